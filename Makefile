@@ -1,0 +1,67 @@
+# Everything a developer does here, by name. Steps whose sources did not change are skipped.
+
+.DEFAULT_GOAL := help
+.NOTPARALLEL:
+.DELETE_ON_ERROR:
+
+web_sources := $(shell find web-demo \( -name node_modules -o -name dist \) -prune -o -type f -print)
+web_built   := web-demo/dist/.built
+web_modules := web-demo/node_modules/.package-lock.json
+
+.PHONY: help
+help: ## List these targets
+	@sed -nE 's/^([a-z-]+):.*## (.*)/  make \1\t\2/p' Makefile | expand -t 16
+
+.PHONY: run
+run: prerequisites web ## Build and start Plaudit with demo data; ARGS="…" goes to `plaudit serve`
+	cargo build --release
+	exec ./target/release/plaudit serve --seed-if-empty $(ARGS)
+
+.PHONY: test
+test: prerequisites-test lint test-rust test-browser ## Check everything: style, lints, all tests
+
+.PHONY: test-rust
+test-rust: prerequisites-test web ## Run the Rust tests
+	cargo test
+
+.PHONY: test-browser
+test-browser: prerequisites-test web ## Run the browser tests against a server of their own
+	cargo build
+	tests/browser/run.sh
+
+.PHONY: bench
+bench: prerequisites web ## Run the benchmarks
+	cargo bench
+
+.PHONY: lint
+lint: prerequisites web ## Check style and lints, also of the web pages
+	cargo fmt --check
+	cargo clippy --all-targets -- -D warnings
+
+.PHONY: fmt
+fmt: ## Format the Rust code
+	cargo fmt
+
+.PHONY: web
+web: $(web_built) ## Build the web pages into web-demo/dist
+
+# The server carries the pages inside, so they are built before it.
+$(web_built): $(web_sources) $(web_modules)
+	npm --prefix web-demo run build
+	touch $@
+
+$(web_modules): web-demo/package.json web-demo/package-lock.json
+	npm --prefix web-demo ci
+	touch $@
+
+.PHONY: prerequisites
+prerequisites: ## Install what is missing to build and run
+	@scripts/prerequisites.sh
+
+.PHONY: prerequisites-test
+prerequisites-test:
+	@scripts/prerequisites.sh test
+
+.PHONY: clean
+clean: ## Remove all that was built, but no data
+	rm -rf target web-demo/dist web-demo/node_modules tests/browser/node_modules

@@ -1,0 +1,104 @@
+-- A batch is in PostgreSQL: what it added is no longer pending on one target shard.
+-- KEYS[1]  meta      hash    of the target shard
+-- KEYS[2, 4, …]      counters hash    one per entity
+-- KEYS[3, 5, …]      load token string of the same entity
+-- ARGV[1]  source    shard whose log this is
+-- ARGV[2]  from      offset up to which the target must have been cleaned
+-- ARGV[3]  to        offset up to which it is afterwards
+-- ARGV[4]  epoch     of the target's counters
+-- ARGV[5]  fence     of the source's owner
+-- ARGV[6]  life      ms for which counters are kept from now, once nothing of them is pending
+-- ARGV[7]  kinds     how many kinds of entities follow
+-- then for each kind:    number of counters, their names
+-- then for each entity:  position of its kind (from 1), one difference per counter
+-- Returns  {"done"}
+--          {"no_meta"}             the target is not verified; nothing written, here and below
+--          {"other_epoch", epoch}  the target began anew
+--          {"fenced"}              the source has a newer owner
+--          {"moved", offset}       the target is cleaned up to there
+--          {"too_early", offset}   the target has folded only up to there
+local source, from, to, epoch, fence = ARGV[1], ARGV[2], ARGV[3], ARGV[4], tonumber(ARGV[5])
+
+local meta = redis.call('HMGET', KEYS[1], 'epoch', 'fence:' .. source, 'k:' .. source, 'w:' .. source)
+if not meta[1] then
+  return { 'no_meta' }
+elseif meta[1] ~= epoch then
+  return { 'other_epoch', meta[1] }
+elseif tonumber(meta[2] or '0') > fence then
+  return { 'fenced' }
+elseif meta[3] ~= from then
+  return { 'moved', meta[3] or '' }
+elseif not at_most(to, meta[4]) then
+  return { 'too_early', meta[4] }
+end
+
+local at = 7
+local function argument()
+  at = at + 1
+  return ARGV[at]
+end
+
+local kinds = {}
+for _ = 1, tonumber(ARGV[7]) do
+  local names = {}
+  for _ = 1, tonumber(argument()) do
+    names[#names + 1] = argument()
+  end
+  local fields = { 'epoch', '~' .. source, '^' .. source, 'marks' }
+  for _, name in ipairs(names) do
+    fields[#fields + 1] = name
+    fields[#fields + 1] = '+' .. name
+  end
+  kinds[#kinds + 1] = { names = names, fields = fields }
+end
+
+local batch = {}
+for i = 2, #KEYS, 2 do
+  local kind = kinds[tonumber(argument())]
+  local entry = { key = KEYS[i], token = KEYS[i + 1], kind = kind, deltas = {} }
+  for j = 1, #kind.names do
+    entry.deltas[j] = tonumber(argument())
+  end
+  if #entry.deltas ~= #kind.names then
+    return redis.error_reply('ERR clean_counters: bad arguments')
+  end
+  batch[#batch + 1] = entry
+end
+
+for _, entry in ipairs(batch) do
+  local held = redis.call('HMGET', entry.key, unpack(entry.kind.fields))
+  local first, last, marks = held[2], held[3], tonumber(held[4] or '0')
+  if held[1] == epoch and first then
+    local writes, has_base = {}, false
+    for j, name in ipairs(entry.kind.names) do
+      has_base = has_base or held[2 * j + 3]
+      if entry.deltas[j] ~= 0 then
+        writes[#writes + 1] = '+' .. name
+        writes[#writes + 1] = integer(tonumber(held[2 * j + 4] or '0') - entry.deltas[j])
+      end
+    end
+    if at_most(last, to) then
+      marks = marks - 1
+      redis.call('HDEL', entry.key, '~' .. source, '^' .. source)
+      writes[#writes + 1] = 'marks'
+      writes[#writes + 1] = integer(marks)
+    elseif at_most(first, to) then
+      writes[#writes + 1] = '~' .. source
+      writes[#writes + 1] = to
+    end
+    if marks == 0 and not has_base then
+      redis.call('UNLINK', entry.key)
+    else
+      if #writes > 0 then
+        redis.call('HSET', entry.key, unpack(writes))
+      end
+      if marks == 0 then
+        redis.call('PEXPIRE', entry.key, ARGV[6])
+      end
+    end
+  end
+  redis.call('DEL', entry.token) -- a load that read before this batch must not install
+end
+
+redis.call('HSET', KEYS[1], 'k:' .. source, to, 'fence:' .. source, ARGV[5])
+return { 'done' }

@@ -1,0 +1,22 @@
+-- A shard is verified on this Redis process: actions may begin.
+-- Run with EVAL: it belongs to the verification of a Redis process that has no scripts yet.
+-- KEYS[1]  meta        hash  of the shard
+-- ARGV[1]  source      the shard
+-- ARGV[2]  fence       of its owner
+-- ARGV[3]  generation  of its log
+-- ARGV[4]  run         run id of the Redis process
+-- Returns  {"done"}
+--          {"no_meta"}  the shard's counters have not begun; nothing written, here and below
+--          {"fenced"}   there is a newer owner
+local source, fence, generation = ARGV[1], tonumber(ARGV[2]), ARGV[3]
+local meta = redis.call('HMGET', KEYS[1], 'epoch', 'fence:' .. source, 'gen', 'm')
+if not meta[1] then
+  return { 'no_meta' }
+elseif tonumber(meta[2] or '0') > fence then
+  return { 'fenced' }
+end
+if meta[3] ~= generation or not meta[4] then
+  redis.call('HSET', KEYS[1], 'm', generation .. '-0')
+end
+redis.call('HSET', KEYS[1], 'fence:' .. source, ARGV[2], 'gen', generation, 'run', ARGV[4])
+return { 'done' }

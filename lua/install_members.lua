@@ -1,0 +1,32 @@
+-- Put one actor's edges of one kind, as SQL gave them, into the cached set.
+-- KEYS[1]  meta   hash    of the actor's shard
+-- KEYS[2]  edges  set     of the actor
+-- KEYS[3]  floor  string  lowest target id of a truncated set
+-- ARGV[1]  source      the actor's shard
+-- ARGV[2]  generation  of the shard's log, as read before SQL was asked
+-- ARGV[3]  persisted   offset up to which SQL had persisted the shard's log, in the statement that read the edges
+-- ARGV[4]  life        ms
+-- ARGV[5]  floor       lowest target id when there are more edges than given here, else empty
+-- ARGV[6…] target ids
+-- Returns  {"done"}
+--          {"no_meta"}  the shard is not verified; nothing written, here and below
+--          {"refused"}  something moved meanwhile: load again
+local meta = redis.call('HMGET', KEYS[1], 'gen', 'k:' .. ARGV[1])
+if not (meta[1] and meta[2]) then
+  return { 'no_meta' }
+elseif meta[1] ~= ARGV[2] or not at_most(meta[2], ARGV[3]) then
+  return { 'refused' }
+end
+
+local truncated = ARGV[5] ~= ''
+redis.call('DEL', KEYS[2], KEYS[3])
+-- In slices: Lua's unpack has a limit of about 8,000 values.
+for first = 6, #ARGV, 4000 do
+  redis.call('SADD', KEYS[2], unpack(ARGV, first, math.min(first + 3999, #ARGV)))
+end
+redis.call('SADD', KEYS[2], '-' .. string.format('%.0f', 2 * tonumber(meta[1]) + (truncated and 1 or 0)))
+redis.call('PEXPIRE', KEYS[2], ARGV[4])
+if truncated then
+  redis.call('SET', KEYS[3], ARGV[5], 'PX', ARGV[4])
+end
+return { 'done' }

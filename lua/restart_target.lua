@@ -1,0 +1,26 @@
+-- Begin a target shard's counters anew under a higher epoch: whatever was counted before is absent,
+-- and every log is folded and cleaned up to where PostgreSQL has persisted it.
+-- Run with EVAL: it belongs to the verification of a Redis process that has no scripts yet.
+-- KEYS[1]  meta      hash     of the shard
+-- KEYS[2]  channel   pub/sub  of the shard
+-- ARGV[1]  epoch     the new one
+-- ARGV[2]  timeline  of PostgreSQL
+-- then per source shard:  persisted-to offset
+-- Returns  {"done"}
+--          {"newer", epoch}  the shard has that epoch already; nothing written
+local epoch, timeline = ARGV[1], ARGV[2]
+local held = redis.call('HGET', KEYS[1], 'epoch')
+if held and tonumber(held) >= tonumber(epoch) then
+  return { 'newer', held }
+end
+
+local lines = {}
+for i = 3, #ARGV do
+  local source = i - 3
+  redis.call('HDEL', KEYS[1], 'fence:' .. source)
+  redis.call('HSET', KEYS[1], 'w:' .. source, ARGV[i], 'k:' .. source, ARGV[i])
+  lines[#lines + 1] = 'w ' .. source .. ' ' .. ARGV[i]
+end
+redis.call('HSET', KEYS[1], 'epoch', epoch, 'tl', timeline, 'seq', '0')
+publish(KEYS[2], epoch, 0, 0, '-', '-', lines)
+return { 'done' }

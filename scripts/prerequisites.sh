@@ -1,0 +1,103 @@
+#!/usr/bin/env bash
+# Sees to it that everything is there to build and run Plaudit, and with `test` also to test it.
+# Installs what is missing on Debian and Ubuntu; elsewhere it says what to install.
+# With everything in place it runs no package manager and is done at once.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+purpose=${1:-run}
+rust=$(sed -n 's/^rust-version = "\([0-9.]*\)".*/\1/p' Cargo.toml)
+node=20.19 # the least that Vite accepts
+redis=7.0
+postgres=15.0
+
+has() { command -v "$1" >/dev/null; }
+
+# usable PROGRAM MINIMUM: is it there, and new enough?
+usable() {
+  local major minor
+  IFS=. read -r major minor <<<"$2"
+  has "$1" && [[ $("$1" --version) =~ ([0-9]+)\.([0-9]+) ]] || return 1
+  ((BASH_REMATCH[1] > major || (BASH_REMATCH[1] == major && BASH_REMATCH[2] >= minor)))
+}
+
+# Debian keeps the server's programs of each version in a directory of its own, off the path.
+usable_postgres() {
+  local program
+  for program in postgres /usr/lib/postgresql/*/bin/postgres; do
+    if usable "$program" "$postgres"; then return; fi
+  done
+  return 1
+}
+
+missing_toolchain() {
+  usable cargo "$rust" || echo "Rust $rust or newer, with rustup (rustup.rs)"
+  usable node "$node" || echo "Node.js $node or newer (nodejs.org)"
+  has npm || echo "npm, which comes with Node.js"
+}
+
+missing_packages() {
+  usable redis-server "$redis" || echo redis-server
+  usable_postgres || echo postgresql
+  has cc || echo build-essential
+  has curl || echo curl
+  if [[ $purpose == test ]]; then
+    has "${PLAUDIT_CHROMIUM:-/usr/bin/chromium}" || echo chromium
+  fi
+}
+
+describe() {
+  case $1 in
+    redis-server) echo "Redis $redis or newer (the program redis-server)" ;;
+    postgresql) echo "PostgreSQL $postgres or newer (the server: the programs initdb and postgres)" ;;
+    build-essential) echo "a C compiler (the program cc)" ;;
+    chromium) echo "Chromium (as /usr/bin/chromium, or named by PLAUDIT_CHROMIUM)" ;;
+    *) echo "$1" ;;
+  esac
+}
+
+give_up() {
+  echo "$1 Please install:" >&2
+  while read -r line; do echo "  - $line" >&2; done
+  exit 1
+}
+
+give_up_on_packages() {
+  for package in "${packages[@]}"; do describe "$package"; done | give_up "$1"
+  exit 1
+}
+
+toolchain=$(missing_toolchain)
+if [[ $toolchain ]]; then
+  give_up "Plaudit is built with tools that are missing or too old here." <<<"$toolchain"
+fi
+
+mapfile -t packages < <(missing_packages)
+if ((${#packages[@]} == 0)); then exit 0; fi
+
+has apt-get || give_up_on_packages "Some programs are missing or too old here."
+
+as_root=()
+if ((EUID != 0)); then
+  has sudo || give_up_on_packages "Installing packages takes root, and there is no sudo here."
+  as_root=(sudo)
+fi
+
+echo "Installing ${packages[*]}"
+apt() { "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get "$@"; }
+if ! { apt update && apt install --yes --no-install-recommends "${packages[@]}"; }; then
+  give_up_on_packages "apt-get could not install everything."
+fi
+
+case " ${packages[*]} " in
+  *" redis-server "* | *" postgresql "*)
+    echo "The system may have started services of its own for the new packages. Plaudit does not use them:"
+    echo "it starts its own Redis and PostgreSQL. To stop those of the system:"
+    echo "  systemctl disable --now redis-server postgresql"
+    ;;
+esac
+
+mapfile -t packages < <(missing_packages)
+if ((${#packages[@]} > 0)); then
+  give_up_on_packages "apt-get did not bring all that is needed."
+fi

@@ -1,0 +1,220 @@
+//! Entities and their counters.
+
+use std::{fmt, str::FromStr};
+
+use crate::primitives::{CommentId, Id, NoteId, UserId};
+
+/// Declares the entity kinds, their names in keys and tables, and their counters in order.
+///
+/// A counter's name is its column in the kind's `…_counts` table and its field in Redis.
+macro_rules! catalogue {
+    ($($kind:ident $kind_name:literal { $($counter:ident $name:literal),+ $(,)? })+) => {
+        /// A kind of thing that has counters.
+        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+        pub enum EntityKind { $($kind),+ }
+
+        /// One counter of one kind of entity.
+        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+        pub enum Counter { $($($counter),+),+ }
+
+        impl EntityKind {
+            pub const ALL: &'static [Self] = &[$(Self::$kind),+];
+
+            /// As written in keys, log lines and SQL table names.
+            pub const fn name(self) -> &'static str {
+                match self { $(Self::$kind => $kind_name),+ }
+            }
+
+            /// The kind's counters; the position is [`Counter::index`].
+            pub const fn counters(self) -> &'static [Counter] {
+                match self { $(Self::$kind => &[$(Counter::$counter),+]),+ }
+            }
+        }
+
+        impl Counter {
+            pub const fn kind(self) -> EntityKind {
+                match self { $($(Self::$counter => EntityKind::$kind),+),+ }
+            }
+
+            /// Column and Redis field.
+            pub const fn name(self) -> &'static str {
+                match self { $($(Self::$counter => $name),+),+ }
+            }
+        }
+    };
+}
+
+catalogue! {
+    User "user" {
+        UserFollowing "following",
+        UserFollowers "followers",
+        UserNotes "notes",
+        UserComments "comments",
+        UserLikesReceived "likes_received",
+        UserCollectsReceived "collects_received",
+        UserGroups "groups",
+        UserCoins "coins",
+    }
+    Note "note" {
+        NoteLikes "likes",
+        NoteCollects "collects",
+        NoteComments "comments",
+        NoteViews "views",
+        NoteRatings "ratings",
+        NoteRatingSum "rating_sum",
+    }
+    Comment "comment" {
+        CommentLikes "likes",
+        CommentReplies "replies",
+    }
+    // Received entries and what its owner has read; moved in PostgreSQL only.
+    Inbox "inbox" {
+        InboxReplies "replies",
+        InboxLikes "likes",
+        InboxNewFollowers "new_followers",
+        InboxDirectMessages "direct_messages",
+        InboxRepliesRead "replies_read",
+        InboxLikesRead "likes_read",
+        InboxNewFollowersRead "new_followers_read",
+        InboxDirectMessagesRead "direct_messages_read",
+    }
+}
+
+/// The most counters that a kind has.
+pub const MAX_COUNTERS: usize = {
+    let mut max = 0;
+    let mut i = 0;
+    while i < EntityKind::ALL.len() {
+        let n = EntityKind::ALL[i].counters().len();
+        if n > max {
+            max = n;
+        }
+        i += 1;
+    }
+    max
+};
+
+impl Counter {
+    /// Position among the counters of its kind.
+    pub fn index(self) -> usize {
+        let first = self.kind().counters()[0] as usize;
+        self as usize - first
+    }
+}
+
+/// One thing that has counters: `note:42`.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct Entity {
+    pub kind: EntityKind,
+    pub id: Id,
+}
+
+impl Entity {
+    pub const fn new(kind: EntityKind, id: Id) -> Self {
+        Self { kind, id }
+    }
+}
+
+impl From<UserId> for Entity {
+    fn from(id: UserId) -> Self {
+        Self::new(EntityKind::User, id.0)
+    }
+}
+
+impl From<NoteId> for Entity {
+    fn from(id: NoteId) -> Self {
+        Self::new(EntityKind::Note, id.0)
+    }
+}
+
+impl From<CommentId> for Entity {
+    fn from(id: CommentId) -> Self {
+        Self::new(EntityKind::Comment, id.0)
+    }
+}
+
+impl fmt::Display for Entity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.kind.name(), self.id)
+    }
+}
+
+#[derive(Debug, thiserror::Error, PartialEq, Eq)]
+#[error("{0:?} is not an entity (kind:id)")]
+pub struct ParseEntityError(String);
+
+impl FromStr for Entity {
+    type Err = ParseEntityError;
+
+    fn from_str(text: &str) -> Result<Self, ParseEntityError> {
+        let parse = || {
+            let (name, id) = text.split_once(':')?;
+            let kind = *EntityKind::ALL.iter().find(|kind| kind.name() == name)?;
+            Some(Self::new(kind, id.parse().ok()?))
+        };
+        parse().ok_or_else(|| ParseEntityError(text.to_owned()))
+    }
+}
+
+/// Values (or differences) of all counters of one entity, in catalogue order.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Counts([i64; MAX_COUNTERS]);
+
+impl Counts {
+    /// Takes one value per counter of the kind, in catalogue order.
+    pub fn from_values(values: impl IntoIterator<Item = i64>) -> Self {
+        let mut counts = Self::default();
+        for (slot, value) in counts.0.iter_mut().zip(values) {
+            *slot = value;
+        }
+        counts
+    }
+
+    /// The counter must belong to the entity's kind.
+    pub fn get(&self, counter: Counter) -> i64 {
+        self.0[counter.index()]
+    }
+
+    pub fn add(&mut self, counter: Counter, delta: i64) {
+        self.0[counter.index()] += delta;
+    }
+
+    pub fn add_all(&mut self, other: &Self) {
+        for (slot, delta) in self.0.iter_mut().zip(other.0) {
+            *slot += delta;
+        }
+    }
+
+    /// The first `kind.counters().len()` values.
+    pub fn values(&self, kind: EntityKind) -> &[i64] {
+        &self.0[..kind.counters().len()]
+    }
+
+    pub fn is_zero(&self) -> bool {
+        self.0.iter().all(|value| *value == 0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_counter_stands_at_its_index() {
+        for kind in EntityKind::ALL {
+            for (position, counter) in kind.counters().iter().enumerate() {
+                assert_eq!(counter.index(), position, "{counter:?}");
+                assert_eq!(counter.kind(), *kind);
+            }
+        }
+    }
+
+    #[test]
+    fn an_entity_reads_back_as_it_was_written() {
+        let note: Entity = "note:42".parse().unwrap();
+        assert_eq!(note.to_string(), "note:42");
+        for bad in ["note", "note:", "note:0", "cat:1", "note:1x"] {
+            assert!(bad.parse::<Entity>().is_err(), "{bad}");
+        }
+    }
+}

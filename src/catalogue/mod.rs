@@ -1,0 +1,8 @@
+//! What is counted and what moves it. To add a counter: a line here, a column in its
+//! `…_counts` table, a GraphQL field. To add an edge: a line here, a table, a mutation.
+
+mod counters;
+mod edges;
+
+pub use counters::{Counter, Counts, Entity, EntityKind, MAX_COUNTERS, ParseEntityError};
+pub use edges::{EdgeKind, Flip, Move, Party, UnixMillis};

@@ -1,0 +1,107 @@
+//! Creates PostgreSQL's data directory: completely, or not at all.
+
+use std::{
+    fs::{self, DirBuilder, File},
+    io::{self, Write},
+    os::unix::fs::DirBuilderExt,
+    path::Path,
+    process::{Command, Output, Stdio},
+};
+
+use rustix::process::Signal;
+
+use super::{
+    account::Account,
+    data_dir::{DATABASE, DATABASE_USER},
+    error::{EmbeddedError, Result},
+    lock::DataDirLock,
+    programs::PostgresPrograms,
+    tether::tether,
+};
+
+/// Text is sorted by code point and case-folded as Unicode says, on every machine alike.
+const LOCALE: &str = "--locale=C.UTF-8";
+/// For systems without that locale: the same order, case folding of ASCII only.
+const PLAIN_LOCALE: &str = "--no-locale";
+
+/// How to create a cluster, which is PostgreSQL's word for a data directory.
+pub(super) struct Cluster<'a> {
+    pub(super) programs: &'a PostgresPrograms,
+    pub(super) account: Option<Account>,
+    pub(super) lock: &'a DataDirLock,
+    pub(super) durable: bool,
+}
+
+impl Cluster<'_> {
+    /// A kill at any point leaves no `dir`, but at most a draft that the next call replaces.
+    pub(super) fn create(&self, dir: &Path) -> Result<()> {
+        let draft = dir.with_extension("new");
+        self.make_empty(&draft).map_err(EmbeddedError::file("create", &draft))?;
+        self.initdb(&draft)?;
+        self.create_database(&draft)?;
+        publish(&draft, dir).map_err(EmbeddedError::file("create", dir))
+    }
+
+    fn make_empty(&self, draft: &Path) -> io::Result<()> {
+        if draft.exists() {
+            fs::remove_dir_all(draft)?;
+        }
+        DirBuilder::new().mode(0o700).create(draft)?;
+        self.account.map_or(Ok(()), |account| account.own(draft))
+    }
+
+    fn initdb(&self, draft: &Path) -> Result<()> {
+        self.initdb_with(LOCALE, draft).or_else(|_| self.initdb_with(PLAIN_LOCALE, draft))
+    }
+
+    fn initdb_with(&self, locale: &str, draft: &Path) -> Result<()> {
+        let mut command = Command::new(&self.programs.initdb);
+        command.arg("--pgdata").arg(draft).args(["--username", DATABASE_USER, "--auth=trust"]);
+        command.args(["--encoding=UTF8", locale]);
+        if !self.durable {
+            command.arg("--no-sync");
+        }
+        self.run("initdb", command, "", draft)
+    }
+
+    /// In single-user mode, so that no server and no client program is needed.
+    fn create_database(&self, draft: &Path) -> Result<()> {
+        let mut command = Command::new(&self.programs.postgres);
+        command.arg("--single").arg("-D").arg(draft);
+        command.args(["-c", "exit_on_error=on"]); // else a failed statement leaves exit status 0
+        if !self.durable {
+            command.args(["-c", "fsync=off"]);
+        }
+        command.arg("postgres");
+        self.run("postgres --single", command, &format!("CREATE DATABASE {DATABASE};\n"), draft)
+    }
+
+    fn run(&self, program: &'static str, mut command: Command, input: &str, draft: &Path) -> Result<()> {
+        command.current_dir(draft); // PostgreSQL looks at its working directory, and may not enter ours
+        if let Some(account) = self.account {
+            account.run_as(&mut command);
+        }
+        tether(&mut command, self.lock.file(), Signal::KILL);
+        let failed = |output| EmbeddedError::Setup { program, output };
+        let output = feed(command, input).map_err(|e| failed(e.to_string()))?;
+        if output.status.success() {
+            return Ok(());
+        }
+        Err(failed(String::from_utf8_lossy(&output.stderr).into_owned()))
+    }
+}
+
+fn feed(mut command: Command, input: &str) -> io::Result<Output> {
+    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
+    if let Some(mut stdin) = child.stdin.take() {
+        // A program that did not read its input says why on its standard error.
+        let _ = stdin.write_all(input.as_bytes());
+    }
+    child.wait_with_output()
+}
+
+/// A power cut after this returned cannot take the new name back.
+fn publish(draft: &Path, dir: &Path) -> io::Result<()> {
+    fs::rename(draft, dir)?;
+    dir.parent().map_or(Ok(()), |parent| File::open(parent)?.sync_all())
+}

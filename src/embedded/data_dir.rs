@@ -1,0 +1,236 @@
+//! The data directory: what lies where, and the addresses by which any command finds the servers.
+//!
+//! ```text
+//! lock                    held while a server runs here, see lock.rs
+//! owner-id  jwt-secret    made once, then only read
+//! redis/  redis.sock  redis.log
+//! postgres/  postgres.log     the database's socket lies in postgres/
+//! ```
+
+use std::{
+    fs::{self, DirBuilder, OpenOptions, Permissions},
+    io::{self, Write},
+    os::unix::{
+        ffi::OsStrExt,
+        fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt},
+    },
+    path::{Path, PathBuf},
+};
+
+use uuid::Uuid;
+
+use super::{
+    error::{EmbeddedError, Result},
+    lock::{self, DataDirLock},
+};
+
+/// `sun_path` of a Unix socket address holds 108 bytes, the last of which is zero.
+const LONGEST_SOCKET_PATH: usize = 107;
+
+/// Where embedded servers keep their data. Cheap to clone; holds no lock by itself.
+#[derive(Clone, Debug)]
+pub struct DataDir {
+    /// Absolute, because the servers change their working directory.
+    path: PathBuf,
+}
+
+impl DataDir {
+    /// Opens the directory and creates it, with its parents, when it is absent.
+    ///
+    /// # Errors
+    /// `PathTooLong` when the sockets below it could not be addressed; `File` when it cannot be created.
+    pub fn open(path: impl AsRef<Path>) -> Result<Self> {
+        let given = path.as_ref();
+        let dir = Self { path: std::path::absolute(given).map_err(EmbeddedError::file("locate", given))? };
+        dir.check_length()?;
+        dir.create()?;
+        Ok(dir)
+    }
+
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Makes this process the only one that runs servers here, until the lock is dropped.
+    ///
+    /// `listen` is our address, told to whoever finds the directory taken. Blocks up to
+    /// [`lock::LEFTOVERS_END_WITHIN`] while the servers of a killed plaudit still end.
+    ///
+    /// # Errors
+    /// `InUse` names the living holder; `StillLocked` when the wait was in vain.
+    pub fn lock(&self, listen: &str) -> Result<DataDirLock> {
+        lock::take(self, listen)
+    }
+
+    /// Whether a server runs here, so that [`Self::redis_url`] and [`Self::database_url`] lead somewhere.
+    pub fn is_running(&self) -> bool {
+        lock::is_held(&self.lock_file()) && self.redis_socket().exists() && self.postgres_socket().exists()
+    }
+
+    /// The embedded Redis, as the `redis` crate reads it.
+    pub fn redis_url(&self) -> String {
+        format!("redis+unix://{}", percent_encoded(&self.redis_socket()))
+    }
+
+    /// The embedded database, as `sqlx` reads it.
+    pub fn database_url(&self) -> String {
+        let socket_dir = percent_encoded(&self.postgres_dir());
+        format!("postgres://{DATABASE_USER}@localhost:{POSTGRES_PORT}/{DATABASE}?host={socket_dir}")
+    }
+
+    /// An id of this directory that stays the same for as long as it exists.
+    pub fn owner_id(&self) -> Result<Uuid> {
+        let path = self.path.join("owner-id");
+        let text = read_or_create(&path, || Uuid::new_v4().to_string())?;
+        let not_a_uuid = |e| io::Error::new(io::ErrorKind::InvalidData, e);
+        text.parse().map_err(not_a_uuid).map_err(EmbeddedError::file("read", path))
+    }
+
+    /// The secret that tokens are signed with: 32 random bytes, as 64 hexadecimal digits.
+    pub fn jwt_secret(&self) -> Result<String> {
+        read_or_create(&self.path.join("jwt-secret"), || {
+            rand::random::<[u8; 32]>().iter().map(|byte| format!("{byte:02x}")).collect()
+        })
+    }
+
+    pub(super) fn lock_file(&self) -> PathBuf {
+        self.path.join("lock")
+    }
+
+    pub(super) fn redis_dir(&self) -> PathBuf {
+        self.path.join("redis")
+    }
+
+    pub(super) fn redis_socket(&self) -> PathBuf {
+        self.path.join("redis.sock")
+    }
+
+    pub(super) fn redis_log(&self) -> PathBuf {
+        self.path.join("redis.log")
+    }
+
+    pub(super) fn postgres_dir(&self) -> PathBuf {
+        self.path.join("postgres")
+    }
+
+    pub(super) fn postgres_log(&self) -> PathBuf {
+        self.path.join("postgres.log")
+    }
+
+    fn postgres_socket(&self) -> PathBuf {
+        self.postgres_dir().join(POSTGRES_SOCKET)
+    }
+
+    fn check_length(&self) -> Result<()> {
+        let needed = self.postgres_socket().as_os_str().len().max(self.redis_socket().as_os_str().len());
+        if needed <= LONGEST_SOCKET_PATH {
+            return Ok(());
+        }
+        Err(EmbeddedError::PathTooLong { dir: self.path.clone(), needed, allowed: LONGEST_SOCKET_PATH })
+    }
+
+    fn create(&self) -> Result<()> {
+        if self.path.is_dir() {
+            return Ok(());
+        }
+        // As root, the user `postgres` must pass through to its own folder. What is secret here has
+        // a mode of its own.
+        let mode = if rustix::process::geteuid().is_root() { 0o755 } else { 0o700 };
+        let create = || {
+            DirBuilder::new().recursive(true).mode(mode).create(&self.path)?;
+            fs::set_permissions(&self.path, Permissions::from_mode(mode)) // whatever the umask took away
+        };
+        create().map_err(EmbeddedError::file("create", &self.path))
+    }
+}
+
+/// The database's superuser, who needs no password: whoever may enter the socket's folder may connect.
+pub(super) const DATABASE_USER: &str = "plaudit";
+pub(super) const DATABASE: &str = "plaudit";
+/// Only a part of the socket's name; nothing listens on it. Fixed, or `PGPORT` would change it.
+pub(super) const POSTGRES_PORT: &str = "5432";
+pub(super) const POSTGRES_SOCKET: &str = ".s.PGSQL.5432";
+
+/// Reads a one-line file that only its owner may read, and creates it first when it is absent. All
+/// processes that race to create it see the same content, and a kill leaves no half-written file.
+fn read_or_create(path: &Path, content: impl FnOnce() -> String) -> Result<String> {
+    if !path.exists() {
+        create_whole(path, &content()).map_err(EmbeddedError::file("create", path))?;
+    }
+    let text = fs::read_to_string(path).map_err(EmbeddedError::file("read", path))?;
+    Ok(text.trim_end().to_owned())
+}
+
+fn create_whole(path: &Path, content: &str) -> io::Result<()> {
+    let draft = path.with_extension(Uuid::new_v4().to_string());
+    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&draft)?;
+    writeln!(file, "{content}")?;
+    file.sync_all()?;
+    let linked = fs::hard_link(&draft, path); // unlike a rename, never replaces a faster process's file
+    fs::remove_file(&draft)?;
+    match linked {
+        Err(e) if e.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+        other => other,
+    }
+}
+
+fn percent_encoded(path: &Path) -> String {
+    let encode = |&byte: &u8| match byte {
+        b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'/' | b'-' | b'_' | b'.' => char::from(byte).to_string(),
+        _ => format!("%{byte:02X}"),
+    };
+    path.as_os_str().as_bytes().iter().map(encode).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_made_once_stays_the_same() {
+        let temp = tempfile::tempdir().unwrap();
+        let dir = DataDir::open(temp.path().join("data")).unwrap();
+        let again = DataDir::open(temp.path().join("data")).unwrap();
+        assert_eq!(dir.owner_id().unwrap(), again.owner_id().unwrap());
+        assert_eq!(dir.jwt_secret().unwrap(), again.jwt_secret().unwrap());
+        assert_eq!(dir.jwt_secret().unwrap().len(), 64);
+    }
+
+    #[test]
+    fn the_secret_is_for_its_owner_only_and_leaves_no_draft() {
+        let temp = tempfile::tempdir().unwrap();
+        let dir = DataDir::open(temp.path()).unwrap();
+        dir.jwt_secret().unwrap();
+        let mode = fs::metadata(dir.path().join("jwt-secret")).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600);
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn processes_that_race_for_the_secret_agree_on_one() {
+        let temp = tempfile::tempdir().unwrap();
+        let dir = DataDir::open(temp.path()).unwrap();
+        let secrets: Vec<String> = std::thread::scope(|scope| {
+            let racers: Vec<_> = (0..8).map(|_| scope.spawn(|| dir.jwt_secret().unwrap())).collect();
+            racers.into_iter().map(|racer| racer.join().unwrap()).collect()
+        });
+        assert!(secrets.iter().all(|secret| *secret == secrets[0]));
+    }
+
+    #[test]
+    fn a_path_that_no_socket_address_can_hold_is_refused_with_the_limit() {
+        let temp = tempfile::tempdir().unwrap();
+        let error = DataDir::open(temp.path().join("x".repeat(90))).unwrap_err().to_string();
+        assert!(error.contains("allows 107") && error.contains("--data-dir"), "{error}");
+    }
+
+    #[test]
+    fn the_addresses_are_absolute_and_encoded() {
+        let dir = DataDir { path: "/srv/my data".into() };
+        assert_eq!(dir.redis_url(), "redis+unix:///srv/my%20data/redis.sock");
+        assert_eq!(
+            dir.database_url(),
+            "postgres://plaudit@localhost:5432/plaudit?host=/srv/my%20data/postgres"
+        );
+    }
+}

@@ -1,0 +1,80 @@
+//! What can go wrong with the data directory and its servers, and how to mend it.
+
+use std::{io, path::PathBuf, time::Duration};
+
+use super::lock::Holder;
+
+pub type Result<T> = std::result::Result<T, EmbeddedError>;
+
+/// Written for the person who started the program: each message says what is wrong and what helps.
+#[derive(Debug, thiserror::Error)]
+pub enum EmbeddedError {
+    #[error("cannot {action} {}: {source}", path.display())]
+    File {
+        /// A verb: "read", "create".
+        action: &'static str,
+        path: PathBuf,
+        source: io::Error,
+    },
+
+    #[error(
+        "the path of the data directory {} is too long: a socket below it would need {needed} bytes \
+         and the system allows {allowed}; choose a shorter one with --data-dir", dir.display()
+    )]
+    PathTooLong { dir: PathBuf, needed: usize, allowed: usize },
+
+    #[error(
+        "data directory {} is in use by plaudit ({holder}); stop it or choose another with --data-dir",
+        dir.display()
+    )]
+    InUse { dir: PathBuf, holder: Holder },
+
+    /// The lock is held, but not by a process that can be seen here.
+    #[error(
+        "data directory {} is still locked after {} s by servers that an earlier plaudit left behind, \
+         or by a plaudit in another container; wait for them to end, stop them, or choose another with --data-dir",
+        dir.display(), waited.as_secs()
+    )]
+    StillLocked { dir: PathBuf, waited: Duration },
+
+    #[error("{program} was not found; install it (Debian, Ubuntu: apt install {package}) or set {setting} to use your own")]
+    NotInstalled { program: &'static str, package: &'static str, setting: &'static str },
+
+    #[error(
+        "{} was written by PostgreSQL {wanted}, which is not installed here; install that version, \
+         or move the data to a new one with pg_upgrade", dir.display()
+    )]
+    OtherPostgresVersion { dir: PathBuf, wanted: u32 },
+
+    #[error(
+        "PostgreSQL refuses to run as root, and this machine has no user `postgres` to run it as; add one \
+         (useradd --system postgres), start plaudit as another user, or set PLAUDIT_DATABASE_URL to use your own"
+    )]
+    NoPostgresUser,
+
+    #[error(
+        "PostgreSQL runs as the user `postgres`, who may not enter {}; allow it (chmod o+x {}) \
+         or choose another place with --data-dir", closed.display(), closed.display()
+    )]
+    Unreachable { closed: PathBuf },
+
+    #[error("{program} failed while preparing the PostgreSQL data directory:\n{output}")]
+    Setup { program: &'static str, output: String },
+
+    #[error("cannot start the thread that runs {server}: {source}")]
+    Thread { server: &'static str, source: io::Error },
+
+    #[error("{server} ends again and again while it starts ({reason}); the end of {}:\n{tail}", log.display())]
+    EndsAtOnce { server: &'static str, reason: String, log: PathBuf, tail: String },
+
+    #[error("{server} accepts no connections after {} s; the end of {}:\n{tail}", waited.as_secs(), log.display())]
+    NotReady { server: &'static str, waited: Duration, log: PathBuf, tail: String },
+}
+
+impl EmbeddedError {
+    /// For `map_err`: names the file that an operation failed on.
+    pub(super) fn file(action: &'static str, path: impl Into<PathBuf>) -> impl FnOnce(io::Error) -> Self {
+        let path = path.into();
+        move |source| Self::File { action, path, source }
+    }
+}

@@ -1,0 +1,111 @@
+//! The private PostgreSQL: reachable by its socket only, created at the first start.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+use rustix::process::Signal;
+
+use super::{
+    account::Account,
+    cluster::Cluster,
+    data_dir::{POSTGRES_PORT, POSTGRES_SOCKET},
+    error::{EmbeddedError, Result},
+    lock::DataDirLock,
+    programs::{self, PostgresPrograms},
+    supervisor::Server,
+};
+
+pub(super) struct Postgres {
+    programs: PostgresPrograms,
+    account: Option<Account>,
+    dir: PathBuf,
+    log: PathBuf,
+    durable: bool,
+}
+
+impl Postgres {
+    /// Creates the database files when they are absent, which takes about a second.
+    pub(super) fn prepare(lock: &DataDirLock, durable: bool) -> Result<Self> {
+        let data = lock.data_dir();
+        let dir = data.postgres_dir();
+        let account = Account::for_postgres()?;
+        if let Some(account) = account {
+            account.check_reaches(data.path())?;
+        }
+        let programs = if dir.exists() {
+            forget_last_run(&dir)?;
+            programs::postgres_of(&dir)?
+        } else {
+            let programs = programs::newest_postgres()?;
+            Cluster { programs: &programs, account, lock, durable }.create(&dir)?;
+            programs
+        };
+        Ok(Self { programs, account, dir, log: data.postgres_log(), durable })
+    }
+}
+
+/// Removes the process ids that a killed PostgreSQL left. It would refuse to start if one of them
+/// belongs to another process by now, as is usual when a container starts again. We know better: the
+/// lock says that all its processes have ended.
+fn forget_last_run(dir: &Path) -> Result<()> {
+    for name in ["postmaster.pid", &format!("{POSTGRES_SOCKET}.lock")] {
+        let path = dir.join(name);
+        match fs::remove_file(&path) {
+            Err(e) if e.kind() != std::io::ErrorKind::NotFound => {
+                return Err(EmbeddedError::file("remove", path)(e));
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+impl Server for Postgres {
+    fn name(&self) -> &'static str {
+        "PostgreSQL"
+    }
+
+    fn command(&self) -> Command {
+        let mut command = Command::new(&self.programs.postgres);
+        command.current_dir(&self.dir).arg("-D").arg(&self.dir).args(["-p", POSTGRES_PORT]);
+        for setting in SETTINGS.iter().chain(if self.durable { &[] } else { FORGETFUL }) {
+            command.args(["-c", setting]);
+        }
+        if let Some(account) = self.account {
+            account.run_as(&mut command);
+        }
+        command
+    }
+
+    /// Reads the state that the postmaster keeps in its pid file, as `pg_ctl --wait` does.
+    fn is_ready(&self, pid: u32) -> bool {
+        let status = fs::read_to_string(self.dir.join("postmaster.pid")).unwrap_or_default();
+        let lines: Vec<&str> = status.lines().map(str::trim_end).collect();
+        lines.first() == Some(&pid.to_string().as_str()) && lines.get(7) == Some(&"ready")
+    }
+
+    fn log(&self) -> &Path {
+        &self.log
+    }
+
+    /// "Fast shutdown": disconnect all, write a checkpoint, exit. Also right when plaudit was killed:
+    /// the checkpoint under load takes half a second, the replay that it saves one to three.
+    fn stop_signal(&self) -> Signal {
+        Signal::INT
+    }
+}
+
+const SETTINGS: &[&str] = &[
+    "listen_addresses=",
+    "unix_socket_directories=.", // the data directory, which only PostgreSQL's user may enter
+    "unix_socket_permissions=0700",
+    "max_connections=100",
+    "shared_buffers=128MB",
+    "wal_compression=lz4",
+];
+
+/// Without durability a commit survives a kill of any process, but not of the machine.
+const FORGETFUL: &[&str] = &["fsync=off", "full_page_writes=off"];

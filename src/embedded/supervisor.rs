@@ -1,0 +1,330 @@
+//! Keeps one child server running: a thread that starts it, waits for its end and starts it again.
+//!
+//! The thread lives as long as its child, because the kernel's parent-death signal follows the
+//! thread that spawned the child, not the whole process.
+
+use std::{
+    fs::{File, OpenOptions},
+    io::{self, Read, Seek, SeekFrom},
+    os::unix::fs::OpenOptionsExt,
+    path::Path,
+    process::{Child, Command, ExitStatus, Stdio},
+    sync::Arc,
+    thread::{self, JoinHandle},
+    time::{Duration, Instant},
+};
+
+use parking_lot::{Condvar, Mutex};
+use rustix::{
+    io::retry_on_intr,
+    process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, waitid},
+};
+use tracing::{info, warn};
+
+use super::{
+    error::{EmbeddedError, Result},
+    tether::tether,
+};
+
+/// A start that takes longer has failed.
+const READY_WITHIN: Duration = Duration::from_secs(60);
+/// A server that does not end by itself in this time is killed.
+const STOP_WITHIN: Duration = Duration::from_secs(10);
+const POLL: Duration = Duration::from_millis(5);
+/// A run shorter than this counts as failed.
+const SHORT_RUN: Duration = Duration::from_secs(1);
+/// So many failed runs in a row, before the first good one, are given up.
+const GIVE_UP_AFTER: u32 = 5;
+const FIRST_DELAY: Duration = Duration::from_millis(100);
+const LONGEST_DELAY: Duration = Duration::from_secs(2);
+
+/// What the supervisor must know about a server program.
+pub(super) trait Server: Send + Sync + 'static {
+    fn name(&self) -> &'static str;
+
+    /// The program in the foreground, logging to its standard output or error.
+    fn command(&self) -> Command;
+
+    /// Whether the process with this id accepts connections. Asked until it does, so it must be quick.
+    fn is_ready(&self, pid: u32) -> bool;
+
+    /// Where the program's output goes.
+    fn log(&self) -> &Path;
+
+    /// Asks the program to end in order. Sent when we stop it and when we are killed.
+    fn stop_signal(&self) -> Signal;
+}
+
+/// A server that is kept running until this is dropped, which stops it and waits for its end.
+pub(super) struct Supervisor {
+    shared: Arc<Shared>,
+    thread: Option<JoinHandle<()>>,
+}
+
+struct Shared {
+    server: Box<dyn Server>,
+    lock: Arc<File>,
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    /// Present until it is waited for, so its process id cannot belong to another.
+    child: Option<Child>,
+    was_ready: bool,
+    /// Since the end that no later run has made good.
+    down_since: Option<Instant>,
+    stopping: bool,
+    /// Set before the thread ends.
+    ended: bool,
+    failure: Option<EmbeddedError>,
+}
+
+impl Supervisor {
+    /// Starts the server in the background. `lock` is what the child inherits.
+    pub(super) fn launch(server: impl Server, lock: Arc<File>) -> Result<Self> {
+        let name = server.name();
+        let shared = Arc::new(Shared {
+            server: Box::new(server),
+            lock,
+            state: Mutex::default(),
+            changed: Condvar::new(),
+        });
+        let thread = thread::Builder::new()
+            .name(format!("{name} supervisor"))
+            .spawn({
+                let shared = Arc::clone(&shared);
+                move || shared.run()
+            })
+            .map_err(|source| EmbeddedError::Thread { server: name, source })?;
+        Ok(Self { shared, thread: Some(thread) })
+    }
+
+    /// Blocks until the server accepts connections for the first time.
+    ///
+    /// # Errors
+    /// `EndsAtOnce` and `NotReady` carry the end of the server's log.
+    pub(super) fn wait_until_ready(&self) -> Result<()> {
+        let mut state = self.shared.state.lock();
+        self.shared.changed.wait_while_for(&mut state, |s| !s.was_ready && !s.ended, READY_WITHIN);
+        match state.failure.take() {
+            Some(failure) => Err(failure),
+            None if state.was_ready => Ok(()),
+            None => Err(self.shared.not_ready()),
+        }
+    }
+
+    /// The present process, `None` between the end of one and the start of the next.
+    pub(super) fn pid(&self) -> Option<u32> {
+        self.shared.state.lock().child.as_ref().map(Child::id)
+    }
+
+    /// Begins the stop and returns at once.
+    pub(super) fn begin_stop(&self) {
+        self.shared.begin_stop();
+    }
+}
+
+impl Drop for Supervisor {
+    fn drop(&mut self) {
+        self.begin_stop();
+        self.shared.kill_unless_ended(STOP_WITHIN);
+        if let Some(thread) = self.thread.take() {
+            // A panic in the thread was printed by its hook; its child has got the death signal.
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Shared {
+    fn run(&self) {
+        let outcome = self.keep_running();
+        let mut state = self.state.lock();
+        state.failure = outcome.err();
+        state.ended = true;
+        self.changed.notify_all();
+    }
+
+    fn keep_running(&self) -> Result<()> {
+        let mut short_runs = 0;
+        while !self.is_stopping() {
+            let began = Instant::now();
+            let end = self.run_once();
+            short_runs = if began.elapsed() < SHORT_RUN { short_runs + 1 } else { 0 };
+            self.judge(&describe(end), short_runs)?;
+            self.pause(delay_after(short_runs));
+        }
+        Ok(())
+    }
+
+    /// From the start of a process to its end. `None` when a stop came before the start.
+    fn run_once(&self) -> io::Result<Option<ExitStatus>> {
+        let Some(pid) = self.spawn()? else { return Ok(None) };
+        while !self.server.is_ready(pid) {
+            if let Some(status) = self.reap()? {
+                return Ok(Some(status));
+            }
+            thread::sleep(POLL);
+        }
+        self.note_ready();
+        wait_for_end(pid)?;
+        self.reap()
+    }
+
+    fn spawn(&self) -> io::Result<Option<u32>> {
+        let mut state = self.state.lock();
+        if state.stopping {
+            return Ok(None);
+        }
+        let child = state.child.insert(self.start_process()?);
+        Ok(Some(child.id()))
+    }
+
+    fn start_process(&self) -> io::Result<Child> {
+        let log = OpenOptions::new().create(true).append(true).mode(0o600).open(self.server.log())?;
+        let mut command = self.server.command();
+        command.stdin(Stdio::null()).stdout(log.try_clone()?).stderr(log);
+        tether(&mut command, Arc::clone(&self.lock), self.server.stop_signal());
+        command.spawn()
+    }
+
+    /// The child's exit status, when it has ended.
+    fn reap(&self) -> io::Result<Option<ExitStatus>> {
+        let mut state = self.state.lock();
+        let Some(child) = &mut state.child else { return Ok(None) };
+        let status = child.try_wait()?;
+        if status.is_some() {
+            state.child = None;
+        }
+        Ok(status)
+    }
+
+    fn note_ready(&self) {
+        let mut state = self.state.lock();
+        state.was_ready = true;
+        if let Some(since) = state.down_since.take() {
+            info!(down_ms = since.elapsed().as_millis(), "{} runs again", self.server.name());
+        }
+        self.changed.notify_all();
+    }
+
+    /// What an end means: the order to stop, a failed start, or an accident that a new start mends.
+    fn judge(&self, reason: &str, short_runs: u32) -> Result<()> {
+        let mut state = self.state.lock();
+        let first_start = !state.was_ready;
+        if state.stopping || (first_start && short_runs < GIVE_UP_AFTER) {
+            return Ok(());
+        }
+        if first_start {
+            return Err(self.ends_at_once(reason));
+        }
+        // Only the first of several failed runs is told.
+        if state.down_since.is_none() {
+            warn!(reason, "{} ended by itself; it is started again", self.server.name());
+            state.down_since = Some(Instant::now());
+        }
+        Ok(())
+    }
+
+    /// Sleeps, but not through a stop.
+    fn pause(&self, delay: Duration) {
+        self.changed.wait_while_for(&mut self.state.lock(), |s| !s.stopping, delay);
+    }
+
+    fn is_stopping(&self) -> bool {
+        self.state.lock().stopping
+    }
+
+    fn begin_stop(&self) {
+        let mut state = self.state.lock();
+        if !state.stopping {
+            state.stopping = true;
+            state.signal(self.server.stop_signal());
+            self.changed.notify_all();
+        }
+    }
+
+    fn kill_unless_ended(&self, within: Duration) {
+        let mut state = self.state.lock();
+        if self.changed.wait_while_for(&mut state, |s| !s.ended, within).timed_out() {
+            warn!(waited_s = within.as_secs(), "{} does not end by itself; it is killed", self.server.name());
+            state.signal(Signal::KILL);
+        }
+    }
+
+    fn ends_at_once(&self, reason: &str) -> EmbeddedError {
+        EmbeddedError::EndsAtOnce {
+            server: self.server.name(),
+            reason: reason.to_owned(),
+            log: self.server.log().to_owned(),
+            tail: tail(self.server.log()),
+        }
+    }
+
+    fn not_ready(&self) -> EmbeddedError {
+        EmbeddedError::NotReady {
+            server: self.server.name(),
+            waited: READY_WITHIN,
+            log: self.server.log().to_owned(),
+            tail: tail(self.server.log()),
+        }
+    }
+}
+
+impl State {
+    fn signal(&self, signal: Signal) {
+        if let Some(child) = &self.child {
+            // The child is not waited for yet, so its id is its own; it may have ended, which is as good.
+            let _ = kill_process(Pid::from_child(child), signal);
+        }
+    }
+}
+
+/// Blocks without reaping, so that a signal sent meanwhile cannot reach a stranger with the same id.
+fn wait_for_end(pid: u32) -> io::Result<()> {
+    let pid = i32::try_from(pid).ok().and_then(Pid::from_raw).ok_or(io::ErrorKind::InvalidInput)?;
+    retry_on_intr(|| waitid(WaitId::Pid(pid), WaitIdOptions::EXITED | WaitIdOptions::NOWAIT))?;
+    Ok(())
+}
+
+fn describe(end: io::Result<Option<ExitStatus>>) -> String {
+    match end {
+        Ok(Some(status)) => status.to_string(),
+        Ok(None) => "not started".to_owned(),
+        Err(e) => e.to_string(),
+    }
+}
+
+fn delay_after(short_runs: u32) -> Duration {
+    let doublings = short_runs.saturating_sub(1);
+    FIRST_DELAY.saturating_mul(2_u32.saturating_pow(doublings)).min(LONGEST_DELAY)
+}
+
+/// The last lines of a log, for an error message; a log that cannot be read is no second error.
+fn tail(log: &Path) -> String {
+    const LINES: usize = 12;
+    let text = read_end(log).unwrap_or_default();
+    let lines: Vec<&str> = text.lines().collect();
+    lines[lines.len().saturating_sub(LINES)..].join("\n")
+}
+
+fn read_end(log: &Path) -> io::Result<String> {
+    const BYTES: u64 = 4096;
+    let mut file = File::open(log)?;
+    file.seek(SeekFrom::Start(file.metadata()?.len().saturating_sub(BYTES)))?;
+    let mut end = Vec::new();
+    file.read_to_end(&mut end)?;
+    Ok(String::from_utf8_lossy(&end).into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_delay_doubles_up_to_its_limit() {
+        let delays = [0, 1, 2, 3, 4, 5, 6, 60].map(|runs| delay_after(runs).as_millis());
+        assert_eq!(delays, [100, 100, 200, 400, 800, 1600, 2000, 2000]);
+    }
+}

@@ -1,0 +1,8 @@
+//! The log of actions: what an entry says and how a batch of entries sums up.
+//! Writing and reading the log itself is the store's work.
+
+mod batch;
+mod entry;
+
+pub use batch::{Deltas, sum};
+pub use entry::{Entry, Event, GENESIS};

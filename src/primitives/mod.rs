@@ -1,0 +1,13 @@
+//! Small value types that every layer shares. They know no store and no transport.
+
+mod id;
+mod offset;
+mod page;
+mod shard;
+mod version;
+
+pub use id::{CommentId, Id, IdOutOfRange, NoteId, UserId};
+pub use offset::{Offset, ParseOffsetError};
+pub use page::{PageRequest, Slice};
+pub use shard::{ShardCount, ShardId};
+pub use version::Version;

@@ -1,0 +1,166 @@
+//! What shards say on their channels (`lua/lib/changes.lua` writes it), and hearing it.
+
+use redis::{AsyncConnectionConfig, PushInfo, PushKind, aio::MultiplexedConnection};
+use tokio::sync::mpsc;
+
+use super::{connection::Redis, keys, reply::parse};
+use crate::{
+    catalogue::{Counts, Entity},
+    primitives::{Offset, ShardId, Version},
+    store::{StoreError, StoreResult},
+};
+
+/// One message of a shard.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Message {
+    pub shard: ShardId,
+    pub epoch: u64,
+    /// The change that the message before it ended with.
+    pub before: u64,
+    /// The change that it ends with.
+    pub after: u64,
+    pub changes: Vec<Change>,
+    /// Logs and how far they are folded.
+    pub folded: Vec<(ShardId, Offset)>,
+}
+
+/// New counts of one entity; `None`: not known, read them.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Change {
+    pub entity: Entity,
+    pub version: Version,
+    pub counts: Option<Counts>,
+}
+
+impl Message {
+    pub fn decode(shard: ShardId, text: &str) -> StoreResult<Self> {
+        let malformed = || StoreError::Unexpected(format!("message {text:?}"));
+        let mut lines = text.lines();
+        let head: Vec<&str> = lines.next().unwrap_or_default().split(' ').collect();
+        let [epoch, before, after, source, to] = head[..] else {
+            return Err(malformed());
+        };
+        let mut message = Self {
+            shard,
+            epoch: parse(epoch)?,
+            before: parse(before)?,
+            after: parse(after)?,
+            changes: Vec::new(),
+            folded: Vec::new(),
+        };
+        if source != "-" {
+            message.folded.push((ShardId(parse(source)?), parse(to)?));
+        }
+        for line in lines {
+            let (subject, rest) = line.split_once(' ').ok_or_else(malformed)?;
+            if subject == "w" {
+                let (source, to) = rest.split_once(' ').ok_or_else(malformed)?;
+                message.folded.push((ShardId(parse(source)?), parse(to)?));
+            } else {
+                message.changes.push(change(message.epoch, subject, rest)?);
+            }
+        }
+        Ok(message)
+    }
+}
+
+fn change(epoch: u64, entity: &str, rest: &str) -> StoreResult<Change> {
+    let (number, values) = rest
+        .split_once(' ')
+        .ok_or_else(|| StoreError::Unexpected(format!("change of {entity}: {rest:?}")))?;
+    let counts = match values {
+        "?" => None,
+        values => {
+            let values = values.split(' ').map(parse).collect::<StoreResult<Vec<i64>>>()?;
+            Some(Counts::from_values(values))
+        }
+    };
+    Ok(Change { entity: parse(entity)?, version: Version::new(epoch, parse(number)?), counts })
+}
+
+/// Hears the channels of all shards on one connection. When the connection ends, so does the listener:
+/// whoever holds it must assume to have missed something and start anew.
+pub struct Listener {
+    pushes: mpsc::UnboundedReceiver<PushInfo>,
+    // Dropping the connection ends the subscription.
+    _connection: MultiplexedConnection,
+    channels: Vec<(String, ShardId)>,
+}
+
+impl Redis {
+    /// Returns when all channels are subscribed to.
+    pub async fn listen(&self) -> StoreResult<Listener> {
+        let (sender, pushes) = mpsc::unbounded_channel();
+        let config = AsyncConnectionConfig::new()
+            .set_push_sender(sender)
+            .set_connection_timeout(Some(std::time::Duration::from_secs(1)))
+            .set_response_timeout(Some(std::time::Duration::from_secs(2)));
+        let mut connection =
+            resp3(self.client())?.get_multiplexed_async_connection_with_config(&config).await?;
+        let channels: Vec<_> = self.shards().all().map(|shard| (keys::changes(shard), shard)).collect();
+        for (channel, _) in &channels {
+            let mut subscribe = redis::cmd("SSUBSCRIBE");
+            subscribe.arg(channel);
+            connection.send_packed_command(&subscribe).await?;
+        }
+        Ok(Listener { pushes, _connection: connection, channels })
+    }
+}
+
+/// The same server, spoken to in the protocol version that has push messages.
+fn resp3(client: &redis::Client) -> StoreResult<redis::Client> {
+    let info = client.get_connection_info().clone();
+    let redis = info.redis_settings().clone().set_protocol(redis::ProtocolVersion::RESP3);
+    Ok(redis::Client::open(info.set_redis_settings(redis))?)
+}
+
+impl Listener {
+    /// The next message; `None` when the connection ended.
+    pub async fn next(&mut self) -> Option<StoreResult<Message>> {
+        loop {
+            let push = self.pushes.recv().await?;
+            match push.kind {
+                PushKind::SMessage => return Some(self.decode(push)),
+                PushKind::Disconnection => return None,
+                _ => {}
+            }
+        }
+    }
+
+    fn decode(&self, push: PushInfo) -> StoreResult<Message> {
+        let mut data = push.data.into_iter();
+        let mut text = || super::reply::read::<String>(data.next().unwrap_or(redis::Value::Nil));
+        let (channel, payload) = (text()?, text()?);
+        let shard = self
+            .channels
+            .iter()
+            .find(|(name, _)| *name == channel)
+            .map(|(_, shard)| *shard)
+            .ok_or_else(|| StoreError::Unexpected(format!("message on {channel}")))?;
+        Message::decode(shard, &payload)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::catalogue::Counter;
+
+    #[test]
+    fn a_message_tells_counts_unknowns_and_how_far_logs_are_folded() {
+        let text = "3 10 12 1 7-42\nnote:5 11 1 2 3 4 5 6\nuser:9 12 ?\nw 0 7-40";
+        let message = Message::decode(ShardId(0), text).unwrap();
+        assert_eq!((message.epoch, message.before, message.after), (3, 10, 12));
+        assert_eq!(message.folded, [(ShardId(1), Offset::new(7, 42)), (ShardId(0), Offset::new(7, 40))]);
+        assert_eq!(message.changes[0].version, Version::new(3, 11));
+        assert_eq!(message.changes[0].counts.unwrap().get(Counter::NoteCollects), 2);
+        assert_eq!(message.changes[1].counts, None);
+    }
+
+    #[test]
+    fn nonsense_is_an_error_and_not_a_panic() {
+        for text in ["", "x", "1 2 3", "1 2 3 - -\nnote:5", "1 2 3 - -\nnote:5 9 1 x"] {
+            assert!(Message::decode(ShardId(0), text).is_err(), "{text:?}");
+        }
+    }
+}

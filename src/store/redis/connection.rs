@@ -1,0 +1,178 @@
+//! Connections to Redis, and the rule that an unverified process does nothing.
+
+use std::{sync::Arc, time::Duration};
+
+use redis::{
+    Cmd, Pipeline, Value,
+    aio::{ConnectionLike, ConnectionManager, ConnectionManagerConfig, MultiplexedConnection},
+};
+use tokio::sync::Mutex;
+
+use super::{keys, reply, scripts};
+use crate::{
+    primitives::{Id, ShardCount, ShardId},
+    store::{StoreError, StoreResult, tally},
+};
+
+/// A command that has no answer after this time is given up; it may still have been done.
+const RESPONSE_TIMEOUT: Duration = Duration::from_millis(800);
+const CONNECT_TIMEOUT: Duration = Duration::from_millis(500);
+
+/// One Redis for all shards. Cheap to clone; all clones share one multiplexed connection.
+#[derive(Clone)]
+pub struct Redis {
+    client: redis::Client,
+    commands: ConnectionManager,
+    shards: ShardCount,
+    /// Held while scripts are being loaded, so that a burst of NOSCRIPT answers loads them once.
+    loading: Arc<Mutex<()>>,
+}
+
+impl Redis {
+    /// Connects lazily: an unreachable Redis shows at the first command.
+    pub fn new(url: &str, shards: ShardCount) -> StoreResult<Self> {
+        let client = redis::Client::open(url)?;
+        // One quick retry: a caller would rather hear of an outage than wait for its end.
+        let config = ConnectionManagerConfig::new()
+            .set_number_of_retries(1)
+            .set_max_delay(Duration::from_millis(100))
+            .set_connection_timeout(Some(CONNECT_TIMEOUT))
+            .set_response_timeout(Some(RESPONSE_TIMEOUT));
+        let commands = ConnectionManager::new_lazy_with_config(client.clone(), config)?;
+        Ok(Self { client, commands, shards, loading: Arc::default() })
+    }
+
+    pub const fn shards(&self) -> ShardCount {
+        self.shards
+    }
+
+    pub const fn shard_of(&self, id: Id) -> ShardId {
+        self.shards.shard_of(id)
+    }
+
+    /// A connection of its own, for calls that block or that must all reach one Redis process.
+    pub(super) async fn dedicated(&self) -> StoreResult<MultiplexedConnection> {
+        let config = redis::AsyncConnectionConfig::new()
+            .set_connection_timeout(Some(CONNECT_TIMEOUT))
+            .set_response_timeout(None);
+        Ok(self.client.get_multiplexed_async_connection_with_config(&config).await?)
+    }
+
+    pub(super) const fn client(&self) -> &redis::Client {
+        &self.client
+    }
+
+    /// Runs one command.
+    pub(super) async fn command(&self, cmd: &Cmd) -> StoreResult<Value> {
+        tally::redis_round_trip();
+        let mut connection = self.commands.clone();
+        let result = match connection.req_packed_command(cmd).await {
+            Err(error) if is_no_script(&error) => {
+                self.load_scripts().await?;
+                connection.req_packed_command(cmd).await
+            }
+            result => result,
+        };
+        Ok(result?)
+    }
+
+    /// Runs commands in one round trip, not atomically. Each has its own result.
+    pub(super) async fn pipeline(&self, cmds: &[Cmd]) -> StoreResult<Vec<StoreResult<Value>>> {
+        let values = self.pipeline_once(cmds).await?;
+        if !values.iter().any(|value| is_no_script_value(value)) {
+            return Ok(values.into_iter().map(into_result).collect());
+        }
+        // Only what was refused is done again; the rest was done.
+        self.load_scripts().await?;
+        let refused = |value: &Value| is_no_script_value(value);
+        let again: Vec<Cmd> =
+            values.iter().zip(cmds).filter(|(value, _)| refused(value)).map(|(_, cmd)| cmd.clone()).collect();
+        let mut redone = self.pipeline_once(&again).await?.into_iter();
+        let merged = values
+            .into_iter()
+            .map(|value| if refused(&value) { redone.next().unwrap_or(Value::Nil) } else { value });
+        Ok(merged.map(into_result).collect())
+    }
+
+    async fn pipeline_once(&self, cmds: &[Cmd]) -> StoreResult<Vec<Value>> {
+        if cmds.is_empty() {
+            return Ok(Vec::new());
+        }
+        tally::redis_round_trip();
+        let mut pipeline = Pipeline::with_capacity(cmds.len());
+        for cmd in cmds {
+            pipeline.add_command(cmd.clone());
+        }
+        Ok(self.commands.clone().req_packed_commands(&pipeline, 0, cmds.len()).await?)
+    }
+
+    /// Loads the scripts into the Redis process that answers, if every shard was verified on that very
+    /// process (then only its script cache was flushed). On one connection, so that it is one process.
+    pub(super) async fn load_scripts(&self) -> StoreResult<()> {
+        let _one_at_a_time = self.loading.lock().await;
+        let mut connection = self.dedicated().await?;
+        let load = async {
+            let run = run_id(&mut connection).await?;
+            for shard in self.shards.all() {
+                let verified: Option<String> =
+                    redis::cmd("HGET").arg(keys::meta(shard)).arg("run").query_async(&mut connection).await?;
+                if verified.as_deref() != Some(run.as_str()) {
+                    return Err(StoreError::Unverified);
+                }
+            }
+            for script in scripts::loaded() {
+                let _: String =
+                    redis::cmd("SCRIPT").arg("LOAD").arg(script.source).query_async(&mut connection).await?;
+            }
+            Ok(())
+        };
+        within(RESPONSE_TIMEOUT, load).await
+    }
+}
+
+/// The id that a Redis process gave itself at its start.
+pub(super) async fn run_id(connection: &mut MultiplexedConnection) -> StoreResult<String> {
+    info_field(connection, "server", "run_id").await
+}
+
+/// One line of `INFO <section>`.
+pub(super) async fn info_field(
+    connection: &mut MultiplexedConnection,
+    section: &str,
+    field: &str,
+) -> StoreResult<String> {
+    let info: String = redis::cmd("INFO").arg(section).query_async(connection).await?;
+    info.lines()
+        .find_map(|line| line.strip_prefix(field)?.strip_prefix(':'))
+        .map(str::to_owned)
+        .ok_or_else(|| StoreError::Unexpected(format!("INFO {section} has no {field}")))
+}
+
+/// Bounds work on a dedicated connection, which has no timeout of its own.
+pub(super) async fn within<T>(bound: Duration, work: impl Future<Output = StoreResult<T>>) -> StoreResult<T> {
+    tokio::time::timeout(bound, work).await.unwrap_or_else(|_| {
+        Err(StoreError::RedisUnreachable(redis::RedisError::from(std::io::Error::from(
+            std::io::ErrorKind::TimedOut,
+        ))))
+    })
+}
+
+fn is_no_script(error: &redis::RedisError) -> bool {
+    error.kind() == redis::ErrorKind::Server(redis::ServerErrorKind::NoScript)
+}
+
+fn is_no_script_value(value: &Value) -> bool {
+    matches!(value, Value::ServerError(error) if error.code() == "NOSCRIPT")
+}
+
+fn into_result(value: Value) -> StoreResult<Value> {
+    match value {
+        Value::ServerError(error) => Err(redis::RedisError::from(error).into()),
+        value => Ok(value),
+    }
+}
+
+/// Reads the reply of a pipelined script.
+pub(super) fn script_reply(result: StoreResult<Value>) -> StoreResult<reply::Reply> {
+    reply::Reply::read(result?)
+}

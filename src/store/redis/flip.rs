@@ -1,0 +1,96 @@
+//! The action script: switch an edge on or off.
+
+use std::time::Duration;
+
+use super::{
+    connection::Redis,
+    keys,
+    reply::{Reply, parse},
+    scripts,
+};
+use crate::{catalogue::Flip, event_log::Event, primitives::Offset, store::StoreResult};
+
+/// How long an idempotency key is remembered.
+const KEEP_KEY: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// What to do, and what is known of the edge already.
+pub struct FlipRequest<'a> {
+    pub flip: Flip,
+    /// The most edges of this kind that the actor may have on; 0 for no limit.
+    pub limit: u32,
+    /// What SQL says of the edge, if it was asked.
+    pub row: Option<EdgeRow>,
+    pub idempotency_key: Option<&'a str>,
+    /// Gives the actor's cached set this much life from now.
+    pub renew: Option<Duration>,
+}
+
+/// State of one edge in PostgreSQL, and how far the shard's log was persisted when it was read.
+#[derive(Clone, Copy, Debug)]
+pub struct EdgeRow {
+    pub is_on: bool,
+    pub persisted: Offset,
+}
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum FlipOutcome {
+    /// `at`: the event of this flip, or the pair's pending one when nothing changed.
+    Done {
+        changed: bool,
+        at: Option<Offset>,
+    },
+    /// Load the actor's set, then try again.
+    NeedsSet,
+    /// Ask SQL about this edge, then try again.
+    NeedsRow,
+    LimitReached,
+    /// The idempotency key stands for another operation or target.
+    KeyConflict,
+}
+
+impl Redis {
+    /// Atomic: after an error of the connection either all of it happened or nothing. Repeating it is
+    /// harmless in both cases.
+    pub async fn flip_edge(&self, request: &FlipRequest<'_>) -> StoreResult<FlipOutcome> {
+        let flip = &request.flip;
+        let shard = self.shard_of(flip.actor.0);
+        let mut touched = vec![
+            keys::meta(shard),
+            keys::log(shard),
+            keys::pending(shard, flip.actor),
+            keys::edges(shard, flip.kind, flip.actor),
+            keys::floor(shard, flip.kind, flip.actor),
+        ];
+        touched.extend(request.idempotency_key.map(|key| keys::idempotency(shard, flip.actor, key)));
+
+        let mut cmd = scripts::FLIP_EDGE.call(&touched);
+        cmd.arg(shard.0)
+            .arg(flip.kind.name())
+            .arg(flip.target.get())
+            .arg(i32::from(flip.on))
+            .arg(Event::Flip(*flip).to_string())
+            .arg(request.limit);
+        match request.row {
+            Some(row) => cmd.arg(i32::from(row.is_on)).arg(row.persisted.to_string()),
+            None => cmd.arg("").arg(""),
+        };
+        cmd.arg(request.renew.map_or(0, |life| life.as_millis() as u64))
+            .arg(format!("{}:{} {}", flip.kind.name(), flip.target, if flip.on { "on" } else { "off" }))
+            .arg(KEEP_KEY.as_millis() as u64);
+
+        let mut reply = Reply::read(self.command(&cmd).await?)?;
+        match reply.code.as_str() {
+            "done" => {
+                let changed: bool = reply.next()?;
+                let at: String = reply.next()?;
+                let at = if at.is_empty() { None } else { Some(parse(&at)?) };
+                Ok(FlipOutcome::Done { changed, at })
+            }
+            "need_set" => Ok(FlipOutcome::NeedsSet),
+            "need_row" => Ok(FlipOutcome::NeedsRow),
+            "limit" => Ok(FlipOutcome::LimitReached),
+            "key_conflict" => Ok(FlipOutcome::KeyConflict),
+            _ => Err(reply.into_error()),
+        }
+    }
+}

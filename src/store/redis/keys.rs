@@ -1,0 +1,64 @@
+//! Names of keys. All keys of a shard share its hash tag, so that one script may touch them.
+
+use std::fmt::Display;
+
+use crate::{
+    catalogue::{EdgeKind, Entity},
+    primitives::{ShardId, UserId},
+};
+
+pub fn meta(shard: ShardId) -> String {
+    format!("{{{shard}}}:meta")
+}
+
+pub fn log(shard: ShardId) -> String {
+    format!("{{{shard}}}:log")
+}
+
+pub fn changes(shard: ShardId) -> String {
+    format!("{{{shard}}}:changes")
+}
+
+pub fn counters(shard: ShardId, entity: Entity) -> String {
+    format!("{{{shard}}}:c:{entity}")
+}
+
+/// Pattern of all counters of a shard.
+pub fn all_counters(shard: ShardId) -> String {
+    format!("{{{shard}}}:c:*")
+}
+
+pub fn load_token(shard: ShardId, entity: Entity) -> String {
+    format!("{{{shard}}}:ld:{entity}")
+}
+
+pub fn pending(shard: ShardId, actor: UserId) -> String {
+    format!("{{{shard}}}:p:{actor}")
+}
+
+/// Pattern of all pending flips of a shard.
+pub fn all_pending(shard: ShardId) -> String {
+    format!("{{{shard}}}:p:*")
+}
+
+pub fn edges(shard: ShardId, kind: EdgeKind, actor: UserId) -> String {
+    format!("{{{shard}}}:e:{}:{actor}", kind.name())
+}
+
+pub fn floor(shard: ShardId, kind: EdgeKind, actor: UserId) -> String {
+    format!("{{{shard}}}:fl:{}:{actor}", kind.name())
+}
+
+pub fn idempotency(shard: ShardId, actor: UserId, key: &str) -> String {
+    format!("{{{shard}}}:idem:{actor}:{key}")
+}
+
+/// Cached static text of something: `note:42`, or `subject:…`.
+pub fn body(shard: ShardId, of: impl Display) -> String {
+    format!("{{{shard}}}:b:{of}")
+}
+
+/// Field of a flip in the pending hash.
+pub fn pending_field(kind: EdgeKind, target: impl Display) -> String {
+    format!("{}:{target}", kind.name())
+}

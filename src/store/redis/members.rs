@@ -1,0 +1,226 @@
+//! Membership: "is this edge on?" from the pending flips and the cached sets.
+
+use std::{collections::BTreeMap, time::Duration};
+
+use redis::{Cmd, Value};
+
+use super::{
+    connection::{Redis, script_reply},
+    counters::life_with_jitter,
+    keys,
+    reply::{Reply, read},
+    scripts,
+};
+use crate::{
+    catalogue::{EdgeKind, Flip},
+    primitives::{Id, Offset, ShardId, UserId},
+    store::{StoreError, StoreResult},
+};
+
+/// The most targets that are loaded into a set: the highest ids. An intset of them takes 41 kB.
+pub const SET_CAP: usize = 5_000;
+/// A set that grew beyond this is dropped; it stays below `set-max-intset-entries 8192` and 64 kB.
+const SET_LIMIT: usize = 7_500;
+const SET_LIFE: Duration = Duration::from_secs(7 * 24 * 60 * 60);
+
+/// What Redis knows of one edge.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Membership {
+    On,
+    Off,
+    /// The set is not there: load it.
+    NoSet,
+    /// The set holds only higher ids: ask SQL about this one.
+    BelowFloor,
+}
+
+/// Memberships of one actor, and what a look-up in SQL must be compared with.
+#[derive(Debug)]
+pub struct MembershipRead {
+    pub generation: u64,
+    /// The actor's shard is cleaned up to there: SQL must not be behind it.
+    pub cleaned: Offset,
+    pub states: Vec<((EdgeKind, Id), Membership)>,
+}
+
+impl Redis {
+    /// Reads many edges of one actor in one round trip.
+    pub async fn read_membership(
+        &self,
+        actor: UserId,
+        edges: &[(EdgeKind, Id)],
+        generation: u64,
+    ) -> StoreResult<MembershipRead> {
+        let shard = self.shard_of(actor.0);
+        let mut by_kind = BTreeMap::<EdgeKind, Vec<Id>>::new();
+        for (kind, target) in edges {
+            by_kind.entry(*kind).or_default().push(*target);
+        }
+        let mut cmds = vec![self.read_meta(shard)];
+        for (kind, targets) in &by_kind {
+            cmds.extend(read_kind(shard, actor, *kind, targets, generation));
+        }
+        let mut replies = self.pipeline(&cmds).await?.into_iter();
+        let mut next = || replies.next().unwrap_or(Ok(Value::Nil));
+
+        let (now, cleaned) = generation_and_cleaned(script_reply(next())?)?;
+        let mut states = Vec::with_capacity(edges.len());
+        for (kind, targets) in &by_kind {
+            let pending: Vec<Option<String>> = read(next()?)?;
+            let members: Vec<bool> = read(next()?)?;
+            let floor: Option<i64> = read(next()?)?;
+            // The markers asked for were those of another generation: such a set counts as absent.
+            let set = if now == generation { SetState::read(&members, floor) } else { SetState::Absent };
+            for (i, target) in targets.iter().enumerate() {
+                let state = pending[i]
+                    .as_deref()
+                    .and_then(|text| pending_state(text, now))
+                    .unwrap_or_else(|| set.state(*target, members[i + 2]));
+                states.push(((*kind, *target), state));
+            }
+        }
+        Ok(MembershipRead { generation: now, cleaned, states })
+    }
+
+    /// Generation and cleaned-to offset of a shard's log.
+    pub async fn log_state(&self, shard: ShardId) -> StoreResult<(u64, Offset)> {
+        generation_and_cleaned(Reply::read(self.command(&self.read_meta(shard)).await?)?)
+    }
+
+    /// Caches the edges that SQL gave, of which `targets` are the highest. `false`: something moved
+    /// meanwhile, load again.
+    pub async fn install_members(
+        &self,
+        actor: UserId,
+        kind: EdgeKind,
+        generation: u64,
+        persisted: Offset,
+        targets: &[Id],
+        truncated: bool,
+    ) -> StoreResult<bool> {
+        let shard = self.shard_of(actor.0);
+        let mut cmd = scripts::INSTALL_MEMBERS.call(&[
+            keys::meta(shard),
+            keys::edges(shard, kind, actor),
+            keys::floor(shard, kind, actor),
+        ]);
+        cmd.arg(shard.0).arg(generation).arg(persisted.to_string()).arg(life_with_jitter(SET_LIFE));
+        match targets.iter().min() {
+            Some(lowest) if truncated => cmd.arg(lowest.get()),
+            _ => cmd.arg(""),
+        };
+        for target in targets {
+            cmd.arg(target.get());
+        }
+        let reply = Reply::read(self.command(&cmd).await?)?;
+        match reply.code.as_str() {
+            "done" => Ok(true),
+            "refused" => Ok(false),
+            _ => Err(reply.into_error()),
+        }
+    }
+
+    /// Moves the pending flips of a persisted batch into the cached sets, in one round trip.
+    pub async fn clean_members(&self, shard: ShardId, to: Offset, flips: &[Flip]) -> StoreResult<()> {
+        let mut by_actor = BTreeMap::<UserId, BTreeMap<EdgeKind, Vec<Id>>>::new();
+        for flip in flips {
+            by_actor.entry(flip.actor).or_default().entry(flip.kind).or_default().push(flip.target);
+        }
+        let cmds: Vec<Cmd> =
+            by_actor.into_iter().map(|(actor, by_kind)| clean_actor(shard, to, actor, by_kind)).collect();
+        for reply in self.pipeline(&cmds).await? {
+            script_reply(reply)?.expect_done()?;
+        }
+        Ok(())
+    }
+
+    /// Records that all pending flips up to `to` are cleaned.
+    pub async fn advance_members(&self, shard: ShardId, fence: u64, to: Offset) -> StoreResult<()> {
+        let mut cmd = scripts::ADVANCE_MEMBERS.call(&[keys::meta(shard)]);
+        cmd.arg(shard.0).arg(fence).arg(to.to_string());
+        Reply::read(self.command(&cmd).await?)?.expect_done()
+    }
+
+    /// A random lifetime for a set that is in use.
+    pub fn set_life() -> Duration {
+        Duration::from_millis(life_with_jitter(SET_LIFE))
+    }
+}
+
+/// What a cached set says about targets that have no pending flip.
+enum SetState {
+    Absent,
+    Complete,
+    Truncated { floor: i64 },
+}
+
+impl SetState {
+    /// `members` begins with the two markers.
+    fn read(members: &[bool], floor: Option<i64>) -> Self {
+        match (members, floor) {
+            ([true, ..], _) => Self::Complete,
+            ([_, true, ..], Some(floor)) => Self::Truncated { floor },
+            _ => Self::Absent,
+        }
+    }
+
+    fn state(&self, target: Id, is_member: bool) -> Membership {
+        match self {
+            Self::Absent => Membership::NoSet,
+            _ if is_member => Membership::On,
+            Self::Complete => Membership::Off,
+            Self::Truncated { floor } if target.get() >= *floor => Membership::Off,
+            Self::Truncated { .. } => Membership::BelowFloor,
+        }
+    }
+}
+
+fn read_kind(shard: ShardId, actor: UserId, kind: EdgeKind, targets: &[Id], generation: u64) -> [Cmd; 3] {
+    let mut pending = redis::cmd("HMGET");
+    pending.arg(keys::pending(shard, actor));
+    let mut members = redis::cmd("SMISMEMBER");
+    members.arg(keys::edges(shard, kind, actor));
+    let generation = generation as i64;
+    members.arg(-2 * generation).arg(-2 * generation - 1);
+    for target in targets {
+        pending.arg(keys::pending_field(kind, target));
+        members.arg(target.get());
+    }
+    let mut floor = redis::cmd("GET");
+    floor.arg(keys::floor(shard, kind, actor));
+    [pending, members, floor]
+}
+
+/// State of a pending flip, `1:7-42`; `None` for one of another generation, which SQL knows.
+fn pending_state(text: &str, generation: u64) -> Option<Membership> {
+    let (state, offset) = text.split_once(':')?;
+    let offset: Offset = offset.parse().ok()?;
+    (offset.generation == generation).then_some(if state == "1" { Membership::On } else { Membership::Off })
+}
+
+fn generation_and_cleaned(mut reply: Reply) -> StoreResult<(u64, Offset)> {
+    if reply.code != "done" {
+        return Err(reply.into_error());
+    }
+    let _epoch: u64 = reply.next()?;
+    let generation = reply.next()?;
+    let cleaned: String = reply.next()?;
+    let cleaned = cleaned.parse().map_err(|_| StoreError::Unexpected(cleaned))?;
+    Ok((generation, cleaned))
+}
+
+fn clean_actor(shard: ShardId, to: Offset, actor: UserId, by_kind: BTreeMap<EdgeKind, Vec<Id>>) -> Cmd {
+    let mut touched = vec![keys::meta(shard), keys::pending(shard, actor)];
+    for kind in by_kind.keys() {
+        touched.push(keys::edges(shard, *kind, actor));
+        touched.push(keys::floor(shard, *kind, actor));
+    }
+    let mut cmd = scripts::CLEAN_MEMBERS.call(&touched);
+    cmd.arg(to.to_string()).arg(SET_LIMIT);
+    for (position, (kind, targets)) in by_kind.iter().enumerate() {
+        for target in targets {
+            cmd.arg(position + 1).arg(keys::pending_field(*kind, target)).arg(target.get());
+        }
+    }
+    cmd
+}

@@ -1,0 +1,73 @@
+//! Is this Redis fit to keep the log? Checked once at start.
+
+use std::time::Duration;
+
+use super::connection::{Redis, info_field, within};
+use crate::store::StoreResult;
+
+/// Outcome of the check: what must be mended before Plaudit may start, or may be overridden.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct ProcessCheck {
+    /// One line each, naming the setting and its mend. Never overridden.
+    pub unusable: Vec<String>,
+    /// As above, but may be overridden: then a crash may lose what is not yet in PostgreSQL.
+    pub unsafe_settings: Vec<String>,
+}
+
+/// Sharded pub/sub and `XADD` with a partial id came with it.
+const OLDEST: (u32, u32) = (7, 0);
+
+impl Redis {
+    /// Looks at version, persistence and eviction policy.
+    pub async fn check_process(&self) -> StoreResult<ProcessCheck> {
+        within(Duration::from_secs(2), async {
+            let mut connection = self.dedicated().await?;
+            let version = info_field(&mut connection, "server", "redis_version").await?;
+            let aof = info_field(&mut connection, "persistence", "aof_enabled").await?;
+            let policy = info_field(&mut connection, "memory", "maxmemory_policy").await?;
+            Ok(judge(&version, &aof, &policy))
+        })
+        .await
+    }
+}
+
+fn judge(version: &str, aof_enabled: &str, policy: &str) -> ProcessCheck {
+    let mut check = ProcessCheck::default();
+    if major_and_minor(version) < OLDEST {
+        check
+            .unusable
+            .push(format!("Redis {version} is too old: Plaudit needs {}.{} or newer", OLDEST.0, OLDEST.1));
+    }
+    if aof_enabled != "1" {
+        check.unsafe_settings.push(
+            "Redis has `appendonly no`, so a restart would lose likes that are not yet in PostgreSQL: \
+             set `appendonly yes`"
+                .into(),
+        );
+    }
+    if policy.starts_with("allkeys-") {
+        check.unsafe_settings.push(format!(
+            "Redis has `maxmemory-policy {policy}`, which may evict the log: set `noeviction` or a `volatile-…` policy"
+        ));
+    }
+    check
+}
+
+fn major_and_minor(version: &str) -> (u32, u32) {
+    let mut numbers = version.split('.').map(|part| part.parse().unwrap_or(0));
+    (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_fit_server_passes_and_each_fault_is_named() {
+        assert_eq!(judge("7.0.15", "1", "noeviction"), ProcessCheck::default());
+        assert_eq!(judge("7.2.0", "1", "volatile-lru"), ProcessCheck::default());
+        assert!(judge("6.2.14", "1", "noeviction").unusable[0].contains("6.2.14"));
+        assert!(judge("7.0.15", "0", "noeviction").unsafe_settings[0].contains("appendonly yes"));
+        assert!(judge("7.0.15", "1", "allkeys-lru").unsafe_settings[0].contains("allkeys-lru"));
+    }
+}

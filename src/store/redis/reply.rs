@@ -1,0 +1,60 @@
+//! Reading what a script returned: a code, then values.
+
+use redis::{FromRedisValue, Value};
+
+use crate::store::{StoreError, StoreResult};
+
+/// A script's result: its name, and what comes with it.
+pub struct Reply {
+    pub code: String,
+    values: std::vec::IntoIter<Value>,
+}
+
+impl Reply {
+    pub fn read(value: Value) -> StoreResult<Self> {
+        let Value::Array(values) = value else {
+            return Err(unexpected(&value));
+        };
+        let mut values = values.into_iter();
+        let code = read(values.next().unwrap_or(Value::Nil))?;
+        Ok(Self { code, values })
+    }
+
+    /// The next value.
+    pub fn next<T: FromRedisValue>(&mut self) -> StoreResult<T> {
+        read(self.values.next().unwrap_or(Value::Nil))
+    }
+
+    /// All values that are left.
+    pub fn rest<T: FromRedisValue>(&mut self) -> StoreResult<Vec<T>> {
+        self.values.by_ref().map(read).collect()
+    }
+
+    /// The error that a result stands for which the caller does not handle itself.
+    pub fn into_error(self) -> StoreError {
+        match self.code.as_str() {
+            "no_meta" | "not_ready" => StoreError::Unverified,
+            "fenced" => StoreError::Fenced,
+            code => StoreError::Unexpected(format!("script result {code:?}")),
+        }
+    }
+
+    /// For scripts of which only success is of interest.
+    pub fn expect_done(self) -> StoreResult<()> {
+        if self.code == "done" { Ok(()) } else { Err(self.into_error()) }
+    }
+}
+
+/// A value as a Rust type.
+pub fn read<T: FromRedisValue>(value: Value) -> StoreResult<T> {
+    T::from_redis_value(value).map_err(|error| StoreError::Unexpected(error.to_string()))
+}
+
+/// Text that must parse.
+pub fn parse<T: std::str::FromStr>(text: &str) -> StoreResult<T> {
+    text.parse().map_err(|_| StoreError::Unexpected(format!("cannot read {text:?}")))
+}
+
+pub fn unexpected(value: &Value) -> StoreError {
+    StoreError::Unexpected(format!("reply {value:?}"))
+}

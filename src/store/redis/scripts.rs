@@ -1,0 +1,135 @@
+//! The Lua scripts, in the binary. Each file's header tells its keys, arguments and results.
+
+use std::sync::LazyLock;
+
+use redis::Cmd;
+
+/// A script's text and the hash by which Redis knows it.
+pub struct Script {
+    pub name: &'static str,
+    pub source: &'static str,
+    sha: String,
+}
+
+/// Declares each script with the library files that stand before it, and the list of those that are
+/// loaded into a verified process.
+macro_rules! scripts {
+    (loaded { $($loaded:ident = $loaded_name:literal [$($loaded_lib:literal),*];)+ }
+     evaluated { $($eval:ident = $eval_name:literal [$($eval_lib:literal),*];)+ }) => {
+        $(scripts!(@one $loaded = $loaded_name [$($loaded_lib),*]);)+
+        $(scripts!(@one $eval = $eval_name [$($eval_lib),*]);)+
+
+        /// Scripts that a verified Redis process has loaded. One that answers NOSCRIPT is not verified.
+        pub fn loaded() -> impl Iterator<Item = &'static Script> {
+            [$(&*$loaded),+].into_iter()
+        }
+
+        #[cfg(test)]
+        pub(super) fn all() -> Vec<&'static Script> {
+            vec![$(&*$loaded,)+ $(&*$eval,)+]
+        }
+    };
+    (@one $constant:ident = $name:literal [$($lib:literal),*]) => {
+        pub static $constant: LazyLock<Script> = LazyLock::new(|| Script::new($name, concat!(
+            $(include_str!(concat!("../../../lua/lib/", $lib, ".lua")),)*
+            include_str!(concat!("../../../lua/", $name, ".lua")),
+        )));
+    };
+}
+
+scripts! {
+    loaded {
+        ADVANCE_MEMBERS = "advance_members" [];
+        CLEAN_COUNTERS = "clean_counters" ["offset", "changes"];
+        CLEAN_MEMBERS = "clean_members" ["offset"];
+        DROP_BASE = "drop_base" ["changes"];
+        FLIP_EDGE = "flip_edge" ["offset"];
+        FOLD = "fold" ["changes"];
+        HEARTBEAT = "heartbeat" ["changes"];
+        INSTALL_COUNTS = "install_counts" ["offset", "changes"];
+        INSTALL_MEMBERS = "install_members" ["offset"];
+        READ_META = "read_meta" [];
+        SWEEP = "sweep" [];
+        TAKE_LOAD_TOKENS = "take_load_tokens" [];
+    }
+    // The verification itself runs on a process that has no scripts yet.
+    evaluated {
+        FINISH_VERIFICATION = "finish_verification" [];
+        RESTART_TARGET = "restart_target" ["changes"];
+        TAKE_OVER = "take_over" [];
+    }
+}
+
+impl Script {
+    fn new(name: &'static str, source: &'static str) -> Self {
+        let sha = redis::Script::new(source).get_hash().to_owned();
+        Self { name, source, sha }
+    }
+
+    /// A call by hash; the arguments follow.
+    pub fn call<K: AsRef<str>>(&self, keys: &[K]) -> Cmd {
+        Self::with_keys("EVALSHA", &self.sha, keys)
+    }
+
+    /// A call by text, which needs no loaded script; the arguments follow.
+    pub fn evaluate<K: AsRef<str>>(&self, keys: &[K]) -> Cmd {
+        Self::with_keys("EVAL", self.source, keys)
+    }
+
+    fn with_keys<K: AsRef<str>>(command: &str, script: &str, keys: &[K]) -> Cmd {
+        let mut cmd = redis::cmd(command);
+        cmd.arg(script).arg(keys.len());
+        for key in keys {
+            cmd.arg(key.as_ref());
+        }
+        cmd
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    /// Indexes `KEYS[3]` that stand in the text.
+    fn indexes(text: &str, table: &str) -> BTreeSet<u32> {
+        text.match_indices(table)
+            .filter_map(|(at, _)| {
+                let digits: String =
+                    text[at + table.len()..].chars().take_while(char::is_ascii_digit).collect();
+                digits.parse().ok()
+            })
+            .collect()
+    }
+
+    /// The script's own header and body, without the library files before it.
+    fn header_and_body(script: &Script) -> (String, String) {
+        let path = format!("{}/lua/{}.lua", env!("CARGO_MANIFEST_DIR"), script.name);
+        let text = std::fs::read_to_string(path).unwrap();
+        text.lines().map(|line| format!("{line}\n")).partition(|line| line.starts_with("--"))
+    }
+
+    #[test]
+    fn each_header_names_every_key_and_argument_that_the_script_indexes() {
+        for script in all() {
+            let (header, body) = header_and_body(script);
+            for table in ["KEYS[", "ARGV["] {
+                let missing: Vec<_> =
+                    indexes(&body, table).difference(&indexes(&header, table)).copied().collect();
+                assert!(missing.is_empty(), "{}: header lacks {table}{missing:?}]", script.name);
+            }
+        }
+    }
+
+    #[test]
+    fn each_header_names_every_result_that_the_script_returns() {
+        for script in all() {
+            let (header, body) = header_and_body(script);
+            for line in body.lines().filter(|line| line.contains("return { '")) {
+                let code = line.split('\'').nth(1).unwrap();
+                assert!(header.contains(&format!("{{\"{code}\"")), "{}: header lacks {code}", script.name);
+            }
+        }
+    }
+}

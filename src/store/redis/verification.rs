@@ -1,0 +1,158 @@
+//! Verifying a shard on a Redis process, before anything else may happen there.
+
+use std::collections::HashMap;
+
+use redis::Cmd;
+
+use super::{
+    connection::{Redis, run_id, within},
+    keys,
+    reply::{Reply, parse, read},
+    scripts,
+};
+use crate::{
+    primitives::{Offset, ShardId},
+    store::{StoreError, StoreResult},
+};
+
+/// What a shard's meta hash says.
+#[derive(Debug)]
+pub struct ShardMeta {
+    pub epoch: u64,
+    /// Newest change number.
+    pub change: u64,
+    pub timeline: String,
+    /// Redis process on which the shard was last verified.
+    pub run: Option<String>,
+    /// Generation of the shard's own log; `None` before it was first verified.
+    pub generation: Option<u64>,
+    /// Per source shard.
+    pub folded: Vec<Offset>,
+    pub cleaned: Vec<Offset>,
+    /// Up to where the shard's own pending flips are cleaned.
+    pub members_cleaned: Option<Offset>,
+}
+
+/// What a target shard answers to the new owner of a source shard.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum TakeOver {
+    /// It has folded the source's log up to there.
+    FoldedTo(Offset),
+    /// It has not begun; it will, where PostgreSQL is.
+    NotBegun,
+}
+
+impl Redis {
+    /// `None` when the shard has not begun on this Redis.
+    pub async fn shard_meta(&self, shard: ShardId) -> StoreResult<Option<ShardMeta>> {
+        let mut cmd = redis::cmd("HGETALL");
+        cmd.arg(keys::meta(shard));
+        let fields: HashMap<String, String> = read(self.command(&cmd).await?)?;
+        if fields.contains_key("epoch") { self.meta_from(&fields).map(Some) } else { Ok(None) }
+    }
+
+    fn meta_from(&self, fields: &HashMap<String, String>) -> StoreResult<ShardMeta> {
+        let field = |name: &str| {
+            fields.get(name).ok_or_else(|| StoreError::Unexpected(format!("shard meta has no {name}")))
+        };
+        let offsets = |prefix: &str| {
+            let shards = self.shards().all();
+            shards.map(|source| parse(field(&format!("{prefix}:{source}"))?)).collect::<StoreResult<_>>()
+        };
+        Ok(ShardMeta {
+            epoch: parse(field("epoch")?)?,
+            change: parse(field("seq")?)?,
+            timeline: field("tl")?.clone(),
+            run: fields.get("run").cloned(),
+            generation: fields.get("gen").map(|text| parse(text)).transpose()?,
+            folded: offsets("w")?,
+            cleaned: offsets("k")?,
+            members_cleaned: fields.get("m").map(|text| parse(text)).transpose()?,
+        })
+    }
+
+    /// Id of the Redis process that answers now.
+    pub async fn run_id(&self) -> StoreResult<String> {
+        let bound = std::time::Duration::from_secs(2);
+        within(bound, async { run_id(&mut self.dedicated().await?).await }).await
+    }
+
+    /// Shows a new owner's fence to a target shard.
+    pub async fn take_over(&self, source: ShardId, target: ShardId, fence: u64) -> StoreResult<TakeOver> {
+        let mut cmd = scripts::TAKE_OVER.evaluate(&[keys::meta(target)]);
+        cmd.arg(source.0).arg(fence);
+        let mut reply = Reply::read(self.command(&cmd).await?)?;
+        match reply.code.as_str() {
+            "done" => Ok(TakeOver::FoldedTo(parse(&reply.next::<String>()?)?)),
+            "no_meta" => Ok(TakeOver::NotBegun),
+            _ => Err(reply.into_error()),
+        }
+    }
+
+    /// Begins a shard's counters anew. Harmless when the shard has that epoch, or a later one, already.
+    pub async fn restart_target(
+        &self,
+        shard: ShardId,
+        epoch: u64,
+        timeline: &str,
+        persisted: &[Offset],
+    ) -> StoreResult<()> {
+        let mut cmd = scripts::RESTART_TARGET.evaluate(&[keys::meta(shard), keys::changes(shard)]);
+        cmd.arg(epoch).arg(timeline);
+        for offset in persisted {
+            cmd.arg(offset.to_string());
+        }
+        let reply = Reply::read(self.command(&cmd).await?)?;
+        if reply.code == "newer" { Ok(()) } else { reply.expect_done() }
+    }
+
+    /// Allows actions on the shard, on the Redis process `run`.
+    pub async fn finish_verification(
+        &self,
+        shard: ShardId,
+        fence: u64,
+        generation: u64,
+        run: &str,
+    ) -> StoreResult<()> {
+        let mut cmd = scripts::FINISH_VERIFICATION.evaluate(&[keys::meta(shard)]);
+        cmd.arg(shard.0).arg(fence).arg(generation).arg(run);
+        Reply::read(self.command(&cmd).await?)?.expect_done()?;
+        // The last shard to be verified finds all of them so; the scripts may be used from now on.
+        match self.load_scripts().await {
+            Err(StoreError::Unverified) => Ok(()),
+            result => result,
+        }
+    }
+
+    /// Removes what earlier epochs and generations left of a shard, a page of keys at a time.
+    /// Returns how many keys and fields went.
+    pub async fn sweep(&self, shard: ShardId) -> StoreResult<u64> {
+        let mut removed = 0;
+        for pattern in [keys::all_counters(shard), keys::all_pending(shard)] {
+            let mut cursor = 0_u64;
+            loop {
+                let mut scan = redis::cmd("SCAN");
+                scan.arg(cursor).arg("MATCH").arg(&pattern).arg("COUNT").arg(500);
+                let (next, found): (u64, Vec<String>) = read(self.command(&scan).await?)?;
+                removed += self.sweep_keys(shard, &found).await?;
+                cursor = next;
+                if cursor == 0 {
+                    break;
+                }
+            }
+        }
+        Ok(removed)
+    }
+
+    async fn sweep_keys(&self, shard: ShardId, found: &[String]) -> StoreResult<u64> {
+        let meta = keys::meta(shard);
+        let cmds: Vec<Cmd> =
+            found.iter().map(|key| scripts::SWEEP.call(&[meta.as_str(), key.as_str()])).collect();
+        let mut removed = 0;
+        for reply in self.pipeline(&cmds).await? {
+            let (count,): (u64,) = read(reply?)?;
+            removed += count;
+        }
+        Ok(removed)
+    }
+}

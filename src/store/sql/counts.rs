@@ -1,0 +1,119 @@
+//! Totals: read together with how far the logs are persisted, lock, add.
+
+use std::collections::BTreeMap;
+
+use sqlx::{Row, postgres::PgRow};
+
+use super::{
+    Db, Tx, from_catalogue,
+    shards::{TIMELINE, offsets},
+};
+use crate::{
+    catalogue::{Counts, EntityKind},
+    event_log::Deltas,
+    primitives::{Id, Offset},
+    store::StoreResult,
+};
+
+/// Totals of some entities and the state of the logs, from one statement and therefore of one moment.
+#[derive(Clone, Debug)]
+pub struct CountsSnapshot {
+    /// Entities that do not exist are missing.
+    pub totals: BTreeMap<Id, Counts>,
+    pub persisted: Vec<Offset>,
+    pub timeline: String,
+}
+
+impl Db {
+    pub async fn read_totals(&self, kind: EntityKind, ids: &[Id]) -> StoreResult<CountsSnapshot> {
+        let text = format!(
+            "SELECT wanted.id, log.generations, log.numbers, {TIMELINE} AS timeline, c.id AS found, {}
+             FROM unnest($1::bigint[]) AS wanted (id)
+             CROSS JOIN (SELECT array_agg(generation ORDER BY id) AS generations,
+                                array_agg(number ORDER BY id) AS numbers FROM shard) AS log
+             LEFT JOIN {}_counts AS c ON c.id = wanted.id",
+            columns(kind, "c."),
+            kind.name(),
+        );
+        let query = sqlx::query(from_catalogue(text)).bind(raw(ids));
+        let rows = self.run(query.fetch_all(self.pool())).await?;
+        let mut snapshot =
+            CountsSnapshot { totals: BTreeMap::new(), persisted: Vec::new(), timeline: String::new() };
+        for (row, id) in rows.iter().zip(ids) {
+            if snapshot.persisted.is_empty() {
+                snapshot.persisted =
+                    offsets(&row.try_get::<Vec<i64>, _>(1)?, &row.try_get::<Vec<i64>, _>(2)?);
+                snapshot.timeline = row.try_get(3)?;
+            }
+            if row.try_get::<Option<i64>, _>(4)?.is_some() {
+                debug_assert_eq!(row.try_get::<i64, _>(0)?, id.get());
+                snapshot.totals.insert(*id, counts(kind, row, 5)?);
+            }
+        }
+        Ok(snapshot)
+    }
+}
+
+/// Locks the totals of entities in id order (two batches that share entities must not deadlock) and reads
+/// them. Entities that do not exist are missing.
+pub async fn lock_totals(
+    db: &Db,
+    tx: &mut Tx,
+    kind: EntityKind,
+    ids: &[Id],
+) -> StoreResult<BTreeMap<Id, Counts>> {
+    let text = format!(
+        "SELECT id, {} FROM {}_counts WHERE id = ANY($1) ORDER BY id FOR NO KEY UPDATE",
+        columns(kind, ""),
+        kind.name(),
+    );
+    let query = sqlx::query(from_catalogue(text)).bind(raw(ids));
+    let rows = db.run(query.fetch_all(&mut **tx)).await?;
+    let mut totals = BTreeMap::new();
+    for row in &rows {
+        if let Ok(id) = Id::try_from(row.try_get::<i64, _>(0)?) {
+            totals.insert(id, counts(kind, row, 1)?);
+        }
+    }
+    Ok(totals)
+}
+
+/// Adds differences to the totals of one kind of entity. Differences of other kinds are left out.
+pub async fn add_totals(db: &Db, tx: &mut Tx, kind: EntityKind, deltas: &Deltas) -> StoreResult<()> {
+    let moved: Vec<_> =
+        deltas.iter().filter(|(entity, delta)| entity.kind == kind && !delta.is_zero()).collect();
+    if moved.is_empty() {
+        return Ok(());
+    }
+    let counters = kind.counters();
+    let sets: Vec<_> = counters.iter().map(|c| format!("{0} = c.{0} + d.{0}", c.name())).collect();
+    let arrays: Vec<_> = (0..counters.len()).map(|i| format!("${}::bigint[]", i + 2)).collect();
+    let text = format!(
+        "UPDATE {}_counts AS c SET {} FROM unnest($1::bigint[], {}) AS d (id, {}) WHERE c.id = d.id",
+        kind.name(),
+        sets.join(", "),
+        arrays.join(", "),
+        columns(kind, ""),
+    );
+    let ids: Vec<i64> = moved.iter().map(|(entity, _)| entity.id.get()).collect();
+    let mut query = sqlx::query(from_catalogue(text)).bind(ids);
+    for counter in counters {
+        let column: Vec<i64> = moved.iter().map(|(_, delta)| delta.get(*counter)).collect();
+        query = query.bind(column);
+    }
+    db.run(query.execute(&mut **tx)).await.map(drop)
+}
+
+fn columns(kind: EntityKind, prefix: &str) -> String {
+    let names: Vec<_> = kind.counters().iter().map(|c| format!("{prefix}{}", c.name())).collect();
+    names.join(", ")
+}
+
+fn counts(kind: EntityKind, row: &PgRow, first: usize) -> StoreResult<Counts> {
+    let values = (first..first + kind.counters().len()).map(|column| row.try_get::<i64, _>(column));
+    Ok(Counts::from_values(values.collect::<Result<Vec<_>, _>>()?))
+}
+
+pub(super) fn raw(ids: &[Id]) -> Vec<i64> {
+    ids.iter().map(|id| id.get()).collect()
+}

@@ -1,0 +1,115 @@
+//! PostgreSQL: one function per statement.
+
+mod activity;
+mod comments;
+mod counts;
+mod edges;
+mod inbox;
+mod installation;
+mod notes;
+mod shards;
+mod stale_base;
+mod times;
+mod users;
+
+use std::{str::FromStr, time::Duration};
+
+use sqlx::{
+    Postgres, Transaction,
+    postgres::{PgConnectOptions, PgPool, PgPoolOptions},
+};
+
+pub use activity::{Step, add_activity, add_dead_event, day_of};
+pub use comments::CommentRow;
+pub use counts::{CountsSnapshot, add_totals, lock_totals};
+pub use edges::{ChangedEdge, EdgeState, MemberPage, switch_off, switch_on};
+pub use inbox::add_inbox_entries;
+pub use installation::Installation;
+pub use notes::NoteRow;
+pub use shards::{Lease, PersistedState, advance_offset, lock_removals_shared};
+pub use stale_base::{StaleLine, StaleListener, add_stale_lines};
+pub use users::UserRow;
+
+use super::{StoreError, StoreResult, tally};
+
+/// A transaction in which the persister writes a batch.
+pub type Tx = Transaction<'static, Postgres>;
+
+/// How long a request waits for PostgreSQL: for a connection and for each statement.
+const REQUEST_TIMEOUT: Duration = Duration::from_millis(1_000);
+const PIPELINE_TIMEOUT: Duration = Duration::from_secs(15);
+
+static MIGRATIONS: sqlx::migrate::Migrator = sqlx::migrate!();
+
+/// A pool of connections. Cheap to clone.
+#[derive(Clone)]
+pub struct Db {
+    pool: PgPool,
+    timeout: Duration,
+}
+
+impl Db {
+    /// For requests: short waits. Connects lazily: an unreachable PostgreSQL shows at the first statement.
+    pub fn for_requests(url: &str, connections: u32) -> StoreResult<Self> {
+        Self::new(url, connections, REQUEST_TIMEOUT, &[])
+    }
+
+    /// For the pipeline: longer waits, and plans that suit a thousand look-ups by key (with its defaults
+    /// PostgreSQL reads whole tables instead).
+    pub fn for_pipeline(url: &str, connections: u32) -> StoreResult<Self> {
+        let plans = [("enable_hashjoin", "off"), ("enable_mergejoin", "off"), ("random_page_cost", "1.1")];
+        Self::new(url, connections, PIPELINE_TIMEOUT, &plans)
+    }
+
+    fn new(url: &str, connections: u32, timeout: Duration, settings: &[(&str, &str)]) -> StoreResult<Self> {
+        let statement_timeout = format!("{}ms", timeout.as_millis());
+        let options = PgConnectOptions::from_str(url)?
+            .application_name("plaudit")
+            .options([("statement_timeout", statement_timeout.as_str())])
+            .options(settings.iter().copied());
+        let pool = PgPoolOptions::new()
+            .max_connections(connections)
+            .acquire_timeout(timeout)
+            .connect_lazy_with(options);
+        Ok(Self { pool, timeout })
+    }
+
+    /// Brings the schema up to date. Safe to run from several processes at once.
+    pub async fn migrate(&self) -> StoreResult<()> {
+        MIGRATIONS.run(&self.pool).await.map_err(|error| StoreError::Unexpected(error.to_string()))
+    }
+
+    /// Answers when PostgreSQL does.
+    pub async fn ping(&self) -> StoreResult<()> {
+        self.run(sqlx::query("SELECT 1").execute(&self.pool)).await.map(drop)
+    }
+
+    /// Major version of the server.
+    pub async fn server_version(&self) -> StoreResult<u32> {
+        let statement = sqlx::query_scalar("SELECT current_setting('server_version_num')::int / 10000");
+        let version: i32 = self.run(statement.fetch_one(&self.pool)).await?;
+        Ok(version as u32)
+    }
+
+    pub async fn begin(&self) -> StoreResult<Tx> {
+        self.run(self.pool.begin()).await
+    }
+
+    /// Runs one statement, bounded in time: also when the server is there but says nothing.
+    async fn run<T>(&self, statement: impl Future<Output = Result<T, sqlx::Error>>) -> StoreResult<T> {
+        tally::sql_statement();
+        match tokio::time::timeout(self.timeout, statement).await {
+            Ok(result) => Ok(result?),
+            Err(_) => Err(StoreError::SqlUnreachable(format!("no answer within {:?}", self.timeout))),
+        }
+    }
+
+    const fn pool(&self) -> &PgPool {
+        &self.pool
+    }
+}
+
+/// A query whose text is put together from constants of the catalogue only.
+fn from_catalogue(sql: String) -> sqlx::AssertSqlSafe<String> {
+    sqlx::AssertSqlSafe(sql)
+}

@@ -1,0 +1,167 @@
+//! Ownership of shards, and how far their logs are persisted.
+
+use std::time::Duration;
+
+use sqlx::{Row, postgres::PgRow};
+
+use super::{Db, Tx};
+use crate::{
+    primitives::{Offset, ShardId},
+    store::{StoreError, StoreResult},
+};
+
+/// Key of the advisory lock between batches (shared) and removal or hiding (exclusive): cheaper than a
+/// row lock per like.
+const REMOVAL_LOCK: i64 = 0x506c_6175_6469_7401;
+
+/// Text of PostgreSQL's timeline: the first 8 digits of the current WAL file's name. It changes when a
+/// standby is promoted, which may have lost the end of what was committed.
+pub(super) const TIMELINE: &str = "substr(pg_walfile_name(pg_current_wal_insert_lsn()), 1, 8)";
+
+/// Ownership of one shard.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Lease {
+    pub shard: ShardId,
+    pub fence: u64,
+}
+
+/// What PostgreSQL says of all shards, at one moment.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct PersistedState {
+    /// Per shard: its log is persisted up to there.
+    pub offsets: Vec<Offset>,
+    /// Per shard: epoch of its counters.
+    pub epochs: Vec<u64>,
+    pub timeline: String,
+}
+
+impl Db {
+    /// Takes a shard that nobody owns, whose lease has expired, or that is ours already. The fence rises.
+    pub async fn acquire_lease(
+        &self,
+        shard: ShardId,
+        owner: &str,
+        life: Duration,
+    ) -> StoreResult<Option<Lease>> {
+        let row = sqlx::query(
+            "UPDATE shard SET owner = $2, fence = fence + 1, lease_until = now() + $3 * interval '1 ms'
+             WHERE id = $1 AND (owner IS NULL OR owner = $2 OR lease_until < now())
+             RETURNING fence",
+        )
+        .bind(shard.0 as i16)
+        .bind(owner)
+        .bind(life.as_millis() as i64);
+        let row = self.run(row.fetch_optional(self.pool())).await?;
+        row.map(|row| Ok(Lease { shard, fence: row.try_get::<i64, _>(0)? as u64 })).transpose()
+    }
+
+    /// # Errors
+    /// [`StoreError::Fenced`] when the shard has a newer owner.
+    pub async fn renew_lease(&self, lease: Lease, life: Duration) -> StoreResult<()> {
+        let renewed = sqlx::query(
+            "UPDATE shard SET lease_until = now() + $3 * interval '1 ms' WHERE id = $1 AND fence = $2",
+        )
+        .bind(lease.shard.0 as i16)
+        .bind(lease.fence as i64)
+        .bind(life.as_millis() as i64);
+        one_row(self.run(renewed.execute(self.pool())).await?.rows_affected())
+    }
+
+    /// Gives a shard back, so that the next owner need not wait for the lease to expire.
+    pub async fn release_lease(&self, lease: Lease) -> StoreResult<()> {
+        let released =
+            sqlx::query("UPDATE shard SET owner = NULL, lease_until = NULL WHERE id = $1 AND fence = $2")
+                .bind(lease.shard.0 as i16)
+                .bind(lease.fence as i64);
+        self.run(released.execute(self.pool())).await.map(drop)
+    }
+
+    pub async fn persisted_state(&self) -> StoreResult<PersistedState> {
+        let text = format!("SELECT generation, number, epoch, {TIMELINE} FROM shard ORDER BY id");
+        let rows = self.run(sqlx::query(super::from_catalogue(text)).fetch_all(self.pool())).await?;
+        persisted_state(&rows)
+    }
+
+    /// Raises the epoch of a shard's counters above `seen` and above its own, and reads how far each log
+    /// is persisted at that very moment.
+    pub async fn raise_epoch(&self, lease: Lease, seen: u64) -> StoreResult<PersistedState> {
+        let mut tx = self.begin().await?;
+        let raised =
+            sqlx::query("UPDATE shard SET epoch = greatest(epoch, $3) + 1 WHERE id = $1 AND fence = $2")
+                .bind(lease.shard.0 as i16)
+                .bind(lease.fence as i64)
+                .bind(seen as i64);
+        one_row(self.run(raised.execute(&mut *tx)).await?.rows_affected())?;
+        let text = format!("SELECT generation, number, epoch, {TIMELINE} FROM shard ORDER BY id FOR SHARE");
+        let rows = self.run(sqlx::query(super::from_catalogue(text)).fetch_all(&mut *tx)).await?;
+        let state = persisted_state(&rows)?;
+        self.run(tx.commit()).await?;
+        Ok(state)
+    }
+
+    /// A log lost data and what survived is persisted: begins its next generation, and raises the epoch
+    /// of every shard's counters, because any of them may hold what was lost. Returns the generation.
+    pub async fn raise_generation(&self, lease: Lease, seen: u64) -> StoreResult<u64> {
+        let mut tx = self.begin().await?;
+        let raised = sqlx::query_scalar(
+            "UPDATE shard SET generation = greatest(generation, $3) + 1, number = 0
+             WHERE id = $1 AND fence = $2 RETURNING generation",
+        )
+        .bind(lease.shard.0 as i16)
+        .bind(lease.fence as i64)
+        .bind(seen as i64);
+        let generation: Option<i64> = self.run(raised.fetch_optional(&mut *tx)).await?;
+        let generation = generation.ok_or(StoreError::Fenced)?;
+        // In id order, so that two owners who do this at once do not deadlock.
+        let locked = sqlx::query("SELECT id FROM shard ORDER BY id FOR UPDATE");
+        self.run(locked.execute(&mut *tx)).await?;
+        let epochs = sqlx::query("UPDATE shard SET epoch = epoch + 1");
+        self.run(epochs.execute(&mut *tx)).await?;
+        self.run(tx.commit()).await?;
+        Ok(generation as u64)
+    }
+}
+
+/// Claims the batch `(from, to]` for this transaction: checks the fence and the offset and moves it, which
+/// also locks the shard's row.
+///
+/// # Errors
+/// [`StoreError::Fenced`] when the owner is not the newest or the offset is elsewhere.
+pub async fn advance_offset(db: &Db, tx: &mut Tx, lease: Lease, from: Offset, to: Offset) -> StoreResult<()> {
+    let moved = sqlx::query(
+        "UPDATE shard SET generation = $5, number = $6
+         WHERE id = $1 AND fence = $2 AND generation = $3 AND number = $4",
+    )
+    .bind(lease.shard.0 as i16)
+    .bind(lease.fence as i64)
+    .bind(from.generation as i64)
+    .bind(from.number as i64)
+    .bind(to.generation as i64)
+    .bind(to.number as i64);
+    one_row(db.run(moved.execute(&mut **tx)).await?.rows_affected())
+}
+
+/// Keeps removal and hiding away until the transaction ends.
+pub async fn lock_removals_shared(db: &Db, tx: &mut Tx) -> StoreResult<()> {
+    let lock = sqlx::query("SELECT pg_advisory_xact_lock_shared($1)").bind(REMOVAL_LOCK);
+    db.run(lock.execute(&mut **tx)).await.map(drop)
+}
+
+pub(super) fn offsets(generations: &[i64], numbers: &[i64]) -> Vec<Offset> {
+    generations.iter().zip(numbers).map(|(g, n)| Offset::new(*g as u64, *n as u64)).collect()
+}
+
+fn persisted_state(rows: &[PgRow]) -> StoreResult<PersistedState> {
+    let mut state = PersistedState { offsets: Vec::new(), epochs: Vec::new(), timeline: String::new() };
+    for row in rows {
+        let (generation, number): (i64, i64) = (row.try_get(0)?, row.try_get(1)?);
+        state.offsets.push(Offset::new(generation as u64, number as u64));
+        state.epochs.push(row.try_get::<i64, _>(2)? as u64);
+        state.timeline = row.try_get(3)?;
+    }
+    Ok(state)
+}
+
+fn one_row(affected: u64) -> StoreResult<()> {
+    if affected == 1 { Ok(()) } else { Err(StoreError::Fenced) }
+}

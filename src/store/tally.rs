@@ -1,0 +1,52 @@
+//! Counts what a request costs: round trips to Redis, statements to PostgreSQL. Clients see it in the
+//! `Server-Timing` header, and tests hold the numbers that the design promises.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicU32, Ordering::Relaxed},
+};
+
+tokio::task_local! {
+    static TALLY: Arc<Tally>;
+}
+
+/// What one request has cost so far.
+#[derive(Default, Debug)]
+pub struct Tally {
+    redis_round_trips: AtomicU32,
+    sql_statements: AtomicU32,
+}
+
+impl Tally {
+    pub fn redis_round_trips(&self) -> u32 {
+        self.redis_round_trips.load(Relaxed)
+    }
+
+    pub fn sql_statements(&self) -> u32 {
+        self.sql_statements.load(Relaxed)
+    }
+
+    /// Runs `work` so that its costs are added to this tally.
+    pub async fn observe<F: Future>(self: Arc<Self>, work: F) -> F::Output {
+        TALLY.scope(self, work).await
+    }
+}
+
+/// Spawns `work` in its own task, with its costs on the tally of whoever asked for it.
+pub fn spawn<F>(work: F) -> tokio::task::JoinHandle<F::Output>
+where
+    F: Future<Output: Send> + Send + 'static,
+{
+    match TALLY.try_with(Arc::clone) {
+        Ok(tally) => tokio::spawn(tally.observe(work)),
+        Err(_) => tokio::spawn(work),
+    }
+}
+
+pub(super) fn redis_round_trip() {
+    let _ = TALLY.try_with(|tally| tally.redis_round_trips.fetch_add(1, Relaxed));
+}
+
+pub(super) fn sql_statement() {
+    let _ = TALLY.try_with(|tally| tally.sql_statements.fetch_add(1, Relaxed));
+}

@@ -1,0 +1,118 @@
+// Verbs for driving a GraphiQL page. Each waits for what it needs.
+
+import { chromium } from "playwright-core";
+
+if (!process.env.PLAUDIT_BASE_URL) {
+  throw new Error("PLAUDIT_BASE_URL must name a running server, such as http://127.0.0.1:8080");
+}
+/** Scheme, host and port of the server under test. */
+export const baseUrl = new URL(process.env.PLAUDIT_BASE_URL).origin;
+
+export function launchBrowser() {
+  return chromium.launch({
+    executablePath: process.env.PLAUDIT_CHROMIUM ?? "/usr/bin/chromium",
+    args: [
+      "--no-sandbox",
+      "--disable-gpu",
+      "--disable-quic",
+      "--no-first-run",
+      "--disable-background-networking",
+      "--disable-component-update",
+      "--disable-sync",
+    ],
+  });
+}
+
+/** A new GraphiQL page in `context`, with `operation` = `{ query, variables }` in its editors. */
+export async function openGraphiQL(context, operation) {
+  const page = await context.newPage();
+  // The editor draws only what is in view, and the tests read what it draws.
+  await page.setViewportSize({ width: 1400, height: 1000 });
+  await showOperation(page, operation);
+  return page;
+}
+
+/** Goes to `operation` in an open page, by the link that carries it. */
+export async function showOperation(page, operation) {
+  const url = new URL("/graphiql", baseUrl);
+  if (operation) {
+    url.searchParams.set("query", operation.query);
+    url.searchParams.set("variables", JSON.stringify(operation.variables ?? {}));
+  }
+  await page.goto(url.href);
+  await page.locator(".graphiql-query-editor .view-line").first().waitFor();
+}
+
+export function run(page) {
+  return page.getByRole("button", { name: "Execute query" }).click();
+}
+
+export function stop(page) {
+  return page.getByRole("button", { name: "Stop query" }).click();
+}
+
+/** Waits until the result pane matches `pattern`; returns the match. */
+export async function waitForResult(page, pattern) {
+  const pane = page.locator(".result-window .view-lines");
+  await pane.waitFor();
+  try {
+    const match = await page.waitForFunction(
+      ({ source }) => {
+        const text = document.querySelector(".result-window .view-lines")?.innerText ?? "";
+        return text.replaceAll("\u00a0", " ").match(new RegExp(source));
+      },
+      { source: pattern.source },
+    );
+    return await match.jsonValue();
+  } catch (cause) {
+    throw new Error(`no ${pattern} in the result pane:\n${await pane.innerText()}`, { cause });
+  }
+}
+
+/** Puts `headers` into the header editor, instead of what it holds. */
+export async function setHeaders(page, headers) {
+  await page.getByRole("button", { name: "Headers" }).click();
+  const editor = page.locator(".graphiql-editor-tool .graphiql-editor:not(.hidden)");
+  await editor.locator(".view-line").first().click();
+  await page.keyboard.press("ControlOrMeta+A");
+  await page.keyboard.insertText(JSON.stringify(headers));
+  // The editor has closed quotes and braces by itself.
+  await page.keyboard.press("ControlOrMeta+Shift+End");
+  await page.keyboard.press("Delete");
+}
+
+/** Collects the messages that the page's GraphQL sockets receive from now on. */
+export function receivedMessages(page) {
+  const messages = [];
+  page.on("websocket", (socket) => {
+    socket.on("framereceived", ({ payload }) => messages.push(JSON.parse(payload)));
+  });
+  return messages;
+}
+
+/** The payload of `connection_init` on the next GraphQL socket that the page opens. */
+export function nextSignIn(page) {
+  return new Promise((resolve) => {
+    page.once("websocket", (socket) => {
+      socket.once("framesent", ({ payload }) => resolve(JSON.parse(payload).payload));
+    });
+  });
+}
+
+/** Sends one operation from here, outside the browser. */
+export async function send(query, token) {
+  const response = await fetch(`${baseUrl}/graphql`, {
+    method: "POST",
+    headers: { "Content-Type": "application/json", Authorization: `Bearer ${token}` },
+    body: JSON.stringify({ query }),
+  });
+  const { data, errors } = await response.json();
+  if (errors) throw new Error(JSON.stringify(errors));
+  return data;
+}
+
+export async function developmentToken() {
+  const response = await fetch(`${baseUrl}/dev/token`);
+  if (!response.ok) throw new Error(`/dev/token answered ${response.status}: is this a development server?`);
+  return (await response.json()).token;
+}

@@ -1,0 +1,29 @@
+import { createGraphiQLFetcher, type Fetcher } from "@graphiql/toolkit";
+import { createClient } from "graphql-ws";
+
+/** Closed with this code, the server has refused the token. */
+const FORBIDDEN = 4403;
+
+const socketUrl = new URL("/graphql/ws", location.href);
+socketUrl.protocol = location.protocol === "https:" ? "wss:" : "ws:";
+
+/**
+ * Queries and mutations go by POST, subscriptions by WebSocket.
+ *
+ * A socket signs in once, when it opens. So every run gets a client of its own with the headers of
+ * that moment; the client opens its socket only for a subscription, and closes it with it.
+ */
+export const fetcher: Fetcher = (params, options) => {
+  const wsClient = createClient({
+    url: socketUrl.href,
+    connectionParams: options?.headers,
+    // The same token would be refused again.
+    shouldRetry: (problem) => problem instanceof CloseEvent && problem.code !== FORBIDDEN,
+  });
+  return createGraphiQLFetcher({
+    url: "/graphql",
+    wsClient,
+    // The service answers in one piece, and says so in its content type.
+    enableIncrementalDelivery: false,
+  })(params, options);
+};

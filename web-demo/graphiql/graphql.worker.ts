@@ -1,0 +1,2 @@
+// As a file of ours, so that the development server bundles the worker's CommonJS dependencies.
+import "monaco-graphql/esm/graphql.worker.js";

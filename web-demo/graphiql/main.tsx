@@ -1,0 +1,30 @@
+import { GraphiQL } from "graphiql";
+import "graphiql/style.css";
+import { createRoot } from "react-dom/client";
+import { developmentSession } from "../shared/development";
+import { fetcher } from "./fetcher";
+import "./page.css";
+import { exampleTabs, linkedTab } from "./tabs";
+import "./workers";
+
+const session = await developmentSession();
+const headers = session && JSON.stringify({ Authorization: `Bearer ${session.token}` }, null, 2);
+const linked = linkedTab();
+const examples = exampleTabs(session?.noteId ?? "note_1");
+
+createRoot(document.getElementById("root")!).render(
+  <GraphiQL
+    fetcher={fetcher}
+    // GraphiQL keeps its tabs between visits. On the first visit it shows the linked operation in
+    // the first of these; later it adds a tab for it.
+    defaultTabs={linked ? [linked, ...examples] : examples}
+    initialQuery={linked?.query}
+    initialVariables={linked?.variables}
+    defaultHeaders={headers}
+    defaultEditorToolsVisibility="variables"
+    // A token does not belong in the browser's storage.
+    shouldPersistHeaders={false}
+  >
+    <GraphiQL.Logo>Plaudit</GraphiQL.Logo>
+  </GraphiQL>,
+);
