@@ -10,7 +10,7 @@ web_modules := web-demo/node_modules/.package-lock.json
 
 .PHONY: help
 help: ## List these targets
-	@sed -nE 's/^([a-z-]+):.*## (.*)/  make \1\t\2/p' Makefile | expand -t 16
+	@sed -nE 's/^([a-z-]+):.*## (.*)/  make \1\t\2/p' Makefile | expand -t 22
 
 .PHONY: run
 run: prerequisites web ## Build and start Plaudit with demo data; ARGS="…" goes to `plaudit serve`
@@ -24,9 +24,10 @@ test: prerequisites-test lint test-rust test-browser ## Check everything: style,
 test-rust: prerequisites-test web ## Run the Rust tests
 	cargo test
 
+# `cargo test --no-run` builds the server with the features that the Rust tests have built already.
 .PHONY: test-browser
 test-browser: prerequisites-test web ## Run the browser tests against a server of their own
-	cargo build
+	cargo test --no-run
 	tests/browser/run.sh
 
 .PHONY: bench
@@ -34,7 +35,7 @@ bench: prerequisites web ## Run the benchmarks
 	cargo bench
 
 .PHONY: lint
-lint: prerequisites web ## Check style and lints, also of the web pages
+lint: web ## Check style and lints, also of the web pages
 	cargo fmt --check
 	cargo clippy --all-targets -- -D warnings
 

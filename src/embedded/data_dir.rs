@@ -27,6 +27,13 @@ use super::{
 /// `sun_path` of a Unix socket address holds 108 bytes, the last of which is zero.
 const LONGEST_SOCKET_PATH: usize = 107;
 
+/// The database's superuser, who needs no password: whoever may enter the socket's folder may connect.
+pub(super) const DATABASE_USER: &str = "plaudit";
+pub(super) const DATABASE: &str = "plaudit";
+/// Only a part of the socket's name; nothing listens on it. Fixed, or `PGPORT` would change it.
+pub(super) const POSTGRES_PORT: &str = "5432";
+pub(super) const POSTGRES_SOCKET: &str = ".s.PGSQL.5432";
+
 /// Where embedded servers keep their data. Cheap to clone; holds no lock by itself.
 #[derive(Clone, Debug)]
 pub struct DataDir {
@@ -54,7 +61,7 @@ impl DataDir {
     /// Makes this process the only one that runs servers here, until the lock is dropped.
     ///
     /// `listen` is our address, told to whoever finds the directory taken. Blocks up to
-    /// [`lock::LEFTOVERS_END_WITHIN`] while the servers of a killed plaudit still end.
+    /// `LEFTOVERS_END_WITHIN` while the servers of a killed plaudit still end.
     ///
     /// # Errors
     /// `InUse` names the living holder; `StillLocked` when the wait was in vain.
@@ -143,13 +150,6 @@ impl DataDir {
         create().map_err(EmbeddedError::file("create", &self.path))
     }
 }
-
-/// The database's superuser, who needs no password: whoever may enter the socket's folder may connect.
-pub(super) const DATABASE_USER: &str = "plaudit";
-pub(super) const DATABASE: &str = "plaudit";
-/// Only a part of the socket's name; nothing listens on it. Fixed, or `PGPORT` would change it.
-pub(super) const POSTGRES_PORT: &str = "5432";
-pub(super) const POSTGRES_SOCKET: &str = ".s.PGSQL.5432";
 
 /// Reads a one-line file that only its owner may read, and creates it first when it is absent. All
 /// processes that race to create it see the same content, and a kill leaves no half-written file.

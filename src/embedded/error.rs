@@ -37,7 +37,9 @@ pub enum EmbeddedError {
     )]
     StillLocked { dir: PathBuf, waited: Duration },
 
-    #[error("{program} was not found; install it (Debian, Ubuntu: apt install {package}) or set {setting} to use your own")]
+    #[error(
+        "{program} was not found; install it (Debian, Ubuntu: apt install {package}) or set {setting} to use your own"
+    )]
     NotInstalled { program: &'static str, package: &'static str, setting: &'static str },
 
     #[error(
@@ -53,8 +55,8 @@ pub enum EmbeddedError {
     NoPostgresUser,
 
     #[error(
-        "PostgreSQL runs as the user `postgres`, who may not enter {}; allow it (chmod o+x {}) \
-         or choose another place with --data-dir", closed.display(), closed.display()
+        "PostgreSQL runs as the user `postgres`, who may not enter {}; choose another place with --data-dir, \
+         or let that user pass through (chmod o+x {})", closed.display(), closed.display()
     )]
     Unreachable { closed: PathBuf },
 
@@ -64,11 +66,8 @@ pub enum EmbeddedError {
     #[error("cannot start the thread that runs {server}: {source}")]
     Thread { server: &'static str, source: io::Error },
 
-    #[error("{server} ends again and again while it starts ({reason}); the end of {}:\n{tail}", log.display())]
-    EndsAtOnce { server: &'static str, reason: String, log: PathBuf, tail: String },
-
-    #[error("{server} accepts no connections after {} s; the end of {}:\n{tail}", waited.as_secs(), log.display())]
-    NotReady { server: &'static str, waited: Duration, log: PathBuf, tail: String },
+    #[error("{server} does not start: {reason}; the end of {}:\n{tail}", log.display())]
+    DoesNotStart { server: &'static str, reason: String, log: PathBuf, tail: String },
 }
 
 impl EmbeddedError {

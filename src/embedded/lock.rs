@@ -25,7 +25,7 @@ use super::{
 };
 
 /// How long the servers of a killed plaudit may take to end: PostgreSQL writes a checkpoint first.
-pub const LEFTOVERS_END_WITHIN: Duration = Duration::from_secs(15);
+const LEFTOVERS_END_WITHIN: Duration = Duration::from_secs(15);
 const POLL: Duration = Duration::from_millis(20);
 
 /// Proof that this process alone runs servers in a data directory. Dropping it frees the directory
@@ -64,7 +64,10 @@ pub(super) fn take(dir: &DataDir, listen: &str) -> Result<DataDirLock> {
             return Err(EmbeddedError::InUse { dir: dir.path().to_owned(), holder });
         }
         if began.elapsed() >= LEFTOVERS_END_WITHIN {
-            return Err(EmbeddedError::StillLocked { dir: dir.path().to_owned(), waited: LEFTOVERS_END_WITHIN });
+            return Err(EmbeddedError::StillLocked {
+                dir: dir.path().to_owned(),
+                waited: LEFTOVERS_END_WITHIN,
+            });
         }
         thread::sleep(POLL);
     }
@@ -164,7 +167,8 @@ mod tests {
         let _lock = dir.lock("127.0.0.1:8080").unwrap();
         for _ in 0..2 {
             let error = dir.lock("127.0.0.1:8081").unwrap_err().to_string();
-            let holder = format!("in use by plaudit (process {} on 127.0.0.1:8080, since ", std::process::id());
+            let holder =
+                format!("in use by plaudit (process {} on 127.0.0.1:8080, since ", std::process::id());
             assert!(error.contains(&holder) && error.contains("--data-dir"), "{error}");
         }
     }
@@ -174,8 +178,9 @@ mod tests {
         let temp = tempfile::tempdir().unwrap();
         let dir = DataDir::open(temp.path()).unwrap();
         for _ in 0..2 {
-            drop(dir.lock("127.0.0.1:8080").unwrap());
-            assert!(!is_held(&dir.lock_file()));
+            let lock = dir.lock("127.0.0.1:8080").unwrap();
+            assert!(is_held(&dir.lock_file()));
+            drop(lock);
         }
     }
 

@@ -2,9 +2,10 @@
 //!
 //! - `data_dir`: what lies where; the addresses and secrets that every command reads
 //! - `lock`: one plaudit per data directory, also after a `kill -9`
-//! - `redis`, `postgres`: how each server is run; `cluster` creates PostgreSQL's files, `account` is
+//! - `redis`, `postgres`: how each `server` is run; `cluster` creates PostgreSQL's files, `account` is
 //!   the user it runs as, `programs` finds what is installed
-//! - `supervisor`: keeps one child running; `tether` makes the child end with us
+//! - `supervisor`: keeps one child running; `tether` makes the child end with us, `log_file` holds
+//!   what it says
 //! - `error`: what can go wrong and how to mend it
 //!
 //! Linux only: that a child ends when its parent is killed is the kernel's doing.
@@ -14,9 +15,11 @@ mod cluster;
 mod data_dir;
 mod error;
 mod lock;
+mod log_file;
 mod postgres;
 mod programs;
 mod redis;
+mod server;
 mod supervisor;
 mod tether;
 
@@ -64,7 +67,8 @@ impl AppendFsync {
 /// A running Redis and PostgreSQL. Each is started again when it ends by itself, and both end with
 /// this process, however it ends.
 ///
-/// Dropping it does the same as [`EmbeddedServers::stop`].
+/// Dropping it does the same as [`EmbeddedServers::stop`]. Starting and stopping block: in async code
+/// call them by `spawn_blocking`.
 pub struct EmbeddedServers {
     redis: Supervisor,
     postgres: Supervisor,

@@ -15,7 +15,7 @@ use super::{
     error::{EmbeddedError, Result},
     lock::DataDirLock,
     programs::{self, PostgresPrograms},
-    supervisor::Server,
+    server::Server,
 };
 
 pub(super) struct Postgres {
@@ -71,7 +71,7 @@ impl Server for Postgres {
     fn command(&self) -> Command {
         let mut command = Command::new(&self.programs.postgres);
         command.current_dir(&self.dir).arg("-D").arg(&self.dir).args(["-p", POSTGRES_PORT]);
-        for setting in SETTINGS.iter().chain(if self.durable { &[] } else { FORGETFUL }) {
+        for setting in SETTINGS.iter().chain(if self.durable { &[] } else { NOT_DURABLE }) {
             command.args(["-c", setting]);
         }
         if let Some(account) = self.account {
@@ -107,5 +107,5 @@ const SETTINGS: &[&str] = &[
     "wal_compression=lz4",
 ];
 
-/// Without durability a commit survives a kill of any process, but not of the machine.
-const FORGETFUL: &[&str] = &["fsync=off", "full_page_writes=off"];
+/// A commit then survives a kill of any process, but not of the machine.
+const NOT_DURABLE: &[&str] = &["fsync=off", "full_page_writes=off"];

@@ -16,7 +16,7 @@ use super::{
     data_dir::DataDir,
     error::{EmbeddedError, Result},
     programs,
-    supervisor::Server,
+    server::Server,
 };
 
 pub(super) struct Redis {
@@ -35,7 +35,11 @@ impl Redis {
             setting: "PLAUDIT_REDIS_URL",
         })?;
         let dir = data.redis_dir();
-        DirBuilder::new().recursive(true).mode(0o700).create(&dir).map_err(EmbeddedError::file("create", &dir))?;
+        DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(&dir)
+            .map_err(EmbeddedError::file("create", &dir))?;
         Ok(Self { program, dir, socket: data.redis_socket(), log: data.redis_log(), fsync })
     }
 }

@@ -4,14 +4,12 @@
 //! thread that spawned the child, not the whole process.
 
 use std::{
-    fs::{File, OpenOptions},
-    io::{self, Read, Seek, SeekFrom},
-    os::unix::fs::OpenOptionsExt,
-    path::Path,
-    process::{Child, Command, ExitStatus, Stdio},
+    fs::File,
+    io,
+    process::{Child, ExitStatus, Stdio},
     sync::Arc,
     thread::{self, JoinHandle},
-    time::{Duration, Instant},
+    time::Duration,
 };
 
 use parking_lot::{Condvar, Mutex};
@@ -23,6 +21,8 @@ use tracing::{info, warn};
 
 use super::{
     error::{EmbeddedError, Result},
+    log_file,
+    server::Server,
     tether::tether,
 };
 
@@ -31,29 +31,10 @@ const READY_WITHIN: Duration = Duration::from_secs(60);
 /// A server that does not end by itself in this time is killed.
 const STOP_WITHIN: Duration = Duration::from_secs(10);
 const POLL: Duration = Duration::from_millis(5);
-/// A run shorter than this counts as failed.
-const SHORT_RUN: Duration = Duration::from_secs(1);
-/// So many failed runs in a row, before the first good one, are given up.
+/// So many ends in a row, before the server was ready for the first time, are given up.
 const GIVE_UP_AFTER: u32 = 5;
 const FIRST_DELAY: Duration = Duration::from_millis(100);
 const LONGEST_DELAY: Duration = Duration::from_secs(2);
-
-/// What the supervisor must know about a server program.
-pub(super) trait Server: Send + Sync + 'static {
-    fn name(&self) -> &'static str;
-
-    /// The program in the foreground, logging to its standard output or error.
-    fn command(&self) -> Command;
-
-    /// Whether the process with this id accepts connections. Asked until it does, so it must be quick.
-    fn is_ready(&self, pid: u32) -> bool;
-
-    /// Where the program's output goes.
-    fn log(&self) -> &Path;
-
-    /// Asks the program to end in order. Sent when we stop it and when we are killed.
-    fn stop_signal(&self) -> Signal;
-}
 
 /// A server that is kept running until this is dropped, which stops it and waits for its end.
 pub(super) struct Supervisor {
@@ -73,8 +54,8 @@ struct State {
     /// Present until it is waited for, so its process id cannot belong to another.
     child: Option<Child>,
     was_ready: bool,
-    /// Since the end that no later run has made good.
-    down_since: Option<Instant>,
+    /// Since it was last ready.
+    ends_in_a_row: u32,
     stopping: bool,
     /// Set before the thread ends.
     ended: bool,
@@ -104,14 +85,17 @@ impl Supervisor {
     /// Blocks until the server accepts connections for the first time.
     ///
     /// # Errors
-    /// `EndsAtOnce` and `NotReady` carry the end of the server's log.
+    /// `DoesNotStart` carries the end of the server's log.
     pub(super) fn wait_until_ready(&self) -> Result<()> {
         let mut state = self.shared.state.lock();
         self.shared.changed.wait_while_for(&mut state, |s| !s.was_ready && !s.ended, READY_WITHIN);
         match state.failure.take() {
             Some(failure) => Err(failure),
             None if state.was_ready => Ok(()),
-            None => Err(self.shared.not_ready()),
+            None => {
+                let waited_s = READY_WITHIN.as_secs();
+                Err(self.shared.does_not_start(format!("it accepts no connections after {waited_s} s")))
+            }
         }
     }
 
@@ -147,13 +131,10 @@ impl Shared {
     }
 
     fn keep_running(&self) -> Result<()> {
-        let mut short_runs = 0;
         while !self.is_stopping() {
-            let began = Instant::now();
             let end = self.run_once();
-            short_runs = if began.elapsed() < SHORT_RUN { short_runs + 1 } else { 0 };
-            self.judge(&describe(end), short_runs)?;
-            self.pause(delay_after(short_runs));
+            let ends_in_a_row = self.judge(&describe(end))?;
+            self.pause(delay_after(ends_in_a_row));
         }
         Ok(())
     }
@@ -182,7 +163,7 @@ impl Shared {
     }
 
     fn start_process(&self) -> io::Result<Child> {
-        let log = OpenOptions::new().create(true).append(true).mode(0o600).open(self.server.log())?;
+        let log = log_file::open(self.server.log())?;
         let mut command = self.server.command();
         command.stdin(Stdio::null()).stdout(log.try_clone()?).stderr(log);
         tether(&mut command, Arc::clone(&self.lock), self.server.stop_signal());
@@ -202,29 +183,30 @@ impl Shared {
 
     fn note_ready(&self) {
         let mut state = self.state.lock();
-        state.was_ready = true;
-        if let Some(since) = state.down_since.take() {
-            info!(down_ms = since.elapsed().as_millis(), "{} runs again", self.server.name());
+        if state.was_ready {
+            info!(attempts = state.ends_in_a_row, "{} runs again", self.server.name());
         }
+        state.was_ready = true;
+        state.ends_in_a_row = 0;
         self.changed.notify_all();
     }
 
     /// What an end means: the order to stop, a failed start, or an accident that a new start mends.
-    fn judge(&self, reason: &str, short_runs: u32) -> Result<()> {
+    /// Returns the ends in a row.
+    fn judge(&self, reason: &str) -> Result<u32> {
         let mut state = self.state.lock();
-        let first_start = !state.was_ready;
-        if state.stopping || (first_start && short_runs < GIVE_UP_AFTER) {
-            return Ok(());
+        state.ends_in_a_row += 1;
+        if state.stopping {
+            return Ok(state.ends_in_a_row);
         }
-        if first_start {
-            return Err(self.ends_at_once(reason));
+        if !state.was_ready && state.ends_in_a_row >= GIVE_UP_AFTER {
+            return Err(self.does_not_start(format!("it ends again and again, with {reason}")));
         }
-        // Only the first of several failed runs is told.
-        if state.down_since.is_none() {
+        // Of several ends in a row only the first is told.
+        if state.was_ready && state.ends_in_a_row == 1 {
             warn!(reason, "{} ended by itself; it is started again", self.server.name());
-            state.down_since = Some(Instant::now());
         }
-        Ok(())
+        Ok(state.ends_in_a_row)
     }
 
     /// Sleeps, but not through a stop.
@@ -253,21 +235,13 @@ impl Shared {
         }
     }
 
-    fn ends_at_once(&self, reason: &str) -> EmbeddedError {
-        EmbeddedError::EndsAtOnce {
+    fn does_not_start(&self, reason: String) -> EmbeddedError {
+        let log = self.server.log();
+        EmbeddedError::DoesNotStart {
             server: self.server.name(),
-            reason: reason.to_owned(),
-            log: self.server.log().to_owned(),
-            tail: tail(self.server.log()),
-        }
-    }
-
-    fn not_ready(&self) -> EmbeddedError {
-        EmbeddedError::NotReady {
-            server: self.server.name(),
-            waited: READY_WITHIN,
-            log: self.server.log().to_owned(),
-            tail: tail(self.server.log()),
+            reason,
+            log: log.to_owned(),
+            tail: log_file::tail(log),
         }
     }
 }
@@ -296,26 +270,9 @@ fn describe(end: io::Result<Option<ExitStatus>>) -> String {
     }
 }
 
-fn delay_after(short_runs: u32) -> Duration {
-    let doublings = short_runs.saturating_sub(1);
+fn delay_after(ends_in_a_row: u32) -> Duration {
+    let doublings = ends_in_a_row.saturating_sub(1);
     FIRST_DELAY.saturating_mul(2_u32.saturating_pow(doublings)).min(LONGEST_DELAY)
-}
-
-/// The last lines of a log, for an error message; a log that cannot be read is no second error.
-fn tail(log: &Path) -> String {
-    const LINES: usize = 12;
-    let text = read_end(log).unwrap_or_default();
-    let lines: Vec<&str> = text.lines().collect();
-    lines[lines.len().saturating_sub(LINES)..].join("\n")
-}
-
-fn read_end(log: &Path) -> io::Result<String> {
-    const BYTES: u64 = 4096;
-    let mut file = File::open(log)?;
-    file.seek(SeekFrom::Start(file.metadata()?.len().saturating_sub(BYTES)))?;
-    let mut end = Vec::new();
-    file.read_to_end(&mut end)?;
-    Ok(String::from_utf8_lossy(&end).into_owned())
 }
 
 #[cfg(test)]
@@ -324,7 +281,7 @@ mod tests {
 
     #[test]
     fn the_delay_doubles_up_to_its_limit() {
-        let delays = [0, 1, 2, 3, 4, 5, 6, 60].map(|runs| delay_after(runs).as_millis());
-        assert_eq!(delays, [100, 100, 200, 400, 800, 1600, 2000, 2000]);
+        let delays = [1, 2, 3, 4, 5, 6, 60].map(|ends| delay_after(ends).as_millis());
+        assert_eq!(delays, [100, 200, 400, 800, 1600, 2000, 2000]);
     }
 }

@@ -1,12 +1,6 @@
-//! Ties a child process to this one: neither outlives the other unnoticed.
+//! Ties a child process to this one: it ends when we end, and keeps our lock until it has.
 
-use std::{
-    fs::File,
-    io,
-    os::unix::process::CommandExt,
-    process::Command,
-    sync::Arc,
-};
+use std::{fs::File, io, os::unix::process::CommandExt, process::Command, sync::Arc};
 
 use rustix::{
     io::{FdFlags, fcntl_setfd},
@@ -29,7 +23,10 @@ pub(super) fn tether(command: &mut Command, lock: Arc<File>, signal: Signal) {
         Ok(())
     };
     command.process_group(0);
-    #[expect(unsafe_code, reason = "the only way to prepare a child between fork and exec; three system calls, no allocation")]
+    #[expect(
+        unsafe_code,
+        reason = "the only way to prepare a child between fork and exec; three system calls, no allocation"
+    )]
     unsafe {
         command.pre_exec(tie);
     }

@@ -22,8 +22,9 @@ createRoot(document.getElementById("root")!).render(
     initialVariables={linked?.variables}
     defaultHeaders={headers}
     defaultEditorToolsVisibility="variables"
-    // A token does not belong in the browser's storage.
+    // A token does not belong in the browser's storage, and the history would keep it there too.
     shouldPersistHeaders={false}
+    plugins={[]}
   >
     <GraphiQL.Logo>Plaudit</GraphiQL.Logo>
   </GraphiQL>,

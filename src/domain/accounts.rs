@@ -1,0 +1,88 @@
+//! Token subjects and the users they stand for.
+
+use std::{
+    hash::{DefaultHasher, Hash, Hasher},
+    time::Duration,
+};
+
+use moka::sync::Cache;
+
+use super::{DomainResult, Plaudit};
+use crate::{
+    primitives::{ShardId, UserId},
+    store::{redis::Redis, sql::Db},
+};
+
+const CAPACITY: u64 = 100_000;
+const LIFE: Duration = Duration::from_secs(10 * 60);
+/// A new user's display name is the beginning of the subject: at most this many characters.
+const NAME_LENGTH: usize = 40;
+
+/// Knows the user of a subject from this process, then Redis, then PostgreSQL.
+pub(super) struct Accounts {
+    here: Cache<String, UserId>,
+    redis: Redis,
+    db: Db,
+}
+
+impl Accounts {
+    pub fn new(redis: Redis, db: Db) -> Self {
+        let here = Cache::builder().max_capacity(CAPACITY).time_to_live(LIFE).build();
+        Self { here, redis, db }
+    }
+
+    async fn find(&self, subject: &str) -> DomainResult<Option<UserId>> {
+        if let Some(user) = self.here.get(subject) {
+            return Ok(Some(user));
+        }
+        let cached = self.redis.read_bodies::<UserId>(&[(self.shard(subject), key(subject))]).await?;
+        if let Some(Some(Some(user))) = cached.first() {
+            self.here.insert(subject.to_owned(), *user);
+            return Ok(Some(*user));
+        }
+        let user = self.db.user_by_subject(subject).await?;
+        if let Some(user) = user {
+            self.keep(subject, user).await?;
+        }
+        Ok(user)
+    }
+
+    async fn ensure(&self, subject: &str) -> DomainResult<UserId> {
+        if let Some(user) = self.find(subject).await? {
+            return Ok(user);
+        }
+        let name: String = subject.chars().take(NAME_LENGTH).collect();
+        let user = self.db.ensure_user(subject, &name).await?;
+        self.keep(subject, user).await?;
+        Ok(user)
+    }
+
+    async fn keep(&self, subject: &str, user: UserId) -> DomainResult<()> {
+        self.here.insert(subject.to_owned(), user);
+        self.redis.write_bodies(&[((self.shard(subject), key(subject)), Some(user))]).await?;
+        Ok(())
+    }
+
+    /// Spreads subjects over the shards; only a cache key depends on it.
+    fn shard(&self, subject: &str) -> ShardId {
+        let mut hasher = DefaultHasher::new();
+        subject.hash(&mut hasher);
+        ShardId((hasher.finish() % self.redis.shards().get() as u64) as u16)
+    }
+}
+
+fn key(subject: &str) -> String {
+    format!("subject:{subject}")
+}
+
+impl Plaudit {
+    /// The user of a token's subject; `None` for a subject that has not acted yet.
+    pub async fn find_user(&self, subject: &str) -> DomainResult<Option<UserId>> {
+        self.inner.accounts.find(subject).await
+    }
+
+    /// The user of a token's subject, created at its first action.
+    pub async fn ensure_user(&self, subject: &str) -> DomainResult<UserId> {
+        self.inner.accounts.ensure(subject).await
+    }
+}

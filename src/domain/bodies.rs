@@ -1,0 +1,175 @@
+//! Static text of users, notes and comments: this process's cache, then Redis, then PostgreSQL.
+
+use std::{collections::HashMap, sync::Arc, time::Duration};
+
+use moka::sync::Cache;
+use serde::{Serialize, de::DeserializeOwned};
+
+use super::{DomainError, DomainResult, single_flight::SingleFlight};
+use crate::{
+    catalogue::Entity,
+    primitives::{CommentId, NoteId, UserId},
+    store::{
+        StoreResult,
+        redis::Redis,
+        sql::{CommentRow, Db, NoteRow, UserRow},
+    },
+};
+
+pub type User = UserRow;
+pub type Note = NoteRow;
+pub type Comment = CommentRow;
+
+/// Entities of one kind that a process keeps.
+const CAPACITY: u64 = 50_000;
+/// How long this process may show text that another one has changed.
+const LIFE: Duration = Duration::from_secs(60);
+/// "Does not exist" is remembered shortly: against floods of unknown ids.
+const ABSENT_LIFE: Duration = Duration::from_secs(5);
+
+/// A kind of entity with static text.
+pub trait Body: Clone + Serialize + DeserializeOwned + Send + Sync + 'static {
+    type Id: Copy + Eq + std::hash::Hash + Into<Entity> + Send + Sync + 'static;
+    /// As in error messages.
+    const WHAT: &'static str;
+
+    fn id(&self) -> Self::Id;
+    fn fetch(db: &Db, ids: &[Self::Id]) -> impl Future<Output = StoreResult<Vec<Self>>> + Send;
+}
+
+impl Body for User {
+    type Id = UserId;
+    const WHAT: &'static str = "user";
+
+    fn id(&self) -> UserId {
+        self.id
+    }
+
+    async fn fetch(db: &Db, ids: &[UserId]) -> StoreResult<Vec<Self>> {
+        db.users(ids).await
+    }
+}
+
+impl Body for Note {
+    type Id = NoteId;
+    const WHAT: &'static str = "note";
+
+    fn id(&self) -> NoteId {
+        self.id
+    }
+
+    async fn fetch(db: &Db, ids: &[NoteId]) -> StoreResult<Vec<Self>> {
+        db.notes(ids).await
+    }
+}
+
+impl Body for Comment {
+    type Id = CommentId;
+    const WHAT: &'static str = "comment";
+
+    fn id(&self) -> CommentId {
+        self.id
+    }
+
+    async fn fetch(db: &Db, ids: &[CommentId]) -> StoreResult<Vec<Self>> {
+        db.comments(ids).await
+    }
+}
+
+/// Cached bodies of one kind; `None` stands for "does not exist".
+pub struct Bodies<T: Body> {
+    here: Cache<T::Id, Arc<T>>,
+    absent: Cache<T::Id, ()>,
+    flights: SingleFlight<T::Id, Option<Arc<T>>>,
+    redis: Redis,
+    db: Db,
+}
+
+impl<T: Body> Bodies<T> {
+    pub(super) fn new(redis: Redis, db: Db) -> Self {
+        Self {
+            here: Cache::builder().max_capacity(CAPACITY).time_to_live(LIFE).build(),
+            absent: Cache::builder().max_capacity(CAPACITY).time_to_live(ABSENT_LIFE).build(),
+            flights: SingleFlight::default(),
+            redis,
+            db,
+        }
+    }
+
+    /// # Errors
+    /// [`DomainError::NotFound`] when there is none.
+    pub async fn get(&self, id: T::Id) -> DomainResult<Arc<T>> {
+        self.get_many(&[id]).await?.remove(&id).ok_or(DomainError::NotFound(T::WHAT))
+    }
+
+    /// Those that do not exist are missing.
+    pub async fn get_many(&self, ids: &[T::Id]) -> DomainResult<HashMap<T::Id, Arc<T>>> {
+        let mut found = HashMap::with_capacity(ids.len());
+        let mut missing = Vec::new();
+        for id in ids {
+            if let Some(body) = self.here.get(id) {
+                found.insert(*id, body);
+            } else if !self.absent.contains_key(id) && !missing.contains(id) {
+                missing.push(*id);
+            }
+        }
+        if !missing.is_empty() {
+            let (redis, db) = (self.redis.clone(), self.db.clone());
+            let fetched = self.flights.get(&missing, |ids| fetch(redis, db, ids)).await?;
+            for (id, body) in fetched {
+                match body {
+                    Some(body) => {
+                        self.here.insert(id, Arc::clone(&body));
+                        found.insert(id, body);
+                    }
+                    None => self.absent.insert(id, ()),
+                }
+            }
+        }
+        Ok(found)
+    }
+
+    /// Keeps what a list has just read.
+    pub fn keep(&self, bodies: Vec<T>) -> Vec<Arc<T>> {
+        bodies
+            .into_iter()
+            .map(|body| {
+                let body = Arc::new(body);
+                self.here.insert(body.id(), Arc::clone(&body));
+                body
+            })
+            .collect()
+    }
+}
+
+/// From Redis in one round trip, and the rest from PostgreSQL in one statement.
+async fn fetch<T: Body>(
+    redis: Redis,
+    db: Db,
+    ids: Vec<T::Id>,
+) -> StoreResult<HashMap<T::Id, Option<Arc<T>>>> {
+    let place = |id: &T::Id| {
+        let entity: Entity = (*id).into();
+        (redis.shard_of(entity.id), entity)
+    };
+    let cached = redis.read_bodies::<T>(&ids.iter().map(place).collect::<Vec<_>>()).await?;
+    let mut found = HashMap::with_capacity(ids.len());
+    let mut missing = Vec::new();
+    for (id, body) in ids.iter().zip(cached) {
+        match body {
+            Some(body) => {
+                found.insert(*id, body.map(Arc::new));
+            }
+            None => missing.push(*id),
+        }
+    }
+    if missing.is_empty() {
+        return Ok(found);
+    }
+    let mut rows: HashMap<T::Id, T> =
+        T::fetch(&db, &missing).await?.into_iter().map(|row| (row.id(), row)).collect();
+    let bodies: Vec<_> = missing.iter().map(|id| (place(id), rows.get(id).cloned())).collect();
+    redis.write_bodies(&bodies).await?;
+    found.extend(missing.into_iter().map(|id| (id, rows.remove(&id).map(Arc::new))));
+    Ok(found)
+}

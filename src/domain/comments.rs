@@ -1,0 +1,18 @@
+//! Comments of a note.
+
+use std::sync::Arc;
+
+use super::{Comment, DomainResult, Plaudit};
+use crate::primitives::{NoteId, PageRequest, Slice};
+
+impl Plaudit {
+    /// Top-level comments, newest first.
+    pub async fn comments_of_note(
+        &self,
+        note: NoteId,
+        page: PageRequest,
+    ) -> DomainResult<Slice<Arc<Comment>>> {
+        let Slice { items, has_more } = self.inner.db.comments_of_note(note, page).await?;
+        Ok(Slice { items: self.comments().keep(items), has_more })
+    }
+}

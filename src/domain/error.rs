@@ -1,0 +1,57 @@
+//! What a request can be told. Causes inside are logged where the answer is made, never sent.
+
+use crate::store::StoreError;
+
+pub type DomainResult<T> = Result<T, DomainError>;
+
+#[derive(Debug, thiserror::Error)]
+pub enum DomainError {
+    /// There is no such thing, or it was removed.
+    #[error("there is no {0} with this id")]
+    NotFound(&'static str),
+    /// The caller's fault; the same request never succeeds.
+    #[error("{message}")]
+    BadInput {
+        /// The argument to mend.
+        argument: &'static str,
+        message: String,
+        /// Set where a client may want to tell cases apart.
+        reason: Option<Reason>,
+    },
+    /// A store is away or busy. Nothing was half-done; the same request may succeed later.
+    #[error("the service cannot do this right now; try again")]
+    RetryLater(#[source] StoreError),
+    /// A bug, or data that should not be.
+    #[error("internal error")]
+    Internal(#[source] StoreError),
+}
+
+/// Why input was refused, for programs.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Reason {
+    /// The user follows as many others as one may.
+    FollowLimit,
+    /// The idempotency key was used for something else.
+    KeyReused,
+}
+
+impl Reason {
+    pub const fn code(self) -> &'static str {
+        match self {
+            Self::FollowLimit => "FOLLOW_LIMIT",
+            Self::KeyReused => "KEY_REUSED",
+        }
+    }
+}
+
+impl DomainError {
+    pub fn bad_input(argument: &'static str, message: impl Into<String>) -> Self {
+        Self::BadInput { argument, message: message.into(), reason: None }
+    }
+}
+
+impl From<StoreError> for DomainError {
+    fn from(error: StoreError) -> Self {
+        if error.is_transient() { Self::RetryLater(error) } else { Self::Internal(error) }
+    }
+}

@@ -1,0 +1,40 @@
+//! Who follows whom.
+
+use std::sync::Arc;
+
+use super::{DomainError, DomainResult, IdempotencyKey, Plaudit, User, edges::EdgeAction};
+use crate::{catalogue::EdgeKind, primitives::UserId};
+
+impl Plaudit {
+    /// Follows a user (`on`) or stops following. Returns the followed user and whether anything changed.
+    ///
+    /// # Errors
+    /// [`DomainError::NotFound`] for an unknown user; [`DomainError::BadInput`] for oneself, and with
+    /// [`super::Reason::FollowLimit`] beyond the limit.
+    pub async fn set_follow(
+        &self,
+        actor: UserId,
+        user: UserId,
+        on: bool,
+        key: Option<&IdempotencyKey>,
+    ) -> DomainResult<(Arc<User>, bool)> {
+        if actor == user {
+            return Err(DomainError::bad_input(
+                "userId",
+                "nobody can follow themselves; give another user's id",
+            ));
+        }
+        let user = self.users().get(user).await?;
+        let action = EdgeAction {
+            kind: EdgeKind::Follow,
+            actor,
+            target: user.id.0,
+            owner: user.id,
+            on,
+            limit: self.inner.limits.follows,
+            key,
+        };
+        let changed = self.switch(action).await?;
+        Ok((user, changed))
+    }
+}

@@ -1,0 +1,150 @@
+//! "Is this edge on?" Exact for every age of the edge: pending flips first, then the cached set of the
+//! actor, then PostgreSQL for what lies below the set's floor.
+
+use std::{
+    collections::{BTreeMap, HashMap},
+    sync::atomic::{AtomicU64, Ordering::Relaxed},
+    time::Duration,
+};
+
+use super::{DomainResult, Plaudit, single_flight::SingleFlight};
+use crate::{
+    catalogue::EdgeKind,
+    primitives::{Id, Offset, UserId},
+    store::{
+        StoreError, StoreResult,
+        redis::{EdgeRow, Membership, Redis, SET_CAP},
+        sql::Db,
+    },
+};
+
+/// Tries before a request gives up on a shard whose state keeps moving.
+const TRIES: u32 = 20;
+const PAUSE: Duration = Duration::from_millis(5);
+
+/// Own states of one actor, by edge.
+pub type States = HashMap<(EdgeKind, Id), bool>;
+
+pub(super) struct Memberships {
+    redis: Redis,
+    db: Db,
+    loads: SingleFlight<(EdgeKind, UserId), ()>,
+    /// Per shard, the log's generation as last heard: the markers of sets carry it.
+    generations: Vec<AtomicU64>,
+}
+
+impl Memberships {
+    pub fn new(redis: Redis, db: Db) -> Self {
+        let generations = redis.shards().all().map(|_| AtomicU64::new(1)).collect();
+        Self { redis, db, loads: SingleFlight::default(), generations }
+    }
+
+    /// One round trip when Redis has it all.
+    async fn states(&self, actor: UserId, edges: &[(EdgeKind, Id)]) -> DomainResult<States> {
+        let mut known = States::with_capacity(edges.len());
+        let mut wanted = edges.to_vec();
+        for _ in 0..TRIES {
+            let generation = self.generation(actor);
+            let read = self.redis.read_membership(actor, &wanted, generation).await?;
+            self.hear_generation(actor, read.generation);
+            let (mut without_set, mut below_floor) = (Vec::new(), BTreeMap::<EdgeKind, Vec<Id>>::new());
+            wanted.clear();
+            for ((kind, target), state) in read.states {
+                match state {
+                    Membership::On | Membership::Off => {
+                        known.insert((kind, target), state == Membership::On);
+                    }
+                    Membership::NoSet => {
+                        wanted.push((kind, target));
+                        if !without_set.contains(&kind) {
+                            without_set.push(kind);
+                        }
+                    }
+                    Membership::BelowFloor => below_floor.entry(kind).or_default().push(target),
+                }
+            }
+            for (kind, targets) in below_floor {
+                match self.rows(actor, kind, &targets, read.cleaned).await? {
+                    Some(rows) => known.extend(rows.into_iter().map(|(id, on)| ((kind, id), on))),
+                    None => wanted.extend(targets.into_iter().map(|target| (kind, target))),
+                }
+            }
+            if wanted.is_empty() {
+                return Ok(known);
+            }
+            // Markers of another generation were asked for: then the set may well be there.
+            if read.generation == generation {
+                for kind in without_set {
+                    self.load_set(actor, kind).await?;
+                }
+            }
+        }
+        Err(StoreError::Contended { tries: TRIES }.into())
+    }
+
+    /// States of single edges from SQL; `None` when it answered from before the last clean.
+    async fn rows(
+        &self,
+        actor: UserId,
+        kind: EdgeKind,
+        targets: &[Id],
+        cleaned: Offset,
+    ) -> StoreResult<Option<Vec<(Id, bool)>>> {
+        let shard = self.redis.shard_of(actor.0);
+        let (states, persisted) = self.db.edge_states(shard, kind, actor, targets).await?;
+        Ok((persisted >= cleaned).then(|| states.into_iter().map(|s| (s.target, s.is_on)).collect()))
+    }
+
+    /// What SQL says of one edge, for the action script.
+    pub async fn row(&self, actor: UserId, kind: EdgeKind, target: Id) -> DomainResult<Option<EdgeRow>> {
+        let shard = self.redis.shard_of(actor.0);
+        let (states, persisted) = self.db.edge_states(shard, kind, actor, &[target]).await?;
+        Ok(states.first().map(|state| EdgeRow { is_on: state.is_on, persisted }))
+    }
+
+    /// Loads an actor's set from SQL into Redis; callers at once share one load.
+    pub async fn load_set(&self, actor: UserId, kind: EdgeKind) -> DomainResult<()> {
+        let (redis, db) = (self.redis.clone(), self.db.clone());
+        let key = (kind, actor);
+        self.loads
+            .get(&[key], |_| async move {
+                load_set(&redis, &db, actor, kind).await?;
+                Ok(HashMap::from([(key, ())]))
+            })
+            .await
+            .map(drop)
+    }
+
+    fn generation(&self, actor: UserId) -> u64 {
+        self.generations[self.redis.shard_of(actor.0).index()].load(Relaxed)
+    }
+
+    fn hear_generation(&self, actor: UserId, generation: u64) {
+        self.generations[self.redis.shard_of(actor.0).index()].store(generation, Relaxed);
+    }
+}
+
+async fn load_set(redis: &Redis, db: &Db, actor: UserId, kind: EdgeKind) -> StoreResult<()> {
+    let shard = redis.shard_of(actor.0);
+    for _ in 0..TRIES {
+        let (generation, _) = redis.log_state(shard).await?;
+        let page = db.member_page(shard, kind, actor, SET_CAP).await?;
+        let installed =
+            redis.install_members(actor, kind, generation, page.persisted, &page.targets, page.truncated);
+        if installed.await? {
+            return Ok(());
+        }
+        tokio::time::sleep(PAUSE).await;
+    }
+    Err(StoreError::Contended { tries: TRIES })
+}
+
+impl Plaudit {
+    /// Which of these edges of the actor are on.
+    pub async fn membership(&self, actor: UserId, edges: &[(EdgeKind, Id)]) -> DomainResult<States> {
+        if edges.is_empty() {
+            return Ok(States::new());
+        }
+        self.inner.memberships.states(actor, edges).await
+    }
+}

@@ -1,0 +1,155 @@
+//! Work that many ask for at once is done once.
+
+use std::{
+    collections::{HashMap, HashSet},
+    hash::Hash,
+    sync::Arc,
+};
+
+use futures_util::future::{BoxFuture, FutureExt, Shared};
+use parking_lot::Mutex;
+
+use super::{DomainError, DomainResult};
+use crate::store::{StoreError, StoreResult, tally};
+
+/// What one fetch brought: whatever was found of its keys.
+type Fetched<K, V> = Result<Arc<HashMap<K, V>>, Arc<StoreError>>;
+type Flight<K, V> = Shared<BoxFuture<'static, Fetched<K, V>>>;
+
+/// Joins concurrent fetches of the same keys.
+pub struct SingleFlight<K, V> {
+    under_way: Arc<Mutex<HashMap<K, Flight<K, V>>>>,
+}
+
+impl<K, V> Default for SingleFlight<K, V> {
+    fn default() -> Self {
+        Self { under_way: Arc::default() }
+    }
+}
+
+impl<K, V> SingleFlight<K, V>
+where
+    K: Clone + Eq + Hash + Send + Sync + 'static,
+    V: Clone + Send + Sync + 'static,
+{
+    /// Fetches the keys that nobody is fetching, all in one call, and waits for the others' fetches.
+    /// A fetch goes on when the caller that began it goes away.
+    pub async fn get<F>(&self, keys: &[K], fetch: impl FnOnce(Vec<K>) -> F) -> DomainResult<HashMap<K, V>>
+    where
+        F: Future<Output = StoreResult<HashMap<K, V>>> + Send + 'static,
+    {
+        let flights = self.join_or_begin(keys, fetch);
+        let mut found = HashMap::with_capacity(keys.len());
+        for flight in flights {
+            let fetched = flight.await.map_err(|error| share(&error))?;
+            for key in keys {
+                if let Some(value) = fetched.get(key) {
+                    found.insert(key.clone(), value.clone());
+                }
+            }
+        }
+        Ok(found)
+    }
+
+    fn join_or_begin<F>(&self, keys: &[K], fetch: impl FnOnce(Vec<K>) -> F) -> Vec<Flight<K, V>>
+    where
+        F: Future<Output = StoreResult<HashMap<K, V>>> + Send + 'static,
+    {
+        let mut under_way = self.under_way.lock();
+        let (mut joined, mut own) = (Vec::<Flight<K, V>>::new(), HashSet::new());
+        for key in keys {
+            match under_way.get(key) {
+                Some(flight) if joined.iter().any(|other| other.ptr_eq(flight)) => {}
+                Some(flight) => joined.push(flight.clone()),
+                None => {
+                    own.insert(key.clone());
+                }
+            }
+        }
+        if !own.is_empty() {
+            let own: Vec<K> = own.into_iter().collect();
+            let flight = self.begin(own.clone(), fetch(own.clone()));
+            under_way.extend(own.into_iter().map(|key| (key, flight.clone())));
+            joined.push(flight);
+        }
+        joined
+    }
+
+    fn begin<F>(&self, keys: Vec<K>, fetch: F) -> Flight<K, V>
+    where
+        F: Future<Output = StoreResult<HashMap<K, V>>> + Send + 'static,
+    {
+        let under_way = Arc::clone(&self.under_way);
+        let task = tally::spawn(async move {
+            let fetched = fetch.await;
+            let mut under_way = under_way.lock();
+            for key in &keys {
+                under_way.remove(key);
+            }
+            fetched.map(Arc::new).map_err(Arc::new)
+        });
+        let flight = async move {
+            task.await.unwrap_or_else(|panic| Err(Arc::new(StoreError::Unexpected(panic.to_string()))))
+        };
+        flight.boxed().shared()
+    }
+}
+
+/// Each of those who waited gets an error of the same kind.
+fn share(error: &Arc<StoreError>) -> DomainError {
+    let copy = match &**error {
+        StoreError::RedisUnreachable(error) => StoreError::RedisUnreachable(error.clone()),
+        StoreError::SqlUnreachable(why) => StoreError::SqlUnreachable(why.clone()),
+        StoreError::Unverified => StoreError::Unverified,
+        StoreError::Fenced => StoreError::Fenced,
+        StoreError::Contended { tries } => StoreError::Contended { tries: *tries },
+        other => StoreError::Unexpected(other.to_string()),
+    };
+    copy.into()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
+
+    use tokio::sync::Barrier;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn many_callers_at_once_cause_one_fetch() {
+        let flights = Arc::new(SingleFlight::<u32, u32>::default());
+        let fetches = Arc::new(AtomicU32::new(0));
+        let gate = Arc::new(Barrier::new(2));
+        let callers: Vec<_> = (0..10)
+            .map(|_| {
+                let (flights, fetches, gate) = (flights.clone(), fetches.clone(), gate.clone());
+                tokio::spawn(async move {
+                    let fetch = |keys: Vec<u32>| async move {
+                        fetches.fetch_add(1, SeqCst);
+                        gate.wait().await;
+                        Ok(keys.into_iter().map(|key| (key, key * 10)).collect())
+                    };
+                    flights.get(&[1, 2], fetch).await.unwrap()
+                })
+            })
+            .collect();
+        // All ten have joined once they have run up to their first wait.
+        tokio::task::yield_now().await;
+        gate.wait().await;
+        for caller in callers {
+            assert_eq!(caller.await.unwrap(), HashMap::from([(1, 10), (2, 20)]));
+        }
+        assert_eq!(fetches.load(SeqCst), 1);
+    }
+
+    #[tokio::test]
+    async fn the_next_caller_fetches_anew() {
+        let flights = SingleFlight::<u32, u32>::default();
+        for expected in [5, 6] {
+            let found =
+                flights.get(&[1], |_| async move { Ok(HashMap::from([(1, expected)])) }).await.unwrap();
+            assert_eq!(found[&1], expected);
+        }
+    }
+}

@@ -1,0 +1,120 @@
+//! Load on a miss: totals from PostgreSQL plus what is pending in Redis, put together by a script that
+//! refuses whenever anything moved in between. Then the whole is done again.
+
+use std::{collections::BTreeMap, time::Duration};
+
+use tokio::time::Instant;
+
+use super::{Found, Hub};
+use crate::{
+    catalogue::{Entity, EntityKind},
+    primitives::{Id, Offset},
+    store::{
+        StoreError, StoreResult,
+        redis::{CountsRead, Install, Installed, LoadTickets},
+        sql::CountsSnapshot,
+    },
+};
+
+/// A request does not wait longer than this for counts that keep moving.
+const PATIENCE: Duration = Duration::from_millis(1_500);
+/// Between two tries, and while another loader is at it.
+const PAUSE: Duration = Duration::from_millis(4);
+
+impl Hub {
+    /// Loads entities and adds them to `found`; those that do not exist stay missing.
+    pub(super) async fn load(&self, mut entities: Vec<Entity>, found: &mut Found) -> StoreResult<()> {
+        let began = Instant::now();
+        let mut tries = 0;
+        loop {
+            tries += 1;
+            entities = self.load_once(&entities, found).await?;
+            if entities.is_empty() {
+                return Ok(());
+            }
+            if began.elapsed() > PATIENCE {
+                return Err(StoreError::Contended { tries });
+            }
+            tokio::time::sleep(PAUSE).await;
+            // Another loader may have finished meanwhile.
+            entities = self.read(&entities, found).await?;
+            if entities.is_empty() {
+                return Ok(());
+            }
+        }
+    }
+
+    /// One try; returns what is still to be loaded.
+    async fn load_once(&self, entities: &[Entity], found: &mut Found) -> StoreResult<Vec<Entity>> {
+        let reads = self.begin_reads(entities);
+        let tickets = self.inner.redis.take_load_tokens(entities).await?;
+        let snapshots = self.read_totals(&tickets).await?;
+        let mut again = Vec::new();
+        for ticket in &tickets {
+            again.extend_from_slice(&ticket.others);
+            let (installs, behind) = installs(ticket, &snapshots);
+            again.extend(behind);
+            let installed = self.inner.redis.install_counts(ticket, &installs).await?;
+            for (install, outcome) in installs.iter().zip(installed) {
+                let counted = match outcome {
+                    Installed::Done(version, counts) => {
+                        let read = CountsRead::Known(version, counts);
+                        self.finish_read(reads[ticket.shard.index()], install.entity, read)
+                    }
+                    Installed::Refused => None,
+                };
+                match counted {
+                    Some(counted) => {
+                        found.insert(install.entity, counted);
+                    }
+                    None => again.push(install.entity),
+                }
+            }
+        }
+        Ok(again)
+    }
+
+    /// One statement per kind of entity, for all shards together.
+    async fn read_totals(
+        &self,
+        tickets: &[LoadTickets],
+    ) -> StoreResult<BTreeMap<EntityKind, CountsSnapshot>> {
+        let mut by_kind = BTreeMap::<EntityKind, Vec<Id>>::new();
+        for entity in tickets.iter().flat_map(|ticket| &ticket.taken) {
+            by_kind.entry(entity.kind).or_default().push(entity.id);
+        }
+        let mut snapshots = BTreeMap::new();
+        for (kind, ids) in by_kind {
+            snapshots.insert(kind, self.inner.db.read_totals(kind, &ids).await?);
+        }
+        Ok(snapshots)
+    }
+}
+
+/// What may be installed, and what PostgreSQL answered from before the last clean: that must be read again.
+/// Entities that do not exist are in neither.
+fn installs<'a>(
+    ticket: &LoadTickets,
+    snapshots: &'a BTreeMap<EntityKind, CountsSnapshot>,
+) -> (Vec<Install<'a>>, Vec<Entity>) {
+    let (mut installs, mut behind) = (Vec::new(), Vec::new());
+    for entity in &ticket.taken {
+        let Some(snapshot) = snapshots.get(&entity.kind) else { continue };
+        let Some(totals) = snapshot.totals.get(&entity.id) else { continue };
+        if is_behind(&snapshot.persisted, &ticket.cleaned) {
+            behind.push(*entity);
+        } else {
+            installs.push(Install {
+                entity: *entity,
+                totals: *totals,
+                persisted: &snapshot.persisted,
+                timeline: &snapshot.timeline,
+            });
+        }
+    }
+    (installs, behind)
+}
+
+fn is_behind(persisted: &[Offset], cleaned: &[Offset]) -> bool {
+    persisted.iter().zip(cleaned).any(|(persisted, cleaned)| persisted < cleaned)
+}

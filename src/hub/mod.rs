@@ -1,0 +1,102 @@
+//! Live counts of this instance: hears every change on Redis, holds recent counts, feeds subscriptions,
+//! and reads through to Redis and PostgreSQL what it does not hold.
+//!
+//! - [`view`]: the rules, for one shard, without any input or output;
+//! - [`listener`]: keeps hearing, and treats every interruption as "something was missed";
+//! - [`read`]: counts for requests; [`load`]: what Redis does not have comes from PostgreSQL;
+//! - [`subscriber`]: one subscription's mailbox.
+
+mod listener;
+mod load;
+mod read;
+mod subscriber;
+mod view;
+
+use std::{collections::HashMap, num::NonZeroUsize, sync::Arc, time::Duration};
+
+use parking_lot::Mutex;
+
+pub use subscriber::Subscriber;
+
+use crate::{
+    catalogue::{Counts, Entity},
+    primitives::{Offset, ShardId, Version},
+    store::{redis::Redis, sql::Db},
+};
+use subscriber::Mailbox;
+use view::ShardView;
+
+/// Counts of one entity at one version.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Counted {
+    pub version: Version,
+    pub counts: Counts,
+}
+
+/// Cheap to clone.
+#[derive(Clone)]
+pub struct Hub {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    redis: Redis,
+    db: Db,
+    /// By shard. Held only for moments, never across an await.
+    views: Vec<Mutex<ShardView>>,
+}
+
+impl Hub {
+    /// Holds counts of at most about `capacity` entities.
+    pub fn new(redis: Redis, db: Db, capacity: NonZeroUsize) -> Self {
+        let shards = redis.shards();
+        let per_shard = NonZeroUsize::new(capacity.get().div_ceil(shards.get())).unwrap_or(NonZeroUsize::MIN);
+        let views = shards.all().map(|_| Mutex::new(ShardView::new(shards, per_shard))).collect();
+        Self { inner: Arc::new(Inner { redis, db, views }) }
+    }
+
+    /// Waits until this hub has heard that the event at `at` of `source`'s log is folded into each of
+    /// `targets`; gives up after `bound`.
+    pub async fn heard(&self, source: ShardId, at: Offset, targets: &[ShardId], bound: Duration) {
+        let waits = targets.iter().map(|target| {
+            let mut folded = self.view(*target).lock().folded(source);
+            async move { folded.wait_for(|offset| *offset >= at).await.map(drop) }
+        });
+        let all = futures_util::future::join_all(waits);
+        if tokio::time::timeout(bound, all).await.is_err() {
+            tracing::debug!(shard = source.0, offset = %at, "reply does not wait longer for its own event");
+        }
+    }
+
+    /// Feeds a new subscription with the counts of `entities`: what they are now, then every change.
+    pub fn watch(&self, entities: &[Entity]) -> Subscriber {
+        let mailbox = Arc::new(Mailbox::default());
+        for entity in entities {
+            self.view_of(*entity).lock().watch(*entity, Arc::clone(&mailbox));
+        }
+        self.read_soon(entities.to_vec());
+        Subscriber::new(self.clone(), mailbox, entities.to_vec())
+    }
+
+    fn unwatch(&self, entities: &[Entity], mailbox: &Arc<Mailbox>) {
+        for entity in entities {
+            self.view_of(*entity).lock().unwatch(*entity, mailbox);
+        }
+    }
+
+    /// Whether changes of all shards are being heard.
+    pub fn is_hearing(&self) -> bool {
+        self.inner.views.iter().all(|view| view.lock().is_hearing())
+    }
+
+    fn view(&self, shard: ShardId) -> &Mutex<ShardView> {
+        &self.inner.views[shard.index()]
+    }
+
+    fn view_of(&self, entity: Entity) -> &Mutex<ShardView> {
+        self.view(self.inner.redis.shard_of(entity.id))
+    }
+}
+
+/// Counts found for some entities; those that do not exist are missing.
+pub type Found = HashMap<Entity, Counted>;

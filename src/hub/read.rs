@@ -1,0 +1,73 @@
+//! Counts for requests: from this process, else from Redis in one round trip, else from PostgreSQL.
+
+use super::{Counted, Found, Hub, view::ReadTicket};
+use crate::{
+    catalogue::Entity,
+    store::{StoreResult, redis::CountsRead},
+};
+
+impl Hub {
+    /// Counts of many entities. At most one round trip to Redis when it has them.
+    pub async fn counts(&self, entities: &[Entity]) -> StoreResult<Found> {
+        let mut found = Found::with_capacity(entities.len());
+        let missing = self.held_here(entities, &mut found);
+        if missing.is_empty() {
+            return Ok(found);
+        }
+        let to_load = self.read(&missing, &mut found).await?;
+        if !to_load.is_empty() {
+            self.load(to_load, &mut found).await?;
+        }
+        Ok(found)
+    }
+
+    /// Adds what this process holds; returns the rest, without repetitions.
+    fn held_here(&self, entities: &[Entity], found: &mut Found) -> Vec<Entity> {
+        let mut missing = Vec::new();
+        for entity in entities {
+            match self.view_of(*entity).lock().held(*entity) {
+                Some(counted) => {
+                    found.insert(*entity, counted);
+                }
+                None => missing.push(*entity),
+            }
+        }
+        missing.sort_unstable();
+        missing.dedup();
+        missing
+    }
+
+    /// Adds what Redis has; returns the rest.
+    pub(super) async fn read(&self, entities: &[Entity], found: &mut Found) -> StoreResult<Vec<Entity>> {
+        let tickets = self.begin_reads(entities);
+        let read = self.inner.redis.read_counts(entities).await?;
+        let mut to_load = Vec::new();
+        for (entity, read) in read {
+            let ticket = tickets[self.inner.redis.shard_of(entity.id).index()];
+            match self.finish_read(ticket, entity, read) {
+                Some(counted) => {
+                    found.insert(entity, counted);
+                }
+                None => to_load.push(entity),
+            }
+        }
+        Ok(to_load)
+    }
+
+    /// Registers reads before they are sent. Returns one ticket per shard.
+    pub(super) fn begin_reads(&self, entities: &[Entity]) -> Vec<ReadTicket> {
+        for entity in entities {
+            self.view_of(*entity).lock().begin_read(*entity);
+        }
+        self.inner.views.iter().map(|view| view.lock().ticket()).collect()
+    }
+
+    pub(super) fn finish_read(
+        &self,
+        ticket: ReadTicket,
+        entity: Entity,
+        read: CountsRead,
+    ) -> Option<Counted> {
+        self.view_of(entity).lock().finish_read(ticket, entity, read)
+    }
+}

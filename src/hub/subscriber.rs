@@ -1,0 +1,80 @@
+//! One subscription's mailbox: the latest counts per entity, so that a slow reader skips ahead instead of
+//! falling behind.
+
+use std::{collections::HashMap, sync::Arc};
+
+use parking_lot::Mutex;
+use tokio::sync::Notify;
+
+use super::{Counted, Hub};
+use crate::{catalogue::Entity, primitives::Version};
+
+/// Bounded by the number of watched entities.
+#[derive(Default)]
+pub struct Mailbox {
+    letters: Mutex<Letters>,
+    arrived: Notify,
+}
+
+#[derive(Default)]
+struct Letters {
+    /// In order of arrival; a newer value takes the place of an older one.
+    waiting: Vec<(Entity, Counted)>,
+    /// Newest version per entity that waits or was taken out.
+    newest: HashMap<Entity, Version>,
+}
+
+impl Mailbox {
+    /// Only what is newer than all before it: versions never go backwards for one subscriber.
+    pub fn put(&self, entity: Entity, counted: Counted) {
+        let mut letters = self.letters.lock();
+        if letters.newest.get(&entity).is_some_and(|newest| counted.version <= *newest) {
+            return;
+        }
+        letters.newest.insert(entity, counted.version);
+        match letters.waiting.iter_mut().find(|(waiting, _)| *waiting == entity) {
+            Some((_, older)) => *older = counted,
+            None => letters.waiting.push((entity, counted)),
+        }
+        drop(letters);
+        self.arrived.notify_one();
+    }
+
+    async fn take(&self) -> (Entity, Counted) {
+        loop {
+            let arrived = self.arrived.notified();
+            {
+                let mut letters = self.letters.lock();
+                if !letters.waiting.is_empty() {
+                    return letters.waiting.remove(0);
+                }
+            }
+            arrived.await;
+        }
+    }
+}
+
+/// Receives the counts of the entities it watches; stops when dropped.
+pub struct Subscriber {
+    hub: Hub,
+    mailbox: Arc<Mailbox>,
+    entities: Vec<Entity>,
+}
+
+impl Subscriber {
+    pub(super) const fn new(hub: Hub, mailbox: Arc<Mailbox>, entities: Vec<Entity>) -> Self {
+        Self { hub, mailbox, entities }
+    }
+
+    /// The next entity whose counts are new to this subscriber. The first one per entity is what its
+    /// counts are when the subscription begins.
+    pub async fn next(&mut self) -> (Entity, Counted) {
+        self.mailbox.take().await
+    }
+}
+
+impl Drop for Subscriber {
+    fn drop(&mut self) {
+        self.hub.unwatch(&self.entities, &self.mailbox);
+    }
+}

@@ -1,0 +1,323 @@
+//! What one instance knows of one shard's counts, and the rules by which it changes. No input or output.
+//!
+//! A version wins over a lower one, wherever it came from. "Unknown" at a version makes what was read
+//! before that version useless. A missed message makes everything useless that was held or is being read.
+
+use std::{collections::HashMap, num::NonZeroUsize, sync::Arc};
+
+use lru::LruCache;
+use tokio::sync::watch;
+
+use super::{Counted, subscriber::Mailbox};
+use crate::{
+    catalogue::Entity,
+    primitives::{Offset, ShardCount, ShardId, Version},
+    store::redis::{Change, CountsRead, Message},
+};
+
+pub struct ShardView {
+    /// Whether every change since the last interruption was heard.
+    hearing: bool,
+    /// Interruptions so far. A read that began before the latest one is not kept.
+    interruptions: u64,
+    /// Epoch and number of the newest change heard; `None` until the first message.
+    position: Option<(u64, u64)>,
+    slots: LruCache<Entity, Slot>,
+    /// Per source shard, how far its log is folded into this shard.
+    folded: Vec<watch::Sender<Offset>>,
+    watchers: HashMap<Entity, Vec<Arc<Mailbox>>>,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Slot {
+    Known(Counted),
+    /// Not known since that version; a read under way may fill it.
+    Unknown(Version),
+}
+
+impl Slot {
+    const fn version(&self) -> Version {
+        match self {
+            Self::Known(counted) => counted.version,
+            Self::Unknown(since) => *since,
+        }
+    }
+}
+
+/// A registered read: what was heard meanwhile is compared with its answer.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ReadTicket {
+    interruptions: u64,
+}
+
+impl ShardView {
+    pub fn new(shards: ShardCount, capacity: NonZeroUsize) -> Self {
+        Self {
+            hearing: false,
+            interruptions: 0,
+            position: None,
+            slots: LruCache::new(capacity),
+            folded: shards.all().map(|_| watch::Sender::new(Offset::default())).collect(),
+            watchers: HashMap::new(),
+        }
+    }
+
+    pub const fn is_hearing(&self) -> bool {
+        self.hearing
+    }
+
+    pub fn folded(&self, source: ShardId) -> watch::Receiver<Offset> {
+        self.folded[source.index()].subscribe()
+    }
+
+    pub fn held(&mut self, entity: Entity) -> Option<Counted> {
+        match self.slots.get(&entity) {
+            Some(Slot::Known(counted)) if self.hearing => Some(*counted),
+            _ => None,
+        }
+    }
+
+    /// Changes may have been missed: forgets everything. Subscriptions keep what they were told.
+    pub fn interrupt(&mut self) {
+        self.hearing = false;
+        self.interruptions += 1;
+        self.position = None;
+        self.slots.clear();
+    }
+
+    /// Changes are heard again. Returns the watched entities: all must be read anew.
+    pub fn resume(&mut self) -> Vec<Entity> {
+        self.hearing = true;
+        self.watchers.keys().copied().collect()
+    }
+
+    /// Takes in a message. Returns the watched entities that must be read.
+    pub fn hear(&mut self, message: &Message) -> Vec<Entity> {
+        let mut to_read = Vec::new();
+        if let Some((epoch, change)) = self.position {
+            if message.epoch < epoch {
+                return to_read; // of counters that have been given up
+            }
+            if (message.epoch, message.before) != (epoch, change) {
+                self.interrupt();
+                to_read = self.resume();
+            }
+        }
+        self.position = Some((message.epoch, message.after));
+        for change in &message.changes {
+            let watched = self.hear_change(change);
+            if watched && change.counts.is_none() && !to_read.contains(&change.entity) {
+                to_read.push(change.entity);
+            }
+        }
+        for (source, offset) in &message.folded {
+            self.fold_heard(*source, *offset);
+        }
+        to_read
+    }
+
+    /// A log is known to be folded up to `offset`. Offsets only rise.
+    pub fn fold_heard(&mut self, source: ShardId, offset: Offset) {
+        self.folded[source.index()].send_if_modified(|known| {
+            let newer = offset > *known;
+            if newer {
+                *known = offset;
+            }
+            newer
+        });
+    }
+
+    /// Returns whether someone watches the entity.
+    fn hear_change(&mut self, change: &Change) -> bool {
+        let held = self.slots.peek(&change.entity).map(Slot::version);
+        if held.is_none_or(|held| held < change.version) {
+            match change.counts {
+                Some(counts) => self.keep(change.entity, Counted { version: change.version, counts }),
+                None => {
+                    self.slots.put(change.entity, Slot::Unknown(change.version));
+                }
+            }
+        }
+        self.watchers.contains_key(&change.entity)
+    }
+
+    /// Registers a read before it is sent.
+    pub fn begin_read(&mut self, entity: Entity) -> ReadTicket {
+        if self.hearing && !self.slots.contains(&entity) {
+            self.slots.put(entity, Slot::Unknown(Version::default()));
+        }
+        self.ticket()
+    }
+
+    /// Stands for all reads that are registered now.
+    pub const fn ticket(&self) -> ReadTicket {
+        ReadTicket { interruptions: self.interruptions }
+    }
+
+    /// Takes in what a registered read (or a load) found. Returns what is known now; `None`: load it.
+    pub fn finish_read(&mut self, ticket: ReadTicket, entity: Entity, read: CountsRead) -> Option<Counted> {
+        let read = match read {
+            CountsRead::Known(version, counts) => Some(Counted { version, counts }),
+            CountsRead::Missing => None,
+        };
+        if !self.hearing || ticket.interruptions != self.interruptions {
+            return read; // true when it was read, but not to be kept: later changes may not be heard
+        }
+        match (self.slots.peek(&entity).copied(), read) {
+            (Some(Slot::Known(held)), Some(read)) if read.version <= held.version => Some(held),
+            (Some(Slot::Known(held)), None) => Some(held),
+            (Some(Slot::Unknown(since)), Some(read)) if read.version < since => None,
+            (Some(_), Some(read)) => {
+                self.keep(entity, read);
+                Some(read)
+            }
+            // The slot made at registration is gone: what was heard meanwhile may be gone with it.
+            (None, read) => read,
+            (Some(Slot::Unknown(_)), None) => None,
+        }
+    }
+
+    fn keep(&mut self, entity: Entity, counted: Counted) {
+        self.slots.put(entity, Slot::Known(counted));
+        for mailbox in self.watchers.get(&entity).into_iter().flatten() {
+            mailbox.put(entity, counted);
+        }
+    }
+
+    pub fn watch(&mut self, entity: Entity, mailbox: Arc<Mailbox>) {
+        if let Some(Slot::Known(counted)) = self.slots.peek(&entity)
+            && self.hearing
+        {
+            mailbox.put(entity, *counted);
+        }
+        self.watchers.entry(entity).or_default().push(mailbox);
+    }
+
+    pub fn unwatch(&mut self, entity: Entity, mailbox: &Arc<Mailbox>) {
+        if let Some(mailboxes) = self.watchers.get_mut(&entity) {
+            mailboxes.retain(|other| !Arc::ptr_eq(other, mailbox));
+            if mailboxes.is_empty() {
+                self.watchers.remove(&entity);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::catalogue::{Counts, EntityKind};
+
+    const EPOCH: u64 = 3;
+
+    fn note() -> Entity {
+        Entity::new(EntityKind::Note, "5".parse().unwrap())
+    }
+
+    fn view() -> ShardView {
+        let mut view = ShardView::new(ShardCount::new(1).unwrap(), NonZeroUsize::new(10).unwrap());
+        view.resume();
+        view
+    }
+
+    fn counted(change: u64, likes: i64) -> Counted {
+        Counted { version: Version::new(EPOCH, change), counts: Counts::from_values([likes]) }
+    }
+
+    fn read(change: u64, likes: i64) -> CountsRead {
+        let Counted { version, counts } = counted(change, likes);
+        CountsRead::Known(version, counts)
+    }
+
+    /// One message with one change, `likes` or unknown.
+    fn message(change: u64, likes: Option<i64>) -> Message {
+        let Counted { version, counts } = counted(change, likes.unwrap_or_default());
+        Message {
+            shard: ShardId(0),
+            epoch: EPOCH,
+            before: change - 1,
+            after: change,
+            changes: vec![Change { entity: note(), version, counts: likes.map(|_| counts) }],
+            folded: vec![],
+        }
+    }
+
+    #[test]
+    fn a_change_heard_during_a_read_wins_over_its_older_answer() {
+        let mut view = view();
+        let ticket = view.begin_read(note());
+        view.hear(&message(7, Some(70)));
+        assert_eq!(view.finish_read(ticket, note(), read(6, 60)), Some(counted(7, 70)));
+        assert_eq!(view.held(note()), Some(counted(7, 70)));
+    }
+
+    #[test]
+    fn a_change_heard_late_does_not_undo_a_newer_read() {
+        for late in [Some(70), None] {
+            let mut view = view();
+            let ticket = view.begin_read(note());
+            view.finish_read(ticket, note(), read(8, 80));
+            view.hear(&message(7, late));
+            assert_eq!(view.held(note()), Some(counted(8, 80)));
+        }
+    }
+
+    #[test]
+    fn an_unknown_heard_during_a_read_makes_its_older_answer_useless() {
+        let mut view = view();
+        let ticket = view.begin_read(note());
+        view.hear(&message(7, None));
+        assert_eq!(view.finish_read(ticket, note(), read(6, 60)), None);
+        assert_eq!(view.finish_read(ticket, note(), read(8, 80)), Some(counted(8, 80)));
+    }
+
+    #[test]
+    fn a_read_that_began_before_an_interruption_is_not_kept() {
+        let mut view = view();
+        let ticket = view.begin_read(note());
+        view.interrupt();
+        view.resume();
+        assert_eq!(view.finish_read(ticket, note(), read(6, 60)), Some(counted(6, 60)));
+        assert_eq!(view.held(note()), None);
+    }
+
+    #[test]
+    fn a_missed_message_forgets_all_and_reads_what_is_watched() {
+        let mut view = view();
+        let mailbox = Arc::new(Mailbox::default());
+        view.watch(note(), Arc::clone(&mailbox));
+        let other = Entity::new(EntityKind::User, "9".parse().unwrap());
+        view.hear(&message(7, Some(70)));
+        let ticket = view.begin_read(other);
+        view.finish_read(ticket, other, read(6, 1));
+        assert!(view.held(other).is_some());
+
+        let to_read = view.hear(&message(9, Some(90)));
+        assert_eq!(to_read, [note()]);
+        assert_eq!(view.held(other), None);
+        assert_eq!(view.held(note()), Some(counted(9, 90)));
+    }
+
+    #[test]
+    fn a_heartbeat_that_tells_of_a_newer_change_shows_the_gap() {
+        let mut view = view();
+        view.hear(&message(7, Some(70)));
+        let heartbeat = Message { before: 8, after: 8, changes: vec![], ..message(8, None) };
+        view.hear(&heartbeat);
+        assert_eq!(view.held(note()), None);
+        view.hear(&heartbeat);
+        let ticket = view.begin_read(note());
+        view.finish_read(ticket, note(), read(8, 80));
+        view.hear(&heartbeat);
+        assert_eq!(view.held(note()), Some(counted(8, 80)));
+    }
+
+    #[test]
+    fn nothing_is_held_while_changes_are_not_heard() {
+        let mut view = view();
+        view.interrupt();
+        let ticket = view.begin_read(note());
+        assert_eq!(view.finish_read(ticket, note(), read(6, 60)), Some(counted(6, 60)));
+        assert_eq!(view.held(note()), None);
+    }
+}
