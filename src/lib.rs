@@ -2,5 +2,6 @@ pub mod catalogue;
 pub mod domain;
 pub mod event_log;
 pub mod hub;
+pub mod pipeline;
 pub mod primitives;
 pub mod store;

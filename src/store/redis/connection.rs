@@ -112,7 +112,7 @@ impl Redis {
         let _one_at_a_time = self.loading.lock().await;
         let mut connection = self.dedicated().await?;
         let load = async {
-            let run = run_id(&mut connection).await?;
+            let run = info_field(&mut connection, "server", "run_id").await?;
             for shard in self.shards.all() {
                 let verified: Option<String> =
                     redis::cmd("HGET").arg(keys::meta(shard)).arg("run").query_async(&mut connection).await?;
@@ -130,11 +130,6 @@ impl Redis {
     }
 }
 
-/// The id that a Redis process gave itself at its start.
-pub(super) async fn run_id(connection: &mut MultiplexedConnection) -> StoreResult<String> {
-    info_field(connection, "server", "run_id").await
-}
-
 /// One line of `INFO <section>`.
 pub(super) async fn info_field(
     connection: &mut MultiplexedConnection,
@@ -142,10 +137,15 @@ pub(super) async fn info_field(
     field: &str,
 ) -> StoreResult<String> {
     let info: String = redis::cmd("INFO").arg(section).query_async(connection).await?;
+    info_line(&info, field)
+}
+
+/// The value of one line of what `INFO` answered.
+pub(super) fn info_line(info: &str, field: &str) -> StoreResult<String> {
     info.lines()
         .find_map(|line| line.strip_prefix(field)?.strip_prefix(':'))
         .map(str::to_owned)
-        .ok_or_else(|| StoreError::Unexpected(format!("INFO {section} has no {field}")))
+        .ok_or_else(|| StoreError::Unexpected(format!("INFO has no {field}")))
 }
 
 /// Bounds work on a dedicated connection, which has no timeout of its own.

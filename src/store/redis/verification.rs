@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use redis::Cmd;
 
 use super::{
-    connection::{Redis, run_id, within},
+    connection::{Redis, info_line},
     keys,
     reply::{Reply, parse, read},
     scripts,
@@ -71,10 +71,11 @@ impl Redis {
         })
     }
 
-    /// Id of the Redis process that answers now.
+    /// Id that the Redis process which answers now gave itself at its start.
     pub async fn run_id(&self) -> StoreResult<String> {
-        let bound = std::time::Duration::from_secs(2);
-        within(bound, async { run_id(&mut self.dedicated().await?).await }).await
+        let mut cmd = redis::cmd("INFO");
+        cmd.arg("server");
+        info_line(&read::<String>(self.command(&cmd).await?)?, "run_id")
     }
 
     /// Shows a new owner's fence to a target shard.

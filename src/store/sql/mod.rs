@@ -109,6 +109,12 @@ impl Db {
     }
 }
 
+/// # Errors
+/// After any error the commit may or may not have happened.
+pub async fn commit(db: &Db, tx: Tx) -> StoreResult<()> {
+    db.run(tx.commit()).await
+}
+
 /// A query whose text is put together from constants of the catalogue only.
 fn from_catalogue(sql: String) -> sqlx::AssertSqlSafe<String> {
     sqlx::AssertSqlSafe(sql)

@@ -99,10 +99,16 @@ impl Db {
         Ok(state)
     }
 
-    /// A log lost data and what survived is persisted: begins its next generation, and raises the epoch
-    /// of every shard's counters, because any of them may hold what was lost. Returns the generation.
-    pub async fn raise_generation(&self, lease: Lease, seen: u64) -> StoreResult<u64> {
+    /// Begins a log's next generation, above `seen`; what survived of the one before is persisted. If data
+    /// was `lost`, the epoch of every shard's counters rises too: any of them may hold what was lost.
+    /// Returns the generation.
+    pub async fn raise_generation(&self, lease: Lease, seen: u64, lost: bool) -> StoreResult<u64> {
         let mut tx = self.begin().await?;
+        if lost {
+            // All rows in id order, so that two owners who do this at once do not deadlock.
+            let locked = sqlx::query("SELECT id FROM shard ORDER BY id FOR UPDATE");
+            self.run(locked.execute(&mut *tx)).await?;
+        }
         let raised = sqlx::query_scalar(
             "UPDATE shard SET generation = greatest(generation, $3) + 1, number = 0
              WHERE id = $1 AND fence = $2 RETURNING generation",
@@ -112,11 +118,10 @@ impl Db {
         .bind(seen as i64);
         let generation: Option<i64> = self.run(raised.fetch_optional(&mut *tx)).await?;
         let generation = generation.ok_or(StoreError::Fenced)?;
-        // In id order, so that two owners who do this at once do not deadlock.
-        let locked = sqlx::query("SELECT id FROM shard ORDER BY id FOR UPDATE");
-        self.run(locked.execute(&mut *tx)).await?;
-        let epochs = sqlx::query("UPDATE shard SET epoch = epoch + 1");
-        self.run(epochs.execute(&mut *tx)).await?;
+        if lost {
+            let epochs = sqlx::query("UPDATE shard SET epoch = epoch + 1");
+            self.run(epochs.execute(&mut *tx)).await?;
+        }
         self.run(tx.commit()).await?;
         Ok(generation as u64)
     }

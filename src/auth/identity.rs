@@ -1,0 +1,85 @@
+//! What a valid token proves.
+
+use std::{fmt, str::FromStr};
+
+use chrono::{DateTime, Utc};
+use serde::{Deserialize, Serialize};
+
+/// Who is asking, with which rights, and until when.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Identity {
+    pub subject: Subject,
+    pub role: Role,
+    /// A connection that outlives its token ends here.
+    pub expires_at: DateTime<Utc>,
+}
+
+/// What somebody may do. Each includes nothing of the others.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default, Serialize, Deserialize, clap::ValueEnum)]
+#[serde(rename_all = "lowercase")]
+pub enum Role {
+    /// Acts for itself.
+    #[default]
+    User,
+    /// Also approves, hides and removes what others wrote.
+    Moderator,
+    /// Another server of the app.
+    Service,
+}
+
+/// The name by which a user is known outside: any text of 1 to [`Subject::MAX_BYTES`] bytes.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct Subject(String);
+
+/// The text is empty or longer than [`Subject::MAX_BYTES`].
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("a subject has 1 to {max} bytes, this one has {bytes}", max = Subject::MAX_BYTES)]
+pub struct SubjectLength {
+    bytes: usize,
+}
+
+impl Subject {
+    /// UTF-8 bytes.
+    pub const MAX_BYTES: usize = 255;
+
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl TryFrom<String> for Subject {
+    type Error = SubjectLength;
+
+    fn try_from(text: String) -> Result<Self, SubjectLength> {
+        let bytes = text.len();
+        if (1..=Self::MAX_BYTES).contains(&bytes) { Ok(Self(text)) } else { Err(SubjectLength { bytes }) }
+    }
+}
+
+impl FromStr for Subject {
+    type Err = SubjectLength;
+
+    fn from_str(text: &str) -> Result<Self, SubjectLength> {
+        text.to_owned().try_into()
+    }
+}
+
+impl fmt::Display for Subject {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_subject_is_neither_empty_nor_longer_than_its_limit() {
+        assert!("é".repeat(127).parse::<Subject>().is_ok());
+        for bad in [String::new(), "é".repeat(128)] {
+            let bytes = bad.len();
+            assert_eq!(Subject::try_from(bad), Err(SubjectLength { bytes }));
+        }
+    }
+}

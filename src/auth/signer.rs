@@ -1,0 +1,35 @@
+//! Making tokens.
+
+use std::time::Duration;
+
+use jsonwebtoken::{EncodingKey, Header, encode, get_current_timestamp};
+
+use super::{
+    claims::{ALGORITHM, Claims},
+    identity::{Role, Subject},
+    secret::TokenSecret,
+};
+
+/// Signs tokens that a [`super::TokenVerifier`] with the same secret accepts.
+pub struct TokenSigner {
+    key: EncodingKey,
+}
+
+/// The token could not be encoded; a fault of this program.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot sign the token: {0}")]
+pub struct SignError(#[from] jsonwebtoken::errors::Error);
+
+impl TokenSigner {
+    pub fn hs256(secret: &TokenSecret) -> Self {
+        Self { key: EncodingKey::from_secret(secret.as_bytes()) }
+    }
+
+    /// A token that is valid from now on for `ttl`, in whole seconds.
+    pub fn sign(&self, subject: &Subject, role: Role, ttl: Duration) -> Result<String, SignError> {
+        let now = get_current_timestamp();
+        let exp = now.saturating_add(ttl.as_secs());
+        let claims = Claims { sub: subject.as_str().to_owned(), exp, iat: now, role };
+        Ok(encode(&Header::new(ALGORITHM), &claims, &self.key)?)
+    }
+}

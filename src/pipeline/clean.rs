@@ -1,0 +1,63 @@
+//! Clean: what is in PostgreSQL is no longer pending in Redis. It reads the log by itself, so that a
+//! takeover goes on exactly where the last owner stopped.
+
+use std::sync::Arc;
+
+use super::{owner::Tenure, retry::keep_on, targets::Targets};
+use crate::{
+    catalogue::Flip,
+    event_log::Entry,
+    primitives::Offset,
+    store::{StoreError, StoreResult},
+};
+
+pub async fn run(tenure: Arc<Tenure>) -> StoreError {
+    keep_on(&tenure, "clean", || clean(&tenure)).await
+}
+
+/// Reads where the targets stand and cleans until one of them stands elsewhere.
+async fn clean(tenure: &Tenure) -> StoreResult<()> {
+    let (redis, lease) = (tenure.redis(), tenure.lease);
+    let mut reader = redis.log_reader(lease.shard, 0).await?;
+    let mut targets = Targets::read(redis, |meta| meta.cleaned[lease.shard.index()]).await?;
+    let meta = redis.shard_meta(lease.shard).await?.ok_or(StoreError::Unverified)?;
+    let mut members = meta.members_cleaned.ok_or(StoreError::Unverified)?;
+    loop {
+        let from = targets.lowest().min(members);
+        tenure.progress.cleaned.send_replace(from);
+        let goal = beyond(tenure, from).await;
+        let most = tenure.context.settings.batch_events;
+        let entries = reader.range(from, goal, most).await?;
+        let to = match entries.last() {
+            Some(last) if entries.len() == most => last.offset,
+            _ => goal,
+        };
+        // Counters first: the cleaned-to offset that they move is what a load of the set is compared with.
+        let batches = targets.batches(&entries, to);
+        let applied = redis.clean_counters(lease.shard, lease.fence, &batches).await?;
+        if !targets.advance(&batches, &applied) {
+            return Ok(());
+        }
+        let flips: Vec<Flip> =
+            entries.iter().filter(|entry| entry.offset > members).filter_map(Entry::flip).copied().collect();
+        redis.clean_members(lease.shard, to, &flips).await?;
+        redis.advance_members(lease.shard, lease.fence, to).await?;
+        members = members.max(to);
+    }
+}
+
+/// Waits until something after `from` is both folded and persisted; returns up to where.
+async fn beyond(tenure: &Tenure, from: Offset) -> Offset {
+    let mut folded = tenure.progress.folded.subscribe();
+    let mut persisted = tenure.progress.persisted.subscribe();
+    loop {
+        let goal = (*folded.borrow_and_update()).min(*persisted.borrow_and_update());
+        if goal > from {
+            return goal;
+        }
+        tokio::select! {
+            _ = folded.changed() => {}
+            _ = persisted.changed() => {}
+        }
+    }
+}

@@ -1,0 +1,78 @@
+//! From the log to counters and rows. Per shard one owner runs:
+//!
+//! - [`verify`]: is this Redis the one that was counted with? Nothing else runs before;
+//! - [`fold`]: log → counters in Redis → hubs, exactly once;
+//! - [`persist`]: log → rows and totals in PostgreSQL, exactly once;
+//! - [`clean`]: what is persisted is no longer pending in Redis;
+//! - [`stale_base`]: what moved in PostgreSQL otherwise is forgotten in Redis, and loaded anew;
+//! - [`watch`]: renews the lease and notices that the ground has changed;
+//! - [`heartbeat`] and [`trim`].
+
+mod clean;
+mod fold;
+mod heartbeat;
+mod owner;
+mod persist;
+mod retry;
+mod stale_base;
+mod status;
+mod targets;
+mod trim;
+mod verify;
+mod watch;
+
+use std::{sync::Arc, time::Duration};
+
+use tokio::sync::Notify;
+use tokio_util::sync::CancellationToken;
+
+pub use status::Status;
+
+use crate::store::{redis::Redis, sql::Db};
+
+/// How the pipeline works; see the settings of the same names.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// Who owns: a process that comes back under the same name takes its own shards at once.
+    pub owner: String,
+    /// How long an owner may be silent before another one may take over.
+    pub lease: Duration,
+    /// Most events in a batch.
+    pub batch_events: usize,
+    /// How long the persister waits for a batch to fill.
+    pub batch_wait: Duration,
+    /// Replicas that must have an event before it is counted.
+    pub replicas: u32,
+    /// Whether the history is kept.
+    pub activity: bool,
+    /// How long a shutdown waits for what is pending to be persisted.
+    pub drain: Duration,
+}
+
+/// Everything that the owners of all shards share.
+#[derive(Clone)]
+struct Context {
+    redis: Redis,
+    db: Db,
+    settings: Arc<Settings>,
+    status: Status,
+    /// Rings when lines were written to `stale_base`.
+    stale: Arc<Notify>,
+}
+
+/// Owns whatever shards it can get until `stop`, then persists what is pending and hands them over.
+pub async fn run(redis: Redis, db: Db, settings: Settings, status: Status, stop: CancellationToken) {
+    let context = Context { redis, db, settings: Arc::new(settings), status, stale: Arc::new(Notify::new()) };
+    let listening = tokio::spawn(stale_base::listen(context.db.clone(), Arc::clone(&context.stale)));
+    let owners = context
+        .redis
+        .shards()
+        .all()
+        .map(|shard| tokio::spawn(owner::run(context.clone(), shard, stop.clone())));
+    for owner in owners.collect::<Vec<_>>() {
+        if let Err(panic) = owner.await {
+            tracing::error!(%panic, "a shard's owner ended");
+        }
+    }
+    listening.abort();
+}

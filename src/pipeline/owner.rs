@@ -1,0 +1,139 @@
+//! Ownership of one shard: take it, verify it, work until something ends that, begin again.
+
+use std::{sync::Arc, time::Duration};
+
+use tokio::{sync::watch, task::JoinSet};
+use tokio_util::sync::CancellationToken;
+
+use super::{Context, clean, fold, heartbeat, persist, retry, stale_base, trim, verify, watch as ground};
+use crate::{
+    primitives::{Offset, ShardId},
+    store::{
+        StoreError, StoreResult,
+        redis::Redis,
+        sql::{Db, Lease},
+    },
+};
+
+/// How often a process that does not own a shard looks whether it may.
+const LOOK: Duration = Duration::from_millis(500);
+
+/// One owner's time with one shard, from a verification to its end.
+pub struct Tenure {
+    pub context: Context,
+    pub lease: Lease,
+    /// Redis process on which the shard was verified.
+    pub run: String,
+    pub progress: Progress,
+}
+
+/// How far the shard's log has come; the parts of the pipeline wait for each other by it.
+pub struct Progress {
+    /// Folded into every target shard.
+    pub folded: watch::Sender<Offset>,
+    pub persisted: watch::Sender<Offset>,
+    /// Nothing up to there is pending anywhere.
+    pub cleaned: watch::Sender<Offset>,
+}
+
+impl Default for Progress {
+    fn default() -> Self {
+        let start = || watch::Sender::new(Offset::default());
+        Self { folded: start(), persisted: start(), cleaned: start() }
+    }
+}
+
+impl Tenure {
+    pub fn redis(&self) -> &Redis {
+        &self.context.redis
+    }
+
+    pub fn db(&self) -> &Db {
+        &self.context.db
+    }
+
+    /// Whether Redis is still the process on which this shard was verified, and still has its state.
+    /// While Redis is away, nothing speaks against it.
+    pub async fn is_verified(&self) -> bool {
+        let same_state = async {
+            let meta = self.redis().shard_meta(self.lease.shard).await?;
+            let run = self.redis().run_id().await?;
+            Ok::<_, StoreError>(run == self.run && meta.is_some_and(|meta| meta.run == Some(run)))
+        };
+        same_state.await.unwrap_or(true)
+    }
+}
+
+/// Owns the shard whenever it can, until `stop`.
+pub(super) async fn run(context: Context, shard: ShardId, stop: CancellationToken) {
+    let mut delays = retry::delays();
+    while !stop.is_cancelled() {
+        match serve(&context, shard, &stop).await {
+            Ok(()) => delays = retry::delays(),
+            Err(error) if error.is_transient() => {
+                tracing::debug!(shard = shard.0, %error, "cannot own the shard")
+            }
+            Err(StoreError::Fenced) => tracing::warn!(shard = shard.0, "the shard was taken over"),
+            Err(error) => tracing::error!(shard = shard.0, %error, "the shard's owner begins anew"),
+        }
+        let delay = delays.next().unwrap_or(LOOK).min(LOOK);
+        stop.run_until_cancelled(tokio::time::sleep(delay)).await;
+    }
+}
+
+/// One tenure, if the shard is to be had. `Ok` after a tenure that ended for a good reason.
+async fn serve(context: &Context, shard: ShardId, stop: &CancellationToken) -> StoreResult<()> {
+    let settings = &context.settings;
+    let Some(lease) = context.db.acquire_lease(shard, &settings.owner, settings.lease).await? else {
+        stop.run_until_cancelled(tokio::time::sleep(LOOK)).await;
+        return Ok(());
+    };
+    let run = verify::verify(context, lease).await?;
+    tracing::info!(shard = shard.0, fence = lease.fence, "owns the shard");
+    let tenure = Arc::new(Tenure { context: context.clone(), lease, run, progress: Progress::default() });
+    context.status.set_serving(shard, true);
+    let ended = work(&tenure, stop).await;
+    context.status.set_serving(shard, false);
+    match ended {
+        Some(error) => Err(error),
+        None => context.db.release_lease(lease).await,
+    }
+}
+
+/// Runs all parts until one of them cannot go on (its error), or until `stop` and what is pending is
+/// persisted (`None`).
+async fn work(tenure: &Arc<Tenure>, stop: &CancellationToken) -> Option<StoreError> {
+    let mut parts = JoinSet::new();
+    parts.spawn(fold::run(Arc::clone(tenure)));
+    parts.spawn(persist::run(Arc::clone(tenure)));
+    parts.spawn(clean::run(Arc::clone(tenure)));
+    parts.spawn(stale_base::run(Arc::clone(tenure)));
+    parts.spawn(heartbeat::run(Arc::clone(tenure)));
+    parts.spawn(trim::run(Arc::clone(tenure)));
+    parts.spawn(ground::run(Arc::clone(tenure)));
+    tokio::select! {
+        ended = parts.join_next() => Some(match ended {
+            Some(Ok(error)) => error,
+            Some(Err(panic)) => StoreError::Unexpected(panic.to_string()),
+            None => StoreError::Unexpected("no part of the pipeline ran".into()),
+        }),
+        () = drained(tenure, stop) => None,
+    }
+}
+
+/// Returns after `stop`, when all that was appended before is persisted and cleaned, or time is up (then
+/// the next owner goes on from there: nothing is lost).
+async fn drained(tenure: &Tenure, stop: &CancellationToken) {
+    stop.cancelled().await;
+    let drain = async {
+        if let Ok(Some(end)) = tenure.redis().log_end(tenure.lease.shard).await {
+            let _ = tenure.progress.cleaned.subscribe().wait_for(|cleaned| *cleaned >= end).await;
+        }
+    };
+    if tokio::time::timeout(tenure.context.settings.drain, drain).await.is_err() {
+        tracing::warn!(
+            shard = tenure.lease.shard.0,
+            "stopped with pending events; the next start persists them"
+        );
+    }
+}

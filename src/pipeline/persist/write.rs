@@ -1,0 +1,104 @@
+//! One batch, one transaction.
+
+use std::collections::BTreeMap;
+
+use super::plan::{Plan, mismatches};
+use crate::{
+    catalogue::{Counts, EdgeKind, Entity, EntityKind, Flip},
+    event_log::{Deltas, Entry, sum},
+    pipeline::Context,
+    primitives::{Offset, UserId},
+    store::{
+        StoreResult,
+        sql::{self, Db, Lease, Tx},
+    },
+};
+
+/// Persists the entries after `from` and moves the log's offset with them. Returns the new offset.
+///
+/// # Errors
+/// [`crate::store::StoreError::Fenced`] when there is a newer owner or the offset is not `from`. After any
+/// other error the commit may or may not have happened: the offset tells.
+pub async fn write_batch(
+    context: &Context,
+    lease: Lease,
+    from: Offset,
+    entries: &[Entry],
+) -> StoreResult<Offset> {
+    let Some(last) = entries.last() else { return Ok(from) };
+    let (db, plan) = (&context.db, Plan::of(entries));
+    if context.settings.activity {
+        db.ensure_activity_days(&plan.flips.iter().map(|flip| sql::day_of(flip)).collect()).await?;
+    }
+    let mut tx = db.begin().await?;
+    sql::advance_offset(db, &mut tx, lease, from, last.offset).await?;
+    sql::lock_removals_shared(db, &mut tx).await?;
+    let (mut moved, first_times) = switch_rows(db, &mut tx, &plan).await?;
+    deliver(db, &mut tx, &first_times, &mut moved).await?;
+    let before = add_totals(db, &mut tx, &plan, &moved).await?;
+    if context.settings.activity && !plan.flips.is_empty() {
+        sql::add_activity(db, &mut tx, &plan.history(&before, &moved)).await?;
+    }
+    for (offset, payload) in &plan.unreadable {
+        tracing::error!(shard = lease.shard.0, %offset, "unreadable event kept in dead_event");
+        sql::add_dead_event(db, &mut tx, lease.shard, *offset, payload).await?;
+    }
+    let stale = mismatches(&sum(entries), &moved);
+    sql::add_stale_lines(db, &mut tx, context.redis.shards(), &stale, "persisted otherwise").await?;
+    sql::commit(db, tx).await?;
+    Ok(last.offset)
+}
+
+/// Writes the edge rows. Returns what the rows that really changed move, and the flips whose rows are on
+/// for the first time ever.
+async fn switch_rows<'a>(db: &Db, tx: &mut Tx, plan: &Plan<'a>) -> StoreResult<(Deltas, Vec<&'a Flip>)> {
+    let (mut moved, mut first_times) = (Deltas::new(), Vec::new());
+    for kind in EdgeKind::ALL {
+        let mut changed = sql::switch_on(db, tx, *kind, &plan.rows(*kind, true)).await?;
+        changed.extend(sql::switch_off(db, tx, *kind, &plan.rows(*kind, false)).await?);
+        for row in changed.iter().filter(|row| row.counted) {
+            let Some(flip) = plan.flip_of(*kind, row) else { continue };
+            for (entity, counter, delta) in flip.deltas() {
+                moved.entry(entity).or_default().add(counter, delta);
+            }
+            if row.first {
+                first_times.push(flip);
+            }
+        }
+    }
+    Ok((moved, first_times))
+}
+
+/// Writes inbox entries and adds them to what moves.
+async fn deliver(db: &Db, tx: &mut Tx, first_times: &[&Flip], moved: &mut Deltas) -> StoreResult<()> {
+    let told: Vec<_> = first_times
+        .iter()
+        .filter_map(|flip| flip.notifies().map(|(to, counter)| (to, counter, *flip)))
+        .collect();
+    let entries: Vec<(UserId, &Flip)> = told.iter().map(|(to, _, flip)| (*to, *flip)).collect();
+    for position in sql::add_inbox_entries(db, tx, &entries).await? {
+        let (recipient, counter, _) = told[position];
+        moved.entry(Entity::new(EntityKind::Inbox, recipient.0)).or_default().add(counter, 1);
+    }
+    Ok(())
+}
+
+/// Locks and moves the totals, in the order of the catalogue. Returns the totals before.
+async fn add_totals(
+    db: &Db,
+    tx: &mut Tx,
+    plan: &Plan<'_>,
+    moved: &Deltas,
+) -> StoreResult<BTreeMap<Entity, Counts>> {
+    let mut before = BTreeMap::new();
+    for kind in EntityKind::ALL {
+        let ids = plan.locked(*kind, moved);
+        if ids.is_empty() {
+            continue;
+        }
+        let totals = sql::lock_totals(db, tx, *kind, &ids).await?;
+        before.extend(totals.into_iter().map(|(id, counts)| (Entity::new(*kind, id), counts)));
+        sql::add_totals(db, tx, *kind, moved).await?;
+    }
+    Ok(before)
+}

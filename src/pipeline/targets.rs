@@ -1,0 +1,71 @@
+//! The target shards of one source shard's log: where each one stands, and what it gets next.
+
+use crate::{
+    event_log::{Deltas, Entry, sum},
+    primitives::{Offset, ShardCount, ShardId},
+    store::{
+        StoreError, StoreResult,
+        redis::{Applied, Batch, Redis, ShardMeta},
+    },
+};
+
+/// Positions differ after a crash between two targets, so each has its own.
+pub struct Targets {
+    shards: ShardCount,
+    all: Vec<Target>,
+}
+
+struct Target {
+    shard: ShardId,
+    epoch: u64,
+    at: Offset,
+}
+
+impl Targets {
+    /// Reads where all targets stand; `position` picks the source's position from a target's meta.
+    ///
+    /// # Errors
+    /// [`StoreError::Unverified`] while a target has not begun.
+    pub async fn read(redis: &Redis, position: impl Fn(&ShardMeta) -> Offset) -> StoreResult<Self> {
+        let shards = redis.shards();
+        let mut all = Vec::with_capacity(shards.get());
+        for shard in shards.all() {
+            let meta = redis.shard_meta(shard).await?.ok_or(StoreError::Unverified)?;
+            all.push(Target { shard, epoch: meta.epoch, at: position(&meta) });
+        }
+        Ok(Self { shards, all })
+    }
+
+    /// Up to there every target is done.
+    pub fn lowest(&self) -> Offset {
+        self.all.iter().map(|target| target.at).min().unwrap_or_default()
+    }
+
+    /// What each target that is behind `to` gets of these entries, also when it is nothing but the
+    /// position: all targets must pass every border.
+    pub fn batches(&self, entries: &[Entry], to: Offset) -> Vec<Batch> {
+        let behind = self.all.iter().filter(|target| target.at < to);
+        behind
+            .map(|target| {
+                let news = entries.iter().filter(|entry| entry.offset > target.at && entry.offset <= to);
+                let deltas: Deltas = sum(news)
+                    .into_iter()
+                    .filter(|(entity, _)| self.shards.shard_of(entity.id) == target.shard)
+                    .collect();
+                Batch { target: target.shard, epoch: target.epoch, from: target.at, to, deltas }
+            })
+            .collect()
+    }
+
+    /// Takes in what became of batches. Returns whether all went well; else the targets must be read anew.
+    pub fn advance(&mut self, batches: &[Batch], applied: &[Applied]) -> bool {
+        for (batch, outcome) in batches.iter().zip(applied) {
+            if *outcome == Applied::Done
+                && let Some(target) = self.all.iter_mut().find(|target| target.shard == batch.target)
+            {
+                target.at = batch.to;
+            }
+        }
+        applied.iter().all(|outcome| *outcome == Applied::Done)
+    }
+}

@@ -1,0 +1,161 @@
+//! Verification: before a new owner does anything on a Redis process, it finds out what that process
+//! still knows. Loss is an error, never zero: what may be wrong is begun anew, under a higher number.
+
+use super::{Context, persist};
+use crate::{
+    primitives::{Offset, ShardId, Version},
+    store::{
+        StoreError, StoreResult,
+        redis::{ShardMeta, TakeOver},
+        sql::{Lease, PersistedState},
+    },
+};
+
+/// Verifies the shard's log and counters; actions are possible afterwards. Returns the Redis process.
+pub(super) async fn verify(context: &Context, lease: Lease) -> StoreResult<String> {
+    // Read first and written last: if the process changes in between, the verification is void.
+    let run = context.redis.run_id().await?;
+    let generation = adopt_log(context, lease).await?;
+    restart_counters(context, lease, &run).await?;
+    context.redis.finish_verification(lease.shard, lease.fence, generation, &run).await?;
+    Ok(run)
+}
+
+/// Makes sure that the log is whole, or begins its next generation. Returns its generation.
+async fn adopt_log(context: &Context, lease: Lease) -> StoreResult<u64> {
+    // The fence is in every target before a position is read there: a late owner cannot move it any more.
+    let folded = show_fence(context, lease).await?;
+    let persisted = context.db.persisted_state().await?.offsets[lease.shard.index()];
+    let end = context.redis.log_end(lease.shard).await?;
+    let reached = persisted.max(folded);
+    if let Some(end) = end
+        && end >= reached
+        && goes_on_after(context, lease.shard, persisted).await?
+    {
+        return Ok(end.generation);
+    }
+    let begun = persisted == Offset::genesis(persisted.generation) && persisted.generation > 0;
+    if begun && folded <= persisted && end < Some(persisted) {
+        // The generation was raised, and then this owner's predecessor was killed.
+        context.redis.append_genesis(lease.shard, persisted.generation).await?;
+        return Ok(persisted.generation);
+    }
+    begin_generation(context, lease, persisted, reached, end).await
+}
+
+/// Returns how far the log is folded into whichever target has gone farthest.
+async fn show_fence(context: &Context, lease: Lease) -> StoreResult<Offset> {
+    let mut farthest = Offset::default();
+    for target in context.redis.shards().all() {
+        if let TakeOver::FoldedTo(offset) = context.redis.take_over(lease.shard, target, lease.fence).await? {
+            farthest = farthest.max(offset);
+        }
+    }
+    Ok(farthest)
+}
+
+/// Whether the entry after `persisted`, if there is one, is the one that must follow.
+async fn goes_on_after(context: &Context, shard: ShardId, persisted: Offset) -> StoreResult<bool> {
+    let mut reader = context.redis.log_reader(shard, 0).await?;
+    match reader.read(persisted, 1, std::time::Duration::ZERO).await {
+        Ok(_) => Ok(true),
+        Err(StoreError::LogGap { .. }) => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+/// The log lost entries: persists what survived, then begins the next generation. All counters may hold
+/// what was lost, so the epochs of all shards rise with it.
+async fn begin_generation(
+    context: &Context,
+    lease: Lease,
+    persisted: Offset,
+    reached: Offset,
+    end: Option<Offset>,
+) -> StoreResult<u64> {
+    let survivors = persist::persist_survivors(context, lease, persisted).await?;
+    let seen = reached.generation.max(end.map_or(0, |end| end.generation));
+    let is_new = reached == Offset::default();
+    let generation = context.db.raise_generation(lease, seen, !is_new).await?;
+    context.redis.append_genesis(lease.shard, generation).await?;
+    let shard = lease.shard.0;
+    if is_new {
+        tracing::info!(shard, "began the shard's log");
+    } else {
+        let last = end.unwrap_or_default();
+        let lost = if last.generation == reached.generation {
+            reached.number - last.number.min(reached.number)
+        } else {
+            0
+        };
+        tracing::error!(
+            shard,
+            %reached,
+            end = %last,
+            survivors,
+            known_lost = lost,
+            "Redis lost the end of the shard's log: counters begin anew from PostgreSQL"
+        );
+    }
+    Ok(generation)
+}
+
+/// Begins the shard's counters anew if there is a reason.
+async fn restart_counters(context: &Context, lease: Lease, run: &str) -> StoreResult<()> {
+    let meta = context.redis.shard_meta(lease.shard).await?;
+    let state = context.db.persisted_state().await?;
+    let Some(reason) = restart_reason(lease.shard, meta.as_ref(), &state, run) else {
+        return Ok(());
+    };
+    let seen = meta.map_or(0, |meta| meta.epoch);
+    let state = context.db.raise_epoch(lease, seen).await?;
+    let epoch = state.epochs[lease.shard.index()];
+    context.redis.restart_target(lease.shard, epoch, &state.timeline, &state.offsets).await?;
+    tracing::info!(shard = lease.shard.0, epoch, reason, "began the shard's counters anew");
+    sweep_soon(context, lease.shard);
+    Ok(())
+}
+
+/// Why the shard's counters may not be trusted; `None` when they may.
+pub(super) fn restart_reason(
+    shard: ShardId,
+    meta: Option<&ShardMeta>,
+    state: &PersistedState,
+    run: &str,
+) -> Option<&'static str> {
+    let Some(meta) = meta else {
+        return Some("Redis has no state of the shard");
+    };
+    let behind = |(persisted, cleaned): (&Offset, &Offset)| persisted < cleaned;
+    if meta.run.as_deref() != Some(run) {
+        Some("Redis is another process")
+    } else if meta.timeline != state.timeline {
+        Some("PostgreSQL is on another timeline")
+    } else if meta.epoch != state.epochs[shard.index()] {
+        Some("PostgreSQL has another epoch")
+    } else if state.offsets.iter().zip(&meta.cleaned).any(behind) {
+        Some("PostgreSQL lost what was persisted")
+    } else if meta.change > Version::MAX_CHANGE / 2 {
+        Some("the epoch has used half of its change numbers")
+    } else {
+        None
+    }
+}
+
+/// Removes, in the background, what the earlier epoch left behind. Waits for the scripts, which are loaded
+/// when all shards are verified.
+fn sweep_soon(context: &Context, shard: ShardId) {
+    let redis = context.redis.clone();
+    tokio::spawn(async move {
+        for delay in super::retry::delays().take(12) {
+            tokio::time::sleep(delay).await;
+            match redis.sweep(shard).await {
+                Ok(removed) => {
+                    return tracing::debug!(shard = shard.0, removed, "swept what earlier epochs left");
+                }
+                Err(error) if error.is_transient() => {}
+                Err(error) => return tracing::warn!(shard = shard.0, %error, "cannot sweep"),
+            }
+        }
+    });
+}

@@ -1,0 +1,128 @@
+//! What they say to each other's notes and comments.
+
+use std::collections::HashSet;
+
+use rand::{Rng, RngExt};
+
+use super::{
+    chances::{Chances, zipf},
+    history::History,
+    notes::Note,
+    people::Person,
+    text::Writer,
+};
+use crate::catalogue::UnixMillis;
+
+/// The share of comments that answer another one.
+const REPLIES: f64 = 0.35;
+/// The share of those that the note's author writes.
+const BY_AUTHOR: f64 = 0.4;
+
+const WIT_SKEW: f64 = 0.7;
+
+/// How often somebody looks for other words when these were said below the note before.
+const REWORDINGS: usize = 10;
+
+/// A comment. The note, its author and its parent are positions.
+#[derive(Clone, PartialEq, Debug)]
+pub(super) struct Comment {
+    pub note: usize,
+    pub author: usize,
+    /// The top-level comment that it answers.
+    pub parent: Option<usize>,
+    pub body: String,
+    pub written_at: UnixMillis,
+    /// How likely others react to it.
+    pub appeal: f64,
+}
+
+/// Comments in the order in which they were written.
+pub(super) fn comments(
+    rng: &mut impl Rng,
+    writer: &mut Writer,
+    people: &[Person],
+    notes: &[Note],
+    count: usize,
+    history: History,
+) -> Vec<Comment> {
+    let replies = (count as f64 * REPLIES) as usize;
+    let mut comments = top_level(rng, people, notes, count - replies, history);
+    add_replies(rng, &mut comments, people, notes, replies, history);
+    let mut comments = in_order(comments);
+    say(rng, writer, &mut comments, notes);
+    comments
+}
+
+fn top_level(
+    rng: &mut impl Rng,
+    people: &[Person],
+    notes: &[Note],
+    count: usize,
+    history: History,
+) -> Vec<Comment> {
+    let popular = Chances::new(notes.iter().map(|note| note.appeal));
+    let active = Chances::new(people.iter().map(|person| person.activity));
+    let mut comments = Vec::with_capacity(count);
+    for wit in zipf(rng, count, WIT_SKEW) {
+        let (Some(note), Some(author)) = (popular.draw(rng), active.draw(rng)) else { break };
+        let written_at = history.soon_after(rng, people[author].joined_at.max(notes[note].written_at));
+        let appeal = wit * notes[note].appeal;
+        comments.push(Comment { note, author, parent: None, body: String::new(), written_at, appeal });
+    }
+    comments
+}
+
+/// Adds replies behind the comments that they answer.
+fn add_replies(
+    rng: &mut impl Rng,
+    comments: &mut Vec<Comment>,
+    people: &[Person],
+    notes: &[Note],
+    count: usize,
+    history: History,
+) {
+    let popular = Chances::new(comments.iter().map(|comment| comment.appeal.sqrt()));
+    let active = Chances::new(people.iter().map(|person| person.activity));
+    for wit in zipf(rng, count, WIT_SKEW) {
+        let (Some(parent), Some(anybody)) = (popular.draw(rng), active.draw(rng)) else { break };
+        let Comment { note, written_at, .. } = comments[parent];
+        let author = if rng.random_bool(BY_AUTHOR) { notes[note].author } else { anybody };
+        comments.push(Comment {
+            note,
+            author,
+            parent: Some(parent),
+            body: String::new(),
+            written_at: history.soon_after(rng, people[author].joined_at.max(written_at)),
+            appeal: wit * notes[note].appeal,
+        });
+    }
+}
+
+/// Sorts by time; a parent keeps its place before its replies.
+fn in_order(comments: Vec<Comment>) -> Vec<Comment> {
+    let mut numbered: Vec<_> = comments.into_iter().enumerate().collect();
+    numbered.sort_by_key(|(_, comment)| comment.written_at);
+    let mut places = vec![0; numbered.len()];
+    for (place, (former, _)) in numbered.iter().enumerate() {
+        places[*former] = place;
+    }
+    let moved = |comment: Comment| Comment { parent: comment.parent.map(|former| places[former]), ..comment };
+    numbered.into_iter().map(|(_, comment)| moved(comment)).collect()
+}
+
+/// Gives the comments their words, so that none is said twice below one note, if that is possible.
+fn say(rng: &mut impl Rng, writer: &mut Writer, comments: &mut [Comment], notes: &[Note]) {
+    let mut said: HashSet<(usize, String)> = HashSet::new();
+    for comment in comments {
+        let note = &notes[comment.note];
+        for _ in 0..REWORDINGS {
+            comment.body = match comment.parent {
+                None => writer.comment(rng, &note.subject),
+                Some(_) => writer.reply(rng, comment.author == note.author),
+            };
+            if said.insert((comment.note, comment.body.clone())) {
+                break;
+            }
+        }
+    }
+}

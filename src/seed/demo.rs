@@ -1,0 +1,211 @@
+//! The demo data as a whole: the same for the same size and time.
+
+use rand::{SeedableRng, rngs::StdRng};
+
+use super::{
+    comments::{Comment, comments},
+    graph::{self, Edge},
+    history::History,
+    notes::{Note, notes},
+    people::{Person, people},
+    text::Writer,
+};
+use crate::catalogue::UnixMillis;
+
+const SEED: u64 = 0x506c_6175_6469_74;
+
+/// How much there is to write.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct SeedSize {
+    pub users: usize,
+    pub notes: usize,
+}
+
+impl Default for SeedSize {
+    /// Enough for lists of many pages.
+    fn default() -> Self {
+        Self { users: 1_000, notes: 5_000 }
+    }
+}
+
+impl SeedSize {
+    // In a small crowd the numbers per user or note are smaller too: nobody can have more likes than there
+    // are users.
+
+    const fn follows(self) -> usize {
+        self.users * at_most(20, self.users / 5)
+    }
+
+    const fn note_likes(self) -> usize {
+        self.notes * at_most(16, self.users / 6)
+    }
+
+    const fn comments(self) -> usize {
+        self.notes * 2
+    }
+
+    const fn comment_likes(self) -> usize {
+        self.notes * at_most(3, self.users / 10)
+    }
+}
+
+const fn at_most(limit: usize, number: usize) -> usize {
+    if number < limit { number } else { limit }
+}
+
+/// Everything that is written. Relations name positions in these lists.
+#[derive(PartialEq, Debug)]
+pub(super) struct Demo {
+    pub people: Vec<Person>,
+    pub notes: Vec<Note>,
+    pub comments: Vec<Comment>,
+    pub follows: Vec<Edge>,
+    pub note_likes: Vec<Edge>,
+    pub comment_likes: Vec<Edge>,
+    /// Of each note.
+    pub views: Vec<i64>,
+}
+
+impl Demo {
+    pub fn new(size: SeedSize, now: UnixMillis) -> Self {
+        let (rng, writer) = (&mut StdRng::seed_from_u64(SEED), &mut Writer::new());
+        let history = History::ending(now);
+        let people = people(rng, size.users, history);
+        let notes = notes(rng, writer, &people, size.notes, history);
+        let comments = comments(rng, writer, &people, &notes, size.comments(), history);
+        let follows = graph::follows(rng, &people, size.follows(), history);
+        let note_likes = graph::note_likes(rng, &people, &notes, size.note_likes(), history);
+        let comment_likes = graph::comment_likes(rng, &people, &comments, size.comment_likes(), history);
+        let views = graph::views(rng, &notes, &note_likes);
+        Self { people, notes, comments, follows, note_likes, comment_likes, views }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{collections::HashSet, sync::LazyLock};
+
+    use super::*;
+
+    const NOW: UnixMillis = 1_800_000_000_000;
+    const SMALL: SeedSize = SeedSize { users: 50, notes: 100 };
+
+    static FULL: LazyLock<Demo> = LazyLock::new(|| Demo::new(SeedSize::default(), NOW));
+
+    fn per_target(edges: &[Edge], targets: usize) -> Vec<usize> {
+        let mut counts = vec![0; targets];
+        edges.iter().for_each(|edge| counts[edge.target] += 1);
+        counts
+    }
+
+    #[test]
+    fn the_same_size_and_time_give_the_same_data() {
+        assert_eq!(Demo::new(SMALL, NOW), Demo::new(SMALL, NOW));
+        assert_ne!(Demo::new(SMALL, NOW), Demo::new(SMALL, NOW + 1_000));
+    }
+
+    #[test]
+    fn there_is_as_much_as_was_asked_for() {
+        assert_eq!((FULL.people.len(), FULL.notes.len()), (1_000, 5_000));
+        assert!((60_000..=100_000).contains(&FULL.note_likes.len()), "{}", FULL.note_likes.len());
+        assert!((15_000..=25_000).contains(&FULL.follows.len()), "{}", FULL.follows.len());
+        assert_eq!(FULL.comments.len(), 10_000);
+        let small = Demo::new(SMALL, NOW);
+        assert_eq!((small.people.len(), small.notes.len(), small.comments.len()), (50, 100, 200));
+        assert!((400..=800).contains(&small.note_likes.len()), "{}", small.note_likes.len());
+        assert!((250..=500).contains(&small.follows.len()), "{}", small.follows.len());
+    }
+
+    #[test]
+    fn nothing_comes_of_nobody() {
+        let nobody = Demo::new(SeedSize { users: 0, notes: 10 }, NOW);
+        assert!(nobody.people.is_empty() && nobody.notes.is_empty() && nobody.comments.is_empty());
+        let alone = Demo::new(SeedSize { users: 1, notes: 10 }, NOW);
+        assert_eq!((alone.notes.len(), alone.follows.len()), (10, 0));
+    }
+
+    #[test]
+    fn the_best_hundredth_of_the_notes_has_more_than_a_tenth_of_the_likes() {
+        let mut likes = per_target(&FULL.note_likes, FULL.notes.len());
+        likes.sort_unstable_by(|a, b| b.cmp(a));
+        let (best, all): (usize, usize) = (likes[..50].iter().sum(), likes.iter().sum());
+        assert!(best * 10 > all, "{best} of {all}");
+        assert!(likes[0] < 800, "{} of 1,000 users like the same note", likes[0]);
+    }
+
+    #[test]
+    fn some_users_and_notes_have_nothing() {
+        let likes = per_target(&FULL.note_likes, FULL.notes.len());
+        let lonely = (0..FULL.notes.len())
+            .filter(|note| likes[*note] == 0 && FULL.views[*note] == 0)
+            .filter(|note| FULL.comments.iter().all(|comment| comment.note != *note));
+        assert!(lonely.count() > 20);
+        let silent = (0..FULL.people.len())
+            .filter(|user| FULL.notes.iter().all(|note| note.author != *user))
+            .filter(|user| FULL.follows.iter().all(|edge| edge.actor != *user && edge.target != *user))
+            .filter(|user| FULL.note_likes.iter().all(|edge| edge.actor != *user));
+        assert!(silent.count() > 20);
+    }
+
+    #[test]
+    fn nobody_follows_themselves_or_too_many() {
+        assert!(FULL.follows.iter().all(|edge| edge.actor != edge.target));
+        let actors = FULL.follows.iter().map(|edge| Edge { target: edge.actor, ..*edge }).collect::<Vec<_>>();
+        assert!(per_target(&actors, FULL.people.len()).iter().all(|most| *most <= graph::MOST_FOLLOWED));
+    }
+
+    #[test]
+    fn no_edge_is_there_twice() {
+        for edges in [&FULL.follows, &FULL.note_likes, &FULL.comment_likes] {
+            let pairs: HashSet<_> = edges.iter().map(|edge| (edge.actor, edge.target)).collect();
+            assert_eq!(pairs.len(), edges.len());
+        }
+    }
+
+    #[test]
+    fn nothing_happens_before_its_cause_or_after_now() {
+        for note in &FULL.notes {
+            assert!(note.written_at > FULL.people[note.author].joined_at && note.written_at <= NOW);
+        }
+        for comment in &FULL.comments {
+            assert!(comment.written_at >= FULL.notes[comment.note].written_at && comment.written_at <= NOW);
+            assert!(comment.written_at >= FULL.people[comment.author].joined_at);
+        }
+        for like in &FULL.note_likes {
+            assert!(like.since >= FULL.notes[like.target].written_at && like.since <= NOW);
+        }
+        assert!(FULL.notes.is_sorted_by_key(|note| note.written_at));
+        assert!(FULL.comments.is_sorted_by_key(|comment| comment.written_at));
+    }
+
+    #[test]
+    fn replies_answer_an_earlier_top_level_comment_of_their_note() {
+        let mut replies = 0;
+        for (place, comment) in FULL.comments.iter().enumerate() {
+            let Some(parent) = comment.parent else { continue };
+            assert!(parent < place && FULL.comments[parent].parent.is_none());
+            assert_eq!(FULL.comments[parent].note, comment.note);
+            replies += 1;
+        }
+        assert!(replies > 3_000);
+    }
+
+    #[test]
+    fn a_note_was_seen_at_least_as_often_as_it_was_liked() {
+        let likes = per_target(&FULL.note_likes, FULL.notes.len());
+        assert!(FULL.views.iter().zip(&likes).all(|(views, likes)| *views >= *likes as i64));
+    }
+
+    #[test]
+    fn a_page_of_the_feed_repeats_no_title() {
+        for page in FULL.notes.chunks(20) {
+            assert_eq!(page.iter().map(|note| &note.title).collect::<HashSet<_>>().len(), page.len());
+        }
+    }
+
+    #[test]
+    fn hardly_any_comment_is_said_twice_below_one_note() {
+        let said: HashSet<_> = FULL.comments.iter().map(|comment| (comment.note, &comment.body)).collect();
+        assert!(FULL.comments.len() - said.len() < 20, "{}", FULL.comments.len() - said.len());
+    }
+}

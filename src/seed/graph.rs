@@ -1,0 +1,110 @@
+//! Who follows whom and who likes what.
+
+use std::collections::BTreeSet;
+
+use rand::{Rng, RngExt};
+
+use super::{chances::Chances, comments::Comment, history::History, notes::Note, people::Person};
+use crate::catalogue::UnixMillis;
+
+/// The most that one user follows.
+pub(super) const MOST_FOLLOWED: usize = 500;
+
+/// Where most pairs exist already, a draw seldom finds a new one; so this many draws per pair are enough.
+const DRAWS_PER_PAIR: usize = 8;
+
+/// A relation that is on. Actor and target are positions.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Edge {
+    pub actor: usize,
+    pub target: usize,
+    pub since: UnixMillis,
+}
+
+/// At most `count` follows: of others only, and never too many by one user.
+pub(super) fn follows(rng: &mut impl Rng, people: &[Person], count: usize, history: History) -> Vec<Edge> {
+    let famous = Chances::new(people.iter().map(|person| person.fame));
+    let mut followed = vec![0; people.len()];
+    let pairs = pairs(rng, count, people, &famous, |actor, target| {
+        let fits = actor != target && followed[actor] < MOST_FOLLOWED;
+        followed[actor] += usize::from(fits);
+        fits
+    });
+    edges(rng, pairs, people, |target| people[target].joined_at, history)
+}
+
+/// At most `count` likes of notes.
+pub(super) fn note_likes(
+    rng: &mut impl Rng,
+    people: &[Person],
+    notes: &[Note],
+    count: usize,
+    history: History,
+) -> Vec<Edge> {
+    let popular = Chances::new(notes.iter().map(|note| note.appeal));
+    let pairs = pairs(rng, count, people, &popular, |_, _| true);
+    edges(rng, pairs, people, |target| notes[target].written_at, history)
+}
+
+/// At most `count` likes of comments.
+pub(super) fn comment_likes(
+    rng: &mut impl Rng,
+    people: &[Person],
+    comments: &[Comment],
+    count: usize,
+    history: History,
+) -> Vec<Edge> {
+    let popular = Chances::new(comments.iter().map(|comment| comment.appeal));
+    let pairs = pairs(rng, count, people, &popular, |_, _| true);
+    edges(rng, pairs, people, |target| comments[target].written_at, history)
+}
+
+/// How often each note was seen: more often than liked.
+pub(super) fn views(rng: &mut impl Rng, notes: &[Note], likes: &[Edge]) -> Vec<i64> {
+    let mut views = vec![0; notes.len()];
+    for like in likes {
+        views[like.target] += rng.random_range(5..25);
+    }
+    for views in &mut views {
+        *views += if *views == 0 { rng.random_range(0..3) } else { rng.random_range(0..60) };
+    }
+    views
+}
+
+/// Draws different pairs of an active user and a target. `fits` is asked once about each new pair.
+fn pairs(
+    rng: &mut impl Rng,
+    count: usize,
+    people: &[Person],
+    targets: &Chances,
+    mut fits: impl FnMut(usize, usize) -> bool,
+) -> BTreeSet<(usize, usize)> {
+    let active = Chances::new(people.iter().map(|person| person.activity));
+    let mut pairs = BTreeSet::new();
+    for _ in 0..count * DRAWS_PER_PAIR {
+        let (Some(actor), Some(target)) = (active.draw(rng), targets.draw(rng)) else { break };
+        if pairs.len() == count {
+            break;
+        }
+        if !pairs.contains(&(actor, target)) && fits(actor, target) {
+            pairs.insert((actor, target));
+        }
+    }
+    pairs
+}
+
+/// Gives the pairs their times: when both sides were there.
+fn edges(
+    rng: &mut impl Rng,
+    pairs: BTreeSet<(usize, usize)>,
+    people: &[Person],
+    target_since: impl Fn(usize) -> UnixMillis,
+    history: History,
+) -> Vec<Edge> {
+    let mut edges = Vec::with_capacity(pairs.len());
+    for (actor, target) in pairs {
+        let earliest = people[actor].joined_at.max(target_since(target));
+        edges.push(Edge { actor, target, since: history.soon_after(rng, earliest) });
+    }
+    edges
+}

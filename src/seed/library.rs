@@ -1,0 +1,106 @@
+//! The words that demo text is made of: one file per topic, and talk that fits them all.
+//!
+//! `{slot}` in a sentence stands for one of the topic's words; within a note, its title and its comments,
+//! a slot is always the same word.
+
+use std::{collections::BTreeMap, sync::LazyLock};
+
+use serde::{Deserialize, de::DeserializeOwned};
+
+/// What notes of one topic, and comments on them, are made of.
+#[derive(Deserialize)]
+pub(super) struct Topic {
+    pub titles: Vec<String>,
+    pub openings: Vec<String>,
+    pub middles: Vec<String>,
+    pub closings: Vec<String>,
+    pub comments: Vec<String>,
+    /// By slot.
+    pub words: BTreeMap<String, Vec<String>>,
+}
+
+/// What fits every topic.
+#[derive(Deserialize)]
+pub(super) struct SmallTalk {
+    pub comments: Vec<String>,
+    /// Short sentences that may follow any comment.
+    pub afterthoughts: Vec<String>,
+    /// By whoever wrote the note.
+    pub replies_of_author: Vec<String>,
+    /// By anybody else.
+    pub replies: Vec<String>,
+}
+
+/// Names of people who may well come from one place.
+#[derive(Deserialize)]
+pub(super) struct Region {
+    pub first: Vec<String>,
+    pub last: Vec<String>,
+}
+
+macro_rules! topics {
+    ($($name:literal),+ $(,)?) => {
+        vec![$(read(include_str!(concat!("words/topics/", $name, ".toml")))),+]
+    };
+}
+
+pub(super) static TOPICS: LazyLock<Vec<Topic>> = LazyLock::new(|| {
+    topics![
+        "baking",
+        "books",
+        "city",
+        "code",
+        "cooking",
+        "crafts",
+        "cycling",
+        "music",
+        "parenting",
+        "photography",
+        "plants",
+        "repair",
+        "swimming",
+        "trails",
+    ]
+});
+
+pub(super) static SMALL_TALK: LazyLock<SmallTalk> =
+    LazyLock::new(|| read(include_str!("words/small_talk.toml")));
+
+pub(super) static REGIONS: LazyLock<Vec<Region>> = LazyLock::new(|| {
+    let mut regions: BTreeMap<String, Vec<Region>> = read(include_str!("words/names.toml"));
+    regions.remove("region").unwrap_or_default()
+});
+
+fn read<T: DeserializeOwned>(file: &str) -> T {
+    toml::from_str(file).expect("the word files are part of the program and held by tests")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_slot_has_words() {
+        for topic in TOPICS.iter() {
+            let lines = [&topic.titles, &topic.openings, &topic.middles, &topic.closings, &topic.comments];
+            for line in lines.into_iter().flatten() {
+                for slot in line.split('{').skip(1).filter_map(|part| part.split_once('}')) {
+                    assert!(topic.words.get(slot.0).is_some_and(|words| words.len() >= 10), "{line}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn small_talk_has_no_slots() {
+        let talk = &*SMALL_TALK;
+        let lines = [&talk.comments, &talk.afterthoughts, &talk.replies_of_author, &talk.replies];
+        assert!(lines.into_iter().flatten().all(|line| !line.contains(['{', '}'])));
+    }
+
+    #[test]
+    fn there_are_enough_names() {
+        assert!(REGIONS.iter().map(|region| region.first.len()).sum::<usize>() >= 120);
+        assert!(REGIONS.iter().map(|region| region.last.len()).sum::<usize>() >= 120);
+    }
+}

@@ -1,0 +1,83 @@
+//! What they write.
+
+use rand::{Rng, RngExt};
+
+use super::{
+    chances::{Chances, zipf},
+    history::History,
+    library::TOPICS,
+    people::Person,
+    text::{Subject, Writer},
+};
+use crate::catalogue::UnixMillis;
+
+/// The share of notes that nobody reacts to.
+const UNSEEN: f64 = 0.08;
+
+const CHARM_SKEW: f64 = 0.75;
+/// How much the author's fame helps a note.
+const HALO: f64 = 0.25;
+/// How much of its reactions a note lacks that was written just now.
+const YOUTH: f64 = 0.5;
+/// The famous write more, but not quite as much more.
+const DILIGENCE: f64 = 0.75;
+
+/// A note. Its author is a position among the people.
+#[derive(Clone, PartialEq, Debug)]
+pub(super) struct Note {
+    pub author: usize,
+    pub title: String,
+    pub body: String,
+    pub subject: Subject,
+    pub written_at: UnixMillis,
+    /// How likely others react to it; 0 for some.
+    pub appeal: f64,
+}
+
+/// Notes in the order in which they were written.
+pub(super) fn notes(
+    rng: &mut impl Rng,
+    writer: &mut Writer,
+    people: &[Person],
+    count: usize,
+    history: History,
+) -> Vec<Note> {
+    let authors = Chances::new(people.iter().map(|person| person.fame.powf(DILIGENCE)));
+    let charms = zipf(rng, count, CHARM_SKEW);
+    let mut notes = Vec::with_capacity(count);
+    for (written_at, charm) in history.rising(rng, count, 1.0).into_iter().zip(charms) {
+        let Some(author) = author_at(rng, &authors, people, written_at) else { break };
+        let topic = topic(rng, &people[author]);
+        let text = writer.note(rng, topic);
+        let seen = if rng.random_bool(UNSEEN) { 0.0 } else { 1.0 };
+        let appeal =
+            seen * charm * people[author].fame.powf(HALO) * (1.0 - YOUTH * history.newness(written_at));
+        notes.push(Note {
+            author,
+            title: text.title,
+            body: text.body,
+            subject: text.subject,
+            written_at,
+            appeal,
+        });
+    }
+    notes
+}
+
+/// Somebody who was there already. The first user always was, so this ends.
+fn author_at(rng: &mut impl Rng, authors: &Chances, people: &[Person], at: UnixMillis) -> Option<usize> {
+    loop {
+        let author = authors.draw(rng)?;
+        if people[author].joined_at < at {
+            return Some(author);
+        }
+    }
+}
+
+fn topic(rng: &mut impl Rng, author: &Person) -> usize {
+    match rng.random_range(0..10) {
+        0..6 => author.interests[0],
+        6..9 => author.interests[1],
+        _ => rng.random_range(0..TOPICS.len()),
+    }
+}

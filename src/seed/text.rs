@@ -1,0 +1,151 @@
+//! Writes notes, comments and replies from the library.
+
+use rand::{Rng, RngExt};
+
+use super::{
+    deck::Deck,
+    library::{SMALL_TALK, TOPICS, Topic},
+};
+
+/// What a note is about, so that the comments on it fit.
+pub(super) struct Subject {
+    topic: usize,
+    /// The word of each of the topic's slots.
+    words: Vec<(&'static str, &'static str)>,
+}
+
+/// A note's text.
+pub(super) struct NoteText {
+    pub title: String,
+    pub body: String,
+    pub subject: Subject,
+}
+
+/// Remembers what it wrote last, and writes something else.
+pub(super) struct Writer {
+    topics: Vec<TopicDecks>,
+    comments: Deck,
+    afterthoughts: Deck,
+    replies: Deck,
+    replies_of_author: Deck,
+}
+
+struct TopicDecks {
+    titles: Deck,
+    openings: Deck,
+    middles: Deck,
+    closings: Deck,
+    comments: Deck,
+    words: Vec<(&'static str, Deck)>,
+}
+
+impl Writer {
+    pub fn new() -> Self {
+        Self {
+            topics: TOPICS.iter().map(TopicDecks::new).collect(),
+            comments: Deck::new(&SMALL_TALK.comments),
+            afterthoughts: Deck::new(&SMALL_TALK.afterthoughts),
+            replies: Deck::new(&SMALL_TALK.replies),
+            replies_of_author: Deck::new(&SMALL_TALK.replies_of_author),
+        }
+    }
+
+    /// A note of two to five sentences or so.
+    pub fn note(&mut self, rng: &mut impl Rng, topic: usize) -> NoteText {
+        let decks = &mut self.topics[topic];
+        let subject = Subject {
+            topic,
+            words: decks.words.iter_mut().map(|(slot, deck)| (*slot, deck.deal(rng))).collect(),
+        };
+        let mut lines = vec![decks.openings.deal(rng)];
+        lines.extend((0..rng.random_range(1..=3)).map(|_| decks.middles.deal(rng)));
+        lines.extend(rng.random_bool(0.6).then(|| decks.closings.deal(rng)));
+        let sentences: Vec<_> = lines.into_iter().map(|line| subject.fill(line)).collect();
+        NoteText { title: subject.fill(decks.titles.deal(rng)), body: sentences.join(" "), subject }
+    }
+
+    /// What somebody says to a note.
+    pub fn comment(&mut self, rng: &mut impl Rng, subject: &Subject) -> String {
+        let of_topic = rng.random_bool(0.55);
+        let deck = if of_topic { &mut self.topics[subject.topic].comments } else { &mut self.comments };
+        let mut comment = subject.fill(deck.deal(rng));
+        if rng.random_bool(0.3) {
+            comment.push(' ');
+            comment.push_str(self.afterthoughts.deal(rng));
+        }
+        comment
+    }
+
+    /// What somebody says to a comment.
+    pub fn reply(&mut self, rng: &mut impl Rng, by_author_of_note: bool) -> String {
+        let deck = if by_author_of_note { &mut self.replies_of_author } else { &mut self.replies };
+        let mut reply = deck.deal(rng).to_owned();
+        if rng.random_bool(0.2) {
+            reply.push(' ');
+            reply.push_str(self.afterthoughts.deal(rng));
+        }
+        reply
+    }
+}
+
+impl TopicDecks {
+    fn new(topic: &'static Topic) -> Self {
+        Self {
+            titles: Deck::new(&topic.titles),
+            openings: Deck::new(&topic.openings),
+            middles: Deck::new(&topic.middles),
+            closings: Deck::new(&topic.closings),
+            comments: Deck::new(&topic.comments),
+            words: topic.words.iter().map(|(slot, words)| (slot.as_str(), Deck::new(words))).collect(),
+        }
+    }
+}
+
+impl Subject {
+    /// Puts the words into the slots and begins with a capital letter.
+    fn fill(&self, line: &str) -> String {
+        let mut text = line.to_owned();
+        for (slot, word) in &self.words {
+            text = text.replace(&format!("{{{slot}}}"), word);
+        }
+        capitalized(&text)
+    }
+}
+
+fn capitalized(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use rand::{SeedableRng, rngs::StdRng};
+
+    use super::*;
+
+    #[test]
+    fn notes_of_one_topic_do_not_repeat_each_other() {
+        let mut rng = StdRng::seed_from_u64(1);
+        for topic in 0..TOPICS.len() {
+            let mut writer = Writer::new();
+            let notes: Vec<_> = (0..8).map(|_| writer.note(&mut rng, topic)).collect();
+            assert_eq!(notes.iter().map(|note| &note.title).collect::<HashSet<_>>().len(), notes.len());
+            assert_eq!(notes.iter().map(|note| &note.body).collect::<HashSet<_>>().len(), notes.len());
+        }
+    }
+
+    #[test]
+    fn text_is_filled_and_begins_with_a_capital_letter() {
+        let (mut rng, mut writer) = (StdRng::seed_from_u64(1), Writer::new());
+        for topic in (0..TOPICS.len()).cycle().take(500) {
+            let note = writer.note(&mut rng, topic);
+            let comment = writer.comment(&mut rng, &note.subject);
+            for text in [note.title, note.body, comment] {
+                assert!(!text.contains(['{', '}']), "{text}");
+                assert!(!text.starts_with(char::is_lowercase), "{text}");
+            }
+        }
+    }
+}
