@@ -1,5 +1,6 @@
 pub mod catalogue;
 pub mod domain;
+pub mod embedded;
 pub mod event_log;
 pub mod hub;
 pub mod pipeline;

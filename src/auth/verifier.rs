@@ -121,7 +121,8 @@ mod tests {
 
     #[test]
     fn a_token_counts_until_its_end_and_a_short_leeway() {
-        let ended_before = |seconds: u64| verify_claims(json!({ "sub": "ana", "exp": in_seconds(-(seconds as i64)) }));
+        let ended_before =
+            |seconds: u64| verify_claims(json!({ "sub": "ana", "exp": in_seconds(-(seconds as i64)) }));
         assert!(ended_before(LEEWAY_S - 3).is_ok());
         assert_eq!(ended_before(LEEWAY_S + 3), Err(TokenError::Expired));
     }

@@ -117,7 +117,7 @@ fn say(rng: &mut impl Rng, writer: &mut Writer, comments: &mut [Comment], notes:
         let note = &notes[comment.note];
         for _ in 0..REWORDINGS {
             comment.body = match comment.parent {
-                None => writer.comment(rng, &note.subject),
+                None => writer.comment(rng, &note.theme),
                 Some(_) => writer.reply(rng, comment.author == note.author),
             };
             if said.insert((comment.note, comment.body.clone())) {

@@ -23,10 +23,7 @@ impl Name {
     /// Each combination comes once; when there are no more, they come again with a number.
     fn new((first, last): (&str, &str), round: usize) -> Self {
         let number = if round == 0 { String::new() } else { (round + 1).to_string() };
-        Self {
-            subject: format!("{}.{}{number}", ascii(first), ascii(last)),
-            full: format!("{first} {last}"),
-        }
+        Self { subject: format!("{}.{}{number}", ascii(first), ascii(last)), full: format!("{first} {last}") }
     }
 }
 
@@ -91,7 +88,8 @@ mod tests {
         let subjects: HashSet<_> = names.iter().map(|name| &name.subject).collect();
         assert_eq!(subjects.len(), 40_000);
         for subject in subjects {
-            let plain = |letter: char| letter == '.' || letter.is_ascii_lowercase() || letter.is_ascii_digit();
+            let plain =
+                |letter: char| letter == '.' || letter.is_ascii_lowercase() || letter.is_ascii_digit();
             assert!(subject.chars().all(plain) && !subject.starts_with('.'), "{subject}");
         }
     }

@@ -7,7 +7,7 @@ use super::{
     history::History,
     library::TOPICS,
     people::Person,
-    text::{Subject, Writer},
+    text::{Theme, Writer},
 };
 use crate::catalogue::UnixMillis;
 
@@ -28,7 +28,7 @@ pub(super) struct Note {
     pub author: usize,
     pub title: String,
     pub body: String,
-    pub subject: Subject,
+    pub theme: Theme,
     pub written_at: UnixMillis,
     /// How likely others react to it; 0 for some.
     pub appeal: f64,
@@ -56,7 +56,7 @@ pub(super) fn notes(
             author,
             title: text.title,
             body: text.body,
-            subject: text.subject,
+            theme: text.theme,
             written_at,
             appeal,
         });

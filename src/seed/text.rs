@@ -8,7 +8,8 @@ use super::{
 };
 
 /// What a note is about, so that the comments on it fit.
-pub(super) struct Subject {
+#[derive(Clone, PartialEq, Debug)]
+pub(super) struct Theme {
     topic: usize,
     /// The word of each of the topic's slots.
     words: Vec<(&'static str, &'static str)>,
@@ -18,7 +19,7 @@ pub(super) struct Subject {
 pub(super) struct NoteText {
     pub title: String,
     pub body: String,
-    pub subject: Subject,
+    pub theme: Theme,
 }
 
 /// Remembers what it wrote last, and writes something else.
@@ -53,22 +54,22 @@ impl Writer {
     /// A note of two to five sentences or so.
     pub fn note(&mut self, rng: &mut impl Rng, topic: usize) -> NoteText {
         let decks = &mut self.topics[topic];
-        let subject = Subject {
+        let theme = Theme {
             topic,
             words: decks.words.iter_mut().map(|(slot, deck)| (*slot, deck.deal(rng))).collect(),
         };
         let mut lines = vec![decks.openings.deal(rng)];
         lines.extend((0..rng.random_range(1..=3)).map(|_| decks.middles.deal(rng)));
         lines.extend(rng.random_bool(0.6).then(|| decks.closings.deal(rng)));
-        let sentences: Vec<_> = lines.into_iter().map(|line| subject.fill(line)).collect();
-        NoteText { title: subject.fill(decks.titles.deal(rng)), body: sentences.join(" "), subject }
+        let sentences: Vec<_> = lines.into_iter().map(|line| theme.fill(line)).collect();
+        NoteText { title: theme.fill(decks.titles.deal(rng)), body: sentences.join(" "), theme }
     }
 
     /// What somebody says to a note.
-    pub fn comment(&mut self, rng: &mut impl Rng, subject: &Subject) -> String {
+    pub fn comment(&mut self, rng: &mut impl Rng, theme: &Theme) -> String {
         let of_topic = rng.random_bool(0.55);
-        let deck = if of_topic { &mut self.topics[subject.topic].comments } else { &mut self.comments };
-        let mut comment = subject.fill(deck.deal(rng));
+        let deck = if of_topic { &mut self.topics[theme.topic].comments } else { &mut self.comments };
+        let mut comment = theme.fill(deck.deal(rng));
         if rng.random_bool(0.3) {
             comment.push(' ');
             comment.push_str(self.afterthoughts.deal(rng));
@@ -101,7 +102,7 @@ impl TopicDecks {
     }
 }
 
-impl Subject {
+impl Theme {
     /// Puts the words into the slots and begins with a capital letter.
     fn fill(&self, line: &str) -> String {
         let mut text = line.to_owned();
@@ -141,7 +142,7 @@ mod tests {
         let (mut rng, mut writer) = (StdRng::seed_from_u64(1), Writer::new());
         for topic in (0..TOPICS.len()).cycle().take(500) {
             let note = writer.note(&mut rng, topic);
-            let comment = writer.comment(&mut rng, &note.subject);
+            let comment = writer.comment(&mut rng, &note.theme);
             for text in [note.title, note.body, comment] {
                 assert!(!text.contains(['{', '}']), "{text}");
                 assert!(!text.starts_with(char::is_lowercase), "{text}");

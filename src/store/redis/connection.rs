@@ -66,31 +66,32 @@ impl Redis {
     pub(super) async fn command(&self, cmd: &Cmd) -> StoreResult<Value> {
         tally::redis_round_trip();
         let mut connection = self.commands.clone();
-        let result = match connection.req_packed_command(cmd).await {
-            Err(error) if is_no_script(&error) => {
-                self.load_scripts().await?;
-                connection.req_packed_command(cmd).await
-            }
-            result => result,
-        };
-        Ok(result?)
+        let mut value = connection.req_packed_command(cmd).await?;
+        if is_no_script(&value) {
+            self.load_scripts().await?;
+            value = connection.req_packed_command(cmd).await?;
+        }
+        into_result(value)
     }
 
     /// Runs commands in one round trip, not atomically. Each has its own result.
     pub(super) async fn pipeline(&self, cmds: &[Cmd]) -> StoreResult<Vec<StoreResult<Value>>> {
         let values = self.pipeline_once(cmds).await?;
-        if !values.iter().any(|value| is_no_script_value(value)) {
+        if !values.iter().any(is_no_script) {
             return Ok(values.into_iter().map(into_result).collect());
         }
         // Only what was refused is done again; the rest was done.
         self.load_scripts().await?;
-        let refused = |value: &Value| is_no_script_value(value);
-        let again: Vec<Cmd> =
-            values.iter().zip(cmds).filter(|(value, _)| refused(value)).map(|(_, cmd)| cmd.clone()).collect();
+        let again: Vec<Cmd> = values
+            .iter()
+            .zip(cmds)
+            .filter(|(value, _)| is_no_script(value))
+            .map(|(_, cmd)| cmd.clone())
+            .collect();
         let mut redone = self.pipeline_once(&again).await?.into_iter();
         let merged = values
             .into_iter()
-            .map(|value| if refused(&value) { redone.next().unwrap_or(Value::Nil) } else { value });
+            .map(|value| if is_no_script(&value) { redone.next().unwrap_or(Value::Nil) } else { value });
         Ok(merged.map(into_result).collect())
     }
 
@@ -123,6 +124,7 @@ impl Redis {
             for script in scripts::loaded() {
                 let _: String =
                     redis::cmd("SCRIPT").arg("LOAD").arg(script.source).query_async(&mut connection).await?;
+                tracing::debug!(script = script.name, "loaded");
             }
             Ok(())
         };
@@ -157,11 +159,7 @@ pub(super) async fn within<T>(bound: Duration, work: impl Future<Output = StoreR
     })
 }
 
-fn is_no_script(error: &redis::RedisError) -> bool {
-    error.kind() == redis::ErrorKind::Server(redis::ServerErrorKind::NoScript)
-}
-
-fn is_no_script_value(value: &Value) -> bool {
+fn is_no_script(value: &Value) -> bool {
     matches!(value, Value::ServerError(error) if error.code() == "NOSCRIPT")
 }
 

@@ -82,8 +82,8 @@ impl Db {
         persisted_state(&rows)
     }
 
-    /// Raises the epoch of a shard's counters above `seen` and above its own, and reads how far each log
-    /// is persisted at that very moment.
+    /// Raises the epoch of a shard's counters above `seen` and above its own, and then reads how far each
+    /// log is persisted.
     pub async fn raise_epoch(&self, lease: Lease, seen: u64) -> StoreResult<PersistedState> {
         let mut tx = self.begin().await?;
         let raised =
@@ -92,7 +92,7 @@ impl Db {
                 .bind(lease.fence as i64)
                 .bind(seen as i64);
         one_row(self.run(raised.execute(&mut *tx)).await?.rows_affected())?;
-        let text = format!("SELECT generation, number, epoch, {TIMELINE} FROM shard ORDER BY id FOR SHARE");
+        let text = format!("SELECT generation, number, epoch, {TIMELINE} FROM shard ORDER BY id");
         let rows = self.run(sqlx::query(super::from_catalogue(text)).fetch_all(&mut *tx)).await?;
         let state = persisted_state(&rows)?;
         self.run(tx.commit()).await?;

@@ -1,0 +1,212 @@
+//! The command line: what can be asked of `plaudit`, and with which settings.
+//!
+//! [`Cli::read`] gives the command with every setting parsed; what a command then does is not decided here,
+//! except for `token`, which needs no server.
+
+pub mod token;
+
+use std::{
+    env,
+    ffi::OsString,
+    path::{Path, PathBuf},
+};
+
+use clap::{ArgMatches, Args, CommandFactory, FromArgMatches, Parser, Subcommand, error::ErrorKind};
+
+use crate::settings::{self, CONFIG, Database, Layers, Log, Place, Redis, Settings, SettingsError, whole};
+
+pub use token::TokenArgs;
+
+/// Read when no other settings file is named; it need not exist.
+const USUAL_FILE: &str = "plaudit.toml";
+
+/// Counts what people do in a social app and shows the counts live, by GraphQL
+///
+/// `plaudit serve` needs no configuration: it runs a Redis and a PostgreSQL of its own.
+#[derive(Parser, Debug)]
+#[command(name = "plaudit", version)]
+pub struct Cli {
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+#[derive(Subcommand, Debug)]
+pub enum Command {
+    /// Run the service
+    Serve(Box<Settings>),
+    /// Bring the database's tables up to date; serve does it too
+    Migrate(MigrateArgs),
+    /// Fill the database with demo data
+    Seed(SeedArgs),
+    /// Print a token for a user, to call the service with
+    Token(TokenArgs),
+    /// Print the GraphQL schema
+    Schema,
+}
+
+#[derive(Args, Clone, Debug)]
+pub struct MigrateArgs {
+    #[command(flatten)]
+    pub place: Place,
+    #[command(flatten)]
+    pub database: Database,
+    #[command(flatten)]
+    pub log: Log,
+}
+
+#[derive(Args, Clone, Debug)]
+pub struct SeedArgs {
+    /// Users to create, 1 to 1000000
+    #[arg(long, value_name = "COUNT", default_value = "1000", value_parser = whole(1..=1_000_000, as_usize))]
+    pub users: usize,
+
+    /// Notes to create, at most 10000000
+    #[arg(long, value_name = "COUNT", default_value = "5000", value_parser = whole(0..=10_000_000, as_usize))]
+    pub notes: usize,
+
+    #[command(flatten)]
+    pub place: Place,
+    #[command(flatten)]
+    pub redis: Redis,
+    #[command(flatten)]
+    pub database: Database,
+    #[command(flatten)]
+    pub log: Log,
+}
+
+impl Cli {
+    /// Reads this process's command line, environment and settings file.
+    ///
+    /// Ends the process with a message when something is wrong (exit code 2), or with the help or the
+    /// version when that was asked for (exit code 0).
+    pub fn read() -> Self {
+        Self::read_from(env::args_os(), env::vars_os(), Path::new(USUAL_FILE)).unwrap_or_else(|e| e.exit())
+    }
+
+    /// As [`Self::read`], from anywhere. `usual_file` is read if it exists and no other file is named.
+    ///
+    /// Help, version and wrong flags are answered before file and environment are looked at, so that these
+    /// cannot stand in the way.
+    ///
+    /// # Errors
+    /// What `read` would print.
+    pub fn read_from(
+        args: impl IntoIterator<Item = OsString>,
+        environment: impl IntoIterator<Item = (OsString, OsString)>,
+        usual_file: &Path,
+    ) -> Result<Self, clap::Error> {
+        let args: Vec<OsString> = args.into_iter().collect();
+        let command = settings::explain(Self::command());
+        let asked = command.clone().try_get_matches_from(&args)?;
+        let Some(chosen_file) = settings_file(&asked) else {
+            return Self::from_arg_matches(&asked);
+        };
+        let layers = Layers::read(chosen_file.as_deref(), usual_file, environment).map_err(as_clap_prints)?;
+        let cli = Self::from_arg_matches(&layers.lay_under(command).try_get_matches_from(&args)?)?;
+        if let Command::Serve(settings) = &cli.command {
+            settings.check().map_err(as_clap_prints)?;
+        }
+        Ok(cli)
+    }
+}
+
+fn as_clap_prints(error: SettingsError) -> clap::Error {
+    clap::Error::raw(ErrorKind::ValueValidation, format!("{error}\n"))
+}
+
+/// The file that `--config` names, if it does. `None` for commands that take no settings.
+fn settings_file(matches: &ArgMatches) -> Option<Option<PathBuf>> {
+    let (_, command) = matches.subcommand()?;
+    command.try_get_one::<PathBuf>(CONFIG).ok().map(|file| file.cloned())
+}
+
+fn as_usize(count: u32) -> Option<usize> {
+    count.try_into().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{fs, time::Duration};
+
+    use super::*;
+
+    /// Runs `plaudit <line>` beside a settings file with this text.
+    fn read(line: &str, variables: &[(&str, &str)], file: &str) -> Result<Cli, clap::Error> {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("plaudit.toml");
+        fs::write(&path, file).unwrap();
+        let args = ["plaudit"].into_iter().chain(line.split_whitespace()).map(OsString::from);
+        let environment = variables.iter().map(|(name, value)| (name.into(), value.into()));
+        Cli::read_from(args, environment, &path)
+    }
+
+    fn serve(line: &str, variables: &[(&str, &str)], file: &str) -> Settings {
+        match read(&format!("serve {line}"), variables, file).unwrap().command {
+            Command::Serve(settings) => *settings,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn the_definitions_are_sound() {
+        settings::explain(Cli::command()).debug_assert();
+    }
+
+    #[test]
+    fn a_flag_counts_more_than_the_environment_and_that_more_than_the_file() {
+        let file = "follow_limit = 1\nbatch_events = 1\nbatch_wait = '1ms'\nroles = ['pipeline']";
+        let variables = [("PLAUDIT_FOLLOW_LIMIT", "2"), ("PLAUDIT_BATCH_EVENTS", "2")];
+        for _ in 0..2 {
+            let settings = serve("--follow-limit 3", &variables, file);
+            assert_eq!(settings.follow_limit, 3);
+            assert_eq!(settings.pipeline.batch_events, 2);
+            assert_eq!(settings.pipeline.batch_wait, Duration::from_millis(1));
+            assert!(!settings.runs(settings::Part::Api));
+            assert_eq!(settings.database.database_connections, 20);
+        }
+    }
+
+    #[test]
+    fn a_truth_can_be_told_everywhere_and_a_flag_alone_means_true() {
+        let activity = |line, variables, file| serve(line, variables, file).pipeline.activity;
+        assert!(activity("", &[], ""));
+        assert!(!activity("", &[], "activity = false"));
+        assert!(!activity("", &[("PLAUDIT_ACTIVITY", "false")], ""));
+        assert!(!activity("--activity false", &[], ""));
+        assert!(activity("--activity", &[], "activity = false"));
+        assert!(serve("--seed-if-empty", &[], "").seed_if_empty);
+        assert!(!serve("", &[], "").seed_if_empty);
+    }
+
+    #[test]
+    fn a_command_takes_its_own_settings_and_the_others_are_still_checked() {
+        let variables = [("PLAUDIT_FOLLOW_LIMIT", "7"), ("PLAUDIT_DATA_DIR", "here")];
+        match read("migrate", &variables, "").unwrap().command {
+            Command::Migrate(args) => assert_eq!(args.place.data_dir, Path::new("here")),
+            other => panic!("{other:?}"),
+        }
+        assert!(read("migrate", &[("PLAUDIT_FOLLOW_LIMIT", "0")], "").is_err());
+        assert!(read("seed --users 5", &[], "users = 5").is_err(), "an option of one command is no setting");
+    }
+
+    #[test]
+    fn nothing_that_is_wrong_elsewhere_stands_in_the_way_of_help() {
+        let broken = [("PLAUDIT_NONSENSE", "1")];
+        for line in ["serve --help", "help token", "--version", "schema", "serve --nonsense"] {
+            let outcome = read(line, &broken, "not TOML");
+            assert!(!outcome.is_err_and(|e| e.to_string().contains("NONSENSE")), "{line}");
+        }
+        assert!(read("serve", &broken, "").unwrap_err().to_string().contains("PLAUDIT_NONSENSE"));
+    }
+
+    #[test]
+    fn the_help_names_every_settings_variable_and_tells_no_value() {
+        let help = read("serve --help", &[("PLAUDIT_LEASE", "42s")], "").unwrap_err().to_string();
+        let command = Settings::augment_args(clap::Command::new("settings"));
+        for setting in command.get_arguments() {
+            let variable = format!("[env: PLAUDIT_{}]", setting.get_id().as_str().to_uppercase());
+            assert!(help.contains(&variable), "{variable}");
+        }
+        assert!(!help.contains("42s"));
+    }
+}

@@ -1,0 +1,134 @@
+//! `plaudit token`: a token for anybody, signed with the service's own secret.
+
+use std::{fs, io, path::PathBuf, time::Duration};
+
+use clap::Args;
+
+use crate::{
+    auth::{Role, SecretTooShort, SignError, Subject, TokenSecret, TokenSigner},
+    settings::{Auth, Place, duration},
+};
+
+/// Where the service keeps its generated secret, in the data directory.
+const SECRET_FILE: &str = "jwt-secret";
+
+const LONGEST_TTL: Duration = Duration::from_hours(24 * 366 * 10);
+
+#[derive(Args, Clone, Debug)]
+pub struct TokenArgs {
+    /// Whom the token is for: 1 to 255 bytes of any text; the first mutation makes it a user
+    #[arg(long, value_name = "SUBJECT")]
+    pub user: Subject,
+
+    /// What the bearer may do
+    #[arg(long, value_enum, default_value = "user")]
+    pub role: Role,
+
+    /// How long the token is valid, from 1s to 10 years, such as 90s, 1h or 30days
+    #[arg(long, value_name = "DURATION", default_value = "1h")]
+    #[arg(value_parser = duration(Duration::from_secs(1)..=LONGEST_TTL))]
+    pub ttl: Duration,
+
+    #[command(flatten)]
+    pub place: Place,
+    #[command(flatten)]
+    pub auth: Auth,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum TokenCommandError {
+    #[error(
+        "there is no secret to sign with: {} does not exist; start `plaudit serve` once, which generates it, \
+         or name the server's data directory with --data-dir, or give its secret in PLAUDIT_JWT_SECRET",
+        file.display()
+    )]
+    NoSecret { file: PathBuf },
+
+    #[error("cannot read the secret {}: {source}", file.display())]
+    Unreadable { file: PathBuf, source: io::Error },
+
+    #[error("the secret in {} is damaged: {source}", file.display())]
+    Damaged { file: PathBuf, source: SecretTooShort },
+
+    #[error(transparent)]
+    Sign(#[from] SignError),
+}
+
+/// The token that was asked for. Changes nothing and asks no server.
+pub fn token(args: &TokenArgs) -> Result<String, TokenCommandError> {
+    let secret = match &args.auth.jwt_secret {
+        Some(secret) => secret.clone(),
+        None => generated_secret(args.place.data_dir.join(SECRET_FILE))?,
+    };
+    Ok(TokenSigner::hs256(&secret).sign(&args.user, args.role, args.ttl)?)
+}
+
+/// Reads what a server has generated and generates nothing: a secret that no server knows signs nothing
+/// of use.
+fn generated_secret(file: PathBuf) -> Result<TokenSecret, TokenCommandError> {
+    let text = match fs::read_to_string(&file) {
+        Ok(text) => text,
+        Err(e) if e.kind() == io::ErrorKind::NotFound => return Err(TokenCommandError::NoSecret { file }),
+        Err(source) => return Err(TokenCommandError::Unreadable { file, source }),
+    };
+    text.trim_end().parse().map_err(|source| TokenCommandError::Damaged { file, source })
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+    use crate::{auth::TokenVerifier, embedded::DataDir};
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        args: TokenArgs,
+    }
+
+    fn run(line: &[&str]) -> Result<String, TokenCommandError> {
+        token(&Line::parse_from([&["token"], line].concat()).args)
+    }
+
+    #[test]
+    fn a_token_is_signed_with_the_secret_that_a_server_generated() {
+        let temp = tempfile::tempdir().unwrap();
+        let dir = DataDir::open(temp.path()).unwrap();
+        let secret = dir.jwt_secret().unwrap().parse().unwrap();
+        let here = temp.path().to_str().unwrap();
+        for _ in 0..2 {
+            let token = run(&["--user", "ana", "--role", "moderator", "--data-dir", here]).unwrap();
+            let identity = TokenVerifier::hs256(&secret).verify(&token).unwrap();
+            assert_eq!((identity.subject.as_str(), identity.role), ("ana", Role::Moderator));
+        }
+    }
+
+    #[test]
+    fn a_secret_that_is_given_counts_more_than_a_generated_one() {
+        let given = "g".repeat(32);
+        let token = run(&["--user", "ana", "--jwt-secret", &given]).unwrap();
+        assert!(TokenVerifier::hs256(&given.parse().unwrap()).verify(&token).is_ok());
+    }
+
+    #[test]
+    fn without_a_secret_it_says_what_to_do_and_generates_none() {
+        let temp = tempfile::tempdir().unwrap();
+        let error = run(&["--user", "ana", "--data-dir", temp.path().to_str().unwrap()]).unwrap_err();
+        assert!(matches!(error, TokenCommandError::NoSecret { .. }));
+        assert!(error.to_string().contains("plaudit serve"), "{error}");
+        assert_eq!(fs::read_dir(temp.path()).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn a_damaged_secret_is_reported_with_its_file() {
+        let temp = tempfile::tempdir().unwrap();
+        fs::write(temp.path().join(SECRET_FILE), "short\n").unwrap();
+        let error = run(&["--user", "ana", "--data-dir", temp.path().to_str().unwrap()]).unwrap_err();
+        assert!(
+            error
+                .to_string()
+                .contains("jwt-secret is damaged: a secret needs at least 32 bytes, this one has 5")
+        );
+    }
+}

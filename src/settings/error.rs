@@ -1,0 +1,52 @@
+//! What is wrong with the settings. A single flag that is wrong is clap's to report.
+
+use std::{fmt, io, path::PathBuf};
+
+/// Written for the person who set it. Values are not repeated: they may be secrets.
+#[derive(Debug, thiserror::Error)]
+pub enum SettingsError {
+    #[error("cannot read the settings file {}: {source}", path.display())]
+    Unreadable { path: PathBuf, source: io::Error },
+
+    #[error("{} is not valid TOML: line {line}: {reason}", path.display())]
+    NotToml { path: PathBuf, line: usize, reason: String },
+
+    #[error("`{name}` {origin} is not a setting; {}", hint(nearest.as_deref()))]
+    Unknown { name: String, origin: Origin, nearest: Option<String> },
+
+    #[error("`{name}` {origin} has a value that cannot be used: {reason}")]
+    BadValue { name: String, origin: Origin, reason: String },
+
+    /// Several servers may share such stores, and could not agree on a generated secret.
+    #[error(
+        "with both redis_url and database_url, jwt_secret is needed too: set PLAUDIT_JWT_SECRET, the same \
+         for all servers (`openssl rand -hex 32` makes a good one)"
+    )]
+    SecretNeeded,
+
+    #[error("redis_replicas is set, but the embedded Redis has no replicas; name your own with redis_url")]
+    NoReplicas,
+}
+
+/// Where a setting was given.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Origin {
+    Environment,
+    File(PathBuf),
+}
+
+impl fmt::Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Environment => f.write_str("in the environment"),
+            Self::File(path) => write!(f, "in {}", path.display()),
+        }
+    }
+}
+
+fn hint(nearest: Option<&str>) -> String {
+    match nearest {
+        Some(name) => format!("did you mean `{name}`?"),
+        None => "`plaudit serve --help` lists them all".to_owned(),
+    }
+}

@@ -1,0 +1,161 @@
+//! The settings, one struct per concern.
+
+use std::{net::SocketAddr, num::NonZeroUsize, path::PathBuf, time::Duration};
+
+use clap::{Args, ValueEnum, builder::BoolishValueParser};
+use tracing_subscriber::EnvFilter;
+
+use super::values::{
+    StoreUrl, append_fsync, duration, hub_cache, log_filter, shard_count, socket_address, whole,
+};
+use crate::{auth::TokenSecret, embedded::AppendFsync, primitives::ShardCount};
+
+/// Where this installation lies. Every command that takes settings takes these.
+#[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "Place")]
+pub struct Place {
+    /// Settings file (TOML); without this option plaudit.toml is read if it exists
+    #[arg(long, value_name = "FILE")]
+    pub config: Option<PathBuf>,
+
+    /// Directory of the embedded servers' data and of the generated secret
+    #[arg(long, value_name = "DIR", default_value = "./.plaudit")]
+    pub data_dir: PathBuf,
+}
+
+/// What is served, and where.
+#[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "HTTP")]
+pub struct Http {
+    /// Address and port to listen on; port 0 takes any that is free
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8080", value_parser = socket_address)]
+    pub listen: SocketAddr,
+
+    /// Serve GraphiQL, a page to try queries on, at /graphiql
+    #[arg(long, value_name = "BOOL", default_value = "true", value_parser = BoolishValueParser::new())]
+    #[arg(num_args = 0..=1, default_missing_value = "true")]
+    pub graphiql: bool,
+
+    /// Give a token to anybody who asks; default: only with embedded servers on a loopback address
+    ///
+    /// [`super::Settings::gives_dev_tokens`] decides when this is `None`.
+    #[arg(long, value_name = "BOOL", value_parser = BoolishValueParser::new())]
+    #[arg(num_args = 0..=1, default_missing_value = "true")]
+    pub dev_token: Option<bool>,
+}
+
+/// How clients prove who they are.
+#[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "Tokens")]
+pub struct Auth {
+    /// Secret of the tokens (HS256), at least 32 bytes; default: one generated into the data directory
+    ///
+    /// Required when both stores are yours: several servers could not agree on a generated one.
+    #[arg(long, value_name = "SECRET")]
+    pub jwt_secret: Option<TokenSecret>,
+}
+
+/// Where what is live is kept.
+#[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "Redis")]
+pub struct Redis {
+    /// Your own Redis 7 or newer; default: an embedded one
+    #[arg(long, value_name = "URL")]
+    pub redis_url: Option<StoreUrl>,
+
+    /// Start on a Redis that may lose likes (no append-only file, or allkeys eviction), with a warning
+    #[arg(long, value_name = "BOOL", default_value = "false", value_parser = BoolishValueParser::new())]
+    #[arg(num_args = 0..=1, default_missing_value = "true")]
+    pub redis_allow_unsafe: bool,
+
+    /// How many replicas must have an event before it is counted, at most 10
+    #[arg(long, value_name = "COUNT", default_value = "0", value_parser = whole(0..=10, Some))]
+    pub redis_replicas: u32,
+
+    /// When the embedded Redis syncs to disk: once a second, or before each reply (slower, loses nothing)
+    #[arg(long, value_name = "WHEN", default_value = "everysec", value_parser = append_fsync())]
+    pub appendfsync: AppendFsync,
+}
+
+/// Where what is kept is kept.
+#[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "PostgreSQL")]
+pub struct Database {
+    /// Your own PostgreSQL 15 or newer; default: an embedded one
+    #[arg(long, value_name = "URL")]
+    pub database_url: Option<StoreUrl>,
+
+    /// Connections to PostgreSQL that requests share, 1 to 1000
+    #[arg(long, value_name = "COUNT", default_value = "20", value_parser = whole(1..=1000, Some))]
+    pub database_connections: u32,
+}
+
+/// How counts get from Redis to PostgreSQL.
+#[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "Pipeline")]
+pub struct Pipeline {
+    /// Parts into which users and entities are divided, 1 to 1024; used at the very first start only
+    #[arg(long, value_name = "COUNT", default_value = "2", value_parser = shard_count())]
+    pub virtual_shards: ShardCount,
+
+    /// Events that one PostgreSQL transaction takes at most, 1 to 10000
+    #[arg(long, value_name = "EVENTS", default_value = "1000", value_parser = whole(1..=10_000, Some))]
+    pub batch_events: u32,
+
+    /// How long a transaction waits for more events, 0s to 10s
+    #[arg(long, value_name = "DURATION", default_value = "50ms")]
+    #[arg(value_parser = duration(Duration::ZERO..=Duration::from_secs(10)))]
+    pub batch_wait: Duration,
+
+    /// How long after a server's silence another one takes over its shards, 1s to 1h
+    #[arg(long, value_name = "DURATION", default_value = "10s")]
+    #[arg(value_parser = duration(Duration::from_secs(1)..=Duration::from_hours(1)))]
+    pub lease: Duration,
+
+    /// Keep who did what and when in the table `activity`
+    #[arg(long, value_name = "BOOL", default_value = "true", value_parser = BoolishValueParser::new())]
+    #[arg(num_args = 0..=1, default_missing_value = "true")]
+    pub activity: bool,
+}
+
+/// How counts get to those who watch.
+#[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "Live counts")]
+pub struct Live {
+    /// Users, notes, comments and groups whose counts are held in memory, 1 to 10000000
+    #[arg(long, value_name = "ENTITIES", default_value = "100000", value_parser = hub_cache())]
+    pub hub_cache: NonZeroUsize,
+
+    /// How long a mutation waits for its own change, so that its reply has the new count; 0s to 1m
+    #[arg(long, value_name = "DURATION", default_value = "1s")]
+    #[arg(value_parser = duration(Duration::ZERO..=Duration::from_mins(1)))]
+    pub reply_wait: Duration,
+}
+
+/// What is told about the running.
+#[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "Log")]
+pub struct Log {
+    /// What to log: error, warn, info, debug or trace, also by module, such as info,plaudit::hub=debug
+    #[arg(long, value_name = "FILTER", default_value = "info", value_parser = log_filter)]
+    pub log: EnvFilter,
+
+    /// Lines for people, or one JSON object per line for programs
+    #[arg(long, value_name = "FORMAT", value_enum, default_value = "text")]
+    pub log_format: LogFormat,
+}
+
+/// A part of the service; one process may run both.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub enum Part {
+    /// Answers clients.
+    Api,
+    /// Folds events into counts and persists them.
+    Pipeline,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub enum LogFormat {
+    Text,
+    Json,
+}

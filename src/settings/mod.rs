@@ -1,0 +1,137 @@
+//! Every setting: its name, meaning, unit, default and limits.
+//!
+//! A field's name is the setting's name everywhere: `data_dir` is the flag `--data-dir`, the variable
+//! `PLAUDIT_DATA_DIR` and the key `data_dir` of the settings file. What a flag says counts more than the
+//! environment, and that more than the file.
+//!
+//! - `groups`: the settings, one struct per concern, so that a command takes only those that it needs; the
+//!   first line of a field's documentation is what `plaudit serve --help` shows
+//! - `values`: how single values are read
+//! - `layers`: settings file and environment, laid under the flags; `definitions` looks settings up by name
+//! - `help`: what the help texts say beside that; `error`: what can be wrong
+
+mod definitions;
+mod error;
+mod groups;
+mod help;
+mod layers;
+mod values;
+
+use clap::{Args, builder::BoolishValueParser};
+
+pub(crate) use definitions::CONFIG;
+pub use error::{Origin, SettingsError};
+pub use groups::{Auth, Database, Http, Live, Log, LogFormat, Part, Pipeline, Place, Redis};
+pub use help::explain;
+pub use layers::Layers;
+pub use values::{StoreUrl, ValueError};
+pub(crate) use values::{duration, whole};
+
+/// All that `plaudit serve` can be told.
+#[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "Service")]
+pub struct Settings {
+    // These come first: clap would print them under the heading of whatever is flattened before them.
+    /// What this process does: answer clients (api), move counts to PostgreSQL (pipeline), or both
+    #[arg(long, value_name = "PARTS", value_enum, value_delimiter = ',', default_value = "api,pipeline")]
+    pub roles: Vec<Part>,
+
+    /// How many users one user may follow, at most 5000
+    #[arg(long, value_name = "USERS", default_value = "5000", value_parser = whole(1..=5000, Some))]
+    pub follow_limit: u32,
+
+    /// Fill an empty database with demo data before the start
+    #[arg(long, value_name = "BOOL", default_value = "false", value_parser = BoolishValueParser::new())]
+    #[arg(num_args = 0..=1, default_missing_value = "true")]
+    pub seed_if_empty: bool,
+
+    #[command(flatten)]
+    pub place: Place,
+    #[command(flatten)]
+    pub http: Http,
+    #[command(flatten)]
+    pub auth: Auth,
+    #[command(flatten)]
+    pub redis: Redis,
+    #[command(flatten)]
+    pub database: Database,
+    #[command(flatten)]
+    pub pipeline: Pipeline,
+    #[command(flatten)]
+    pub live: Live,
+    #[command(flatten)]
+    pub log: Log,
+}
+
+impl Settings {
+    pub fn runs(&self, part: Part) -> bool {
+        self.roles.contains(&part)
+    }
+
+    /// Whether this process runs both stores itself.
+    pub const fn is_embedded(&self) -> bool {
+        self.redis.redis_url.is_none() && self.database.database_url.is_none()
+    }
+
+    /// # Errors
+    /// Settings that are right by themselves but not together.
+    pub const fn check(&self) -> Result<(), SettingsError> {
+        let own_stores = self.redis.redis_url.is_some() && self.database.database_url.is_some();
+        if own_stores && self.auth.jwt_secret.is_none() {
+            return Err(SettingsError::SecretNeeded);
+        }
+        if self.redis.redis_url.is_none() && self.redis.redis_replicas > 0 {
+            return Err(SettingsError::NoReplicas);
+        }
+        Ok(())
+    }
+
+    /// Whether anybody may have a token: as set, else only where nobody else can ask.
+    pub fn gives_dev_tokens(&self) -> bool {
+        self.http.dev_token.unwrap_or(self.is_embedded() && self.http.listen.ip().is_loopback())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::{Command, FromArgMatches};
+
+    use super::*;
+
+    fn settings(flags: &[&str]) -> Settings {
+        let command = Settings::augment_args(Command::new("settings").no_binary_name(true));
+        Settings::from_arg_matches(&command.get_matches_from(flags)).unwrap()
+    }
+
+    #[test]
+    fn dev_tokens_are_given_only_where_nobody_else_can_ask_unless_they_are_asked_for() {
+        assert!(settings(&[]).gives_dev_tokens());
+        assert!(!settings(&["--listen", "0.0.0.0:8080"]).gives_dev_tokens());
+        assert!(!settings(&["--redis-url", "redis://cache"]).gives_dev_tokens());
+        assert!(!settings(&["--dev-token", "false"]).gives_dev_tokens());
+        assert!(settings(&["--dev-token", "--listen", "0.0.0.0:8080"]).gives_dev_tokens());
+    }
+
+    #[test]
+    fn a_process_runs_the_parts_that_are_named() {
+        assert!(settings(&[]).runs(Part::Api) && settings(&[]).runs(Part::Pipeline));
+        let one = settings(&["--roles", "pipeline"]);
+        assert!(!one.runs(Part::Api) && one.runs(Part::Pipeline));
+    }
+
+    #[test]
+    fn what_does_not_go_together_is_refused() {
+        let yours = ["--redis-url", "redis://cache", "--database-url", "postgres://db/app"];
+        assert!(matches!(settings(&yours).check(), Err(SettingsError::SecretNeeded)));
+        assert!(settings(&[&yours[..], &["--jwt-secret", &"s".repeat(32)]].concat()).check().is_ok());
+        assert!(settings(&yours[..2]).check().is_ok());
+        assert!(matches!(settings(&["--redis-replicas", "1"]).check(), Err(SettingsError::NoReplicas)));
+    }
+
+    #[test]
+    fn no_secret_prints() {
+        let flags =
+            ["--jwt-secret", &"hunter2 ".repeat(4), "--database-url", "postgres://app:hunter2@db/app"];
+        assert!(!format!("{:?}", settings(&flags)).contains("hunter2"));
+    }
+}

@@ -1,0 +1,137 @@
+//! How single values are read: each function refuses what cannot be meant and says what can.
+
+use std::{fmt, net::SocketAddr, num::NonZeroUsize, ops::RangeInclusive, str::FromStr, time::Duration};
+
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use humantime::{format_duration, parse_duration};
+use tracing_subscriber::{EnvFilter, filter::ParseError};
+
+use crate::{embedded::AppendFsync, primitives::ShardCount};
+
+/// Address of a store. It may hold a password, so it does not print.
+#[derive(Clone, PartialEq, Eq)]
+pub struct StoreUrl(String);
+
+/// What is wrong with a value. The setting's name is added by whoever knows where the value came from.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum ValueError {
+    #[error("an IP address and a port are needed, such as 127.0.0.1:8080 or [::]:8080")]
+    Address,
+    #[error("it must be a whole number from {} to {}", .0.start(), .0.end())]
+    Whole(RangeInclusive<u32>),
+    #[error(transparent)]
+    Duration(#[from] humantime::DurationError),
+    #[error("it must be from {} to {}", format_duration(*.0.start()), format_duration(*.0.end()))]
+    DurationOutOfRange(RangeInclusive<Duration>),
+    #[error("an address such as redis://host:6379 or postgres://user:password@host/database is needed")]
+    Url,
+}
+
+impl StoreUrl {
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl FromStr for StoreUrl {
+    type Err = ValueError;
+
+    fn from_str(text: &str) -> Result<Self, ValueError> {
+        if text.contains("://") { Ok(Self(text.to_owned())) } else { Err(ValueError::Url) }
+    }
+}
+
+impl fmt::Debug for StoreUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("StoreUrl(hidden)")
+    }
+}
+
+pub(super) fn socket_address(text: &str) -> Result<SocketAddr, ValueError> {
+    text.parse().map_err(|_| ValueError::Address)
+}
+
+/// Unlike the filter's own `FromStr`, this refuses what it does not understand.
+pub(super) fn log_filter(text: &str) -> Result<EnvFilter, ParseError> {
+    EnvFilter::try_new(text)
+}
+
+/// Reads whole numbers within bounds, as the type that `make` gives them; it may refuse more of them.
+pub(crate) fn whole<T>(
+    allowed: RangeInclusive<u32>,
+    make: impl Fn(u32) -> Option<T> + Clone + Send + Sync + 'static,
+) -> impl Fn(&str) -> Result<T, ValueError> + Clone + Send + Sync + 'static {
+    move |text| {
+        let number = text.parse().ok().filter(|number| allowed.contains(number));
+        number.and_then(&make).ok_or_else(|| ValueError::Whole(allowed.clone()))
+    }
+}
+
+/// Reads durations such as `50ms`, `10s` or `1h 30m`, within bounds.
+pub(crate) fn duration(
+    allowed: RangeInclusive<Duration>,
+) -> impl Fn(&str) -> Result<Duration, ValueError> + Clone + Send + Sync + 'static {
+    move |text| {
+        let duration = parse_duration(text)?;
+        if allowed.contains(&duration) {
+            Ok(duration)
+        } else {
+            Err(ValueError::DurationOutOfRange(allowed.clone()))
+        }
+    }
+}
+
+pub(super) fn shard_count() -> impl TypedValueParser<Value = ShardCount> {
+    whole(1..=ShardCount::MAX.into(), |count| ShardCount::new(count.try_into().ok()?))
+}
+
+pub(super) fn hub_cache() -> impl TypedValueParser<Value = NonZeroUsize> {
+    whole(1..=10_000_000, |entities| NonZeroUsize::new(entities.try_into().ok()?))
+}
+
+pub(super) fn append_fsync() -> impl TypedValueParser<Value = AppendFsync> {
+    PossibleValuesParser::new(["everysec", "always"]).map(|name| match name.as_str() {
+        "always" => AppendFsync::Always,
+        _ => AppendFsync::EverySec,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_whole_number_stays_within_its_bounds() {
+        let parse = whole(1..=5000, Some);
+        assert_eq!(parse("5000").unwrap(), 5000);
+        for bad in ["0", "5001", "-1", "1.5", "many", ""] {
+            assert_eq!(parse(bad).unwrap_err().to_string(), "it must be a whole number from 1 to 5000");
+        }
+    }
+
+    #[test]
+    fn a_log_filter_that_is_only_half_understood_is_refused() {
+        assert!(log_filter("info,plaudit::hub=debug").is_ok());
+        assert!(log_filter("info,plaudit::hub=loud").is_err());
+    }
+
+    #[test]
+    fn a_duration_has_a_unit_and_stays_within_its_bounds() {
+        let parse = duration(Duration::from_secs(1)..=Duration::from_hours(1));
+        assert_eq!(parse("1m 30s").unwrap(), Duration::from_secs(90));
+        for (bad, reason) in
+            [("10", "unit"), ("999ms", "from 1s to 1h"), ("61m", "from 1s to 1h"), ("soon", "number")]
+        {
+            let error = parse(bad).unwrap_err().to_string();
+            assert!(error.contains(reason), "{bad}: {error}");
+        }
+    }
+
+    #[test]
+    fn a_store_url_has_a_scheme_and_does_not_print() {
+        let url: StoreUrl = "postgres://app:hunter2@db/plaudit".parse().unwrap();
+        assert_eq!(url.as_str(), "postgres://app:hunter2@db/plaudit");
+        assert!(!format!("{url:?}").contains("hunter2"));
+        assert!("localhost:6379".parse::<StoreUrl>().is_err());
+    }
+}
