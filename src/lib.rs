@@ -1,8 +1,34 @@
+//! Plaudit counts what people do in a social app and shows the counts live.
+//!
+//! Each layer uses only those below it (a test holds this):
+//!
+//! | layer | what it is |
+//! |---|---|
+//! | [`app`], [`cli`] | the command, putting the parts together |
+//! | [`http`] | router, transports, pages, health |
+//! | [`graphql`] | schema, loaders |
+//! | [`domain`] | the rules |
+//! | [`hub`] | live counts of this instance |
+//! | [`pipeline`] | from the log to counters and rows; beside domain and hub, knows neither |
+//! | [`store`] | Redis and PostgreSQL, one typed call per script and statement |
+//! | [`event_log`] | what a log entry says |
+//! | [`catalogue`] | what is counted, and what moves it |
+//! | [`primitives`] | ids, offsets, shards, versions, pages |
+//!
+//! Beside them: [`auth`] (tokens), [`settings`], [`embedded`] (private servers), [`seed`] (demo data).
+
+pub mod app;
+pub mod auth;
 pub mod catalogue;
+pub mod cli;
 pub mod domain;
 pub mod embedded;
 pub mod event_log;
+pub mod graphql;
+pub mod http;
 pub mod hub;
 pub mod pipeline;
 pub mod primitives;
+pub mod seed;
+pub mod settings;
 pub mod store;

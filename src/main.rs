@@ -1,1 +1,54 @@
-fn main() {}
+//! The `plaudit` command. `lib.rs` is the map of what it does.
+
+use std::process::ExitCode;
+
+use plaudit::{
+    app,
+    cli::{self, Cli, Command},
+    settings::{Log, LogFormat},
+};
+
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+#[tokio::main]
+async fn main() -> ExitCode {
+    match run(Cli::read().command).await {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("plaudit: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+async fn run(command: Command) -> Result<(), Box<dyn std::error::Error>> {
+    match command {
+        Command::Serve(settings) => {
+            start_log(&settings.log);
+            app::serve(*settings).await?;
+        }
+        Command::Migrate(args) => {
+            start_log(&args.log);
+            app::open_database(&args.place, &args.database).await?;
+        }
+        Command::Seed(args) => {
+            start_log(&args.log);
+            cli::seed::run(&args).await?;
+        }
+        Command::Token(args) => {
+            println!("{}", cli::token::token(&args)?);
+        }
+        Command::Schema => print!("{}", plaudit::graphql::sdl()),
+    }
+    Ok(())
+}
+
+/// To stderr: stdout is for what was asked for.
+fn start_log(log: &Log) {
+    let subscriber = tracing_subscriber::fmt().with_env_filter(log.log.clone()).with_writer(std::io::stderr);
+    match log.log_format {
+        LogFormat::Text => subscriber.init(),
+        LogFormat::Json => subscriber.json().init(),
+    }
+}

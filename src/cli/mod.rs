@@ -3,6 +3,7 @@
 //! [`Cli::read`] gives the command with every setting parsed; what a command then does is not decided here,
 //! except for `token`, which needs no server.
 
+pub mod seed;
 pub mod token;
 
 use std::{

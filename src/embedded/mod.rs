@@ -31,9 +31,11 @@ use postgres::Postgres;
 use redis::Redis;
 use supervisor::Supervisor;
 
-/// How much the servers do for durability.
+/// Which servers to run, and how much they do for durability.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
+    pub redis: bool,
+    pub postgres: bool,
     pub fsync: AppendFsync,
     /// False makes PostgreSQL faster: its data then survives a kill of any process, but not a power
     /// cut. For tests.
@@ -42,7 +44,7 @@ pub struct Options {
 
 impl Default for Options {
     fn default() -> Self {
-        Self { fsync: AppendFsync::EverySec, durable: true }
+        Self { redis: true, postgres: true, fsync: AppendFsync::EverySec, durable: true }
     }
 }
 
@@ -70,12 +72,12 @@ impl AppendFsync {
 /// Dropping it does the same as [`EmbeddedServers::stop`]. Starting and stopping block: in async code
 /// call them by `spawn_blocking`.
 pub struct EmbeddedServers {
-    redis: Supervisor,
-    postgres: Supervisor,
+    redis: Option<Supervisor>,
+    postgres: Option<Supervisor>,
 }
 
 impl EmbeddedServers {
-    /// Starts both and blocks until both accept connections: some tenths of a second, two seconds
+    /// Starts what is wanted and blocks until it accepts connections: some tenths of a second, two seconds
     /// the first time. After that both are found by the addresses of [`DataDirLock::data_dir`].
     ///
     /// # Errors
@@ -83,11 +85,18 @@ impl EmbeddedServers {
     /// up is reported with the end of its log. Nothing is left running then.
     pub fn start(lock: &DataDirLock, options: Options) -> Result<Self> {
         // Redis loads its data while PostgreSQL is being prepared.
-        let redis = Supervisor::launch(Redis::prepare(lock.data_dir(), options.fsync)?, lock.file())?;
-        let postgres = Supervisor::launch(Postgres::prepare(lock, options.durable)?, lock.file())?;
-        let servers = Self { redis, postgres };
-        servers.redis.wait_until_ready()?;
-        servers.postgres.wait_until_ready()?;
+        let mut servers = Self { redis: None, postgres: None };
+        if options.redis {
+            let redis = Redis::prepare(lock.data_dir(), options.fsync)?;
+            servers.redis = Some(Supervisor::launch(redis, lock.file())?);
+        }
+        if options.postgres {
+            let postgres = Postgres::prepare(lock, options.durable)?;
+            servers.postgres = Some(Supervisor::launch(postgres, lock.file())?);
+        }
+        for server in servers.all() {
+            server.wait_until_ready()?;
+        }
         Ok(servers)
     }
 
@@ -97,21 +106,26 @@ impl EmbeddedServers {
         drop(self);
     }
 
+    fn all(&self) -> impl Iterator<Item = &Supervisor> {
+        self.redis.iter().chain(&self.postgres)
+    }
+
     /// Redis's present process; `None` for the moment between an end and the next start.
     pub fn redis_pid(&self) -> Option<u32> {
-        self.redis.pid()
+        self.redis.as_ref()?.pid()
     }
 
     /// The postmaster's present process; `None` for the moment between an end and the next start.
     pub fn postgres_pid(&self) -> Option<u32> {
-        self.postgres.pid()
+        self.postgres.as_ref()?.pid()
     }
 }
 
 impl Drop for EmbeddedServers {
     fn drop(&mut self) {
         // Both at once; dropping the supervisors then waits for each.
-        self.redis.begin_stop();
-        self.postgres.begin_stop();
+        for server in self.all() {
+            server.begin_stop();
+        }
     }
 }

@@ -4,7 +4,7 @@ use rand::{Rng, RngExt, seq::SliceRandom};
 use rand_distr::weighted::WeightedAliasIndex;
 
 /// How many of the first ranks are about equally good; without it the very first would get far too much.
-const SUMMIT: f64 = 4.0;
+const SUMMIT: f64 = 8.0;
 
 /// A weight for each of `count` items, by Zipf's law over a random order of them. The higher the exponent,
 /// the more the best ones get.

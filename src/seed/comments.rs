@@ -15,10 +15,13 @@ use crate::catalogue::UnixMillis;
 
 /// The share of comments that answer another one.
 const REPLIES: f64 = 0.35;
-/// The share of those that the note's author writes.
+/// How often the note's author answers, once per comment.
 const BY_AUTHOR: f64 = 0.4;
 
 const WIT_SKEW: f64 = 0.7;
+
+/// Popular notes get more comments than others, but not as many times more as they get likes.
+const RESTRAINT: f64 = 0.8;
 
 /// How often somebody looks for other words when these were said below the note before.
 const REWORDINGS: usize = 10;
@@ -60,7 +63,7 @@ fn top_level(
     count: usize,
     history: History,
 ) -> Vec<Comment> {
-    let popular = Chances::new(notes.iter().map(|note| note.appeal));
+    let popular = Chances::new(notes.iter().map(|note| note.appeal.powf(RESTRAINT)));
     let active = Chances::new(people.iter().map(|person| person.activity));
     let mut comments = Vec::with_capacity(count);
     for wit in zipf(rng, count, WIT_SKEW) {
@@ -83,10 +86,12 @@ fn add_replies(
 ) {
     let popular = Chances::new(comments.iter().map(|comment| comment.appeal.sqrt()));
     let active = Chances::new(people.iter().map(|person| person.activity));
+    let mut answered = HashSet::new();
     for wit in zipf(rng, count, WIT_SKEW) {
         let (Some(parent), Some(anybody)) = (popular.draw(rng), active.draw(rng)) else { break };
         let Comment { note, written_at, .. } = comments[parent];
-        let author = if rng.random_bool(BY_AUTHOR) { notes[note].author } else { anybody };
+        let by_author = rng.random_bool(BY_AUTHOR) && answered.insert(parent);
+        let author = if by_author { notes[note].author } else { anybody };
         comments.push(Comment {
             note,
             author,

@@ -4,8 +4,7 @@ use std::collections::VecDeque;
 
 use rand::{Rng, RngExt};
 
-/// Deals from the front half and puts what it dealt at the back: no card comes again before half of the
-/// others were dealt.
+/// Puts what it dealt at the back and deals from the front half: no card comes again soon.
 pub(super) struct Deck(VecDeque<&'static str>);
 
 impl Deck {
@@ -13,12 +12,16 @@ impl Deck {
         Self(cards.iter().map(String::as_str).collect())
     }
 
-    /// An empty deck deals empty text.
-    pub fn deal(&mut self, rng: &mut impl Rng) -> &'static str {
-        let position = rng.random_range(0..=self.0.len() / 2);
-        let card = self.0.remove(position).unwrap_or_default();
-        self.0.push_back(card);
-        card
+    /// Deals a card that fits; if none does, any. An empty deck deals empty text.
+    pub fn deal(&mut self, rng: &mut impl Rng, fits: impl Fn(&str) -> bool) -> &'static str {
+        let mut places: Vec<usize> = (0..self.0.len()).filter(|place| fits(self.0[*place])).collect();
+        if places.is_empty() {
+            places = (0..self.0.len()).collect();
+        }
+        let place = places.get(rng.random_range(0..=places.len() / 2));
+        let card = place.and_then(|place| self.0.remove(*place));
+        self.0.extend(card);
+        card.unwrap_or_default()
     }
 }
 
@@ -36,9 +39,17 @@ mod tests {
     fn a_card_does_not_come_again_soon() {
         let mut rng = StdRng::seed_from_u64(1);
         let mut deck = Deck::new(&CARDS);
-        let dealt: Vec<_> = (0..1_000).map(|_| deck.deal(&mut rng)).collect();
+        let dealt: Vec<_> = (0..1_000).map(|_| deck.deal(&mut rng, |_| true)).collect();
         for neighbours in dealt.windows(9) {
             assert_eq!(neighbours.iter().collect::<HashSet<_>>().len(), neighbours.len());
         }
+    }
+
+    #[test]
+    fn a_card_that_fits_comes_before_others() {
+        let (mut rng, mut deck) = (StdRng::seed_from_u64(1), Deck::new(&CARDS));
+        assert!((0..100).all(|_| ["7", "17"].contains(&deck.deal(&mut rng, |card| card.ends_with('7')))));
+        assert!(CARDS.contains(&deck.deal(&mut rng, |_| false).to_owned()));
+        assert_eq!(Deck::new(&[]).deal(&mut rng, |_| true), "");
     }
 }

@@ -1,7 +1,7 @@
 //! The words that demo text is made of: one file per topic, and talk that fits them all.
 //!
-//! `{slot}` in a sentence stands for one of the topic's words; within a note, its title and its comments,
-//! a slot is always the same word.
+//! `{slot}` in a sentence stands for one of the topic's words. In a note and the comments on it a slot is
+//! always the same word.
 
 use std::{collections::BTreeMap, sync::LazyLock};
 
@@ -71,6 +71,11 @@ pub(super) static REGIONS: LazyLock<Vec<Region>> = LazyLock::new(|| {
     regions.remove("region").unwrap_or_default()
 });
 
+/// The slots in a sentence.
+pub(super) fn slots(line: &str) -> impl Iterator<Item = &str> {
+    line.split('{').skip(1).filter_map(|part| Some(part.split_once('}')?.0))
+}
+
 fn read<T: DeserializeOwned>(file: &str) -> T {
     toml::from_str(file).expect("the word files are part of the program and held by tests")
 }
@@ -84,8 +89,8 @@ mod tests {
         for topic in TOPICS.iter() {
             let lines = [&topic.titles, &topic.openings, &topic.middles, &topic.closings, &topic.comments];
             for line in lines.into_iter().flatten() {
-                for slot in line.split('{').skip(1).filter_map(|part| part.split_once('}')) {
-                    assert!(topic.words.get(slot.0).is_some_and(|words| words.len() >= 10), "{line}");
+                for slot in slots(line) {
+                    assert!(topic.words.get(slot).is_some_and(|words| words.len() >= 10), "{line}");
                 }
             }
         }

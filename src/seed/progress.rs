@@ -2,7 +2,7 @@
 
 use indicatif::{ProgressBar, ProgressStyle};
 
-/// For `seed`: a bar on stderr; where that is not a terminal, one line at the end.
+/// For [`seed`](super::seed): a bar on stderr; where that is not a terminal, one line at the end.
 pub fn progress_bar() -> impl Fn(u64, u64, &'static str) {
     let style = ProgressStyle::with_template("{bar:40} {percent:>3} %  {msg}");
     let bar = ProgressBar::new(0).with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
@@ -12,13 +12,9 @@ pub fn progress_bar() -> impl Fn(u64, u64, &'static str) {
         bar.set_message(what);
         if done == total {
             bar.finish_and_clear();
-            report_hidden(&bar);
         }
-    }
-}
-
-fn report_hidden(bar: &ProgressBar) {
-    if bar.is_hidden() {
-        eprintln!("demo data written");
+        if done == total && bar.is_hidden() {
+            eprintln!("demo data: written");
+        }
     }
 }

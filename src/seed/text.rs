@@ -1,17 +1,19 @@
 //! Writes notes, comments and replies from the library.
 
+use std::collections::BTreeMap;
+
 use rand::{Rng, RngExt};
 
 use super::{
     deck::Deck,
-    library::{SMALL_TALK, TOPICS, Topic},
+    library::{SMALL_TALK, TOPICS, Topic, slots},
 };
 
 /// What a note is about, so that the comments on it fit.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) struct Theme {
     topic: usize,
-    /// The word of each of the topic's slots.
+    /// The words that the note uses, with their slots.
     words: Vec<(&'static str, &'static str)>,
 }
 
@@ -31,13 +33,16 @@ pub(super) struct Writer {
     replies_of_author: Deck,
 }
 
+/// By slot.
+type WordDecks = BTreeMap<&'static str, Deck>;
+
 struct TopicDecks {
     titles: Deck,
     openings: Deck,
     middles: Deck,
     closings: Deck,
     comments: Deck,
-    words: Vec<(&'static str, Deck)>,
+    words: WordDecks,
 }
 
 impl Writer {
@@ -51,28 +56,33 @@ impl Writer {
         }
     }
 
-    /// A note of two to five sentences or so.
+    /// A note of two to five sentences or so. What comes after the opening brings in nothing new.
     pub fn note(&mut self, rng: &mut impl Rng, topic: usize) -> NoteText {
         let decks = &mut self.topics[topic];
-        let theme = Theme {
-            topic,
-            words: decks.words.iter_mut().map(|(slot, deck)| (*slot, deck.deal(rng))).collect(),
-        };
-        let mut lines = vec![decks.openings.deal(rng)];
-        lines.extend((0..rng.random_range(1..=3)).map(|_| decks.middles.deal(rng)));
-        lines.extend(rng.random_bool(0.6).then(|| decks.closings.deal(rng)));
+        let mut theme = Theme { topic, words: Vec::new() };
+        let title = decks.titles.deal(rng, |_| true);
+        theme.take_up(rng, title, &mut decks.words);
+        let opening = decks.openings.deal(rng, |line| theme.covers(line) || theme.touches(line));
+        theme.take_up(rng, opening, &mut decks.words);
+        let mut lines = vec![opening];
+        for _ in 0..rng.random_range(1..=3) {
+            lines.push(decks.middles.deal(rng, |line| theme.covers(line)));
+        }
+        if rng.random_bool(0.6) {
+            lines.push(decks.closings.deal(rng, |line| theme.covers(line)));
+        }
         let sentences: Vec<_> = lines.into_iter().map(|line| theme.fill(line)).collect();
-        NoteText { title: theme.fill(decks.titles.deal(rng)), body: sentences.join(" "), theme }
+        NoteText { title: theme.fill(title), body: sentences.join(" "), theme }
     }
 
     /// What somebody says to a note.
     pub fn comment(&mut self, rng: &mut impl Rng, theme: &Theme) -> String {
         let of_topic = rng.random_bool(0.55);
         let deck = if of_topic { &mut self.topics[theme.topic].comments } else { &mut self.comments };
-        let mut comment = theme.fill(deck.deal(rng));
+        let mut comment = theme.fill(deck.deal(rng, |line| theme.covers(line)));
         if rng.random_bool(0.3) {
             comment.push(' ');
-            comment.push_str(self.afterthoughts.deal(rng));
+            comment.push_str(self.afterthoughts.deal(rng, |_| true));
         }
         comment
     }
@@ -80,10 +90,10 @@ impl Writer {
     /// What somebody says to a comment.
     pub fn reply(&mut self, rng: &mut impl Rng, by_author_of_note: bool) -> String {
         let deck = if by_author_of_note { &mut self.replies_of_author } else { &mut self.replies };
-        let mut reply = deck.deal(rng).to_owned();
+        let mut reply = deck.deal(rng, |_| true).to_owned();
         if rng.random_bool(0.2) {
             reply.push(' ');
-            reply.push_str(self.afterthoughts.deal(rng));
+            reply.push_str(self.afterthoughts.deal(rng, |_| true));
         }
         reply
     }
@@ -103,6 +113,29 @@ impl TopicDecks {
 }
 
 impl Theme {
+    /// Gives words to the slots of a line that have none yet.
+    fn take_up(&mut self, rng: &mut impl Rng, line: &'static str, decks: &mut WordDecks) {
+        for slot in slots(line) {
+            if let (false, Some(deck)) = (self.has(slot), decks.get_mut(slot)) {
+                self.words.push((slot, deck.deal(rng, |_| true)));
+            }
+        }
+    }
+
+    fn has(&self, slot: &str) -> bool {
+        self.words.iter().any(|(known, _)| *known == slot)
+    }
+
+    /// Whether a line is about nothing else.
+    fn covers(&self, line: &str) -> bool {
+        slots(line).all(|slot| self.has(slot))
+    }
+
+    /// Whether a line is about this, too.
+    fn touches(&self, line: &str) -> bool {
+        slots(line).any(|slot| self.has(slot))
+    }
+
     /// Puts the words into the slots and begins with a capital letter.
     fn fill(&self, line: &str) -> String {
         let mut text = line.to_owned();

@@ -3,12 +3,14 @@
 //! No `stale_base` lines: they correct what Redis holds of an entity, and Redis cannot hold anything of
 //! entities that never were. No `activity` either: history begins with the service.
 
+use std::fmt;
+
 use super::{SeedSize, demo::Demo, graph::Edge};
 use crate::{
     catalogue::{EdgeKind, UnixMillis},
     store::{
         StoreResult,
-        sql::{Db, Tx, seed as sql},
+        sql::{Db, Tx, commit, seed as sql},
     },
 };
 
@@ -79,6 +81,16 @@ impl Seeded {
             note_likes: demo.note_likes.len(),
             comment_likes: demo.comment_likes.len(),
         }
+    }
+}
+
+impl fmt::Display for Seeded {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "{} users, {} notes, {} comments, {} follows, {} likes of notes and {} of comments",
+            self.users, self.notes, self.comments, self.follows, self.note_likes, self.comment_likes
+        )
     }
 }
 
@@ -184,7 +196,7 @@ impl<F: Fn(u64, u64, &'static str)> Writing<'_, F> {
     }
 
     async fn commit(mut self) -> StoreResult<()> {
-        sql::commit(self.db, self.tx).await?;
+        commit(self.db, self.tx).await?;
         self.done += 1;
         (self.on_progress)(self.done, self.total, "done");
         Ok(())

@@ -7,6 +7,7 @@ mod edges;
 mod inbox;
 mod installation;
 mod notes;
+pub mod seed;
 mod shards;
 mod stale_base;
 mod times;

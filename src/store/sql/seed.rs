@@ -235,8 +235,3 @@ pub async fn mark_read(db: &Db, tx: &mut Tx, percent: i64) -> StoreResult<()> {
     let text = format!("UPDATE inbox_counts SET {}", marks.join(", "));
     db.run(sqlx::query(from_catalogue(text)).bind(percent).execute(&mut **tx)).await.map(drop)
 }
-
-/// Makes all of it there at once.
-pub async fn commit(db: &Db, tx: Tx) -> StoreResult<()> {
-    db.run(tx.commit()).await
-}

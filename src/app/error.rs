@@ -1,0 +1,26 @@
+//! Why a command cannot do its work: one clear line.
+
+use crate::{auth, embedded::EmbeddedError, store::StoreError};
+
+#[derive(Debug, thiserror::Error)]
+pub enum AppError {
+    #[error(transparent)]
+    Embedded(#[from] EmbeddedError),
+    #[error("cannot use Redis at {address}: {reason} (setting redis_url)")]
+    Redis { address: String, reason: String },
+    #[error("cannot use PostgreSQL at {address}: {reason} (setting database_url)")]
+    Database { address: String, reason: String },
+    #[error("cannot listen on {address}: {source} (setting listen)")]
+    Listen { address: std::net::SocketAddr, source: std::io::Error },
+    #[error(
+        "no Plaudit is running on {data_dir}: start one with `plaudit serve`, or name your database with \
+         --database-url"
+    )]
+    NotRunning { data_dir: String },
+    #[error("{0}")]
+    Store(#[from] StoreError),
+    #[error("the secret of the tokens in the data directory is unusable: {0}")]
+    Secret(#[from] auth::SecretTooShort),
+    #[error("{0}")]
+    Io(#[from] std::io::Error),
+}

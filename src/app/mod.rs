@@ -1,0 +1,15 @@
+//! Putting the service together from its parts.
+//!
+//! - `stores`: opens Redis and PostgreSQL, embedded or yours, and checks that they are fit;
+//! - `serve`: runs the API, the pipeline, or both, until a signal;
+//! - `readiness`: what `/readyz` says;
+//! - `error`: why a start fails, in one line.
+
+mod error;
+mod readiness;
+mod serve;
+mod stores;
+
+pub use error::AppError;
+pub use serve::serve;
+pub use stores::{beside_running_server, open_database};

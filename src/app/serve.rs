@@ -1,0 +1,168 @@
+//! `plaudit serve`: starts the parts in order, runs until a signal, stops them in the opposite order.
+
+use std::{net::SocketAddr, sync::Arc, time::Duration};
+
+use tokio::{net::TcpListener, signal::unix, task::JoinHandle};
+use tokio_util::sync::CancellationToken;
+
+use super::{AppError, readiness::Checks, stores::Stores};
+use crate::{
+    auth::{TokenSecret, TokenSigner, TokenVerifier},
+    domain::{Limits, Plaudit},
+    http::{self, Api, DevTokens},
+    hub::Hub,
+    pipeline,
+    seed::{SeedSize, progress_bar, seed},
+    settings::{Part, Settings},
+};
+
+/// A user that the demo data begins with; the development token is for them.
+const DEV_SUBJECT: &str = "mira.okafor";
+/// How long requests under way may take after a signal.
+const FINISH_REQUESTS: Duration = Duration::from_secs(5);
+/// How long a stop waits for what is pending to be persisted.
+const DRAIN: Duration = Duration::from_secs(10);
+
+/// Runs until SIGINT or SIGTERM.
+pub async fn serve(settings: Settings) -> Result<(), AppError> {
+    let listener = TcpListener::bind(settings.http.listen)
+        .await
+        .map_err(|source| AppError::Listen { address: settings.http.listen, source })?;
+    let address = listener.local_addr()?;
+    let stores = Stores::open(&settings).await?;
+    let secret = match &settings.auth.jwt_secret {
+        Some(secret) => secret.clone(),
+        None => stores.data_dir.jwt_secret()?.parse::<TokenSecret>()?,
+    };
+    if settings.seed_if_empty {
+        seed(&stores.pipeline_db, SeedSize::default(), chrono::Utc::now().timestamp_millis(), progress_bar())
+            .await?;
+    }
+
+    let signal = stop_signal()?;
+    let (stop_hub, stop_pipeline) = (CancellationToken::new(), CancellationToken::new());
+    let status = settings.runs(Part::Pipeline).then(|| pipeline::Status::new(stores.redis.shards()));
+    let pipeline = match &status {
+        Some(status) => Some(start_pipeline(&settings, &stores, status.clone(), stop_pipeline.clone())?),
+        None => None,
+    };
+    let hub = Hub::new(stores.redis.clone(), stores.db.clone(), settings.live.hub_cache);
+    let runs_api = settings.runs(Part::Api);
+    if runs_api {
+        let (hub, stop) = (hub.clone(), stop_hub.clone());
+        tokio::spawn(async move { hub.run(stop).await });
+    }
+    let checks = Arc::new(Checks {
+        redis: stores.redis.clone(),
+        db: stores.db.clone(),
+        hub: runs_api.then(|| hub.clone()),
+        pipeline: status,
+    });
+    let router = if runs_api {
+        let dev = settings.gives_dev_tokens().then(|| DevTokens::new(DEV_SUBJECT, TokenSigner::hs256(&secret)));
+        announce_soon(Arc::clone(&checks), address, &settings, dev.clone());
+        http::router(Api {
+            plaudit: Plaudit::new(stores.redis.clone(), stores.db.clone(), hub, limits(&settings)),
+            verifier: TokenVerifier::hs256(&secret),
+            dev,
+            graphiql: settings.http.graphiql,
+            readiness: checks,
+        })
+    } else {
+        println!("listening on http://{address}");
+        http::health_router(checks)
+    };
+
+    serve_until(listener, router, signal).await?;
+    stop_hub.cancel();
+    stop_pipeline.cancel();
+    if let Some(pipeline) = pipeline {
+        let _ = pipeline.await;
+    }
+    stores.close().await;
+    tracing::info!("stopped");
+    Ok(())
+}
+
+fn limits(settings: &Settings) -> Limits {
+    Limits { follows: settings.follow_limit, reply_wait: settings.live.reply_wait }
+}
+
+fn start_pipeline(
+    settings: &Settings,
+    stores: &Stores,
+    status: pipeline::Status,
+    stop: CancellationToken,
+) -> Result<JoinHandle<()>, AppError> {
+    // Who holds the data directory is the same owner as before its restart; others are new each time.
+    let owner = match &stores.embedded {
+        Some(_) => stores.data_dir.owner_id()?,
+        None => uuid::Uuid::new_v4(),
+    };
+    let settings = pipeline::Settings {
+        owner: owner.to_string(),
+        lease: settings.pipeline.lease,
+        batch_events: settings.pipeline.batch_events as usize,
+        batch_wait: settings.pipeline.batch_wait,
+        replicas: settings.redis.redis_replicas,
+        activity: settings.pipeline.activity,
+        drain: DRAIN,
+    };
+    let run = pipeline::run(stores.redis.clone(), stores.pipeline_db.clone(), settings, status, stop);
+    Ok(tokio::spawn(run))
+}
+
+/// Serves until the signal; requests under way may then finish.
+async fn serve_until(
+    listener: TcpListener,
+    router: axum::Router,
+    signal: CancellationToken,
+) -> Result<(), AppError> {
+    let finish = {
+        let signal = signal.clone();
+        async move { signal.cancelled().await }
+    };
+    let serving = axum::serve(listener, router).with_graceful_shutdown(finish).into_future();
+    tokio::select! {
+        result = serving => Ok(result?),
+        () = async { signal.cancelled().await; tokio::time::sleep(FINISH_REQUESTS).await } => {
+            tracing::warn!("stopped with requests under way");
+            Ok(())
+        }
+    }
+}
+
+/// Cancelled at the first SIGINT or SIGTERM.
+fn stop_signal() -> Result<CancellationToken, AppError> {
+    let mut interrupt = unix::signal(unix::SignalKind::interrupt())?;
+    let mut terminate = unix::signal(unix::SignalKind::terminate())?;
+    let signal = CancellationToken::new();
+    let cancel = signal.clone();
+    tokio::spawn(async move {
+        tokio::select! {
+            _ = interrupt.recv() => {}
+            _ = terminate.recv() => {}
+        }
+        tracing::info!("stopping");
+        cancel.cancel();
+    });
+    Ok(signal)
+}
+
+/// Prints the addresses once everything is ready; they answer from before.
+fn announce_soon(checks: Arc<Checks>, address: SocketAddr, settings: &Settings, dev: Option<DevTokens>) {
+    let graphiql = settings.http.graphiql;
+    tokio::spawn(async move {
+        while checks.run().await.is_err() {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+        println!("listening on http://{address}");
+        println!("  GraphQL   http://{address}/graphql (subscriptions: ws://{address}/graphql/ws)");
+        if graphiql {
+            println!("  GraphiQL  http://{address}/graphiql");
+        }
+        if let Some(token) = dev.and_then(|dev| dev.token()) {
+            println!("  token of {DEV_SUBJECT}, for development: {token}");
+        }
+    });
+}

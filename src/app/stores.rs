@@ -1,0 +1,178 @@
+//! Opening the stores.
+
+use std::time::Duration;
+
+use backon::{ConstantBuilder, Retryable};
+
+use super::AppError;
+use crate::{
+    embedded::{DataDir, DataDirLock, EmbeddedServers, Options},
+    primitives::ShardCount,
+    settings::{Database, Place, Settings, StoreUrl},
+    store::{StoreResult, redis::Redis, sql::Db},
+};
+
+/// Below this, statements that Plaudit uses are missing.
+const OLDEST_POSTGRES: u32 = 15;
+/// Connections that the pipeline takes beside those of requests: two per shard at work, a listener, leases.
+const fn pipeline_connections(shards: ShardCount) -> u32 {
+    4 + 2 * shards.get() as u32
+}
+
+/// Both stores, fit for use and with an up-to-date schema.
+pub struct Stores {
+    pub redis: Redis,
+    /// For requests.
+    pub db: Db,
+    /// For the pipeline.
+    pub pipeline_db: Db,
+    pub embedded: Option<Embedded>,
+    pub data_dir: DataDir,
+}
+
+/// Servers of our own; they end when this is dropped.
+pub struct Embedded {
+    servers: EmbeddedServers,
+    _lock: DataDirLock,
+}
+
+impl Stores {
+    /// Starts the embedded servers that are wanted, checks both stores and brings the schema up to date.
+    pub async fn open(settings: &Settings) -> Result<Self, AppError> {
+        let data_dir = DataDir::open(&settings.place.data_dir)?;
+        let embedded = start_embedded(settings, &data_dir).await?;
+        let redis_url = url(settings.redis.redis_url.as_ref(), || data_dir.redis_url());
+        let database_url = url(settings.database.database_url.as_ref(), || data_dir.database_url());
+
+        let shards = prepare_database(&database_url, settings.pipeline.virtual_shards).await?;
+        let redis = Redis::new(&redis_url, shards).map_err(|error| redis_error(&redis_url, error))?;
+        check_redis(&redis, &redis_url, settings.redis.redis_allow_unsafe).await?;
+        Ok(Self {
+            redis,
+            db: Db::for_requests(&database_url, settings.database.database_connections)?,
+            pipeline_db: Db::for_pipeline(&database_url, pipeline_connections(shards))?,
+            embedded,
+            data_dir,
+        })
+    }
+
+    /// Stops the embedded servers, if there are any.
+    pub async fn close(self) {
+        if let Some(embedded) = self.embedded {
+            let _ = tokio::task::spawn_blocking(move || embedded.servers.stop()).await;
+        }
+    }
+}
+
+async fn start_embedded(settings: &Settings, data_dir: &DataDir) -> Result<Option<Embedded>, AppError> {
+    let options = Options {
+        redis: settings.redis.redis_url.is_none(),
+        postgres: settings.database.database_url.is_none(),
+        fsync: settings.redis.appendfsync,
+        durable: true,
+    };
+    if !options.redis && !options.postgres {
+        return Ok(None);
+    }
+    let (data_dir, listen) = (data_dir.clone(), settings.http.listen.to_string());
+    let started = tokio::task::spawn_blocking(move || {
+        let lock = data_dir.lock(&listen)?;
+        let servers = EmbeddedServers::start(&lock, options)?;
+        Ok::<_, AppError>(Embedded { servers, _lock: lock })
+    });
+    started.await.map_err(std::io::Error::other)?.map(Some)
+}
+
+/// Checks PostgreSQL and brings its schema up to date. Returns the number of virtual shards.
+async fn prepare_database(url: &str, shards: ShardCount) -> Result<ShardCount, AppError> {
+    let unusable = |reason: String| AppError::Database { address: address(url), reason };
+    let db = Db::for_pipeline(url, 2).map_err(|error| unusable(error.to_string()))?;
+    let version = until_reachable(|| db.server_version()).await.map_err(|error| unusable(error.to_string()))?;
+    if version < OLDEST_POSTGRES {
+        let reason = format!("PostgreSQL {version} is too old: Plaudit needs {OLDEST_POSTGRES} or newer");
+        return Err(unusable(reason));
+    }
+    db.migrate().await.map_err(|error| unusable(error.to_string()))?;
+    Ok(db.installation(shards).await?.shards)
+}
+
+async fn check_redis(redis: &Redis, url: &str, allow_unsafe: bool) -> Result<(), AppError> {
+    let check = until_reachable(|| redis.check_process()).await.map_err(|error| redis_error(url, error))?;
+    if let Some(reason) = check.unusable.into_iter().next() {
+        return Err(AppError::Redis { address: address(url), reason });
+    }
+    for reason in check.unsafe_settings {
+        if allow_unsafe {
+            tracing::warn!("{reason} (allowed by redis_allow_unsafe)");
+        } else {
+            let reason = format!("{reason}, or allow it with --redis-allow-unsafe");
+            return Err(AppError::Redis { address: address(url), reason });
+        }
+    }
+    Ok(())
+}
+
+/// A store that is just starting gets a few seconds.
+async fn until_reachable<T, F>(call: impl FnMut() -> F) -> StoreResult<T>
+where
+    F: Future<Output = StoreResult<T>>,
+{
+    let pauses = ConstantBuilder::default().with_delay(Duration::from_millis(250)).with_max_times(12);
+    call.retry(pauses).when(crate::store::StoreError::is_transient).await
+}
+
+fn redis_error(url: &str, error: crate::store::StoreError) -> AppError {
+    AppError::Redis { address: address(url), reason: error.to_string() }
+}
+
+fn url(given: Option<&StoreUrl>, embedded: impl FnOnce() -> String) -> String {
+    given.map_or_else(embedded, |url| url.as_str().to_owned())
+}
+
+/// A URL without its user and password.
+fn address(url: &str) -> String {
+    match (url.split_once("://"), url.rsplit_once('@')) {
+        (Some((scheme, _)), Some((_, host))) => format!("{scheme}://{host}"),
+        _ => url.to_owned(),
+    }
+}
+
+/// The data directory of a server that runs on this machine.
+///
+/// # Errors
+/// [`AppError::NotRunning`] when none does.
+pub fn beside_running_server(place: &Place) -> Result<DataDir, AppError> {
+    let not_running = || AppError::NotRunning { data_dir: place.data_dir.display().to_string() };
+    if !place.data_dir.exists() {
+        return Err(not_running());
+    }
+    let data_dir = DataDir::open(&place.data_dir)?;
+    if data_dir.is_running() { Ok(data_dir) } else { Err(not_running()) }
+}
+
+/// The database of a command that works beside a running server, with an up-to-date schema.
+pub async fn open_database(place: &Place, database: &Database) -> Result<Db, AppError> {
+    let url = match &database.database_url {
+        Some(url) => url.as_str().to_owned(),
+        None => beside_running_server(place)?.database_url(),
+    };
+    let db = Db::for_pipeline(&url, 2)?;
+    let unusable = |error: crate::store::StoreError| AppError::Database {
+        address: address(&url),
+        reason: error.to_string(),
+    };
+    until_reachable(|| db.ping()).await.map_err(unusable)?;
+    db.migrate().await.map_err(unusable)?;
+    Ok(db)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_in_a_message_has_no_password() {
+        assert_eq!(address("postgres://app:secret@db:5432/app"), "postgres://db:5432/app");
+        assert_eq!(address("redis+unix:///run/redis.sock"), "redis+unix:///run/redis.sock");
+    }
+}

@@ -1,0 +1,19 @@
+//! `plaudit seed`: demo data for an empty database.
+
+use super::SeedArgs;
+use crate::{
+    app::{AppError, open_database},
+    seed::{SeedOutcome, SeedSize, progress_bar, seed},
+};
+
+/// Fills the database and says what was written.
+pub async fn run(args: &SeedArgs) -> Result<(), AppError> {
+    let db = open_database(&args.place, &args.database).await?;
+    let size = SeedSize { users: args.users, notes: args.notes };
+    let now = chrono::Utc::now().timestamp_millis();
+    match seed(&db, size, now, progress_bar()).await? {
+        SeedOutcome::Filled(seeded) => println!("{seeded}"),
+        SeedOutcome::AlreadyFilled => println!("the database has users or notes already; nothing was written"),
+    }
+    Ok(())
+}

@@ -1,0 +1,137 @@
+use std::{fs, process::Output};
+
+use plaudit::embedded::{AppendFsync, DataDir};
+
+use crate::support::{Place, Server, Stores};
+
+fn text(output: &Output) -> String {
+    String::from_utf8_lossy(&[&output.stdout[..], &output.stderr[..]].concat()).into_owned()
+}
+
+/// Runs to its end; says what it printed.
+fn refused(server: &Server, flags: &[&str], environment: &[(&str, &str)]) -> String {
+    let mut command = server.command();
+    command.args(flags).envs(environment.iter().copied());
+    let output = command.output().unwrap();
+    assert!(!output.status.success(), "{}", text(&output));
+    text(&output)
+}
+
+#[test]
+fn unknown_and_bad_settings_are_named_whatever_their_source() {
+    let server = Server::shared();
+    let place = Place::new();
+    let file = place.path().join("plaudit.toml");
+    let in_file = |line: &str| {
+        fs::write(&file, line).unwrap();
+        refused(server, &["serve", "--config", file.to_str().unwrap()], &[])
+    };
+    assert!(refused(server, &["serve", "--lease", "soon"], &[]).contains("--lease"));
+    assert!(refused(server, &["serve", "--lisen", "x"], &[]).contains("--listen"));
+    assert!(refused(server, &["serve"], &[("PLAUDIT_FOLLOW_LIMIT", "many")]).contains("PLAUDIT_FOLLOW_LIMIT"));
+    assert!(refused(server, &["serve"], &[("PLAUDIT_LISEN", "x")]).contains("PLAUDIT_LISTEN"));
+    assert!(in_file("batch_events = 0").contains("batch_events"));
+    assert!(in_file("batch_event = 10").contains("batch_events"));
+}
+
+#[test]
+fn a_second_server_on_the_same_data_directory_is_refused_and_told_who_holds_it() {
+    let server = Server::shared();
+    for _ in 0..2 {
+        let said = refused(server, &["serve", "--listen", "127.0.0.1:0"], &[]);
+        assert!(said.contains("in use by plaudit (process "), "{said}");
+        assert!(said.contains(server.data_dir().to_str().unwrap()), "{said}");
+    }
+}
+
+#[test]
+fn a_token_of_the_command_line_is_accepted_by_the_server_and_nothing_else_is_printed() {
+    let server = Server::shared();
+    let output = server.command().args(["token", "--user", "ann from the shell", "--ttl", "5m"]).output().unwrap();
+    let token = String::from_utf8(output.stdout).unwrap();
+    assert!(output.stderr.is_empty() && token.trim_end().split('.').count() == 3, "{token}");
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let reply = runtime.block_on(
+        server.anonymous().with_token(token.trim_end()).send("{ viewer { id } }", serde_json::json!({})),
+    );
+    assert_eq!(reply.status, 200);
+}
+
+#[test]
+fn the_schema_command_prints_the_schema() {
+    let output = Server::shared().command().arg("schema").output().unwrap();
+    assert_eq!(text(&output), plaudit::graphql::sdl());
+}
+
+#[test]
+fn every_setting_is_documented_with_its_default() {
+    let output = Server::shared().command().args(["serve", "--help"]).output().unwrap();
+    for setting in ["--listen", "PLAUDIT_LISTEN", "127.0.0.1:8080", "--data-dir", "PLAUDIT_REDIS_URL", "--follow-limit"] {
+        assert!(text(&output).contains(setting), "{setting}");
+    }
+}
+
+#[test]
+fn seed_beside_no_server_says_what_to_do() {
+    let place = Place::new();
+    let output = crate::support::plaudit(&place.path().join("nothing")).args(["seed"]).output().unwrap();
+    assert!(text(&output).contains("plaudit serve"), "{}", text(&output));
+    assert!(!place.path().join("nothing").exists());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn unfit_stores_are_refused_in_one_line_that_says_what_to_mend() {
+    let stores = Stores::start(AppendFsync::EverySec).await;
+    let server = Server::shared();
+    let serve = |redis: &str, database: &str| {
+        refused(server, &["serve", "--listen", "127.0.0.1:0", "--redis-url", redis, "--database-url", database], &[])
+    };
+    let nowhere = "redis://127.0.0.1:1";
+    let said = serve(nowhere, stores.database_url());
+    assert!(said.contains("cannot use Redis at redis://127.0.0.1:1") && said.contains("redis_url"), "{said}");
+    assert_eq!(said.lines().filter(|line| line.starts_with("plaudit: ")).count(), 1, "{said}");
+    let said = serve(stores.redis_url(), "postgres://app:secret@127.0.0.1:1/app");
+    assert!(said.contains("cannot use PostgreSQL at postgres://127.0.0.1:1/app"), "{said}");
+    assert!(!said.contains("secret@"), "{said}");
+
+    let mut redis = stores.redis().await;
+    let mut set = async |name: &str, value: &str| {
+        let () = redis::cmd("CONFIG").arg("SET").arg(name).arg(value).query_async(&mut redis).await.unwrap();
+    };
+    set("maxmemory-policy", "allkeys-lru").await;
+    assert!(serve(stores.redis_url(), stores.database_url()).contains("allkeys-lru"));
+    set("maxmemory-policy", "noeviction").await;
+    set("appendonly", "no").await;
+    assert!(serve(stores.redis_url(), stores.database_url()).contains("appendonly yes"));
+    let allowed = Server::start_on(&stores, &["--redis-allow-unsafe"]);
+    assert!(allowed.log().contains("appendonly"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn seed_fills_an_empty_database_once_and_every_total_is_the_number_of_its_rows() {
+    let server = Server::start(&[]);
+    let seed = || server.command().args(["seed", "--users", "60", "--notes", "120"]).output().unwrap();
+    assert!(seed().status.success());
+    assert!(text(&seed()).contains("nothing was written"));
+    let sql = DataDir::open(server.data_dir()).map(|dir| Stores::of(&dir)).unwrap().sql().await;
+    for (what, wrong) in [
+        ("notes' likes", "SELECT count(*) FROM note_counts c WHERE likes <> (SELECT count(*) FROM note_like WHERE target_id = c.id AND is_on)"),
+        ("notes' comments", "SELECT count(*) FROM note_counts c WHERE comments <> (SELECT count(*) FROM comment_index WHERE note_id = c.id)"),
+        ("followers", "SELECT count(*) FROM user_counts c WHERE followers <> (SELECT count(*) FROM follow WHERE target_id = c.id AND is_on)"),
+        ("following", "SELECT count(*) FROM user_counts c WHERE following <> (SELECT count(*) FROM follow WHERE actor_id = c.id AND is_on)"),
+        ("likes received", "SELECT count(*) FROM user_counts c WHERE likes_received <> (SELECT count(*) FROM note_like JOIN note n ON n.id = target_id WHERE n.author_id = c.id AND is_on)"),
+        ("users' notes", "SELECT count(*) FROM user_counts c WHERE notes <> (SELECT count(*) FROM note WHERE author_id = c.id)"),
+        ("comments' replies", "SELECT count(*) FROM comment_counts c WHERE replies <> (SELECT count(*) FROM comment_index WHERE parent_id = c.id)"),
+        ("comments' likes", "SELECT count(*) FROM comment_counts c WHERE likes <> (SELECT count(*) FROM comment_like WHERE target_id = c.id AND is_on)"),
+    ] {
+        let wrong: i64 = sqlx::query_scalar(wrong).fetch_one(&sql).await.unwrap();
+        assert_eq!(wrong, 0, "{what}");
+    }
+    let feed = server.client("mira.okafor").data(
+        "{ viewer { name } feed(first: 5) { nodes { title likeCount author { name } comments(first: 2) { nodes { body likeCount viewerHasLiked } } } } }",
+        serde_json::json!({}),
+    );
+    let feed = feed.await;
+    assert_eq!(feed["viewer"]["name"], "Mira Okafor");
+    assert_eq!(feed["feed"]["nodes"].as_array().unwrap().len(), 5);
+}

@@ -1,0 +1,128 @@
+use std::{
+    collections::HashSet,
+    sync::Arc,
+    time::Duration,
+};
+
+use futures_util::{StreamExt, stream};
+use parking_lot::Mutex;
+use serde_json::json;
+
+use crate::support::{SOON, Server, eventually, note};
+
+const LIKERS: usize = 200;
+const NOTES: usize = 100;
+const AT_ONCE: usize = 64;
+
+/// What is known of a like that was sent.
+#[derive(Default)]
+struct Outcomes {
+    acknowledged: Mutex<HashSet<(usize, usize)>>,
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_like_survives_kill_9_of_the_server_and_is_counted_once() {
+    let mut server = Server::start(&[]);
+    let id = server.stores().new_note().await;
+    let (n, liker) = (note(id), "ann survives");
+    for round in 1..=2 {
+        let payload = server.client(liker).like(&n).await;
+        assert_eq!(payload["changed"], round == 1);
+        server.kill();
+        server.start_again();
+        let found = server.client(liker).note(&n).await;
+        assert_eq!((&found["likeCount"], &found["viewerHasLiked"]), (&json!(1), &json!(true)), "round {round}");
+    }
+}
+
+/// 20,000 likes of 200 users on 100 notes; killed -9 three times in the middle.
+#[tokio::test(flavor = "multi_thread")]
+async fn kill_9_in_the_middle_of_20000_likes_loses_none_that_was_acknowledged_and_counts_none_twice() {
+    let mut server = Server::start(&[]);
+    let stores = server.stores();
+    let mut notes = Vec::new();
+    for _ in 0..NOTES {
+        notes.push(stores.new_note().await);
+    }
+    let outcomes = Arc::new(Outcomes::default());
+    let mut todo: Vec<(usize, usize)> =
+        (0..NOTES).flat_map(|note| (0..LIKERS).map(move |liker| (note, liker))).collect();
+    for kill_after in [2_000, 8_000, 14_000] {
+        send_likes(&server, &notes, &todo, &outcomes, kill_after).await;
+        server.kill();
+        server.start_again();
+        let done = outcomes.acknowledged.lock().clone();
+        todo.retain(|like| !done.contains(like));
+        check(&server, &notes, &outcomes).await;
+    }
+    send_likes(&server, &notes, &todo, &outcomes, usize::MAX).await;
+    assert_eq!(outcomes.acknowledged.lock().len(), NOTES * LIKERS);
+    check(&server, &notes, &outcomes).await;
+    for id in notes {
+        let totals = server.stores().likes(id).await;
+        assert_eq!((totals.rows, totals.total, totals.redis), (LIKERS as i64, LIKERS as i64, Some(LIKERS as i64)));
+    }
+}
+
+/// Sends likes until so many are acknowledged in all.
+async fn send_likes(server: &Server, notes: &[i64], todo: &[(usize, usize)], outcomes: &Outcomes, enough: usize) {
+    let likes = todo.iter().map(|(at, liker)| {
+        let (client, n) = (server.client(&format!("liker {liker}")), note(notes[*at]));
+        async move {
+            let query = "mutation ($n: ID!) { likeNote(input: { noteId: $n }) { changed } }";
+            let reply = client.try_send(query, json!({ "n": n })).await.ok()?;
+            reply.body["data"]["likeNote"]["changed"].is_boolean().then_some((*at, *liker))
+        }
+    });
+    let mut replies = stream::iter(likes).buffer_unordered(AT_ONCE);
+    while let Some(reply) = replies.next().await {
+        let mut acknowledged = outcomes.acknowledged.lock();
+        acknowledged.extend(reply);
+        if acknowledged.len() >= enough {
+            return;
+        }
+    }
+}
+
+/// Rows = totals = Redis = what a query says, and every acknowledged like is among them.
+async fn check(server: &Server, notes: &[i64], outcomes: &Outcomes) {
+    let stores = server.stores();
+    eventually("everything is persisted", Duration::from_secs(60), || async {
+        stores.are_at_rest().await.then_some(())
+    })
+    .await;
+    let sql = stores.sql().await;
+    let acknowledged = outcomes.acknowledged.lock().clone();
+    for (at, id) in notes.iter().enumerate() {
+        let shown = server.anonymous().note(&note(*id)).await["likeCount"].as_i64().unwrap();
+        let totals = stores.likes(*id).await;
+        assert_eq!((totals.rows, totals.total, totals.redis), (shown, shown, Some(shown)), "{}", server.log());
+        let likers: Vec<String> = sqlx::query_scalar(
+            "SELECT subject FROM note_like JOIN app_user ON id = actor_id WHERE target_id = $1 AND is_on",
+        )
+        .bind(id)
+        .fetch_all(&sql)
+        .await
+        .unwrap();
+        let rows: HashSet<_> = likers.into_iter().collect();
+        for (_, liker) in acknowledged.iter().filter(|(note, _)| *note == at) {
+            assert!(rows.contains(&format!("liker {liker}")), "a like of note {id} was lost");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_stop_by_signal_persists_what_is_pending_and_ends_well() {
+    let mut server = Server::start(&[]);
+    let id = server.stores().new_note().await;
+    server.client("bob leaves").like(&note(id)).await;
+    server.stop();
+    server.start_again();
+    let totals = eventually("the like in Redis again", SOON, || async {
+        server.anonymous().note(&note(id)).await;
+        let totals = server.stores().likes(id).await;
+        totals.redis.is_some().then_some(totals)
+    })
+    .await;
+    assert_eq!((totals.rows, totals.total, totals.redis), (1, 1, Some(1)));
+}

@@ -1,0 +1,339 @@
+//! The embedded Redis and PostgreSQL through kills of every kind.
+
+#![expect(clippy::unwrap_used, reason = "a panic fails the test, as it should")]
+use std::{
+    env,
+    fs::{self, Permissions},
+    io::{BufRead, BufReader, Read},
+    os::unix::fs::PermissionsExt,
+    path::{Path, PathBuf},
+    process::{Child, Command, Stdio},
+    thread,
+    time::{Duration, Instant},
+};
+
+use plaudit::embedded::{AppendFsync, DataDir, DataDirLock, EmbeddedServers, Options};
+use rustix::process::{Pid, Signal, kill_process};
+use sqlx::{AssertSqlSafe, Connection, PgConnection};
+use tempfile::TempDir;
+
+const HELPER_DATA_DIR: &str = "PLAUDIT_TEST_HELPER_DATA_DIR";
+
+#[test]
+fn data_survives_a_stop_and_the_next_start_is_quick() {
+    let place = Place::new();
+    let mut fresh = Running::start(&place);
+    write(&fresh.dir, "first");
+    for _ in 0..2 {
+        fresh.stop();
+        let began = Instant::now();
+        fresh = Running::start(&place);
+        assert!(began.elapsed() < Duration::from_secs(10), "took {:?}", began.elapsed());
+        assert_eq!(read(&fresh.dir), "first");
+    }
+}
+
+#[test]
+fn a_stop_ends_both_processes_and_frees_the_directory() {
+    let place = Place::new();
+    for _ in 0..2 {
+        let running = Running::start(&place);
+        let (dir, pids) = (running.dir.clone(), running.pids());
+        assert!(dir.is_running());
+        running.stop();
+        assert!(pids.into_iter().all(has_ended));
+        assert!(!dir.is_running());
+    }
+}
+
+#[test]
+fn a_killed_redis_comes_back_with_its_data() {
+    let place = Place::new();
+    let running = Running::start(&place);
+    for round in ["one", "two"] {
+        write(&running.dir, round);
+        let killed = running.servers.redis_pid().unwrap();
+        kill(killed);
+        eventually("Redis has a new process", || {
+            running.servers.redis_pid().is_some_and(|pid| pid != killed)
+        });
+        eventually("Redis answers", || try_redis(&running.dir, "GET", &["word"]).is_ok());
+        assert_eq!(read(&running.dir), round);
+    }
+}
+
+#[test]
+fn a_killed_postmaster_comes_back_with_its_data() {
+    let place = Place::new();
+    let running = Running::start(&place);
+    for round in ["one", "two"] {
+        write(&running.dir, round);
+        let killed = running.servers.postgres_pid().unwrap();
+        kill(killed);
+        eventually("PostgreSQL has a new process", || {
+            running.servers.postgres_pid().is_some_and(|pid| pid != killed)
+        });
+        eventually("PostgreSQL answers", || try_sql(&running.dir, "SELECT 'yes'").is_ok());
+        assert_eq!(read(&running.dir), round);
+    }
+}
+
+#[test]
+fn servers_end_with_a_killed_parent_and_their_data_is_there_at_the_next_start() {
+    let place = Place::new();
+    for round in ["one", "two"] {
+        let mut helper = Helper::start(&place);
+        write(&place.open(), round);
+        helper.kill();
+
+        let running = Running::start(&place);
+        assert!(helper.server_pids().into_iter().all(has_ended), "started beside servers that still ran");
+        assert_eq!(read(&running.dir), round);
+        running.stop();
+    }
+}
+
+#[test]
+fn a_directory_in_use_is_refused_at_once_and_the_holder_is_named() {
+    let place = Place::new();
+    let helper = Helper::start(&place);
+    assert!(place.open().is_running());
+    for _ in 0..2 {
+        let began = Instant::now();
+        let error = place.open().lock("127.0.0.1:2").unwrap_err().to_string();
+        assert!(began.elapsed() < Duration::from_secs(1));
+        assert!(error.contains(&format!("(process {} on 127.0.0.1:1, since 2", helper.pid())), "{error}");
+        assert!(error.ends_with("stop it or choose another with --data-dir"), "{error}");
+    }
+}
+
+#[test]
+fn a_kill_while_the_database_is_created_leaves_nothing_half_done() {
+    let place = Place::new();
+    for _ in 0..2 {
+        let mut helper = Helper::spawn(&place);
+        eventually("initdb is at work", || place.path().join("postgres.new/PG_VERSION").exists());
+        helper.kill();
+    }
+    let running = Running::start(&place);
+    write(&running.dir, "whole");
+    assert_eq!(read(&running.dir), "whole");
+    assert!(!place.path().join("postgres.new").exists());
+}
+
+#[test]
+fn process_ids_that_a_killed_postgres_left_do_not_stop_the_next_one() {
+    let place = Place::new();
+    Running::start(&place).stop();
+    for name in ["postmaster.pid", ".s.PGSQL.5432.lock"] {
+        // As if this living process had got the number of the killed postmaster.
+        fs::write(place.path().join("postgres").join(name), format!("{}\n", std::process::id())).unwrap();
+    }
+    let running = Running::start(&place);
+    write(&running.dir, "here");
+    assert_eq!(read(&running.dir), "here");
+}
+
+#[test]
+fn a_server_that_cannot_start_is_reported_with_the_end_of_its_log() {
+    let place = Place::new();
+    let lock = place.lock();
+    fs::create_dir_all(place.path().join("redis")).unwrap();
+    fs::write(place.path().join("redis/appendonlydir"), "not a directory").unwrap();
+    let error = EmbeddedServers::start(&lock, OPTIONS).err().unwrap().to_string();
+    assert!(
+        error.starts_with("Redis does not start: it ends again and again")
+            && error.contains("append-only dir"),
+        "{error}"
+    );
+}
+
+#[test]
+fn redis_runs_with_the_settings_that_counters_rely_on() {
+    let place = Place::new();
+    let running = Running::start_with(&place, Options { fsync: AppendFsync::Always, ..OPTIONS });
+    for (name, expected) in [
+        ("appendonly", "yes"),
+        ("appendfsync", "always"),
+        ("maxmemory-policy", "noeviction"),
+        ("save", ""),
+        ("set-max-intset-entries", "8192"),
+        ("port", "0"),
+    ] {
+        let answer: Vec<String> = redis_value(&running.dir, "CONFIG", &["GET", name]).unwrap();
+        assert_eq!(answer, [name, expected]);
+    }
+}
+
+/// Not a test by itself: other tests run it in a process of its own, to be killed.
+#[test]
+#[ignore = "started by other tests"]
+fn helper_that_runs_the_servers() {
+    let Some(path) = env::var_os(HELPER_DATA_DIR) else { return };
+    let lock = DataDir::open(path).unwrap().lock("127.0.0.1:1").unwrap();
+    let servers = EmbeddedServers::start(&lock, Options::default()).unwrap();
+    println!("\nready {} {}", servers.redis_pid().unwrap(), servers.postgres_pid().unwrap());
+    let _ = std::io::stdin().read(&mut [0]); // until the test that started us ends
+}
+
+/// Data of these tests must survive kills of processes, not of the machine.
+const OPTIONS: Options = Options { fsync: AppendFsync::EverySec, durable: false };
+
+/// A data directory of its own for each test, where the user `postgres` may go.
+struct Place {
+    temp: TempDir,
+}
+
+impl Place {
+    fn new() -> Self {
+        let temp = tempfile::Builder::new().permissions(Permissions::from_mode(0o755)).tempdir().unwrap();
+        Self { temp }
+    }
+
+    fn path(&self) -> PathBuf {
+        self.temp.path().join("my data")
+    }
+
+    fn open(&self) -> DataDir {
+        DataDir::open(self.path()).unwrap()
+    }
+
+    fn lock(&self) -> DataDirLock {
+        self.open().lock("127.0.0.1:3").unwrap()
+    }
+}
+
+/// Both servers, run by this process. Fields drop in this order: the servers before the lock.
+struct Running {
+    servers: EmbeddedServers,
+    dir: DataDir,
+    _lock: DataDirLock,
+}
+
+impl Running {
+    fn start(place: &Place) -> Self {
+        Self::start_with(place, OPTIONS)
+    }
+
+    fn start_with(place: &Place, options: Options) -> Self {
+        let lock = place.lock();
+        let servers = EmbeddedServers::start(&lock, options).unwrap();
+        Self { servers, dir: lock.data_dir().clone(), _lock: lock }
+    }
+
+    fn pids(&self) -> [u32; 2] {
+        [self.servers.redis_pid().unwrap(), self.servers.postgres_pid().unwrap()]
+    }
+
+    fn stop(self) {
+        self.servers.stop();
+    }
+}
+
+/// Both servers, run by another process.
+struct Helper {
+    process: Child,
+    server_pids: Vec<u32>,
+}
+
+impl Helper {
+    fn start(place: &Place) -> Self {
+        let mut helper = Self::spawn(place);
+        let stdout = BufReader::new(helper.process.stdout.take().unwrap());
+        let ready = stdout.lines().map_while(Result::ok).find(|line| line.starts_with("ready ")).unwrap();
+        helper.server_pids = ready.split(' ').skip(1).map(|pid| pid.parse().unwrap()).collect();
+        helper
+    }
+
+    fn spawn(place: &Place) -> Self {
+        let module = module_path!().split_once("::").map_or(String::new(), |(_, inner)| format!("{inner}::"));
+        let process = Command::new(env::current_exe().unwrap())
+            .args([&format!("{module}helper_that_runs_the_servers"), "--exact", "--ignored", "--nocapture"])
+            .env(HELPER_DATA_DIR, place.path())
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        Self { process, server_pids: Vec::new() }
+    }
+
+    fn pid(&self) -> u32 {
+        self.process.id()
+    }
+
+    fn server_pids(&self) -> Vec<u32> {
+        self.server_pids.clone()
+    }
+
+    fn kill(&mut self) {
+        self.process.kill().unwrap();
+        self.process.wait().unwrap();
+    }
+}
+
+impl Drop for Helper {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
+
+/// Puts a word into both servers.
+fn write(dir: &DataDir, word: &str) {
+    try_redis(dir, "SET", &["word", word]).unwrap();
+    try_sql(dir, "CREATE TABLE IF NOT EXISTS word (word text)").unwrap();
+    try_sql(
+        dir,
+        &format!("WITH gone AS (DELETE FROM word) INSERT INTO word VALUES ('{word}') RETURNING word"),
+    )
+    .unwrap();
+}
+
+/// The word that both servers hold.
+fn read(dir: &DataDir) -> String {
+    let from_redis = try_redis(dir, "GET", &["word"]).unwrap();
+    let from_postgres = try_sql(dir, "SELECT word FROM word").unwrap();
+    assert_eq!(from_redis, from_postgres);
+    from_redis
+}
+
+fn try_redis(dir: &DataDir, command: &str, arguments: &[&str]) -> redis::RedisResult<String> {
+    redis_value(dir, command, arguments)
+}
+
+fn redis_value<T: redis::FromRedisValue>(
+    dir: &DataDir,
+    command: &str,
+    arguments: &[&str],
+) -> redis::RedisResult<T> {
+    let mut connection = redis::Client::open(dir.redis_url())?.get_connection()?;
+    redis::cmd(command).arg(arguments).query(&mut connection)
+}
+
+/// The first column of the first row, empty without one.
+fn try_sql(dir: &DataDir, statement: &str) -> Result<String, sqlx::Error> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        let mut connection = PgConnection::connect(&dir.database_url()).await?;
+        let row: Option<String> =
+            sqlx::query_scalar(AssertSqlSafe(statement)).fetch_optional(&mut connection).await?;
+        Ok(row.unwrap_or_default())
+    })
+}
+
+fn kill(pid: u32) {
+    kill_process(Pid::from_raw(pid.cast_signed()).unwrap(), Signal::KILL).unwrap();
+}
+
+/// A process that only waits for its parent's attention has ended as well.
+fn has_ended(pid: u32) -> bool {
+    let stat = fs::read_to_string(Path::new("/proc").join(pid.to_string()).join("stat"));
+    stat.map_or(true, |stat| stat.rsplit_once(") ").is_none_or(|(_, rest)| rest.starts_with('Z')))
+}
+
+fn eventually(what: &str, condition: impl Fn() -> bool) {
+    let deadline = Instant::now() + Duration::from_secs(20);
+    while !condition() {
+        assert!(Instant::now() < deadline, "not within 20 s: {what}");
+        thread::sleep(Duration::from_millis(10));
+    }
+}

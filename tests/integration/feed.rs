@@ -1,0 +1,106 @@
+use serde_json::{Value, json};
+
+use crate::support::{Server, note, user};
+
+const FEED: &str = "query ($first: Int, $after: String) { feed(first: $first, after: $after) {
+    nodes { id title likeCount viewerHasLiked author { id followerCount viewerIsFollowing } }
+    pageInfo { hasNextPage endCursor } } }";
+
+#[tokio::test]
+async fn a_feed_of_20_notes_costs_one_round_trip_for_counters_and_one_for_own_state() {
+    let server = Server::start(&[]);
+    let stores = server.stores();
+    for _ in 0..25 {
+        stores.new_note().await;
+    }
+    let reader = server.client("ann reads");
+    let follow = reader.follow(&user(stores.new_user().await)).await;
+    assert_eq!(follow["changed"], true);
+    let page = json!({ "first": 20 });
+    let first = reader.send(FEED, page.clone()).await;
+    assert_eq!(first.body["data"]["feed"]["nodes"].as_array().unwrap().len(), 20, "{}", first.body);
+
+    // Warm: counts are held by the hub, membership is one round trip, the page one statement.
+    let warm = reader.send(FEED, page.clone()).await;
+    assert_eq!(warm.body, first.body);
+    assert!(warm.redis_round_trips <= 1, "{warm:?}");
+    assert_eq!(warm.sql_statements, 1);
+
+    // A hub that holds nothing reads all counters, of notes and authors, in one round trip more.
+    drop(reader);
+    let mut server = server;
+    server.stop();
+    server.start_again();
+    let reader = server.client("ann reads");
+    let after_restart = reader.send(FEED, page.clone()).await;
+    assert_eq!(after_restart.body["data"]["feed"]["nodes"].as_array().unwrap().len(), 20);
+    interrupt_hub(&server).await;
+    let cold_hub = reader.send(FEED, page).await;
+    assert!(cold_hub.redis_round_trips <= 2, "{cold_hub:?}");
+    assert_eq!(cold_hub.sql_statements, 1);
+}
+
+/// Cuts the hub's connection; it forgets all counts, and hears again.
+async fn interrupt_hub(server: &Server) {
+    let mut redis = server.stores().redis().await;
+    let () = redis::cmd("CLIENT").arg("KILL").arg("TYPE").arg("pubsub").query_async(&mut redis).await.unwrap();
+    crate::support::eventually("the hub hears again", crate::support::SOON, || async {
+        let subscribers: Vec<(String, i64)> = redis::cmd("PUBSUB")
+            .arg("SHARDNUMSUB")
+            .arg("{1}:changes")
+            .query_async(&mut server.stores().redis().await)
+            .await
+            .unwrap();
+        let ready = reqwest::get(format!("{}/readyz", server.url)).await.unwrap().status() == 200;
+        (subscribers[0].1 == 1 && ready).then_some(())
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn the_feed_pages_newest_first_without_gaps_while_notes_arrive() {
+    let server = Server::start(&[]);
+    let stores = server.stores();
+    let mut ids = Vec::new();
+    for _ in 0..7 {
+        ids.push(note(stores.new_note().await));
+    }
+    ids.reverse();
+    let reader = server.anonymous();
+    let (mut seen, mut after) = (Vec::new(), Value::Null);
+    loop {
+        let feed = reader.data(FEED, json!({ "first": 3, "after": after })).await["feed"].clone();
+        seen.extend(feed["nodes"].as_array().unwrap().iter().map(|node| node["id"].as_str().unwrap().to_owned()));
+        stores.new_note().await;
+        after = feed["pageInfo"]["endCursor"].clone();
+        if feed["pageInfo"]["hasNextPage"] == false {
+            break;
+        }
+    }
+    assert_eq!(seen, ids);
+}
+
+#[tokio::test]
+async fn without_a_token_own_state_is_null() {
+    let server = Server::shared();
+    let n = note(server.stores().new_note().await);
+    let found = server.anonymous().note(&n).await;
+    assert_eq!((&found["viewerHasLiked"], &found["likeCount"]), (&Value::Null, &json!(0)));
+    let viewer = server.anonymous().data("{ viewer { id } }", json!({})).await;
+    assert_eq!(viewer["viewer"], Value::Null);
+}
+
+#[tokio::test]
+async fn nodes_are_found_by_id_whatever_their_type_and_unknown_ones_are_null() {
+    let server = Server::shared();
+    let stores = server.stores();
+    let (n, u) = (note(stores.new_note().await), user(stores.new_user().await));
+    let query = "query ($ids: [ID!]!) { nodes(ids: $ids) { __typename id ... on Note { likeCount } ... on User { followerCount } } }";
+    let found = server.anonymous().data(query, json!({ "ids": [n, "note_9000000000", u] })).await;
+    let expected = json!([
+        { "__typename": "Note", "id": n, "likeCount": 0 },
+        null,
+        { "__typename": "User", "id": u, "followerCount": 0 },
+    ]);
+    assert_eq!(found["nodes"], expected);
+}

@@ -1,0 +1,204 @@
+use serde_json::{Value, json};
+
+use crate::support::{SOON, Server, eventually, note, user};
+
+#[tokio::test]
+async fn a_like_counts_once_however_often_it_is_sent_and_is_undone_once() {
+    let server = Server::shared();
+    let stores = server.stores();
+    let id = stores.new_note().await;
+    let (n, liker) = (note(id), server.client("ada likes"));
+
+    assert_eq!(liker.note(&n).await["viewerHasLiked"], false);
+    for changed in [true, false] {
+        let payload = liker.like(&n).await;
+        assert_eq!(payload["changed"], changed);
+        assert_eq!(payload["note"]["likeCount"], 1);
+        assert_eq!(payload["note"]["viewerHasLiked"], true);
+    }
+    assert_eq!(liker.note(&n).await["author"]["likesReceivedCount"], 1);
+    for changed in [true, false] {
+        let payload = liker.unlike(&n).await;
+        assert_eq!(payload["changed"], changed);
+        assert_eq!(payload["note"]["likeCount"], 0);
+        assert_eq!(payload["note"]["viewerHasLiked"], false);
+    }
+    assert_eq!(liker.note(&n).await["author"]["likesReceivedCount"], 0);
+}
+
+#[tokio::test]
+async fn an_unlike_of_what_was_never_liked_changes_nothing() {
+    let server = Server::shared();
+    let n = note(server.stores().new_note().await);
+    let payload = server.client("bea never liked").unlike(&n).await;
+    assert_eq!(payload["changed"], false);
+    assert_eq!(payload["note"]["likeCount"], 0);
+}
+
+#[tokio::test]
+async fn a_like_is_in_postgresql_soon_with_its_totals_inbox_entry_and_history() {
+    let server = Server::shared();
+    let stores = server.stores();
+    let id = stores.new_note().await;
+    let liker = server.client("cyd is persisted");
+    liker.like(&note(id)).await;
+    liker.unlike(&note(id)).await;
+    liker.like(&note(id)).await;
+
+    let sql = stores.sql().await;
+    eventually("three steps in the history", SOON, || async {
+        let steps: Vec<(bool, i64)> = sqlx::query_as(
+            "SELECT is_on, total_after FROM activity WHERE kind = 'note_like' AND target_id = $1 ORDER BY at, total_after",
+        )
+        .bind(id)
+        .fetch_all(&sql)
+        .await
+        .unwrap();
+        (steps.len() == 3).then(|| {
+            let ups = steps.iter().filter(|step| **step == (true, 1)).count();
+            assert_eq!((ups, steps.contains(&(false, 0))), (2, true), "{steps:?}");
+        })
+    })
+    .await;
+    let totals = stores.likes(id).await;
+    assert_eq!((totals.rows, totals.total, totals.redis), (1, 1, Some(1)));
+    let inbox: (i64, i64) = sqlx::query_as(
+        "SELECT count(*), max(c.likes) FROM inbox_entry AS e
+         JOIN note AS n ON n.author_id = e.recipient_id JOIN inbox_counts AS c ON c.id = e.recipient_id
+         WHERE n.id = $1 AND e.kind = 'note_like'",
+    )
+    .bind(id)
+    .fetch_one(&sql)
+    .await
+    .unwrap();
+    assert_eq!(inbox, (1, 1));
+}
+
+#[tokio::test]
+async fn the_same_idempotency_key_gives_the_first_result_again_also_after_the_unlike() {
+    let server = Server::shared();
+    let stores = server.stores();
+    let n = note(stores.new_note().await);
+    let liker = server.client("dan retries");
+    let like = |key: &str| {
+        let query = "mutation ($n: ID!, $k: String) {
+            likeNote(input: { noteId: $n, idempotencyKey: $k }) { changed note { likeCount } } }";
+        let (liker, n, key) = (liker.clone(), n.clone(), key.to_owned());
+        async move { liker.data(query, json!({ "n": n, "k": key })).await["likeNote"].clone() }
+    };
+    assert_eq!(like("key 1").await["changed"], true);
+    assert_eq!(like("key 1").await["changed"], true);
+    liker.unlike(&n).await;
+    let late = like("key 1").await;
+    assert_eq!((&late["changed"], &late["note"]["likeCount"]), (&json!(true), &json!(0)));
+    assert_eq!(like("key 2").await["changed"], true);
+
+    let other = note(stores.new_note().await);
+    let query = "mutation ($n: ID!) { likeNote(input: { noteId: $n, idempotencyKey: \"key 1\" }) { changed } }";
+    let error = liker.error(query, json!({ "n": other })).await;
+    assert_eq!(error["extensions"]["code"], "BAD_USER_INPUT");
+    assert_eq!(error["extensions"]["reason"], "KEY_REUSED");
+}
+
+#[tokio::test]
+async fn a_user_without_an_account_gets_one_at_the_first_mutation() {
+    let server = Server::shared();
+    let n = note(server.stores().new_note().await);
+    let newcomer = server.client(&format!("newcomer {}", uuid::Uuid::new_v4()));
+    assert_eq!(newcomer.data("{ viewer { id } }", json!({})).await["viewer"], Value::Null);
+    assert_eq!(newcomer.note(&n).await["viewerHasLiked"], false);
+    newcomer.like(&n).await;
+    assert!(newcomer.data("{ viewer { id } }", json!({})).await["viewer"]["id"].is_string());
+}
+
+/// 6,000 likes: more than the cached set holds.
+#[tokio::test]
+async fn likes_are_exact_for_the_newest_and_for_the_oldest_notes_of_a_user_with_many() {
+    let server = Server::shared();
+    let stores = server.stores();
+    let sql = stores.sql().await;
+    let liker = server.client("eve likes thousands");
+    liker.like(&note(stores.new_note().await)).await;
+    let me: i64 = sqlx::query_scalar("SELECT id FROM app_user WHERE subject = 'eve likes thousands'")
+        .fetch_one(&sql)
+        .await
+        .unwrap();
+    let author = stores.new_user().await;
+    // Rows as a long life would have left them; this actor's set is not cached for them yet.
+    let notes: Vec<i64> = sqlx::query_scalar(
+        "INSERT INTO note (author_id, title, body) SELECT $1, 'Old', 'Old' FROM generate_series(1, 6000) RETURNING id",
+    )
+    .bind(author)
+    .fetch_all(&sql)
+    .await
+    .unwrap();
+    eventually("the first like is persisted", SOON, || async { stores.are_at_rest().await.then_some(()) }).await;
+    sqlx::query(
+        "WITH liked AS (
+             INSERT INTO note_like (actor_id, target_id, is_on, counted, created_at, changed_at)
+             SELECT $1, id, true, true, now(), now() FROM unnest($2::bigint[]) AS n (id) RETURNING target_id)
+         UPDATE note_counts SET likes = 1 FROM liked WHERE id = target_id",
+    )
+    .bind(me)
+    .bind(&notes)
+    .execute(&sql)
+    .await
+    .unwrap();
+    let mut redis = stores.redis().await;
+    let () = redis::cmd("UNLINK")
+        .arg(format!("{{{}}}:e:note_like:{me}", me % 2))
+        .query_async(&mut redis)
+        .await
+        .unwrap();
+
+    for id in [notes[0], notes[1], notes[5999]] {
+        let n = note(id);
+        assert_eq!(liker.note(&n).await["viewerHasLiked"], true, "{n}");
+        assert_eq!(liker.like(&n).await["changed"], false, "{n}");
+        assert_eq!(liker.unlike(&n).await["changed"], true, "{n}");
+        assert_eq!(liker.note(&n).await["viewerHasLiked"], false, "{n}");
+        assert_eq!(liker.like(&n).await["changed"], true, "{n}");
+        assert_eq!(liker.note(&n).await["likeCount"], 1, "{n}");
+    }
+    let bytes: u64 = redis::cmd("MEMORY")
+        .arg("USAGE")
+        .arg(format!("{{{}}}:e:note_like:{me}", me % 2))
+        .query_async(&mut redis)
+        .await
+        .unwrap();
+    assert!(bytes < 64_000, "{bytes}");
+}
+
+#[tokio::test]
+async fn an_event_that_changes_no_row_is_noticed_and_the_count_is_corrected() {
+    let server = Server::shared();
+    let stores = server.stores();
+    let (id, sql) = (stores.new_note().await, stores.sql().await);
+    let (n, liker) = (note(id), server.client("fay has a row already"));
+    liker.follow(&user(stores.new_user().await)).await;
+    let me: i64 = sqlx::query_scalar("SELECT id FROM app_user WHERE subject = 'fay has a row already'")
+        .fetch_one(&sql)
+        .await
+        .unwrap();
+    // The cached set knows of no like of this note; then a row appears behind its back.
+    assert_eq!(liker.note(&n).await["viewerHasLiked"], false);
+    sqlx::query("INSERT INTO note_like VALUES ($1, $2, true, true, now(), now())")
+        .bind(me)
+        .bind(id)
+        .execute(&sql)
+        .await
+        .unwrap();
+    sqlx::query("UPDATE note_counts SET likes = 1 WHERE id = $1").bind(id).execute(&sql).await.unwrap();
+    let mut socket = server.socket("fay watches").await;
+    socket.watch_notes(&[&n]).await;
+    assert_eq!(socket.note_until(|_| true).await["id"], n);
+
+    // Counted twice for a moment: the row, and the event. The persister finds that the row was there.
+    assert_eq!(liker.like(&n).await["changed"], true);
+    socket.note_until(|note| note["likeCount"] == 1).await;
+    eventually("the count is what the rows say", SOON, || async {
+        let rest = stores.are_at_rest().await && liker.note(&n).await["likeCount"] == 1;
+        rest.then_some(())
+    })
+    .await;
+}

@@ -1,0 +1,32 @@
+use plaudit::embedded::AppendFsync;
+use serde_json::json;
+
+use crate::support::{SOON, Server, Stores, eventually, note};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn api_and_pipeline_run_in_processes_of_their_own_and_another_pipeline_takes_over() {
+    let stores = Stores::start(AppendFsync::EverySec).await;
+    let lease = ["--lease", "2s"];
+    let mut first = Server::start_on(&stores, &[&["--roles", "pipeline"], &lease[..]].concat());
+    let (one, two) =
+        (Server::start_on(&stores, &["--roles", "api"]), Server::start_on(&stores, &["--roles", "api"]));
+    let id = stores.new_note().await;
+    let n = note(id);
+
+    // What one instance does, the other one shows.
+    let mut socket = two.socket("bob watches elsewhere").await;
+    socket.watch_notes(&[&n]).await;
+    socket.note_until(|note| note["likeCount"] == 0).await;
+    assert_eq!(one.client("ann is here").like(&n).await["note"]["likeCount"], 1);
+    socket.note_until(|note| note["likeCount"] == 1).await;
+
+    let _second = Server::start_on(&stores, &[&["--roles", "pipeline"], &lease[..]].concat());
+    first.kill();
+    // Nobody folds now; likes are taken all the same, and counted by the next owner.
+    let query = "mutation ($n: ID!) { likeNote(input: { noteId: $n }) { changed } }";
+    assert_eq!(one.client("cat comes in between").data(query, json!({ "n": n })).await["likeNote"]["changed"], true);
+    socket.note_until(|note| note["likeCount"] == 2).await;
+    eventually("the new owner persists", SOON, || async { stores.are_at_rest().await.then_some(()) }).await;
+    let totals = stores.likes(id).await;
+    assert_eq!((totals.rows, totals.total, totals.redis), (2, 2, Some(2)));
+}

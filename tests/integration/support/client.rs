@@ -1,0 +1,117 @@
+//! A GraphQL client over HTTP.
+
+use std::sync::OnceLock;
+
+use serde_json::{Value, json};
+
+#[derive(Clone)]
+pub struct Client {
+    url: String,
+    token: Option<String>,
+}
+
+/// An answer, with its parts at hand.
+#[derive(Debug)]
+pub struct Reply {
+    pub status: u16,
+    pub body: Value,
+    /// Cost by `Server-Timing`: round trips to Redis, SQL statements.
+    pub redis_round_trips: u32,
+    pub sql_statements: u32,
+}
+
+impl Client {
+    pub fn new(url: &str, token: Option<String>) -> Self {
+        Self { url: format!("{url}/graphql"), token }
+    }
+
+    pub fn with_token(&self, token: &str) -> Self {
+        Self { url: self.url.clone(), token: Some(token.to_owned()) }
+    }
+
+    pub async fn send(&self, query: &str, variables: Value) -> Reply {
+        self.try_send(query, variables).await.unwrap()
+    }
+
+    /// `Err` when the connection failed.
+    pub async fn try_send(&self, query: &str, variables: Value) -> Result<Reply, reqwest::Error> {
+        let mut request = http().post(&self.url).json(&json!({ "query": query, "variables": variables }));
+        if let Some(token) = &self.token {
+            request = request.bearer_auth(token);
+        }
+        let response = request.send().await?;
+        let cost = |name: &str| {
+            let timing = response.headers().get("server-timing").and_then(|v| v.to_str().ok()).unwrap_or("");
+            timing
+                .split(',')
+                .find(|part| part.trim().starts_with(name))
+                .and_then(|part| part.split('"').nth(1)?.split(' ').next()?.parse().ok())
+                .unwrap_or_default()
+        };
+        let (redis_round_trips, sql_statements) = (cost("redis"), cost("sql"));
+        let status = response.status().as_u16();
+        Ok(Reply { status, body: response.json().await?, redis_round_trips, sql_statements })
+    }
+
+    /// Sends and expects success; returns `data`.
+    pub async fn data(&self, query: &str, variables: Value) -> Value {
+        let reply = self.send(query, variables).await;
+        assert!(reply.body.get("errors").is_none(), "{query}: {}", reply.body);
+        reply.body["data"].clone()
+    }
+
+    /// Sends and expects one error; returns it.
+    pub async fn error(&self, query: &str, variables: Value) -> Value {
+        let reply = self.send(query, variables).await;
+        reply.body["errors"].get(0).unwrap_or_else(|| panic!("{query}: no error in {}", reply.body)).clone()
+    }
+
+    pub async fn like(&self, note: &str) -> Value {
+        self.data(LIKE, json!({ "n": note })).await["likeNote"].clone()
+    }
+
+    pub async fn unlike(&self, note: &str) -> Value {
+        self.data(&LIKE.replace("likeNote", "unlikeNote"), json!({ "n": note })).await["unlikeNote"].clone()
+    }
+
+    pub async fn follow(&self, user: &str) -> Value {
+        self.data(FOLLOW, json!({ "u": user })).await["follow"].clone()
+    }
+
+    pub async fn unfollow(&self, user: &str) -> Value {
+        self.data(&FOLLOW.replace("follow(", "unfollow("), json!({ "u": user })).await["unfollow"].clone()
+    }
+
+    pub async fn note(&self, note: &str) -> Value {
+        let query = "query ($n: ID!) { note(id: $n) {
+            id likeCount countsVersion viewerHasLiked author { id likesReceivedCount } } }";
+        self.data(query, json!({ "n": note })).await["note"].clone()
+    }
+
+    pub async fn user(&self, user: &str) -> Value {
+        let query = "query ($u: ID!) { user(id: $u) {
+            id followerCount followingCount likesReceivedCount countsVersion viewerIsFollowing } }";
+        self.data(query, json!({ "u": user })).await["user"].clone()
+    }
+}
+
+const LIKE: &str = "mutation ($n: ID!) { likeNote(input: { noteId: $n }) {
+    changed note { likeCount countsVersion viewerHasLiked } } }";
+const FOLLOW: &str = "mutation ($u: ID!) { follow(input: { userId: $u }) {
+    changed user { followerCount viewerIsFollowing } viewer { id followingCount } } }";
+
+/// The id of a note, as clients see it.
+pub fn note(id: i64) -> String {
+    format!("note_{id}")
+}
+
+/// The id of a user, as clients see it.
+pub fn user(id: i64) -> String {
+    format!("user_{id}")
+}
+
+fn http() -> &'static reqwest::Client {
+    static HTTP: OnceLock<reqwest::Client> = OnceLock::new();
+    // Each test has a runtime of its own, and an idle connection dies with its runtime.
+    HTTP.get_or_init(|| reqwest::Client::builder().pool_max_idle_per_host(0).build().unwrap())
+}

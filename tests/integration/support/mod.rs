@@ -1,0 +1,33 @@
+//! Helpers: start servers, speak to them, look into their stores.
+
+mod client;
+mod place;
+mod server;
+mod socket;
+mod stores;
+
+use std::time::{Duration, Instant};
+
+pub use client::{Client, Reply, note, user};
+pub use place::Place;
+pub use server::{Server, plaudit};
+pub use socket::Socket;
+pub use stores::{Stores, Totals};
+
+/// Waits until `condition` gives something; fails after `bound` with what was waited for.
+pub async fn eventually<T, F>(what: &str, bound: Duration, mut condition: impl FnMut() -> F) -> T
+where
+    F: Future<Output = Option<T>>,
+{
+    let began = Instant::now();
+    loop {
+        if let Some(found) = condition().await {
+            return found;
+        }
+        assert!(began.elapsed() < bound, "not within {bound:?}: {what}");
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+}
+
+/// For what should take moments; long enough for a busy machine.
+pub const SOON: Duration = Duration::from_secs(20);

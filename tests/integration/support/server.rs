@@ -1,0 +1,190 @@
+//! The program under test, as a process.
+
+use std::{
+    io::{BufRead, BufReader},
+    path::{Path, PathBuf},
+    process::{Child, Command, Stdio},
+    sync::{Arc, OnceLock, mpsc},
+    thread,
+    time::Duration,
+};
+
+use plaudit::{
+    auth::{Role, Subject, TokenSecret, TokenSigner},
+    embedded::DataDir,
+};
+
+use super::{Client, Place, Socket, Stores};
+
+const SECRET: &str = "the integration tests' secret, 32 bytes or more";
+const START: Duration = Duration::from_secs(60);
+
+/// A running `plaudit serve`. Killed when dropped.
+pub struct Server {
+    child: Option<Child>,
+    data_dir: PathBuf,
+    flags: Vec<String>,
+    pub url: String,
+    /// Kept as long as the server.
+    place: Option<Arc<Place>>,
+}
+
+impl Server {
+    /// The server that all tests share which neither kill it nor need settings of their own.
+    pub fn shared() -> &'static Self {
+        static SHARED: OnceLock<Server> = OnceLock::new();
+        SHARED.get_or_init(|| Self::start(&[]))
+    }
+
+    /// A server with embedded stores of its own.
+    pub fn start(flags: &[&str]) -> Self {
+        let place = Arc::new(Place::new());
+        let data_dir = place.path().join("data");
+        Self::start_in(&data_dir, flags, Some(place))
+    }
+
+    /// A server on stores that the test runs itself.
+    pub fn start_on(stores: &Stores, flags: &[&str]) -> Self {
+        let urls = ["--redis-url", stores.redis_url(), "--database-url", stores.database_url()];
+        Self::start_in(stores.data_dir(), &[&urls[..], flags].concat(), None)
+    }
+
+    fn start_in(data_dir: &Path, flags: &[&str], place: Option<Arc<Place>>) -> Self {
+        let flags = flags.iter().map(|flag| (*flag).to_owned()).collect();
+        let mut server =
+            Self { child: None, data_dir: data_dir.to_owned(), flags, url: String::new(), place };
+        server.start_again();
+        server
+    }
+
+    /// Starts the same server again, on the same data.
+    pub fn start_again(&mut self) {
+        let mut command = plaudit(&self.data_dir);
+        command.arg("serve").args(["--listen", "127.0.0.1:0", "--log", "warn,plaudit=info"]).args(&self.flags);
+        let mut child = spawn_tied(command, &self.log_file());
+        self.url = wait_for_address(&mut child).unwrap_or_else(|| {
+            panic!("the server did not start; its log:\n{}", self.log());
+        });
+        self.child = Some(child);
+    }
+
+    /// `kill -9`.
+    pub fn kill(&mut self) {
+        if let Some(mut child) = self.child.take() {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+
+    /// SIGTERM, and waits for the end.
+    pub fn stop(&mut self) {
+        let mut child = self.child.take().unwrap();
+        let pid = rustix::process::Pid::from_child(&child);
+        rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
+        assert!(child.wait().unwrap().success(), "the server did not end well; its log:\n{}", self.log());
+    }
+
+    pub fn log(&self) -> String {
+        std::fs::read_to_string(self.log_file()).unwrap_or_default()
+    }
+
+    fn log_file(&self) -> PathBuf {
+        self.data_dir.with_extension("log")
+    }
+
+    pub fn data_dir(&self) -> &Path {
+        &self.data_dir
+    }
+
+    /// Another program run beside this server.
+    pub fn command(&self) -> Command {
+        plaudit(&self.data_dir)
+    }
+
+    /// The stores that the server embeds.
+    pub fn stores(&self) -> Stores {
+        Stores::of(&DataDir::open(&self.data_dir).unwrap())
+    }
+
+    /// A client without a token.
+    pub fn anonymous(&self) -> Client {
+        Client::new(&self.url, None)
+    }
+
+    /// A client of the user with this subject.
+    pub fn client(&self, subject: &str) -> Client {
+        Client::new(&self.url, Some(token(subject)))
+    }
+
+    /// A WebSocket of the user with this subject.
+    pub async fn socket(&self, subject: &str) -> Socket {
+        Socket::open(&self.url, Some(token(subject))).await
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.kill();
+        drop(self.place.take());
+    }
+}
+
+/// The program with this data directory, and no settings from this process's environment.
+pub fn plaudit(data_dir: &Path) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_plaudit"));
+    for (name, _) in std::env::vars().filter(|(name, _)| name.starts_with("PLAUDIT_")) {
+        command.env_remove(name);
+    }
+    command.env("PLAUDIT_DATA_DIR", data_dir).env("PLAUDIT_JWT_SECRET", SECRET);
+    command.current_dir(std::env::temp_dir());
+    command
+}
+
+pub fn token(subject: &str) -> String {
+    let signer = TokenSigner::hs256(&SECRET.parse::<TokenSecret>().unwrap());
+    signer.sign(&subject.parse::<Subject>().unwrap(), Role::User, Duration::from_secs(3600)).unwrap()
+}
+
+/// Starts a process that ends with this one, however this one ends. The kernel ties it to the thread that
+/// starts it, so that thread never ends.
+fn spawn_tied(command: Command, log: &Path) -> Child {
+    type Order = (Command, mpsc::Sender<Child>);
+    static ORDERS: OnceLock<mpsc::Sender<Order>> = OnceLock::new();
+    let orders = ORDERS.get_or_init(|| {
+        let (sender, receiver) = mpsc::channel::<Order>();
+        thread::spawn(move || {
+            for (mut command, reply) in receiver {
+                reply.send(command.spawn().unwrap()).unwrap();
+            }
+        });
+        sender
+    });
+    let mut tied = Command::new("setpriv");
+    tied.args(["--pdeathsig", "KILL"]).arg(command.get_program()).args(command.get_args());
+    for (name, value) in command.get_envs() {
+        match value {
+            Some(value) => tied.env(name, value),
+            None => tied.env_remove(name),
+        };
+    }
+    tied.current_dir(command.get_current_dir().unwrap());
+    let log = std::fs::OpenOptions::new().create(true).append(true).open(log).unwrap();
+    tied.stdout(Stdio::piped()).stderr(log);
+    let (reply, child) = mpsc::channel();
+    orders.send((tied, reply)).unwrap();
+    child.recv().unwrap()
+}
+
+/// Reads stdout until the server says where it listens; goes on reading afterwards.
+fn wait_for_address(child: &mut Child) -> Option<String> {
+    let stdout = BufReader::new(child.stdout.take()?);
+    let (sender, address) = mpsc::channel();
+    thread::spawn(move || {
+        for line in stdout.lines().map_while(Result::ok) {
+            if let Some(url) = line.strip_prefix("listening on ") {
+                let _ = sender.send(url.to_owned());
+            }
+        }
+    });
+    address.recv_timeout(START).ok()
+}
