@@ -1,6 +1,9 @@
 //! Whether this process can do its work right now.
 
+use futures_util::future::{BoxFuture, FutureExt};
+
 use crate::{
+    http::Readiness,
     hub::Hub,
     pipeline::Status,
     store::{redis::Redis, sql::Db},
@@ -14,6 +17,12 @@ pub struct Checks {
     pub hub: Option<Hub>,
     /// With the role `pipeline`.
     pub pipeline: Option<Status>,
+}
+
+impl Readiness for Checks {
+    fn check(&self) -> BoxFuture<'_, Result<(), Vec<String>>> {
+        self.run().boxed()
+    }
 }
 
 impl Checks {

@@ -7,9 +7,9 @@ use tokio_util::sync::CancellationToken;
 
 use super::{AppError, readiness::Checks, stores::Stores};
 use crate::{
-    auth::{TokenSecret, TokenSigner, TokenVerifier},
+    auth::{Subject, TokenSecret, TokenSigner, TokenVerifier},
     domain::{Limits, Plaudit},
-    http::{self, Api, DevTokens},
+    http::{self, Api, DevToken},
     hub::Hub,
     pipeline,
     seed::{SeedSize, progress_bar, seed},
@@ -58,20 +58,21 @@ pub async fn serve(settings: Settings) -> Result<(), AppError> {
         hub: runs_api.then(|| hub.clone()),
         pipeline: status,
     });
+    let mut lines = vec![format!("listening on http://{address}")];
     let router = if runs_api {
-        let dev = settings.gives_dev_tokens().then(|| DevTokens::new(DEV_SUBJECT, TokenSigner::hs256(&secret)));
-        announce_soon(Arc::clone(&checks), address, &settings, dev.clone());
+        let dev = settings.gives_dev_tokens().then(|| dev_token(&secret)).transpose()?;
+        lines.extend(api_lines(address, &settings, dev.as_ref()));
         http::router(Api {
             plaudit: Plaudit::new(stores.redis.clone(), stores.db.clone(), hub, limits(&settings)),
             verifier: TokenVerifier::hs256(&secret),
             dev,
             graphiql: settings.http.graphiql,
-            readiness: checks,
+            readiness: checks.clone(),
         })
     } else {
-        println!("listening on http://{address}");
-        http::health_router(checks)
+        http::health_router(checks.clone())
     };
+    print_when_ready(checks, lines);
 
     serve_until(listener, router, signal).await?;
     stop_hub.cancel();
@@ -149,20 +150,30 @@ fn stop_signal() -> Result<CancellationToken, AppError> {
     Ok(signal)
 }
 
+fn dev_token(secret: &TokenSecret) -> Result<DevToken, AppError> {
+    let subject = DEV_SUBJECT.parse::<Subject>().map_err(std::io::Error::other)?;
+    Ok(DevToken { signer: TokenSigner::hs256(secret), subject })
+}
+
+/// What a developer wants to know.
+fn api_lines(address: SocketAddr, settings: &Settings, dev: Option<&DevToken>) -> Vec<String> {
+    let mut lines =
+        vec![format!("  GraphQL   http://{address}/graphql, subscriptions at ws://{address}/graphql/ws")];
+    if settings.http.graphiql {
+        lines.push(format!("  GraphiQL  http://{address}/graphiql"));
+    }
+    if let Some(token) = dev.and_then(|dev| dev.sign().ok()) {
+        lines.push(format!("  a token of {DEV_SUBJECT}, for development:\n{token}"));
+    }
+    lines
+}
+
 /// Prints the addresses once everything is ready; they answer from before.
-fn announce_soon(checks: Arc<Checks>, address: SocketAddr, settings: &Settings, dev: Option<DevTokens>) {
-    let graphiql = settings.http.graphiql;
+fn print_when_ready(checks: Arc<Checks>, lines: Vec<String>) {
     tokio::spawn(async move {
         while checks.run().await.is_err() {
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
-        println!("listening on http://{address}");
-        println!("  GraphQL   http://{address}/graphql (subscriptions: ws://{address}/graphql/ws)");
-        if graphiql {
-            println!("  GraphiQL  http://{address}/graphiql");
-        }
-        if let Some(token) = dev.and_then(|dev| dev.token()) {
-            println!("  token of {DEV_SUBJECT}, for development: {token}");
-        }
+        println!("{}", lines.join("\n"));
     });
 }

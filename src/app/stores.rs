@@ -87,7 +87,8 @@ async fn start_embedded(settings: &Settings, data_dir: &DataDir) -> Result<Optio
 async fn prepare_database(url: &str, shards: ShardCount) -> Result<ShardCount, AppError> {
     let unusable = |reason: String| AppError::Database { address: address(url), reason };
     let db = Db::for_pipeline(url, 2).map_err(|error| unusable(error.to_string()))?;
-    let version = until_reachable(|| db.server_version()).await.map_err(|error| unusable(error.to_string()))?;
+    let version =
+        until_reachable(|| db.server_version()).await.map_err(|error| unusable(error.to_string()))?;
     if version < OLDEST_POSTGRES {
         let reason = format!("PostgreSQL {version} is too old: Plaudit needs {OLDEST_POSTGRES} or newer");
         return Err(unusable(reason));

@@ -13,7 +13,9 @@ pub async fn run(args: &SeedArgs) -> Result<(), AppError> {
     let now = chrono::Utc::now().timestamp_millis();
     match seed(&db, size, now, progress_bar()).await? {
         SeedOutcome::Filled(seeded) => println!("{seeded}"),
-        SeedOutcome::AlreadyFilled => println!("the database has users or notes already; nothing was written"),
+        SeedOutcome::AlreadyFilled => {
+            println!("the database has users or notes already; nothing was written")
+        }
     }
     Ok(())
 }

@@ -12,7 +12,7 @@ use super::{
 };
 use crate::catalogue::UnixMillis;
 
-const SEED: u64 = 0x506c_6175_6469_74;
+const SEED: u64 = 0x506c_6175_6469_7401;
 
 /// How much there is to write.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

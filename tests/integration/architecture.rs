@@ -21,7 +21,10 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("embedded", &[]),
     ("seed", &["store", "catalogue", "primitives"]),
     ("settings", &["auth", "embedded", "primitives"]),
-    ("app", &["http", "domain", "hub", "pipeline", "store", "auth", "embedded", "seed", "settings", "primitives"]),
+    (
+        "app",
+        &["http", "domain", "hub", "pipeline", "store", "auth", "embedded", "seed", "settings", "primitives"],
+    ),
     ("cli", &["app", "auth", "embedded", "seed", "settings"]),
 ];
 

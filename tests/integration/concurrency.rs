@@ -28,7 +28,10 @@ async fn a_thousand_users_who_each_like_twice_at_once_count_a_thousand_everywher
     assert_eq!(counts.max(), Some(USERS as u64));
     assert_eq!(server.anonymous().note(&n).await["likeCount"], USERS);
     assert_eq!(last_pushed.await.unwrap()["likeCount"], USERS);
-    eventually("all is persisted", Duration::from_secs(60), || async { stores.are_at_rest().await.then_some(()) }).await;
+    eventually("all is persisted", Duration::from_secs(60), || async {
+        stores.are_at_rest().await.then_some(())
+    })
+    .await;
     let totals = stores.likes(id).await;
     assert_eq!((totals.rows, totals.total, totals.redis), (1000, 1000, Some(1000)));
     assert_eq!(server.anonymous().note(&n).await["author"]["likesReceivedCount"], USERS);
@@ -47,7 +50,11 @@ async fn one_user_who_likes_and_unlikes_at_once_from_many_devices_ends_consisten
             payload["changed"] == true
         }
     });
-    let changes = stream::iter(flips).buffer_unordered(AT_ONCE).filter(|changed| std::future::ready(*changed)).count().await;
+    let changes = stream::iter(flips)
+        .buffer_unordered(AT_ONCE)
+        .filter(|changed| std::future::ready(*changed))
+        .count()
+        .await;
     let found = client.note(&n).await;
     let on = found["viewerHasLiked"] == true;
     assert_eq!(found["likeCount"], i32::from(on));

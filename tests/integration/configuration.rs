@@ -28,7 +28,9 @@ fn unknown_and_bad_settings_are_named_whatever_their_source() {
     };
     assert!(refused(server, &["serve", "--lease", "soon"], &[]).contains("--lease"));
     assert!(refused(server, &["serve", "--lisen", "x"], &[]).contains("--listen"));
-    assert!(refused(server, &["serve"], &[("PLAUDIT_FOLLOW_LIMIT", "many")]).contains("PLAUDIT_FOLLOW_LIMIT"));
+    assert!(
+        refused(server, &["serve"], &[("PLAUDIT_FOLLOW_LIMIT", "many")]).contains("PLAUDIT_FOLLOW_LIMIT")
+    );
     assert!(refused(server, &["serve"], &[("PLAUDIT_LISEN", "x")]).contains("PLAUDIT_LISTEN"));
     assert!(in_file("batch_events = 0").contains("batch_events"));
     assert!(in_file("batch_event = 10").contains("batch_events"));
@@ -47,7 +49,8 @@ fn a_second_server_on_the_same_data_directory_is_refused_and_told_who_holds_it()
 #[test]
 fn a_token_of_the_command_line_is_accepted_by_the_server_and_nothing_else_is_printed() {
     let server = Server::shared();
-    let output = server.command().args(["token", "--user", "ann from the shell", "--ttl", "5m"]).output().unwrap();
+    let output =
+        server.command().args(["token", "--user", "ann from the shell", "--ttl", "5m"]).output().unwrap();
     let token = String::from_utf8(output.stdout).unwrap();
     assert!(output.stderr.is_empty() && token.trim_end().split('.').count() == 3, "{token}");
     let runtime = tokio::runtime::Runtime::new().unwrap();
@@ -66,7 +69,9 @@ fn the_schema_command_prints_the_schema() {
 #[test]
 fn every_setting_is_documented_with_its_default() {
     let output = Server::shared().command().args(["serve", "--help"]).output().unwrap();
-    for setting in ["--listen", "PLAUDIT_LISTEN", "127.0.0.1:8080", "--data-dir", "PLAUDIT_REDIS_URL", "--follow-limit"] {
+    for setting in
+        ["--listen", "PLAUDIT_LISTEN", "127.0.0.1:8080", "--data-dir", "PLAUDIT_REDIS_URL", "--follow-limit"]
+    {
         assert!(text(&output).contains(setting), "{setting}");
     }
 }
@@ -84,7 +89,11 @@ async fn unfit_stores_are_refused_in_one_line_that_says_what_to_mend() {
     let stores = Stores::start(AppendFsync::EverySec).await;
     let server = Server::shared();
     let serve = |redis: &str, database: &str| {
-        refused(server, &["serve", "--listen", "127.0.0.1:0", "--redis-url", redis, "--database-url", database], &[])
+        refused(
+            server,
+            &["serve", "--listen", "127.0.0.1:0", "--redis-url", redis, "--database-url", database],
+            &[],
+        )
     };
     let nowhere = "redis://127.0.0.1:1";
     let said = serve(nowhere, stores.database_url());
@@ -115,19 +124,44 @@ async fn seed_fills_an_empty_database_once_and_every_total_is_the_number_of_its_
     assert!(text(&seed()).contains("nothing was written"));
     let sql = DataDir::open(server.data_dir()).map(|dir| Stores::of(&dir)).unwrap().sql().await;
     for (what, wrong) in [
-        ("notes' likes", "SELECT count(*) FROM note_counts c WHERE likes <> (SELECT count(*) FROM note_like WHERE target_id = c.id AND is_on)"),
-        ("notes' comments", "SELECT count(*) FROM note_counts c WHERE comments <> (SELECT count(*) FROM comment_index WHERE note_id = c.id)"),
-        ("followers", "SELECT count(*) FROM user_counts c WHERE followers <> (SELECT count(*) FROM follow WHERE target_id = c.id AND is_on)"),
-        ("following", "SELECT count(*) FROM user_counts c WHERE following <> (SELECT count(*) FROM follow WHERE actor_id = c.id AND is_on)"),
-        ("likes received", "SELECT count(*) FROM user_counts c WHERE likes_received <> (SELECT count(*) FROM note_like JOIN note n ON n.id = target_id WHERE n.author_id = c.id AND is_on)"),
-        ("users' notes", "SELECT count(*) FROM user_counts c WHERE notes <> (SELECT count(*) FROM note WHERE author_id = c.id)"),
-        ("comments' replies", "SELECT count(*) FROM comment_counts c WHERE replies <> (SELECT count(*) FROM comment_index WHERE parent_id = c.id)"),
-        ("comments' likes", "SELECT count(*) FROM comment_counts c WHERE likes <> (SELECT count(*) FROM comment_like WHERE target_id = c.id AND is_on)"),
+        (
+            "notes' likes",
+            "SELECT count(*) FROM note_counts c WHERE likes <> (SELECT count(*) FROM note_like WHERE target_id = c.id AND is_on)",
+        ),
+        (
+            "notes' comments",
+            "SELECT count(*) FROM note_counts c WHERE comments <> (SELECT count(*) FROM comment_index WHERE note_id = c.id)",
+        ),
+        (
+            "followers",
+            "SELECT count(*) FROM user_counts c WHERE followers <> (SELECT count(*) FROM follow WHERE target_id = c.id AND is_on)",
+        ),
+        (
+            "following",
+            "SELECT count(*) FROM user_counts c WHERE following <> (SELECT count(*) FROM follow WHERE actor_id = c.id AND is_on)",
+        ),
+        (
+            "likes received",
+            "SELECT count(*) FROM user_counts c WHERE likes_received <> (SELECT count(*) FROM note_like JOIN note n ON n.id = target_id WHERE n.author_id = c.id AND is_on)",
+        ),
+        (
+            "users' notes",
+            "SELECT count(*) FROM user_counts c WHERE notes <> (SELECT count(*) FROM note WHERE author_id = c.id)",
+        ),
+        (
+            "comments' replies",
+            "SELECT count(*) FROM comment_counts c WHERE replies <> (SELECT count(*) FROM comment_index WHERE parent_id = c.id)",
+        ),
+        (
+            "comments' likes",
+            "SELECT count(*) FROM comment_counts c WHERE likes <> (SELECT count(*) FROM comment_like WHERE target_id = c.id AND is_on)",
+        ),
     ] {
         let wrong: i64 = sqlx::query_scalar(wrong).fetch_one(&sql).await.unwrap();
         assert_eq!(wrong, 0, "{what}");
     }
-    let feed = server.client("mira.okafor").data(
+    let mira = server.client("mira.okafor");
+    let feed = mira.data(
         "{ viewer { name } feed(first: 5) { nodes { title likeCount author { name } comments(first: 2) { nodes { body likeCount viewerHasLiked } } } } }",
         serde_json::json!({}),
     );

@@ -1,8 +1,4 @@
-use std::{
-    collections::HashSet,
-    sync::Arc,
-    time::Duration,
-};
+use std::{collections::HashSet, sync::Arc, time::Duration};
 
 use futures_util::{StreamExt, stream};
 use parking_lot::Mutex;
@@ -31,7 +27,11 @@ async fn a_like_survives_kill_9_of_the_server_and_is_counted_once() {
         server.kill();
         server.start_again();
         let found = server.client(liker).note(&n).await;
-        assert_eq!((&found["likeCount"], &found["viewerHasLiked"]), (&json!(1), &json!(true)), "round {round}");
+        assert_eq!(
+            (&found["likeCount"], &found["viewerHasLiked"]),
+            (&json!(1), &json!(true)),
+            "round {round}"
+        );
     }
 }
 
@@ -60,12 +60,21 @@ async fn kill_9_in_the_middle_of_20000_likes_loses_none_that_was_acknowledged_an
     check(&server, &notes, &outcomes).await;
     for id in notes {
         let totals = server.stores().likes(id).await;
-        assert_eq!((totals.rows, totals.total, totals.redis), (LIKERS as i64, LIKERS as i64, Some(LIKERS as i64)));
+        assert_eq!(
+            (totals.rows, totals.total, totals.redis),
+            (LIKERS as i64, LIKERS as i64, Some(LIKERS as i64))
+        );
     }
 }
 
 /// Sends likes until so many are acknowledged in all.
-async fn send_likes(server: &Server, notes: &[i64], todo: &[(usize, usize)], outcomes: &Outcomes, enough: usize) {
+async fn send_likes(
+    server: &Server,
+    notes: &[i64],
+    todo: &[(usize, usize)],
+    outcomes: &Outcomes,
+    enough: usize,
+) {
     let likes = todo.iter().map(|(at, liker)| {
         let (client, n) = (server.client(&format!("liker {liker}")), note(notes[*at]));
         async move {
@@ -96,7 +105,12 @@ async fn check(server: &Server, notes: &[i64], outcomes: &Outcomes) {
     for (at, id) in notes.iter().enumerate() {
         let shown = server.anonymous().note(&note(*id)).await["likeCount"].as_i64().unwrap();
         let totals = stores.likes(*id).await;
-        assert_eq!((totals.rows, totals.total, totals.redis), (shown, shown, Some(shown)), "{}", server.log());
+        assert_eq!(
+            (totals.rows, totals.total, totals.redis),
+            (shown, shown, Some(shown)),
+            "{}",
+            server.log()
+        );
         let likers: Vec<String> = sqlx::query_scalar(
             "SELECT subject FROM note_like JOIN app_user ON id = actor_id WHERE target_id = $1 AND is_on",
         )

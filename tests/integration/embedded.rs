@@ -1,6 +1,5 @@
 //! The embedded Redis and PostgreSQL through kills of every kind.
 
-#![expect(clippy::unwrap_used, reason = "a panic fails the test, as it should")]
 use std::{
     env,
     fs::{self, Permissions},
@@ -177,7 +176,8 @@ fn helper_that_runs_the_servers() {
 }
 
 /// Data of these tests must survive kills of processes, not of the machine.
-const OPTIONS: Options = Options { fsync: AppendFsync::EverySec, durable: false };
+const OPTIONS: Options =
+    Options { redis: true, postgres: true, fsync: AppendFsync::EverySec, durable: false };
 
 /// A data directory of its own for each test, where the user `postgres` may go.
 struct Place {

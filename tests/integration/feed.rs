@@ -43,7 +43,8 @@ async fn a_feed_of_20_notes_costs_one_round_trip_for_counters_and_one_for_own_st
 /// Cuts the hub's connection; it forgets all counts, and hears again.
 async fn interrupt_hub(server: &Server) {
     let mut redis = server.stores().redis().await;
-    let () = redis::cmd("CLIENT").arg("KILL").arg("TYPE").arg("pubsub").query_async(&mut redis).await.unwrap();
+    let () =
+        redis::cmd("CLIENT").arg("KILL").arg("TYPE").arg("pubsub").query_async(&mut redis).await.unwrap();
     crate::support::eventually("the hub hears again", crate::support::SOON, || async {
         let subscribers: Vec<(String, i64)> = redis::cmd("PUBSUB")
             .arg("SHARDNUMSUB")
@@ -70,7 +71,9 @@ async fn the_feed_pages_newest_first_without_gaps_while_notes_arrive() {
     let (mut seen, mut after) = (Vec::new(), Value::Null);
     loop {
         let feed = reader.data(FEED, json!({ "first": 3, "after": after })).await["feed"].clone();
-        seen.extend(feed["nodes"].as_array().unwrap().iter().map(|node| node["id"].as_str().unwrap().to_owned()));
+        seen.extend(
+            feed["nodes"].as_array().unwrap().iter().map(|node| node["id"].as_str().unwrap().to_owned()),
+        );
         stores.new_note().await;
         after = feed["pageInfo"]["endCursor"].clone();
         if feed["pageInfo"]["hasNextPage"] == false {

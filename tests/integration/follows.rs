@@ -65,20 +65,27 @@ async fn the_follow_limit_holds_exactly_also_when_many_follows_race() {
     }
     let follower = server.client("dot follows everybody");
     let query = "mutation ($u: ID!) { follow(input: { userId: $u }) { changed } }";
-    let replies = futures_util::future::join_all(targets.iter().map(|u| follower.send(query, json!({ "u": u })))).await;
+    let replies =
+        futures_util::future::join_all(targets.iter().map(|u| follower.send(query, json!({ "u": u })))).await;
     let followed: Vec<_> =
         targets.iter().zip(&replies).filter(|(_, reply)| reply.body.get("errors").is_none()).collect();
     assert_eq!(followed.len(), 5);
     for reply in replies.iter().filter(|reply| reply.body.get("errors").is_some()) {
         let extensions = &reply.body["errors"][0]["extensions"];
-        assert_eq!((&extensions["code"], &extensions["reason"]), (&json!("BAD_USER_INPUT"), &json!("FOLLOW_LIMIT")));
+        assert_eq!(
+            (&extensions["code"], &extensions["reason"]),
+            (&json!("BAD_USER_INPUT"), &json!("FOLLOW_LIMIT"))
+        );
     }
     // Whom one follows already is no news; and who makes room may go on.
     let (known, _) = followed[0];
     assert_eq!(follower.follow(known).await["changed"], false);
     follower.unfollow(known).await;
     assert_eq!(follower.follow(known).await["changed"], true);
-    assert_eq!(follower.error(query, json!({ "u": missing(&targets, &followed) })).await["extensions"]["reason"], "FOLLOW_LIMIT");
+    assert_eq!(
+        follower.error(query, json!({ "u": missing(&targets, &followed) })).await["extensions"]["reason"],
+        "FOLLOW_LIMIT"
+    );
 }
 
 fn missing<T>(targets: &[String], followed: &[(&String, T)]) -> String {

@@ -94,7 +94,8 @@ async fn the_same_idempotency_key_gives_the_first_result_again_also_after_the_un
     assert_eq!(like("key 2").await["changed"], true);
 
     let other = note(stores.new_note().await);
-    let query = "mutation ($n: ID!) { likeNote(input: { noteId: $n, idempotencyKey: \"key 1\" }) { changed } }";
+    let query =
+        "mutation ($n: ID!) { likeNote(input: { noteId: $n, idempotencyKey: \"key 1\" }) { changed } }";
     let error = liker.error(query, json!({ "n": other })).await;
     assert_eq!(error["extensions"]["code"], "BAD_USER_INPUT");
     assert_eq!(error["extensions"]["reason"], "KEY_REUSED");
@@ -132,7 +133,8 @@ async fn likes_are_exact_for_the_newest_and_for_the_oldest_notes_of_a_user_with_
     .fetch_all(&sql)
     .await
     .unwrap();
-    eventually("the first like is persisted", SOON, || async { stores.are_at_rest().await.then_some(()) }).await;
+    eventually("the first like is persisted", SOON, || async { stores.are_at_rest().await.then_some(()) })
+        .await;
     sqlx::query(
         "WITH liked AS (
              INSERT INTO note_like (actor_id, target_id, is_on, counted, created_at, changed_at)

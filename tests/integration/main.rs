@@ -1,5 +1,7 @@
 //! What users do, over HTTP and WebSocket, against the real program with a real Redis and PostgreSQL.
 
+#![expect(clippy::unwrap_used, reason = "a panic fails the test, as it should")]
+
 mod support;
 
 mod architecture;

@@ -25,7 +25,12 @@ async fn likes_and_live_counts_of_what_is_warm_go_on_without_postgresql_and_are_
     socket.note_until(|note| note["likeCount"] == 1).await;
     assert_eq!(liker.note(&n).await["viewerHasLiked"], true);
     let began = Instant::now();
-    let error = liker.error("mutation ($n: ID!) { likeNote(input: { noteId: $n }) { changed } }", json!({ "n": note(cold) })).await;
+    let error = liker
+        .error(
+            "mutation ($n: ID!) { likeNote(input: { noteId: $n }) { changed } }",
+            json!({ "n": note(cold) }),
+        )
+        .await;
     assert_eq!(error["extensions"]["code"], "RETRY_LATER");
     assert_eq!(error["extensions"]["retryable"], true);
     assert!(began.elapsed() < Duration::from_secs(2), "{:?}", began.elapsed());
@@ -64,7 +69,12 @@ async fn without_redis_requests_are_told_to_retry_within_two_seconds_and_all_goe
     stores.start_redis(AppendFsync::Always);
     let other = server.client("eve comes later");
     let payload = eventually("likes work again", SOON, || async {
-        let reply = other.send("mutation ($n: ID!) { likeNote(input: { noteId: $n }) { note { likeCount } } }", json!({ "n": n })).await;
+        let reply = other
+            .send(
+                "mutation ($n: ID!) { likeNote(input: { noteId: $n }) { note { likeCount } } }",
+                json!({ "n": n }),
+            )
+            .await;
         reply.body["data"]["likeNote"].is_object().then(|| reply.body["data"]["likeNote"].clone())
     })
     .await;
@@ -84,23 +94,31 @@ async fn a_server_whose_embedded_redis_or_postgresql_is_killed_goes_on() {
         server.client(&format!("user {expected}")).like(&n).await;
         kill_child(&server, child);
         let client = server.client("somebody else");
-        let target = user(eventually("PostgreSQL is back", SOON, || async { try_new_user(&stores).await }).await);
+        let target =
+            user(eventually("PostgreSQL is back", SOON, || async { try_new_user(&stores).await }).await);
         eventually("the service goes on", SOON, || async {
             let query = "mutation ($u: ID!) { follow(input: { userId: $u }) { changed } }";
             let reply = client.send(query, json!({ "u": target })).await;
             reply.body.get("errors").is_none().then_some(())
         })
         .await;
-        assert_eq!(client.note(&n).await["likeCount"], expected, "after {child} was killed; {}", server.log());
+        assert_eq!(
+            client.note(&n).await["likeCount"],
+            expected,
+            "after {child} was killed; {}",
+            server.log()
+        );
     }
 }
 
 async fn try_new_user(stores: &Stores) -> Option<i64> {
     let pool = sqlx::PgPool::connect(stores.database_url()).await.ok()?;
-    sqlx::query_scalar("INSERT INTO app_user (subject, name) VALUES (gen_random_uuid()::text, 'Test') RETURNING id")
-        .fetch_one(&pool)
-        .await
-        .ok()
+    sqlx::query_scalar(
+        "INSERT INTO app_user (subject, name) VALUES (gen_random_uuid()::text, 'Test') RETURNING id",
+    )
+    .fetch_one(&pool)
+    .await
+    .ok()
 }
 
 /// Kills the one process with this name that works in the server's data directory.
@@ -111,7 +129,8 @@ fn kill_child(server: &Server, name: &str) {
         let directory = std::fs::read_link(entry.path().join("cwd")).unwrap_or_default();
         let command = std::fs::read_to_string(entry.path().join("cmdline")).unwrap_or_default();
         let words: Vec<&str> = command.split('\0').collect();
-        let is_child = words[0].ends_with(name) && words.len() > 2 || words[0].contains("redis-server") && name == "redis-server";
+        let is_child = words[0].ends_with(name) && words.len() > 2
+            || words[0].contains("redis-server") && name == "redis-server";
         if is_child && (directory.starts_with(data_dir) || command.contains(data_dir.to_str().unwrap())) {
             let pid = rustix::process::Pid::from_raw(pid).unwrap();
             rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();

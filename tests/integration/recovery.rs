@@ -28,7 +28,8 @@ async fn after_flushall_counts_come_back_from_postgresql_and_versions_do_not_go_
         let before = liker.note(&n).await["countsVersion"].as_u64().unwrap();
         let () = redis::cmd("FLUSHALL").query_async(&mut stores.redis().await).await.unwrap();
         let found = eventually("likes work again", SOON, || async {
-            let query = "mutation ($n: ID!) { likeNote(input: { noteId: $n }) { note { likeCount countsVersion } } }";
+            let query =
+                "mutation ($n: ID!) { likeNote(input: { noteId: $n }) { note { likeCount countsVersion } } }";
             let reply = server.client(&format!("user {expected}")).send(query, json!({ "n": n })).await;
             reply.body["data"]["likeNote"].is_object().then(|| reply.body["data"]["likeNote"]["note"].clone())
         })
@@ -37,7 +38,8 @@ async fn after_flushall_counts_come_back_from_postgresql_and_versions_do_not_go_
         assert!(found["countsVersion"].as_u64().unwrap() > before);
         assert_eq!(liker.note(&n).await["viewerHasLiked"], true);
         socket.note_until(|note| note["likeCount"] == expected + 1).await;
-        eventually("the like is persisted", SOON, || async { stores.are_at_rest().await.then_some(()) }).await;
+        eventually("the like is persisted", SOON, || async { stores.are_at_rest().await.then_some(()) })
+            .await;
     }
 }
 
@@ -48,8 +50,13 @@ async fn a_counter_that_expired_is_loaded_again_with_what_is_pending() {
     let id = stores.new_note().await;
     let n = note(id);
     server.client("ann is persisted").like(&n).await;
-    eventually("the first like is persisted", SOON, || async { stores.are_at_rest().await.then_some(()) }).await;
-    let () = redis::cmd("UNLINK").arg(format!("{{{}}}:c:note:{id}", id % 2)).query_async(&mut stores.redis().await).await.unwrap();
+    eventually("the first like is persisted", SOON, || async { stores.are_at_rest().await.then_some(()) })
+        .await;
+    let () = redis::cmd("UNLINK")
+        .arg(format!("{{{}}}:c:note:{id}", id % 2))
+        .query_async(&mut stores.redis().await)
+        .await
+        .unwrap();
     // The event finds a counter without a base: it is published as unknown, and loaded.
     let payload = server.client("bob is pending").like(&n).await;
     assert_eq!(payload["note"]["likeCount"], 2);

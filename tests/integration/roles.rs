@@ -24,7 +24,10 @@ async fn api_and_pipeline_run_in_processes_of_their_own_and_another_pipeline_tak
     first.kill();
     // Nobody folds now; likes are taken all the same, and counted by the next owner.
     let query = "mutation ($n: ID!) { likeNote(input: { noteId: $n }) { changed } }";
-    assert_eq!(one.client("cat comes in between").data(query, json!({ "n": n })).await["likeNote"]["changed"], true);
+    assert_eq!(
+        one.client("cat comes in between").data(query, json!({ "n": n })).await["likeNote"]["changed"],
+        true
+    );
     socket.note_until(|note| note["likeCount"] == 2).await;
     eventually("the new owner persists", SOON, || async { stores.are_at_rest().await.then_some(()) }).await;
     let totals = stores.likes(id).await;

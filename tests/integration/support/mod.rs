@@ -8,11 +8,11 @@ mod stores;
 
 use std::time::{Duration, Instant};
 
-pub use client::{Client, Reply, note, user};
+pub use client::{Client, note, user};
 pub use place::Place;
 pub use server::{Server, plaudit};
 pub use socket::Socket;
-pub use stores::{Stores, Totals};
+pub use stores::Stores;
 
 /// Waits until `condition` gives something; fails after `bound` with what was waited for.
 pub async fn eventually<T, F>(what: &str, bound: Duration, mut condition: impl FnMut() -> F) -> T

@@ -60,7 +60,10 @@ impl Server {
     /// Starts the same server again, on the same data.
     pub fn start_again(&mut self) {
         let mut command = plaudit(&self.data_dir);
-        command.arg("serve").args(["--listen", "127.0.0.1:0", "--log", "warn,plaudit=info"]).args(&self.flags);
+        command
+            .arg("serve")
+            .args(["--listen", "127.0.0.1:0", "--log", "warn,plaudit=info"])
+            .args(&self.flags);
         let mut child = spawn_tied(command, &self.log_file());
         self.url = wait_for_address(&mut child).unwrap_or_else(|| {
             panic!("the server did not start; its log:\n{}", self.log());

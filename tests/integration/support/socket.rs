@@ -49,7 +49,8 @@ impl Socket {
 
     async fn next(&mut self) -> Result<Value, Option<CloseFrame>> {
         loop {
-            let message = tokio::time::timeout(PATIENCE, self.stream.next()).await.expect("a message in time");
+            let message =
+                tokio::time::timeout(PATIENCE, self.stream.next()).await.expect("a message in time");
             match message {
                 Some(Ok(Message::Text(text))) => return Ok(serde_json::from_str(&text).unwrap()),
                 Some(Ok(Message::Close(frame))) => return Err(frame),

@@ -103,7 +103,8 @@ impl Stores {
     /// Creates a note by a new author.
     pub async fn new_note(&self) -> i64 {
         let author = self.new_user().await;
-        let insert = "INSERT INTO note (author_id, title, body) VALUES ($1, 'A test', 'Some text') RETURNING id";
+        let insert =
+            "INSERT INTO note (author_id, title, body) VALUES ($1, 'A test', 'Some text') RETURNING id";
         sqlx::query_scalar(insert).bind(author).fetch_one(&self.sql().await).await.unwrap()
     }
 
@@ -142,7 +143,7 @@ impl Stores {
             for target in 0..shards {
                 let fields = [format!("w:{source}"), format!("k:{source}")];
                 let positions: Vec<Option<String>> =
-                    redis.hget(format!("{{{target}}}:meta"), &fields[..]).await.unwrap();
+                    redis.hmget(format!("{{{target}}}:meta"), &fields[..]).await.unwrap();
                 rest &= positions.iter().all(|position| position.as_deref() == Some(persisted.as_str()));
             }
         }

@@ -1,0 +1,213 @@
+//! What a client is told of a failure: a message for people, and a code for programs.
+
+use async_graphql::{Error, ErrorExtensionValues, ServerError};
+
+use crate::{
+    auth::TokenError,
+    domain::{DomainError, Reason},
+};
+
+pub type ApiResult<T> = Result<T, ApiError>;
+
+/// One failure. Copies of it go to every field that waited for the same read.
+///
+/// It deliberately has no `Display`: whatever has one turns into an engine error without a code.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ApiError {
+    code: Code,
+    message: String,
+    /// The argument to mend.
+    argument: Option<&'static str>,
+    reason: Option<Reason>,
+}
+
+/// `extensions.code`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Code {
+    /// The token is missing where one is needed, or it is refused.
+    Unauthenticated,
+    NotFound,
+    BadUserInput,
+    /// A store is away or busy; the same request may succeed later.
+    RetryLater,
+    Internal,
+    ParseFailed,
+    ValidationFailed,
+}
+
+impl Code {
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Unauthenticated => "UNAUTHENTICATED",
+            Self::NotFound => "NOT_FOUND",
+            Self::BadUserInput => "BAD_USER_INPUT",
+            Self::RetryLater => "RETRY_LATER",
+            Self::Internal => "INTERNAL",
+            Self::ParseFailed => "GRAPHQL_PARSE_FAILED",
+            Self::ValidationFailed => "GRAPHQL_VALIDATION_FAILED",
+        }
+    }
+
+    /// Whether the same request may succeed a little later.
+    const fn is_retryable(self) -> bool {
+        matches!(self, Self::RetryLater)
+    }
+}
+
+impl ApiError {
+    pub fn new(code: Code, message: impl Into<String>) -> Self {
+        Self { code, message: message.into(), argument: None, reason: None }
+    }
+
+    pub fn bad_input(argument: &'static str, message: impl Into<String>) -> Self {
+        Self { argument: Some(argument), ..Self::new(Code::BadUserInput, message) }
+    }
+
+    pub fn not_found(what: &'static str) -> Self {
+        DomainError::NotFound(what).into()
+    }
+
+    pub fn no_token() -> Self {
+        Self::new(Code::Unauthenticated, "sign in first: this needs a token (Authorization: Bearer …)")
+    }
+
+    pub fn internal() -> Self {
+        Self::new(Code::Internal, "internal error")
+    }
+
+    fn extensions(&self) -> ErrorExtensionValues {
+        let mut values = ErrorExtensionValues::default();
+        mark(&mut values, self.code);
+        if let Some(argument) = self.argument {
+            values.set("argument", argument);
+        }
+        if let Some(reason) = self.reason {
+            values.set("reason", reason.code());
+        }
+        values
+    }
+}
+
+fn mark(values: &mut ErrorExtensionValues, code: Code) {
+    values.set("code", code.name());
+    values.set("retryable", code.is_retryable());
+}
+
+impl From<DomainError> for ApiError {
+    /// Logs what is not for clients; each failure passes here once.
+    fn from(error: DomainError) -> Self {
+        let message = error.to_string();
+        match error {
+            DomainError::NotFound(_) => Self::new(Code::NotFound, message),
+            DomainError::BadInput { argument, reason, .. } => {
+                Self { reason, ..Self::bad_input(argument, message) }
+            }
+            DomainError::RetryLater(cause) => {
+                tracing::warn!(%cause, "a request was told to try again later");
+                Self::new(Code::RetryLater, message)
+            }
+            DomainError::Internal(cause) => {
+                tracing::error!(%cause, "a request failed");
+                Self::new(Code::Internal, message)
+            }
+        }
+    }
+}
+
+impl From<TokenError> for ApiError {
+    fn from(error: TokenError) -> Self {
+        Self::new(Code::Unauthenticated, error.to_string())
+    }
+}
+
+impl From<ApiError> for Error {
+    fn from(error: ApiError) -> Self {
+        let extensions = Some(error.extensions());
+        Self { message: error.message, source: None, extensions }
+    }
+}
+
+impl From<ApiError> for ServerError {
+    fn from(error: ApiError) -> Self {
+        let extensions = Some(error.extensions());
+        Self { extensions, ..Self::new(error.message, None) }
+    }
+}
+
+/// Gives `error` a code if it has none; only the engine makes such errors.
+pub fn give_code(error: &mut ServerError, code: Code) {
+    let values = error.extensions.get_or_insert_default();
+    if values.get("code").is_none() {
+        mark(values, code);
+    }
+}
+
+/// What the engine refuses: documents that do not fit the schema, and arguments that do not fit their type.
+/// The latter have a path when they were found late, and else are known by how the message begins.
+pub fn code_of_engine_error(error: &ServerError) -> Code {
+    const OF_ARGUMENTS: [&str; 2] = ["Invalid value for argument", "Expected input type"];
+    let begins = |beginning: &&str| error.message.starts_with(*beginning);
+    if !error.path.is_empty() || OF_ARGUMENTS.iter().any(begins) {
+        Code::BadUserInput
+    } else {
+        Code::ValidationFailed
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use async_graphql::value;
+
+    use super::*;
+    use crate::store::StoreError;
+
+    fn shown(error: impl Into<ApiError>) -> serde_json::Value {
+        serde_json::to_value(Error::from(error.into())).unwrap()
+    }
+
+    #[test]
+    fn bad_input_names_the_argument_and_the_reason() {
+        let error = DomainError::BadInput {
+            argument: "userId",
+            message: "you follow 5 others already".into(),
+            reason: Some(Reason::FollowLimit),
+        };
+        assert_eq!(
+            shown(error),
+            serde_json::json!({
+                "message": "you follow 5 others already",
+                "extensions": {
+                    "code": "BAD_USER_INPUT",
+                    "retryable": false,
+                    "argument": "userId",
+                    "reason": "FOLLOW_LIMIT",
+                },
+            })
+        );
+    }
+
+    #[test]
+    fn a_store_that_is_away_means_retry_and_its_name_is_not_told() {
+        let shown = shown(DomainError::from(StoreError::SqlUnreachable("host db-7 is down".into())));
+        assert_eq!(shown["extensions"], serde_json::json!({ "code": "RETRY_LATER", "retryable": true }));
+        assert!(!shown["message"].as_str().unwrap().contains("db-7"));
+    }
+
+    #[test]
+    fn an_internal_cause_is_not_told() {
+        let shown = shown(DomainError::from(StoreError::Unexpected("column secret".into())));
+        assert_eq!(shown["message"], "internal error");
+        assert_eq!(shown["extensions"]["code"], "INTERNAL");
+    }
+
+    #[test]
+    fn a_code_is_given_only_where_there_is_none() {
+        let mut ours = ServerError::from(ApiError::not_found("note"));
+        give_code(&mut ours, Code::ValidationFailed);
+        assert_eq!(ours.extensions.unwrap().get("code"), Some(&value!("NOT_FOUND")));
+
+        let mut engines = ServerError::new("Unknown field", None);
+        give_code(&mut engines, Code::ValidationFailed);
+        assert_eq!(engines.extensions.unwrap().get("code"), Some(&value!("GRAPHQL_VALIDATION_FAILED")));
+    }
+}

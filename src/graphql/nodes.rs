@@ -1,0 +1,100 @@
+//! Anything by its global id.
+
+use std::sync::Arc;
+
+use async_graphql::{Context, ID, Interface, Object};
+use futures_util::future::try_join_all;
+
+use super::{
+    comments::Comment,
+    errors::{ApiError, ApiResult},
+    ids::parse_any,
+    notes::Note,
+    prefetch::{Prefetch, Selection},
+    scope::Scope,
+    users::User,
+};
+use crate::{
+    catalogue::{Entity, EntityKind},
+    domain,
+    primitives::{CommentId, NoteId, UserId},
+};
+
+/// The most ids that one query asks for.
+const MAX_IDS: usize = 100;
+
+/// Anything that has a global id.
+#[derive(Interface)]
+#[graphql(field(name = "id", ty = "ID", desc = "Opaque, and unique among all objects."))]
+pub enum Node {
+    User(User),
+    Note(Note),
+    Comment(Comment),
+}
+
+#[derive(Default)]
+pub struct NodeQueries;
+
+#[Object]
+impl NodeQueries {
+    /// Any object by its id. Null when there is none.
+    async fn node(&self, ctx: &Context<'_>, id: ID) -> ApiResult<Option<Node>> {
+        let nodes = find_all(&[parse_any("id", &id)?], &Selection::of(ctx), Scope::of(ctx)).await?;
+        Ok(nodes.into_iter().next().flatten())
+    }
+
+    /// Objects by their ids, in the order of the ids: at most 100. Null for each that does not exist.
+    #[graphql(complexity = "ids.len() * child_complexity")]
+    async fn nodes(&self, ctx: &Context<'_>, ids: Vec<ID>) -> ApiResult<Vec<Option<Node>>> {
+        if ids.len() > MAX_IDS {
+            let message = format!("ids: at most {MAX_IDS} ids, not {}", ids.len());
+            return Err(ApiError::bad_input("ids", message));
+        }
+        let entities = ids.iter().map(|id| parse_any("ids", id)).collect::<ApiResult<Vec<_>>>()?;
+        find_all(&entities, &Selection::of(ctx), Scope::of(ctx)).await
+    }
+}
+
+/// What a global id led to.
+enum Found {
+    User(UserId),
+    Note(Arc<domain::Note>),
+    Comment(Arc<domain::Comment>),
+}
+
+/// Finds all in one batch per kind, and reads ahead what is selected in them.
+async fn find_all(
+    entities: &[Entity],
+    selection: &Selection<'_>,
+    scope: &Scope,
+) -> ApiResult<Vec<Option<Node>>> {
+    let found = try_join_all(entities.iter().map(|entity| find(*entity, scope))).await?;
+    let mut prefetch = Prefetch::default();
+    for one in found.iter().flatten() {
+        match one {
+            Found::User(user) => prefetch.user(*user, selection),
+            Found::Note(note) => prefetch.note(note, selection),
+            Found::Comment(comment) => prefetch.comment(comment, selection),
+        }
+    }
+    let scope = prefetch.read(scope).await;
+    Ok(found.into_iter().map(|one| one.map(|one| node(one, &scope))).collect())
+}
+
+async fn find(entity: Entity, scope: &Scope) -> ApiResult<Option<Found>> {
+    Ok(match entity.kind {
+        EntityKind::User => scope.user(UserId(entity.id)).await?.map(|user| Found::User(user.id)),
+        EntityKind::Note => scope.note(NoteId(entity.id)).await?.map(Found::Note),
+        EntityKind::Comment => scope.comment(CommentId(entity.id)).await?.map(Found::Comment),
+        EntityKind::Inbox => None,
+    })
+}
+
+fn node(found: Found, scope: &Scope) -> Node {
+    let scope = scope.clone();
+    match found {
+        Found::User(user) => User::new(user, scope).into(),
+        Found::Note(note) => Note::new(note.id, scope).into(),
+        Found::Comment(comment) => Comment::new(comment.id, scope).into(),
+    }
+}

@@ -1,0 +1,160 @@
+//! Notes.
+
+use std::sync::Arc;
+
+use async_graphql::{Context, ID, Object};
+
+use super::{
+    comments::Comment,
+    errors::{ApiError, ApiResult},
+    ids::{global_id, parse_as},
+    pages::{self, Page},
+    prefetch::{Prefetch, Selection},
+    scalars::{Count, CountsVersion, DateTime},
+    scope::Scope,
+    users::User,
+};
+use crate::{
+    catalogue::{Counter, EdgeKind},
+    domain,
+    primitives::NoteId,
+};
+
+/// Comments on a page, unless the client asks for another number.
+const FIRST_COMMENTS: i32 = 10;
+
+pub struct Note {
+    id: NoteId,
+    scope: Scope,
+}
+
+impl Note {
+    pub fn new(id: NoteId, scope: Scope) -> Self {
+        Self { id, scope }
+    }
+
+    /// Reads ahead what is selected.
+    pub async fn read_ahead(note: &Arc<domain::Note>, selection: &Selection<'_>, scope: &Scope) -> Self {
+        let mut prefetch = Prefetch::default();
+        prefetch.note(note, selection);
+        Self::new(note.id, prefetch.read(scope).await)
+    }
+
+    async fn body(&self) -> ApiResult<Arc<domain::Note>> {
+        self.scope.note(self.id).await?.ok_or_else(|| ApiError::not_found("note"))
+    }
+
+    async fn count(&self, counter: Counter) -> ApiResult<Count> {
+        self.scope.count(self.id, counter).await
+    }
+}
+
+/// What somebody posted. All counts of one object are of the same moment.
+#[Object]
+impl Note {
+    /// Opaque, and unique among all objects.
+    pub async fn id(&self) -> ID {
+        global_id(self.id)
+    }
+
+    async fn title(&self) -> ApiResult<String> {
+        Ok(self.body().await?.title.clone())
+    }
+
+    #[graphql(name = "body")]
+    async fn text(&self) -> ApiResult<String> {
+        Ok(self.body().await?.body.clone())
+    }
+
+    async fn created_at(&self) -> ApiResult<DateTime> {
+        Ok(self.body().await?.created_at.into())
+    }
+
+    /// Who wrote it. Null when there is no such user any more.
+    async fn author(&self, ctx: &Context<'_>) -> ApiResult<Option<User>> {
+        User::named(self.body().await?.author, &Selection::of(ctx), &self.scope).await
+    }
+
+    /// How many like it.
+    async fn like_count(&self) -> ApiResult<Count> {
+        self.count(Counter::NoteLikes).await
+    }
+
+    /// How many collected it.
+    async fn collect_count(&self) -> ApiResult<Count> {
+        self.count(Counter::NoteCollects).await
+    }
+
+    /// Comments, replies among them.
+    async fn comment_count(&self) -> ApiResult<Count> {
+        self.count(Counter::NoteComments).await
+    }
+
+    /// How often it was viewed.
+    async fn view_count(&self) -> ApiResult<Count> {
+        self.count(Counter::NoteViews).await
+    }
+
+    /// How many rated it.
+    async fn rating_count(&self) -> ApiResult<Count> {
+        self.count(Counter::NoteRatings).await
+    }
+
+    /// The mean of all ratings. Null when nobody rated it.
+    async fn rating_average(&self) -> ApiResult<Option<f64>> {
+        let counts = self.scope.counted(self.id).await?.counts;
+        Ok(average(counts.get(Counter::NoteRatingSum), counts.get(Counter::NoteRatings)))
+    }
+
+    /// Whether you like it. Null without a token.
+    async fn viewer_has_liked(&self) -> ApiResult<Option<bool>> {
+        self.scope.own_edge(EdgeKind::NoteLike, self.id.0).await
+    }
+
+    /// Comments on the note itself, newest first.
+    #[graphql(complexity = "pages::cost(first, child_complexity)")]
+    async fn comments(
+        &self,
+        ctx: &Context<'_>,
+        #[graphql(default_with = "Some(FIRST_COMMENTS)", desc = "How many: 1 to 100.")] first: Option<i32>,
+        #[graphql(desc = "Those after this cursor.")] after: Option<String>,
+    ) -> ApiResult<Option<Page<Comment>>> {
+        let first = first.unwrap_or(FIRST_COMMENTS);
+        Comment::page_of(self.id, first, after, &Selection::of_nodes(ctx), &self.scope).await.map(Some)
+    }
+
+    /// Version of this object's counts.
+    async fn counts_version(&self) -> ApiResult<CountsVersion> {
+        self.scope.counts_version(self.id).await
+    }
+}
+
+fn average(sum: i64, ratings: i64) -> Option<f64> {
+    (ratings > 0).then(|| sum as f64 / ratings as f64)
+}
+
+#[derive(Default)]
+pub struct NoteQueries;
+
+#[Object]
+impl NoteQueries {
+    /// A note by its id. Null when there is none.
+    async fn note(&self, ctx: &Context<'_>, id: ID) -> ApiResult<Option<Note>> {
+        let scope = Scope::of(ctx);
+        match scope.note(parse_as("id", &id)?).await? {
+            Some(note) => Ok(Some(Note::read_ahead(&note, &Selection::of(ctx), scope).await)),
+            None => Ok(None),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_average_needs_a_rating() {
+        assert_eq!(average(9, 2), Some(4.5));
+        assert_eq!(average(0, 0), None);
+    }
+}

@@ -1,0 +1,133 @@
+//! What one request knows, and how it comes to know more.
+
+use std::{collections::HashMap, hash::Hash, sync::Arc};
+
+use async_graphql::Context;
+
+use super::{
+    errors::{ApiError, ApiResult},
+    loaders::{Loaders, OwnEdge, load},
+    scalars::{Count, CountsVersion},
+    viewer::Viewer,
+};
+use crate::{
+    catalogue::{Counter, EdgeKind, Entity},
+    domain::{Comment, Note, Plaudit, User},
+    hub::Counted,
+    primitives::{CommentId, Id, NoteId, UserId},
+};
+
+/// Every object that a resolver returns carries its scope and reads its fields from it: first from what
+/// was read ahead, then from the loaders. Within one scope an entity has one version of its counts.
+///
+/// Cheap to clone.
+#[derive(Clone)]
+pub struct Scope(Arc<Inner>);
+
+struct Inner {
+    plaudit: Plaudit,
+    viewer: Viewer,
+    loaders: Arc<Loaders>,
+    known: Known,
+}
+
+/// What was read before the fields asked for it. Keys and values are those of the [`Loaders`].
+#[derive(Default)]
+pub struct Known {
+    pub counts: HashMap<Entity, Option<Counted>>,
+    pub own_edges: HashMap<OwnEdge, bool>,
+    pub users: HashMap<UserId, Option<Arc<User>>>,
+    pub notes: HashMap<NoteId, Option<Arc<Note>>>,
+    pub comments: HashMap<CommentId, Option<Arc<Comment>>>,
+}
+
+impl Scope {
+    /// A scope that knows nothing yet.
+    pub fn new(plaudit: Plaudit, viewer: Viewer) -> Self {
+        let loaders = Arc::new(Loaders::new(&plaudit, &viewer));
+        Self(Arc::new(Inner { plaudit, viewer, loaders, known: Known::default() }))
+    }
+
+    /// The scope of the request that is being executed; the engine gives it one.
+    pub fn of<'a>(ctx: &Context<'a>) -> &'a Self {
+        ctx.data_unchecked()
+    }
+
+    /// The same viewer, but everything is read anew: after an action, and for each event.
+    pub fn renewed(&self) -> Self {
+        Self::new(self.plaudit().clone(), self.viewer().clone())
+    }
+
+    /// The same request, for objects of which this is known.
+    pub fn knowing(&self, known: Known) -> Self {
+        let (plaudit, viewer) = (self.plaudit().clone(), self.viewer().clone());
+        Self(Arc::new(Inner { plaudit, viewer, loaders: Arc::clone(&self.0.loaders), known }))
+    }
+
+    pub fn plaudit(&self) -> &Plaudit {
+        &self.0.plaudit
+    }
+
+    pub fn viewer(&self) -> &Viewer {
+        &self.0.viewer
+    }
+
+    pub fn loaders(&self) -> &Loaders {
+        &self.0.loaders
+    }
+
+    pub async fn count(&self, of: impl Into<Entity>, counter: Counter) -> ApiResult<Count> {
+        Ok(self.counted(of).await?.counts.get(counter).into())
+    }
+
+    pub async fn counts_version(&self, of: impl Into<Entity>) -> ApiResult<CountsVersion> {
+        Ok(self.counted(of).await?.version.into())
+    }
+
+    /// All counts of one entity, of one version.
+    pub async fn counted(&self, of: impl Into<Entity>) -> ApiResult<Counted> {
+        let entity = of.into();
+        let counted = match held(&self.0.known.counts, entity) {
+            Some(counted) => counted,
+            None => load(&self.0.loaders.counts, entity).await?,
+        };
+        counted.ok_or_else(|| ApiError::not_found(entity.kind.name()))
+    }
+
+    /// Whether an edge of the viewer is on; `None` without token.
+    pub async fn own_edge(&self, kind: EdgeKind, target: Id) -> ApiResult<Option<bool>> {
+        if !self.viewer().is_signed_in() {
+            return Ok(None);
+        }
+        match held(&self.0.known.own_edges, (kind, target)) {
+            Some(is_on) => Ok(Some(is_on)),
+            None => load(&self.0.loaders.own_edges, (kind, target)).await.map(Some),
+        }
+    }
+
+    /// `None` for a user that does not exist; the same for notes and comments.
+    pub async fn user(&self, id: UserId) -> ApiResult<Option<Arc<User>>> {
+        match held(&self.0.known.users, id) {
+            Some(user) => Ok(user),
+            None => load(&self.0.loaders.users, id).await,
+        }
+    }
+
+    pub async fn note(&self, id: NoteId) -> ApiResult<Option<Arc<Note>>> {
+        match held(&self.0.known.notes, id) {
+            Some(note) => Ok(note),
+            None => load(&self.0.loaders.notes, id).await,
+        }
+    }
+
+    pub async fn comment(&self, id: CommentId) -> ApiResult<Option<Arc<Comment>>> {
+        match held(&self.0.known.comments, id) {
+            Some(comment) => Ok(comment),
+            None => load(&self.0.loaders.comments, id).await,
+        }
+    }
+}
+
+fn held<K: Eq + Hash, V: Clone>(known: &HashMap<K, V>, key: K) -> Option<V> {
+    known.get(&key).cloned()
+}

@@ -1,0 +1,164 @@
+//! Users.
+
+use std::sync::Arc;
+
+use async_graphql::{Context, ID, Object};
+
+use super::{
+    errors::{ApiError, ApiResult},
+    ids::{global_id, parse_as},
+    prefetch::{Prefetch, Selection},
+    scalars::{Count, CountsVersion, DateTime},
+    scope::Scope,
+};
+use crate::{
+    auth::Subject,
+    catalogue::{Counter, EdgeKind},
+    domain,
+    primitives::UserId,
+};
+
+pub struct User {
+    id: UserId,
+    scope: Scope,
+}
+
+impl User {
+    pub fn new(id: UserId, scope: Scope) -> Self {
+        Self { id, scope }
+    }
+
+    /// Reads ahead what is selected. `None` for a user that does not exist.
+    pub async fn find(id: UserId, selection: &Selection<'_>, scope: &Scope) -> ApiResult<Option<Self>> {
+        if scope.user(id).await?.is_none() {
+            return Ok(None);
+        }
+        let mut prefetch = Prefetch::default();
+        prefetch.user(id, selection);
+        Ok(Some(Self::new(id, prefetch.read(scope).await)))
+    }
+
+    /// Somebody whom another object names. Only if text of theirs is selected it is read, and `None` when
+    /// there is no such user any more.
+    pub async fn named(id: UserId, selection: &Selection<'_>, scope: &Scope) -> ApiResult<Option<Self>> {
+        let is_gone = selection.has_text_of_user() && scope.user(id).await?.is_none();
+        Ok((!is_gone).then(|| Self::new(id, scope.clone())))
+    }
+
+    async fn body(&self) -> ApiResult<Arc<domain::User>> {
+        self.scope.user(self.id).await?.ok_or_else(|| ApiError::not_found("user"))
+    }
+
+    async fn count(&self, counter: Counter) -> ApiResult<Count> {
+        self.scope.count(self.id, counter).await
+    }
+}
+
+/// Somebody who uses the app. All counts of one object are of the same moment.
+#[Object]
+impl User {
+    /// Opaque, and unique among all objects.
+    pub async fn id(&self) -> ID {
+        global_id(self.id)
+    }
+
+    /// What others see.
+    async fn name(&self) -> ApiResult<String> {
+        Ok(self.body().await?.name.clone())
+    }
+
+    /// When the user first did something.
+    async fn created_at(&self) -> ApiResult<DateTime> {
+        Ok(self.body().await?.created_at.into())
+    }
+
+    /// How many follow this user.
+    async fn follower_count(&self) -> ApiResult<Count> {
+        self.count(Counter::UserFollowers).await
+    }
+
+    /// How many this user follows.
+    async fn following_count(&self) -> ApiResult<Count> {
+        self.count(Counter::UserFollowing).await
+    }
+
+    /// Notes that this user wrote.
+    async fn note_count(&self) -> ApiResult<Count> {
+        self.count(Counter::UserNotes).await
+    }
+
+    /// Comments that this user wrote, replies among them.
+    async fn comment_count(&self) -> ApiResult<Count> {
+        self.count(Counter::UserComments).await
+    }
+
+    /// Likes of all notes of this user. Likes of comments do not count.
+    async fn likes_received_count(&self) -> ApiResult<Count> {
+        self.count(Counter::UserLikesReceived).await
+    }
+
+    /// How often notes of this user were collected.
+    async fn collects_received_count(&self) -> ApiResult<Count> {
+        self.count(Counter::UserCollectsReceived).await
+    }
+
+    /// Groups that this user is a member of.
+    async fn group_count(&self) -> ApiResult<Count> {
+        self.count(Counter::UserGroups).await
+    }
+
+    /// Coins that this user has.
+    async fn coin_count(&self) -> ApiResult<Count> {
+        self.count(Counter::UserCoins).await
+    }
+
+    /// Whether you follow this user. Null without a token.
+    async fn viewer_is_following(&self) -> ApiResult<Option<bool>> {
+        self.scope.own_edge(EdgeKind::Follow, self.id.0).await
+    }
+
+    /// Version of this object's counts.
+    async fn counts_version(&self) -> ApiResult<CountsVersion> {
+        self.scope.counts_version(self.id).await
+    }
+}
+
+#[derive(Default)]
+pub struct UserQueries;
+
+#[Object]
+impl UserQueries {
+    /// You. Null without a token, and before your first action.
+    async fn viewer(&self, ctx: &Context<'_>) -> ApiResult<Option<User>> {
+        let scope = Scope::of(ctx);
+        match scope.viewer().user(scope.plaudit()).await? {
+            Some(user) => User::find(user, &Selection::of(ctx), scope).await,
+            None => Ok(None),
+        }
+    }
+
+    /// A user by `id`, or by the `subject` of its tokens: exactly one of them. Null when there is none.
+    async fn user(
+        &self,
+        ctx: &Context<'_>,
+        #[graphql(desc = "The global id.")] id: Option<ID>,
+        #[graphql(desc = "By what the app calls the user.")] subject: Option<String>,
+    ) -> ApiResult<Option<User>> {
+        let scope = Scope::of(ctx);
+        let user = match (id, subject) {
+            (Some(id), None) => Some(parse_as("id", &id)?),
+            (None, Some(subject)) => user_of(subject, scope).await?,
+            _ => return Err(ApiError::bad_input("id", "give either id or subject, and not both")),
+        };
+        match user {
+            Some(user) => User::find(user, &Selection::of(ctx), scope).await,
+            None => Ok(None),
+        }
+    }
+}
+
+async fn user_of(subject: String, scope: &Scope) -> ApiResult<Option<UserId>> {
+    let subject = Subject::try_from(subject)
+        .map_err(|why| ApiError::bad_input("subject", format!("subject: {why}")))?;
+    Ok(scope.plaudit().find_user(subject.as_str()).await?)
+}

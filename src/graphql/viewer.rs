@@ -1,0 +1,47 @@
+//! Who is asking.
+
+use std::sync::Arc;
+
+use super::errors::{ApiError, ApiResult};
+use crate::{
+    auth::{Identity, Subject},
+    domain::Plaudit,
+    primitives::UserId,
+};
+
+/// The owner of the token, if there is one.
+#[derive(Clone, Default, Debug)]
+pub struct Viewer(Option<Arc<Identity>>);
+
+impl Viewer {
+    pub fn signed_in(identity: Identity) -> Self {
+        Self(Some(Arc::new(identity)))
+    }
+
+    pub const fn is_signed_in(&self) -> bool {
+        self.0.is_some()
+    }
+
+    /// The viewer's user; `None` without token, and for one that has not acted yet.
+    pub(super) async fn user(&self, plaudit: &Plaudit) -> ApiResult<Option<UserId>> {
+        match &self.0 {
+            Some(identity) => Ok(plaudit.find_user(identity.subject.as_str()).await?),
+            None => Ok(None),
+        }
+    }
+
+    /// # Errors
+    /// [`Code::Unauthenticated`](super::Code::Unauthenticated) without token.
+    pub(super) fn must_be_signed_in(&self) -> ApiResult<&Subject> {
+        self.0.as_ref().map(|identity| &identity.subject).ok_or_else(ApiError::no_token)
+    }
+
+    /// The viewer's user, created if this is its first action.
+    ///
+    /// # Errors
+    /// [`Code::Unauthenticated`](super::Code::Unauthenticated) without token.
+    pub(super) async fn actor(&self, plaudit: &Plaudit) -> ApiResult<UserId> {
+        let subject = self.must_be_signed_in()?;
+        Ok(plaudit.ensure_user(subject.as_str()).await?)
+    }
+}

@@ -1,0 +1,74 @@
+//! Whose token a request carries.
+
+use std::sync::Arc;
+
+use axum::{
+    extract::FromRequestParts,
+    http::{HeaderMap, StatusCode, header, request::Parts},
+};
+
+use super::{Shared, refusal::Refusal};
+use crate::{
+    auth::TokenVerifier,
+    graphql::{ApiError, ApiResult, Code, Viewer},
+};
+
+/// Who sends the request: nobody in particular without an `Authorization` header. A bad token is refused,
+/// whatever was asked: its owner believes to be signed in.
+pub struct Caller(pub Viewer);
+
+impl FromRequestParts<Arc<Shared>> for Caller {
+    type Rejection = Refusal;
+
+    async fn from_request_parts(parts: &mut Parts, shared: &Arc<Shared>) -> Result<Self, Refusal> {
+        let viewer = match authorization(&parts.headers) {
+            Some(value) => viewer_of(value, &shared.api.verifier),
+            None => Ok(Viewer::default()),
+        };
+        viewer.map(Self).map_err(|error| {
+            Refusal::new(StatusCode::UNAUTHORIZED, error)
+                .with_header(header::WWW_AUTHENTICATE, "Bearer error=\"invalid_token\"")
+        })
+    }
+}
+
+fn authorization(headers: &HeaderMap) -> Option<&str> {
+    // Bytes that are no text cannot be a token; as an empty one they are refused.
+    headers.get(header::AUTHORIZATION).map(|value| value.to_str().unwrap_or_default())
+}
+
+/// Reads `Bearer <token>`.
+///
+/// # Errors
+/// [`Code::Unauthenticated`] for anything else, and for a token that is refused.
+pub fn viewer_of(authorization: &str, verifier: &TokenVerifier) -> ApiResult<Viewer> {
+    let token = authorization
+        .split_once(' ')
+        .filter(|(scheme, _)| scheme.eq_ignore_ascii_case("Bearer"))
+        .map(|(_, token)| token.trim())
+        .ok_or_else(|| ApiError::new(Code::Unauthenticated, "Authorization must be: Bearer <token>"))?;
+    Ok(Viewer::signed_in(verifier.verify(token)?))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::auth::{Role, TokenSecret, TokenSigner};
+
+    #[test]
+    fn only_a_good_bearer_token_is_accepted() {
+        let secret: TokenSecret = "a secret that only these tests know".parse().unwrap();
+        let verifier = TokenVerifier::hs256(&secret);
+        let token = TokenSigner::hs256(&secret)
+            .sign(&"ana".parse().unwrap(), Role::User, Duration::from_secs(60))
+            .unwrap();
+        for good in [format!("Bearer {token}"), format!("bearer  {token} ")] {
+            assert!(viewer_of(&good, &verifier).is_ok_and(|viewer| viewer.is_signed_in()), "{good}");
+        }
+        for bad in ["", "Bearer", "Bearer ", &token, &format!("Basic {token}"), &format!("Bearer {token}x")] {
+            assert!(viewer_of(bad, &verifier).is_err(), "{bad}");
+        }
+    }
+}
