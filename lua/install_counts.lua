@@ -9,8 +9,8 @@
 -- ARGV[4]  entity
 -- ARGV[5]  life      ms for which the counters are kept while nothing of them is pending
 -- ARGV[6]  shards    number of virtual shards
--- then per source shard:  offset up to which SQL had persisted its log, in that same statement
--- then per counter:       name, total
+-- ARGV[7…]  per source shard: offset up to which SQL had persisted its log, in that same statement
+-- then per counter:  name, total
 -- Returns  {"done", change, value per counter}
 --          {"refused"}  something moved meanwhile: load again; nothing written
 local token, epoch, timeline, entity, shards = ARGV[1], ARGV[2], ARGV[3], ARGV[4], tonumber(ARGV[6])

@@ -15,8 +15,8 @@ pub struct Checks {
     pub db: Db,
     /// With the role `api`.
     pub hub: Option<Hub>,
-    /// With the role `pipeline`.
-    pub pipeline: Option<Status>,
+    /// With the role `pipeline`: under which name this process owns shards, and which of them it serves.
+    pub pipeline: Option<(String, Status)>,
 }
 
 impl Readiness for Checks {
@@ -30,18 +30,27 @@ impl Checks {
     /// One line per reason.
     pub async fn run(&self) -> Result<(), Vec<String>> {
         let mut reasons = Vec::new();
-        let (redis, db) = tokio::join!(self.redis.run_id(), self.db.ping());
+        let (redis, owners) = tokio::join!(self.redis.run_id(), self.db.shard_owners());
         reasons.extend(redis.err().map(|error| error.to_string()));
-        reasons.extend(db.err().map(|error| error.to_string()));
+        match owners {
+            Ok(owners) => reasons.extend(self.without_owner(&owners)),
+            Err(error) => reasons.push(error.to_string()),
+        }
         if self.hub.as_ref().is_some_and(|hub| !hub.is_hearing()) {
             reasons.push("changes are not heard: the connection to Redis is being made".into());
         }
-        if let Some(status) = &self.pipeline {
-            let missing = status.not_serving();
-            if !missing.is_empty() {
-                reasons.push(format!("shards {missing:?} are not owned by this process, or being verified"));
-            }
-        }
         if reasons.is_empty() { Ok(()) } else { Err(reasons) }
+    }
+
+    /// Says which shards nobody serves, as far as this process can know.
+    fn without_owner(&self, owners: &[Option<String>]) -> Option<String> {
+        let served = |(shard, owner): (usize, &Option<String>)| match (&self.pipeline, owner) {
+            (Some((own_name, status)), Some(owner)) if owner == own_name => status.is_serving(shard),
+            (_, owner) => owner.is_some(),
+        };
+        let waiting: Vec<usize> =
+            owners.iter().enumerate().filter(|shard| !served(*shard)).map(|(shard, _)| shard).collect();
+        (!waiting.is_empty())
+            .then(|| format!("shards {waiting:?} have no owner, or are being verified by it"))
     }
 }

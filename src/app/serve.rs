@@ -2,7 +2,7 @@
 
 use std::{net::SocketAddr, sync::Arc, time::Duration};
 
-use tokio::{net::TcpListener, signal::unix, task::JoinHandle};
+use tokio::{net::TcpListener, signal::unix};
 use tokio_util::sync::CancellationToken;
 
 use super::{AppError, readiness::Checks, stores::Stores};
@@ -41,11 +41,14 @@ pub async fn serve(settings: Settings) -> Result<(), AppError> {
 
     let signal = stop_signal()?;
     let (stop_hub, stop_pipeline) = (CancellationToken::new(), CancellationToken::new());
-    let status = settings.runs(Part::Pipeline).then(|| pipeline::Status::new(stores.redis.shards()));
-    let pipeline = match &status {
-        Some(status) => Some(start_pipeline(&settings, &stores, status.clone(), stop_pipeline.clone())?),
-        None => None,
-    };
+    let owner = owner_name(&stores)?;
+    let status = pipeline::Status::new(stores.redis.shards());
+    let runs_pipeline = settings.runs(Part::Pipeline);
+    let pipeline = runs_pipeline.then(|| {
+        let settings = pipeline_settings(&settings, owner.clone());
+        let (redis, db) = (stores.redis.clone(), stores.pipeline_db.clone());
+        tokio::spawn(pipeline::run(redis, db, settings, status.clone(), stop_pipeline.clone()))
+    });
     let hub = Hub::new(stores.redis.clone(), stores.db.clone(), settings.live.hub_cache);
     let runs_api = settings.runs(Part::Api);
     if runs_api {
@@ -56,7 +59,7 @@ pub async fn serve(settings: Settings) -> Result<(), AppError> {
         redis: stores.redis.clone(),
         db: stores.db.clone(),
         hub: runs_api.then(|| hub.clone()),
-        pipeline: status,
+        pipeline: runs_pipeline.then(|| (owner, status)),
     });
     let mut lines = vec![format!("listening on http://{address}")];
     let router = if runs_api {
@@ -89,28 +92,25 @@ fn limits(settings: &Settings) -> Limits {
     Limits { follows: settings.follow_limit, reply_wait: settings.live.reply_wait }
 }
 
-fn start_pipeline(
-    settings: &Settings,
-    stores: &Stores,
-    status: pipeline::Status,
-    stop: CancellationToken,
-) -> Result<JoinHandle<()>, AppError> {
-    // Who holds the data directory is the same owner as before its restart; others are new each time.
-    let owner = match &stores.embedded {
+/// Who holds the data directory is the same owner as before its restart; others are new each time.
+fn owner_name(stores: &Stores) -> Result<String, AppError> {
+    let name = match &stores.embedded {
         Some(_) => stores.data_dir.owner_id()?,
         None => uuid::Uuid::new_v4(),
     };
-    let settings = pipeline::Settings {
-        owner: owner.to_string(),
+    Ok(name.to_string())
+}
+
+fn pipeline_settings(settings: &Settings, owner: String) -> pipeline::Settings {
+    pipeline::Settings {
+        owner,
         lease: settings.pipeline.lease,
         batch_events: settings.pipeline.batch_events as usize,
         batch_wait: settings.pipeline.batch_wait,
         replicas: settings.redis.redis_replicas,
         activity: settings.pipeline.activity,
         drain: DRAIN,
-    };
-    let run = pipeline::run(stores.redis.clone(), stores.pipeline_db.clone(), settings, status, stop);
-    Ok(tokio::spawn(run))
+    }
 }
 
 /// Serves until the signal; requests under way may then finish.

@@ -93,6 +93,7 @@ async fn prepare_database(url: &str, shards: ShardCount) -> Result<ShardCount, A
         let reason = format!("PostgreSQL {version} is too old: Plaudit needs {OLDEST_POSTGRES} or newer");
         return Err(unusable(reason));
     }
+    let db = Db::for_pipeline(url, 2)?;
     db.migrate().await.map_err(|error| unusable(error.to_string()))?;
     Ok(db.installation(shards).await?.shards)
 }
@@ -113,12 +114,12 @@ async fn check_redis(redis: &Redis, url: &str, allow_unsafe: bool) -> Result<(),
     Ok(())
 }
 
-/// A store that is just starting gets a few seconds.
+/// A store that is just starting gets a few tries, of up to a second each.
 async fn until_reachable<T, F>(call: impl FnMut() -> F) -> StoreResult<T>
 where
     F: Future<Output = StoreResult<T>>,
 {
-    let pauses = ConstantBuilder::default().with_delay(Duration::from_millis(250)).with_max_times(12);
+    let pauses = ConstantBuilder::default().with_delay(Duration::from_millis(250)).with_max_times(3);
     call.retry(pauses).when(crate::store::StoreError::is_transient).await
 }
 
@@ -157,12 +158,12 @@ pub async fn open_database(place: &Place, database: &Database) -> Result<Db, App
         Some(url) => url.as_str().to_owned(),
         None => beside_running_server(place)?.database_url(),
     };
-    let db = Db::for_pipeline(&url, 2)?;
+    let (probe, db) = (Db::for_requests(&url, 1)?, Db::for_pipeline(&url, 2)?);
     let unusable = |error: crate::store::StoreError| AppError::Database {
         address: address(&url),
         reason: error.to_string(),
     };
-    until_reachable(|| db.ping()).await.map_err(unusable)?;
+    until_reachable(|| probe.ping()).await.map_err(unusable)?;
     db.migrate().await.map_err(unusable)?;
     Ok(db)
 }

@@ -109,7 +109,7 @@ fn bad_request(message: impl Into<String>) -> Refusal {
 
 fn refused_body(why: &JsonRejection) -> Refusal {
     let message = format!(
-        "{}; send one JSON object with query, and optionally variables and operationName",
+        "{}; send one JSON object (no batch) with query, and optionally variables and operationName",
         why.body_text()
     );
     Refusal::new(why.status(), ApiError::new(Code::BadUserInput, message))

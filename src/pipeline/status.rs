@@ -22,13 +22,8 @@ impl Status {
         self.serving[shard.index()].store(serving, Relaxed);
     }
 
-    /// Shards whose log nobody in this process folds and persists.
-    pub fn not_serving(&self) -> Vec<usize> {
-        self.serving
-            .iter()
-            .enumerate()
-            .filter(|(_, serving)| !serving.load(Relaxed))
-            .map(|(i, _)| i)
-            .collect()
+    /// Whether this process folds and persists the log of the shard with this number.
+    pub fn is_serving(&self, shard: usize) -> bool {
+        self.serving.get(shard).is_some_and(|serving| serving.load(Relaxed))
     }
 }

@@ -13,6 +13,7 @@ async fn likes_and_live_counts_of_what_is_warm_go_on_without_postgresql_and_are_
     let (n, liker) = (note(warm), server.client("ann goes on"));
     liker.like(&n).await;
     liker.unlike(&n).await;
+    liker.note(&n).await; // the author's counts are warm, too
     let mut socket = server.socket("bob watches on").await;
     socket.watch_notes(&[&n]).await;
     socket.note_until(|note| note["likeCount"] == 0).await;

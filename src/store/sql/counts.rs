@@ -7,6 +7,7 @@ use sqlx::{Row, postgres::PgRow};
 use super::{
     Db, Tx, from_catalogue,
     shards::{TIMELINE, offsets},
+    users::id,
 };
 use crate::{
     catalogue::{Counts, EntityKind},
@@ -39,15 +40,14 @@ impl Db {
         let rows = self.run(query.fetch_all(self.pool())).await?;
         let mut snapshot =
             CountsSnapshot { totals: BTreeMap::new(), persisted: Vec::new(), timeline: String::new() };
-        for (row, id) in rows.iter().zip(ids) {
+        for row in &rows {
             if snapshot.persisted.is_empty() {
                 snapshot.persisted =
                     offsets(&row.try_get::<Vec<i64>, _>(1)?, &row.try_get::<Vec<i64>, _>(2)?);
                 snapshot.timeline = row.try_get(3)?;
             }
             if row.try_get::<Option<i64>, _>(4)?.is_some() {
-                debug_assert_eq!(row.try_get::<i64, _>(0)?, id.get());
-                snapshot.totals.insert(*id, counts(kind, row, 5)?);
+                snapshot.totals.insert(id(row, 0)?, counts(kind, row, 5)?);
             }
         }
         Ok(snapshot)
@@ -71,9 +71,7 @@ pub async fn lock_totals(
     let rows = db.run(query.fetch_all(&mut **tx)).await?;
     let mut totals = BTreeMap::new();
     for row in &rows {
-        if let Ok(id) = Id::try_from(row.try_get::<i64, _>(0)?) {
-            totals.insert(id, counts(kind, row, 1)?);
-        }
+        totals.insert(id(row, 0)?, counts(kind, row, 1)?);
     }
     Ok(totals)
 }

@@ -76,6 +76,13 @@ impl Db {
         self.run(released.execute(self.pool())).await.map(drop)
     }
 
+    /// Owner of each shard; `None` where there is none, or its lease has expired.
+    pub async fn shard_owners(&self) -> StoreResult<Vec<Option<String>>> {
+        let query =
+            sqlx::query_scalar("SELECT CASE WHEN lease_until > now() THEN owner END FROM shard ORDER BY id");
+        self.run(query.fetch_all(self.pool())).await
+    }
+
     pub async fn persisted_state(&self) -> StoreResult<PersistedState> {
         let text = format!("SELECT generation, number, epoch, {TIMELINE} FROM shard ORDER BY id");
         let rows = self.run(sqlx::query(super::from_catalogue(text)).fetch_all(self.pool())).await?;

@@ -128,6 +128,9 @@ impl Server {
 impl Drop for Server {
     fn drop(&mut self) {
         self.kill();
+        if thread::panicking() {
+            println!("the server's log:\n{}", self.log());
+        }
         drop(self.place.take());
     }
 }
@@ -138,7 +141,7 @@ pub fn plaudit(data_dir: &Path) -> Command {
     for (name, _) in std::env::vars().filter(|(name, _)| name.starts_with("PLAUDIT_")) {
         command.env_remove(name);
     }
-    command.env("PLAUDIT_DATA_DIR", data_dir).env("PLAUDIT_JWT_SECRET", SECRET);
+    command.env("PLAUDIT_DATA_DIR", data_dir).env("PLAUDIT_JWT_SECRET", SECRET).env("NO_COLOR", "1");
     command.current_dir(std::env::temp_dir());
     command
 }
