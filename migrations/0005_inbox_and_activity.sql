@@ -2,7 +2,7 @@
 -- kept when the edge is switched off again.
 CREATE TABLE inbox_entry (
     recipient_id  bigint NOT NULL,
-    kind          text NOT NULL,         -- the edge kind: note_like, comment_like, follow
+    kind          text NOT NULL,         -- an edge kind (note_like, comment_like, follow), or comment, reply
     actor_id      bigint NOT NULL,
     target_id     bigint NOT NULL,
     created_at    timestamptz NOT NULL,

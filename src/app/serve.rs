@@ -59,7 +59,7 @@ pub async fn serve(settings: Settings) -> Result<(), AppError> {
         redis: stores.redis.clone(),
         db: stores.db.clone(),
         hub: runs_api.then(|| hub.clone()),
-        pipeline: runs_pipeline.then(|| (owner, status)),
+        pipeline: runs_pipeline.then_some((owner, status)),
     });
     let mut lines = vec![format!("listening on http://{address}")];
     let router = if runs_api {

@@ -86,9 +86,7 @@ async fn start_embedded(settings: &Settings, data_dir: &DataDir) -> Result<Optio
 /// Checks PostgreSQL and brings its schema up to date. Returns the number of virtual shards.
 async fn prepare_database(url: &str, shards: ShardCount) -> Result<ShardCount, AppError> {
     let unusable = |reason: String| AppError::Database { address: address(url), reason };
-    let db = Db::for_pipeline(url, 2).map_err(|error| unusable(error.to_string()))?;
-    let version =
-        until_reachable(|| db.server_version()).await.map_err(|error| unusable(error.to_string()))?;
+    let version = until_reachable(|| Db::probe(url)).await.map_err(|error| unusable(error.to_string()))?;
     if version < OLDEST_POSTGRES {
         let reason = format!("PostgreSQL {version} is too old: Plaudit needs {OLDEST_POSTGRES} or newer");
         return Err(unusable(reason));
@@ -158,12 +156,12 @@ pub async fn open_database(place: &Place, database: &Database) -> Result<Db, App
         Some(url) => url.as_str().to_owned(),
         None => beside_running_server(place)?.database_url(),
     };
-    let (probe, db) = (Db::for_requests(&url, 1)?, Db::for_pipeline(&url, 2)?);
     let unusable = |error: crate::store::StoreError| AppError::Database {
         address: address(&url),
         reason: error.to_string(),
     };
-    until_reachable(|| probe.ping()).await.map_err(unusable)?;
+    until_reachable(|| Db::probe(&url)).await.map_err(unusable)?;
+    let db = Db::for_pipeline(&url, 2)?;
     db.migrate().await.map_err(unusable)?;
     Ok(db)
 }

@@ -15,12 +15,15 @@ use crate::{
 
 const CAPACITY: u64 = 100_000;
 const LIFE: Duration = Duration::from_secs(10 * 60);
+/// "No user yet" is remembered shortly; this process forgets it when it creates the user.
+const ABSENT_LIFE: Duration = Duration::from_secs(2);
 /// A new user's display name is the beginning of the subject: at most this many characters.
 const NAME_LENGTH: usize = 40;
 
 /// Knows the user of a subject from this process, then Redis, then PostgreSQL.
 pub(super) struct Accounts {
     here: Cache<String, UserId>,
+    absent: Cache<String, ()>,
     redis: Redis,
     db: Db,
 }
@@ -28,12 +31,16 @@ pub(super) struct Accounts {
 impl Accounts {
     pub fn new(redis: Redis, db: Db) -> Self {
         let here = Cache::builder().max_capacity(CAPACITY).time_to_live(LIFE).build();
-        Self { here, redis, db }
+        let absent = Cache::builder().max_capacity(CAPACITY).time_to_live(ABSENT_LIFE).build();
+        Self { here, absent, redis, db }
     }
 
     async fn find(&self, subject: &str) -> DomainResult<Option<UserId>> {
         if let Some(user) = self.here.get(subject) {
             return Ok(Some(user));
+        }
+        if self.absent.contains_key(subject) {
+            return Ok(None);
         }
         let cached = self.redis.read_bodies::<UserId>(&[(self.shard(subject), key(subject))]).await?;
         if let Some(Some(Some(user))) = cached.first() {
@@ -41,8 +48,9 @@ impl Accounts {
             return Ok(Some(*user));
         }
         let user = self.db.user_by_subject(subject).await?;
-        if let Some(user) = user {
-            self.keep(subject, user).await?;
+        match user {
+            Some(user) => self.keep(subject, user).await?,
+            None => self.absent.insert(subject.to_owned(), ()),
         }
         Ok(user)
     }
@@ -59,6 +67,7 @@ impl Accounts {
 
     async fn keep(&self, subject: &str, user: UserId) -> DomainResult<()> {
         self.here.insert(subject.to_owned(), user);
+        self.absent.invalidate(subject);
         self.redis.write_bodies(&[((self.shard(subject), key(subject)), Some(user))]).await?;
         Ok(())
     }

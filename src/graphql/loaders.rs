@@ -95,8 +95,10 @@ pub struct CountsBatch(Plaudit);
 
 impl BatchFn<Entity, ApiResult<Option<Counted>>> for CountsBatch {
     async fn load(&mut self, entities: &[Entity]) -> HashMap<Entity, ApiResult<Option<Counted>>> {
-        let found = self.0.hub().counts(entities).await.map_err(DomainError::from).map_err(ApiError::from);
-        answer_each(entities, found, |found, entity| found.get(entity).copied())
+        let (found, outcome) = self.0.hub().counts(entities).await;
+        let rest = outcome.map(|()| None).map_err(DomainError::from).map_err(ApiError::from);
+        let answer = |entity| found.get(entity).map_or_else(|| rest.clone(), |counted| Ok(Some(*counted)));
+        entities.iter().map(|entity| (*entity, answer(entity))).collect()
     }
 }
 

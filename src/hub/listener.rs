@@ -87,7 +87,7 @@ impl Hub {
                 .without_max_times()
                 .build();
             // An outage is waited out, unless nobody watches any more or the next resumption reads anyway.
-            while let Err(error) = hub.counts(&entities).await {
+            while let (_, Err(error)) = hub.counts(&entities).await {
                 if !error.is_transient() || !hub.is_hearing() {
                     tracing::debug!(%error, "gave up reading for subscribers");
                     return;

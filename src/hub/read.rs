@@ -7,18 +7,21 @@ use crate::{
 };
 
 impl Hub {
-    /// Counts of many entities. At most one round trip to Redis when it has them.
-    pub async fn counts(&self, entities: &[Entity]) -> StoreResult<Found> {
+    /// Counts of many entities, and why some could not be had. At most one round trip to Redis when it
+    /// has them. Entities that do not exist are missing.
+    pub async fn counts(&self, entities: &[Entity]) -> (Found, StoreResult<()>) {
         let mut found = Found::with_capacity(entities.len());
         let missing = self.held_here(entities, &mut found);
-        if missing.is_empty() {
-            return Ok(found);
+        let outcome = self.read_or_load(&missing, &mut found).await;
+        (found, outcome)
+    }
+
+    async fn read_or_load(&self, entities: &[Entity], found: &mut Found) -> StoreResult<()> {
+        if entities.is_empty() {
+            return Ok(());
         }
-        let to_load = self.read(&missing, &mut found).await?;
-        if !to_load.is_empty() {
-            self.load(to_load, &mut found).await?;
-        }
-        Ok(found)
+        let to_load = self.read(entities, found).await?;
+        if to_load.is_empty() { Ok(()) } else { self.load(to_load, found).await }
     }
 
     /// Adds what this process holds; returns the rest, without repetitions.

@@ -16,7 +16,7 @@ mod users;
 use std::{str::FromStr, time::Duration};
 
 use sqlx::{
-    Postgres, Transaction,
+    Connection, PgConnection, Postgres, Transaction,
     postgres::{PgConnectOptions, PgPool, PgPoolOptions},
 };
 
@@ -80,16 +80,18 @@ impl Db {
         MIGRATIONS.run(&self.pool).await.map_err(|error| StoreError::Unexpected(error.to_string()))
     }
 
-    /// Answers when PostgreSQL does.
-    pub async fn ping(&self) -> StoreResult<()> {
-        self.run(sqlx::query("SELECT 1").execute(&self.pool)).await.map(drop)
-    }
-
-    /// Major version of the server.
-    pub async fn server_version(&self) -> StoreResult<u32> {
-        let statement = sqlx::query_scalar("SELECT current_setting('server_version_num')::int / 10000");
-        let version: i32 = self.run(statement.fetch_one(&self.pool)).await?;
-        Ok(version as u32)
+    /// Connects once, outside any pool, so that the error says what is wrong. Returns the server's major
+    /// version.
+    pub async fn probe(url: &str) -> StoreResult<u32> {
+        let probe = async {
+            let mut connection = PgConnection::connect(url).await?;
+            let version = "SELECT current_setting('server_version_num')::int / 10000";
+            sqlx::query_scalar::<_, i32>(version).fetch_one(&mut connection).await
+        };
+        match tokio::time::timeout(REQUEST_TIMEOUT, probe).await {
+            Ok(version) => Ok(version? as u32),
+            Err(_) => Err(StoreError::SqlUnreachable(format!("no answer within {REQUEST_TIMEOUT:?}"))),
+        }
     }
 
     pub async fn begin(&self) -> StoreResult<Tx> {

@@ -87,12 +87,6 @@ impl Client {
             id likeCount countsVersion viewerHasLiked author { id likesReceivedCount } } }";
         self.data(query, json!({ "n": note })).await["note"].clone()
     }
-
-    pub async fn user(&self, user: &str) -> Value {
-        let query = "query ($u: ID!) { user(id: $u) {
-            id followerCount followingCount likesReceivedCount countsVersion viewerIsFollowing } }";
-        self.data(query, json!({ "u": user })).await["user"].clone()
-    }
 }
 
 const LIKE: &str = "mutation ($n: ID!) { likeNote(input: { noteId: $n }) {

@@ -32,7 +32,7 @@ impl Stores {
     /// Starts stores that this test can stop and start.
     pub async fn start(fsync: AppendFsync) -> Self {
         let place = Arc::new(Place::new());
-        let data_dir = DataDir::open(&place.path().join("data")).unwrap();
+        let data_dir = DataDir::open(place.path().join("data")).unwrap();
         let lock = data_dir.lock("a test").unwrap();
         let mut stores = Self::of(&data_dir);
         stores.lock = Some(lock);
