@@ -9,7 +9,8 @@
 -- ARGV[5]   fence    of the source's owner
 -- ARGV[6]   kinds    how many kinds of entities follow
 -- then for each kind:    number of counters, their names
--- then for each entity:  position of its kind (from 1), entity, one difference per counter
+-- then for each entity:  position of its kind (from 1), entity, offset just before its first event,
+--                        offset of its last event, one difference per counter
 -- Returns   {"done"}
 --           {"no_meta"}             the target is not verified; nothing written, here and below
 --           {"other_epoch", epoch}  the target began anew
@@ -53,6 +54,7 @@ local batch = {}
 for i = 3, #KEYS do
   local kind = kinds[tonumber(argument())]
   local entry = { key = KEYS[i], kind = kind, entity = argument(), deltas = {} }
+  entry.after, entry.last = argument(), argument()
   for j = 1, #kind.names do
     entry.deltas[j] = tonumber(argument())
   end
@@ -74,13 +76,13 @@ for _, entry in ipairs(batch) do
     held = {}
   end
   change = change + 1
-  local writes = { 'epoch', epoch, 'v', integer(change), '^' .. source, to }
+  local writes = { 'epoch', epoch, 'v', integer(change), '^' .. source, entry.last }
   local function write(field, value)
     writes[#writes + 1] = field
     writes[#writes + 1] = value
   end
   if not held[2] then
-    write('~' .. source, from)
+    write('~' .. source, entry.after)
     write('marks', integer(tonumber(held[3] or '0') + 1))
   end
   local values = {}

@@ -1,4 +1,4 @@
--- Begin to load counters of one shard: one loader per entity at a time.
+-- Begin to load counters of one shard: one loader per entity at a time. Its holder may take a token again.
 -- KEYS[1]  meta    hash    of the shard
 -- KEYS[2…] load token string  one per entity
 -- ARGV[1]  token   unique to this load
@@ -19,6 +19,7 @@ end
 
 local taken = {}
 for i = 2, #KEYS do
-  taken[i - 1] = redis.call('SET', KEYS[i], ARGV[1], 'NX', 'PX', ARGV[2]) and 1 or 0
+  local free = redis.call('SET', KEYS[i], ARGV[1], 'NX', 'PX', ARGV[2])
+  taken[i - 1] = (free or redis.call('GET', KEYS[i]) == ARGV[1]) and 1 or 0
 end
 return { 'done', table.remove(meta, 1), taken, meta }

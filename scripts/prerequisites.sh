@@ -42,7 +42,7 @@ missing_packages() {
   has cc || echo build-essential
   has curl || echo curl
   if [[ $purpose == test ]]; then
-    has "${PLAUDIT_CHROMIUM:-/usr/bin/chromium}" || echo chromium
+    has "${CHROMIUM:-/usr/bin/chromium}" || echo chromium
   fi
 }
 
@@ -51,7 +51,7 @@ describe() {
     redis-server) echo "Redis $redis or newer (the program redis-server)" ;;
     postgresql) echo "PostgreSQL $postgres or newer (the server: the programs initdb and postgres)" ;;
     build-essential) echo "a C compiler (the program cc)" ;;
-    chromium) echo "Chromium (as /usr/bin/chromium, or named by PLAUDIT_CHROMIUM)" ;;
+    chromium) echo "Chromium (as /usr/bin/chromium, or named by CHROMIUM)" ;;
     *) echo "$1" ;;
   esac
 }

@@ -5,13 +5,14 @@ use std::{collections::HashMap, sync::Arc, time::Duration};
 use moka::sync::Cache;
 use serde::{Serialize, de::DeserializeOwned};
 
-use super::{DomainError, DomainResult, single_flight::SingleFlight};
+use super::{DomainError, DomainResult};
 use crate::{
     catalogue::Entity,
     primitives::{CommentId, NoteId, UserId},
     store::{
         StoreResult,
         redis::Redis,
+        single_flight::SingleFlight,
         sql::{CommentRow, Db, NoteRow, UserRow},
     },
 };

@@ -7,13 +7,14 @@ use std::{
     time::Duration,
 };
 
-use super::{DomainResult, Plaudit, single_flight::SingleFlight};
+use super::{DomainResult, Plaudit};
 use crate::{
     catalogue::EdgeKind,
     primitives::{Id, Offset, UserId},
     store::{
         StoreError, StoreResult,
         redis::{EdgeRow, Membership, Redis, SET_CAP},
+        single_flight::SingleFlight,
         sql::Db,
     },
 };
@@ -106,13 +107,12 @@ impl Memberships {
     pub async fn load_set(&self, actor: UserId, kind: EdgeKind) -> DomainResult<()> {
         let (redis, db) = (self.redis.clone(), self.db.clone());
         let key = (kind, actor);
-        self.loads
-            .get(&[key], |_| async move {
-                load_set(&redis, &db, actor, kind).await?;
-                Ok(HashMap::from([(key, ())]))
-            })
-            .await
-            .map(drop)
+        let load = |_| async move {
+            load_set(&redis, &db, actor, kind).await?;
+            Ok(HashMap::from([(key, ())]))
+        };
+        self.loads.get(&[key], load).await?;
+        Ok(())
     }
 
     fn generation(&self, actor: UserId) -> u64 {

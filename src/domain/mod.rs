@@ -9,7 +9,6 @@ mod feed;
 mod follows;
 mod likes;
 mod membership;
-mod single_flight;
 
 use std::{sync::Arc, time::Duration};
 

@@ -4,5 +4,5 @@
 mod batch;
 mod entry;
 
-pub use batch::{Deltas, sum};
+pub use batch::{Moved, Moves, sum};
 pub use entry::{Entry, Event, GENESIS};

@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, time::Duration};
 
 use tokio::time::Instant;
 
-use super::{Found, Hub};
+use super::{Counted, Found, Hub, view::ReadTicket};
 use crate::{
     catalogue::{Entity, EntityKind},
     primitives::{Id, Offset},
@@ -22,56 +22,83 @@ const PATIENCE: Duration = Duration::from_millis(1_500);
 const PAUSE: Duration = Duration::from_millis(4);
 
 impl Hub {
-    /// Loads entities and adds them to `found`; those that do not exist stay missing.
-    pub(super) async fn load(&self, mut entities: Vec<Entity>, found: &mut Found) -> StoreResult<()> {
+    /// Loads entities; those that do not exist are missing. Requests that miss the same entity share one
+    /// load, which goes on when they go away.
+    pub(super) async fn load(&self, entities: &[Entity]) -> StoreResult<Found> {
+        let hub = self.clone();
+        self.inner.loads.get(entities, |entities| async move { hub.load_with_token(&entities).await }).await
+    }
+
+    async fn load_with_token(&self, entities: &[Entity]) -> StoreResult<Found> {
+        let token = uuid::Uuid::new_v4().simple().to_string();
+        let mut found = Found::with_capacity(entities.len());
+        let outcome = self.load_until_done(entities, &token, &mut found).await;
+        let given_up: Vec<Entity> =
+            entities.iter().filter(|entity| !found.contains_key(entity)).copied().collect();
+        if !given_up.is_empty() {
+            // The next loader need not wait until the tokens expire.
+            let _ = self.inner.redis.release_load_tokens(&given_up, &token).await;
+        }
+        outcome.map(|()| found)
+    }
+
+    async fn load_until_done(&self, entities: &[Entity], token: &str, found: &mut Found) -> StoreResult<()> {
         let began = Instant::now();
+        let mut missing = entities.to_vec();
         let mut tries = 0;
         loop {
             tries += 1;
-            entities = self.load_once(&entities, found).await?;
-            if entities.is_empty() {
+            missing = self.load_once(&missing, token, found).await?;
+            if missing.is_empty() {
                 return Ok(());
             }
             if began.elapsed() > PATIENCE {
                 return Err(StoreError::Contended { tries });
             }
             tokio::time::sleep(PAUSE).await;
-            // Another loader may have finished meanwhile.
-            entities = self.read(&entities, found).await?;
-            if entities.is_empty() {
+            // Another process's loader may have finished meanwhile.
+            missing = self.read(&missing, found).await?;
+            if missing.is_empty() {
                 return Ok(());
             }
         }
     }
 
     /// One try; returns what is still to be loaded.
-    async fn load_once(&self, entities: &[Entity], found: &mut Found) -> StoreResult<Vec<Entity>> {
+    async fn load_once(
+        &self,
+        entities: &[Entity],
+        token: &str,
+        found: &mut Found,
+    ) -> StoreResult<Vec<Entity>> {
         let reads = self.begin_reads(entities);
-        let tickets = self.inner.redis.take_load_tokens(entities).await?;
+        let tickets = self.inner.redis.take_load_tokens(entities, token).await?;
         let snapshots = self.read_totals(&tickets).await?;
-        let mut again = Vec::new();
+        let mut missing = Vec::new();
         for ticket in &tickets {
-            again.extend_from_slice(&ticket.others);
+            missing.extend_from_slice(&ticket.others);
             let (installs, behind) = installs(ticket, &snapshots);
-            again.extend(behind);
+            missing.extend(behind);
             let installed = self.inner.redis.install_counts(ticket, &installs).await?;
             for (install, outcome) in installs.iter().zip(installed) {
-                let counted = match outcome {
-                    Installed::Done(version, counts) => {
-                        let read = CountsRead::Known(version, counts);
-                        self.finish_read(reads[ticket.shard.index()], install.entity, read)
-                    }
-                    Installed::Refused => None,
-                };
-                match counted {
+                match self.keep_installed(reads[ticket.shard.index()], install.entity, outcome) {
                     Some(counted) => {
                         found.insert(install.entity, counted);
                     }
-                    None => again.push(install.entity),
+                    None => missing.push(install.entity),
                 }
             }
         }
-        Ok(again)
+        Ok(missing)
+    }
+
+    fn keep_installed(&self, read: ReadTicket, entity: Entity, outcome: Installed) -> Option<Counted> {
+        match outcome {
+            Installed::Done(version, counts) => {
+                self.finish_read(read, entity, CountsRead::Known(version, counts))
+            }
+            Installed::Refused => None,
+        }
     }
 
     /// One statement per kind of entity, for all shards together.

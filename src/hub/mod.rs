@@ -21,7 +21,7 @@ pub use subscriber::Subscriber;
 use crate::{
     catalogue::{Counts, Entity},
     primitives::{Offset, ShardId, Version},
-    store::{redis::Redis, sql::Db},
+    store::{redis::Redis, single_flight::SingleFlight, sql::Db},
 };
 use subscriber::Mailbox;
 use view::ShardView;
@@ -44,6 +44,7 @@ struct Inner {
     db: Db,
     /// By shard. Held only for moments, never across an await.
     views: Vec<Mutex<ShardView>>,
+    loads: SingleFlight<Entity, Counted>,
 }
 
 impl Hub {
@@ -52,7 +53,7 @@ impl Hub {
         let shards = redis.shards();
         let per_shard = NonZeroUsize::new(capacity.get().div_ceil(shards.get())).unwrap_or(NonZeroUsize::MIN);
         let views = shards.all().map(|_| Mutex::new(ShardView::new(shards, per_shard))).collect();
-        Self { inner: Arc::new(Inner { redis, db, views }) }
+        Self { inner: Arc::new(Inner { redis, db, views, loads: SingleFlight::default() }) }
     }
 
     /// Waits until this hub has heard that the event at `at` of `source`'s log is folded into each of

@@ -21,7 +21,10 @@ impl Hub {
             return Ok(());
         }
         let to_load = self.read(entities, found).await?;
-        if to_load.is_empty() { Ok(()) } else { self.load(to_load, found).await }
+        if !to_load.is_empty() {
+            found.extend(self.load(&to_load).await?);
+        }
+        Ok(())
     }
 
     /// Adds what this process holds; returns the rest, without repetitions.

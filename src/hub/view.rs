@@ -171,14 +171,22 @@ impl ShardView {
                 self.keep(entity, read);
                 Some(read)
             }
-            // The slot made at registration is gone: what was heard meanwhile may be gone with it.
-            (None, read) => read,
-            (Some(Slot::Unknown(_)), None) => None,
+            // The slot made at registration is gone, and what was heard meanwhile may be gone with it: not
+            // to be kept, but subscribers drop by themselves what is older than what they have.
+            (None, Some(read)) => {
+                self.tell(entity, read);
+                Some(read)
+            }
+            (None | Some(Slot::Unknown(_)), None) => None,
         }
     }
 
     fn keep(&mut self, entity: Entity, counted: Counted) {
         self.slots.put(entity, Slot::Known(counted));
+        self.tell(entity, counted);
+    }
+
+    fn tell(&self, entity: Entity, counted: Counted) {
         for mailbox in self.watchers.get(&entity).into_iter().flatten() {
             mailbox.put(entity, counted);
         }

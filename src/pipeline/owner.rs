@@ -91,7 +91,6 @@ async fn serve(context: &Context, shard: ShardId, stop: &CancellationToken) -> S
     let run = verify::verify(context, lease).await?;
     tracing::info!(shard = shard.0, fence = lease.fence, "owns the shard");
     let tenure = Arc::new(Tenure { context: context.clone(), lease, run, progress: Progress::default() });
-    context.status.set_serving(shard, true);
     let ended = work(&tenure, stop).await;
     context.status.set_serving(shard, false);
     match ended {
@@ -111,6 +110,7 @@ async fn work(tenure: &Arc<Tenure>, stop: &CancellationToken) -> Option<StoreErr
     parts.spawn(heartbeat::run(Arc::clone(tenure)));
     parts.spawn(trim::run(Arc::clone(tenure)));
     parts.spawn(ground::run(Arc::clone(tenure)));
+    parts.spawn(serve_when_caught_up(Arc::clone(tenure)));
     tokio::select! {
         ended = parts.join_next() => Some(match ended {
             Some(Ok(error)) => error,
@@ -119,6 +119,18 @@ async fn work(tenure: &Arc<Tenure>, stop: &CancellationToken) -> Option<StoreErr
         }),
         () = drained(tenure, stop) => None,
     }
+}
+
+/// Counts are what they were before the takeover once everything that was appended by then is folded: only
+/// then the shard counts as served.
+async fn serve_when_caught_up(tenure: Arc<Tenure>) -> StoreError {
+    retry::keep_on(&tenure, "catch up", || async {
+        let end = tenure.redis().log_end(tenure.lease.shard).await?.unwrap_or_default();
+        let _ = tenure.progress.folded.subscribe().wait_for(|folded| *folded >= end).await;
+        tenure.context.status.set_serving(tenure.lease.shard, true);
+        std::future::pending().await
+    })
+    .await
 }
 
 /// Returns after `stop`, when all that was appended before is persisted and cleaned, or time is up (then

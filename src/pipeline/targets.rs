@@ -1,7 +1,7 @@
 //! The target shards of one source shard's log: where each one stands, and what it gets next.
 
 use crate::{
-    event_log::{Deltas, Entry, sum},
+    event_log::{Entry, Moves, sum},
     primitives::{Offset, ShardCount, ShardId},
     store::{
         StoreError, StoreResult,
@@ -48,11 +48,11 @@ impl Targets {
         behind
             .map(|target| {
                 let news = entries.iter().filter(|entry| entry.offset > target.at && entry.offset <= to);
-                let deltas: Deltas = sum(news)
+                let moves: Moves = sum(news)
                     .into_iter()
                     .filter(|(entity, _)| self.shards.shard_of(entity.id) == target.shard)
                     .collect();
-                Batch { target: target.shard, epoch: target.epoch, from: target.at, to, deltas }
+                Batch { target: target.shard, epoch: target.epoch, from: target.at, to, moves }
             })
             .collect()
     }

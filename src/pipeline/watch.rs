@@ -1,13 +1,16 @@
 //! Watches the ground that a tenure stands on: renews the lease, and ends the tenure when Redis or
 //! PostgreSQL is not what it was. While PostgreSQL is away the tenure goes on: only a higher fence ends it.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use super::{owner::Tenure, verify::restart_reason};
 use crate::store::{StoreError, StoreResult};
 
+/// However long the lease: other owners wait for what this one has to notice.
+const AT_LEAST_EVERY: Duration = Duration::from_secs(2);
+
 pub async fn run(tenure: Arc<Tenure>) -> StoreError {
-    let every = tenure.context.settings.lease / 5;
+    let every = (tenure.context.settings.lease / 5).min(AT_LEAST_EVERY);
     loop {
         tokio::time::sleep(every).await;
         match look(&tenure).await {
@@ -28,5 +31,11 @@ async fn look(tenure: &Tenure) -> StoreResult<Option<&'static str>> {
     let run = tenure.redis().run_id().await?;
     tenure.db().renew_lease(tenure.lease, tenure.context.settings.lease).await?;
     let state = tenure.db().persisted_state().await?;
-    Ok(restart_reason(tenure.lease.shard, meta.as_ref(), &state, &run))
+    if let Some(reason) = restart_reason(tenure.lease.shard, meta.as_ref(), &state, &run) {
+        return Ok(Some(reason));
+    }
+    // Read last: the log only grows, unless somebody took it away.
+    let end = tenure.redis().log_end(tenure.lease.shard).await?;
+    let persisted = state.offsets[tenure.lease.shard.index()];
+    Ok((end < Some(persisted)).then_some("the log ends before what is persisted"))
 }

@@ -2,6 +2,7 @@
 
 pub mod error;
 pub mod redis;
+pub mod single_flight;
 pub mod sql;
 pub mod tally;
 

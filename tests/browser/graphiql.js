@@ -10,7 +10,7 @@ export const baseUrl = new URL(process.env.PLAUDIT_BASE_URL).origin;
 
 export function launchBrowser() {
   return chromium.launch({
-    executablePath: process.env.PLAUDIT_CHROMIUM ?? "/usr/bin/chromium",
+    executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium",
     args: [
       "--no-sandbox",
       "--disable-gpu",

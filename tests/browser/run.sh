@@ -11,7 +11,7 @@ cd "$here"
 
 # Settings meant for another server, such as its database, do not belong to this one.
 for name in "${!PLAUDIT_@}"; do
-  [[ $name == PLAUDIT_CHROMIUM ]] || unset "$name"
+  unset "$name"
 done
 
 if [[ ! node_modules/.package-lock.json -nt package-lock.json ]]; then

@@ -4,10 +4,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::{
     catalogue::{Counts, EdgeKind, Entity, EntityKind, Flip},
-    event_log::{Deltas, Entry, Event},
+    event_log::{Entry, Event, Moves},
     primitives::{Id, Offset, UserId},
     store::sql::{ChangedEdge, Step},
 };
+
+/// Differences of totals, per entity.
+pub type Deltas = BTreeMap<Entity, Counts>;
 
 type Pair = (EdgeKind, UserId, Id);
 
@@ -81,11 +84,12 @@ impl<'a> Plan<'a> {
 }
 
 /// Entities whose totals moved otherwise than the events say: their counts in Redis are wrong.
-pub fn mismatches(by_events: &Deltas, by_rows: &Deltas) -> Vec<Entity> {
+pub fn mismatches(by_events: &Moves, by_rows: &Deltas) -> Vec<Entity> {
     let none = Counts::default();
     let entities: BTreeSet<Entity> = by_events.keys().chain(by_rows.keys()).copied().collect();
-    let differs =
-        |entity: &Entity| by_events.get(entity).unwrap_or(&none) != by_rows.get(entity).unwrap_or(&none);
+    let differs = |entity: &Entity| {
+        by_events.get(entity).map_or(&none, |moved| &moved.by) != by_rows.get(entity).unwrap_or(&none)
+    };
     entities.into_iter().filter(differs).collect()
 }
 
@@ -96,7 +100,7 @@ const fn pair(flip: &Flip) -> Pair {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::catalogue::Counter;
+    use crate::{catalogue::Counter, event_log::Moved};
 
     fn id(raw: i64) -> Id {
         Id::try_from(raw).unwrap()
@@ -147,9 +151,10 @@ mod tests {
     fn an_entity_whose_rows_moved_otherwise_than_its_events_is_a_mismatch() {
         let (note, user) = (Entity::new(EntityKind::Note, id(5)), Entity::new(EntityKind::User, id(9)));
         let delta = |value| Counts::from_values([value]);
-        let by_events = Deltas::from([(note, delta(2)), (user, delta(0))]);
+        let moved = |value| Moved { by: delta(value), after: Offset::default(), last: Offset::new(1, 1) };
+        let by_events = Moves::from([(note, moved(2)), (user, moved(0))]);
         assert_eq!(mismatches(&by_events, &Deltas::from([(note, delta(2))])), []);
         assert_eq!(mismatches(&by_events, &Deltas::from([(note, delta(1))])), [note]);
-        assert_eq!(mismatches(&Deltas::new(), &Deltas::from([(user, delta(1))])), [user]);
+        assert_eq!(mismatches(&Moves::new(), &Deltas::from([(user, delta(1))])), [user]);
     }
 }

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use super::plan::{Plan, mismatches};
+use super::plan::{Deltas, Plan, mismatches};
 use crate::{
     catalogue::{Counts, EdgeKind, Entity, EntityKind, Flip},
-    event_log::{Deltas, Entry, sum},
+    event_log::{Entry, sum},
     pipeline::Context,
     primitives::{Offset, UserId},
     store::{

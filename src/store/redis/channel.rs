@@ -68,14 +68,17 @@ fn change(epoch: u64, entity: &str, rest: &str) -> StoreResult<Change> {
     let (number, values) = rest
         .split_once(' ')
         .ok_or_else(|| StoreError::Unexpected(format!("change of {entity}: {rest:?}")))?;
+    let entity: Entity = parse(entity)?;
     let counts = match values {
         "?" => None,
         values => {
             let values = values.split(' ').map(parse).collect::<StoreResult<Vec<i64>>>()?;
-            Some(Counts::from_values(values))
+            // Another release has other counters: then this one reads its own.
+            let same_counters = values.len() == entity.kind.counters().len();
+            same_counters.then(|| Counts::from_values(values))
         }
     };
-    Ok(Change { entity: parse(entity)?, version: Version::new(epoch, parse(number)?), counts })
+    Ok(Change { entity, version: Version::new(epoch, parse(number)?), counts })
 }
 
 /// Hears the channels of all shards on one connection. When the connection ends, so does the listener:

@@ -13,7 +13,7 @@ use super::{
 };
 use crate::{
     catalogue::{Counts, Entity},
-    event_log::Deltas,
+    event_log::Moves,
     primitives::{Offset, ShardId, Version},
     store::{StoreError, StoreResult},
 };
@@ -106,9 +106,8 @@ impl Redis {
         cmd
     }
 
-    /// Asks for permission to load, per shard, in one round trip.
-    pub async fn take_load_tokens(&self, entities: &[Entity]) -> StoreResult<Vec<LoadTickets>> {
-        let token = uuid::Uuid::new_v4().simple().to_string();
+    /// Asks for permission to load, per shard, in one round trip. Whoever holds a token may take it again.
+    pub async fn take_load_tokens(&self, entities: &[Entity], token: &str) -> StoreResult<Vec<LoadTickets>> {
         let by_shard = self.group_by_shard(entities);
         let cmds: Vec<Cmd> = by_shard
             .iter()
@@ -116,7 +115,7 @@ impl Redis {
                 let mut touched = vec![keys::meta(*shard)];
                 touched.extend(entities.iter().map(|entity| keys::load_token(*shard, *entity)));
                 let mut cmd = scripts::TAKE_LOAD_TOKENS.call(&touched);
-                cmd.arg(&token).arg(TOKEN_LIFE.as_millis() as u64).arg(self.shards().get());
+                cmd.arg(token).arg(TOKEN_LIFE.as_millis() as u64).arg(self.shards().get());
                 cmd
             })
             .collect();
@@ -124,8 +123,29 @@ impl Redis {
         by_shard
             .into_iter()
             .zip(replies)
-            .map(|((shard, entities), reply)| tickets(shard, token.clone(), entities, script_reply(reply)?))
+            .map(|((shard, entities), reply)| {
+                tickets(shard, token.to_owned(), entities, script_reply(reply)?)
+            })
             .collect()
+    }
+
+    /// Gives up loads: removes this caller's tokens, in one round trip.
+    pub async fn release_load_tokens(&self, entities: &[Entity], token: &str) -> StoreResult<()> {
+        let by_shard = self.group_by_shard(entities);
+        let cmds: Vec<Cmd> = by_shard
+            .iter()
+            .map(|(shard, entities)| {
+                let tokens: Vec<_> =
+                    entities.iter().map(|entity| keys::load_token(*shard, *entity)).collect();
+                let mut cmd = scripts::RELEASE_LOAD_TOKENS.call(&tokens);
+                cmd.arg(token);
+                cmd
+            })
+            .collect();
+        for reply in self.pipeline(&cmds).await? {
+            script_reply(reply)?.expect_done()?;
+        }
+        Ok(())
     }
 
     /// Finishes loads, in one round trip; each may be refused by itself.
@@ -236,7 +256,7 @@ pub struct Batch {
     pub from: Offset,
     pub to: Offset,
     /// Only entities of the target shard.
-    pub deltas: Deltas,
+    pub moves: Moves,
 }
 
 fn read_one(shard: ShardId, entity: Entity) -> Cmd {
@@ -310,32 +330,33 @@ fn install_one(tickets: &LoadTickets, install: &Install<'_>) -> Cmd {
 
 fn fold_one(source: ShardId, fence: u64, batch: &Batch) -> Cmd {
     let mut touched = vec![keys::meta(batch.target), keys::changes(batch.target)];
-    touched.extend(batch.deltas.keys().map(|entity| keys::counters(batch.target, *entity)));
+    touched.extend(batch.moves.keys().map(|entity| keys::counters(batch.target, *entity)));
     let mut cmd = scripts::FOLD.call(&touched);
     write_borders(&mut cmd, source, fence, batch);
-    let kinds = Kinds::of(&batch.deltas);
+    let kinds = Kinds::of(&batch.moves);
     kinds.write(&mut cmd);
-    for (entity, deltas) in &batch.deltas {
+    for (entity, moved) in &batch.moves {
         cmd.arg(kinds.position(*entity)).arg(entity.to_string());
-        write_deltas(&mut cmd, *entity, deltas);
+        cmd.arg(moved.after.to_string()).arg(moved.last.to_string());
+        write_deltas(&mut cmd, *entity, &moved.by);
     }
     cmd
 }
 
 fn clean_one(source: ShardId, fence: u64, batch: &Batch) -> Cmd {
     let mut touched = vec![keys::meta(batch.target)];
-    for entity in batch.deltas.keys() {
+    for entity in batch.moves.keys() {
         touched.push(keys::counters(batch.target, *entity));
         touched.push(keys::load_token(batch.target, *entity));
     }
     let mut cmd = scripts::CLEAN_COUNTERS.call(&touched);
     write_borders(&mut cmd, source, fence, batch);
     cmd.arg(life_with_jitter(COUNTS_LIFE));
-    let kinds = Kinds::of(&batch.deltas);
+    let kinds = Kinds::of(&batch.moves);
     kinds.write(&mut cmd);
-    for (entity, deltas) in &batch.deltas {
+    for (entity, moved) in &batch.moves {
         cmd.arg(kinds.position(*entity));
-        write_deltas(&mut cmd, *entity, deltas);
+        write_deltas(&mut cmd, *entity, &moved.by);
     }
     cmd
 }

@@ -4,16 +4,16 @@ use redis::Cmd;
 
 use crate::{
     catalogue::{Counts, Entity, EntityKind},
-    event_log::Deltas,
+    event_log::Moves,
 };
 
 /// The kinds that a batch touches, in order; scripts name a kind by its position, from 1.
 pub struct Kinds(Vec<EntityKind>);
 
 impl Kinds {
-    pub fn of(deltas: &Deltas) -> Self {
-        let mut kinds: Vec<_> = deltas.keys().map(|entity| entity.kind).collect();
-        kinds.dedup(); // the deltas are sorted by kind
+    pub fn of(moves: &Moves) -> Self {
+        let mut kinds: Vec<_> = moves.keys().map(|entity| entity.kind).collect();
+        kinds.dedup(); // the moves are sorted by kind
         Self(kinds)
     }
 

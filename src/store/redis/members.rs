@@ -67,8 +67,11 @@ impl Redis {
         let mut states = Vec::with_capacity(edges.len());
         for (kind, targets) in &by_kind {
             let pending: Vec<Option<String>> = read(next()?)?;
+            let floor_before: Option<i64> = read(next()?)?;
             let members: Vec<bool> = read(next()?)?;
-            let floor: Option<i64> = read(next()?)?;
+            let floor_after: Option<i64> = read(next()?)?;
+            // The set may have been loaded anew in between; above the higher floor both sets are exact.
+            let floor = floor_before.zip(floor_after).map(|(before, after)| before.max(after));
             // The markers asked for were those of another generation: such a set counts as absent.
             let set = if now == generation { SetState::read(&members, floor) } else { SetState::Absent };
             for (i, target) in targets.iter().enumerate() {
@@ -175,7 +178,7 @@ impl SetState {
     }
 }
 
-fn read_kind(shard: ShardId, actor: UserId, kind: EdgeKind, targets: &[Id], generation: u64) -> [Cmd; 3] {
+fn read_kind(shard: ShardId, actor: UserId, kind: EdgeKind, targets: &[Id], generation: u64) -> [Cmd; 4] {
     let mut pending = redis::cmd("HMGET");
     pending.arg(keys::pending(shard, actor));
     let mut members = redis::cmd("SMISMEMBER");
@@ -188,7 +191,7 @@ fn read_kind(shard: ShardId, actor: UserId, kind: EdgeKind, targets: &[Id], gene
     }
     let mut floor = redis::cmd("GET");
     floor.arg(keys::floor(shard, kind, actor));
-    [pending, members, floor]
+    [pending, floor.clone(), members, floor]
 }
 
 /// State of a pending flip, `1:7-42`; `None` for one of another generation, which SQL knows.

@@ -49,6 +49,7 @@ scripts! {
         INSTALL_COUNTS = "install_counts" ["offset", "changes"];
         INSTALL_MEMBERS = "install_members" ["offset"];
         READ_META = "read_meta" [];
+        RELEASE_LOAD_TOKENS = "release_load_tokens" [];
         SWEEP = "sweep" [];
         TAKE_LOAD_TOKENS = "take_load_tokens" [];
     }

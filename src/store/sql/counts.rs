@@ -10,8 +10,7 @@ use super::{
     users::id,
 };
 use crate::{
-    catalogue::{Counts, EntityKind},
-    event_log::Deltas,
+    catalogue::{Counts, Entity, EntityKind},
     primitives::{Id, Offset},
     store::StoreResult,
 };
@@ -77,7 +76,12 @@ pub async fn lock_totals(
 }
 
 /// Adds differences to the totals of one kind of entity. Differences of other kinds are left out.
-pub async fn add_totals(db: &Db, tx: &mut Tx, kind: EntityKind, deltas: &Deltas) -> StoreResult<()> {
+pub async fn add_totals(
+    db: &Db,
+    tx: &mut Tx,
+    kind: EntityKind,
+    deltas: &BTreeMap<Entity, Counts>,
+) -> StoreResult<()> {
     let moved: Vec<_> =
         deltas.iter().filter(|(entity, delta)| entity.kind == kind && !delta.is_zero()).collect();
     if moved.is_empty() {

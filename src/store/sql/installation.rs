@@ -1,7 +1,5 @@
 //! Which installation this is.
 
-use sqlx::Row;
-
 use super::Db;
 use crate::{
     primitives::ShardCount,
@@ -17,13 +15,13 @@ pub struct Installation {
 impl Db {
     /// Reads the installation; at the first start creates it with `shards` virtual shards.
     pub async fn installation(&self, shards: ShardCount) -> StoreResult<Installation> {
-        let created = "WITH created AS (
-                 INSERT INTO installation (virtual_shards) VALUES ($1)
-                 ON CONFLICT DO NOTHING RETURNING virtual_shards)
-             SELECT virtual_shards FROM created
-             UNION ALL SELECT virtual_shards FROM installation LIMIT 1";
-        let row = sqlx::query(created).bind(shards.get() as i32);
-        let stored: i32 = self.run(row.fetch_one(self.pool())).await?.try_get(0)?;
+        // Two statements: the second one also sees the row of another process that was a moment faster.
+        let created =
+            sqlx::query("INSERT INTO installation (virtual_shards) VALUES ($1) ON CONFLICT DO NOTHING")
+                .bind(shards.get() as i32);
+        self.run(created.execute(self.pool())).await?;
+        let stored = sqlx::query_scalar("SELECT virtual_shards FROM installation");
+        let stored: i32 = self.run(stored.fetch_one(self.pool())).await?;
         let shards = u16::try_from(stored)
             .ok()
             .and_then(ShardCount::new)

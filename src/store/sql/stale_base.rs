@@ -5,7 +5,7 @@ use uuid::Uuid;
 
 use super::{Db, Tx};
 use crate::{
-    catalogue::Entity,
+    catalogue::{Entity, EntityKind},
     primitives::{ShardCount, ShardId},
     store::{StoreError, StoreResult},
 };
@@ -39,12 +39,17 @@ pub async fn add_stale_lines(
 }
 
 impl Db {
-    /// The oldest lines of a shard.
+    /// The oldest lines of a shard. Lines about kinds of entities that only a later release knows stay
+    /// for that one.
     pub async fn stale_lines(&self, shard: ShardId, most: usize) -> StoreResult<Vec<StaleLine>> {
-        let query =
-            sqlx::query("SELECT id, entity FROM stale_base WHERE shard = $1 ORDER BY created_at LIMIT $2")
-                .bind(shard.0 as i16)
-                .bind(most as i64);
+        let kinds: Vec<&str> = EntityKind::ALL.iter().map(|kind| kind.name()).collect();
+        let query = sqlx::query(
+            "SELECT id, entity FROM stale_base WHERE shard = $1 AND split_part(entity, ':', 1) = ANY($3)
+             ORDER BY created_at LIMIT $2",
+        )
+        .bind(shard.0 as i16)
+        .bind(most as i64)
+        .bind(kinds);
         let rows = self.run(query.fetch_all(self.pool())).await?;
         rows.iter()
             .map(|row| Ok(StaleLine { id: row.try_get(0)?, entity: parse_entity(row.try_get(1)?)? }))

@@ -147,6 +147,21 @@ impl Stores {
                 rest &= positions.iter().all(|position| position.as_deref() == Some(persisted.as_str()));
             }
         }
-        rest
+        rest && !self.has_marks(shards).await
+    }
+
+    /// Whether a counter still counts something as pending.
+    async fn has_marks(&self, shards: usize) -> bool {
+        let mut redis = self.redis().await;
+        for shard in 0..shards {
+            let counters: Vec<String> = redis.keys(format!("{{{shard}}}:c:*")).await.unwrap();
+            for counter in counters {
+                let marks: Option<i64> = redis.hget(&counter, "marks").await.unwrap();
+                if marks.unwrap_or_default() != 0 {
+                    return true;
+                }
+            }
+        }
+        false
     }
 }

@@ -9,8 +9,7 @@ use std::{
 use futures_util::future::{BoxFuture, FutureExt, Shared};
 use parking_lot::Mutex;
 
-use super::{DomainError, DomainResult};
-use crate::store::{StoreError, StoreResult, tally};
+use super::{StoreError, StoreResult, tally};
 
 /// What one fetch brought: whatever was found of its keys.
 type Fetched<K, V> = Result<Arc<HashMap<K, V>>, Arc<StoreError>>;
@@ -34,7 +33,7 @@ where
 {
     /// Fetches the keys that nobody is fetching, all in one call, and waits for the others' fetches.
     /// A fetch goes on when the caller that began it goes away.
-    pub async fn get<F>(&self, keys: &[K], fetch: impl FnOnce(Vec<K>) -> F) -> DomainResult<HashMap<K, V>>
+    pub async fn get<F>(&self, keys: &[K], fetch: impl FnOnce(Vec<K>) -> F) -> StoreResult<HashMap<K, V>>
     where
         F: Future<Output = StoreResult<HashMap<K, V>>> + Send + 'static,
     {
@@ -96,16 +95,15 @@ where
 }
 
 /// Each of those who waited gets an error of the same kind.
-fn share(error: &Arc<StoreError>) -> DomainError {
-    let copy = match &**error {
+fn share(error: &StoreError) -> StoreError {
+    match error {
         StoreError::RedisUnreachable(error) => StoreError::RedisUnreachable(error.clone()),
         StoreError::SqlUnreachable(why) => StoreError::SqlUnreachable(why.clone()),
         StoreError::Unverified => StoreError::Unverified,
         StoreError::Fenced => StoreError::Fenced,
         StoreError::Contended { tries } => StoreError::Contended { tries: *tries },
         other => StoreError::Unexpected(other.to_string()),
-    };
-    copy.into()
+    }
 }
 
 #[cfg(test)]
