@@ -137,7 +137,7 @@ pub struct Live {
 #[command(next_help_heading = "Log")]
 pub struct Log {
     /// What to log: error, warn, info, debug or trace, also by module, such as info,plaudit::hub=debug
-    #[arg(long, value_name = "FILTER", default_value = "info", value_parser = log_filter)]
+    #[arg(long, value_name = "FILTER", default_value = "info,sqlx::postgres::notice=warn", value_parser = log_filter)]
     pub log: EnvFilter,
 
     /// Lines for people, or one JSON object per line for programs
