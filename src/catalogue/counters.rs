@@ -17,6 +17,9 @@ macro_rules! catalogue {
         #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
         pub enum Counter { $($($counter),+),+ }
 
+        /// How many counters each kind has.
+        const LENGTHS: &[usize] = &[$([$($name),+].len()),+];
+
         impl EntityKind {
             pub const ALL: &'static [Self] = &[$(Self::$kind),+];
 
@@ -84,10 +87,9 @@ catalogue! {
 pub const MAX_COUNTERS: usize = {
     let mut max = 0;
     let mut i = 0;
-    while i < EntityKind::ALL.len() {
-        let n = EntityKind::ALL[i].counters().len();
-        if n > max {
-            max = n;
+    while i < LENGTHS.len() {
+        if LENGTHS[i] > max {
+            max = LENGTHS[i];
         }
         i += 1;
     }
