@@ -1,6 +1,6 @@
 //! The `plaudit` command. `lib.rs` is the map of what it does.
 
-use std::process::ExitCode;
+use std::{io::IsTerminal, process::ExitCode};
 
 use plaudit::{
     app,
@@ -46,7 +46,10 @@ async fn run(command: Command) -> Result<(), Box<dyn std::error::Error>> {
 
 /// To stderr: stdout is for what was asked for.
 fn start_log(log: &Log) {
-    let subscriber = tracing_subscriber::fmt().with_env_filter(log.log.clone()).with_writer(std::io::stderr);
+    let subscriber = tracing_subscriber::fmt()
+        .with_env_filter(log.log.clone())
+        .with_writer(std::io::stderr)
+        .with_ansi(std::io::stderr().is_terminal());
     match log.log_format {
         LogFormat::Text => subscriber.init(),
         LogFormat::Json => subscriber.json().init(),
