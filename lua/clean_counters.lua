@@ -32,60 +32,36 @@ elseif not at_most(to, meta[4]) then
   return { 'too_early', meta[4] }
 end
 
-local at = 7
-local function argument()
-  at = at + 1
-  return ARGV[at]
-end
-
-local kinds = {}
-for _ = 1, tonumber(ARGV[7]) do
-  local names = {}
-  for _ = 1, tonumber(argument()) do
-    names[#names + 1] = argument()
-  end
-  local fields = { 'epoch', '~' .. source, '^' .. source, 'marks' }
-  for _, name in ipairs(names) do
-    fields[#fields + 1] = name
-    fields[#fields + 1] = '+' .. name
-  end
-  kinds[#kinds + 1] = { names = names, fields = fields }
-end
-
+local argument = arguments_after(7)
+local kinds = read_kinds(argument, tonumber(ARGV[7]), source)
 local batch = {}
 for i = 2, #KEYS, 2 do
   local kind = kinds[tonumber(argument())]
-  local entry = { key = KEYS[i], token = KEYS[i + 1], kind = kind, deltas = {} }
-  for j = 1, #kind.names do
-    entry.deltas[j] = tonumber(argument())
-  end
-  if #entry.deltas ~= #kind.names then
-    return redis.error_reply('ERR clean_counters: bad arguments')
-  end
-  batch[#batch + 1] = entry
+  local deltas = read_deltas(argument, kind)
+  batch[#batch + 1] = { key = KEYS[i], token = KEYS[i + 1], kind = kind, deltas = deltas }
 end
 
 for _, entry in ipairs(batch) do
-  local held = redis.call('HMGET', entry.key, unpack(entry.kind.fields))
-  local first, last, marks = held[2], held[3], tonumber(held[4] or '0')
-  if held[1] == epoch and first then
-    local writes, has_base = {}, false
+  local held = read_counters(entry.key, entry.kind, epoch)
+  if held.first then
+    local writes, marks = {}, held.marks
+    local function write(field, value)
+      writes[#writes + 1] = field
+      writes[#writes + 1] = value
+    end
     for j, name in ipairs(entry.kind.names) do
-      has_base = has_base or held[2 * j + 3]
       if entry.deltas[j] ~= 0 then
-        writes[#writes + 1] = '+' .. name
-        writes[#writes + 1] = integer(tonumber(held[2 * j + 4] or '0') - entry.deltas[j])
+        write('+' .. name, integer(held.pending[j] - entry.deltas[j]))
       end
     end
-    if at_most(last, to) then
+    if at_most(held.last, to) then
       marks = marks - 1
+      write('marks', integer(marks))
       redis.call('HDEL', entry.key, '~' .. source, '^' .. source)
-      writes[#writes + 1] = 'marks'
-      writes[#writes + 1] = integer(marks)
-    elseif at_most(first, to) then
-      writes[#writes + 1] = '~' .. source
-      writes[#writes + 1] = to
+    elseif at_most(held.first, to) then
+      write('~' .. source, to)
     end
+    local has_base = next(held.totals) ~= nil
     if marks == 0 and not has_base then
       redis.call('UNLINK', entry.key)
     else

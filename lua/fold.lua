@@ -29,38 +29,14 @@ elseif meta[3] ~= from then
   return { 'moved', meta[3] or '' }
 end
 
-local at = 6
-local function argument()
-  at = at + 1
-  return ARGV[at]
-end
-
-local kinds = {}
-for _ = 1, tonumber(ARGV[6]) do
-  local names = {}
-  for _ = 1, tonumber(argument()) do
-    names[#names + 1] = argument()
-  end
-  -- The fields to read of a hash of this kind: each counter's total and its pending part.
-  local fields = { 'epoch', '~' .. source, 'marks' }
-  for _, name in ipairs(names) do
-    fields[#fields + 1] = name
-    fields[#fields + 1] = '+' .. name
-  end
-  kinds[#kinds + 1] = { names = names, fields = fields }
-end
-
+local argument = arguments_after(6)
+local kinds = read_kinds(argument, tonumber(ARGV[6]), source)
 local batch = {}
 for i = 3, #KEYS do
   local kind = kinds[tonumber(argument())]
-  local entry = { key = KEYS[i], kind = kind, entity = argument(), deltas = {} }
+  local entry = { key = KEYS[i], kind = kind, entity = argument() }
   entry.after, entry.last = argument(), argument()
-  for j = 1, #kind.names do
-    entry.deltas[j] = tonumber(argument())
-  end
-  if #entry.deltas ~= #kind.names then
-    return redis.error_reply('ERR fold: bad arguments')
-  end
+  entry.deltas = read_deltas(argument, kind)
   batch[#batch + 1] = entry
 end
 
@@ -68,12 +44,9 @@ local before = tonumber(meta[4])
 local change = before
 local lines = {}
 for _, entry in ipairs(batch) do
-  local held = redis.call('HMGET', entry.key, unpack(entry.kind.fields))
-  if held[1] ~= epoch then
-    if held[1] then
-      redis.call('DEL', entry.key) -- counters of another epoch count as absent
-    end
-    held = {}
+  local names, held = entry.kind.names, read_counters(entry.key, entry.kind, epoch)
+  if held.is_of_another_epoch then
+    redis.call('DEL', entry.key)
   end
   change = change + 1
   local writes = { 'epoch', epoch, 'v', integer(change), '^' .. source, entry.last }
@@ -81,34 +54,29 @@ for _, entry in ipairs(batch) do
     writes[#writes + 1] = field
     writes[#writes + 1] = value
   end
-  if not held[2] then
+  if not held.first then
     write('~' .. source, entry.after)
-    write('marks', integer(tonumber(held[3] or '0') + 1))
+    write('marks', integer(held.marks + 1))
   end
-  local values = {}
-  for j, name in ipairs(entry.kind.names) do
-    local total, pending, delta = held[2 * j + 2], held[2 * j + 3], entry.deltas[j]
+  local values, known = {}, true
+  for j, name in ipairs(names) do
+    local total, delta = held.totals[j], entry.deltas[j]
     if delta ~= 0 then
-      write('+' .. name, integer(tonumber(pending or '0') + delta))
+      write('+' .. name, integer((held.pending[j] or 0) + delta))
       if total then
         total = integer(tonumber(total) + delta)
         write(name, total)
       end
     end
-    values[j] = total or nil
+    known = known and total
+    values[j] = total or '?'
   end
   redis.call('HSET', entry.key, unpack(writes))
-  if not held[2] then
+  if not held.first then
     redis.call('PERSIST', entry.key) -- what is pending must not expire
   end
-  local known = #entry.kind.names
-  for j = 1, known do
-    if not values[j] then
-      values = { '?' }
-      break
-    end
-  end
-  lines[#lines + 1] = entry.entity .. ' ' .. integer(change) .. ' ' .. table.concat(values, ' ')
+  local told = known and table.concat(values, ' ') or '?'
+  lines[#lines + 1] = entry.entity .. ' ' .. integer(change) .. ' ' .. told
 end
 
 redis.call('HSET', KEYS[1], 'w:' .. source, to, 'seq', integer(change), 'fence:' .. source, ARGV[5])

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use super::{owner::Tenure, retry::keep_on, targets::Targets};
+use super::{retry::keep_on, targets::Targets, tenure::Tenure};
 use crate::{
     catalogue::Flip,
     event_log::Entry,

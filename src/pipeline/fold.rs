@@ -4,7 +4,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use super::{owner::Tenure, retry::keep_on, targets::Targets};
+use super::{retry::keep_on, targets::Targets, tenure::Tenure};
 use crate::store::{StoreError, StoreResult};
 
 /// How long one wait for new events lasts; then the wait begins anew.

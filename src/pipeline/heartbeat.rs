@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use super::{owner::Tenure, retry::keep_on};
+use super::{retry::keep_on, tenure::Tenure};
 use crate::store::StoreError;
 
 const EVERY: Duration = Duration::from_secs(5);

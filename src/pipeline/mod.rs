@@ -17,6 +17,7 @@ mod retry;
 mod stale_base;
 mod status;
 mod targets;
+mod tenure;
 mod trim;
 mod verify;
 mod watch;

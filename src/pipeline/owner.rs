@@ -2,67 +2,21 @@
 
 use std::{sync::Arc, time::Duration};
 
-use tokio::{sync::watch, task::JoinSet};
+use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use super::{Context, clean, fold, heartbeat, persist, retry, stale_base, trim, verify, watch as ground};
+use super::{
+    Context, clean, fold, heartbeat, persist, retry, stale_base,
+    tenure::{Progress, Tenure},
+    trim, verify, watch,
+};
 use crate::{
-    primitives::{Offset, ShardId},
-    store::{
-        StoreError, StoreResult,
-        redis::Redis,
-        sql::{Db, Lease},
-    },
+    primitives::ShardId,
+    store::{StoreError, StoreResult},
 };
 
 /// How often a process that does not own a shard looks whether it may.
 const LOOK: Duration = Duration::from_millis(500);
-
-/// One owner's time with one shard, from a verification to its end.
-pub struct Tenure {
-    pub context: Context,
-    pub lease: Lease,
-    /// Redis process on which the shard was verified.
-    pub run: String,
-    pub progress: Progress,
-}
-
-/// How far the shard's log has come; the parts of the pipeline wait for each other by it.
-pub struct Progress {
-    /// Folded into every target shard.
-    pub folded: watch::Sender<Offset>,
-    pub persisted: watch::Sender<Offset>,
-    /// Nothing up to there is pending anywhere.
-    pub cleaned: watch::Sender<Offset>,
-}
-
-impl Default for Progress {
-    fn default() -> Self {
-        let start = || watch::Sender::new(Offset::default());
-        Self { folded: start(), persisted: start(), cleaned: start() }
-    }
-}
-
-impl Tenure {
-    pub fn redis(&self) -> &Redis {
-        &self.context.redis
-    }
-
-    pub fn db(&self) -> &Db {
-        &self.context.db
-    }
-
-    /// Whether Redis is still the process on which this shard was verified, and still has its state.
-    /// While Redis is away, nothing speaks against it.
-    pub async fn is_verified(&self) -> bool {
-        let same_state = async {
-            let meta = self.redis().shard_meta(self.lease.shard).await?;
-            let run = self.redis().run_id().await?;
-            Ok::<_, StoreError>(run == self.run && meta.is_some_and(|meta| meta.run == Some(run)))
-        };
-        same_state.await.unwrap_or(true)
-    }
-}
 
 /// Owns the shard whenever it can, until `stop`.
 pub(super) async fn run(context: Context, shard: ShardId, stop: CancellationToken) {
@@ -109,7 +63,7 @@ async fn work(tenure: &Arc<Tenure>, stop: &CancellationToken) -> Option<StoreErr
     parts.spawn(stale_base::run(Arc::clone(tenure)));
     parts.spawn(heartbeat::run(Arc::clone(tenure)));
     parts.spawn(trim::run(Arc::clone(tenure)));
-    parts.spawn(ground::run(Arc::clone(tenure)));
+    parts.spawn(watch::run(Arc::clone(tenure)));
     parts.spawn(serve_when_caught_up(Arc::clone(tenure)));
     tokio::select! {
         ended = parts.join_next() => Some(match ended {

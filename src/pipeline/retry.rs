@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use backon::{BackoffBuilder, ExponentialBackoff, ExponentialBuilder};
 
-use super::owner::Tenure;
+use super::tenure::Tenure;
 use crate::store::{StoreError, StoreResult};
 
 /// Delays from 10 ms to 10 s, with jitter, without an end.

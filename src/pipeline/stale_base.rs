@@ -6,8 +6,8 @@ use std::{sync::Arc, time::Duration};
 use tokio::sync::Notify;
 
 use super::{
-    owner::Tenure,
     retry::{delays, keep_on},
+    tenure::Tenure,
 };
 use crate::store::{StoreError, StoreResult, sql::Db};
 

@@ -3,7 +3,7 @@
 
 use std::{collections::VecDeque, sync::Arc, time::Duration};
 
-use super::owner::Tenure;
+use super::tenure::Tenure;
 use crate::{primitives::Offset, store::StoreError};
 
 const EVERY: Duration = Duration::from_secs(60);

@@ -3,7 +3,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use super::{owner::Tenure, verify::restart_reason};
+use super::{tenure::Tenure, verify::restart_reason};
 use crate::store::{StoreError, StoreResult};
 
 /// However long the lease: other owners wait for what this one has to notice.

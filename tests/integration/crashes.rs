@@ -1,4 +1,4 @@
-use std::{collections::HashSet, sync::Arc, time::Duration};
+use std::{collections::HashSet, sync::Arc};
 
 use futures_util::{StreamExt, stream};
 use parking_lot::Mutex;
@@ -96,10 +96,7 @@ async fn send_likes(
 /// Rows = totals = Redis = what a query says, and every acknowledged like is among them.
 async fn check(server: &Server, notes: &[i64], outcomes: &Outcomes) {
     let stores = server.stores();
-    eventually("everything is persisted", Duration::from_secs(60), || async {
-        stores.are_at_rest().await.then_some(())
-    })
-    .await;
+    stores.rest().await;
     let sql = stores.sql().await;
     let acknowledged = outcomes.acknowledged.lock().clone();
     for (at, id) in notes.iter().enumerate() {

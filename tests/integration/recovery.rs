@@ -23,7 +23,7 @@ async fn after_flushall_counts_come_back_from_postgresql_and_versions_do_not_go_
     liker.like(&n).await;
     let mut socket = server.socket("bob stays").await;
     socket.watch_notes(&[&n]).await;
-    eventually("the like is persisted", SOON, || async { stores.are_at_rest().await.then_some(()) }).await;
+    stores.rest().await;
     for expected in 1..=2 {
         let before = liker.note(&n).await["countsVersion"].as_u64().unwrap();
         let () = redis::cmd("FLUSHALL").query_async(&mut stores.redis().await).await.unwrap();
@@ -38,8 +38,7 @@ async fn after_flushall_counts_come_back_from_postgresql_and_versions_do_not_go_
         assert!(found["countsVersion"].as_u64().unwrap() > before);
         assert_eq!(liker.note(&n).await["viewerHasLiked"], true);
         socket.note_until(|note| note["likeCount"] == expected + 1).await;
-        eventually("the like is persisted", SOON, || async { stores.are_at_rest().await.then_some(()) })
-            .await;
+        stores.rest().await;
     }
 }
 
@@ -50,8 +49,7 @@ async fn a_counter_that_expired_is_loaded_again_with_what_is_pending() {
     let id = stores.new_note().await;
     let n = note(id);
     server.client("ann is persisted").like(&n).await;
-    eventually("the first like is persisted", SOON, || async { stores.are_at_rest().await.then_some(()) })
-        .await;
+    stores.rest().await;
     let () = redis::cmd("UNLINK")
         .arg(format!("{{{}}}:c:note:{id}", id % 2))
         .query_async(&mut stores.redis().await)
@@ -60,7 +58,7 @@ async fn a_counter_that_expired_is_loaded_again_with_what_is_pending() {
     // The event finds a counter without a base: it is published as unknown, and loaded.
     let payload = server.client("bob is pending").like(&n).await;
     assert_eq!(payload["note"]["likeCount"], 2);
-    eventually("all is persisted", SOON, || async { stores.are_at_rest().await.then_some(()) }).await;
+    stores.rest().await;
     let totals = stores.likes(id).await;
     assert_eq!((totals.rows, totals.total, totals.redis), (2, 2, Some(2)));
 }

@@ -1,7 +1,7 @@
 use plaudit::embedded::AppendFsync;
 use serde_json::json;
 
-use crate::support::{SOON, Server, Stores, eventually, note};
+use crate::support::{Server, Stores, note};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn api_and_pipeline_run_in_processes_of_their_own_and_another_pipeline_takes_over() {
@@ -29,7 +29,7 @@ async fn api_and_pipeline_run_in_processes_of_their_own_and_another_pipeline_tak
         true
     );
     socket.note_until(|note| note["likeCount"] == 2).await;
-    eventually("the new owner persists", SOON, || async { stores.are_at_rest().await.then_some(()) }).await;
+    stores.rest().await;
     let totals = stores.likes(id).await;
     assert_eq!((totals.rows, totals.total, totals.redis), (2, 2, Some(2)));
 }

@@ -6,7 +6,7 @@ mod write;
 
 use std::{sync::Arc, time::Duration};
 
-use super::{Context, owner::Tenure, retry::keep_on};
+use super::{Context, retry::keep_on, tenure::Tenure};
 use crate::{
     primitives::Offset,
     store::{StoreError, StoreResult, redis::LogReader, sql::Lease},

@@ -1,12 +1,13 @@
 //! Redis: connections, keys, scripts.
 
+mod batches;
 mod bodies;
 mod channel;
 mod connection;
 mod counters;
 mod flip;
 mod keys;
-mod kinds;
+mod loads;
 mod log;
 mod members;
 mod process;
@@ -14,10 +15,12 @@ mod reply;
 mod scripts;
 mod verification;
 
+pub use batches::{Applied, Batch};
 pub use channel::{Change, Listener, Message};
 pub use connection::Redis;
-pub use counters::{Applied, Batch, CountsRead, Install, Installed, LoadTickets, ReadCounts};
+pub use counters::{CountsRead, ReadCounts};
 pub use flip::{EdgeRow, FlipOutcome, FlipRequest};
+pub use loads::{Install, Installed, LoadTickets};
 pub use log::LogReader;
 pub use members::{Membership, MembershipRead, SET_CAP};
 pub use process::ProcessCheck;

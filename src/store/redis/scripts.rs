@@ -40,11 +40,11 @@ macro_rules! scripts {
 scripts! {
     loaded {
         ADVANCE_MEMBERS = "advance_members" [];
-        CLEAN_COUNTERS = "clean_counters" ["offset", "changes"];
+        CLEAN_COUNTERS = "clean_counters" ["offset", "changes", "batch"];
         CLEAN_MEMBERS = "clean_members" ["offset"];
         DROP_BASE = "drop_base" ["changes"];
         FLIP_EDGE = "flip_edge" ["offset"];
-        FOLD = "fold" ["changes"];
+        FOLD = "fold" ["changes", "batch"];
         HEARTBEAT = "heartbeat" ["changes"];
         INSTALL_COUNTS = "install_counts" ["offset", "changes"];
         INSTALL_MEMBERS = "install_members" ["offset"];

@@ -1,6 +1,11 @@
 //! Redis and PostgreSQL as a test sees them: run by the test itself, or embedded in a server.
 
-use std::{path::Path, sync::Arc};
+use std::{
+    collections::HashMap,
+    path::Path,
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use plaudit::embedded::{AppendFsync, DataDir, DataDirLock, EmbeddedServers, Options};
 use redis::{AsyncCommands, aio::MultiplexedConnection};
@@ -120,48 +125,67 @@ impl Stores {
         }
     }
 
-    /// Whether nothing is pending: every log is folded, persisted and cleaned to its end.
-    pub async fn are_at_rest(&self) -> bool {
-        let sql = self.sql().await;
-        let mut redis = self.redis().await;
-        let persisted: Vec<(i64, i64)> =
-            sqlx::query_as("SELECT generation, number FROM shard ORDER BY id").fetch_all(&sql).await.unwrap();
-        let stale: i64 = sqlx::query_scalar("SELECT count(*) FROM stale_base").fetch_one(&sql).await.unwrap();
-        let (mut rest, shards) = (stale == 0, persisted.len());
-        for (source, (generation, number)) in persisted.iter().enumerate() {
-            let persisted = format!("{generation}-{number}");
-            let newest: Vec<(String, Vec<String>)> = redis::cmd("XREVRANGE")
-                .arg(format!("{{{source}}}:log"))
-                .arg("+")
-                .arg("-")
-                .arg("COUNT")
-                .arg(1)
-                .query_async(&mut redis)
-                .await
-                .unwrap();
-            rest &= newest.first().is_some_and(|(id, _)| *id == persisted);
-            for target in 0..shards {
-                let fields = [format!("w:{source}"), format!("k:{source}")];
-                let positions: Vec<Option<String>> =
-                    redis.hmget(format!("{{{target}}}:meta"), &fields[..]).await.unwrap();
-                rest &= positions.iter().all(|position| position.as_deref() == Some(persisted.as_str()));
+    /// Waits until nothing is pending: every log is folded, persisted and cleaned to its end, no counter
+    /// counts anything as pending and no correction waits.
+    pub async fn rest(&self) {
+        let began = Instant::now();
+        loop {
+            let unrest = self.unrest().await;
+            if unrest.is_empty() {
+                return;
             }
+            assert!(began.elapsed() < Duration::from_secs(60), "not at rest: {unrest:#?}");
+            tokio::time::sleep(Duration::from_millis(10)).await;
         }
-        rest && !self.has_marks(shards).await
     }
 
-    /// Whether a counter still counts something as pending.
-    async fn has_marks(&self, shards: usize) -> bool {
-        let mut redis = self.redis().await;
-        for shard in 0..shards {
-            let counters: Vec<String> = redis.keys(format!("{{{shard}}}:c:*")).await.unwrap();
-            for counter in counters {
-                let marks: Option<i64> = redis.hget(&counter, "marks").await.unwrap();
-                if marks.unwrap_or_default() != 0 {
-                    return true;
+    /// What is still pending.
+    async fn unrest(&self) -> Vec<String> {
+        let (sql, mut redis) = (self.sql().await, self.redis().await);
+        let mut unrest = Vec::new();
+        let stale: i64 = sqlx::query_scalar("SELECT count(*) FROM stale_base").fetch_one(&sql).await.unwrap();
+        if stale > 0 {
+            unrest.push(format!("{stale} lines of stale_base"));
+        }
+        let offsets = "SELECT generation || '-' || number FROM shard ORDER BY id";
+        let persisted: Vec<String> = sqlx::query_scalar(offsets).fetch_all(&sql).await.unwrap();
+        for (source, persisted) in persisted.iter().enumerate() {
+            let end: Vec<(String, Vec<String>)> =
+                redis.xrevrange_count(format!("{{{source}}}:log"), "+", "-", 1).await.unwrap();
+            if end.first().is_none_or(|(id, _)| id != persisted) {
+                unrest.push(format!("log {source} ends at {end:?}, persisted to {persisted}"));
+            }
+        }
+        for target in 0..persisted.len() {
+            unrest.extend(self.unrest_of_target(&mut redis, target, &persisted).await);
+        }
+        unrest
+    }
+
+    async fn unrest_of_target(
+        &self,
+        redis: &mut MultiplexedConnection,
+        target: usize,
+        persisted: &[String],
+    ) -> Vec<String> {
+        let mut unrest = Vec::new();
+        let meta: HashMap<String, String> = redis.hgetall(format!("{{{target}}}:meta")).await.unwrap();
+        for (source, persisted) in persisted.iter().enumerate() {
+            for field in [format!("w:{source}"), format!("k:{source}")] {
+                if meta.get(&field) != Some(persisted) {
+                    unrest
+                        .push(format!("shard {target}: {field} is {:?}, not {persisted}", meta.get(&field)));
                 }
             }
         }
-        false
+        let counters: Vec<String> = redis.keys(format!("{{{target}}}:c:*")).await.unwrap();
+        for counter in counters {
+            let held: HashMap<String, String> = redis.hgetall(&counter).await.unwrap();
+            let marks = held.get("marks").is_some_and(|marks| marks != "0");
+            if marks && held.get("epoch") == meta.get("epoch") {
+                unrest.push(format!("{counter} has marks: {held:?}"));
+            }
+        }
+        unrest
     }
 }

@@ -1,0 +1,141 @@
+//! Batches of one source shard's log, applied to the counters of target shards: fold and clean.
+
+use redis::Cmd;
+
+use super::{
+    connection::{Redis, script_reply},
+    counters::{COUNTS_LIFE, life_with_jitter},
+    keys, scripts,
+};
+use crate::{
+    catalogue::{Counts, Entity, EntityKind},
+    event_log::Moves,
+    primitives::{Offset, ShardId},
+    store::StoreResult,
+};
+
+/// A batch of one source shard for one target shard.
+#[derive(Debug)]
+pub struct Batch {
+    pub target: ShardId,
+    /// The target's epoch, as last read.
+    pub epoch: u64,
+    pub from: Offset,
+    pub to: Offset,
+    /// Only entities of the target shard.
+    pub moves: Moves,
+}
+
+/// What became of a batch on one target shard.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Applied {
+    Done,
+    /// The target's position or epoch is not what the caller thought: read its meta again.
+    Moved,
+    /// Clean only: the target has not folded that far yet.
+    TooEarly,
+}
+
+impl Redis {
+    /// Applies a source shard's batch to target shards, in one round trip.
+    pub async fn fold(&self, source: ShardId, fence: u64, batches: &[Batch]) -> StoreResult<Vec<Applied>> {
+        let cmds: Vec<Cmd> = batches.iter().map(|batch| fold_one(source, fence, batch)).collect();
+        self.apply(&cmds).await
+    }
+
+    /// Tells target shards that a source shard's batch is persisted, in one round trip.
+    pub async fn clean_counters(
+        &self,
+        source: ShardId,
+        fence: u64,
+        batches: &[Batch],
+    ) -> StoreResult<Vec<Applied>> {
+        let cmds: Vec<Cmd> = batches.iter().map(|batch| clean_one(source, fence, batch)).collect();
+        self.apply(&cmds).await
+    }
+
+    async fn apply(&self, cmds: &[Cmd]) -> StoreResult<Vec<Applied>> {
+        let replies = self.pipeline(cmds).await?;
+        replies
+            .into_iter()
+            .map(|reply| {
+                let reply = script_reply(reply)?;
+                match reply.code.as_str() {
+                    "done" => Ok(Applied::Done),
+                    "moved" | "other_epoch" => Ok(Applied::Moved),
+                    "too_early" => Ok(Applied::TooEarly),
+                    _ => Err(reply.into_error()),
+                }
+            })
+            .collect()
+    }
+}
+
+fn fold_one(source: ShardId, fence: u64, batch: &Batch) -> Cmd {
+    let mut touched = vec![keys::meta(batch.target), keys::changes(batch.target)];
+    touched.extend(batch.moves.keys().map(|entity| keys::counters(batch.target, *entity)));
+    let mut cmd = scripts::FOLD.call(&touched);
+    write_borders(&mut cmd, source, fence, batch);
+    let kinds = Kinds::of(&batch.moves);
+    kinds.write(&mut cmd);
+    for (entity, moved) in &batch.moves {
+        cmd.arg(kinds.position(*entity)).arg(entity.to_string());
+        cmd.arg(moved.after.to_string()).arg(moved.last.to_string());
+        write_deltas(&mut cmd, *entity, &moved.by);
+    }
+    cmd
+}
+
+fn clean_one(source: ShardId, fence: u64, batch: &Batch) -> Cmd {
+    let mut touched = vec![keys::meta(batch.target)];
+    for entity in batch.moves.keys() {
+        touched.push(keys::counters(batch.target, *entity));
+        touched.push(keys::load_token(batch.target, *entity));
+    }
+    let mut cmd = scripts::CLEAN_COUNTERS.call(&touched);
+    write_borders(&mut cmd, source, fence, batch);
+    cmd.arg(life_with_jitter(COUNTS_LIFE));
+    let kinds = Kinds::of(&batch.moves);
+    kinds.write(&mut cmd);
+    for (entity, moved) in &batch.moves {
+        cmd.arg(kinds.position(*entity));
+        write_deltas(&mut cmd, *entity, &moved.by);
+    }
+    cmd
+}
+
+fn write_borders(cmd: &mut Cmd, source: ShardId, fence: u64, batch: &Batch) {
+    cmd.arg(source.0).arg(batch.from.to_string()).arg(batch.to.to_string()).arg(batch.epoch).arg(fence);
+}
+
+/// The kinds that a batch touches, in order; scripts name a kind by its position, from 1.
+struct Kinds(Vec<EntityKind>);
+
+impl Kinds {
+    fn of(moves: &Moves) -> Self {
+        let mut kinds: Vec<_> = moves.keys().map(|entity| entity.kind).collect();
+        kinds.dedup(); // the moves are sorted by kind
+        Self(kinds)
+    }
+
+    fn write(&self, cmd: &mut Cmd) {
+        cmd.arg(self.0.len());
+        for kind in &self.0 {
+            cmd.arg(kind.counters().len());
+            for counter in kind.counters() {
+                cmd.arg(counter.name());
+            }
+        }
+    }
+
+    fn position(&self, entity: Entity) -> usize {
+        self.0.partition_point(|kind| *kind < entity.kind) + 1
+    }
+}
+
+/// One difference per counter of the entity's kind.
+fn write_deltas(cmd: &mut Cmd, entity: Entity, deltas: &Counts) {
+    for delta in deltas.values(entity.kind) {
+        cmd.arg(delta);
+    }
+}

@@ -1,0 +1,166 @@
+//! Load on a miss: take a token, read SQL, install, or give up.
+
+use std::time::Duration;
+
+use redis::Cmd;
+
+use super::{
+    connection::{Redis, script_reply},
+    counters::{COUNTS_LIFE, life_with_jitter},
+    keys,
+    reply::{Reply, parse},
+    scripts,
+};
+use crate::{
+    catalogue::{Counts, Entity},
+    primitives::{Offset, ShardId, Version},
+    store::StoreResult,
+};
+
+/// How long a loader may take before another one may begin.
+const TOKEN_LIFE: Duration = Duration::from_secs(5);
+
+/// Permission to load some entities of one shard.
+#[derive(Debug)]
+pub struct LoadTickets {
+    pub shard: ShardId,
+    token: String,
+    pub epoch: u64,
+    /// Entities that this caller may load; the others are being loaded by someone else.
+    pub taken: Vec<Entity>,
+    pub others: Vec<Entity>,
+    /// Per source shard: cleaned-to offset. SQL must not be behind it.
+    pub cleaned: Vec<Offset>,
+}
+
+/// Totals that SQL gave in one statement with how far each log was persisted.
+pub struct Install<'a> {
+    pub entity: Entity,
+    pub totals: Counts,
+    pub persisted: &'a [Offset],
+    pub timeline: &'a str,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Installed {
+    Done(Version, Counts),
+    /// Something moved meanwhile: load again.
+    Refused,
+}
+
+impl Redis {
+    /// Asks for permission to load, per shard, in one round trip. Whoever holds a token may take it again.
+    pub async fn take_load_tokens(&self, entities: &[Entity], token: &str) -> StoreResult<Vec<LoadTickets>> {
+        let by_shard = self.group_by_shard(entities);
+        let cmds: Vec<Cmd> = by_shard
+            .iter()
+            .map(|(shard, entities)| {
+                let mut touched = vec![keys::meta(*shard)];
+                touched.extend(entities.iter().map(|entity| keys::load_token(*shard, *entity)));
+                let mut cmd = scripts::TAKE_LOAD_TOKENS.call(&touched);
+                cmd.arg(token).arg(TOKEN_LIFE.as_millis() as u64).arg(self.shards().get());
+                cmd
+            })
+            .collect();
+        let replies = self.pipeline(&cmds).await?;
+        by_shard
+            .into_iter()
+            .zip(replies)
+            .map(|((shard, entities), reply)| {
+                tickets(shard, token.to_owned(), entities, script_reply(reply)?)
+            })
+            .collect()
+    }
+
+    /// Gives up loads: removes this caller's tokens, in one round trip.
+    pub async fn release_load_tokens(&self, entities: &[Entity], token: &str) -> StoreResult<()> {
+        let by_shard = self.group_by_shard(entities);
+        let cmds: Vec<Cmd> = by_shard
+            .iter()
+            .map(|(shard, entities)| {
+                let tokens: Vec<_> =
+                    entities.iter().map(|entity| keys::load_token(*shard, *entity)).collect();
+                let mut cmd = scripts::RELEASE_LOAD_TOKENS.call(&tokens);
+                cmd.arg(token);
+                cmd
+            })
+            .collect();
+        for reply in self.pipeline(&cmds).await? {
+            script_reply(reply)?.expect_done()?;
+        }
+        Ok(())
+    }
+
+    /// Finishes loads, in one round trip; each may be refused by itself.
+    pub async fn install_counts(
+        &self,
+        tickets: &LoadTickets,
+        installs: &[Install<'_>],
+    ) -> StoreResult<Vec<Installed>> {
+        let cmds: Vec<Cmd> = installs.iter().map(|install| install_one(tickets, install)).collect();
+        let replies = self.pipeline(&cmds).await?;
+        replies
+            .into_iter()
+            .map(|reply| {
+                let mut reply = script_reply(reply)?;
+                match reply.code.as_str() {
+                    "done" => {
+                        let version = Version::new(tickets.epoch, reply.next()?);
+                        let counts = Counts::from_values(reply.rest::<i64>()?);
+
+                        Ok(Installed::Done(version, counts))
+                    }
+                    "refused" => Ok(Installed::Refused),
+                    _ => Err(reply.into_error()),
+                }
+            })
+            .collect()
+    }
+}
+
+fn tickets(
+    shard: ShardId,
+    token: String,
+    entities: Vec<Entity>,
+    mut reply: Reply,
+) -> StoreResult<LoadTickets> {
+    if reply.code != "done" {
+        return Err(reply.into_error());
+    }
+    let epoch = reply.next()?;
+    let flags: Vec<bool> = reply.next()?;
+    let cleaned: Vec<String> = reply.next()?;
+    let (taken, others): (Vec<_>, Vec<_>) = entities.into_iter().zip(flags).partition(|(_, taken)| *taken);
+    let only_entities = |pairs: Vec<(Entity, bool)>| pairs.into_iter().map(|(entity, _)| entity).collect();
+    Ok(LoadTickets {
+        shard,
+        token,
+        epoch,
+        taken: only_entities(taken),
+        others: only_entities(others),
+        cleaned: cleaned.iter().map(|text| parse(text)).collect::<StoreResult<_>>()?,
+    })
+}
+
+fn install_one(tickets: &LoadTickets, install: &Install<'_>) -> Cmd {
+    let (shard, entity) = (tickets.shard, install.entity);
+    let mut cmd = scripts::INSTALL_COUNTS.call(&[
+        keys::meta(shard),
+        keys::changes(shard),
+        keys::counters(shard, entity),
+        keys::load_token(shard, entity),
+    ]);
+    cmd.arg(&tickets.token)
+        .arg(tickets.epoch)
+        .arg(install.timeline)
+        .arg(entity.to_string())
+        .arg(life_with_jitter(COUNTS_LIFE))
+        .arg(install.persisted.len());
+    for offset in install.persisted {
+        cmd.arg(offset.to_string());
+    }
+    for (counter, total) in entity.kind.counters().iter().zip(install.totals.values(entity.kind)) {
+        cmd.arg(counter.name()).arg(total);
+    }
+    cmd
+}
