@@ -3,17 +3,23 @@
 -- KEYS[2]  pending  hash    of the actor
 -- KEYS[3, 5, …]     edges set    one per edge kind in the batch
 -- KEYS[4, 6, …]     floor string of the same kind
--- ARGV[1]  to       offset up to which the log is persisted
--- ARGV[2]  most     members that a set may have; a larger one is dropped and loaded anew, truncated
+-- ARGV[1]  source   the shard
+-- ARGV[2]  fence    of its owner
+-- ARGV[3]  to       offset up to which the log is persisted
+-- ARGV[4]  most     members that a set may have; a larger one is dropped and loaded anew, truncated
 -- then for each flip:  position of its kind (from 1), field in the pending hash, target id
 -- Returns  {"done"}
---          {"no_meta"}  the shard is not verified; nothing written
-local generation = redis.call('HGET', KEYS[1], 'gen')
+--          {"no_meta"}  the shard is not verified; nothing written, here and below
+--          {"fenced"}   it has a newer owner
+local meta = redis.call('HMGET', KEYS[1], 'gen', 'fence:' .. ARGV[1])
+local generation = meta[1]
 if not generation then
   return { 'no_meta' }
+elseif tonumber(meta[2] or '0') > tonumber(ARGV[2]) then
+  return { 'fenced' }
 end
-local to, most = ARGV[1], tonumber(ARGV[2])
-if not most or (#ARGV - 2) % 3 ~= 0 then
+local to, most = ARGV[3], tonumber(ARGV[4])
+if not most or (#ARGV - 4) % 3 ~= 0 then
   return redis.error_reply('ERR clean_members: bad arguments')
 end
 
@@ -27,7 +33,7 @@ for i = 3, #KEYS, 2 do
   sets[#sets + 1] = { key = KEYS[i], floor_key = KEYS[i + 1], floor = floor, usable = usable }
 end
 
-for i = 3, #ARGV, 3 do
+for i = 5, #ARGV, 3 do
   local set, field, target = sets[tonumber(ARGV[i])], ARGV[i + 1], ARGV[i + 2]
   local pending = redis.call('HGET', KEYS[2], field)
   local state, offset

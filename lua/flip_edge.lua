@@ -30,11 +30,13 @@ if not (limit and renew and tonumber(target) and (on == '1' or on == '0')) then
   return redis.error_reply('ERR flip_edge: bad arguments')
 end
 
-local meta = redis.call('HMGET', KEYS[1], 'gen', 'k:' .. source)
-local generation, cleaned = meta[1], meta[2]
-if not (generation and cleaned) then
+local meta = redis.call('HMGET', KEYS[1], 'gen', 'k:' .. source, 'm')
+local generation = meta[1]
+if not (generation and meta[2] and meta[3]) then
   return { 'not_ready' }
 end
+-- Flips up to there are not pending any more: SQL must know them.
+local cleaned = later(meta[2], meta[3])
 
 if KEYS[6] then
   local kept = redis.call('GET', KEYS[6])
@@ -112,7 +114,11 @@ end
 -- First the append, which fails as a whole when memory is short; only then the rest.
 local offset = pending_at or ''
 if changes then
-  offset = redis.call('XADD', KEYS[2], generation .. '-*', 'e', event)
+  offset = redis.pcall('XADD', KEYS[2], generation .. '-*', 'e', event)
+  if type(offset) == 'table' then
+    -- The log's next generation has begun, but its verification is not finished.
+    return string.find(offset.err, 'equal or smaller') and { 'not_ready' } or offset
+  end
   redis.call('HSET', KEYS[3], field, on .. ':' .. offset)
 end
 if KEYS[6] then

@@ -11,10 +11,10 @@
 -- Returns  {"done"}
 --          {"no_meta"}  the shard is not verified; nothing written, here and below
 --          {"refused"}  something moved meanwhile: load again
-local meta = redis.call('HMGET', KEYS[1], 'gen', 'k:' .. ARGV[1])
-if not (meta[1] and meta[2]) then
+local meta = redis.call('HMGET', KEYS[1], 'gen', 'k:' .. ARGV[1], 'm')
+if not (meta[1] and meta[2] and meta[3]) then
   return { 'no_meta' }
-elseif meta[1] ~= ARGV[2] or not at_most(meta[2], ARGV[3]) then
+elseif meta[1] ~= ARGV[2] or not at_most(later(meta[2], meta[3]), ARGV[3]) then
   return { 'refused' }
 end
 

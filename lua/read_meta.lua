@@ -4,8 +4,8 @@
 -- ARGV[1]  source  the shard
 -- Returns  {"done", epoch, generation, cleaned-to offset of its own log}
 --          {"no_meta"}  the shard is not verified
-local meta = redis.call('HMGET', KEYS[1], 'epoch', 'gen', 'k:' .. ARGV[1])
-if not (meta[1] and meta[2] and meta[3]) then
+local meta = redis.call('HMGET', KEYS[1], 'epoch', 'gen', 'k:' .. ARGV[1], 'm')
+if not (meta[1] and meta[2] and meta[3] and meta[4]) then
   return { 'no_meta' }
 end
-return { 'done', meta[1], meta[2], meta[3] }
+return { 'done', meta[1], meta[2], later(meta[3], meta[4]) }

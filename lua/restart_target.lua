@@ -5,7 +5,7 @@
 -- KEYS[2]  channel   pub/sub  of the shard
 -- ARGV[1]  epoch     the new one
 -- ARGV[2]  timeline  of PostgreSQL
--- then per source shard:  persisted-to offset
+-- then per source shard:  persisted-to offset, fence of its newest owner
 -- Returns  {"done"}
 --          {"newer", epoch}  the shard has that epoch already; nothing written
 local epoch, timeline = ARGV[1], ARGV[2]
@@ -15,10 +15,9 @@ if held and tonumber(held) >= tonumber(epoch) then
 end
 
 local lines = {}
-for i = 3, #ARGV do
-  local source = i - 3
-  redis.call('HDEL', KEYS[1], 'fence:' .. source)
-  redis.call('HSET', KEYS[1], 'w:' .. source, ARGV[i], 'k:' .. source, ARGV[i])
+for i = 3, #ARGV, 2 do
+  local source = (i - 3) / 2
+  redis.call('HSET', KEYS[1], 'w:' .. source, ARGV[i], 'k:' .. source, ARGV[i], 'fence:' .. source, ARGV[i + 1])
   lines[#lines + 1] = 'w ' .. source .. ' ' .. ARGV[i]
 end
 redis.call('HSET', KEYS[1], 'epoch', epoch, 'tl', timeline, 'seq', '0')

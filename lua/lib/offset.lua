@@ -10,3 +10,7 @@ local function at_most(a, b)
   local gb, nb = parts(b)
   return ga < gb or (ga == gb and na <= nb)
 end
+
+local function later(a, b)
+  return at_most(a, b) and b or a
+end

@@ -171,8 +171,10 @@ fn api_lines(address: SocketAddr, settings: &Settings, dev: Option<&DevToken>) -
 /// Prints the addresses once everything is ready; they answer from before.
 fn print_when_ready(checks: Arc<Checks>, lines: Vec<String>) {
     tokio::spawn(async move {
+        let mut pause = Duration::from_millis(20);
         while checks.run().await.is_err() {
-            tokio::time::sleep(Duration::from_millis(20)).await;
+            tokio::time::sleep(pause).await;
+            pause = (pause * 3 / 2).min(Duration::from_secs(1));
         }
         println!("{}", lines.join("\n"));
     });

@@ -1,6 +1,6 @@
 //! Queries and mutations over HTTP: `POST /graphql`, and `GET /graphql` for queries.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use async_graphql::{Executor, Request, Variables, parser::types::OperationType};
 use async_graphql_axum::GraphQLResponse;
@@ -19,6 +19,10 @@ use crate::{
 };
 
 const SERVER_TIMING: HeaderName = HeaderName::from_static("server-timing");
+
+/// A request that needs longer is told to try again: each call of a store is bounded by itself, but a
+/// request may make many in a row.
+const LONGEST: Duration = Duration::from_millis(1_900);
 
 /// `POST /graphql` with a JSON body.
 pub async fn execute(
@@ -87,12 +91,19 @@ fn is_query(request: &mut Request) -> bool {
 async fn run(shared: &Shared, viewer: Viewer, request: Request) -> Response {
     let tally = Arc::new(Tally::default());
     let execution = shared.engine.execute(request.data(viewer));
-    let response = Arc::clone(&tally).observe(execution).await;
+    let bounded = tokio::time::timeout(LONGEST, Arc::clone(&tally).observe(execution));
+    let response = bounded.await.unwrap_or_else(|_| took_too_long());
     let mut response = GraphQLResponse::from(response).into_response();
     if let Ok(cost) = HeaderValue::try_from(server_timing(&tally)) {
         response.headers_mut().insert(SERVER_TIMING, cost);
     }
     response
+}
+
+/// Whatever was under way is done or will not be; every mutation may be sent again.
+fn took_too_long() -> async_graphql::Response {
+    let message = format!("the stores did not answer within {LONGEST:?}; try again");
+    async_graphql::Response::from_errors(vec![ApiError::new(Code::RetryLater, message).into()])
 }
 
 fn server_timing(tally: &Tally) -> String {

@@ -1,8 +1,9 @@
 //! Keeps hearing the shards' channels. Every doubt (a lost connection, silence) counts as an interruption.
 
-use std::time::Duration;
+use std::{collections::VecDeque, time::Duration};
 
 use backon::{BackoffBuilder, ExponentialBuilder};
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::Hub;
@@ -17,28 +18,51 @@ use crate::{
 /// Owners send a heartbeat every 5 s; when all shards are silent for this long, the connection is dead.
 const SILENCE: Duration = Duration::from_secs(12);
 
+const LONGEST_PAUSE: Duration = Duration::from_secs(1);
+/// Entities that are read at once in the background: what a busy Redis answers within its timeout.
+const PAGE: usize = 500;
+
+fn retry_delays() -> ExponentialBuilder {
+    ExponentialBuilder::new()
+        .with_min_delay(Duration::from_millis(20))
+        .with_max_delay(LONGEST_PAUSE)
+        .with_jitter()
+        .without_max_times()
+}
+
 impl Hub {
     /// Hears changes until cancelled.
     pub async fn run(&self, stop: CancellationToken) {
-        stop.run_until_cancelled(self.hear_for_ever()).await;
+        while !stop.is_cancelled() {
+            let hub = self.clone();
+            let mut hearing = tokio::spawn(async move { hub.hear_for_ever().await });
+            tokio::select! {
+                () = stop.cancelled() => hearing.abort(),
+                ended = &mut hearing => tracing::error!(?ended, "the hub's listener ended; beginning anew"),
+            }
+            self.interrupt();
+        }
+    }
+
+    fn interrupt(&self) {
+        for view in &self.inner.views {
+            view.lock().interrupt();
+        }
     }
 
     async fn hear_for_ever(&self) {
-        let backoff = ExponentialBuilder::new()
-            .with_min_delay(Duration::from_millis(20))
-            .with_max_delay(Duration::from_secs(1))
-            .with_jitter()
-            .without_max_times();
+        let backoff = retry_delays();
         let mut delays = backoff.build();
         loop {
-            match self.hear_once().await {
-                Ok(()) => delays = backoff.build(),
-                Err(error) => tracing::debug!(%error, "cannot hear changes"),
+            let began = Instant::now();
+            if let Err(error) = self.hear_once().await {
+                tracing::debug!(%error, "cannot hear changes");
             }
-            for view in &self.inner.views {
-                view.lock().interrupt();
+            self.interrupt();
+            if began.elapsed() > SILENCE {
+                delays = backoff.build();
             }
-            tokio::time::sleep(delays.next().unwrap_or(Duration::from_secs(1))).await;
+            tokio::time::sleep(delays.next().unwrap_or(LONGEST_PAUSE)).await;
         }
     }
 
@@ -73,26 +97,29 @@ impl Hub {
         }
     }
 
-    /// Reads entities in the background; what is found reaches their subscribers.
+    /// Reads entities in the background, page by page; what is found reaches their subscribers. An outage
+    /// is waited out, unless changes are not heard any more: the next resumption reads everything anew.
     pub(super) fn read_soon(&self, entities: Vec<Entity>) {
         if entities.is_empty() {
             return;
         }
         let hub = self.clone();
         tokio::spawn(async move {
-            let mut delays = ExponentialBuilder::new()
-                .with_min_delay(Duration::from_millis(20))
-                .with_max_delay(Duration::from_secs(1))
-                .with_jitter()
-                .without_max_times()
-                .build();
-            // An outage is waited out, unless nobody watches any more or the next resumption reads anyway.
-            while let (_, Err(error)) = hub.counts(&entities).await {
-                if !error.is_transient() || !hub.is_hearing() {
-                    tracing::debug!(%error, "gave up reading for subscribers");
+            let mut pages: VecDeque<Vec<Entity>> = entities.chunks(PAGE).map(<[Entity]>::to_vec).collect();
+            let mut delays = retry_delays().build();
+            while let Some(page) = pages.pop_front() {
+                let (_, Err(error)) = hub.counts(&page).await else {
+                    delays = retry_delays().build();
+                    continue;
+                };
+                if !hub.is_hearing() {
                     return;
                 }
-                tokio::time::sleep(delays.next().unwrap_or(Duration::from_secs(1))).await;
+                if !error.is_transient() {
+                    tracing::error!(%error, "cannot read for subscribers; trying again");
+                }
+                pages.push_back(page);
+                tokio::time::sleep(delays.next().unwrap_or(LONGEST_PAUSE)).await;
             }
         });
     }

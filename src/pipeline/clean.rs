@@ -1,7 +1,7 @@
 //! Clean: what is in PostgreSQL is no longer pending in Redis. It reads the log by itself, so that a
 //! takeover goes on exactly where the last owner stopped.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use super::{retry::keep_on, targets::Targets, tenure::Tenure};
 use crate::{
@@ -11,21 +11,29 @@ use crate::{
     store::{StoreError, StoreResult},
 };
 
+/// How long one wait lasts. Then the targets are looked at again: one may have been begun anew meanwhile.
+const WAIT: Duration = Duration::from_secs(1);
+const PAUSE: Duration = Duration::from_millis(50);
+
 pub async fn run(tenure: Arc<Tenure>) -> StoreError {
     keep_on(&tenure, "clean", || clean(&tenure)).await
 }
 
-/// Reads where the targets stand and cleans until one of them stands elsewhere.
+/// Reads where the targets stand and cleans until an error.
 async fn clean(tenure: &Tenure) -> StoreResult<()> {
     let (redis, lease) = (tenure.redis(), tenure.lease);
     let mut reader = redis.log_reader(lease.shard, 0).await?;
-    let mut targets = Targets::read(redis, |meta| meta.cleaned[lease.shard.index()]).await?;
+    let read_targets = || Targets::read(redis, |meta| meta.cleaned[lease.shard.index()]);
+    let mut targets = read_targets().await?;
     let meta = redis.shard_meta(lease.shard).await?.ok_or(StoreError::Unverified)?;
     let mut members = meta.members_cleaned.ok_or(StoreError::Unverified)?;
     loop {
         let from = targets.lowest().min(members);
         tenure.progress.cleaned.send_replace(from);
-        let goal = beyond(tenure, from).await;
+        let Ok(goal) = tokio::time::timeout(WAIT, beyond(tenure, from)).await else {
+            targets = read_targets().await?;
+            continue;
+        };
         let most = tenure.context.settings.batch_events;
         let entries = reader.range(from, goal, most).await?;
         let to = match entries.last() {
@@ -36,11 +44,14 @@ async fn clean(tenure: &Tenure) -> StoreResult<()> {
         let batches = targets.batches(&entries, to);
         let applied = redis.clean_counters(lease.shard, lease.fence, &batches).await?;
         if !targets.advance(&batches, &applied) {
-            return Ok(());
+            // A target was begun anew and is folded up to here in a moment.
+            tokio::time::sleep(PAUSE).await;
+            targets = read_targets().await?;
+            continue;
         }
         let flips: Vec<Flip> =
             entries.iter().filter(|entry| entry.offset > members).filter_map(Entry::flip).copied().collect();
-        redis.clean_members(lease.shard, to, &flips).await?;
+        redis.clean_members(lease.shard, lease.fence, to, &flips).await?;
         redis.advance_members(lease.shard, lease.fence, to).await?;
         members = members.max(to);
     }

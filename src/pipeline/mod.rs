@@ -24,7 +24,7 @@ mod watch;
 
 use std::{sync::Arc, time::Duration};
 
-use tokio::sync::Notify;
+use tokio::{sync::Notify, task::JoinSet};
 use tokio_util::sync::CancellationToken;
 
 pub use status::Status;
@@ -65,15 +65,10 @@ struct Context {
 pub async fn run(redis: Redis, db: Db, settings: Settings, status: Status, stop: CancellationToken) {
     let context = Context { redis, db, settings: Arc::new(settings), status, stale: Arc::new(Notify::new()) };
     let listening = tokio::spawn(stale_base::listen(context.db.clone(), Arc::clone(&context.stale)));
-    let owners = context
-        .redis
-        .shards()
-        .all()
-        .map(|shard| tokio::spawn(owner::run(context.clone(), shard, stop.clone())));
-    for owner in owners.collect::<Vec<_>>() {
-        if let Err(panic) = owner.await {
-            tracing::error!(%panic, "a shard's owner ended");
-        }
+    let mut owners = JoinSet::new();
+    for shard in context.redis.shards().all() {
+        owners.spawn(owner::run(context.clone(), shard, stop.clone()));
     }
+    owners.join_all().await;
     listening.abort();
 }

@@ -22,7 +22,9 @@ const LOOK: Duration = Duration::from_millis(500);
 pub(super) async fn run(context: Context, shard: ShardId, stop: CancellationToken) {
     let mut delays = retry::delays();
     while !stop.is_cancelled() {
-        match serve(&context, shard, &stop).await {
+        // In a task of its own, so that a panic ends one tenure and not the shard.
+        let tenure = tokio::spawn(serve(context.clone(), shard, stop.clone()));
+        match tenure.await.unwrap_or_else(|panic| Err(StoreError::Unexpected(panic.to_string()))) {
             Ok(()) => delays = retry::delays(),
             Err(error) if error.is_transient() => {
                 tracing::debug!(shard = shard.0, %error, "cannot own the shard")
@@ -36,16 +38,16 @@ pub(super) async fn run(context: Context, shard: ShardId, stop: CancellationToke
 }
 
 /// One tenure, if the shard is to be had. `Ok` after a tenure that ended for a good reason.
-async fn serve(context: &Context, shard: ShardId, stop: &CancellationToken) -> StoreResult<()> {
+async fn serve(context: Context, shard: ShardId, stop: CancellationToken) -> StoreResult<()> {
     let settings = &context.settings;
     let Some(lease) = context.db.acquire_lease(shard, &settings.owner, settings.lease).await? else {
         stop.run_until_cancelled(tokio::time::sleep(LOOK)).await;
         return Ok(());
     };
-    let run = verify::verify(context, lease).await?;
+    let run = verify::verify(&context, lease).await?;
     tracing::info!(shard = shard.0, fence = lease.fence, "owns the shard");
     let tenure = Arc::new(Tenure { context: context.clone(), lease, run, progress: Progress::default() });
-    let ended = work(&tenure, stop).await;
+    let ended = work(&tenure, &stop).await;
     context.status.set_serving(shard, false);
     match ended {
         Some(error) => Err(error),

@@ -110,7 +110,8 @@ async fn restart_counters(context: &Context, lease: Lease, run: &str) -> StoreRe
     let seen = meta.map_or(0, |meta| meta.epoch);
     let state = context.db.raise_epoch(lease, seen).await?;
     let epoch = state.epochs[lease.shard.index()];
-    context.redis.restart_target(lease.shard, epoch, &state.timeline, &state.offsets).await?;
+    let sources: Vec<_> = state.offsets.iter().copied().zip(state.fences.iter().copied()).collect();
+    context.redis.restart_target(lease.shard, epoch, &state.timeline, &sources).await?;
     tracing::info!(shard = lease.shard.0, epoch, reason, "began the shard's counters anew");
     sweep_soon(context, lease.shard);
     Ok(())

@@ -98,8 +98,8 @@ pub struct Pipeline {
     #[arg(long, value_name = "COUNT", default_value = "2", value_parser = shard_count())]
     pub virtual_shards: ShardCount,
 
-    /// Events that one PostgreSQL transaction takes at most, 1 to 10000
-    #[arg(long, value_name = "EVENTS", default_value = "1000", value_parser = whole(1..=10_000, Some))]
+    /// Events that one PostgreSQL transaction takes at most, 1 to 2000
+    #[arg(long, value_name = "EVENTS", default_value = "1000", value_parser = whole(1..=2_000, Some))]
     pub batch_events: u32,
 
     /// How long a transaction waits for more events, 0s to 10s

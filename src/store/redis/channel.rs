@@ -56,19 +56,18 @@ impl Message {
             if subject == "w" {
                 let (source, to) = rest.split_once(' ').ok_or_else(malformed)?;
                 message.folded.push((ShardId(parse(source)?), parse(to)?));
-            } else {
-                message.changes.push(change(message.epoch, subject, rest)?);
-            }
+            } else if let Ok(entity) = subject.parse() {
+                message.changes.push(change(message.epoch, entity, rest)?);
+            } // else of a kind that only a later release knows
         }
         Ok(message)
     }
 }
 
-fn change(epoch: u64, entity: &str, rest: &str) -> StoreResult<Change> {
+fn change(epoch: u64, entity: Entity, rest: &str) -> StoreResult<Change> {
     let (number, values) = rest
         .split_once(' ')
         .ok_or_else(|| StoreError::Unexpected(format!("change of {entity}: {rest:?}")))?;
-    let entity: Entity = parse(entity)?;
     let counts = match values {
         "?" => None,
         values => {
@@ -158,6 +157,14 @@ mod tests {
         assert_eq!(message.changes[0].version, Version::new(3, 11));
         assert_eq!(message.changes[0].counts.unwrap().get(Counter::NoteCollects), 2);
         assert_eq!(message.changes[1].counts, None);
+    }
+
+    #[test]
+    fn kinds_and_counters_of_another_release_do_not_disturb() {
+        let message =
+            Message::decode(ShardId(0), "3 10 13 - -\ncat:5 11 1\nnote:5 12 1 2 3\nuser:9 13 ?").unwrap();
+        let changes: Vec<_> = message.changes.iter().map(|c| (c.entity.to_string(), c.counts)).collect();
+        assert_eq!(changes, [("note:5".to_owned(), None), ("user:9".to_owned(), None)]);
     }
 
     #[test]

@@ -1,7 +1,14 @@
 //! Connections to Redis, and the rule that an unverified process does nothing.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicU32, Ordering::Relaxed},
+    },
+    time::Duration,
+};
 
+use parking_lot::RwLock;
 use redis::{
     Cmd, Pipeline, Value,
     aio::{ConnectionLike, ConnectionManager, ConnectionManagerConfig, MultiplexedConnection},
@@ -18,11 +25,16 @@ use crate::{
 const RESPONSE_TIMEOUT: Duration = Duration::from_millis(800);
 const CONNECT_TIMEOUT: Duration = Duration::from_millis(500);
 
+/// After so many unanswered commands in a row the connection is replaced: it may lead to a host that is gone
+/// without a word, and would never notice.
+const UNANSWERED: u32 = 3;
+
 /// One Redis for all shards. Cheap to clone; all clones share one multiplexed connection.
 #[derive(Clone)]
 pub struct Redis {
     client: redis::Client,
-    commands: ConnectionManager,
+    commands: Arc<RwLock<ConnectionManager>>,
+    unanswered: Arc<AtomicU32>,
     shards: ShardCount,
     /// Held while scripts are being loaded, so that a burst of NOSCRIPT answers loads them once.
     loading: Arc<Mutex<()>>,
@@ -32,14 +44,8 @@ impl Redis {
     /// Connects lazily: an unreachable Redis shows at the first command.
     pub fn new(url: &str, shards: ShardCount) -> StoreResult<Self> {
         let client = redis::Client::open(url)?;
-        // One quick retry: a caller would rather hear of an outage than wait for its end.
-        let config = ConnectionManagerConfig::new()
-            .set_number_of_retries(1)
-            .set_max_delay(Duration::from_millis(100))
-            .set_connection_timeout(Some(CONNECT_TIMEOUT))
-            .set_response_timeout(Some(RESPONSE_TIMEOUT));
-        let commands = ConnectionManager::new_lazy_with_config(client.clone(), config)?;
-        Ok(Self { client, commands, shards, loading: Arc::default() })
+        let commands = Arc::new(RwLock::new(connect(&client)?));
+        Ok(Self { client, commands, unanswered: Arc::default(), shards, loading: Arc::default() })
     }
 
     pub const fn shards(&self) -> ShardCount {
@@ -65,11 +71,11 @@ impl Redis {
     /// Runs one command.
     pub(super) async fn command(&self, cmd: &Cmd) -> StoreResult<Value> {
         tally::redis_round_trip();
-        let mut connection = self.commands.clone();
-        let mut value = connection.req_packed_command(cmd).await?;
+        let mut connection = self.connection();
+        let mut value = self.noting(connection.req_packed_command(cmd).await)?;
         if is_no_script(&value) {
             self.load_scripts().await?;
-            value = connection.req_packed_command(cmd).await?;
+            value = self.noting(connection.req_packed_command(cmd).await)?;
         }
         into_result(value)
     }
@@ -104,7 +110,23 @@ impl Redis {
         for cmd in cmds {
             pipeline.add_command(cmd.clone());
         }
-        Ok(self.commands.clone().req_packed_commands(&pipeline, 0, cmds.len()).await?)
+        self.noting(self.connection().req_packed_commands(&pipeline, 0, cmds.len()).await)
+    }
+
+    fn connection(&self) -> ConnectionManager {
+        self.commands.read().clone()
+    }
+
+    /// Notes whether there was an answer.
+    fn noting<T>(&self, result: redis::RedisResult<T>) -> StoreResult<T> {
+        let unanswered = matches!(&result, Err(error) if error.is_timeout());
+        if !unanswered {
+            self.unanswered.store(0, Relaxed);
+        } else if self.unanswered.fetch_add(1, Relaxed) + 1 >= UNANSWERED {
+            self.unanswered.store(0, Relaxed);
+            *self.commands.write() = connect(&self.client)?;
+        }
+        Ok(result?)
     }
 
     /// Loads the scripts into the Redis process that answers, if every shard was verified on that very
@@ -130,6 +152,16 @@ impl Redis {
         };
         within(RESPONSE_TIMEOUT, load).await
     }
+}
+
+fn connect(client: &redis::Client) -> StoreResult<ConnectionManager> {
+    // One quick retry: a caller would rather hear of an outage than wait for its end.
+    let config = ConnectionManagerConfig::new()
+        .set_number_of_retries(1)
+        .set_max_delay(Duration::from_millis(100))
+        .set_connection_timeout(Some(CONNECT_TIMEOUT))
+        .set_response_timeout(Some(RESPONSE_TIMEOUT));
+    Ok(ConnectionManager::new_lazy_with_config(client.clone(), config)?)
 }
 
 /// One line of `INFO <section>`.

@@ -21,6 +21,8 @@ use crate::{
 pub const SET_CAP: usize = 5_000;
 /// A set that grew beyond this is dropped; it stays below `set-max-intset-entries 8192` and 64 kB.
 const SET_LIMIT: usize = 7_500;
+/// Actors that are cleaned in one round trip: a bound on how long requests wait behind it.
+const PIPELINE_PAGE: usize = 500;
 const SET_LIFE: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 
 /// What Redis knows of one edge.
@@ -123,16 +125,26 @@ impl Redis {
         }
     }
 
-    /// Moves the pending flips of a persisted batch into the cached sets, in one round trip.
-    pub async fn clean_members(&self, shard: ShardId, to: Offset, flips: &[Flip]) -> StoreResult<()> {
+    /// Moves the pending flips of a persisted batch into the cached sets.
+    pub async fn clean_members(
+        &self,
+        shard: ShardId,
+        fence: u64,
+        to: Offset,
+        flips: &[Flip],
+    ) -> StoreResult<()> {
         let mut by_actor = BTreeMap::<UserId, BTreeMap<EdgeKind, Vec<Id>>>::new();
         for flip in flips {
             by_actor.entry(flip.actor).or_default().entry(flip.kind).or_default().push(flip.target);
         }
-        let cmds: Vec<Cmd> =
-            by_actor.into_iter().map(|(actor, by_kind)| clean_actor(shard, to, actor, by_kind)).collect();
-        for reply in self.pipeline(&cmds).await? {
-            script_reply(reply)?.expect_done()?;
+        let cmds: Vec<Cmd> = by_actor
+            .into_iter()
+            .map(|(actor, by_kind)| clean_actor(shard, fence, to, actor, by_kind))
+            .collect();
+        for page in cmds.chunks(PIPELINE_PAGE) {
+            for reply in self.pipeline(page).await? {
+                script_reply(reply)?.expect_done()?;
+            }
         }
         Ok(())
     }
@@ -212,14 +224,20 @@ fn generation_and_cleaned(mut reply: Reply) -> StoreResult<(u64, Offset)> {
     Ok((generation, cleaned))
 }
 
-fn clean_actor(shard: ShardId, to: Offset, actor: UserId, by_kind: BTreeMap<EdgeKind, Vec<Id>>) -> Cmd {
+fn clean_actor(
+    shard: ShardId,
+    fence: u64,
+    to: Offset,
+    actor: UserId,
+    by_kind: BTreeMap<EdgeKind, Vec<Id>>,
+) -> Cmd {
     let mut touched = vec![keys::meta(shard), keys::pending(shard, actor)];
     for kind in by_kind.keys() {
         touched.push(keys::edges(shard, *kind, actor));
         touched.push(keys::floor(shard, *kind, actor));
     }
     let mut cmd = scripts::CLEAN_MEMBERS.call(&touched);
-    cmd.arg(to.to_string()).arg(SET_LIMIT);
+    cmd.arg(shard.0).arg(fence).arg(to.to_string()).arg(SET_LIMIT);
     for (position, (kind, targets)) in by_kind.iter().enumerate() {
         for target in targets {
             cmd.arg(position + 1).arg(keys::pending_field(*kind, target)).arg(target.get());

@@ -48,7 +48,7 @@ scripts! {
         HEARTBEAT = "heartbeat" ["changes"];
         INSTALL_COUNTS = "install_counts" ["offset", "changes"];
         INSTALL_MEMBERS = "install_members" ["offset"];
-        READ_META = "read_meta" [];
+        READ_META = "read_meta" ["offset"];
         RELEASE_LOAD_TOKENS = "release_load_tokens" [];
         SWEEP = "sweep" [];
         TAKE_LOAD_TOKENS = "take_load_tokens" [];

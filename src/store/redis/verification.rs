@@ -90,18 +90,19 @@ impl Redis {
         }
     }
 
-    /// Begins a shard's counters anew. Harmless when the shard has that epoch, or a later one, already.
+    /// Begins a shard's counters anew, where PostgreSQL is: per source shard its persisted-to offset and the
+    /// fence of its newest owner. Harmless when the shard has that epoch, or a later one, already.
     pub async fn restart_target(
         &self,
         shard: ShardId,
         epoch: u64,
         timeline: &str,
-        persisted: &[Offset],
+        persisted: &[(Offset, u64)],
     ) -> StoreResult<()> {
         let mut cmd = scripts::RESTART_TARGET.evaluate(&[keys::meta(shard), keys::changes(shard)]);
         cmd.arg(epoch).arg(timeline);
-        for offset in persisted {
-            cmd.arg(offset.to_string());
+        for (offset, fence) in persisted {
+            cmd.arg(offset.to_string()).arg(fence);
         }
         let reply = Reply::read(self.command(&cmd).await?)?;
         if reply.code == "newer" { Ok(()) } else { reply.expect_done() }

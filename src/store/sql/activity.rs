@@ -24,7 +24,7 @@ impl Db {
         let days: Vec<NaiveDate> = days.iter().copied().collect();
         let query =
             sqlx::query("SELECT ensure_activity_day(day) FROM unnest($1::date[]) AS d (day)").bind(days);
-        self.run(query.execute(self.pool())).await.map(drop)
+        self.run(query.execute(&self.pool())).await.map(drop)
     }
 }
 

@@ -29,7 +29,7 @@ impl Db {
              WHERE i.id = ANY($1) AND i.removed_at IS NULL",
         )
         .bind(ids);
-        self.run(query.fetch_all(self.pool())).await?.iter().map(comment).collect()
+        self.run(query.fetch_all(&self.pool())).await?.iter().map(comment).collect()
     }
 
     /// A note's newest top-level comments.
@@ -43,7 +43,7 @@ impl Db {
         .bind(note.get())
         .bind(page.before.map_or(i64::MAX, |id| id.get()))
         .bind(page.rows());
-        let rows = self.run(query.fetch_all(self.pool())).await?;
+        let rows = self.run(query.fetch_all(&self.pool())).await?;
         Ok(page.slice(rows.iter().map(comment).collect::<StoreResult<_>>()?))
     }
 }

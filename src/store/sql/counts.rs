@@ -36,7 +36,7 @@ impl Db {
             kind.name(),
         );
         let query = sqlx::query(from_catalogue(text)).bind(raw(ids));
-        let rows = self.run(query.fetch_all(self.pool())).await?;
+        let rows = self.run(query.fetch_all(&self.pool())).await?;
         let mut snapshot =
             CountsSnapshot { totals: BTreeMap::new(), persisted: Vec::new(), timeline: String::new() };
         for row in &rows {

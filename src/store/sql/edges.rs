@@ -120,7 +120,7 @@ impl Db {
         );
         let query =
             sqlx::query(from_catalogue(text)).bind(shard.0 as i16).bind(actor.get()).bind(most as i64 + 1);
-        let row = self.run(query.fetch_one(self.pool())).await?;
+        let row = self.run(query.fetch_one(&self.pool())).await?;
         let raw: Vec<i64> = row.try_get(2)?;
         let truncated = raw.len() > most;
         // Rising order: building an intset from sorted members is three times as fast.
@@ -146,7 +146,7 @@ impl Db {
             .bind(shard.0 as i16)
             .bind(actor.get())
             .bind(super::counts::raw(targets));
-        let row = self.run(query.fetch_one(self.pool())).await?;
+        let row = self.run(query.fetch_one(&self.pool())).await?;
         let on: std::collections::HashSet<i64> = row.try_get::<Vec<i64>, _>(2)?.into_iter().collect();
         let states =
             targets.iter().map(|id| EdgeState { target: *id, is_on: on.contains(&id.get()) }).collect();

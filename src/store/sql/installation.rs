@@ -19,9 +19,9 @@ impl Db {
         let created =
             sqlx::query("INSERT INTO installation (virtual_shards) VALUES ($1) ON CONFLICT DO NOTHING")
                 .bind(shards.get() as i32);
-        self.run(created.execute(self.pool())).await?;
+        self.run(created.execute(&self.pool())).await?;
         let stored = sqlx::query_scalar("SELECT virtual_shards FROM installation");
-        let stored: i32 = self.run(stored.fetch_one(self.pool())).await?;
+        let stored: i32 = self.run(stored.fetch_one(&self.pool())).await?;
         let shards = u16::try_from(stored)
             .ok()
             .and_then(ShardCount::new)
@@ -30,7 +30,7 @@ impl Db {
             "INSERT INTO shard (id) SELECT generate_series(0, $1 - 1)::smallint ON CONFLICT DO NOTHING",
         )
         .bind(stored);
-        self.run(rows.execute(self.pool())).await?;
+        self.run(rows.execute(&self.pool())).await?;
         Ok(Installation { shards })
     }
 }

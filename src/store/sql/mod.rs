@@ -13,8 +13,16 @@ mod stale_base;
 mod times;
 mod users;
 
-use std::{str::FromStr, time::Duration};
+use std::{
+    str::FromStr,
+    sync::{
+        Arc,
+        atomic::{AtomicU32, Ordering::Relaxed},
+    },
+    time::Duration,
+};
 
+use parking_lot::RwLock;
 use sqlx::{
     Connection, PgConnection, Postgres, Transaction,
     postgres::{PgConnectOptions, PgPool, PgPoolOptions},
@@ -42,10 +50,17 @@ const PIPELINE_TIMEOUT: Duration = Duration::from_secs(15);
 
 static MIGRATIONS: sqlx::migrate::Migrator = sqlx::migrate!();
 
+/// After so many unanswered statements in a row the pool is replaced: its connections may lead to a host that
+/// is gone without a word, and none of them would ever notice.
+const UNANSWERED: u32 = 3;
+
 /// A pool of connections. Cheap to clone.
 #[derive(Clone)]
 pub struct Db {
-    pool: PgPool,
+    pool: Arc<RwLock<PgPool>>,
+    unanswered: Arc<AtomicU32>,
+    options: PgPoolOptions,
+    connect: PgConnectOptions,
     timeout: Duration,
 }
 
@@ -56,28 +71,32 @@ impl Db {
     }
 
     /// For the pipeline: longer waits, and plans that suit a thousand look-ups by key (with its defaults
-    /// PostgreSQL reads whole tables instead).
+    /// PostgreSQL reads whole tables instead). A transaction of an owner that has stopped in the middle is
+    /// ended by the server, because the next owner waits for its rows.
     pub fn for_pipeline(url: &str, connections: u32) -> StoreResult<Self> {
-        let plans = [("enable_hashjoin", "off"), ("enable_mergejoin", "off"), ("random_page_cost", "1.1")];
-        Self::new(url, connections, PIPELINE_TIMEOUT, &plans)
+        let settings = [
+            ("enable_hashjoin", "off"),
+            ("enable_mergejoin", "off"),
+            ("random_page_cost", "1.1"),
+            ("idle_in_transaction_session_timeout", "5s"),
+        ];
+        Self::new(url, connections, PIPELINE_TIMEOUT, &settings)
     }
 
     fn new(url: &str, connections: u32, timeout: Duration, settings: &[(&str, &str)]) -> StoreResult<Self> {
         let statement_timeout = format!("{}ms", timeout.as_millis());
-        let options = PgConnectOptions::from_str(url)?
+        let connect = PgConnectOptions::from_str(url)?
             .application_name("plaudit")
             .options([("statement_timeout", statement_timeout.as_str())])
             .options(settings.iter().copied());
-        let pool = PgPoolOptions::new()
-            .max_connections(connections)
-            .acquire_timeout(timeout)
-            .connect_lazy_with(options);
-        Ok(Self { pool, timeout })
+        let options = PgPoolOptions::new().max_connections(connections).acquire_timeout(timeout);
+        let pool = options.clone().connect_lazy_with(connect.clone());
+        Ok(Self { pool: Arc::new(RwLock::new(pool)), unanswered: Arc::default(), options, connect, timeout })
     }
 
     /// Brings the schema up to date. Safe to run from several processes at once.
     pub async fn migrate(&self) -> StoreResult<()> {
-        MIGRATIONS.run(&self.pool).await.map_err(|error| StoreError::Unexpected(error.to_string()))
+        MIGRATIONS.run(&self.pool()).await.map_err(|error| StoreError::Unexpected(error.to_string()))
     }
 
     /// Connects once, outside any pool, so that the error says what is wrong. Returns the server's major
@@ -95,20 +114,34 @@ impl Db {
     }
 
     pub async fn begin(&self) -> StoreResult<Tx> {
-        self.run(self.pool.begin()).await
+        let pool = self.pool();
+        self.run(pool.begin()).await
     }
 
     /// Runs one statement, bounded in time: also when the server is there but says nothing.
     async fn run<T>(&self, statement: impl Future<Output = Result<T, sqlx::Error>>) -> StoreResult<T> {
         tally::sql_statement();
         match tokio::time::timeout(self.timeout, statement).await {
-            Ok(result) => Ok(result?),
-            Err(_) => Err(StoreError::SqlUnreachable(format!("no answer within {:?}", self.timeout))),
+            Ok(Err(sqlx::Error::PoolTimedOut)) | Err(_) => {
+                if self.unanswered.fetch_add(1, Relaxed) + 1 >= UNANSWERED {
+                    self.replace_pool();
+                }
+                Err(StoreError::SqlUnreachable(format!("no answer within {:?}", self.timeout)))
+            }
+            Ok(result) => {
+                self.unanswered.store(0, Relaxed);
+                Ok(result?)
+            }
         }
     }
 
-    const fn pool(&self) -> &PgPool {
-        &self.pool
+    fn replace_pool(&self) {
+        self.unanswered.store(0, Relaxed);
+        *self.pool.write() = self.options.clone().connect_lazy_with(self.connect.clone());
+    }
+
+    fn pool(&self) -> PgPool {
+        self.pool.read().clone()
     }
 }
 

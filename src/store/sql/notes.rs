@@ -27,7 +27,7 @@ impl Db {
             "SELECT id, author_id, title, body, created_at FROM note WHERE id = ANY($1) AND removed_at IS NULL",
         )
         .bind(ids);
-        self.run(query.fetch_all(self.pool())).await?.iter().map(note).collect()
+        self.run(query.fetch_all(&self.pool())).await?.iter().map(note).collect()
     }
 
     /// Newest notes.
@@ -38,7 +38,7 @@ impl Db {
         )
         .bind(page.before.map_or(i64::MAX, |id| id.get()))
         .bind(page.rows());
-        let rows = self.run(query.fetch_all(self.pool())).await?;
+        let rows = self.run(query.fetch_all(&self.pool())).await?;
         Ok(page.slice(rows.iter().map(note).collect::<StoreResult<_>>()?))
     }
 }

@@ -32,11 +32,14 @@ pub struct PersistedState {
     pub offsets: Vec<Offset>,
     /// Per shard: epoch of its counters.
     pub epochs: Vec<u64>,
+    /// Per shard: fence of its newest owner.
+    pub fences: Vec<u64>,
     pub timeline: String,
 }
 
 impl Db {
     /// Takes a shard that nobody owns, whose lease has expired, or that is ours already. The fence rises.
+    /// By the clock, not by the time at which the statement began: it may have waited for the row.
     pub async fn acquire_lease(
         &self,
         shard: ShardId,
@@ -44,14 +47,14 @@ impl Db {
         life: Duration,
     ) -> StoreResult<Option<Lease>> {
         let row = sqlx::query(
-            "UPDATE shard SET owner = $2, fence = fence + 1, lease_until = now() + $3 * interval '1 ms'
-             WHERE id = $1 AND (owner IS NULL OR owner = $2 OR lease_until < now())
+            "UPDATE shard SET owner = $2, fence = fence + 1, lease_until = clock_timestamp() + $3 * interval '1 ms'
+             WHERE id = $1 AND (owner IS NULL OR owner = $2 OR lease_until < clock_timestamp())
              RETURNING fence",
         )
         .bind(shard.0 as i16)
         .bind(owner)
         .bind(life.as_millis() as i64);
-        let row = self.run(row.fetch_optional(self.pool())).await?;
+        let row = self.run(row.fetch_optional(&self.pool())).await?;
         row.map(|row| Ok(Lease { shard, fence: row.try_get::<i64, _>(0)? as u64 })).transpose()
     }
 
@@ -59,12 +62,12 @@ impl Db {
     /// [`StoreError::Fenced`] when the shard has a newer owner.
     pub async fn renew_lease(&self, lease: Lease, life: Duration) -> StoreResult<()> {
         let renewed = sqlx::query(
-            "UPDATE shard SET lease_until = now() + $3 * interval '1 ms' WHERE id = $1 AND fence = $2",
+            "UPDATE shard SET lease_until = clock_timestamp() + $3 * interval '1 ms' WHERE id = $1 AND fence = $2",
         )
         .bind(lease.shard.0 as i16)
         .bind(lease.fence as i64)
         .bind(life.as_millis() as i64);
-        one_row(self.run(renewed.execute(self.pool())).await?.rows_affected())
+        one_row(self.run(renewed.execute(&self.pool())).await?.rows_affected())
     }
 
     /// Gives a shard back, so that the next owner need not wait for the lease to expire.
@@ -73,19 +76,19 @@ impl Db {
             sqlx::query("UPDATE shard SET owner = NULL, lease_until = NULL WHERE id = $1 AND fence = $2")
                 .bind(lease.shard.0 as i16)
                 .bind(lease.fence as i64);
-        self.run(released.execute(self.pool())).await.map(drop)
+        self.run(released.execute(&self.pool())).await.map(drop)
     }
 
     /// Owner of each shard; `None` where there is none, or its lease has expired.
     pub async fn shard_owners(&self) -> StoreResult<Vec<Option<String>>> {
         let query =
             sqlx::query_scalar("SELECT CASE WHEN lease_until > now() THEN owner END FROM shard ORDER BY id");
-        self.run(query.fetch_all(self.pool())).await
+        self.run(query.fetch_all(&self.pool())).await
     }
 
     pub async fn persisted_state(&self) -> StoreResult<PersistedState> {
-        let text = format!("SELECT generation, number, epoch, {TIMELINE} FROM shard ORDER BY id");
-        let rows = self.run(sqlx::query(super::from_catalogue(text)).fetch_all(self.pool())).await?;
+        let text = format!("SELECT generation, number, epoch, fence, {TIMELINE} FROM shard ORDER BY id");
+        let rows = self.run(sqlx::query(super::from_catalogue(text)).fetch_all(&self.pool())).await?;
         persisted_state(&rows)
     }
 
@@ -99,7 +102,7 @@ impl Db {
                 .bind(lease.fence as i64)
                 .bind(seen as i64);
         one_row(self.run(raised.execute(&mut *tx)).await?.rows_affected())?;
-        let text = format!("SELECT generation, number, epoch, {TIMELINE} FROM shard ORDER BY id");
+        let text = format!("SELECT generation, number, epoch, fence, {TIMELINE} FROM shard ORDER BY id");
         let rows = self.run(sqlx::query(super::from_catalogue(text)).fetch_all(&mut *tx)).await?;
         let state = persisted_state(&rows)?;
         self.run(tx.commit()).await?;
@@ -164,12 +167,18 @@ pub(super) fn offsets(generations: &[i64], numbers: &[i64]) -> Vec<Offset> {
 }
 
 fn persisted_state(rows: &[PgRow]) -> StoreResult<PersistedState> {
-    let mut state = PersistedState { offsets: Vec::new(), epochs: Vec::new(), timeline: String::new() };
+    let mut state = PersistedState {
+        offsets: Vec::new(),
+        epochs: Vec::new(),
+        fences: Vec::new(),
+        timeline: String::new(),
+    };
     for row in rows {
         let (generation, number): (i64, i64) = (row.try_get(0)?, row.try_get(1)?);
         state.offsets.push(Offset::new(generation as u64, number as u64));
         state.epochs.push(row.try_get::<i64, _>(2)? as u64);
-        state.timeline = row.try_get(3)?;
+        state.fences.push(row.try_get::<i64, _>(3)? as u64);
+        state.timeline = row.try_get(4)?;
     }
     Ok(state)
 }

@@ -50,7 +50,7 @@ impl Db {
         .bind(shard.0 as i16)
         .bind(most as i64)
         .bind(kinds);
-        let rows = self.run(query.fetch_all(self.pool())).await?;
+        let rows = self.run(query.fetch_all(&self.pool())).await?;
         rows.iter()
             .map(|row| Ok(StaleLine { id: row.try_get(0)?, entity: parse_entity(row.try_get(1)?)? }))
             .collect()
@@ -60,12 +60,12 @@ impl Db {
     pub async fn delete_stale_lines(&self, lines: &[StaleLine]) -> StoreResult<()> {
         let ids: Vec<Uuid> = lines.iter().map(|line| line.id).collect();
         let query = sqlx::query("DELETE FROM stale_base WHERE id = ANY($1)").bind(ids);
-        self.run(query.execute(self.pool())).await.map(drop)
+        self.run(query.execute(&self.pool())).await.map(drop)
     }
 
     /// Hears when lines are written.
     pub async fn listen_stale(&self) -> StoreResult<StaleListener> {
-        let mut listener = self.run(PgListener::connect_with(self.pool())).await?;
+        let mut listener = self.run(PgListener::connect_with(&self.pool())).await?;
         self.run(listener.listen("stale_base")).await?;
         Ok(StaleListener(listener))
     }

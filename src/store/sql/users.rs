@@ -25,7 +25,7 @@ impl Db {
             "SELECT id, name, created_at FROM app_user WHERE id = ANY($1) AND removed_at IS NULL",
         )
         .bind(ids);
-        let rows = self.run(query.fetch_all(self.pool())).await?;
+        let rows = self.run(query.fetch_all(&self.pool())).await?;
         rows.iter()
             .map(|row| {
                 Ok(UserRow { id: UserId(id(row, 0)?), name: row.try_get(1)?, created_at: row.try_get(2)? })
@@ -36,7 +36,7 @@ impl Db {
     pub async fn user_by_subject(&self, subject: &str) -> StoreResult<Option<UserId>> {
         let query =
             sqlx::query("SELECT id FROM app_user WHERE subject = $1 AND removed_at IS NULL").bind(subject);
-        let row = self.run(query.fetch_optional(self.pool())).await?;
+        let row = self.run(query.fetch_optional(&self.pool())).await?;
         row.map(|row| Ok(UserId(id(&row, 0)?))).transpose()
     }
 
@@ -49,7 +49,7 @@ impl Db {
         )
         .bind(subject)
         .bind(name);
-        let row = self.run(query.fetch_one(self.pool())).await?;
+        let row = self.run(query.fetch_one(&self.pool())).await?;
         Ok(UserId(id(&row, 0)?))
     }
 }
