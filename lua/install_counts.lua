@@ -22,6 +22,7 @@ end
 local meta_fields, mark_fields = { 'epoch', 'tl', 'seq' }, { 'epoch', 'marks' }
 for source = 0, shards - 1 do
   meta_fields[#meta_fields + 1] = 'w:' .. source
+  meta_fields[#meta_fields + 1] = 'shown:' .. source
   mark_fields[#mark_fields + 1] = '~' .. source
 end
 local meta = redis.call('HMGET', KEYS[1], unpack(meta_fields))
@@ -32,10 +33,14 @@ end
 local held = redis.call('HMGET', KEYS[3], unpack(mark_fields))
 local same_epoch = held[1] == epoch
 for source = 0, shards - 1 do
-  local persisted, folded = ARGV[7 + source], meta[4 + source]
+  local persisted, folded, shown = ARGV[7 + source], meta[4 + 2 * source], meta[5 + 2 * source]
   local pending_after = same_epoch and held[3 + source]
   -- SQL must not be ahead of what is folded, nor hold any part of what is still counted as pending.
   if not folded or not at_most(persisted, folded) then
+    return { 'refused' }
+  end
+  -- After a restart of the shard, counts must not be less than what was shown before.
+  if not at_most(shown, folded) then
     return { 'refused' }
   end
   if pending_after and not at_most(persisted, pending_after) then

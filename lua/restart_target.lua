@@ -1,5 +1,6 @@
 -- Begin a target shard's counters anew under a higher epoch: whatever was counted before is absent,
--- and every log is folded and cleaned up to where PostgreSQL has persisted it.
+-- and every log is folded and cleaned up to where PostgreSQL has persisted it. What had been folded before
+-- was shown to people: "shown" keeps how far, and no totals are given before the folds are there again.
 -- Run with EVAL: it belongs to the verification of a Redis process that has no scripts yet.
 -- KEYS[1]  meta      hash     of the shard
 -- KEYS[2]  channel   pub/sub  of the shard
@@ -17,7 +18,10 @@ end
 local lines = {}
 for i = 3, #ARGV, 2 do
   local source = (i - 3) / 2
-  redis.call('HSET', KEYS[1], 'w:' .. source, ARGV[i], 'k:' .. source, ARGV[i], 'fence:' .. source, ARGV[i + 1])
+  local before = redis.call('HMGET', KEYS[1], 'w:' .. source, 'shown:' .. source)
+  local shown = later(later(before[1] or ARGV[i], before[2] or ARGV[i]), ARGV[i])
+  redis.call('HSET', KEYS[1], 'w:' .. source, ARGV[i], 'k:' .. source, ARGV[i], 'shown:' .. source, shown)
+  redis.call('HSET', KEYS[1], 'fence:' .. source, ARGV[i + 1])
   lines[#lines + 1] = 'w ' .. source .. ' ' .. ARGV[i]
 end
 redis.call('HSET', KEYS[1], 'epoch', epoch, 'tl', timeline, 'seq', '0')

@@ -56,7 +56,7 @@ scripts! {
     // The verification itself runs on a process that has no scripts yet.
     evaluated {
         FINISH_VERIFICATION = "finish_verification" [];
-        RESTART_TARGET = "restart_target" ["changes"];
+        RESTART_TARGET = "restart_target" ["offset", "changes"];
         TAKE_OVER = "take_over" [];
     }
 }
