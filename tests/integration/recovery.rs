@@ -62,3 +62,41 @@ async fn a_counter_that_expired_is_loaded_again_with_what_is_pending() {
     let totals = stores.likes(id).await;
     assert_eq!((totals.rows, totals.total, totals.redis), (2, 2, Some(2)));
 }
+
+/// The other shard's log is folded further than it is persisted, and nobody acts there afterwards.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_shard_that_is_begun_anew_alone_catches_up_with_the_idle_logs_of_the_others() {
+    let server = Server::start(&["--batch-wait", "3s"]);
+    let stores = server.stores();
+    let (id, subject) = (stores.new_note_of_shard(0).await, stores.new_subject_of_shard(1).await);
+    let n = note(id);
+    assert_eq!(server.client(&subject).like(&n).await["note"]["likeCount"], 1);
+    // Near the end of its change numbers a shard begins a new epoch.
+    let mut redis = stores.redis().await;
+    let () = redis::cmd("HSET")
+        .arg("{0}:meta")
+        .arg("seq")
+        .arg((1_u64 << 36) + 1)
+        .query_async(&mut redis)
+        .await
+        .unwrap();
+    eventually("the shard has a new epoch", SOON, || async {
+        let seq: u64 = redis::cmd("HGET")
+            .arg("{0}:meta")
+            .arg("seq")
+            .query_async(&mut stores.redis().await)
+            .await
+            .unwrap();
+        (seq < 1 << 36).then_some(())
+    })
+    .await;
+    eventually("the like is counted again", SOON, || async {
+        let query = "query ($n: ID!) { note(id: $n) { likeCount } }";
+        let reply = server.anonymous().send(query, json!({ "n": n })).await;
+        let count = reply.body["data"]["note"]["likeCount"].as_i64();
+        assert_ne!(count, Some(0), "a like that was shown disappeared");
+        (count == Some(1)).then_some(())
+    })
+    .await;
+    stores.rest().await;
+}

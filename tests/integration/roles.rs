@@ -33,3 +33,33 @@ async fn api_and_pipeline_run_in_processes_of_their_own_and_another_pipeline_tak
     let totals = stores.likes(id).await;
     assert_eq!((totals.rows, totals.total, totals.redis), (2, 2, Some(2)));
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_stalled_owner_blocks_nobody_and_is_harmless_when_it_wakes() {
+    let stores = Stores::start(AppendFsync::EverySec).await;
+    let pipeline = ["--roles", "pipeline", "--lease", "2s", "--batch-wait", "0s"];
+    let first = Server::start_on(&stores, &pipeline);
+    let api = Server::start_on(&stores, &["--roles", "api"]);
+    let id = stores.new_note().await;
+    let n = note(id);
+    let likes = |from: usize| {
+        let (api, n) = (&api, n.clone());
+        async move {
+            for user in from..from + 20 {
+                api.client(&format!("user {user}")).like(&n).await;
+            }
+        }
+    };
+    likes(0).await;
+    let _second = Server::start_on(&stores, &pipeline);
+    // In the middle of likes, so that it may well hold a transaction.
+    let (_, ()) = tokio::join!(likes(20), async { first.stall() });
+    likes(40).await;
+    stores.rest().await;
+    first.wake();
+    likes(60).await;
+    stores.rest().await;
+    let totals = stores.likes(id).await;
+    assert_eq!((totals.rows, totals.total, totals.redis), (80, 80, Some(80)));
+    assert_eq!(api.anonymous().note(&n).await["likeCount"], 80);
+}

@@ -14,6 +14,8 @@ use plaudit::{
     embedded::DataDir,
 };
 
+use rustix::process::{Pid, Signal, kill_process};
+
 use super::{Client, Place, Socket, Stores};
 
 const SECRET: &str = "the integration tests' secret, 32 bytes or more";
@@ -79,11 +81,20 @@ impl Server {
         }
     }
 
+    /// SIGSTOP: the process is there but does nothing, as when its machine stalls.
+    pub fn stall(&self) {
+        signal(self.child.as_ref().unwrap(), Signal::STOP);
+    }
+
+    /// Ends a stall.
+    pub fn wake(&self) {
+        signal(self.child.as_ref().unwrap(), Signal::CONT);
+    }
+
     /// SIGTERM, and waits for the end.
     pub fn stop(&mut self) {
         let mut child = self.child.take().unwrap();
-        let pid = rustix::process::Pid::from_child(&child);
-        rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
+        signal(&child, Signal::TERM);
         assert!(child.wait().unwrap().success(), "the server did not end well; its log:\n{}", self.log());
     }
 
@@ -133,6 +144,10 @@ impl Drop for Server {
         }
         drop(self.place.take());
     }
+}
+
+fn signal(child: &Child, signal: Signal) {
+    kill_process(Pid::from_child(child), signal).unwrap();
 }
 
 /// The program with this data directory, and no settings from this process's environment.

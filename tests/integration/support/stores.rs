@@ -105,6 +105,27 @@ impl Stores {
         sqlx::query_scalar(insert).bind(subject).fetch_one(&self.sql().await).await.unwrap()
     }
 
+    /// Creates a user who belongs to the shard; returns the subject.
+    pub async fn new_subject_of_shard(&self, shard: i64) -> String {
+        loop {
+            let id = self.new_user().await;
+            if id % 2 == shard {
+                let subject = "SELECT subject FROM app_user WHERE id = $1";
+                return sqlx::query_scalar(subject).bind(id).fetch_one(&self.sql().await).await.unwrap();
+            }
+        }
+    }
+
+    /// Creates a note that belongs to the shard.
+    pub async fn new_note_of_shard(&self, shard: i64) -> i64 {
+        loop {
+            let id = self.new_note().await;
+            if id % 2 == shard {
+                return id;
+            }
+        }
+    }
+
     /// Creates a note by a new author.
     pub async fn new_note(&self) -> i64 {
         let author = self.new_user().await;
