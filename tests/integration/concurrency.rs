@@ -5,7 +5,7 @@ use futures_util::{StreamExt, stream};
 use crate::support::{Server, eventually, note};
 
 const USERS: usize = 1_000;
-const AT_ONCE: usize = 64;
+const AT_ONCE: usize = 32;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_thousand_users_who_each_like_twice_at_once_count_a_thousand_everywhere() {

@@ -8,7 +8,7 @@ use crate::support::{SOON, Server, eventually, note};
 
 const LIKERS: usize = 200;
 const NOTES: usize = 100;
-const AT_ONCE: usize = 64;
+const AT_ONCE: usize = 32;
 
 /// What is known of a like that was sent.
 #[derive(Default)]
