@@ -1,6 +1,7 @@
+use plaudit::embedded::AppendFsync;
 use serde_json::json;
 
-use crate::support::{SOON, Server, eventually, note};
+use crate::support::{SOON, Server, Stores, eventually, note};
 
 #[tokio::test]
 async fn a_script_flush_is_unnoticed() {
@@ -99,4 +100,75 @@ async fn a_shard_that_is_begun_anew_alone_catches_up_with_the_idle_logs_of_the_o
     })
     .await;
     stores.rest().await;
+}
+
+/// Redis comes back with files of an earlier moment: its log ends before what is persisted.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_redis_that_lost_the_end_of_its_log_counts_what_postgresql_has_and_says_what_it_lost() {
+    let mut stores = Stores::start(AppendFsync::Always).await;
+    let server = Server::start_on(&stores, &[]);
+    let id = stores.new_note().await;
+    let n = note(id);
+    server.client("ann is in the copy").like(&n).await;
+    stores.rest().await;
+    let copy = stores.copy_files("redis");
+    let lost = server.client("bob is in postgresql only");
+    let before = lost.like(&n).await["note"]["countsVersion"].as_u64().unwrap();
+    stores.rest().await;
+
+    stores.stop_redis();
+    stores.restore_files("redis", &copy);
+    stores.start_redis(AppendFsync::Always);
+    let found = eventually("the note can be read", SOON, || async {
+        let query = "query ($n: ID!) { note(id: $n) { likeCount countsVersion viewerHasLiked } }";
+        let reply = lost.send(query, json!({ "n": n })).await;
+        let found = reply.body["data"]["note"].clone();
+        (found["countsVersion"].as_u64() > Some(before)).then_some(found)
+    })
+    .await;
+    assert_eq!((&found["likeCount"], &found["viewerHasLiked"]), (&json!(2), &json!(true)));
+    assert_eq!(lost.like(&n).await["changed"], false);
+    assert_eq!(server.client("cat comes later").like(&n).await["note"]["likeCount"], 3);
+    stores.rest().await;
+    let totals = stores.likes(id).await;
+    assert_eq!((totals.rows, totals.total, totals.redis), (3, 3, Some(3)));
+    assert!(server.log().contains("Redis lost the end of the shard's log"), "{}", server.log());
+}
+
+/// PostgreSQL comes back as it was a moment ago, as a standby may that is promoted too early.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_postgresql_that_lost_its_last_commits_gets_them_again_from_the_log() {
+    let mut stores = Stores::start(AppendFsync::EverySec).await;
+    let server = Server::start_on(&stores, &[]);
+    let (id, other) = (stores.new_note().await, stores.new_note().await);
+    let n = note(id);
+    let (ann, bob) = (server.client("ann is kept"), server.client("bob is forgotten"));
+    ann.like(&n).await;
+    bob.like(&note(other)).await;
+    stores.rest().await;
+    stores.stop_postgres();
+    let copy = stores.copy_files("postgres");
+    stores.start_postgres();
+    bob.like(&n).await;
+    let before = bob.note(&n).await["countsVersion"].as_u64().unwrap();
+    stores.rest().await;
+
+    stores.stop_postgres();
+    stores.restore_files("postgres", &copy);
+    stores.start_postgres();
+    eventually("the like is in PostgreSQL again", SOON, || async {
+        (stores.likes(id).await.rows == 2).then_some(())
+    })
+    .await;
+    let found = eventually("the counters begin anew", SOON, || async {
+        let query = "query ($n: ID!) { note(id: $n) { likeCount countsVersion viewerHasLiked } }";
+        let found = bob.send(query, json!({ "n": n })).await.body["data"]["note"].clone();
+        (found["countsVersion"].as_u64() > Some(before)).then_some(found)
+    })
+    .await;
+    assert_eq!((&found["likeCount"], &found["viewerHasLiked"]), (&json!(2), &json!(true)));
+    assert_eq!(bob.like(&n).await["changed"], false);
+    stores.rest().await;
+    let totals = stores.likes(id).await;
+    assert_eq!((totals.rows, totals.total, totals.redis), (2, 2, Some(2)));
 }

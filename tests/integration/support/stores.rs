@@ -2,7 +2,9 @@
 
 use std::{
     collections::HashMap,
-    path::Path,
+    fs,
+    path::{Path, PathBuf},
+    process::Command,
     sync::Arc,
     time::{Duration, Instant},
 };
@@ -75,6 +77,20 @@ impl Stores {
 
     pub fn stop_postgres(&mut self) {
         self.postgres_server.take().unwrap().stop();
+    }
+
+    /// Copies what a store (`redis`, or a stopped `postgres`) has on disk now.
+    pub fn copy_files(&self, store: &str) -> PathBuf {
+        let copy = self.data_dir().join(format!("{store}-copy"));
+        copy_all(&self.data_dir().join(store), &copy);
+        copy
+    }
+
+    /// Gives a stopped store the files of a copy.
+    pub fn restore_files(&self, store: &str, copy: &Path) {
+        let files = self.data_dir().join(store);
+        fs::remove_dir_all(&files).unwrap();
+        copy_all(copy, &files);
     }
 
     pub fn redis_url(&self) -> &str {
@@ -209,4 +225,10 @@ impl Stores {
         }
         unrest
     }
+}
+
+/// With owners and modes, by which PostgreSQL judges its directory.
+fn copy_all(from: &Path, to: &Path) {
+    let copied = Command::new("cp").arg("-a").arg(from).arg(to).status().unwrap();
+    assert!(copied.success());
 }
