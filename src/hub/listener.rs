@@ -1,9 +1,10 @@
 //! Keeps hearing the shards' channels. Every doubt (a lost connection, silence) counts as an interruption.
 
-use std::{collections::VecDeque, time::Duration};
+use std::{collections::VecDeque, pin::pin, time::Duration};
 
 use backon::{BackoffBuilder, ExponentialBuilder};
 use tokio::time::Instant;
+use tokio_stream::StreamExt;
 use tokio_util::sync::CancellationToken;
 
 use super::Hub;
@@ -68,24 +69,25 @@ impl Hub {
 
     /// From one subscription to its end.
     async fn hear_once(&self) -> StoreResult<()> {
-        let mut listener = self.inner.redis.listen().await?;
+        let listener = self.inner.redis.listen().await?;
         let watched = self.inner.views.iter().flat_map(|view| view.lock().resume()).collect();
         self.read_soon(watched);
         self.catch_up_soon();
         tracing::info!("hearing changes");
-        let reason = self.hear_messages(&mut listener).await;
+        let reason = self.hear_messages(listener).await;
         tracing::warn!(%reason, "stopped hearing changes; subscribing again");
         Ok(())
     }
 
     /// Returns why it ended.
-    async fn hear_messages(&self, listener: &mut Listener) -> StoreError {
+    async fn hear_messages(&self, listener: Listener) -> StoreError {
+        let mut messages = pin!(listener.into_messages().timeout(SILENCE));
         loop {
-            match tokio::time::timeout(SILENCE, listener.next()).await {
-                Ok(Some(Ok(message))) => self.hear(&message),
-                Ok(Some(Err(error))) => return error,
-                Ok(None) => return StoreError::Unexpected("the connection ended".into()),
-                Err(_) => return StoreError::Unexpected(format!("silence for {SILENCE:?}")),
+            match messages.next().await {
+                Some(Ok(Ok(message))) => self.hear(&message),
+                Some(Ok(Err(error))) => return error,
+                Some(Err(_)) => return StoreError::Unexpected(format!("silence for {SILENCE:?}")),
+                None => return StoreError::Unexpected("the connection ended".into()),
             }
         }
     }

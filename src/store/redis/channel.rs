@@ -2,6 +2,7 @@
 
 use redis::{AsyncConnectionConfig, PushInfo, PushKind, aio::MultiplexedConnection};
 use tokio::sync::mpsc;
+use tokio_stream::{Stream, StreamExt, wrappers::UnboundedReceiverStream};
 
 use super::{connection::Redis, keys, reply::parse};
 use crate::{
@@ -80,12 +81,10 @@ fn change(epoch: u64, entity: Entity, rest: &str) -> StoreResult<Change> {
     Ok(Change { entity, version: Version::new(epoch, parse(number)?), counts })
 }
 
-/// Hears the channels of all shards on one connection. When the connection ends, so does the listener:
-/// whoever holds it must assume to have missed something and start anew.
+/// Hears the channels of all shards on one connection.
 pub struct Listener {
     pushes: mpsc::UnboundedReceiver<PushInfo>,
-    // Dropping the connection ends the subscription.
-    _connection: MultiplexedConnection,
+    connection: MultiplexedConnection,
     channels: Vec<(String, ShardId)>,
 }
 
@@ -105,7 +104,7 @@ impl Redis {
             subscribe.arg(channel);
             connection.send_packed_command(&subscribe).await?;
         }
-        Ok(Listener { pushes, _connection: connection, channels })
+        Ok(Listener { pushes, connection, channels })
     }
 }
 
@@ -117,30 +116,28 @@ fn resp3(client: &redis::Client) -> StoreResult<redis::Client> {
 }
 
 impl Listener {
-    /// The next message; `None` when the connection ended.
-    pub async fn next(&mut self) -> Option<StoreResult<Message>> {
-        loop {
-            let push = self.pushes.recv().await?;
-            match push.kind {
-                PushKind::SMessage => return Some(self.decode(push)),
-                PushKind::Disconnection => return None,
-                _ => {}
-            }
-        }
+    /// Every message, until the connection ends: whoever reads then must assume to have missed something.
+    pub fn into_messages(self) -> impl Stream<Item = StoreResult<Message>> + Send {
+        let Self { pushes, connection, channels } = self;
+        UnboundedReceiverStream::new(pushes)
+            .take_while(|push| push.kind != PushKind::Disconnection)
+            .filter_map(move |push| {
+                let _subscribed_as_long_as = &connection;
+                (push.kind == PushKind::SMessage).then(|| decode(&channels, push))
+            })
     }
+}
 
-    fn decode(&self, push: PushInfo) -> StoreResult<Message> {
-        let mut data = push.data.into_iter();
-        let mut text = || super::reply::read::<String>(data.next().unwrap_or(redis::Value::Nil));
-        let (channel, payload) = (text()?, text()?);
-        let shard = self
-            .channels
-            .iter()
-            .find(|(name, _)| *name == channel)
-            .map(|(_, shard)| *shard)
-            .ok_or_else(|| StoreError::Unexpected(format!("message on {channel}")))?;
-        Message::decode(shard, &payload)
-    }
+fn decode(channels: &[(String, ShardId)], push: PushInfo) -> StoreResult<Message> {
+    let mut data = push.data.into_iter();
+    let mut text = || super::reply::read::<String>(data.next().unwrap_or(redis::Value::Nil));
+    let (channel, payload) = (text()?, text()?);
+    let shard = channels
+        .iter()
+        .find(|(name, _)| *name == channel)
+        .map(|(_, shard)| *shard)
+        .ok_or_else(|| StoreError::Unexpected(format!("message on {channel}")))?;
+    Message::decode(shard, &payload)
 }
 
 #[cfg(test)]
