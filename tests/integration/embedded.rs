@@ -1,10 +1,8 @@
 //! The embedded Redis and PostgreSQL through kills of every kind.
 
 use std::{
-    env,
-    fs::{self, Permissions},
+    env, fs,
     io::{BufRead, BufReader, Read},
-    os::unix::fs::PermissionsExt,
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
     thread,
@@ -14,7 +12,6 @@ use std::{
 use plaudit::embedded::{AppendFsync, DataDir, DataDirLock, EmbeddedServers, Options};
 use rustix::process::{Pid, Signal, kill_process};
 use sqlx::{AssertSqlSafe, Connection, PgConnection};
-use tempfile::TempDir;
 
 const HELPER_DATA_DIR: &str = "PLAUDIT_TEST_HELPER_DATA_DIR";
 
@@ -179,19 +176,16 @@ fn helper_that_runs_the_servers() {
 const OPTIONS: Options =
     Options { redis: true, postgres: true, fsync: AppendFsync::EverySec, durable: false };
 
-/// A data directory of its own for each test, where the user `postgres` may go.
-struct Place {
-    temp: TempDir,
-}
+/// A data directory of its own for each test; its name needs quoting.
+struct Place(crate::support::Place);
 
 impl Place {
     fn new() -> Self {
-        let temp = tempfile::Builder::new().permissions(Permissions::from_mode(0o755)).tempdir().unwrap();
-        Self { temp }
+        Self(crate::support::Place::new())
     }
 
     fn path(&self) -> PathBuf {
-        self.temp.path().join("my data")
+        self.0.path().join("my data")
     }
 
     fn open(&self) -> DataDir {

@@ -54,10 +54,4 @@ impl Redis {
             .collect();
         self.pipeline(&cmds).await.map(drop)
     }
-
-    pub async fn forget_body(&self, shard: ShardId, of: impl Display) -> StoreResult<()> {
-        let mut cmd = redis::cmd("UNLINK");
-        cmd.arg(keys::body(shard, of));
-        self.command(&cmd).await.map(drop)
-    }
 }
