@@ -38,7 +38,7 @@ for i = 5, #ARGV, 3 do
   local pending = redis.call('HGET', KEYS[2], field)
   local state, offset
   if pending then
-    state, offset = string.match(pending, '^([01]):(%S+)$')
+    state, offset = string.match(pending, '^([01]):(%d+%-%d+)')
   end
   if pending and at_most(offset, to) then
     redis.call('HDEL', KEYS[2], field)

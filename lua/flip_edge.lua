@@ -16,6 +16,7 @@
 -- ARGV[9]  renew      ms of life for the set from now; 0 leaves it as it is
 -- ARGV[10] operation  what the idempotency key stands for: operation and target
 -- ARGV[11] keep       ms for which the idempotency key is kept
+-- ARGV[12] at         time of the flip, Unix ms
 -- Returns  {"done", 1, offset}   switched; offset of its event
 --          {"done", 0, offset}   it already was so; offset of the pair's pending flip, or ""
 --          {"not_ready"}         the shard is not verified yet; nothing written
@@ -25,8 +26,8 @@
 --          {"key_conflict"}      the idempotency key stands for something else
 local source, kind, target, on, event = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 local limit, row, row_at, renew = tonumber(ARGV[6]), ARGV[7], ARGV[8], tonumber(ARGV[9])
-local operation, keep = ARGV[10], ARGV[11]
-if not (limit and renew and tonumber(target) and (on == '1' or on == '0')) then
+local operation, keep, at = ARGV[10], ARGV[11], ARGV[12]
+if not (limit and renew and tonumber(target) and tonumber(at) and (on == '1' or on == '0')) then
   return redis.error_reply('ERR flip_edge: bad arguments')
 end
 
@@ -61,7 +62,7 @@ local field = kind .. ':' .. target
 local pending = redis.call('HGET', KEYS[3], field)
 local pending_on, pending_at
 if pending then
-  local state, offset = string.match(pending, '^([01]):(%S+)$')
+  local state, offset = string.match(pending, '^([01]):(%d+%-%d+)')
   if string.match(offset, '^%d+') == generation then
     pending_on, pending_at = state, offset
   end
@@ -119,7 +120,7 @@ if changes then
     -- The log's next generation has begun, but its verification is not finished.
     return string.find(offset.err, 'equal or smaller') and { 'not_ready' } or offset
   end
-  redis.call('HSET', KEYS[3], field, on .. ':' .. offset)
+  redis.call('HSET', KEYS[3], field, on .. ':' .. offset .. ':' .. at)
 end
 if KEYS[6] then
   local kept = (changes and '1 ' or '0 ') .. (offset == '' and '-' or offset) .. ' ' .. operation

@@ -1,8 +1,8 @@
 //! Entities and their counters.
 
-use std::{fmt, str::FromStr};
+use std::{collections::BTreeMap, fmt, str::FromStr};
 
-use crate::primitives::{CommentId, Id, NoteId, UserId};
+use crate::primitives::{CommentId, GroupId, Id, NoteId, UserId};
 
 /// Declares the entity kinds, their names in keys and tables, and their counters in order.
 ///
@@ -81,6 +81,11 @@ catalogue! {
         InboxNewFollowersRead "new_followers_read",
         InboxDirectMessagesRead "direct_messages_read",
     }
+    Group "group" {
+        GroupMembers "members",
+        GroupNotes "notes",
+        GroupFeaturedNotes "featured_notes",
+    }
 }
 
 /// The most counters that a kind has.
@@ -103,6 +108,9 @@ impl Counter {
         self as usize - first
     }
 }
+
+/// Differences of totals, per entity, in the order in which totals are locked.
+pub type Deltas = BTreeMap<Entity, Counts>;
 
 /// One thing that has counters: `note:42`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -132,6 +140,12 @@ impl From<NoteId> for Entity {
 impl From<CommentId> for Entity {
     fn from(id: CommentId) -> Self {
         Self::new(EntityKind::Comment, id.0)
+    }
+}
+
+impl From<GroupId> for Entity {
+    fn from(id: GroupId) -> Self {
+        Self::new(EntityKind::Group, id.0)
     }
 }
 

@@ -6,17 +6,6 @@ use crate::primitives::{Id, UserId};
 /// Milliseconds since 1970-01-01 00:00 UTC.
 pub type UnixMillis = i64;
 
-/// A relation between a user and a target. Unique per (actor, kind, target).
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub enum EdgeKind {
-    /// A user likes a note.
-    NoteLike,
-    /// A user likes a comment.
-    CommentLike,
-    /// A user follows a user.
-    Follow,
-}
-
 /// Whose counter an edge moves.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Party {
@@ -35,55 +24,67 @@ pub struct Move {
     pub counter: Counter,
 }
 
-const fn moves(party: Party, counter: Counter) -> Move {
-    Move { party, counter }
+/// Declares the edge kinds, a line each: the name in the log, in keys and of the table; what it points at;
+/// the counters that it moves, and whose; the inbox counter that rises at the first switch-on ever, and
+/// whose inbox it is.
+macro_rules! edges {
+    ($($(#[$doc:meta])* $kind:ident $name:literal of $target:ident
+       moves [$($party:ident $counter:ident),+] $(notifies $recipient:ident $inbox:ident)?;)+) => {
+        /// A relation between a user and a target. Unique per (actor, kind, target).
+        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+        pub enum EdgeKind { $($(#[$doc])* $kind),+ }
+
+        impl EdgeKind {
+            pub const ALL: &'static [Self] = &[$(Self::$kind),+];
+
+            /// As written in the log and in keys; also the name of its table.
+            pub const fn name(self) -> &'static str {
+                match self { $(Self::$kind => $name),+ }
+            }
+
+            /// What the edge points at.
+            pub const fn target(self) -> EntityKind {
+                match self { $(Self::$kind => EntityKind::$target),+ }
+            }
+
+            /// The counters that it moves.
+            pub const fn moves(self) -> &'static [Move] {
+                match self {
+                    $(Self::$kind => &[$(Move { party: Party::$party, counter: Counter::$counter }),+]),+
+                }
+            }
+
+            /// The inbox counter that rises at the first switch-on ever, and whose inbox it is.
+            pub const fn notifies(self) -> Option<(Party, Counter)> {
+                match self { $(Self::$kind => edges!(@notifies $($recipient $inbox)?)),+ }
+            }
+        }
+    };
+    (@notifies) => { None };
+    (@notifies $recipient:ident $inbox:ident) => { Some((Party::$recipient, Counter::$inbox)) };
+}
+
+edges! {
+    /// A user likes a note.
+    NoteLike "note_like" of Note
+        moves [Target NoteLikes, Owner UserLikesReceived] notifies Owner InboxLikes;
+    /// A user likes a comment.
+    CommentLike "comment_like" of Comment
+        moves [Target CommentLikes] notifies Owner InboxLikes;
+    /// A user follows a user.
+    Follow "follow" of User
+        moves [Target UserFollowers, Actor UserFollowing] notifies Target InboxNewFollowers;
+    /// A user keeps a note in their collection.
+    NoteCollect "note_collect" of Note
+        moves [Target NoteCollects, Owner UserCollectsReceived];
+    /// A user is a member of a group.
+    GroupJoin "group_join" of Group
+        moves [Target GroupMembers, Actor UserGroups];
 }
 
 impl EdgeKind {
-    pub const ALL: &'static [Self] = &[Self::NoteLike, Self::CommentLike, Self::Follow];
-
-    /// As written in the log and in keys; also the name of its table.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::NoteLike => "note_like",
-            Self::CommentLike => "comment_like",
-            Self::Follow => "follow",
-        }
-    }
-
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.iter().copied().find(|kind| kind.name() == name)
-    }
-
-    /// What the edge points at.
-    pub const fn target(self) -> EntityKind {
-        match self {
-            Self::NoteLike => EntityKind::Note,
-            Self::CommentLike => EntityKind::Comment,
-            Self::Follow => EntityKind::User,
-        }
-    }
-
-    /// The counters that it moves.
-    pub const fn moves(self) -> &'static [Move] {
-        const NOTE_LIKE: &[Move] =
-            &[moves(Party::Target, Counter::NoteLikes), moves(Party::Owner, Counter::UserLikesReceived)];
-        const COMMENT_LIKE: &[Move] = &[moves(Party::Target, Counter::CommentLikes)];
-        const FOLLOW: &[Move] =
-            &[moves(Party::Actor, Counter::UserFollowing), moves(Party::Target, Counter::UserFollowers)];
-        match self {
-            Self::NoteLike => NOTE_LIKE,
-            Self::CommentLike => COMMENT_LIKE,
-            Self::Follow => FOLLOW,
-        }
-    }
-
-    /// The inbox counter that rises at the first switch-on ever, and whose inbox it is.
-    pub const fn notifies(self) -> Option<(Party, Counter)> {
-        match self {
-            Self::NoteLike | Self::CommentLike => Some((Party::Owner, Counter::InboxLikes)),
-            Self::Follow => Some((Party::Target, Counter::InboxNewFollowers)),
-        }
     }
 
     /// The target's own counter, whose running total the history keeps.

@@ -4,5 +4,5 @@
 mod counters;
 mod edges;
 
-pub use counters::{Counter, Counts, Entity, EntityKind, MAX_COUNTERS, ParseEntityError};
+pub use counters::{Counter, Counts, Deltas, Entity, EntityKind, MAX_COUNTERS, ParseEntityError};
 pub use edges::{EdgeKind, Flip, Move, Party, UnixMillis};

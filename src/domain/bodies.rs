@@ -1,4 +1,4 @@
-//! Static text of users, notes and comments: this process's cache, then Redis, then PostgreSQL.
+//! Static text of users, notes, comments and groups: this process's cache, then Redis, then PostgreSQL.
 
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
@@ -7,26 +7,29 @@ use serde::{Serialize, de::DeserializeOwned};
 
 use super::{DomainError, DomainResult};
 use crate::{
-    catalogue::Entity,
-    primitives::{CommentId, NoteId, UserId},
+    catalogue::{Entity, EntityKind},
+    primitives::{CommentId, GroupId, NoteId, Slice, UserId},
     store::{
         StoreResult,
         redis::Redis,
         single_flight::SingleFlight,
-        sql::{CommentRow, Db, NoteRow, UserRow},
+        sql::{CommentRow, Db, GroupRow, NoteRow, UserRow},
     },
 };
 
 pub type User = UserRow;
 pub type Note = NoteRow;
 pub type Comment = CommentRow;
+pub type Group = GroupRow;
 
 /// Entities of one kind that a process keeps.
 const CAPACITY: u64 = 50_000;
-/// How long this process may show text that another one has changed.
+/// How long this process may show text that was changed by SQL, behind Plaudit's back.
 const LIFE: Duration = Duration::from_secs(60);
 /// "Does not exist" is remembered shortly: against floods of unknown ids.
 const ABSENT_LIFE: Duration = Duration::from_secs(5);
+/// Text that has changed is not kept for this long: longer than a read takes that began before.
+const GUARD: Duration = Duration::from_secs(5);
 
 /// A kind of entity with static text.
 pub trait Body: Clone + Serialize + DeserializeOwned + Send + Sync + 'static {
@@ -77,20 +80,73 @@ impl Body for Comment {
     }
 }
 
+impl Body for Group {
+    type Id = GroupId;
+    const WHAT: &'static str = "group";
+
+    fn id(&self) -> GroupId {
+        self.id
+    }
+
+    async fn fetch(db: &Db, ids: &[GroupId]) -> StoreResult<Vec<Self>> {
+        db.groups(ids).await
+    }
+}
+
+/// Bodies of all kinds.
+pub struct Texts {
+    pub users: Bodies<User>,
+    pub notes: Bodies<Note>,
+    pub comments: Bodies<Comment>,
+    pub groups: Bodies<Group>,
+}
+
+impl Texts {
+    pub(super) fn new(redis: &Redis, db: &Db) -> Self {
+        Self {
+            users: Bodies::new(redis.clone(), db.clone()),
+            notes: Bodies::new(redis.clone(), db.clone()),
+            comments: Bodies::new(redis.clone(), db.clone()),
+            groups: Bodies::new(redis.clone(), db.clone()),
+        }
+    }
+
+    /// This entity may have changed; `None`: any may have.
+    pub(super) fn forget(&self, entity: Option<Entity>) {
+        let Some(Entity { kind, id }) = entity else {
+            self.users.forget_all();
+            self.notes.forget_all();
+            self.comments.forget_all();
+            self.groups.forget_all();
+            return;
+        };
+        match kind {
+            EntityKind::User => self.users.forget(UserId(id)),
+            EntityKind::Note => self.notes.forget(NoteId(id)),
+            EntityKind::Comment => self.comments.forget(CommentId(id)),
+            EntityKind::Group => self.groups.forget(GroupId(id)),
+            EntityKind::Inbox => {}
+        }
+    }
+}
+
 /// Cached bodies of one kind; `None` stands for "does not exist".
 pub struct Bodies<T: Body> {
     here: Cache<T::Id, Arc<T>>,
     absent: Cache<T::Id, ()>,
+    /// Changed a moment ago: a read that began before must not be kept.
+    changed: Cache<T::Id, ()>,
     flights: SingleFlight<T::Id, Option<Arc<T>>>,
     redis: Redis,
     db: Db,
 }
 
 impl<T: Body> Bodies<T> {
-    pub(super) fn new(redis: Redis, db: Db) -> Self {
+    fn new(redis: Redis, db: Db) -> Self {
         Self {
             here: Cache::builder().max_capacity(CAPACITY).time_to_live(LIFE).build(),
             absent: Cache::builder().max_capacity(CAPACITY).time_to_live(ABSENT_LIFE).build(),
+            changed: Cache::builder().max_capacity(CAPACITY).time_to_live(GUARD).build(),
             flights: SingleFlight::default(),
             redis,
             db,
@@ -120,10 +176,11 @@ impl<T: Body> Bodies<T> {
             for (id, body) in fetched {
                 match body {
                     Some(body) => {
-                        self.here.insert(id, Arc::clone(&body));
+                        self.insert(id, &body);
                         found.insert(id, body);
                     }
-                    None => self.absent.insert(id, ()),
+                    None if !self.changed.contains_key(&id) => self.absent.insert(id, ()),
+                    None => {}
                 }
             }
         }
@@ -131,15 +188,29 @@ impl<T: Body> Bodies<T> {
     }
 
     /// Keeps what a list has just read.
-    pub fn keep(&self, bodies: Vec<T>) -> Vec<Arc<T>> {
-        bodies
-            .into_iter()
-            .map(|body| {
-                let body = Arc::new(body);
-                self.here.insert(body.id(), Arc::clone(&body));
-                body
-            })
-            .collect()
+    pub fn keep(&self, bodies: Slice<T>) -> Slice<Arc<T>> {
+        bodies.map(|body| {
+            let body = Arc::new(body);
+            self.insert(body.id(), &body);
+            body
+        })
+    }
+
+    fn insert(&self, id: T::Id, body: &Arc<T>) {
+        if !self.changed.contains_key(&id) {
+            self.here.insert(id, Arc::clone(body));
+        }
+    }
+
+    fn forget(&self, id: T::Id) {
+        self.changed.insert(id, ());
+        self.here.invalidate(&id);
+        self.absent.invalidate(&id);
+    }
+
+    fn forget_all(&self) {
+        self.here.invalidate_all();
+        self.absent.invalidate_all();
     }
 }
 

@@ -12,7 +12,7 @@ impl Plaudit {
         note: NoteId,
         page: PageRequest,
     ) -> DomainResult<Slice<Arc<Comment>>> {
-        let Slice { items, has_more } = self.inner.db.comments_of_note(note, page).await?;
-        Ok(Slice { items: self.comments().keep(items), has_more })
+        let comments = self.inner.db.comments_of_note(note, page).await?;
+        Ok(self.comments().keep(comments))
     }
 }

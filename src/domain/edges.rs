@@ -2,7 +2,7 @@
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use super::{DomainError, DomainResult, Plaudit, Reason};
+use super::{DomainError, DomainResult, IdempotencyKey, Plaudit, Reason, keys::key_reused};
 use crate::{
     catalogue::{EdgeKind, Flip, UnixMillis},
     primitives::{Id, Offset, ShardId, UserId},
@@ -17,26 +17,6 @@ const TRIES: u32 = 10;
 const PAUSE: Duration = Duration::from_millis(5);
 /// One use in so many gives the actor's cached set a new lease of life: renewing costs a command.
 const RENEW_ONE_IN: u32 = 16;
-
-/// A client's key for one action; at most 64 bytes.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct IdempotencyKey(String);
-
-impl IdempotencyKey {
-    const MAX_BYTES: usize = 64;
-
-    /// # Errors
-    /// [`DomainError::BadInput`] for an empty or too long key.
-    pub fn parse(text: String) -> DomainResult<Self> {
-        if (1..=Self::MAX_BYTES).contains(&text.len()) {
-            Ok(Self(text))
-        } else {
-            let message =
-                format!("an idempotency key has 1 to {} bytes, not {}", Self::MAX_BYTES, text.len());
-            Err(DomainError::bad_input("idempotencyKey", message))
-        }
-    }
-}
 
 /// An edge to switch.
 pub(super) struct EdgeAction<'a> {
@@ -76,7 +56,7 @@ impl Plaudit {
             flip,
             limit: action.limit,
             row: None,
-            idempotency_key: action.key.map(|key| key.0.as_str()),
+            idempotency_key: action.key.map(IdempotencyKey::as_str),
             renew: (rand::random_range(0..RENEW_ONE_IN) == 0).then(Redis::set_life),
         };
         for attempt in 0..TRIES {
@@ -116,15 +96,6 @@ fn limit_reached(action: &EdgeAction<'_>) -> DomainError {
             action.limit
         ),
         reason: Some(Reason::FollowLimit),
-    }
-}
-
-fn key_reused() -> DomainError {
-    DomainError::BadInput {
-        argument: "idempotencyKey",
-        message: "this idempotency key was used for something else in the last 24 hours; use a new one"
-            .into(),
-        reason: Some(Reason::KeyReused),
     }
 }
 

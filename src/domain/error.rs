@@ -9,6 +9,9 @@ pub enum DomainError {
     /// There is no such thing, or it was removed.
     #[error("there is no {0} with this id")]
     NotFound(&'static str),
+    /// The caller may not do this.
+    #[error("{0}")]
+    Forbidden(&'static str),
     /// The caller's fault; the same request never succeeds.
     #[error("{message}")]
     BadInput {
@@ -33,6 +36,10 @@ pub enum Reason {
     FollowLimit,
     /// The idempotency key was used for something else.
     KeyReused,
+    /// The note stands in no group.
+    NotInGroup,
+    /// The user has fewer coins than are to be taken.
+    TooFewCoins,
 }
 
 impl Reason {
@@ -40,6 +47,8 @@ impl Reason {
         match self {
             Self::FollowLimit => "FOLLOW_LIMIT",
             Self::KeyReused => "KEY_REUSED",
+            Self::NotInGroup => "NOT_IN_GROUP",
+            Self::TooFewCoins => "TOO_FEW_COINS",
         }
     }
 }

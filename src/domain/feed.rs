@@ -1,13 +1,46 @@
-//! The feed: newest notes.
+//! The feed: newest notes, of everybody or of those whom somebody follows.
 
-use std::sync::Arc;
+use std::{cmp::Reverse, sync::Arc};
 
 use super::{DomainResult, Note, Plaudit};
-use crate::primitives::{PageRequest, Slice};
+use crate::{
+    catalogue::EdgeKind,
+    primitives::{PageRequest, Slice, UserId},
+    store::StoreError,
+};
+
+/// Loads of the set of followed users before a request gives up.
+const TRIES: u32 = 3;
 
 impl Plaudit {
     pub async fn feed(&self, page: PageRequest) -> DomainResult<Slice<Arc<Note>>> {
-        let Slice { items, has_more } = self.inner.db.feed(page).await?;
-        Ok(Slice { items: self.notes().keep(items), has_more })
+        let notes = self.inner.db.feed(page).await?;
+        Ok(self.notes().keep(notes))
+    }
+
+    /// Newest notes of those whom the user follows, exact right after a follow. Two statements, however
+    /// many they are: which of them wrote last, and what the last ones wrote.
+    pub async fn feed_of_followed(&self, user: UserId, page: PageRequest) -> DomainResult<Slice<Arc<Note>>> {
+        let followed = self.followed(user).await?;
+        let db = &self.inner.db;
+        let mut newest = db.newest_note_of_each(&followed, page).await?;
+        // No note of the page is older than the newest ones of as many authors as it has rows.
+        newest.sort_unstable_by_key(|(_, note)| Reverse(*note));
+        newest.truncate(page.rows() as usize);
+        let authors: Vec<UserId> = newest.into_iter().map(|(author, _)| author).collect();
+        let mut notes = db.newest_notes_of_each(&authors, page).await?;
+        notes.sort_unstable_by_key(|note| Reverse(note.id));
+        Ok(self.notes().keep(page.slice(notes)))
+    }
+
+    /// All whom the user follows; the follow limit bounds them.
+    async fn followed(&self, user: UserId) -> DomainResult<Vec<UserId>> {
+        for _ in 0..TRIES {
+            if let Some(followed) = self.inner.redis.all_targets(user, EdgeKind::Follow).await? {
+                return Ok(followed.into_iter().map(UserId).collect());
+            }
+            self.inner.memberships.load_set(user, EdgeKind::Follow).await?;
+        }
+        Err(StoreError::Contended { tries: TRIES }.into())
     }
 }

@@ -1,11 +1,11 @@
-//! Likes of notes.
+//! Likes of notes and comments.
 
 use std::sync::Arc;
 
-use super::{DomainResult, IdempotencyKey, Note, Plaudit, edges::EdgeAction};
+use super::{Comment, DomainResult, IdempotencyKey, Note, Plaudit, edges::EdgeAction};
 use crate::{
     catalogue::EdgeKind,
-    primitives::{NoteId, UserId},
+    primitives::{CommentId, NoteId, UserId},
 };
 
 impl Plaudit {
@@ -21,16 +21,28 @@ impl Plaudit {
         key: Option<&IdempotencyKey>,
     ) -> DomainResult<(Arc<Note>, bool)> {
         let note = self.notes().get(note).await?;
-        let action = EdgeAction {
-            kind: EdgeKind::NoteLike,
-            actor,
-            target: note.id.0,
-            owner: note.author,
-            on,
-            limit: 0,
-            key,
-        };
-        let changed = self.switch(action).await?;
+        let (kind, owner) = (EdgeKind::NoteLike, note.author);
+        let changed =
+            self.switch(EdgeAction { kind, actor, target: note.id.0, owner, on, limit: 0, key }).await?;
         Ok((note, changed))
+    }
+
+    /// Likes a comment (`on`) or takes the like back. Returns the comment and whether anything changed.
+    ///
+    /// # Errors
+    /// [`super::DomainError::NotFound`] for an unknown or removed comment, and for one of a removed note.
+    pub async fn set_comment_like(
+        &self,
+        actor: UserId,
+        comment: CommentId,
+        on: bool,
+        key: Option<&IdempotencyKey>,
+    ) -> DomainResult<(Arc<Comment>, bool)> {
+        let comment = self.comments().get(comment).await?;
+        self.notes().get(comment.note).await?;
+        let (kind, owner) = (EdgeKind::CommentLike, comment.author);
+        let changed =
+            self.switch(EdgeAction { kind, actor, target: comment.id.0, owner, on, limit: 0, key }).await?;
+        Ok((comment, changed))
     }
 }

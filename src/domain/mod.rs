@@ -1,27 +1,46 @@
 //! The rules: who may do what, and what it means. Knows no HTTP and no GraphQL.
+//!
+//! An action goes one of two ways: edges through the log ([`edges`]), everything else as one transaction of
+//! PostgreSQL ([`changes`]).
 
 mod accounts;
 pub mod bodies;
+mod changes;
+mod coins;
+mod collects;
 mod comments;
 mod edges;
 mod error;
 mod feed;
 mod follows;
+mod groups;
+mod inbox;
+mod keys;
 mod likes;
+mod lists;
 mod membership;
+mod moderation;
+mod notes;
+mod text;
 
 use std::{sync::Arc, time::Duration};
 
-pub use bodies::{Comment, Note, User};
-pub use edges::IdempotencyKey;
+pub use bodies::{Comment, Group, Note, User};
+pub use changes::Outcome;
+pub use coins::Amount;
 pub use error::{DomainError, DomainResult, Reason};
+pub use inbox::{Badge, InboxEntry, inbox_of};
+pub use keys::IdempotencyKey;
+pub use moderation::Visibility;
+pub use notes::NewNote;
+pub use text::{GRANT_REASON, GROUP_DESCRIPTION, GROUP_NAME, NOTE_BODY, NOTE_TITLE, Text};
 
 use crate::{
     hub::Hub,
     store::{redis::Redis, sql::Db},
 };
 use accounts::Accounts;
-use bodies::Bodies;
+use bodies::{Bodies, Texts};
 use membership::Memberships;
 
 /// Limits that an operator may set.
@@ -46,19 +65,19 @@ struct Inner {
     limits: Limits,
     accounts: Accounts,
     memberships: Memberships,
-    users: Bodies<User>,
-    notes: Bodies<Note>,
-    comments: Bodies<Comment>,
+    texts: Arc<Texts>,
 }
 
 impl Plaudit {
     pub fn new(redis: Redis, db: Db, hub: Hub, limits: Limits) -> Self {
+        let texts = Arc::new(Texts::new(&redis, &db));
+        // "Unknown" is said of whatever changed in PostgreSQL, by whichever instance.
+        let told = Arc::clone(&texts);
+        hub.when_unknown(move |entity| told.forget(entity));
         let inner = Inner {
             accounts: Accounts::new(redis.clone(), db.clone()),
             memberships: Memberships::new(redis.clone(), db.clone()),
-            users: Bodies::new(redis.clone(), db.clone()),
-            notes: Bodies::new(redis.clone(), db.clone()),
-            comments: Bodies::new(redis.clone(), db.clone()),
+            texts,
             redis,
             db,
             hub,
@@ -72,14 +91,18 @@ impl Plaudit {
     }
 
     pub fn users(&self) -> &Bodies<User> {
-        &self.inner.users
+        &self.inner.texts.users
     }
 
     pub fn notes(&self) -> &Bodies<Note> {
-        &self.inner.notes
+        &self.inner.texts.notes
     }
 
     pub fn comments(&self) -> &Bodies<Comment> {
-        &self.inner.comments
+        &self.inner.texts.comments
+    }
+
+    pub fn groups(&self) -> &Bodies<Group> {
+        &self.inner.texts.groups
     }
 }

@@ -8,17 +8,19 @@ use super::{
     errors::{ApiError, ApiResult},
     ids::global_id,
     notes::Note,
-    pages::{self, Page},
+    pages::{List, Page},
     prefetch::{Prefetch, Selection},
     scalars::{Count, CountsVersion, DateTime},
     scope::Scope,
     users::User,
 };
 use crate::{
-    catalogue::{Counter, EdgeKind, EntityKind},
+    catalogue::{Counter, EdgeKind},
     domain,
     primitives::{CommentId, NoteId},
 };
+
+const COMMENTS: List = List("comments");
 
 pub struct Comment {
     id: CommentId,
@@ -38,15 +40,26 @@ impl Comment {
         selection: &Selection<'_>,
         scope: &Scope,
     ) -> ApiResult<Page<Self>> {
-        let request = pages::page_request(first, after.as_deref(), EntityKind::Comment)?;
+        let request = COMMENTS.page_request(first, after.as_deref())?;
         let comments = scope.plaudit().comments_of_note(note, request).await?;
         let mut prefetch = Prefetch::default();
         for comment in &comments.items {
             prefetch.comment(comment, selection);
         }
         let scope = prefetch.read(scope).await;
-        let nodes = comments.items.iter().map(|comment| (comment.id, Self::new(comment.id, scope.clone())));
-        Ok(pages::page(request, comments.has_more, nodes))
+        let nodes = comments.items.iter().map(|comment| (comment.id.0, Self::new(comment.id, scope.clone())));
+        Ok(COMMENTS.page(&request, comments.has_more, nodes))
+    }
+
+    /// Reads ahead what is selected.
+    pub async fn read_ahead(
+        comment: &Arc<domain::Comment>,
+        selection: &Selection<'_>,
+        scope: &Scope,
+    ) -> Self {
+        let mut prefetch = Prefetch::default();
+        prefetch.comment(comment, selection);
+        Self::new(comment.id, prefetch.read(scope).await)
     }
 
     async fn body(&self) -> ApiResult<Arc<domain::Comment>> {

@@ -26,6 +26,8 @@ pub struct ApiError {
 pub enum Code {
     /// The token is missing where one is needed, or it is refused.
     Unauthenticated,
+    /// Somebody else may do this, or see this.
+    Forbidden,
     NotFound,
     BadUserInput,
     /// A store is away or busy; the same request may succeed later.
@@ -39,6 +41,7 @@ impl Code {
     pub const fn name(self) -> &'static str {
         match self {
             Self::Unauthenticated => "UNAUTHENTICATED",
+            Self::Forbidden => "FORBIDDEN",
             Self::NotFound => "NOT_FOUND",
             Self::BadUserInput => "BAD_USER_INPUT",
             Self::RetryLater => "RETRY_LATER",
@@ -71,6 +74,10 @@ impl ApiError {
         Self::new(Code::Unauthenticated, "sign in first: this needs a token (Authorization: Bearer …)")
     }
 
+    pub fn forbidden(message: &'static str) -> Self {
+        DomainError::Forbidden(message).into()
+    }
+
     pub fn internal() -> Self {
         Self::new(Code::Internal, "internal error")
     }
@@ -99,6 +106,7 @@ impl From<DomainError> for ApiError {
         let message = error.to_string();
         match error {
             DomainError::NotFound(_) => Self::new(Code::NotFound, message),
+            DomainError::Forbidden(_) => Self::new(Code::Forbidden, message),
             DomainError::BadInput { argument, reason, .. } => {
                 Self { reason, ..Self::bad_input(argument, message) }
             }

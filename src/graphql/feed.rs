@@ -5,39 +5,41 @@ use async_graphql::{Context, Object};
 use super::{
     errors::ApiResult,
     notes::Note,
-    pages::{self, Page},
-    prefetch::{Prefetch, Selection},
+    pages::{self, FIRST, List, Page},
+    prefetch::Selection,
     scope::Scope,
 };
-use crate::catalogue::EntityKind;
+use crate::primitives::Slice;
 
-/// Notes on a page, unless the client asks for another number.
-const FIRST: i32 = 20;
+const ALL: List = List("feed");
+const FOLLOWED: List = List("followedFeed");
 
 #[derive(Default)]
 pub struct FeedQueries;
 
 #[Object]
 impl FeedQueries {
-    /// All notes, newest first.
+    /// All notes, or those of the users whom you follow; newest first.
     #[graphql(complexity = "pages::cost(first, child_complexity)")]
     async fn feed(
         &self,
         ctx: &Context<'_>,
         #[graphql(default_with = "Some(FIRST)", desc = "How many: 1 to 100.")] first: Option<i32>,
         #[graphql(desc = "Those after this cursor.")] after: Option<String>,
+        #[graphql(default, desc = "Only notes of users whom you follow; needs a token.")] following: bool,
     ) -> ApiResult<Option<Page<Note>>> {
         let scope = Scope::of(ctx);
-        let request = pages::page_request(first.unwrap_or(FIRST), after.as_deref(), EntityKind::Note)?;
-        let notes = scope.plaudit().feed(request).await?;
-
-        let selection = Selection::of_nodes(ctx);
-        let mut prefetch = Prefetch::default();
-        for note in &notes.items {
-            prefetch.note(note, &selection);
-        }
-        let scope = prefetch.read(scope).await;
-        let nodes = notes.items.iter().map(|note| (note.id, Note::new(note.id, scope.clone())));
-        Ok(Some(pages::page(request, notes.has_more, nodes)))
+        let list = if following { FOLLOWED } else { ALL };
+        let request = list.page_request(first.unwrap_or(FIRST), after.as_deref())?;
+        let notes = if following {
+            scope.viewer().must_be_signed_in()?;
+            match scope.viewer().user(scope.plaudit()).await? {
+                Some(viewer) => scope.plaudit().feed_of_followed(viewer, request).await?,
+                None => Slice { items: Vec::new(), has_more: false },
+            }
+        } else {
+            scope.plaudit().feed(request).await?
+        };
+        Ok(Some(Note::page(list, &request, notes, &Selection::of_nodes(ctx), scope).await))
     }
 }

@@ -5,11 +5,11 @@ use async_graphql::ID;
 use super::errors::{ApiError, ApiResult};
 use crate::{
     catalogue::{Entity, EntityKind},
-    primitives::{CommentId, Id, NoteId, UserId},
+    primitives::{CommentId, GroupId, Id, NoteId, UserId},
 };
 
 /// The kinds of things that can be found by a global id.
-const KINDS: [EntityKind; 3] = [EntityKind::User, EntityKind::Note, EntityKind::Comment];
+const KINDS: [EntityKind; 4] = [EntityKind::User, EntityKind::Note, EntityKind::Comment, EntityKind::Group];
 
 /// Longest part of a bad id that an error repeats, in characters.
 const SHOWN: usize = 40;
@@ -39,6 +39,14 @@ impl TypedId for NoteId {
 
 impl TypedId for CommentId {
     const KIND: EntityKind = EntityKind::Comment;
+
+    fn from_id(id: Id) -> Self {
+        Self(id)
+    }
+}
+
+impl TypedId for GroupId {
+    const KIND: EntityKind = EntityKind::Group;
 
     fn from_id(id: Id) -> Self {
         Self(id)

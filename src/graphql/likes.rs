@@ -1,42 +1,57 @@
-//! Likes.
+//! Likes of notes and comments.
 
-use async_graphql::{Context, ID, InputObject, Object, SimpleObject};
+use async_graphql::{Context, ID, Object};
 
-use super::{errors::ApiResult, ids::parse_as, notes::Note, prefetch::Selection, scope::Scope};
-use crate::domain::IdempotencyKey;
+use super::{
+    actions::{Action, action_types},
+    comments::Comment,
+    errors::ApiResult,
+    ids::parse_as,
+    notes::Note,
+    prefetch::Selection,
+};
 
-#[derive(InputObject)]
-struct LikeNoteInput {
-    /// The note to like.
-    note_id: ID,
-    /// Any text of at most 64 bytes. The same key within 24 hours gives the first result again and acts no
-    /// second time.
-    idempotency_key: Option<String>,
-}
-
-#[derive(InputObject)]
-struct UnlikeNoteInput {
-    /// The note whose like is taken back.
-    note_id: ID,
-    /// Any text of at most 64 bytes. The same key within 24 hours gives the first result again and acts no
-    /// second time.
-    idempotency_key: Option<String>,
-}
-
-#[derive(SimpleObject)]
-struct LikeNotePayload {
-    /// False when you liked it already.
-    changed: bool,
-    /// The note, with its new counts.
-    note: Note,
-}
-
-#[derive(SimpleObject)]
-struct UnlikeNotePayload {
-    /// False when you did not like it.
-    changed: bool,
-    /// The note, with its new counts.
-    note: Note,
+action_types! {
+    LikeNoteInput {
+        /// The note to like.
+        note_id: ID,
+    }
+    LikeNotePayload {
+        /// False when you liked it already.
+        changed,
+        /// The note, with its new counts.
+        note: Note,
+    }
+    UnlikeNoteInput {
+        /// The note whose like is taken back.
+        note_id: ID,
+    }
+    UnlikeNotePayload {
+        /// False when you did not like it.
+        changed,
+        /// The note, with its new counts.
+        note: Note,
+    }
+    LikeCommentInput {
+        /// The comment to like.
+        comment_id: ID,
+    }
+    LikeCommentPayload {
+        /// False when you liked it already.
+        changed,
+        /// The comment, with its new counts.
+        comment: Comment,
+    }
+    UnlikeCommentInput {
+        /// The comment whose like is taken back.
+        comment_id: ID,
+    }
+    UnlikeCommentPayload {
+        /// False when you did not like it.
+        changed,
+        /// The comment, with its new counts.
+        comment: Comment,
+    }
 }
 
 #[derive(Default)]
@@ -46,7 +61,7 @@ pub struct LikeMutations;
 impl LikeMutations {
     /// Likes a note. Liking it again changes nothing.
     async fn like_note(&self, ctx: &Context<'_>, input: LikeNoteInput) -> ApiResult<Option<LikeNotePayload>> {
-        let (note, changed) = set_like(ctx, &input.note_id, input.idempotency_key, true).await?;
+        let (changed, note) = set_note_like(ctx, &input.note_id, input.idempotency_key, true).await?;
         Ok(Some(LikeNotePayload { changed, note }))
     }
 
@@ -56,18 +71,57 @@ impl LikeMutations {
         ctx: &Context<'_>,
         input: UnlikeNoteInput,
     ) -> ApiResult<Option<UnlikeNotePayload>> {
-        let (note, changed) = set_like(ctx, &input.note_id, input.idempotency_key, false).await?;
+        let (changed, note) = set_note_like(ctx, &input.note_id, input.idempotency_key, false).await?;
         Ok(Some(UnlikeNotePayload { changed, note }))
+    }
+
+    /// Likes a comment. Liking it again changes nothing.
+    async fn like_comment(
+        &self,
+        ctx: &Context<'_>,
+        input: LikeCommentInput,
+    ) -> ApiResult<Option<LikeCommentPayload>> {
+        let (changed, comment) =
+            set_comment_like(ctx, &input.comment_id, input.idempotency_key, true).await?;
+        Ok(Some(LikeCommentPayload { changed, comment }))
+    }
+
+    /// Takes the like of a comment back.
+    async fn unlike_comment(
+        &self,
+        ctx: &Context<'_>,
+        input: UnlikeCommentInput,
+    ) -> ApiResult<Option<UnlikeCommentPayload>> {
+        let (changed, comment) =
+            set_comment_like(ctx, &input.comment_id, input.idempotency_key, false).await?;
+        Ok(Some(UnlikeCommentPayload { changed, comment }))
     }
 }
 
-async fn set_like(ctx: &Context<'_>, note: &ID, key: Option<String>, on: bool) -> ApiResult<(Note, bool)> {
-    let scope = Scope::of(ctx);
-    scope.viewer().must_be_signed_in()?;
+async fn set_note_like(
+    ctx: &Context<'_>,
+    note: &ID,
+    key: Option<String>,
+    on: bool,
+) -> ApiResult<(bool, Note)> {
+    let action = Action::begin(ctx, key)?;
     let note = parse_as("noteId", note)?;
-    let key = key.map(IdempotencyKey::parse).transpose()?;
-    let actor = scope.viewer().actor(scope.plaudit()).await?;
-    let (note, changed) = scope.plaudit().set_note_like(actor, note, on, key.as_ref()).await?;
-    let note = Note::read_ahead(&note, &Selection::of(ctx).inside("note"), &scope.renewed()).await;
-    Ok((note, changed))
+    let (note, changed) =
+        action.plaudit().set_note_like(action.actor().await?, note, on, action.key()).await?;
+    let selection = Selection::of(ctx).inside("note");
+    Ok((changed, Note::read_ahead(&note, &selection, &action.scope.renewed()).await))
+}
+
+async fn set_comment_like(
+    ctx: &Context<'_>,
+    comment: &ID,
+    key: Option<String>,
+    on: bool,
+) -> ApiResult<(bool, Comment)> {
+    let action = Action::begin(ctx, key)?;
+    let comment = parse_as("commentId", comment)?;
+    let (comment, changed) =
+        action.plaudit().set_comment_like(action.actor().await?, comment, on, action.key()).await?;
+    let selection = Selection::of(ctx).inside("comment");
+    Ok((changed, Comment::read_ahead(&comment, &selection, &action.scope.renewed()).await))
 }

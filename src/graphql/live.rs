@@ -6,15 +6,19 @@ use async_graphql::{Context, ID, Subscription};
 use futures_util::{Stream, future::try_join_all, stream};
 
 use super::{
+    comments::Comment,
     errors::{ApiError, ApiResult, Code},
+    groups::Group,
     ids::{TypedId, global_id, parse_as},
+    inbox::Inbox,
     notes::Note,
     scope::{Known, Scope},
     users::User,
 };
 use crate::{
     catalogue::Entity,
-    primitives::{NoteId, UserId},
+    domain::inbox_of,
+    primitives::{CommentId, GroupId, NoteId, UserId},
 };
 
 /// The most objects that one subscription watches.
@@ -36,7 +40,7 @@ impl Subscription {
         let notes: Vec<NoteId> = parse_all("noteIds", &note_ids)?;
         let found = try_join_all(notes.iter().map(|id| scope.note(*id))).await?;
         must_exist("noteIds", &notes, &found)?;
-        Ok(changes(scope, &notes, |entity, scope| Note::new(NoteId(entity.id), scope)))
+        Ok(changes(scope, entities(&notes), |entity, scope| Note::new(NoteId(entity.id), scope)))
     }
 
     /// Users whenever counts of them change: at most 100. The first message for each is its present state;
@@ -50,7 +54,43 @@ impl Subscription {
         let users: Vec<UserId> = parse_all("userIds", &user_ids)?;
         let found = try_join_all(users.iter().map(|id| scope.user(*id))).await?;
         must_exist("userIds", &users, &found)?;
-        Ok(changes(scope, &users, |entity, scope| User::new(UserId(entity.id), scope)))
+        Ok(changes(scope, entities(&users), |entity, scope| User::new(UserId(entity.id), scope)))
+    }
+
+    /// Comments whenever counts of them change: at most 100. The first message for each is its present
+    /// state; when changes come faster than they can be sent, only the latest is.
+    async fn comment_counts_changed(
+        &self,
+        ctx: &Context<'_>,
+        comment_ids: Vec<ID>,
+    ) -> Result<impl Stream<Item = Comment>, ApiError> {
+        let scope = Scope::of(ctx);
+        let comments: Vec<CommentId> = parse_all("commentIds", &comment_ids)?;
+        let found = try_join_all(comments.iter().map(|id| scope.comment(*id))).await?;
+        must_exist("commentIds", &comments, &found)?;
+        Ok(changes(scope, entities(&comments), |entity, scope| Comment::new(CommentId(entity.id), scope)))
+    }
+
+    /// Groups whenever counts of them change: at most 100. The first message for each is its present state;
+    /// when changes come faster than they can be sent, only the latest is.
+    async fn group_counts_changed(
+        &self,
+        ctx: &Context<'_>,
+        group_ids: Vec<ID>,
+    ) -> Result<impl Stream<Item = Group>, ApiError> {
+        let scope = Scope::of(ctx);
+        let groups: Vec<GroupId> = parse_all("groupIds", &group_ids)?;
+        let found = try_join_all(groups.iter().map(|id| scope.group(*id))).await?;
+        must_exist("groupIds", &groups, &found)?;
+        Ok(changes(scope, entities(&groups), |entity, scope| Group::new(GroupId(entity.id), scope)))
+    }
+
+    /// Your inbox whenever its counts change; the first message is its present state. Needs a token, and
+    /// makes you a user if you are none yet.
+    async fn inbox_counts_changed(&self, ctx: &Context<'_>) -> Result<impl Stream<Item = Inbox>, ApiError> {
+        let scope = Scope::of(ctx);
+        let owner = scope.viewer().actor(scope.plaudit()).await?;
+        Ok(changes(scope, vec![inbox_of(owner)], |entity, scope| Inbox::new(UserId(entity.id), scope)))
     }
 }
 
@@ -76,15 +116,18 @@ fn must_exist<T: TypedId, B>(argument: &str, ids: &[T], found: &[Option<B>]) -> 
     }
 }
 
+fn entities<T: TypedId>(ids: &[T]) -> Vec<Entity> {
+    ids.iter().map(|id| (*id).into()).collect()
+}
+
 /// One object per change, each in a scope of its own: its counts are those of the change, and what its
 /// other fields show is read then.
-fn changes<T: TypedId, N>(
+fn changes<N>(
     scope: &Scope,
-    watched: &[T],
+    watched: Vec<Entity>,
     object: fn(Entity, Scope) -> N,
-) -> impl Stream<Item = N> + use<T, N> {
-    let entities: Vec<Entity> = watched.iter().map(|id| (*id).into()).collect();
-    let subscriber = scope.plaudit().hub().watch(&entities);
+) -> impl Stream<Item = N> + use<N> {
+    let subscriber = scope.plaudit().hub().watch(&watched);
     let scope = scope.clone();
     stream::unfold((subscriber, scope), move |(mut subscriber, scope)| async move {
         let (entity, counted) = subscriber.next().await;

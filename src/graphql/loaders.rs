@@ -13,11 +13,11 @@ use super::{
 use crate::{
     catalogue::{EdgeKind, Entity},
     domain::{
-        Comment, DomainError, Note, Plaudit, User,
+        Comment, DomainError, Group, Note, Plaudit, User,
         bodies::{Bodies, Body},
     },
     hub::Counted,
-    primitives::{CommentId, Id, NoteId, UserId},
+    primitives::{CommentId, GroupId, Id, NoteId, UserId},
 };
 
 /// An edge of the viewer, by its target.
@@ -36,6 +36,7 @@ pub struct Loaders {
     pub users: LoaderOf<UserId, Option<Arc<User>>, BodiesBatch<User>>,
     pub notes: LoaderOf<NoteId, Option<Arc<Note>>, BodiesBatch<Note>>,
     pub comments: LoaderOf<CommentId, Option<Arc<Comment>>, BodiesBatch<Comment>>,
+    pub groups: LoaderOf<GroupId, Option<Arc<Group>>, BodiesBatch<Group>>,
 }
 
 impl Loaders {
@@ -47,6 +48,7 @@ impl Loaders {
             users: loader(BodiesBatch { plaudit: plaudit.clone(), bodies: Plaudit::users }),
             notes: loader(BodiesBatch { plaudit: plaudit.clone(), bodies: Plaudit::notes }),
             comments: loader(BodiesBatch { plaudit: plaudit.clone(), bodies: Plaudit::comments }),
+            groups: loader(BodiesBatch { plaudit: plaudit.clone(), bodies: Plaudit::groups }),
         }
     }
 }

@@ -1,26 +1,37 @@
 //! The GraphQL schema and how it is executed. Knows no HTTP and no stores.
 //!
 //! - a domain word names the file of its types, queries and mutations: [`users`], [`notes`], [`comments`],
-//!   [`feed`], [`likes`], [`follows`]; [`nodes`] finds things by id, [`live`] holds the subscriptions
-//! - [`ids`], [`scalars`], [`pages`]: what all of them speak: global ids, counts, connections
+//!   [`groups`], [`feed`], [`likes`], [`collects`], [`follows`], [`posting`], [`inbox`] (and
+//!   [`inbox_entries`]), [`coins`], [`moderation`]; [`nodes`] finds things by id, [`live`] holds the
+//!   subscriptions
+//! - [`ids`], [`scalars`], [`pages`]: what all of them speak: global ids, counts, connections;
+//!   [`actions`]: what all mutations have in common
 //! - [`viewer`]: who is asking; [`scope`]: what one request knows; [`loaders`]: how it batches its reads;
 //!   [`prefetch`]: how a list reads for its whole page at once
 //! - [`errors`]: what a client is told; [`nulls`]: what a failed field leaves in the data
 //! - [`schema`]: the roots and the limits; [`engine`]: executes requests
 
+mod actions;
+mod coins;
+mod collects;
 mod comments;
 mod engine;
 mod errors;
 mod feed;
 mod follows;
+mod groups;
 mod ids;
+mod inbox;
+mod inbox_entries;
 mod likes;
 mod live;
 mod loaders;
+mod moderation;
 mod nodes;
 mod notes;
 mod nulls;
 mod pages;
+mod posting;
 mod prefetch;
 mod scalars;
 mod schema;

@@ -8,6 +8,7 @@ use futures_util::future::try_join_all;
 use super::{
     comments::Comment,
     errors::{ApiError, ApiResult},
+    groups::Group,
     ids::parse_any,
     notes::Note,
     prefetch::{Prefetch, Selection},
@@ -17,7 +18,7 @@ use super::{
 use crate::{
     catalogue::{Entity, EntityKind},
     domain,
-    primitives::{CommentId, NoteId, UserId},
+    primitives::{CommentId, GroupId, NoteId, UserId},
 };
 
 /// The most ids that one query asks for.
@@ -30,6 +31,7 @@ pub enum Node {
     User(User),
     Note(Note),
     Comment(Comment),
+    Group(Group),
 }
 
 #[derive(Default)]
@@ -39,8 +41,7 @@ pub struct NodeQueries;
 impl NodeQueries {
     /// Any object by its id. Null when there is none.
     async fn node(&self, ctx: &Context<'_>, id: ID) -> ApiResult<Option<Node>> {
-        let nodes = find_all(&[parse_any("id", &id)?], &Selection::of(ctx), Scope::of(ctx)).await?;
-        Ok(nodes.into_iter().next().flatten())
+        find_one(parse_any("id", &id)?, &Selection::of(ctx), Scope::of(ctx)).await
     }
 
     /// Objects by their ids, in the order of the ids: at most 100. Null for each that does not exist.
@@ -60,6 +61,12 @@ enum Found {
     User(UserId),
     Note(Arc<domain::Note>),
     Comment(Arc<domain::Comment>),
+    Group(Arc<domain::Group>),
+}
+
+/// Finds one thing, and reads ahead what is selected in it. `None` when there is none.
+pub async fn find_one(entity: Entity, selection: &Selection<'_>, scope: &Scope) -> ApiResult<Option<Node>> {
+    Ok(find_all(&[entity], selection, scope).await?.into_iter().next().flatten())
 }
 
 /// Finds all in one batch per kind, and reads ahead what is selected in them.
@@ -75,6 +82,7 @@ async fn find_all(
             Found::User(user) => prefetch.user(*user, selection),
             Found::Note(note) => prefetch.note(note, selection),
             Found::Comment(comment) => prefetch.comment(comment, selection),
+            Found::Group(group) => prefetch.group(group, selection),
         }
     }
     let scope = prefetch.read(scope).await;
@@ -86,6 +94,7 @@ async fn find(entity: Entity, scope: &Scope) -> ApiResult<Option<Found>> {
         EntityKind::User => scope.user(UserId(entity.id)).await?.map(|user| Found::User(user.id)),
         EntityKind::Note => scope.note(NoteId(entity.id)).await?.map(Found::Note),
         EntityKind::Comment => scope.comment(CommentId(entity.id)).await?.map(Found::Comment),
+        EntityKind::Group => scope.group(GroupId(entity.id)).await?.map(Found::Group),
         EntityKind::Inbox => None,
     })
 }
@@ -96,5 +105,6 @@ fn node(found: Found, scope: &Scope) -> Node {
         Found::User(user) => User::new(user, scope).into(),
         Found::Note(note) => Note::new(note.id, scope).into(),
         Found::Comment(comment) => Comment::new(comment.id, scope).into(),
+        Found::Group(group) => Group::new(group.id, scope).into(),
     }
 }

@@ -1,14 +1,15 @@
 //! Notes.
 
-use std::sync::Arc;
+use std::{fmt::Display, sync::Arc};
 
 use async_graphql::{Context, ID, Object};
 
 use super::{
     comments::Comment,
     errors::{ApiError, ApiResult},
+    groups::Group,
     ids::{global_id, parse_as},
-    pages::{self, Page},
+    pages::{self, FIRST, List, Page},
     prefetch::{Prefetch, Selection},
     scalars::{Count, CountsVersion, DateTime},
     scope::Scope,
@@ -17,11 +18,13 @@ use super::{
 use crate::{
     catalogue::{Counter, EdgeKind},
     domain,
-    primitives::NoteId,
+    primitives::{Id, NoteId, PageRequest, Slice},
 };
 
 /// Comments on a page, unless the client asks for another number.
 const FIRST_COMMENTS: i32 = 10;
+
+const LIKERS: List = List("likers");
 
 pub struct Note {
     id: NoteId,
@@ -38,6 +41,35 @@ impl Note {
         let mut prefetch = Prefetch::default();
         prefetch.note(note, selection);
         Self::new(note.id, prefetch.read(scope).await)
+    }
+
+    /// A page of notes in the order of their ids, with what is selected in them.
+    pub async fn page(
+        list: List,
+        request: &PageRequest<Id>,
+        notes: Slice<Arc<domain::Note>>,
+        selection: &Selection<'_>,
+        scope: &Scope,
+    ) -> Page<Self> {
+        let keyed = notes.map(|note| (note.id.0, note));
+        Self::keyed_page(list, request, keyed, selection, scope).await
+    }
+
+    /// A page of notes, each with its key in the list.
+    pub async fn keyed_page<K: Display>(
+        list: List,
+        request: &PageRequest<K>,
+        notes: Slice<(K, Arc<domain::Note>)>,
+        selection: &Selection<'_>,
+        scope: &Scope,
+    ) -> Page<Self> {
+        let mut prefetch = Prefetch::default();
+        for (_, note) in &notes.items {
+            prefetch.note(note, selection);
+        }
+        let scope = prefetch.read(scope).await;
+        let nodes = notes.items.into_iter().map(|(key, note)| (key, Self::new(note.id, scope.clone())));
+        list.page(request, notes.has_more, nodes)
     }
 
     async fn body(&self) -> ApiResult<Arc<domain::Note>> {
@@ -75,6 +107,16 @@ impl Note {
         User::named(self.body().await?.author, &Selection::of(ctx), &self.scope).await
     }
 
+    /// The group in which it stands. Null for none.
+    async fn group(&self) -> ApiResult<Option<Group>> {
+        Ok(self.body().await?.group.map(|group| Group::new(group, self.scope.clone())))
+    }
+
+    /// Whether a moderator put it forward in its group.
+    async fn is_featured(&self) -> ApiResult<bool> {
+        Ok(self.body().await?.is_featured)
+    }
+
     /// How many like it.
     async fn like_count(&self) -> ApiResult<Count> {
         self.count(Counter::NoteLikes).await
@@ -109,6 +151,24 @@ impl Note {
     /// Whether you like it. Null without a token.
     async fn viewer_has_liked(&self) -> ApiResult<Option<bool>> {
         self.scope.own_edge(EdgeKind::NoteLike, self.id.0).await
+    }
+
+    /// Whether it is in your collection. Null without a token.
+    async fn viewer_has_collected(&self) -> ApiResult<Option<bool>> {
+        self.scope.own_edge(EdgeKind::NoteCollect, self.id.0).await
+    }
+
+    /// Who likes it, last first. Likes show up here when they are in the database: moments later.
+    #[graphql(complexity = "pages::cost(first, child_complexity)")]
+    async fn likers(
+        &self,
+        ctx: &Context<'_>,
+        #[graphql(default_with = "Some(FIRST)", desc = "How many: 1 to 100.")] first: Option<i32>,
+        #[graphql(desc = "Those after this cursor.")] after: Option<String>,
+    ) -> ApiResult<Option<Page<User>>> {
+        let request = LIKERS.page_request(first.unwrap_or(FIRST), after.as_deref())?;
+        let likers = self.scope.plaudit().actors_of(EdgeKind::NoteLike, self.id.0, &request).await?;
+        Ok(Some(User::page(LIKERS, &request, likers, &Selection::of_nodes(ctx), &self.scope).await))
     }
 
     /// Comments on the note itself, newest first.

@@ -13,9 +13,18 @@ use super::{
 };
 use crate::{
     catalogue::{EdgeKind, Entity},
-    domain::{Comment, Note},
-    primitives::UserId,
+    domain::{Comment, Group, Note, inbox_of},
+    primitives::{GroupId, UserId},
 };
+
+/// The fields by which objects tell of the viewer's edges to them.
+const OWN_EDGES: [(&str, EdgeKind); 5] = [
+    ("viewerHasLiked", EdgeKind::NoteLike),
+    ("viewerHasLiked", EdgeKind::CommentLike),
+    ("viewerHasCollected", EdgeKind::NoteCollect),
+    ("viewerIsFollowing", EdgeKind::Follow),
+    ("viewerIsMember", EdgeKind::GroupJoin),
+];
 
 /// What is selected inside a field, through all fragments.
 pub struct Selection<'a>(Vec<SelectionField<'a>>);
@@ -44,6 +53,11 @@ impl<'a> Selection<'a> {
         self.has("name") || self.has("createdAt")
     }
 
+    /// The same of a group.
+    fn has_text_of_group(&self) -> bool {
+        ["name", "description", "createdAt", "owner"].iter().any(|field| self.has(field))
+    }
+
     fn has(&self, name: &str) -> bool {
         self.named(name).next().is_some()
     }
@@ -67,61 +81,84 @@ pub struct Prefetch {
     counts: Vec<Entity>,
     own_edges: Vec<OwnEdge>,
     users: Vec<UserId>,
+    groups: Vec<GroupId>,
     /// What was there to begin with.
     known: Known,
 }
 
 impl Prefetch {
     pub fn note(&mut self, note: &Arc<Note>, selection: &Selection<'_>) {
-        self.want_counts(note.id, selection);
-        self.want_own_edge("viewerHasLiked", (EdgeKind::NoteLike, note.id.0), selection);
-        self.want_author(note.author, selection);
+        self.want_own(note.id, selection);
+        self.want_named_user("author", note.author, selection);
+        if let Some(group) = note.group {
+            self.want_group(group, selection);
+        }
         self.known.notes.insert(note.id, Some(Arc::clone(note)));
     }
 
     pub fn comment(&mut self, comment: &Arc<Comment>, selection: &Selection<'_>) {
-        self.want_counts(comment.id, selection);
-        self.want_own_edge("viewerHasLiked", (EdgeKind::CommentLike, comment.id.0), selection);
-        self.want_author(comment.author, selection);
+        self.want_own(comment.id, selection);
+        self.want_named_user("author", comment.author, selection);
         self.known.comments.insert(comment.id, Some(Arc::clone(comment)));
     }
 
+    pub fn group(&mut self, group: &Arc<Group>, selection: &Selection<'_>) {
+        self.want_own(group.id, selection);
+        self.want_named_user("owner", group.owner, selection);
+        self.known.groups.insert(group.id, Some(Arc::clone(group)));
+    }
+
     pub fn user(&mut self, user: UserId, selection: &Selection<'_>) {
-        self.want_counts(user, selection);
-        self.want_own_edge("viewerIsFollowing", (EdgeKind::Follow, user.0), selection);
+        self.want_own(user, selection);
+        self.inbox(user, &selection.inside("inbox"));
         if selection.has_text_of_user() {
             self.users.push(user);
         }
     }
 
-    fn want_author(&mut self, author: UserId, selection: &Selection<'_>) {
-        if selection.has("author") {
-            self.user(author, &selection.inside("author"));
-        }
+    pub fn inbox(&mut self, owner: UserId, selection: &Selection<'_>) {
+        self.want_own(inbox_of(owner), selection);
     }
 
-    fn want_counts(&mut self, of: impl Into<Entity>, selection: &Selection<'_>) {
-        if selection.has_counts() {
-            self.counts.push(of.into());
-        }
-    }
-
-    fn want_own_edge(&mut self, field: &str, edge: OwnEdge, selection: &Selection<'_>) {
+    fn want_named_user(&mut self, field: &str, user: UserId, selection: &Selection<'_>) {
         if selection.has(field) {
-            self.own_edges.push(edge);
+            self.user(user, &selection.inside(field));
+        }
+    }
+
+    fn want_group(&mut self, group: GroupId, selection: &Selection<'_>) {
+        let selection = selection.inside("group");
+        self.want_own(group, &selection);
+        if selection.has_text_of_group() {
+            self.groups.push(group);
+        }
+    }
+
+    /// The entity's counts, and the viewer's edges to it.
+    fn want_own(&mut self, of: impl Into<Entity>, selection: &Selection<'_>) {
+        let entity = of.into();
+        if selection.has_counts() {
+            self.counts.push(entity);
+        }
+        for (field, kind) in OWN_EDGES {
+            if kind.target() == entity.kind && selection.has(field) {
+                self.own_edges.push((kind, entity.id));
+            }
         }
     }
 
     /// Reads what was collected, all sorts at the same time, into a scope for these objects.
     pub async fn read(self, scope: &Scope) -> Scope {
-        let Self { counts, own_edges, users, known } = self;
+        let Self { counts, own_edges, users, groups, known } = self;
         let loaders = scope.loaders();
-        let (counts, own_edges, users) = tokio::join!(
+        let (counts, own_edges, users, found_groups) = tokio::join!(
             load_known(&loaders.counts, counts),
             own_edges_of_viewer(scope, own_edges),
             load_known(&loaders.users, users),
+            load_known(&loaders.groups, groups),
         );
-        scope.knowing(Known { counts, own_edges, users, ..known })
+        let groups = known.groups.into_iter().chain(found_groups).collect();
+        scope.knowing(Known { counts, own_edges, users, groups, ..known })
     }
 }
 

@@ -3,8 +3,19 @@
 use async_graphql::{MergedObject, SDLExportOptions, Schema as EngineSchema};
 
 use super::{
-    feed::FeedQueries, follows::FollowMutations, likes::LikeMutations, live::Subscription,
-    nodes::NodeQueries, notes::NoteQueries, users::UserQueries,
+    coins::CoinMutations,
+    collects::CollectMutations,
+    feed::FeedQueries,
+    follows::FollowMutations,
+    groups::{GroupMutations, GroupQueries},
+    inbox::InboxMutations,
+    likes::LikeMutations,
+    live::Subscription,
+    moderation::{ModerationMutations, ModerationQueries},
+    nodes::NodeQueries,
+    notes::NoteQueries,
+    posting::PostingMutations,
+    users::UserQueries,
 };
 
 /// Deep enough for the introspection query of every common client.
@@ -17,10 +28,19 @@ const MAX_NESTING: usize = 32;
 const MAX_DIRECTIVES: usize = 8;
 
 #[derive(MergedObject, Default)]
-pub struct Query(UserQueries, NoteQueries, FeedQueries, NodeQueries);
+pub struct Query(UserQueries, NoteQueries, GroupQueries, FeedQueries, NodeQueries, ModerationQueries);
 
 #[derive(MergedObject, Default)]
-pub struct Mutation(LikeMutations, FollowMutations);
+pub struct Mutation(
+    LikeMutations,
+    CollectMutations,
+    FollowMutations,
+    GroupMutations,
+    PostingMutations,
+    InboxMutations,
+    CoinMutations,
+    ModerationMutations,
+);
 
 pub type Schema = EngineSchema<Query, Mutation, Subscription>;
 

@@ -12,9 +12,9 @@ use super::{
 };
 use crate::{
     catalogue::{Counter, EdgeKind, Entity},
-    domain::{Comment, Note, Plaudit, User},
+    domain::{Comment, Group, Note, Plaudit, User},
     hub::Counted,
-    primitives::{CommentId, Id, NoteId, UserId},
+    primitives::{CommentId, GroupId, Id, NoteId, UserId},
 };
 
 /// Every object that a resolver returns carries its scope and reads its fields from it: first from what
@@ -39,6 +39,7 @@ pub struct Known {
     pub users: HashMap<UserId, Option<Arc<User>>>,
     pub notes: HashMap<NoteId, Option<Arc<Note>>>,
     pub comments: HashMap<CommentId, Option<Arc<Comment>>>,
+    pub groups: HashMap<GroupId, Option<Arc<Group>>>,
 }
 
 impl Scope {
@@ -70,6 +71,18 @@ impl Scope {
 
     pub fn viewer(&self) -> &Viewer {
         &self.0.viewer
+    }
+
+    /// # Errors
+    /// [`Code::Unauthenticated`](super::Code::Unauthenticated) without token;
+    /// [`Code::Forbidden`](super::Code::Forbidden) for anybody but this user.
+    pub async fn must_be_viewer(&self, user: UserId) -> ApiResult<()> {
+        self.viewer().must_be_signed_in()?;
+        if self.viewer().user(self.plaudit()).await? == Some(user) {
+            Ok(())
+        } else {
+            Err(ApiError::forbidden("only the user themselves can see this"))
+        }
     }
 
     pub fn loaders(&self) -> &Loaders {
@@ -105,7 +118,7 @@ impl Scope {
         }
     }
 
-    /// `None` for a user that does not exist; the same for notes and comments.
+    /// `None` for a user that does not exist; the same for notes, comments and groups.
     pub async fn user(&self, id: UserId) -> ApiResult<Option<Arc<User>>> {
         match held(&self.0.known.users, id) {
             Some(user) => Ok(user),
@@ -124,6 +137,13 @@ impl Scope {
         match held(&self.0.known.comments, id) {
             Some(comment) => Ok(comment),
             None => load(&self.0.loaders.comments, id).await,
+        }
+    }
+
+    pub async fn group(&self, id: GroupId) -> ApiResult<Option<Arc<Group>>> {
+        match held(&self.0.known.groups, id) {
+            Some(group) => Ok(group),
+            None => load(&self.0.loaders.groups, id).await,
         }
     }
 }

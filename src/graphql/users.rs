@@ -7,6 +7,9 @@ use async_graphql::{Context, ID, Object};
 use super::{
     errors::{ApiError, ApiResult},
     ids::{global_id, parse_as},
+    inbox::Inbox,
+    notes::Note,
+    pages::{self, FIRST, List, Page},
     prefetch::{Prefetch, Selection},
     scalars::{Count, CountsVersion, DateTime},
     scope::Scope,
@@ -15,8 +18,14 @@ use crate::{
     auth::Subject,
     catalogue::{Counter, EdgeKind},
     domain,
-    primitives::UserId,
+    primitives::{Moment, NoteId, PageRequest, Slice, UserId},
 };
+
+const NOTES: List = List("userNotes");
+const FOLLOWERS: List = List("followers");
+const FOLLOWING: List = List("following");
+const LIKED: List = List("likedNotes");
+const COLLECTED: List = List("collectedNotes");
 
 pub struct User {
     id: UserId,
@@ -43,6 +52,46 @@ impl User {
     pub async fn named(id: UserId, selection: &Selection<'_>, scope: &Scope) -> ApiResult<Option<Self>> {
         let is_gone = selection.has_text_of_user() && scope.user(id).await?.is_none();
         Ok((!is_gone).then(|| Self::new(id, scope.clone())))
+    }
+
+    /// A page of users, each with its place in the list, and what is selected in them.
+    pub async fn page(
+        list: List,
+        request: &PageRequest<Moment>,
+        users: Slice<Moment>,
+        selection: &Selection<'_>,
+        scope: &Scope,
+    ) -> Page<Self> {
+        let mut prefetch = Prefetch::default();
+        for place in &users.items {
+            prefetch.user(UserId(place.id), selection);
+        }
+        let scope = prefetch.read(scope).await;
+        let nodes = users.items.into_iter().map(|place| (place, Self::new(UserId(place.id), scope.clone())));
+        list.page(request, users.has_more, nodes)
+    }
+
+    /// A page of this user's own notes by an edge of theirs. Only for themselves.
+    async fn own_notes(
+        &self,
+        ctx: &Context<'_>,
+        (list, kind): (List, EdgeKind),
+        first: Option<i32>,
+        after: Option<String>,
+    ) -> ApiResult<Page<Note>> {
+        self.scope.must_be_viewer(self.id).await?;
+        let request = list.page_request(first.unwrap_or(FIRST), after.as_deref())?;
+        let plaudit = self.scope.plaudit();
+        let places = plaudit.targets_of(self.id, kind, &request).await?;
+        let ids: Vec<NoteId> = places.items.iter().map(|place| NoteId(place.id)).collect();
+        let notes = plaudit.notes().get_many(&ids).await?;
+        // One that was removed this moment is left out.
+        let present = |place: Moment| Some((place, Arc::clone(notes.get(&NoteId(place.id))?)));
+        let notes = Slice {
+            items: places.items.into_iter().filter_map(present).collect(),
+            has_more: places.has_more,
+        };
+        Ok(Note::keyed_page(list, &request, notes, &Selection::of_nodes(ctx), &self.scope).await)
     }
 
     async fn body(&self) -> ApiResult<Arc<domain::User>> {
@@ -115,6 +164,73 @@ impl User {
     /// Whether you follow this user. Null without a token.
     async fn viewer_is_following(&self) -> ApiResult<Option<bool>> {
         self.scope.own_edge(EdgeKind::Follow, self.id.0).await
+    }
+
+    /// Notes that this user wrote, newest first.
+    #[graphql(complexity = "pages::cost(first, child_complexity)")]
+    async fn notes(
+        &self,
+        ctx: &Context<'_>,
+        #[graphql(default_with = "Some(FIRST)", desc = "How many: 1 to 100.")] first: Option<i32>,
+        #[graphql(desc = "Those after this cursor.")] after: Option<String>,
+    ) -> ApiResult<Option<Page<Note>>> {
+        let request = NOTES.page_request(first.unwrap_or(FIRST), after.as_deref())?;
+        let notes = self.scope.plaudit().notes_of_user(self.id, request).await?;
+        Ok(Some(Note::page(NOTES, &request, notes, &Selection::of_nodes(ctx), &self.scope).await))
+    }
+
+    /// Who follows this user, last first. Follows show up here when they are in the database: moments later.
+    #[graphql(complexity = "pages::cost(first, child_complexity)")]
+    async fn followers(
+        &self,
+        ctx: &Context<'_>,
+        #[graphql(default_with = "Some(FIRST)", desc = "How many: 1 to 100.")] first: Option<i32>,
+        #[graphql(desc = "Those after this cursor.")] after: Option<String>,
+    ) -> ApiResult<Option<Page<User>>> {
+        let request = FOLLOWERS.page_request(first.unwrap_or(FIRST), after.as_deref())?;
+        let followers = self.scope.plaudit().actors_of(EdgeKind::Follow, self.id.0, &request).await?;
+        Ok(Some(User::page(FOLLOWERS, &request, followers, &Selection::of_nodes(ctx), &self.scope).await))
+    }
+
+    /// Whom this user follows, last first.
+    #[graphql(complexity = "pages::cost(first, child_complexity)")]
+    async fn following(
+        &self,
+        ctx: &Context<'_>,
+        #[graphql(default_with = "Some(FIRST)", desc = "How many: 1 to 100.")] first: Option<i32>,
+        #[graphql(desc = "Those after this cursor.")] after: Option<String>,
+    ) -> ApiResult<Option<Page<User>>> {
+        let request = FOLLOWING.page_request(first.unwrap_or(FIRST), after.as_deref())?;
+        let following = self.scope.plaudit().targets_of(self.id, EdgeKind::Follow, &request).await?;
+        Ok(Some(User::page(FOLLOWING, &request, following, &Selection::of_nodes(ctx), &self.scope).await))
+    }
+
+    /// Notes that you like, last liked first. Only for yourself.
+    #[graphql(complexity = "pages::cost(first, child_complexity)")]
+    async fn liked_notes(
+        &self,
+        ctx: &Context<'_>,
+        #[graphql(default_with = "Some(FIRST)", desc = "How many: 1 to 100.")] first: Option<i32>,
+        #[graphql(desc = "Those after this cursor.")] after: Option<String>,
+    ) -> ApiResult<Option<Page<Note>>> {
+        self.own_notes(ctx, (LIKED, EdgeKind::NoteLike), first, after).await.map(Some)
+    }
+
+    /// Notes in your collection, last collected first. Only for yourself.
+    #[graphql(complexity = "pages::cost(first, child_complexity)")]
+    async fn collected_notes(
+        &self,
+        ctx: &Context<'_>,
+        #[graphql(default_with = "Some(FIRST)", desc = "How many: 1 to 100.")] first: Option<i32>,
+        #[graphql(desc = "Those after this cursor.")] after: Option<String>,
+    ) -> ApiResult<Option<Page<Note>>> {
+        self.own_notes(ctx, (COLLECTED, EdgeKind::NoteCollect), first, after).await.map(Some)
+    }
+
+    /// What reached you. Only for yourself.
+    async fn inbox(&self) -> ApiResult<Option<Inbox>> {
+        self.scope.must_be_viewer(self.id).await?;
+        Ok(Some(Inbox::new(self.id, self.scope.clone())))
     }
 
     /// Version of this object's counts.

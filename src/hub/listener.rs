@@ -49,6 +49,7 @@ impl Hub {
         for view in &self.inner.views {
             view.lock().interrupt();
         }
+        self.forget(None);
     }
 
     async fn hear_for_ever(&self) {
@@ -93,7 +94,18 @@ impl Hub {
     }
 
     fn hear(&self, message: &Message) {
-        let to_read = self.view(message.shard).lock().hear(message);
+        for change in message.changes.iter().filter(|change| change.counts.is_none()) {
+            self.forget(Some(change.entity));
+        }
+        let to_read = {
+            let mut view = self.view(message.shard).lock();
+            let before = view.ticket();
+            let to_read = view.hear(message);
+            if view.ticket() != before {
+                self.forget(None); // a message was missed
+            }
+            to_read
+        };
         if !to_read.is_empty() {
             self.read_soon(to_read);
         }

@@ -12,7 +12,12 @@ mod read;
 mod subscriber;
 mod view;
 
-use std::{collections::HashMap, num::NonZeroUsize, sync::Arc, time::Duration};
+use std::{
+    collections::{BTreeMap, HashMap},
+    num::NonZeroUsize,
+    sync::{Arc, OnceLock},
+    time::Duration,
+};
 
 use parking_lot::Mutex;
 
@@ -45,7 +50,11 @@ struct Inner {
     /// By shard. Held only for moments, never across an await.
     views: Vec<Mutex<ShardView>>,
     loads: SingleFlight<Entity, Counted>,
+    forget: OnceLock<Box<Forget>>,
 }
+
+/// Hears which entity is unknown now; `None`: any may be.
+type Forget = dyn Fn(Option<Entity>) + Send + Sync;
 
 impl Hub {
     /// Holds counts of at most about `capacity` entities.
@@ -53,7 +62,21 @@ impl Hub {
         let shards = redis.shards();
         let per_shard = NonZeroUsize::new(capacity.get().div_ceil(shards.get())).unwrap_or(NonZeroUsize::MIN);
         let views = shards.all().map(|_| Mutex::new(ShardView::new(shards, per_shard))).collect();
-        Self { inner: Arc::new(Inner { redis, db, views, loads: SingleFlight::default() }) }
+        let (loads, forget) = (SingleFlight::default(), OnceLock::new());
+        Self { inner: Arc::new(Inner { redis, db, views, loads, forget }) }
+    }
+
+    /// Has `forget` called, before anything else is done about it, for each entity that is said to be
+    /// unknown, and with `None` when something may have been missed. For one that keeps more of entities
+    /// than their counts; a second one is not taken.
+    pub fn when_unknown(&self, forget: impl Fn(Option<Entity>) + Send + Sync + 'static) {
+        let _ = self.inner.forget.set(Box::new(forget));
+    }
+
+    fn forget(&self, entity: Option<Entity>) {
+        if let Some(forget) = self.inner.forget.get() {
+            forget(entity);
+        }
     }
 
     /// Waits until this hub has heard that the event at `at` of `source`'s log is folded into each of
@@ -66,6 +89,18 @@ impl Hub {
         let all = futures_util::future::join_all(waits);
         if tokio::time::timeout(bound, all).await.is_err() {
             tracing::debug!(shard = source.0, offset = %at, "reply does not wait longer for its own event");
+        }
+    }
+
+    /// Waits until this hub has heard the change of each shard; gives up after `bound`.
+    pub async fn heard_changes(&self, changes: &BTreeMap<ShardId, Version>, bound: Duration) {
+        let waits = changes.iter().map(|(shard, change)| {
+            let mut newest = self.view(*shard).lock().newest();
+            async move { newest.wait_for(|heard| heard >= change).await.map(drop) }
+        });
+        let all = futures_util::future::join_all(waits);
+        if tokio::time::timeout(bound, all).await.is_err() {
+            tracing::debug!("reply does not wait longer for its own change");
         }
     }
 

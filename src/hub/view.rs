@@ -22,6 +22,8 @@ pub struct ShardView {
     interruptions: u64,
     /// Epoch and number of the newest change heard; `None` until the first message.
     position: Option<(u64, u64)>,
+    /// Newest change ever heard of, also before an interruption.
+    newest: watch::Sender<Version>,
     slots: LruCache<Entity, Slot>,
     /// Per source shard, how far its log is folded into this shard.
     folded: Vec<watch::Sender<Offset>>,
@@ -56,6 +58,7 @@ impl ShardView {
             hearing: false,
             interruptions: 0,
             position: None,
+            newest: watch::Sender::new(Version::default()),
             slots: LruCache::new(capacity),
             folded: shards.all().map(|_| watch::Sender::new(Offset::default())).collect(),
             watchers: HashMap::new(),
@@ -68,6 +71,10 @@ impl ShardView {
 
     pub fn folded(&self, source: ShardId) -> watch::Receiver<Offset> {
         self.folded[source.index()].subscribe()
+    }
+
+    pub fn newest(&self) -> watch::Receiver<Version> {
+        self.newest.subscribe()
     }
 
     pub fn held(&mut self, entity: Entity) -> Option<Counted> {
@@ -113,18 +120,13 @@ impl ShardView {
         for (source, offset) in &message.folded {
             self.fold_heard(*source, *offset);
         }
+        raise(&self.newest, Version::new(message.epoch, message.after));
         to_read
     }
 
     /// A log is known to be folded up to `offset`. Offsets only rise.
     pub fn fold_heard(&mut self, source: ShardId, offset: Offset) {
-        self.folded[source.index()].send_if_modified(|known| {
-            let newer = offset > *known;
-            if newer {
-                *known = offset;
-            }
-            newer
-        });
+        raise(&self.folded[source.index()], offset);
     }
 
     /// Returns whether someone watches the entity.
@@ -209,6 +211,17 @@ impl ShardView {
             }
         }
     }
+}
+
+/// Takes in a value that only rises.
+fn raise<T: PartialOrd>(known: &watch::Sender<T>, value: T) {
+    known.send_if_modified(|known| {
+        let newer = value > *known;
+        if newer {
+            *known = value;
+        }
+        newer
+    });
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@
 //! - [`persist`]: log → rows and totals in PostgreSQL, exactly once;
 //! - [`clean`]: what is persisted is no longer pending in Redis;
 //! - [`stale_base`]: what moved in PostgreSQL otherwise is forgotten in Redis, and loaded anew;
+//! - [`settle`]: what a removal or a hiding leaves behind is settled page by page;
 //! - [`watch`]: renews the lease and notices that the ground has changed;
 //! - [`heartbeat`] and [`trim`].
 
@@ -14,6 +15,7 @@ mod heartbeat;
 mod owner;
 mod persist;
 mod retry;
+mod settle;
 mod stale_base;
 mod status;
 mod targets;

@@ -17,6 +17,7 @@ pub struct IdOutOfRange;
 impl Id {
     /// The largest integer that a double holds exactly.
     pub const MAX: i64 = (1 << 53) - 1;
+    pub const HIGHEST: Self = Self(Self::MAX);
 
     pub const fn get(self) -> i64 {
         self.0
@@ -70,7 +71,7 @@ macro_rules! typed_id {
     )*};
 }
 
-typed_id!(UserId, NoteId, CommentId);
+typed_id!(UserId, NoteId, CommentId, GroupId);
 
 #[cfg(test)]
 mod tests {

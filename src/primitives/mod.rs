@@ -6,8 +6,8 @@ mod page;
 mod shard;
 mod version;
 
-pub use id::{CommentId, Id, IdOutOfRange, NoteId, UserId};
+pub use id::{CommentId, GroupId, Id, IdOutOfRange, NoteId, UserId};
 pub use offset::{Offset, ParseOffsetError};
-pub use page::{PageRequest, Slice};
+pub use page::{Moment, PageRequest, Slice};
 pub use shard::{ShardCount, ShardId};
 pub use version::Version;

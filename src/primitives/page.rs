@@ -1,33 +1,98 @@
 //! Keyset pages: where to begin, how much to read, whether there is more.
 
+use std::{fmt, str::FromStr};
+
 use super::Id;
 
-/// A page of a list that is ordered by falling id.
+/// A page of a list whose items are found by a key `K`: the one to begin behind.
 #[derive(Clone, Copy, Debug)]
-pub struct PageRequest {
+pub struct PageRequest<K = Id> {
     /// Items wanted, already checked against the limit.
     pub first: usize,
-    /// Only items older than this one.
-    pub before: Option<Id>,
+    /// Only items behind this one.
+    pub after: Option<K>,
 }
 
-/// Part of a list, newest first.
+/// Part of a list, in its order.
 #[derive(Clone, Debug)]
 pub struct Slice<T> {
     pub items: Vec<T>,
     pub has_more: bool,
 }
 
-impl PageRequest {
+/// Place of an item in a list that is ordered by falling time, and by falling id within a time.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct Moment {
+    /// Unix microseconds, which is as exact as PostgreSQL is.
+    pub micros: i64,
+    pub id: Id,
+}
+
+impl<K> PageRequest<K> {
     /// Rows to ask the database for: one more than wanted, which tells whether there is a next page.
-    pub const fn rows(self) -> i64 {
+    pub const fn rows(&self) -> i64 {
         self.first as i64 + 1
     }
 
     /// Cuts what was read with [`Self::rows`] down to the page.
-    pub fn slice<T>(self, mut rows: Vec<T>) -> Slice<T> {
+    pub fn slice<T>(&self, mut rows: Vec<T>) -> Slice<T> {
         let has_more = rows.len() > self.first;
         rows.truncate(self.first);
         Slice { items: rows, has_more }
+    }
+}
+
+impl PageRequest<Id> {
+    /// Items have lower ids than this.
+    pub fn below(&self) -> i64 {
+        self.after.map_or(i64::MAX, Id::get)
+    }
+}
+
+impl PageRequest<Moment> {
+    /// Items lie before this.
+    pub fn before(&self) -> Moment {
+        self.after.unwrap_or(Moment::LAST)
+    }
+}
+
+impl<T> Slice<T> {
+    pub fn map<U>(self, make: impl FnMut(T) -> U) -> Slice<U> {
+        Slice { items: self.items.into_iter().map(make).collect(), has_more: self.has_more }
+    }
+}
+
+impl Moment {
+    /// Behind every item: the year 9999, which PostgreSQL still knows as a time.
+    pub const LAST: Self = Self { micros: 253_402_300_799_000_000, id: Id::HIGHEST };
+}
+
+impl fmt::Display for Moment {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{}", self.micros, self.id)
+    }
+}
+
+impl FromStr for Moment {
+    type Err = ();
+
+    fn from_str(text: &str) -> Result<Self, ()> {
+        let (micros, id) = text.split_once('.').ok_or(())?;
+        let moment = Self { micros: micros.parse().map_err(drop)?, id: id.parse().map_err(drop)? };
+        (0..=Self::LAST.micros).contains(&moment.micros).then_some(moment).ok_or(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_moment_reads_back_as_it_was_written() {
+        let moment = Moment { micros: 1_763_700_000_123_456, id: "42".parse().unwrap() };
+        assert_eq!(moment.to_string().parse(), Ok(moment));
+        for bad in ["", "1", "1.", "1.0", "-1.5", "x.5", "253402300799000001.5"] {
+            assert_eq!(bad.parse::<Moment>(), Err(()), "{bad}");
+        }
     }
 }

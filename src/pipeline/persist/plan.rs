@@ -3,14 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::{
-    catalogue::{Counts, EdgeKind, Entity, EntityKind, Flip},
+    catalogue::{Counts, Deltas, EdgeKind, Entity, EntityKind, Flip},
     event_log::{Entry, Event, Moves},
     primitives::{Id, Offset, UserId},
     store::sql::{ChangedEdge, Step},
 };
-
-/// Differences of totals, per entity.
-pub type Deltas = BTreeMap<Entity, Counts>;
 
 type Pair = (EdgeKind, UserId, Id);
 

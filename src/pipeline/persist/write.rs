@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use super::plan::{Deltas, Plan, mismatches};
+use super::plan::{Plan, mismatches};
 use crate::{
-    catalogue::{Counts, EdgeKind, Entity, EntityKind, Flip},
+    catalogue::{Counts, Deltas, EdgeKind, Entity, EntityKind, Flip},
     event_log::{Entry, sum},
     pipeline::Context,
     primitives::{Offset, UserId},

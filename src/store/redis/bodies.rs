@@ -37,7 +37,8 @@ impl Redis {
             .collect()
     }
 
-    /// Writes many in one round trip; `None` as "does not exist".
+    /// Writes many in one round trip, where nothing is cached; `None` as "does not exist". What has changed
+    /// while it was read is not written: see `lua/drop_base.lua`.
     pub async fn write_bodies<T: Serialize>(
         &self,
         bodies: &[((ShardId, impl Display), Option<T>)],
@@ -48,7 +49,7 @@ impl Redis {
                 let life = if body.is_some() { BODY_LIFE } else { ABSENT_LIFE };
                 let text = serde_json::to_string(body).unwrap_or_default();
                 let mut cmd = redis::cmd("SET");
-                cmd.arg(keys::body(*shard, of)).arg(text).arg("PX").arg(life_with_jitter(life));
+                cmd.arg(keys::body(*shard, of)).arg(text).arg("NX").arg("PX").arg(life_with_jitter(life));
                 cmd
             })
             .collect();

@@ -20,6 +20,9 @@ use crate::{
 /// together does not expire together.
 pub(super) const COUNTS_LIFE: Duration = Duration::from_secs(12 * 60 * 60);
 
+/// After a change text is not cached for this long: longer than any read of PostgreSQL takes.
+const TEXT_GUARD: Duration = Duration::from_secs(5);
+
 /// What Redis holds of one entity.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum CountsRead {
@@ -64,8 +67,9 @@ impl Redis {
         cmd
     }
 
-    /// Forgets the loaded totals of entities and tells the hubs, in one round trip.
-    pub async fn drop_bases(&self, entities: &[Entity]) -> StoreResult<()> {
+    /// Forgets the loaded totals and the text of entities and tells the hubs, in one round trip. Returns per
+    /// shard the version of the last "unknown" that they are told.
+    pub async fn drop_bases(&self, entities: &[Entity]) -> StoreResult<BTreeMap<ShardId, Version>> {
         let cmds: Vec<Cmd> = entities
             .iter()
             .map(|entity| {
@@ -75,18 +79,24 @@ impl Redis {
                     keys::changes(shard),
                     keys::counters(shard, *entity),
                     keys::load_token(shard, *entity),
+                    keys::body(shard, *entity),
                 ]);
-                cmd.arg(entity.to_string());
+                cmd.arg(entity.to_string()).arg(TEXT_GUARD.as_millis() as u64);
                 for counter in entity.kind.counters() {
                     cmd.arg(counter.name());
                 }
                 cmd
             })
             .collect();
-        for reply in self.pipeline(&cmds).await? {
-            script_reply(reply)?.expect_done()?;
+        let mut told = BTreeMap::new();
+        for (entity, reply) in entities.iter().zip(self.pipeline(&cmds).await?) {
+            let mut reply = script_reply(reply)?;
+            if reply.code != "done" {
+                return Err(reply.into_error());
+            }
+            told.insert(self.shard_of(entity.id), Version::new(reply.next()?, reply.next()?));
         }
-        Ok(())
+        Ok(told)
     }
 
     pub async fn heartbeat(&self, shard: ShardId) -> StoreResult<()> {

@@ -3,15 +3,13 @@
 use std::time::Duration;
 
 use super::{
+    claim::KEEP_KEY,
     connection::Redis,
     keys,
     reply::{Reply, parse},
     scripts,
 };
 use crate::{catalogue::Flip, event_log::Event, primitives::Offset, store::StoreResult};
-
-/// How long an idempotency key is remembered.
-const KEEP_KEY: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// What to do, and what is known of the edge already.
 pub struct FlipRequest<'a> {
@@ -76,7 +74,8 @@ impl Redis {
         };
         cmd.arg(request.renew.map_or(0, |life| life.as_millis() as u64))
             .arg(format!("{}:{} {}", flip.kind.name(), flip.target, if flip.on { "on" } else { "off" }))
-            .arg(KEEP_KEY.as_millis() as u64);
+            .arg(KEEP_KEY.as_millis() as u64)
+            .arg(flip.at);
 
         let mut reply = Reply::read(self.command(&cmd).await?)?;
         match reply.code.as_str() {

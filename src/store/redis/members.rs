@@ -8,6 +8,7 @@ use super::{
     connection::{Redis, script_reply},
     counters::life_with_jitter,
     keys,
+    pending::pending_state,
     reply::{Reply, read},
     scripts,
 };
@@ -206,14 +207,7 @@ fn read_kind(shard: ShardId, actor: UserId, kind: EdgeKind, targets: &[Id], gene
     [pending, floor.clone(), members, floor]
 }
 
-/// State of a pending flip, `1:7-42`; `None` for one of another generation, which SQL knows.
-fn pending_state(text: &str, generation: u64) -> Option<Membership> {
-    let (state, offset) = text.split_once(':')?;
-    let offset: Offset = offset.parse().ok()?;
-    (offset.generation == generation).then_some(if state == "1" { Membership::On } else { Membership::Off })
-}
-
-fn generation_and_cleaned(mut reply: Reply) -> StoreResult<(u64, Offset)> {
+pub(super) fn generation_and_cleaned(mut reply: Reply) -> StoreResult<(u64, Offset)> {
     if reply.code != "done" {
         return Err(reply.into_error());
     }

@@ -41,7 +41,7 @@ impl Db {
              ORDER BY i.id DESC LIMIT $3",
         )
         .bind(note.get())
-        .bind(page.before.map_or(i64::MAX, |id| id.get()))
+        .bind(page.below())
         .bind(page.rows());
         let rows = self.run(query.fetch_all(&self.pool())).await?;
         Ok(page.slice(rows.iter().map(comment).collect::<StoreResult<_>>()?))

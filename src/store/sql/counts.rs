@@ -10,7 +10,7 @@ use super::{
     users::id,
 };
 use crate::{
-    catalogue::{Counts, Entity, EntityKind},
+    catalogue::{Counts, Deltas, Entity, EntityKind},
     primitives::{Id, Offset},
     store::StoreResult,
 };
@@ -76,12 +76,7 @@ pub async fn lock_totals(
 }
 
 /// Adds differences to the totals of one kind of entity. Differences of other kinds are left out.
-pub async fn add_totals(
-    db: &Db,
-    tx: &mut Tx,
-    kind: EntityKind,
-    deltas: &BTreeMap<Entity, Counts>,
-) -> StoreResult<()> {
+pub async fn add_totals(db: &Db, tx: &mut Tx, kind: EntityKind, deltas: &Deltas) -> StoreResult<()> {
     let moved: Vec<_> =
         deltas.iter().filter(|(entity, delta)| entity.kind == kind && !delta.is_zero()).collect();
     if moved.is_empty() {
@@ -104,6 +99,22 @@ pub async fn add_totals(
         query = query.bind(column);
     }
     db.run(query.execute(&mut **tx)).await.map(drop)
+}
+
+/// Locks and moves totals of entities of all kinds, in the order of the catalogue. Returns what they were.
+pub async fn move_totals(db: &Db, tx: &mut Tx, deltas: &Deltas) -> StoreResult<BTreeMap<Entity, Counts>> {
+    let mut before = BTreeMap::new();
+    for kind in EntityKind::ALL {
+        let ids: Vec<Id> =
+            deltas.keys().filter(|entity| entity.kind == *kind).map(|entity| entity.id).collect();
+        if ids.is_empty() {
+            continue;
+        }
+        let totals = lock_totals(db, tx, *kind, &ids).await?;
+        before.extend(totals.into_iter().map(|(id, counts)| (Entity::new(*kind, id), counts)));
+        add_totals(db, tx, *kind, deltas).await?;
+    }
+    Ok(before)
 }
 
 fn columns(kind: EntityKind, prefix: &str) -> String {

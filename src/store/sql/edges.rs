@@ -14,7 +14,8 @@ use crate::{
 pub struct ChangedEdge {
     pub actor: UserId,
     pub target: Id,
-    /// Switched on: the totals include it now. Switched off: they included it before.
+    /// Switched on: the totals include it now. Switched off: they included it before. Removal of the target
+    /// has settled the totals already.
     pub counted: bool,
     /// It is the first time ever that it is on.
     pub first: bool,
@@ -72,9 +73,11 @@ pub async fn switch_off(
         "UPDATE {edges} AS edge SET is_on = false, counted = false, changed_at = {at}
          FROM unnest($1::bigint[], $2::bigint[], $3::bigint[]) AS f (actor, target, at)
          JOIN {edges} AS old ON old.actor_id = f.actor AND old.target_id = f.target
+         LEFT JOIN {targets} AS t ON t.id = f.target AND t.removed_at IS NULL
          WHERE edge.actor_id = f.actor AND edge.target_id = f.target AND edge.is_on
-         RETURNING edge.actor_id, edge.target_id, old.counted, false AS first",
+         RETURNING edge.actor_id, edge.target_id, old.counted AND t.id IS NOT NULL AS counted, false AS first",
         edges = kind.name(),
+        targets = entity_table(kind.target()),
         at = timestamp!("f.at"),
     );
     write(db, tx, text, flips).await
@@ -154,15 +157,25 @@ impl Db {
     }
 }
 
-fn log_place(row: &PgRow) -> StoreResult<Offset> {
+pub(super) fn log_place(row: &PgRow) -> StoreResult<Offset> {
     Ok(Offset::new(row.try_get::<i64, _>(0)? as u64, row.try_get::<i64, _>(1)? as u64))
 }
 
 /// Table in which the entities themselves stand; a row without `removed_at` is there.
-const fn entity_table(kind: EntityKind) -> &'static str {
+pub(super) const fn entity_table(kind: EntityKind) -> &'static str {
     match kind {
         EntityKind::User | EntityKind::Inbox => "app_user",
         EntityKind::Note => "note",
         EntityKind::Comment => "comment_index",
+        EntityKind::Group => "app_group",
+    }
+}
+
+/// Column of that table with the user whom an edge calls the target's owner.
+pub(super) const fn owner_column(kind: EntityKind) -> &'static str {
+    match kind {
+        EntityKind::User | EntityKind::Inbox => "id",
+        EntityKind::Note | EntityKind::Comment => "author_id",
+        EntityKind::Group => "owner_id",
     }
 }

@@ -1,13 +1,18 @@
 //! PostgreSQL: one function per statement.
 
 mod activity;
+mod coins;
 mod comments;
 mod counts;
 mod edges;
+mod groups;
+mod idempotency;
 mod inbox;
 mod installation;
+mod lists;
 mod notes;
 pub mod seed;
+mod settlement;
 mod shards;
 mod stale_base;
 mod times;
@@ -29,15 +34,22 @@ use sqlx::{
 };
 
 pub use activity::{Step, add_activity, add_dead_event, day_of};
+pub use coins::{Grant, add_grant};
 pub use comments::CommentRow;
-pub use counts::{CountsSnapshot, add_totals, lock_totals};
+pub use counts::{CountsSnapshot, add_totals, lock_totals, move_totals};
 pub use edges::{ChangedEdge, EdgeState, MemberPage, switch_off, switch_on};
-pub use inbox::add_inbox_entries;
+pub use groups::{GroupRow, add_group};
+pub use idempotency::{UsedKey, keep_result, take_key};
+pub use inbox::{InboxRow, add_direct_message, add_inbox_entries};
 pub use installation::Installation;
-pub use notes::NoteRow;
-pub use shards::{Lease, PersistedState, advance_offset, lock_removals_shared};
-pub use stale_base::{StaleLine, StaleListener, add_stale_lines};
-pub use users::UserRow;
+pub use notes::{NoteRow, NoteState, add_note, lock_note, remove_note, set_featured};
+pub use settlement::{
+    FoundEdge, Settlement, Work, count_comments_of, count_edges_of, edges_after, keep_settlement,
+    next_settlement, order_settlement, remove_comments_after, set_counted,
+};
+pub use shards::{Lease, PersistedState, advance_offset, lock_removals, lock_removals_shared};
+pub use stale_base::{StaleLine, StaleListener, add_own_stale_lines, add_stale_lines};
+pub use users::{UserRow, lock_user, set_hidden};
 
 use super::{StoreError, StoreResult, tally};
 

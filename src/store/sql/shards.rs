@@ -162,6 +162,13 @@ pub async fn lock_removals_shared(db: &Db, tx: &mut Tx) -> StoreResult<()> {
     db.run(lock.execute(&mut **tx)).await.map(drop)
 }
 
+/// Keeps batches, and other removals and hidings, away until the transaction ends: nobody writes an edge
+/// by what its actor or target was before.
+pub async fn lock_removals(db: &Db, tx: &mut Tx) -> StoreResult<()> {
+    let lock = sqlx::query("SELECT pg_advisory_xact_lock($1)").bind(REMOVAL_LOCK);
+    db.run(lock.execute(&mut **tx)).await.map(drop)
+}
+
 pub(super) fn offsets(generations: &[i64], numbers: &[i64]) -> Vec<Offset> {
     generations.iter().zip(numbers).map(|(g, n)| Offset::new(*g as u64, *n as u64)).collect()
 }

@@ -1,5 +1,7 @@
 //! Lines by which PostgreSQL corrects Redis.
 
+use std::time::Duration;
+
 use sqlx::{Row, postgres::PgListener};
 use uuid::Uuid;
 
@@ -9,6 +11,9 @@ use crate::{
     primitives::{ShardCount, ShardId},
     store::{StoreError, StoreResult},
 };
+
+/// How long a request has for the corrections that it makes itself.
+const OWN_CORRECTION: Duration = Duration::from_secs(2);
 
 /// One correction: this entity's totals moved.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -25,26 +30,55 @@ pub async fn add_stale_lines(
     entities: &[Entity],
     reason: &str,
 ) -> StoreResult<()> {
+    add_lines(db, tx, shards, entities, reason, Duration::ZERO).await.map(drop)
+}
+
+/// The same for a writer that makes the corrections itself, at once: they become the owners' duty only
+/// after a while. Returns the lines, to be deleted then.
+pub async fn add_own_stale_lines(
+    db: &Db,
+    tx: &mut Tx,
+    shards: ShardCount,
+    entities: &[Entity],
+    reason: &str,
+) -> StoreResult<Vec<StaleLine>> {
+    add_lines(db, tx, shards, entities, reason, OWN_CORRECTION).await
+}
+
+async fn add_lines(
+    db: &Db,
+    tx: &mut Tx,
+    shards: ShardCount,
+    entities: &[Entity],
+    reason: &str,
+    delay: Duration,
+) -> StoreResult<Vec<StaleLine>> {
     if entities.is_empty() {
-        return Ok(());
+        return Ok(Vec::new());
     }
+    let lines: Vec<StaleLine> =
+        entities.iter().map(|entity| StaleLine { id: Uuid::new_v4(), entity: *entity }).collect();
     let query = sqlx::query(
-        "INSERT INTO stale_base (shard, entity, reason)
-         SELECT shard, entity, $3 FROM unnest($1::smallint[], $2::text[]) AS line (shard, entity)",
+        "INSERT INTO stale_base (id, shard, entity, reason, due_at)
+         SELECT id, shard, entity, $4, now() + $5 * interval '1 ms'
+         FROM unnest($1::uuid[], $2::smallint[], $3::text[]) AS line (id, shard, entity)",
     )
+    .bind(lines.iter().map(|line| line.id).collect::<Vec<_>>())
     .bind(entities.iter().map(|entity| shards.shard_of(entity.id).0 as i16).collect::<Vec<_>>())
     .bind(entities.iter().map(Entity::to_string).collect::<Vec<_>>())
-    .bind(reason);
-    db.run(query.execute(&mut **tx)).await.map(drop)
+    .bind(reason)
+    .bind(delay.as_millis() as i64);
+    db.run(query.execute(&mut **tx)).await?;
+    Ok(lines)
 }
 
 impl Db {
-    /// The oldest lines of a shard. Lines about kinds of entities that only a later release knows stay
+    /// The oldest lines of a shard that are due. Lines about kinds of entities that only a later release knows stay
     /// for that one.
     pub async fn stale_lines(&self, shard: ShardId, most: usize) -> StoreResult<Vec<StaleLine>> {
         let kinds: Vec<&str> = EntityKind::ALL.iter().map(|kind| kind.name()).collect();
         let query = sqlx::query(
-            "SELECT id, entity FROM stale_base WHERE shard = $1 AND split_part(entity, ':', 1) = ANY($3)
+            "SELECT id, entity FROM stale_base WHERE shard = $1 AND due_at <= now() AND split_part(entity, ':', 1) = ANY($3)
              ORDER BY created_at LIMIT $2",
         )
         .bind(shard.0 as i16)

@@ -4,7 +4,7 @@ use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 use sqlx::{Row, postgres::PgRow};
 
-use super::Db;
+use super::{Db, Tx};
 use crate::{
     primitives::{Id, UserId},
     store::{StoreError, StoreResult},
@@ -33,6 +33,15 @@ impl Db {
             .collect()
     }
 
+    /// Whether a user is hidden; `None` when there is no such user.
+    pub async fn is_hidden(&self, user: UserId) -> StoreResult<Option<bool>> {
+        let query = sqlx::query_scalar(
+            "SELECT hidden_at IS NOT NULL FROM app_user WHERE id = $1 AND removed_at IS NULL",
+        )
+        .bind(user.get());
+        self.run(query.fetch_optional(&self.pool())).await
+    }
+
     pub async fn user_by_subject(&self, subject: &str) -> StoreResult<Option<UserId>> {
         let query =
             sqlx::query("SELECT id FROM app_user WHERE subject = $1 AND removed_at IS NULL").bind(subject);
@@ -52,6 +61,22 @@ impl Db {
         let row = self.run(query.fetch_one(&self.pool())).await?;
         Ok(UserId(id(&row, 0)?))
     }
+}
+
+/// Locks a user and tells whether they are hidden; `None` when there is no such user.
+pub async fn lock_user(db: &Db, tx: &mut Tx, user: UserId) -> StoreResult<Option<bool>> {
+    let query = sqlx::query_scalar(
+        "SELECT hidden_at IS NOT NULL FROM app_user WHERE id = $1 AND removed_at IS NULL FOR NO KEY UPDATE",
+    )
+    .bind(user.get());
+    db.run(query.fetch_optional(&mut **tx)).await
+}
+
+pub async fn set_hidden(db: &Db, tx: &mut Tx, user: UserId, hidden: bool) -> StoreResult<()> {
+    let query = sqlx::query("UPDATE app_user SET hidden_at = CASE WHEN $2 THEN now() END WHERE id = $1")
+        .bind(user.get())
+        .bind(hidden);
+    db.run(query.execute(&mut **tx)).await.map(drop)
 }
 
 pub(super) fn id(row: &PgRow, column: usize) -> StoreResult<Id> {

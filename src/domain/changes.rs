@@ -1,0 +1,130 @@
+//! Changes that PostgreSQL takes by itself: one transaction with rows, totals, idempotency key and a
+//! correction for every entity whose totals or text moved. See `edges` for the other way.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::{
+    DomainResult, IdempotencyKey, Plaudit,
+    keys::{KEY_LIFE, Operation, key_reused},
+};
+use crate::{
+    catalogue::{Counter, Deltas, Entity},
+    primitives::{Id, ShardId, UserId, Version},
+    store::sql::{self, Db, StaleLine, Tx},
+};
+
+/// What came of an action.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Outcome {
+    /// False: it already was so.
+    pub changed: bool,
+    /// What was created.
+    pub created: Option<Id>,
+}
+
+/// An action that has begun, unless its key has been used for it before.
+pub(super) enum Begun<'a> {
+    New(Change<'a>),
+    Before(Outcome),
+}
+
+/// An action under way. Dropping it undoes everything.
+pub(super) struct Change<'a> {
+    plaudit: &'a Plaudit,
+    tx: Tx,
+    key: Option<(UserId, &'a IdempotencyKey)>,
+    moved: Deltas,
+    touched: BTreeSet<Entity>,
+}
+
+impl Plaudit {
+    /// Begins an action of `actor`.
+    ///
+    /// # Errors
+    /// [`super::DomainError::BadInput`] when the key stands for another operation.
+    pub(super) async fn begin<'a>(
+        &'a self,
+        actor: UserId,
+        key: Option<&'a IdempotencyKey>,
+        operation: &Operation,
+    ) -> DomainResult<Begun<'a>> {
+        if let Some(key) = key {
+            self.claim_key(actor, key, operation).await?;
+        }
+        let db = &self.inner.db;
+        let mut tx = db.begin().await?;
+        if let Some(key) = key {
+            let used = sql::take_key(db, &mut tx, actor, key.as_str(), operation.as_str(), KEY_LIFE).await?;
+            if let Some(used) = used {
+                if used.operation != operation.as_str() {
+                    return Err(key_reused());
+                }
+                return Ok(Begun::Before(Outcome { changed: used.changed, created: used.result }));
+            }
+        }
+        let key = key.map(|key| (actor, key));
+        let (moved, touched) = (Deltas::new(), BTreeSet::new());
+        Ok(Begun::New(Change { plaudit: self, tx, key, moved, touched }))
+    }
+
+    /// Makes corrections that a committed change has written, and waits (bounded) until this instance has
+    /// heard of them: then its next read has the new counts. What fails here is done by the shards' owners.
+    async fn correct(&self, lines: &[StaleLine]) {
+        let entities: Vec<Entity> = lines.iter().map(|line| line.entity).collect();
+        for entity in &entities {
+            self.inner.texts.forget(Some(*entity));
+        }
+        match self.inner.redis.drop_bases(&entities).await {
+            Ok(told) => {
+                tokio::join!(self.hear(&told), self.done_with(lines));
+            }
+            Err(error) => tracing::debug!(%error, "a correction is left to the shard's owner"),
+        }
+    }
+
+    async fn hear(&self, told: &BTreeMap<ShardId, Version>) {
+        self.hub().heard_changes(told, self.inner.limits.reply_wait).await;
+    }
+
+    async fn done_with(&self, lines: &[StaleLine]) {
+        if let Err(error) = self.inner.db.delete_stale_lines(lines).await {
+            tracing::debug!(%error, "a correction will be made once more");
+        }
+    }
+}
+
+impl Change<'_> {
+    /// For statements: the transaction, and the database that bounds them.
+    pub fn sql(&mut self) -> (&Db, &mut Tx) {
+        (&self.plaudit.inner.db, &mut self.tx)
+    }
+
+    /// Moves a counter when the change is finished.
+    pub fn count(&mut self, of: impl Into<Entity>, counter: Counter, by: i64) {
+        self.moved.entry(of.into()).or_default().add(counter, by);
+    }
+
+    /// The entity's text is not what it was, or the entity is new.
+    pub fn touch(&mut self, entity: impl Into<Entity>) {
+        self.touched.insert(entity.into());
+    }
+
+    /// Moves the totals, keeps the result for the key, commits, and corrects what Redis and this instance
+    /// hold. After a commit this never fails.
+    pub async fn finish(mut self, changed: bool, created: Option<Id>) -> DomainResult<Outcome> {
+        let (plaudit, db) = (self.plaudit, &self.plaudit.inner.db);
+        sql::move_totals(db, &mut self.tx, &self.moved).await?;
+        let stale: BTreeSet<Entity> = self.moved.keys().copied().chain(self.touched).collect();
+        let stale: Vec<Entity> = stale.into_iter().collect();
+        let shards = plaudit.inner.redis.shards();
+        let lines = sql::add_own_stale_lines(db, &mut self.tx, shards, &stale, "changed directly").await?;
+        if let Some((actor, key)) = self.key {
+            sql::keep_result(db, &mut self.tx, actor, key.as_str(), changed, created).await?;
+        }
+        sql::commit(db, self.tx).await?;
+        if !lines.is_empty() {
+            plaudit.correct(&lines).await;
+        }
+        Ok(Outcome { changed, created })
+    }
+}

@@ -1,0 +1,30 @@
+//! Collections of notes.
+
+use std::sync::Arc;
+
+use super::{DomainResult, IdempotencyKey, Note, Plaudit, edges::EdgeAction};
+use crate::{
+    catalogue::EdgeKind,
+    primitives::{NoteId, UserId},
+};
+
+impl Plaudit {
+    /// Puts a note into the actor's collection (`on`) or takes it out. Returns the note and whether
+    /// anything changed.
+    ///
+    /// # Errors
+    /// [`super::DomainError::NotFound`] for an unknown or removed note.
+    pub async fn set_note_collect(
+        &self,
+        actor: UserId,
+        note: NoteId,
+        on: bool,
+        key: Option<&IdempotencyKey>,
+    ) -> DomainResult<(Arc<Note>, bool)> {
+        let note = self.notes().get(note).await?;
+        let (kind, owner) = (EdgeKind::NoteCollect, note.author);
+        let changed =
+            self.switch(EdgeAction { kind, actor, target: note.id.0, owner, on, limit: 0, key }).await?;
+        Ok((note, changed))
+    }
+}

@@ -1,0 +1,56 @@
+//! Groups and who is a member.
+
+use std::sync::Arc;
+
+use super::{
+    DomainError, DomainResult, Group, IdempotencyKey, Plaudit, changes::Begun, edges::EdgeAction,
+    keys::Operation, text::Text,
+};
+use crate::{
+    catalogue::EdgeKind,
+    primitives::{GroupId, UserId},
+    store::sql,
+};
+
+impl Plaudit {
+    /// Creates a group. Its creator may post in it, and is a member only after joining. Returns it and
+    /// whether it is new (it is, unless the key was used before).
+    pub async fn create_group(
+        &self,
+        owner: UserId,
+        name: Text,
+        description: Text,
+        key: Option<&IdempotencyKey>,
+    ) -> DomainResult<(Arc<Group>, bool)> {
+        let operation = Operation::new("createGroup", &(name.as_str(), description.as_str()));
+        let outcome = match self.begin(owner, key, &operation).await? {
+            Begun::Before(outcome) => outcome,
+            Begun::New(mut change) => {
+                let (db, tx) = change.sql();
+                let id = sql::add_group(db, tx, owner, name.as_str(), description.as_str()).await?;
+                change.touch(id);
+                change.finish(true, Some(id.0)).await?
+            }
+        };
+        let id = GroupId(outcome.created.ok_or(DomainError::NotFound("group"))?);
+        Ok((self.groups().get(id).await?, outcome.changed))
+    }
+
+    /// Joins a group (`on`) or leaves it. Returns the group and whether anything changed.
+    ///
+    /// # Errors
+    /// [`DomainError::NotFound`] for an unknown group.
+    pub async fn set_membership(
+        &self,
+        actor: UserId,
+        group: GroupId,
+        on: bool,
+        key: Option<&IdempotencyKey>,
+    ) -> DomainResult<(Arc<Group>, bool)> {
+        let group = self.groups().get(group).await?;
+        let (kind, owner) = (EdgeKind::GroupJoin, group.owner);
+        let changed =
+            self.switch(EdgeAction { kind, actor, target: group.id.0, owner, on, limit: 0, key }).await?;
+        Ok((group, changed))
+    }
+}

@@ -1,0 +1,107 @@
+//! Inboxes: what reached a user, and how much of it they have read.
+
+use super::{DomainError, DomainResult, IdempotencyKey, Outcome, Plaudit, changes::Begun, keys::Operation};
+use crate::{
+    catalogue::{Counter, Entity, EntityKind},
+    primitives::{PageRequest, Slice, UserId},
+    store::sql,
+};
+
+pub use crate::store::sql::InboxRow as InboxEntry;
+
+/// A badge of the inbox.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Badge {
+    Replies,
+    Likes,
+    NewFollowers,
+    DirectMessages,
+}
+
+impl Badge {
+    pub const ALL: [Self; 4] = [Self::Replies, Self::Likes, Self::NewFollowers, Self::DirectMessages];
+
+    /// What was received, and how much of it was read.
+    pub const fn counters(self) -> (Counter, Counter) {
+        match self {
+            Self::Replies => (Counter::InboxReplies, Counter::InboxRepliesRead),
+            Self::Likes => (Counter::InboxLikes, Counter::InboxLikesRead),
+            Self::NewFollowers => (Counter::InboxNewFollowers, Counter::InboxNewFollowersRead),
+            Self::DirectMessages => (Counter::InboxDirectMessages, Counter::InboxDirectMessagesRead),
+        }
+    }
+
+    const fn name(self) -> &'static str {
+        self.counters().0.name()
+    }
+}
+
+impl Plaudit {
+    /// Marks everything that has reached the user under these badges as read. The marks only rise.
+    pub async fn mark_inbox_read(
+        &self,
+        user: UserId,
+        badges: &[Badge],
+        key: Option<&IdempotencyKey>,
+    ) -> DomainResult<Outcome> {
+        let names: Vec<&str> = badges.iter().map(|badge| badge.name()).collect();
+        let mut change = match self.begin(user, key, &Operation::new("markInboxRead", &names)).await? {
+            Begun::Before(outcome) => return Ok(outcome),
+            Begun::New(change) => change,
+        };
+        let (db, tx) = change.sql();
+        let totals = sql::lock_totals(db, tx, EntityKind::Inbox, &[user.0]).await?;
+        let counts = totals.get(&user.0).copied().unwrap_or_default();
+        let mut changed = false;
+        for badge in badges {
+            let (received, read) = badge.counters();
+            let unread = counts.get(received) - counts.get(read);
+            if unread > 0 {
+                change.count(inbox_of(user), read, unread);
+                changed = true;
+            }
+        }
+        change.finish(changed, None).await
+    }
+
+    /// Tells the recipient's inbox that somebody wrote to them. Only the first message of each sender
+    /// counts: the badge says how many people wrote.
+    ///
+    /// # Errors
+    /// [`DomainError::NotFound`] for unknown users; [`DomainError::BadInput`] for a message to oneself.
+    pub async fn record_direct_message(
+        &self,
+        service: UserId,
+        sender: UserId,
+        recipient: UserId,
+        key: Option<&IdempotencyKey>,
+    ) -> DomainResult<Outcome> {
+        if sender == recipient {
+            let message = "recipientId: nobody writes to themselves; give another user's id";
+            return Err(DomainError::bad_input("recipientId", message));
+        }
+        self.users().get(sender).await?;
+        self.users().get(recipient).await?;
+        let operation = Operation::new("recordDirectMessage", &(sender, recipient));
+        let mut change = match self.begin(service, key, &operation).await? {
+            Begun::Before(outcome) => return Ok(outcome),
+            Begun::New(change) => change,
+        };
+        let (db, tx) = change.sql();
+        let is_first = sql::add_direct_message(db, tx, sender, recipient).await?;
+        if is_first {
+            change.count(inbox_of(recipient), Counter::InboxDirectMessages, 1);
+        }
+        change.finish(is_first, None).await
+    }
+
+    /// What reached a user, newest first.
+    pub async fn inbox_entries(&self, user: UserId, page: PageRequest) -> DomainResult<Slice<InboxEntry>> {
+        Ok(self.inner.db.inbox_entries(user, page).await?)
+    }
+}
+
+/// A user's inbox has the id of the user.
+pub const fn inbox_of(user: UserId) -> Entity {
+    Entity::new(EntityKind::Inbox, user.0)
+}

@@ -1,0 +1,76 @@
+//! Text that people write: limits, and what may not be in it.
+
+use super::{DomainError, DomainResult};
+
+/// What a text may be.
+#[derive(Clone, Copy, Debug)]
+pub struct TextRule {
+    /// As in error messages.
+    pub argument: &'static str,
+    /// Characters (Unicode scalar values), without the white space around the text.
+    pub min: usize,
+    pub max: usize,
+    pub line_breaks: bool,
+}
+
+pub const NOTE_TITLE: TextRule = TextRule { argument: "title", min: 1, max: 200, line_breaks: false };
+pub const NOTE_BODY: TextRule = TextRule { argument: "body", min: 1, max: 10_000, line_breaks: true };
+pub const GROUP_NAME: TextRule = TextRule { argument: "name", min: 1, max: 80, line_breaks: false };
+pub const GROUP_DESCRIPTION: TextRule =
+    TextRule { argument: "description", min: 0, max: 1_000, line_breaks: true };
+pub const GRANT_REASON: TextRule = TextRule { argument: "reason", min: 1, max: 200, line_breaks: false };
+
+/// Text within its rule, without white space around it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Text(String);
+
+impl Text {
+    /// # Errors
+    /// [`DomainError::BadInput`] naming the rule's argument.
+    pub fn parse(text: &str, rule: &TextRule) -> DomainResult<Self> {
+        let TextRule { argument, min, max, line_breaks } = *rule;
+        let text = text.trim();
+        let length = text.chars().count();
+        if !(min..=max).contains(&length) {
+            let message = format!("{argument}: {min} to {max} characters, not {length}");
+            return Err(DomainError::bad_input(argument, message));
+        }
+        let may_stand = |c: char| !c.is_control() || (line_breaks && matches!(c, '\n' | '\r' | '\t'));
+        match text.chars().find(|c| !may_stand(*c)) {
+            None => Ok(Self(text.to_owned())),
+            Some(bad) => {
+                let message = format!("{argument}: the control character U+{:04X} is not text", bad as u32);
+                Err(DomainError::bad_input(argument, message))
+            }
+        }
+    }
+
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refused(text: &str, rule: &TextRule) -> String {
+        Text::parse(text, rule).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn text_is_measured_in_characters_without_the_space_around_it() {
+        let title = "é".repeat(200);
+        assert_eq!(Text::parse(&format!("  {title}\n"), &NOTE_TITLE).unwrap().as_str(), title);
+        assert_eq!(refused(&"é".repeat(201), &NOTE_TITLE), "title: 1 to 200 characters, not 201");
+        assert_eq!(refused(" \n ", &NOTE_BODY), "body: 1 to 10000 characters, not 0");
+        assert!(Text::parse("", &GROUP_DESCRIPTION).is_ok());
+    }
+
+    #[test]
+    fn control_characters_are_no_text_and_line_breaks_only_where_they_belong() {
+        assert!(Text::parse("one\ntwo", &NOTE_BODY).is_ok());
+        assert_eq!(refused("one\ntwo", &NOTE_TITLE), "title: the control character U+000A is not text");
+        assert_eq!(refused("nul\0byte", &NOTE_BODY), "body: the control character U+0000 is not text");
+    }
+}

@@ -1,0 +1,241 @@
+//! Groups.
+
+use std::sync::Arc;
+
+use async_graphql::{Context, ID, Object};
+
+use super::{
+    actions::{Action, action_types},
+    errors::{ApiError, ApiResult},
+    ids::{global_id, parse_as},
+    notes::Note,
+    pages::{self, FIRST, List, Page},
+    prefetch::{Prefetch, Selection},
+    scalars::{Count, CountsVersion, DateTime},
+    scope::Scope,
+    users::User,
+};
+use crate::{
+    catalogue::{Counter, EdgeKind},
+    domain::{self, GROUP_DESCRIPTION, GROUP_NAME, Text},
+    primitives::GroupId,
+};
+
+const NOTES: List = List("groupNotes");
+const MEMBERS: List = List("members");
+
+pub struct Group {
+    id: GroupId,
+    scope: Scope,
+}
+
+impl Group {
+    pub fn new(id: GroupId, scope: Scope) -> Self {
+        Self { id, scope }
+    }
+
+    /// Reads ahead what is selected.
+    pub async fn read_ahead(group: &Arc<domain::Group>, selection: &Selection<'_>, scope: &Scope) -> Self {
+        let mut prefetch = Prefetch::default();
+        prefetch.group(group, selection);
+        Self::new(group.id, prefetch.read(scope).await)
+    }
+
+    async fn body(&self) -> ApiResult<Arc<domain::Group>> {
+        self.scope.group(self.id).await?.ok_or_else(|| ApiError::not_found("group"))
+    }
+}
+
+/// Where people post together. All counts of one object are of the same moment.
+#[Object]
+impl Group {
+    /// Opaque, and unique among all objects.
+    pub async fn id(&self) -> ID {
+        global_id(self.id)
+    }
+
+    async fn name(&self) -> ApiResult<String> {
+        Ok(self.body().await?.name.clone())
+    }
+
+    async fn description(&self) -> ApiResult<String> {
+        Ok(self.body().await?.description.clone())
+    }
+
+    async fn created_at(&self) -> ApiResult<DateTime> {
+        Ok(self.body().await?.created_at.into())
+    }
+
+    /// Who created it. Null when there is no such user any more.
+    async fn owner(&self, ctx: &Context<'_>) -> ApiResult<Option<User>> {
+        User::named(self.body().await?.owner, &Selection::of(ctx), &self.scope).await
+    }
+
+    /// How many are members.
+    async fn member_count(&self) -> ApiResult<Count> {
+        self.scope.count(self.id, Counter::GroupMembers).await
+    }
+
+    /// Notes in it.
+    async fn note_count(&self) -> ApiResult<Count> {
+        self.scope.count(self.id, Counter::GroupNotes).await
+    }
+
+    /// Notes in it that moderators put forward.
+    async fn featured_note_count(&self) -> ApiResult<Count> {
+        self.scope.count(self.id, Counter::GroupFeaturedNotes).await
+    }
+
+    /// Whether you are a member. Null without a token.
+    async fn viewer_is_member(&self) -> ApiResult<Option<bool>> {
+        self.scope.own_edge(EdgeKind::GroupJoin, self.id.0).await
+    }
+
+    /// Notes in it, newest first.
+    #[graphql(complexity = "pages::cost(first, child_complexity)")]
+    async fn notes(
+        &self,
+        ctx: &Context<'_>,
+        #[graphql(default_with = "Some(FIRST)", desc = "How many: 1 to 100.")] first: Option<i32>,
+        #[graphql(desc = "Those after this cursor.")] after: Option<String>,
+    ) -> ApiResult<Option<Page<Note>>> {
+        let request = NOTES.page_request(first.unwrap_or(FIRST), after.as_deref())?;
+        let notes = self.scope.plaudit().notes_of_group(self.id, request).await?;
+        Ok(Some(Note::page(NOTES, &request, notes, &Selection::of_nodes(ctx), &self.scope).await))
+    }
+
+    /// Its members, last joined first.
+    #[graphql(complexity = "pages::cost(first, child_complexity)")]
+    async fn members(
+        &self,
+        ctx: &Context<'_>,
+        #[graphql(default_with = "Some(FIRST)", desc = "How many: 1 to 100.")] first: Option<i32>,
+        #[graphql(desc = "Those after this cursor.")] after: Option<String>,
+    ) -> ApiResult<Option<Page<User>>> {
+        let request = MEMBERS.page_request(first.unwrap_or(FIRST), after.as_deref())?;
+        let members = self.scope.plaudit().actors_of(EdgeKind::GroupJoin, self.id.0, &request).await?;
+        Ok(Some(User::page(MEMBERS, &request, members, &Selection::of_nodes(ctx), &self.scope).await))
+    }
+
+    /// Version of this object's counts.
+    async fn counts_version(&self) -> ApiResult<CountsVersion> {
+        self.scope.counts_version(self.id).await
+    }
+}
+
+#[derive(Default)]
+pub struct GroupQueries;
+
+#[Object]
+impl GroupQueries {
+    /// A group by its id. Null when there is none.
+    async fn group(&self, ctx: &Context<'_>, id: ID) -> ApiResult<Option<Group>> {
+        let scope = Scope::of(ctx);
+        match scope.group(parse_as("id", &id)?).await? {
+            Some(group) => Ok(Some(Group::read_ahead(&group, &Selection::of(ctx), scope).await)),
+            None => Ok(None),
+        }
+    }
+}
+
+action_types! {
+    CreateGroupInput {
+        /// 1 to 80 characters on one line.
+        name: String,
+        /// What it is about: at most 1000 characters.
+        description: Option<String>,
+    }
+    CreateGroupPayload {
+        /// Always true: every group is new.
+        changed,
+        /// The new group.
+        group: Group,
+    }
+    JoinGroupInput {
+        /// The group to join.
+        group_id: ID,
+    }
+    JoinGroupPayload {
+        /// False when you were a member already.
+        changed,
+        /// The group, with its new counts.
+        group: Group,
+        /// You, with your new counts.
+        viewer: User,
+    }
+    LeaveGroupInput {
+        /// The group to leave.
+        group_id: ID,
+    }
+    LeaveGroupPayload {
+        /// False when you were not a member.
+        changed,
+        /// The group, with its new counts.
+        group: Group,
+        /// You, with your new counts.
+        viewer: User,
+    }
+}
+
+#[derive(Default)]
+pub struct GroupMutations;
+
+#[Object]
+impl GroupMutations {
+    /// Creates a group. You may post in it; to be counted as a member, join it.
+    async fn create_group(
+        &self,
+        ctx: &Context<'_>,
+        input: CreateGroupInput,
+    ) -> ApiResult<Option<CreateGroupPayload>> {
+        let action = Action::begin(ctx, input.idempotency_key)?;
+        let name = Text::parse(&input.name, &GROUP_NAME)?;
+        let description = Text::parse(&input.description.unwrap_or_default(), &GROUP_DESCRIPTION)?;
+        let owner = action.actor().await?;
+        let (group, changed) = action.plaudit().create_group(owner, name, description, action.key()).await?;
+        let selection = Selection::of(ctx).inside("group");
+        let group = Group::read_ahead(&group, &selection, &action.scope.renewed()).await;
+        Ok(Some(CreateGroupPayload { changed, group }))
+    }
+
+    /// Joins a group. Joining again changes nothing.
+    async fn join_group(
+        &self,
+        ctx: &Context<'_>,
+        input: JoinGroupInput,
+    ) -> ApiResult<Option<JoinGroupPayload>> {
+        let (changed, group, viewer) =
+            set_membership(ctx, &input.group_id, input.idempotency_key, true).await?;
+        Ok(Some(JoinGroupPayload { changed, group, viewer }))
+    }
+
+    /// Leaves a group.
+    async fn leave_group(
+        &self,
+        ctx: &Context<'_>,
+        input: LeaveGroupInput,
+    ) -> ApiResult<Option<LeaveGroupPayload>> {
+        let (changed, group, viewer) =
+            set_membership(ctx, &input.group_id, input.idempotency_key, false).await?;
+        Ok(Some(LeaveGroupPayload { changed, group, viewer }))
+    }
+}
+
+async fn set_membership(
+    ctx: &Context<'_>,
+    group: &ID,
+    key: Option<String>,
+    on: bool,
+) -> ApiResult<(bool, Group, User)> {
+    let action = Action::begin(ctx, key)?;
+    let group = parse_as("groupId", group)?;
+    let actor = action.actor().await?;
+    let (group, changed) = action.plaudit().set_membership(actor, group, on, action.key()).await?;
+
+    let selection = Selection::of(ctx);
+    let mut prefetch = Prefetch::default();
+    prefetch.group(&group, &selection.inside("group"));
+    prefetch.user(actor, &selection.inside("viewer"));
+    let scope = prefetch.read(&action.scope.renewed()).await;
+    Ok((changed, Group::new(group.id, scope.clone()), User::new(actor, scope)))
+}

@@ -1,0 +1,127 @@
+//! Settles what a removal or a hiding has left behind, page by page: which rows count, and the totals that
+//! they move, in one transaction with the place where the work stands.
+
+use std::{sync::Arc, time::Duration};
+
+use super::{retry::keep_on, tenure::Tenure};
+use crate::{
+    catalogue::{Counter, Deltas, EdgeKind, Entity, Flip},
+    primitives::{NoteId, UserId},
+    store::{
+        StoreError, StoreResult,
+        sql::{self, Db, FoundEdge, Settlement, Tx, Work},
+    },
+};
+
+/// Rows of one page: batches of likes wait for it.
+const PAGE: usize = 500;
+/// Looks by itself this often: an announcement may be missed.
+const EVERY: Duration = Duration::from_secs(1);
+/// Progress is logged this often, in rows.
+const TELL_EVERY: i64 = 20 * PAGE as i64;
+
+pub async fn run(tenure: Arc<Tenure>) -> StoreError {
+    keep_on(&tenure, "settle", || async {
+        // Whoever orders work writes corrections too, and those are announced.
+        let announced = tenure.context.stale.notified();
+        if !settle_page(&tenure).await? {
+            let _ = tokio::time::timeout(EVERY, announced).await;
+        }
+        Ok(())
+    })
+    .await
+}
+
+/// Does one page of the shard's oldest work. Returns whether there was some.
+async fn settle_page(tenure: &Tenure) -> StoreResult<bool> {
+    let (db, shard) = (tenure.db(), tenure.lease.shard);
+    // Asked without a lock first: the lock keeps batches away.
+    if !db.has_settlements(shard).await? {
+        return Ok(false);
+    }
+    let mut tx = db.begin().await?;
+    sql::lock_removals(db, &mut tx).await?;
+    let Some(mut work) = sql::next_settlement(db, &mut tx, shard).await? else { return Ok(false) };
+    let page = match work.work {
+        Work::Hide => recount_edges(db, &mut tx, &mut work, false).await?,
+        Work::Restore => recount_edges(db, &mut tx, &mut work, true).await?,
+        Work::Remove => remove_comments(db, &mut tx, &mut work).await?,
+    };
+    sql::move_totals(db, &mut tx, &page.moved).await?;
+    let stale: Vec<Entity> = page.moved.keys().copied().chain(page.changed).collect();
+    let shards = tenure.redis().shards();
+    sql::add_stale_lines(db, &mut tx, shards, &stale, work_name(work.work)).await?;
+    sql::keep_settlement(db, &mut tx, &work).await?;
+    sql::commit(db, tx).await?;
+    tell(&work);
+    Ok(true)
+}
+
+/// What a page does.
+#[derive(Default)]
+struct Page {
+    moved: Deltas,
+    /// Entities whose text changed.
+    changed: Vec<Entity>,
+}
+
+/// The next edges of a user count again, or no longer. Removal of a target has settled its totals, so an
+/// edge to it moves none.
+async fn recount_edges(db: &Db, tx: &mut Tx, work: &mut Settlement, count: bool) -> StoreResult<Page> {
+    let mut page = Page::default();
+    let Some(kind) = EdgeKind::ALL.get(work.stage).copied() else {
+        work.is_finished = true;
+        return Ok(page);
+    };
+    let actor = UserId(work.subject.id);
+    let edges = sql::edges_after(db, tx, kind, actor, work.after, PAGE).await?;
+    let changing: Vec<&FoundEdge> =
+        edges.iter().filter(|edge| edge.counted != (count && edge.target_is_present)).collect();
+    for edge in changing.iter().filter(|edge| edge.target_is_present) {
+        let flip = Flip { kind, actor, target: edge.target, owner: edge.owner, on: count, at: 0 };
+        for (entity, counter, delta) in flip.deltas() {
+            page.moved.entry(entity).or_default().add(counter, delta);
+        }
+    }
+    let targets: Vec<_> = changing.iter().map(|edge| edge.target).collect();
+    sql::set_counted(db, tx, kind, actor, &targets, count).await?;
+    work.done += edges.len() as i64;
+    match edges.last() {
+        Some(last) if edges.len() == PAGE => work.after = last.target.get(),
+        _ => (work.stage, work.after) = (work.stage + 1, 0),
+    }
+    Ok(page)
+}
+
+/// The next comments of a removed note are removed with it, and leave their authors' totals.
+async fn remove_comments(db: &Db, tx: &mut Tx, work: &mut Settlement) -> StoreResult<Page> {
+    let mut page = Page::default();
+    let note = NoteId(work.subject.id);
+    let comments = sql::remove_comments_after(db, tx, note, work.after, PAGE).await?;
+    for (comment, author) in &comments {
+        page.moved.entry((*author).into()).or_default().add(Counter::UserComments, -1);
+        page.changed.push((*comment).into());
+    }
+    work.done += comments.len() as i64;
+    work.after = comments.iter().map(|(comment, _)| comment.get()).max().unwrap_or(work.after);
+    work.is_finished = comments.len() < PAGE;
+    Ok(page)
+}
+
+fn tell(work: &Settlement) {
+    let Settlement { subject, done, total, is_finished, .. } = work;
+    let what = work_name(work.work);
+    if *is_finished {
+        tracing::info!(%subject, what, done, "settled");
+    } else if done % TELL_EVERY == 0 && *done > 0 {
+        tracing::info!(%subject, what, done, total, "settling");
+    }
+}
+
+const fn work_name(work: Work) -> &'static str {
+    match work {
+        Work::Hide => "hidden",
+        Work::Restore => "restored",
+        Work::Remove => "removed",
+    }
+}

@@ -1,0 +1,121 @@
+//! An actor's flips that are not cleaned yet: what lists must add to rows, or take away from them.
+
+use std::collections::{HashMap, HashSet};
+
+use redis::{Cmd, Value};
+
+use super::{
+    connection::{Redis, script_reply},
+    keys,
+    members::{Membership, generation_and_cleaned},
+    reply::read,
+};
+use crate::{
+    catalogue::{EdgeKind, UnixMillis},
+    primitives::{Id, Offset, UserId},
+    store::StoreResult,
+};
+
+/// The latest flip of one pair.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct PendingFlip {
+    pub target: Id,
+    pub is_on: bool,
+    pub at: UnixMillis,
+}
+
+/// An actor's pending flips of one kind.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Pending {
+    pub flips: Vec<PendingFlip>,
+    /// All flips up to there are rows: SQL must not be behind it.
+    pub cleaned: Offset,
+}
+
+impl Redis {
+    /// One round trip.
+    pub async fn pending_flips(&self, actor: UserId, kind: EdgeKind) -> StoreResult<Pending> {
+        let shard = self.shard_of(actor.0);
+        let replies = self.pipeline(&[self.read_meta(shard), pending(self, actor)]).await?;
+        let mut replies = replies.into_iter();
+        let mut next = || replies.next().unwrap_or(Ok(Value::Nil));
+        let (generation, cleaned) = generation_and_cleaned(script_reply(next())?)?;
+        let fields: HashMap<String, String> = read(next()?)?;
+        Ok(Pending { flips: flips_of(kind, generation, &fields), cleaned })
+    }
+
+    /// All targets that an actor has switched on, if the cached set is complete: one round trip. `None`:
+    /// load the set.
+    pub async fn all_targets(&self, actor: UserId, kind: EdgeKind) -> StoreResult<Option<HashSet<Id>>> {
+        let shard = self.shard_of(actor.0);
+        let mut set = redis::cmd("SMEMBERS");
+        set.arg(keys::edges(shard, kind, actor));
+        // Pending flips first: one that is cleaned in between is in the set, and says the same there.
+        let replies = self.pipeline(&[self.read_meta(shard), pending(self, actor), set]).await?;
+        let mut replies = replies.into_iter();
+        let mut next = || replies.next().unwrap_or(Ok(Value::Nil));
+        let (generation, _) = generation_and_cleaned(script_reply(next())?)?;
+        let fields: HashMap<String, String> = read(next()?)?;
+        let members: HashSet<i64> = read(next()?)?;
+        if !members.contains(&(-2 * generation as i64)) {
+            return Ok(None);
+        }
+        let mut targets: HashSet<Id> = members.into_iter().filter_map(|id| Id::try_from(id).ok()).collect();
+        for flip in flips_of(kind, generation, &fields) {
+            if flip.is_on {
+                targets.insert(flip.target);
+            } else {
+                targets.remove(&flip.target);
+            }
+        }
+        Ok(Some(targets))
+    }
+}
+
+fn pending(redis: &Redis, actor: UserId) -> Cmd {
+    let mut cmd = redis::cmd("HGETALL");
+    cmd.arg(keys::pending(redis.shard_of(actor.0), actor));
+    cmd
+}
+
+fn flips_of(kind: EdgeKind, generation: u64, fields: &HashMap<String, String>) -> Vec<PendingFlip> {
+    let flip = |(field, text): (&String, &String)| {
+        let (name, target) = field.split_once(':')?;
+        let (is_on, at) = read_flip(text, generation)?;
+        (name == kind.name()).then_some(PendingFlip { target: target.parse().ok()?, is_on, at })
+    };
+    fields.iter().filter_map(flip).collect()
+}
+
+/// What the pending flip of a pair made of it; `None` for a flip of another generation, which SQL knows.
+pub(super) fn pending_state(text: &str, generation: u64) -> Option<Membership> {
+    let (is_on, _) = read_flip(text, generation)?;
+    Some(if is_on { Membership::On } else { Membership::Off })
+}
+
+/// Reads `1:7-42:1763700000000`: state, offset and time.
+fn read_flip(text: &str, generation: u64) -> Option<(bool, UnixMillis)> {
+    let mut parts = text.split(':');
+    let is_on = parts.next()? == "1";
+    let offset: Offset = parts.next()?.parse().ok()?;
+    let at = parts.next()?.parse().ok()?;
+    (offset.generation == generation).then_some((is_on, at))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pending_flip_counts_only_in_its_own_generation_and_kind() {
+        let fields = HashMap::from(
+            [("note_like:5", "1:7-42:1000"), ("note_like:6", "0:6-9:900"), ("follow:5", "1:7-43:1001")]
+                .map(|(field, text)| (field.to_owned(), text.to_owned())),
+        );
+        let five = "5".parse().unwrap();
+        let expected = [PendingFlip { target: five, is_on: true, at: 1000 }];
+        assert_eq!(flips_of(EdgeKind::NoteLike, 7, &fields), expected);
+        assert_eq!(pending_state("0:7-42:1000", 7), Some(Membership::Off));
+        assert_eq!(pending_state("0:7-42:1000", 8), None);
+    }
+}

@@ -1,0 +1,28 @@
+//! The ledger of coins.
+
+use super::{Db, Tx};
+use crate::{primitives::UserId, store::StoreResult};
+
+/// One line of the ledger.
+#[derive(Clone, Copy, Debug)]
+pub struct Grant<'a> {
+    pub user: UserId,
+    /// Not zero; below zero takes coins away.
+    pub amount: i64,
+    pub balance_after: i64,
+    pub reason: &'a str,
+    pub granted_by: UserId,
+}
+
+pub async fn add_grant(db: &Db, tx: &mut Tx, grant: Grant<'_>) -> StoreResult<()> {
+    let query = sqlx::query(
+        "INSERT INTO coin_ledger (user_id, amount, balance_after, reason, granted_by)
+         VALUES ($1, $2, $3, $4, $5)",
+    )
+    .bind(grant.user.get())
+    .bind(grant.amount)
+    .bind(grant.balance_after)
+    .bind(grant.reason)
+    .bind(grant.granted_by.get());
+    db.run(query.execute(&mut **tx)).await.map(drop)
+}

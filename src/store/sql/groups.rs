@@ -1,0 +1,60 @@
+//! Groups.
+
+use chrono::{DateTime, Utc};
+use serde::{Deserialize, Serialize};
+use sqlx::{Row, postgres::PgRow};
+
+use super::{Db, Tx, users::id};
+use crate::{
+    primitives::{GroupId, UserId},
+    store::StoreResult,
+};
+
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct GroupRow {
+    pub id: GroupId,
+    /// Who created it.
+    pub owner: UserId,
+    pub name: String,
+    pub description: String,
+    pub created_at: DateTime<Utc>,
+}
+
+impl Db {
+    /// Groups that do not exist are missing.
+    pub async fn groups(&self, ids: &[GroupId]) -> StoreResult<Vec<GroupRow>> {
+        let ids: Vec<i64> = ids.iter().map(|id| id.get()).collect();
+        let query = sqlx::query(
+            "SELECT id, owner_id, name, description, created_at FROM app_group
+             WHERE id = ANY($1) AND removed_at IS NULL",
+        )
+        .bind(ids);
+        self.run(query.fetch_all(&self.pool())).await?.iter().map(group).collect()
+    }
+}
+
+pub async fn add_group(
+    db: &Db,
+    tx: &mut Tx,
+    owner: UserId,
+    name: &str,
+    description: &str,
+) -> StoreResult<GroupId> {
+    let query =
+        sqlx::query("INSERT INTO app_group (owner_id, name, description) VALUES ($1, $2, $3) RETURNING id")
+            .bind(owner.get())
+            .bind(name)
+            .bind(description);
+    let row = db.run(query.fetch_one(&mut **tx)).await?;
+    Ok(GroupId(id(&row, 0)?))
+}
+
+fn group(row: &PgRow) -> StoreResult<GroupRow> {
+    Ok(GroupRow {
+        id: GroupId(id(row, 0)?),
+        owner: UserId(id(row, 1)?),
+        name: row.try_get(2)?,
+        description: row.try_get(3)?,
+        created_at: row.try_get(4)?,
+    })
+}

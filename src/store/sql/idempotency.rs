@@ -1,0 +1,87 @@
+//! Idempotency keys of actions that PostgreSQL takes by itself.
+
+use std::time::Duration;
+
+use sqlx::Row;
+
+use super::{Db, Tx, users::id};
+use crate::{
+    primitives::{Id, UserId},
+    store::StoreResult,
+};
+
+/// A key that an earlier transaction has used.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct UsedKey {
+    /// What it stands for: the mutation and a digest of its arguments.
+    pub operation: String,
+    pub changed: bool,
+    /// What was created.
+    pub result: Option<Id>,
+}
+
+/// Takes the key for this transaction; one that is older than `life` counts as free. Two transactions with
+/// the same key wait for each other. Returns the earlier use, if there is one.
+pub async fn take_key(
+    db: &Db,
+    tx: &mut Tx,
+    actor: UserId,
+    key: &str,
+    operation: &str,
+    life: Duration,
+) -> StoreResult<Option<UsedKey>> {
+    let take = sqlx::query(
+        "INSERT INTO idempotency_key AS used (actor_id, key, operation) VALUES ($1, $2, $3)
+         ON CONFLICT (actor_id, key) DO UPDATE
+             SET operation = excluded.operation, changed = false, result_id = NULL, created_at = now()
+             WHERE used.created_at < now() - $4 * interval '1 ms'",
+    )
+    .bind(actor.get())
+    .bind(key)
+    .bind(operation)
+    .bind(life.as_millis() as i64);
+    if db.run(take.execute(&mut **tx)).await?.rows_affected() == 1 {
+        return Ok(None);
+    }
+    let used = sqlx::query(
+        "SELECT operation, changed, result_id FROM idempotency_key WHERE actor_id = $1 AND key = $2",
+    )
+    .bind(actor.get())
+    .bind(key);
+    let row = db.run(used.fetch_one(&mut **tx)).await?;
+    let result = row.try_get::<Option<i64>, _>(2)?.map(|_| id(&row, 2)).transpose()?;
+    Ok(Some(UsedKey { operation: row.try_get(0)?, changed: row.try_get(1)?, result }))
+}
+
+/// Keeps what came of the action for which the key was taken.
+pub async fn keep_result(
+    db: &Db,
+    tx: &mut Tx,
+    actor: UserId,
+    key: &str,
+    changed: bool,
+    result: Option<Id>,
+) -> StoreResult<()> {
+    let query = sqlx::query(
+        "UPDATE idempotency_key SET changed = $3, result_id = $4 WHERE actor_id = $1 AND key = $2",
+    )
+    .bind(actor.get())
+    .bind(key)
+    .bind(changed)
+    .bind(result.map(Id::get));
+    db.run(query.execute(&mut **tx)).await.map(drop)
+}
+
+impl Db {
+    /// Deletes at most `most` keys that are older than `life`. Returns how many.
+    pub async fn delete_old_keys(&self, life: Duration, most: i64) -> StoreResult<u64> {
+        let query = sqlx::query(
+            "DELETE FROM idempotency_key WHERE ctid = ANY(ARRAY(
+                 SELECT ctid FROM idempotency_key WHERE created_at < now() - $1 * interval '1 ms'
+                 ORDER BY created_at LIMIT $2))",
+        )
+        .bind(life.as_millis() as i64)
+        .bind(most);
+        Ok(self.run(query.execute(&self.pool())).await?.rows_affected())
+    }
+}

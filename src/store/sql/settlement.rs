@@ -1,0 +1,232 @@
+//! Work that a removal or a hiding leaves behind, page by page.
+
+use sqlx::{Row, postgres::PgRow};
+
+use super::{
+    Db, Tx,
+    edges::{entity_table, owner_column},
+    from_catalogue,
+    users::id,
+};
+use crate::{
+    catalogue::{EdgeKind, Entity},
+    primitives::{CommentId, Id, NoteId, ShardCount, ShardId, UserId},
+    store::{StoreError, StoreResult},
+};
+
+/// What is to be done with the subject.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Work {
+    /// A user's edges stop counting.
+    Hide,
+    /// They count again.
+    Restore,
+    /// A note's comments are removed with it.
+    Remove,
+}
+
+/// Where the work on one subject stands.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Settlement {
+    pub subject: Entity,
+    pub work: Work,
+    /// For users: position of the edge kind in [`EdgeKind::ALL`].
+    pub stage: usize,
+    /// Ids up to this one are done in this stage.
+    pub after: i64,
+    /// Rows gone through, of how many as counted at the start.
+    pub done: i64,
+    pub total: i64,
+    pub is_finished: bool,
+}
+
+/// An edge that is on, as a settlement finds it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct FoundEdge {
+    pub target: Id,
+    pub owner: UserId,
+    pub target_is_present: bool,
+    pub counted: bool,
+}
+
+impl Work {
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Hide => "hide",
+            Self::Restore => "restore",
+            Self::Remove => "remove",
+        }
+    }
+
+    fn from_name(name: &str) -> StoreResult<Self> {
+        let all = [Self::Hide, Self::Restore, Self::Remove];
+        let found = all.into_iter().find(|work| work.name() == name);
+        found.ok_or_else(|| StoreError::Unexpected(format!("settlement of work {name:?}")))
+    }
+}
+
+/// Orders work on a subject; it begins anew if there was some before.
+pub async fn order_settlement(
+    db: &Db,
+    tx: &mut Tx,
+    shards: ShardCount,
+    subject: Entity,
+    work: Work,
+    total: i64,
+    ordered_by: UserId,
+) -> StoreResult<()> {
+    let query = sqlx::query(
+        "INSERT INTO settlement (subject, shard, work, total, ordered_by) VALUES ($1, $2, $3, $4, $5)
+         ON CONFLICT (subject) DO UPDATE
+             SET work = excluded.work, total = excluded.total, ordered_by = excluded.ordered_by,
+                 stage = 0, after_id = 0, done = 0, started_at = now(), finished_at = NULL",
+    )
+    .bind(subject.to_string())
+    .bind(shards.shard_of(subject.id).0 as i16)
+    .bind(work.name())
+    .bind(total)
+    .bind(ordered_by.get());
+    db.run(query.execute(&mut **tx)).await.map(drop)
+}
+
+const COLUMNS: &str = "subject, work, stage, after_id, done, total, finished_at IS NOT NULL";
+
+impl Db {
+    /// Whether a shard has work that is not finished.
+    pub async fn has_settlements(&self, shard: ShardId) -> StoreResult<bool> {
+        let query = sqlx::query_scalar(
+            "SELECT EXISTS (SELECT FROM settlement WHERE shard = $1 AND finished_at IS NULL)",
+        )
+        .bind(shard.0 as i16);
+        self.run(query.fetch_one(&self.pool())).await
+    }
+
+    /// The newest work on a subject.
+    pub async fn settlement_of(&self, subject: Entity) -> StoreResult<Option<Settlement>> {
+        let text = format!("SELECT {COLUMNS} FROM settlement WHERE subject = $1");
+        let query = sqlx::query(from_catalogue(text)).bind(subject.to_string());
+        self.run(query.fetch_optional(&self.pool())).await?.as_ref().map(settlement).transpose()
+    }
+}
+
+/// Locks the oldest work of a shard that is not finished.
+pub async fn next_settlement(db: &Db, tx: &mut Tx, shard: ShardId) -> StoreResult<Option<Settlement>> {
+    let text = format!(
+        "SELECT {COLUMNS} FROM settlement WHERE shard = $1 AND finished_at IS NULL
+         ORDER BY started_at LIMIT 1 FOR UPDATE SKIP LOCKED"
+    );
+    let query = sqlx::query(from_catalogue(text)).bind(shard.0 as i16);
+    db.run(query.fetch_optional(&mut **tx)).await?.as_ref().map(settlement).transpose()
+}
+
+/// Records where the work stands now.
+pub async fn keep_settlement(db: &Db, tx: &mut Tx, settlement: &Settlement) -> StoreResult<()> {
+    let query = sqlx::query(
+        "UPDATE settlement SET stage = $2, after_id = $3, done = $4,
+             finished_at = CASE WHEN $5 THEN now() END WHERE subject = $1",
+    )
+    .bind(settlement.subject.to_string())
+    .bind(settlement.stage as i16)
+    .bind(settlement.after)
+    .bind(settlement.done)
+    .bind(settlement.is_finished);
+    db.run(query.execute(&mut **tx)).await.map(drop)
+}
+
+/// How many edges an actor has on, of all kinds.
+pub async fn count_edges_of(db: &Db, tx: &mut Tx, actor: UserId) -> StoreResult<i64> {
+    let of_kind =
+        |kind: &EdgeKind| format!("(SELECT count(*) FROM {} WHERE actor_id = $1 AND is_on)", kind.name());
+    let text = format!("SELECT {}", EdgeKind::ALL.iter().map(of_kind).collect::<Vec<_>>().join(" + "));
+    let query = sqlx::query_scalar(from_catalogue(text)).bind(actor.get());
+    db.run(query.fetch_one(&mut **tx)).await
+}
+
+pub async fn count_comments_of(db: &Db, tx: &mut Tx, note: NoteId) -> StoreResult<i64> {
+    let query =
+        sqlx::query_scalar("SELECT count(*) FROM comment_index WHERE note_id = $1 AND removed_at IS NULL")
+            .bind(note.get());
+    db.run(query.fetch_one(&mut **tx)).await
+}
+
+/// The next edges of an actor that are on, by rising target.
+pub async fn edges_after(
+    db: &Db,
+    tx: &mut Tx,
+    kind: EdgeKind,
+    actor: UserId,
+    after: i64,
+    most: usize,
+) -> StoreResult<Vec<FoundEdge>> {
+    let text = format!(
+        "SELECT e.target_id, t.{owner}, t.removed_at IS NULL, e.counted FROM {edges} AS e
+         JOIN {targets} AS t ON t.id = e.target_id
+         WHERE e.actor_id = $1 AND e.target_id > $2 AND e.is_on ORDER BY e.target_id LIMIT $3",
+        owner = owner_column(kind.target()),
+        edges = kind.name(),
+        targets = entity_table(kind.target()),
+    );
+    let query = sqlx::query(from_catalogue(text)).bind(actor.get()).bind(after).bind(most as i64);
+    let rows = db.run(query.fetch_all(&mut **tx)).await?;
+    rows.iter()
+        .map(|row| {
+            Ok(FoundEdge {
+                target: id(row, 0)?,
+                owner: UserId(id(row, 1)?),
+                target_is_present: row.try_get(2)?,
+                counted: row.try_get(3)?,
+            })
+        })
+        .collect()
+}
+
+/// Sets whether the totals include these edges.
+pub async fn set_counted(
+    db: &Db,
+    tx: &mut Tx,
+    kind: EdgeKind,
+    actor: UserId,
+    targets: &[Id],
+    counted: bool,
+) -> StoreResult<()> {
+    let text = format!("UPDATE {} SET counted = $3 WHERE actor_id = $1 AND target_id = ANY($2)", kind.name());
+    let query =
+        sqlx::query(from_catalogue(text)).bind(actor.get()).bind(super::counts::raw(targets)).bind(counted);
+    db.run(query.execute(&mut **tx)).await.map(drop)
+}
+
+/// Removes the next comments of a note, by rising id. Returns them with their authors.
+pub async fn remove_comments_after(
+    db: &Db,
+    tx: &mut Tx,
+    note: NoteId,
+    after: i64,
+    most: usize,
+) -> StoreResult<Vec<(CommentId, UserId)>> {
+    let query = sqlx::query(
+        "WITH page AS (SELECT id FROM comment_index WHERE note_id = $1 AND id > $2 AND removed_at IS NULL
+                       ORDER BY id LIMIT $3 FOR NO KEY UPDATE)
+         UPDATE comment_index AS c SET removed_at = now() FROM page WHERE c.id = page.id
+         RETURNING c.id, c.author_id",
+    )
+    .bind(note.get())
+    .bind(after)
+    .bind(most as i64);
+    let rows = db.run(query.fetch_all(&mut **tx)).await?;
+    rows.iter().map(|row| Ok((CommentId(id(row, 0)?), UserId(id(row, 1)?)))).collect()
+}
+
+fn settlement(row: &PgRow) -> StoreResult<Settlement> {
+    let subject: String = row.try_get(0)?;
+    let subject: Entity =
+        subject.parse().map_err(|_| StoreError::Unexpected(format!("settlement of {subject:?}")))?;
+    Ok(Settlement {
+        subject,
+        work: Work::from_name(row.try_get(1)?)?,
+        stage: row.try_get::<i16, _>(2)? as usize,
+        after: row.try_get(3)?,
+        done: row.try_get(4)?,
+        total: row.try_get(5)?,
+        is_finished: row.try_get(6)?,
+    })
+}
