@@ -31,10 +31,10 @@ pub enum Role {
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Subject(String);
 
-/// The text is empty or longer than [`Subject::MAX_BYTES`].
+/// The text is empty, longer than [`Subject::MAX_BYTES`], or has a NUL character, which no database keeps.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-#[error("a subject has 1 to {max} bytes, this one has {bytes}", max = Subject::MAX_BYTES)]
-pub struct SubjectLength {
+#[error("a subject has 1 to {max} bytes and no NUL character, this one has {bytes} bytes", max = Subject::MAX_BYTES)]
+pub struct BadSubject {
     bytes: usize,
 }
 
@@ -48,18 +48,19 @@ impl Subject {
 }
 
 impl TryFrom<String> for Subject {
-    type Error = SubjectLength;
+    type Error = BadSubject;
 
-    fn try_from(text: String) -> Result<Self, SubjectLength> {
+    fn try_from(text: String) -> Result<Self, BadSubject> {
         let bytes = text.len();
-        if (1..=Self::MAX_BYTES).contains(&bytes) { Ok(Self(text)) } else { Err(SubjectLength { bytes }) }
+        let is_good = (1..=Self::MAX_BYTES).contains(&bytes) && !text.contains('\0');
+        if is_good { Ok(Self(text)) } else { Err(BadSubject { bytes }) }
     }
 }
 
 impl FromStr for Subject {
-    type Err = SubjectLength;
+    type Err = BadSubject;
 
-    fn from_str(text: &str) -> Result<Self, SubjectLength> {
+    fn from_str(text: &str) -> Result<Self, BadSubject> {
         text.to_owned().try_into()
     }
 }
@@ -75,11 +76,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_subject_is_neither_empty_nor_longer_than_its_limit() {
+    fn a_subject_is_neither_empty_nor_longer_than_its_limit_and_has_no_nul() {
         assert!("é".repeat(127).parse::<Subject>().is_ok());
-        for bad in [String::new(), "é".repeat(128)] {
+        for bad in [String::new(), "é".repeat(128), "a\0b".to_owned()] {
             let bytes = bad.len();
-            assert_eq!(Subject::try_from(bad), Err(SubjectLength { bytes }));
+            assert_eq!(Subject::try_from(bad), Err(BadSubject { bytes }));
         }
     }
 }

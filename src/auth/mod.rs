@@ -16,7 +16,7 @@ mod signer;
 mod verifier;
 
 pub use error::TokenError;
-pub use identity::{Identity, Role, Subject, SubjectLength};
+pub use identity::{BadSubject, Identity, Role, Subject};
 pub use secret::{SecretTooShort, TokenSecret};
 pub use signer::{SignError, TokenSigner};
 pub use verifier::TokenVerifier;

@@ -66,6 +66,20 @@ impl Client {
         reply.body["errors"].get(0).unwrap_or_else(|| panic!("{query}: no error in {}", reply.body)).clone()
     }
 
+    /// Runs a mutation and expects success; returns these fields of its payload.
+    pub async fn act(&self, mutation: &str, input: Value, fields: &str) -> Value {
+        self.data(&mutation_query(mutation, fields), json!({ "input": input })).await[mutation].clone()
+    }
+
+    /// Runs a mutation and expects one error; returns its code, and the argument or the reason if it names
+    /// one.
+    pub async fn refused(&self, mutation: &str, input: Value) -> (String, Option<String>) {
+        let error = self.error(&mutation_query(mutation, "changed"), json!({ "input": input })).await;
+        let extensions = &error["extensions"];
+        let named = extensions["argument"].as_str().or(extensions["reason"].as_str());
+        (extensions["code"].as_str().unwrap().to_owned(), named.map(str::to_owned))
+    }
+
     pub async fn like(&self, note: &str) -> Value {
         self.data(LIKE, json!({ "n": note })).await["likeNote"].clone()
     }
@@ -89,6 +103,13 @@ impl Client {
     }
 }
 
+/// A mutation's input type is named after it.
+fn mutation_query(mutation: &str, fields: &str) -> String {
+    let (first, rest) = mutation.split_at(1);
+    let input = format!("{}{rest}Input", first.to_uppercase());
+    format!("mutation ($input: {input}!) {{ {mutation}(input: $input) {{ {fields} }} }}")
+}
+
 const LIKE: &str = "mutation ($n: ID!) { likeNote(input: { noteId: $n }) {
     changed note { likeCount countsVersion viewerHasLiked } } }";
 const FOLLOW: &str = "mutation ($u: ID!) { follow(input: { userId: $u }) {
@@ -102,6 +123,11 @@ pub fn note(id: i64) -> String {
 /// The id of a user, as clients see it.
 pub fn user(id: i64) -> String {
     format!("user_{id}")
+}
+
+/// The number in an id.
+pub fn number(id: &Value) -> i64 {
+    id.as_str().unwrap().split_once('_').unwrap().1.parse().unwrap()
 }
 
 fn http() -> &'static reqwest::Client {

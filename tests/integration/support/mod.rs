@@ -8,7 +8,7 @@ mod stores;
 
 use std::time::{Duration, Instant};
 
-pub use client::{Client, note, user};
+pub use client::{Client, note, number, user};
 pub use place::Place;
 pub use server::{Server, plaudit};
 pub use socket::Socket;

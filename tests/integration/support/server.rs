@@ -130,6 +130,11 @@ impl Server {
         Client::new(&self.url, Some(token(subject)))
     }
 
+    /// A client with a role.
+    pub fn client_as(&self, role: Role, subject: &str) -> Client {
+        Client::new(&self.url, Some(token_as(role, subject)))
+    }
+
     /// A WebSocket of the user with this subject.
     pub async fn socket(&self, subject: &str) -> Socket {
         Socket::open(&self.url, Some(token(subject))).await
@@ -162,8 +167,12 @@ pub fn plaudit(data_dir: &Path) -> Command {
 }
 
 pub fn token(subject: &str) -> String {
+    token_as(Role::User, subject)
+}
+
+fn token_as(role: Role, subject: &str) -> String {
     let signer = TokenSigner::hs256(&SECRET.parse::<TokenSecret>().unwrap());
-    signer.sign(&subject.parse::<Subject>().unwrap(), Role::User, Duration::from_secs(3600)).unwrap()
+    signer.sign(&subject.parse::<Subject>().unwrap(), role, Duration::from_secs(3600)).unwrap()
 }
 
 /// Starts a process that ends with this one, however this one ends. The kernel ties it to the thread that

@@ -150,6 +150,51 @@ impl Stores {
         sqlx::query_scalar(insert).bind(author).fetch_one(&self.sql().await).await.unwrap()
     }
 
+    /// Creates a comment by a new author.
+    pub async fn new_comment(&self, note: i64) -> i64 {
+        let author = self.new_user().await;
+        self.new_comment_by(author, note).await
+    }
+
+    /// Creates a comment, with the totals that it moves.
+    pub async fn new_comment_by(&self, author: i64, note: i64) -> i64 {
+        let mut tx = self.sql().await.begin().await.unwrap();
+        let insert =
+            "WITH new AS (INSERT INTO comment_index (note_id, author_id) VALUES ($1, $2) RETURNING id)
+                      INSERT INTO comment_body (id, body) SELECT id, 'Some words' FROM new RETURNING id";
+        let id: i64 = sqlx::query_scalar(insert).bind(note).bind(author).fetch_one(&mut *tx).await.unwrap();
+        for total in [
+            "UPDATE note_counts SET comments = comments + 1 WHERE id = $1 AND $2 > 0",
+            "UPDATE user_counts SET comments = comments + 1 WHERE id = $2 AND $1 > 0",
+            "INSERT INTO stale_base (shard, entity, reason) VALUES
+             ($1::bigint % 2, 'note:' || $1, 'a test'), ($2::bigint % 2, 'user:' || $2, 'a test')",
+        ] {
+            sqlx::query(total).bind(note).bind(author).execute(&mut *tx).await.unwrap();
+        }
+        tx.commit().await.unwrap();
+        id
+    }
+
+    /// Creates a group by a new user.
+    pub async fn new_group(&self) -> i64 {
+        let owner = self.new_user().await;
+        let insert =
+            "INSERT INTO app_group (owner_id, name, description) VALUES ($1, 'A test', '') RETURNING id";
+        sqlx::query_scalar(insert).bind(owner).fetch_one(&self.sql().await).await.unwrap()
+    }
+
+    /// The user of a subject that has acted.
+    pub async fn user_of(&self, subject: &str) -> i64 {
+        let id = "SELECT id FROM app_user WHERE subject = $1";
+        sqlx::query_scalar(id).bind(subject).fetch_one(&self.sql().await).await.unwrap()
+    }
+
+    /// One number from PostgreSQL.
+    pub async fn number(&self, query: &str, id: i64) -> i64 {
+        let query = sqlx::query_scalar(sqlx::AssertSqlSafe(query.to_owned())).bind(id);
+        query.fetch_one(&self.sql().await).await.unwrap()
+    }
+
     /// Likes of a note: rows, total, and what Redis holds.
     pub async fn likes(&self, note: i64) -> Totals {
         let sql = self.sql().await;

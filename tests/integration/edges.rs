@@ -1,0 +1,197 @@
+//! What holds for every action that is on or off.
+
+use futures_util::{StreamExt, stream};
+use serde_json::{Value, json};
+
+use crate::support::{Client, Server, Stores, note, user};
+
+/// A pair of mutations, and where its effect shows.
+struct Pair {
+    turn_on: &'static str,
+    turn_off: &'static str,
+    argument: &'static str,
+    /// Field of the payload with the target; the type of the target.
+    target: &'static str,
+    count: &'static str,
+    own: &'static str,
+    table: &'static str,
+    /// Query of the total in PostgreSQL.
+    total: &'static str,
+}
+
+const PAIRS: [Pair; 5] = [
+    Pair {
+        turn_on: "likeNote",
+        turn_off: "unlikeNote",
+        argument: "noteId",
+        target: "note",
+        count: "likeCount",
+        own: "viewerHasLiked",
+        table: "note_like",
+        total: "SELECT likes FROM note_counts WHERE id = $1",
+    },
+    Pair {
+        turn_on: "collectNote",
+        turn_off: "uncollectNote",
+        argument: "noteId",
+        target: "note",
+        count: "collectCount",
+        own: "viewerHasCollected",
+        table: "note_collect",
+        total: "SELECT collects FROM note_counts WHERE id = $1",
+    },
+    Pair {
+        turn_on: "likeComment",
+        turn_off: "unlikeComment",
+        argument: "commentId",
+        target: "comment",
+        count: "likeCount",
+        own: "viewerHasLiked",
+        table: "comment_like",
+        total: "SELECT likes FROM comment_counts WHERE id = $1",
+    },
+    Pair {
+        turn_on: "follow",
+        turn_off: "unfollow",
+        argument: "userId",
+        target: "user",
+        count: "followerCount",
+        own: "viewerIsFollowing",
+        table: "follow",
+        total: "SELECT followers FROM user_counts WHERE id = $1",
+    },
+    Pair {
+        turn_on: "joinGroup",
+        turn_off: "leaveGroup",
+        argument: "groupId",
+        target: "group",
+        count: "memberCount",
+        own: "viewerIsMember",
+        table: "group_join",
+        total: "SELECT members FROM group_counts WHERE id = $1",
+    },
+];
+
+impl Pair {
+    async fn new_target(&self, stores: &Stores) -> (i64, String) {
+        let id = match self.target {
+            "note" => stores.new_note().await,
+            "comment" => stores.new_comment(stores.new_note().await).await,
+            "user" => stores.new_user().await,
+            _ => stores.new_group().await,
+        };
+        (id, format!("{}_{id}", self.target))
+    }
+
+    fn input(&self, target: &str) -> Value {
+        json!({ self.argument: target })
+    }
+
+    fn fields(&self) -> String {
+        format!("changed {} {{ id {} {} countsVersion }}", self.target, self.count, self.own)
+    }
+
+    /// Returns whether anything changed, the count and the own state.
+    async fn switch(&self, client: &Client, target: &str, on: bool) -> (bool, i64, bool) {
+        let mutation = if on { self.turn_on } else { self.turn_off };
+        let payload = client.act(mutation, self.input(target), &self.fields()).await;
+        let shown = &payload[self.target];
+        let (changed, own) = (payload["changed"].as_bool().unwrap(), shown[self.own].as_bool().unwrap());
+        (changed, shown[self.count].as_i64().unwrap(), own)
+    }
+
+    async fn shown(&self, client: &Client, target: &str) -> i64 {
+        let kind = format!("{}{}", self.target[..1].to_uppercase(), &self.target[1..]);
+        let query = format!("query ($id: ID!) {{ node(id: $id) {{ ... on {kind} {{ {} }} }} }}", self.count);
+        client.data(&query, json!({ "id": target })).await["node"][self.count].as_i64().unwrap()
+    }
+}
+
+#[tokio::test]
+async fn every_edge_counts_once_however_often_it_is_sent_and_is_undone_once() {
+    let server = Server::shared();
+    let stores = server.stores();
+    for pair in &PAIRS {
+        let client = server.client(&format!("ann does {}", pair.turn_on));
+        let (_, target) = pair.new_target(&stores).await;
+        let what = pair.turn_on;
+        assert_eq!(pair.switch(&client, &target, false).await, (false, 0, false), "{what}");
+        assert_eq!(pair.switch(&client, &target, true).await, (true, 1, true), "{what}");
+        assert_eq!(pair.switch(&client, &target, true).await, (false, 1, true), "{what}");
+        assert_eq!(pair.switch(&client, &target, false).await, (true, 0, false), "{what}");
+        assert_eq!(pair.switch(&client, &target, false).await, (false, 0, false), "{what}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn sixty_four_users_at_once_count_sixty_four_everywhere_for_every_edge() {
+    let server = Server::shared();
+    let stores = server.stores();
+    for pair in &PAIRS {
+        let (id, target) = pair.new_target(&stores).await;
+        // Everybody switches on twice, and every fourth one off twice afterwards.
+        let users = (0..64).map(|i| {
+            let (client, target) = (server.client(&format!("racer {i}")), target.clone());
+            async move {
+                let mut changes = 0;
+                for on in [true, true] {
+                    changes += usize::from(pair.switch(&client, &target, on).await.0);
+                }
+                for on in [false, false].into_iter().filter(|_| i % 4 == 0) {
+                    changes += usize::from(pair.switch(&client, &target, on).await.0);
+                }
+                changes
+            }
+        });
+        let changes: Vec<usize> = stream::iter(users).buffer_unordered(64).collect().await;
+        assert_eq!(changes.iter().sum::<usize>(), 64 + 16, "{}", pair.turn_on);
+        assert_eq!(pair.shown(&server.anonymous(), &target).await, 48, "{}", pair.turn_on);
+        stores.rest().await;
+        let rows = format!("SELECT count(*) FROM {} WHERE target_id = $1 AND counted AND is_on", pair.table);
+        assert_eq!(stores.number(&rows, id).await, 48, "{}", pair.turn_on);
+        assert_eq!(stores.number(pair.total, id).await, 48, "{}", pair.turn_on);
+        assert_eq!(pair.shown(&server.anonymous(), &target).await, 48, "{}", pair.turn_on);
+    }
+}
+
+#[tokio::test]
+async fn an_idempotency_key_acts_once_for_every_edge_also_after_it_was_undone() {
+    let server = Server::shared();
+    let stores = server.stores();
+    for pair in &PAIRS {
+        let client = server.client(&format!("bob retries {}", pair.turn_on));
+        let (_, target) = pair.new_target(&stores).await;
+        let mut input = pair.input(&target);
+        input["idempotencyKey"] = json!("the key");
+        for _ in 0..2 {
+            let payload = client.act(pair.turn_on, input.clone(), &pair.fields()).await;
+            assert_eq!((&payload["changed"], &payload[pair.target][pair.count]), (&json!(true), &json!(1)));
+        }
+        pair.switch(&client, &target, false).await;
+        let late = client.act(pair.turn_on, input.clone(), &pair.fields()).await;
+        assert_eq!((&late["changed"], &late[pair.target][pair.count]), (&json!(true), &json!(0)));
+        let other = client.refused(pair.turn_off, input).await;
+        assert_eq!(other, ("BAD_USER_INPUT".into(), Some("idempotencyKey".into())));
+    }
+}
+
+#[tokio::test]
+async fn both_ends_of_an_edge_are_counted() {
+    let server = Server::shared();
+    let stores = server.stores();
+    let client = server.client("cyd counts for others");
+    let (n, group) = (stores.new_note().await, stores.new_group().await);
+    let author = stores.number("SELECT author_id FROM note WHERE id = $1", n).await;
+    let mine = "changed viewer { groupCount followingCount }";
+    let joined = client.act("joinGroup", json!({ "groupId": format!("group_{group}") }), mine).await;
+    assert_eq!(joined["viewer"]["groupCount"], 1);
+    let followed = client.act("follow", json!({ "userId": user(author) }), mine).await;
+    assert_eq!(followed["viewer"]["followingCount"], 1);
+    client.act("collectNote", json!({ "noteId": note(n) }), "changed").await;
+    client.act("likeNote", json!({ "noteId": note(n) }), "changed").await;
+    let query =
+        "query ($id: ID!) { user(id: $id) { likesReceivedCount collectsReceivedCount followerCount } }";
+    let author = client.data(query, json!({ "id": user(author) })).await["user"].clone();
+    let expected = json!({ "likesReceivedCount": 1, "collectsReceivedCount": 1, "followerCount": 1 });
+    assert_eq!(author, expected);
+}

@@ -1,0 +1,167 @@
+use futures_util::future::join_all;
+use plaudit::auth::Role;
+use serde_json::{Value, json};
+
+use crate::support::{SOON, Server, eventually, note, user};
+
+const BADGES: &str = "unreadReplyCount unreadLikeCount unreadFollowerCount unreadMessageCount";
+
+async fn unread(server: &Server, subject: &str) -> Value {
+    let query = format!("{{ viewer {{ inbox {{ {BADGES} }} }} }}");
+    server.client(subject).data(&query, json!({})).await["viewer"]["inbox"].clone()
+}
+
+fn badges(replies: i64, likes: i64, followers: i64, messages: i64) -> Value {
+    json!({
+        "unreadReplyCount": replies,
+        "unreadLikeCount": likes,
+        "unreadFollowerCount": followers,
+        "unreadMessageCount": messages,
+    })
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_inbox_counts_what_is_new_once_per_deed_and_is_read_once() {
+    let server = Server::shared();
+    let stores = server.stores();
+    let (me, service) = ("ann is liked", server.client_as(Role::Service, "the messenger"));
+    let owner = server.client(me);
+    let created = owner
+        .act("createNote", json!({ "title": "Mine", "body": "Mine" }), "note { id author { id } }")
+        .await["note"]
+        .clone();
+    let (n, my_id) = (created["id"].clone(), created["author"]["id"].clone());
+    let comment =
+        format!("comment_{}", stores.new_comment_by(stores.user_of(me).await, stores.new_note().await).await);
+    let mut socket = server.socket(me).await;
+    socket
+        .subscribe(
+            "inbox",
+            &format!("subscription {{ inboxCountsChanged {{ __typename id {BADGES} countsVersion }} }}"),
+            json!({}),
+        )
+        .await;
+    let first = socket.data().await["inboxCountsChanged"].clone();
+    assert_eq!((&first["__typename"], &first["unreadLikeCount"]), (&json!("Inbox"), &json!(0)));
+
+    let fans = ["fan one", "fan two"].map(|fan| server.client(fan));
+    for fan in &fans {
+        // Once more after it was taken back is nothing new.
+        for mutation in ["likeNote", "unlikeNote", "likeNote"] {
+            fan.act(mutation, json!({ "noteId": n }), "changed").await;
+            stores.rest().await;
+        }
+        fan.act("likeComment", json!({ "commentId": comment }), "changed").await;
+        fan.act("follow", json!({ "userId": my_id }), "changed").await;
+    }
+    owner.act("likeNote", json!({ "noteId": n }), "changed").await; // one's own deeds are no news
+    let message = json!({ "senderId": user(stores.new_user().await), "recipientId": my_id });
+    for changed in [true, false] {
+        let sent = service.act("recordDirectMessage", message.clone(), "changed recipient { id }").await;
+        assert_eq!(sent, json!({ "changed": changed, "recipient": { "id": my_id } }));
+    }
+    let expected = badges(0, 4, 2, 1);
+    eventually("the badges", SOON, || async { (unread(server, me).await == expected).then_some(()) }).await;
+    loop {
+        let pushed = socket.data().await["inboxCountsChanged"].clone();
+        if pushed["unreadLikeCount"] == 4
+            && pushed["unreadFollowerCount"] == 2
+            && pushed["unreadMessageCount"] == 1
+        {
+            break;
+        }
+    }
+
+    let read = |kinds: Value| {
+        let owner = &owner;
+        let fields = format!("changed inbox {{ {BADGES} }}");
+        async move { owner.act("markInboxRead", json!({ "kinds": kinds }), &fields).await }
+    };
+    for changed in [true, false] {
+        let payload = read(json!(["LIKES", "LIKES"])).await;
+        assert_eq!(payload, json!({ "changed": changed, "inbox": badges(0, 0, 2, 1) }));
+    }
+    let payload = read(json!(["REPLIES", "LIKES", "NEW_FOLLOWERS", "DIRECT_MESSAGES"])).await;
+    assert_eq!(payload, json!({ "changed": true, "inbox": badges(0, 0, 0, 0) }));
+    // The mark only rises: what comes afterwards is unread again.
+    server.client("fan three").act("likeNote", json!({ "noteId": n }), "changed").await;
+    eventually("one more", SOON, || async { (unread(server, me).await == badges(0, 1, 0, 0)).then_some(()) })
+        .await;
+}
+
+#[tokio::test]
+async fn entries_tell_what_happened_newest_first() {
+    let server = Server::shared();
+    let stores = server.stores();
+    let me = "bob reads entries";
+    let owner = server.client(me);
+    let n = owner
+        .act("createNote", json!({ "title": "Mine", "body": "Mine" }), "note { id author { id } }")
+        .await["note"]
+        .clone();
+    let fan = server.client("a fan of bob");
+    fan.act("likeNote", json!({ "noteId": n["id"] }), "changed").await;
+    stores.rest().await;
+    fan.act("follow", json!({ "userId": n["author"]["id"] }), "changed").await;
+    stores.rest().await;
+    let query = "query ($after: String) { viewer { inbox { entries(first: 1, after: $after) {
+        nodes { kind actor { name } about { __typename id } createdAt } pageInfo { hasNextPage endCursor } } } } }";
+    let first = owner.data(query, json!({})).await["viewer"]["inbox"]["entries"].clone();
+    assert_eq!(first["nodes"][0]["kind"], "FOLLOWED");
+    assert_eq!(first["nodes"][0]["actor"]["name"], "a fan of bob");
+    assert_eq!(first["nodes"][0]["about"], json!({ "__typename": "User", "id": n["author"]["id"] }));
+    assert_eq!(first["pageInfo"]["hasNextPage"], true);
+    let after = &first["pageInfo"]["endCursor"];
+    let second = owner.data(query, json!({ "after": after })).await["viewer"]["inbox"]["entries"].clone();
+    assert_eq!(second["nodes"][0]["kind"], "NOTE_LIKED");
+    assert_eq!(second["nodes"][0]["about"], json!({ "__typename": "Note", "id": n["id"] }));
+    assert_eq!(second["pageInfo"]["hasNextPage"], false);
+    owner.act("deleteNote", json!({ "noteId": n["id"] }), "changed").await;
+    let gone = owner.data(query, json!({ "after": after })).await["viewer"]["inbox"]["entries"].clone();
+    assert_eq!(gone["nodes"][0]["about"], Value::Null);
+}
+
+#[tokio::test]
+async fn an_inbox_and_own_lists_are_for_their_owner_only() {
+    let server = Server::shared();
+    let id = user(server.stores().new_user().await);
+    server.client("cyd is curious").like(&note(server.stores().new_note().await)).await;
+    for field in
+        ["inbox { unreadLikeCount }", "likedNotes { nodes { id } }", "collectedNotes { nodes { id } }"]
+    {
+        let query = format!("query ($id: ID!) {{ user(id: $id) {{ {field} }} }}");
+        for (client, code) in [
+            (server.anonymous(), "UNAUTHENTICATED"),
+            (server.client("cyd is curious"), "FORBIDDEN"),
+            (server.client_as(Role::Moderator, "a curious moderator"), "FORBIDDEN"),
+        ] {
+            let error = client.error(&query, json!({ "id": id })).await;
+            assert_eq!(error["extensions"]["code"], code, "{field}");
+        }
+    }
+    let error = server
+        .anonymous()
+        .error("mutation { markInboxRead(input: { kinds: [LIKES] }) { changed } }", json!({}))
+        .await;
+    assert_eq!(error["extensions"]["code"], "UNAUTHENTICATED");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn messages_of_sixty_four_senders_at_once_count_sixty_four() {
+    let server = Server::shared();
+    let stores = server.stores();
+    let me = server.client("dan is popular");
+    let my_id = me.follow(&user(stores.new_user().await)).await["viewer"]["id"].clone();
+    let service = server.client_as(Role::Service, "the busy messenger");
+    let mut senders = Vec::new();
+    for _ in 0..64 {
+        senders.push(stores.new_user().await);
+    }
+    let messages = senders.iter().flat_map(|sender| [sender, sender]).map(|sender| {
+        let input = json!({ "senderId": user(*sender), "recipientId": my_id });
+        service.act("recordDirectMessage", input, "changed")
+    });
+    let changed = join_all(messages).await.iter().filter(|payload| payload["changed"] == true).count();
+    assert_eq!(changed, 64);
+    assert_eq!(unread(server, "dan is popular").await, badges(0, 0, 0, 64));
+}
