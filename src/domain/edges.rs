@@ -8,7 +8,7 @@ use crate::{
     primitives::{Id, Offset, ShardId, UserId},
     store::{
         StoreError,
-        redis::{FlipOutcome, FlipRequest, Redis},
+        redis::{FlipOutcome, FlipRequest, KeyClaim, Redis},
     },
 };
 
@@ -67,6 +67,24 @@ impl Plaudit {
             self.hear_flip(&flip, at).await;
         }
         Ok(changed)
+    }
+
+    /// Whether an action that is not a flip is to be done: not if the actor has done it under this key.
+    ///
+    /// # Errors
+    /// [`DomainError::BadInput`] with [`Reason::KeyReused`] when the key stands for another operation.
+    pub(super) async fn claim(
+        &self,
+        actor: UserId,
+        key: Option<&IdempotencyKey>,
+        operation: impl FnOnce() -> String,
+    ) -> DomainResult<bool> {
+        let Some(key) = key else { return Ok(true) };
+        match self.inner.redis.claim_key(actor, &key.0, &operation()).await? {
+            KeyClaim::Fresh => Ok(true),
+            KeyClaim::Again => Ok(false),
+            KeyClaim::Conflict => Err(key_reused()),
+        }
     }
 
     /// Runs the action script, giving it what it asks for.
@@ -128,6 +146,6 @@ fn key_reused() -> DomainError {
     }
 }
 
-fn now() -> UnixMillis {
+pub(super) fn now() -> UnixMillis {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as UnixMillis)
 }

@@ -9,6 +9,7 @@ mod feed;
 mod follows;
 mod likes;
 mod membership;
+mod views;
 
 use std::{sync::Arc, time::Duration};
 
@@ -23,6 +24,7 @@ use crate::{
 use accounts::Accounts;
 use bodies::Bodies;
 use membership::Memberships;
+use views::Views;
 
 /// Limits that an operator may set.
 #[derive(Clone, Copy, Debug)]
@@ -46,6 +48,7 @@ struct Inner {
     limits: Limits,
     accounts: Accounts,
     memberships: Memberships,
+    views: Views,
     users: Bodies<User>,
     notes: Bodies<Note>,
     comments: Bodies<Comment>,
@@ -56,6 +59,7 @@ impl Plaudit {
         let inner = Inner {
             accounts: Accounts::new(redis.clone(), db.clone()),
             memberships: Memberships::new(redis.clone(), db.clone()),
+            views: Views::new(redis.clone()),
             users: Bodies::new(redis.clone(), db.clone()),
             notes: Bodies::new(redis.clone(), db.clone()),
             comments: Bodies::new(redis.clone(), db.clone()),

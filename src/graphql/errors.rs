@@ -106,6 +106,10 @@ impl From<DomainError> for ApiError {
                 tracing::warn!(%cause, "a request was told to try again later");
                 Self::new(Code::RetryLater, message)
             }
+            DomainError::Overloaded(what) => {
+                tracing::warn!(what, "too much waits; a request was told to try again later");
+                Self::new(Code::RetryLater, message)
+            }
             DomainError::Internal(cause) => {
                 tracing::error!(%cause, "a request failed");
                 Self::new(Code::Internal, message)

@@ -4,7 +4,7 @@ use async_graphql::{MergedObject, SDLExportOptions, Schema as EngineSchema};
 
 use super::{
     feed::FeedQueries, follows::FollowMutations, likes::LikeMutations, live::Subscription,
-    nodes::NodeQueries, notes::NoteQueries, users::UserQueries,
+    nodes::NodeQueries, notes::NoteQueries, users::UserQueries, views::ViewMutations,
 };
 
 /// Deep enough for the introspection query of every common client.
@@ -20,7 +20,7 @@ const MAX_DIRECTIVES: usize = 8;
 pub struct Query(UserQueries, NoteQueries, FeedQueries, NodeQueries);
 
 #[derive(MergedObject, Default)]
-pub struct Mutation(LikeMutations, FollowMutations);
+pub struct Mutation(LikeMutations, FollowMutations, ViewMutations);
 
 pub type Schema = EngineSchema<Query, Mutation, Subscription>;
 

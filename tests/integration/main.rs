@@ -18,3 +18,4 @@ mod outages;
 mod recovery;
 mod roles;
 mod schema;
+mod views;

@@ -3,15 +3,13 @@
 use std::time::Duration;
 
 use super::{
+    claim::KEEP_KEY,
     connection::Redis,
     keys,
     reply::{Reply, parse},
     scripts,
 };
 use crate::{catalogue::Flip, event_log::Event, primitives::Offset, store::StoreResult};
-
-/// How long an idempotency key is remembered.
-const KEEP_KEY: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// What to do, and what is known of the edge already.
 pub struct FlipRequest<'a> {

@@ -3,6 +3,7 @@
 mod batches;
 mod bodies;
 mod channel;
+mod claim;
 mod connection;
 mod counters;
 mod flip;
@@ -14,9 +15,11 @@ mod process;
 mod reply;
 mod scripts;
 mod verification;
+mod views;
 
 pub use batches::{Applied, Batch};
 pub use channel::{Change, Listener, Message};
+pub use claim::KeyClaim;
 pub use connection::Redis;
 pub use counters::{CountsRead, ReadCounts};
 pub use flip::{EdgeRow, FlipOutcome, FlipRequest};
@@ -25,3 +28,4 @@ pub use log::LogReader;
 pub use members::{Membership, MembershipRead, SET_CAP};
 pub use process::ProcessCheck;
 pub use verification::{ShardMeta, TakeOver};
+pub use views::ViewBundle;

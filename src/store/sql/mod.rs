@@ -34,7 +34,7 @@ pub use counts::{CountsSnapshot, add_totals, lock_totals};
 pub use edges::{ChangedEdge, EdgeState, MemberPage, switch_off, switch_on};
 pub use inbox::add_inbox_entries;
 pub use installation::Installation;
-pub use notes::NoteRow;
+pub use notes::{NoteRow, present_notes};
 pub use shards::{Lease, PersistedState, advance_offset, lock_removals_shared};
 pub use stale_base::{StaleLine, StaleListener, add_stale_lines};
 pub use users::UserRow;

@@ -4,7 +4,7 @@ use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 use sqlx::{Row, postgres::PgRow};
 
-use super::{Db, users::id};
+use super::{Db, Tx, users::id};
 use crate::{
     primitives::{NoteId, PageRequest, Slice, UserId},
     store::StoreResult,
@@ -41,6 +41,14 @@ impl Db {
         let rows = self.run(query.fetch_all(&self.pool())).await?;
         Ok(page.slice(rows.iter().map(note).collect::<StoreResult<_>>()?))
     }
+}
+
+/// Those of the notes that exist and are not removed.
+pub async fn present_notes(db: &Db, tx: &mut Tx, ids: &[NoteId]) -> StoreResult<Vec<NoteId>> {
+    let query = sqlx::query("SELECT id FROM note WHERE id = ANY($1) AND removed_at IS NULL")
+        .bind(ids.iter().map(|id| id.get()).collect::<Vec<_>>());
+    let rows = db.run(query.fetch_all(&mut **tx)).await?;
+    rows.iter().map(|row| Ok(NoteId(id(row, 0)?))).collect()
 }
 
 fn note(row: &PgRow) -> StoreResult<NoteRow> {
