@@ -116,6 +116,7 @@ fn pipeline_settings(settings: &Settings, owner: String) -> pipeline::Settings {
         batch_wait: settings.pipeline.batch_wait,
         replicas: settings.redis.redis_replicas,
         activity: settings.pipeline.activity,
+        activity_retention: settings.pipeline.activity_retention,
         drain: DRAIN,
     }
 }

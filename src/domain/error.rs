@@ -9,6 +9,9 @@ pub enum DomainError {
     /// There is no such thing, or it was removed.
     #[error("there is no {0} with this id")]
     NotFound(&'static str),
+    /// Others may, or may do it for the caller; the same request never succeeds.
+    #[error("{message}")]
+    Forbidden { message: &'static str },
     /// The caller's fault; the same request never succeeds.
     #[error("{message}")]
     BadInput {

@@ -7,6 +7,7 @@ mod edges;
 mod error;
 mod feed;
 mod follows;
+mod history;
 mod likes;
 mod membership;
 mod views;
@@ -16,6 +17,7 @@ use std::{sync::Arc, time::Duration};
 pub use bodies::{Comment, Note, User};
 pub use edges::IdempotencyKey;
 pub use error::{DomainError, DomainResult, Reason};
+pub use history::{ActivityKind, ActivityPoint, ActivityRequest, ActivityStep, MAX_POINTS};
 
 use crate::{
     hub::Hub,

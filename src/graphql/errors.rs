@@ -26,6 +26,8 @@ pub struct ApiError {
 pub enum Code {
     /// The token is missing where one is needed, or it is refused.
     Unauthenticated,
+    /// The viewer may not; another one may.
+    Forbidden,
     NotFound,
     BadUserInput,
     /// A store is away or busy; the same request may succeed later.
@@ -39,6 +41,7 @@ impl Code {
     pub const fn name(self) -> &'static str {
         match self {
             Self::Unauthenticated => "UNAUTHENTICATED",
+            Self::Forbidden => "FORBIDDEN",
             Self::NotFound => "NOT_FOUND",
             Self::BadUserInput => "BAD_USER_INPUT",
             Self::RetryLater => "RETRY_LATER",
@@ -98,6 +101,7 @@ impl From<DomainError> for ApiError {
     fn from(error: DomainError) -> Self {
         let message = error.to_string();
         match error {
+            DomainError::Forbidden { .. } => Self::new(Code::Forbidden, message),
             DomainError::NotFound(_) => Self::new(Code::NotFound, message),
             DomainError::BadInput { argument, reason, .. } => {
                 Self { reason, ..Self::bad_input(argument, message) }
@@ -149,7 +153,7 @@ pub fn give_code(error: &mut ServerError, code: Code) {
 /// What the engine refuses: documents that do not fit the schema, and arguments that do not fit their type.
 /// The latter have a path when they were found late, and else are known by how the message begins.
 pub fn code_of_engine_error(error: &ServerError) -> Code {
-    const OF_ARGUMENTS: [&str; 2] = ["Invalid value for argument", "Expected input type"];
+    const OF_ARGUMENTS: [&str; 3] = ["Invalid value for argument", "Expected input type", "Failed to parse"];
     let begins = |beginning: &&str| error.message.starts_with(*beginning);
     if !error.path.is_empty() || OF_ARGUMENTS.iter().any(begins) {
         Code::BadUserInput

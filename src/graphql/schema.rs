@@ -3,8 +3,8 @@
 use async_graphql::{MergedObject, SDLExportOptions, Schema as EngineSchema};
 
 use super::{
-    feed::FeedQueries, follows::FollowMutations, likes::LikeMutations, live::Subscription,
-    nodes::NodeQueries, notes::NoteQueries, users::UserQueries, views::ViewMutations,
+    feed::FeedQueries, follows::FollowMutations, history::HistoryQueries, likes::LikeMutations,
+    live::Subscription, nodes::NodeQueries, notes::NoteQueries, users::UserQueries, views::ViewMutations,
 };
 
 /// Deep enough for the introspection query of every common client.
@@ -17,7 +17,7 @@ const MAX_NESTING: usize = 32;
 const MAX_DIRECTIVES: usize = 8;
 
 #[derive(MergedObject, Default)]
-pub struct Query(UserQueries, NoteQueries, FeedQueries, NodeQueries);
+pub struct Query(UserQueries, NoteQueries, FeedQueries, NodeQueries, HistoryQueries);
 
 #[derive(MergedObject, Default)]
 pub struct Mutation(LikeMutations, FollowMutations, ViewMutations);

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::errors::{ApiError, ApiResult};
 use crate::{
-    auth::{Identity, Subject},
+    auth::{Identity, Role, Subject},
     domain::Plaudit,
     primitives::UserId,
 };
@@ -20,6 +20,11 @@ impl Viewer {
 
     pub const fn is_signed_in(&self) -> bool {
         self.0.is_some()
+    }
+
+    /// Whether the token gives this role.
+    pub fn has_role(&self, role: Role) -> bool {
+        self.0.as_ref().is_some_and(|identity| identity.role == role)
     }
 
     /// The viewer's user; `None` without token, and for one that has not acted yet.

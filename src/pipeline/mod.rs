@@ -6,11 +6,13 @@
 //! - [`clean`]: what is persisted is no longer pending in Redis;
 //! - [`stale_base`]: what moved in PostgreSQL otherwise is forgotten in Redis, and loaded anew;
 //! - [`watch`]: renews the lease and notices that the ground has changed;
-//! - [`heartbeat`] and [`trim`].
+//! - [`heartbeat`] and [`trim`];
+//! - [`housekeeping`], for the whole installation: old history is dropped.
 
 mod clean;
 mod fold;
 mod heartbeat;
+mod housekeeping;
 mod owner;
 mod persist;
 mod retry;
@@ -46,6 +48,8 @@ pub struct Settings {
     pub replicas: u32,
     /// Whether the history is kept.
     pub activity: bool,
+    /// How long it is kept.
+    pub activity_retention: Duration,
     /// How long a shutdown waits for what is pending to be persisted.
     pub drain: Duration,
 }

@@ -28,7 +28,7 @@ use sqlx::{
     postgres::{PgConnectOptions, PgPool, PgPoolOptions},
 };
 
-pub use activity::{Step, add_activity, add_dead_event, day_of};
+pub use activity::{History, HistoryQuery, HistoryStep, Step, add_activity, add_dead_event, day_of};
 pub use comments::CommentRow;
 pub use counts::{CountsSnapshot, add_totals, lock_totals};
 pub use edges::{ChangedEdge, EdgeState, MemberPage, switch_off, switch_on};

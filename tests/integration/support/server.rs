@@ -130,6 +130,11 @@ impl Server {
         Client::new(&self.url, Some(token(subject)))
     }
 
+    /// A client of a moderator.
+    pub fn moderator(&self, subject: &str) -> Client {
+        Client::new(&self.url, Some(token_with_role(subject, Role::Moderator)))
+    }
+
     /// A WebSocket of the user with this subject.
     pub async fn socket(&self, subject: &str) -> Socket {
         Socket::open(&self.url, Some(token(subject))).await
@@ -162,8 +167,12 @@ pub fn plaudit(data_dir: &Path) -> Command {
 }
 
 pub fn token(subject: &str) -> String {
+    token_with_role(subject, Role::User)
+}
+
+fn token_with_role(subject: &str, role: Role) -> String {
     let signer = TokenSigner::hs256(&SECRET.parse::<TokenSecret>().unwrap());
-    signer.sign(&subject.parse::<Subject>().unwrap(), Role::User, Duration::from_secs(3600)).unwrap()
+    signer.sign(&subject.parse::<Subject>().unwrap(), role, Duration::from_secs(3600)).unwrap()
 }
 
 /// Starts a process that ends with this one, however this one ends. The kernel ties it to the thread that
