@@ -48,7 +48,7 @@ pub struct HistoryStep {
     pub start: UnixMillis,
     pub gained: i64,
     pub lost: i64,
-    /// At the end of the step.
+    /// Of the event that was written last, of this step and those before.
     pub total: i64,
 }
 
@@ -61,26 +61,27 @@ const LOCK_TIMEOUT: Duration = Duration::from_millis(200);
 impl Db {
     /// `None` for a target that does not exist.
     pub async fn history(&self, wanted: &HistoryQuery) -> StoreResult<Option<History>> {
+        // `told` is a total with its place in the order of writing: the greatest one is the newest.
         let text = format!(
             "WITH of_target AS NOT MATERIALIZED (
-                 SELECT at, is_on, total_after, coalesce(position, 0) AS position FROM activity
+                 SELECT at, is_on, ARRAY[coalesce(position, 0), total_after] AS told FROM activity
                  WHERE kind = $1 AND target_id = $2
+             ), before AS (
+                 SELECT max(told) AS told
+                 FROM (SELECT told FROM of_target WHERE at < {from} ORDER BY at DESC LIMIT {NEAR}) AS near
+             ), found AS (
+                 SELECT told[2] - CASE WHEN is_on THEN 1 ELSE -1 END AS total
+                 FROM (SELECT told, is_on FROM of_target WHERE at >= {from} ORDER BY at LIMIT {NEAR}) AS near
+                 ORDER BY told LIMIT 1
              ), step AS (
-                 SELECT date_bin($5 * interval '1 ms', at, 'epoch') AS start,
-                        count(*) FILTER (WHERE is_on) AS gained, count(*) FILTER (WHERE NOT is_on) AS lost,
-                        (max(ARRAY[position, total_after]))[2] AS total
+                 SELECT date_bin($5 * interval '1 ms', at, 'epoch') AS start, max(told) AS told,
+                        count(*) FILTER (WHERE is_on) AS gained, count(*) FILTER (WHERE NOT is_on) AS lost
                  FROM of_target WHERE at >= {from} AND at < {until} GROUP BY 1
              )
-             SELECT coalesce(
-                        (SELECT total_after
-                         FROM (SELECT * FROM of_target WHERE at < {from} ORDER BY at DESC LIMIT {NEAR}) AS near
-                         ORDER BY position DESC, at DESC LIMIT 1),
-                        (SELECT total_after - CASE WHEN is_on THEN 1 ELSE -1 END
-                         FROM (SELECT * FROM of_target WHERE at >= {from} ORDER BY at LIMIT {NEAR}) AS near
-                         ORDER BY position, at LIMIT 1),
-                        c.{total}),
-                    start, gained, lost, step.total
-             FROM {target}_counts AS c LEFT JOIN step ON true WHERE c.id = $2 ORDER BY start",
+             SELECT coalesce(before.told[2], (SELECT total FROM found), c.{total}), start, gained, lost,
+                    (greatest(before.told, max(step.told) OVER (ORDER BY start)))[2]
+             FROM {target}_counts AS c CROSS JOIN before LEFT JOIN step ON true
+             WHERE c.id = $2 ORDER BY start",
             from = timestamp!("$3"),
             until = timestamp!("$4"),
             total = wanted.counter.name(),

@@ -65,9 +65,11 @@ pub struct Db {
 }
 
 impl Db {
-    /// For requests: short waits. Connects lazily: an unreachable PostgreSQL shows at the first statement.
+    /// For requests: short waits, and no compiling of statements, which for a history over many partitions
+    /// takes longer than the statement. Connects lazily: an unreachable PostgreSQL shows at the first
+    /// statement.
     pub fn for_requests(url: &str, connections: u32) -> StoreResult<Self> {
-        Self::new(url, connections, REQUEST_TIMEOUT, &[])
+        Self::new(url, connections, REQUEST_TIMEOUT, &[("jit", "off")])
     }
 
     /// For the pipeline: longer waits, and plans that suit a thousand look-ups by key (with its defaults
