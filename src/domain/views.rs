@@ -201,6 +201,17 @@ mod tests {
         );
     }
 
+    #[tokio::test]
+    async fn so_many_different_notes_gather_and_more_is_refused() {
+        let views = Views::new(Redis::new("redis://127.0.0.1:1", ShardCount::new(2).unwrap()).unwrap());
+        let notes = (1..MOST_NOTES as i64).map(note);
+        views.gather(notes.clone());
+        views.gather(notes);
+        assert!(!views.is_full());
+        views.gather([note(MOST_NOTES as i64)].into_iter());
+        assert!(views.is_full());
+    }
+
     #[test]
     fn the_operation_tells_which_notes_and_how_often_but_not_in_which_order() {
         assert_eq!(operation(&[note(1), note(2)]), operation(&[note(2), note(1)]));
