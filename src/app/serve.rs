@@ -62,11 +62,15 @@ pub async fn serve(settings: Settings) -> Result<(), AppError> {
         pipeline: runs_pipeline.then_some((owner, status)),
     });
     let mut lines = vec![format!("listening on http://{address}")];
+    let mut beside_requests = None;
     let router = if runs_api {
+        let plaudit = Plaudit::new(stores.redis.clone(), stores.db.clone(), hub, limits(&settings));
+        let (beside, stop) = (plaudit.clone(), stop_hub.clone());
+        beside_requests = Some(tokio::spawn(async move { beside.run(stop).await }));
         let dev = settings.gives_dev_tokens().then(|| dev_token(&secret)).transpose()?;
         lines.extend(api_lines(address, &settings, dev.as_ref()));
         http::router(Api {
-            plaudit: Plaudit::new(stores.redis.clone(), stores.db.clone(), hub, limits(&settings)),
+            plaudit,
             verifier: TokenVerifier::hs256(&secret),
             dev,
             graphiql: settings.http.graphiql,
@@ -79,6 +83,9 @@ pub async fn serve(settings: Settings) -> Result<(), AppError> {
 
     serve_until(listener, router, signal).await?;
     stop_hub.cancel();
+    if let Some(beside_requests) = beside_requests {
+        let _ = beside_requests.await; // it appends views, which the pipeline is then to persist
+    }
     stop_pipeline.cancel();
     if let Some(pipeline) = pipeline {
         let _ = pipeline.await;
@@ -109,6 +116,7 @@ fn pipeline_settings(settings: &Settings, owner: String) -> pipeline::Settings {
         batch_wait: settings.pipeline.batch_wait,
         replicas: settings.redis.redis_replicas,
         activity: settings.pipeline.activity,
+        activity_retention: settings.pipeline.activity_retention,
         drain: DRAIN,
     }
 }

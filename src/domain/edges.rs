@@ -99,6 +99,6 @@ fn limit_reached(action: &EdgeAction<'_>) -> DomainError {
     }
 }
 
-fn now() -> UnixMillis {
+pub(super) fn now() -> UnixMillis {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as UnixMillis)
 }

@@ -24,6 +24,9 @@ pub enum DomainError {
     /// A store is away or busy. Nothing was half-done; the same request may succeed later.
     #[error("the service cannot do this right now; try again")]
     RetryLater(#[source] StoreError),
+    /// More of this waits than may wait. Nothing was done; the same request may succeed later.
+    #[error("too many {0} at once; try again")]
+    Overloaded(&'static str),
     /// A bug, or data that should not be.
     #[error("internal error")]
     Internal(#[source] StoreError),

@@ -14,6 +14,7 @@ mod error;
 mod feed;
 mod follows;
 mod groups;
+mod history;
 mod inbox;
 mod keys;
 mod likes;
@@ -22,6 +23,7 @@ mod membership;
 mod moderation;
 mod notes;
 mod text;
+mod views;
 
 use std::{sync::Arc, time::Duration};
 
@@ -29,6 +31,7 @@ pub use bodies::{Comment, Group, Note, User};
 pub use changes::Outcome;
 pub use coins::Amount;
 pub use error::{DomainError, DomainResult, Reason};
+pub use history::{ActivityKind, ActivityPoint, ActivityRequest, ActivityStep, MAX_POINTS};
 pub use inbox::{Badge, InboxEntry, inbox_of};
 pub use keys::IdempotencyKey;
 pub use moderation::Visibility;
@@ -42,6 +45,7 @@ use crate::{
 use accounts::Accounts;
 use bodies::{Bodies, Texts};
 use membership::Memberships;
+use views::Views;
 
 /// Limits that an operator may set.
 #[derive(Clone, Copy, Debug)]
@@ -65,6 +69,7 @@ struct Inner {
     limits: Limits,
     accounts: Accounts,
     memberships: Memberships,
+    views: Views,
     texts: Arc<Texts>,
 }
 
@@ -77,6 +82,7 @@ impl Plaudit {
         let inner = Inner {
             accounts: Accounts::new(redis.clone(), db.clone()),
             memberships: Memberships::new(redis.clone(), db.clone()),
+            views: Views::new(redis.clone()),
             texts,
             redis,
             db,

@@ -18,15 +18,15 @@ pub struct Moved {
     pub last: Offset,
 }
 
-/// Per entity, in entity order. Entities whose flips cancel out stay with zeros: their pending marks must
+/// Per entity, in entity order. Entities whose events cancel out stay with zeros: their pending marks must
 /// still be set and cleared.
 pub type Moves = BTreeMap<Entity, Moved>;
 
-/// What the entries' flips add up to. The entries are in order.
+/// What the entries' events add up to. The entries are in order.
 pub fn sum<'a>(entries: impl IntoIterator<Item = &'a Entry>) -> Moves {
     let mut moves = Moves::new();
     for entry in entries {
-        for (entity, counter, delta) in entry.flip().iter().flat_map(|flip| flip.deltas()) {
+        for (entity, counter, delta) in entry.event.deltas() {
             let moved = match moves.entry(entity) {
                 MapEntry::Occupied(known) => known.into_mut(),
                 MapEntry::Vacant(new) => new.insert(Moved {
@@ -47,7 +47,33 @@ impl Entry {
     pub const fn flip(&self) -> Option<&Flip> {
         match &self.event {
             Event::Flip(flip) => Some(flip),
-            Event::Genesis | Event::Unreadable(_) => None,
+            Event::Genesis | Event::Views { .. } | Event::Unreadable(_) => None,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        catalogue::{Counter, EdgeKind},
+        primitives::{Id, NoteId, UserId},
+    };
+
+    #[test]
+    fn views_and_likes_of_a_note_add_up_side_by_side() {
+        let id = |raw: i64| Id::try_from(raw).unwrap();
+        let (note, by) = (NoteId(id(5)), 7.try_into().unwrap());
+        let (actor, owner) = (UserId(id(1)), UserId(id(9)));
+        let like = Flip { kind: EdgeKind::NoteLike, actor, target: note.0, owner, on: true, at: 0 };
+        let events = [Event::Views { note, by, at: 0 }, Event::Flip(like), Event::Views { note, by, at: 0 }];
+        let entries: Vec<Entry> = (1..)
+            .zip(events)
+            .map(|(number, event)| Entry { offset: Offset::new(1, number), event })
+            .collect();
+
+        let moved = sum(&entries)[&note.into()];
+        assert_eq!((moved.by.get(Counter::NoteViews), moved.by.get(Counter::NoteLikes)), (14, 1));
+        assert_eq!((moved.after, moved.last), (Offset::new(1, 0), Offset::new(1, 3)));
     }
 }

@@ -1,20 +1,21 @@
 //! Log entries and their text form.
 //!
 //! An event is one stream field, words separated by spaces, the first one the format's version:
-//! `1 note_like <actor> <target> <owner> <on|off> <unix ms>`. A release writes one version and reads
-//! the previous one too.
+//! `1 note_like <actor> <target> <owner> <on|off> <unix ms>`, or `1 views <note> <by> <unix ms>`. A release
+//! writes one version and reads the previous one too.
 
-use std::fmt;
+use std::{fmt, num::NonZeroU32};
 
 use crate::{
-    catalogue::{EdgeKind, Flip},
-    primitives::{Offset, UserId},
+    catalogue::{Counter, EdgeKind, Entity, Flip, UnixMillis},
+    primitives::{NoteId, Offset, UserId},
 };
 
 /// Text of the marker that begins a generation.
 pub const GENESIS: &str = "genesis";
 
 const VERSION: &str = "1";
+const VIEWS: &str = "views";
 
 /// What a log entry says.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -22,6 +23,12 @@ pub enum Event {
     /// The log begins (anew); moves nothing.
     Genesis,
     Flip(Flip),
+    /// A note was viewed so often; who viewed it is not kept.
+    Views {
+        note: NoteId,
+        by: NonZeroU32,
+        at: UnixMillis,
+    },
     /// Not understood by this release; kept as a dead event, moves nothing.
     Unreadable(String),
 }
@@ -39,10 +46,19 @@ impl Event {
         if text == GENESIS {
             return Self::Genesis;
         }
-        match decode_flip(text) {
-            Some(flip) => Self::Flip(flip),
-            None => Self::Unreadable(text.to_owned()),
-        }
+        let event = decode_flip(text).map(Self::Flip).or_else(|| decode_views(text));
+        event.unwrap_or_else(|| Self::Unreadable(text.to_owned()))
+    }
+
+    /// Every counter that the event moves, with its entity and the difference.
+    pub fn deltas(&self) -> impl Iterator<Item = (Entity, Counter, i64)> + '_ {
+        let (flip, views) = match self {
+            Self::Flip(flip) => (Some(flip), None),
+            Self::Views { note, by, .. } => (None, Some((*note, *by))),
+            Self::Genesis | Self::Unreadable(_) => (None, None),
+        };
+        let views = views.map(|(note, by)| (note.into(), Counter::NoteViews, by.get().into()));
+        flip.into_iter().flat_map(Flip::deltas).chain(views)
     }
 }
 
@@ -60,6 +76,7 @@ impl fmt::Display for Event {
                 if flip.on { "on" } else { "off" },
                 flip.at
             ),
+            Self::Views { note, by, at } => write!(f, "{VERSION} {VIEWS} {note} {by} {at}"),
             Self::Unreadable(text) => f.write_str(text),
         }
     }
@@ -85,6 +102,17 @@ fn decode_flip(text: &str) -> Option<Flip> {
     words.next().is_none().then_some(flip)
 }
 
+fn decode_views(text: &str) -> Option<Event> {
+    let mut words = text.split(' ');
+    if (words.next()?, words.next()?) != (VERSION, VIEWS) {
+        return None;
+    }
+    let note = NoteId(words.next()?.parse().ok()?);
+    let by = words.next()?.parse().ok()?;
+    let at = words.next()?.parse().ok()?;
+    words.next().is_none().then_some(Event::Views { note, by, at })
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -105,6 +133,19 @@ mod tests {
         ) {
             let event = Event::Flip(Flip { kind, actor: UserId(actor), target, owner: UserId(owner), on, at });
             prop_assert_eq!(Event::decode(&event.to_string()), event);
+        }
+
+        #[test]
+        fn views_read_back_as_they_were_written(note in id(), by: NonZeroU32, at in 0..=i64::MAX) {
+            let event = Event::Views { note: NoteId(note), by, at };
+            prop_assert_eq!(Event::decode(&event.to_string()), event);
+        }
+
+        #[test]
+        fn views_of_another_shape_are_kept_as_they_are(words in "( [a-z0-9]{0,3}){0,5}") {
+            let text = format!("1 views{words}");
+            prop_assume!(decode_views(&text).is_none());
+            prop_assert_eq!(Event::decode(&text), Event::Unreadable(text));
         }
 
         #[test]

@@ -114,6 +114,10 @@ impl From<DomainError> for ApiError {
                 tracing::warn!(%cause, "a request was told to try again later");
                 Self::new(Code::RetryLater, message)
             }
+            DomainError::Overloaded(what) => {
+                tracing::warn!(what, "too much waits; a request was told to try again later");
+                Self::new(Code::RetryLater, message)
+            }
             DomainError::Internal(cause) => {
                 tracing::error!(%cause, "a request failed");
                 Self::new(Code::Internal, message)
@@ -153,7 +157,7 @@ pub fn give_code(error: &mut ServerError, code: Code) {
 /// What the engine refuses: documents that do not fit the schema, and arguments that do not fit their type.
 /// The latter have a path when they were found late, and else are known by how the message begins.
 pub fn code_of_engine_error(error: &ServerError) -> Code {
-    const OF_ARGUMENTS: [&str; 2] = ["Invalid value for argument", "Expected input type"];
+    const OF_ARGUMENTS: [&str; 3] = ["Invalid value for argument", "Expected input type", "Failed to parse"];
     let begins = |beginning: &&str| error.message.starts_with(*beginning);
     if !error.path.is_empty() || OF_ARGUMENTS.iter().any(begins) {
         Code::BadUserInput

@@ -71,6 +71,12 @@ impl From<chrono::DateTime<Utc>> for DateTime {
     }
 }
 
+impl From<DateTime> for chrono::DateTime<Utc> {
+    fn from(time: DateTime) -> Self {
+        time.0
+    }
+}
+
 /// A moment in UTC, to the millisecond: `2026-11-21T09:30:00.000Z`.
 #[Scalar(specified_by_url = "https://scalars.graphql.org/andimarek/date-time.html")]
 impl ScalarType for DateTime {

@@ -8,6 +8,7 @@ use super::{
     feed::FeedQueries,
     follows::FollowMutations,
     groups::{GroupMutations, GroupQueries},
+    history::HistoryQueries,
     inbox::InboxMutations,
     likes::LikeMutations,
     live::Subscription,
@@ -16,6 +17,7 @@ use super::{
     notes::NoteQueries,
     posting::PostingMutations,
     users::UserQueries,
+    views::ViewMutations,
 };
 
 /// Deep enough for the introspection query of every common client.
@@ -28,13 +30,22 @@ const MAX_NESTING: usize = 32;
 const MAX_DIRECTIVES: usize = 8;
 
 #[derive(MergedObject, Default)]
-pub struct Query(UserQueries, NoteQueries, GroupQueries, FeedQueries, NodeQueries, ModerationQueries);
+pub struct Query(
+    UserQueries,
+    NoteQueries,
+    GroupQueries,
+    FeedQueries,
+    NodeQueries,
+    HistoryQueries,
+    ModerationQueries,
+);
 
 #[derive(MergedObject, Default)]
 pub struct Mutation(
     LikeMutations,
     CollectMutations,
     FollowMutations,
+    ViewMutations,
     GroupMutations,
     PostingMutations,
     InboxMutations,

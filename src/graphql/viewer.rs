@@ -22,18 +22,18 @@ impl Viewer {
         self.0.is_some()
     }
 
+    /// # Errors
+    /// [`Code::Unauthenticated`](super::Code::Unauthenticated) without token.
+    pub(super) fn must_be_signed_in(&self) -> ApiResult<&Subject> {
+        self.0.as_ref().map(|identity| &identity.subject).ok_or_else(ApiError::no_token)
+    }
+
     /// The viewer's user; `None` without token, and for one that has not acted yet.
     pub(super) async fn user(&self, plaudit: &Plaudit) -> ApiResult<Option<UserId>> {
         match &self.0 {
             Some(identity) => Ok(plaudit.find_user(identity.subject.as_str()).await?),
             None => Ok(None),
         }
-    }
-
-    /// # Errors
-    /// [`Code::Unauthenticated`](super::Code::Unauthenticated) without token.
-    pub(super) fn must_be_signed_in(&self) -> ApiResult<&Subject> {
-        self.0.as_ref().map(|identity| &identity.subject).ok_or_else(ApiError::no_token)
     }
 
     /// Whether the token gives this role.

@@ -49,7 +49,6 @@ impl Hub {
         for view in &self.inner.views {
             view.lock().interrupt();
         }
-        self.forget(None);
     }
 
     async fn hear_for_ever(&self) {
@@ -71,6 +70,7 @@ impl Hub {
     /// From one subscription to its end.
     async fn hear_once(&self) -> StoreResult<()> {
         let listener = self.inner.redis.listen().await?;
+        self.forget(None); // what changed while nothing was heard
         let watched = self.inner.views.iter().flat_map(|view| view.lock().resume()).collect();
         self.read_soon(watched);
         self.catch_up_soon();

@@ -7,11 +7,13 @@
 //! - [`stale_base`]: what moved in PostgreSQL otherwise is forgotten in Redis, and loaded anew;
 //! - [`settle`]: what a removal or a hiding leaves behind is settled page by page;
 //! - [`watch`]: renews the lease and notices that the ground has changed;
-//! - [`heartbeat`] and [`trim`].
+//! - [`heartbeat`] and [`trim`];
+//! - [`housekeeping`], for the whole installation: old history is dropped.
 
 mod clean;
 mod fold;
 mod heartbeat;
+mod housekeeping;
 mod owner;
 mod persist;
 mod retry;
@@ -48,6 +50,8 @@ pub struct Settings {
     pub replicas: u32,
     /// Whether the history is kept.
     pub activity: bool,
+    /// How long it is kept.
+    pub activity_retention: Duration,
     /// How long a shutdown waits for what is pending to be persisted.
     pub drain: Duration,
 }

@@ -10,6 +10,10 @@ use super::values::{
 };
 use crate::{auth::TokenSecret, embedded::AppendFsync, primitives::ShardCount};
 
+const DAY: Duration = Duration::from_hours(24);
+/// As humantime reads it: 365.25 days.
+const YEAR: Duration = Duration::from_hours(8_766);
+
 /// Where this installation lies. Every command that takes settings takes these.
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Place")]
@@ -116,6 +120,11 @@ pub struct Pipeline {
     #[arg(long, value_name = "BOOL", default_value = "true", value_parser = BoolishValueParser::new())]
     #[arg(num_args = 0..=1, default_missing_value = "true")]
     pub activity: bool,
+
+    /// How long `activity` keeps it, 1day to 10years; older days are dropped
+    #[arg(long, value_name = "DURATION", default_value = "90days")]
+    #[arg(value_parser = duration(DAY..=YEAR * 10))]
+    pub activity_retention: Duration,
 }
 
 /// How counts get to those who watch.

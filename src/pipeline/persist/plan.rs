@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::{
     catalogue::{Counts, Deltas, EdgeKind, Entity, EntityKind, Flip},
     event_log::{Entry, Event, Moves},
-    primitives::{Id, Offset, UserId},
+    primitives::{Id, NoteId, Offset, UserId},
     store::sql::{ChangedEdge, Step},
 };
 
@@ -17,19 +17,25 @@ pub struct Plan<'a> {
     pub flips: Vec<&'a Flip>,
     /// The last flip of each pair whose state differs from the one before the batch.
     last: BTreeMap<Pair, &'a Flip>,
+    /// How often each note was viewed.
+    pub views: BTreeMap<NoteId, i64>,
     /// Events that this release cannot read.
     pub unreadable: Vec<(Offset, &'a str)>,
 }
 
 impl<'a> Plan<'a> {
     pub fn of(entries: &'a [Entry]) -> Self {
-        let mut plan = Self { flips: Vec::new(), last: BTreeMap::new(), unreadable: Vec::new() };
+        let mut plan =
+            Self { flips: Vec::new(), last: BTreeMap::new(), views: BTreeMap::new(), unreadable: Vec::new() };
         let mut first = BTreeMap::<Pair, bool>::new();
         let mut repeated = BTreeSet::<Pair>::new();
         for entry in entries {
             match &entry.event {
                 Event::Genesis => {}
                 Event::Unreadable(payload) => plan.unreadable.push((entry.offset, payload)),
+                Event::Views { note, by, .. } => {
+                    *plan.views.entry(*note).or_default() += i64::from(by.get());
+                }
                 Event::Flip(flip) => {
                     plan.flips.push(flip);
                     first.entry(pair(flip)).or_insert(flip.on);
@@ -142,6 +148,17 @@ mod tests {
         let entries = entries(&[like(1, 5, true), like(1, 5, true), like(1, 5, false)]);
         let plan = Plan::of(&entries);
         assert_eq!(plan.rows(EdgeKind::NoteLike, false), [&like(1, 5, false)]);
+    }
+
+    #[test]
+    fn views_of_a_note_add_up_and_write_no_row() {
+        let (note, by) = (NoteId(id(5)), 3.try_into().unwrap());
+        let entry =
+            |number| Entry { offset: Offset::new(1, number), event: Event::Views { note, by, at: 0 } };
+        let entries = [entry(1), entry(2)];
+        let plan = Plan::of(&entries);
+        assert_eq!(plan.views, BTreeMap::from([(note, 6)]));
+        assert!(plan.flips.is_empty());
     }
 
     #[test]

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use super::plan::{Plan, mismatches};
 use crate::{
-    catalogue::{Counts, Deltas, EdgeKind, Entity, EntityKind, Flip},
+    catalogue::{Counter, Counts, Deltas, EdgeKind, Entity, EntityKind, Flip},
     event_log::{Entry, sum},
     pipeline::Context,
-    primitives::{Offset, UserId},
+    primitives::{NoteId, Offset, UserId},
     store::{
         StoreResult,
         sql::{self, Db, Lease, Tx},
@@ -35,6 +35,7 @@ pub async fn write_batch(
     sql::lock_removals_shared(db, &mut tx).await?;
     let (mut moved, first_times) = switch_rows(db, &mut tx, &plan).await?;
     deliver(db, &mut tx, &first_times, &mut moved).await?;
+    count_views(db, &mut tx, &plan, &mut moved).await?;
     let before = add_totals(db, &mut tx, &plan, &moved).await?;
     if context.settings.activity && !plan.flips.is_empty() {
         sql::add_activity(db, &mut tx, &plan.history(&before, &moved)).await?;
@@ -79,6 +80,18 @@ async fn deliver(db: &Db, tx: &mut Tx, first_times: &[&Flip], moved: &mut Deltas
     for position in sql::add_inbox_entries(db, tx, &entries).await? {
         let (recipient, counter, _) = told[position];
         moved.entry(Entity::new(EntityKind::Inbox, recipient.0)).or_default().add(counter, 1);
+    }
+    Ok(())
+}
+
+/// Adds the views of notes that are present to what moves: they have no rows of their own.
+async fn count_views(db: &Db, tx: &mut Tx, plan: &Plan<'_>, moved: &mut Deltas) -> StoreResult<()> {
+    if plan.views.is_empty() {
+        return Ok(());
+    }
+    let viewed: Vec<NoteId> = plan.views.keys().copied().collect();
+    for note in sql::present_notes(db, tx, &viewed).await? {
+        moved.entry(note.into()).or_default().add(Counter::NoteViews, plan.views[&note]);
     }
     Ok(())
 }

@@ -53,6 +53,11 @@ pub fn idempotency(shard: ShardId, actor: UserId, key: &str) -> String {
     format!("{{{shard}}}:idem:{actor}:{key}")
 }
 
+/// Number of the last views that a process appended.
+pub fn last_views(shard: ShardId, sender: impl Display) -> String {
+    format!("{{{shard}}}:views:{sender}")
+}
+
 /// Cached static text of something: `note:42`, or `subject:…`.
 pub fn body(shard: ShardId, of: impl Display) -> String {
     format!("{{{shard}}}:b:{of}")

@@ -16,6 +16,7 @@ mod process;
 mod reply;
 mod scripts;
 mod verification;
+mod views;
 
 pub use batches::{Applied, Batch};
 pub use channel::{Change, Listener, Message};
@@ -29,3 +30,4 @@ pub use members::{Membership, MembershipRead, SET_CAP};
 pub use pending::{Pending, PendingFlip};
 pub use process::ProcessCheck;
 pub use verification::{ShardMeta, TakeOver};
+pub use views::ViewBundle;

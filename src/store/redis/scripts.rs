@@ -40,6 +40,7 @@ macro_rules! scripts {
 scripts! {
     loaded {
         ADVANCE_MEMBERS = "advance_members" [];
+        APPEND_VIEWS = "append_views" [];
         CLAIM_KEY = "claim_key" [];
         CLEAN_COUNTERS = "clean_counters" ["offset", "changes", "batch"];
         CLEAN_MEMBERS = "clean_members" ["offset"];

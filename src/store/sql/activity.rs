@@ -1,13 +1,15 @@
-//! History: every step of every edge, and events that could not be read.
+//! History: every step of every edge, read back hour by hour or day by day, one partition per UTC day; and
+//! events that could not be read.
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, time::Duration};
 
-use chrono::{DateTime, NaiveDate};
+use chrono::{DateTime, NaiveDate, Utc};
+use sqlx::{Row, postgres::PgRow};
 
-use super::{Db, Tx, times::timestamp};
+use super::{Db, Tx, from_catalogue, times::timestamp};
 use crate::{
-    catalogue::Flip,
-    primitives::{Offset, ShardId},
+    catalogue::{Counter, Flip, UnixMillis},
+    primitives::{Id, Offset, ShardId},
     store::StoreResult,
 };
 
@@ -17,7 +19,86 @@ pub struct Step<'a> {
     pub total_after: i64,
 }
 
+/// Which history is wanted, in steps of equal length.
+#[derive(Clone, Copy, Debug)]
+pub struct HistoryQuery {
+    /// An edge kind's name.
+    pub kind: &'static str,
+    /// The target's counter that the edge moves.
+    pub counter: Counter,
+    pub target: Id,
+    /// Where the first step begins.
+    pub from: UnixMillis,
+    /// Where the last step ends.
+    pub until: UnixMillis,
+    /// Length of a step in milliseconds; a divisor of `from`.
+    pub step: i64,
+}
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct History {
+    /// The total when the first step began.
+    pub before: i64,
+    /// In order; steps in which nothing happened are missing.
+    pub steps: Vec<HistoryStep>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct HistoryStep {
+    pub start: UnixMillis,
+    pub gained: i64,
+    pub lost: i64,
+    /// Of the event that was written last, of this step and those before.
+    pub total: i64,
+}
+
+/// Events near the beginning of a history among which the one that was written last, or first, is looked
+/// for: they are in the order of the actions, which is not quite that of writing.
+const NEAR: &str = "100";
+/// How long a new or an old partition may make writers wait.
+const LOCK_TIMEOUT: Duration = Duration::from_millis(200);
+
 impl Db {
+    /// `None` for a target that does not exist.
+    pub async fn history(&self, wanted: &HistoryQuery) -> StoreResult<Option<History>> {
+        // `told` is a total with its place in the order of writing: the greatest one is the newest.
+        let text = format!(
+            "WITH of_target AS NOT MATERIALIZED (
+                 SELECT at, is_on, ARRAY[coalesce(position, 0), total_after] AS told FROM activity
+                 WHERE kind = $1 AND target_id = $2
+             ), before AS (
+                 SELECT max(told) AS told
+                 FROM (SELECT told FROM of_target WHERE at < {from} ORDER BY at DESC LIMIT {NEAR}) AS near
+             ), found AS (
+                 SELECT told[2] - CASE WHEN is_on THEN 1 ELSE -1 END AS total
+                 FROM (SELECT told, is_on FROM of_target WHERE at >= {from} ORDER BY at LIMIT {NEAR}) AS near
+                 ORDER BY told LIMIT 1
+             ), step AS (
+                 SELECT date_bin($5 * interval '1 ms', at, 'epoch') AS start, max(told) AS told,
+                        count(*) FILTER (WHERE is_on) AS gained, count(*) FILTER (WHERE NOT is_on) AS lost
+                 FROM of_target WHERE at >= {from} AND at < {until} GROUP BY 1
+             )
+             SELECT coalesce(before.told[2], (SELECT total FROM found), c.{total}), start, gained, lost,
+                    (greatest(before.told, max(step.told) OVER (ORDER BY start)))[2]
+             FROM {target}_counts AS c CROSS JOIN before LEFT JOIN step ON true
+             WHERE c.id = $2 ORDER BY start",
+            from = timestamp!("$3"),
+            until = timestamp!("$4"),
+            total = wanted.counter.name(),
+            target = wanted.counter.kind().name(),
+        );
+        let query = sqlx::query(from_catalogue(text))
+            .bind(wanted.kind)
+            .bind(wanted.target.get())
+            .bind(wanted.from)
+            .bind(wanted.until)
+            .bind(wanted.step);
+        let rows = self.run(query.fetch_all(&self.pool())).await?;
+        let Some(first) = rows.first() else { return Ok(None) };
+        let steps = rows.iter().filter_map(|row| history_step(row).transpose());
+        Ok(Some(History { before: first.try_get(0)?, steps: steps.collect::<StoreResult<_>>()? }))
+    }
+
     /// Makes sure that the days of these flips have a partition. Call it before the batch's transaction:
     /// a new partition locks the whole table for a moment.
     pub async fn ensure_activity_days(&self, days: &BTreeSet<NaiveDate>) -> StoreResult<()> {
@@ -26,6 +107,51 @@ impl Db {
             sqlx::query("SELECT ensure_activity_day(day) FROM unnest($1::date[]) AS d (day)").bind(days);
         self.run(query.execute(&self.pool())).await.map(drop)
     }
+
+    /// Makes the partition of a day that is to come. Gives up when it would keep writers waiting.
+    pub async fn prepare_activity_day(&self, day: NaiveDate) -> StoreResult<()> {
+        let mut tx = self.begin_impatient().await?;
+        let query = sqlx::query("SELECT ensure_activity_day($1)").bind(day);
+        self.run(query.execute(&mut *tx)).await?;
+        self.run(tx.commit()).await
+    }
+
+    /// Days before `day` that have a partition, oldest first.
+    pub async fn activity_days_before(&self, day: NaiveDate) -> StoreResult<Vec<NaiveDate>> {
+        let query = sqlx::query_scalar(
+            "SELECT day FROM pg_inherits
+             JOIN pg_class ON pg_class.oid = inhrelid
+             CROSS JOIN LATERAL to_date(substring(relname FROM '^activity_([0-9]{8})$'), 'YYYYMMDD') AS d (day)
+             WHERE inhparent = 'activity'::regclass AND day < $1 ORDER BY day",
+        );
+        self.run(query.bind(day).fetch_all(&self.pool())).await
+    }
+
+    /// Forgets a day. Gives up when it would keep writers waiting.
+    pub async fn drop_activity_day(&self, day: NaiveDate) -> StoreResult<()> {
+        let mut tx = self.begin_impatient().await?;
+        let text = format!("DROP TABLE IF EXISTS activity_{}", day.format("%Y%m%d"));
+        self.run(sqlx::query(from_catalogue(text)).execute(&mut *tx)).await?;
+        self.run(tx.commit()).await
+    }
+
+    /// A transaction that locks a whole table soon or not at all: whoever comes later waits behind it.
+    async fn begin_impatient(&self) -> StoreResult<Tx> {
+        let mut tx = self.begin().await?;
+        let text = format!("SET LOCAL lock_timeout = {}", LOCK_TIMEOUT.as_millis());
+        self.run(sqlx::query(from_catalogue(text)).execute(&mut *tx)).await?;
+        Ok(tx)
+    }
+}
+
+fn history_step(row: &PgRow) -> StoreResult<Option<HistoryStep>> {
+    let Some(start) = row.try_get::<Option<DateTime<Utc>>, _>(1)? else { return Ok(None) };
+    Ok(Some(HistoryStep {
+        start: start.timestamp_millis(),
+        gained: row.try_get(2)?,
+        lost: row.try_get(3)?,
+        total: row.try_get(4)?,
+    }))
 }
 
 /// The UTC day of a flip, on which its history stands.

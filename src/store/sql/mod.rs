@@ -33,7 +33,7 @@ use sqlx::{
     postgres::{PgConnectOptions, PgPool, PgPoolOptions},
 };
 
-pub use activity::{Step, add_activity, add_dead_event, day_of};
+pub use activity::{History, HistoryQuery, HistoryStep, Step, add_activity, add_dead_event, day_of};
 pub use coins::{Grant, add_grant};
 pub use comments::CommentRow;
 pub use counts::{CountsSnapshot, add_totals, lock_totals, move_totals};
@@ -42,7 +42,7 @@ pub use groups::{GroupRow, add_group};
 pub use idempotency::{UsedKey, keep_result, take_key};
 pub use inbox::{InboxRow, add_direct_message, add_inbox_entries};
 pub use installation::Installation;
-pub use notes::{NoteRow, NoteState, add_note, lock_note, remove_note, set_featured};
+pub use notes::{NoteRow, NoteState, add_note, lock_note, present_notes, remove_note, set_featured};
 pub use settlement::{
     FoundEdge, Settlement, Work, count_comments_of, count_edges_of, edges_after, keep_settlement,
     next_settlement, order_settlement, remove_comments_after, set_counted,
@@ -77,9 +77,11 @@ pub struct Db {
 }
 
 impl Db {
-    /// For requests: short waits. Connects lazily: an unreachable PostgreSQL shows at the first statement.
+    /// For requests: short waits, and no compiling of statements, which for a history over many partitions
+    /// takes longer than the statement. Connects lazily: an unreachable PostgreSQL shows at the first
+    /// statement.
     pub fn for_requests(url: &str, connections: u32) -> StoreResult<Self> {
-        Self::new(url, connections, REQUEST_TIMEOUT, &[])
+        Self::new(url, connections, REQUEST_TIMEOUT, &[("jit", "off")])
     }
 
     /// For the pipeline: longer waits, and plans that suit a thousand look-ups by key (with its defaults

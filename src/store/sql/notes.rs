@@ -170,6 +170,14 @@ pub async fn set_featured(db: &Db, tx: &mut Tx, note: NoteId, on: bool) -> Store
     db.run(query.execute(&mut **tx)).await.map(drop)
 }
 
+/// Those of the notes that exist and are not removed.
+pub async fn present_notes(db: &Db, tx: &mut Tx, ids: &[NoteId]) -> StoreResult<Vec<NoteId>> {
+    let query = sqlx::query("SELECT id FROM note WHERE id = ANY($1) AND removed_at IS NULL")
+        .bind(ids.iter().map(|id| id.get()).collect::<Vec<_>>());
+    let rows = db.run(query.fetch_all(&mut **tx)).await?;
+    rows.iter().map(|row| Ok(NoteId(id(row, 0)?))).collect()
+}
+
 fn note(row: &PgRow) -> StoreResult<NoteRow> {
     Ok(NoteRow {
         id: NoteId(id(row, 0)?),

@@ -1,0 +1,227 @@
+//! The history of a note's numbers, hour by hour or day by day: ready for a chart.
+
+use chrono::{DateTime, Utc};
+
+use super::{DomainError, DomainResult, Plaudit, edges::now};
+use crate::{
+    catalogue::{Counter, EdgeKind, UnixMillis},
+    primitives::{NoteId, UserId},
+    store::sql::{History, HistoryQuery},
+};
+
+/// The most points of one answer: a month of hours, two years of days.
+pub const MAX_POINTS: i64 = 744;
+
+/// Whose history it is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ActivityKind {
+    Likes,
+    Collects,
+}
+
+/// How long a step is. Steps begin at full hours, and at midnight, in UTC.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ActivityStep {
+    Hour,
+    Day,
+}
+
+/// What is asked for.
+#[derive(Clone, Copy, Debug)]
+pub struct ActivityRequest {
+    pub note: NoteId,
+    pub of: ActivityKind,
+    pub per: ActivityStep,
+    /// The first step is the one in which this lies.
+    pub since: DateTime<Utc>,
+    /// The last step is the one just before this; now, when it is `None` or later than now.
+    pub until: Option<DateTime<Utc>>,
+}
+
+/// One step.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ActivityPoint {
+    /// When the step begins.
+    pub at: DateTime<Utc>,
+    pub gained: i64,
+    pub lost: i64,
+    /// At the end of the step.
+    pub total: i64,
+}
+
+impl ActivityKind {
+    /// As in the table `activity`, and the counter of the note that it moves.
+    const fn of_notes(self) -> (&'static str, Counter) {
+        match self {
+            Self::Likes => (EdgeKind::NoteLike.name(), Counter::NoteLikes),
+            Self::Collects => (EdgeKind::NoteCollect.name(), Counter::NoteCollects),
+        }
+    }
+}
+
+impl ActivityStep {
+    const fn millis(self) -> i64 {
+        match self {
+            Self::Hour => 60 * 60 * 1_000,
+            Self::Day => 24 * Self::Hour.millis(),
+        }
+    }
+
+    /// How many steps lie between two moments, those at both ends included.
+    pub const fn count(self, since: DateTime<Utc>, until: DateTime<Utc>) -> i64 {
+        let first = since.timestamp_millis().div_euclid(self.millis());
+        (until.timestamp_millis() - 1).div_euclid(self.millis()) - first + 1
+    }
+}
+
+impl Plaudit {
+    /// Every step of the window, also those in which nothing happened: their total is that of the step
+    /// before. Before the first event of the window the total is what the newest event before it made of
+    /// it; else what the oldest event found; else, without any event, what it is now. Events that are older
+    /// than the retention are forgotten.
+    ///
+    /// # Errors
+    /// [`DomainError::NotFound`] for an unknown or removed note; [`DomainError::Forbidden`] for who is
+    /// neither its author nor a moderator; [`DomainError::BadInput`] for a window that is empty or too long.
+    pub async fn note_activity(
+        &self,
+        asker: Option<UserId>,
+        is_moderator: bool,
+        request: &ActivityRequest,
+    ) -> DomainResult<Vec<ActivityPoint>> {
+        let note = self.notes().get(request.note).await?;
+        if !is_moderator && asker != Some(note.author) {
+            return Err(DomainError::Forbidden("only its author sees the history of a note"));
+        }
+        let window = Window::of(request, now())?;
+        let (kind, counter) = request.of.of_notes();
+        let query = HistoryQuery {
+            kind,
+            counter,
+            target: note.id.0,
+            from: window.from,
+            until: window.until(),
+            step: window.step,
+        };
+        let history = self.inner.db.history(&query).await?.ok_or(DomainError::NotFound("note"))?;
+        Ok(window.points(&history))
+    }
+}
+
+/// Whole steps.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Window {
+    from: UnixMillis,
+    /// Milliseconds.
+    step: i64,
+    steps: i64,
+}
+
+impl Window {
+    fn of(request: &ActivityRequest, now: UnixMillis) -> DomainResult<Self> {
+        let now = DateTime::from_timestamp_millis(now).unwrap_or_default();
+        let (since, until) = (request.since, request.until.map_or(now, |until| until.min(now)));
+        if since < DateTime::UNIX_EPOCH || since >= now {
+            let message = "since: choose a moment in the past, not before 1970";
+            return Err(DomainError::bad_input("since", message));
+        }
+        if until <= since {
+            return Err(DomainError::bad_input("until", "until: it must be later than since"));
+        }
+        let (step, steps) = (request.per.millis(), request.per.count(since, until));
+        if steps > MAX_POINTS {
+            return Err(too_many(request.per, steps));
+        }
+        Ok(Self { from: since.timestamp_millis() / step * step, step, steps })
+    }
+
+    /// The end of the last step.
+    const fn until(&self) -> UnixMillis {
+        self.from + self.steps * self.step
+    }
+
+    fn points(&self, history: &History) -> Vec<ActivityPoint> {
+        let mut total = history.before;
+        let mut moved = history.steps.iter().peekable();
+        let starts = (0..self.steps).map(|step| self.from + step * self.step);
+        let point = |start| {
+            let (mut gained, mut lost) = (0, 0);
+            if let Some(step) = moved.next_if(|step| step.start == start) {
+                (gained, lost, total) = (step.gained, step.lost, step.total);
+            }
+            let at = DateTime::from_timestamp_millis(start).unwrap_or_default();
+            ActivityPoint { at, gained, lost, total }
+        };
+        starts.map(point).collect()
+    }
+}
+
+fn too_many(per: ActivityStep, steps: i64) -> DomainError {
+    match per {
+        ActivityStep::Hour => DomainError::bad_input(
+            "per",
+            format!("per: these are {steps} hours, and the most is {MAX_POINTS}; take DAY or a shorter time"),
+        ),
+        ActivityStep::Day => DomainError::bad_input(
+            "since",
+            format!("since: these are {steps} days, and the most is {MAX_POINTS}; begin later"),
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{primitives::Id, store::sql::HistoryStep};
+
+    const NOW: &str = "2026-11-21T09:30:00Z";
+
+    fn moment(text: &str) -> DateTime<Utc> {
+        text.parse().unwrap()
+    }
+
+    fn window(per: ActivityStep, since: &str, until: Option<&str>) -> Result<Window, &'static str> {
+        let note = NoteId(Id::try_from(1).unwrap());
+        let (since, until) = (moment(since), until.map(moment));
+        let request = ActivityRequest { note, of: ActivityKind::Likes, per, since, until };
+        Window::of(&request, moment(NOW).timestamp_millis()).map_err(|error| match error {
+            DomainError::BadInput { argument, .. } => argument,
+            other => panic!("{other}"),
+        })
+    }
+
+    #[test]
+    fn a_window_has_the_steps_of_both_ends_and_ends_now() {
+        let hours = window(ActivityStep::Hour, "2026-11-21T06:59:59Z", None).unwrap();
+        assert_eq!((hours.from, hours.steps), (moment("2026-11-21T06:00:00Z").timestamp_millis(), 4));
+        let full = window(ActivityStep::Hour, "2026-11-21T06:00:00Z", Some("2026-11-21T08:00:00Z")).unwrap();
+        assert_eq!(full.steps, 2);
+        let days = window(ActivityStep::Day, "2026-11-20T23:00:00Z", Some("2030-01-01T00:00:00Z")).unwrap();
+        assert_eq!((days.from, days.steps), (moment("2026-11-20T00:00:00Z").timestamp_millis(), 2));
+    }
+
+    #[test]
+    fn an_empty_or_too_long_window_names_the_argument_to_mend() {
+        let longest = window(ActivityStep::Hour, "2026-10-21T10:00:00Z", None).unwrap();
+        assert_eq!(longest.steps, MAX_POINTS);
+        for (per, since, until, argument) in [
+            (ActivityStep::Hour, "2026-10-21T09:59:59Z", None, "per"),
+            (ActivityStep::Day, "2020-01-01T00:00:00Z", None, "since"),
+            (ActivityStep::Day, NOW, None, "since"),
+            (ActivityStep::Day, "2030-01-01T00:00:00Z", Some("2030-01-02T00:00:00Z"), "since"),
+            (ActivityStep::Day, "1969-12-31T00:00:00Z", Some("1970-01-02T00:00:00Z"), "since"),
+            (ActivityStep::Day, "2026-11-20T00:00:00Z", Some("2026-11-20T00:00:00Z"), "until"),
+        ] {
+            assert_eq!(window(per, since, until), Err(argument), "{since}");
+        }
+    }
+
+    #[test]
+    fn every_step_has_a_point_and_totals_are_carried_forward() {
+        let window = Window { from: 0, step: 10, steps: 5 };
+        let step = |start, gained, lost, total| HistoryStep { start, gained, lost, total };
+        let history = History { before: 4, steps: vec![step(10, 3, 1, 6), step(30, 0, 2, 4)] };
+        let points: Vec<_> = window.points(&history).iter().map(|p| (p.gained, p.lost, p.total)).collect();
+        assert_eq!(points, [(0, 0, 4), (3, 1, 6), (0, 0, 6), (0, 2, 4), (0, 0, 4)]);
+    }
+}

@@ -1,0 +1,101 @@
+//! History: how a number came about.
+
+use async_graphql::{Context, Enum, ID, Object, SimpleObject};
+use chrono::Utc;
+
+use super::{
+    errors::ApiResult,
+    ids::parse_as,
+    scalars::{Count, DateTime},
+    scope::Scope,
+};
+use crate::{
+    auth::Role,
+    domain::{self, ActivityRequest, MAX_POINTS},
+};
+
+/// Whose history it is.
+#[derive(Enum, Clone, Copy, PartialEq, Eq)]
+#[graphql(remote = "domain::ActivityKind")]
+enum ActivityKind {
+    /// Likes given and taken back.
+    Likes,
+    /// Collects, and their taking back.
+    Collects,
+}
+
+/// How long a step is.
+#[derive(Enum, Clone, Copy, PartialEq, Eq)]
+#[graphql(remote = "domain::ActivityStep")]
+enum ActivityStep {
+    /// Begins at a full hour.
+    Hour,
+    /// Begins at midnight, in UTC.
+    Day,
+}
+
+/// One step of a history.
+#[derive(SimpleObject)]
+struct ActivityPoint {
+    /// When the step begins.
+    at: DateTime,
+    /// How many were added in the step.
+    gained: Count,
+    /// How many were taken back in the step.
+    lost: Count,
+    /// How many there were at the end of the step.
+    total: Count,
+}
+
+impl From<domain::ActivityPoint> for ActivityPoint {
+    fn from(point: domain::ActivityPoint) -> Self {
+        Self {
+            at: point.at.into(),
+            gained: point.gained.into(),
+            lost: point.lost.into(),
+            total: point.total.into(),
+        }
+    }
+}
+
+#[derive(Default)]
+pub struct HistoryQueries;
+
+#[Object]
+impl HistoryQueries {
+    /// The history of a note's likes or collects, for its author and for moderators: one point per step,
+    /// oldest first, also for steps in which nothing happened. At most 744 points. Totals before the oldest
+    /// event that is kept are what that event found.
+    #[graphql(complexity = "cost(per, since, until, child_complexity)")]
+    async fn note_activity(
+        &self,
+        ctx: &Context<'_>,
+        #[graphql(desc = "The note.")] note_id: ID,
+        #[graphql(default_with = "ActivityKind::Likes", desc = "What is counted.")] of: ActivityKind,
+        #[graphql(default_with = "ActivityStep::Day", desc = "How long a step is.")] per: ActivityStep,
+        #[graphql(desc = "The first step is the one in which this lies.")] since: DateTime,
+        #[graphql(desc = "The last step is the one just before this. By default, and at the latest, now.")]
+        until: Option<DateTime>,
+    ) -> ApiResult<Option<Vec<ActivityPoint>>> {
+        let scope = Scope::of(ctx);
+        scope.viewer().must_be_signed_in()?;
+        let request = ActivityRequest {
+            note: parse_as("noteId", &note_id)?,
+            of: of.into(),
+            per: per.into(),
+            since: since.into(),
+            until: until.map(Into::into),
+        };
+        let asker = scope.viewer().user(scope.plaudit()).await?;
+        let is_moderator = scope.viewer().has_role(Role::Moderator);
+        let points = scope.plaudit().note_activity(asker, is_moderator, &request).await?;
+        Ok(Some(points.into_iter().map(Into::into).collect()))
+    }
+}
+
+/// Each point costs as much as one.
+fn cost(per: ActivityStep, since: DateTime, until: Option<DateTime>, point: usize) -> usize {
+    let until = until.map_or_else(Utc::now, Into::into);
+    let points = domain::ActivityStep::from(per).count(since.into(), until);
+    1 + points.clamp(1, MAX_POINTS) as usize * point
+}

@@ -1,0 +1,64 @@
+//! What is due once an hour for the whole installation; the owner of shard 0 does it, at its start and then
+//! hourly. Nothing of it is urgent: what fails is tried again an hour later.
+
+use std::{sync::Arc, time::Duration};
+
+use chrono::{Days, Utc};
+
+use super::tenure::Tenure;
+use crate::{
+    primitives::ShardId,
+    store::{StoreError, StoreResult},
+};
+
+const EVERY: Duration = Duration::from_hours(1);
+/// How long keys are remembered; the domain asks no longer for older ones.
+const KEY_LIFE: Duration = Duration::from_hours(24);
+const KEYS_PAGE: i64 = 1_000;
+/// The shard whose owner keeps house.
+const KEEPER: ShardId = ShardId(0);
+
+/// Never returns.
+pub async fn run(tenure: Arc<Tenure>) -> StoreError {
+    if tenure.lease.shard != KEEPER {
+        return std::future::pending().await;
+    }
+    loop {
+        // One line per duty.
+        attend("forget old history", forget_old_history(&tenure)).await;
+        attend("prepare tomorrow's history", prepare_tomorrow(&tenure)).await;
+        attend("forget old idempotency keys", forget_old_keys(&tenure)).await;
+        tokio::time::sleep(EVERY).await;
+    }
+}
+
+async fn attend(duty: &str, work: impl Future<Output = StoreResult<()>>) {
+    if let Err(error) = work.await {
+        tracing::warn!(duty, %error, "cannot do it now; trying again in an hour");
+    }
+}
+
+/// Drops the days of `activity` that are wholly older than the retention.
+async fn forget_old_history(tenure: &Tenure) -> StoreResult<()> {
+    let kept = (Utc::now() - tenure.context.settings.activity_retention).date_naive();
+    for day in tenure.db().activity_days_before(kept).await? {
+        tenure.db().drop_activity_day(day).await?;
+        tracing::info!(%day, "dropped a day of history");
+    }
+    Ok(())
+}
+
+/// Makes tomorrow's partition of `activity`, so that no batch has to.
+async fn prepare_tomorrow(tenure: &Tenure) -> StoreResult<()> {
+    if !tenure.context.settings.activity {
+        return Ok(());
+    }
+    let tomorrow = Utc::now().date_naive() + Days::new(1);
+    tenure.db().prepare_activity_day(tomorrow).await
+}
+
+/// Deletes idempotency keys that are free again, page by page.
+async fn forget_old_keys(tenure: &Tenure) -> StoreResult<()> {
+    while tenure.db().delete_old_keys(KEY_LIFE, KEYS_PAGE).await? == KEYS_PAGE as u64 {}
+    Ok(())
+}

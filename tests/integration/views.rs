@@ -1,0 +1,237 @@
+use plaudit::{
+    embedded::AppendFsync,
+    event_log::Event,
+    primitives::{Id, NoteId, ShardCount, ShardId},
+    store::redis::{Redis, ViewBundle},
+};
+use redis::AsyncCommands;
+use serde_json::{Value, json};
+
+use crate::support::{Client, SOON, Server, Stores, eventually, note};
+
+const RECORD: &str =
+    "mutation ($n: [ID!]!, $k: String) { recordViews(input: { noteIds: $n, idempotencyKey: $k }) {
+    changed notes { id viewCount } } }";
+
+async fn view(client: &Client, notes: &[&str]) -> Value {
+    client.data(RECORD, json!({ "n": notes })).await["recordViews"].clone()
+}
+
+async fn view_with_key(client: &Client, notes: &[&str], key: &str) -> Value {
+    client.data(RECORD, json!({ "n": notes, "k": key })).await["recordViews"].clone()
+}
+
+async fn shown(client: &Client, note: &str) -> i64 {
+    let found = client.data("query ($n: ID!) { note(id: $n) { viewCount } }", json!({ "n": note })).await;
+    found["note"]["viewCount"].as_i64().unwrap()
+}
+
+/// Views of a note: in PostgreSQL, and what Redis holds.
+async fn totals(stores: &Stores, id: i64) -> (i64, Option<i64>) {
+    let total = "SELECT views FROM note_counts WHERE id = $1";
+    let total = sqlx::query_scalar(total).bind(id).fetch_one(&stores.sql().await).await.unwrap();
+    (total, stores.redis().await.hget(format!("{{{}}}:c:note:{id}", id % 2), "views").await.unwrap())
+}
+
+/// Waits until PostgreSQL, Redis and a query all say `count`, which none of them may exceed.
+async fn all_say(server: &Server, id: i64, count: i64) {
+    let (stores, client) = (server.stores(), server.anonymous());
+    eventually("all say the same", SOON, || async {
+        let (shown, (total, redis)) = (shown(&client, &note(id)).await, totals(&stores, id).await);
+        assert!(shown <= count && total <= count && redis <= Some(count), "{shown}, {total}, {redis:?}");
+        ((shown, total, redis) == (count, count, Some(count))).then_some(())
+    })
+    .await;
+}
+
+/// Events of this note's views in its shard's log.
+async fn events(stores: &Stores, id: i64) -> usize {
+    let log: redis::streams::StreamRangeReply =
+        stores.redis().await.xrange_all(format!("{{{}}}:log", id % 2)).await.unwrap();
+    let texts = log.ids.iter().filter_map(|entry| entry.get::<String>("e"));
+    texts.filter(|text| text.starts_with(&format!("1 views {id} "))).count()
+}
+
+#[tokio::test]
+async fn views_of_many_requests_add_up_everywhere_and_are_seen_live() {
+    let server = Server::shared();
+    let stores = server.stores();
+    let (a, b) = (stores.new_note().await, stores.new_note().await);
+    let mut socket = server.socket("ann watches views").await;
+    let watch = "subscription ($n: [ID!]!) { noteCountsChanged(noteIds: $n) { countsVersion viewCount } }";
+    socket.subscribe("views", watch, json!({ "n": [note(a)] })).await;
+    assert_eq!(socket.note_until(|_| true).await["viewCount"], 0);
+
+    for viewer in 0..20 {
+        let client = server.client(&format!("viewer {viewer}"));
+        let payload = view(&client, &[&note(a), &note(b), &note(a)]).await;
+        assert_eq!(payload["changed"], true);
+        let notes: Vec<_> =
+            payload["notes"].as_array().unwrap().iter().map(|note| note["id"].clone()).collect();
+        assert_eq!(notes, [note(a), note(b)]);
+    }
+    socket.note_until(|note| note["viewCount"] == 40).await;
+    all_say(server, a, 40).await;
+    all_say(server, b, 20).await;
+    assert!(events(&stores, a).await < 20, "views are bundled");
+}
+
+#[tokio::test]
+async fn a_key_that_is_repeated_records_nothing_again() {
+    let server = Server::shared();
+    let stores = server.stores();
+    let (a, b) = (stores.new_note().await, stores.new_note().await);
+    let client = server.client("bob retries views");
+    for _ in 0..2 {
+        let payload = view_with_key(&client, &[&note(a), &note(b)], "key 1").await;
+        assert_eq!((&payload["changed"], &payload["notes"][0]["id"]), (&json!(true), &json!(note(a))));
+    }
+    all_say(server, a, 1).await;
+    view_with_key(&client, &[&note(b), &note(a)], "key 1").await;
+    view_with_key(&client, &[&note(a)], "key 2").await;
+    all_say(server, a, 2).await;
+    all_say(server, b, 1).await;
+}
+
+#[tokio::test]
+async fn a_key_stands_for_one_action_only_across_likes_and_views() {
+    let server = Server::shared();
+    let (a, b) = (note(server.stores().new_note().await), note(server.stores().new_note().await));
+    let client = server.client("cat reuses keys");
+    let like =
+        "mutation ($n: ID!, $k: String) { likeNote(input: { noteId: $n, idempotencyKey: $k }) { changed } }";
+    client.data(like, json!({ "n": a, "k": "of the like" })).await;
+    view_with_key(&client, &[&a], "of the views").await;
+
+    for (query, variables) in [
+        (RECORD, json!({ "n": [a], "k": "of the like" })),
+        (RECORD, json!({ "n": [a, b], "k": "of the views" })),
+        (RECORD, json!({ "n": [a, a], "k": "of the views" })),
+        (like, json!({ "n": a, "k": "of the views" })),
+    ] {
+        let error = client.error(query, variables.clone()).await;
+        assert_eq!(error["extensions"]["code"], "BAD_USER_INPUT", "{variables}: {error}");
+        assert_eq!(error["extensions"]["argument"], "idempotencyKey");
+        assert_eq!(error["extensions"]["reason"], "KEY_REUSED");
+    }
+    let of_another = server.client("cid has keys of his own");
+    assert_eq!(view_with_key(&of_another, &[&a], "of the like").await["changed"], true);
+}
+
+#[tokio::test]
+async fn ids_that_lead_to_no_note_are_skipped() {
+    let server = Server::shared();
+    let a = note(server.stores().new_note().await);
+    let client = server.client("dan views what is gone");
+    let payload = view(&client, &["note_9000000001", &a, "note_9000000002", &a]).await;
+    assert_eq!(payload["changed"], true);
+    assert_eq!(payload["notes"].as_array().unwrap().len(), 1);
+    assert_eq!(payload["notes"][0]["id"], a);
+    let payload = view(&client, &["note_9000000001"]).await;
+    assert_eq!(payload, json!({ "changed": false, "notes": [] }));
+}
+
+#[tokio::test]
+async fn views_of_a_note_that_was_removed_meanwhile_move_no_total() {
+    let server = Server::shared();
+    let stores = server.stores();
+    let id = stores.new_note().await;
+    let client = server.client("eve views what is gone");
+    view(&client, &[&note(id)]).await;
+    all_say(server, id, 1).await;
+
+    let sql = stores.sql().await;
+    sqlx::query("UPDATE note SET removed_at = now() WHERE id = $1").bind(id).execute(&sql).await.unwrap();
+    // This process still shows it, as it may for a while.
+    assert_eq!(view(&client, &[&note(id)]).await["changed"], true);
+    eventually("the view in the log", SOON, || async { (events(&stores, id).await == 2).then_some(()) })
+        .await;
+    stores.rest().await;
+    assert_eq!(totals(&stores, id).await.0, 1);
+    let correct = |redis: Option<i64>| redis.is_none_or(|views| views == 1);
+    assert!(correct(totals(&stores, id).await.1), "Redis has forgotten, or loaded, the total");
+}
+
+#[tokio::test]
+async fn bad_input_is_refused_and_its_argument_is_named() {
+    let server = Server::shared();
+    let a = note(server.stores().new_note().await);
+    let client = server.client("fay errs about views");
+    let many = |count| vec![a.clone(); count];
+    for (variables, argument) in [
+        (json!({ "n": [] }), "noteIds"),
+        (json!({ "n": many(101) }), "noteIds"),
+        (json!({ "n": [a, "user_1"] }), "noteIds"),
+        (json!({ "n": ["note_0"] }), "noteIds"),
+        (json!({ "n": [a], "k": "" }), "idempotencyKey"),
+        (json!({ "n": [a], "k": "k".repeat(65) }), "idempotencyKey"),
+    ] {
+        let error = client.error(RECORD, variables.clone()).await;
+        assert_eq!(error["extensions"]["code"], "BAD_USER_INPUT", "{variables}: {error}");
+        assert_eq!(error["extensions"]["argument"], argument, "{variables}: {error}");
+    }
+    let refused = server.anonymous().error(RECORD, json!({ "n": [a] })).await;
+    assert_eq!(refused["extensions"]["code"], "UNAUTHENTICATED");
+    let longest = client.data(RECORD, json!({ "n": many(100), "k": "k".repeat(64) })).await;
+    assert_eq!(longest["recordViews"]["changed"], true);
+}
+
+#[tokio::test]
+async fn a_bundle_is_appended_once_however_often_and_late_it_is_sent() {
+    let server = Server::shared();
+    let stores = server.stores();
+    let id = stores.new_note().await;
+    let redis = Redis::new(stores.redis_url(), ShardCount::new(2).unwrap()).unwrap();
+    let event =
+        Event::Views { note: NoteId(Id::try_from(id).unwrap()), by: 5.try_into().unwrap(), at: 1_000 };
+    let bundle = |number| ViewBundle { shard: ShardId((id % 2) as u16), number, events: vec![event.clone()] };
+    let sender = uuid::Uuid::new_v4();
+    for number in [1, 1, 2, 1, 2] {
+        redis.append_views(sender, &bundle(number)).await.unwrap();
+    }
+    all_say(server, id, 10).await;
+    assert_eq!(events(&stores, id).await, 2);
+}
+
+#[tokio::test]
+async fn a_stop_by_signal_loses_no_view_and_a_script_flush_is_unnoticed() {
+    let mut server = Server::start(&[]);
+    let stores = server.stores();
+    let client = server.client("gus views");
+    let mut notes = Vec::new();
+    for _ in 0..20 {
+        notes.push(stores.new_note().await);
+    }
+    for id in &notes {
+        let () = redis::cmd("SCRIPT").arg("FLUSH").query_async(&mut stores.redis().await).await.unwrap();
+        view_with_key(&client, &[&note(*id)], &format!("key {id}")).await;
+    }
+    server.stop();
+    server.start_again();
+    for id in notes {
+        all_say(&server, id, 1).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn views_gather_while_redis_is_away_and_are_counted_once_when_it_is_back() {
+    let mut stores = Stores::start(AppendFsync::Always).await;
+    let server = Server::start_on(&stores, &[]);
+    let client = server.client("hal views in an outage");
+    let id = stores.new_note().await;
+    view(&client, &[&note(id)]).await;
+    all_say(&server, id, 1).await;
+
+    view(&client, &[&note(id)]).await;
+    stores.stop_redis();
+    let record = "mutation ($n: [ID!]!) { recordViews(input: { noteIds: $n }) { changed } }";
+    assert_eq!(client.data(record, json!({ "n": [note(id)] })).await["recordViews"]["changed"], true);
+    stores.start_redis(AppendFsync::Always);
+    eventually("the views of the outage", SOON, || async {
+        let reply =
+            client.send("query ($n: ID!) { note(id: $n) { viewCount } }", json!({ "n": note(id) })).await;
+        (reply.body["data"]["note"]["viewCount"] == 3).then_some(())
+    })
+    .await;
+    all_say(&server, id, 3).await;
+}
