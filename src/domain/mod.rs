@@ -7,14 +7,17 @@ mod edges;
 mod error;
 mod feed;
 mod follows;
+mod hot;
 mod likes;
 mod membership;
+mod rankings;
 
 use std::{sync::Arc, time::Duration};
 
 pub use bodies::{Comment, Note, User};
 pub use edges::IdempotencyKey;
 pub use error::{DomainError, DomainResult, Reason};
+pub use hot::HotPlace;
 
 use crate::{
     hub::Hub,
@@ -23,6 +26,7 @@ use crate::{
 use accounts::Accounts;
 use bodies::Bodies;
 use membership::Memberships;
+use rankings::Rankings;
 
 /// Limits that an operator may set.
 #[derive(Clone, Copy, Debug)]
@@ -46,6 +50,7 @@ struct Inner {
     limits: Limits,
     accounts: Accounts,
     memberships: Memberships,
+    rankings: Rankings,
     users: Bodies<User>,
     notes: Bodies<Note>,
     comments: Bodies<Comment>,
@@ -56,6 +61,7 @@ impl Plaudit {
         let inner = Inner {
             accounts: Accounts::new(redis.clone(), db.clone()),
             memberships: Memberships::new(redis.clone(), db.clone()),
+            rankings: Rankings::new(redis.clone(), db.clone()),
             users: Bodies::new(redis.clone(), db.clone()),
             notes: Bodies::new(redis.clone(), db.clone()),
             comments: Bodies::new(redis.clone(), db.clone()),

@@ -1,7 +1,7 @@
 //! The GraphQL schema and how it is executed. Knows no HTTP and no stores.
 //!
 //! - a domain word names the file of its types, queries and mutations: [`users`], [`notes`], [`comments`],
-//!   [`feed`], [`likes`], [`follows`]; [`nodes`] finds things by id, [`live`] holds the subscriptions
+//!   [`feed`], [`hot`], [`likes`], [`follows`]; [`nodes`] finds things by id, [`live`] holds the subscriptions
 //! - [`ids`], [`scalars`], [`pages`]: what all of them speak: global ids, counts, connections
 //! - [`viewer`]: who is asking; [`scope`]: what one request knows; [`loaders`]: how it batches its reads;
 //!   [`prefetch`]: how a list reads for its whole page at once
@@ -13,6 +13,7 @@ mod engine;
 mod errors;
 mod feed;
 mod follows;
+mod hot;
 mod ids;
 mod likes;
 mod live;

@@ -1,5 +1,7 @@
 //! Pages of lists, as Relay's connections.
 
+use std::{fmt::Display, str::FromStr};
+
 use async_graphql::OutputType;
 use async_graphql::connection::{Connection, CursorType, Edge, OpaqueCursor};
 
@@ -15,21 +17,28 @@ pub const MAX_PAGE: i32 = 100;
 /// A page of `N`.
 pub type Page<N> = Connection<Cursor, N>;
 
-/// A place in a list: after this item. Clients see an opaque text.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Cursor(Entity);
+/// The text of a place in a list: after this item. Each list has its own kind of place; clients see an opaque
+/// text.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Cursor(String);
+
+impl Cursor {
+    pub fn new(place: impl Display) -> Self {
+        Self(place.to_string())
+    }
+}
 
 impl CursorType for Cursor {
     type Error = &'static str;
 
     fn decode_cursor(text: &str) -> Result<Self, Self::Error> {
-        let OpaqueCursor::<String>(item) =
+        let OpaqueCursor::<String>(place) =
             OpaqueCursor::decode_cursor(text).map_err(|_| "it is not a cursor that a page gave")?;
-        item.parse().map(Self).map_err(|_| "it is not a cursor that a page gave")
+        Ok(Self(place))
     }
 
     fn encode_cursor(&self) -> String {
-        OpaqueCursor(self.0.to_string()).encode_cursor()
+        OpaqueCursor(self.0.clone()).encode_cursor()
     }
 }
 
@@ -38,18 +47,36 @@ impl CursorType for Cursor {
 /// # Errors
 /// [`Code::BadUserInput`](super::Code::BadUserInput) naming `first` or `after`.
 pub fn page_request(first: i32, after: Option<&str>, kind: EntityKind) -> ApiResult<PageRequest> {
-    if !(1..=MAX_PAGE).contains(&first) {
-        let message = format!("first: a page has 1 to {MAX_PAGE} items, not {first}");
-        return Err(ApiError::bad_input("first", message));
+    let first = size(first)?;
+    let item: Option<Entity> = after.map(place).transpose()?;
+    if item.is_some_and(|item| item.kind != kind) {
+        return Err(refused("it is a cursor of another list"));
     }
-    let before = after.map(|text| place(text, kind)).transpose()?.map(|item| item.id);
-    Ok(PageRequest { first: first as usize, before })
+    Ok(PageRequest { first, before: item.map(|item| item.id) })
 }
 
-fn place(text: &str, kind: EntityKind) -> ApiResult<Entity> {
-    let refused = |why| ApiError::bad_input("after", format!("after: {why}; pass a page's endCursor"));
-    let Cursor(item) = Cursor::decode_cursor(text).map_err(refused)?;
-    if item.kind == kind { Ok(item) } else { Err(refused("it is a cursor of another list")) }
+/// Reads how many items a page shall have.
+///
+/// # Errors
+/// [`Code::BadUserInput`](super::Code::BadUserInput) naming `first`.
+pub fn size(first: i32) -> ApiResult<usize> {
+    if (1..=MAX_PAGE).contains(&first) {
+        return Ok(first as usize);
+    }
+    Err(ApiError::bad_input("first", format!("first: a page has 1 to {MAX_PAGE} items, not {first}")))
+}
+
+/// Reads after what a page shall begin.
+///
+/// # Errors
+/// [`Code::BadUserInput`](super::Code::BadUserInput) naming `after`.
+pub fn place<P: FromStr>(after: &str) -> ApiResult<P> {
+    let Cursor(place) = Cursor::decode_cursor(after).map_err(refused)?;
+    place.parse().map_err(|_| refused("it is not a cursor that a page of this list gave"))
+}
+
+fn refused(why: &str) -> ApiError {
+    ApiError::bad_input("after", format!("after: {why}; pass a page's endCursor"))
 }
 
 /// Makes a page of what was read for `request`.
@@ -58,8 +85,18 @@ pub fn page<I: Into<Entity>, N: OutputType>(
     has_more: bool,
     nodes: impl IntoIterator<Item = (I, N)>,
 ) -> Page<N> {
-    let mut page = Connection::new(request.before.is_some(), has_more);
-    page.edges.extend(nodes.into_iter().map(|(id, node)| Edge::new(Cursor(id.into()), node)));
+    let edges = nodes.into_iter().map(|(id, node)| -> (Entity, N) { (id.into(), node) });
+    page_of(request.before.is_some(), has_more, edges)
+}
+
+/// Makes a page of nodes with their places.
+pub fn page_of<P: Display, N: OutputType>(
+    has_previous: bool,
+    has_more: bool,
+    nodes: impl IntoIterator<Item = (P, N)>,
+) -> Page<N> {
+    let mut page = Connection::new(has_previous, has_more);
+    page.edges.extend(nodes.into_iter().map(|(place, node)| Edge::new(Cursor::new(place), node)));
     page
 }
 
@@ -84,7 +121,7 @@ mod tests {
 
     #[test]
     fn a_cursor_leads_to_the_items_after_its_own() {
-        let cursor = Cursor(note(42).into()).encode_cursor();
+        let cursor = Cursor::new(Entity::from(note(42))).encode_cursor();
         let request = page_request(20, Some(&cursor), EntityKind::Note).unwrap();
         assert_eq!((request.first, request.before), (20, Some(note(42).0)));
     }
@@ -103,7 +140,7 @@ mod tests {
         for text in ["", "note_42", "NDI", "%%%"] {
             assert!(message(20, Some(text)).starts_with("after: it is not a cursor"), "{text}");
         }
-        let of_another = Cursor(Entity::new(EntityKind::Comment, note(42).0)).encode_cursor();
+        let of_another = Cursor::new(Entity::new(EntityKind::Comment, note(42).0)).encode_cursor();
         assert!(message(20, Some(&of_another)).starts_with("after: it is a cursor of another list"));
     }
 
@@ -112,6 +149,6 @@ mod tests {
         let first = PageRequest { first: 2, before: None };
         let page = page(first, true, [(note(9), 9), (note(8), 8)]);
         assert!(page.has_next_page && !page.has_previous_page);
-        assert_eq!(page.edges[1].cursor, Cursor(note(8).into()));
+        assert_eq!(page.edges[1].cursor, Cursor::new(Entity::from(note(8))));
     }
 }

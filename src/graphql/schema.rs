@@ -3,7 +3,7 @@
 use async_graphql::{MergedObject, SDLExportOptions, Schema as EngineSchema};
 
 use super::{
-    feed::FeedQueries, follows::FollowMutations, likes::LikeMutations, live::Subscription,
+    feed::FeedQueries, follows::FollowMutations, hot::HotQueries, likes::LikeMutations, live::Subscription,
     nodes::NodeQueries, notes::NoteQueries, users::UserQueries,
 };
 
@@ -17,7 +17,7 @@ const MAX_NESTING: usize = 32;
 const MAX_DIRECTIVES: usize = 8;
 
 #[derive(MergedObject, Default)]
-pub struct Query(UserQueries, NoteQueries, FeedQueries, NodeQueries);
+pub struct Query(UserQueries, NoteQueries, FeedQueries, HotQueries, NodeQueries);
 
 #[derive(MergedObject, Default)]
 pub struct Mutation(LikeMutations, FollowMutations);

@@ -5,12 +5,14 @@
 //! - [`persist`]: log → rows and totals in PostgreSQL, exactly once;
 //! - [`clean`]: what is persisted is no longer pending in Redis;
 //! - [`stale_base`]: what moved in PostgreSQL otherwise is forgotten in Redis, and loaded anew;
+//! - [`hot`]: heat of notes, rebuilt from the history when Redis lost it;
 //! - [`watch`]: renews the lease and notices that the ground has changed;
 //! - [`heartbeat`] and [`trim`].
 
 mod clean;
 mod fold;
 mod heartbeat;
+mod hot;
 mod owner;
 mod persist;
 mod retry;

@@ -1,7 +1,8 @@
 //! The target shards of one source shard's log: where each one stands, and what it gets next.
 
 use crate::{
-    event_log::{Entry, Moves, sum},
+    catalogue::{Flip, UnixMillis},
+    event_log::{Entry, Heat, Moves, heat_of, sum},
     primitives::{Offset, ShardCount, ShardId},
     store::{
         StoreError, StoreResult,
@@ -19,19 +20,32 @@ struct Target {
     shard: ShardId,
     epoch: u64,
     at: Offset,
+    /// The heat of entries up to there is in already, though they may be folded once more.
+    heated: Offset,
+    hot_since: Option<UnixMillis>,
 }
 
 impl Targets {
-    /// Reads where all targets stand; `position` picks the source's position from a target's meta.
+    /// Reads where all targets stand with the source's log; `positions` picks from a target's meta.
     ///
     /// # Errors
     /// [`StoreError::Unverified`] while a target has not begun.
-    pub async fn read(redis: &Redis, position: impl Fn(&ShardMeta) -> Offset) -> StoreResult<Self> {
+    pub async fn read(
+        redis: &Redis,
+        source: ShardId,
+        positions: impl Fn(&ShardMeta) -> &[Offset],
+    ) -> StoreResult<Self> {
         let shards = redis.shards();
         let mut all = Vec::with_capacity(shards.get());
         for shard in shards.all() {
             let meta = redis.shard_meta(shard).await?.ok_or(StoreError::Unverified)?;
-            all.push(Target { shard, epoch: meta.epoch, at: position(&meta) });
+            all.push(Target {
+                shard,
+                epoch: meta.epoch,
+                at: positions(&meta)[source.index()],
+                heated: meta.shown[source.index()],
+                hot_since: meta.hot_since,
+            });
         }
         Ok(Self { shards, all })
     }
@@ -52,9 +66,33 @@ impl Targets {
                     .into_iter()
                     .filter(|(entity, _)| self.shards.shard_of(entity.id) == target.shard)
                     .collect();
-                Batch { target: target.shard, epoch: target.epoch, from: target.at, to, moves }
+                Batch {
+                    target: target.shard,
+                    epoch: target.epoch,
+                    from: target.at,
+                    to,
+                    moves,
+                    hot_since: target.hot_since,
+                    heat: Heat::new(),
+                }
             })
             .collect()
+    }
+
+    /// Gives each batch the heat of its entries: of those that happened since the target's heat began, and
+    /// not of those that were folded before the target's counters began anew.
+    pub fn add_heat(&self, batches: &mut [Batch], entries: &[Entry], now: UnixMillis) {
+        for batch in batches {
+            let Some(target) = self.all.iter().find(|target| target.shard == batch.target) else { continue };
+            let Some(since) = target.hot_since else { continue };
+            let news = entries.iter().filter(|entry| {
+                let after = target.at.max(target.heated);
+                let is_hot =
+                    |flip: &Flip| flip.at >= since && self.shards.shard_of(flip.target) == target.shard;
+                entry.offset > after && entry.offset <= batch.to && entry.flip().is_some_and(is_hot)
+            });
+            batch.heat = heat_of(news, now);
+        }
     }
 
     /// Takes in what became of batches. Returns whether all went well; else the targets must be read anew.

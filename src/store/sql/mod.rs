@@ -4,6 +4,7 @@ mod activity;
 mod comments;
 mod counts;
 mod edges;
+mod heat;
 mod inbox;
 mod installation;
 mod notes;
