@@ -20,12 +20,12 @@ const FIRST: i32 = 20;
 /// The time in which likes and collects make a note hot.
 #[derive(Enum, Clone, Copy, PartialEq, Eq, Default)]
 enum HotWindow {
-    /// The last 60 minutes.
+    /// About the last hour.
     Hour,
-    /// The last 24 hours.
+    /// About the last 24 hours.
     #[default]
     Day,
-    /// The last 7 days.
+    /// About the last 7 days.
     Week,
     /// Since ever.
     All,
@@ -53,7 +53,7 @@ impl HotQueries {
     async fn hot_notes(
         &self,
         ctx: &Context<'_>,
-        #[graphql(default)] window: HotWindow,
+        #[graphql(default, desc = "Which likes and collects count.")] window: HotWindow,
         #[graphql(default_with = "Some(FIRST)", desc = "How many: 1 to 100.")] first: Option<i32>,
         #[graphql(desc = "Those after this cursor.")] after: Option<String>,
     ) -> ApiResult<Option<Page<Note>>> {

@@ -12,6 +12,7 @@ mod crashes;
 mod embedded;
 mod feed;
 mod follows;
+mod hot;
 mod likes;
 mod live;
 mod outages;
