@@ -65,10 +65,12 @@ impl Plaudit {
         after: Option<HotPlace>,
     ) -> DomainResult<Slice<(HotPlace, Arc<Note>)>> {
         let ranking = self.ranking(window, after).await?;
-        let mut rank = after.map_or(0, |place| place.rank);
+        let begin = after.map_or(0, |place| place.rank);
+        let mut rank = begin;
         let mut items = Vec::with_capacity(first + 1);
         while items.len() <= first {
-            let next = next(&ranking, rank, first + 1 - items.len());
+            // Where many are removed, twice as many each time.
+            let next = next(&ranking, rank, (first + 1).max(rank - begin));
             if next.is_empty() {
                 break;
             }

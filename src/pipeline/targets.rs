@@ -107,3 +107,57 @@ impl Targets {
         applied.iter().all(|outcome| *outcome == Applied::Done)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        catalogue::{Bucket, EdgeKind, Span},
+        event_log::Event,
+        primitives::{Id, UserId},
+    };
+
+    const NOW: UnixMillis = 1_700_000_000_000;
+
+    fn id(raw: i64) -> Id {
+        Id::try_from(raw).unwrap()
+    }
+
+    fn like(number: u64, note: i64, at: UnixMillis) -> Entry {
+        let (actor, owner) = (UserId(id(1)), UserId(id(3)));
+        let flip = Flip { kind: EdgeKind::NoteLike, actor, target: id(note), owner, on: true, at };
+        Entry { offset: Offset::new(1, number), event: Event::Flip(flip) }
+    }
+
+    fn target(shard: u16, at: u64, heated: u64, hot_since: Option<UnixMillis>) -> Target {
+        let place = |number| Offset::new(1, number);
+        Target { shard: ShardId(shard), epoch: 1, at: place(at), heated: place(heated), hot_since }
+    }
+
+    /// Notes with heat per batch, in the hour.
+    fn heated(all: Vec<Target>, entries: &[Entry]) -> Vec<Vec<i64>> {
+        let targets = Targets { shards: ShardCount::new(2).unwrap(), all };
+        let mut batches = targets.batches(entries, entries.last().unwrap().offset);
+        targets.add_heat(&mut batches, entries, NOW);
+        let hour = Bucket::of(Span::Hour, NOW);
+        let notes = |batch: &Batch| {
+            batch.heat.get(&hour).map_or(Vec::new(), |notes| notes.keys().map(|note| note.get()).collect())
+        };
+        batches.iter().map(notes).collect()
+    }
+
+    #[test]
+    fn a_note_is_heated_on_its_shard_by_what_happened_since_heat_began() {
+        let entries = [like(1, 10, NOW), like(2, 11, NOW), like(3, 12, NOW - 1), like(4, 14, NOW + 1)];
+        let of = |since| heated(vec![target(0, 0, 0, since), target(1, 0, 0, since)], &entries);
+        assert_eq!(of(Some(NOW)), [vec![10, 14], vec![11]]);
+        assert_eq!(of(None), [const { Vec::<i64>::new() }; 2]);
+    }
+
+    #[test]
+    fn what_is_folded_once_more_heats_nothing() {
+        let entries = [like(1, 10, NOW), like(2, 12, NOW), like(3, 14, NOW)];
+        let of = |at, heat| heated(vec![target(0, at, heat, Some(0))], &entries);
+        assert_eq!((of(0, 2), of(1, 0), of(2, 1)), (vec![vec![14]], vec![vec![12, 14]], vec![vec![14]]));
+    }
+}
