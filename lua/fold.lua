@@ -1,24 +1,29 @@
 -- Apply one batch of a source shard's log to the counters of one target shard, exactly once, and tell.
 -- KEYS[1]   meta     hash     of the target shard
 -- KEYS[2]   channel  pub/sub  of the target shard
--- KEYS[3…]  counters hash     one per entity
+-- KEYS[3…]  counters hash     one per entity, then:
+--           heat     zset     of notes, one per stretch of time
 -- ARGV[1]   source   shard whose log this is
 -- ARGV[2]   from     offset up to which the target must have folded that log
 -- ARGV[3]   to       offset up to which it has afterwards
 -- ARGV[4]   epoch    of the target's counters
 -- ARGV[5]   fence    of the source's owner
--- ARGV[6]   kinds    how many kinds of entities follow
+-- ARGV[6]   hot      Unix ms from which on heat is added, as the caller knows it; empty: none is added
+-- ARGV[7]   entities how many
+-- ARGV[8]   kinds    how many kinds of entities follow
 -- then for each kind:    number of counters, their names
 -- then for each entity:  position of its kind (from 1), entity, offset just before its first event,
 --                        offset of its last event, one difference per counter
+-- then for each heat:    Unix ms at which its life ends, number of notes, for each note: id, heat
 -- Returns   {"done"}
 --           {"no_meta"}             the target is not verified; nothing written, here and below
 --           {"other_epoch", epoch}  the target began anew
 --           {"fenced"}              the source has a newer owner
 --           {"moved", offset}       the target has folded up to there
+--           {"other_heat", hot}     heat is added since then
 local source, from, to, epoch, fence = ARGV[1], ARGV[2], ARGV[3], ARGV[4], tonumber(ARGV[5])
 
-local meta = redis.call('HMGET', KEYS[1], 'epoch', 'fence:' .. source, 'w:' .. source, 'seq')
+local meta = redis.call('HMGET', KEYS[1], 'epoch', 'fence:' .. source, 'w:' .. source, 'seq', 'hot')
 if not meta[1] then
   return { 'no_meta' }
 elseif meta[1] ~= epoch then
@@ -27,18 +32,22 @@ elseif tonumber(meta[2] or '0') > fence then
   return { 'fenced' }
 elseif meta[3] ~= from then
   return { 'moved', meta[3] or '' }
+elseif (meta[5] or '') ~= ARGV[6] then
+  return { 'other_heat', meta[5] or '' }
 end
 
-local argument = arguments_after(6)
-local kinds = read_kinds(argument, tonumber(ARGV[6]), source)
+local first_heat = 3 + tonumber(ARGV[7])
+local argument = arguments_after(8)
+local kinds = read_kinds(argument, tonumber(ARGV[8]), source)
 local batch = {}
-for i = 3, #KEYS do
+for i = 3, first_heat - 1 do
   local kind = kinds[tonumber(argument())]
   local entry = { key = KEYS[i], kind = kind, entity = argument() }
   entry.after, entry.last = argument(), argument()
   entry.deltas = read_deltas(argument, kind)
   batch[#batch + 1] = entry
 end
+local heat = read_heat(argument, first_heat)
 
 local before = tonumber(meta[4])
 local change = before
@@ -78,6 +87,7 @@ for _, entry in ipairs(batch) do
   local told = known and table.concat(values, ' ') or '?'
   lines[#lines + 1] = entry.entity .. ' ' .. integer(change) .. ' ' .. told
 end
+add_heat(heat)
 
 redis.call('HSET', KEYS[1], 'w:' .. source, to, 'seq', integer(change), 'fence:' .. source, ARGV[5])
 publish(KEYS[2], epoch, before, change, source, to, lines)

@@ -15,6 +15,7 @@ mod feed;
 mod follows;
 mod groups;
 mod history;
+mod hot;
 mod inbox;
 mod keys;
 mod likes;
@@ -22,6 +23,7 @@ mod lists;
 mod membership;
 mod moderation;
 mod notes;
+mod rankings;
 mod text;
 mod views;
 
@@ -32,6 +34,7 @@ pub use changes::Outcome;
 pub use coins::Amount;
 pub use error::{DomainError, DomainResult, Reason};
 pub use history::{ActivityKind, ActivityPoint, ActivityRequest, ActivityStep, MAX_POINTS};
+pub use hot::HotPlace;
 pub use inbox::{Badge, InboxEntry, inbox_of};
 pub use keys::IdempotencyKey;
 pub use moderation::Visibility;
@@ -45,6 +48,7 @@ use crate::{
 use accounts::Accounts;
 use bodies::{Bodies, Texts};
 use membership::Memberships;
+use rankings::Rankings;
 use views::Views;
 
 /// Limits that an operator may set.
@@ -70,6 +74,7 @@ struct Inner {
     accounts: Accounts,
     memberships: Memberships,
     views: Views,
+    rankings: Rankings,
     texts: Arc<Texts>,
 }
 
@@ -83,6 +88,7 @@ impl Plaudit {
             accounts: Accounts::new(redis.clone(), db.clone()),
             memberships: Memberships::new(redis.clone(), db.clone()),
             views: Views::new(redis.clone()),
+            rankings: Rankings::new(redis.clone(), db.clone()),
             texts,
             redis,
             db,

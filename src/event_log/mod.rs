@@ -3,6 +3,8 @@
 
 mod batch;
 mod entry;
+mod heat;
 
 pub use batch::{Moved, Moves, sum};
 pub use entry::{Entry, Event, GENESIS};
+pub use heat::{Heat, heat_of};

@@ -1,9 +1,9 @@
 //! The GraphQL schema and how it is executed. Knows no HTTP and no stores.
 //!
 //! - a domain word names the file of its types, queries and mutations: [`users`], [`notes`], [`comments`],
-//!   [`groups`], [`feed`], [`likes`], [`collects`], [`follows`], [`views`], [`posting`], [`inbox`] (and
-//!   [`inbox_entries`]), [`coins`], [`moderation`], [`history`]; [`nodes`] finds things by id, [`live`] holds
-//!   the subscriptions
+//!   [`groups`], [`feed`], [`hot`], [`likes`], [`collects`], [`follows`], [`views`], [`posting`], [`inbox`]
+//!   (and [`inbox_entries`]), [`coins`], [`moderation`], [`history`]; [`nodes`] finds things by id, [`live`]
+//!   holds the subscriptions
 //! - [`ids`], [`scalars`], [`pages`]: what all of them speak: global ids, counts, connections;
 //!   [`actions`]: what all mutations have in common
 //! - [`viewer`]: who is asking; [`scope`]: what one request knows; [`loaders`]: how it batches its reads;
@@ -21,6 +21,7 @@ mod feed;
 mod follows;
 mod groups;
 mod history;
+mod hot;
 mod ids;
 mod inbox;
 mod inbox_entries;

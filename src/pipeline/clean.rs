@@ -23,7 +23,7 @@ pub async fn run(tenure: Arc<Tenure>) -> StoreError {
 async fn clean(tenure: &Tenure) -> StoreResult<()> {
     let (redis, lease) = (tenure.redis(), tenure.lease);
     let mut reader = redis.log_reader(lease.shard, 0).await?;
-    let read_targets = || Targets::read(redis, |meta| meta.cleaned[lease.shard.index()]);
+    let read_targets = || Targets::read(redis, lease.shard, |meta| &meta.cleaned);
     let mut targets = read_targets().await?;
     let meta = redis.shard_meta(lease.shard).await?.ok_or(StoreError::Unverified)?;
     let mut members = meta.members_cleaned.ok_or(StoreError::Unverified)?;

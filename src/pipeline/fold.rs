@@ -19,7 +19,7 @@ pub async fn run(tenure: Arc<Tenure>) -> StoreError {
 async fn fold(tenure: &Tenure) -> StoreResult<()> {
     let (redis, source) = (tenure.redis(), tenure.lease.shard);
     let mut reader = redis.log_reader(source, tenure.context.settings.replicas).await?;
-    let read_targets = || Targets::read(redis, |meta| meta.folded[source.index()]);
+    let read_targets = || Targets::read(redis, source, |meta| &meta.folded);
     let mut targets = read_targets().await?;
     loop {
         let from = targets.lowest();
@@ -29,7 +29,8 @@ async fn fold(tenure: &Tenure) -> StoreResult<()> {
             targets = read_targets().await?;
             continue;
         };
-        let batches = targets.batches(&entries, last.offset);
+        let mut batches = targets.batches(&entries, last.offset);
+        targets.add_heat(&mut batches, &entries, chrono::Utc::now().timestamp_millis());
         let applied = redis.fold(source, tenure.lease.fence, &batches).await?;
         if !targets.advance(&batches, &applied) {
             targets = read_targets().await?;

@@ -6,6 +6,7 @@
 //! - [`clean`]: what is persisted is no longer pending in Redis;
 //! - [`stale_base`]: what moved in PostgreSQL otherwise is forgotten in Redis, and loaded anew;
 //! - [`settle`]: what a removal or a hiding leaves behind is settled page by page;
+//! - [`hot`]: heat of notes, rebuilt from the history when Redis lost it;
 //! - [`watch`]: renews the lease and notices that the ground has changed;
 //! - [`heartbeat`] and [`trim`];
 //! - [`housekeeping`], for the whole installation: old history is dropped.
@@ -13,6 +14,7 @@
 mod clean;
 mod fold;
 mod heartbeat;
+mod hot;
 mod housekeeping;
 mod owner;
 mod persist;

@@ -15,6 +15,7 @@ mod embedded;
 mod feed;
 mod follows;
 mod history;
+mod hot;
 mod inbox;
 mod likes;
 mod live;

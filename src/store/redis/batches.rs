@@ -8,8 +8,8 @@ use super::{
     keys, scripts,
 };
 use crate::{
-    catalogue::{Counts, Entity, EntityKind},
-    event_log::Moves,
+    catalogue::{Counts, Entity, EntityKind, UnixMillis},
+    event_log::{Heat, Moves},
     primitives::{Offset, ShardId},
     store::StoreResult,
 };
@@ -24,13 +24,17 @@ pub struct Batch {
     pub to: Offset,
     /// Only entities of the target shard.
     pub moves: Moves,
+    /// Since when the target's heat is added, as last read. For the fold alone, like `heat`.
+    pub hot_since: Option<UnixMillis>,
+    /// Only notes of the target shard.
+    pub heat: Heat,
 }
 
 /// What became of a batch on one target shard.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Applied {
     Done,
-    /// The target's position or epoch is not what the caller thought: read its meta again.
+    /// The target's position, epoch or heat is not what the caller thought: read its meta again.
     Moved,
     /// Clean only: the target has not folded that far yet.
     TooEarly,
@@ -62,7 +66,7 @@ impl Redis {
                 let reply = script_reply(reply)?;
                 match reply.code.as_str() {
                     "done" => Ok(Applied::Done),
-                    "moved" | "other_epoch" => Ok(Applied::Moved),
+                    "moved" | "other_epoch" | "other_heat" => Ok(Applied::Moved),
                     "too_early" => Ok(Applied::TooEarly),
                     _ => Err(reply.into_error()),
                 }
@@ -74,8 +78,10 @@ impl Redis {
 fn fold_one(source: ShardId, fence: u64, batch: &Batch) -> Cmd {
     let mut touched = vec![keys::meta(batch.target), keys::changes(batch.target)];
     touched.extend(batch.moves.keys().map(|entity| keys::counters(batch.target, *entity)));
+    touched.extend(batch.heat.keys().map(|bucket| keys::heat(batch.target, *bucket)));
     let mut cmd = scripts::FOLD.call(&touched);
     write_borders(&mut cmd, source, fence, batch);
+    cmd.arg(batch.hot_since.map_or_else(String::new, |since| since.to_string())).arg(batch.moves.len());
     let kinds = Kinds::of(&batch.moves);
     kinds.write(&mut cmd);
     for (entity, moved) in &batch.moves {
@@ -83,6 +89,7 @@ fn fold_one(source: ShardId, fence: u64, batch: &Batch) -> Cmd {
         cmd.arg(moved.after.to_string()).arg(moved.last.to_string());
         write_deltas(&mut cmd, *entity, &moved.by);
     }
+    write_heat(&mut cmd, &batch.heat);
     cmd
 }
 
@@ -137,5 +144,15 @@ impl Kinds {
 fn write_deltas(cmd: &mut Cmd, entity: Entity, deltas: &Counts) {
     for delta in deltas.values(entity.kind) {
         cmd.arg(delta);
+    }
+}
+
+/// Per bucket: when its life ends, and what is added to its notes.
+pub(super) fn write_heat(cmd: &mut Cmd, heat: &Heat) {
+    for (bucket, notes) in heat {
+        cmd.arg(bucket.ends_at()).arg(notes.len());
+        for (note, heat) in notes {
+            cmd.arg(note.get()).arg(heat);
+        }
     }
 }

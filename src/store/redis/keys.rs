@@ -3,9 +3,12 @@
 use std::fmt::Display;
 
 use crate::{
-    catalogue::{EdgeKind, Entity},
+    catalogue::{Bucket, EdgeKind, Entity, HotWindow, Span},
     primitives::{ShardId, UserId},
 };
+
+/// Rankings are of all shards and lie on the first one.
+const RANKINGS: &str = "{0}";
 
 pub fn meta(shard: ShardId) -> String {
     format!("{{{shard}}}:meta")
@@ -61,6 +64,31 @@ pub fn last_views(shard: ShardId, sender: impl Display) -> String {
 /// Cached static text of something: `note:42`, or `subject:…`.
 pub fn body(shard: ShardId, of: impl Display) -> String {
     format!("{{{shard}}}:b:{of}")
+}
+
+/// Heat of the shard's notes in one stretch of time.
+pub fn heat(shard: ShardId, bucket: Bucket) -> String {
+    format!("{{{shard}}}:hot:{}:{}", bucket.span.name(), bucket.number)
+}
+
+/// Up to when the heat of the shard's notes is built.
+pub fn heat_built(shard: ShardId) -> String {
+    format!("{{{shard}}}:hot:built")
+}
+
+/// Where a span's stretches are merged.
+pub fn heat_merged(shard: ShardId, span: Span) -> String {
+    format!("{{{shard}}}:hot:{}:merged", span.name())
+}
+
+/// The current ranking of a window.
+pub fn ranking(window: HotWindow) -> String {
+    format!("{RANKINGS}:hot:ranking:{}", window.name())
+}
+
+/// A ranking that may be paged through.
+pub fn ranking_snapshot(window: HotWindow, id: impl Display) -> String {
+    format!("{}:{id}", ranking(window))
 }
 
 /// Field of a flip in the pending hash.

@@ -39,15 +39,18 @@ macro_rules! scripts {
 
 scripts! {
     loaded {
+        ADD_HEAT = "add_heat" ["batch", "heat"];
         ADVANCE_MEMBERS = "advance_members" [];
         APPEND_VIEWS = "append_views" [];
+        BEGIN_HEAT = "begin_heat" [];
         CLAIM_KEY = "claim_key" [];
         CLEAN_COUNTERS = "clean_counters" ["offset", "changes", "batch"];
         CLEAN_MEMBERS = "clean_members" ["offset"];
         DROP_BASE = "drop_base" ["changes"];
         FLIP_EDGE = "flip_edge" ["offset"];
-        FOLD = "fold" ["changes", "batch"];
+        FOLD = "fold" ["changes", "batch", "heat"];
         HEARTBEAT = "heartbeat" ["changes"];
+        HOTTEST = "hottest" [];
         INSTALL_COUNTS = "install_counts" ["offset", "changes"];
         INSTALL_MEMBERS = "install_members" ["offset"];
         READ_META = "read_meta" ["offset"];

@@ -11,6 +11,7 @@ use super::{
     scripts,
 };
 use crate::{
+    catalogue::UnixMillis,
     primitives::{Offset, ShardId},
     store::{StoreError, StoreResult},
 };
@@ -29,8 +30,12 @@ pub struct ShardMeta {
     /// Per source shard.
     pub folded: Vec<Offset>,
     pub cleaned: Vec<Offset>,
+    /// Up to where the log was folded before the counters began anew, if that is farther.
+    pub shown: Vec<Offset>,
     /// Up to where the shard's own pending flips are cleaned.
     pub members_cleaned: Option<Offset>,
+    /// The fold adds the heat of what happens from then on; `None` while heat has not begun.
+    pub hot_since: Option<UnixMillis>,
 }
 
 /// What a target shard answers to the new owner of a source shard.
@@ -67,7 +72,9 @@ impl Redis {
             generation: fields.get("gen").map(|text| parse(text)).transpose()?,
             folded: offsets("w")?,
             cleaned: offsets("k")?,
+            shown: offsets("shown")?,
             members_cleaned: fields.get("m").map(|text| parse(text)).transpose()?,
+            hot_since: fields.get("hot").map(|text| parse(text)).transpose()?,
         })
     }
 

@@ -6,6 +6,7 @@ mod comments;
 mod counts;
 mod edges;
 mod groups;
+mod heat;
 mod idempotency;
 mod inbox;
 mod installation;

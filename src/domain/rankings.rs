@@ -1,0 +1,184 @@
+//! Rankings of notes: merged from the heat in Redis, or taken from totals, and kept while people page
+//! through them.
+
+use std::{
+    cmp::Reverse,
+    collections::HashMap,
+    fmt,
+    hash::{DefaultHasher, Hash, Hasher},
+    str::FromStr,
+    sync::Arc,
+    time::Duration,
+};
+
+use moka::sync::Cache;
+use serde::{Deserialize, Serialize};
+
+use super::DomainResult;
+use crate::{
+    catalogue::HotWindow,
+    primitives::{Id, NoteId},
+    store::{StoreError, StoreResult, redis::Redis, single_flight::SingleFlight, sql::Db},
+};
+
+/// The most notes of a ranking.
+const MOST: usize = 1_000;
+/// How long a ranking is the current one, for all instances; this one may show it for [`LIFE_HERE`] more.
+const LIFE: Duration = Duration::from_secs(5);
+const LIFE_HERE: Duration = Duration::from_secs(1);
+/// How long a reader may take from one page to the next and still page through the same ranking.
+const KEPT: Duration = Duration::from_secs(10 * 60);
+/// Rankings kept in this process, of some kilobytes each.
+const CAPACITY: u64 = 500;
+
+/// Stands for what is ranked and how: equal rankings have the same.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct RankingId(u64);
+
+impl fmt::Display for RankingId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:016x}", self.0)
+    }
+}
+
+impl FromStr for RankingId {
+    type Err = std::num::ParseIntError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        u64::from_str_radix(text, 16).map(Self)
+    }
+}
+
+/// The hottest notes of a window at some moment, the hottest first.
+#[derive(PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub(super) struct Ranking {
+    pub id: RankingId,
+    pub notes: Vec<NoteId>,
+}
+
+impl Ranking {
+    fn of(window: HotWindow, notes: Vec<NoteId>) -> Self {
+        let mut hasher = DefaultHasher::new();
+        (window.name(), &notes).hash(&mut hasher);
+        Self { id: RankingId(hasher.finish()), notes }
+    }
+}
+
+/// Knows rankings from this process, then Redis; the current one is made when it is too old.
+pub(super) struct Rankings {
+    current: Cache<HotWindow, Arc<Ranking>>,
+    kept: Cache<RankingId, Arc<Ranking>>,
+    flights: SingleFlight<HotWindow, Arc<Ranking>>,
+    redis: Redis,
+    db: Db,
+}
+
+impl Rankings {
+    pub fn new(redis: Redis, db: Db) -> Self {
+        Self {
+            current: Cache::builder().time_to_live(LIFE_HERE).build(),
+            kept: Cache::builder().max_capacity(CAPACITY).time_to_live(KEPT).build(),
+            flights: SingleFlight::default(),
+            redis,
+            db,
+        }
+    }
+
+    pub async fn current(&self, window: HotWindow) -> DomainResult<Arc<Ranking>> {
+        if let Some(ranking) = self.current.get(&window) {
+            return Ok(ranking);
+        }
+        let (redis, db) = (self.redis.clone(), self.db.clone());
+        let make = |_| async move {
+            let ranking = current(&redis, &db, window).await?;
+            Ok(HashMap::from([(window, Arc::new(ranking))]))
+        };
+        let made = self.flights.get(&[window], make).await?.remove(&window);
+        let ranking = made.ok_or_else(|| StoreError::Unexpected("no ranking was made".into()))?;
+        self.current.insert(window, Arc::clone(&ranking));
+        self.kept.insert(ranking.id, Arc::clone(&ranking));
+        Ok(ranking)
+    }
+
+    /// The ranking with that id; the current one, when that one is not kept any more.
+    pub async fn kept(&self, window: HotWindow, id: RankingId) -> DomainResult<Arc<Ranking>> {
+        if let Some(ranking) = self.kept.get(&id) {
+            return Ok(ranking);
+        }
+        match self.redis.ranking_snapshot::<Ranking>(window, id).await? {
+            Some(ranking) => {
+                let ranking = Arc::new(ranking);
+                self.kept.insert(id, Arc::clone(&ranking));
+                Ok(ranking)
+            }
+            None => self.current(window).await,
+        }
+    }
+}
+
+/// The ranking that all instances show now, made if there is none.
+async fn current(redis: &Redis, db: &Db, window: HotWindow) -> StoreResult<Ranking> {
+    if let Some(ranking) = redis.ranking(window).await? {
+        return Ok(ranking);
+    }
+    let ranking = Ranking::of(window, hottest(redis, db, window).await?);
+    redis.write_ranking(window, ranking.id, &ranking, LIFE, KEPT).await?;
+    Ok(ranking)
+}
+
+/// By the heat of the window; by totals, when nothing is known of it.
+async fn hottest(redis: &Redis, db: &Db, window: HotWindow) -> StoreResult<Vec<NoteId>> {
+    let of_shards = match window {
+        HotWindow::Last(span) => redis.hottest(span, chrono::Utc::now().timestamp_millis(), MOST).await?,
+        HotWindow::All => None,
+    };
+    match of_shards {
+        Some(notes) if !notes.is_empty() => Ok(merge(notes)),
+        _ => db.hottest_notes(MOST).await,
+    }
+}
+
+/// Ranks the notes of all shards: by heat, the newer one first when it is equal.
+fn merge(mut notes: Vec<(Id, i64)>) -> Vec<NoteId> {
+    notes.sort_unstable_by_key(|(note, heat)| Reverse((*heat, *note)));
+    notes.truncate(MOST);
+    notes.into_iter().map(|(note, _)| NoteId(note)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::catalogue::Span;
+
+    fn note(id: i64) -> NoteId {
+        NoteId(Id::try_from(id).unwrap())
+    }
+
+    proptest! {
+        #[test]
+        fn the_hotter_note_comes_first_and_the_newer_one_of_equals(
+            heat in prop::collection::btree_map(1..5_000_i64, 1..50_i64, 0..1_500),
+        ) {
+            let notes = heat.iter().map(|(id, heat)| (note(*id).0, *heat)).collect();
+            let ranked = merge(notes);
+            prop_assert_eq!(ranked.len(), heat.len().min(MOST));
+            for pair in ranked.windows(2) {
+                let place = |note: NoteId| (heat[&note.get()], note);
+                prop_assert!(place(pair[0]) > place(pair[1]));
+            }
+        }
+    }
+
+    #[test]
+    fn an_id_stands_for_the_window_and_the_order() {
+        let day = HotWindow::Last(Span::Day);
+        let ranking = Ranking::of(day, vec![note(1), note(2)]);
+        assert_eq!(ranking, Ranking::of(day, vec![note(1), note(2)]));
+        assert_ne!(ranking.id, Ranking::of(day, vec![note(2), note(1)]).id);
+        assert_ne!(ranking.id, Ranking::of(HotWindow::All, vec![note(1), note(2)]).id);
+        assert_eq!(ranking.id.to_string().parse(), Ok(ranking.id));
+    }
+}

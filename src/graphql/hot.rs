@@ -1,0 +1,61 @@
+//! Hot notes.
+
+use async_graphql::{Context, Enum, Object};
+
+use super::{
+    errors::ApiResult,
+    notes::Note,
+    pages::{self, FIRST, List, Page},
+    prefetch::Selection,
+    scope::Scope,
+};
+use crate::catalogue::{HotWindow as Window, Span};
+
+const HOT: List = List("hotNotes");
+
+/// The time in which likes and collects make a note hot.
+#[derive(Enum, Clone, Copy, PartialEq, Eq, Default)]
+enum HotWindow {
+    /// About the last hour.
+    Hour,
+    /// About the last 24 hours.
+    #[default]
+    Day,
+    /// About the last 7 days.
+    Week,
+    /// Since ever.
+    All,
+}
+
+impl From<HotWindow> for Window {
+    fn from(window: HotWindow) -> Self {
+        match window {
+            HotWindow::Hour => Self::Last(Span::Hour),
+            HotWindow::Day => Self::Last(Span::Day),
+            HotWindow::Week => Self::Last(Span::Week),
+            HotWindow::All => Self::All,
+        }
+    }
+}
+
+#[derive(Default)]
+pub struct HotQueries;
+
+#[Object]
+impl HotQueries {
+    /// The notes that were liked and collected most, at most 1,000; some seconds old. Later pages keep the
+    /// order of the first one.
+    #[graphql(complexity = "pages::cost(first, child_complexity)")]
+    async fn hot_notes(
+        &self,
+        ctx: &Context<'_>,
+        #[graphql(default, desc = "Which likes and collects count.")] window: HotWindow,
+        #[graphql(default_with = "Some(FIRST)", desc = "How many: 1 to 100.")] first: Option<i32>,
+        #[graphql(desc = "Those after this cursor.")] after: Option<String>,
+    ) -> ApiResult<Option<Page<Note>>> {
+        let scope = Scope::of(ctx);
+        let request = HOT.page_request(first.unwrap_or(FIRST), after.as_deref())?;
+        let notes = scope.plaudit().hot_notes(window.into(), &request).await?;
+        Ok(Some(Note::keyed_page(HOT, &request, notes, &Selection::of_nodes(ctx), scope).await))
+    }
+}

@@ -1,0 +1,153 @@
+//! Heat of the shard's notes: the fold adds it; here it is begun, and rebuilt from the history after a loss.
+//!
+//! Each event counts once, because its own time decides who adds it: the fold what happened from a moment
+//! (`since`) on, the rebuilding what happened before. The moment lies [`AHEAD`] of the beginning, so nothing
+//! after it can have been folded before the fold knew; and the rebuilding waits until everything before it is
+//! persisted. Killed in between, it goes on where it was: that moves with what is added.
+
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
+
+use super::{retry::keep_on, tenure::Tenure};
+use crate::{
+    catalogue::{Bucket, Span, UnixMillis},
+    event_log::Heat,
+    primitives::{Id, Offset},
+    store::{StoreError, StoreResult, redis::HeatState},
+};
+
+/// How often it looks whether the heat is still there.
+const EVERY: Duration = Duration::from_secs(2);
+/// By how much the clocks of API servers may be wrong.
+const AHEAD: Duration = Duration::from_secs(2);
+/// How long after it got its time an event may reach the log: requests are bounded below that.
+const ARRIVAL: Duration = Duration::from_secs(2);
+/// How often it asks whether the logs are persisted far enough.
+const ASK: Duration = Duration::from_millis(100);
+/// Notes that are rebuilt per stretch of time: as many as a bucket keeps.
+const MOST: usize = 2_000;
+
+pub async fn run(tenure: Arc<Tenure>) -> StoreError {
+    keep_on(&tenure, "heat", || tend(&tenure)).await
+}
+
+/// Looks at the heat once, and does what it needs.
+async fn tend(tenure: &Tenure) -> StoreResult<()> {
+    match tenure.redis().heat_state(tenure.lease.shard).await? {
+        None => begin(tenure).await,
+        Some(state) if state.is_complete() => {
+            tokio::time::sleep(EVERY).await;
+            Ok(())
+        }
+        Some(state) => rebuild(tenure, state).await,
+    }
+}
+
+async fn begin(tenure: &Tenure) -> StoreResult<()> {
+    let (shard, now) = (tenure.lease.shard, now());
+    if tenure.context.settings.activity {
+        tenure.redis().begin_heat(shard, now, AHEAD, Some(oldest(now))).await
+    } else {
+        tenure.redis().begin_heat(shard, now, Duration::ZERO, None).await
+    }
+}
+
+/// When the oldest bucket begins.
+fn oldest(now: UnixMillis) -> UnixMillis {
+    Span::ALL.iter().flat_map(|span| span.window(now)).map(Bucket::begins_at).min().unwrap_or(now)
+}
+
+async fn rebuild(tenure: &Tenure, mut state: HeatState) -> StoreResult<()> {
+    let shard = (tenure.lease.shard, tenure.redis().shards());
+    all_persisted(tenure, state.since).await?;
+    while !state.is_complete() {
+        let to = page_end(state);
+        let notes = tenure.db().heat_between(shard, state.built, to, MOST).await?;
+        let heat = heat_at(state.built, now(), notes);
+        if !tenure.redis().add_heat(shard.0, state, to, &heat).await? {
+            return Ok(()); // begun anew
+        }
+        state.built = to;
+    }
+    tracing::info!(shard = shard.0.0, "heat of notes is complete");
+    Ok(())
+}
+
+/// Waits until PostgreSQL has everything that happened before that moment.
+async fn all_persisted(tenure: &Tenure, moment: UnixMillis) -> StoreResult<()> {
+    let arrived = moment + ARRIVAL.as_millis() as UnixMillis;
+    tokio::time::sleep(Duration::from_millis((arrived - now()).max(0) as u64)).await;
+    let ends = log_ends(tenure).await?;
+    while !reach(&tenure.db().persisted_state().await?.offsets, &ends) {
+        tokio::time::sleep(ASK).await;
+    }
+    Ok(())
+}
+
+async fn log_ends(tenure: &Tenure) -> StoreResult<Vec<Offset>> {
+    let mut ends = Vec::with_capacity(tenure.redis().shards().get());
+    for shard in tenure.redis().shards().all() {
+        ends.push(tenure.redis().log_end(shard).await?.ok_or(StoreError::Unverified)?);
+    }
+    Ok(ends)
+}
+
+fn reach(offsets: &[Offset], ends: &[Offset]) -> bool {
+    offsets.iter().zip(ends).all(|(offset, end)| offset >= end)
+}
+
+/// End of the stretch that is rebuilt next. It lies within one bucket of each span that still has a bucket
+/// for it: single buckets of the hour for the latest two hours, whole hours before.
+fn page_end(state: HeatState) -> UnixMillis {
+    let (short, long) = (Span::Hour.step(), Span::Day.step());
+    let step = if state.built < state.since - 2 * long { long } else { short };
+    ((state.built.div_euclid(step) + 1) * step).min(state.since)
+}
+
+/// The heat of what happened in the stretch that begins at that moment.
+fn heat_at(moment: UnixMillis, now: UnixMillis, notes: Vec<(Id, i64)>) -> Heat {
+    let notes: BTreeMap<Id, i64> = notes.into_iter().filter(|(_, heat)| *heat != 0).collect();
+    if notes.is_empty() {
+        return Heat::new();
+    }
+    Bucket::all_of(moment, now).map(|bucket| (bucket, notes.clone())).collect()
+}
+
+fn now() -> UnixMillis {
+    chrono::Utc::now().timestamp_millis()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        /// Whatever happened lies in one stretch, which lies in one bucket of each span.
+        #[test]
+        fn stretches_follow_each_other_and_none_crosses_a_bucket_that_is_read(
+            since in 1_600_000_000_000..1_900_000_000_000_i64, later in 0..10 * Span::Day.step(),
+        ) {
+            let mut state = HeatState { since, built: oldest(since) };
+            let mut stretches = 0;
+            while !state.is_complete() {
+                let to = page_end(state);
+                prop_assert!(to > state.built);
+                for bucket in Bucket::all_of(state.built, since + later) {
+                    prop_assert_eq!(bucket, Bucket::of(bucket.span, to - 1));
+                }
+                state.built = to;
+                stretches += 1;
+            }
+            prop_assert_eq!(state.built, since);
+            prop_assert!(stretches < 200, "{}", stretches);
+        }
+    }
+
+    #[test]
+    fn a_log_that_ends_behind_is_waited_for() {
+        let at = |number| Offset::new(1, number);
+        assert!(reach(&[at(3), at(5)], &[at(3), at(4)]));
+        assert!(!reach(&[at(3), at(3)], &[at(3), at(4)]));
+    }
+}

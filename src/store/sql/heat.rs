@@ -1,0 +1,84 @@
+//! Heat of notes as PostgreSQL knows it: from the history, and from totals.
+
+use sqlx::{Row, postgres::PgRow};
+
+use super::{Db, from_catalogue, times::timestamp, users::id};
+use crate::{
+    catalogue::{EdgeKind, UnixMillis, WEIGHTS},
+    primitives::{Id, NoteId, ShardCount, ShardId},
+    store::StoreResult,
+};
+
+impl Db {
+    /// What the history says of the heat of a shard's notes between two moments (the second one excluded):
+    /// the hottest, at most `most`.
+    pub async fn heat_between(
+        &self,
+        (shard, shards): (ShardId, ShardCount),
+        from: UnixMillis,
+        to: UnixMillis,
+        most: usize,
+    ) -> StoreResult<Vec<(Id, i64)>> {
+        let text = format!(
+            "SELECT target_id, sum({heat} * CASE WHEN is_on THEN 1 ELSE -1 END)::bigint AS heat
+             FROM activity WHERE at >= {from} AND at < {to} AND target_id % $3 = $4 AND {heat} <> 0
+             GROUP BY target_id ORDER BY heat DESC LIMIT $5",
+            heat = heat_of_edge(),
+            from = timestamp!("$1::bigint"),
+            to = timestamp!("$2::bigint"),
+        );
+        let query = sqlx::query(from_catalogue(text))
+            .bind(from)
+            .bind(to)
+            .bind(shards.get() as i64)
+            .bind(i64::from(shard.0))
+            .bind(most as i64);
+        let rows = self.run(query.fetch_all(&self.pool())).await?;
+        rows.iter().map(|row: &PgRow| Ok((id(row, 0)?, row.try_get(1)?))).collect()
+    }
+
+    /// The notes with the most heat since ever, the hottest first.
+    pub async fn hottest_notes(&self, most: usize) -> StoreResult<Vec<NoteId>> {
+        let text = format!(
+            "SELECT c.id FROM note_counts AS c JOIN note AS n ON n.id = c.id AND n.removed_at IS NULL
+             ORDER BY {} DESC, c.id DESC LIMIT $1",
+            heat_of_totals("c.")
+        );
+        let query = sqlx::query(from_catalogue(text)).bind(most as i64);
+        let rows = self.run(query.fetch_all(&self.pool())).await?;
+        rows.iter().map(|row| Ok(NoteId(id(row, 0)?))).collect()
+    }
+}
+
+/// SQL for what an edge's kind weighs.
+fn heat_of_edge() -> String {
+    let cases: Vec<_> = EdgeKind::ALL
+        .iter()
+        .filter(|kind| kind.heat() != 0)
+        .map(|kind| format!("WHEN '{}' THEN {}", kind.name(), kind.heat()))
+        .collect();
+    format!("CASE kind {} ELSE 0 END", cases.join(" "))
+}
+
+/// SQL for the heat in a note's totals; `note_counts_hot` is an index on exactly this.
+fn heat_of_totals(prefix: &str) -> String {
+    let terms: Vec<_> = WEIGHTS
+        .iter()
+        .map(|(counter, weight)| match weight {
+            1 => format!("{prefix}{}", counter.name()),
+            _ => format!("{weight} * {prefix}{}", counter.name()),
+        })
+        .collect();
+    format!("({})", terms.join(" + "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_index_is_on_the_expression_that_ranks_by_totals() {
+        let migration = include_str!("../../../migrations/0011_hot_notes.sql");
+        assert!(migration.contains(&format!("({} DESC, id DESC)", heat_of_totals(""))), "{migration}");
+    }
+}

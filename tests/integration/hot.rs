@@ -1,0 +1,299 @@
+use plaudit::embedded::AppendFsync;
+use redis::AsyncCommands;
+use serde_json::{Value, json};
+
+use crate::support::{Client, SOON, Server, Stores, eventually, note};
+
+const HOT: &str = "query ($window: HotWindow!, $first: Int, $after: String) {
+    hotNotes(window: $window, first: $first, after: $after) {
+        nodes { id title likeCount } pageInfo { hasNextPage hasPreviousPage endCursor } } }";
+
+/// Notes, the first of which has likes only in its total: nobody liked it lately.
+async fn notes(stores: &Stores, number: usize) -> Vec<i64> {
+    let mut notes = Vec::new();
+    for _ in 0..number {
+        notes.push(stores.new_note().await);
+    }
+    let old = "UPDATE note_counts SET likes = 100 WHERE id = $1";
+    sqlx::query(old).bind(notes[0]).execute(&stores.sql().await).await.unwrap();
+    notes
+}
+
+fn ids(notes: &[i64]) -> Vec<String> {
+    notes.iter().map(|id| note(*id)).collect()
+}
+
+async fn like(server: &Server, id: i64, likers: std::ops::Range<usize>) {
+    for liker in likers {
+        let payload = server.client(&format!("liker {liker}")).like(&note(id)).await;
+        assert_eq!(payload["changed"], true);
+    }
+}
+
+/// A page's ids and the page; `None` while Redis is being verified.
+async fn page(client: &Client, window: &str, first: usize, after: &Value) -> Option<(Vec<String>, Value)> {
+    let reply = client.send(HOT, json!({ "window": window, "first": first, "after": after })).await.body;
+    if let Some(error) = reply["errors"].get(0) {
+        assert_eq!(error["extensions"]["code"], "RETRY_LATER", "{reply}");
+        return None;
+    }
+    let page = reply["data"]["hotNotes"].clone();
+    let ids = page["nodes"].as_array().unwrap().iter().map(|node| node["id"].as_str().unwrap().to_owned());
+    Some((ids.collect(), page["pageInfo"].clone()))
+}
+
+/// Waits for the whole list to be that; it must never be empty meanwhile.
+async fn ranked(server: &Server, window: &str, expected: &[i64]) {
+    let expected = ids(expected);
+    eventually(&format!("{window} is {expected:?}"), SOON, || async {
+        let (ids, _) = page(&server.anonymous(), window, 50, &Value::Null).await?;
+        assert!(!ids.is_empty(), "{window} is empty");
+        (ids == expected).then_some(())
+    })
+    .await;
+}
+
+async fn ranked_in_spans(server: &Server, expected: &[i64]) {
+    for window in ["HOUR", "DAY", "WEEK"] {
+        ranked(server, window, expected).await;
+    }
+}
+
+/// The heat of a note in the buckets of a span together.
+async fn heat(stores: &Stores, id: i64, span: &str) -> f64 {
+    let mut redis = stores.redis().await;
+    let buckets: Vec<String> = redis.keys(format!("{{{}}}:hot:{span}:[0-9]*", id % 2)).await.unwrap();
+    let mut heat = 0.0;
+    for bucket in buckets {
+        heat += redis.zscore::<_, _, Option<f64>>(bucket, id).await.unwrap().unwrap_or_default();
+    }
+    heat
+}
+
+async fn complete(stores: &Stores) {
+    eventually("heat is complete", SOON, || async {
+        for shard in 0..2 {
+            let mut redis = stores.redis().await;
+            let since: Option<i64> = redis.hget(format!("{{{shard}}}:meta"), "hot").await.unwrap();
+            let built: Option<i64> = redis.get(format!("{{{shard}}}:hot:built")).await.unwrap();
+            since.zip(built).filter(|(since, built)| built >= since)?;
+        }
+        Some(())
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn hot_notes_are_ranked_by_the_likes_of_the_window_and_an_unlike_lowers() {
+    let server = Server::start(&[]);
+    let [old, a, b, c] = notes(&server.stores(), 4).await[..] else { panic!() };
+    // Nobody has liked anything: by totals, the newer first.
+    ranked_in_spans(&server, &[old, c, b, a]).await;
+    like(&server, a, 0..1).await;
+    like(&server, b, 0..3).await;
+    like(&server, c, 0..2).await;
+    ranked_in_spans(&server, &[b, c, a]).await;
+    ranked(&server, "ALL", &[old, b, c, a]).await;
+
+    for liker in 0..2 {
+        server.client(&format!("liker {liker}")).unlike(&note(b)).await;
+    }
+    ranked_in_spans(&server, &[c, b, a]).await;
+    ranked(&server, "ALL", &[old, c, b, a]).await;
+    server.client("liker 0").unlike(&note(a)).await;
+    ranked(&server, "DAY", &[c, b]).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn pages_go_on_in_the_same_order_while_likes_arrive() {
+    let server = Server::start(&[]);
+    let [_, a, b, c, d, e] = notes(&server.stores(), 6).await[..] else { panic!() };
+    for (id, likes) in [(e, 5), (d, 4), (c, 3), (b, 2), (a, 1)] {
+        like(&server, id, 0..likes).await;
+    }
+    ranked(&server, "DAY", &[e, d, c, b, a]).await;
+    let reader = server.anonymous();
+    let (mut seen, mut after, mut sizes) = (Vec::new(), Value::Null, Vec::new());
+    loop {
+        let (ids, info) = page(&reader, "DAY", 2, &after).await.unwrap();
+        assert_eq!(info["hasPreviousPage"], !after.is_null());
+        sizes.push(ids.len());
+        seen.extend(ids);
+        after = info["endCursor"].clone();
+        if info["hasNextPage"] == false {
+            break;
+        }
+        // The order of others changes meanwhile.
+        let likers = 10 * sizes.len();
+        like(&server, a, likers..likers + 6).await;
+        ranked(&server, "DAY", &[a, e, d, c, b]).await;
+    }
+    assert_eq!((seen, sizes), (ids(&[e, d, c, b, a]), vec![2, 2, 1]));
+}
+
+#[tokio::test]
+async fn a_cursor_leads_nowhere_in_the_list_of_another_window_and_a_page_has_a_size() {
+    let server = Server::shared();
+    let reader = server.anonymous();
+    server.stores().new_note().await;
+    let (_, info) = page(&reader, "ALL", 1, &Value::Null).await.unwrap();
+    let after = info["endCursor"].clone();
+    let error = reader.error(HOT, json!({ "window": "WEEK", "after": after })).await;
+    assert_eq!(
+        (&error["extensions"]["code"], &error["extensions"]["argument"]),
+        (&json!("BAD_USER_INPUT"), &json!("after"))
+    );
+    let feed = "query ($after: String) { feed(after: $after) { nodes { id } } }";
+    assert_eq!(reader.error(feed, json!({ "after": after })).await["extensions"]["argument"], "after");
+    for first in [0, 101] {
+        let error = reader.error(HOT, json!({ "window": "DAY", "first": first })).await;
+        assert_eq!(error["extensions"]["argument"], "first");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_reader_whose_ranking_is_forgotten_goes_on_behind_the_same_rank() {
+    let mut server = Server::start(&[]);
+    let [old, a, b] = notes(&server.stores(), 3).await[..] else { panic!() };
+    let (first, info) = page(&server.anonymous(), "ALL", 1, &Value::Null).await.unwrap();
+    assert_eq!(first, ids(&[old]));
+    server.stop();
+    server.start_again();
+    let mut redis = server.stores().redis().await;
+    let kept: Vec<String> = redis.keys("{0}:hot:ranking:*").await.unwrap();
+    let () = redis.unlink(kept).await.unwrap();
+    like(&server, a, 0..1).await;
+    server.stores().rest().await;
+    let (behind, _) = page(&server.anonymous(), "ALL", 5, &info["endCursor"]).await.unwrap();
+    assert_eq!(behind, ids(&[a, b]));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn removed_notes_are_left_out_and_others_fill_the_page() {
+    let mut server = Server::start(&[]);
+    let stores = server.stores();
+    let [old, a, b, c] = notes(&stores, 4).await[..] else { panic!() };
+    for (id, likes) in [(a, 1), (b, 2), (c, 3)] {
+        like(&server, id, 0..likes).await;
+    }
+    stores.rest().await;
+    // The text is kept for a while: by the process, and in Redis.
+    server.stop();
+    server.start_again();
+    let () = stores.redis().await.unlink(format!("{{{}}}:b:note:{b}", b % 2)).await.unwrap();
+    let remove = "UPDATE note SET removed_at = now() WHERE id = $1";
+    sqlx::query(remove).bind(b).execute(&stores.sql().await).await.unwrap();
+    ranked(&server, "DAY", &[c, a]).await;
+    ranked(&server, "ALL", &[old, c, a]).await;
+    let (ids_of_page, info) = page(&server.anonymous(), "DAY", 2, &Value::Null).await.unwrap();
+    assert_eq!((ids_of_page, &info["hasNextPage"]), (ids(&[c, a]), &json!(false)));
+}
+
+/// Loses everything, then only the heat; is killed while it rebuilds.
+#[tokio::test(flavor = "multi_thread")]
+async fn lost_heat_is_rebuilt_from_the_history_and_the_list_is_never_empty_meanwhile() {
+    let mut server = Server::start(&[]);
+    let stores = server.stores();
+    let [old, a, b, c] = notes(&stores, 4).await[..] else { panic!() };
+    for (id, likes) in [(a, 1), (b, 3), (c, 2)] {
+        like(&server, id, 0..likes).await;
+    }
+    server.client("liker 2").unlike(&note(b)).await;
+    ranked(&server, "DAY", &[c, b, a]).await;
+    for loss in ["everything, and the server", "heat"] {
+        stores.rest().await;
+        let mut redis = stores.redis().await;
+        if loss == "heat" {
+            let heat: Vec<String> = redis.keys("{*}:hot:*").await.unwrap();
+            let () = redis.unlink(heat).await.unwrap();
+        } else {
+            let () = redis::cmd("FLUSHALL").query_async(&mut redis).await.unwrap();
+        }
+        // With nothing else to go by, the totals rank.
+        ranked(&server, "WEEK", &[old, c, b, a]).await;
+        if loss.ends_with("server") {
+            server.kill();
+            server.start_again();
+        }
+        ranked_in_spans(&server, &[c, b, a]).await;
+        for (id, likes) in [(old, 0.0), (a, 1.0), (b, 2.0), (c, 2.0)] {
+            assert_eq!(heat(&stores, id, "week").await, likes, "after the loss of {loss}");
+        }
+    }
+    like(&server, a, 10..13).await;
+    ranked(&server, "HOUR", &[a, c, b]).await;
+}
+
+/// Redis comes back with files of an earlier moment: what was persisted since then is not in its heat.
+#[tokio::test(flavor = "multi_thread")]
+async fn heat_that_redis_forgot_is_rebuilt_with_what_it_kept_and_counted_once() {
+    let mut stores = Stores::start(AppendFsync::Always).await;
+    let server = Server::start_on(&stores, &[]);
+    let [_, a, b] = notes(&stores, 3).await[..] else { panic!() };
+    complete(&stores).await;
+    like(&server, b, 0..1).await;
+    like(&server, a, 0..2).await;
+    stores.rest().await;
+    let copy = stores.copy_files("redis");
+    like(&server, b, 1..3).await;
+    stores.rest().await;
+    ranked(&server, "DAY", &[b, a]).await;
+
+    stores.stop_redis();
+    stores.restore_files("redis", &copy);
+    stores.start_redis(AppendFsync::Always);
+    eventually("the heat is rebuilt", SOON, || async {
+        (heat(&stores, b, "day").await == 3.0).then_some(())
+    })
+    .await;
+    complete(&stores).await;
+    for (id, likes) in [(a, 2.0), (b, 3.0)] {
+        assert_eq!(heat(&stores, id, "week").await, likes);
+    }
+    ranked(&server, "DAY", &[b, a]).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn after_kill_9_heat_is_not_counted_twice() {
+    let mut server = Server::start(&["--batch-wait", "10s"]);
+    let stores = server.stores();
+    let [_, a, b] = notes(&stores, 3).await[..] else { panic!() };
+    complete(&stores).await;
+    like(&server, a, 0..3).await;
+    for round in 1..=2 {
+        // It is folded, as the reply tells, and not persisted yet: the next owner folds it once more.
+        like(&server, b, round - 1..round).await;
+        server.kill();
+        server.start_again();
+        assert_eq!(server.anonymous().note(&note(b)).await["likeCount"], round);
+        for span in ["hour", "day", "week"] {
+            assert_eq!(heat(&stores, b, span).await, round as f64, "{span}, round {round}");
+        }
+        ranked(&server, "DAY", &[a, b]).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn without_a_history_heat_counts_from_the_start() {
+    let server = Server::start(&["--activity", "false"]);
+    let [_, a, b] = notes(&server.stores(), 3).await[..] else { panic!() };
+    complete(&server.stores()).await;
+    like(&server, b, 0..1).await;
+    like(&server, a, 0..2).await;
+    ranked(&server, "DAY", &[a, b]).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn while_redis_is_away_hot_notes_are_to_be_asked_for_again() {
+    let mut stores = Stores::start(AppendFsync::Always).await;
+    let server = Server::start_on(&stores, &[]);
+    let [_, a, b] = notes(&stores, 3).await[..] else { panic!() };
+    like(&server, a, 0..2).await;
+    like(&server, b, 0..1).await;
+    ranked(&server, "DAY", &[a, b]).await;
+    stores.stop_redis();
+    // Nobody has asked for this window, so it is kept nowhere.
+    assert_eq!(page(&server.anonymous(), "WEEK", 5, &Value::Null).await, None);
+    stores.start_redis(AppendFsync::Always);
+    ranked(&server, "WEEK", &[a, b]).await;
+}
