@@ -5,8 +5,8 @@
 -- KEYS[4]  load token string  of the entity
 -- KEYS[5]  body      string   cached text of the entity
 -- ARGV[1]  entity
--- ARGV[2]  guard     ms for which text is not cached again: longer than any read of it takes, so that nobody
---                    caches what was read before the change
+-- ARGV[2]  guard     ms for which the change is marked: longer than any read takes, so that nobody caches text
+--                    that was read before the change
 -- ARGV[3…] names of its counters
 -- Returns  {"done", epoch, change}  the change that says "unknown"
 --          {"no_meta"}              the shard is not verified; nothing written
@@ -25,7 +25,7 @@ else
   redis.call('UNLINK', KEYS[3])
 end
 redis.call('DEL', KEYS[4]) -- a load that read before the change must not install
-redis.call('SET', KEYS[5], 'changing', 'PX', ARGV[2]) -- no JSON, so readers take it as "not cached"
+redis.call('SET', KEYS[5], 'changed ' .. meta[1] .. '-' .. change, 'PX', ARGV[2])
 redis.call('HSET', KEYS[1], 'seq', change)
 publish(KEYS[2], meta[1], before, before + 1, '-', '-', { ARGV[1] .. ' ' .. change .. ' ?' })
 return { 'done', meta[1], change }

@@ -10,7 +10,10 @@ use moka::sync::Cache;
 use super::{DomainResult, Plaudit};
 use crate::{
     primitives::{ShardId, UserId},
-    store::{redis::Redis, sql::Db},
+    store::{
+        redis::{BodyRead, Redis, Seen},
+        sql::Db,
+    },
 };
 
 const CAPACITY: u64 = 100_000;
@@ -42,14 +45,18 @@ impl Accounts {
         if self.absent.contains_key(subject) {
             return Ok(None);
         }
-        let cached = self.redis.read_bodies::<UserId>(&[(self.shard(subject), key(subject))]).await?;
-        if let Some(Some(Some(user))) = cached.first() {
-            self.here.insert(subject.to_owned(), *user);
-            return Ok(Some(*user));
-        }
+        let mut cached = self.redis.read_bodies::<UserId>(&[(self.shard(subject), key(subject))]).await?;
+        let seen = match cached.pop() {
+            Some(BodyRead::Cached(Some(user))) => {
+                self.here.insert(subject.to_owned(), user);
+                return Ok(Some(user));
+            }
+            Some(BodyRead::NotCached(seen)) => seen,
+            _ => Seen::default(),
+        };
         let user = self.db.user_by_subject(subject).await?;
         match user {
-            Some(user) => self.keep(subject, user).await?,
+            Some(user) => self.keep(subject, seen, user).await?,
             None => self.absent.insert(subject.to_owned(), ()),
         }
         Ok(user)
@@ -61,14 +68,14 @@ impl Accounts {
         }
         let name: String = subject.chars().take(NAME_LENGTH).collect();
         let user = self.db.ensure_user(subject, &name).await?;
-        self.keep(subject, user).await?;
+        self.keep(subject, Seen::default(), user).await?;
         Ok(user)
     }
 
-    async fn keep(&self, subject: &str, user: UserId) -> DomainResult<()> {
+    async fn keep(&self, subject: &str, seen: Seen, user: UserId) -> DomainResult<()> {
         self.here.insert(subject.to_owned(), user);
         self.absent.invalidate(subject);
-        self.redis.write_bodies(&[((self.shard(subject), key(subject)), Some(user))]).await?;
+        self.redis.write_bodies(&[((self.shard(subject), key(subject)), seen, Some(user))]).await?;
         Ok(())
     }
 

@@ -1,17 +1,16 @@
 //! Static text of users, notes, comments and groups: this process's cache, then Redis, then PostgreSQL.
 
-use std::{collections::HashMap, sync::Arc, time::Duration};
+use std::{collections::HashMap, sync::Arc, time::Instant};
 
-use moka::sync::Cache;
 use serde::{Serialize, de::DeserializeOwned};
 
-use super::{DomainError, DomainResult};
+use super::{DomainError, DomainResult, kept::Kept};
 use crate::{
     catalogue::{Entity, EntityKind},
     primitives::{CommentId, GroupId, NoteId, Slice, UserId},
     store::{
         StoreResult,
-        redis::Redis,
+        redis::{BodyRead, Redis},
         single_flight::SingleFlight,
         sql::{CommentRow, Db, GroupRow, NoteRow, UserRow},
     },
@@ -21,15 +20,6 @@ pub type User = UserRow;
 pub type Note = NoteRow;
 pub type Comment = CommentRow;
 pub type Group = GroupRow;
-
-/// Entities of one kind that a process keeps.
-const CAPACITY: u64 = 50_000;
-/// How long this process may show text that was changed by SQL, behind Plaudit's back.
-const LIFE: Duration = Duration::from_secs(60);
-/// "Does not exist" is remembered shortly: against floods of unknown ids.
-const ABSENT_LIFE: Duration = Duration::from_secs(5);
-/// Text that has changed is not kept for this long: longer than a read takes that began before.
-const GUARD: Duration = Duration::from_secs(5);
 
 /// A kind of entity with static text.
 pub trait Body: Clone + Serialize + DeserializeOwned + Send + Sync + 'static {
@@ -132,10 +122,7 @@ impl Texts {
 
 /// Cached bodies of one kind; `None` stands for "does not exist".
 pub struct Bodies<T: Body> {
-    here: Cache<T::Id, Arc<T>>,
-    absent: Cache<T::Id, ()>,
-    /// Changed a moment ago: a read that began before must not be kept.
-    changed: Cache<T::Id, ()>,
+    kept: Kept<T>,
     flights: SingleFlight<T::Id, Option<Arc<T>>>,
     redis: Redis,
     db: Db,
@@ -143,14 +130,7 @@ pub struct Bodies<T: Body> {
 
 impl<T: Body> Bodies<T> {
     fn new(redis: Redis, db: Db) -> Self {
-        Self {
-            here: Cache::builder().max_capacity(CAPACITY).time_to_live(LIFE).build(),
-            absent: Cache::builder().max_capacity(CAPACITY).time_to_live(ABSENT_LIFE).build(),
-            changed: Cache::builder().max_capacity(CAPACITY).time_to_live(GUARD).build(),
-            flights: SingleFlight::default(),
-            redis,
-            db,
-        }
+        Self { kept: Kept::new(), flights: SingleFlight::default(), redis, db }
     }
 
     /// # Errors
@@ -164,62 +144,61 @@ impl<T: Body> Bodies<T> {
         let mut found = HashMap::with_capacity(ids.len());
         let mut missing = Vec::new();
         for id in ids {
-            if let Some(body) = self.here.get(id) {
-                found.insert(*id, body);
-            } else if !self.absent.contains_key(id) && !missing.contains(id) {
-                missing.push(*id);
+            match self.kept.get(id) {
+                Some(body) => found.extend(body.map(|body| (*id, body))),
+                None if !missing.contains(id) => missing.push(*id),
+                None => {}
             }
         }
         if !missing.is_empty() {
-            let (redis, db) = (self.redis.clone(), self.db.clone());
-            let fetched = self.flights.get(&missing, |ids| fetch(redis, db, ids)).await?;
-            for (id, body) in fetched {
-                match body {
-                    Some(body) => {
-                        self.insert(id, &body);
-                        found.insert(id, body);
-                    }
-                    None if !self.changed.contains_key(&id) => self.absent.insert(id, ()),
-                    None => {}
-                }
-            }
+            let (kept, redis, db) = (self.kept.clone(), self.redis.clone(), self.db.clone());
+            let fetched = self.flights.get(&missing, |ids| fetch(kept, redis, db, ids)).await?;
+            found.extend(fetched.into_iter().filter_map(|(id, body)| Some((id, body?))));
         }
         Ok(found)
     }
 
-    /// Keeps what a list has just read.
-    pub fn keep(&self, bodies: Slice<T>) -> Slice<Arc<T>> {
-        bodies.map(|body| {
-            let body = Arc::new(body);
-            self.insert(body.id(), &body);
-            body
-        })
-    }
-
-    fn insert(&self, id: T::Id, body: &Arc<T>) {
-        if !self.changed.contains_key(&id) {
-            self.here.insert(id, Arc::clone(body));
-        }
+    /// Begins to read bodies by a list; what it finds is to be kept.
+    pub fn reading(&self) -> Reading<'_, T> {
+        Reading { kept: &self.kept, since: Instant::now() }
     }
 
     fn forget(&self, id: T::Id) {
-        self.changed.insert(id, ());
-        self.here.invalidate(&id);
-        self.absent.invalidate(&id);
+        self.kept.forget(id);
+        self.flights.leave(&id);
     }
 
     fn forget_all(&self) {
-        self.here.invalidate_all();
-        self.absent.invalidate_all();
+        self.kept.here.invalidate_all();
+        self.kept.absent.invalidate_all();
+    }
+}
+
+/// A list that is being read.
+pub struct Reading<'a, T: Body> {
+    kept: &'a Kept<T>,
+    since: Instant,
+}
+
+impl<T: Body> Reading<'_, T> {
+    /// Keeps what the list has.
+    pub fn keep(self, bodies: Slice<T>) -> Slice<Arc<T>> {
+        bodies.map(|body| {
+            let body = Arc::new(body);
+            self.kept.insert(body.id(), Some(&body), self.since);
+            body
+        })
     }
 }
 
 /// From Redis in one round trip, and the rest from PostgreSQL in one statement.
 async fn fetch<T: Body>(
+    kept: Kept<T>,
     redis: Redis,
     db: Db,
     ids: Vec<T::Id>,
 ) -> StoreResult<HashMap<T::Id, Option<Arc<T>>>> {
+    let since = Instant::now();
     let place = |id: &T::Id| {
         let entity: Entity = (*id).into();
         (redis.shard_of(entity.id), entity)
@@ -229,19 +208,23 @@ async fn fetch<T: Body>(
     let mut missing = Vec::new();
     for (id, body) in ids.iter().zip(cached) {
         match body {
-            Some(body) => {
+            BodyRead::Cached(body) => {
                 found.insert(*id, body.map(Arc::new));
             }
-            None => missing.push(*id),
+            BodyRead::NotCached(seen) => missing.push((*id, seen)),
         }
     }
-    if missing.is_empty() {
-        return Ok(found);
+    if !missing.is_empty() {
+        let wanted: Vec<T::Id> = missing.iter().map(|(id, _)| *id).collect();
+        let mut rows: HashMap<T::Id, T> =
+            T::fetch(&db, &wanted).await?.into_iter().map(|row| (row.id(), row)).collect();
+        let bodies: Vec<_> =
+            missing.into_iter().map(|(id, seen)| (place(&id), seen, rows.get(&id).cloned())).collect();
+        redis.write_bodies(&bodies).await?;
+        found.extend(wanted.into_iter().map(|id| (id, rows.remove(&id).map(Arc::new))));
     }
-    let mut rows: HashMap<T::Id, T> =
-        T::fetch(&db, &missing).await?.into_iter().map(|row| (row.id(), row)).collect();
-    let bodies: Vec<_> = missing.iter().map(|id| (place(id), rows.get(id).cloned())).collect();
-    redis.write_bodies(&bodies).await?;
-    found.extend(missing.into_iter().map(|id| (id, rows.remove(&id).map(Arc::new))));
+    for (id, body) in &found {
+        kept.insert(*id, body.as_ref(), since);
+    }
     Ok(found)
 }

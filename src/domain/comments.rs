@@ -12,7 +12,7 @@ impl Plaudit {
         note: NoteId,
         page: PageRequest,
     ) -> DomainResult<Slice<Arc<Comment>>> {
-        let comments = self.inner.db.comments_of_note(note, page).await?;
-        Ok(self.comments().keep(comments))
+        let reading = self.comments().reading();
+        Ok(reading.keep(self.inner.db.comments_of_note(note, page).await?))
     }
 }

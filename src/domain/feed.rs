@@ -14,8 +14,8 @@ const TRIES: u32 = 3;
 
 impl Plaudit {
     pub async fn feed(&self, page: PageRequest) -> DomainResult<Slice<Arc<Note>>> {
-        let notes = self.inner.db.feed(page).await?;
-        Ok(self.notes().keep(notes))
+        let reading = self.notes().reading();
+        Ok(reading.keep(self.inner.db.feed(page).await?))
     }
 
     /// Newest notes of those whom the user follows, exact right after a follow. Two statements, however
@@ -28,9 +28,10 @@ impl Plaudit {
         newest.sort_unstable_by_key(|(_, note)| Reverse(*note));
         newest.truncate(page.rows() as usize);
         let authors: Vec<UserId> = newest.into_iter().map(|(author, _)| author).collect();
+        let reading = self.notes().reading();
         let mut notes = db.newest_notes_of_each(&authors, page).await?;
         notes.sort_unstable_by_key(|note| Reverse(note.id));
-        Ok(self.notes().keep(page.slice(notes)))
+        Ok(reading.keep(page.slice(notes)))
     }
 
     /// All whom the user follows; the follow limit bounds them.

@@ -17,6 +17,7 @@ mod groups;
 mod history;
 mod hot;
 mod inbox;
+mod kept;
 mod keys;
 mod likes;
 mod lists;

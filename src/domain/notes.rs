@@ -171,14 +171,14 @@ impl Plaudit {
 
     /// A user's notes, newest first.
     pub async fn notes_of_user(&self, author: UserId, page: PageRequest) -> DomainResult<Slice<Arc<Note>>> {
-        let notes = self.inner.db.notes_of_user(author, page).await?;
-        Ok(self.notes().keep(notes))
+        let reading = self.notes().reading();
+        Ok(reading.keep(self.inner.db.notes_of_user(author, page).await?))
     }
 
     /// A group's notes, newest first.
     pub async fn notes_of_group(&self, group: GroupId, page: PageRequest) -> DomainResult<Slice<Arc<Note>>> {
-        let notes = self.inner.db.notes_of_group(group, page).await?;
-        Ok(self.notes().keep(notes))
+        let reading = self.notes().reading();
+        Ok(reading.keep(self.inner.db.notes_of_group(group, page).await?))
     }
 }
 

@@ -3,7 +3,10 @@
 use std::{
     collections::{HashMap, HashSet},
     hash::Hash,
-    sync::Arc,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering::Relaxed},
+    },
 };
 
 use futures_util::future::{BoxFuture, FutureExt, Shared};
@@ -14,15 +17,18 @@ use super::{StoreError, StoreResult, tally};
 /// What one fetch brought: whatever was found of its keys.
 type Fetched<K, V> = Result<Arc<HashMap<K, V>>, Arc<StoreError>>;
 type Flight<K, V> = Shared<BoxFuture<'static, Fetched<K, V>>>;
+/// By key, each under the number of its fetch.
+type UnderWay<K, V> = HashMap<K, (u64, Flight<K, V>)>;
 
 /// Joins concurrent fetches of the same keys.
 pub struct SingleFlight<K, V> {
-    under_way: Arc<Mutex<HashMap<K, Flight<K, V>>>>,
+    under_way: Arc<Mutex<UnderWay<K, V>>>,
+    fetches: AtomicU64,
 }
 
 impl<K, V> Default for SingleFlight<K, V> {
     fn default() -> Self {
-        Self { under_way: Arc::default() }
+        Self { under_way: Arc::default(), fetches: AtomicU64::default() }
     }
 }
 
@@ -50,6 +56,11 @@ where
         Ok(found)
     }
 
+    /// Nobody joins the fetch of this key any more: what it is going to find is no longer true.
+    pub fn leave(&self, key: &K) {
+        self.under_way.lock().remove(key);
+    }
+
     fn join_or_begin<F>(&self, keys: &[K], fetch: impl FnOnce(Vec<K>) -> F) -> Vec<Flight<K, V>>
     where
         F: Future<Output = StoreResult<HashMap<K, V>>> + Send + 'static,
@@ -58,8 +69,8 @@ where
         let (mut joined, mut own) = (Vec::<Flight<K, V>>::new(), HashSet::new());
         for key in keys {
             match under_way.get(key) {
-                Some(flight) if joined.iter().any(|other| other.ptr_eq(flight)) => {}
-                Some(flight) => joined.push(flight.clone()),
+                Some((_, flight)) if joined.iter().any(|other| other.ptr_eq(flight)) => {}
+                Some((_, flight)) => joined.push(flight.clone()),
                 None => {
                     own.insert(key.clone());
                 }
@@ -67,14 +78,15 @@ where
         }
         if !own.is_empty() {
             let own: Vec<K> = own.into_iter().collect();
-            let flight = self.begin(own.clone(), fetch(own.clone()));
-            under_way.extend(own.into_iter().map(|key| (key, flight.clone())));
+            let number = self.fetches.fetch_add(1, Relaxed);
+            let flight = self.begin(number, own.clone(), fetch(own.clone()));
+            under_way.extend(own.into_iter().map(|key| (key, (number, flight.clone()))));
             joined.push(flight);
         }
         joined
     }
 
-    fn begin<F>(&self, keys: Vec<K>, fetch: F) -> Flight<K, V>
+    fn begin<F>(&self, number: u64, keys: Vec<K>, fetch: F) -> Flight<K, V>
     where
         F: Future<Output = StoreResult<HashMap<K, V>>> + Send + 'static,
     {
@@ -83,7 +95,9 @@ where
             let fetched = fetch.await;
             let mut under_way = under_way.lock();
             for key in &keys {
-                under_way.remove(key);
+                if under_way.get(key).is_some_and(|(other, _)| *other == number) {
+                    under_way.remove(key);
+                }
             }
             fetched.map(Arc::new).map_err(Arc::new)
         });

@@ -20,7 +20,7 @@ use crate::{
 /// together does not expire together.
 pub(super) const COUNTS_LIFE: Duration = Duration::from_secs(12 * 60 * 60);
 
-/// After a change text is not cached for this long: longer than any read of PostgreSQL takes.
+/// A change is marked for this long: longer than any read of PostgreSQL takes.
 const TEXT_GUARD: Duration = Duration::from_secs(5);
 
 /// What Redis holds of one entity.

@@ -21,6 +21,7 @@ mod verification;
 mod views;
 
 pub use batches::{Applied, Batch};
+pub use bodies::{BodyRead, Seen};
 pub use channel::{Change, Listener, Message};
 pub use claim::KeyClaim;
 pub use connection::Redis;

@@ -53,6 +53,7 @@ scripts! {
         HOTTEST = "hottest" [];
         INSTALL_COUNTS = "install_counts" ["offset", "changes"];
         INSTALL_MEMBERS = "install_members" ["offset"];
+        KEEP_BODY = "keep_body" [];
         READ_META = "read_meta" ["offset"];
         RELEASE_LOAD_TOKENS = "release_load_tokens" [];
         SWEEP = "sweep" [];

@@ -1,0 +1,88 @@
+//! What the pages of an app cost: round trips to Redis and SQL statements, as `Server-Timing` tells them.
+
+use serde_json::{Value, json};
+
+use crate::support::{Client, Server, note, user};
+
+const NOTE_PAGE: &str = "query ($n: ID!) { note(id: $n) {
+    title body likeCount collectCount commentCount viewCount viewerHasLiked viewerHasCollected
+    author { name followerCount viewerIsFollowing } group { name memberCount viewerIsMember }
+    comments(first: 10) { nodes { body likeCount replyCount viewerHasLiked author { name } } } } }";
+const PROFILE: &str = "query ($u: ID!) { user(id: $u) {
+    name followerCount followingCount noteCount commentCount likesReceivedCount collectsReceivedCount
+    groupCount coinCount viewerIsFollowing
+    notes(first: 20) { nodes { title likeCount collectCount viewerHasLiked viewerHasCollected } } } }";
+const INBOX: &str = "query { viewer { inbox {
+    unreadReplyCount unreadLikeCount unreadFollowerCount unreadMessageCount
+    entries(first: 20) { nodes { kind actor { name followerCount viewerIsFollowing } createdAt } } } } }";
+
+/// Asks twice; returns what the second, warm answer cost: round trips and statements.
+async fn warm_cost(client: &Client, query: &str, variables: Value) -> (u32, u32) {
+    let first = client.send(query, variables.clone()).await;
+    assert!(first.body.get("errors").is_none(), "{}", first.body);
+    let warm = client.send(query, variables).await;
+    assert_eq!(warm.body, first.body);
+    (warm.redis_round_trips, warm.sql_statements)
+}
+
+/// A note in a group with comments, and its author, who has an inbox.
+async fn app(server: &Server, notes: usize) -> (String, String) {
+    let stores = server.stores();
+    let author = server.client("the author");
+    let group =
+        author.act("createGroup", json!({ "name": "Readers" }), "group { id }").await["group"]["id"].clone();
+    let mut first = Value::Null;
+    for i in 0..notes {
+        let input = json!({ "title": format!("Note {i}"), "body": "Text", "groupId": group });
+        let created = author.act("createNote", input, "note { id author { id } }").await["note"].clone();
+        for fan in 0..3 {
+            let fan = server.client(&format!("fan {fan}"));
+            fan.act("likeNote", json!({ "noteId": created["id"] }), "changed").await;
+            fan.act("follow", json!({ "userId": created["author"]["id"] }), "changed").await;
+        }
+        first = created;
+    }
+    let n = crate::support::number(&first["id"]);
+    for _ in 0..10 {
+        stores.new_comment(n).await;
+    }
+    stores.rest().await;
+    (note(n), user(crate::support::number(&first["author"]["id"])))
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_note_page_a_profile_and_an_inbox_cost_the_same_whatever_their_size() {
+    let server = Server::start(&[]);
+    let (n, author) = app(&server, 25).await;
+    let reader = server.client("a reader");
+    reader.act("follow", json!({ "userId": author }), "changed").await;
+    server.stores().rest().await;
+    // Own state of the note with its author and group is one round trip, that of the comments another one;
+    // the comments are the only statement.
+    assert_eq!(warm_cost(&reader, NOTE_PAGE, json!({ "n": n })).await, (2, 1));
+    assert_eq!(warm_cost(&reader, NOTE_PAGE, json!({ "n": n })).await, (2, 1));
+    // Own state of the user, and of the notes; the notes are the only statement.
+    assert_eq!(warm_cost(&reader, PROFILE, json!({ "u": author })).await, (2, 1));
+    // Own state of who did it; the entries are the only statement.
+    assert_eq!(warm_cost(&server.client("the author"), INBOX, json!({})).await, (1, 1));
+    // The same without a token: nothing is asked of Redis.
+    assert_eq!(warm_cost(&server.anonymous(), NOTE_PAGE, json!({ "n": n })).await, (0, 1));
+    assert_eq!(warm_cost(&server.anonymous(), PROFILE, json!({ "u": author })).await, (0, 1));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn lists_cost_a_round_trip_for_what_is_pending_and_a_statement_for_the_rows() {
+    let server = Server::start(&[]);
+    app(&server, 25).await;
+    let fan = server.client("fan 1");
+    let liked =
+        "{ viewer { likedNotes(first: 20) { nodes { title likeCount viewerHasLiked author { name } } } } }";
+    assert_eq!(warm_cost(&fan, liked, json!({})).await, (2, 1));
+    let feed = "{ feed(following: true) { nodes { title likeCount viewerHasLiked author { name } } } }";
+    assert_eq!(warm_cost(&fan, feed, json!({})).await, (2, 2));
+    let following = "{ viewer { following { nodes { name followerCount } } } }";
+    assert_eq!(warm_cost(&fan, following, json!({})).await, (1, 1));
+    let hot = "{ hotNotes(window: ALL) { nodes { title likeCount } } }";
+    let hot = server.anonymous().send(hot, json!({})).await;
+    assert!(hot.redis_round_trips <= 4 && hot.sql_statements <= 2, "{hot:?}");
+}

@@ -1,0 +1,250 @@
+use std::collections::BTreeSet;
+
+use serde_json::{Value, json};
+
+use crate::support::{Client, Server, note, number, user};
+
+/// Ids of a page, its last cursor, and whether there is more.
+fn page(list: &Value) -> (Vec<String>, Value, bool) {
+    let ids = list["nodes"].as_array().unwrap().iter().map(|node| node["id"].as_str().unwrap().to_owned());
+    let info = &list["pageInfo"];
+    (ids.collect(), info["endCursor"].clone(), info["hasNextPage"].as_bool().unwrap())
+}
+
+/// Reads a list of `field` inside `root` to its end, `first` at a time.
+async fn all(client: &Client, root: &str, field: &str, first: usize) -> Vec<String> {
+    let (mut seen, mut after) = (Vec::new(), Value::Null);
+    loop {
+        let query = format!(
+            "query ($after: String) {{ {root} {{ list: {field}(first: {first}, after: $after) {{
+                 nodes {{ id }} pageInfo {{ hasNextPage endCursor }} }} }} }}"
+        );
+        let name = root.split(['(', ' ']).next().unwrap();
+        let data = client.data(&query, json!({ "after": after })).await;
+        let (ids, cursor, has_more) = page(&data[name]["list"]);
+        seen.extend(ids);
+        after = cursor;
+        if !has_more {
+            return seen;
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn own_lists_are_exact_right_after_each_flip_before_and_after_it_is_persisted() {
+    // Nothing is persisted for ten seconds after each batch begins.
+    let server = Server::start(&["--batch-wait", "10s"]);
+    let stores = server.stores();
+    let mut notes = Vec::new();
+    for _ in 0..4 {
+        notes.push(note(stores.new_note().await));
+    }
+    let [a, b, c, d] = [0, 1, 2, 3].map(|i: usize| notes[i].as_str());
+    let me = server.client("ann keeps lists");
+    for (on, off, field) in
+        [("likeNote", "unlikeNote", "likedNotes"), ("collectNote", "uncollectNote", "collectedNotes")]
+    {
+        let flip = |mutation, note: &str| {
+            let input = json!({ "noteId": note });
+            let me = &me;
+            async move {
+                assert_eq!(me.act(mutation, input, "changed").await["changed"], true);
+            }
+        };
+        for id in [a, b, c] {
+            flip(on, id).await;
+        }
+        assert_eq!(all(&me, "viewer", field, 20).await, [c, b, a]);
+        flip(off, b).await;
+        assert_eq!(all(&me, "viewer", field, 1).await, [c, a]);
+        flip(on, d).await;
+        flip(on, b).await;
+        assert_eq!(all(&me, "viewer", field, 1).await, [b, d, c, a]);
+        assert_eq!(all(&me, "viewer", field, 3).await, [b, d, c, a]);
+    }
+    stores.rest().await;
+    for field in ["likedNotes", "collectedNotes"] {
+        assert_eq!(all(&me, "viewer", field, 1).await, [b, d, c, a]);
+        // What is switched off now is gone at once, though its row still says on.
+        let off = if field == "likedNotes" { "unlikeNote" } else { "uncollectNote" };
+        me.act(off, json!({ "noteId": d }), "changed").await;
+        assert_eq!(all(&me, "viewer", field, 2).await, [b, c, a]);
+    }
+}
+
+#[tokio::test]
+async fn a_removed_note_leaves_every_list() {
+    let server = Server::shared();
+    let (author, reader) = (server.client("bob removes from lists"), server.client("cyd reads lists"));
+    let input = json!({ "title": "Listed", "body": "Listed" });
+    let mut ids = Vec::new();
+    for _ in 0..3 {
+        let created =
+            author.act("createNote", input.clone(), "note { id author { id } }").await["note"].clone();
+        reader.act("likeNote", json!({ "noteId": created["id"] }), "changed").await;
+        ids.push(created);
+    }
+    server.stores().rest().await;
+    reader.act("follow", json!({ "userId": ids[0]["author"]["id"] }), "changed").await;
+    author.act("deleteNote", json!({ "noteId": ids[1]["id"] }), "changed").await;
+    let left: Vec<String> =
+        [2, 0].map(|i: usize| ids[i]["id"].as_str().unwrap().to_owned()).into_iter().collect();
+    assert_eq!(all(&reader, "viewer", "likedNotes", 1).await, left);
+    assert_eq!(all(&author, "viewer", "notes", 1).await, left);
+    let feed = "{ feed(first: 100, following: true) { nodes { id } pageInfo { hasNextPage endCursor } } }";
+    assert_eq!(page(&reader.data(feed, json!({})).await["feed"]).0, left);
+}
+
+#[tokio::test]
+async fn people_are_listed_last_first_on_both_ends_of_an_edge() {
+    let server = Server::shared();
+    let stores = server.stores();
+    let me = server.client("dan is listed");
+    let (n, group) = (note(stores.new_note().await), format!("group_{}", stores.new_group().await));
+    let followed =
+        [user(stores.new_user().await), user(stores.new_user().await), user(stores.new_user().await)];
+    for id in &followed {
+        me.follow(id).await;
+    }
+    let mut fans = Vec::new();
+    for fan in ["fan a", "fan b", "fan c"] {
+        let fan = server.client(fan);
+        fans.push(fan.follow(&followed[0]).await["viewer"]["id"].as_str().unwrap().to_owned());
+        fan.like(&n).await;
+        fan.act("joinGroup", json!({ "groupId": group }), "changed").await;
+    }
+    stores.rest().await;
+    fans.reverse();
+    let mine = user(stores.user_of("dan is listed").await);
+    let newest_first: Vec<String> = followed.iter().rev().cloned().collect();
+    for first in [1, 2, 20] {
+        assert_eq!(all(&me, &format!("user(id: \"{mine}\")"), "following", first).await, newest_first);
+        let followers = [&fans[..], std::slice::from_ref(&mine)].concat();
+        let root = format!("user(id: \"{}\")", followed[0]);
+        assert_eq!(all(&me, &root, "followers", first).await, followers);
+        assert_eq!(all(&me, &format!("note(id: \"{n}\")"), "likers", first).await, fans);
+        assert_eq!(all(&me, &format!("group(id: \"{group}\")"), "members", first).await, fans);
+    }
+    // Following is exact at once, also when the follow is not persisted yet.
+    me.unfollow(&followed[2]).await;
+    me.follow(&followed[2]).await;
+    me.unfollow(&followed[1]).await;
+    assert_eq!(all(&me, "viewer", "following", 1).await, [followed[2].as_str(), &followed[0]]);
+}
+
+#[tokio::test]
+async fn the_feed_of_the_followed_has_their_notes_only_newest_first_and_at_once() {
+    let server = Server::shared();
+    let me = server.client("eve follows some");
+    let authors = ["author a", "author b", "author c"].map(|author| server.client(author));
+    let post = |author: usize| {
+        let author = &authors[author];
+        async move {
+            let input = json!({ "title": "For followers", "body": "Text" });
+            let note = author.act("createNote", input, "note { id author { id } }").await["note"].clone();
+            let id = note["id"].as_str().unwrap().to_owned();
+            (id, note["author"]["id"].as_str().unwrap().to_owned())
+        }
+    };
+    let feed = |first: usize| {
+        let me = &me;
+        async move {
+            let (mut seen, mut after) = (Vec::new(), Value::Null);
+            loop {
+                let query = "query ($first: Int, $after: String) { feed(following: true, first: $first, after: $after) {
+                    nodes { id } pageInfo { hasNextPage endCursor } } }";
+                let data = me.data(query, json!({ "first": first, "after": after })).await;
+                let (ids, cursor, has_more) = page(&data["feed"]);
+                seen.extend(ids);
+                after = cursor;
+                if !has_more {
+                    return seen;
+                }
+            }
+        }
+    };
+    assert_eq!(feed(5).await, Vec::<String>::new());
+    let (mut ids, mut people) = (Vec::new(), BTreeSet::new());
+    for author in [0, 1, 2, 0, 0, 2, 1, 0] {
+        let (id, by) = post(author).await;
+        ids.push((id, author));
+        people.insert((author, by));
+    }
+    let of = |wanted: &[usize]| -> Vec<String> {
+        ids.iter().rev().filter(|(_, by)| wanted.contains(by)).map(|(id, _)| id.clone()).collect()
+    };
+    let person = |author: usize| people.iter().find(|(by, _)| *by == author).unwrap().1.clone();
+    me.follow(&person(0)).await;
+    me.follow(&person(2)).await;
+    for first in [1, 2, 3, 20] {
+        assert_eq!(feed(first).await, of(&[0, 2]), "{first} at a time");
+    }
+    me.unfollow(&person(0)).await;
+    me.follow(&person(1)).await;
+    assert_eq!(feed(2).await, of(&[1, 2]));
+    let error = server.anonymous().error("{ feed(following: true) { nodes { id } } }", json!({})).await;
+    assert_eq!(error["extensions"]["code"], "UNAUTHENTICATED");
+}
+
+#[tokio::test]
+async fn notes_of_a_group_and_of_a_user_are_paged_while_more_arrive() {
+    let server = Server::shared();
+    let author = server.client("fay writes a lot");
+    let group =
+        author.act("createGroup", json!({ "name": "Fay's" }), "group { id }").await["group"]["id"].clone();
+    let post = || async {
+        let input = json!({ "title": "One more", "body": "Text", "groupId": group });
+        author.act("createNote", input, "note { id }").await["note"]["id"].as_str().unwrap().to_owned()
+    };
+    let mut ids = Vec::new();
+    for _ in 0..7 {
+        ids.push(post().await);
+    }
+    ids.reverse();
+    for root in ["viewer".to_owned(), format!("group(id: {group})")] {
+        let (mut seen, mut after) = (Vec::new(), Value::Null);
+        let name = root.split('(').next().unwrap();
+        loop {
+            let query = format!(
+                "query ($after: String) {{ {root} {{ notes(first: 2, after: $after) {{
+                     nodes {{ id }} pageInfo {{ hasNextPage endCursor }} }} }} }}"
+            );
+            let data = author.data(&query, json!({ "after": after })).await;
+            let (found, cursor, has_more) = page(&data[name]["notes"]);
+            seen.extend(found);
+            after = cursor;
+            if !has_more {
+                break;
+            }
+            post().await;
+        }
+        let old: Vec<String> = seen.into_iter().filter(|id| ids.contains(id)).collect();
+        assert_eq!(old, ids);
+    }
+    assert!(number(&json!(ids[0])) > number(&json!(ids[6])));
+}
+
+#[tokio::test]
+async fn a_cursor_of_one_list_is_refused_by_another() {
+    let server = Server::shared();
+    let stores = server.stores();
+    let me = server.client("gus mixes cursors");
+    me.like(&note(stores.new_note().await)).await;
+    let liked = me.data("{ viewer { id likedNotes { pageInfo { endCursor } } } }", json!({})).await;
+    let cursor = &liked["viewer"]["likedNotes"]["pageInfo"]["endCursor"];
+    assert!(cursor.is_string());
+    for list in [
+        "feed(after: $c) { nodes { id } }",
+        "feed(after: $c, following: true) { nodes { id } }",
+        "hotNotes(after: $c) { nodes { id } }",
+        "viewer { notes(after: $c) { nodes { id } } }",
+        "viewer { following(after: $c) { nodes { id } } }",
+        "viewer { followers(after: $c) { nodes { id } } }",
+        "viewer { collectedNotes(after: $c) { nodes { id } } }",
+        "viewer { inbox { entries(after: $c) { nodes { id } } } }",
+    ] {
+        let error = me.error(&format!("query ($c: String) {{ {list} }}"), json!({ "c": cursor })).await;
+        assert_eq!(error["extensions"]["code"], "BAD_USER_INPUT", "{list}");
+        assert_eq!(error["extensions"]["argument"], "after", "{list}");
+    }
+}
