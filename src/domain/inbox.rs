@@ -36,6 +36,25 @@ impl Badge {
     }
 }
 
+/// Somebody wrote to somebody else.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct DirectMessage {
+    sender: UserId,
+    recipient: UserId,
+}
+
+impl DirectMessage {
+    /// # Errors
+    /// [`DomainError::BadInput`] naming `recipientId` for a message to oneself.
+    pub fn new(sender: UserId, recipient: UserId) -> DomainResult<Self> {
+        if sender == recipient {
+            let message = "recipientId: nobody writes to themselves; give another user's id";
+            return Err(DomainError::bad_input("recipientId", message));
+        }
+        Ok(Self { sender, recipient })
+    }
+}
+
 impl Plaudit {
     /// Marks everything that has reached the user under these badges as read. The marks only rise.
     pub async fn mark_inbox_read(
@@ -68,18 +87,13 @@ impl Plaudit {
     /// counts: the badge says how many people wrote.
     ///
     /// # Errors
-    /// [`DomainError::NotFound`] for unknown users; [`DomainError::BadInput`] for a message to oneself.
+    /// [`DomainError::NotFound`] for unknown users.
     pub async fn record_direct_message(
         &self,
         service: UserId,
-        sender: UserId,
-        recipient: UserId,
+        DirectMessage { sender, recipient }: DirectMessage,
         key: Option<&IdempotencyKey>,
     ) -> DomainResult<Outcome> {
-        if sender == recipient {
-            let message = "recipientId: nobody writes to themselves; give another user's id";
-            return Err(DomainError::bad_input("recipientId", message));
-        }
         self.users().get(sender).await?;
         self.users().get(recipient).await?;
         let operation = Operation::new("recordDirectMessage", &(sender, recipient));

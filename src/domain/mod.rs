@@ -36,7 +36,7 @@ pub use coins::Amount;
 pub use error::{DomainError, DomainResult, Reason};
 pub use history::{ActivityKind, ActivityPoint, ActivityRequest, ActivityStep, MAX_POINTS};
 pub use hot::HotPlace;
-pub use inbox::{Badge, InboxEntry, inbox_of};
+pub use inbox::{Badge, DirectMessage, InboxEntry, inbox_of};
 pub use keys::IdempotencyKey;
 pub use moderation::Visibility;
 pub use notes::NewNote;

@@ -15,7 +15,7 @@ use super::{
 };
 use crate::{
     auth::Role,
-    domain::{Badge, inbox_of},
+    domain::{Badge, DirectMessage, inbox_of},
     primitives::UserId,
 };
 
@@ -153,9 +153,9 @@ impl InboxMutations {
         let action = Action::begin_as(ctx, Role::Service, input.idempotency_key)?;
         let sender: UserId = parse_as("senderId", &input.sender_id)?;
         let recipient: UserId = parse_as("recipientId", &input.recipient_id)?;
+        let message = DirectMessage::new(sender, recipient)?;
         let service = action.actor().await?;
-        let outcome =
-            action.plaudit().record_direct_message(service, sender, recipient, action.key()).await?;
+        let outcome = action.plaudit().record_direct_message(service, message, action.key()).await?;
         let recipient = User::new(recipient, action.scope.renewed());
         Ok(Some(RecordDirectMessagePayload { changed: outcome.changed, recipient }))
     }

@@ -1,6 +1,7 @@
+use plaudit::auth::Role;
 use serde_json::{Value, json};
 
-use crate::support::{Server, note, user};
+use crate::support::{Client, Server, note, user};
 
 const LIKE: &str = "mutation ($n: ID!) { likeNote(input: { noteId: $n }) { changed } }";
 
@@ -132,5 +133,163 @@ async fn a_user_is_looked_up_by_id_or_by_subject_and_not_by_both() {
     assert_eq!(follower.data(query, json!({ "s": "nobody at all" })).await["user"], Value::Null);
     for both_or_none in [json!({}), json!({ "id": me, "s": "eve is looked up" })] {
         assert_eq!(refused("eve is looked up", query, both_or_none).await.0, "BAD_USER_INPUT");
+    }
+}
+
+/// Every argument of every mutation: what is refused, and how it is named. `None` for a value that is not of
+/// the argument's type.
+#[tokio::test]
+async fn every_argument_of_every_mutation_is_checked_and_named() {
+    let server = Server::shared();
+    let stores = server.stores();
+    let (n, u) = (note(stores.new_note().await), user(stores.new_user().await));
+    let clients = [
+        server.client("fay errs everywhere"),
+        server.client_as(Role::Moderator, "a moderator who errs"),
+        server.client_as(Role::Service, "a service that errs"),
+    ];
+    let [user_, moderator, service] = &clients;
+    let long = |length: usize| "x".repeat(length);
+    let note_id = ["", "42", "note_0", "user_1", "note_9007199254740992", "note_1\u{0}"];
+    let mut cases: Vec<(&Client, &str, Value, &str)> = Vec::new();
+    for bad in note_id {
+        for mutation in ["likeNote", "unlikeNote", "collectNote", "uncollectNote", "deleteNote"] {
+            cases.push((user_, mutation, json!({ "noteId": bad }), "noteId"));
+        }
+        for mutation in ["featureNote", "unfeatureNote"] {
+            cases.push((moderator, mutation, json!({ "noteId": bad }), "noteId"));
+        }
+        cases.push((user_, "recordViews", json!({ "noteIds": [n, bad] }), "noteIds"));
+    }
+    for bad in ["", "comment", "note_1"] {
+        for mutation in ["likeComment", "unlikeComment"] {
+            cases.push((user_, mutation, json!({ "commentId": bad }), "commentId"));
+        }
+    }
+    for bad in ["", "group_x", "user_1"] {
+        for mutation in ["joinGroup", "leaveGroup"] {
+            cases.push((user_, mutation, json!({ "groupId": bad }), "groupId"));
+        }
+        cases.push((user_, "createNote", json!({ "title": "t", "body": "b", "groupId": bad }), "groupId"));
+    }
+    for bad in ["", "note_1", "user_-1"] {
+        for mutation in ["follow", "unfollow"] {
+            cases.push((user_, mutation, json!({ "userId": bad }), "userId"));
+        }
+        for mutation in ["hideUser", "restoreUser"] {
+            cases.push((moderator, mutation, json!({ "userId": bad }), "userId"));
+        }
+        cases.push((service, "grantCoins", json!({ "userId": bad, "amount": 1, "reason": "r" }), "userId"));
+        let message = json!({ "senderId": bad, "recipientId": u });
+        cases.push((service, "recordDirectMessage", message, "senderId"));
+        let message = json!({ "senderId": u, "recipientId": bad });
+        cases.push((service, "recordDirectMessage", message, "recipientId"));
+    }
+    for bad in [String::new(), "  ".into(), long(201), "two\nlines".into(), "nul\u{0}".into()] {
+        cases.push((user_, "createNote", json!({ "title": bad, "body": "b" }), "title"));
+        cases.push((service, "grantCoins", json!({ "userId": u, "amount": 1, "reason": bad }), "reason"));
+    }
+    for bad in [String::new(), long(10_001), "nul\u{0}".into()] {
+        cases.push((user_, "createNote", json!({ "title": "t", "body": bad }), "body"));
+    }
+    for bad in [String::new(), long(81), "bell\u{7}".into()] {
+        cases.push((user_, "createGroup", json!({ "name": bad }), "name"));
+    }
+    for bad in [long(1_001), "nul\u{0}".into()] {
+        cases.push((user_, "createGroup", json!({ "name": "n", "description": bad }), "description"));
+    }
+    for bad in [0, 1_000_001, -1_000_001, i32::MIN] {
+        cases.push((service, "grantCoins", json!({ "userId": u, "amount": bad, "reason": "r" }), "amount"));
+    }
+    cases.push((service, "recordDirectMessage", json!({ "senderId": u, "recipientId": u }), "recipientId"));
+    cases.push((user_, "markInboxRead", json!({ "kinds": [] }), "kinds"));
+    cases.push((user_, "recordViews", json!({ "noteIds": [] }), "noteIds"));
+    cases.push((user_, "recordViews", json!({ "noteIds": vec![n.clone(); 101] }), "noteIds"));
+    for (client, mutation, input, argument) in cases {
+        let refusal = client.refused(mutation, input.clone()).await;
+        assert_eq!(refusal, ("BAD_USER_INPUT".into(), Some(argument.into())), "{mutation} {input}");
+    }
+    // Nothing of it has left a trace: nobody became a user.
+    for client in clients {
+        assert_eq!(client.data("{ viewer { id } }", json!({})).await["viewer"], Value::Null);
+    }
+}
+
+#[tokio::test]
+async fn an_idempotency_key_is_checked_by_every_mutation() {
+    let server = Server::shared();
+    let stores = server.stores();
+    let (n, u) = (note(stores.new_note().await), user(stores.new_user().await));
+    let clients = [
+        server.client("gus keys"),
+        server.client_as(Role::Moderator, "a moderator who keys"),
+        server.client_as(Role::Service, "a service that keys"),
+    ];
+    for (client, mutation, input) in [
+        (0, "likeNote", json!({ "noteId": n })),
+        (0, "unlikeNote", json!({ "noteId": n })),
+        (0, "collectNote", json!({ "noteId": n })),
+        (0, "uncollectNote", json!({ "noteId": n })),
+        (0, "deleteNote", json!({ "noteId": n })),
+        (0, "recordViews", json!({ "noteIds": [n] })),
+        (0, "likeComment", json!({ "commentId": "comment_1" })),
+        (0, "unlikeComment", json!({ "commentId": "comment_1" })),
+        (0, "follow", json!({ "userId": u })),
+        (0, "unfollow", json!({ "userId": u })),
+        (0, "joinGroup", json!({ "groupId": "group_1" })),
+        (0, "leaveGroup", json!({ "groupId": "group_1" })),
+        (0, "createGroup", json!({ "name": "n" })),
+        (0, "createNote", json!({ "title": "t", "body": "b" })),
+        (0, "markInboxRead", json!({ "kinds": ["LIKES"] })),
+        (1, "featureNote", json!({ "noteId": n })),
+        (1, "unfeatureNote", json!({ "noteId": n })),
+        (1, "hideUser", json!({ "userId": u })),
+        (1, "restoreUser", json!({ "userId": u })),
+        (2, "grantCoins", json!({ "userId": u, "amount": 1, "reason": "r" })),
+        (2, "recordDirectMessage", json!({ "senderId": u, "recipientId": u })),
+    ] {
+        for key in [String::new(), "k".repeat(65), "a\u{0}b".into()] {
+            let mut input = input.clone();
+            input["idempotencyKey"] = json!(key);
+            let refusal = clients[client].refused(mutation, input).await;
+            assert_eq!(refusal, ("BAD_USER_INPUT".into(), Some("idempotencyKey".into())), "{mutation}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn every_list_limits_its_page_and_names_its_arguments() {
+    let server = Server::shared();
+    let stores = server.stores();
+    let client = server.client("hal pages");
+    client.like(&note(stores.new_note().await)).await;
+    let (n, g) = (stores.new_note().await, stores.new_group().await);
+    for list in [
+        "feed(ARGS)".to_owned(),
+        "feed(following: true, ARGS)".into(),
+        "hotNotes(ARGS)".into(),
+        "viewer { notes(ARGS)".into(),
+        "viewer { followers(ARGS)".into(),
+        "viewer { following(ARGS)".into(),
+        "viewer { likedNotes(ARGS)".into(),
+        "viewer { collectedNotes(ARGS)".into(),
+        "viewer { inbox { entries(ARGS)".into(),
+        format!("note(id: \"note_{n}\") {{ likers(ARGS)"),
+        format!("note(id: \"note_{n}\") {{ comments(ARGS)"),
+        format!("group(id: \"group_{g}\") {{ notes(ARGS)"),
+        format!("group(id: \"group_{g}\") {{ members(ARGS)"),
+    ] {
+        let bad_cursors = ["", "x", "bm90ZXMgMQ", "bGlrZXJzIDE", "\u{0}"];
+        let bad_sizes = [0, -1, 101, i32::MAX, i32::MIN];
+        let sizes = bad_sizes.iter().map(|size| (format!("first: {size}"), "first"));
+        let cursors = bad_cursors.iter().map(|cursor| (format!("after: {}", json!(cursor)), "after"));
+        for (arguments, named) in sizes.chain(cursors) {
+            let open = list.replace("ARGS", &arguments);
+            let closing = "}".repeat(open.matches('{').count());
+            let error =
+                client.error(&format!("{{ {open} {{ nodes {{ id }} }} {closing} }}"), json!({})).await;
+            assert_eq!(error["extensions"]["code"], "BAD_USER_INPUT", "{open}: {error}");
+            assert_eq!(error["extensions"]["argument"], named, "{open}: {error}");
+        }
     }
 }

@@ -59,6 +59,63 @@ async fn users_counts_are_live_too() {
 }
 
 #[tokio::test]
+async fn comments_and_groups_counts_are_live_too() {
+    let server = Server::shared();
+    let stores = server.stores();
+    let comment = format!("comment_{}", stores.new_comment(stores.new_note().await).await);
+    let group = format!("group_{}", stores.new_group().await);
+    let mut socket = server.socket("ida watches").await;
+    let fan = server.client("ida's friend");
+
+    let query =
+        "subscription ($c: [ID!]!) { commentCountsChanged(commentIds: $c) { __typename id likeCount } }";
+    socket.subscribe("comments", query, json!({ "c": [comment] })).await;
+    let shown = |likes: i32| json!({ "__typename": "Comment", "id": comment, "likeCount": likes });
+    assert_eq!(socket.data().await["commentCountsChanged"], shown(0));
+    fan.act("likeComment", json!({ "commentId": comment }), "changed").await;
+    while socket.data().await["commentCountsChanged"] != shown(1) {}
+    let mut socket = server.socket("ida watches").await;
+    let query = "subscription ($g: [ID!]!) { groupCountsChanged(groupIds: $g) { __typename id memberCount viewerIsMember } }";
+    socket.subscribe("groups", query, json!({ "g": [group] })).await;
+    let shown = |members: i32| json!({ "__typename": "Group", "id": group, "memberCount": members, "viewerIsMember": false });
+    assert_eq!(socket.data().await["groupCountsChanged"], shown(0));
+    fan.act("joinGroup", json!({ "groupId": group }), "changed").await;
+    while socket.data().await["groupCountsChanged"] != shown(1) {}
+}
+
+#[tokio::test]
+async fn what_changes_without_the_log_is_live_too() {
+    let server = Server::shared();
+    let author = server.client("jim is watched");
+    let input = json!({ "title": "One", "body": "Text" });
+    let first =
+        author.act("createNote", input.clone(), "note { author { id } }").await["note"]["author"].clone();
+    let mut socket = server.socket("kim watches").await;
+    let query = "subscription ($u: [ID!]!) { userCountsChanged(userIds: $u) { noteCount countsVersion } }";
+    socket.subscribe("users", query, json!({ "u": [first["id"]] })).await;
+    assert_eq!(socket.data().await["userCountsChanged"]["noteCount"], 1);
+    let reply = author.act("createNote", input, "note { author { noteCount countsVersion } }").await;
+    let reply = &reply["note"]["author"];
+    loop {
+        let pushed = socket.data().await["userCountsChanged"].clone();
+        if pushed["noteCount"] == 2 {
+            assert_eq!(&pushed, reply, "the same version says the same");
+            break;
+        }
+    }
+}
+
+#[tokio::test]
+async fn an_inbox_is_live_for_its_owner_only_and_needs_a_token() {
+    let server = Server::shared();
+    let mut socket = Socket::open(&server.url, None).await;
+    socket.subscribe("inbox", "subscription { inboxCountsChanged { unreadLikeCount } }", json!({})).await;
+    let message = socket.receive().await;
+    let errors = if message["type"] == "error" { &message["payload"] } else { &message["payload"]["errors"] };
+    assert_eq!(errors[0]["extensions"]["code"], "UNAUTHENTICATED", "{message}");
+}
+
+#[tokio::test]
 async fn a_subscription_to_what_is_not_there_is_an_error() {
     let server = Server::shared();
     let mut socket = server.socket("hal watches").await;
