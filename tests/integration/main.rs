@@ -15,6 +15,7 @@ mod follows;
 mod likes;
 mod live;
 mod outages;
+mod plans;
 mod recovery;
 mod roles;
 mod schema;

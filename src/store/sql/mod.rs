@@ -77,9 +77,19 @@ pub struct Db {
 }
 
 impl Db {
-    /// For requests: short waits. Connects lazily: an unreachable PostgreSQL shows at the first statement.
+    /// For requests: short waits, and plans that walk along an index and stop when the page is full. With its
+    /// defaults PostgreSQL rather collects and sorts all of a list that it takes for short, or joins from the
+    /// end of a whole table. Connects lazily: an unreachable PostgreSQL shows at the first statement.
     pub fn for_requests(url: &str, connections: u32) -> StoreResult<Self> {
-        Self::new(url, connections, REQUEST_TIMEOUT, &[])
+        let settings = [
+            ("enable_bitmapscan", "off"),
+            ("enable_hashjoin", "off"),
+            ("enable_mergejoin", "off"),
+            ("enable_sort", "off"),
+            ("random_page_cost", "1.1"),
+            ("jit", "off"), // it would compile what needs a sort all the same, for that is now "expensive"
+        ];
+        Self::new(url, connections, REQUEST_TIMEOUT, &settings)
     }
 
     /// For the pipeline: longer waits, and plans that suit a thousand look-ups by key (with its defaults
