@@ -14,6 +14,7 @@ mod feed;
 mod follows;
 mod likes;
 mod live;
+mod membership;
 mod outages;
 mod plans;
 mod recovery;
