@@ -65,7 +65,7 @@ async fn measure(url: &str, redis: &Redis) -> Outcome<[[f64; 2]; STEPS.len()]> {
     for (user, likes) in users {
         give_likes(redis, user, likes).await?;
     }
-    let mut micros = [[0.0; 2]; STEPS.len()];
+    let mut rounds: [[Vec<f64>; 2]; STEPS.len()] = Default::default();
     for round in 0..=ROUNDS {
         for (step, (_, on, changes)) in STEPS.iter().enumerate() {
             for (column, (user, _)) in users.iter().enumerate() {
@@ -76,12 +76,18 @@ async fn measure(url: &str, redis: &Redis) -> Outcome<[[f64; 2]; STEPS.len()]> {
                 }
                 // The first round warms up.
                 if round > 0 {
-                    micros[step][column] += micros_per_call(&mut info).await? / ROUNDS as f64;
+                    rounds[step][column].push(micros_per_call(&mut info).await?);
                 }
             }
         }
     }
-    Ok(micros)
+    Ok(rounds.map(|columns| columns.map(median)))
+}
+
+/// Not the mean: on a busy machine single rounds take several times as long.
+fn median(mut rounds: Vec<f64>) -> f64 {
+    rounds.sort_unstable_by(f64::total_cmp);
+    rounds[rounds.len() / 2]
 }
 
 /// Caches what a load would cache of a user with so many likes.
@@ -118,7 +124,7 @@ async fn micros_per_call(info: &mut MultiplexedConnection) -> Outcome<f64> {
 }
 
 fn print(micros: &[[f64; 2]; STEPS.len()]) {
-    println!("the action script, microseconds in Redis, mean of {}:", ROUNDS as i64 * CALLS);
+    println!("the action script, microseconds in Redis, median of {ROUNDS} times {CALLS}:");
     println!("  {:<8}{:>10}{:>15}{:>8}", "", "10 likes", "100,000 likes", "ratio");
     for ((step, ..), [small, large]) in STEPS.iter().zip(micros) {
         println!("  {step:<8}{small:>10.1}{large:>15.1}{:>8.2}", large / small);
