@@ -18,7 +18,7 @@ use super::{
 use crate::{
     catalogue::{Counter, EdgeKind},
     domain::{self, GROUP_DESCRIPTION, GROUP_NAME, Text},
-    primitives::GroupId,
+    primitives::{GroupId, Moment, PageRequest, Slice},
 };
 
 const NOTES: List = List("groupNotes");
@@ -39,6 +39,26 @@ impl Group {
         let mut prefetch = Prefetch::default();
         prefetch.group(group, selection);
         Self::new(group.id, prefetch.read(scope).await)
+    }
+
+    /// A page of groups, each with its place in the list, and what is selected in them.
+    pub async fn page(
+        list: List,
+        request: &PageRequest<Moment>,
+        places: Slice<Moment>,
+        selection: &Selection<'_>,
+        scope: &Scope,
+    ) -> ApiResult<Page<Self>> {
+        let ids: Vec<GroupId> = places.items.iter().map(|place| GroupId(place.id)).collect();
+        let groups = scope.plaudit().groups().get_many(&ids).await?;
+        let mut prefetch = Prefetch::default();
+        for group in groups.values() {
+            prefetch.group(group, selection);
+        }
+        let scope = prefetch.read(scope).await;
+        let present = places.items.into_iter().filter(|place| groups.contains_key(&GroupId(place.id)));
+        let nodes = present.map(|place| (place, Self::new(GroupId(place.id), scope.clone())));
+        Ok(list.page(request, places.has_more, nodes))
     }
 
     async fn body(&self) -> ApiResult<Arc<domain::Group>> {

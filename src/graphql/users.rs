@@ -6,6 +6,7 @@ use async_graphql::{Context, ID, Object};
 
 use super::{
     errors::{ApiError, ApiResult},
+    groups::Group,
     ids::{global_id, parse_as},
     inbox::Inbox,
     notes::Note,
@@ -24,6 +25,7 @@ use crate::{
 const NOTES: List = List("userNotes");
 const FOLLOWERS: List = List("followers");
 const FOLLOWING: List = List("following");
+const GROUPS: List = List("userGroups");
 const LIKED: List = List("likedNotes");
 const COLLECTED: List = List("collectedNotes");
 
@@ -203,6 +205,19 @@ impl User {
         let request = FOLLOWING.page_request(first.unwrap_or(FIRST), after.as_deref())?;
         let following = self.scope.plaudit().targets_of(self.id, EdgeKind::Follow, &request).await?;
         Ok(Some(User::page(FOLLOWING, &request, following, &Selection::of_nodes(ctx), &self.scope).await))
+    }
+
+    /// Groups that this user is a member of, last joined first.
+    #[graphql(complexity = "pages::cost(first, child_complexity)")]
+    async fn groups(
+        &self,
+        ctx: &Context<'_>,
+        #[graphql(default_with = "Some(FIRST)", desc = "How many: 1 to 100.")] first: Option<i32>,
+        #[graphql(desc = "Those after this cursor.")] after: Option<String>,
+    ) -> ApiResult<Option<Page<Group>>> {
+        let request = GROUPS.page_request(first.unwrap_or(FIRST), after.as_deref())?;
+        let joined = self.scope.plaudit().targets_of(self.id, EdgeKind::GroupJoin, &request).await?;
+        Group::page(GROUPS, &request, joined, &Selection::of_nodes(ctx), &self.scope).await.map(Some)
     }
 
     /// Notes that you like, last liked first. Only for yourself.

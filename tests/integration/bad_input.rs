@@ -271,6 +271,7 @@ async fn every_list_limits_its_page_and_names_its_arguments() {
         "viewer { notes(ARGS)".into(),
         "viewer { followers(ARGS)".into(),
         "viewer { following(ARGS)".into(),
+        "viewer { groups(ARGS)".into(),
         "viewer { likedNotes(ARGS)".into(),
         "viewer { collectedNotes(ARGS)".into(),
         "viewer { inbox { entries(ARGS)".into(),

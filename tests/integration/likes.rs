@@ -112,64 +112,6 @@ async fn a_user_without_an_account_gets_one_at_the_first_mutation() {
     assert!(newcomer.data("{ viewer { id } }", json!({})).await["viewer"]["id"].is_string());
 }
 
-/// 6,000 likes: more than the cached set holds.
-#[tokio::test]
-async fn likes_are_exact_for_the_newest_and_for_the_oldest_notes_of_a_user_with_many() {
-    let server = Server::shared();
-    let stores = server.stores();
-    let sql = stores.sql().await;
-    let liker = server.client("eve likes thousands");
-    liker.like(&note(stores.new_note().await)).await;
-    let me: i64 = sqlx::query_scalar("SELECT id FROM app_user WHERE subject = 'eve likes thousands'")
-        .fetch_one(&sql)
-        .await
-        .unwrap();
-    let author = stores.new_user().await;
-    // Rows as a long life would have left them; this actor's set is not cached for them yet.
-    let notes: Vec<i64> = sqlx::query_scalar(
-        "INSERT INTO note (author_id, title, body) SELECT $1, 'Old', 'Old' FROM generate_series(1, 6000) RETURNING id",
-    )
-    .bind(author)
-    .fetch_all(&sql)
-    .await
-    .unwrap();
-    stores.rest().await;
-    sqlx::query(
-        "WITH liked AS (
-             INSERT INTO note_like (actor_id, target_id, is_on, counted, created_at, changed_at)
-             SELECT $1, id, true, true, now(), now() FROM unnest($2::bigint[]) AS n (id) RETURNING target_id)
-         UPDATE note_counts SET likes = 1 FROM liked WHERE id = target_id",
-    )
-    .bind(me)
-    .bind(&notes)
-    .execute(&sql)
-    .await
-    .unwrap();
-    let mut redis = stores.redis().await;
-    let () = redis::cmd("UNLINK")
-        .arg(format!("{{{}}}:e:note_like:{me}", me % 2))
-        .query_async(&mut redis)
-        .await
-        .unwrap();
-
-    for id in [notes[0], notes[1], notes[5999]] {
-        let n = note(id);
-        assert_eq!(liker.note(&n).await["viewerHasLiked"], true, "{n}");
-        assert_eq!(liker.like(&n).await["changed"], false, "{n}");
-        assert_eq!(liker.unlike(&n).await["changed"], true, "{n}");
-        assert_eq!(liker.note(&n).await["viewerHasLiked"], false, "{n}");
-        assert_eq!(liker.like(&n).await["changed"], true, "{n}");
-        assert_eq!(liker.note(&n).await["likeCount"], 1, "{n}");
-    }
-    let bytes: u64 = redis::cmd("MEMORY")
-        .arg("USAGE")
-        .arg(format!("{{{}}}:e:note_like:{me}", me % 2))
-        .query_async(&mut redis)
-        .await
-        .unwrap();
-    assert!(bytes < 64_000, "{bytes}");
-}
-
 #[tokio::test]
 async fn an_event_that_changes_no_row_is_noticed_and_the_count_is_corrected() {
     let server = Server::shared();

@@ -78,11 +78,21 @@ pub struct Db {
 }
 
 impl Db {
-    /// For requests: short waits, and no compiling of statements, which for a history over many partitions
-    /// takes longer than the statement. Connects lazily: an unreachable PostgreSQL shows at the first
-    /// statement.
+    /// For requests: short waits, and plans that walk along an index and stop when the page is full. With its
+    /// defaults PostgreSQL rather collects and sorts all of a list that it takes for short, or joins from the
+    /// end of a whole table. Connects lazily: an unreachable PostgreSQL shows at the first statement.
     pub fn for_requests(url: &str, connections: u32) -> StoreResult<Self> {
-        Self::new(url, connections, REQUEST_TIMEOUT, &[("jit", "off")])
+        let settings = [
+            ("enable_bitmapscan", "off"),
+            ("enable_hashjoin", "off"),
+            ("enable_mergejoin", "off"),
+            ("enable_sort", "off"),
+            ("random_page_cost", "1.1"),
+            // Compiling takes longer than any statement here; what needs a sort all the same counts as
+            // "expensive" now, and so does a history over many partitions.
+            ("jit", "off"),
+        ];
+        Self::new(url, connections, REQUEST_TIMEOUT, &settings)
     }
 
     /// For the pipeline: longer waits, and plans that suit a thousand look-ups by key (with its defaults

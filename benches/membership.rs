@@ -1,0 +1,132 @@
+//! Whether liking costs more for a user with 100,000 likes than for one with 10: microseconds that Redis spends
+//! in the action script, for a like, a second like, an unlike and a second unlike of new notes.
+//!
+//! `cargo bench --bench membership`; the stores are embedded, the script is called as requests call it.
+
+use std::{
+    os::unix::fs::PermissionsExt,
+    process::{Command, Stdio},
+    time::{Duration, Instant, SystemTime, UNIX_EPOCH},
+};
+
+use plaudit::{
+    catalogue::{EdgeKind, Flip},
+    embedded::{DataDir, EmbeddedServers, Options},
+    primitives::{Id, ShardCount, ShardId, UserId},
+    store::redis::{FlipOutcome, FlipRequest, Redis, SET_CAP},
+};
+use redis::aio::MultiplexedConnection;
+
+/// Both users belong to one shard.
+const SMALL: i64 = 2;
+const LARGE: i64 = 4;
+const ROUNDS: usize = 20;
+const CALLS: i64 = 200;
+const STEPS: [(&str, bool, bool); 4] =
+    [("like", true, true), ("again", true, false), ("unlike", false, true), ("again", false, false)];
+
+type Outcome<T> = Result<T, Box<dyn std::error::Error>>;
+
+fn main() -> Outcome<()> {
+    let place = tempfile::Builder::new().permissions(PermissionsExt::from_mode(0o755)).tempdir()?;
+    let data = DataDir::open(place.path().join("data"))?;
+    let lock = data.lock("a benchmark")?;
+    let servers = EmbeddedServers::start(&lock, Options { durable: false, ..Options::default() })?;
+    let measured = tokio::runtime::Runtime::new()?.block_on(async {
+        let redis = Redis::new(&data.redis_url(), ShardCount::new(2).ok_or("no shards")?)?;
+        verify(&data, &redis).await?;
+        measure(&data.redis_url(), &redis).await
+    });
+    servers.stop();
+    print(&measured?);
+    Ok(())
+}
+
+/// Lets a pipeline verify the shards, and ends it: from then on Redis does nothing but what is measured.
+async fn verify(data: &DataDir, redis: &Redis) -> Outcome<()> {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_plaudit"))
+        .args(["serve", "--roles", "pipeline", "--listen", "127.0.0.1:0", "--log", "warn"])
+        .args(["--redis-url", &data.redis_url(), "--database-url", &data.database_url()])
+        .env("PLAUDIT_JWT_SECRET", "the benchmark's secret, 32 bytes or more")
+        .stdout(Stdio::null())
+        .spawn()?;
+    let began = Instant::now();
+    while redis.log_state(ShardId(0)).await.is_err() && began.elapsed() < Duration::from_secs(20) {
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    rustix::process::kill_process(rustix::process::Pid::from_child(&child), rustix::process::Signal::TERM)?;
+    if child.wait()?.success() { Ok(()) } else { Err("the server did not end well".into()) }
+}
+
+/// Microseconds per call: for each step, those of the small and of the large user.
+async fn measure(url: &str, redis: &Redis) -> Outcome<[[f64; 2]; STEPS.len()]> {
+    let mut info = redis::Client::open(url)?.get_multiplexed_async_connection().await?;
+    let users = [(SMALL, 10), (LARGE, 100_000)];
+    for (user, likes) in users {
+        give_likes(redis, user, likes).await?;
+    }
+    let mut rounds: [[Vec<f64>; 2]; STEPS.len()] = Default::default();
+    for round in 0..=ROUNDS {
+        for (step, (_, on, changes)) in STEPS.iter().enumerate() {
+            for (column, (user, _)) in users.iter().enumerate() {
+                let () = redis::cmd("CONFIG").arg("RESETSTAT").query_async(&mut info).await?;
+                for call in 0..CALLS {
+                    let target = 100_001 + round as i64 * CALLS + call;
+                    flip(redis, *user, target, *on, *changes).await?;
+                }
+                // The first round warms up.
+                if round > 0 {
+                    rounds[step][column].push(micros_per_call(&mut info).await?);
+                }
+            }
+        }
+    }
+    Ok(rounds.map(|columns| columns.map(median)))
+}
+
+/// Not the mean: on a busy machine single rounds take several times as long.
+fn median(mut rounds: Vec<f64>) -> f64 {
+    rounds.sort_unstable_by(f64::total_cmp);
+    rounds[rounds.len() / 2]
+}
+
+/// Caches what a load would cache of a user with so many likes.
+async fn give_likes(redis: &Redis, user: i64, likes: i64) -> Outcome<()> {
+    let user = UserId(Id::try_from(user)?);
+    let lowest = 1.max(100_001 - likes).max(100_001 - SET_CAP as i64);
+    let targets: Vec<Id> = (lowest..=100_000).map(Id::try_from).collect::<Result<_, _>>()?;
+    let (generation, cleaned) = redis.log_state(redis.shard_of(user.0)).await?;
+    let truncated = likes > targets.len() as i64;
+    let kind = EdgeKind::NoteLike;
+    if redis.install_members(user, kind, generation, cleaned, &targets, truncated).await? {
+        Ok(())
+    } else {
+        Err("something moved meanwhile".into())
+    }
+}
+
+async fn flip(redis: &Redis, user: i64, target: i64, on: bool, changes: bool) -> Outcome<()> {
+    let (actor, target) = (UserId(Id::try_from(user)?), Id::try_from(target)?);
+    let at = SystemTime::now().duration_since(UNIX_EPOCH)?.as_millis() as i64;
+    let flip = Flip { kind: EdgeKind::NoteLike, actor, target, owner: actor, on, at };
+    let request = FlipRequest { flip, limit: 0, row: None, idempotency_key: None, renew: None };
+    match redis.flip_edge(&request).await? {
+        FlipOutcome::Done { changed, .. } if changed == changes => Ok(()),
+        other => Err(format!("not as it should be: {other:?}").into()),
+    }
+}
+
+async fn micros_per_call(info: &mut MultiplexedConnection) -> Outcome<f64> {
+    let stats: String = redis::cmd("INFO").arg("commandstats").query_async(info).await?;
+    let line = stats.lines().find(|line| line.starts_with("cmdstat_evalsha:")).ok_or("no calls")?;
+    let value = line.split("usec_per_call=").nth(1).and_then(|rest| rest.split(',').next());
+    Ok(value.ok_or("no time")?.parse()?)
+}
+
+fn print(micros: &[[f64; 2]; STEPS.len()]) {
+    println!("the action script, microseconds in Redis, median of {ROUNDS} times {CALLS}:");
+    println!("  {:<8}{:>10}{:>15}{:>8}", "", "10 likes", "100,000 likes", "ratio");
+    for ((step, ..), [small, large]) in STEPS.iter().zip(micros) {
+        println!("  {step:<8}{small:>10.1}{large:>15.1}{:>8.2}", large / small);
+    }
+}

@@ -1,0 +1,368 @@
+//! Every list: read by keyset cursors, stable while items arrive, by an index at any size.
+
+use std::{collections::HashSet, fs};
+
+use plaudit::embedded::AppendFsync;
+use serde_json::{Value, json};
+use sqlx::PgPool;
+
+use crate::support::{Client, SOON, Server, Stores, eventually, note, user};
+
+/// Every list. `WHO` stands for the number of a user, a note and a group, `ARGS` for the page wanted,
+/// `NODES` for what is selected.
+const LISTS: &[&str] = &[
+    "feed(ARGS) NODES",
+    "feed(following: true, ARGS) NODES",
+    "user(id: \"user_WHO\") { notes(ARGS) NODES }",
+    "user(id: \"user_WHO\") { followers(ARGS) NODES }",
+    "user(id: \"user_WHO\") { following(ARGS) NODES }",
+    "user(id: \"user_WHO\") { groups(ARGS) NODES }",
+    "note(id: \"note_WHO\") { likers(ARGS) NODES }",
+    "note(id: \"note_WHO\") { comments(ARGS) NODES }",
+    "group(id: \"group_WHO\") { notes(ARGS) NODES }",
+    "group(id: \"group_WHO\") { members(ARGS) NODES }",
+    "viewer { likedNotes(ARGS) NODES }",
+    "viewer { collectedNotes(ARGS) NODES }",
+    "viewer { inbox { entries(ARGS) NODES } }",
+];
+
+/// Rankings, which are read in parts of their own.
+const RANKINGS: &[&str] = &["hotNotes(window: ALL, ARGS) NODES", "hotNotes(window: HOUR, ARGS) NODES"];
+
+/// A page: the ids on it, and where the next one begins.
+struct Page {
+    ids: Vec<String>,
+    next: Option<String>,
+}
+
+async fn page(client: &Client, list: &str, who: i64, first: usize, after: Option<&str>) -> Page {
+    let field = list
+        .replace("WHO", &who.to_string())
+        .replace("ARGS", "first: $first, after: $after")
+        .replace("NODES", "{ nodes { id } pageInfo { hasNextPage endCursor } }");
+    let query = format!("query ($first: Int, $after: String) {{ {field} }}");
+    let data = client.data(&query, json!({ "first": first, "after": after })).await;
+    let mut page = &data;
+    while page.get("nodes").is_none() {
+        let inside = page.as_object().and_then(|fields| fields.values().next());
+        page = inside.unwrap_or_else(|| panic!("{field}: {data}"));
+    }
+    let ids = page["nodes"].as_array().unwrap().iter().map(|node| node["id"].as_str().unwrap().to_owned());
+    let next = (page["pageInfo"]["hasNextPage"] == true)
+        .then(|| page["pageInfo"]["endCursor"].as_str().unwrap().to_owned());
+    Page { ids: ids.collect(), next }
+}
+
+const FEW_PER_PAGE: usize = 7;
+
+#[tokio::test]
+async fn a_list_is_read_without_gaps_and_doubles_while_items_arrive_at_its_top() {
+    let server = Server::start(&[]);
+    let stores = server.stores();
+    let reader = server.client("reader");
+    let own = post(&reader, None).await;
+    let group = reader.data("mutation { createGroup(input: { name: \"All\" }) { group { id } } }", json!({}));
+    assert_eq!(group.await["createGroup"]["group"]["id"], "group_1");
+    assert_eq!((own.as_str(), who(&reader).await.as_str()), ("note_1", "user_1"));
+    let mut arrived = 0;
+    while arrived < 2 * FEW_PER_PAGE + 1 {
+        arrive(&server, &reader, &mut arrived).await;
+    }
+    stores.rest().await;
+
+    for list in LISTS {
+        let Page { ids: expected, next } = page(&reader, list, 1, 100, None).await;
+        assert!(expected.len() > 2 * FEW_PER_PAGE && next.is_none(), "{list}: {expected:?}");
+        let mut page_read = page(&reader, list, 1, FEW_PER_PAGE, None).await;
+        let mut seen = page_read.ids;
+        while let Some(next) = page_read.next {
+            // Two are enough, and keep the lists short.
+            if seen.len() <= 2 * FEW_PER_PAGE {
+                arrive(&server, &reader, &mut arrived).await;
+            }
+            page_read = page(&reader, list, 1, FEW_PER_PAGE, Some(&next)).await;
+            seen.extend(page_read.ids);
+        }
+        assert_eq!(seen, expected, "{list}");
+        stores.rest().await;
+        let now = page(&reader, list, 1, 100, None).await.ids;
+        assert!(now.len() > expected.len() && now.ends_with(&expected), "{list}: {now:?}");
+    }
+}
+
+/// Adds an item to the top of every list of the first user, the first note and the first group.
+async fn arrive(server: &Server, reader: &Client, arrived: &mut usize) {
+    *arrived += 1;
+    let newcomer = server.client(&format!("newcomer {arrived}"));
+    newcomer.follow(&user(1)).await;
+    newcomer.like(&note(1)).await;
+    newcomer.data("mutation { joinGroup(input: { groupId: \"group_1\" }) { changed } }", json!({})).await;
+    reader.follow(&who(&newcomer).await).await;
+    let group =
+        newcomer.act("createGroup", json!({ "name": "One more" }), "group { id }").await["group"]["id"]
+            .clone();
+    reader.act("joinGroup", json!({ "groupId": group }), "changed").await;
+    let theirs = post(&newcomer, Some("group_1")).await;
+    reader.like(&theirs).await;
+    let collect = "mutation ($n: ID!) { collectNote(input: { noteId: $n }) { changed } }";
+    reader.data(collect, json!({ "n": theirs })).await;
+    post(reader, None).await;
+    let comment = "WITH i AS (INSERT INTO comment_index (note_id, author_id) VALUES (1, 1) RETURNING id)
+                   INSERT INTO comment_body SELECT id, 'A comment' FROM i";
+    sqlx::query(comment).execute(&server.stores().sql().await).await.unwrap();
+}
+
+async fn post(author: &Client, group: Option<&str>) -> String {
+    let query = "mutation ($g: ID) {
+        createNote(input: { title: \"A note\", body: \"Text\", groupId: $g }) { note { id } } }";
+    let data = author.data(query, json!({ "g": group })).await;
+    data["createNote"]["note"]["id"].as_str().unwrap().to_owned()
+}
+
+async fn who(client: &Client) -> String {
+    client.data("{ viewer { id } }", json!({})).await["viewer"]["id"].as_str().unwrap().to_owned()
+}
+
+/// Tables of a million rows each.
+const BIG: [&str; 9] = [
+    "note",
+    "note_counts",
+    "note_like",
+    "note_collect",
+    "follow",
+    "group_join",
+    "inbox_entry",
+    "comment_index",
+    "comment_body",
+];
+/// The user, note and group with much in every list, and those with little.
+const MANY: i64 = 1;
+const FEW: i64 = 2;
+/// Often enough that PostgreSQL decides whether to keep one plan for all values.
+const TIMES: usize = 8;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn no_list_scans_or_sorts_a_table_of_a_million_rows() {
+    let stores = Stores::start(AppendFsync::EverySec).await;
+    let mut pipeline = Server::start_on(&stores, &["--roles", "pipeline"]);
+    fill(&stores).await;
+    explain_everything(&stores).await;
+    // One connection, so that statements are prepared once; and no statements but those of requests.
+    let api = Server::start_on(&stores, &["--roles", "api", "--database-connections", "1"]);
+    pipeline.stop();
+
+    let marks = stores.sql().await;
+    for list in LISTS.iter().chain(RANKINGS) {
+        mark(&marks, list).await;
+        read_here_and_there(&api, list).await;
+    }
+    mark(&marks, "end").await;
+    let log = eventually("the plans are in the log", SOON, || async {
+        let log = fs::read_to_string(stores.data_dir().join("postgres.log")).unwrap();
+        plans(&log).iter().any(|plan| marked(plan) == Some("end")).then_some(log)
+    })
+    .await;
+    let (mut list, mut read, mut faults) = ("", HashSet::new(), Vec::new());
+    let plans = plans(&log);
+    for plan in &plans {
+        match marked(plan) {
+            Some(name) => list = name,
+            None => {
+                let nodes = nodes(&plan["Plan"]);
+                if nodes.iter().any(|node| is_big(node)) {
+                    read.insert(list);
+                    faults.extend(fault(&nodes).map(|fault| format!("{list}: {fault}\n{plan:#}")));
+                }
+            }
+        }
+    }
+    assert_eq!(read.len(), LISTS.len() + RANKINGS.len(), "plans were found of {read:?} only");
+    assert!(faults.is_empty(), "{} faults, the first: {}", faults.len(), faults[0]);
+}
+
+/// The first page, the one behind it, and one behind a place in the middle; of a long list and a short one.
+async fn read_here_and_there(api: &Server, list: &str) {
+    let (many, few) = (api.client(&format!("user {MANY}")), api.client(&format!("user {FEW}")));
+    // The short list's items are spread over all times, so its first item lies amid the long list.
+    let middle = page(&few, list, FEW, 1, None).await.next;
+    for _ in 0..TIMES {
+        let first = page(&many, list, MANY, 20, None).await;
+        assert_eq!(first.ids.len(), 20, "{list}");
+        page(&many, list, MANY, 20, first.next.as_deref()).await;
+        page(&many, list, MANY, 100, middle.as_deref()).await;
+        assert!(!page(&few, list, FEW, 20, None).await.ids.is_empty(), "{list}");
+        page(&few, list, FEW, 20, middle.as_deref()).await;
+    }
+}
+
+/// From now on, the plan of each statement of a new connection is in PostgreSQL's log.
+async fn explain_everything(stores: &Stores) {
+    let sql = stores.sql().await;
+    for setting in [
+        "session_preload_libraries = 'auto_explain'",
+        "auto_explain.log_min_duration = 0",
+        "auto_explain.log_format = 'json'",
+    ] {
+        execute(&sql, &format!("ALTER DATABASE plaudit SET {setting}")).await;
+    }
+}
+
+/// Writes a line into the log of plans.
+async fn mark(sql: &PgPool, name: &str) {
+    execute(sql, &format!("SELECT {}", quoted(name))).await;
+}
+
+fn quoted(name: &str) -> String {
+    format!("'mark: {name}'")
+}
+
+fn marked(plan: &Value) -> Option<&str> {
+    plan["Query Text"].as_str()?.strip_prefix("SELECT 'mark: ")?.strip_suffix('\'')
+}
+
+/// What `auto_explain` wrote: JSON, whose lines are indented by a tab.
+fn plans(log: &str) -> Vec<Value> {
+    let after_heads = log.split("  plan:\n").skip(1);
+    let text = |rest: &str| rest.lines().map_while(|line| line.strip_prefix('\t')).collect::<String>();
+    after_heads.map(|rest| serde_json::from_str(&text(rest)).unwrap()).collect()
+}
+
+/// The node and all below it.
+fn nodes(node: &Value) -> Vec<&Value> {
+    let below = node["Plans"].as_array().into_iter().flatten().flat_map(nodes);
+    std::iter::once(node).chain(below).collect()
+}
+
+fn is_big(node: &Value) -> bool {
+    node["Relation Name"].as_str().is_some_and(|name| BIG.contains(&name))
+}
+
+/// What a plan does that takes longer the more rows there are.
+fn fault(nodes: &[&Value]) -> Option<String> {
+    nodes.iter().find_map(|node| {
+        let kind = node["Node Type"].as_str().unwrap();
+        let passed_over =
+            node["Filter"].as_str().filter(|filter| SELECTIVE.iter().any(|s| filter.contains(s)));
+        if kind.ends_with("Sort") {
+            Some(format!("{kind} by {}", node["Sort Key"]))
+        } else if is_big(node) && node.get("Index Cond").is_none() && !is_bounded(node) {
+            Some(format!("{kind} of all of {}", node["Relation Name"]))
+        } else if is_big(node) && passed_over.is_some() {
+            Some(format!("{kind} of {} passes over rows: {passed_over:?}", node["Relation Name"]))
+        } else {
+            None
+        }
+    })
+}
+
+/// Its index cond stands elsewhere; or it is a ranking, which is the first thousand of its index.
+fn is_bounded(node: &Value) -> bool {
+    node["Node Type"] == "Bitmap Heap Scan" || node["Index Name"] == "note_counts_hot"
+}
+
+/// Conditions by an id, or by a place in the list: for an index, not for a look at each row.
+const SELECTIVE: [&str; 3] = ["id = ", "id < ", "id) < "];
+
+const USERS: i64 = 200_000;
+const GROUPS: i64 = 20_000;
+/// Notes that people turn to; there are more.
+const NOTES: i64 = 300_000;
+const ROWS: i64 = 1_000_000;
+/// The most that somebody may follow.
+const FOLLOW_LIMIT: i64 = 5_000;
+
+/// A fifth of each table belongs to the first user, note or group; a fifth points at it; the rest is spread.
+/// Rows lie in the order of time, as a long life would have left them.
+async fn fill(stores: &Stores) {
+    let sql = stores.sql().await;
+    for setting in ["fsync = off", "full_page_writes = off", "max_wal_size = '8GB'"] {
+        execute(&sql, &format!("ALTER SYSTEM SET {setting}")).await;
+    }
+    execute(&sql, "SELECT pg_reload_conf()").await;
+    let subjects = "INSERT INTO app_user (subject, name) SELECT 'user ' || i, 'Somebody'";
+    execute(&sql, &format!("{subjects} FROM generate_series(1, {USERS}) AS i")).await;
+    let names = "INSERT INTO app_group (owner_id, name, description) SELECT i, 'A group', 'All of us'";
+    execute(&sql, &format!("{names} FROM generate_series(1, {GROUPS}) AS i")).await;
+    let notes = format!(
+        "note (author_id, group_id, title, body, created_at, removed_at) SELECT
+             {}, CASE i % 5 WHEN 0 THEN NULL WHEN 1 THEN 1 ELSE {} END,
+             'A note', 'Text', at, CASE WHEN i % 100 = 99 THEN at END",
+        first_or("i % 5 = 0", USERS, 7_919),
+        any(GROUPS, 104_729),
+    );
+    let comments = format!(
+        "comment_index (note_id, author_id, parent_id, created_at, removed_at) SELECT
+             {}, {}, CASE WHEN i % 10 = 1 THEN 5 END, at, CASE WHEN i % 100 = 99 THEN at END",
+        first_or("i % 5 = 0", NOTES, 7_919),
+        any(USERS, 104_729),
+    );
+    let entries = format!(
+        "inbox_entry (recipient_id, kind, actor_id, target_id, created_at)
+             SELECT {}, 'note_like', {}, i, at",
+        first_or("i % 5 = 0", USERS, 7_919),
+        any(USERS, 104_729),
+    );
+    let one = async {
+        add(&sql, "note", &notes).await;
+        add(&sql, "note_like", &edges("note_like", NOTES, NOTES)).await;
+        add(&sql, "note_collect", &edges("note_collect", NOTES, NOTES)).await;
+        add(&sql, "comment_body", "comment_body SELECT i, 'A comment'").await;
+    };
+    let other = async {
+        add(&sql, "comment_index", &comments).await;
+        add(&sql, "inbox_entry", &entries).await;
+        add(&sql, "follow", &edges("follow", USERS - 1, FOLLOW_LIMIT)).await;
+        add(&sql, "group_join", &edges("group_join", GROUPS, GROUPS)).await;
+    };
+    tokio::join!(one, other);
+    execute(&sql, "INSERT INTO note_counts (id, likes) SELECT id, id % 1000 FROM note ORDER BY id").await;
+    execute(&sql, "ANALYZE").await;
+}
+
+/// Edges, of which the first user has at most `most`.
+fn edges(kind: &str, targets: i64, most: i64) -> String {
+    format!(
+        "{kind} SELECT CASE WHEN i % 5 = 0 AND i / 5 < {most} THEN 1 WHEN i % 5 = 1 THEN 2 + i / 5 ELSE {} END,
+                CASE WHEN i % 5 = 0 AND i / 5 < {most} THEN 1 + i / 5 WHEN i % 5 = 1 THEN 1 ELSE {} END,
+                i % 50 <> 7, i % 50 <> 7, at, at",
+        any(USERS, 7_919),
+        any(targets, 104_729),
+    )
+}
+
+/// The first, on a condition; else any other.
+fn first_or(condition: &str, of: i64, step: i64) -> String {
+    format!("CASE WHEN {condition} THEN 1 ELSE {} END", any(of, step))
+}
+
+/// All but the first, in an order without pattern.
+fn any(of: i64, step: i64) -> String {
+    format!("2 + i * {step} % {}", of - 1)
+}
+
+/// Adds a million rows without triggers, checks and indexes, and then makes the indexes: much faster.
+async fn add(sql: &PgPool, table: &str, insert: &str) {
+    let keys = "SELECT conname, pg_get_constraintdef(c.oid) FROM pg_constraint AS c
+        WHERE conrelid = to_regclass($1) AND contype = 'p'
+          AND NOT EXISTS (SELECT FROM pg_constraint AS other WHERE other.confrelid = c.conrelid)";
+    let keys: Vec<(String, String)> = sqlx::query_as(keys).bind(table).fetch_all(sql).await.unwrap();
+    let indexes = "SELECT indexname::text, indexdef FROM pg_indexes WHERE tablename = $1
+        AND indexname NOT IN (SELECT conname FROM pg_constraint)";
+    let indexes: Vec<(String, String)> = sqlx::query_as(indexes).bind(table).fetch_all(sql).await.unwrap();
+    let mut script = "SET LOCAL session_replication_role = replica; SET LOCAL synchronous_commit = off;
+        SET LOCAL maintenance_work_mem = '256MB';"
+        .to_owned();
+    script.extend(keys.iter().map(|(name, _)| format!("ALTER TABLE {table} DROP CONSTRAINT {name};")));
+    script.extend(indexes.iter().map(|(name, _)| format!("DROP INDEX {name};")));
+    script.push_str(&format!(
+        "INSERT INTO {insert} FROM (SELECT i, now() - ({ROWS} - i) * interval '1 second' AS at
+                                    FROM generate_series(1::bigint, {ROWS}) AS i) AS numbers;"
+    ));
+    script.extend(keys.iter().map(|(name, key)| format!("ALTER TABLE {table} ADD CONSTRAINT {name} {key};")));
+    script.extend(indexes.iter().map(|(_, index)| format!("{index};")));
+    execute(sql, &format!("BEGIN; {script} COMMIT")).await;
+}
+
+async fn execute(sql: &PgPool, text: &str) {
+    sqlx::raw_sql(sqlx::AssertSqlSafe(text)).execute(sql).await.unwrap();
+}
