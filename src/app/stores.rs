@@ -101,6 +101,9 @@ async fn check_redis(redis: &Redis, url: &str, allow_unsafe: bool) -> Result<(),
     if let Some(reason) = check.unusable.into_iter().next() {
         return Err(AppError::Redis { address: address(url), reason });
     }
+    for advice in check.advice {
+        tracing::warn!("{advice}");
+    }
     for reason in check.unsafe_settings {
         if allow_unsafe {
             tracing::warn!("{reason} (allowed by redis_allow_unsafe)");

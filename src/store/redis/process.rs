@@ -12,7 +12,12 @@ pub struct ProcessCheck {
     pub unusable: Vec<String>,
     /// As above, but may be overridden: then a crash may lose what is not yet in PostgreSQL.
     pub unsafe_settings: Vec<String>,
+    /// Works, but takes more memory than it need.
+    pub advice: Vec<String>,
 }
+
+/// Larger sets are tables, of seven times the size.
+const INTSET_ENTRIES: u64 = 8_192;
 
 /// Sharded pub/sub and `XADD` with a partial id came with it.
 const OLDEST: (u32, u32) = (7, 0);
@@ -25,7 +30,13 @@ impl Redis {
             let version = info_field(&mut connection, "server", "redis_version").await?;
             let aof = info_field(&mut connection, "persistence", "aof_enabled").await?;
             let policy = info_field(&mut connection, "memory", "maxmemory_policy").await?;
-            Ok(judge(&version, &aof, &policy))
+            let mut check = judge(&version, &aof, &policy);
+            // Where CONFIG is forbidden nothing is known, and nothing is said.
+            let mut config = redis::cmd("CONFIG");
+            config.arg("GET").arg("set-max-intset-entries");
+            let entries: Option<(String, u64)> = config.query_async(&mut connection).await.ok();
+            check.advice.extend(entries.and_then(|(_, entries)| intset_advice(entries)));
+            Ok(check)
         })
         .await
     }
@@ -53,6 +64,15 @@ fn judge(version: &str, aof_enabled: &str, policy: &str) -> ProcessCheck {
     check
 }
 
+fn intset_advice(entries: u64) -> Option<String> {
+    (entries < INTSET_ENTRIES).then(|| {
+        format!(
+            "Redis has `set-max-intset-entries {entries}`, so what users like takes up to seven times the memory: \
+             set it to {INTSET_ENTRIES}"
+        )
+    })
+}
+
 fn major_and_minor(version: &str) -> (u32, u32) {
     let mut numbers = version.split('.').map(|part| part.parse().unwrap_or(0));
     (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0))
@@ -69,5 +89,7 @@ mod tests {
         assert!(judge("6.2.14", "1", "noeviction").unusable[0].contains("6.2.14"));
         assert!(judge("7.0.15", "0", "noeviction").unsafe_settings[0].contains("appendonly yes"));
         assert!(judge("7.0.15", "1", "allkeys-lru").unsafe_settings[0].contains("allkeys-lru"));
+        assert!(intset_advice(512).unwrap().contains("8192"));
+        assert_eq!(intset_advice(8_192), None);
     }
 }
