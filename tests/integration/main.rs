@@ -10,6 +10,7 @@ mod coins;
 mod concurrency;
 mod configuration;
 mod crashes;
+mod demo_data;
 mod edges;
 mod embedded;
 mod feed;
