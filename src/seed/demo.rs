@@ -3,14 +3,16 @@
 use rand::{SeedableRng, rngs::StdRng};
 
 use super::{
+    coins::{self, Grant},
     comments::{Comment, comments},
     graph::{self, Edge},
+    groups::{self, Group},
     history::History,
     notes::{Note, notes},
     people::{Person, people},
     text::Writer,
 };
-use crate::catalogue::UnixMillis;
+use crate::catalogue::{EdgeKind, UnixMillis};
 
 const SEED: u64 = 0x506c_6175_6469_7401;
 
@@ -40,6 +42,10 @@ impl SeedSize {
         self.notes * at_most(16, self.users / 6)
     }
 
+    const fn messages(self) -> usize {
+        self.users * at_most(2, self.users / 10)
+    }
+
     const fn comments(self) -> usize {
         self.notes * 2
     }
@@ -57,11 +63,16 @@ const fn at_most(limit: usize, number: usize) -> usize {
 #[derive(PartialEq, Debug)]
 pub(super) struct Demo {
     pub people: Vec<Person>,
+    pub groups: Vec<Group>,
+    pub members: Vec<Edge>,
     pub notes: Vec<Note>,
     pub comments: Vec<Comment>,
     pub follows: Vec<Edge>,
     pub note_likes: Vec<Edge>,
     pub comment_likes: Vec<Edge>,
+    pub collects: Vec<Edge>,
+    pub messages: Vec<Edge>,
+    pub ledger: Vec<Grant>,
     /// Of each note.
     pub views: Vec<i64>,
 }
@@ -71,19 +82,52 @@ impl Demo {
         let (rng, writer) = (&mut StdRng::seed_from_u64(SEED), &mut Writer::new());
         let history = History::ending(now);
         let people = people(rng, size.users, history);
-        let notes = notes(rng, writer, &people, size.notes, history);
+        let groups = groups::groups(rng, &people, history);
+        let members = groups::members(rng, &people, &groups, history);
+        let mut notes = notes(rng, writer, &people, size.notes, history);
+        groups::post(rng, &mut notes, &members, history);
         let comments = comments(rng, writer, &people, &notes, size.comments(), history);
         let follows = graph::follows(rng, &people, size.follows(), history);
         let note_likes = graph::note_likes(rng, &people, &notes, size.note_likes(), history);
         let comment_likes = graph::comment_likes(rng, &people, &comments, size.comment_likes(), history);
+        let collects = graph::collects(rng, &note_likes, history);
+        let messages = graph::messages(rng, &people, size.messages(), history);
+        let ledger = coins::ledger(rng, &people, history);
         let views = graph::views(rng, &notes, &note_likes);
-        Self { people, notes, comments, follows, note_likes, comment_likes, views }
+        Self {
+            people,
+            groups,
+            members,
+            notes,
+            comments,
+            follows,
+            note_likes,
+            comment_likes,
+            collects,
+            messages,
+            ledger,
+            views,
+        }
+    }
+
+    /// Everything that is written as edges, with what it is called.
+    pub fn edges(&self) -> [(&'static str, EdgeKind, &[Edge]); 5] {
+        [
+            ("follows", EdgeKind::Follow, &self.follows),
+            ("members", EdgeKind::GroupJoin, &self.members),
+            ("likes", EdgeKind::NoteLike, &self.note_likes),
+            ("likes of comments", EdgeKind::CommentLike, &self.comment_likes),
+            ("collects", EdgeKind::NoteCollect, &self.collects),
+        ]
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::{collections::HashSet, sync::LazyLock};
+    use std::{
+        collections::{HashMap, HashSet},
+        sync::LazyLock,
+    };
 
     use super::*;
 
@@ -95,6 +139,18 @@ mod tests {
     fn per_target(edges: &[Edge], targets: usize) -> Vec<usize> {
         let mut counts = vec![0; targets];
         edges.iter().for_each(|edge| counts[edge.target] += 1);
+        counts
+    }
+
+    /// In each hour of the last week, the latest first.
+    fn per_hour(edges: &[Edge]) -> Vec<usize> {
+        let mut counts = vec![0; 7 * 24];
+        for edge in edges {
+            let age = (NOW - edge.since) / (60 * 60 * 1_000);
+            if let Some(count) = counts.get_mut(age as usize) {
+                *count += 1;
+            }
+        }
         counts
     }
 
@@ -110,6 +166,7 @@ mod tests {
         assert!((60_000..=100_000).contains(&FULL.note_likes.len()), "{}", FULL.note_likes.len());
         assert!((15_000..=25_000).contains(&FULL.follows.len()), "{}", FULL.follows.len());
         assert_eq!(FULL.comments.len(), 10_000);
+        assert!((1_500..=2_000).contains(&FULL.messages.len()), "{}", FULL.messages.len());
         let small = Demo::new(SMALL, NOW);
         assert_eq!((small.people.len(), small.notes.len(), small.comments.len()), (50, 100, 200));
         assert!((400..=800).contains(&small.note_likes.len()), "{}", small.note_likes.len());
@@ -120,6 +177,7 @@ mod tests {
     fn nothing_comes_of_nobody() {
         let nobody = Demo::new(SeedSize { users: 0, notes: 10 }, NOW);
         assert!(nobody.people.is_empty() && nobody.notes.is_empty() && nobody.comments.is_empty());
+        assert!(nobody.groups.is_empty() && nobody.ledger.is_empty() && nobody.messages.is_empty());
         let alone = Demo::new(SeedSize { users: 1, notes: 10 }, NOW);
         assert_eq!((alone.notes.len(), alone.follows.len()), (10, 0));
     }
@@ -156,7 +214,8 @@ mod tests {
 
     #[test]
     fn no_edge_is_there_twice() {
-        for edges in [&FULL.follows, &FULL.note_likes, &FULL.comment_likes] {
+        let written = FULL.edges().map(|(_, _, edges)| edges);
+        for edges in written.into_iter().chain([&FULL.messages[..]]) {
             let pairs: HashSet<_> = edges.iter().map(|edge| (edge.actor, edge.target)).collect();
             assert_eq!(pairs.len(), edges.len());
         }
@@ -174,8 +233,28 @@ mod tests {
         for like in &FULL.note_likes {
             assert!(like.since >= FULL.notes[like.target].written_at && like.since <= NOW);
         }
+        for join in &FULL.members {
+            let earliest = FULL.people[join.actor].joined_at.max(FULL.groups[join.target].founded_at);
+            assert!(join.since >= earliest && join.since <= NOW);
+        }
+        assert!(FULL.ledger.iter().all(|grant| grant.at <= NOW));
         assert!(FULL.notes.is_sorted_by_key(|note| note.written_at));
         assert!(FULL.comments.is_sorted_by_key(|comment| comment.written_at));
+    }
+
+    #[test]
+    fn what_is_collected_was_liked_before_and_by_the_same_user() {
+        let likes: HashMap<_, _> =
+            FULL.note_likes.iter().map(|like| ((like.actor, like.target), like.since)).collect();
+        assert!(FULL.collects.iter().all(|edge| likes[&(edge.actor, edge.target)] <= edge.since));
+        assert!((likes.len() / 10..likes.len() / 3).contains(&FULL.collects.len()));
+    }
+
+    #[test]
+    fn something_is_liked_in_every_hour_of_the_last_days_and_more_lately() {
+        let likes = per_hour(&FULL.note_likes);
+        assert!(likes.iter().all(|likes| *likes > 30) && likes[0] > 2 * likes[100], "{likes:?}");
+        assert!(per_hour(&Demo::new(SMALL, NOW).note_likes)[0] > 0);
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Who follows whom and who likes what.
+//! Who follows whom, who likes and collects what, and who writes to whom.
 
 use std::collections::BTreeSet;
 
@@ -12,6 +12,9 @@ pub(super) const MOST_FOLLOWED: usize = 500;
 
 /// Where most pairs exist already, a draw seldom finds a new one; so this many draws per pair are enough.
 const DRAWS_PER_PAIR: usize = 8;
+
+/// The share of likes after which the note is collected, too.
+const COLLECTED: f64 = 0.2;
 
 /// A relation that is on. Actor and target are positions.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -44,6 +47,24 @@ pub(super) fn note_likes(
     let popular = Chances::new(notes.iter().map(|note| note.appeal));
     let pairs = pairs(rng, count, people, &popular, |_, _| true);
     edges(rng, pairs, people, |target| notes[target].written_at, history)
+}
+
+/// Collects of notes: people collect some of what they like.
+pub(super) fn collects(rng: &mut impl Rng, likes: &[Edge], history: History) -> Vec<Edge> {
+    let mut collects = Vec::new();
+    for like in likes {
+        if rng.random_bool(COLLECTED) {
+            collects.push(Edge { since: history.soon_after(rng, like.since), ..*like });
+        }
+    }
+    collects
+}
+
+/// At most `count` first messages of a user to another.
+pub(super) fn messages(rng: &mut impl Rng, people: &[Person], count: usize, history: History) -> Vec<Edge> {
+    let famous = Chances::new(people.iter().map(|person| person.fame));
+    let pairs = pairs(rng, count, people, &famous, |actor, target| actor != target);
+    edges(rng, pairs, people, |target| people[target].joined_at, history)
 }
 
 /// At most `count` likes of comments.
@@ -104,7 +125,7 @@ fn edges(
     let mut edges = Vec::with_capacity(pairs.len());
     for (actor, target) in pairs {
         let earliest = people[actor].joined_at.max(target_since(target));
-        edges.push(Edge { actor, target, since: history.soon_after(rng, earliest) });
+        edges.push(Edge { actor, target, since: history.reaction_to(rng, earliest) });
     }
     edges
 }

@@ -10,6 +10,8 @@ use serde::{Deserialize, de::DeserializeOwned};
 /// What notes of one topic, and comments on them, are made of.
 #[derive(Deserialize)]
 pub(super) struct Topic {
+    /// The group in which they stand.
+    pub group: GroupText,
     pub titles: Vec<String>,
     pub openings: Vec<String>,
     pub middles: Vec<String>,
@@ -17,6 +19,13 @@ pub(super) struct Topic {
     pub comments: Vec<String>,
     /// By slot.
     pub words: BTreeMap<String, Vec<String>>,
+}
+
+/// What a group calls itself.
+#[derive(Deserialize)]
+pub(super) struct GroupText {
+    pub name: String,
+    pub description: String,
 }
 
 /// What fits every topic.
@@ -29,6 +38,13 @@ pub(super) struct SmallTalk {
     pub replies_of_author: Vec<String>,
     /// By anybody else.
     pub replies: Vec<String>,
+}
+
+/// Reasons in the ledger of coins.
+#[derive(Deserialize)]
+pub(super) struct CoinReasons {
+    pub gifts: Vec<String>,
+    pub purchases: Vec<String>,
 }
 
 /// Names of people who may well come from one place.
@@ -66,6 +82,9 @@ pub(super) static TOPICS: LazyLock<Vec<Topic>> = LazyLock::new(|| {
 pub(super) static SMALL_TALK: LazyLock<SmallTalk> =
     LazyLock::new(|| read(include_str!("words/small_talk.toml")));
 
+pub(super) static COIN_REASONS: LazyLock<CoinReasons> =
+    LazyLock::new(|| read(include_str!("words/coins.toml")));
+
 pub(super) static REGIONS: LazyLock<Vec<Region>> = LazyLock::new(|| {
     let mut regions: BTreeMap<String, Vec<Region>> = read(include_str!("words/names.toml"));
     regions.remove("region").unwrap_or_default()
@@ -82,6 +101,8 @@ fn read<T: DeserializeOwned>(file: &str) -> T {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::HashSet;
+
     use super::*;
 
     #[test]
@@ -93,6 +114,16 @@ mod tests {
                     assert!(topic.words.get(slot).is_some_and(|words| words.len() >= 10), "{line}");
                 }
             }
+        }
+    }
+
+    #[test]
+    fn groups_have_different_names_and_keep_the_limits_of_the_service() {
+        let names: HashSet<_> = TOPICS.iter().map(|topic| &topic.group.name).collect();
+        assert_eq!(names.len(), TOPICS.len());
+        for GroupText { name, description } in TOPICS.iter().map(|topic| &topic.group) {
+            assert!((1..=80).contains(&name.chars().count()), "{name}");
+            assert!((1..=1_000).contains(&description.chars().count()), "{description}");
         }
     }
 

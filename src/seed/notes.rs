@@ -32,9 +32,12 @@ pub(super) struct Note {
     pub written_at: UnixMillis,
     /// How likely others react to it; 0 for some.
     pub appeal: f64,
+    /// The group in which it stands, a position.
+    pub group: Option<usize>,
+    pub featured_at: Option<UnixMillis>,
 }
 
-/// Notes in the order in which they were written.
+/// Notes in the order in which they were written, in no group yet.
 pub(super) fn notes(
     rng: &mut impl Rng,
     writer: &mut Writer,
@@ -59,6 +62,8 @@ pub(super) fn notes(
             theme: text.theme,
             written_at,
             appeal,
+            group: None,
+            featured_at: None,
         });
     }
     notes

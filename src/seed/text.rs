@@ -12,7 +12,7 @@ use super::{
 /// What a note is about, so that the comments on it fit.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) struct Theme {
-    topic: usize,
+    pub topic: usize,
     /// The words that the note uses, with their slots.
     words: Vec<(&'static str, &'static str)>,
 }

@@ -1,16 +1,22 @@
 //! Writes the demo data in one transaction: a kill leaves nothing half done.
 //!
 //! No `stale_base` lines: they correct what Redis holds of an entity, and Redis cannot hold anything of
-//! entities that never were. No `activity` either: history begins with the service.
+//! entities that never were.
 
-use std::fmt;
-
-use super::{SeedSize, demo::Demo, graph::Edge};
+use super::{
+    SeedOutcome, SeedSize, Seeded,
+    demo::Demo,
+    graph::Edge,
+    history::{History, KEPT, STRETCHES},
+};
 use crate::{
     catalogue::{EdgeKind, UnixMillis},
     store::{
         StoreResult,
-        sql::{Db, Tx, commit, seed as sql},
+        sql::{
+            Db, Tx, commit,
+            seed::{self as sql, GrantRows, MessageRows, NoteRows},
+        },
     },
 };
 
@@ -20,30 +26,14 @@ const CHUNK: usize = 2_000;
 /// How much of each inbox its owner has read.
 const READ_PERCENT: i64 = 70;
 
-/// What became of it.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum SeedOutcome {
-    Filled(Seeded),
-    /// There were users or notes already; nothing was written.
-    AlreadyFilled,
-}
-
-/// How much was written.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Seeded {
-    pub users: usize,
-    pub notes: usize,
-    pub comments: usize,
-    pub follows: usize,
-    pub note_likes: usize,
-    pub comment_likes: usize,
-}
+/// Who grants coins: the first user stands in for a service.
+const GRANTED_BY: i64 = 1;
 
 /// Fills an empty database. The data covers the sixty days before `now` and is the same for the same size.
 /// `on_progress` hears how much is done, of how much, and what is being written; at the end, and only
 /// then, both numbers are equal.
 ///
-/// Takes a few seconds, in which nobody else can create users, notes or comments.
+/// Takes a few seconds, in which nobody else can create users, groups, notes or comments.
 pub async fn seed(
     db: &Db,
     size: SeedSize,
@@ -55,53 +45,36 @@ pub async fn seed(
     if !sql::is_empty(db, &mut tx).await? {
         return Ok(SeedOutcome::AlreadyFilled);
     }
-    let demo = Demo::new(size, now);
-    let seeded = Seeded::of(&demo);
-    let mut writing = Writing { db, tx, done: 0, total: statements(&seeded), on_progress };
+    let (demo, history) = (Demo::new(size, now), History::ending(now));
+    // On another connection: partitions made in this transaction would lock the history until its end.
+    db.ensure_activity_days(&history.kept_days()).await?;
+    let mut writing = Writing { db, tx, done: 0, total: statements(&demo), on_progress };
     writing.users(&demo).await?;
+    writing.groups(&demo).await?;
     writing.notes(&demo).await?;
     writing.comments(&demo).await?;
-    writing.edges("follows", EdgeKind::Follow, &demo.follows).await?;
-    writing.edges("likes", EdgeKind::NoteLike, &demo.note_likes).await?;
-    writing.edges("likes of comments", EdgeKind::CommentLike, &demo.comment_likes).await?;
-    writing.inboxes().await?;
+    for (what, kind, edges) in demo.edges() {
+        writing.edges(what, kind, edges).await?;
+    }
+    writing.coins(&demo).await?;
+    writing.inboxes(&demo, history).await?;
+    writing.activity(history).await?;
     writing.totals().await?;
     writing.ids().await?;
     writing.commit().await?;
-    Ok(SeedOutcome::Filled(seeded))
-}
-
-impl Seeded {
-    fn of(demo: &Demo) -> Self {
-        Self {
-            users: demo.people.len(),
-            notes: demo.notes.len(),
-            comments: demo.comments.len(),
-            follows: demo.follows.len(),
-            note_likes: demo.note_likes.len(),
-            comment_likes: demo.comment_likes.len(),
-        }
-    }
-}
-
-impl fmt::Display for Seeded {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "{} users, {} notes, {} comments, {} follows, {} likes of notes and {} of comments",
-            self.users, self.notes, self.comments, self.follows, self.note_likes, self.comment_likes
-        )
-    }
+    Ok(SeedOutcome::Filled(Seeded::of(&demo)))
 }
 
 /// How many statements it takes: the unit of progress.
-fn statements(seeded: &Seeded) -> u64 {
-    let Seeded { users, notes, comments, follows, note_likes, comment_likes } = *seeded;
-    let with_rows = [users, notes, notes, comments, comments, follows, note_likes, comment_likes]
-        .map(|rows| rows.div_ceil(CHUNK));
-    let over_rows = sql::INBOX.len() + sql::TOTALS.len() + sql::NUMBERED.len();
-    let (read_marks, commit) = (1, 1);
-    (with_rows.iter().sum::<usize>() + over_rows + read_marks + commit) as u64
+fn statements(demo: &Demo) -> u64 {
+    let (notes, comments) = (demo.notes.len(), demo.comments.len());
+    let once = [demo.people.len(), demo.groups.len(), demo.ledger.len()];
+    let twice = [notes, notes, comments, comments];
+    let edges = demo.edges().map(|(_, _, edges)| edges.len());
+    let with_rows = once.iter().chain(&twice).chain(&edges).map(|rows| rows.div_ceil(CHUNK));
+    let over_rows = STRETCHES + KEPT.len() + sql::TOTALS.len() + sql::NUMBERED.len();
+    let (coins, read_marks, commit) = (1, 1, 1);
+    (with_rows.sum::<usize>() + over_rows + coins + read_marks + commit) as u64
 }
 
 /// A seeding under way.
@@ -125,13 +98,30 @@ impl<F: Fn(u64, u64, &'static str)> Writing<'_, F> {
         Ok(())
     }
 
+    async fn groups(&mut self, demo: &Demo) -> StoreResult<()> {
+        for (ids, groups) in chunks(&demo.groups) {
+            let owners = column(groups, |group| id(group.owner));
+            let names = column(groups, |group| group.name);
+            let descriptions = column(groups, |group| group.description);
+            let founded_at = column(groups, |group| group.founded_at);
+            sql::add_groups(self.db, &mut self.tx, ids, owners, names, descriptions, founded_at).await?;
+            self.step("groups");
+        }
+        Ok(())
+    }
+
     async fn notes(&mut self, demo: &Demo) -> StoreResult<()> {
         for (ids, notes) in chunks(&demo.notes) {
-            let authors = column(notes, |note| id(note.author));
-            let titles = column(notes, |note| note.title.as_str());
-            let bodies = column(notes, |note| note.body.as_str());
-            let written_at = column(notes, |note| note.written_at);
-            sql::add_notes(self.db, &mut self.tx, ids, authors, titles, bodies, written_at).await?;
+            let rows = NoteRows {
+                ids,
+                authors: column(notes, |note| id(note.author)),
+                titles: column(notes, |note| note.title.as_str()),
+                bodies: column(notes, |note| note.body.as_str()),
+                written_at: column(notes, |note| note.written_at),
+                groups: column(notes, |note| note.group.map(id)),
+                featured_at: column(notes, |note| note.featured_at),
+            };
+            sql::add_notes(self.db, &mut self.tx, rows).await?;
             self.step("notes");
         }
         for (ids, views) in chunks(&demo.views) {
@@ -168,10 +158,40 @@ impl<F: Fn(u64, u64, &'static str)> Writing<'_, F> {
         Ok(())
     }
 
-    async fn inboxes(&mut self) -> StoreResult<()> {
-        for (kind, rows) in sql::INBOX {
-            sql::add_inbox_entries_from(self.db, &mut self.tx, kind, rows).await?;
+    async fn coins(&mut self, demo: &Demo) -> StoreResult<()> {
+        for grants in demo.ledger.chunks(CHUNK) {
+            let rows = GrantRows {
+                users: column(grants, |grant| id(grant.user)),
+                amounts: column(grants, |grant| grant.amount),
+                balances: column(grants, |grant| grant.balance_after),
+                reasons: column(grants, |grant| grant.reason),
+                granted_at: column(grants, |grant| grant.at),
+                granted_by: GRANTED_BY,
+            };
+            sql::add_grants(self.db, &mut self.tx, rows).await?;
+            self.step("coins");
+        }
+        Ok(())
+    }
+
+    async fn inboxes(&mut self, demo: &Demo, history: History) -> StoreResult<()> {
+        let messages = MessageRows {
+            senders: column(&demo.messages, |message| id(message.actor)),
+            recipients: column(&demo.messages, |message| id(message.target)),
+            sent_at: column(&demo.messages, |message| message.since),
+        };
+        for stretch in history.stretches() {
+            sql::add_inbox_entries(self.db, &mut self.tx, stretch, &messages).await?;
             self.step("inboxes");
+        }
+        Ok(())
+    }
+
+    async fn activity(&mut self, history: History) -> StoreResult<()> {
+        let Some(since) = history.kept_days().pop_first() else { return Ok(()) };
+        for kind in KEPT {
+            sql::add_history(self.db, &mut self.tx, kind, since).await?;
+            self.step("history");
         }
         Ok(())
     }
@@ -182,6 +202,8 @@ impl<F: Fn(u64, u64, &'static str)> Writing<'_, F> {
             sql::count_rows(self.db, &mut self.tx, counter, rows).await?;
             self.step("totals");
         }
+        sql::sum_ledger(self.db, &mut self.tx).await?;
+        self.step("totals");
         sql::mark_read(self.db, &mut self.tx, READ_PERCENT).await?;
         self.step("totals");
         Ok(())

@@ -1,6 +1,6 @@
 use std::{fs, process::Output};
 
-use plaudit::embedded::{AppendFsync, DataDir};
+use plaudit::embedded::AppendFsync;
 
 use crate::support::{Place, Server, Stores};
 
@@ -114,58 +114,4 @@ async fn unfit_stores_are_refused_in_one_line_that_says_what_to_mend() {
     assert!(serve(stores.redis_url(), stores.database_url()).contains("appendonly yes"));
     let allowed = Server::start_on(&stores, &["--redis-allow-unsafe"]);
     assert!(allowed.log().contains("appendonly"));
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn seed_fills_an_empty_database_once_and_every_total_is_the_number_of_its_rows() {
-    let server = Server::start(&[]);
-    let seed = || server.command().args(["seed", "--users", "60", "--notes", "120"]).output().unwrap();
-    assert!(seed().status.success());
-    assert!(text(&seed()).contains("nothing was written"));
-    let sql = DataDir::open(server.data_dir()).map(|dir| Stores::of(&dir)).unwrap().sql().await;
-    for (what, wrong) in [
-        (
-            "notes' likes",
-            "SELECT count(*) FROM note_counts c WHERE likes <> (SELECT count(*) FROM note_like WHERE target_id = c.id AND is_on)",
-        ),
-        (
-            "notes' comments",
-            "SELECT count(*) FROM note_counts c WHERE comments <> (SELECT count(*) FROM comment_index WHERE note_id = c.id)",
-        ),
-        (
-            "followers",
-            "SELECT count(*) FROM user_counts c WHERE followers <> (SELECT count(*) FROM follow WHERE target_id = c.id AND is_on)",
-        ),
-        (
-            "following",
-            "SELECT count(*) FROM user_counts c WHERE following <> (SELECT count(*) FROM follow WHERE actor_id = c.id AND is_on)",
-        ),
-        (
-            "likes received",
-            "SELECT count(*) FROM user_counts c WHERE likes_received <> (SELECT count(*) FROM note_like JOIN note n ON n.id = target_id WHERE n.author_id = c.id AND is_on)",
-        ),
-        (
-            "users' notes",
-            "SELECT count(*) FROM user_counts c WHERE notes <> (SELECT count(*) FROM note WHERE author_id = c.id)",
-        ),
-        (
-            "comments' replies",
-            "SELECT count(*) FROM comment_counts c WHERE replies <> (SELECT count(*) FROM comment_index WHERE parent_id = c.id)",
-        ),
-        (
-            "comments' likes",
-            "SELECT count(*) FROM comment_counts c WHERE likes <> (SELECT count(*) FROM comment_like WHERE target_id = c.id AND is_on)",
-        ),
-    ] {
-        let wrong: i64 = sqlx::query_scalar(wrong).fetch_one(&sql).await.unwrap();
-        assert_eq!(wrong, 0, "{what}");
-    }
-    let mira = server.client("mira.okafor");
-    let feed = mira.data(
-        "{ viewer { name } feed(first: 5) { nodes { title likeCount author { name } comments(first: 2) { nodes { body likeCount viewerHasLiked } } } } }",
-        serde_json::json!({}),
-    );
-    let feed = feed.await;
-    assert_eq!(feed["viewer"]["name"], "Mira Okafor");
-    assert_eq!(feed["feed"]["nodes"].as_array().unwrap().len(), 5);
 }

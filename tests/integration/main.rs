@@ -11,6 +11,7 @@ mod concurrency;
 mod configuration;
 mod costs;
 mod crashes;
+mod demo_data;
 mod edges;
 mod embedded;
 mod feed;

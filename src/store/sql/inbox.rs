@@ -11,7 +11,7 @@ use crate::{
 };
 
 /// Name of entries of direct messages; the target is the recipient.
-const DIRECT_MESSAGE: &str = "direct_message";
+pub(super) const DIRECT_MESSAGE: &str = "direct_message";
 
 /// One thing that reached a user.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -1,0 +1,135 @@
+//! Groups: one per topic, who is a member, and which notes stand in them.
+
+use std::collections::HashMap;
+
+use rand::{Rng, RngExt};
+
+use super::{graph::Edge, history::History, library::TOPICS, notes::Note, people::Person};
+use crate::catalogue::UnixMillis;
+
+/// The shares of users who join the group of their dearest topic, of the next one, and of any other.
+const JOINED: [f64; 3] = [0.8, 0.5, 0.03];
+
+/// The share of notes that their authors post in the group, where they are members.
+const POSTED: f64 = 0.8;
+
+/// Notes that are featured in each group.
+const FEATURED: usize = 3;
+
+/// A group. Its position is that of its topic; its owner is a position among the people.
+#[derive(Clone, PartialEq, Debug)]
+pub(super) struct Group {
+    pub owner: usize,
+    pub name: &'static str,
+    pub description: &'static str,
+    pub founded_at: UnixMillis,
+}
+
+/// One group per topic. None when there is nobody to found it.
+pub(super) fn groups(rng: &mut impl Rng, people: &[Person], history: History) -> Vec<Group> {
+    let mut groups = Vec::with_capacity(TOPICS.len());
+    for (topic, text) in TOPICS.iter().map(|topic| &topic.group).enumerate() {
+        let owner = founder(people, topic);
+        let Some(person) = people.get(owner) else { break };
+        let founded_at = history.right_after(rng, person.joined_at);
+        groups.push(Group { owner, name: &text.name, description: &text.description, founded_at });
+    }
+    groups
+}
+
+/// Who was the first to like the topic best; if nobody does, the first user.
+fn founder(people: &[Person], topic: usize) -> usize {
+    people.iter().position(|person| person.fame > 0.0 && person.interests[0] == topic).unwrap_or_default()
+}
+
+/// Who is a member of what, and since when. Owners always are.
+pub(super) fn members(
+    rng: &mut impl Rng,
+    people: &[Person],
+    groups: &[Group],
+    history: History,
+) -> Vec<Edge> {
+    let mut members = Vec::new();
+    for (target, group) in groups.iter().enumerate() {
+        for (actor, person) in people.iter().enumerate() {
+            if actor == group.owner {
+                members.push(Edge { actor, target, since: group.founded_at });
+            } else if rng.random_bool(chance_to_join(person, target)) {
+                let since = history.soon_after(rng, person.joined_at.max(group.founded_at));
+                members.push(Edge { actor, target, since });
+            }
+        }
+    }
+    members
+}
+
+fn chance_to_join(person: &Person, topic: usize) -> f64 {
+    if person.activity == 0.0 {
+        return 0.0;
+    }
+    let rank = person.interests.iter().position(|interest| *interest == topic);
+    JOINED[rank.unwrap_or(person.interests.len())]
+}
+
+/// Puts notes into the group of their topic, where their authors were members, and features the best.
+pub(super) fn post(rng: &mut impl Rng, notes: &mut [Note], members: &[Edge], history: History) {
+    let joined: HashMap<_, _> = members.iter().map(|edge| ((edge.actor, edge.target), edge.since)).collect();
+    for note in notes.iter_mut() {
+        let group = note.theme.topic;
+        let was_member = joined.get(&(note.author, group)).is_some_and(|since| *since <= note.written_at);
+        note.group = (was_member && rng.random_bool(POSTED)).then_some(group);
+    }
+    for group in 0..TOPICS.len() {
+        feature(rng, notes, group, history);
+    }
+}
+
+fn feature(rng: &mut impl Rng, notes: &mut [Note], group: usize, history: History) {
+    let mut best: Vec<&mut Note> = notes.iter_mut().filter(|note| note.group == Some(group)).collect();
+    best.sort_by(|a, b| b.appeal.total_cmp(&a.appeal));
+    for note in best.into_iter().take(FEATURED) {
+        note.featured_at = Some(history.soon_after(rng, note.written_at));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::LazyLock;
+
+    use super::*;
+    use crate::seed::{SeedSize, demo::Demo};
+
+    const NOW: UnixMillis = 1_800_000_000_000;
+
+    static DEMO: LazyLock<Demo> = LazyLock::new(|| Demo::new(SeedSize { users: 200, notes: 800 }, NOW));
+
+    #[test]
+    fn every_topic_has_a_group_whose_owner_is_its_first_member() {
+        assert_eq!(DEMO.groups.len(), TOPICS.len());
+        for (place, group) in DEMO.groups.iter().enumerate() {
+            let members = || DEMO.members.iter().filter(|edge| edge.target == place);
+            assert!(members().count() > 5);
+            assert_eq!(members().min_by_key(|edge| edge.since).map(|edge| edge.actor), Some(group.owner));
+        }
+    }
+
+    #[test]
+    fn notes_stand_in_the_group_of_their_topic_and_by_members_only() {
+        let joined: HashMap<_, _> =
+            DEMO.members.iter().map(|edge| ((edge.actor, edge.target), edge.since)).collect();
+        let posted = DEMO.notes.iter().filter_map(|note| Some((note, note.group?)));
+        for (note, group) in posted.clone() {
+            assert!(group == note.theme.topic && joined[&(note.author, group)] <= note.written_at);
+        }
+        assert!(posted.count() > 200);
+    }
+
+    #[test]
+    fn a_few_notes_are_featured_in_their_groups() {
+        let featured = DEMO.notes.iter().filter(|note| note.featured_at.is_some());
+        assert!(
+            featured.clone().all(|note| note.group.is_some() && note.featured_at >= Some(note.written_at))
+        );
+        assert!((TOPICS.len()..=FEATURED * TOPICS.len()).contains(&featured.count()));
+    }
+}

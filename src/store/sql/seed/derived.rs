@@ -1,0 +1,170 @@
+//! What follows from the rows: inboxes, history, totals.
+
+use chrono::NaiveDate;
+
+use crate::{
+    catalogue::{Counter, EdgeKind, EntityKind, UnixMillis},
+    store::{
+        StoreResult,
+        sql::{Db, Tx, from_catalogue, inbox::DIRECT_MESSAGE, times::timestamp},
+    },
+};
+
+/// Counters and the rows that they count: one row per unit, with the id of the entity whose it is.
+pub const TOTALS: [(Counter, &str); 19] = [
+    (Counter::UserFollowing, "SELECT actor_id AS id FROM follow WHERE counted"),
+    (Counter::UserFollowers, "SELECT target_id AS id FROM follow WHERE counted"),
+    (Counter::UserNotes, "SELECT author_id AS id FROM note"),
+    (Counter::UserComments, "SELECT author_id AS id FROM comment_index"),
+    (
+        Counter::UserLikesReceived,
+        "SELECT n.author_id AS id FROM note_like AS l JOIN note AS n ON n.id = l.target_id WHERE l.counted",
+    ),
+    (
+        Counter::UserCollectsReceived,
+        "SELECT n.author_id AS id FROM note_collect AS c JOIN note AS n ON n.id = c.target_id WHERE c.counted",
+    ),
+    (Counter::UserGroups, "SELECT actor_id AS id FROM group_join WHERE counted"),
+    (Counter::NoteLikes, "SELECT target_id AS id FROM note_like WHERE counted"),
+    (Counter::NoteCollects, "SELECT target_id AS id FROM note_collect WHERE counted"),
+    (Counter::NoteComments, "SELECT note_id AS id FROM comment_index"),
+    (Counter::CommentLikes, "SELECT target_id AS id FROM comment_like WHERE counted"),
+    (Counter::CommentReplies, "SELECT parent_id AS id FROM comment_index WHERE parent_id IS NOT NULL"),
+    (Counter::InboxReplies, "SELECT recipient_id AS id FROM inbox_entry WHERE kind IN ('comment', 'reply')"),
+    (
+        Counter::InboxLikes,
+        "SELECT recipient_id AS id FROM inbox_entry WHERE kind IN ('note_like', 'comment_like')",
+    ),
+    (Counter::InboxNewFollowers, "SELECT recipient_id AS id FROM inbox_entry WHERE kind = 'follow'"),
+    (
+        Counter::InboxDirectMessages,
+        "SELECT recipient_id AS id FROM inbox_entry WHERE kind = 'direct_message'",
+    ),
+    (Counter::GroupMembers, "SELECT target_id AS id FROM group_join WHERE counted"),
+    (Counter::GroupNotes, "SELECT group_id AS id FROM note WHERE group_id IS NOT NULL"),
+    (Counter::GroupFeaturedNotes, "SELECT group_id AS id FROM note WHERE featured_at IS NOT NULL"),
+];
+
+/// Kinds of inbox entries and the rows that they come from: recipient, actor, target, time. Nobody is told
+/// of their own deeds, nor twice of one comment: who wrote the note and the comment that is answered is
+/// told of the answer.
+const INBOX: [(&str, &str); 5] = [
+    (
+        "note_like",
+        "SELECT n.author_id, l.actor_id, l.target_id, l.created_at
+         FROM note_like AS l JOIN note AS n ON n.id = l.target_id WHERE n.author_id <> l.actor_id",
+    ),
+    (
+        "comment_like",
+        "SELECT c.author_id, l.actor_id, l.target_id, l.created_at
+         FROM comment_like AS l JOIN comment_index AS c ON c.id = l.target_id WHERE c.author_id <> l.actor_id",
+    ),
+    ("follow", "SELECT target_id, actor_id, target_id, created_at FROM follow"),
+    (
+        "comment",
+        "SELECT n.author_id, c.author_id, c.id, c.created_at
+         FROM comment_index AS c JOIN note AS n ON n.id = c.note_id
+         LEFT JOIN comment_index AS parent ON parent.id = c.parent_id
+         WHERE n.author_id <> c.author_id AND n.author_id IS DISTINCT FROM parent.author_id",
+    ),
+    (
+        "reply",
+        "SELECT parent.author_id, c.author_id, c.id, c.created_at
+         FROM comment_index AS c JOIN comment_index AS parent ON parent.id = c.parent_id
+         WHERE parent.author_id <> c.author_id",
+    ),
+];
+
+/// First messages of users to others, column by column.
+pub struct MessageRows {
+    pub senders: Vec<i64>,
+    pub recipients: Vec<i64>,
+    pub sent_at: Vec<UnixMillis>,
+}
+
+/// Writes the inbox entries of a stretch of time (the second moment excluded) in the order of their times:
+/// those of [`INBOX`], and these messages as far as they are in it.
+pub async fn add_inbox_entries(
+    db: &Db,
+    tx: &mut Tx,
+    (begin, end): (UnixMillis, UnixMillis),
+    messages: &MessageRows,
+) -> StoreResult<()> {
+    let entries = INBOX.map(|(kind, rows)| {
+        format!(
+            "SELECT recipient, '{kind}', actor, target, at FROM ({rows}) AS e (recipient, actor, target, at)"
+        )
+    });
+    let text = format!(
+        "INSERT INTO inbox_entry (recipient_id, kind, actor_id, target_id, created_at)
+         SELECT recipient, kind, actor, target, at
+         FROM ({entries}
+               UNION ALL
+               SELECT recipient, '{DIRECT_MESSAGE}', sender, recipient, {at}
+               FROM unnest($1::bigint[], $2::bigint[], $3::bigint[]) AS message (sender, recipient, at)
+              ) AS entry (recipient, kind, actor, target, at)
+         WHERE at >= {from} AND at < {to} ORDER BY at, recipient, kind, actor, target",
+        entries = entries.join(" UNION ALL "),
+        at = timestamp!("at"),
+        from = timestamp!("$4::bigint"),
+        to = timestamp!("$5::bigint"),
+    );
+    let query = sqlx::query(from_catalogue(text))
+        .bind(&messages.senders)
+        .bind(&messages.recipients)
+        .bind(&messages.sent_at)
+        .bind(begin)
+        .bind(end);
+    db.run(query.execute(&mut **tx)).await.map(drop)
+}
+
+/// Writes the history of a kind of edges since the beginning of a (UTC) day: each step with the total after
+/// it, in the order of time, so that the last one has the present total. The days need their partitions.
+pub async fn add_history(db: &Db, tx: &mut Tx, kind: EdgeKind, since: NaiveDate) -> StoreResult<()> {
+    let text = format!(
+        "INSERT INTO activity (at, kind, actor_id, target_id, is_on, total_after)
+         SELECT created_at, '{edges}', actor_id, target_id, true, total
+         FROM (SELECT created_at, actor_id, target_id,
+                      row_number() OVER (PARTITION BY target_id ORDER BY created_at, actor_id) AS total
+               FROM {edges} WHERE counted) AS step
+         WHERE created_at >= $1::date::timestamp AT TIME ZONE 'UTC'
+         ORDER BY created_at, target_id, total",
+        edges = kind.name(),
+    );
+    db.run(sqlx::query(from_catalogue(text)).bind(since).execute(&mut **tx)).await.map(drop)
+}
+
+/// Sets one total of every entity to the number of its rows. See [`TOTALS`].
+pub async fn count_rows(db: &Db, tx: &mut Tx, counter: Counter, rows: &'static str) -> StoreResult<()> {
+    let text = format!(
+        "UPDATE {kind}_counts AS c SET {counter} = counted.number
+         FROM (SELECT id, count(*) AS number FROM ({rows}) AS one GROUP BY id) AS counted
+         WHERE c.id = counted.id",
+        kind = counter.kind().name(),
+        counter = counter.name(),
+    );
+    db.run(sqlx::query(from_catalogue(text)).execute(&mut **tx)).await.map(drop)
+}
+
+/// Sets the coins of every user to the sum of their lines.
+pub async fn sum_ledger(db: &Db, tx: &mut Tx) -> StoreResult<()> {
+    let query = sqlx::query(
+        "UPDATE user_counts AS c SET coins = ledger.sum
+         FROM (SELECT user_id, sum(amount)::bigint AS sum FROM coin_ledger GROUP BY user_id) AS ledger
+         WHERE c.id = ledger.user_id",
+    );
+    db.run(query.execute(&mut **tx)).await.map(drop)
+}
+
+/// Marks about this part of every inbox as read.
+pub async fn mark_read(db: &Db, tx: &mut Tx, percent: i64) -> StoreResult<()> {
+    let marks: Vec<_> = EntityKind::Inbox
+        .counters()
+        .iter()
+        .filter_map(|mark| {
+            Some(format!("{} = {} * $1 / 100", mark.name(), mark.name().strip_suffix("_read")?))
+        })
+        .collect();
+    let text = format!("UPDATE inbox_counts SET {}", marks.join(", "));
+    db.run(sqlx::query(from_catalogue(text)).bind(percent).execute(&mut **tx)).await.map(drop)
+}

@@ -1,0 +1,181 @@
+//! Rows as they were thought up, column by column.
+
+use crate::{
+    catalogue::{EdgeKind, UnixMillis},
+    store::{
+        StoreResult,
+        sql::{Db, Tx, from_catalogue, times::timestamp},
+    },
+};
+
+/// Columns of notes; all of one length.
+pub struct NoteRows<'a> {
+    pub ids: Vec<i64>,
+    pub authors: Vec<i64>,
+    pub titles: Vec<&'a str>,
+    pub bodies: Vec<&'a str>,
+    pub written_at: Vec<UnixMillis>,
+    pub groups: Vec<Option<i64>>,
+    /// Only of notes with a group.
+    pub featured_at: Vec<Option<UnixMillis>>,
+}
+
+/// Columns of the ledger; all of one length.
+pub struct GrantRows<'a> {
+    pub users: Vec<i64>,
+    pub amounts: Vec<i64>,
+    /// After each line.
+    pub balances: Vec<i64>,
+    pub reasons: Vec<&'a str>,
+    pub granted_at: Vec<UnixMillis>,
+    pub granted_by: i64,
+}
+
+pub async fn add_users(
+    db: &Db,
+    tx: &mut Tx,
+    ids: Vec<i64>,
+    subjects: Vec<&str>,
+    names: Vec<&str>,
+    joined_at: Vec<UnixMillis>,
+) -> StoreResult<()> {
+    let query = sqlx::query(concat!(
+        "INSERT INTO app_user (id, subject, name, created_at) OVERRIDING SYSTEM VALUE
+         SELECT id, subject, name, ",
+        timestamp!("at"),
+        " FROM unnest($1::bigint[], $2::text[], $3::text[], $4::bigint[]) AS u (id, subject, name, at)"
+    ))
+    .bind(ids)
+    .bind(subjects)
+    .bind(names)
+    .bind(joined_at);
+    db.run(query.execute(&mut **tx)).await.map(drop)
+}
+
+pub async fn add_groups(
+    db: &Db,
+    tx: &mut Tx,
+    ids: Vec<i64>,
+    owners: Vec<i64>,
+    names: Vec<&str>,
+    descriptions: Vec<&str>,
+    founded_at: Vec<UnixMillis>,
+) -> StoreResult<()> {
+    let query = sqlx::query(concat!(
+        "INSERT INTO app_group (id, owner_id, name, description, created_at) OVERRIDING SYSTEM VALUE
+         SELECT id, owner, name, description, ",
+        timestamp!("at"),
+        " FROM unnest($1::bigint[], $2::bigint[], $3::text[], $4::text[], $5::bigint[])
+          AS g (id, owner, name, description, at)"
+    ))
+    .bind(ids)
+    .bind(owners)
+    .bind(names)
+    .bind(descriptions)
+    .bind(founded_at);
+    db.run(query.execute(&mut **tx)).await.map(drop)
+}
+
+/// Their groups must be there already.
+pub async fn add_notes(db: &Db, tx: &mut Tx, notes: NoteRows<'_>) -> StoreResult<()> {
+    let query = sqlx::query(concat!(
+        "INSERT INTO note (id, author_id, title, body, created_at, group_id, featured_at)
+         OVERRIDING SYSTEM VALUE SELECT id, author, title, body, ",
+        timestamp!("written"),
+        ", grp, ",
+        timestamp!("featured"),
+        " FROM unnest($1::bigint[], $2::bigint[], $3::text[], $4::text[], $5::bigint[], $6::bigint[], $7::bigint[])
+          AS n (id, author, title, body, written, grp, featured)"
+    ))
+    .bind(notes.ids)
+    .bind(notes.authors)
+    .bind(notes.titles)
+    .bind(notes.bodies)
+    .bind(notes.written_at)
+    .bind(notes.groups)
+    .bind(notes.featured_at);
+    db.run(query.execute(&mut **tx)).await.map(drop)
+}
+
+/// A parent must be among these comments or be there already.
+pub async fn add_comments(
+    db: &Db,
+    tx: &mut Tx,
+    ids: Vec<i64>,
+    notes: Vec<i64>,
+    authors: Vec<i64>,
+    parents: Vec<Option<i64>>,
+    written_at: Vec<UnixMillis>,
+) -> StoreResult<()> {
+    let query = sqlx::query(concat!(
+        "INSERT INTO comment_index (id, note_id, author_id, parent_id, created_at) OVERRIDING SYSTEM VALUE
+         SELECT id, note, author, parent, ",
+        timestamp!("at"),
+        " FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[])
+          AS c (id, note, author, parent, at)"
+    ))
+    .bind(ids)
+    .bind(notes)
+    .bind(authors)
+    .bind(parents)
+    .bind(written_at);
+    db.run(query.execute(&mut **tx)).await.map(drop)
+}
+
+pub async fn add_comment_bodies(db: &Db, tx: &mut Tx, ids: Vec<i64>, bodies: Vec<&str>) -> StoreResult<()> {
+    let query =
+        sqlx::query("INSERT INTO comment_body (id, body) SELECT * FROM unnest($1::bigint[], $2::text[])")
+            .bind(ids)
+            .bind(bodies);
+    db.run(query.execute(&mut **tx)).await.map(drop)
+}
+
+/// Edges that are on and counted.
+pub async fn add_edges(
+    db: &Db,
+    tx: &mut Tx,
+    kind: EdgeKind,
+    actors: Vec<i64>,
+    targets: Vec<i64>,
+    since: Vec<UnixMillis>,
+) -> StoreResult<()> {
+    let text = format!(
+        "INSERT INTO {edges} (actor_id, target_id, is_on, counted, created_at, changed_at)
+         SELECT actor, target, true, true, at, at
+         FROM (SELECT actor, target, {at} AS at
+               FROM unnest($1::bigint[], $2::bigint[], $3::bigint[]) AS edge (actor, target, at)) AS edge",
+        edges = kind.name(),
+        at = timestamp!("at"),
+    );
+    let query = sqlx::query(from_catalogue(text)).bind(actors).bind(targets).bind(since);
+    db.run(query.execute(&mut **tx)).await.map(drop)
+}
+
+/// Views have no rows, so they are given.
+pub async fn set_views(db: &Db, tx: &mut Tx, ids: Vec<i64>, views: Vec<i64>) -> StoreResult<()> {
+    let query = sqlx::query(
+        "UPDATE note_counts AS c SET views = v.views
+         FROM unnest($1::bigint[], $2::bigint[]) AS v (id, views) WHERE c.id = v.id",
+    )
+    .bind(ids)
+    .bind(views);
+    db.run(query.execute(&mut **tx)).await.map(drop)
+}
+
+/// Lines of the ledger, in order.
+pub async fn add_grants(db: &Db, tx: &mut Tx, grants: GrantRows<'_>) -> StoreResult<()> {
+    let query = sqlx::query(concat!(
+        "INSERT INTO coin_ledger (user_id, amount, balance_after, reason, granted_by, created_at)
+         SELECT recipient, amount, balance, reason, $6, ",
+        timestamp!("at"),
+        " FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::text[], $5::bigint[]) WITH ORDINALITY
+          AS g (recipient, amount, balance, reason, at, line) ORDER BY line"
+    ))
+    .bind(grants.users)
+    .bind(grants.amounts)
+    .bind(grants.balances)
+    .bind(grants.reasons)
+    .bind(grants.granted_at)
+    .bind(grants.granted_by);
+    db.run(query.execute(&mut **tx)).await.map(drop)
+}

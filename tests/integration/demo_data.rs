@@ -1,0 +1,187 @@
+use chrono::{Days, Utc};
+use plaudit::auth::Role;
+use serde_json::{Value, json};
+use sqlx::{AssertSqlSafe, PgPool};
+
+use crate::support::{Client, SOON, Server, eventually, number};
+
+/// Each counter with its table, and what it has to be for the entity `c.id`.
+const COUNTERS: &[(&str, &str, &str)] = &[
+    ("note", "likes", "count(*) FROM note_like WHERE target_id = c.id AND is_on"),
+    ("note", "collects", "count(*) FROM note_collect WHERE target_id = c.id AND is_on"),
+    ("note", "comments", "count(*) FROM comment_index WHERE note_id = c.id"),
+    ("user", "followers", "count(*) FROM follow WHERE target_id = c.id AND is_on"),
+    ("user", "following", "count(*) FROM follow WHERE actor_id = c.id AND is_on"),
+    ("user", "notes", "count(*) FROM note WHERE author_id = c.id"),
+    ("user", "comments", "count(*) FROM comment_index WHERE author_id = c.id"),
+    (
+        "user",
+        "likes_received",
+        "count(*) FROM note_like JOIN note n ON n.id = target_id WHERE n.author_id = c.id AND is_on",
+    ),
+    (
+        "user",
+        "collects_received",
+        "count(*) FROM note_collect JOIN note n ON n.id = target_id WHERE n.author_id = c.id AND is_on",
+    ),
+    ("user", "groups", "count(*) FROM group_join WHERE actor_id = c.id AND is_on"),
+    ("user", "coins", "coalesce(sum(amount), 0) FROM coin_ledger WHERE user_id = c.id"),
+    ("comment", "likes", "count(*) FROM comment_like WHERE target_id = c.id AND is_on"),
+    ("comment", "replies", "count(*) FROM comment_index WHERE parent_id = c.id"),
+    ("group", "members", "count(*) FROM group_join WHERE target_id = c.id AND is_on"),
+    ("group", "notes", "count(*) FROM note WHERE group_id = c.id"),
+    ("group", "featured_notes", "count(*) FROM note WHERE group_id = c.id AND featured_at IS NOT NULL"),
+    (
+        "inbox",
+        "replies",
+        "count(*) FROM inbox_entry WHERE recipient_id = c.id AND kind IN ('comment', 'reply')",
+    ),
+    ("inbox", "likes", "count(*) FROM inbox_entry WHERE recipient_id = c.id AND kind LIKE '%_like'"),
+    ("inbox", "new_followers", "count(*) FROM inbox_entry WHERE recipient_id = c.id AND kind = 'follow'"),
+    (
+        "inbox",
+        "direct_messages",
+        "count(*) FROM inbox_entry WHERE recipient_id = c.id AND kind = 'direct_message'",
+    ),
+];
+
+/// What must not be found.
+const WRONGS: &[(&str, &str)] = &[
+    (
+        "notes whose history does not end at the present total",
+        "SELECT count(*) FROM (SELECT DISTINCT ON (kind, target_id) kind, target_id, total_after FROM activity
+                               ORDER BY kind, target_id, position DESC) AS last
+         JOIN note_counts AS c ON c.id = target_id
+         WHERE total_after <> CASE kind WHEN 'note_like' THEN likes ELSE collects END",
+    ),
+    (
+        "users whose last balance is not what they have",
+        "SELECT count(*) FROM (SELECT DISTINCT ON (user_id) user_id, balance_after FROM coin_ledger
+                               ORDER BY user_id, id DESC) AS last
+         JOIN user_counts AS c ON c.id = user_id WHERE balance_after <> coins",
+    ),
+    (
+        "inbox entries that are older than the one before",
+        "SELECT count(*) FROM (SELECT created_at, lag(created_at) OVER (PARTITION BY recipient_id ORDER BY id)
+                               AS before FROM inbox_entry) AS entry WHERE created_at < before",
+    ),
+    (
+        "notes in a group whose author is no member",
+        "SELECT count(*) FROM note WHERE group_id IS NOT NULL AND NOT EXISTS
+             (SELECT FROM group_join WHERE actor_id = author_id AND target_id = group_id AND is_on)",
+    ),
+];
+
+async fn total(sql: &PgPool, query: String) -> i64 {
+    sqlx::query_scalar(AssertSqlSafe(query)).fetch_one(sql).await.unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn seed_fills_an_empty_database_once_and_every_total_is_the_number_of_its_rows() {
+    let server = Server::start(&[]);
+    let seed = || {
+        let output = server.command().args(["seed", "--users", "60", "--notes", "120"]).output().unwrap();
+        assert!(output.status.success());
+        String::from_utf8(output.stdout).unwrap()
+    };
+    assert!(seed().contains("60 users, 14 groups with "));
+    assert!(seed().contains("nothing was written"));
+    let sql = server.stores().sql().await;
+    for (kind, counter, rows) in COUNTERS {
+        let of_all = format!("SELECT sum({counter})::bigint FROM {kind}_counts");
+        assert!(total(&sql, of_all).await > 0, "{kind} {counter}");
+        let wrong = format!("SELECT count(*) FROM {kind}_counts AS c WHERE {counter} <> (SELECT {rows})");
+        assert_eq!(total(&sql, wrong).await, 0, "{kind} {counter}");
+    }
+    for (what, wrong) in WRONGS {
+        assert_eq!(total(&sql, (*wrong).to_owned()).await, 0, "{what}");
+    }
+    let feed = "{ viewer { name } feed(first: 5) { nodes { title likeCount author { name }
+                  comments(first: 2) { nodes { body likeCount viewerHasLiked } } } } }";
+    let feed = server.client("mira.okafor").data(feed, json!({})).await;
+    assert_eq!(feed["viewer"]["name"], "Mira Okafor");
+    assert_eq!(feed["feed"]["nodes"].as_array().unwrap().len(), 5);
+    // What is created now takes ids that are free.
+    let group = json!({ "name": "A test", "description": "" });
+    let group = server.client("mira.okafor").act("createGroup", group, "group { id }").await;
+    assert_eq!(number(&group["group"]["id"]), 15);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_with_demo_data_shows_groups_collections_coins_hot_notes_and_their_history() {
+    let server = Server::start(&["--seed-if-empty"]);
+    let mira = server.client("mira.okafor");
+    sees_her_collection_coins_and_messages(&mira).await;
+    groups_have_members_and_notes(&mira).await;
+    let sql = server.stores().sql().await;
+    let hottest = eventually("the notes of the hour are ranked by heat", SOON, || async {
+        let shown = hot_of_the_hour(&mira).await?;
+        let heats = heats_of_the_hour(&sql).await;
+        let heat = |id: &i64| heats.iter().find(|(note, _)| note == id).map_or(0, |(_, heat)| *heat);
+        let ranked = shown.iter().zip(&heats).all(|(id, (_, best))| heat(id) == *best);
+        (shown.len() == 20 && ranked).then(|| shown[0])
+    })
+    .await;
+    the_history_ends_at_the_present_total(&server.client_as(Role::Moderator, "a moderator"), hottest).await;
+}
+
+async fn sees_her_collection_coins_and_messages(mira: &Client) {
+    let query = "{ viewer { coinCount groupCount
+                   collectedNotes(first: 5) { nodes { viewerHasCollected collectCount } }
+                   inbox { entries(first: 100) { nodes { kind } } } } }";
+    let viewer = mira.data(query, json!({})).await["viewer"].clone();
+    assert!(viewer["coinCount"].as_i64() > Some(0) && viewer["groupCount"].as_i64() > Some(0), "{viewer}");
+    let collected = viewer["collectedNotes"]["nodes"].as_array().unwrap();
+    assert_eq!(collected.len(), 5);
+    assert!(collected.iter().all(|note| note["viewerHasCollected"] == true));
+    let entries = viewer["inbox"]["entries"]["nodes"].as_array().unwrap();
+    let kinds: std::collections::BTreeSet<_> = entries.iter().map(|entry| entry["kind"].as_str()).collect();
+    assert!(kinds.len() > 2, "{kinds:?}");
+}
+
+async fn groups_have_members_and_notes(mira: &Client) {
+    let query = "query ($g: ID!) { group(id: $g) {
+        id name description owner { name } memberCount noteCount featuredNoteCount
+        members(first: 100) { nodes { id } } notes(first: 100) { nodes { group { id } } } } }";
+    for id in 1..=14 {
+        let group = mira.data(query, json!({ "g": format!("group_{id}") })).await["group"].clone();
+        let count = |counter: &str| group[counter].as_u64().unwrap() as usize;
+        let listed = |list: &str| group[list]["nodes"].as_array().unwrap();
+        assert!(!group["description"].as_str().unwrap().is_empty() && group["owner"]["name"].is_string());
+        assert_eq!(listed("members").len(), count("memberCount").min(100));
+        assert_eq!(listed("notes").len(), count("noteCount").min(100));
+        assert!(count("memberCount") > 20 && count("noteCount") > 20, "{group}");
+        assert_eq!(count("featuredNoteCount"), 3);
+        assert!(listed("notes").iter().all(|note| note["group"]["id"] == group["id"]));
+    }
+}
+
+/// `None` while Redis is being verified.
+async fn hot_of_the_hour(client: &Client) -> Option<Vec<i64>> {
+    let reply = client.send("{ hotNotes(window: HOUR) { nodes { id } } }", json!({})).await.body;
+    let notes = reply["data"]["hotNotes"]["nodes"].as_array()?;
+    Some(notes.iter().map(|note| number(&note["id"])).collect())
+}
+
+/// What the history says of the buckets that are in the window now, the hottest notes first.
+async fn heats_of_the_hour(sql: &PgPool) -> Vec<(i64, i64)> {
+    let query = "SELECT target_id, sum(CASE kind WHEN 'note_collect' THEN 2 ELSE 1 END)::bigint AS heat
+                 FROM activity WHERE at >= date_bin('5 min', now(), 'epoch') - interval '55 min'
+                 GROUP BY 1 ORDER BY heat DESC";
+    sqlx::query_as(query).fetch_all(sql).await.unwrap()
+}
+
+async fn the_history_ends_at_the_present_total(moderator: &Client, note: i64) {
+    let query = "query ($n: ID!, $since: DateTime!) { note(id: $n) { likeCount }
+                 noteActivity(noteId: $n, since: $since) { gained total } }";
+    let since = (Utc::now() - Days::new(7)).to_rfc3339();
+    let shown = moderator.data(query, json!({ "n": format!("note_{note}"), "since": since })).await;
+    let points = shown["noteActivity"].as_array().unwrap();
+    assert_eq!(points.len(), 8);
+    assert_eq!(points[7]["total"], shown["note"]["likeCount"]);
+    let number = |value: &Value| value.as_i64().unwrap();
+    for pair in points.windows(2) {
+        assert_eq!(number(&pair[1]["total"]), number(&pair[0]["total"]) + number(&pair[1]["gained"]));
+    }
+    assert!(points.iter().map(|point| number(&point["gained"])).sum::<i64>() > 0);
+}
