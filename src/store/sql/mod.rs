@@ -60,6 +60,8 @@ pub type Tx = Transaction<'static, Postgres>;
 /// How long a request waits for PostgreSQL: for a connection and for each statement.
 const REQUEST_TIMEOUT: Duration = Duration::from_millis(1_000);
 const PIPELINE_TIMEOUT: Duration = Duration::from_secs(15);
+/// A transaction whose process has stopped in the middle is ended by the server: others wait for its locks.
+const NO_IDLE_TRANSACTIONS: (&str, &str) = ("idle_in_transaction_session_timeout", "5s");
 
 static MIGRATIONS: sqlx::migrate::Migrator = sqlx::migrate!();
 
@@ -82,18 +84,17 @@ impl Db {
     /// takes longer than the statement. Connects lazily: an unreachable PostgreSQL shows at the first
     /// statement.
     pub fn for_requests(url: &str, connections: u32) -> StoreResult<Self> {
-        Self::new(url, connections, REQUEST_TIMEOUT, &[("jit", "off")])
+        Self::new(url, connections, REQUEST_TIMEOUT, &[("jit", "off"), NO_IDLE_TRANSACTIONS])
     }
 
     /// For the pipeline: longer waits, and plans that suit a thousand look-ups by key (with its defaults
-    /// PostgreSQL reads whole tables instead). A transaction of an owner that has stopped in the middle is
-    /// ended by the server, because the next owner waits for its rows.
+    /// PostgreSQL reads whole tables instead).
     pub fn for_pipeline(url: &str, connections: u32) -> StoreResult<Self> {
         let settings = [
             ("enable_hashjoin", "off"),
             ("enable_mergejoin", "off"),
             ("random_page_cost", "1.1"),
-            ("idle_in_transaction_session_timeout", "5s"),
+            NO_IDLE_TRANSACTIONS,
         ];
         Self::new(url, connections, PIPELINE_TIMEOUT, &settings)
     }
