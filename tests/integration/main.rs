@@ -18,6 +18,7 @@ mod history;
 mod hot;
 mod inbox;
 mod likes;
+mod lists;
 mod live;
 mod moderation;
 mod outages;
