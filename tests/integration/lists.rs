@@ -51,3 +51,28 @@ async fn a_page_on_which_every_note_is_gone_leads_to_the_next_one() {
     assert!(info["endCursor"].is_string(), "{info}");
     drop(held);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_note_that_is_liked_again_stands_first_before_and_after_that_is_persisted() {
+    let server = Server::start(&[]);
+    let stores = server.stores();
+    let reader = server.client("mia likes again");
+    let (again, once) = (note(stores.new_note().await), note(stores.new_note().await));
+    for n in [&again, &once] {
+        reader.like(n).await;
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    stores.rest().await;
+    assert_eq!(liked(&reader, 10).await.0, [once.clone(), again.clone()]);
+    let held = hold_batches(&stores).await;
+    // A batch that waits already, so that the next two events come in one.
+    reader.like(&note(stores.new_note().await)).await;
+    tokio::time::sleep(Duration::from_millis(200)).await;
+    reader.unlike(&again).await;
+    reader.like(&again).await;
+    let before = liked(&reader, 10).await.0;
+    assert_eq!((before.len(), &before[0]), (3, &again));
+    drop(held);
+    stores.rest().await;
+    assert_eq!(liked(&reader, 10).await.0, before);
+}

@@ -12,11 +12,14 @@ use crate::{
 type Pair = (EdgeKind, UserId, Id);
 
 /// A batch, sorted out.
+#[derive(Default)]
 pub struct Plan<'a> {
     /// Every flip, in order: the history keeps each step.
     pub flips: Vec<&'a Flip>,
     /// The last flip of each pair whose state differs from the one before the batch.
     last: BTreeMap<Pair, &'a Flip>,
+    /// The last flip of each pair that was on before the batch, and off in between, and is on again.
+    again: Vec<&'a Flip>,
     /// How often each note was viewed.
     pub views: BTreeMap<NoteId, i64>,
     /// Events that this release cannot read.
@@ -25,8 +28,7 @@ pub struct Plan<'a> {
 
 impl<'a> Plan<'a> {
     pub fn of(entries: &'a [Entry]) -> Self {
-        let mut plan =
-            Self { flips: Vec::new(), last: BTreeMap::new(), views: BTreeMap::new(), unreadable: Vec::new() };
+        let mut plan = Self::default();
         let mut first = BTreeMap::<Pair, bool>::new();
         let mut repeated = BTreeSet::<Pair>::new();
         for entry in entries {
@@ -48,13 +50,25 @@ impl<'a> Plan<'a> {
         }
         // Flips of a pair alternate: ending unlike it began means ending as it was before the batch. Only
         // after a loss one may repeat what PostgreSQL had forgotten; then the rows decide.
-        plan.last.retain(|pair, last| first[pair] == last.on || repeated.contains(pair));
+        let ends_otherwise = |pair: &Pair, last: &Flip| first[pair] == last.on || repeated.contains(pair);
+        plan.again = plan
+            .last
+            .iter()
+            .filter(|(pair, last)| last.on && !ends_otherwise(pair, last))
+            .map(|(_, last)| *last)
+            .collect();
+        plan.last.retain(|pair, last| ends_otherwise(pair, last));
         plan
     }
 
     /// Rows of `kind` to switch on, or off.
     pub fn rows(&self, kind: EdgeKind, on: bool) -> Vec<&'a Flip> {
         self.last.values().copied().filter(|flip| flip.kind == kind && flip.on == on).collect()
+    }
+
+    /// Rows of `kind` that stay on, but were switched on later than they say.
+    pub fn rows_again(&self, kind: EdgeKind) -> Vec<&'a Flip> {
+        self.again.iter().copied().filter(|flip| flip.kind == kind).collect()
     }
 
     /// The flip that changed a row.
@@ -128,8 +142,10 @@ mod tests {
     }
 
     #[test]
-    fn the_last_state_of_a_pair_wins_and_a_pair_that_ends_as_it_began_writes_nothing() {
+    fn the_last_state_of_a_pair_wins_and_a_pair_that_ends_as_it_began_at_most_moves_up() {
         let entries = entries(&[
+            like(4, 5, false),
+            like(4, 5, true),
             like(1, 5, true),
             like(2, 5, true),
             like(2, 5, false),
@@ -140,7 +156,8 @@ mod tests {
         let plan = Plan::of(&entries);
         assert_eq!(plan.rows(EdgeKind::NoteLike, true), [&like(1, 5, true)]);
         assert_eq!(plan.rows(EdgeKind::NoteLike, false), [&like(3, 5, false)]);
-        assert_eq!(plan.flips.len(), 6);
+        assert_eq!(plan.rows_again(EdgeKind::NoteLike), [&like(4, 5, true)]);
+        assert_eq!(plan.flips.len(), 8);
     }
 
     #[test]

@@ -38,7 +38,7 @@ pub use activity::{History, HistoryQuery, HistoryStep, Step, add_activity, add_d
 pub use coins::{Grant, add_grant};
 pub use comments::CommentRow;
 pub use counts::{CountsSnapshot, add_totals, lock_totals, move_totals};
-pub use edges::{ChangedEdge, EdgeState, MemberPage, switch_off, switch_on};
+pub use edges::{ChangedEdge, EdgeState, MemberPage, switch_off, switch_on, switch_on_again};
 pub use groups::{GroupRow, add_group};
 pub use idempotency::{UsedKey, keep_result, take_key};
 pub use inbox::{InboxRow, add_direct_message, add_inbox_entries};
