@@ -1,6 +1,13 @@
 //! Static text of users, notes, comments and groups: this process's cache, then Redis, then PostgreSQL.
 
-use std::{collections::HashMap, sync::Arc, time::Duration};
+use std::{
+    collections::HashMap,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering::SeqCst},
+    },
+    time::Duration,
+};
 
 use moka::sync::Cache;
 use serde::{Serialize, de::DeserializeOwned};
@@ -130,12 +137,20 @@ impl Texts {
     }
 }
 
+/// A read that has begun: what it finds is not kept if something may have changed unheard meanwhile.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Reading {
+    interruptions: u64,
+}
+
 /// Cached bodies of one kind; `None` stands for "does not exist".
 pub struct Bodies<T: Body> {
     here: Cache<T::Id, Arc<T>>,
     absent: Cache<T::Id, ()>,
     /// Changed a moment ago: a read that began before must not be kept.
     changed: Cache<T::Id, ()>,
+    /// How often anything may have changed unheard.
+    interruptions: AtomicU64,
     flights: SingleFlight<T::Id, Option<Arc<T>>>,
     redis: Redis,
     db: Db,
@@ -147,6 +162,7 @@ impl<T: Body> Bodies<T> {
             here: Cache::builder().max_capacity(CAPACITY).time_to_live(LIFE).build(),
             absent: Cache::builder().max_capacity(CAPACITY).time_to_live(ABSENT_LIFE).build(),
             changed: Cache::builder().max_capacity(CAPACITY).time_to_live(GUARD).build(),
+            interruptions: AtomicU64::new(0),
             flights: SingleFlight::default(),
             redis,
             db,
@@ -161,6 +177,7 @@ impl<T: Body> Bodies<T> {
 
     /// Those that do not exist are missing.
     pub async fn get_many(&self, ids: &[T::Id]) -> DomainResult<HashMap<T::Id, Arc<T>>> {
+        let reading = self.begin_reading();
         let mut found = HashMap::with_capacity(ids.len());
         let mut missing = Vec::new();
         for id in ids {
@@ -176,39 +193,55 @@ impl<T: Body> Bodies<T> {
             for (id, body) in fetched {
                 match body {
                     Some(body) => {
-                        self.insert(id, &body);
+                        self.insert(&self.here, reading, id, Arc::clone(&body));
                         found.insert(id, body);
                     }
-                    None if !self.changed.contains_key(&id) => self.absent.insert(id, ()),
-                    None => {}
+                    None => self.insert(&self.absent, reading, id, ()),
                 }
             }
         }
         Ok(found)
     }
 
+    /// To be called before a list is read of which [`Self::keep`] keeps the items.
+    pub fn begin_reading(&self) -> Reading {
+        Reading { interruptions: self.interruptions.load(SeqCst) }
+    }
+
     /// Keeps what a list has just read.
-    pub fn keep(&self, bodies: Slice<T>) -> Slice<Arc<T>> {
+    pub fn keep(&self, reading: Reading, bodies: Slice<T>) -> Slice<Arc<T>> {
         bodies.map(|body| {
             let body = Arc::new(body);
-            self.insert(body.id(), &body);
+            self.insert(&self.here, reading, body.id(), Arc::clone(&body));
             body
         })
     }
 
-    fn insert(&self, id: T::Id, body: &Arc<T>) {
-        if !self.changed.contains_key(&id) {
-            self.here.insert(id, Arc::clone(body));
+    /// Keeps what was read, unless it may be from before a change.
+    fn insert<V>(&self, cache: &Cache<T::Id, V>, reading: Reading, id: T::Id, value: V)
+    where
+        V: Clone + Send + Sync + 'static,
+    {
+        let may_keep = || !self.changed.contains_key(&id) && reading == self.begin_reading();
+        if may_keep() {
+            cache.insert(id, value);
+            // Once more: what is forgotten from here on takes away what was just inserted.
+            if !may_keep() {
+                cache.invalidate(&id);
+            }
         }
     }
 
     fn forget(&self, id: T::Id) {
         self.changed.insert(id, ());
+        self.flights.forget(&id);
         self.here.invalidate(&id);
         self.absent.invalidate(&id);
     }
 
     fn forget_all(&self) {
+        self.flights.forget_all();
+        self.interruptions.fetch_add(1, SeqCst);
         self.here.invalidate_all();
         self.absent.invalidate_all();
     }
@@ -244,4 +277,43 @@ async fn fetch<T: Body>(
     redis.write_bodies(&bodies).await?;
     found.extend(missing.into_iter().map(|id| (id, rows.remove(&id).map(Arc::new))));
     Ok(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::primitives::{Id, ShardCount};
+
+    fn id() -> GroupId {
+        GroupId(Id::try_from(5).unwrap())
+    }
+
+    /// Bodies over stores that are not there, and one that was read.
+    fn bodies() -> (Bodies<Group>, Slice<Group>) {
+        let redis = Redis::new("redis://127.0.0.1:1", ShardCount::new(2).unwrap()).unwrap();
+        let db = Db::for_requests("postgres://nobody@127.0.0.1:1/none", 1).unwrap();
+        let (owner, created_at) = (UserId(id().0), chrono::DateTime::UNIX_EPOCH);
+        let group = Group { id: id(), owner, name: "A".into(), description: String::new(), created_at };
+        (Bodies::new(redis, db), Slice { items: vec![group], has_more: false })
+    }
+
+    #[tokio::test]
+    async fn what_is_read_is_kept() {
+        let (bodies, read) = bodies();
+        bodies.keep(bodies.begin_reading(), read);
+        assert_eq!(bodies.get(id()).await.unwrap().name, "A");
+        bodies.forget(id());
+        assert!(bodies.get(id()).await.is_err());
+    }
+
+    #[tokio::test]
+    async fn what_was_read_before_a_change_is_not_kept() {
+        for forget in [|bodies: &Bodies<Group>| bodies.forget(id()), Bodies::forget_all] {
+            let (bodies, read) = bodies();
+            let reading = bodies.begin_reading();
+            forget(&bodies);
+            bodies.keep(reading, read);
+            assert!(bodies.get(id()).await.is_err());
+        }
+    }
 }

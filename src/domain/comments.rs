@@ -12,7 +12,8 @@ impl Plaudit {
         note: NoteId,
         page: PageRequest,
     ) -> DomainResult<Slice<Arc<Comment>>> {
+        let reading = self.comments().begin_reading();
         let comments = self.inner.db.comments_of_note(note, page).await?;
-        Ok(self.comments().keep(comments))
+        Ok(self.comments().keep(reading, comments))
     }
 }

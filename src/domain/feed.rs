@@ -14,8 +14,9 @@ const TRIES: u32 = 3;
 
 impl Plaudit {
     pub async fn feed(&self, page: PageRequest) -> DomainResult<Slice<Arc<Note>>> {
+        let reading = self.notes().begin_reading();
         let notes = self.inner.db.feed(page).await?;
-        Ok(self.notes().keep(notes))
+        Ok(self.notes().keep(reading, notes))
     }
 
     /// Newest notes of those whom the user follows, exact right after a follow. Two statements, however
@@ -28,9 +29,10 @@ impl Plaudit {
         newest.sort_unstable_by_key(|(_, note)| Reverse(*note));
         newest.truncate(page.rows() as usize);
         let authors: Vec<UserId> = newest.into_iter().map(|(author, _)| author).collect();
+        let reading = self.notes().begin_reading();
         let mut notes = db.newest_notes_of_each(&authors, page).await?;
         notes.sort_unstable_by_key(|note| Reverse(note.id));
-        Ok(self.notes().keep(page.slice(notes)))
+        Ok(self.notes().keep(reading, page.slice(notes)))
     }
 
     /// All whom the user follows; the follow limit bounds them.

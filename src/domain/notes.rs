@@ -176,14 +176,16 @@ impl Plaudit {
 
     /// A user's notes, newest first.
     pub async fn notes_of_user(&self, author: UserId, page: PageRequest) -> DomainResult<Slice<Arc<Note>>> {
+        let reading = self.notes().begin_reading();
         let notes = self.inner.db.notes_of_user(author, page).await?;
-        Ok(self.notes().keep(notes))
+        Ok(self.notes().keep(reading, notes))
     }
 
     /// A group's notes, newest first.
     pub async fn notes_of_group(&self, group: GroupId, page: PageRequest) -> DomainResult<Slice<Arc<Note>>> {
+        let reading = self.notes().begin_reading();
         let notes = self.inner.db.notes_of_group(group, page).await?;
-        Ok(self.notes().keep(notes))
+        Ok(self.notes().keep(reading, notes))
     }
 }
 

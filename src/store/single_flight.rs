@@ -50,6 +50,17 @@ where
         Ok(found)
     }
 
+    /// Whoever asks for the key from now on does not join a fetch that is under way: it may have read what has
+    /// changed since.
+    pub fn forget(&self, key: &K) {
+        self.under_way.lock().remove(key);
+    }
+
+    /// The same for all keys.
+    pub fn forget_all(&self) {
+        self.under_way.lock().clear();
+    }
+
     fn join_or_begin<F>(&self, keys: &[K], fetch: impl FnOnce(Vec<K>) -> F) -> Vec<Flight<K, V>>
     where
         F: Future<Output = StoreResult<HashMap<K, V>>> + Send + 'static,
@@ -82,6 +93,7 @@ where
         let task = tally::spawn(async move {
             let fetched = fetch.await;
             let mut under_way = under_way.lock();
+            // After a `forget` it may be a newer fetch that is not joined any more; that costs one more fetch.
             for key in &keys {
                 under_way.remove(key);
             }
@@ -139,6 +151,28 @@ mod tests {
             assert_eq!(caller.await.unwrap(), HashMap::from([(1, 10), (2, 20)]));
         }
         assert_eq!(fetches.load(SeqCst), 1);
+    }
+
+    #[tokio::test]
+    async fn whoever_asks_after_a_change_does_not_join_a_fetch_from_before() {
+        let flights = Arc::new(SingleFlight::<u32, u32>::default());
+        let gate = Arc::new(Barrier::new(2));
+        for forget in [|flights: &SingleFlight<u32, u32>| flights.forget(&1), SingleFlight::forget_all] {
+            let (other, opens) = (Arc::clone(&flights), Arc::clone(&gate));
+            let before = tokio::spawn(async move {
+                let fetch = |_| async move {
+                    opens.wait().await;
+                    Ok(HashMap::from([(1, 5)]))
+                };
+                other.get(&[1], fetch).await.unwrap()
+            });
+            tokio::task::yield_now().await;
+            forget(&flights);
+            let after = flights.get(&[1], |_| async move { Ok(HashMap::from([(1, 6)])) }).await.unwrap();
+            assert_eq!(after, HashMap::from([(1, 6)]));
+            gate.wait().await;
+            assert_eq!(before.await.unwrap(), HashMap::from([(1, 5)]));
+        }
     }
 
     #[tokio::test]
