@@ -107,3 +107,17 @@ async fn nodes_are_found_by_id_whatever_their_type_and_unknown_ones_are_null() {
     ]);
     assert_eq!(found["nodes"], expected);
 }
+
+#[tokio::test]
+async fn likes_do_not_make_readers_read_text_again() {
+    let server = Server::start(&[]);
+    let n = note(server.stores().new_note().await);
+    let reader = server.anonymous();
+    let read =
+        || reader.send("query ($n: ID!) { note(id: $n) { title author { name } } }", json!({ "n": n }));
+    read().await;
+    assert_eq!(read().await.redis_round_trips, 0);
+    // Nobody has asked for the author's counts, so the fold does not know them.
+    server.client("bob likes").like(&n).await;
+    assert_eq!(read().await.redis_round_trips, 0);
+}
