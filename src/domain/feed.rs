@@ -30,8 +30,7 @@ impl Plaudit {
         newest.truncate(page.rows() as usize);
         let authors: Vec<UserId> = newest.into_iter().map(|(author, _)| author).collect();
         let reading = self.notes().begin_reading();
-        let mut notes = db.newest_notes_of_each(&authors, page).await?;
-        notes.sort_unstable_by_key(|note| Reverse(note.id));
+        let notes = db.newest_notes_of(&authors, page).await?;
         Ok(self.notes().keep(reading, page.slice(notes)))
     }
 

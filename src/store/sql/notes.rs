@@ -103,17 +103,17 @@ impl Db {
         rows.iter().map(|row| Ok((UserId(id(row, 0)?), NoteId(id(row, 1)?)))).collect()
     }
 
-    /// The newest notes of each author below `page.after`, at most `page.rows()` of each, in no order.
-    pub async fn newest_notes_of_each(
-        &self,
-        authors: &[UserId],
-        page: PageRequest,
-    ) -> StoreResult<Vec<NoteRow>> {
+    /// The newest notes of these authors below `page.after`, newest first, at most `page.rows()`: as many
+    /// steps into the index for each author, and then the text of those that are the newest of all.
+    pub async fn newest_notes_of(&self, authors: &[UserId], page: PageRequest) -> StoreResult<Vec<NoteRow>> {
         let text = format!(
-            "SELECT newest.* FROM unnest($1::bigint[]) AS author
-             CROSS JOIN LATERAL (SELECT {COLUMNS} FROM note
-                                 WHERE author_id = author AND removed_at IS NULL AND id < $2
-                                 ORDER BY id DESC LIMIT $3) AS newest"
+            "SELECT {COLUMNS} FROM note WHERE id = ANY(ARRAY(
+                 SELECT newest.id FROM unnest($1::bigint[]) AS author
+                 CROSS JOIN LATERAL (SELECT n.id FROM note AS n
+                                     WHERE n.author_id = author AND n.removed_at IS NULL AND n.id < $2
+                                     ORDER BY n.id DESC LIMIT $3) AS newest
+                 ORDER BY newest.id DESC LIMIT $3))
+             ORDER BY id DESC"
         );
         let query = sqlx::query(from_catalogue(text)).bind(raw(authors)).bind(page.below()).bind(page.rows());
         self.run(query.fetch_all(&self.pool())).await?.iter().map(note).collect()
