@@ -169,8 +169,8 @@ impl<T: Body> Bodies<T> {
     }
 
     fn forget_all(&self) {
-        self.kept.here.invalidate_all();
-        self.kept.absent.invalidate_all();
+        self.kept.forget_all();
+        self.flights.leave_all();
     }
 }
 

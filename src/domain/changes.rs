@@ -94,7 +94,8 @@ impl Plaudit {
 }
 
 impl Change<'_> {
-    /// For statements: the transaction, and the database that bounds them.
+    /// For statements: the transaction, and the database that bounds them. Nothing else is to be read while
+    /// the change is under way: it would need a second connection, and those may all be held by changes.
     pub fn sql(&mut self) -> (&Db, &mut Tx) {
         (&self.plaudit.inner.db, &mut self.tx)
     }

@@ -28,10 +28,13 @@ impl Plaudit {
         newest.sort_unstable_by_key(|(_, note)| Reverse(*note));
         newest.truncate(page.rows() as usize);
         let authors: Vec<UserId> = newest.into_iter().map(|(author, _)| author).collect();
-        let reading = self.notes().reading();
-        let mut notes = db.newest_notes_of_each(&authors, page).await?;
-        notes.sort_unstable_by_key(|note| Reverse(note.id));
-        Ok(reading.keep(page.slice(notes)))
+        let mut ids = db.newest_notes_of_each(&authors, page).await?;
+        ids.sort_unstable_by_key(|note| Reverse(*note));
+        let page = page.slice(ids);
+        let mut notes = self.notes().get_many(&page.items).await?;
+        // One that was removed this moment is left out.
+        let items = page.items.iter().filter_map(|note| notes.remove(note)).collect();
+        Ok(Slice { items, has_more: page.has_more })
     }
 
     /// All whom the user follows; the follow limit bounds them.

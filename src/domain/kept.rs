@@ -5,7 +5,8 @@ use std::{
     time::{Duration, Instant},
 };
 
-use moka::sync::Cache;
+use moka::{policy::EvictionPolicy, sync::Cache};
+use parking_lot::Mutex;
 
 use super::bodies::Body;
 
@@ -21,9 +22,11 @@ const CHANGED_LIFE: Duration = Duration::from_secs(5);
 /// Cheap to clone; all clones are one.
 #[derive(Clone)]
 pub(super) struct Kept<T: Body> {
-    pub here: Cache<T::Id, Arc<T>>,
-    pub absent: Cache<T::Id, ()>,
+    here: Cache<T::Id, Arc<T>>,
+    absent: Cache<T::Id, ()>,
     changed: Cache<T::Id, Instant>,
+    /// When anything may have changed unheard.
+    all_changed: Arc<Mutex<Option<Instant>>>,
 }
 
 impl<T: Body> Kept<T> {
@@ -31,7 +34,12 @@ impl<T: Body> Kept<T> {
         Self {
             here: Cache::builder().max_capacity(CAPACITY).time_to_live(LIFE).build(),
             absent: Cache::builder().max_capacity(CAPACITY).time_to_live(ABSENT_LIFE).build(),
-            changed: Cache::builder().max_capacity(CAPACITY).time_to_live(CHANGED_LIFE).build(),
+            changed: Cache::builder()
+                .max_capacity(CAPACITY)
+                .eviction_policy(EvictionPolicy::lru()) // never refuses a new one
+                .time_to_live(CHANGED_LIFE)
+                .build(),
+            all_changed: Arc::default(),
         }
     }
 
@@ -63,8 +71,15 @@ impl<T: Body> Kept<T> {
         self.drop(&id);
     }
 
+    pub fn forget_all(&self) {
+        *self.all_changed.lock() = Some(Instant::now());
+        self.here.invalidate_all();
+        self.absent.invalidate_all();
+    }
+
     fn has_changed(&self, id: &T::Id, since: Instant) -> bool {
-        self.changed.get(id).is_some_and(|changed| changed >= since)
+        let of_all = *self.all_changed.lock();
+        self.changed.get(id).into_iter().chain(of_all).any(|changed| changed >= since)
     }
 
     fn drop(&self, id: &T::Id) {
@@ -104,8 +119,13 @@ mod tests {
         kept.insert(group.id, Some(&group), before);
         kept.insert(group.id, None, before);
         assert_eq!(kept.get(&group.id), None);
-        let after = Instant::now() + Duration::from_nanos(1);
-        kept.insert(group.id, None, after);
+        let after = || Instant::now() + Duration::from_nanos(1);
+        kept.insert(group.id, None, after());
         assert_eq!(kept.get(&group.id), Some(None));
+        kept.forget_all();
+        kept.insert(group.id, Some(&group), before);
+        assert_eq!(kept.get(&group.id), None);
+        kept.insert(group.id, Some(&group), after());
+        assert_eq!(kept.get(&group.id), Some(Some(group)));
     }
 }

@@ -82,9 +82,9 @@ struct Inner {
 impl Plaudit {
     pub fn new(redis: Redis, db: Db, hub: Hub, limits: Limits) -> Self {
         let texts = Arc::new(Texts::new(&redis, &db));
-        // "Unknown" is said of whatever changed in PostgreSQL, by whichever instance.
+        // Whichever instance made the change.
         let told = Arc::clone(&texts);
-        hub.when_unknown(move |entity| told.forget(entity));
+        hub.when_corrected(move |entity| told.forget(entity));
         let inner = Inner {
             accounts: Accounts::new(redis.clone(), db.clone()),
             memberships: Memberships::new(redis.clone(), db.clone()),

@@ -36,11 +36,12 @@ impl Plaudit {
             Begun::New(change) => change,
         };
         let (db, tx) = change.sql();
+        // Counted before the lock: batches wait for it. It only tells how far the work has come.
+        let edges = sql::count_edges_of(db, tx, user).await?;
         sql::lock_removals(db, tx).await?;
         let was_hidden = sql::lock_user(db, tx, user).await?.ok_or(DomainError::NotFound("user"))?;
         if was_hidden != hidden {
             sql::set_hidden(db, tx, user, hidden).await?;
-            let edges = sql::count_edges_of(db, tx, user).await?;
             let (shards, work) = (self.inner.redis.shards(), if hidden { Work::Hide } else { Work::Restore });
             sql::order_settlement(db, tx, shards, user.into(), work, edges, moderator).await?;
             change.touch(user);

@@ -36,12 +36,17 @@ impl Plaudit {
         key: Option<&IdempotencyKey>,
     ) -> DomainResult<(Arc<Note>, bool)> {
         let operation = Operation::new("createNote", &(note.title.as_str(), note.body.as_str(), note.group));
+        // Asked before the transaction begins, because it may take a connection: posts that hold one while
+        // they wait for another would wait for each other. Told only if the note is new, so that a
+        // repetition gets its first result.
+        let may_post = match note.group {
+            Some(group) => self.may_post_in(author, group).await,
+            None => Ok(()),
+        };
         let outcome = match self.begin(author, key, &operation).await? {
             Begun::Before(outcome) => outcome,
             Begun::New(mut change) => {
-                if let Some(group) = note.group {
-                    self.may_post_in(author, group).await?;
-                }
+                may_post?;
                 let (db, tx) = change.sql();
                 let (title, body) = (note.title.as_str(), note.body.as_str());
                 let id = sql::add_note(db, tx, author, note.group, title, body).await?;

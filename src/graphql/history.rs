@@ -6,6 +6,7 @@ use chrono::Utc;
 use super::{
     errors::ApiResult,
     ids::parse_as,
+    pages,
     scalars::{Count, DateTime},
     scope::Scope,
 };
@@ -97,5 +98,5 @@ impl HistoryQueries {
 fn cost(per: ActivityStep, since: DateTime, until: Option<DateTime>, point: usize) -> usize {
     let until = until.map_or_else(Utc::now, Into::into);
     let points = domain::ActivityStep::from(per).count(since.into(), until);
-    1 + points.clamp(1, MAX_POINTS) as usize * point
+    1 + pages::cost_of(points.clamp(1, MAX_POINTS) as usize, point)
 }

@@ -83,17 +83,30 @@ impl User {
     ) -> ApiResult<Page<Note>> {
         self.scope.must_be_viewer(self.id).await?;
         let request = list.page_request(first.unwrap_or(FIRST), after.as_deref())?;
-        let plaudit = self.scope.plaudit();
-        let places = plaudit.targets_of(self.id, kind, &request).await?;
-        let ids: Vec<NoteId> = places.items.iter().map(|place| NoteId(place.id)).collect();
-        let notes = plaudit.notes().get_many(&ids).await?;
-        // One that was removed this moment is left out.
-        let present = |place: Moment| Some((place, Arc::clone(notes.get(&NoteId(place.id))?)));
-        let notes = Slice {
-            items: places.items.into_iter().filter_map(present).collect(),
-            has_more: places.has_more,
-        };
+        let mut notes = self.present_notes(kind, &request).await?;
+        // A page without any would have no cursor that leads to the next one.
+        while let (Slice { items, has_more: true }, Some(last)) = &notes
+            && items.is_empty()
+        {
+            notes = self.present_notes(kind, &PageRequest { after: Some(*last), ..request }).await?;
+        }
+        let (notes, _) = notes;
         Ok(Note::keyed_page(list, &request, notes, &Selection::of_nodes(ctx), &self.scope).await)
+    }
+
+    /// Those notes of a page that are there: one that was removed this moment is left out. And where the page
+    /// ends.
+    async fn present_notes(
+        &self,
+        kind: EdgeKind,
+        request: &PageRequest<Moment>,
+    ) -> ApiResult<(Slice<(Moment, Arc<domain::Note>)>, Option<Moment>)> {
+        let plaudit = self.scope.plaudit();
+        let Slice { items: places, has_more } = plaudit.targets_of(self.id, kind, request).await?;
+        let ids: Vec<NoteId> = places.iter().map(|place| NoteId(place.id)).collect();
+        let notes = plaudit.notes().get_many(&ids).await?;
+        let present = |place: &Moment| Some((*place, Arc::clone(notes.get(&NoteId(place.id))?)));
+        Ok((Slice { items: places.iter().filter_map(present).collect(), has_more }, places.last().copied()))
     }
 
     async fn body(&self) -> ApiResult<Arc<domain::User>> {

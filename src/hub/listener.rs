@@ -94,8 +94,8 @@ impl Hub {
     }
 
     fn hear(&self, message: &Message) {
-        for change in message.changes.iter().filter(|change| change.counts.is_none()) {
-            self.forget(Some(change.entity));
+        for entity in message.corrected() {
+            self.forget(Some(entity));
         }
         let to_read = {
             let mut view = self.view(message.shard).lock();

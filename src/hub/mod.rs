@@ -53,7 +53,7 @@ struct Inner {
     forget: OnceLock<Box<Forget>>,
 }
 
-/// Hears which entity is unknown now; `None`: any may be.
+/// Hears which entity has changed in PostgreSQL; `None`: any may have.
 type Forget = dyn Fn(Option<Entity>) + Send + Sync;
 
 impl Hub {
@@ -66,10 +66,10 @@ impl Hub {
         Self { inner: Arc::new(Inner { redis, db, views, loads, forget }) }
     }
 
-    /// Has `forget` called, before anything else is done about it, for each entity that is said to be
-    /// unknown, and with `None` when something may have been missed. For one that keeps more of entities
+    /// Has `forget` called, before anything else is done about it, for each entity that changed in
+    /// PostgreSQL, and with `None` when something may have been missed. For one that keeps more of entities
     /// than their counts; a second one is not taken.
-    pub fn when_unknown(&self, forget: impl Fn(Option<Entity>) + Send + Sync + 'static) {
+    pub fn when_corrected(&self, forget: impl Fn(Option<Entity>) + Send + Sync + 'static) {
         let _ = self.inner.forget.set(Box::new(forget));
     }
 

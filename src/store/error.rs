@@ -75,14 +75,16 @@ impl From<sqlx::Error> for StoreError {
             | sqlx::Error::Protocol(_) => Self::SqlUnreachable(error.to_string()),
             sqlx::Error::Database(database) => match database.code().as_deref() {
                 // Connection exceptions, operator intervention (shutdown, crash, still starting), out of
-                // resources, cancelled by a timeout, deadlock and serialisation failures: all pass.
+                // resources, cancelled by a timeout, deadlock and serialisation failures, a transaction that
+                // was idle for too long: all pass.
                 Some(code)
                     if code.starts_with("08")
                         || code.starts_with("57")
                         || code.starts_with("53")
                         || code.starts_with("40")
                         || code == "55P03"
-                        || code == "25006" =>
+                        || code == "25006"
+                        || code == "25P03" =>
                 {
                     Self::SqlUnreachable(error.to_string())
                 }

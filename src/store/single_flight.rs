@@ -61,6 +61,11 @@ where
         self.under_way.lock().remove(key);
     }
 
+    /// The same for all keys.
+    pub fn leave_all(&self) {
+        self.under_way.lock().clear();
+    }
+
     fn join_or_begin<F>(&self, keys: &[K], fetch: impl FnOnce(Vec<K>) -> F) -> Vec<Flight<K, V>>
     where
         F: Future<Output = StoreResult<HashMap<K, V>>> + Send + 'static,
@@ -153,6 +158,28 @@ mod tests {
             assert_eq!(caller.await.unwrap(), HashMap::from([(1, 10), (2, 20)]));
         }
         assert_eq!(fetches.load(SeqCst), 1);
+    }
+
+    #[tokio::test]
+    async fn whoever_asks_after_a_change_does_not_join_a_fetch_from_before() {
+        let flights = Arc::new(SingleFlight::<u32, u32>::default());
+        let gate = Arc::new(Barrier::new(2));
+        for leave in [|flights: &SingleFlight<u32, u32>| flights.leave(&1), SingleFlight::leave_all] {
+            let (other, opens) = (Arc::clone(&flights), Arc::clone(&gate));
+            let before = tokio::spawn(async move {
+                let fetch = |_| async move {
+                    opens.wait().await;
+                    Ok(HashMap::from([(1, 5)]))
+                };
+                other.get(&[1], fetch).await.unwrap()
+            });
+            tokio::task::yield_now().await;
+            leave(&flights);
+            let after = flights.get(&[1], |_| async move { Ok(HashMap::from([(1, 6)])) }).await.unwrap();
+            assert_eq!(after, HashMap::from([(1, 6)]));
+            gate.wait().await;
+            assert_eq!(before.await.unwrap(), HashMap::from([(1, 5)]));
+        }
     }
 
     #[tokio::test]

@@ -80,6 +80,15 @@ async fn pages_and_cursors_outside_the_limits_are_refused() {
 }
 
 #[tokio::test]
+async fn pages_in_pages_are_refused_however_deep() {
+    for depth in [4, 8, 12, 15] {
+        let (open, close) = ("followers(first: 100) { nodes { ".repeat(depth), "} }".repeat(depth));
+        let query = format!("{{ user(subject: \"x\") {{ {open} id {close} }} }}");
+        assert_eq!(refused("cat errs", &query, json!({})).await.0, "GRAPHQL_VALIDATION_FAILED", "{depth}");
+    }
+}
+
+#[tokio::test]
 async fn an_empty_or_too_long_idempotency_key_is_refused() {
     let n = note(Server::shared().stores().new_note().await);
     let query =

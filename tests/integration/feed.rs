@@ -1,3 +1,4 @@
+use redis::AsyncCommands;
 use serde_json::{Value, json};
 
 use crate::support::{Server, note, user};
@@ -106,4 +107,47 @@ async fn nodes_are_found_by_id_whatever_their_type_and_unknown_ones_are_null() {
         { "__typename": "User", "id": u, "followerCount": 0 },
     ]);
     assert_eq!(found["nodes"], expected);
+}
+
+#[tokio::test]
+async fn a_page_of_followed_authors_reads_no_more_notes_than_it_shows() {
+    let server = Server::start(&[]);
+    let stores = server.stores();
+    let reader = server.client("ann follows many");
+    reader.follow(&user(stores.new_user().await)).await;
+    stores.rest().await;
+    // A hundred authors with a hundred long notes each: 100 MB of text.
+    sqlx::query(
+        "WITH author AS (INSERT INTO app_user (subject, name) SELECT 'author ' || i, 'x'
+                         FROM generate_series(1, 100) AS i RETURNING id),
+              followed AS (INSERT INTO follow SELECT $1, id, true, true, now(), now() FROM author)
+         INSERT INTO note (author_id, title, body)
+         SELECT id, 'x', repeat('x', 10000) FROM author CROSS JOIN generate_series(1, 100) ORDER BY random()",
+    )
+    .bind(stores.user_of("ann follows many").await)
+    .execute(&stores.sql().await)
+    .await
+    .unwrap();
+    // Sets that were loaded before do not have them.
+    let mut redis = stores.redis().await;
+    let sets: Vec<String> = redis.keys("*:e:follow:*").await.unwrap();
+    let () = redis.del(sets).await.unwrap();
+    let query = "{ feed(following: true, first: 100) { nodes { id } pageInfo { hasNextPage } } }";
+    let page = reader.data(query, json!({})).await["feed"].clone();
+    let newest = server.anonymous().data(&query.replace("true", "false"), json!({})).await["feed"].clone();
+    assert_eq!(page, newest);
+}
+
+#[tokio::test]
+async fn likes_do_not_make_readers_read_text_again() {
+    let server = Server::start(&[]);
+    let n = note(server.stores().new_note().await);
+    let reader = server.anonymous();
+    let read =
+        || reader.send("query ($n: ID!) { note(id: $n) { title author { name } } }", json!({ "n": n }));
+    read().await;
+    assert_eq!(read().await.redis_round_trips, 0);
+    // Nobody has asked for the author's counts, so the fold does not know them.
+    server.client("bob likes").like(&n).await;
+    assert_eq!(read().await.redis_round_trips, 0);
 }

@@ -77,6 +77,21 @@ async fn sixty_four_posts_of_one_author_at_once_count_sixty_four() {
     assert_eq!(server.stores().number(rows, number(&author)).await, 64);
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn many_posts_at_once_in_a_new_group_do_not_wait_for_each_others_connections() {
+    let server = Server::shared();
+    let owner = server.client("lea posts in her group");
+    let group =
+        owner.act("createGroup", json!({ "name": "Lea's" }), "group { id }").await["group"]["id"].clone();
+    // More than requests have connections.
+    let posts = join_all((0..64).map(|i| {
+        let mut input = text(&format!("Note {i}"));
+        input["groupId"] = group.clone();
+        post(&owner, input)
+    }));
+    assert!(posts.await.iter().all(|payload| payload["changed"] == true));
+}
+
 #[tokio::test]
 async fn removing_a_note_settles_every_counter_that_it_had_moved() {
     let server = Server::shared();

@@ -1,4 +1,7 @@
-use plaudit::embedded::AppendFsync;
+use plaudit::{
+    embedded::AppendFsync,
+    store::sql::{Db, lock_removals, lock_removals_shared},
+};
 use serde_json::json;
 
 use crate::support::{Server, Stores, note};
@@ -32,6 +35,19 @@ async fn api_and_pipeline_run_in_processes_of_their_own_and_another_pipeline_tak
     stores.rest().await;
     let totals = stores.likes(id).await;
     assert_eq!((totals.rows, totals.total, totals.redis), (2, 2, Some(2)));
+}
+
+#[tokio::test]
+async fn a_process_that_stalls_in_a_removal_does_not_stop_batches_for_long() {
+    let stores = Stores::start(AppendFsync::EverySec).await;
+    let stalled = Db::for_requests(stores.database_url(), 1).unwrap();
+    let mut removal = stalled.begin().await.unwrap();
+    lock_removals(&stalled, &mut removal).await.unwrap();
+    let pipeline = Db::for_pipeline(stores.database_url(), 1).unwrap();
+    let mut batch = pipeline.begin().await.unwrap();
+    lock_removals_shared(&pipeline, &mut batch).await.unwrap();
+    // It wakes, and is told to try again.
+    assert!(lock_removals(&stalled, &mut removal).await.unwrap_err().is_transient());
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -12,12 +12,15 @@ use crate::{
 type Pair = (EdgeKind, UserId, Id);
 
 /// A batch, sorted out.
+#[derive(Default)]
 pub struct Plan<'a> {
     /// Every flip, in order: the history keeps each step.
     pub flips: Vec<&'a Flip>,
     /// The last flip of each pair. Where the row is like that already, nothing is written: a pair that ends
     /// as it began leaves no trace but history, and what is read once more after a loss does no harm.
     last: BTreeMap<Pair, &'a Flip>,
+    /// The last flip of each pair that was off in between, and is on again.
+    again: Vec<&'a Flip>,
     /// How often each note was viewed.
     pub views: BTreeMap<NoteId, i64>,
     /// Events that this release cannot read.
@@ -26,8 +29,8 @@ pub struct Plan<'a> {
 
 impl<'a> Plan<'a> {
     pub fn of(entries: &'a [Entry]) -> Self {
-        let mut plan =
-            Self { flips: Vec::new(), last: BTreeMap::new(), views: BTreeMap::new(), unreadable: Vec::new() };
+        let mut plan = Self::default();
+        let mut off = BTreeSet::<Pair>::new();
         for entry in entries {
             match &entry.event {
                 Event::Genesis => {}
@@ -38,15 +41,29 @@ impl<'a> Plan<'a> {
                 Event::Flip(flip) => {
                     plan.flips.push(flip);
                     plan.last.insert(pair(flip), flip);
+                    if !flip.on {
+                        off.insert(pair(flip));
+                    }
                 }
             }
         }
+        plan.again = plan
+            .last
+            .iter()
+            .filter(|(pair, last)| last.on && off.contains(pair))
+            .map(|(_, last)| *last)
+            .collect();
         plan
     }
 
     /// Rows of `kind` to switch on, or off.
     pub fn rows(&self, kind: EdgeKind, on: bool) -> Vec<&'a Flip> {
         self.last.values().copied().filter(|flip| flip.kind == kind && flip.on == on).collect()
+    }
+
+    /// Rows of `kind` that stay on, but were switched on later than they say.
+    pub fn rows_again(&self, kind: EdgeKind) -> Vec<&'a Flip> {
+        self.again.iter().copied().filter(|flip| flip.kind == kind).collect()
     }
 
     /// The flip that changed a row.
@@ -127,6 +144,8 @@ mod tests {
     #[test]
     fn the_last_state_of_a_pair_wins() {
         let entries = entries(&[
+            like(4, 5, false),
+            like(4, 5, true),
             like(1, 5, true),
             like(2, 5, true),
             like(2, 5, false),
@@ -134,9 +153,24 @@ mod tests {
             like(3, 5, true),
         ]);
         let plan = Plan::of(&entries);
-        assert_eq!(plan.rows(EdgeKind::NoteLike, true), [&like(1, 5, true), &like(3, 5, true)]);
+        assert_eq!(
+            plan.rows(EdgeKind::NoteLike, true),
+            [&like(1, 5, true), &like(3, 5, true), &like(4, 5, true)]
+        );
         assert_eq!(plan.rows(EdgeKind::NoteLike, false), [&like(2, 5, false)]);
-        assert_eq!(plan.flips.len(), 5);
+        assert_eq!(plan.rows_again(EdgeKind::NoteLike), [&like(3, 5, true), &like(4, 5, true)]);
+        assert_eq!(plan.flips.len(), 7);
+    }
+
+    #[test]
+    fn views_of_a_note_add_up_and_write_no_row() {
+        let (note, by) = (NoteId(id(5)), 3.try_into().unwrap());
+        let entry =
+            |number| Entry { offset: Offset::new(1, number), event: Event::Views { note, by, at: 0 } };
+        let entries = [entry(1), entry(2)];
+        let plan = Plan::of(&entries);
+        assert_eq!(plan.views, BTreeMap::from([(note, 6)]));
+        assert!(plan.flips.is_empty());
     }
 
     #[test]

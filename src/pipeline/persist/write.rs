@@ -57,6 +57,7 @@ async fn switch_rows<'a>(db: &Db, tx: &mut Tx, plan: &Plan<'a>) -> StoreResult<(
     for kind in EdgeKind::ALL {
         let mut changed = sql::switch_on(db, tx, *kind, &plan.rows(*kind, true)).await?;
         changed.extend(sql::switch_off(db, tx, *kind, &plan.rows(*kind, false)).await?);
+        sql::switch_on_again(db, tx, *kind, &plan.rows_again(*kind)).await?;
         for row in changed.iter().filter(|row| row.counted) {
             let Some(flip) = plan.flip_of(*kind, row) else { continue };
             for (entity, counter, delta) in flip.deltas() {

@@ -34,6 +34,15 @@ pub struct Change {
 }
 
 impl Message {
+    /// Entities that changed in PostgreSQL. A fold, too, says "unknown": of counters that nobody has loaded.
+    pub fn corrected(&self) -> impl Iterator<Item = Entity> + '_ {
+        let is_fold = !self.folded.is_empty();
+        self.changes
+            .iter()
+            .filter(move |change| !is_fold && change.counts.is_none())
+            .map(|change| change.entity)
+    }
+
     pub fn decode(shard: ShardId, text: &str) -> StoreResult<Self> {
         let malformed = || StoreError::Unexpected(format!("message {text:?}"));
         let mut lines = text.lines();
@@ -154,6 +163,15 @@ mod tests {
         assert_eq!(message.changes[0].version, Version::new(3, 11));
         assert_eq!(message.changes[0].counts.unwrap().get(Counter::NoteCollects), 2);
         assert_eq!(message.changes[1].counts, None);
+    }
+
+    #[test]
+    fn a_correction_tells_what_changed_in_postgresql_and_a_fold_does_not() {
+        let corrected = |text| {
+            Message::decode(ShardId(0), text).unwrap().corrected().map(|e| e.to_string()).collect::<Vec<_>>()
+        };
+        assert_eq!(corrected("3 10 11 - -\nuser:9 11 ?"), ["user:9"]);
+        assert_eq!(corrected("3 10 11 1 7-42\nuser:9 11 ?"), [""; 0]);
     }
 
     #[test]

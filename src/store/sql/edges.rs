@@ -83,6 +83,19 @@ pub async fn switch_off(
     write(db, tx, text, flips).await
 }
 
+/// Notes when rows that were on, and off for a moment, were switched on again: lists are in that order. No
+/// total moves.
+pub async fn switch_on_again(db: &Db, tx: &mut Tx, kind: EdgeKind, flips: &[&Flip]) -> StoreResult<()> {
+    let text = format!(
+        "UPDATE {edges} AS edge SET changed_at = {at}
+         FROM unnest($1::bigint[], $2::bigint[], $3::bigint[]) AS f (actor, target, at)
+         WHERE edge.actor_id = f.actor AND edge.target_id = f.target AND edge.is_on",
+        edges = kind.name(),
+        at = timestamp!("f.at"),
+    );
+    write(db, tx, text, flips).await.map(drop)
+}
+
 async fn write(db: &Db, tx: &mut Tx, text: String, flips: &[&Flip]) -> StoreResult<Vec<ChangedEdge>> {
     if flips.is_empty() {
         return Ok(Vec::new());

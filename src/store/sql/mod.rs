@@ -38,7 +38,7 @@ pub use activity::{History, HistoryQuery, HistoryStep, Step, add_activity, add_d
 pub use coins::{Grant, add_grant};
 pub use comments::CommentRow;
 pub use counts::{CountsSnapshot, add_totals, lock_totals, move_totals};
-pub use edges::{ChangedEdge, EdgeState, MemberPage, switch_off, switch_on};
+pub use edges::{ChangedEdge, EdgeState, MemberPage, switch_off, switch_on, switch_on_again};
 pub use groups::{GroupRow, add_group};
 pub use idempotency::{UsedKey, keep_result, take_key};
 pub use inbox::{InboxRow, add_direct_message, add_inbox_entries};
@@ -60,6 +60,8 @@ pub type Tx = Transaction<'static, Postgres>;
 /// How long a request waits for PostgreSQL: for a connection and for each statement.
 const REQUEST_TIMEOUT: Duration = Duration::from_millis(1_000);
 const PIPELINE_TIMEOUT: Duration = Duration::from_secs(15);
+/// A transaction whose process has stopped in the middle is ended by the server: others wait for its locks.
+const NO_IDLE_TRANSACTIONS: (&str, &str) = ("idle_in_transaction_session_timeout", "5s");
 
 static MIGRATIONS: sqlx::migrate::Migrator = sqlx::migrate!();
 
@@ -91,19 +93,19 @@ impl Db {
             // Compiling takes longer than any statement here; what needs a sort all the same counts as
             // "expensive" now, and so does a history over many partitions.
             ("jit", "off"),
+            NO_IDLE_TRANSACTIONS,
         ];
         Self::new(url, connections, REQUEST_TIMEOUT, &settings)
     }
 
     /// For the pipeline: longer waits, and plans that suit a thousand look-ups by key (with its defaults
-    /// PostgreSQL reads whole tables instead). A transaction of an owner that has stopped in the middle is
-    /// ended by the server, because the next owner waits for its rows.
+    /// PostgreSQL reads whole tables instead).
     pub fn for_pipeline(url: &str, connections: u32) -> StoreResult<Self> {
         let settings = [
             ("enable_hashjoin", "off"),
             ("enable_mergejoin", "off"),
             ("random_page_cost", "1.1"),
-            ("idle_in_transaction_session_timeout", "5s"),
+            NO_IDLE_TRANSACTIONS,
         ];
         Self::new(url, connections, PIPELINE_TIMEOUT, &settings)
     }

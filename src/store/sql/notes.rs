@@ -108,15 +108,18 @@ impl Db {
         &self,
         authors: &[UserId],
         page: PageRequest,
-    ) -> StoreResult<Vec<NoteRow>> {
-        let text = format!(
-            "SELECT newest.* FROM unnest($1::bigint[]) AS author
-             CROSS JOIN LATERAL (SELECT {COLUMNS} FROM note
-                                 WHERE author_id = author AND removed_at IS NULL AND id < $2
-                                 ORDER BY id DESC LIMIT $3) AS newest"
-        );
-        let query = sqlx::query(from_catalogue(text)).bind(raw(authors)).bind(page.below()).bind(page.rows());
-        self.run(query.fetch_all(&self.pool())).await?.iter().map(note).collect()
+    ) -> StoreResult<Vec<NoteId>> {
+        let query = sqlx::query(
+            "SELECT newest.id FROM unnest($1::bigint[]) AS author (id)
+             CROSS JOIN LATERAL (SELECT n.id FROM note AS n
+                                 WHERE n.author_id = author.id AND n.removed_at IS NULL AND n.id < $2
+                                 ORDER BY n.id DESC LIMIT $3) AS newest",
+        )
+        .bind(raw(authors))
+        .bind(page.below())
+        .bind(page.rows());
+        let rows = self.run(query.fetch_all(&self.pool())).await?;
+        rows.iter().map(|row| Ok(NoteId(id(row, 0)?))).collect()
     }
 }
 
