@@ -14,9 +14,9 @@ use crate::{
 
 /// Below this, statements that Plaudit uses are missing.
 const OLDEST_POSTGRES: u32 = 15;
-/// Connections that the pipeline takes beside those of requests: two per shard at work, a listener, leases.
+/// Connections that the pipeline takes beside those of requests: four per shard at work, listeners, leases.
 const fn pipeline_connections(shards: ShardCount) -> u32 {
-    4 + 2 * shards.get() as u32
+    6 + 4 * shards.get() as u32
 }
 
 /// Both stores, fit for use and with an up-to-date schema.

@@ -64,6 +64,7 @@ macro_rules! edges {
     (@notifies $recipient:ident $inbox:ident) => { Some((Party::$recipient, Counter::$inbox)) };
 }
 
+// New kinds come at the end: settlements under way know a kind by its position.
 edges! {
     /// A user likes a note.
     NoteLike "note_like" of Note

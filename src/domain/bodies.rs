@@ -182,12 +182,19 @@ pub struct Reading<'a, T: Body> {
 
 impl<T: Body> Reading<'_, T> {
     /// Keeps what the list has.
-    pub fn keep(self, bodies: Slice<T>) -> Slice<Arc<T>> {
-        bodies.map(|body| {
-            let body = Arc::new(body);
-            self.kept.insert(body.id(), Some(&body), self.since);
-            body
-        })
+    pub fn keep(&self, bodies: Slice<T>) -> Slice<Arc<T>> {
+        bodies.map(|body| self.keep_one(body))
+    }
+
+    /// The same for bodies with their keys in the list.
+    pub fn keep_keyed<K>(&self, bodies: Slice<(K, T)>) -> Slice<(K, Arc<T>)> {
+        bodies.map(|(key, body)| (key, self.keep_one(body)))
+    }
+
+    fn keep_one(&self, body: T) -> Arc<T> {
+        let body = Arc::new(body);
+        self.kept.insert(body.id(), Some(&body), self.since);
+        body
     }
 }
 

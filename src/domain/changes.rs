@@ -5,12 +5,15 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
     DomainResult, IdempotencyKey, Plaudit,
-    keys::{KEY_LIFE, Operation, key_reused},
+    keys::{Operation, key_reused},
 };
 use crate::{
     catalogue::{Counter, Deltas, Entity},
     primitives::{Id, ShardId, UserId, Version},
-    store::sql::{self, Db, StaleLine, Tx},
+    store::{
+        KEY_LIFE,
+        sql::{self, CommentPlace, Db, Decided, StaleLine, Tx},
+    },
 };
 
 /// What came of an action.
@@ -103,6 +106,21 @@ impl Change<'_> {
     /// Moves a counter when the change is finished.
     pub fn count(&mut self, of: impl Into<Entity>, counter: Counter, by: i64) {
         self.moved.entry(of.into()).or_default().add(counter, by);
+    }
+
+    /// Moves what a comment counts that is shown (`by` 1), or no longer (-1).
+    pub fn count_comment(&mut self, place: &CommentPlace, by: i64) {
+        sql::count_comment(place, by, &mut self.moved);
+    }
+
+    /// Takes in what a decision moved.
+    pub fn take_in(&mut self, decided: Decided) {
+        for (entity, by) in decided.moved {
+            for counter in entity.kind.counters() {
+                self.count(entity, *counter, by.get(*counter));
+            }
+        }
+        self.touched.extend(decided.touched);
     }
 
     /// The entity's text is not what it was, or the entity is new.

@@ -4,16 +4,11 @@
 //! the transaction of the action. So that one key cannot stand for two things, the latter is claimed in
 //! Redis too, before the transaction.
 
-use std::time::Duration;
-
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 
 use super::{DomainError, DomainResult, Plaudit, Reason};
 use crate::{primitives::UserId, store::redis::KeyClaim};
-
-/// How long a key is remembered.
-pub const KEY_LIFE: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// A client's key for one action; at most 64 bytes.
 #[derive(Clone, PartialEq, Eq, Debug)]

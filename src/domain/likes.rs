@@ -30,7 +30,8 @@ impl Plaudit {
     /// Likes a comment (`on`) or takes the like back. Returns the comment and whether anything changed.
     ///
     /// # Errors
-    /// [`super::DomainError::NotFound`] for an unknown or removed comment, and for one of a removed note.
+    /// [`super::DomainError::NotFound`] for an unknown, removed or not approved comment, and for one of a
+    /// removed note.
     pub async fn set_comment_like(
         &self,
         actor: UserId,
@@ -38,8 +39,7 @@ impl Plaudit {
         on: bool,
         key: Option<&IdempotencyKey>,
     ) -> DomainResult<(Arc<Comment>, bool)> {
-        let comment = self.comments().get(comment).await?;
-        self.notes().get(comment.note).await?;
+        let comment = self.public_comment(comment).await?;
         let (kind, owner) = (EdgeKind::CommentLike, comment.author);
         let changed =
             self.switch(EdgeAction { kind, actor, target: comment.id.0, owner, on, limit: 0, key }).await?;

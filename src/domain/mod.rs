@@ -9,6 +9,7 @@ mod changes;
 mod coins;
 mod collects;
 mod comments;
+mod conversation;
 mod edges;
 mod error;
 mod feed;
@@ -25,14 +26,19 @@ mod membership;
 mod moderation;
 mod notes;
 mod rankings;
+mod ratings;
 mod text;
+mod verdicts;
 mod views;
 
 use std::{sync::Arc, time::Duration};
 
+pub use crate::store::sql::CommentState;
 pub use bodies::{Comment, Group, Note, User};
 pub use changes::Outcome;
 pub use coins::Amount;
+pub use comments::{CommentSort, Thread, ThreadPage};
+pub use conversation::CommentText;
 pub use error::{DomainError, DomainResult, Reason};
 pub use history::{ActivityKind, ActivityPoint, ActivityRequest, ActivityStep, MAX_POINTS};
 pub use hot::HotPlace;
@@ -40,7 +46,9 @@ pub use inbox::{Badge, DirectMessage, InboxEntry, inbox_of};
 pub use keys::IdempotencyKey;
 pub use moderation::Visibility;
 pub use notes::NewNote;
+pub use ratings::Score;
 pub use text::{GRANT_REASON, GROUP_DESCRIPTION, GROUP_NAME, NOTE_BODY, NOTE_TITLE, Text};
+pub use verdicts::QueueState;
 
 use crate::{
     hub::Hub,

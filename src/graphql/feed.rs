@@ -35,7 +35,7 @@ impl FeedQueries {
             scope.viewer().must_be_signed_in()?;
             match scope.viewer().user(scope.plaudit()).await? {
                 Some(viewer) => scope.plaudit().feed_of_followed(viewer, request).await?,
-                None => Slice { items: Vec::new(), has_more: false },
+                None => Slice::default(),
             }
         } else {
             scope.plaudit().feed(request).await?

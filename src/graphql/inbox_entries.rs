@@ -32,6 +32,8 @@ pub enum InboxEntryKind {
     NoteCommented,
     /// Somebody replied to your comment.
     CommentAnswered,
+    /// Somebody mentioned you in a comment.
+    Mentioned,
     /// Somebody wrote to you.
     MessageReceived,
 }
@@ -45,6 +47,7 @@ impl InboxEntryKind {
             "follow" => (Self::Followed, EntityKind::User),
             "comment" => (Self::NoteCommented, EntityKind::Comment),
             "reply" => (Self::CommentAnswered, EntityKind::Comment),
+            "mention" => (Self::Mentioned, EntityKind::Comment),
             "direct_message" => (Self::MessageReceived, EntityKind::User),
             _ => return None,
         })

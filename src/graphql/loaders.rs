@@ -2,7 +2,12 @@
 //!
 //! They remember what they read, so they live as long as one request, or one event of a subscription.
 
-use std::{collections::HashMap, fmt::Debug, hash::Hash, sync::Arc};
+use std::{
+    collections::{BTreeMap, HashMap},
+    fmt::Debug,
+    hash::Hash,
+    sync::Arc,
+};
 
 use dataloader::{BatchFn, cached::Loader};
 
@@ -13,15 +18,23 @@ use super::{
 use crate::{
     catalogue::{EdgeKind, Entity},
     domain::{
-        Comment, DomainError, Group, Note, Plaudit, User,
+        Comment, CommentSort, DomainError, Group, Note, Plaudit, Thread, ThreadPage, User,
         bodies::{Bodies, Body},
     },
     hub::Counted,
-    primitives::{CommentId, GroupId, Id, NoteId, UserId},
+    primitives::{CommentId, GroupId, Id, NoteId, PageRequest, UserId},
 };
 
 /// An edge of the viewer, by its target.
 pub type OwnEdge = (EdgeKind, Id);
+
+/// The first page of a thread.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct ThreadKey {
+    pub thread: Thread,
+    pub sort: CommentSort,
+    pub first: usize,
+}
 
 /// More than one page ever asks for, so that a page is one batch.
 const MAX_BATCH: usize = 2_000;
@@ -33,6 +46,8 @@ pub struct Loaders {
     pub counts: LoaderOf<Entity, Option<Counted>, CountsBatch>,
     /// Whether edges of the viewer are on.
     pub own_edges: LoaderOf<OwnEdge, bool, OwnEdgesBatch>,
+    pub own_ratings: LoaderOf<NoteId, Option<i16>, OwnRatingsBatch>,
+    pub threads: LoaderOf<ThreadKey, Arc<ThreadPage>, ThreadsBatch>,
     pub users: LoaderOf<UserId, Option<Arc<User>>, BodiesBatch<User>>,
     pub notes: LoaderOf<NoteId, Option<Arc<Note>>, BodiesBatch<Note>>,
     pub comments: LoaderOf<CommentId, Option<Arc<Comment>>, BodiesBatch<Comment>>,
@@ -45,6 +60,8 @@ impl Loaders {
         Self {
             counts: loader(CountsBatch(plaudit.clone())),
             own_edges: loader(own_edges),
+            own_ratings: loader(OwnRatingsBatch { plaudit: plaudit.clone(), viewer: viewer.clone() }),
+            threads: loader(ThreadsBatch(plaudit.clone())),
             users: loader(BodiesBatch { plaudit: plaudit.clone(), bodies: Plaudit::users }),
             notes: loader(BodiesBatch { plaudit: plaudit.clone(), bodies: Plaudit::notes }),
             comments: loader(BodiesBatch { plaudit: plaudit.clone(), bodies: Plaudit::comments }),
@@ -124,6 +141,49 @@ impl BatchFn<OwnEdge, ApiResult<bool>> for OwnEdgesBatch {
     async fn load(&mut self, edges: &[OwnEdge]) -> HashMap<OwnEdge, ApiResult<bool>> {
         let states = self.states(edges).await;
         answer_each(edges, states, |states, edge| states.get(edge).copied().unwrap_or(false))
+    }
+}
+
+/// The viewer's ratings: one statement.
+pub struct OwnRatingsBatch {
+    plaudit: Plaudit,
+    viewer: Viewer,
+}
+
+impl BatchFn<NoteId, ApiResult<Option<i16>>> for OwnRatingsBatch {
+    async fn load(&mut self, notes: &[NoteId]) -> HashMap<NoteId, ApiResult<Option<i16>>> {
+        let ratings = async {
+            match self.viewer.user(&self.plaudit).await? {
+                Some(user) => Ok(self.plaudit.ratings_of(user, notes).await?),
+                None => Ok(HashMap::new()),
+            }
+        };
+        answer_each(notes, ratings.await, |ratings, note| ratings.get(note).copied())
+    }
+}
+
+/// First pages of threads: one statement for all of one kind, order and length.
+pub struct ThreadsBatch(Plaudit);
+
+impl BatchFn<ThreadKey, ApiResult<Arc<ThreadPage>>> for ThreadsBatch {
+    async fn load(&mut self, keys: &[ThreadKey]) -> HashMap<ThreadKey, ApiResult<Arc<ThreadPage>>> {
+        let mut groups = BTreeMap::<(CommentSort, usize), Vec<Thread>>::new();
+        for key in keys {
+            groups.entry((key.sort, key.first)).or_default().push(key.thread);
+        }
+        let mut answers = HashMap::with_capacity(keys.len());
+        for ((sort, first), threads) in groups {
+            let pages = self.0.threads(&threads, sort, &PageRequest { first, after: None }).await;
+            let mut pages = pages.map_err(ApiError::from);
+            for thread in threads {
+                let page = match &mut pages {
+                    Ok(pages) => Ok(Arc::new(pages.remove(&thread).unwrap_or_default())),
+                    Err(error) => Err(error.clone()),
+                };
+                answers.insert(ThreadKey { thread, sort, first }, page);
+            }
+        }
+        answers
     }
 }
 

@@ -1,6 +1,6 @@
 //! The GraphQL schema and how it is executed. Knows no HTTP and no stores.
 //!
-//! - a domain word names the file of its types, queries and mutations: [`users`], [`notes`], [`comments`],
+//! - a domain word names the file of its types, queries and mutations: [`users`], [`notes`], [`comments`], [`commenting`], [`verdicts`],
 //!   [`groups`], [`feed`], [`hot`], [`likes`], [`collects`], [`follows`], [`views`], [`posting`], [`inbox`]
 //!   (and [`inbox_entries`]), [`coins`], [`moderation`], [`history`]; [`nodes`] finds things by id, [`live`]
 //!   holds the subscriptions
@@ -14,6 +14,7 @@
 mod actions;
 mod coins;
 mod collects;
+mod commenting;
 mod comments;
 mod engine;
 mod errors;
@@ -39,6 +40,7 @@ mod scalars;
 mod schema;
 mod scope;
 mod users;
+mod verdicts;
 mod viewer;
 mod views;
 

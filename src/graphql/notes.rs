@@ -5,7 +5,7 @@ use std::{fmt::Display, sync::Arc};
 use async_graphql::{Context, ID, Object};
 
 use super::{
-    comments::Comment,
+    comments::{Comment, CommentSort},
     errors::{ApiError, ApiResult},
     groups::Group,
     ids::{global_id, parse_as},
@@ -17,7 +17,7 @@ use super::{
 };
 use crate::{
     catalogue::{Counter, EdgeKind},
-    domain,
+    domain::{self, Thread},
     primitives::{Id, NoteId, PageRequest, Slice},
 };
 
@@ -171,16 +171,38 @@ impl Note {
         Ok(Some(User::page(LIKERS, &request, likers, &Selection::of_nodes(ctx), &self.scope).await))
     }
 
-    /// Comments on the note itself, newest first.
+    /// Your rating, from 0 to 10. Null without a token, and when you have not rated it.
+    async fn viewer_rating(&self) -> ApiResult<Option<i32>> {
+        self.scope.own_rating(self.id).await
+    }
+
+    /// Comments on the note itself.
     #[graphql(complexity = "pages::cost(first, child_complexity)")]
     async fn comments(
         &self,
         ctx: &Context<'_>,
+        #[graphql(default, desc = "Their order.")] sort: CommentSort,
         #[graphql(default_with = "Some(FIRST_COMMENTS)", desc = "How many: 1 to 100.")] first: Option<i32>,
         #[graphql(desc = "Those after this cursor.")] after: Option<String>,
     ) -> ApiResult<Option<Page<Comment>>> {
-        let first = first.unwrap_or(FIRST_COMMENTS);
-        Comment::page_of(self.id, first, after, &Selection::of_nodes(ctx), &self.scope).await.map(Some)
+        let thread = Thread::Note(self.id);
+        let (first, selection) = (first.unwrap_or(FIRST_COMMENTS), Selection::of_nodes(ctx));
+        Comment::page_of(thread, sort, first, after, &selection, &self.scope).await.map(Some)
+    }
+
+    /// Your own comments and replies here that nobody else sees, newest first: at most 50. Empty without a
+    /// token.
+    #[graphql(complexity = "1 + 10 * child_complexity")]
+    async fn viewer_unpublished_comments(&self, ctx: &Context<'_>) -> ApiResult<Vec<Comment>> {
+        let (scope, selection) = (&self.scope, Selection::of(ctx));
+        let Some(viewer) = scope.viewer().user(scope.plaudit()).await? else { return Ok(Vec::new()) };
+        let comments = scope.plaudit().unpublished_comments(viewer, self.id).await?;
+        let mut prefetch = Prefetch::default();
+        for comment in &comments {
+            prefetch.comment(comment, &selection);
+        }
+        let scope = prefetch.read(scope).await;
+        Ok(comments.iter().map(|comment| Comment::new(comment.id, scope.clone())).collect())
     }
 
     /// Version of this object's counts.

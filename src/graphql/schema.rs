@@ -5,6 +5,7 @@ use async_graphql::{MergedObject, SDLExportOptions, Schema as EngineSchema};
 use super::{
     coins::CoinMutations,
     collects::CollectMutations,
+    commenting::CommentMutations,
     feed::FeedQueries,
     follows::FollowMutations,
     groups::{GroupMutations, GroupQueries},
@@ -18,6 +19,7 @@ use super::{
     notes::NoteQueries,
     posting::PostingMutations,
     users::UserQueries,
+    verdicts::{VerdictMutations, VerdictQueries},
     views::ViewMutations,
 };
 
@@ -40,6 +42,7 @@ pub struct Query(
     NodeQueries,
     HistoryQueries,
     ModerationQueries,
+    VerdictQueries,
 );
 
 #[derive(MergedObject, Default)]
@@ -53,6 +56,8 @@ pub struct Mutation(
     InboxMutations,
     CoinMutations,
     ModerationMutations,
+    CommentMutations,
+    VerdictMutations,
 );
 
 pub type Schema = EngineSchema<Query, Mutation, Subscription>;

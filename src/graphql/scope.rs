@@ -6,15 +6,16 @@ use async_graphql::Context;
 
 use super::{
     errors::{ApiError, ApiResult},
-    loaders::{Loaders, OwnEdge, load},
+    loaders::{Loaders, OwnEdge, ThreadKey, load},
     scalars::{Count, CountsVersion},
     viewer::Viewer,
 };
 use crate::{
+    auth::Role,
     catalogue::{Counter, EdgeKind, Entity},
-    domain::{Comment, Group, Note, Plaudit, User},
+    domain::{Comment, CommentSort, Group, Note, Plaudit, Thread, ThreadPage, User},
     hub::Counted,
-    primitives::{CommentId, GroupId, Id, NoteId, UserId},
+    primitives::{CommentId, GroupId, Id, NoteId, PageRequest, Ranked, UserId},
 };
 
 /// Every object that a resolver returns carries its scope and reads its fields from it: first from what
@@ -133,11 +134,44 @@ impl Scope {
         }
     }
 
+    /// One that is not approved is there for its author only.
     pub async fn comment(&self, id: CommentId) -> ApiResult<Option<Arc<Comment>>> {
-        match held(&self.0.known.comments, id) {
-            Some(comment) => Ok(comment),
-            None => load(&self.0.loaders.comments, id).await,
+        let comment = match held(&self.0.known.comments, id) {
+            Some(comment) => comment,
+            None => load(&self.0.loaders.comments, id).await?,
+        };
+        match comment {
+            Some(comment) if !comment.is_public() && !self.may_see(&comment).await? => Ok(None),
+            comment => Ok(comment),
         }
+    }
+
+    /// Moderators see what they are to judge.
+    async fn may_see(&self, comment: &Comment) -> ApiResult<bool> {
+        let viewer = self.viewer().user(self.plaudit()).await?;
+        Ok(comment.is_visible_to(viewer) || self.viewer().has_role(Role::Moderator))
+    }
+
+    /// A page of a thread. First pages of several threads that are asked for at once are one statement.
+    pub async fn thread(
+        &self,
+        thread: Thread,
+        sort: CommentSort,
+        request: &PageRequest<Ranked>,
+    ) -> ApiResult<Arc<ThreadPage>> {
+        if request.after.is_none() {
+            return load(&self.0.loaders.threads, ThreadKey { thread, sort, first: request.first }).await;
+        }
+        let mut pages = self.plaudit().threads(&[thread], sort, request).await?;
+        Ok(Arc::new(pages.remove(&thread).unwrap_or_default()))
+    }
+
+    /// The viewer's rating of a note; `None` without one.
+    pub async fn own_rating(&self, note: NoteId) -> ApiResult<Option<i32>> {
+        if !self.viewer().is_signed_in() {
+            return Ok(None);
+        }
+        Ok(load(&self.0.loaders.own_ratings, note).await?.map(i32::from))
     }
 
     pub async fn group(&self, id: GroupId) -> ApiResult<Option<Arc<Group>>> {

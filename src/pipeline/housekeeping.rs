@@ -8,12 +8,10 @@ use chrono::{Days, Utc};
 use super::tenure::Tenure;
 use crate::{
     primitives::ShardId,
-    store::{StoreError, StoreResult},
+    store::{KEY_LIFE, StoreError, StoreResult},
 };
 
 const EVERY: Duration = Duration::from_hours(1);
-/// How long keys are remembered; the domain asks no longer for older ones.
-const KEY_LIFE: Duration = Duration::from_hours(24);
 const KEYS_PAGE: i64 = 1_000;
 /// The shard whose owner keeps house.
 const KEEPER: ShardId = ShardId(0);

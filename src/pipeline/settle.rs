@@ -24,8 +24,15 @@ pub async fn run(tenure: Arc<Tenure>) -> StoreError {
     keep_on(&tenure, "settle", || async {
         // Whoever orders work writes corrections too, and those are announced.
         let announced = tenure.context.stale.notified();
-        if !settle_page(&tenure).await? {
-            let _ = tokio::time::timeout(EVERY, announced).await;
+        match settle_page(&tenure).await {
+            Ok(true) => {}
+            Ok(false) => drop(tokio::time::timeout(EVERY, announced).await),
+            // One bad order must not end what the shard does for everybody else.
+            Err(error) if !error.is_transient() => {
+                tracing::error!(%error, "cannot settle; trying again");
+                tokio::time::sleep(EVERY).await;
+            }
+            Err(error) => return Err(error),
         }
         Ok(())
     })
@@ -98,12 +105,14 @@ async fn remove_comments(db: &Db, tx: &mut Tx, work: &mut Settlement) -> StoreRe
     let mut page = Page::default();
     let note = NoteId(work.subject.id);
     let comments = sql::remove_comments_after(db, tx, note, work.after, PAGE).await?;
-    for (comment, author) in &comments {
-        page.moved.entry((*author).into()).or_default().add(Counter::UserComments, -1);
-        page.changed.push((*comment).into());
+    for comment in &comments {
+        if comment.counted {
+            page.moved.entry(comment.author.into()).or_default().add(Counter::UserComments, -1);
+        }
+        page.changed.push(comment.id.into());
     }
     work.done += comments.len() as i64;
-    work.after = comments.iter().map(|(comment, _)| comment.get()).max().unwrap_or(work.after);
+    work.after = comments.iter().map(|comment| comment.id.get()).max().unwrap_or(work.after);
     work.is_finished = comments.len() < PAGE;
     Ok(page)
 }

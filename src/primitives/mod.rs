@@ -8,6 +8,6 @@ mod version;
 
 pub use id::{CommentId, GroupId, Id, IdOutOfRange, NoteId, UserId};
 pub use offset::{Offset, ParseOffsetError};
-pub use page::{Moment, PageRequest, Slice};
+pub use page::{Moment, PageRequest, Ranked, Slice};
 pub use shard::{ShardCount, ShardId};
 pub use version::Version;

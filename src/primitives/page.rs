@@ -28,6 +28,13 @@ pub struct Moment {
     pub id: Id,
 }
 
+/// Place of an item in a list that is ordered by falling score, and by falling id within a score.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct Ranked {
+    pub score: i64,
+    pub id: Id,
+}
+
 impl<K> PageRequest<K> {
     /// Rows to ask the database for: one more than wanted, which tells whether there is a next page.
     pub const fn rows(&self) -> i64 {
@@ -53,6 +60,13 @@ impl PageRequest<Moment> {
     /// Items lie before this.
     pub fn before(&self) -> Moment {
         self.after.unwrap_or(Moment::LAST)
+    }
+}
+
+impl<T> Default for Slice<T> {
+    /// A list without items.
+    fn default() -> Self {
+        Self { items: Vec::new(), has_more: false }
     }
 }
 
@@ -83,9 +97,39 @@ impl FromStr for Moment {
     }
 }
 
+impl Ranked {
+    /// Behind every item.
+    pub const LAST: Self = Self { score: i64::MAX, id: Id::HIGHEST };
+}
+
+impl fmt::Display for Ranked {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{}", self.score, self.id)
+    }
+}
+
+impl FromStr for Ranked {
+    type Err = ();
+
+    fn from_str(text: &str) -> Result<Self, ()> {
+        let (score, id) = text.split_once('.').ok_or(())?;
+        let ranked = Self { score: score.parse().map_err(drop)?, id: id.parse().map_err(drop)? };
+        (ranked.score >= 0).then_some(ranked).ok_or(())
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_place_by_score_reads_back_as_it_was_written() {
+        let place = Ranked { score: 1_763_700_000_123, id: "42".parse().unwrap() };
+        assert_eq!(place.to_string().parse(), Ok(place));
+        for bad in ["", "1", "1.", "1.0", "-1.5", "x.5", "9223372036854775808.5"] {
+            assert_eq!(bad.parse::<Ranked>(), Err(()), "{bad}");
+        }
+    }
 
     #[test]
     fn a_moment_reads_back_as_it_was_written() {

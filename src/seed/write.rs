@@ -73,8 +73,8 @@ fn statements(demo: &Demo) -> u64 {
     let edges = demo.edges().map(|(_, _, edges)| edges.len());
     let with_rows = once.iter().chain(&twice).chain(&edges).map(|rows| rows.div_ceil(CHUNK));
     let over_rows = STRETCHES + KEPT.len() + sql::TOTALS.len() + sql::NUMBERED.len();
-    let (coins, read_marks, commit) = (1, 1, 1);
-    (with_rows.sum::<usize>() + over_rows + coins + read_marks + commit) as u64
+    let (coins, read_marks, ranks, commit) = (1, 1, 1, 1);
+    (with_rows.sum::<usize>() + over_rows + coins + read_marks + ranks + commit) as u64
 }
 
 /// A seeding under way.
@@ -205,6 +205,8 @@ impl<F: Fn(u64, u64, &'static str)> Writing<'_, F> {
         sql::sum_ledger(self.db, &mut self.tx).await?;
         self.step("totals");
         sql::mark_read(self.db, &mut self.tx, READ_PERCENT).await?;
+        self.step("totals");
+        sql::rank_comments(self.db, &mut self.tx).await?;
         self.step("totals");
         Ok(())
     }

@@ -6,4 +6,9 @@ pub mod single_flight;
 pub mod sql;
 pub mod tally;
 
+use std::time::Duration;
+
 pub use error::{StoreError, StoreResult};
+
+/// How long an idempotency key is remembered, in either store.
+pub const KEY_LIFE: Duration = Duration::from_hours(24);

@@ -160,8 +160,8 @@ async fn long_life(stores: &Stores, subject: &str) -> i64 {
     let mut script = format!(
         "INSERT INTO note (id, author_id, title, body) OVERRIDING SYSTEM VALUE
              SELECT id, {author}, 'Old', 'Old' FROM {all};
-         INSERT INTO comment_index (id, note_id, author_id) OVERRIDING SYSTEM VALUE
-             SELECT id, {FIRST_ID}, {author} FROM {all};
+         INSERT INTO comment_index (id, note_id, author_id, state) OVERRIDING SYSTEM VALUE
+             SELECT id, {FIRST_ID}, {author}, 'approved' FROM {all};
          INSERT INTO comment_body SELECT id, 'Old' FROM {all};
          UPDATE note_counts SET likes = 1, collects = 1 WHERE id >= {0} AND id < {1};
          UPDATE comment_counts SET likes = 1 WHERE id >= {0} AND id < {1};",

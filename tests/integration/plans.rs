@@ -107,7 +107,7 @@ async fn arrive(server: &Server, reader: &Client, arrived: &mut usize) {
     let collect = "mutation ($n: ID!) { collectNote(input: { noteId: $n }) { changed } }";
     reader.data(collect, json!({ "n": theirs })).await;
     post(reader, None).await;
-    let comment = "WITH i AS (INSERT INTO comment_index (note_id, author_id) VALUES (1, 1) RETURNING id)
+    let comment = "WITH i AS (INSERT INTO comment_index (note_id, author_id, state) VALUES (1, 1, 'approved') RETURNING id)
                    INSERT INTO comment_body SELECT id, 'A comment' FROM i";
     sqlx::query(comment).execute(&server.stores().sql().await).await.unwrap();
 }
@@ -291,8 +291,8 @@ async fn fill(stores: &Stores) {
         any(GROUPS, 104_729),
     );
     let comments = format!(
-        "comment_index (note_id, author_id, parent_id, created_at, removed_at) SELECT
-             {}, {}, CASE WHEN i % 10 = 1 THEN 5 END, at, CASE WHEN i % 100 = 99 THEN at END",
+        "comment_index (note_id, author_id, parent_id, created_at, removed_at, state, hot_score) SELECT
+             {}, {}, CASE WHEN i % 10 = 1 THEN 5 END, at, CASE WHEN i % 100 = 99 THEN at END, 'approved', i % 1000",
         first_or("i % 5 = 0", NOTES, 7_919),
         any(USERS, 104_729),
     );

@@ -1,3 +1,9 @@
+use std::{fs, path::Path};
+
+use serde_json::{Value, json};
+
+use crate::support::{Server, note, user};
+
 #[test]
 fn the_exported_schema_is_the_one_in_the_repository() {
     let file = concat!(env!("CARGO_MANIFEST_DIR"), "/schema/schema.graphql");
@@ -6,4 +12,47 @@ fn the_exported_schema_is_the_one_in_the_repository() {
         kept == plaudit::graphql::sdl(),
         "schema/schema.graphql is not what the code says: run `cargo run -- schema > schema/schema.graphql` and look at the difference"
     );
+}
+
+/// The example operations of one kind, with the names of their files.
+fn examples(kind: &str) -> Vec<(String, String)> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("schema/examples").join(kind);
+    let read = |entry: std::io::Result<fs::DirEntry>| {
+        let path = entry.unwrap().path();
+        (path.display().to_string(), fs::read_to_string(path).unwrap())
+    };
+    fs::read_dir(folder).unwrap().map(read).collect()
+}
+
+#[tokio::test]
+async fn every_example_is_a_valid_operation() {
+    let server = Server::shared();
+    let stores = server.stores();
+    let number = stores.new_note().await;
+    let (n, u, other) = (note(number), user(stores.new_user().await), user(stores.new_user().await));
+    let comment = format!("comment_{}", stores.new_comment(number).await);
+    let group = format!("group_{}", stores.new_group().await);
+    let variables = json!({
+        "id": n, "ids": [n, u, comment, group],
+        "noteId": n, "userId": u, "commentId": comment, "groupId": group,
+        "noteIds": [n], "userIds": [u], "commentIds": [comment], "groupIds": [group],
+        "senderId": u, "recipientId": other,
+        "title": "An example", "body": "Text", "name": "Examples", "description": "Text",
+        "kinds": ["LIKES"], "amount": 1, "reason": "An example",
+        "subject": "who tries the examples", "since": "2026-01-01T00:00:00.000Z",
+    });
+
+    let client = server.client("who tries the examples");
+    for (file, example) in [examples("queries"), examples("mutations")].concat() {
+        let reply = client.send(&example, variables.clone()).await.body;
+        // Some are for other roles; but all fit the schema.
+        let is_of_the_engine = |error: &Value| error["extensions"]["code"].to_string().contains("GRAPHQL_");
+        let mut errors = reply["errors"].as_array().into_iter().flatten();
+        assert!(!errors.any(is_of_the_engine), "{file}: {reply}");
+    }
+    for (file, example) in examples("subscriptions") {
+        let mut socket = server.socket("who tries the examples").await;
+        socket.subscribe("example", &example, variables.clone()).await;
+        assert!(socket.data().await.is_object(), "{file}");
+    }
 }

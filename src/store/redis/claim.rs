@@ -1,12 +1,10 @@
 //! Idempotency keys of actions that are not flips; a flip's own script handles its key.
 
-use std::time::Duration;
-
 use super::{connection::Redis, keys, reply::Reply, scripts};
-use crate::{primitives::UserId, store::StoreResult};
-
-/// How long an idempotency key is remembered.
-pub(super) const KEEP_KEY: Duration = Duration::from_secs(24 * 60 * 60);
+use crate::{
+    primitives::UserId,
+    store::{KEY_LIFE, StoreResult},
+};
 
 /// What a client's key says of an action.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -25,7 +23,7 @@ impl Redis {
     pub async fn claim_key(&self, actor: UserId, key: &str, operation: &str) -> StoreResult<KeyClaim> {
         let shard = self.shard_of(actor.0);
         let mut cmd = scripts::CLAIM_KEY.call(&[keys::idempotency(shard, actor, key)]);
-        cmd.arg(operation).arg(format!("1 - {operation}")).arg(KEEP_KEY.as_millis() as u64);
+        cmd.arg(operation).arg(format!("1 - {operation}")).arg(KEY_LIFE.as_millis() as u64);
         let reply = Reply::read(self.command(&cmd).await?)?;
         match reply.code.as_str() {
             "fresh" => Ok(KeyClaim::Fresh),

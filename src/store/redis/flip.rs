@@ -3,13 +3,17 @@
 use std::time::Duration;
 
 use super::{
-    claim::KEEP_KEY,
     connection::Redis,
     keys,
     reply::{Reply, parse},
     scripts,
 };
-use crate::{catalogue::Flip, event_log::Event, primitives::Offset, store::StoreResult};
+use crate::{
+    catalogue::Flip,
+    event_log::Event,
+    primitives::Offset,
+    store::{KEY_LIFE, StoreResult},
+};
 
 /// What to do, and what is known of the edge already.
 pub struct FlipRequest<'a> {
@@ -74,7 +78,7 @@ impl Redis {
         };
         cmd.arg(request.renew.map_or(0, |life| life.as_millis() as u64))
             .arg(format!("{}:{} {}", flip.kind.name(), flip.target, if flip.on { "on" } else { "off" }))
-            .arg(KEEP_KEY.as_millis() as u64)
+            .arg(KEY_LIFE.as_millis() as u64)
             .arg(flip.at);
 
         let mut reply = Reply::read(self.command(&cmd).await?)?;

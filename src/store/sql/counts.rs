@@ -98,7 +98,34 @@ pub async fn add_totals(db: &Db, tx: &mut Tx, kind: EntityKind, deltas: &Deltas)
         let column: Vec<i64> = moved.iter().map(|(_, delta)| delta.get(*counter)).collect();
         query = query.bind(column);
     }
+    db.run(query.execute(&mut **tx)).await?;
+    if kind == EntityKind::Comment {
+        rescore_comments(db, tx, &moved.iter().map(|(entity, _)| entity.id).collect::<Vec<_>>()).await?;
+    }
+    Ok(())
+}
+
+/// Comments are ranked by their totals, so the score moves with them.
+async fn rescore_comments(db: &Db, tx: &mut Tx, comments: &[Id]) -> StoreResult<()> {
+    let query = sqlx::query(
+        "UPDATE comment_index AS i SET hot_score = comment_hot_score(c.likes, c.replies, i.created_at)
+         FROM comment_counts AS c WHERE c.id = i.id AND i.id = ANY($1)",
+    )
+    .bind(raw(comments));
     db.run(query.execute(&mut **tx)).await.map(drop)
+}
+
+/// Locks totals of entities of all kinds, in the order of the catalogue.
+pub async fn lock_all_totals(db: &Db, tx: &mut Tx, entities: &[Entity]) -> StoreResult<()> {
+    for kind in EntityKind::ALL {
+        let mut ids: Vec<Id> =
+            entities.iter().filter(|entity| entity.kind == *kind).map(|entity| entity.id).collect();
+        ids.sort_unstable();
+        if !ids.is_empty() {
+            lock_totals(db, tx, *kind, &ids).await?;
+        }
+    }
+    Ok(())
 }
 
 /// Locks and moves totals of entities of all kinds, in the order of the catalogue. Returns what they were.

@@ -3,6 +3,7 @@
 mod activity;
 mod coins;
 mod comments;
+mod conversation;
 mod counts;
 mod edges;
 mod groups;
@@ -12,12 +13,14 @@ mod inbox;
 mod installation;
 mod lists;
 mod notes;
+mod ratings;
 pub mod seed;
 mod settlement;
 mod shards;
 mod stale_base;
 mod times;
 mod users;
+mod verdicts;
 
 use std::{
     str::FromStr,
@@ -36,21 +39,30 @@ use sqlx::{
 
 pub use activity::{History, HistoryQuery, HistoryStep, Step, add_activity, add_dead_event, day_of};
 pub use coins::{Grant, add_grant};
-pub use comments::CommentRow;
-pub use counts::{CountsSnapshot, add_totals, lock_totals, move_totals};
+pub use comments::{CommentRow, CommentSlice, CommentSort, CommentState, Thread};
+pub use conversation::{
+    CommentPlace, NewComment, add_comment, comment_place, live_replies, lock_comment, remove_comment,
+    set_placeholder,
+};
+pub use counts::{CountsSnapshot, add_totals, lock_all_totals, lock_totals, move_totals};
 pub use edges::{ChangedEdge, EdgeState, MemberPage, switch_off, switch_on, switch_on_again};
 pub use groups::{GroupRow, add_group};
 pub use idempotency::{UsedKey, keep_result, take_key};
 pub use inbox::{InboxRow, add_direct_message, add_inbox_entries};
 pub use installation::Installation;
 pub use notes::{NoteRow, NoteState, add_note, lock_note, present_notes, remove_note, set_featured};
+pub use ratings::{rating, set_rating};
 pub use settlement::{
-    FoundEdge, Settlement, Work, count_comments_of, count_edges_of, edges_after, keep_settlement,
-    next_settlement, order_settlement, remove_comments_after, set_counted,
+    FoundEdge, RemovedComment, Settlement, Work, count_comments_of, count_edges_of, edges_after,
+    keep_settlement, next_settlement, order_settlement, remove_comments_after, set_counted,
 };
 pub use shards::{Lease, PersistedState, advance_offset, lock_removals, lock_removals_shared};
 pub use stale_base::{StaleLine, StaleListener, add_own_stale_lines, add_stale_lines};
 pub use users::{UserRow, lock_user, set_hidden};
+pub use verdicts::{
+    Decided, Decision, QueueListener, QueueState, QueuedComment, Verdict, count_comment, decide,
+    lock_totals_of,
+};
 
 use super::{StoreError, StoreResult, tally};
 

@@ -195,25 +195,42 @@ pub async fn set_counted(
     db.run(query.execute(&mut **tx)).await.map(drop)
 }
 
-/// Removes the next comments of a note, by rising id. Returns them with their authors.
+/// A comment that was removed with its note.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct RemovedComment {
+    pub id: CommentId,
+    pub author: UserId,
+    /// It had been approved, so totals include it.
+    pub counted: bool,
+}
+
+/// Removes the next comments of a note, by rising id.
 pub async fn remove_comments_after(
     db: &Db,
     tx: &mut Tx,
     note: NoteId,
     after: i64,
     most: usize,
-) -> StoreResult<Vec<(CommentId, UserId)>> {
+) -> StoreResult<Vec<RemovedComment>> {
     let query = sqlx::query(
         "WITH page AS (SELECT id FROM comment_index WHERE note_id = $1 AND id > $2 AND removed_at IS NULL
                        ORDER BY id LIMIT $3 FOR NO KEY UPDATE)
-         UPDATE comment_index AS c SET removed_at = now() FROM page WHERE c.id = page.id
-         RETURNING c.id, c.author_id",
+         UPDATE comment_index AS c SET removed_at = now(), is_placeholder = false FROM page WHERE c.id = page.id
+         RETURNING c.id, c.author_id, c.state = 'approved'",
     )
     .bind(note.get())
     .bind(after)
     .bind(most as i64);
     let rows = db.run(query.fetch_all(&mut **tx)).await?;
-    rows.iter().map(|row| Ok((CommentId(id(row, 0)?), UserId(id(row, 1)?)))).collect()
+    rows.iter()
+        .map(|row| {
+            Ok(RemovedComment {
+                id: CommentId(id(row, 0)?),
+                author: UserId(id(row, 1)?),
+                counted: row.try_get(2)?,
+            })
+        })
+        .collect()
 }
 
 fn settlement(row: &PgRow) -> StoreResult<Settlement> {

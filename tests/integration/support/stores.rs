@@ -160,7 +160,7 @@ impl Stores {
     pub async fn new_comment_by(&self, author: i64, note: i64) -> i64 {
         let mut tx = self.sql().await.begin().await.unwrap();
         let insert =
-            "WITH new AS (INSERT INTO comment_index (note_id, author_id) VALUES ($1, $2) RETURNING id)
+            "WITH new AS (INSERT INTO comment_index (note_id, author_id, state) VALUES ($1, $2, 'approved') RETURNING id)
                       INSERT INTO comment_body (id, body) SELECT id, 'Some words' FROM new RETURNING id";
         let id: i64 = sqlx::query_scalar(insert).bind(note).bind(author).fetch_one(&mut *tx).await.unwrap();
         for total in [

@@ -168,3 +168,12 @@ pub async fn mark_read(db: &Db, tx: &mut Tx, percent: i64) -> StoreResult<()> {
     let text = format!("UPDATE inbox_counts SET {}", marks.join(", "));
     db.run(sqlx::query(from_catalogue(text)).bind(percent).execute(&mut **tx)).await.map(drop)
 }
+
+/// Ranks comments by the totals that were counted.
+pub async fn rank_comments(db: &Db, tx: &mut Tx) -> StoreResult<()> {
+    let query = sqlx::query(
+        "UPDATE comment_index AS i SET hot_score = comment_hot_score(c.likes, c.replies, i.created_at)
+         FROM comment_counts AS c WHERE c.id = i.id",
+    );
+    db.run(query.execute(&mut **tx)).await.map(drop)
+}

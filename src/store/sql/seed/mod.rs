@@ -9,7 +9,9 @@ mod rows;
 use super::{Db, Tx, from_catalogue};
 use crate::store::StoreResult;
 
-pub use derived::{MessageRows, TOTALS, add_history, add_inbox_entries, count_rows, mark_read, sum_ledger};
+pub use derived::{
+    MessageRows, TOTALS, add_history, add_inbox_entries, count_rows, mark_read, rank_comments, sum_ledger,
+};
 pub use rows::{
     GrantRows, NoteRows, add_comment_bodies, add_comments, add_edges, add_grants, add_groups, add_notes,
     add_users, set_views,

@@ -108,8 +108,8 @@ pub async fn add_comments(
     written_at: Vec<UnixMillis>,
 ) -> StoreResult<()> {
     let query = sqlx::query(concat!(
-        "INSERT INTO comment_index (id, note_id, author_id, parent_id, created_at) OVERRIDING SYSTEM VALUE
-         SELECT id, note, author, parent, ",
+        "INSERT INTO comment_index (id, note_id, author_id, parent_id, state, created_at) OVERRIDING SYSTEM VALUE
+         SELECT id, note, author, parent, 'approved', ",
         timestamp!("at"),
         " FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[])
           AS c (id, note, author, parent, at)"

@@ -1,0 +1,79 @@
+//! Ratings of notes: one per user, from 0 to 10.
+
+use std::{collections::HashMap, sync::Arc};
+
+use super::{DomainError, DomainResult, IdempotencyKey, Note, Plaudit, changes::Begun, keys::Operation};
+use crate::{
+    catalogue::{Counter, EntityKind},
+    primitives::{NoteId, UserId},
+    store::sql,
+};
+
+/// From 0, the worst, to 10.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Score(i16);
+
+impl Score {
+    const MAX: i32 = 10;
+
+    /// # Errors
+    /// [`DomainError::BadInput`] naming `score`.
+    pub fn parse(raw: i32) -> DomainResult<Self> {
+        if (0..=Self::MAX).contains(&raw) {
+            Ok(Self(raw as i16))
+        } else {
+            Err(DomainError::bad_input("score", format!("score: from 0 to {}, not {raw}", Self::MAX)))
+        }
+    }
+}
+
+impl Plaudit {
+    /// Rates a note, or rates it otherwise than before. Returns the note and whether anything changed.
+    ///
+    /// # Errors
+    /// [`DomainError::NotFound`] for an unknown or removed note.
+    pub async fn rate_note(
+        &self,
+        actor: UserId,
+        note: NoteId,
+        score: Score,
+        key: Option<&IdempotencyKey>,
+    ) -> DomainResult<(Arc<Note>, bool)> {
+        let note = self.notes().get(note).await?;
+        let operation = Operation::new("rateNote", &(note.id, score.0));
+        let mut change = match self.begin(actor, key, &operation).await? {
+            Begun::Before(outcome) => return Ok((note, outcome.changed)),
+            Begun::New(change) => change,
+        };
+        let (db, tx) = change.sql();
+        sql::lock_removals_shared(db, tx).await?;
+        if sql::present_notes(db, tx, &[note.id]).await?.is_empty() {
+            return Err(DomainError::NotFound("note"));
+        }
+        sql::lock_totals(db, tx, EntityKind::Note, &[note.id.0]).await?;
+        let before = sql::rating(db, tx, actor, note.id).await?;
+        if before != Some(score.0) {
+            sql::set_rating(db, tx, actor, note.id, score.0).await?;
+            change.count(note.id, Counter::NoteRatings, i64::from(before.is_none()));
+            change.count(note.id, Counter::NoteRatingSum, i64::from(score.0 - before.unwrap_or(0)));
+        }
+        let outcome = change.finish(before != Some(score.0), None).await?;
+        Ok((note, outcome.changed))
+    }
+
+    /// A user's ratings of these notes; notes without are missing. One statement.
+    pub async fn ratings_of(&self, user: UserId, notes: &[NoteId]) -> DomainResult<HashMap<NoteId, i16>> {
+        Ok(self.inner.db.ratings_of(user, notes).await?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_score_is_a_whole_number_from_0_to_10() {
+        assert!(Score::parse(0).is_ok() && Score::parse(10).is_ok());
+        assert!(Score::parse(-1).is_err() && Score::parse(11).is_err() && Score::parse(i32::MAX).is_err());
+    }
+}

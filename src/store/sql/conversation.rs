@@ -1,0 +1,130 @@
+//! Writing comments and removing them.
+
+use sqlx::{Row, postgres::PgRow};
+
+use super::{
+    Db, Tx,
+    comments::{CommentState, state},
+    from_catalogue,
+    users::id,
+};
+use crate::{
+    primitives::{CommentId, NoteId, UserId},
+    store::StoreResult,
+};
+
+/// A comment to write.
+#[derive(Clone, Copy, Debug)]
+pub struct NewComment<'a> {
+    pub note: NoteId,
+    pub author: UserId,
+    pub parent: Option<CommentId>,
+    /// The reply that it answers.
+    pub reply_to: Option<CommentId>,
+    pub body: &'a str,
+    pub images: &'a [String],
+    pub mentions: &'a [UserId],
+}
+
+/// How a comment stands in its conversation.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct CommentPlace {
+    pub id: CommentId,
+    pub note: NoteId,
+    pub author: UserId,
+    pub parent: Option<CommentId>,
+    pub reply_to: Option<CommentId>,
+    pub state: CommentState,
+    pub is_removed: bool,
+}
+
+const PLACE: &str = "SELECT id, note_id, author_id, parent_id, reply_to_id, state, removed_at IS NOT NULL
+                     FROM comment_index WHERE id = $1";
+
+/// Where a comment stands; what may change of it (state, removal) is not locked. `None` when there never was
+/// such a comment.
+pub async fn comment_place(db: &Db, tx: &mut Tx, comment: CommentId) -> StoreResult<Option<CommentPlace>> {
+    let query = sqlx::query(PLACE).bind(comment.get());
+    db.run(query.fetch_optional(&mut **tx)).await?.as_ref().map(place).transpose()
+}
+
+/// The same, locked. Lock the totals that are going to move before: batches lock totals, then comments.
+pub async fn lock_comment(db: &Db, tx: &mut Tx, comment: CommentId) -> StoreResult<Option<CommentPlace>> {
+    let query = sqlx::query(from_catalogue(format!("{PLACE} FOR NO KEY UPDATE"))).bind(comment.get());
+    db.run(query.fetch_optional(&mut **tx)).await?.as_ref().map(place).transpose()
+}
+
+/// Writes a comment that waits to be judged, with its author's present rating of the note.
+pub async fn add_comment(db: &Db, tx: &mut Tx, comment: NewComment<'_>) -> StoreResult<CommentId> {
+    let query = sqlx::query(
+        "WITH written AS (
+             INSERT INTO comment_index (note_id, author_id, parent_id, reply_to_id, hot_score, rating_at_writing)
+             VALUES ($1, $2, $3, $4, comment_hot_score(0, 0, now()),
+                     (SELECT score FROM note_rating WHERE user_id = $2 AND note_id = $1))
+             RETURNING id
+         ), text AS (
+             INSERT INTO comment_body (id, body, images, mentions) SELECT id, $5, $6, $7 FROM written
+         ), queued AS (
+             INSERT INTO comment_queue (comment_id) SELECT id FROM written
+         )
+         SELECT id FROM written",
+    )
+    .bind(comment.note.get())
+    .bind(comment.author.get())
+    .bind(comment.parent.map(CommentId::get))
+    .bind(comment.reply_to.map(CommentId::get))
+    .bind(comment.body)
+    .bind(comment.images)
+    .bind(comment.mentions.iter().map(|user| user.get()).collect::<Vec<_>>());
+    let row = db.run(query.fetch_one(&mut **tx)).await?;
+    Ok(CommentId(id(&row, 0)?))
+}
+
+/// Removes a comment and its text; as a placeholder it stays in lists.
+pub async fn remove_comment(
+    db: &Db,
+    tx: &mut Tx,
+    comment: CommentId,
+    as_placeholder: bool,
+) -> StoreResult<()> {
+    let query = sqlx::query(
+        "WITH text AS (UPDATE comment_body SET body = '', images = '{}', mentions = '{}' WHERE id = $1),
+         queued AS (DELETE FROM comment_queue WHERE comment_id = $1)
+         UPDATE comment_index SET removed_at = now(), is_placeholder = $2 WHERE id = $1",
+    )
+    .bind(comment.get())
+    .bind(as_placeholder);
+    db.run(query.execute(&mut **tx)).await.map(drop)
+}
+
+/// Replies below a comment that are shown. Lock its totals before.
+pub async fn live_replies(db: &Db, tx: &mut Tx, comment: CommentId) -> StoreResult<i64> {
+    let query = sqlx::query_scalar("SELECT coalesce((SELECT replies FROM comment_counts WHERE id = $1), 0)")
+        .bind(comment.get());
+    db.run(query.fetch_one(&mut **tx)).await
+}
+
+/// A removed comment stays in lists as long as it has replies. Nothing happens to one that is there.
+pub async fn set_placeholder(db: &Db, tx: &mut Tx, comment: CommentId, on: bool) -> StoreResult<()> {
+    let query =
+        sqlx::query("UPDATE comment_index SET is_placeholder = $2 WHERE id = $1 AND removed_at IS NOT NULL")
+            .bind(comment.get())
+            .bind(on);
+    db.run(query.execute(&mut **tx)).await.map(drop)
+}
+
+fn place(row: &PgRow) -> StoreResult<CommentPlace> {
+    let optional = |column: usize| match row.try_get::<Option<i64>, _>(column)? {
+        Some(_) => StoreResult::Ok(Some(CommentId(id(row, column)?))),
+        None => Ok(None),
+    };
+    Ok(CommentPlace {
+        id: CommentId(id(row, 0)?),
+        note: NoteId(id(row, 1)?),
+        author: UserId(id(row, 2)?),
+        parent: optional(3)?,
+        reply_to: optional(4)?,
+        state: state(row.try_get(5)?)?,
+        is_removed: row.try_get(6)?,
+    })
+}

@@ -1,0 +1,43 @@
+//! Ratings of notes.
+
+use std::collections::HashMap;
+
+use sqlx::Row;
+
+use super::{Db, Tx, users::id};
+use crate::{
+    primitives::{NoteId, UserId},
+    store::StoreResult,
+};
+
+impl Db {
+    /// A user's ratings of these notes; notes without are missing.
+    pub async fn ratings_of(&self, user: UserId, notes: &[NoteId]) -> StoreResult<HashMap<NoteId, i16>> {
+        let notes: Vec<i64> = notes.iter().map(|note| note.get()).collect();
+        let query =
+            sqlx::query("SELECT note_id, score FROM note_rating WHERE user_id = $1 AND note_id = ANY($2)")
+                .bind(user.get())
+                .bind(notes);
+        let rows = self.run(query.fetch_all(&self.pool())).await?;
+        rows.iter().map(|row| Ok((NoteId(id(row, 0)?), row.try_get(1)?))).collect()
+    }
+}
+
+/// A user's rating of a note. Lock the note's totals before: that is what two ratings of a user wait for.
+pub async fn rating(db: &Db, tx: &mut Tx, user: UserId, note: NoteId) -> StoreResult<Option<i16>> {
+    let query = sqlx::query_scalar("SELECT score FROM note_rating WHERE user_id = $1 AND note_id = $2")
+        .bind(user.get())
+        .bind(note.get());
+    db.run(query.fetch_optional(&mut **tx)).await
+}
+
+pub async fn set_rating(db: &Db, tx: &mut Tx, user: UserId, note: NoteId, score: i16) -> StoreResult<()> {
+    let query = sqlx::query(
+        "INSERT INTO note_rating (user_id, note_id, score) VALUES ($1, $2, $3)
+         ON CONFLICT (user_id, note_id) DO UPDATE SET score = excluded.score, changed_at = now()",
+    )
+    .bind(user.get())
+    .bind(note.get())
+    .bind(score);
+    db.run(query.execute(&mut **tx)).await.map(drop)
+}
