@@ -5,17 +5,20 @@
 //! - [`persist`]: log → rows and totals in PostgreSQL, exactly once;
 //! - [`clean`]: what is persisted is no longer pending in Redis;
 //! - [`stale_base`]: what moved in PostgreSQL otherwise is forgotten in Redis, and loaded anew;
+//! - [`moderate`]: comments that wait are judged;
 //! - [`settle`]: what a removal or a hiding leaves behind is settled page by page;
 //! - [`hot`]: heat of notes, rebuilt from the history when Redis lost it;
 //! - [`watch`]: renews the lease and notices that the ground has changed;
 //! - [`heartbeat`] and [`trim`];
 //! - [`housekeeping`], for the whole installation: old history is dropped.
 
+mod announcements;
 mod clean;
 mod fold;
 mod heartbeat;
 mod hot;
 mod housekeeping;
+mod moderate;
 mod owner;
 mod persist;
 mod retry;
@@ -35,7 +38,13 @@ use tokio_util::sync::CancellationToken;
 
 pub use status::Status;
 
-use crate::store::{redis::Redis, sql::Db};
+use crate::{
+    moderation::Moderator,
+    store::{
+        redis::Redis,
+        sql::{Channel, Db},
+    },
+};
 
 /// How the pipeline works; see the settings of the same names.
 #[derive(Clone, Debug)]
@@ -54,6 +63,10 @@ pub struct Settings {
     pub activity: bool,
     /// How long it is kept.
     pub activity_retention: Duration,
+    /// Who judges comments.
+    pub moderator: Moderator,
+    /// How long the first pause is between two tries to have a comment judged.
+    pub moderator_retry: Duration,
     /// How long a shutdown waits for what is pending to be persisted.
     pub drain: Duration,
 }
@@ -67,16 +80,23 @@ struct Context {
     status: Status,
     /// Rings when lines were written to `stale_base`.
     stale: Arc<Notify>,
+    /// Rings when comments were queued.
+    queued: Arc<Notify>,
 }
 
 /// Owns whatever shards it can get until `stop`, then persists what is pending and hands them over.
 pub async fn run(redis: Redis, db: Db, settings: Settings, status: Status, stop: CancellationToken) {
-    let context = Context { redis, db, settings: Arc::new(settings), status, stale: Arc::new(Notify::new()) };
-    let listening = tokio::spawn(stale_base::listen(context.db.clone(), Arc::clone(&context.stale)));
+    let (stale, queued) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
+    let context = Context { redis, db, settings: Arc::new(settings), status, stale, queued };
+    let mut listening = JoinSet::new();
+    for (channel, bell) in
+        [(Channel::Corrections, &context.stale), (Channel::CommentQueue, &context.queued)]
+    {
+        listening.spawn(announcements::listen(context.db.clone(), channel, Arc::clone(bell)));
+    }
     let mut owners = JoinSet::new();
     for shard in context.redis.shards().all() {
         owners.spawn(owner::run(context.clone(), shard, stop.clone()));
     }
     owners.join_all().await;
-    listening.abort();
 }

@@ -6,7 +6,7 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    Context, clean, fold, heartbeat, hot, housekeeping, persist, retry, settle, stale_base,
+    Context, clean, fold, heartbeat, hot, housekeeping, moderate, persist, retry, settle, stale_base,
     tenure::{Progress, Tenure},
     trim, verify, watch,
 };
@@ -63,6 +63,7 @@ async fn work(tenure: &Arc<Tenure>, stop: &CancellationToken) -> Option<StoreErr
     parts.spawn(persist::run(Arc::clone(tenure)));
     parts.spawn(clean::run(Arc::clone(tenure)));
     parts.spawn(stale_base::run(Arc::clone(tenure)));
+    parts.spawn(moderate::run(Arc::clone(tenure)));
     parts.spawn(settle::run(Arc::clone(tenure)));
     parts.spawn(hot::run(Arc::clone(tenure)));
     parts.spawn(heartbeat::run(Arc::clone(tenure)));

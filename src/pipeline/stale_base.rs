@@ -3,13 +3,8 @@
 
 use std::{sync::Arc, time::Duration};
 
-use tokio::sync::Notify;
-
-use super::{
-    retry::{delays, keep_on},
-    tenure::Tenure,
-};
-use crate::store::{StoreError, StoreResult, sql::Db};
+use super::{retry::keep_on, tenure::Tenure};
+use crate::store::{StoreError, StoreResult};
 
 const MOST: usize = 500;
 /// Looks by itself this often: an announcement may be missed.
@@ -32,19 +27,4 @@ async fn correct(tenure: &Tenure) -> StoreResult<()> {
     entities.dedup();
     tenure.redis().drop_bases(&entities).await?;
     tenure.db().delete_stale_lines(&lines).await
-}
-
-/// Wakes the owners of this process when lines are written anywhere. Never returns.
-pub(super) async fn listen(db: Db, stale: Arc<Notify>) {
-    let mut waits = delays();
-    loop {
-        if let Ok(mut listener) = db.listen_stale().await {
-            waits = delays();
-            stale.notify_waiters();
-            while listener.changed().await.is_ok() {
-                stale.notify_waiters();
-            }
-        }
-        tokio::time::sleep(waits.next().unwrap_or(EVERY)).await;
-    }
 }

@@ -1,6 +1,7 @@
 //! PostgreSQL: one function per statement.
 
 mod activity;
+mod announcements;
 mod coins;
 mod comments;
 mod conversation;
@@ -38,6 +39,7 @@ use sqlx::{
 };
 
 pub use activity::{History, HistoryQuery, HistoryStep, Step, add_activity, add_dead_event, day_of};
+pub use announcements::{Announcements, Channel};
 pub use coins::{Grant, add_grant};
 pub use comments::{CommentRow, CommentSlice, CommentSort, CommentState, Thread};
 pub use conversation::{
@@ -57,10 +59,10 @@ pub use settlement::{
     keep_settlement, next_settlement, order_settlement, remove_comments_after, set_counted,
 };
 pub use shards::{Lease, PersistedState, advance_offset, lock_removals, lock_removals_shared};
-pub use stale_base::{StaleLine, StaleListener, add_own_stale_lines, add_stale_lines};
+pub use stale_base::{StaleLine, add_own_stale_lines, add_stale_lines};
 pub use users::{UserRow, lock_user, set_hidden};
 pub use verdicts::{
-    Decided, Decision, QueueListener, QueueState, QueuedComment, Verdict, count_comment, decide,
+    Decided, Decision, QueueState, QueuedComment, Verdict, count_comment, decide,
     lock_totals_of,
 };
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use sqlx::{Row, postgres::PgListener};
+use sqlx::Row;
 use uuid::Uuid;
 
 use super::{Db, Tx};
@@ -95,23 +95,6 @@ impl Db {
         let ids: Vec<Uuid> = lines.iter().map(|line| line.id).collect();
         let query = sqlx::query("DELETE FROM stale_base WHERE id = ANY($1)").bind(ids);
         self.run(query.execute(&self.pool())).await.map(drop)
-    }
-
-    /// Hears when lines are written.
-    pub async fn listen_stale(&self) -> StoreResult<StaleListener> {
-        let mut listener = self.run(PgListener::connect_with(&self.pool())).await?;
-        self.run(listener.listen("stale_base")).await?;
-        Ok(StaleListener(listener))
-    }
-}
-
-pub struct StaleListener(PgListener);
-
-impl StaleListener {
-    /// Returns when lines were written, for whichever shard, or when some may have been missed.
-    pub async fn changed(&mut self) -> StoreResult<()> {
-        self.0.try_recv().await?;
-        Ok(())
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use sqlx::{Row, postgres::PgListener};
+use sqlx::Row;
 
 use super::{
     CommentState, Db, Tx,
@@ -137,23 +137,6 @@ impl Db {
             undecided: row.try_get(1)?,
             oldest: Duration::from_secs(oldest.max(0) as u64),
         })
-    }
-
-    /// Hears when comments are queued.
-    pub async fn listen_comment_queue(&self) -> StoreResult<QueueListener> {
-        let mut listener = self.run(PgListener::connect_with(&self.pool())).await?;
-        self.run(listener.listen("comment_queue")).await?;
-        Ok(QueueListener(listener))
-    }
-}
-
-pub struct QueueListener(PgListener);
-
-impl QueueListener {
-    /// Returns when comments were queued, or when some may have been missed.
-    pub async fn changed(&mut self) -> StoreResult<()> {
-        self.0.try_recv().await?;
-        Ok(())
     }
 }
 

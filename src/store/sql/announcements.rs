@@ -1,0 +1,43 @@
+//! Hearing that work was written into a table.
+
+use sqlx::postgres::PgListener;
+
+use super::Db;
+use crate::store::StoreResult;
+
+/// What triggers announce.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Channel {
+    /// Lines of `stale_base`.
+    Corrections,
+    /// Comments to be judged.
+    CommentQueue,
+}
+
+impl Channel {
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Corrections => "stale_base",
+            Self::CommentQueue => "comment_queue",
+        }
+    }
+}
+
+impl Db {
+    pub async fn listen(&self, channel: Channel) -> StoreResult<Announcements> {
+        let mut listener = self.run(PgListener::connect_with(&self.pool())).await?;
+        self.run(listener.listen(channel.name())).await?;
+        Ok(Announcements(listener))
+    }
+}
+
+/// A connection that listens.
+pub struct Announcements(PgListener);
+
+impl Announcements {
+    /// Returns when something was announced, or when it may have been missed.
+    pub async fn next(&mut self) -> StoreResult<()> {
+        self.0.try_recv().await?;
+        Ok(())
+    }
+}
