@@ -15,7 +15,8 @@
 //! | [`catalogue`] | what is counted, and what moves it |
 //! | [`primitives`] | ids, offsets, shards, versions, pages |
 //!
-//! Beside them: [`auth`] (tokens), [`settings`], [`embedded`] (private servers), [`seed`] (demo data).
+//! Beside them: [`auth`] (tokens), [`moderation`] (judging comments), [`settings`], [`embedded`] (private
+//! servers), [`seed`] (demo data).
 
 pub mod app;
 pub mod auth;
@@ -27,6 +28,7 @@ pub mod event_log;
 pub mod graphql;
 pub mod http;
 pub mod hub;
+pub mod moderation;
 pub mod pipeline;
 pub mod primitives;
 pub mod seed;

@@ -1,6 +1,8 @@
 //! Why a command cannot do its work: one clear line.
 
-use crate::{auth, embedded::EmbeddedError, store::StoreError};
+use crate::{
+    auth, embedded::EmbeddedError, moderation::ModeratorError, settings::SettingsError, store::StoreError,
+};
 
 #[derive(Debug, thiserror::Error)]
 pub enum AppError {
@@ -17,6 +19,10 @@ pub enum AppError {
          --database-url"
     )]
     NotRunning { data_dir: String },
+    #[error(transparent)]
+    Settings(#[from] SettingsError),
+    #[error(transparent)]
+    Moderator(#[from] ModeratorError),
     #[error("{0}")]
     Store(#[from] StoreError),
     #[error("the secret of the tokens in the data directory is unusable: {0}")]

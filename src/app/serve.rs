@@ -11,6 +11,7 @@ use crate::{
     domain::{Limits, Plaudit},
     http::{self, Api, DevToken},
     hub::Hub,
+    moderation::Moderator,
     pipeline,
     seed::{SeedSize, progress_bar, seed},
     settings::{Part, Settings},
@@ -44,8 +45,9 @@ pub async fn serve(settings: Settings) -> Result<(), AppError> {
     let owner = owner_name(&stores)?;
     let status = pipeline::Status::new(stores.redis.shards());
     let runs_pipeline = settings.runs(Part::Pipeline);
+    let moderator = Moderator::new(&settings.moderation.chosen()?)?;
     let pipeline = runs_pipeline.then(|| {
-        let settings = pipeline_settings(&settings, owner.clone());
+        let settings = pipeline_settings(&settings, owner.clone(), moderator);
         let (redis, db) = (stores.redis.clone(), stores.pipeline_db.clone());
         tokio::spawn(pipeline::run(redis, db, settings, status.clone(), stop_pipeline.clone()))
     });
@@ -108,7 +110,7 @@ fn owner_name(stores: &Stores) -> Result<String, AppError> {
     Ok(name.to_string())
 }
 
-fn pipeline_settings(settings: &Settings, owner: String) -> pipeline::Settings {
+fn pipeline_settings(settings: &Settings, owner: String, moderator: Moderator) -> pipeline::Settings {
     pipeline::Settings {
         owner,
         lease: settings.pipeline.lease,
@@ -117,6 +119,9 @@ fn pipeline_settings(settings: &Settings, owner: String) -> pipeline::Settings {
         replicas: settings.redis.redis_replicas,
         activity: settings.pipeline.activity,
         activity_retention: settings.pipeline.activity_retention,
+        moderator,
+        moderator_timeout: settings.moderation.moderator_timeout,
+        moderator_retry: settings.moderation.moderator_retry,
         drain: DRAIN,
     }
 }

@@ -65,6 +65,8 @@ pub struct Settings {
     pub activity_retention: Duration,
     /// Who judges comments.
     pub moderator: Moderator,
+    /// How long the moderator may take for its turn, and as long again for a judgement.
+    pub moderator_timeout: Duration,
     /// How long the first pause is between two tries to have a comment judged.
     pub moderator_retry: Duration,
     /// How long a shutdown waits for what is pending to be persisted.
@@ -89,8 +91,7 @@ pub async fn run(redis: Redis, db: Db, settings: Settings, status: Status, stop:
     let (stale, queued) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
     let context = Context { redis, db, settings: Arc::new(settings), status, stale, queued };
     let mut listening = JoinSet::new();
-    for (channel, bell) in
-        [(Channel::Corrections, &context.stale), (Channel::CommentQueue, &context.queued)]
+    for (channel, bell) in [(Channel::Corrections, &context.stale), (Channel::CommentQueue, &context.queued)]
     {
         listening.spawn(announcements::listen(context.db.clone(), channel, Arc::clone(bell)));
     }

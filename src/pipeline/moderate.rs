@@ -26,8 +26,8 @@ const KEEPER: ShardId = ShardId(0);
 const PAGE: i64 = 64;
 /// Comments of a page that are judged at the same time; the moderator has a bound of its own.
 const AT_ONCE: usize = 16;
-/// Longer than any judgement takes: twice the longest timeout that a moderator may have.
-const LEASE: Duration = Duration::from_secs(150);
+/// A lease is longer than a judgement takes by this much.
+const SPARE: Duration = Duration::from_secs(5);
 /// Tries before a comment waits for a person.
 const TRIES: i32 = 5;
 /// Looks by itself this often: an announcement may be missed, and a pause ends.
@@ -43,7 +43,8 @@ pub async fn run(tenure: Arc<Tenure>) -> StoreError {
 /// Judges the comments that are due; waits when there are none.
 async fn moderate(tenure: &Tenure) -> StoreResult<()> {
     let announced = tenure.context.queued.notified();
-    let comments = tenure.db().lease_queued_comments(PAGE, LEASE).await?;
+    let lease = tenure.context.settings.moderator_timeout * 2 + SPARE;
+    let comments = tenure.db().lease_queued_comments(PAGE, lease).await?;
     if comments.is_empty() {
         let _ = tokio::time::timeout(EVERY, announced).await;
         return Ok(());

@@ -26,6 +26,12 @@ pub enum SettingsError {
 
     #[error("redis_replicas is set, but the embedded Redis has no replicas; name your own with redis_url")]
     NoReplicas,
+
+    #[error(
+        "the moderator {moderator} needs {setting} too: set PLAUDIT_{}, or choose another with moderator",
+        setting.to_uppercase()
+    )]
+    ModeratorNeeds { moderator: &'static str, setting: &'static str },
 }
 
 /// Where a setting was given.

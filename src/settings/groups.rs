@@ -2,13 +2,21 @@
 
 use std::{net::SocketAddr, num::NonZeroUsize, path::PathBuf, time::Duration};
 
-use clap::{Args, ValueEnum, builder::BoolishValueParser};
+use clap::{
+    Args, ValueEnum,
+    builder::{BoolishValueParser, NonEmptyStringValueParser},
+};
 use tracing_subscriber::EnvFilter;
 
 use super::values::{
     StoreUrl, append_fsync, duration, hub_cache, log_filter, shard_count, socket_address, whole,
 };
-use crate::{auth::TokenSecret, embedded::AppendFsync, primitives::ShardCount};
+use crate::{
+    auth::TokenSecret,
+    embedded::AppendFsync,
+    moderation::{ApiKey, Endpoint},
+    primitives::ShardCount,
+};
 
 const DAY: Duration = Duration::from_hours(24);
 /// As humantime reads it: 365.25 days.
@@ -141,6 +149,51 @@ pub struct Live {
     pub reply_wait: Duration,
 }
 
+/// Who judges comments before they are displayed.
+///
+/// [`Self::chosen`] is what the chosen moderator needs of them.
+#[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "Moderation")]
+pub struct Moderation {
+    /// Who judges comments: nobody, a list of words, or a language model behind an HTTP endpoint
+    #[arg(long, value_name = "MODERATOR", value_enum, default_value = "accept_all")]
+    pub moderator: ModeratorKind,
+
+    /// File with the words of `blocklist`, one per line; # begins a comment, * at an end matches within words
+    #[arg(long, value_name = "FILE")]
+    pub moderator_blocklist: Option<PathBuf>,
+
+    /// Where `http` asks: an OpenAI-compatible endpoint for chat completions
+    #[arg(long, value_name = "URL")]
+    pub moderator_url: Option<Endpoint>,
+
+    /// The model that `http` asks for
+    #[arg(long, value_name = "NAME", value_parser = NonEmptyStringValueParser::new())]
+    pub moderator_model: Option<String>,
+
+    /// What `http` allows and what not; how to answer is added; default: a short one
+    #[arg(long, value_name = "TEXT", value_parser = NonEmptyStringValueParser::new())]
+    pub moderator_prompt: Option<String>,
+
+    /// The key that `http` shows, as a bearer token; default: none
+    #[arg(long, value_name = "KEY")]
+    pub moderator_api_key: Option<ApiKey>,
+
+    /// How long `http` waits for a judgement, quick tries included, 100ms to 2m
+    #[arg(long, value_name = "DURATION", default_value = "10s")]
+    #[arg(value_parser = duration(Duration::from_millis(100)..=Duration::from_mins(2)))]
+    pub moderator_timeout: Duration,
+
+    /// Calls that `http` makes at the same time, 1 to 1000
+    #[arg(long, value_name = "CALLS", default_value = "8", value_parser = whole(1..=1000, Some))]
+    pub moderator_concurrency: u32,
+
+    /// How long a comment waits for its second try, four times as long for each further one; 10ms to 10m
+    #[arg(long, value_name = "DURATION", default_value = "2s")]
+    #[arg(value_parser = duration(Duration::from_millis(10)..=Duration::from_mins(10)))]
+    pub moderator_retry: Duration,
+}
+
 /// What is told about the running.
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Log")]
@@ -161,6 +214,14 @@ pub enum Part {
     Api,
     /// Folds events into counts and persists them.
     Pipeline,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+#[value(rename_all = "snake_case")]
+pub enum ModeratorKind {
+    AcceptAll,
+    Blocklist,
+    Http,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]

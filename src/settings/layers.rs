@@ -211,6 +211,8 @@ mod tests {
     fn no_message_repeats_a_secret() {
         let error = read_environment(&[("PLAUDIT_JWT_SECRET", "hunter2")]).unwrap_err();
         assert!(error.contains("at least 32 bytes") && !error.contains("hunter2"), "{error}");
+        let error = read_environment(&[("PLAUDIT_MODERATOR_API_KEY", "hunter2 ")]).unwrap_err();
+        assert!(error.contains("visible ASCII") && !error.contains("hunter2"), "{error}");
         let error = read_file("follow_limit = 1\njwt_secret = hunter2").unwrap_err();
         assert!(error.contains("line 2") && !error.contains("hunter2"), "{error}");
     }

@@ -6,6 +6,7 @@
 //!
 //! - `groups`: the settings, one struct per concern, so that a command takes only those that it needs; the
 //!   first line of a field's documentation is what `plaudit serve --help` shows
+//! - `moderator`: which of them the chosen moderator needs
 //! - `values`: how single values are read
 //! - `layers`: settings file and environment, laid under the flags; `definitions` looks settings up by name
 //! - `help`: what the help texts say beside that; `error`: what can be wrong
@@ -15,13 +16,16 @@ mod error;
 mod groups;
 mod help;
 mod layers;
+mod moderator;
 mod values;
 
 use clap::{Args, builder::BoolishValueParser};
 
 pub(crate) use definitions::CONFIG;
 pub use error::{Origin, SettingsError};
-pub use groups::{Auth, Database, Http, Live, Log, LogFormat, Part, Pipeline, Place, Redis};
+pub use groups::{
+    Auth, Database, Http, Live, Log, LogFormat, Moderation, ModeratorKind, Part, Pipeline, Place, Redis,
+};
 pub use help::explain;
 pub use layers::Layers;
 pub use values::{StoreUrl, ValueError};
@@ -60,6 +64,8 @@ pub struct Settings {
     #[command(flatten)]
     pub live: Live,
     #[command(flatten)]
+    pub moderation: Moderation,
+    #[command(flatten)]
     pub log: Log,
 }
 
@@ -75,7 +81,7 @@ impl Settings {
 
     /// # Errors
     /// Settings that are right by themselves but not together.
-    pub const fn check(&self) -> Result<(), SettingsError> {
+    pub fn check(&self) -> Result<(), SettingsError> {
         let own_stores = self.redis.redis_url.is_some() && self.database.database_url.is_some();
         if own_stores && self.auth.jwt_secret.is_none() {
             return Err(SettingsError::SecretNeeded);
@@ -83,6 +89,7 @@ impl Settings {
         if self.redis.redis_url.is_none() && self.redis.redis_replicas > 0 {
             return Err(SettingsError::NoReplicas);
         }
+        self.moderation.chosen()?;
         Ok(())
     }
 
@@ -97,6 +104,7 @@ mod tests {
     use clap::{Command, FromArgMatches};
 
     use super::*;
+    use crate::moderation;
 
     fn settings(flags: &[&str]) -> Settings {
         let command = Settings::augment_args(Command::new("settings").no_binary_name(true));
@@ -129,9 +137,38 @@ mod tests {
     }
 
     #[test]
+    fn a_moderator_without_what_it_needs_is_refused_naming_the_missing_setting() {
+        for (flags, missing) in [
+            (&["--moderator", "blocklist"][..], "MODERATOR_BLOCKLIST"),
+            (&["--moderator", "http"], "MODERATOR_URL"),
+            (&["--moderator", "http", "--moderator-url", "http://llm/v1"], "MODERATOR_MODEL"),
+        ] {
+            let error = settings(flags).check().unwrap_err().to_string();
+            assert!(error.contains(&format!("set PLAUDIT_{missing},")), "{error}");
+        }
+    }
+
+    #[test]
+    fn the_chosen_moderator_gets_what_was_set_for_it() {
+        let chosen = |flags: &[&str]| settings(flags).moderation.chosen().unwrap();
+        assert!(matches!(chosen(&[]), moderation::Settings::AcceptAll));
+        let words = chosen(&["--moderator", "blocklist", "--moderator-blocklist", "words.txt"]);
+        assert!(matches!(words, moderation::Settings::Blocklist(path) if path.ends_with("words.txt")));
+        let flags = ["--moderator", "http", "--moderator-url", "http://llm/v1", "--moderator-model", "small"];
+        let moderation::Settings::Http(http) = chosen(&flags) else { panic!() };
+        assert_eq!((http.model.as_str(), http.concurrency, http.timeout.as_secs()), ("small", 8, 10));
+    }
+
+    #[test]
     fn no_secret_prints() {
-        let flags =
-            ["--jwt-secret", &"hunter2 ".repeat(4), "--database-url", "postgres://app:hunter2@db/app"];
+        let secret = "hunter2 ".repeat(4);
+        let flags = [
+            ["--jwt-secret", &secret],
+            ["--database-url", "postgres://app:hunter2@db/app"],
+            ["--moderator-url", "https://app:hunter2@llm/v1"],
+            ["--moderator-api-key", "sk-hunter2"],
+        ]
+        .concat();
         assert!(!format!("{:?}", settings(&flags)).contains("hunter2"));
     }
 }

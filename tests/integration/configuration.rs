@@ -32,6 +32,8 @@ fn unknown_and_bad_settings_are_named_whatever_their_source() {
         refused(server, &["serve"], &[("PLAUDIT_FOLLOW_LIMIT", "many")]).contains("PLAUDIT_FOLLOW_LIMIT")
     );
     assert!(refused(server, &["serve"], &[("PLAUDIT_LISEN", "x")]).contains("PLAUDIT_LISTEN"));
+    assert!(refused(server, &["serve", "--moderator", "blocklist"], &[]).contains("moderator_blocklist"));
+    assert!(refused(server, &["serve"], &[("PLAUDIT_MODERATOR", "http")]).contains("PLAUDIT_MODERATOR_URL"));
     assert!(in_file("batch_events = 0").contains("batch_events"));
     assert!(in_file("batch_event = 10").contains("batch_events"));
 }

@@ -62,8 +62,7 @@ pub use shards::{Lease, PersistedState, advance_offset, lock_removals, lock_remo
 pub use stale_base::{StaleLine, add_own_stale_lines, add_stale_lines};
 pub use users::{UserRow, lock_user, set_hidden};
 pub use verdicts::{
-    Decided, Decision, QueueState, QueuedComment, Verdict, count_comment, decide,
-    lock_totals_of,
+    Decided, Decision, QueueState, QueuedComment, Verdict, count_comment, decide, lock_totals_of,
 };
 
 use super::{StoreError, StoreResult, tally};

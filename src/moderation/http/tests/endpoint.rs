@@ -1,0 +1,79 @@
+//! A server on this machine that behaves as badly as endpoints can.
+
+use std::sync::Arc;
+
+use axum::{
+    Router,
+    extract::Json,
+    http::{HeaderMap, StatusCode, header},
+    response::{IntoResponse, Response},
+};
+use parking_lot::Mutex;
+use serde_json::{Value, json};
+use tokio::net::TcpListener;
+
+/// Requests that an endpoint has had.
+#[derive(Clone, Default)]
+pub struct Received(Arc<Mutex<Vec<(HeaderMap, Value)>>>);
+
+impl Received {
+    pub fn count(&self) -> usize {
+        self.0.lock().len()
+    }
+
+    /// Forgets the last request.
+    pub fn take(&self) -> (HeaderMap, Value) {
+        self.0.lock().pop().unwrap()
+    }
+
+    fn add(&self, headers: HeaderMap, body: Value) -> usize {
+        let mut received = self.0.lock();
+        received.push((headers, body));
+        received.len()
+    }
+}
+
+/// Answers its first request by `answer(1)`, its second by `answer(2)` and so on.
+pub async fn endpoint(
+    answer: impl Fn(usize) -> Response + Clone + Send + Sync + 'static,
+) -> (String, Received) {
+    endpoint_that_reads(move |number, _| answer(number)).await
+}
+
+pub async fn endpoint_that_reads(
+    answer: impl Fn(usize, &Value) -> Response + Clone + Send + Sync + 'static,
+) -> (String, Received) {
+    let received = Received::default();
+    let all = received.clone();
+    let handler = async move |headers: HeaderMap, Json(body): Json<Value>| {
+        answer(all.add(headers, body.clone()), &body)
+    };
+    let (listener, url) = silent_endpoint().await;
+    tokio::spawn(async { axum::serve(listener, Router::new().fallback(handler)).await });
+    (url, received)
+}
+
+/// Connections succeed, and then nothing happens. Nobody is there any more when the listener is dropped.
+pub async fn silent_endpoint() -> (TcpListener, String) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}/v1/chat/completions", listener.local_addr().unwrap());
+    (listener, url)
+}
+
+pub fn says(content: &Value) -> Response {
+    let message = json!({ "role": "assistant", "content": content });
+    Json(json!({ "object": "chat.completion", "choices": [{ "index": 0, "message": message }] }))
+        .into_response()
+}
+
+pub fn decides(verdict: &str) -> Response {
+    says(&json!({ "verdict": verdict, "reason": "be kind" }).to_string().into())
+}
+
+pub fn fails(status: u16) -> Response {
+    StatusCode::from_u16(status).unwrap().into_response()
+}
+
+pub fn pushes_back(seconds: &'static str) -> Response {
+    (StatusCode::TOO_MANY_REQUESTS, [(header::RETRY_AFTER, seconds)]).into_response()
+}

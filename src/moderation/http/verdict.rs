@@ -1,0 +1,182 @@
+//! How an answer is read: strictly, for a model can say anything.
+
+use serde::Deserialize;
+
+use crate::moderation::{Failure, Judgement};
+
+/// What we need of a chat completion.
+#[derive(Deserialize)]
+struct Completion {
+    choices: Vec<Choice>,
+}
+
+#[derive(Deserialize)]
+struct Choice {
+    message: Message,
+}
+
+#[derive(Deserialize)]
+struct Message {
+    /// Absent when the model refused.
+    content: Option<String>,
+}
+
+/// Whole and without anything else; the verdict is a string, because serde reads enums from more than strings.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Verdict {
+    verdict: String,
+    reason: String,
+}
+
+/// The judgement in the body of a response.
+///
+/// # Errors
+/// [`Failure::Transient`] for what is no chat completion: it may come from something before the endpoint.
+pub(super) fn read(body: &[u8]) -> Result<Judgement, Failure> {
+    let completion: Completion = serde_json::from_slice(body)
+        .map_err(|_| Failure::transient("the moderator's answer is no chat completion"))?;
+    let message = completion.choices.into_iter().next().map(|choice| choice.message);
+    Ok(judgement(&message.and_then(|message| message.content).unwrap_or_default()))
+}
+
+/// Undecided unless it is exactly a verdict. Asking again would hardly give another answer.
+fn judgement(content: &str) -> Judgement {
+    match parse(content) {
+        Some(Verdict { verdict, reason }) => match verdict.as_str() {
+            "approve" => Judgement::Approved,
+            "reject" => Judgement::rejected(&reason),
+            "unsure" => Judgement::undecided(&format!("the moderator is not sure: {reason}")),
+            _ => no_verdict(),
+        },
+        None => no_verdict(),
+    }
+}
+
+fn parse(content: &str) -> Option<Verdict> {
+    // Serde would also take a list of the values.
+    let is_object = content.trim_start().starts_with('{');
+    is_object.then(|| serde_json::from_str(content).ok()).flatten()
+}
+
+fn no_verdict() -> Judgement {
+    Judgement::undecided("the moderator's answer is no verdict")
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    #[test]
+    fn a_verdict_is_read() {
+        for _ in 0..2 {
+            assert_eq!(judgement(r#"{"verdict":"approve","reason":""}"#), Judgement::Approved);
+            assert_eq!(judgement("\n{\"reason\":\"ok\", \"verdict\":\"approve\"} "), Judgement::Approved);
+        }
+        assert_eq!(
+            judgement(r#"{"verdict":"reject","reason":"No\ninsults"}"#),
+            Judgement::Rejected { reason: "No insults".to_owned() }
+        );
+        assert_eq!(
+            judgement(r#"{"verdict":"unsure","reason":"irony?"}"#),
+            Judgement::Undecided { reason: "the moderator is not sure: irony?".to_owned() }
+        );
+    }
+
+    #[test]
+    fn whatever_is_not_exactly_a_verdict_decides_nothing() {
+        for content in [
+            "",
+            "approve",
+            "null",
+            r#""approve""#,
+            r#"{"verdict":"approve"}"#,
+            r#"{"verdict":"approve","reason":null}"#,
+            r#"{"verdict":"approve","reason":"","score":1}"#,
+            r#"{"verdict":"APPROVE","reason":""}"#,
+            r#"{"verdict":"approved","reason":""}"#,
+            r#"{"verdict":" approve","reason":""}"#,
+            r#"{"verdict":["approve"],"reason":""}"#,
+            r#"{"verdict":{"approve":null},"reason":""}"#,
+            r#"{"verdict":0,"reason":""}"#,
+            r#"{"verdict":"approve","verdict":"reject","reason":""}"#,
+            r#"{"verdict":"reject","verdict":"approve","reason":""}"#,
+            r#"["approve",""]"#,
+            r#"[{"verdict":"approve","reason":""}]"#,
+            r#"{"verdict":"approve","reason":""} {"verdict":"reject","reason":""}"#,
+            r#"{"verdict":"approve","reason":""}."#,
+            r#"{"verdict":"approve","reason":"#,
+            "```json\n{\"verdict\":\"approve\",\"reason\":\"\"}\n```",
+            "I must say {\"verdict\":\"approve\",\"reason\":\"\"}",
+        ] {
+            assert_eq!(judgement(content), no_verdict(), "{content}");
+        }
+    }
+
+    #[test]
+    fn a_completion_without_content_decides_nothing_and_no_completion_is_a_failure() {
+        for body in [json!({ "choices": [] }), json!({ "choices": [{ "message": { "content": null } }] })] {
+            assert_eq!(read(body.to_string().as_bytes()), Ok(no_verdict()), "{body}");
+        }
+        for body in ["", "<html>", "{}", r#"{"choices":[{}]}"#, r#"{"verdict":"approve","reason":""}"#] {
+            assert!(read(body.as_bytes()).unwrap_err().is_transient(), "{body}");
+        }
+    }
+
+    /// Text near to a verdict: pieces of one, in any order.
+    fn pieces() -> impl Strategy<Value = String> {
+        let piece = prop::sample::select(vec![
+            "{",
+            "}",
+            "[",
+            "]",
+            ":",
+            ",",
+            "\"",
+            "\\",
+            " ",
+            "\"verdict\"",
+            "\"reason\"",
+            "\"approve\"",
+            "\"reject\"",
+            "approve",
+            "\"verdict\":\"approve\"",
+            "\"reason\":\"\"",
+            "null",
+            "0",
+            "\u{0}",
+            "é",
+        ]);
+        prop::collection::vec(piece, 0..10).prop_map(|pieces| pieces.concat())
+    }
+
+    /// The same rule in other words.
+    fn is_approval(content: &str) -> bool {
+        let Ok(Value::Object(object)) = serde_json::from_str(content) else { return false };
+        object.len() == 2 && object["verdict"] == "approve" && object["reason"].is_string()
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_is_an_approval_unless_it_is_a_verdict(content in prop_oneof![any::<String>(), pieces()]) {
+            if judgement(&content) == Judgement::Approved {
+                prop_assert!(is_approval(&content));
+            }
+        }
+
+        #[test]
+        fn any_reason_of_a_rejection_is_shown_in_bounds(reason in any::<String>()) {
+            let content = json!({ "verdict": "reject", "reason": reason }).to_string();
+            let Judgement::Rejected { reason } = judgement(&content) else { panic!("{content}") };
+            prop_assert!((1..=Judgement::MAX_REASON).contains(&reason.chars().count()));
+        }
+
+        #[test]
+        fn any_body_is_read(body in any::<Vec<u8>>()) {
+            prop_assert!(read(&body) != Ok(Judgement::Approved));
+        }
+    }
+}

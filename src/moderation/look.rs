@@ -1,0 +1,183 @@
+//! Text as a reader sees it: what looks the same becomes the same.
+
+use std::ops::Range;
+
+use unicode_normalization::{UnicodeNormalization, char::is_combining_mark};
+use unicode_script::{Script, UnicodeScript};
+use unicode_security::confusable_detection::skeleton;
+
+/// A text without case, width, accents and invisible characters, and with one character for all that look
+/// alike. Only good for comparison: `m` becomes `rn`.
+#[derive(Debug)]
+pub(super) struct Look {
+    text: String,
+    /// For each byte of `text` the character that it came from.
+    sources: Vec<char>,
+}
+
+impl Look {
+    pub fn of(text: &str) -> Self {
+        let mut look = Self { text: String::with_capacity(text.len()), sources: Vec::new() };
+        for source in text.nfkc() {
+            if source.is_whitespace() {
+                look.push_space();
+            } else {
+                look.push(&appearance(source), source);
+            }
+        }
+        look.drop_last_space();
+        look
+    }
+
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// Whether a word goes on across this place, so that neither side of it is a whole word.
+    pub fn is_within_word(&self, at: usize) -> bool {
+        let before = at.checked_sub(1).and_then(|before| self.sources.get(before));
+        let after = self.sources.get(at);
+        before.zip(after).is_some_and(|(before, after)| is_spelled(*before) && is_spelled(*after))
+    }
+
+    /// Whether the part was written with digits only, although it may look like letters: `100` and `loo`.
+    pub fn is_number(&self, part: Range<usize>) -> bool {
+        self.sources.get(part).is_some_and(|sources| sources.iter().all(|source| source.is_numeric()))
+    }
+
+    fn push(&mut self, text: &str, source: char) {
+        self.text.push_str(text);
+        self.sources.resize(self.text.len(), source);
+    }
+
+    fn push_space(&mut self) {
+        if !self.text.is_empty() && !self.text.ends_with(' ') {
+            self.push(" ", ' ');
+        }
+    }
+
+    fn drop_last_space(&mut self) {
+        self.text.truncate(self.text.trim_end().len());
+        self.sources.truncate(self.text.len());
+    }
+}
+
+/// Of both cases, because some characters look like others in one case only: `В` like `B`, `в` not like `b`.
+fn appearance(c: char) -> String {
+    // By way of the capital, ß becomes ss, and both small sigmas become one.
+    let small: String = c.to_uppercase().flat_map(char::to_lowercase).collect();
+    let as_small = prototype(&small);
+    if as_small.is_ascii() {
+        return as_small;
+    }
+    let as_capital = prototype(&small.to_uppercase());
+    if as_capital.is_ascii() { as_capital } else { as_small }
+}
+
+/// Twice, because the first prototype may be a capital, and the small letter have a prototype of its own.
+fn prototype(text: &str) -> String {
+    bare_skeleton(&bare_skeleton(text))
+}
+
+fn bare_skeleton(text: &str) -> String {
+    skeleton(text).filter(|c| !is_ornament(*c)).nfc().flat_map(char::to_lowercase).collect()
+}
+
+/// Marks that leave a letter what it is. Those of other scripts are vowels and the like.
+fn is_ornament(c: char) -> bool {
+    const VOICED: [char; 2] = ['\u{3099}', '\u{309a}']; // が is not か
+    let is_optional =
+        matches!(c.script(), Script::Inherited | Script::Cyrillic | Script::Hebrew | Script::Arabic);
+    is_combining_mark(c) && is_optional && !VOICED.contains(&c)
+}
+
+/// Whether a character is a part of words that have spaces or punctuation around them.
+fn is_spelled(c: char) -> bool {
+    (c.is_alphanumeric() || is_combining_mark(c)) && !is_unspaced(c.script())
+}
+
+/// Scripts without spaces between words; Korean has them, but joins particles to its words.
+const fn is_unspaced(script: Script) -> bool {
+    matches!(
+        script,
+        Script::Han
+            | Script::Hiragana
+            | Script::Katakana
+            | Script::Bopomofo
+            | Script::Hangul
+            | Script::Thai
+            | Script::Lao
+            | Script::Khmer
+            | Script::Myanmar
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn look(text: &str) -> String {
+        Look::of(text).text().to_owned()
+    }
+
+    #[track_caller]
+    fn same(texts: &[&str]) {
+        for text in texts {
+            assert_eq!(look(text), look(texts[0]), "{text} and {}", texts[0]);
+        }
+    }
+
+    #[test]
+    fn case_and_width_do_not_count() {
+        same(&["straße", "STRASSE", "Straẞe"]);
+        same(&["σίσυφος", "ΣΊΣΥΦΟΣ"]);
+        same(&["spam", "ＳＰＡＭ", "ｓｐａｍ", "𝓼𝓹𝓪𝓶", "Ⓢⓟⓐⓜ"]);
+        same(&["idiot", "İDIOT", "ıdiot"]);
+        same(&["ガ", "ｶﾞ", "カ\u{3099}"]);
+    }
+
+    #[test]
+    fn neither_accents_nor_invisible_characters_count() {
+        same(&["cafe", "café", "cafe\u{301}", "c\u{336}a\u{353}f\u{489}e\u{20dd}"]);
+        same(&["spam", "s\u{200b}p\u{200d}a\u{ad}m\u{feff}", "\u{202e}spam\u{2066}", "sp\u{fe0f}am"]);
+        same(&["so rt", "so\u{a0}\n\t rt", " so\u{3000}rt \u{200b} "]);
+    }
+
+    #[test]
+    fn lookalikes_of_other_scripts_are_the_same_in_either_case() {
+        same(&["scope", "ѕсоре", "ЅСОРЕ"]);
+        same(&["BAD", "ВАD", "вad", "ΒΑD"]);
+        same(&["modern", "rnodern", "моdern", "MODERN", "rnodem"]);
+        same(&["hello", "hell0", "he11o", "HE11O"]);
+    }
+
+    #[test]
+    fn what_only_resembles_another_letter_to_a_machine_stays_apart() {
+        assert_ne!(look("か"), look("が"));
+        assert_ne!(look("각"), look("가"));
+        assert_ne!(look("कि"), look("कु"));
+        assert_ne!(look("bad"), look("bed"));
+    }
+
+    #[test]
+    fn a_letter_looks_the_same_in_every_case() {
+        for c in '\0'..=char::MAX {
+            let (small, capital) = (c.to_lowercase().to_string(), c.to_uppercase().to_string());
+            if small != capital && small.to_uppercase() == capital {
+                assert_eq!(look(&small), look(&capital), "{c}");
+            }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_has_a_look_with_a_source_for_each_byte(text in any::<String>(), at: usize) {
+            let look = Look::of(&text);
+            prop_assert_eq!(look.text.len(), look.sources.len());
+            look.is_within_word(at);
+            look.is_number(at..at);
+        }
+    }
+}

@@ -1,0 +1,85 @@
+//! The moderator that the settings choose.
+
+use std::sync::Arc;
+
+use super::{Failure, Judgement, ModeratorError, Settings, Submission, blocklist::Blocklist, http::Http};
+
+/// Cheap to clone; clones share bounds and connections.
+#[derive(Clone, Debug)]
+pub struct Moderator(Arc<Kind>);
+
+#[derive(Debug)]
+enum Kind {
+    AcceptAll,
+    Blocklist(Blocklist),
+    Http(Http),
+}
+
+impl Moderator {
+    /// # Errors
+    /// The blocklist cannot be used, or no connection could be secured on this machine.
+    pub fn new(settings: &Settings) -> Result<Self, ModeratorError> {
+        let kind = match settings {
+            Settings::AcceptAll => Kind::AcceptAll,
+            Settings::Blocklist(path) => Kind::Blocklist(Blocklist::load(path)?),
+            Settings::Http(settings) => Kind::Http(Http::new(settings)?),
+        };
+        Ok(Self(Arc::new(kind)))
+    }
+
+    /// As in the setting `moderator`.
+    pub fn name(&self) -> &'static str {
+        match *self.0 {
+            Kind::AcceptAll => "accept_all",
+            Kind::Blocklist(_) => "blocklist",
+            Kind::Http(_) => "http",
+        }
+    }
+
+    /// Judges one comment. Only `http` takes time: up to twice its timeout, once for its turn.
+    ///
+    /// # Errors
+    /// See [`Failure`]. What was worth trying again at once has been tried again.
+    pub async fn judge(&self, comment: &Submission) -> Result<Judgement, Failure> {
+        match &*self.0 {
+            Kind::AcceptAll => Ok(Judgement::Approved),
+            Kind::Blocklist(blocklist) => Ok(blocklist.judge(comment)),
+            Kind::Http(http) => http.judge(comment).await,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{fs, time::Duration};
+
+    use super::*;
+    use crate::moderation::HttpSettings;
+
+    #[tokio::test]
+    async fn the_moderator_that_is_chosen_judges() {
+        let comment = Submission { text: "spam".to_owned(), images: Vec::new() };
+        let all = Moderator::new(&Settings::AcceptAll).unwrap();
+        assert_eq!((all.name(), all.judge(&comment).await), ("accept_all", Ok(Judgement::Approved)));
+
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("words");
+        fs::write(&path, "spam").unwrap();
+        let list = Moderator::new(&Settings::Blocklist(path)).unwrap();
+        assert_eq!(list.name(), "blocklist");
+        assert!(matches!(list.clone().judge(&comment).await, Ok(Judgement::Rejected { .. })));
+    }
+
+    #[test]
+    fn calls_can_be_encrypted() {
+        let http = Moderator::new(&Settings::Http(HttpSettings {
+            endpoint: "https://127.0.0.1:1".parse().unwrap(),
+            model: "small".to_owned(),
+            prompt: None,
+            api_key: None,
+            timeout: Duration::from_secs(1),
+            concurrency: 1,
+        }));
+        assert_eq!(http.unwrap().name(), "http");
+    }
+}

@@ -1,0 +1,119 @@
+//! What each moderator needs.
+
+use std::{fmt, path::PathBuf, str::FromStr, time::Duration};
+
+use reqwest::{Url, header::HeaderValue};
+
+/// Which moderator judges.
+#[derive(Clone, Debug)]
+pub enum Settings {
+    AcceptAll,
+    /// The file with the words.
+    Blocklist(PathBuf),
+    Http(HttpSettings),
+}
+
+#[derive(Clone, Debug)]
+pub struct HttpSettings {
+    /// Of the chat completions, such as `https://api.openai.com/v1/chat/completions`.
+    pub endpoint: Endpoint,
+    pub model: String,
+    /// What is allowed and what is not; `None` takes a short one. How to answer is added to it.
+    pub prompt: Option<String>,
+    pub api_key: Option<ApiKey>,
+    /// How long a judgement waits for its turn at most, and then for an answer, all tries included.
+    pub timeout: Duration,
+    /// Calls at the same time.
+    pub concurrency: usize,
+}
+
+/// The address of a moderator. It may hold a password, so it does not print.
+#[derive(Clone)]
+pub struct Endpoint(Url);
+
+#[derive(Clone, Debug, thiserror::Error)]
+#[error("an http or https address is needed, such as https://api.openai.com/v1/chat/completions")]
+pub struct BadEndpoint;
+
+/// Whoever knows it can call the moderator at your expense, so it does not print.
+#[derive(Clone)]
+pub struct ApiKey(HeaderValue);
+
+#[derive(Clone, Debug, thiserror::Error)]
+#[error("a key has only visible ASCII characters")]
+pub struct BadApiKey;
+
+impl Endpoint {
+    pub(super) fn url(&self) -> Url {
+        self.0.clone()
+    }
+
+    pub(super) fn is_encrypted(&self) -> bool {
+        self.0.scheme() == "https"
+    }
+}
+
+impl FromStr for Endpoint {
+    type Err = BadEndpoint;
+
+    fn from_str(text: &str) -> Result<Self, BadEndpoint> {
+        let url: Url = text.parse().map_err(|_| BadEndpoint)?;
+        if ["http", "https"].contains(&url.scheme()) { Ok(Self(url)) } else { Err(BadEndpoint) }
+    }
+}
+
+impl ApiKey {
+    /// The value of the header `Authorization`.
+    pub(super) fn bearer(&self) -> HeaderValue {
+        self.0.clone()
+    }
+}
+
+impl FromStr for ApiKey {
+    type Err = BadApiKey;
+
+    fn from_str(text: &str) -> Result<Self, BadApiKey> {
+        if text.is_empty() || !text.chars().all(|c| c.is_ascii_graphic()) {
+            return Err(BadApiKey);
+        }
+        let mut bearer = HeaderValue::try_from(format!("Bearer {text}")).map_err(|_| BadApiKey)?;
+        bearer.set_sensitive(true);
+        Ok(Self(bearer))
+    }
+}
+
+impl fmt::Debug for Endpoint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Endpoint(hidden)")
+    }
+}
+
+impl fmt::Debug for ApiKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("ApiKey(hidden)")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_endpoint_is_an_http_address_and_does_not_print() {
+        let endpoint: Endpoint = "https://app:hunter2@llm/v1/chat/completions".parse().unwrap();
+        assert!(endpoint.is_encrypted() && !format!("{endpoint:?}").contains("hunter2"));
+        for bad in ["", "llm:8080", "localhost/v1", "ftp://llm/v1", "file:///etc/passwd"] {
+            assert!(bad.parse::<Endpoint>().is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_key_fits_into_a_header_and_does_not_print() {
+        let key: ApiKey = "sk-hunter2".parse().unwrap();
+        assert_eq!(key.bearer(), "Bearer sk-hunter2");
+        assert!(!format!("{key:?} {:?}", key.bearer()).contains("hunter2"));
+        for bad in ["", "two words", "line\n", "schlüssel"] {
+            assert!(bad.parse::<ApiKey>().is_err(), "{bad}");
+        }
+    }
+}
