@@ -171,9 +171,11 @@ async fn every_argument_of_every_mutation_is_checked_and_named() {
         cases.push((user_, "recordViews", json!({ "noteIds": [n, bad] }), "noteIds"));
     }
     for bad in ["", "comment", "note_1"] {
-        for mutation in ["likeComment", "unlikeComment"] {
+        for mutation in ["likeComment", "unlikeComment", "deleteComment"] {
             cases.push((user_, mutation, json!({ "commentId": bad }), "commentId"));
         }
+        cases.push((moderator, "approveComment", json!({ "commentId": bad }), "commentId"));
+        cases.push((moderator, "rejectComment", json!({ "commentId": bad, "reason": "r" }), "commentId"));
     }
     for bad in ["", "group_x", "user_1"] {
         for mutation in ["joinGroup", "leaveGroup"] {
@@ -197,6 +199,12 @@ async fn every_argument_of_every_mutation_is_checked_and_named() {
     for bad in [String::new(), "  ".into(), long(201), "two\nlines".into(), "nul\u{0}".into()] {
         cases.push((user_, "createNote", json!({ "title": bad, "body": "b" }), "title"));
         cases.push((service, "grantCoins", json!({ "userId": u, "amount": 1, "reason": bad }), "reason"));
+        cases.push((
+            moderator,
+            "rejectComment",
+            json!({ "commentId": "comment_1", "reason": bad }),
+            "reason",
+        ));
     }
     for bad in [String::new(), long(10_001), "nul\u{0}".into()] {
         cases.push((user_, "createNote", json!({ "title": "t", "body": bad }), "body"));
@@ -250,6 +258,11 @@ async fn an_idempotency_key_is_checked_by_every_mutation() {
         (0, "createGroup", json!({ "name": "n" })),
         (0, "createNote", json!({ "title": "t", "body": "b" })),
         (0, "markInboxRead", json!({ "kinds": ["LIKES"] })),
+        (0, "addComment", json!({ "noteId": n, "body": "b" })),
+        (0, "deleteComment", json!({ "commentId": "comment_1" })),
+        (0, "rateNote", json!({ "noteId": n, "score": 1 })),
+        (1, "approveComment", json!({ "commentId": "comment_1" })),
+        (1, "rejectComment", json!({ "commentId": "comment_1", "reason": "r" })),
         (1, "featureNote", json!({ "noteId": n })),
         (1, "unfeatureNote", json!({ "noteId": n })),
         (1, "hideUser", json!({ "userId": u })),

@@ -137,3 +137,36 @@ async fn a_stop_by_signal_persists_what_is_pending_and_ends_well() {
     .await;
     assert_eq!((totals.rows, totals.total, totals.redis), (1, 1, Some(1)));
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_direct_change_whose_process_is_killed_before_its_correction_is_seen_by_everybody() {
+    let mut server = Server::start(&[]);
+    let stores = server.stores();
+    let author = server.client("an author");
+    let input = json!({ "title": "One", "body": "Text" });
+    let me = author.act("createNote", input.clone(), "note { author { id } }").await["note"]["author"]["id"]
+        .clone();
+    let sql = stores.sql().await;
+    // Redis takes no writes, so the change is committed but cannot be told. It ends with the server.
+    let mut pause = redis::cmd("CLIENT");
+    pause.arg("PAUSE").arg(60_000).arg("WRITE");
+    let () = pause.query_async(&mut stores.redis().await).await.unwrap();
+    let second = author.clone();
+    let posting = tokio::spawn(async move {
+        let query = "mutation ($input: CreateNoteInput!) { createNote(input: $input) { changed } }";
+        second.try_send(query, json!({ "input": input })).await
+    });
+    eventually("the change is committed", SOON, || async {
+        let lines = "SELECT count(*) FROM stale_base WHERE due_at > created_at";
+        let lines: i64 = sqlx::query_scalar(lines).fetch_one(&sql).await.unwrap();
+        (lines > 0).then_some(())
+    })
+    .await;
+    server.kill();
+    let _ = posting.await;
+    server.start_again();
+    stores.rest().await;
+    let query = "query ($u: ID!) { user(id: $u) { noteCount notes { nodes { id } } } }";
+    let shown = server.anonymous().data(query, json!({ "u": me })).await["user"].clone();
+    assert_eq!((&shown["noteCount"], shown["notes"]["nodes"].as_array().unwrap().len()), (&json!(2), 2));
+}

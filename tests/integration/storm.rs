@@ -34,6 +34,9 @@ struct Done {
     notes: BTreeMap<String, Option<String>>,
     removed: BTreeSet<String>,
     views: BTreeMap<String, i64>,
+    /// Comments that are left: id to note and the comment above.
+    comments: BTreeMap<String, (String, Option<String>)>,
+    ratings: BTreeMap<String, i64>,
 }
 
 /// The things that a storm is about.
@@ -98,8 +101,11 @@ impl World {
         }
         for _ in 0..STEPS {
             match rng.random_range(0..100) {
-                0..80 => self.flip(client, actor, &mut rng, &mut done).await,
-                80..90 => self.view(client, &mut rng, &mut done).await,
+                0..65 => self.flip(client, actor, &mut rng, &mut done).await,
+                65..72 => self.view(client, &mut rng, &mut done).await,
+                72..80 => self.comment(client, &mut rng, &mut done).await,
+                80..84 => remove_comment(client, &mut rng, &mut done).await,
+                84..90 => self.rate(client, &mut rng, &mut done).await,
                 90..95 => {
                     let group = (actor < GROUPS).then(|| self.groups[actor].clone());
                     done.notes.insert(post(client, group.as_ref()).await, group);
@@ -129,6 +135,37 @@ impl World {
         }
     }
 
+    /// On a note, or below one of the storm's first comments.
+    async fn comment(&self, client: &Client, rng: &mut StdRng, done: &mut Done) {
+        let at = rng.random_range(0..NOTES);
+        let note = self.notes[at].0.clone();
+        let parent = self.comments.get(at).filter(|_| rng.random_bool(0.5)).cloned();
+        let input = json!({ "input": { "noteId": note, "parentId": parent, "body": "In a storm" } });
+        let query = "mutation ($input: AddCommentInput!) { addComment(input: $input) { comment { id } } }";
+        let reply = client.send(query, input).await.body;
+        match reply["data"]["addComment"]["comment"]["id"].as_str() {
+            Some(id) => {
+                done.comments.insert(id.to_owned(), (note, parent));
+            }
+            None => assert_eq!(reply["errors"][0]["extensions"]["code"], "NOT_FOUND", "{reply}"),
+        }
+    }
+
+    async fn rate(&self, client: &Client, rng: &mut StdRng, done: &mut Done) {
+        let note = &self.notes.choose(rng).unwrap().0;
+        let score = rng.random_range(0..=10);
+        let input = json!({ "input": { "noteId": note, "score": score } });
+        let query = "mutation ($input: RateNoteInput!) { rateNote(input: $input) { changed } }";
+        let reply = client.send(query, input).await.body;
+        match reply["data"]["rateNote"]["changed"].as_bool() {
+            Some(changed) => {
+                let before = done.ratings.insert(note.clone(), score);
+                assert_eq!(changed, before != Some(score), "{reply}");
+            }
+            None => assert_eq!(reply["errors"][0]["extensions"]["code"], "NOT_FOUND", "{reply}"),
+        }
+    }
+
     async fn view(&self, client: &Client, rng: &mut StdRng, done: &mut Done) {
         let ids: Vec<&String> = (0..3).map(|_| &self.notes.choose(rng).unwrap().0).collect();
         let viewed = client.act("recordViews", json!({ "noteIds": ids }), "notes { id }").await;
@@ -152,6 +189,14 @@ async fn remove_one(client: &Client, rng: &mut StdRng, done: &mut Done) {
     assert_eq!(removed["changed"], true);
     done.notes.remove(id);
     done.removed.insert(id.clone());
+}
+
+async fn remove_comment(client: &Client, rng: &mut StdRng, done: &mut Done) {
+    let mine: Vec<String> = done.comments.keys().cloned().collect();
+    let Some(id) = mine.choose(rng) else { return };
+    // False when its note was removed, and it with it.
+    client.act("deleteComment", json!({ "commentId": id }), "changed").await;
+    done.comments.remove(id);
 }
 
 /// Hides and restores users at random; returns who is hidden in the end.
@@ -223,6 +268,10 @@ fn expected(
         }
         let views = done.iter().filter_map(|done| done.views.get(id)).sum();
         numbers.insert((id.clone(), "viewCount"), views);
+        let ratings = done.iter().filter(|done| done.ratings.contains_key(id));
+        numbers.insert((id.clone(), "ratingCount"), ratings.count() as i64);
+        let first = world.notes.iter().position(|(other, ..)| other == id).filter(|i| *i < COMMENTS);
+        numbers.insert((id.clone(), "commentCount"), i64::from(first.is_some()));
     }
     for id in &world.groups {
         numbers.insert((id.clone(), "memberCount"), 0);
@@ -233,11 +282,20 @@ fn expected(
     let comment_is_there = |i: usize| !removed.contains(&world.notes[i].0);
     for (i, id) in world.comments.iter().enumerate().filter(|(i, _)| comment_is_there(*i)) {
         numbers.insert((id.clone(), "likeCount"), 0);
+        numbers.insert((id.clone(), "replyCount"), 0);
         *numbers.get_mut(&(world.users[i].1.clone(), "commentCount")).unwrap() += 1;
     }
     for (actor, done) in done.iter().enumerate() {
         let me = &world.users[actor].1;
         *numbers.get_mut(&(me.clone(), "noteCount")).unwrap() += done.notes.len() as i64;
+        for (note, parent) in done.comments.values().filter(|(note, _)| !removed.contains(note)) {
+            for (id, field) in [(me, "commentCount"), (note, "commentCount")] {
+                *numbers.get_mut(&(id.clone(), field)).unwrap() += 1;
+            }
+            if let Some(parent) = parent {
+                *numbers.get_mut(&(parent.clone(), "replyCount")).unwrap() += 1;
+            }
+        }
         let counted = done.edges.iter().filter(|(_, on)| **on && !hidden.contains(me));
         for ((kind, target), _) in counted {
             let author = |notes: &[(String, usize, Option<String>)]| {
@@ -268,7 +326,8 @@ async fn shown(client: &Client, expected: &Numbers) -> Numbers {
     let query = "query ($ids: [ID!]!) { nodes(ids: $ids) { id
         ... on User { followerCount followingCount noteCount commentCount likesReceivedCount
                       collectsReceivedCount groupCount coinCount }
-        ... on Note { likeCount collectCount viewCount } ... on Comment { likeCount }
+        ... on Note { likeCount collectCount viewCount commentCount ratingCount }
+        ... on Comment { likeCount replyCount }
         ... on Group { memberCount noteCount } } }";
     let nodes = client.data(query, json!({ "ids": ids })).await["nodes"].clone();
     let by_id: BTreeMap<&str, &Value> =
@@ -282,11 +341,27 @@ async fn shown(client: &Client, expected: &Numbers) -> Numbers {
 
 /// Totals and the rows that they count; every line that comes back is a difference. Removed entities keep
 /// the totals that they had.
-const TOTALS: [(&str, &str, &str); 15] = [
+const TOTALS: [(&str, &str, &str); 19] = [
     ("user", "following", "SELECT actor_id AS id FROM follow WHERE counted"),
     ("user", "followers", "SELECT target_id AS id FROM follow WHERE counted"),
     ("user", "notes", "SELECT author_id AS id FROM note WHERE removed_at IS NULL AND title = 'In a storm'"),
-    ("user", "comments", "SELECT author_id AS id FROM comment_index WHERE removed_at IS NULL"),
+    (
+        "user",
+        "comments",
+        "SELECT author_id AS id FROM comment_index WHERE removed_at IS NULL AND state = 'approved'",
+    ),
+    (
+        "note",
+        "comments",
+        "SELECT note_id AS id FROM comment_index WHERE removed_at IS NULL AND state = 'approved'",
+    ),
+    ("note", "ratings", "SELECT note_id AS id FROM note_rating"),
+    ("note", "rating_sum", "SELECT note_id AS id FROM note_rating, generate_series(1, score)"),
+    (
+        "comment",
+        "replies",
+        "SELECT parent_id AS id FROM comment_index WHERE removed_at IS NULL AND state = 'approved'",
+    ),
     (
         "user",
         "likes_received",
