@@ -16,4 +16,3 @@ CREATE TABLE settlement (
 );
 
 CREATE INDEX settlement_open ON settlement (shard, started_at) WHERE finished_at IS NULL;
-CREATE INDEX comment_index_of_note ON comment_index (note_id, id) WHERE removed_at IS NULL;

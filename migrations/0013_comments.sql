@@ -45,6 +45,9 @@ CREATE INDEX comment_reply_by_age ON comment_index (parent_id, id DESC)
 CREATE INDEX comment_unpublished ON comment_index (author_id, note_id, id DESC)
     WHERE state <> 'approved' AND removed_at IS NULL;
 
+-- What goes when its note goes.
+CREATE INDEX comment_of_note ON comment_index (note_id, id) WHERE removed_at IS NULL OR is_placeholder;
+
 -- Comments that wait to be judged. Rows and not a Redis stream: a comment and its place in the queue come in
 -- one transaction, and so do a decision and what it counts. Who judges one leases it for a while, because
 -- that may take longer than a transaction should.

@@ -163,6 +163,8 @@ impl Plaudit {
             }
         };
         let (db, tx) = change.sql();
+        // What is left of a removed note is settled in another order: comments first, then totals.
+        sql::lock_removals_shared(db, tx).await?;
         let place = sql::comment_place(db, tx, comment).await?.ok_or_else(not_found)?;
         if place.author != actor && !may_remove_any {
             let is_public = place.state == CommentState::Approved && !place.is_removed;

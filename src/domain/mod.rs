@@ -47,7 +47,7 @@ pub use keys::IdempotencyKey;
 pub use moderation::Visibility;
 pub use notes::NewNote;
 pub use ratings::Score;
-pub use text::{GRANT_REASON, GROUP_DESCRIPTION, GROUP_NAME, NOTE_BODY, NOTE_TITLE, Text};
+pub use text::{GRANT_REASON, GROUP_DESCRIPTION, GROUP_NAME, NOTE_BODY, NOTE_TITLE, REJECTION_REASON, Text};
 pub use verdicts::QueueState;
 
 use crate::{

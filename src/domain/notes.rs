@@ -9,7 +9,7 @@ use super::{
     text::Text,
 };
 use crate::{
-    catalogue::{Counter, EdgeKind, EntityKind},
+    catalogue::{Counter, EdgeKind, Entity, EntityKind},
     primitives::{GroupId, NoteId, PageRequest, Slice, UserId},
     store::sql::{self, NoteState, Work},
 };
@@ -120,6 +120,10 @@ impl Plaudit {
     ) -> DomainResult<()> {
         let (db, tx) = change.sql();
         sql::remove_note(db, tx, note).await?;
+        // All that are going to move, in their order: others hold an author's while they wait for a note's.
+        let moving: Vec<Entity> =
+            [state.author.into(), note.into()].into_iter().chain(state.group.map(Entity::from)).collect();
+        sql::lock_all_totals(db, tx, &moving).await?;
         let totals = sql::lock_totals(db, tx, EntityKind::Note, &[note.0]).await?;
         let totals = totals.get(&note.0).copied().unwrap_or_default();
         let comments = sql::count_comments_of(db, tx, note).await?;

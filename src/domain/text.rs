@@ -20,6 +20,8 @@ pub const GROUP_DESCRIPTION: TextRule =
     TextRule { argument: "description", min: 0, max: 1_000, line_breaks: true };
 pub const GRANT_REASON: TextRule = TextRule { argument: "reason", min: 1, max: 200, line_breaks: false };
 
+pub const REJECTION_REASON: TextRule = TextRule { argument: "reason", min: 1, max: 200, line_breaks: false };
+
 /// Text within its rule, without white space around it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Text(String);

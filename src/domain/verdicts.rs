@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::{Comment, DomainError, DomainResult, IdempotencyKey, Plaudit, changes::Begun, keys::Operation};
 use crate::{
     primitives::{CommentId, Id, PageRequest, Slice, UserId},
-    store::sql::{self, CommentState, Decision, Verdict},
+    store::sql::{self, CommentPlace, CommentState, Decision, Verdict},
 };
 
 pub use crate::store::sql::QueueState;
@@ -35,19 +35,14 @@ impl Plaudit {
                 let by = format!("user:{moderator}");
                 let decided = sql::decide(db, tx, comment, Decision { verdict, reason, by: &by }).await?;
                 let changed = decided.is_some();
-                if let Some(decided) = decided {
-                    change.take_in(decided);
+                match decided {
+                    Some(decided) => change.take_in(decided),
+                    None => must_be(sql::comment_place(db, tx, comment).await?, verdict)?,
                 }
                 change.finish(changed, None).await?
             }
         };
-        let comment = self.comments().get(comment).await?;
-        let wanted = if approve { CommentState::Approved } else { CommentState::Rejected };
-        if comment.state == wanted && !comment.is_removed {
-            Ok((comment, outcome.changed))
-        } else {
-            Err(DomainError::bad_input("commentId", "commentId: this comment was decided otherwise before"))
-        }
+        Ok((self.comments().get(comment).await?, outcome.changed))
     }
 
     /// Comments that wait for a person, the oldest first, each with why no moderator could decide.
@@ -65,5 +60,14 @@ impl Plaudit {
     /// How much waits to be judged.
     pub async fn comment_queue(&self) -> DomainResult<QueueState> {
         Ok(self.inner.db.queue_state().await?)
+    }
+}
+
+/// What is decided stays decided.
+fn must_be(place: Option<CommentPlace>, verdict: Verdict) -> DomainResult<()> {
+    let place = place.filter(|place| !place.is_removed).ok_or(DomainError::NotFound("comment"))?;
+    match (place.state, verdict) {
+        (CommentState::Approved, Verdict::Approved) | (CommentState::Rejected, Verdict::Rejected) => Ok(()),
+        _ => Err(DomainError::bad_input("commentId", "commentId: this comment was decided otherwise before")),
     }
 }

@@ -29,11 +29,11 @@ pub struct Comment {
 #[derive(Enum, Clone, Copy, PartialEq, Eq)]
 #[graphql(remote = "State")]
 enum CommentState {
-    /// Not judged yet: only its author sees it.
+    /// Not judged yet: only its author and moderators see it.
     Pending,
     /// Everybody sees it.
     Approved,
-    /// Only its author sees it.
+    /// Only its author and moderators see it.
     Rejected,
 }
 

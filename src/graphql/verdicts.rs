@@ -14,7 +14,7 @@ use super::{
 };
 use crate::{
     auth::Role,
-    domain::{GRANT_REASON, Text},
+    domain::{REJECTION_REASON, Text},
     primitives::CommentId,
 };
 
@@ -130,7 +130,7 @@ impl VerdictMutations {
         input: RejectCommentInput,
     ) -> ApiResult<Option<RejectCommentPayload>> {
         let action = Action::begin_as(ctx, Role::Moderator, input.idempotency_key)?;
-        let reason = Text::parse(&input.reason, &GRANT_REASON)?;
+        let reason = Text::parse(&input.reason, &REJECTION_REASON)?;
         let (changed, comment) = decide(ctx, &action, &input.comment_id, false, reason.as_str()).await?;
         Ok(Some(RejectCommentPayload { changed, comment }))
     }

@@ -37,7 +37,18 @@ pub async fn run(tenure: Arc<Tenure>) -> StoreError {
     if tenure.lease.shard != KEEPER {
         return std::future::pending().await;
     }
-    keep_on(&tenure, "moderate", || moderate(&tenure)).await
+    keep_on(&tenure, "moderate", || async {
+        match moderate(&tenure).await {
+            // One odd comment must not end what the shard does for everybody else.
+            Err(error) if !error.is_transient() => {
+                tracing::error!(%error, "cannot decide a comment; trying again");
+                tokio::time::sleep(EVERY).await;
+                Ok(())
+            }
+            result => result,
+        }
+    })
+    .await
 }
 
 /// Judges the comments that are due; waits when there are none.
@@ -75,6 +86,7 @@ fn pause(tenure: &Tenure, tries: i32, failure: &Failure) -> Duration {
     let mut pauses = ExponentialBuilder::new()
         .with_min_delay(tenure.context.settings.moderator_retry)
         .with_factor(4.0)
+        .without_max_delay()
         .with_jitter()
         .with_max_times(TRIES as usize)
         .build();

@@ -143,9 +143,10 @@ pub async fn count_edges_of(db: &Db, tx: &mut Tx, actor: UserId) -> StoreResult<
 }
 
 pub async fn count_comments_of(db: &Db, tx: &mut Tx, note: NoteId) -> StoreResult<i64> {
-    let query =
-        sqlx::query_scalar("SELECT count(*) FROM comment_index WHERE note_id = $1 AND removed_at IS NULL")
-            .bind(note.get());
+    let query = sqlx::query_scalar(
+        "SELECT count(*) FROM comment_index WHERE note_id = $1 AND (removed_at IS NULL OR is_placeholder)",
+    )
+    .bind(note.get());
     db.run(query.fetch_one(&mut **tx)).await
 }
 
@@ -195,7 +196,7 @@ pub async fn set_counted(
     db.run(query.execute(&mut **tx)).await.map(drop)
 }
 
-/// A comment that was removed with its note.
+/// A comment, or a placeholder, that was removed with its note.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct RemovedComment {
     pub id: CommentId,
@@ -213,10 +214,12 @@ pub async fn remove_comments_after(
     most: usize,
 ) -> StoreResult<Vec<RemovedComment>> {
     let query = sqlx::query(
-        "WITH page AS (SELECT id FROM comment_index WHERE note_id = $1 AND id > $2 AND removed_at IS NULL
-                       ORDER BY id LIMIT $3 FOR NO KEY UPDATE)
-         UPDATE comment_index AS c SET removed_at = now(), is_placeholder = false FROM page WHERE c.id = page.id
-         RETURNING c.id, c.author_id, c.state = 'approved'",
+        "WITH page AS (SELECT id, removed_at IS NULL AND state = 'approved' AS counted FROM comment_index
+                       WHERE note_id = $1 AND id > $2 AND (removed_at IS NULL OR is_placeholder)
+                       ORDER BY id LIMIT $3 FOR NO KEY UPDATE),
+         unqueued AS (DELETE FROM comment_queue AS q USING page WHERE q.comment_id = page.id)
+         UPDATE comment_index AS c SET removed_at = coalesce(removed_at, now()), is_placeholder = false
+         FROM page WHERE c.id = page.id RETURNING c.id, c.author_id, page.counted",
     )
     .bind(note.get())
     .bind(after)

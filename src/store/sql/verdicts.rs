@@ -8,6 +8,7 @@ use super::{
     CommentState, Db, Tx,
     conversation::{CommentPlace, comment_place, lock_comment, set_placeholder},
     counts::lock_all_totals,
+    from_catalogue,
     users::id,
 };
 use crate::{
@@ -155,7 +156,9 @@ pub async fn decide(
     if place.state != CommentState::Pending || place.is_removed {
         return Ok(None);
     }
-    keep_decision(db, tx, comment, decision).await?;
+    if !keep_decision(db, tx, comment, decision).await? {
+        return Ok(None);
+    }
     let mut decided = Decided { moved: Deltas::new(), touched: vec![comment.into()] };
     if decision.verdict == Verdict::Approved {
         count_comment(&place, 1, &mut decided.moved);
@@ -236,27 +239,30 @@ async fn deliver(db: &Db, tx: &mut Tx, place: &CommentPlace, told: &[Told]) -> S
     rows.iter().map(|row| Ok(UserId(id(row, 0)?))).collect()
 }
 
-async fn keep_decision(db: &Db, tx: &mut Tx, comment: CommentId, decision: Decision<'_>) -> StoreResult<()> {
-    let line = sqlx::query(
-        "INSERT INTO comment_decision (comment_id, verdict, reason, decided_by) VALUES ($1, $2, $3, $4)",
-    )
-    .bind(comment.get())
-    .bind(decision.verdict.name())
-    .bind(decision.reason)
-    .bind(decision.by);
-    db.run(line.execute(&mut **tx)).await?;
-    let rest = match decision.verdict {
+/// Returns whether there was something to decide: an undecided comment is not found undecided again.
+async fn keep_decision(
+    db: &Db,
+    tx: &mut Tx,
+    comment: CommentId,
+    decision: Decision<'_>,
+) -> StoreResult<bool> {
+    let decided = match decision.verdict {
         Verdict::Undecided => {
-            sqlx::query("UPDATE comment_queue SET undecided_why = $2 WHERE comment_id = $1")
-                .bind(comment.get())
-                .bind(decision.reason)
+            "UPDATE comment_queue SET undecided_why = $3 WHERE comment_id = $1 AND undecided_why IS NULL RETURNING 1"
         }
-        verdict => sqlx::query(
-            "WITH done AS (DELETE FROM comment_queue WHERE comment_id = $1)
-             UPDATE comment_index SET state = $2 WHERE id = $1",
-        )
-        .bind(comment.get())
-        .bind(verdict.name()),
+        Verdict::Approved | Verdict::Rejected => {
+            "UPDATE comment_index SET state = $2 WHERE id = $1 RETURNING 1"
+        }
     };
-    db.run(rest.execute(&mut **tx)).await.map(drop)
+    let text = format!(
+        "WITH decided AS ({decided}),
+         unqueued AS (DELETE FROM comment_queue WHERE comment_id = $1 AND $2 <> 'undecided')
+         INSERT INTO comment_decision (comment_id, verdict, reason, decided_by) SELECT $1, $2, $3, $4 FROM decided"
+    );
+    let query = sqlx::query(from_catalogue(text))
+        .bind(comment.get())
+        .bind(decision.verdict.name())
+        .bind(decision.reason)
+        .bind(decision.by);
+    Ok(db.run(query.execute(&mut **tx)).await?.rows_affected() == 1)
 }
