@@ -36,17 +36,17 @@ impl Plaudit {
             Begun::New(change) => change,
         };
         let (db, tx) = change.sql();
-        // Counted before the lock: batches wait for it. It only tells how far the work has come.
+        if sql::lock_user(db, tx, user).await?.ok_or(DomainError::NotFound("user"))? == hidden {
+            return change.finish(false, None).await;
+        }
+        // Counted before the removal lock, for which batches wait. It only tells how far the work has come.
         let edges = sql::count_edges_of(db, tx, user).await?;
         sql::lock_removals(db, tx).await?;
-        let was_hidden = sql::lock_user(db, tx, user).await?.ok_or(DomainError::NotFound("user"))?;
-        if was_hidden != hidden {
-            sql::set_hidden(db, tx, user, hidden).await?;
-            let (shards, work) = (self.inner.redis.shards(), if hidden { Work::Hide } else { Work::Restore });
-            sql::order_settlement(db, tx, shards, user.into(), work, edges, moderator).await?;
-            change.touch(user);
-        }
-        change.finish(was_hidden != hidden, None).await
+        sql::set_hidden(db, tx, user, hidden).await?;
+        let (shards, work) = (self.inner.redis.shards(), if hidden { Work::Hide } else { Work::Restore });
+        sql::order_settlement(db, tx, shards, user.into(), work, edges, moderator).await?;
+        change.touch(user);
+        change.finish(true, None).await
     }
 
     /// Whether a user is hidden, and how far that is settled.

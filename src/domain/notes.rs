@@ -99,7 +99,6 @@ impl Plaudit {
             Begun::New(change) => change,
         };
         let (db, tx) = change.sql();
-        sql::lock_removals(db, tx).await?;
         let state = sql::lock_note(db, tx, note).await?.ok_or_else(not_found)?;
         if state.author != actor && !may_remove_any {
             let forbidden = DomainError::Forbidden("only its author and moderators can remove a note");
@@ -119,6 +118,7 @@ impl Plaudit {
         actor: UserId,
     ) -> DomainResult<()> {
         let (db, tx) = change.sql();
+        sql::lock_removals(db, tx).await?;
         sql::remove_note(db, tx, note).await?;
         // All that are going to move, in their order: others hold an author's while they wait for a note's.
         let moving: Vec<Entity> =

@@ -28,6 +28,7 @@ mod moderation;
 mod outages;
 mod plans;
 mod posting;
+mod races;
 mod recovery;
 mod roles;
 mod schema;

@@ -1,0 +1,97 @@
+//! Sixty-four at once, for every action that is not an edge: whoever wins, it happens once.
+
+use futures_util::future::join_all;
+use plaudit::auth::Role;
+use serde_json::{Value, json};
+
+use crate::support::{Client, SOON, Server, eventually, note, user};
+
+const AT_ONCE: usize = 64;
+
+/// Sends the same action from 64 places at once, each under a key of its own, and again where the service
+/// was too busy. Returns how many say that they changed something.
+async fn race(client: &Client, mutation: &'static str, input: &Value) -> usize {
+    let type_name = format!("{}{}Input", mutation[..1].to_uppercase(), &mutation[1..]);
+    let query = format!("mutation ($input: {type_name}!) {{ {mutation}(input: $input) {{ changed }} }}");
+    let sent = (0..AT_ONCE).map(|_| {
+        let mut input = input.clone();
+        input["idempotencyKey"] = json!(uuid::Uuid::new_v4().to_string());
+        let query = &query;
+        async move {
+            loop {
+                let reply = client.send(query, json!({ "input": input })).await.body;
+                if let Some(changed) = reply["data"][mutation]["changed"].as_bool() {
+                    return changed;
+                }
+                assert_eq!(reply["errors"][0]["extensions"]["code"], "RETRY_LATER", "{mutation}: {reply}");
+            }
+        }
+    });
+    join_all(sent).await.into_iter().filter(|changed| *changed).count()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_can_be_done_only_once_is_done_once_and_undone_once() {
+    let server = Server::shared();
+    let author = server.client("an author in races");
+    let moderator = server.client_as(Role::Moderator, "a moderator in races");
+    let group =
+        author.act("createGroup", json!({ "name": "Races" }), "group { id }").await["group"]["id"].clone();
+    let input = json!({ "title": "Raced", "body": "Text", "groupId": group });
+    let n = author.act("createNote", input, "note { id }").await["note"]["id"].clone();
+    for mutation in ["featureNote", "unfeatureNote"] {
+        assert_eq!(race(&moderator, mutation, &json!({ "noteId": n })).await, 1, "{mutation}");
+    }
+    let actor = server.client("an actor in races");
+    let me = actor.follow(&user(server.stores().new_user().await)).await["viewer"]["id"].clone();
+    for mutation in ["hideUser", "restoreUser"] {
+        assert_eq!(race(&moderator, mutation, &json!({ "userId": me })).await, 1, "{mutation}");
+    }
+    let comment = author.act("addComment", json!({ "noteId": n, "body": "Raced" }), "comment { id }").await;
+    let comment = comment["comment"]["id"].clone();
+    eventually("the comment counts", SOON, || async {
+        let query = "query ($n: ID!) { note(id: $n) { commentCount } }";
+        (author.data(query, json!({ "n": n })).await["note"]["commentCount"] == 1).then_some(())
+    })
+    .await;
+    assert_eq!(race(&moderator, "approveComment", &json!({ "commentId": comment })).await, 0);
+    assert_eq!(race(&author, "deleteComment", &json!({ "commentId": comment })).await, 1);
+    assert_eq!(race(&author, "deleteNote", &json!({ "noteId": n })).await, 1);
+    let query =
+        "query ($g: ID!) { group(id: $g) { noteCount featuredNoteCount } viewer { noteCount commentCount } }";
+    let left = author.data(query, json!({ "g": group })).await;
+    assert_eq!(left["group"], json!({ "noteCount": 0, "featuredNoteCount": 0 }));
+    assert_eq!(left["viewer"], json!({ "noteCount": 0, "commentCount": 0 }));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_inbox_is_emptied_once() {
+    let server = Server::shared();
+    let stores = server.stores();
+    let owner = server.client("an owner in races");
+    let input = json!({ "title": "Liked", "body": "Text" });
+    let n = owner.act("createNote", input, "note { id }").await["note"]["id"].clone();
+    server.client("a fan in races").act("likeNote", json!({ "noteId": n }), "changed").await;
+    stores.rest().await;
+    assert_eq!(race(&owner, "markInboxRead", &json!({ "kinds": ["LIKES"] })).await, 1);
+    let unread = owner.data("{ viewer { inbox { unreadLikeCount } } }", json!({})).await;
+    assert_eq!(unread["viewer"]["inbox"]["unreadLikeCount"], 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_new_each_time_is_counted_each_time() {
+    let server = Server::shared();
+    let stores = server.stores();
+    let (n, author) = (note(stores.new_note().await), server.client("a busy author in races"));
+    assert_eq!(race(&author, "recordViews", &json!({ "noteIds": [n] })).await, AT_ONCE);
+    assert_eq!(race(&author, "addComment", &json!({ "noteId": n, "body": "Raced" })).await, AT_ONCE);
+    assert_eq!(race(&author, "createGroup", &json!({ "name": "Raced" })).await, AT_ONCE);
+    let query = "query ($n: ID!) { note(id: $n) { viewCount commentCount } viewer { commentCount } }";
+    let expected = json!({
+        "note": { "viewCount": AT_ONCE, "commentCount": AT_ONCE }, "viewer": { "commentCount": AT_ONCE },
+    });
+    eventually("everything counts", SOON, || async {
+        (author.data(query, json!({ "n": n })).await == expected).then_some(())
+    })
+    .await;
+}
