@@ -15,8 +15,8 @@ impl Plaudit {
     /// anything: what is decided stays decided.
     ///
     /// # Errors
-    /// [`DomainError::NotFound`] for an unknown or removed comment; [`DomainError::BadInput`] for one that
-    /// was decided otherwise.
+    /// [`DomainError::NotFound`] for an unknown or removed comment, and for one of a removed note;
+    /// [`DomainError::BadInput`] for one that was decided otherwise.
     pub async fn decide_comment(
         &self,
         moderator: UserId,
@@ -33,15 +33,17 @@ impl Plaudit {
                 sql::lock_removals_shared(db, tx).await?;
                 let verdict = if approve { Verdict::Approved } else { Verdict::Rejected };
                 let by = format!("user:{moderator}");
-                let decided = sql::decide(db, tx, comment, Decision { verdict, reason, by: &by }).await?;
-                let changed = decided.is_some();
-                if let Some(decided) = decided {
-                    change.take_in(decided);
-                }
+                let decision = Decision { comment, verdict, reason, by: &by };
+                let decided = sql::decide(db, tx, &[decision]).await?;
+                let changed = !decided.touched.is_empty();
+                change.take_in(decided);
                 change.finish(changed, None).await?
             }
         };
         let comment = self.comments().get(comment).await?;
+        if self.notes().get_many(&[comment.note]).await?.is_empty() {
+            return Err(DomainError::NotFound("comment"));
+        }
         let wanted = if approve { CommentState::Approved } else { CommentState::Rejected };
         if comment.state == wanted && !comment.is_removed {
             Ok((comment, outcome.changed))

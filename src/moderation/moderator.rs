@@ -36,6 +36,14 @@ impl Moderator {
         }
     }
 
+    /// Comments that it makes sense to submit at the same time; more would wait for their turn.
+    pub fn at_once(&self) -> usize {
+        match &*self.0 {
+            Kind::AcceptAll | Kind::Blocklist(_) => usize::MAX,
+            Kind::Http(http) => http.concurrency(),
+        }
+    }
+
     /// Judges one comment. Only `http` takes time: up to twice its timeout, once for its turn.
     ///
     /// # Errors
@@ -80,6 +88,7 @@ mod tests {
             timeout: Duration::from_secs(1),
             concurrency: 1,
         }));
-        assert_eq!(http.unwrap().name(), "http");
+        let http = http.unwrap();
+        assert_eq!((http.name(), http.at_once()), ("http", 1));
     }
 }

@@ -214,7 +214,8 @@ pub async fn remove_comments_after(
 ) -> StoreResult<Vec<RemovedComment>> {
     let query = sqlx::query(
         "WITH page AS (SELECT id FROM comment_index WHERE note_id = $1 AND id > $2 AND removed_at IS NULL
-                       ORDER BY id LIMIT $3 FOR NO KEY UPDATE)
+                       ORDER BY id LIMIT $3 FOR NO KEY UPDATE),
+         queued AS (DELETE FROM comment_queue AS q USING page WHERE q.comment_id = page.id)
          UPDATE comment_index AS c SET removed_at = now(), is_placeholder = false FROM page WHERE c.id = page.id
          RETURNING c.id, c.author_id, c.state = 'approved'",
     )
