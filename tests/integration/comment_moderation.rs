@@ -116,6 +116,9 @@ fn line(verdict: &str, reason: &str, by: &str) -> (String, String, String) {
     (verdict.to_owned(), reason.to_owned(), by.to_owned())
 }
 
+/// Only its process judges.
+const PIPELINE: [&str; 4] = ["--roles", "pipeline", "--lease", "2s"];
+
 /// `hold` in a text holds it back.
 async fn patient_judge() -> Judge {
     Judge::start(|text| if text.contains("hold") { Answer::Held } else { Answer::Approve }).await
@@ -523,7 +526,9 @@ async fn a_queue_of_10000_comments_drains_and_its_lag_falls_to_nothing() {
     const COMMENTS: i64 = 10_000;
     const NOTES: i64 = 50;
     let stores = Stores::start(AppendFsync::EverySec).await;
+    let mut pipeline = Server::start_on(&stores, &PIPELINE);
     let api = Server::start_on(&stores, &["--roles", "api"]);
+    pipeline.kill();
     let mut notes = Vec::new();
     for _ in 0..NOTES {
         notes.push(stores.new_note().await);
@@ -551,7 +556,7 @@ async fn a_queue_of_10000_comments_drains_and_its_lag_falls_to_nothing() {
     assert!((3_600 - 1..3_700).contains(&oldest), "{oldest}");
 
     let began = Instant::now();
-    let _pipeline = Server::start_on(&stores, &["--roles", "pipeline"]);
+    pipeline.start_again();
     let mut left = COMMENTS;
     let mut seen = 0;
     while left > 0 {
@@ -628,13 +633,15 @@ async fn a_comment_that_is_removed_while_it_is_judged_is_never_approved() {
 #[tokio::test(flavor = "multi_thread")]
 async fn comments_of_a_note_that_is_removed_before_they_are_judged_leave_the_queue() {
     let stores = Stores::start(AppendFsync::EverySec).await;
+    let mut pipeline = Server::start_on(&stores, &PIPELINE);
     let api = Server::start_on(&stores, &["--roles", "api"]);
+    pipeline.kill();
     let scene = Scene::new(&api, "ann removes at once").await;
     let authors: Vec<Client> = (0..8).map(|i| api.client(&format!("early {i}"))).collect();
     let comments = join_all(authors.iter().map(|author| scene.comment(author, "First!"))).await;
     scene.owner.act("deleteNote", json!({ "noteId": scene.note }), "changed").await;
     // Whoever judges comes when the note is gone.
-    let _pipeline = Server::start_on(&stores, &["--roles", "pipeline"]);
+    pipeline.start_again();
     eventually("nothing waits", SOON, || async {
         (stores.number("SELECT count(*) FROM comment_queue WHERE $1 >= 0", 0).await == 0).then_some(())
     })
