@@ -12,7 +12,7 @@ pub struct Moderator(Arc<Kind>);
 enum Kind {
     AcceptAll,
     Blocklist(Blocklist),
-    Http(Http),
+    Http(Box<Http>),
 }
 
 impl Moderator {
@@ -22,7 +22,7 @@ impl Moderator {
         let kind = match settings {
             Settings::AcceptAll => Kind::AcceptAll,
             Settings::Blocklist(path) => Kind::Blocklist(Blocklist::load(path)?),
-            Settings::Http(settings) => Kind::Http(Http::new(settings)?),
+            Settings::Http(settings) => Kind::Http(Box::new(Http::new(settings)?)),
         };
         Ok(Self(Arc::new(kind)))
     }

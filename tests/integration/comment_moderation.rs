@@ -369,6 +369,75 @@ async fn persons_decide(server: &Server, undecided: &[(String, Value, String)]) 
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_comment_that_takes_the_judge_long_holds_up_no_other_one() {
+    let judge = patient_judge().await;
+    let server = Server::start(&judge.flags("60s"));
+    let scene = Scene::new(&server, "ann has a hard case").await;
+    let author = server.client("bea writes easy ones too");
+    // One turn less than the judge has.
+    let mut held = Vec::new();
+    for i in 1..8 {
+        held.push(scene.comment(&author, &format!("hold {i}")).await);
+    }
+    for i in 0..20 {
+        let easy = scene.comment(&author, &format!("easy {i}")).await;
+        scene.until_approved(&easy).await;
+    }
+    for comment in &held {
+        assert_eq!(state(&author, comment).await, "PENDING");
+    }
+    judge.open();
+    for comment in &held {
+        scene.until_approved(comment).await;
+    }
+    for i in 1..8 {
+        assert_eq!(judge.asked(&format!("hold {i}")).len(), 1);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn comments_that_are_removed_one_by_one_and_with_their_note_leave_the_totals_once() {
+    let server = Server::shared();
+    let scene = Scene::new(server, "ann removes all of it").await;
+    let authors: Vec<Client> = (0..8).map(|i| server.client(&format!("withdrawing {i}"))).collect();
+    let comments: Vec<(usize, Value)> = stream::iter(0..128)
+        .map(|i| {
+            let (scene, author) = (&scene, &authors[i % 8]);
+            async move { (i % 8, scene.comment(author, "Never mind").await) }
+        })
+        .buffer_unordered(16)
+        .collect()
+        .await;
+    let removals = stream::iter(&comments)
+        .map(|(author, comment)| {
+            let client = &authors[*author];
+            let query = "mutation ($id: ID!) { deleteComment(input: { commentId: $id }) { changed } }";
+            async move { client.send(query, json!({ "id": comment["id"] })).await.body }
+        })
+        .buffer_unordered(16)
+        .collect::<Vec<Value>>();
+    let note_removal = scene.owner.act("deleteNote", json!({ "noteId": scene.note }), "changed");
+    let (replies, removed) = tokio::join!(removals, note_removal);
+    assert_eq!(removed["changed"], true);
+    for reply in replies {
+        assert!(reply["data"]["deleteComment"]["changed"].is_boolean(), "{reply}");
+    }
+    let stores = server.stores();
+    let n = number(&json!(scene.note));
+    eventually("nothing is left of them", SOON, || async {
+        let left = "SELECT (SELECT count(*) FROM comment_index WHERE note_id = $1 AND removed_at IS NULL)
+                         + (SELECT count(*) FROM comment_queue AS q JOIN comment_index AS i ON i.id = q.comment_id
+                            WHERE i.note_id = $1)";
+        (stores.number(left, n).await == 0).then_some(())
+    })
+    .await;
+    stores.rest().await;
+    for (author, comment) in &comments {
+        assert_eq!(comments_of(&authors[*author], &comment["author"]["id"]).await, 0);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn only_moderators_decide_and_see_what_waits() {
     let judge = patient_judge().await;
     let server = Server::start(&judge.flags("60s"));
@@ -545,7 +614,7 @@ async fn a_queue_of_10000_comments_drains_and_its_lag_falls_to_nothing() {
         ), text AS (INSERT INTO comment_body (id, body) SELECT id, 'Some words' FROM new)
         INSERT INTO comment_queue (comment_id, created_at, due_at)
         SELECT id, at, at FROM (
-            SELECT id, now() - interval '1 hour' + row_number() OVER (ORDER BY id) * interval '10 ms' AS at FROM new
+            SELECT id, now() - interval '1 hour' + row_number() OVER (ORDER BY id) * interval '360 ms' AS at FROM new
         ) AS queued";
     let query = sqlx::query(fill).bind(&notes).bind(&authors).bind(COMMENTS);
     query.execute(&stores.sql().await).await.unwrap();
@@ -557,17 +626,22 @@ async fn a_queue_of_10000_comments_drains_and_its_lag_falls_to_nothing() {
 
     let began = Instant::now();
     pipeline.start_again();
-    let mut left = COMMENTS;
-    let mut seen = 0;
+    let (mut left, mut lag, mut steps) = (COMMENTS, oldest, 0);
     while left > 0 {
-        left = eventually("the queue gets shorter", SOON, || async {
-            let waiting = queue(&moderator).await["waitingCount"].as_i64().unwrap();
-            (waiting < left).then_some(waiting)
+        let since = Instant::now();
+        let state = eventually("the queue gets shorter", SOON, || async {
+            let state = queue(&moderator).await;
+            (state["waitingCount"].as_i64().unwrap() < left).then_some(state)
         })
         .await;
-        seen += 1;
+        // What is held in memory is bounded.
+        let leased = "SELECT count(*) FROM comment_queue WHERE tries > 0 AND $1 >= 0";
+        assert!(stores.number(leased, 0).await <= 64);
+        let now = state["oldestWaitingSeconds"].as_i64().unwrap();
+        assert!(now <= lag + 1 + since.elapsed().as_secs() as i64, "the lag rose from {lag} s to {now} s");
+        (left, lag, steps) = (state["waitingCount"].as_i64().unwrap(), now, steps + 1);
     }
-    println!("{COMMENTS} comments drained within {:?}, start included; {seen} steps", began.elapsed());
+    println!("{COMMENTS} comments drained within {:?}, start included; {steps} steps", began.elapsed());
     let empty = json!({ "waitingCount": 0, "undecidedCount": 0, "oldestWaitingSeconds": 0 });
     assert_eq!(queue(&moderator).await, empty);
     stores.rest().await;
