@@ -171,8 +171,8 @@ impl Plaudit {
             let forbidden = DomainError::Forbidden("only its author and moderators can remove a comment");
             return Err(if is_public { forbidden } else { not_found() });
         }
-        sql::lock_totals_of(db, tx, &place, &[]).await?;
-        let place = sql::lock_comment(db, tx, comment).await?.ok_or_else(not_found)?;
+        sql::lock_totals_of(db, tx, &[place], &[]).await?;
+        let place = sql::lock_comments(db, tx, &[comment]).await?.pop().ok_or_else(not_found)?;
         if place.is_removed {
             return Ok((place, change.finish(false, None).await?));
         }
@@ -181,7 +181,7 @@ impl Plaudit {
         let counted = place.state == CommentState::Approved;
         if let Some(parent) = place.parent.filter(|_| counted) {
             let others = sql::live_replies(db, tx, parent).await? - 1;
-            sql::set_placeholder(db, tx, parent, others > 0).await?;
+            sql::set_placeholders(db, tx, &[parent], others > 0).await?;
             change.touch(parent);
         }
         if counted {

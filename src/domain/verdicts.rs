@@ -33,12 +33,13 @@ impl Plaudit {
                 sql::lock_removals_shared(db, tx).await?;
                 let verdict = if approve { Verdict::Approved } else { Verdict::Rejected };
                 let by = format!("user:{moderator}");
-                let decided = sql::decide(db, tx, comment, Decision { verdict, reason, by: &by }).await?;
-                let changed = decided.is_some();
-                match decided {
-                    Some(decided) => change.take_in(decided),
-                    None => must_be(sql::comment_place(db, tx, comment).await?, verdict)?,
+                let decision = Decision { comment, verdict, reason, by: &by };
+                let decided = sql::decide(db, tx, &[decision]).await?;
+                let changed = !decided.touched.is_empty();
+                if !changed {
+                    must_be(sql::comment_place(db, tx, comment).await?, verdict)?;
                 }
+                change.take_in(decided);
                 change.finish(changed, None).await?
             }
         };
@@ -68,6 +69,8 @@ fn must_be(place: Option<CommentPlace>, verdict: Verdict) -> DomainResult<()> {
     let place = place.filter(|place| !place.is_removed).ok_or(DomainError::NotFound("comment"))?;
     match (place.state, verdict) {
         (CommentState::Approved, Verdict::Approved) | (CommentState::Rejected, Verdict::Rejected) => Ok(()),
+        // Its note was removed, and it is about to be.
+        (CommentState::Pending, _) => Err(DomainError::NotFound("comment")),
         _ => Err(DomainError::bad_input("commentId", "commentId: this comment was decided otherwise before")),
     }
 }

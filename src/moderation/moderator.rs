@@ -12,7 +12,7 @@ pub struct Moderator(Arc<Kind>);
 enum Kind {
     AcceptAll,
     Blocklist(Blocklist),
-    Http(Http),
+    Http(Box<Http>),
 }
 
 impl Moderator {
@@ -22,7 +22,7 @@ impl Moderator {
         let kind = match settings {
             Settings::AcceptAll => Kind::AcceptAll,
             Settings::Blocklist(path) => Kind::Blocklist(Blocklist::load(path)?),
-            Settings::Http(settings) => Kind::Http(Http::new(settings)?),
+            Settings::Http(settings) => Kind::Http(Box::new(Http::new(settings)?)),
         };
         Ok(Self(Arc::new(kind)))
     }
@@ -33,6 +33,14 @@ impl Moderator {
             Kind::AcceptAll => "accept_all",
             Kind::Blocklist(_) => "blocklist",
             Kind::Http(_) => "http",
+        }
+    }
+
+    /// Comments that it makes sense to submit at the same time; more would wait for their turn.
+    pub fn at_once(&self) -> usize {
+        match &*self.0 {
+            Kind::AcceptAll | Kind::Blocklist(_) => usize::MAX,
+            Kind::Http(http) => http.concurrency(),
         }
     }
 
@@ -80,6 +88,7 @@ mod tests {
             timeout: Duration::from_secs(1),
             concurrency: 1,
         }));
-        assert_eq!(http.unwrap().name(), "http");
+        let http = http.unwrap();
+        assert_eq!((http.name(), http.at_once()), ("http", 1));
     }
 }

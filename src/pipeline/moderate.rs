@@ -4,10 +4,11 @@
 //! has ended. Whatever is decided twice, the first one counts: a decision finds the comment pending or does
 //! nothing.
 
-use std::{sync::Arc, time::Duration};
+use std::{collections::BTreeSet, slice, sync::Arc, time::Duration};
 
-use backon::{BackoffBuilder, ExponentialBuilder};
-use futures_util::{StreamExt, stream};
+use backon::{BackoffBuilder, ExponentialBuilder, Retryable};
+use futures_util::{StreamExt, stream::FuturesUnordered};
+use tokio::time::timeout;
 
 use super::{retry::keep_on, tenure::Tenure};
 use crate::{
@@ -22,16 +23,28 @@ use crate::{
 
 /// The shard whose owner does it.
 const KEEPER: ShardId = ShardId(0);
-/// Comments that are leased together: what is held in memory.
-const PAGE: i64 = 64;
-/// Comments of a page that are judged at the same time; the moderator has a bound of its own.
-const AT_ONCE: usize = 16;
+/// Comments that are leased and not decided: what is held in memory, and what a transaction decides.
+const MOST: usize = 64;
 /// A lease is longer than a judgement takes by this much.
 const SPARE: Duration = Duration::from_secs(5);
 /// Tries before a comment waits for a person.
 const TRIES: i32 = 5;
+/// Tries to keep decisions before they are given up, and made again when the leases have ended.
+const TRIES_TO_KEEP: usize = 5;
 /// Looks by itself this often: an announcement may be missed, and a pause ends.
 const EVERY: Duration = Duration::from_millis(500);
+
+/// What came of judging a comment.
+struct Judged {
+    comment: CommentId,
+    outcome: Outcome,
+}
+
+enum Outcome {
+    Decided(Verdict, String),
+    /// It is judged again after this.
+    Failed(Duration),
+}
 
 pub async fn run(tenure: Arc<Tenure>) -> StoreError {
     if tenure.lease.shard != KEEPER {
@@ -51,34 +64,45 @@ pub async fn run(tenure: Arc<Tenure>) -> StoreError {
     .await
 }
 
-/// Judges the comments that are due; waits when there are none.
+/// Judges comments until none is left; waits for more then. None waits for one that is slower to judge: no
+/// more are leased than are judged at the same time.
 async fn moderate(tenure: &Tenure) -> StoreResult<()> {
-    let announced = tenure.context.queued.notified();
+    let at_once = tenure.context.settings.moderator.at_once().min(MOST);
     let lease = tenure.context.settings.moderator_timeout * 2 + SPARE;
-    let comments = tenure.db().lease_queued_comments(PAGE, lease).await?;
-    if comments.is_empty() {
-        let _ = tokio::time::timeout(EVERY, announced).await;
-        return Ok(());
+    let mut judging = FuturesUnordered::new();
+    loop {
+        let more = timeout(EVERY, tenure.context.queued.notified());
+        let free = at_once - judging.len();
+        if free > 0 {
+            let comments = tenure.db().lease_queued_comments(free as i64, lease).await?;
+            judging.extend(comments.into_iter().map(|comment| judge(tenure, comment)));
+        }
+        if judging.is_empty() {
+            let _ = more.await;
+            return Ok(());
+        }
+        let mut judged = (&mut judging).ready_chunks(MOST);
+        tokio::select! {
+            Some(judged) = judged.next() => carry_out(tenure, judged).await?,
+            _ = more, if free > 0 => {}
+        }
     }
-    let judged = stream::iter(comments).map(|comment| judge(tenure, comment)).buffer_unordered(AT_ONCE);
-    let outcomes: Vec<StoreResult<()>> = judged.collect().await;
-    outcomes.into_iter().collect()
 }
 
-async fn judge(tenure: &Tenure, comment: QueuedComment) -> StoreResult<()> {
+async fn judge(tenure: &Tenure, comment: QueuedComment) -> Judged {
+    let QueuedComment { id: comment, body, images, tries } = comment;
     let moderator = &tenure.context.settings.moderator;
-    let QueuedComment { id, body, images, tries } = comment;
-    let (verdict, reason) = match moderator.judge(&Submission { text: body, images }).await {
-        Ok(Judgement::Approved) => (Verdict::Approved, String::new()),
-        Ok(Judgement::Rejected { reason }) => (Verdict::Rejected, reason),
-        Ok(Judgement::Undecided { reason }) => (Verdict::Undecided, reason),
+    let outcome = match moderator.judge(&Submission { text: body, images }).await {
+        Ok(Judgement::Approved) => Outcome::Decided(Verdict::Approved, String::new()),
+        Ok(Judgement::Rejected { reason }) => Outcome::Decided(Verdict::Rejected, reason),
+        Ok(Judgement::Undecided { reason }) => Outcome::Decided(Verdict::Undecided, reason),
         Err(failure) if failure.is_transient() && tries < TRIES => {
-            tracing::debug!(comment = %id, %failure, "cannot judge a comment now");
-            return tenure.db().requeue_comment(id, pause(tenure, tries, &failure)).await;
+            tracing::debug!(%comment, %failure, "cannot judge a comment now");
+            Outcome::Failed(pause(tenure, tries, &failure))
         }
-        Err(failure) => (Verdict::Undecided, failure.to_string()),
+        Err(failure) => Outcome::Decided(Verdict::Undecided, failure.to_string()),
     };
-    decide(tenure, id, Decision { verdict, reason: &reason, by: moderator.name() }).await
+    Judged { comment, outcome }
 }
 
 /// Until the next try: four times as long each time, with jitter, and not before the moderator wants it.
@@ -94,14 +118,58 @@ fn pause(tenure: &Tenure, tries: i32, failure: &Failure) -> Duration {
     pause.max(failure.retry_after().unwrap_or_default())
 }
 
-/// One transaction: the decision, what it counts, and corrections.
-async fn decide(tenure: &Tenure, comment: CommentId, decision: Decision<'_>) -> StoreResult<()> {
+async fn carry_out(tenure: &Tenure, judged: Vec<Judged>) -> StoreResult<()> {
+    let by = tenure.context.settings.moderator.name();
+    let mut decisions = Vec::with_capacity(judged.len());
+    for Judged { comment, outcome } in &judged {
+        match outcome {
+            Outcome::Decided(verdict, reason) => {
+                decisions.push(Decision { comment: *comment, verdict: *verdict, reason, by });
+            }
+            Outcome::Failed(pause) => tenure.db().requeue_comment(*comment, *pause).await?,
+        }
+    }
+    match decide(tenure, &decisions).await {
+        Err(error) if !error.is_transient() => decide_one_by_one(tenure, &decisions).await,
+        outcome => outcome,
+    }
+}
+
+/// One bad comment must not stop the others.
+async fn decide_one_by_one(tenure: &Tenure, decisions: &[Decision<'_>]) -> StoreResult<()> {
+    for decision in decisions {
+        match decide(tenure, slice::from_ref(decision)).await {
+            Err(error) if !error.is_transient() => {
+                let comment = decision.comment;
+                tracing::error!(%comment, %error, "cannot decide a comment; trying again");
+            }
+            outcome => outcome?,
+        }
+    }
+    Ok(())
+}
+
+/// Tries for a while to keep the decisions: to judge again costs more.
+async fn decide(tenure: &Tenure, decisions: &[Decision<'_>]) -> StoreResult<()> {
+    if decisions.is_empty() {
+        return Ok(());
+    }
+    let pauses = ExponentialBuilder::new()
+        .with_min_delay(Duration::from_millis(10))
+        .with_jitter()
+        .with_max_times(TRIES_TO_KEEP);
+    (|| keep(tenure, decisions)).retry(pauses).when(StoreError::is_transient).await
+}
+
+/// One transaction: the decisions, what they count, and corrections.
+async fn keep(tenure: &Tenure, decisions: &[Decision<'_>]) -> StoreResult<()> {
     let db = tenure.db();
     let mut tx = db.begin().await?;
     sql::lock_removals_shared(db, &mut tx).await?;
-    let Some(decided) = sql::decide(db, &mut tx, comment, decision).await? else { return Ok(()) };
+    let decided = sql::decide(db, &mut tx, decisions).await?;
     sql::move_totals(db, &mut tx, &decided.moved).await?;
-    let stale: Vec<Entity> = decided.moved.keys().copied().chain(decided.touched).collect();
+    let stale: BTreeSet<Entity> = decided.moved.keys().copied().chain(decided.touched).collect();
+    let stale: Vec<Entity> = stale.into_iter().collect();
     sql::add_stale_lines(db, &mut tx, tenure.redis().shards(), &stale, "a comment was decided").await?;
     sql::commit(db, tx).await
 }

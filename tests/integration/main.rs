@@ -7,6 +7,7 @@ mod support;
 mod architecture;
 mod bad_input;
 mod coins;
+mod comment_moderation;
 mod comments;
 mod concurrency;
 mod configuration;

@@ -28,6 +28,7 @@ pub(super) struct Http {
     service: Service,
     /// One permit per call at the same time.
     turns: Semaphore,
+    concurrency: usize,
     breaker: Breaker,
     patience: Patience,
 }
@@ -63,9 +64,14 @@ impl Http {
         Ok(Self {
             service: Service::new(settings)?,
             turns: Semaphore::new(settings.concurrency),
+            concurrency: settings.concurrency,
             breaker: breaker::new(patience.failures, patience.rest),
             patience,
         })
+    }
+
+    pub const fn concurrency(&self) -> usize {
+        self.concurrency
     }
 
     pub async fn judge(&self, comment: &Submission) -> Result<Judgement, Failure> {

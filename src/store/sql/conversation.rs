@@ -38,20 +38,29 @@ pub struct CommentPlace {
     pub is_removed: bool,
 }
 
-const PLACE: &str = "SELECT id, note_id, author_id, parent_id, reply_to_id, state, removed_at IS NOT NULL
-                     FROM comment_index WHERE id = $1";
+const PLACES: &str = "SELECT id, note_id, author_id, parent_id, reply_to_id, state, removed_at IS NOT NULL
+                      FROM comment_index WHERE id = ANY($1) ORDER BY id";
 
 /// Where a comment stands; what may change of it (state, removal) is not locked. `None` when there never was
 /// such a comment.
 pub async fn comment_place(db: &Db, tx: &mut Tx, comment: CommentId) -> StoreResult<Option<CommentPlace>> {
-    let query = sqlx::query(PLACE).bind(comment.get());
-    db.run(query.fetch_optional(&mut **tx)).await?.as_ref().map(place).transpose()
+    Ok(comment_places(db, tx, &[comment]).await?.pop())
+}
+
+/// The same for several; those that never were are missing.
+pub async fn comment_places(db: &Db, tx: &mut Tx, comments: &[CommentId]) -> StoreResult<Vec<CommentPlace>> {
+    let query = sqlx::query(PLACES).bind(raw(comments));
+    db.run(query.fetch_all(&mut **tx)).await?.iter().map(place).collect()
 }
 
 /// The same, locked. Lock the totals that are going to move before: batches lock totals, then comments.
-pub async fn lock_comment(db: &Db, tx: &mut Tx, comment: CommentId) -> StoreResult<Option<CommentPlace>> {
-    let query = sqlx::query(from_catalogue(format!("{PLACE} FOR NO KEY UPDATE"))).bind(comment.get());
-    db.run(query.fetch_optional(&mut **tx)).await?.as_ref().map(place).transpose()
+pub async fn lock_comments(db: &Db, tx: &mut Tx, comments: &[CommentId]) -> StoreResult<Vec<CommentPlace>> {
+    let query = sqlx::query(from_catalogue(format!("{PLACES} FOR NO KEY UPDATE"))).bind(raw(comments));
+    db.run(query.fetch_all(&mut **tx)).await?.iter().map(place).collect()
+}
+
+pub(super) fn raw(comments: &[CommentId]) -> Vec<i64> {
+    comments.iter().map(|comment| comment.get()).collect()
 }
 
 /// Writes a comment that waits to be judged, with its author's present rating of the note.
@@ -104,12 +113,13 @@ pub async fn live_replies(db: &Db, tx: &mut Tx, comment: CommentId) -> StoreResu
     db.run(query.fetch_one(&mut **tx)).await
 }
 
-/// A removed comment stays in lists as long as it has replies. Nothing happens to one that is there.
-pub async fn set_placeholder(db: &Db, tx: &mut Tx, comment: CommentId, on: bool) -> StoreResult<()> {
-    let query =
-        sqlx::query("UPDATE comment_index SET is_placeholder = $2 WHERE id = $1 AND removed_at IS NOT NULL")
-            .bind(comment.get())
-            .bind(on);
+/// Removed comments stay in lists as long as they have replies. Nothing happens to those that are there.
+pub async fn set_placeholders(db: &Db, tx: &mut Tx, comments: &[CommentId], on: bool) -> StoreResult<()> {
+    let query = sqlx::query(
+        "UPDATE comment_index SET is_placeholder = $2 WHERE id = ANY($1) AND removed_at IS NOT NULL",
+    )
+    .bind(raw(comments))
+    .bind(on);
     db.run(query.execute(&mut **tx)).await.map(drop)
 }
 

@@ -43,8 +43,8 @@ pub use announcements::{Announcements, Channel};
 pub use coins::{Grant, add_grant};
 pub use comments::{CommentRow, CommentSlice, CommentSort, CommentState, Thread};
 pub use conversation::{
-    CommentPlace, NewComment, add_comment, comment_place, live_replies, lock_comment, remove_comment,
-    set_placeholder,
+    CommentPlace, NewComment, add_comment, comment_place, live_replies, lock_comments, remove_comment,
+    set_placeholders,
 };
 pub use counts::{CountsSnapshot, add_totals, lock_all_totals, lock_totals, move_totals};
 pub use edges::{ChangedEdge, EdgeState, MemberPage, switch_off, switch_on, switch_on_again};

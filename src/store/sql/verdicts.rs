@@ -1,19 +1,22 @@
 //! Judging comments: the queue, and decisions with everything that they count.
 
-use std::time::Duration;
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::Duration,
+};
 
 use sqlx::Row;
 
 use super::{
     CommentState, Db, Tx,
-    conversation::{CommentPlace, comment_place, lock_comment, set_placeholder},
+    conversation::{CommentPlace, comment_places, lock_comments, raw, set_placeholders},
     counts::lock_all_totals,
-    from_catalogue,
+    notes::present_notes,
     users::id,
 };
 use crate::{
     catalogue::{Counter, Deltas, Entity, EntityKind},
-    primitives::{CommentId, Id, PageRequest, Slice, UserId},
+    primitives::{CommentId, Id, NoteId, PageRequest, Slice, UserId},
     store::StoreResult,
 };
 
@@ -36,19 +39,20 @@ pub enum Verdict {
     Undecided,
 }
 
-/// A verdict, by whom and why.
+/// A verdict on a comment, by whom and why.
 #[derive(Clone, Copy, Debug)]
 pub struct Decision<'a> {
+    pub comment: CommentId,
     pub verdict: Verdict,
     pub reason: &'a str,
     pub by: &'a str,
 }
 
-/// What a decision moved, to be added to totals by who made it.
-#[derive(Clone, PartialEq, Eq, Debug)]
+/// What decisions moved, to be added to totals by who made them.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Decided {
     pub moved: Deltas,
-    /// Whose text is not what it was.
+    /// Whose text is not what it was: what was decided, and what stands above it.
     pub touched: Vec<Entity>,
 }
 
@@ -141,37 +145,51 @@ impl Db {
     }
 }
 
-/// Decides a comment that is still pending, and keeps the decision. What an approval counts is returned, and
-/// its inbox entries are written. `None`: it was decided, or removed, before.
-pub async fn decide(
+/// Decides the comments that are still pending, and keeps the decisions. What approvals count is returned,
+/// and their inbox entries are written. Nothing happens to a comment that was decided or removed before, or
+/// whose note was. Call [`super::lock_removals_shared`] before.
+pub async fn decide(db: &Db, tx: &mut Tx, decisions: &[Decision<'_>]) -> StoreResult<Decided> {
+    let comments: Vec<CommentId> = decisions.iter().map(|decision| decision.comment).collect();
+    let places = comment_places(db, tx, &comments).await?;
+    let told = recipients(db, tx, &comments).await?;
+    lock_totals_of(db, tx, &places, &told).await?;
+    let mut open = open_comments(db, tx, &comments).await?;
+    // Each once, also if it is there twice.
+    let decided: Vec<(CommentPlace, Decision<'_>)> =
+        decisions.iter().filter_map(|decision| Some((open.remove(&decision.comment)?, *decision))).collect();
+    keep_decisions(db, tx, decided.iter().map(|(_, decision)| decision)).await?;
+    let approved: Vec<CommentPlace> = decided
+        .iter()
+        .filter(|(_, decision)| decision.verdict == Verdict::Approved)
+        .map(|(place, _)| *place)
+        .collect();
+    let parents: Vec<CommentId> = approved.iter().filter_map(|place| place.parent).collect();
+    set_placeholders(db, tx, &parents, true).await?;
+    let touched = decided.iter().map(|(place, _)| place.id).chain(parents).map(Entity::from).collect();
+    let mut decided = Decided { moved: Deltas::new(), touched };
+    for place in &approved {
+        count_comment(place, 1, &mut decided.moved);
+    }
+    for recipient in deliver(db, tx, &approved, &told).await? {
+        let inbox = Entity::new(EntityKind::Inbox, recipient.0);
+        decided.moved.entry(inbox).or_default().add(Counter::InboxReplies, 1);
+    }
+    Ok(decided)
+}
+
+/// Locks comments; returns those that can be decided.
+async fn open_comments(
     db: &Db,
     tx: &mut Tx,
-    comment: CommentId,
-    decision: Decision<'_>,
-) -> StoreResult<Option<Decided>> {
-    let Some(place) = comment_place(db, tx, comment).await? else { return Ok(None) };
-    let told = recipients(db, tx, &place).await?;
-    lock_totals_of(db, tx, &place, &told).await?;
-    let Some(place) = lock_comment(db, tx, comment).await? else { return Ok(None) };
-    if place.state != CommentState::Pending || place.is_removed {
-        return Ok(None);
-    }
-    if !keep_decision(db, tx, comment, decision).await? {
-        return Ok(None);
-    }
-    let mut decided = Decided { moved: Deltas::new(), touched: vec![comment.into()] };
-    if decision.verdict == Verdict::Approved {
-        count_comment(&place, 1, &mut decided.moved);
-        if let Some(parent) = place.parent {
-            set_placeholder(db, tx, parent, true).await?;
-            decided.touched.push(parent.into());
-        }
-        for recipient in deliver(db, tx, &place, &told).await? {
-            let inbox = Entity::new(EntityKind::Inbox, recipient.0);
-            decided.moved.entry(inbox).or_default().add(Counter::InboxReplies, 1);
-        }
-    }
-    Ok(Some(decided))
+    comments: &[CommentId],
+) -> StoreResult<BTreeMap<CommentId, CommentPlace>> {
+    let places = lock_comments(db, tx, comments).await?;
+    let notes: Vec<NoteId> = places.iter().map(|place| place.note).collect();
+    let notes = present_notes(db, tx, &notes).await?;
+    let is_open = |place: &CommentPlace| {
+        place.state == CommentState::Pending && !place.is_removed && notes.contains(&place.note)
+    };
+    Ok(places.into_iter().filter(is_open).map(|place| (place.id, place)).collect())
 }
 
 /// What a comment counts that is shown (`by` 1), or no longer (-1).
@@ -183,86 +201,96 @@ pub fn count_comment(place: &CommentPlace, by: i64, moved: &mut Deltas) {
     }
 }
 
-/// Locks, in the order of the catalogue, all totals that showing or removing a comment moves.
-pub async fn lock_totals_of(db: &Db, tx: &mut Tx, place: &CommentPlace, told: &[Told]) -> StoreResult<()> {
+/// Locks, in the order of the catalogue, all totals that showing or removing comments moves.
+pub async fn lock_totals_of(db: &Db, tx: &mut Tx, places: &[CommentPlace], told: &[Told]) -> StoreResult<()> {
     let mut moved = Deltas::new();
-    count_comment(place, 1, &mut moved);
-    let inboxes = told.iter().map(|(recipient, _)| Entity::new(EntityKind::Inbox, recipient.0));
-    let entities: Vec<Entity> = moved.into_keys().chain([place.id.into()]).chain(inboxes).collect();
-    lock_all_totals(db, tx, &entities).await
+    for place in places {
+        count_comment(place, 1, &mut moved);
+    }
+    let comments = places.iter().map(|place| place.id.into());
+    let inboxes = told.iter().map(|told| Entity::new(EntityKind::Inbox, told.who.0));
+    let entities: BTreeSet<Entity> = moved.into_keys().chain(comments).chain(inboxes).collect();
+    lock_all_totals(db, tx, &entities.into_iter().collect::<Vec<_>>()).await
 }
 
-/// Who is told of a comment, and as what.
-pub type Told = (UserId, &'static str);
+/// Somebody who is told of a comment.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Told {
+    comment: CommentId,
+    who: UserId,
+    /// As in `inbox_entry`.
+    kind: String,
+}
 
 /// Each once: as the one who is answered, else as the note's author, else as mentioned. Nobody is told of
 /// their own deeds.
-async fn recipients(db: &Db, tx: &mut Tx, place: &CommentPlace) -> StoreResult<Vec<Told>> {
+async fn recipients(db: &Db, tx: &mut Tx, comments: &[CommentId]) -> StoreResult<Vec<Told>> {
     let query = sqlx::query(
-        "SELECT who, kind FROM (
-             SELECT author_id AS who, 'reply' AS kind, 1 AS rank FROM comment_index WHERE id = $1
-             UNION ALL SELECT author_id, 'comment', 2 FROM note WHERE id = $2
-             UNION ALL SELECT unnest(mentions), 'mention', 3 FROM comment_body WHERE id = $3
-         ) AS told WHERE who <> $4 ORDER BY rank",
+        "SELECT DISTINCT ON (new.id, told.who) new.id, told.who, told.kind
+         FROM comment_index AS new
+         CROSS JOIN LATERAL (
+             SELECT author_id AS who, 'reply' AS kind, 1 AS rank FROM comment_index
+             WHERE id = coalesce(new.reply_to_id, new.parent_id)
+             UNION ALL SELECT author_id, 'comment', 2 FROM note WHERE id = new.note_id
+             UNION ALL SELECT unnest(mentions), 'mention', 3 FROM comment_body WHERE id = new.id
+         ) AS told
+         WHERE new.id = ANY($1) AND told.who <> new.author_id ORDER BY new.id, told.who, told.rank",
     )
-    .bind(place.reply_to.or(place.parent).map(CommentId::get))
-    .bind(place.note.get())
-    .bind(place.id.get())
-    .bind(place.author.get());
-    let mut told = Vec::<Told>::new();
-    for row in db.run(query.fetch_all(&mut **tx)).await? {
-        let who = UserId(id(&row, 0)?);
-        let kind = match row.try_get(1)? {
-            "reply" => "reply",
-            "comment" => "comment",
-            _ => "mention",
-        };
-        if told.iter().all(|(other, _)| *other != who) {
-            told.push((who, kind));
-        }
-    }
-    Ok(told)
+    .bind(raw(comments));
+    let rows = db.run(query.fetch_all(&mut **tx)).await?;
+    rows.iter()
+        .map(|row| {
+            Ok(Told { comment: CommentId(id(row, 0)?), who: UserId(id(row, 1)?), kind: row.try_get(2)? })
+        })
+        .collect()
 }
 
-/// Writes inbox entries; returns to whom one is new.
-async fn deliver(db: &Db, tx: &mut Tx, place: &CommentPlace, told: &[Told]) -> StoreResult<Vec<UserId>> {
+/// Writes the inbox entries of comments that are shown now; returns for each new one to whom it went.
+async fn deliver(db: &Db, tx: &mut Tx, shown: &[CommentPlace], told: &[Told]) -> StoreResult<Vec<UserId>> {
+    let authors: BTreeMap<CommentId, UserId> = shown.iter().map(|place| (place.id, place.author)).collect();
+    let new: Vec<(&Told, UserId)> =
+        told.iter().filter_map(|told| Some((told, *authors.get(&told.comment)?))).collect();
     let query = sqlx::query(
         "INSERT INTO inbox_entry (recipient_id, kind, actor_id, target_id, created_at)
-         SELECT who, kind, $3, $4, now() FROM unnest($1::bigint[], $2::text[]) AS told (who, kind)
+         SELECT who, kind, actor, comment, now()
+         FROM unnest($1::bigint[], $2::text[], $3::bigint[], $4::bigint[]) AS told (who, kind, actor, comment)
          ON CONFLICT DO NOTHING RETURNING recipient_id",
     )
-    .bind(told.iter().map(|(who, _)| who.get()).collect::<Vec<_>>())
-    .bind(told.iter().map(|(_, kind)| *kind).collect::<Vec<_>>())
-    .bind(place.author.get())
-    .bind(place.id.get());
+    .bind(new.iter().map(|(told, _)| told.who.get()).collect::<Vec<_>>())
+    .bind(new.iter().map(|(told, _)| told.kind.as_str()).collect::<Vec<_>>())
+    .bind(new.iter().map(|(_, actor)| actor.get()).collect::<Vec<_>>())
+    .bind(new.iter().map(|(told, _)| told.comment.get()).collect::<Vec<_>>());
     let rows = db.run(query.fetch_all(&mut **tx)).await?;
     rows.iter().map(|row| Ok(UserId(id(row, 0)?))).collect()
 }
 
-/// Returns whether there was something to decide: an undecided comment is not found undecided again.
-async fn keep_decision(
+async fn keep_decisions<'a>(
     db: &Db,
     tx: &mut Tx,
-    comment: CommentId,
-    decision: Decision<'_>,
-) -> StoreResult<bool> {
-    let decided = match decision.verdict {
-        Verdict::Undecided => {
-            "UPDATE comment_queue SET undecided_why = $3 WHERE comment_id = $1 AND undecided_why IS NULL RETURNING 1"
-        }
-        Verdict::Approved | Verdict::Rejected => {
-            "UPDATE comment_index SET state = $2 WHERE id = $1 RETURNING 1"
-        }
-    };
-    let text = format!(
-        "WITH decided AS ({decided}),
-         unqueued AS (DELETE FROM comment_queue WHERE comment_id = $1 AND $2 <> 'undecided')
-         INSERT INTO comment_decision (comment_id, verdict, reason, decided_by) SELECT $1, $2, $3, $4 FROM decided"
-    );
-    let query = sqlx::query(from_catalogue(text))
-        .bind(comment.get())
-        .bind(decision.verdict.name())
-        .bind(decision.reason)
-        .bind(decision.by);
-    Ok(db.run(query.execute(&mut **tx)).await?.rows_affected() == 1)
+    decisions: impl Iterator<Item = &'a Decision<'a>>,
+) -> StoreResult<()> {
+    let decisions: Vec<&Decision<'_>> = decisions.collect();
+    let query = sqlx::query(
+        "WITH decided AS (
+             SELECT * FROM unnest($1::bigint[], $2::text[], $3::text[], $4::text[]) AS d (id, verdict, reason, by)
+         ), kept AS (
+             INSERT INTO comment_decision (comment_id, verdict, reason, decided_by)
+             SELECT id, verdict, reason, by FROM decided
+             WHERE verdict <> 'undecided'
+                OR EXISTS (SELECT FROM comment_queue AS q WHERE q.comment_id = id AND q.undecided_why IS NULL)
+         ), undecided AS (
+             UPDATE comment_queue AS q SET undecided_why = d.reason FROM decided AS d
+             WHERE q.comment_id = d.id AND d.verdict = 'undecided' AND q.undecided_why IS NULL
+         ), done AS (
+             DELETE FROM comment_queue AS q USING decided AS d
+             WHERE q.comment_id = d.id AND d.verdict <> 'undecided'
+         )
+         UPDATE comment_index AS i SET state = d.verdict FROM decided AS d
+         WHERE i.id = d.id AND d.verdict <> 'undecided'",
+    )
+    .bind(decisions.iter().map(|decision| decision.comment.get()).collect::<Vec<_>>())
+    .bind(decisions.iter().map(|decision| decision.verdict.name()).collect::<Vec<_>>())
+    .bind(decisions.iter().map(|decision| decision.reason).collect::<Vec<_>>())
+    .bind(decisions.iter().map(|decision| decision.by).collect::<Vec<_>>());
+    db.run(query.execute(&mut **tx)).await.map(drop)
 }

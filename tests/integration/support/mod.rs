@@ -1,6 +1,7 @@
 //! Helpers: start servers, speak to them, look into their stores.
 
 mod client;
+mod judge;
 mod place;
 mod server;
 mod socket;
@@ -9,6 +10,7 @@ mod stores;
 use std::time::{Duration, Instant};
 
 pub use client::{Client, note, number, user};
+pub use judge::{Answer, Judge};
 pub use place::Place;
 pub use server::{Server, plaudit};
 pub use socket::Socket;

@@ -1,0 +1,114 @@
+//! A judge of comments whose answers the test chooses: an OpenAI-compatible endpoint.
+
+use std::{io, sync::Arc};
+
+use axum::{
+    Router,
+    body::Body,
+    extract::Json,
+    http::StatusCode,
+    response::{IntoResponse, Response},
+};
+use futures_util::stream;
+use parking_lot::Mutex;
+use serde_json::{Value, json};
+use tokio::{net::TcpListener, sync::watch};
+
+/// What a judge does when it is asked about a text.
+#[derive(Clone, Debug)]
+pub enum Answer {
+    Approve,
+    /// For this reason.
+    Reject(&'static str),
+    /// The model says this, whatever it is.
+    Says(&'static str),
+    /// The whole body of the response.
+    Body(&'static str),
+    Status(u16),
+    /// Half an approval, then the connection closes.
+    BreaksOff,
+    /// Approves when the test opens the judge.
+    Held,
+    /// Never.
+    Silence,
+}
+
+/// Runs until the test ends.
+pub struct Judge {
+    url: String,
+    asked: Arc<Mutex<Vec<Value>>>,
+    is_open: watch::Sender<bool>,
+}
+
+impl Judge {
+    /// Answers by the text of the comment.
+    pub async fn start(answer: impl Fn(&str) -> Answer + Clone + Send + Sync + 'static) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://{}/v1/chat/completions", listener.local_addr().unwrap());
+        let judge = Self { url, asked: Arc::default(), is_open: watch::Sender::new(false) };
+        let (asked, is_open) = (Arc::clone(&judge.asked), judge.is_open.clone());
+        let handler = async move |Json(request): Json<Value>| {
+            let answer = answer(&text_of(&request));
+            asked.lock().push(request);
+            give(answer, is_open.subscribe()).await
+        };
+        tokio::spawn(async { axum::serve(listener, Router::new().fallback(handler)).await });
+        judge
+    }
+
+    /// Settings of a server that asks this judge, and waits so long for an answer.
+    pub fn flags<'a>(&'a self, timeout: &'a str) -> Vec<&'a str> {
+        let judge = ["--moderator", "http", "--moderator-url", &self.url, "--moderator-model", "judge"];
+        [&judge[..], &["--moderator-retry", "10ms", "--moderator-timeout", timeout]].concat()
+    }
+
+    /// Approves what was held back, and holds nothing back any more.
+    pub fn open(&self) {
+        self.is_open.send_replace(true);
+    }
+
+    /// The requests about this text.
+    pub fn asked(&self, text: &str) -> Vec<Value> {
+        self.asked.lock().iter().filter(|request| text_of(request) == text).cloned().collect()
+    }
+
+    pub fn asked_in_all(&self) -> usize {
+        self.asked.lock().len()
+    }
+}
+
+/// The comment's text: the user's message is the comment as JSON.
+fn text_of(request: &Value) -> String {
+    let comment = request["messages"][1]["content"].as_str().unwrap();
+    serde_json::from_str::<Value>(comment).unwrap()["text"].as_str().unwrap().to_owned()
+}
+
+async fn give(answer: Answer, mut is_open: watch::Receiver<bool>) -> Response {
+    match answer {
+        Answer::Approve => verdict("approve", ""),
+        Answer::Reject(reason) => verdict("reject", reason),
+        Answer::Says(content) => completion(content).into_response(),
+        Answer::Body(body) => body.into_response(),
+        Answer::Status(status) => StatusCode::from_u16(status).unwrap().into_response(),
+        Answer::BreaksOff => {
+            let whole = completion(&json!({ "verdict": "approve", "reason": "" }).to_string()).0.to_string();
+            let half = Ok(whole[..whole.len() / 2].to_owned());
+            let end = Err(io::Error::from(io::ErrorKind::ConnectionReset));
+            Body::from_stream(stream::iter([half, end])).into_response()
+        }
+        Answer::Held => {
+            let _ = is_open.wait_for(|is_open| *is_open).await;
+            verdict("approve", "")
+        }
+        Answer::Silence => std::future::pending().await,
+    }
+}
+
+fn verdict(verdict: &str, reason: &str) -> Response {
+    completion(&json!({ "verdict": verdict, "reason": reason }).to_string()).into_response()
+}
+
+fn completion(content: &str) -> Json<Value> {
+    let message = json!({ "role": "assistant", "content": content });
+    Json(json!({ "object": "chat.completion", "choices": [{ "index": 0, "message": message }] }))
+}
