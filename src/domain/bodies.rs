@@ -122,7 +122,7 @@ impl Texts {
 
 /// Cached bodies of one kind; `None` stands for "does not exist".
 pub struct Bodies<T: Body> {
-    kept: Kept<T>,
+    kept: Kept<T::Id, T>,
     flights: SingleFlight<T::Id, Option<Arc<T>>>,
     redis: Redis,
     db: Db,
@@ -176,7 +176,7 @@ impl<T: Body> Bodies<T> {
 
 /// A list that is being read.
 pub struct Reading<'a, T: Body> {
-    kept: &'a Kept<T>,
+    kept: &'a Kept<T::Id, T>,
     since: Instant,
 }
 
@@ -200,7 +200,7 @@ impl<T: Body> Reading<'_, T> {
 
 /// From Redis in one round trip, and the rest from PostgreSQL in one statement.
 async fn fetch<T: Body>(
-    kept: Kept<T>,
+    kept: Kept<T::Id, T>,
     redis: Redis,
     db: Db,
     ids: Vec<T::Id>,

@@ -1,14 +1,13 @@
 //! Bodies of one kind that this process keeps.
 
 use std::{
+    hash::Hash,
     sync::Arc,
     time::{Duration, Instant},
 };
 
 use moka::{policy::EvictionPolicy, sync::Cache};
 use parking_lot::Mutex;
-
-use super::bodies::Body;
 
 /// Entities of one kind that a process keeps.
 const CAPACITY: u64 = 50_000;
@@ -19,17 +18,27 @@ const ABSENT_LIFE: Duration = Duration::from_secs(5);
 /// That something changed is remembered for longer than a read takes that began before.
 const CHANGED_LIFE: Duration = Duration::from_secs(5);
 
-/// Cheap to clone; all clones are one.
-#[derive(Clone)]
-pub(super) struct Kept<T: Body> {
-    here: Cache<T::Id, Arc<T>>,
-    absent: Cache<T::Id, ()>,
-    changed: Cache<T::Id, Instant>,
+/// By id. Cheap to clone; all clones are one.
+pub(super) struct Kept<K, T> {
+    here: Cache<K, Arc<T>>,
+    absent: Cache<K, ()>,
+    changed: Cache<K, Instant>,
     /// When anything may have changed unheard.
     all_changed: Arc<Mutex<Option<Instant>>>,
 }
 
-impl<T: Body> Kept<T> {
+impl<K, T> Clone for Kept<K, T> {
+    fn clone(&self) -> Self {
+        let (here, absent, changed) = (self.here.clone(), self.absent.clone(), self.changed.clone());
+        Self { here, absent, changed, all_changed: Arc::clone(&self.all_changed) }
+    }
+}
+
+impl<K, T> Kept<K, T>
+where
+    K: Copy + Eq + Hash + Send + Sync + 'static,
+    T: Send + Sync + 'static,
+{
     pub fn new() -> Self {
         Self {
             here: Cache::builder().max_capacity(CAPACITY).time_to_live(LIFE).build(),
@@ -44,7 +53,7 @@ impl<T: Body> Kept<T> {
     }
 
     /// `Some(None)`: known not to exist.
-    pub fn get(&self, id: &T::Id) -> Option<Option<Arc<T>>> {
+    pub fn get(&self, id: &K) -> Option<Option<Arc<T>>> {
         match self.here.get(id) {
             Some(body) => Some(Some(body)),
             None => self.absent.contains_key(id).then_some(None),
@@ -52,7 +61,7 @@ impl<T: Body> Kept<T> {
     }
 
     /// Keeps what a read that began at `since` found, unless it has changed meanwhile.
-    pub fn insert(&self, id: T::Id, body: Option<&Arc<T>>, since: Instant) {
+    pub fn insert(&self, id: K, body: Option<&Arc<T>>, since: Instant) {
         if self.has_changed(&id, since) {
             return;
         }
@@ -66,7 +75,7 @@ impl<T: Body> Kept<T> {
         }
     }
 
-    pub fn forget(&self, id: T::Id) {
+    pub fn forget(&self, id: K) {
         self.changed.insert(id, Instant::now());
         self.drop(&id);
     }
@@ -77,12 +86,12 @@ impl<T: Body> Kept<T> {
         self.absent.invalidate_all();
     }
 
-    fn has_changed(&self, id: &T::Id, since: Instant) -> bool {
+    fn has_changed(&self, id: &K, since: Instant) -> bool {
         let of_all = *self.all_changed.lock();
         self.changed.get(id).into_iter().chain(of_all).any(|changed| changed >= since)
     }
 
-    fn drop(&self, id: &T::Id) {
+    fn drop(&self, id: &K) {
         self.here.invalidate(id);
         self.absent.invalidate(id);
     }
@@ -110,7 +119,7 @@ mod tests {
 
     #[test]
     fn what_was_read_before_a_change_is_not_kept_and_what_was_read_after_it_is() {
-        let (kept, group) = (Kept::<Group>::new(), group());
+        let (kept, group) = (Kept::<GroupId, Group>::new(), group());
         let before = Instant::now();
         kept.insert(group.id, Some(&group), before);
         assert_eq!(kept.get(&group.id), Some(Some(Arc::clone(&group))));

@@ -8,14 +8,14 @@ use super::{
     connection::{Redis, script_reply},
     counters::life_with_jitter,
     keys,
-    pending::pending_state,
-    reply::{Reply, read},
+    pending::read_flip,
+    reply::{Reply, generation_and_cleaned, read},
     scripts,
 };
 use crate::{
     catalogue::{EdgeKind, Flip},
     primitives::{Id, Offset, ShardId, UserId},
-    store::{StoreError, StoreResult},
+    store::StoreResult,
 };
 
 /// The most targets that are loaded into a set: the highest ids. An intset of them takes 41 kB.
@@ -81,7 +81,8 @@ impl Redis {
             for (i, target) in targets.iter().enumerate() {
                 let state = pending[i]
                     .as_deref()
-                    .and_then(|text| pending_state(text, now))
+                    .and_then(|text| read_flip(text, now))
+                    .map(|(is_on, _)| if is_on { Membership::On } else { Membership::Off })
                     .unwrap_or_else(|| set.state(*target, members[i + 2]));
                 states.push(((*kind, *target), state));
             }
@@ -206,17 +207,6 @@ fn read_kind(shard: ShardId, actor: UserId, kind: EdgeKind, targets: &[Id], gene
     let mut floor = redis::cmd("GET");
     floor.arg(keys::floor(shard, kind, actor));
     [pending, floor.clone(), members, floor]
-}
-
-pub(super) fn generation_and_cleaned(mut reply: Reply) -> StoreResult<(u64, Offset)> {
-    if reply.code != "done" {
-        return Err(reply.into_error());
-    }
-    let _epoch: u64 = reply.next()?;
-    let generation = reply.next()?;
-    let cleaned: String = reply.next()?;
-    let cleaned = cleaned.parse().map_err(|_| StoreError::Unexpected(cleaned))?;
-    Ok((generation, cleaned))
 }
 
 fn clean_actor(

@@ -7,8 +7,7 @@ use redis::{Cmd, Value};
 use super::{
     connection::{Redis, script_reply},
     keys,
-    members::{Membership, generation_and_cleaned},
-    reply::read,
+    reply::{generation_and_cleaned, read},
 };
 use crate::{
     catalogue::{EdgeKind, UnixMillis},
@@ -87,14 +86,9 @@ fn flips_of(kind: EdgeKind, generation: u64, fields: &HashMap<String, String>) -
     fields.iter().filter_map(flip).collect()
 }
 
-/// What the pending flip of a pair made of it; `None` for a flip of another generation, which SQL knows.
-pub(super) fn pending_state(text: &str, generation: u64) -> Option<Membership> {
-    let (is_on, _) = read_flip(text, generation)?;
-    Some(if is_on { Membership::On } else { Membership::Off })
-}
-
-/// Reads `1:7-42:1763700000000`: state, offset and time.
-fn read_flip(text: &str, generation: u64) -> Option<(bool, UnixMillis)> {
+/// What the pending flip of a pair made of it, and when: reads `1:7-42:1763700000000`, state, offset and
+/// time. `None` for a flip of another generation, which SQL knows.
+pub(super) fn read_flip(text: &str, generation: u64) -> Option<(bool, UnixMillis)> {
     let mut parts = text.split(':');
     let is_on = parts.next()? == "1";
     let offset: Offset = parts.next()?.parse().ok()?;
@@ -115,7 +109,7 @@ mod tests {
         let five = "5".parse().unwrap();
         let expected = [PendingFlip { target: five, is_on: true, at: 1000 }];
         assert_eq!(flips_of(EdgeKind::NoteLike, 7, &fields), expected);
-        assert_eq!(pending_state("0:7-42:1000", 7), Some(Membership::Off));
-        assert_eq!(pending_state("0:7-42:1000", 8), None);
+        assert_eq!(read_flip("0:7-42:1000", 7), Some((false, 1000)));
+        assert_eq!(read_flip("0:7-42:1000", 8), None);
     }
 }

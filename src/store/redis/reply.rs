@@ -2,7 +2,10 @@
 
 use redis::{FromRedisValue, Value};
 
-use crate::store::{StoreError, StoreResult};
+use crate::{
+    primitives::Offset,
+    store::{StoreError, StoreResult},
+};
 
 /// A script's result: its name, and what comes with it.
 pub struct Reply {
@@ -43,6 +46,18 @@ impl Reply {
     pub fn expect_done(self) -> StoreResult<()> {
         if self.code == "done" { Ok(()) } else { Err(self.into_error()) }
     }
+}
+
+/// What `lua/read_meta.lua` says of a shard's log: its generation, and up to where it is cleaned.
+pub fn generation_and_cleaned(mut reply: Reply) -> StoreResult<(u64, Offset)> {
+    if reply.code != "done" {
+        return Err(reply.into_error());
+    }
+    let _epoch: u64 = reply.next()?;
+    let generation = reply.next()?;
+    let cleaned: String = reply.next()?;
+    let cleaned = cleaned.parse().map_err(|_| StoreError::Unexpected(cleaned))?;
+    Ok((generation, cleaned))
 }
 
 /// A value as a Rust type.
