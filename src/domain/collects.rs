@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{DomainResult, IdempotencyKey, Note, Plaudit, edges::EdgeAction};
+use super::{DomainResult, IdempotencyKey, Note, Plaudit};
 use crate::{
     catalogue::EdgeKind,
     primitives::{NoteId, UserId},
@@ -21,10 +21,6 @@ impl Plaudit {
         on: bool,
         key: Option<&IdempotencyKey>,
     ) -> DomainResult<(Arc<Note>, bool)> {
-        let note = self.notes().get(note).await?;
-        let (kind, owner) = (EdgeKind::NoteCollect, note.author);
-        let changed =
-            self.switch(EdgeAction { kind, actor, target: note.id.0, owner, on, limit: 0, key }).await?;
-        Ok((note, changed))
+        self.switch_to_note(EdgeKind::NoteCollect, actor, note, on, key).await
     }
 }

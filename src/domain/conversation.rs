@@ -3,15 +3,16 @@
 use std::{collections::BTreeSet, sync::Arc};
 
 use super::{
-    Comment, DomainError, DomainResult, IdempotencyKey, Outcome, Plaudit, changes::Begun, keys::Operation,
+    Comment, DomainError, DomainResult, IdempotencyKey, Outcome, Plaudit,
+    changes::Begun,
+    keys::Operation,
+    text::{COMMENT_BODY, Text, TextRule},
 };
 use crate::{
     primitives::{CommentId, NoteId, UserId},
     store::sql::{self, CommentPlace, CommentState},
 };
 
-/// Characters of a comment.
-const MAX_LENGTH: usize = 1_024;
 const MAX_IMAGES: usize = 9;
 const MAX_IMAGE_BYTES: usize = 2_048;
 const MAX_MENTIONS: usize = 10;
@@ -19,7 +20,7 @@ const MAX_MENTIONS: usize = 10;
 /// What somebody wants to say.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct CommentText {
-    body: String,
+    body: Text,
     images: Vec<String>,
     mentions: Vec<UserId>,
 }
@@ -28,17 +29,9 @@ impl CommentText {
     /// # Errors
     /// [`DomainError::BadInput`] naming `body`, `images` or `mentions`.
     pub fn parse(body: &str, images: Vec<String>, mentions: Vec<UserId>) -> DomainResult<Self> {
-        let body = body.trim();
-        let length = body.chars().count();
-        if length > MAX_LENGTH || (length == 0 && images.is_empty()) {
-            let message =
-                format!("body: 1 to {MAX_LENGTH} characters, or none beside an image; this has {length}");
-            return Err(DomainError::bad_input("body", message));
-        }
-        if let Some(bad) = body.chars().find(|c| c.is_control() && !matches!(c, '\n' | '\r' | '\t')) {
-            let message = format!("body: the control character U+{:04X} is not text", bad as u32);
-            return Err(DomainError::bad_input("body", message));
-        }
+        // An image says something by itself.
+        let rule = TextRule { min: usize::from(images.is_empty()), ..COMMENT_BODY };
+        let body = Text::parse(body, &rule)?;
         if images.len() > MAX_IMAGES {
             let message = format!("images: at most {MAX_IMAGES} addresses, not {}", images.len());
             return Err(DomainError::bad_input("images", message));
@@ -49,7 +42,7 @@ impl CommentText {
             return Err(DomainError::bad_input("mentions", message));
         }
         let images = images.iter().map(|address| image(address)).collect::<DomainResult<_>>()?;
-        Ok(Self { body: body.to_owned(), images, mentions: mentions.into_iter().collect() })
+        Ok(Self { body, images, mentions: mentions.into_iter().collect() })
     }
 }
 
@@ -94,7 +87,7 @@ impl Plaudit {
             None => None,
         };
         let arguments =
-            (note, parent.as_ref().map(|parent| parent.id), &text.body, &text.images, &text.mentions);
+            (note, parent.as_ref().map(|parent| parent.id), text.body.as_str(), &text.images, &text.mentions);
         let mut change = match self.begin(author, key, &Operation::new("addComment", &arguments)).await? {
             Begun::Before(outcome) => return self.written(outcome).await,
             Begun::New(change) => change,
@@ -112,6 +105,7 @@ impl Plaudit {
             None => (None, None),
         };
         let CommentText { body, images, mentions } = text;
+        let body = body.as_str();
         let new = sql::NewComment { note, author, parent: below, reply_to, body, images, mentions };
         let id = sql::add_comment(db, tx, new).await?;
         change.touch(id);
@@ -150,17 +144,13 @@ impl Plaudit {
         key: Option<&IdempotencyKey>,
     ) -> DomainResult<(CommentPlace, Outcome)> {
         let not_found = || DomainError::NotFound("comment");
-        let outcome = match self.begin(actor, key, &Operation::new("deleteComment", &comment)).await? {
-            Begun::Before(outcome) => Err(outcome),
-            Begun::New(change) => Ok(change),
-        };
-        let mut change = match outcome {
-            Ok(change) => change,
-            Err(before) => {
-                let mut tx = self.inner.db.begin().await?;
-                let place = sql::comment_place(&self.inner.db, &mut tx, comment).await?;
-                return Ok((place.ok_or_else(not_found)?, before));
+        let mut change = match self.begin(actor, key, &Operation::new("deleteComment", &comment)).await? {
+            Begun::Before(outcome) => {
+                let (db, mut tx) = (&self.inner.db, self.inner.db.begin().await?);
+                let place = sql::comment_place(db, &mut tx, comment).await?;
+                return Ok((place.ok_or_else(not_found)?, outcome));
             }
+            Begun::New(change) => change,
         };
         let (db, tx) = change.sql();
         // What is left of a removed note is settled in another order: comments first, then totals.

@@ -1,11 +1,14 @@
 //! Switching an edge on or off: the same steps for every kind.
 
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::{
+    sync::Arc,
+    time::{Duration, SystemTime, UNIX_EPOCH},
+};
 
-use super::{DomainError, DomainResult, IdempotencyKey, Plaudit, Reason, keys::key_reused};
+use super::{DomainError, DomainResult, IdempotencyKey, Note, Plaudit, Reason, keys::key_reused};
 use crate::{
     catalogue::{EdgeKind, Flip, UnixMillis},
-    primitives::{Id, Offset, ShardId, UserId},
+    primitives::{Id, NoteId, Offset, ShardId, UserId},
     store::{
         StoreError,
         redis::{FlipOutcome, FlipRequest, Redis},
@@ -47,6 +50,21 @@ impl Plaudit {
             self.hear_flip(&flip, at).await;
         }
         Ok(changed)
+    }
+
+    /// Switches an edge to a note that is there. Returns the note and whether anything changed.
+    pub(super) async fn switch_to_note(
+        &self,
+        kind: EdgeKind,
+        actor: UserId,
+        note: NoteId,
+        on: bool,
+        key: Option<&IdempotencyKey>,
+    ) -> DomainResult<(Arc<Note>, bool)> {
+        let note = self.notes().get(note).await?;
+        let (target, owner) = (note.id.0, note.author);
+        let changed = self.switch(EdgeAction { kind, actor, target, owner, on, limit: 0, key }).await?;
+        Ok((note, changed))
     }
 
     /// Runs the action script, giving it what it asks for.

@@ -20,11 +20,7 @@ impl Plaudit {
         on: bool,
         key: Option<&IdempotencyKey>,
     ) -> DomainResult<(Arc<Note>, bool)> {
-        let note = self.notes().get(note).await?;
-        let (kind, owner) = (EdgeKind::NoteLike, note.author);
-        let changed =
-            self.switch(EdgeAction { kind, actor, target: note.id.0, owner, on, limit: 0, key }).await?;
-        Ok((note, changed))
+        self.switch_to_note(EdgeKind::NoteLike, actor, note, on, key).await
     }
 
     /// Likes a comment (`on`) or takes the like back. Returns the comment and whether anything changed.

@@ -22,6 +22,8 @@ pub const GRANT_REASON: TextRule = TextRule { argument: "reason", min: 1, max: 2
 
 pub const REJECTION_REASON: TextRule = TextRule { argument: "reason", min: 1, max: 200, line_breaks: false };
 
+pub const COMMENT_BODY: TextRule = TextRule { argument: "body", min: 1, max: 1_024, line_breaks: true };
+
 /// Text within its rule, without white space around it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Text(String);
