@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a panic fails the test, as it should")]
 
+#[path = "../support/mod.rs"]
 mod support;
 
 mod architecture;
