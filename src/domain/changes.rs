@@ -9,9 +9,12 @@ use super::{
 };
 use crate::{
     catalogue::{Counter, Deltas, Entity},
-    primitives::{Id, ShardId, UserId, Version},
+    primitives::{
+        Id, ShardId, UserId, Version,
+        fault::{self, Point},
+    },
     store::{
-        KEY_LIFE,
+        KEY_LIFE, StoreResult,
         sql::{self, CommentPlace, Db, Decided, StaleLine, Tx},
     },
 };
@@ -140,10 +143,16 @@ impl Change<'_> {
         if let Some((actor, key)) = self.key {
             sql::keep_result(db, &mut self.tx, actor, key.as_str(), changed, created).await?;
         }
-        sql::commit(db, self.tx).await?;
+        commit(db, self.tx).await?;
         if !lines.is_empty() {
             plaudit.correct(&lines).await;
         }
         Ok(Outcome { changed, created })
     }
+}
+
+async fn commit(db: &Db, tx: Tx) -> StoreResult<()> {
+    fault::reached(Point::BeforeChange)?;
+    sql::commit(db, tx).await?;
+    Ok(fault::reached(Point::AfterChange)?)
 }

@@ -8,7 +8,10 @@ use tokio::time::Instant;
 use super::{Counted, Found, Hub, view::ReadTicket};
 use crate::{
     catalogue::{Entity, EntityKind},
-    primitives::{Id, Offset},
+    primitives::{
+        Id, Offset,
+        fault::{self, Point},
+    },
     store::{
         StoreError, StoreResult,
         redis::{CountsRead, Install, Installed, LoadTickets},
@@ -74,6 +77,7 @@ impl Hub {
         let reads = self.begin_reads(entities);
         let tickets = self.inner.redis.take_load_tokens(entities, token).await?;
         let snapshots = self.read_totals(&tickets).await?;
+        fault::reached(Point::WhileLoading)?;
         let mut missing = Vec::new();
         for ticket in &tickets {
             missing.extend_from_slice(&ticket.others);

@@ -7,7 +7,10 @@ use super::{retry::keep_on, targets::Targets, tenure::Tenure};
 use crate::{
     catalogue::Flip,
     event_log::Entry,
-    primitives::Offset,
+    primitives::{
+        Offset,
+        fault::{self, Point},
+    },
     store::{StoreError, StoreResult},
 };
 
@@ -42,6 +45,7 @@ async fn clean(tenure: &Tenure) -> StoreResult<()> {
         };
         // Counters first: the cleaned-to offset that they move is what a load of the set is compared with.
         let batches = targets.batches(&entries, to);
+        fault::reached(Point::BeforeClean)?;
         let applied = redis.clean_counters(lease.shard, lease.fence, &batches).await?;
         if !targets.advance(&batches, &applied) {
             // A target was begun anew and is folded up to here in a moment.
@@ -51,7 +55,9 @@ async fn clean(tenure: &Tenure) -> StoreResult<()> {
         }
         let flips: Vec<Flip> =
             entries.iter().filter(|entry| entry.offset > members).filter_map(Entry::flip).copied().collect();
+        fault::reached(Point::BeforeMembers)?;
         redis.clean_members(lease.shard, lease.fence, to, &flips).await?;
+        fault::reached(Point::AfterMembers)?;
         redis.advance_members(lease.shard, lease.fence, to).await?;
         members = members.max(to);
     }

@@ -5,7 +5,10 @@
 use std::{sync::Arc, time::Duration};
 
 use super::{retry::keep_on, targets::Targets, tenure::Tenure};
-use crate::store::{StoreError, StoreResult};
+use crate::{
+    primitives::fault::{self, Point},
+    store::{StoreError, StoreResult},
+};
 
 /// How long one wait for new events lasts. Then the targets are looked at again: one that was begun anew
 /// meanwhile, at an earlier place, must not have to wait for the next event.
@@ -31,7 +34,9 @@ async fn fold(tenure: &Tenure) -> StoreResult<()> {
         };
         let mut batches = targets.batches(&entries, last.offset);
         targets.add_heat(&mut batches, &entries, chrono::Utc::now().timestamp_millis());
+        fault::reached(Point::BeforeFold)?;
         let applied = redis.fold(source, tenure.lease.fence, &batches).await?;
+        fault::reached(Point::AfterFold)?;
         if !targets.advance(&batches, &applied) {
             targets = read_targets().await?;
         }

@@ -11,7 +11,10 @@ use super::{
     trim, verify, watch,
 };
 use crate::{
-    primitives::ShardId,
+    primitives::{
+        ShardId,
+        fault::{self, Point},
+    },
     store::{StoreError, StoreResult},
 };
 
@@ -44,6 +47,7 @@ async fn serve(context: Context, shard: ShardId, stop: CancellationToken) -> Sto
         stop.run_until_cancelled(tokio::time::sleep(LOOK)).await;
         return Ok(());
     };
+    fault::reached(Point::AtTakeover)?;
     let run = verify::verify(&context, lease).await?;
     tracing::info!(shard = shard.0, fence = lease.fence, "owns the shard");
     let tenure = Arc::new(Tenure { context: context.clone(), lease, run, progress: Progress::default() });

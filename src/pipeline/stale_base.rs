@@ -4,7 +4,10 @@
 use std::{sync::Arc, time::Duration};
 
 use super::{retry::keep_on, tenure::Tenure};
-use crate::store::{StoreError, StoreResult};
+use crate::{
+    primitives::fault::{self, Point},
+    store::{StoreError, StoreResult},
+};
 
 const MOST: usize = 500;
 /// Looks by itself this often: an announcement may be missed.
@@ -26,5 +29,6 @@ async fn correct(tenure: &Tenure) -> StoreResult<()> {
     entities.sort_unstable();
     entities.dedup();
     tenure.redis().drop_bases(&entities).await?;
+    fault::reached(Point::AfterDrop)?;
     tenure.db().delete_stale_lines(&lines).await
 }

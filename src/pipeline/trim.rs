@@ -4,7 +4,13 @@
 use std::{collections::VecDeque, sync::Arc, time::Duration};
 
 use super::tenure::Tenure;
-use crate::{primitives::Offset, store::StoreError};
+use crate::{
+    primitives::{
+        Offset,
+        fault::{self, Point},
+    },
+    store::StoreError,
+};
 
 const EVERY: Duration = Duration::from_secs(60);
 const BEHIND: usize = 10;
@@ -25,6 +31,7 @@ pub async fn run(tenure: Arc<Tenure>) -> StoreError {
 }
 
 async fn trim(tenure: &Tenure, offset: Offset) -> Result<(), StoreError> {
+    fault::reached(Point::BeforeTrim)?;
     match tenure.redis().trim_log(tenure.lease.shard, offset).await {
         Err(error) if error.is_transient() => Ok(()), // the next minute trims more
         result => result,

@@ -3,7 +3,10 @@
 
 use super::{Context, persist};
 use crate::{
-    primitives::{Offset, ShardId, Version},
+    primitives::{
+        Offset, ShardId, Version,
+        fault::{self, Point},
+    },
     store::{
         StoreError, StoreResult,
         redis::{ShardMeta, TakeOver},
@@ -17,6 +20,7 @@ pub(super) async fn verify(context: &Context, lease: Lease) -> StoreResult<Strin
     let run = context.redis.run_id().await?;
     let generation = adopt_log(context, lease).await?;
     restart_counters(context, lease, &run).await?;
+    fault::reached(Point::BeforeVerified)?;
     context.redis.finish_verification(lease.shard, lease.fence, generation, &run).await?;
     Ok(run)
 }
@@ -77,6 +81,7 @@ async fn begin_generation(
     let seen = reached.generation.max(end.map_or(0, |end| end.generation));
     let is_new = reached == Offset::default();
     let generation = context.db.raise_generation(lease, seen, !is_new).await?;
+    fault::reached(Point::BeforeGenesis)?;
     context.redis.append_genesis(lease.shard, generation).await?;
     let shard = lease.shard.0;
     if is_new {

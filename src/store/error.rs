@@ -1,6 +1,6 @@
 //! What can go wrong between Plaudit and its stores.
 
-use crate::primitives::Offset;
+use crate::primitives::{Offset, fault::Injected};
 
 pub type StoreResult<T> = Result<T, StoreError>;
 
@@ -37,6 +37,12 @@ impl StoreError {
             self,
             Self::RedisUnreachable(_) | Self::SqlUnreachable(_) | Self::Unverified | Self::Contended { .. }
         )
+    }
+}
+
+impl From<Injected> for StoreError {
+    fn from(injected: Injected) -> Self {
+        Self::SqlUnreachable(injected.to_string())
     }
 }
 

@@ -7,7 +7,10 @@ use crate::{
     catalogue::{Counter, Counts, Deltas, EdgeKind, Entity, EntityKind, Flip},
     event_log::{Entry, sum},
     pipeline::Context,
-    primitives::{NoteId, Offset, UserId},
+    primitives::{
+        NoteId, Offset, UserId,
+        fault::{self, Point},
+    },
     store::{
         StoreResult,
         sql::{self, Db, Lease, Tx},
@@ -46,7 +49,9 @@ pub async fn write_batch(
     }
     let stale = mismatches(&sum(entries), &moved);
     sql::add_stale_lines(db, &mut tx, context.redis.shards(), &stale, "persisted otherwise").await?;
+    fault::reached(Point::BeforeCommit)?;
     sql::commit(db, tx).await?;
+    fault::reached(Point::AfterCommit)?;
     Ok(last.offset)
 }
 
