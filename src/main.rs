@@ -13,6 +13,8 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 #[tokio::main]
 async fn main() -> ExitCode {
+    // Reads FAILPOINTS where there are fail points: see `primitives/fault.rs`.
+    let _points = fail::has_failpoints().then(fail::FailScenario::setup);
     match run(Cli::read().command).await {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
