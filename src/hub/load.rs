@@ -24,12 +24,25 @@ const PATIENCE: Duration = Duration::from_millis(1_500);
 /// Between two tries, and while another loader is at it.
 const PAUSE: Duration = Duration::from_millis(4);
 
+/// An entity, and since which interruption its load is good enough.
+pub(super) type Wanted = (Entity, ReadTicket);
+
 impl Hub {
     /// Loads entities; those that do not exist are missing. Requests that miss the same entity share one
-    /// load, which goes on when they go away.
+    /// load, which goes on when they go away. After an interruption nobody joins a load from before: what
+    /// that finds reaches no subscriber.
     pub(super) async fn load(&self, entities: &[Entity]) -> StoreResult<Found> {
         let hub = self.clone();
-        self.inner.loads.get(entities, |entities| async move { hub.load_with_token(&entities).await }).await
+        let wanted: Vec<Wanted> =
+            entities.iter().map(|entity| (*entity, self.view_of(*entity).lock().ticket())).collect();
+        let load = |wanted: Vec<Wanted>| async move {
+            let entities: Vec<Entity> = wanted.iter().map(|(entity, _)| *entity).collect();
+            let found = hub.load_with_token(&entities).await?;
+            let of_found = |wanted: Wanted| Some((wanted, *found.get(&wanted.0)?));
+            Ok(wanted.into_iter().filter_map(of_found).collect())
+        };
+        let found = self.inner.loads.get(&wanted, load).await?;
+        Ok(found.into_iter().map(|((entity, _), counted)| (entity, counted)).collect())
     }
 
     async fn load_with_token(&self, entities: &[Entity]) -> StoreResult<Found> {

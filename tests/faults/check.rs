@@ -125,9 +125,11 @@ async fn redis_differences(stores: &Stores, entity: Entity, totals: &BTreeMap<Co
 async fn push_differences(seen: &Seen, totals: &BTreeMap<Entity, BTreeMap<Counter, i64>>) -> Vec<String> {
     let differs = || -> Vec<String> {
         let of_entity = |(entity, totals): (&Entity, &BTreeMap<Counter, i64>)| {
-            let differs = |(subscriber, values): (String, Values)| {
+            let differs = |(who, version, values): (String, u64, Values)| {
                 let wrong = values.iter().find(|(counter, value)| totals[counter] != **value)?;
-                Some(format!("{subscriber} saw {entity} {wrong:?} last, the totals are {totals:?}"))
+                Some(format!(
+                    "{who} saw {entity} {wrong:?} last, at version {version}, the totals are {totals:?}"
+                ))
             };
             seen.newest(*entity).into_iter().filter_map(differs).collect::<Vec<_>>()
         };

@@ -27,6 +27,8 @@ const STEPS: usize = 14;
 const FLAGS: [&str; 8] =
     ["--lease", "1s", "--reply-wait", "200ms", "--batch-wait", "5ms", "--batch-events", "20"];
 const ACT_WITHIN: Duration = Duration::from_secs(5);
+/// Of the servers, told with a failure.
+const LOG_LINES: usize = 60;
 const SERVICE: &str = "the service of the schedules";
 
 #[tokio::test(flavor = "multi_thread")]
@@ -152,7 +154,13 @@ async fn run(site: &Arc<Site>, seed: u64) -> Option<String> {
         wrong = checked => wrong,
         () = site.keep_up() => unreachable!("it never ends"),
     };
-    (!wrong.is_empty()).then(|| format!("SEED={seed}: {:?}\n  {}", plan.kills, wrong.join("\n  ")))
+    if wrong.is_empty() {
+        return None;
+    }
+    let log = site.servers[0].lock().await.log();
+    let log: Vec<&str> = log.lines().rev().take(LOG_LINES).collect();
+    let log = log.into_iter().rev().collect::<Vec<_>>().join("\n");
+    Some(format!("SEED={seed}: {:?}\n  {}\nboth servers' log:\n{log}", plan.kills, wrong.join("\n  ")))
 }
 
 /// The users, as clients of either server.
@@ -310,6 +318,9 @@ async fn watch(site: Arc<Site>, server: usize, questions: Vec<(String, Value)>, 
                 socket.subscribe(&i.to_string(), query, variables.clone()).await;
             }
             while let Some(message) = socket.try_receive().await {
+                if message["type"] != "next" {
+                    break; // "later", in an outage
+                }
                 let Some(data) = message["payload"]["data"].as_object() else { continue };
                 for (entity, version, values) in data.values().filter_map(counts) {
                     seen.pushed(name, entity, version, values);

@@ -48,10 +48,10 @@ impl Seen {
     }
 
     /// The newest values that each subscriber has of an entity.
-    pub fn newest(&self, entity: Entity) -> Vec<(String, Values)> {
+    pub fn newest(&self, entity: Entity) -> Vec<(String, u64, Values)> {
         let inner = self.inner.lock();
         let of_entity = inner.pushed.iter().filter(|((_, other), _)| *other == entity);
-        of_entity.map(|((subscriber, _), (_, values))| (subscriber.clone(), values.clone())).collect()
+        of_entity.map(|((who, _), (version, values))| (who.clone(), *version, values.clone())).collect()
     }
 
     pub fn faults(&self) -> Vec<String> {
