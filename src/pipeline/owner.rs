@@ -15,11 +15,13 @@ use crate::{
         ShardId,
         fault::{self, Point},
     },
-    store::{StoreError, StoreResult},
+    store::{StoreError, StoreResult, sql::Lease},
 };
 
 /// How often a process that does not own a shard looks whether it may.
 const LOOK: Duration = Duration::from_millis(500);
+/// How long a stop waits for PostgreSQL to take a shard back.
+const HAND_OVER: Duration = Duration::from_secs(2);
 
 /// Owns the shard whenever it can, until `stop`.
 pub(super) async fn run(context: Context, shard: ShardId, stop: CancellationToken) {
@@ -55,8 +57,16 @@ async fn serve(context: Context, shard: ShardId, stop: CancellationToken) -> Sto
     context.status.set_serving(shard, false);
     match ended {
         Some(error) => Err(error),
-        None => context.db.release_lease(lease).await,
+        None => hand_over(&context, lease).await,
     }
+}
+
+/// Gives the shard back. While PostgreSQL is away that is left to the lease's end.
+async fn hand_over(context: &Context, lease: Lease) -> StoreResult<()> {
+    let released = tokio::time::timeout(HAND_OVER, context.db.release_lease(lease));
+    released
+        .await
+        .unwrap_or_else(|_| Err(StoreError::SqlUnreachable(format!("no answer within {HAND_OVER:?}"))))
 }
 
 /// Runs all parts until one of them cannot go on (its error), or until `stop` and what is pending is

@@ -124,6 +124,11 @@ pub struct Pipeline {
     #[arg(value_parser = duration(Duration::from_secs(1)..=Duration::from_hours(1)))]
     pub lease: Duration,
 
+    /// How long a stop waits until pending events are persisted; the next start does the rest; 0s to 10m
+    #[arg(long, value_name = "DURATION", default_value = "10s")]
+    #[arg(value_parser = duration(Duration::ZERO..=Duration::from_mins(10)))]
+    pub shutdown_drain: Duration,
+
     /// Keep who did what and when in the table `activity`
     #[arg(long, value_name = "BOOL", default_value = "true", value_parser = BoolishValueParser::new())]
     #[arg(num_args = 0..=1, default_missing_value = "true")]

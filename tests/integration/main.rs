@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a panic fails the test, as it should")]
 
+#[expect(dead_code, reason = "the helpers of all tests; these need most")]
 #[path = "../support/mod.rs"]
 mod support;
 
@@ -34,5 +35,6 @@ mod races;
 mod recovery;
 mod roles;
 mod schema;
+mod shutdown;
 mod storm;
 mod views;
