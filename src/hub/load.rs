@@ -28,10 +28,33 @@ const PAUSE: Duration = Duration::from_millis(4);
 pub(super) type Wanted = (Entity, ReadTicket);
 
 impl Hub {
-    /// Loads entities; those that do not exist are missing. Requests that miss the same entity share one
-    /// load, which goes on when they go away. After an interruption nobody joins a load from before: what
-    /// that finds reaches no subscriber.
+    /// Loads entities; those that do not exist are missing.
     pub(super) async fn load(&self, entities: &[Entity]) -> StoreResult<Found> {
+        let (began, mut tries) = (Instant::now(), 0);
+        let mut all = Found::with_capacity(entities.len());
+        let mut missing = entities.to_vec();
+        while !missing.is_empty() {
+            tries += 1;
+            if tries > 1 && began.elapsed() > PATIENCE {
+                return Err(StoreError::Contended { tries });
+            }
+            let found = self.load_together(&missing).await?;
+            // A load finds one entity after the other; what was heard of one since then counts more.
+            missing.clear();
+            for (entity, counted) in found {
+                if self.view_of(entity).lock().is_outdated(entity, counted.version) {
+                    missing.push(entity);
+                } else {
+                    all.insert(entity, counted);
+                }
+            }
+        }
+        Ok(all)
+    }
+
+    /// Requests that miss the same entity share one load, which goes on when they go away. After an
+    /// interruption nobody joins a load from before: what that finds reaches no subscriber.
+    async fn load_together(&self, entities: &[Entity]) -> StoreResult<Found> {
         let hub = self.clone();
         let wanted: Vec<Wanted> =
             entities.iter().map(|entity| (*entity, self.view_of(*entity).lock().ticket())).collect();

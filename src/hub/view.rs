@@ -215,6 +215,11 @@ impl ShardView {
         }
     }
 
+    /// Whether something was heard since that version that makes it useless.
+    pub fn is_outdated(&self, entity: Entity, version: Version) -> bool {
+        matches!(self.slots.peek(&entity), Some(Slot::Unknown(since)) if version < *since)
+    }
+
     pub fn watch(&mut self, entity: Entity, mailbox: Arc<Mailbox>) {
         if let Some(Slot::Known(counted)) = self.slots.peek(&entity)
             && self.hearing
