@@ -15,7 +15,7 @@ use rand::{RngExt, SeedableRng, rngs::StdRng};
 use crate::{
     blows, check,
     load::{Load, Progress, Service},
-    node::{Node, killed, values},
+    node::{Node, has_struck, killed, values},
     plan::{Blow, Plan},
     seeds,
     seen::Seen,
@@ -35,14 +35,34 @@ fn forty_schedules_of_faults_in_one_process_lose_nothing_and_count_nothing_twice
     run_all(seeds(1, 40), |_| {});
 }
 
+#[test]
+fn a_node_that_ends_at_any_point_loses_nothing_and_counts_nothing_twice() {
+    let _alone = fail::FailScenario::setup();
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let wrong: Vec<String> = runtime.block_on(async {
+        let bench = Bench::new().await;
+        let mut wrong = Vec::new();
+        for (seed, point) in Point::ALL.iter().enumerate() {
+            wrong.extend(bench.run(seed as u64, |_| Plan::of_point(*point)).await);
+            if !has_struck(*point) {
+                wrong.push(format!("nobody came to {}", point.name()));
+            }
+        }
+        wrong
+    });
+    assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
+}
+
 /// Runs these schedules, one after the other, on the same stores. Fails at the end if any has failed.
 pub fn run_all(seeds: Vec<u64>, mut tell: impl FnMut(usize)) {
+    let _alone = fail::FailScenario::setup();
     let runtime = tokio::runtime::Runtime::new().unwrap();
     let failures = runtime.block_on(async {
         let bench = Bench::new().await;
         let mut failures = Vec::new();
         for (i, seed) in seeds.into_iter().enumerate() {
-            failures.extend(bench.run(seed).await);
+            let plan = |steps| Plan::new(seed, &mut StdRng::seed_from_u64(seed), steps);
+            failures.extend(bench.run(seed, plan).await);
             tell(i + 1);
         }
         failures
@@ -65,11 +85,11 @@ impl Bench {
         Self { stores, shards }
     }
 
-    /// Returns what went wrong, with all that is needed to see it again.
-    async fn run(&self, seed: u64) -> Option<String> {
-        let mut rng = StdRng::seed_from_u64(seed);
+    /// Runs a plan, which is told the steps of all users together. Returns what went wrong, with all that is
+    /// needed to see it again.
+    async fn run(&self, seed: u64, plan: impl FnOnce(usize) -> Plan) -> Option<String> {
         let world = World::new(&self.stores.sql().await).await;
-        let plan = Plan::new(seed, &mut rng, STEPS * world.people.len());
+        let plan = plan(STEPS * world.people.len());
         let wrong = Schedule::new(self, &world, &plan, seed).run().await;
         let traps: Vec<String> = plan.traps.iter().map(ToString::to_string).collect();
         (!wrong.is_empty()).then(|| {

@@ -2,7 +2,7 @@
 //! runtime: all its tasks stop wherever they are.
 
 use std::{
-    collections::HashMap,
+    collections::{BTreeSet, HashMap},
     num::NonZeroUsize,
     panic,
     sync::{Arc, Mutex, Once, OnceLock},
@@ -16,7 +16,7 @@ use plaudit::{
     hub::Hub,
     moderation::{self, Moderator},
     pipeline,
-    primitives::ShardCount,
+    primitives::{ShardCount, fault::Point},
     store::{redis::Redis, sql::Db},
 };
 use tokio::{runtime::Runtime, sync::mpsc, task::JoinHandle};
@@ -140,6 +140,16 @@ pub fn killed(name: &str) -> mpsc::UnboundedReceiver<()> {
     receiver
 }
 
+fn struck() -> &'static Mutex<BTreeSet<String>> {
+    static STRUCK: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
+    &STRUCK
+}
+
+/// Whether a trap at this point has ended a node of this process, since it was asked before.
+pub fn has_struck(point: Point) -> bool {
+    struck().lock().unwrap().remove(&format!("{KILL} at {}", point.name()))
+}
+
 /// Panics of nodes are a part of the plan; others are told as always.
 fn report_kills() {
     static ONCE: Once = Once::new();
@@ -151,7 +161,8 @@ fn report_kills() {
             match thread.name().and_then(|name| kills.get(name)) {
                 Some(node) => {
                     let words = info.payload().downcast_ref::<String>();
-                    if words.is_some_and(|words| words.starts_with(KILL)) {
+                    if let Some(words) = words.filter(|words| words.starts_with(KILL)) {
+                        struck().lock().unwrap().insert(words.clone());
                         let _ = node.send(());
                     }
                 }

@@ -128,6 +128,17 @@ impl Plan {
         }
     }
 
+    /// Ends the node that is the first to come to this point, where it would not in most schedules made to
+    /// come there.
+    pub fn of_point(point: Point) -> Self {
+        let blows = match point {
+            Point::BeforeGenesis => vec![(30, Blow::LoseLog)],
+            _ => Vec::new(),
+        };
+        let traps = vec![Trap { point, after: 0, what: What::Kill }];
+        Self { traps, blows, batch_events: 10, batch_wait: Duration::from_millis(5) }
+    }
+
     pub fn is_lossless(&self) -> bool {
         !self.blows.iter().any(|(_, blow)| blow.loses())
     }
