@@ -49,7 +49,7 @@ pub async fn retry(db: &Db, shards: ShardCount, serial: i64) -> StoreResult<Deci
 }
 
 /// Gives an event up for good.
-pub async fn drop(db: &Db, serial: i64) -> StoreResult<Decision> {
+pub async fn discard(db: &Db, serial: i64) -> StoreResult<Decision> {
     patiently(|| async {
         let mut tx = db.begin().await?;
         match sql::lock_dead_event(db, &mut tx, serial).await? {

@@ -51,12 +51,7 @@ pub(super) async fn run(context: Context, shard: ShardId, stop: CancellationToke
 
 /// One tenure, if the shard is to be had. `Ok` after a tenure that ended for a good reason. `again`: the one
 /// before failed.
-async fn serve(
-    context: Context,
-    shard: ShardId,
-    stop: CancellationToken,
-    again: bool,
-) -> StoreResult<()> {
+async fn serve(context: Context, shard: ShardId, stop: CancellationToken, again: bool) -> StoreResult<()> {
     let settings = &context.settings;
     let Some(lease) = context.db.acquire_lease(shard, &settings.owner, settings.lease).await? else {
         stop.run_until_cancelled(tokio::time::sleep(LOOK)).await;

@@ -14,6 +14,7 @@ mod concurrency;
 mod configuration;
 mod costs;
 mod crashes;
+mod dead;
 mod demo_data;
 mod edges;
 mod embedded;

@@ -106,8 +106,13 @@ mod tests {
         assert!(patience.is_new());
         let check = |row: u32| refusal("23514", Some("positive"), &format!("row {row}"));
         let pauses: Vec<_> = (0..7).map(|row| patience.pause(&check(row))).collect();
-        assert_eq!(pauses.iter().map(Option::is_some).collect::<Vec<_>>(), [true, true, true, true, false, false, false]);
-        assert!(pauses[3] >= Some(Duration::from_millis(80)) && pauses[3] <= Some(Duration::from_millis(160)));
+        assert_eq!(
+            pauses.iter().map(Option::is_some).collect::<Vec<_>>(),
+            [true, true, true, true, false, false, false]
+        );
+        assert!(
+            pauses[3] >= Some(Duration::from_millis(80)) && pauses[3] <= Some(Duration::from_millis(160))
+        );
         assert_eq!(patience.tries(&check(0)), 7);
     }
 

@@ -165,10 +165,8 @@ pub async fn edge_changed_after(db: &Db, tx: &mut Tx, flip: &Flip) -> StoreResul
         flip.kind.name(),
         timestamp!("$3::bigint"),
     );
-    let query = sqlx::query_scalar(from_catalogue(text))
-        .bind(flip.actor.get())
-        .bind(flip.target.get())
-        .bind(flip.at);
+    let query =
+        sqlx::query_scalar(from_catalogue(text)).bind(flip.actor.get()).bind(flip.target.get()).bind(flip.at);
     db.run(query.fetch_one(&mut **tx)).await
 }
 

@@ -142,7 +142,13 @@ impl Db {
 ///
 /// # Errors
 /// [`StoreError::Fenced`] when the owner is not the newest or the offset is elsewhere.
-pub async fn advance_offset(db: &Db, tx: &mut Tx, lease: Lease, from: Offset, to: Offset) -> StoreResult<bool> {
+pub async fn advance_offset(
+    db: &Db,
+    tx: &mut Tx,
+    lease: Lease,
+    from: Offset,
+    to: Offset,
+) -> StoreResult<bool> {
     let moved = sqlx::query_scalar(
         "UPDATE shard SET generation = $5, number = $6
          WHERE id = $1 AND fence = $2 AND generation = $3 AND number = $4

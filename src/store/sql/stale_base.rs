@@ -81,9 +81,9 @@ pub async fn add_stale_sets(
     sets: &[(EdgeKind, UserId)],
     reason: &str,
 ) -> StoreResult<()> {
-    let named = sets.iter().map(|(kind, actor)| {
-        (Uuid::new_v4(), shards.shard_of(actor.0), format!("{}:{actor}", kind.name()))
-    });
+    let named = sets
+        .iter()
+        .map(|(kind, actor)| (Uuid::new_v4(), shards.shard_of(actor.0), format!("{}:{actor}", kind.name())));
     insert_lines(db, tx, named, reason, Duration::ZERO).await
 }
 
