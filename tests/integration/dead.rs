@@ -384,6 +384,30 @@ async fn an_outage_of_postgresql_makes_no_event_dead() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn an_error_that_is_no_fault_of_an_event_makes_none_dead_and_is_told_once() {
+    let server = Server::start(&[]);
+    let stores = server.stores();
+    let subject = stores.new_subject_of_shard(0).await;
+    let (first, second, liker) = (stores.new_note().await, stores.new_note().await, server.client(&subject));
+    liker.like(&note(first)).await;
+    liker.note(&note(second)).await;
+    stores.rest().await;
+    run(&stores, "ALTER TABLE note_like RENAME TO note_like_away").await;
+    assert_eq!(liker.like(&note(second)).await["changed"], true);
+    let fence = || async { stores.number("SELECT fence FROM shard WHERE id = $1", 0).await };
+    let before = fence().await;
+    eventually("the owner began anew a few times", SOON, || async {
+        (fence().await >= before + 4).then_some(())
+    })
+    .await;
+    run(&stores, "ALTER TABLE note_like_away RENAME TO note_like").await;
+    stores.rest().await;
+    assert_eq!(stores.likes(second).await, at_rest(1));
+    assert_eq!(listed(&stores), [] as [Value; 0]);
+    assert_eq!(server.log().matches("note_like").count(), 1, "{}", server.log());
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_set_that_was_read_before_an_event_was_applied_is_not_cached() {
     let stores = Server::shared().stores();
     let redis = Redis::new(stores.redis_url(), ShardCount::new(2).unwrap()).unwrap();

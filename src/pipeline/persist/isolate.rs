@@ -8,6 +8,7 @@
 use std::{collections::HashMap, time::Duration};
 
 use backon::ExponentialBackoff;
+use metrics::counter;
 
 use super::write::{bury, write_batch};
 use crate::{
@@ -41,6 +42,7 @@ pub async fn write(context: &Context, lease: Lease, from: Offset, entries: &[Ent
         }
         match (patience.pause(&refusal), part) {
             (Some(pause), _) => {
+                counter!("plaudit_persist_retries_total", "shard" => lease.shard.to_string()).increment(1);
                 tokio::time::sleep(pause).await;
                 rest.push(part);
             }
