@@ -38,6 +38,10 @@ async fn run(command: Command) -> Result<(), Box<dyn std::error::Error>> {
             start_log(&args.log);
             cli::seed::run(&args).await?;
         }
+        Command::Dead(args) => {
+            start_log(args.command.log());
+            cli::dead::run(&args).await?;
+        }
         Command::Token(args) => {
             println!("{}", cli::token::token(&args)?);
         }

@@ -116,6 +116,7 @@ fn pipeline_settings(settings: &Settings, owner: String, moderator: Moderator) -
         owner,
         lease: settings.pipeline.lease,
         batch_events: settings.pipeline.batch_events as usize,
+        persist_rate: settings.pipeline.persist_rate,
         batch_wait: settings.pipeline.batch_wait,
         replicas: settings.redis.redis_replicas,
         activity: settings.pipeline.activity,

@@ -93,7 +93,8 @@ impl Plaudit {
     }
 
     async fn done_with(&self, lines: &[StaleLine]) {
-        if let Err(error) = self.inner.db.delete_stale_lines(lines).await {
+        let ids: Vec<_> = lines.iter().map(|line| line.id).collect();
+        if let Err(error) = self.inner.db.delete_stale_lines(&ids).await {
             tracing::debug!(%error, "a correction will be made once more");
         }
     }

@@ -4,7 +4,11 @@
 
 use std::{sync::Arc, time::Duration};
 
-use super::{retry::keep_on, targets::Targets, tenure::Tenure};
+use super::{
+    retry::{Streak, keep_on_with},
+    targets::Targets,
+    tenure::Tenure,
+};
 use crate::{
     primitives::fault::{self, Point},
     store::{StoreError, StoreResult},
@@ -15,11 +19,12 @@ use crate::{
 const WAIT: Duration = Duration::from_secs(1);
 
 pub async fn run(tenure: Arc<Tenure>) -> StoreError {
-    keep_on(&tenure, "fold", || fold(&tenure)).await
+    let streak = Streak::new(tenure.lease.shard, "fold");
+    keep_on_with(&tenure, &streak, || fold(&tenure, &streak)).await
 }
 
 /// Reads where the targets stand and folds until an error.
-async fn fold(tenure: &Tenure) -> StoreResult<()> {
+async fn fold(tenure: &Tenure, streak: &Streak) -> StoreResult<()> {
     let (redis, source) = (tenure.redis(), tenure.lease.shard);
     let mut reader = redis.log_reader(source, tenure.context.settings.replicas).await?;
     let read_targets = || Targets::read(redis, source, |meta| &meta.folded);
@@ -30,6 +35,7 @@ async fn fold(tenure: &Tenure) -> StoreResult<()> {
         let entries = reader.read(from, tenure.context.settings.batch_events, WAIT).await?;
         let Some(last) = entries.last() else {
             targets = read_targets().await?;
+            streak.worked();
             continue;
         };
         let mut batches = targets.batches(&entries, last.offset);
@@ -40,5 +46,6 @@ async fn fold(tenure: &Tenure) -> StoreResult<()> {
         if !targets.advance(&batches, &applied) {
             targets = read_targets().await?;
         }
+        streak.worked();
     }
 }

@@ -25,9 +25,38 @@ pub enum StoreError {
     /// What was read moved under the reader too many times.
     #[error("the shard is too busy to read from; tried {tries} times")]
     Contended { tries: u32 },
+    /// PostgreSQL refuses what it was given, and will again: it breaks a rule of the tables, or is no valid
+    /// value. Nothing was done.
+    #[error("PostgreSQL refuses it: {0}")]
+    Refused(Refusal),
     /// A store answered what it never should; a bug or foreign data.
     #[error("unexpected answer: {0}")]
     Unexpected(String),
+}
+
+/// Why PostgreSQL refuses something.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("{message} (SQLSTATE {code})")]
+pub struct Refusal {
+    pub code: String,
+    /// The constraint that it breaks, if it is one.
+    pub constraint: Option<String>,
+    pub message: String,
+}
+
+impl Refusal {
+    /// `None` for errors that are not about the values: nothing else would fare better.
+    fn of(error: &dyn sqlx::error::DatabaseError) -> Option<Self> {
+        let code = error.code()?;
+        // Cardinality, data exceptions, integrity, raised by functions and triggers, limits of an index row, and
+        // internal errors, such as one damaged page. 45: free for those who raise errors.
+        let about_values = ["09", "21", "22", "23", "27", "38", "39", "44", "45", "54", "P0", "XX"];
+        about_values.iter().any(|class| code.starts_with(class)).then(|| Self {
+            code: code.into_owned(),
+            constraint: error.constraint().map(str::to_owned),
+            message: error.message().to_owned(),
+        })
+    }
 }
 
 impl StoreError {
@@ -94,7 +123,10 @@ impl From<sqlx::Error> for StoreError {
                 {
                     Self::SqlUnreachable(error.to_string())
                 }
-                _ => Self::Unexpected(error.to_string()),
+                _ => match Refusal::of(database.as_ref()) {
+                    Some(refusal) => Self::Refused(refusal),
+                    None => Self::Unexpected(error.to_string()),
+                },
             },
             _ => Self::Unexpected(error.to_string()),
         }

@@ -8,7 +8,7 @@ pub mod tally;
 
 use std::time::Duration;
 
-pub use error::{StoreError, StoreResult};
+pub use error::{Refusal, StoreError, StoreResult};
 
 /// How long an idempotency key is remembered, in either store.
 pub const KEY_LIFE: Duration = Duration::from_hours(24);

@@ -116,6 +116,7 @@ fn settings(name: &str, plan: &Plan) -> pipeline::Settings {
         lease: LEASE,
         batch_events: plan.batch_events,
         batch_wait: plan.batch_wait,
+        persist_rate: 1_000_000,
         replicas: 0,
         activity: true,
         activity_retention: Duration::from_hours(24),

@@ -15,6 +15,7 @@ mod concurrency;
 mod configuration;
 mod costs;
 mod crashes;
+mod dead;
 mod demo_data;
 mod edges;
 mod embedded;

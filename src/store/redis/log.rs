@@ -52,6 +52,14 @@ impl Redis {
         }
     }
 
+    /// The entry that follows `from`, if there is one.
+    pub async fn first_after(&self, shard: ShardId, from: Offset) -> StoreResult<Option<Entry>> {
+        let mut cmd = redis::cmd("XRANGE");
+        cmd.arg(keys::log(shard)).arg(format!("({from}")).arg("+").arg("COUNT").arg(1);
+        let found: StreamRangeReply = read(self.command(&cmd).await?)?;
+        found.ids.into_iter().next().map(entry).transpose()
+    }
+
     /// Begins a generation. Harmless when the log has got there already.
     pub async fn append_genesis(&self, shard: ShardId, generation: u64) -> StoreResult<()> {
         let mut cmd = redis::cmd("XADD");
