@@ -53,17 +53,17 @@ impl World {
             people.push(Person { id, subject });
         }
         let mut notes = Vec::new();
-        for i in 0..NOTES {
+        for author in &people[..NOTES] {
             let insert =
                 "INSERT INTO note (author_id, title, body) VALUES ($1, 'A test', 'Text') RETURNING id";
-            notes.push(add(sql, insert, people[i].id, 0).await);
+            notes.push(add(sql, insert, author.id, 0).await);
         }
         let mut comments = Vec::new();
-        for i in 0..COMMENTS {
+        for (author, note) in people.iter().zip(&notes).take(COMMENTS) {
             let insert = "WITH new AS (INSERT INTO comment_index (author_id, note_id, state)
                                        VALUES ($1, $2, 'approved') RETURNING id)
                           INSERT INTO comment_body (id, body) SELECT id, 'Words' FROM new RETURNING id";
-            comments.push(add(sql, insert, people[i].id, notes[i].id).await);
+            comments.push(add(sql, insert, author.id, note.id).await);
         }
         let insert =
             "INSERT INTO app_group (owner_id, name, description) VALUES ($1, 'A test', '') RETURNING id";
