@@ -3,6 +3,8 @@
 //! [`Cli::read`] gives the command with every setting parsed; what a command then does is not decided here,
 //! except for `token`, which needs no server.
 
+mod entity;
+pub mod reconcile;
 pub mod seed;
 pub mod token;
 
@@ -16,6 +18,7 @@ use clap::{ArgMatches, Args, CommandFactory, FromArgMatches, Parser, Subcommand,
 
 use crate::settings::{self, CONFIG, Database, Layers, Log, Place, Redis, Settings, SettingsError, whole};
 
+pub use reconcile::ReconcileArgs;
 pub use token::TokenArgs;
 
 /// Read when no other settings file is named; it need not exist.
@@ -39,6 +42,11 @@ pub enum Command {
     Migrate(MigrateArgs),
     /// Fill the database with demo data
     Seed(SeedArgs),
+    /// Recount totals from rows, compare Redis with them, and repair what drifted
+    ///
+    /// Runs beside a server, which goes on counting. Ends with 0 when nothing drifted or all of it was repaired,
+    /// with 1 when something drifted and was not repaired, with 2 when it could not be done.
+    Reconcile(Box<ReconcileArgs>),
     /// Print a token for a user, to call the service with
     Token(TokenArgs),
     /// Print the GraphQL schema

@@ -13,8 +13,11 @@ use crate::{
 
 const EVERY: Duration = Duration::from_hours(1);
 const KEYS_PAGE: i64 = 1_000;
+const REPAIRS_PAGE: i64 = 1_000;
+/// How long it is kept what reconciliation has repaired.
+const REPAIRS_LIFE: Duration = Duration::from_hours(90 * 24);
 /// The shard whose owner keeps house.
-const KEEPER: ShardId = ShardId(0);
+pub(super) const KEEPER: ShardId = ShardId(0);
 
 /// Never returns.
 pub async fn run(tenure: Arc<Tenure>) -> StoreError {
@@ -26,6 +29,7 @@ pub async fn run(tenure: Arc<Tenure>) -> StoreError {
         attend("forget old history", forget_old_history(&tenure)).await;
         attend("prepare tomorrow's history", prepare_tomorrow(&tenure)).await;
         attend("forget old idempotency keys", forget_old_keys(&tenure)).await;
+        attend("forget old repairs", forget_old_repairs(&tenure)).await;
         tokio::time::sleep(EVERY).await;
     }
 }
@@ -58,5 +62,11 @@ async fn prepare_tomorrow(tenure: &Tenure) -> StoreResult<()> {
 /// Deletes idempotency keys that are free again, page by page.
 async fn forget_old_keys(tenure: &Tenure) -> StoreResult<()> {
     while tenure.db().delete_old_keys(KEY_LIFE, KEYS_PAGE).await? == KEYS_PAGE as u64 {}
+    Ok(())
+}
+
+/// Deletes what is told of repairs, page by page.
+async fn forget_old_repairs(tenure: &Tenure) -> StoreResult<()> {
+    while tenure.db().delete_old_repairs(REPAIRS_LIFE, REPAIRS_PAGE).await? == REPAIRS_PAGE as u64 {}
     Ok(())
 }

@@ -10,6 +10,7 @@
 //! - [`hot`]: heat of notes, rebuilt from the history when Redis lost it;
 //! - [`watch`]: renews the lease and notices that the ground has changed;
 //! - [`heartbeat`] and [`trim`];
+//! - [`reconcile`], for the whole installation: samples, and each night everything, are recounted;
 //! - [`housekeeping`], for the whole installation: old history is dropped.
 
 mod announcements;
@@ -21,6 +22,7 @@ mod housekeeping;
 mod moderate;
 mod owner;
 mod persist;
+mod reconcile;
 mod retry;
 mod settle;
 mod stale_base;
@@ -33,6 +35,7 @@ mod watch;
 
 use std::{sync::Arc, time::Duration};
 
+use chrono::NaiveTime;
 use tokio::{sync::Notify, task::JoinSet};
 use tokio_util::sync::CancellationToken;
 
@@ -63,6 +66,10 @@ pub struct Settings {
     pub activity: bool,
     /// How long it is kept.
     pub activity_retention: Duration,
+    /// Entities that are reconciled each second in the background; 0 for none.
+    pub reconcile_sample: u32,
+    /// When everything is reconciled each night, UTC; `None`: never.
+    pub reconcile_at: Option<NaiveTime>,
     /// Who judges comments.
     pub moderator: Moderator,
     /// How long the moderator may take for its turn, and as long again for a judgement.

@@ -6,7 +6,8 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    Context, clean, fold, heartbeat, hot, housekeeping, moderate, persist, retry, settle, stale_base,
+    Context, clean, fold, heartbeat, hot, housekeeping, moderate, persist, reconcile, retry, settle,
+    stale_base,
     tenure::{Progress, Tenure},
     trim, verify, watch,
 };
@@ -68,6 +69,7 @@ async fn work(tenure: &Arc<Tenure>, stop: &CancellationToken) -> Option<StoreErr
     parts.spawn(hot::run(Arc::clone(tenure)));
     parts.spawn(heartbeat::run(Arc::clone(tenure)));
     parts.spawn(housekeeping::run(Arc::clone(tenure)));
+    parts.spawn(reconcile::run(Arc::clone(tenure)));
     parts.spawn(trim::run(Arc::clone(tenure)));
     parts.spawn(watch::run(Arc::clone(tenure)));
     parts.spawn(serve_when_caught_up(Arc::clone(tenure)));

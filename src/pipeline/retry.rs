@@ -7,6 +7,9 @@ use backon::{BackoffBuilder, ExponentialBackoff, ExponentialBuilder};
 use super::tenure::Tenure;
 use crate::store::{StoreError, StoreResult};
 
+/// The longest delay between two tries.
+pub const LONGEST: Duration = Duration::from_secs(10);
+
 /// Delays from 10 ms to 10 s, with jitter, without an end.
 pub fn delays() -> ExponentialBackoff {
     ExponentialBuilder::new()

@@ -31,6 +31,7 @@ mod outages;
 mod plans;
 mod posting;
 mod races;
+mod reconcile;
 mod recovery;
 mod roles;
 mod schema;

@@ -47,6 +47,7 @@ scripts! {
         CLEAN_COUNTERS = "clean_counters" ["offset", "changes", "batch"];
         CLEAN_MEMBERS = "clean_members" ["offset"];
         DROP_BASE = "drop_base" ["changes"];
+        DROP_MEMBERS = "drop_members" ["offset"];
         FLIP_EDGE = "flip_edge" ["offset"];
         FOLD = "fold" ["changes", "batch", "heat"];
         HEARTBEAT = "heartbeat" ["changes"];

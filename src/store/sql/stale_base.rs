@@ -1,6 +1,6 @@
 //! Lines by which PostgreSQL corrects Redis.
 
-use std::time::Duration;
+use std::{collections::BTreeSet, time::Duration};
 
 use sqlx::Row;
 use uuid::Uuid;
@@ -86,8 +86,19 @@ impl Db {
         .bind(kinds);
         let rows = self.run(query.fetch_all(&self.pool())).await?;
         rows.iter()
-            .map(|row| Ok(StaleLine { id: row.try_get(0)?, entity: parse_entity(row.try_get(1)?)? }))
+            .map(|row| {
+                Ok(StaleLine { id: row.try_get(0)?, entity: parse_entity(row.try_get::<&str, _>(1)?)? })
+            })
             .collect()
+    }
+
+    /// Those of the entities that have a line, due or not: Redis is behind PostgreSQL there, and is told so.
+    pub async fn stale_among(&self, entities: &[Entity]) -> StoreResult<BTreeSet<Entity>> {
+        let names: Vec<String> = entities.iter().map(Entity::to_string).collect();
+        let query =
+            sqlx::query_scalar("SELECT DISTINCT entity FROM stale_base WHERE entity = ANY($1)").bind(names);
+        let rows: Vec<String> = self.run(query.fetch_all(&self.pool())).await?;
+        rows.into_iter().map(parse_entity).collect()
     }
 
     /// Deletes exactly these lines; others for the same entities may have come meanwhile.
@@ -98,6 +109,7 @@ impl Db {
     }
 }
 
-fn parse_entity(text: &str) -> StoreResult<Entity> {
+fn parse_entity(text: impl AsRef<str>) -> StoreResult<Entity> {
+    let text = text.as_ref();
     text.parse().map_err(|_| StoreError::Unexpected(format!("stale_base names {text:?}")))
 }

@@ -1,0 +1,1 @@
+//! One entity from all sides.

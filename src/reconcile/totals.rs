@@ -1,0 +1,93 @@
+//! Totals against rows. Found in one statement without a lock; repaired under the lock of the totals, after
+//! counting once more.
+
+use super::{
+    Reconciler,
+    finding::{Finding, Outcome, What},
+};
+use crate::{
+    catalogue::{Entity, EntityKind},
+    primitives::Id,
+    store::{
+        StoreResult,
+        sql::{self, Recounted, Repair},
+    },
+};
+
+/// Entities whose totals are locked at the same time: batches of likes wait for that.
+const LOCKED: usize = 20;
+
+impl Reconciler {
+    pub(super) async fn check_totals(&self, kind: EntityKind, ids: &[Id]) -> StoreResult<Outcome> {
+        let recounted = self.db.recount(kind, ids).await?;
+        let known: Vec<Recounted> =
+            recounted.into_iter().filter(|entity| entity.exists || entity.totals.is_some()).collect();
+        let mut outcome = Outcome { checked: known.len() as u64, ..Outcome::default() };
+        let findings = findings(kind, &known);
+        if !self.repairs {
+            outcome.findings = findings;
+            return Ok(outcome);
+        }
+        let mut drifted: Vec<Id> = findings.iter().map(|finding| finding.entity.id).collect();
+        drifted.dedup();
+        for page in drifted.chunks(LOCKED) {
+            outcome.findings.extend(self.repair_totals(kind, page).await?);
+        }
+        Ok(outcome)
+    }
+
+    /// Sets totals to what their rows say, in one transaction with the lines that correct Redis. The ids rise.
+    async fn repair_totals(&self, kind: EntityKind, ids: &[Id]) -> StoreResult<Vec<Finding>> {
+        let db = &self.db;
+        let mut tx = db.begin().await?;
+        // Settlements of removed notes take comments before totals; everybody else the other way round.
+        sql::lock_removals_shared(db, &mut tx).await?;
+        sql::lock_totals(db, &mut tx, kind, ids).await?;
+        let recounted = sql::recount(db, &mut tx, kind, ids).await?;
+        let mut findings = findings(kind, &recounted);
+        let of = |what: What| -> Vec<Id> {
+            findings.iter().filter(|finding| finding.what == what).map(|finding| finding.entity.id).collect()
+        };
+        sql::add_missing_totals(db, &mut tx, kind, &of(What::TotalsMissing)).await?;
+        sql::delete_orphaned_totals(db, &mut tx, kind, &of(What::TotalsOrphaned)).await?;
+        sql::add_totals(db, &mut tx, kind, &sql::corrections(kind, &recounted)).await?;
+        let mut stale: Vec<Entity> = findings.iter().map(|finding| finding.entity).collect();
+        stale.dedup();
+        sql::add_stale_lines(db, &mut tx, self.redis.shards(), &stale, "repaired").await?;
+        let repairs: Vec<Repair> = findings.iter().map(Finding::repair).collect();
+        sql::add_repairs(db, &mut tx, &repairs, self.by.name()).await?;
+        sql::commit(db, tx).await?;
+        for finding in &mut findings {
+            finding.repaired = true;
+        }
+        Ok(findings)
+    }
+}
+
+/// What drifted, entity by entity.
+fn findings(kind: EntityKind, recounted: &[Recounted]) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for one in recounted {
+        let entity = Entity::new(kind, one.id);
+        let row = |what, found, expected, off| Finding {
+            entity,
+            what,
+            counter: "",
+            found,
+            expected,
+            off,
+            repaired: false,
+        };
+        match (one.exists, one.totals) {
+            (true, None) => findings.push(row(What::TotalsMissing, None, Some(0), -1)),
+            (false, Some(_)) => findings.push(row(What::TotalsOrphaned, Some(0), None, 1)),
+            _ => {}
+        }
+        let totals = one.totals.unwrap_or_default();
+        findings.extend(one.drifted(kind).filter_map(|counter| {
+            let rows = one.rows(counter)?;
+            Some(Finding::number(entity, What::Total, counter.name(), totals.get(counter), rows))
+        }));
+    }
+    findings
+}
