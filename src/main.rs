@@ -52,6 +52,10 @@ async fn run(command: Command) -> Result<ExitCode, Box<dyn std::error::Error>> {
                 }
             });
         }
+        Command::Explain(args) => {
+            start_log(&args.log);
+            print!("{}", cli::explain::run(&args).await?);
+        }
         Command::Token(args) => {
             println!("{}", cli::token::token(&args)?);
         }

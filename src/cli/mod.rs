@@ -4,6 +4,7 @@
 //! except for `token`, which needs no server.
 
 mod entity;
+pub mod explain;
 pub mod reconcile;
 pub mod seed;
 pub mod token;
@@ -18,6 +19,7 @@ use clap::{ArgMatches, Args, CommandFactory, FromArgMatches, Parser, Subcommand,
 
 use crate::settings::{self, CONFIG, Database, Layers, Log, Place, Redis, Settings, SettingsError, whole};
 
+pub use explain::ExplainArgs;
 pub use reconcile::ReconcileArgs;
 pub use token::TokenArgs;
 
@@ -47,6 +49,8 @@ pub enum Command {
     /// Runs beside a server, which goes on counting. Ends with 0 when nothing drifted or all of it was repaired,
     /// with 1 when something drifted and was not repaired, with 2 when it could not be done.
     Reconcile(Box<ReconcileArgs>),
+    /// Show the counts of a user, note, comment, group or inbox from all sides
+    Explain(Box<ExplainArgs>),
     /// Print a token for a user, to call the service with
     Token(TokenArgs),
     /// Print the GraphQL schema

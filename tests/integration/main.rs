@@ -17,6 +17,7 @@ mod crashes;
 mod demo_data;
 mod edges;
 mod embedded;
+mod explain;
 mod feed;
 mod follows;
 mod history;

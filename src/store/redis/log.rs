@@ -14,6 +14,7 @@ use super::{
     reply::{parse, read},
 };
 use crate::{
+    catalogue::Entity,
     event_log::{Entry, Event, GENESIS},
     primitives::{Offset, ShardId},
     store::{StoreError, StoreResult},
@@ -50,6 +51,23 @@ impl Redis {
             Err(StoreError::Unexpected(why)) if why.contains("no such key") => Ok(None),
             Err(error) => Err(error),
         }
+    }
+
+    /// The newest entries, the oldest of them first: place, text, and which entities they move.
+    pub async fn log_tail(
+        &self,
+        shard: ShardId,
+        most: usize,
+    ) -> StoreResult<Vec<(Offset, String, Vec<Entity>)>> {
+        let mut cmd = redis::cmd("XREVRANGE");
+        cmd.arg(keys::log(shard)).arg("+").arg("-").arg("COUNT").arg(most);
+        let reply: StreamRangeReply = read(self.command(&cmd).await?)?;
+        let told = |id| {
+            let Entry { offset, event } = entry(id)?;
+            let moved = event.deltas().map(|(entity, ..)| entity).collect();
+            Ok((offset, event.to_string(), moved))
+        };
+        reply.ids.into_iter().rev().map(told).collect()
     }
 
     /// Begins a generation. Harmless when the log has got there already.

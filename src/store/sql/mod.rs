@@ -7,6 +7,7 @@ mod comments;
 mod conversation;
 mod counts;
 mod edges;
+mod explain;
 mod groups;
 mod heat;
 mod idempotency;
@@ -51,6 +52,7 @@ pub use conversation::{
 };
 pub use counts::{CountsSnapshot, add_totals, lock_all_totals, lock_totals, move_totals};
 pub use edges::{ChangedEdge, EdgeState, MemberPage, switch_off, switch_on, switch_on_again};
+pub use explain::{EdgeRowState, KeptStep, WaitingLine};
 pub use groups::{GroupRow, add_group};
 pub use idempotency::{UsedKey, keep_result, take_key};
 pub use inbox::{InboxRow, add_direct_message, add_inbox_entries};
