@@ -82,7 +82,7 @@ fn head(of: &Explanation, page: &mut String) -> Written {
 
 fn counters(of: &Explanation, page: &mut String) -> Written {
     let (total, rows, redis) = ("total", "rows", "redis");
-    writeln!(page, "  {:<22}{rows:>12}{total:>12}{redis:>12}{:>12}", "counter", "of it pending")?;
+    writeln!(page, "  {:<22}{rows:>12}{total:>12}{redis:>12}{:>15}", "counter", "of it pending")?;
     for counter in &of.counters {
         let rows = match counter.rows {
             Rows::Counted(rows) => rows.to_string(),
@@ -92,7 +92,7 @@ fn counters(of: &Explanation, page: &mut String) -> Written {
         let wrong = of.findings.iter().any(|finding| finding.counter == counter.name);
         writeln!(
             page,
-            "{} {:<22}{rows:>12}{:>12}{:>12}{:>12}",
+            "{} {:<22}{rows:>12}{:>12}{:>12}{:>15}",
             if wrong { '!' } else { ' ' },
             counter.name,
             or_dash(counter.total),

@@ -18,8 +18,11 @@ use crate::{
     store::StoreResult,
 };
 
+/// Kinds and ids of entities that a row has touched.
+type Touches = &'static [(EntityKind, &'static str)];
+
 /// Tables whose ids rise with time, the time's column, and what a row `r` has touched: kind and id.
-const NEW_ROWS: [(&str, &str, &[(EntityKind, &str)]); 3] = [
+const NEW_ROWS: [(&str, &str, Touches); 3] = [
     (
         "note AS r",
         "created_at",
@@ -89,7 +92,7 @@ impl Db {
         &self,
         rows: &'static str,
         time: &'static str,
-        entities: &[(EntityKind, &str)],
+        entities: Touches,
         (from, to): (UnixMillis, UnixMillis),
     ) -> StoreResult<BTreeSet<Entity>> {
         let table = rows.split(' ').next().unwrap_or_default();
