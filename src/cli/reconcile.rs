@@ -85,7 +85,7 @@ async fn some(reconciler: &Reconciler, entities: &[Entity], report: &mut Report)
 
 async fn lately(reconciler: &Reconciler, db: &Db, since: Duration, report: &mut Report) -> StoreResult<()> {
     let mut windows = Windows::since(since, chrono::Utc::now().timestamp_millis());
-    report.bar.set_length(windows.total());
+    report.bar.set_length(windows.left());
     let mut told = BTreeSet::new();
     while let Some(touched) = windows.next(db).await? {
         // What was touched in several windows is told once.

@@ -1,6 +1,8 @@
 //! Totals against rows. Found in one statement without a lock; repaired under the lock of the totals, after
 //! counting once more.
 
+use std::collections::BTreeSet;
+
 use super::{
     Reconciler,
     finding::{Finding, Outcome, What},
@@ -19,10 +21,10 @@ const LOCKED: usize = 20;
 
 impl Reconciler {
     pub(super) async fn check_totals(&self, kind: EntityKind, ids: &[Id]) -> StoreResult<Outcome> {
-        let recounted = self.db.recount(kind, ids).await?;
+        let (recounted, too_large) = self.recount(kind, ids).await?;
         let known: Vec<Recounted> =
             recounted.into_iter().filter(|entity| entity.exists || entity.totals.is_some()).collect();
-        let mut outcome = Outcome { checked: known.len() as u64, ..Outcome::default() };
+        let mut outcome = Outcome { checked: known.len() as u64, skipped: too_large, ..Outcome::default() };
         let findings = findings(kind, &known);
         if !self.repairs {
             outcome.findings = findings;
@@ -31,9 +33,36 @@ impl Reconciler {
         let mut drifted: Vec<Id> = findings.iter().map(|finding| finding.entity.id).collect();
         drifted.dedup();
         for page in drifted.chunks(LOCKED) {
-            outcome.findings.extend(self.repair_totals(kind, page).await?);
+            match self.repair_totals(kind, page).await {
+                Ok(repaired) => outcome.findings.extend(repaired),
+                // Told, but left as it is.
+                Err(error) if sql::took_too_long(&error) => {
+                    let unrepaired = |finding: &&Finding| page.contains(&finding.entity.id);
+                    outcome.findings.extend(findings.iter().filter(unrepaired));
+                }
+                Err(error) => return Err(error),
+            }
         }
         Ok(outcome)
+    }
+
+    /// A page that takes too long is recounted in halves. Returns also those that take too long alone.
+    async fn recount(&self, kind: EntityKind, ids: &[Id]) -> StoreResult<(Vec<Recounted>, BTreeSet<Entity>)> {
+        let (mut recounted, mut too_large, mut rest) = (Vec::new(), BTreeSet::new(), vec![ids]);
+        while let Some(page) = rest.pop() {
+            match self.db.recount(kind, page).await {
+                Ok(page) => recounted.extend(page),
+                Err(error) if !sql::took_too_long(&error) => return Err(error),
+                Err(_) if page.len() > 1 => {
+                    let (first, second) = page.split_at(page.len() / 2);
+                    rest.extend([second, first]);
+                }
+                Err(_) => {
+                    too_large.extend(page.iter().map(|id| Entity::new(kind, *id)));
+                }
+            }
+        }
+        Ok((recounted, too_large))
     }
 
     /// Sets totals to what their rows say, in one transaction with the lines that correct Redis. The ids rise.

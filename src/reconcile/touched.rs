@@ -7,26 +7,28 @@ use crate::{
     store::{StoreResult, sql::Db},
 };
 
-const WINDOW: UnixMillis = 10 * 60 * 1_000;
+/// Length of the shortest window. A longer time has longer ones, because each looks for new rows by itself.
+const SHORTEST: UnixMillis = 10 * 60 * 1_000;
+const MOST_WINDOWS: UnixMillis = 100;
 
 /// Windows from some time ago until now.
 #[derive(Clone, Copy, Debug)]
 pub struct Windows {
     next: UnixMillis,
     until: UnixMillis,
-    total: u64,
+    length: UnixMillis,
 }
 
 impl Windows {
     /// The last one ends at `now`.
-    pub const fn since(ago: Duration, now: UnixMillis) -> Self {
+    pub fn since(ago: Duration, now: UnixMillis) -> Self {
         let ago = ago.as_millis() as UnixMillis;
-        Self { next: now - ago, until: now, total: (ago as u64).div_ceil(WINDOW as u64) }
+        Self { next: now - ago, until: now, length: (ago / MOST_WINDOWS + 1).max(SHORTEST) }
     }
 
-    /// How many windows there are in all.
-    pub const fn total(&self) -> u64 {
-        self.total
+    /// How many windows are left.
+    pub const fn left(&self) -> u64 {
+        ((self.until - self.next) as u64).div_ceil(self.length as u64)
     }
 
     /// What was touched in the next window; `None` at the end.
@@ -34,7 +36,7 @@ impl Windows {
         if self.next >= self.until {
             return Ok(None);
         }
-        let (from, to) = (self.next, (self.next + WINDOW).min(self.until));
+        let (from, to) = (self.next, (self.next + self.length).min(self.until));
         self.next = to;
         // The last window is open: times of actions are those of other machines' clocks.
         let to = if to == self.until { UnixMillis::MAX / 2_000 } else { to };

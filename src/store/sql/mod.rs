@@ -59,7 +59,9 @@ pub use inbox::{InboxRow, add_direct_message, add_inbox_entries};
 pub use installation::Installation;
 pub use notes::{NoteRow, NoteState, add_note, lock_note, present_notes, remove_note, set_featured};
 pub use ratings::{rating, set_rating};
-pub use recount::{Recount, Recounted, add_missing_totals, corrections, delete_orphaned_totals, recount};
+pub use recount::{
+    Recount, Recounted, add_missing_totals, corrections, delete_orphaned_totals, recount, took_too_long,
+};
 pub use repairs::{KeptRepair, Nightly, Repair, add_repairs};
 pub use settlement::{
     FoundEdge, RemovedComment, Settlement, Work, count_comments_of, count_edges_of, edges_after,

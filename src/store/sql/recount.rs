@@ -4,7 +4,7 @@
 //! one moment, every total equals its rows, and one that does not has drifted; nothing needs to be locked to
 //! find it. Who repairs it locks it and counts once more.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, time::Duration};
 
 use sqlx::{Row, postgres::PgRow};
 
@@ -19,8 +19,11 @@ use super::{
 use crate::{
     catalogue::{Counter, Counts, Deltas, EdgeKind, Entity, EntityKind, Party},
     primitives::Id,
-    store::StoreResult,
+    store::{StoreError, StoreResult},
 };
+
+/// How long one recount may take.
+const LONGEST: Duration = Duration::from_secs(10);
 
 /// What a total must be, as SQL. In it `t` is the entity's own row and `c` its totals; there may be no totals.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -169,12 +172,19 @@ impl Recounted {
     }
 }
 
+/// Whether a recount was given up because it took too long: fewer entities at once may do.
+pub fn took_too_long(error: &StoreError) -> bool {
+    matches!(error, StoreError::SqlUnreachable(why) if why.contains("statement timeout"))
+}
+
 impl Db {
     /// Totals and rows of these entities, from one statement and therefore of one moment.
+    ///
+    /// # Errors
+    /// One of which [`took_too_long`] is true.
     pub async fn recount(&self, kind: EntityKind, ids: &[Id]) -> StoreResult<Vec<Recounted>> {
-        let query = sqlx::query(from_catalogue(text(kind))).bind(raw(ids));
-        let rows = self.run(query.fetch_all(&self.pool())).await?;
-        rows.iter().map(|row| recounted(kind, row)).collect()
+        let mut tx = self.begin().await?;
+        recount(self, &mut tx, kind, ids).await
     }
 
     /// The next ids of a kind: of entities, and of totals, whichever are there.
@@ -201,6 +211,9 @@ impl Db {
 /// The same as [`Db::recount`] within a transaction. Lock the totals before: then nobody moves them, nor what
 /// they count, until it ends.
 pub async fn recount(db: &Db, tx: &mut Tx, kind: EntityKind, ids: &[Id]) -> StoreResult<Vec<Recounted>> {
+    // Less than the client waits, so that it is the server that gives up, and the connection stays.
+    let bound = format!("SET LOCAL statement_timeout = {}", LONGEST.as_millis());
+    db.run(sqlx::query(from_catalogue(bound)).execute(&mut **tx)).await?;
     let query = sqlx::query(from_catalogue(text(kind))).bind(raw(ids));
     let rows = db.run(query.fetch_all(&mut **tx)).await?;
     rows.iter().map(|row| recounted(kind, row)).collect()
