@@ -9,6 +9,7 @@
 //! | [`graphql`] | schema, loaders |
 //! | [`domain`] | the rules |
 //! | [`hub`] | live counts of this instance |
+//! | [`reconcile`] | recounts from rows, compares both stores, repairs |
 //! | [`pipeline`] | from the log to counters and rows; beside domain and hub, knows neither |
 //! | [`store`] | Redis and PostgreSQL, one typed call per script and statement |
 //! | [`event_log`] | what a log entry says |
@@ -31,6 +32,7 @@ pub mod hub;
 pub mod moderation;
 pub mod pipeline;
 pub mod primitives;
+pub mod reconcile;
 pub mod seed;
 pub mod settings;
 pub mod store;

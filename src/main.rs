@@ -11,12 +11,17 @@ use plaudit::{
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
+/// Something drifted and was not repaired.
+const DRIFTED: u8 = 1;
+/// Whether something drifted is not known. As for wrong flags.
+const NOT_DONE: u8 = 2;
+
 #[tokio::main]
 async fn main() -> ExitCode {
     // Reads FAILPOINTS where there are fail points: see `primitives/fault.rs`.
     let _points = fail::has_failpoints().then(fail::FailScenario::setup);
     match run(Cli::read().command).await {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(code) => code,
         Err(error) => {
             eprintln!("plaudit: {error}");
             ExitCode::FAILURE
@@ -24,7 +29,7 @@ async fn main() -> ExitCode {
     }
 }
 
-async fn run(command: Command) -> Result<(), Box<dyn std::error::Error>> {
+async fn run(command: Command) -> Result<ExitCode, Box<dyn std::error::Error>> {
     match command {
         Command::Serve(settings) => {
             start_log(&settings.log);
@@ -42,12 +47,27 @@ async fn run(command: Command) -> Result<(), Box<dyn std::error::Error>> {
             start_log(args.command.log());
             cli::dead::run(&args).await?;
         }
+        Command::Reconcile(args) => {
+            start_log(&args.log);
+            return Ok(match cli::reconcile::run(&args).await {
+                Ok(true) => ExitCode::SUCCESS,
+                Ok(false) => ExitCode::from(DRIFTED),
+                Err(error) => {
+                    eprintln!("plaudit: {error}");
+                    ExitCode::from(NOT_DONE)
+                }
+            });
+        }
+        Command::Explain(args) => {
+            start_log(&args.log);
+            print!("{}", cli::explain::run(&args).await?);
+        }
         Command::Token(args) => {
             println!("{}", cli::token::token(&args)?);
         }
         Command::Schema => print!("{}", plaudit::graphql::sdl()),
     }
-    Ok(())
+    Ok(ExitCode::SUCCESS)
 }
 
 /// To stderr: stdout is for what was asked for.

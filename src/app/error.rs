@@ -19,6 +19,8 @@ pub enum AppError {
          --database-url"
     )]
     NotRunning { data_dir: String },
+    #[error("no `plaudit serve` has started on this database yet, so there is nothing to look at")]
+    NeverStarted,
     #[error(transparent)]
     Settings(#[from] SettingsError),
     #[error(transparent)]

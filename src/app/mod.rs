@@ -12,4 +12,4 @@ mod stores;
 
 pub use error::AppError;
 pub use serve::serve;
-pub use stores::{beside_running_server, open_database};
+pub use stores::{beside_running_server, open_database, open_stores};

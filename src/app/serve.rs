@@ -121,6 +121,8 @@ fn pipeline_settings(settings: &Settings, owner: String, moderator: Moderator) -
         replicas: settings.redis.redis_replicas,
         activity: settings.pipeline.activity,
         activity_retention: settings.pipeline.activity_retention,
+        reconcile_sample: settings.pipeline.reconcile_sample,
+        reconcile_at: settings.pipeline.reconcile_at.0,
         moderator,
         moderator_timeout: settings.moderation.moderator_timeout,
         moderator_retry: settings.moderation.moderator_retry,

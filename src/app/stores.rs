@@ -8,15 +8,16 @@ use super::AppError;
 use crate::{
     embedded::{DataDir, DataDirLock, EmbeddedServers, Options},
     primitives::ShardCount,
-    settings::{Database, Place, Settings, StoreUrl},
+    settings::{self, Database, Place, Settings, StoreUrl},
     store::{StoreResult, redis::Redis, sql::Db},
 };
 
 /// Below this, statements that Plaudit uses are missing.
 const OLDEST_POSTGRES: u32 = 15;
-/// Connections that the pipeline takes beside those of requests: four per shard at work, listeners, leases.
+/// Connections that the pipeline takes beside those of requests: four per shard at work, listeners, leases,
+/// reconciliation.
 const fn pipeline_connections(shards: ShardCount) -> u32 {
-    6 + 4 * shards.get() as u32
+    7 + 4 * shards.get() as u32
 }
 
 /// Both stores, fit for use and with an up-to-date schema.
@@ -167,6 +168,23 @@ pub async fn open_database(place: &Place, database: &Database) -> Result<Db, App
     let db = Db::for_pipeline(&url, 2)?;
     db.migrate().await.map_err(unusable)?;
     Ok(db)
+}
+
+/// Both stores of a command that works beside a running server, or on stores of your own that one has used.
+pub async fn open_stores(
+    place: &Place,
+    redis: &settings::Redis,
+    database: &Database,
+) -> Result<(Redis, Db), AppError> {
+    let db = open_database(place, database).await?;
+    let shards = db.shards_of_installation().await?.ok_or(AppError::NeverStarted)?;
+    let url = match &redis.redis_url {
+        Some(url) => url.as_str().to_owned(),
+        None => beside_running_server(place)?.redis_url(),
+    };
+    // Whether it answers shows when it is asked: PostgreSQL's side can be told without it.
+    let redis = Redis::new(&url, shards).map_err(|error| redis_error(&url, error))?;
+    Ok((redis, db))
 }
 
 #[cfg(test)]

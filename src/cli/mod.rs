@@ -4,6 +4,9 @@
 //! except for `token`, which needs no server.
 
 pub mod dead;
+mod entity;
+pub mod explain;
+pub mod reconcile;
 pub mod seed;
 pub mod token;
 
@@ -18,6 +21,8 @@ use clap::{ArgMatches, Args, CommandFactory, FromArgMatches, Parser, Subcommand,
 use crate::settings::{self, CONFIG, Database, Layers, Log, Place, Redis, Settings, SettingsError, whole};
 
 pub use dead::DeadArgs;
+pub use explain::ExplainArgs;
+pub use reconcile::ReconcileArgs;
 pub use token::TokenArgs;
 
 /// Read when no other settings file is named; it need not exist.
@@ -43,6 +48,13 @@ pub enum Command {
     Seed(SeedArgs),
     /// List, apply or drop events that could not be written to PostgreSQL
     Dead(DeadArgs),
+    /// Recount totals from rows, compare Redis with them, and repair what drifted
+    ///
+    /// Runs beside a server, which goes on counting. Ends with 0 when nothing drifted or all of it was repaired,
+    /// with 1 when something drifted and was not repaired, with 2 when it could not be done.
+    Reconcile(Box<ReconcileArgs>),
+    /// Show the counts of a user, note, comment, group or inbox from all sides
+    Explain(Box<ExplainArgs>),
     /// Print a token for a user, to call the service with
     Token(TokenArgs),
     /// Print the GraphQL schema

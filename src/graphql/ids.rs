@@ -81,6 +81,11 @@ pub fn parse_as<T: TypedId>(argument: &'static str, text: &str) -> ApiResult<T> 
     Err(ApiError::bad_input(argument, message))
 }
 
+/// The id of anything, without a word about what is wrong.
+pub fn public_id(text: &str) -> Option<Entity> {
+    parse_any("id", text).ok()
+}
+
 fn parse(argument: &'static str, text: &str, example: &str) -> ApiResult<Entity> {
     let parts = text.split_once('_').and_then(|(name, number)| Some((kind_named(name)?, number)));
     let Some((kind, number)) = parts else {

@@ -46,5 +46,6 @@ mod views;
 
 pub use engine::Engine;
 pub use errors::{ApiError, ApiResult, Code};
+pub use ids::public_id;
 pub use schema::sdl;
 pub use viewer::Viewer;

@@ -13,10 +13,10 @@ use crate::{
 
 const EVERY: Duration = Duration::from_hours(1);
 const PAGE: i64 = 1_000;
-/// How long dead events that were decided are kept.
-const DECIDED_LIFE: Duration = Duration::from_hours(24 * 90);
+/// How long dead events that were decided are kept, and what reconciliation has repaired.
+const TOLD_LIFE: Duration = Duration::from_hours(24 * 90);
 /// The shard whose owner keeps house.
-const KEEPER: ShardId = ShardId(0);
+pub(super) const KEEPER: ShardId = ShardId(0);
 
 /// Never returns.
 pub async fn run(tenure: Arc<Tenure>) -> StoreError {
@@ -29,6 +29,7 @@ pub async fn run(tenure: Arc<Tenure>) -> StoreError {
         attend("prepare tomorrow's history", prepare_tomorrow(&tenure)).await;
         attend("forget old idempotency keys", forget_old_keys(&tenure)).await;
         attend("forget decided dead events", forget_decided(&tenure)).await;
+        attend("forget old repairs", forget_old_repairs(&tenure)).await;
         tokio::time::sleep(EVERY).await;
     }
 }
@@ -66,6 +67,12 @@ async fn forget_old_keys(tenure: &Tenure) -> StoreResult<()> {
 
 /// Deletes dead events that were decided long ago, page by page.
 async fn forget_decided(tenure: &Tenure) -> StoreResult<()> {
-    while tenure.db().delete_decided_dead_events(DECIDED_LIFE, PAGE).await? == PAGE as u64 {}
+    while tenure.db().delete_decided_dead_events(TOLD_LIFE, PAGE).await? == PAGE as u64 {}
+    Ok(())
+}
+
+/// Deletes what is told of repairs, page by page.
+async fn forget_old_repairs(tenure: &Tenure) -> StoreResult<()> {
+    while tenure.db().delete_old_repairs(TOLD_LIFE, PAGE).await? == PAGE as u64 {}
     Ok(())
 }

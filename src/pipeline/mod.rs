@@ -10,6 +10,7 @@
 //! - [`hot`]: heat of notes, rebuilt from the history when Redis lost it;
 //! - [`watch`]: renews the lease and notices that the ground has changed;
 //! - [`heartbeat`], [`trim`] and [`lag`], which measures how far all that is behind;
+//! - [`reconcile`], for the whole installation: samples, and each night everything, are recounted;
 //! - [`housekeeping`], for the whole installation: old history is dropped.
 //!
 //! [`dead`] is for operators: it applies or drops events that the persister gave up.
@@ -25,6 +26,7 @@ mod lag;
 mod moderate;
 mod owner;
 mod persist;
+mod reconcile;
 mod retry;
 mod settle;
 mod stale_base;
@@ -37,6 +39,7 @@ mod watch;
 
 use std::{sync::Arc, time::Duration};
 
+use chrono::NaiveTime;
 use tokio::{sync::Notify, task::JoinSet};
 use tokio_util::sync::CancellationToken;
 
@@ -70,6 +73,10 @@ pub struct Settings {
     pub activity: bool,
     /// How long it is kept.
     pub activity_retention: Duration,
+    /// Entities that are reconciled each second in the background; 0 for none.
+    pub reconcile_sample: u32,
+    /// When everything is reconciled each night, UTC; `None`: never.
+    pub reconcile_at: Option<NaiveTime>,
     /// Who judges comments.
     pub moderator: Moderator,
     /// How long the moderator may take for its turn, and as long again for a judgement.

@@ -6,7 +6,7 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    Context, clean, fold, heartbeat, hot, housekeeping, lag, moderate, persist,
+    Context, clean, fold, heartbeat, hot, housekeeping, lag, moderate, persist, reconcile,
     retry::{self, Streak},
     settle, stale_base,
     tenure::{Progress, Tenure},
@@ -97,6 +97,7 @@ async fn work(tenure: &Arc<Tenure>, stop: &CancellationToken) -> Option<StoreErr
     parts.spawn(hot::run(Arc::clone(tenure)));
     parts.spawn(heartbeat::run(Arc::clone(tenure)));
     parts.spawn(housekeeping::run(Arc::clone(tenure)));
+    parts.spawn(reconcile::run(Arc::clone(tenure)));
     parts.spawn(trim::run(Arc::clone(tenure)));
     parts.spawn(lag::run(Arc::clone(tenure)));
     parts.spawn(watch::run(Arc::clone(tenure)));

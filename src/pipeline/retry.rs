@@ -11,7 +11,8 @@ use crate::{
     store::{StoreError, StoreResult},
 };
 
-const LONGEST: Duration = Duration::from_secs(10);
+/// The longest delay between two tries.
+pub const LONGEST: Duration = Duration::from_secs(10);
 
 /// Delays from 10 ms to 10 s, with jitter, without an end.
 pub fn delays() -> ExponentialBackoff {

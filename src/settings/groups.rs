@@ -9,7 +9,8 @@ use clap::{
 use tracing_subscriber::EnvFilter;
 
 use super::values::{
-    StoreUrl, append_fsync, duration, hub_cache, log_filter, shard_count, socket_address, whole,
+    NightlyAt, StoreUrl, append_fsync, duration, hub_cache, log_filter, nightly_at, shard_count,
+    socket_address, whole,
 };
 use crate::{
     auth::TokenSecret,
@@ -142,6 +143,14 @@ pub struct Pipeline {
     #[arg(long, value_name = "DURATION", default_value = "90days")]
     #[arg(value_parser = duration(DAY..=YEAR * 10))]
     pub activity_retention: Duration,
+
+    /// When all totals are recounted each night and repaired, as HH:MM in UTC; or off
+    #[arg(long, value_name = "TIME", default_value = "02:00", value_parser = nightly_at)]
+    pub reconcile_at: NightlyAt,
+
+    /// Users, notes and others that are recounted each second and repaired, at most 1000; 0 for none
+    #[arg(long, value_name = "COUNT", default_value = "20", value_parser = whole(0..=1000, Some))]
+    pub reconcile_sample: u32,
 }
 
 /// How counts get to those who watch.

@@ -28,7 +28,7 @@ pub use groups::{
 };
 pub use help::explain;
 pub use layers::Layers;
-pub use values::{StoreUrl, ValueError};
+pub use values::{NightlyAt, StoreUrl, ValueError};
 pub(crate) use values::{duration, whole};
 
 /// All that `plaudit serve` can be told.

@@ -2,6 +2,7 @@
 
 use std::{fmt, net::SocketAddr, num::NonZeroUsize, ops::RangeInclusive, str::FromStr, time::Duration};
 
+use chrono::NaiveTime;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use humantime::{format_duration, parse_duration};
 use tracing_subscriber::{EnvFilter, filter::ParseError};
@@ -11,6 +12,10 @@ use crate::{embedded::AppendFsync, primitives::ShardCount};
 /// Address of a store. It may hold a password, so it does not print.
 #[derive(Clone, PartialEq, Eq)]
 pub struct StoreUrl(String);
+
+/// A (UTC) time of day; `None`: never.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct NightlyAt(pub Option<NaiveTime>);
 
 /// What is wrong with a value. The setting's name is added by whoever knows where the value came from.
 #[derive(Clone, Debug, thiserror::Error)]
@@ -23,6 +28,8 @@ pub enum ValueError {
     Duration(#[from] humantime::DurationError),
     #[error("it must be from {} to {}", format_duration(*.0.start()), format_duration(*.0.end()))]
     DurationOutOfRange(RangeInclusive<Duration>),
+    #[error("a time of day in UTC such as 02:00 is needed, or off")]
+    TimeOfDay,
     #[error("an address such as redis://host:6379 or postgres://user:password@host/database is needed")]
     Url,
 }
@@ -49,6 +56,14 @@ impl fmt::Debug for StoreUrl {
 
 pub(super) fn socket_address(text: &str) -> Result<SocketAddr, ValueError> {
     text.parse().map_err(|_| ValueError::Address)
+}
+
+/// Reads `02:00`, or `off`.
+pub(super) fn nightly_at(text: &str) -> Result<NightlyAt, ValueError> {
+    if text == "off" {
+        return Ok(NightlyAt(None));
+    }
+    NaiveTime::parse_from_str(text, "%H:%M").map(|at| NightlyAt(Some(at))).map_err(|_| ValueError::TimeOfDay)
 }
 
 /// Unlike the filter's own `FromStr`, this refuses what it does not understand.
@@ -106,6 +121,15 @@ mod tests {
         assert_eq!(parse("5000").unwrap(), 5000);
         for bad in ["0", "5001", "-1", "1.5", "many", ""] {
             assert_eq!(parse(bad).unwrap_err().to_string(), "it must be a whole number from 1 to 5000");
+        }
+    }
+
+    #[test]
+    fn a_time_of_day_has_hours_and_minutes_or_is_off() {
+        assert_eq!(nightly_at("02:05").unwrap(), NightlyAt(NaiveTime::from_hms_opt(2, 5, 0)));
+        assert_eq!(nightly_at("off").unwrap(), NightlyAt(None));
+        for bad in ["", "2", "24:00", "02:60", "02:00:00", "Off"] {
+            assert!(nightly_at(bad).unwrap_err().to_string().contains("02:00"), "{bad}");
         }
     }
 

@@ -55,6 +55,11 @@ pub async fn differences(
     }
     wrong.extend(push_differences(seen, &totals).await);
     wrong.extend(seen.faults());
+    let repaired = "SELECT entity || ' ' || counter FROM repair";
+    let repaired: Vec<String> = sqlx::query_scalar(repaired).fetch_all(&sql).await.unwrap();
+    if !repaired.is_empty() {
+        wrong.push(format!("the reconciliation had to repair {repaired:?}"));
+    }
     let dead: i64 = sqlx::query_scalar("SELECT count(*) FROM dead_event").fetch_one(&sql).await.unwrap();
     if dead > 0 {
         wrong.push(format!("{dead} events were given up"));

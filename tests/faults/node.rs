@@ -117,6 +117,9 @@ fn settings(name: &str, plan: &Plan) -> pipeline::Settings {
         batch_events: plan.batch_events,
         batch_wait: plan.batch_wait,
         persist_rate: 1_000_000,
+        // What it repairs is a failure of the schedule: nothing must drift.
+        reconcile_sample: 50,
+        reconcile_at: None,
         replicas: 0,
         activity: true,
         activity_retention: Duration::from_hours(24),

@@ -54,13 +54,15 @@ impl World {
         }
         let mut notes = Vec::new();
         for author in &people[..NOTES] {
-            let insert =
-                "INSERT INTO note (author_id, title, body) VALUES ($1, 'A test', 'Text') RETURNING id";
+            let insert = "WITH counted AS (UPDATE user_counts SET notes = notes + 1 WHERE id = $1)
+                 INSERT INTO note (author_id, title, body) VALUES ($1, 'A test', 'Text') RETURNING id";
             notes.push(add(sql, insert, author.id, 0).await);
         }
         let mut comments = Vec::new();
         for (author, note) in people.iter().zip(&notes).take(COMMENTS) {
-            let insert = "WITH new AS (INSERT INTO comment_index (author_id, note_id, state)
+            let insert = "WITH by_author AS (UPDATE user_counts SET comments = comments + 1 WHERE id = $1),
+                               on_note AS (UPDATE note_counts SET comments = comments + 1 WHERE id = $2),
+                               new AS (INSERT INTO comment_index (author_id, note_id, state)
                                        VALUES ($1, $2, 'approved') RETURNING id)
                           INSERT INTO comment_body (id, body) SELECT id, 'Words' FROM new RETURNING id";
             comments.push(add(sql, insert, author.id, note.id).await);

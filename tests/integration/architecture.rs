@@ -13,7 +13,8 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("event_log", &["catalogue", "primitives"]),
     ("store", &["event_log", "catalogue", "primitives"]),
     ("hub", &["store", "catalogue", "primitives"]),
-    ("pipeline", &["store", "event_log", "moderation", "catalogue", "primitives"]),
+    ("reconcile", &["store", "catalogue", "primitives"]),
+    ("pipeline", &["reconcile", "store", "event_log", "moderation", "catalogue", "primitives"]),
     ("domain", &["hub", "store", "event_log", "catalogue", "primitives"]),
     ("auth", &[]),
     ("moderation", &[]),
@@ -38,7 +39,23 @@ const LAYERS: &[(&str, &[&str])] = &[
             "primitives",
         ],
     ),
-    ("cli", &["app", "auth", "embedded", "seed", "settings", "pipeline", "store", "event_log", "primitives"]),
+    (
+        "cli",
+        &[
+            "app",
+            "graphql",
+            "reconcile",
+            "auth",
+            "embedded",
+            "seed",
+            "settings",
+            "pipeline",
+            "store",
+            "event_log",
+            "catalogue",
+            "primitives",
+        ],
+    ),
 ];
 
 #[test]

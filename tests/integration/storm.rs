@@ -1,6 +1,13 @@
 //! Everything at once, in any order: at rest, totals are what a plain model says, and what the rows say.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering::Relaxed},
+    },
+    thread::{self, JoinHandle},
+};
 
 use futures_util::future::join_all;
 use plaudit::auth::Role;
@@ -411,11 +418,45 @@ async fn differences(stores: &Stores) -> Vec<String> {
     found
 }
 
+/// Runs of `plaudit reconcile --repair`, one after the other.
+struct Reconciling {
+    is_over: Arc<AtomicBool>,
+    runs: JoinHandle<(u64, u64)>,
+}
+
+fn keep_reconciling(server: &Server) -> Reconciling {
+    let is_over = Arc::new(AtomicBool::new(false));
+    let (over, mut command) = (Arc::clone(&is_over), server.command());
+    command.args(["reconcile", "--repair", "--format", "json"]);
+    let runs = thread::spawn(move || {
+        let (mut runs, mut checked) = (0, 0);
+        while !over.load(Relaxed) {
+            let output = command.output().unwrap();
+            let told = String::from_utf8_lossy(&output.stdout);
+            assert!(output.status.success(), "{told} {}", String::from_utf8_lossy(&output.stderr));
+            let sums: Value = serde_json::from_str(told.lines().last().unwrap()).unwrap();
+            (runs, checked) = (runs + 1, checked + sums["checked"].as_u64().unwrap());
+        }
+        (runs, checked)
+    });
+    Reconciling { is_over, runs }
+}
+
+impl Reconciling {
+    /// How many runs there were, and how many entities they checked.
+    fn end(self) -> (u64, u64) {
+        self.is_over.store(true, Relaxed);
+        self.runs.join().unwrap()
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn after_any_storm_of_all_actions_totals_are_what_a_plain_model_and_the_rows_say() {
     // Small batches: their borders fall everywhere.
-    let server = Server::start(&["--batch-events", "7", "--batch-wait", "2ms"]);
+    let flags = ["--batch-events", "7", "--batch-wait", "2ms", "--reconcile-sample", "500"];
+    let server = Server::start(&flags);
     let stores = server.stores();
+    let reconciling = keep_reconciling(&server);
     for storm in 0..STORMS {
         let seed: u64 = rand::random();
         println!("storm {storm} has the seed {seed}"); // shown when the test fails
@@ -438,4 +479,14 @@ async fn after_any_storm_of_all_actions_totals_are_what_a_plain_model_and_the_ro
         .await;
         assert_eq!(differences(&stores).await, Vec::<String>::new(), "seed {seed}");
     }
+    // Everything was recounted all the time, and nothing that was right was taken for wrong.
+    let (runs, checked) = reconciling.end();
+    println!("{runs} runs of reconcile checked {checked} entities");
+    assert!(runs > 2 && checked > 100, "{runs} runs, {checked} entities");
+    let repairs: Vec<(String, String, Option<i64>, Option<i64>)> =
+        sqlx::query_as("SELECT entity, what || ' ' || counter, from_value, to_value FROM repair")
+            .fetch_all(&stores.sql().await)
+            .await
+            .unwrap();
+    assert_eq!(repairs, []);
 }

@@ -164,11 +164,11 @@ impl Stores {
         }
     }
 
-    /// Creates a note by a new author.
+    /// Creates a note by a new author, with the total that it moves.
     pub async fn new_note(&self) -> i64 {
         let author = self.new_user().await;
-        let insert =
-            "INSERT INTO note (author_id, title, body) VALUES ($1, 'A test', 'Some text') RETURNING id";
+        let insert = "WITH counted AS (UPDATE user_counts SET notes = notes + 1 WHERE id = $1)
+             INSERT INTO note (author_id, title, body) VALUES ($1, 'A test', 'Some text') RETURNING id";
         sqlx::query_scalar(insert).bind(author).fetch_one(&self.sql().await).await.unwrap()
     }
 

@@ -14,6 +14,7 @@ use super::{
     reply::{parse, read},
 };
 use crate::{
+    catalogue::Entity,
     event_log::{Entry, Event, GENESIS},
     primitives::{Offset, ShardId},
     store::{StoreError, StoreResult},
@@ -58,6 +59,23 @@ impl Redis {
         cmd.arg(keys::log(shard)).arg(format!("({from}")).arg("+").arg("COUNT").arg(1);
         let found: StreamRangeReply = read(self.command(&cmd).await?)?;
         found.ids.into_iter().next().map(entry).transpose()
+    }
+
+    /// The newest entries, the oldest of them first: place, text, and which entities they move.
+    pub async fn log_tail(
+        &self,
+        shard: ShardId,
+        most: usize,
+    ) -> StoreResult<Vec<(Offset, String, Vec<Entity>)>> {
+        let mut cmd = redis::cmd("XREVRANGE");
+        cmd.arg(keys::log(shard)).arg("+").arg("-").arg("COUNT").arg(most);
+        let reply: StreamRangeReply = read(self.command(&cmd).await?)?;
+        let told = |id| {
+            let Entry { offset, event } = entry(id)?;
+            let moved = event.deltas().map(|(entity, ..)| entity).collect();
+            Ok((offset, event.to_string(), moved))
+        };
+        reply.ids.into_iter().rev().map(told).collect()
     }
 
     /// Begins a generation. Harmless when the log has got there already.

@@ -49,6 +49,7 @@ scripts! {
         DROP_BASE = "drop_base" ["changes"];
         DROP_MEMBERS = "drop_members" [];
         FLIP_EDGE = "flip_edge" ["offset"];
+        MEND_MEMBERS = "mend_members" ["offset"];
         FOLD = "fold" ["changes", "batch", "heat"];
         HEARTBEAT = "heartbeat" ["changes"];
         HOTTEST = "hottest" [];

@@ -56,7 +56,7 @@ impl Redis {
         if fields.contains_key("epoch") { self.meta_from(&fields).map(Some) } else { Ok(None) }
     }
 
-    fn meta_from(&self, fields: &HashMap<String, String>) -> StoreResult<ShardMeta> {
+    pub(super) fn meta_from(&self, fields: &HashMap<String, String>) -> StoreResult<ShardMeta> {
         let field = |name: &str| {
             fields.get(name).ok_or_else(|| StoreError::Unexpected(format!("shard meta has no {name}")))
         };

@@ -8,6 +8,7 @@ mod conversation;
 mod counts;
 mod dead;
 mod edges;
+mod explain;
 mod groups;
 mod heat;
 mod idempotency;
@@ -16,11 +17,14 @@ mod installation;
 mod lists;
 mod notes;
 mod ratings;
+mod recount;
+mod repairs;
 pub mod seed;
 mod settlement;
 mod shards;
 mod stale_base;
 mod times;
+mod touched;
 mod users;
 mod verdicts;
 
@@ -53,12 +57,17 @@ pub use dead::{
     supersede_dead_events,
 };
 pub use edges::{ChangedEdge, EdgeState, MemberPage, switch_off, switch_on, switch_on_again};
+pub use explain::{EdgeRowState, KeptStep, WaitingLine};
 pub use groups::{GroupRow, add_group};
 pub use idempotency::{UsedKey, keep_result, take_key};
 pub use inbox::{InboxRow, add_direct_message, add_inbox_entries};
 pub use installation::Installation;
 pub use notes::{NoteRow, NoteState, add_note, lock_note, present_notes, remove_note, set_featured};
 pub use ratings::{rating, set_rating};
+pub use recount::{
+    Recount, Recounted, add_missing_totals, corrections, delete_orphaned_totals, recount, took_too_long,
+};
+pub use repairs::{KeptRepair, Nightly, Repair, add_repairs};
 pub use settlement::{
     FoundEdge, RemovedComment, Settlement, Work, count_comments_of, count_edges_of, edges_after,
     keep_settlement, next_settlement, order_settlement, remove_comments_after, set_counted,

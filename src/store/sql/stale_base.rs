@@ -134,6 +134,18 @@ impl Db {
         Ok(due)
     }
 
+    /// Those of the entities that have a line, due or not: Redis is behind PostgreSQL there, and is told so.
+    pub async fn stale_among(&self, entities: &[Entity]) -> StoreResult<BTreeSet<Entity>> {
+        let names: Vec<String> = entities.iter().map(Entity::to_string).collect();
+        let query =
+            sqlx::query_scalar("SELECT DISTINCT entity FROM stale_base WHERE entity = ANY($1)").bind(names);
+        let rows: Vec<String> = self.run(query.fetch_all(&self.pool())).await?;
+        let read = |name: &String| {
+            name.parse().map_err(|_| StoreError::Unexpected(format!("stale_base names {name:?}")))
+        };
+        rows.iter().map(read).collect()
+    }
+
     /// Deletes exactly these lines; others about the same may have come meanwhile.
     pub async fn delete_stale_lines(&self, ids: &[Uuid]) -> StoreResult<()> {
         let query = sqlx::query("DELETE FROM stale_base WHERE id = ANY($1)").bind(ids);

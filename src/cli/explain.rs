@@ -1,0 +1,296 @@
+//! `plaudit explain`: one entity's counts from all sides, for whoever wonders where a number comes from.
+
+use std::fmt::Write;
+
+use clap::Args;
+
+use super::{entity::entity_id, reconcile::Format};
+use crate::{
+    app::{AppError, open_stores},
+    catalogue::{Entity, EntityKind},
+    primitives::UserId,
+    reconcile::{
+        Finding, What,
+        explain::{EdgeSides, Explanation, Rows, SetSide, explain},
+    },
+    settings::{Database, Log, Place, Redis},
+};
+
+/// Characters of a cached text that are shown.
+const SHOWN: usize = 60;
+
+#[derive(Args, Clone, Debug)]
+pub struct ExplainArgs {
+    /// What to look at, as note:42 or note_42; kinds: user, note, comment, group, inbox
+    #[arg(value_name = "ID", value_parser = entity_id)]
+    pub entity: Entity,
+
+    /// Also show this user's own edges to it (likes, follows …), as user:5; may be given several times
+    #[arg(long, value_name = "USER", value_parser = user_id)]
+    pub actor: Vec<UserId>,
+
+    /// For people, or one JSON document
+    #[arg(long, value_name = "FORMAT", value_enum, default_value = "table")]
+    pub format: Format,
+
+    #[command(flatten)]
+    pub place: Place,
+    #[command(flatten)]
+    pub redis: Redis,
+    #[command(flatten)]
+    pub database: Database,
+    #[command(flatten)]
+    pub log: Log,
+}
+
+fn user_id(text: &str) -> Result<UserId, String> {
+    let entity = entity_id(text)?;
+    let is_user = entity.kind == EntityKind::User;
+    is_user.then_some(UserId(entity.id)).ok_or_else(|| format!("{entity} is not a user"))
+}
+
+/// What to print.
+pub async fn run(args: &ExplainArgs) -> Result<String, AppError> {
+    let (redis, db) = open_stores(&args.place, &args.redis, &args.database).await?;
+    let explanation = explain(&redis, &db, args.entity, &args.actor).await?;
+    Ok(match args.format {
+        Format::Json => serde_json::to_string_pretty(&explanation).unwrap_or_default() + "\n",
+        Format::Table => page(&explanation),
+    })
+}
+
+/// Sections, the verdict last: it stands where the eye is.
+fn page(of: &Explanation) -> String {
+    let mut page = String::new();
+    for section in [head, counters, redis, logs, happened, edges, waiting, repairs, verdict] {
+        // Writing into a string does not fail.
+        let _ = section(of, &mut page);
+    }
+    page
+}
+
+type Written = std::fmt::Result;
+
+fn head(of: &Explanation, page: &mut String) -> Written {
+    let what = match (&of.removed_at, of.exists) {
+        (Some(at), _) => format!("removed {at}"),
+        (None, true) => "there".to_owned(),
+        (None, false) => "never was".to_owned(),
+    };
+    writeln!(page, "{}   {what}, on shard {}\n", of.entity, of.shard)
+}
+
+fn counters(of: &Explanation, page: &mut String) -> Written {
+    let (total, rows, redis) = ("total", "rows", "redis");
+    writeln!(page, "  {:<22}{rows:>12}{total:>12}{redis:>12}{:>15}", "counter", "of it pending")?;
+    for counter in &of.counters {
+        let rows = match counter.rows {
+            Rows::Counted(rows) => rows.to_string(),
+            Rows::None => "no rows".into(),
+            Rows::Frozen => "frozen".into(),
+        };
+        let wrong = of.findings.iter().any(|finding| finding.counter == counter.name);
+        writeln!(
+            page,
+            "{} {:<22}{rows:>12}{:>12}{:>12}{:>15}",
+            if wrong { '!' } else { ' ' },
+            counter.name,
+            or_dash(counter.total),
+            counter.redis.map_or_else(|| "not loaded".into(), |value| value.to_string()),
+            counter.pending,
+        )?;
+    }
+    writeln!(page)
+}
+
+fn redis(of: &Explanation, page: &mut String) -> Written {
+    let redis = &of.redis;
+    if let Some(error) = &redis.error {
+        return writeln!(page, "redis     {error}\n");
+    }
+    match redis.epoch {
+        None => writeln!(page, "redis     holds no counters of it; the next reader loads them")?,
+        epoch if epoch != redis.shard_epoch => {
+            writeln!(page, "redis     holds counters of a former epoch, which count as absent")?;
+        }
+        Some(epoch) => {
+            let end = match redis.ends_in_ms {
+                Some(ms) => format!("expires in {}", span(ms)),
+                None => "does not expire while something is pending".into(),
+            };
+            writeln!(page, "redis     version {}, epoch {epoch}; {end}", or_dash(redis.version))?;
+        }
+    }
+    for mark in &redis.marks {
+        writeln!(
+            page,
+            "          pending from log {}: after {}, up to {}",
+            mark.source, mark.after, mark.last
+        )?;
+    }
+    if let Some(ms) = redis.load_ends_in_ms {
+        writeln!(page, "          somebody is loading it, for {} at most", span(ms))?;
+    }
+    match &redis.text {
+        None => writeln!(page, "text      not cached\n"),
+        Some(text) => {
+            let left =
+                redis.text_ends_in_ms.map_or_else(String::new, |ms| format!(" (for {} more)", span(ms)));
+            writeln!(page, "text      {}{left}\n", shortened(text))
+        }
+    }
+}
+
+fn logs(of: &Explanation, page: &mut String) -> Written {
+    let (end, folded, persisted, cleaned) = ("end", "folded", "persisted", "cleaned");
+    writeln!(page, "log   {end:>12}{folded:>12}{persisted:>12}{cleaned:>12}   owner")?;
+    for log in &of.logs {
+        let owner = log.owner.as_deref().unwrap_or("nobody: start a server with the role pipeline");
+        let behind = match log.behind {
+            Some(0) | None => String::new(),
+            Some(behind) => format!("   {behind} not persisted"),
+        };
+        let or_dash = |offset: &Option<String>| offset.clone().unwrap_or_else(|| "-".into());
+        writeln!(
+            page,
+            "{:<6}{:>12}{:>12}{:>12}{:>12}   {owner}{behind}",
+            log.source,
+            or_dash(&log.end),
+            or_dash(&log.folded),
+            log.persisted,
+            or_dash(&log.cleaned),
+        )?;
+    }
+    writeln!(page)
+}
+
+fn happened(of: &Explanation, page: &mut String) -> Written {
+    if !of.last_events.is_empty() {
+        writeln!(page, "last events in the logs")?;
+        for event in &of.last_events {
+            writeln!(
+                page,
+                "  log {} {:>10}  {:<9}  {}",
+                event.source, event.offset, event.state, event.event
+            )?;
+        }
+        writeln!(page)?;
+    }
+    if !of.last_steps.is_empty() {
+        writeln!(page, "last steps of its history, the newest first")?;
+        for step in &of.last_steps {
+            let is_on = if step.is_on { "on" } else { "off" };
+            let (at, kind, actor) = (step.at.format("%F %T%.3f"), &step.kind, step.actor);
+            writeln!(page, "  {at}  {kind} {is_on:<3} by user:{actor}, total then {}", step.total_after)?;
+        }
+        writeln!(page)?;
+    }
+    Ok(())
+}
+
+fn edges(of: &Explanation, page: &mut String) -> Written {
+    for edge in &of.edges {
+        let EdgeSides { kind, actor, pending, set, row, is_on } = edge;
+        writeln!(page, "{kind} by {actor}: {}", if *is_on { "on" } else { "off" })?;
+        match pending {
+            None => writeln!(page, "  pending flip   none")?,
+            Some(flip) => writeln!(page, "  pending flip   {}, at {}", state(flip.is_on), flip.offset)?,
+        }
+        let set = match set {
+            SetSide::NotCached => "not cached: the next reader loads it",
+            SetSide::BelowFloor => "too old for the cached set: the row decides",
+            SetSide::In => "in it",
+            SetSide::NotIn => "not in it",
+        };
+        writeln!(page, "  cached set     {set}")?;
+        match row {
+            None => writeln!(page, "  row            none\n")?,
+            Some(row) => {
+                let counted = if row.counted { "counted" } else { "not counted" };
+                writeln!(
+                    page,
+                    "  row            {}, {counted}, since {}\n",
+                    state(row.is_on),
+                    row.changed_at
+                )?;
+            }
+        }
+    }
+    Ok(())
+}
+
+fn waiting(of: &Explanation, page: &mut String) -> Written {
+    for line in &of.waiting_corrections {
+        writeln!(
+            page,
+            "a correction waits since {}: {} (due {})",
+            line.created_at, line.reason, line.due_at
+        )?;
+    }
+    if of.waiting_corrections.is_empty() { Ok(()) } else { writeln!(page) }
+}
+
+fn repairs(of: &Explanation, page: &mut String) -> Written {
+    for repair in &of.last_repairs {
+        let (from, to) = (or_dash(repair.from), or_dash(repair.to));
+        let at = repair.made_at.format("%F %T");
+        writeln!(
+            page,
+            "repaired {at} ({}): {} {} {from} -> {to}",
+            repair.made_by, repair.what, repair.counter
+        )?;
+    }
+    if of.last_repairs.is_empty() { Ok(()) } else { writeln!(page) }
+}
+
+fn verdict(of: &Explanation, page: &mut String) -> Written {
+    for finding in &of.findings {
+        writeln!(page, "{}", told(finding))?;
+    }
+    if !of.findings.is_empty() {
+        return writeln!(page, "=> mend it: plaudit reconcile --repair --entity {}", of.entity);
+    }
+    let sides = match (&of.redis.error, of.is_busy, of.exists) {
+        (_, _, false) => "there is nothing of it",
+        (Some(_), ..) => "rows and totals agree; Redis could not be asked",
+        (None, true, _) => "rows and totals agree; Redis is moving, or waits for a correction: look again",
+        (None, false, true) => "all agree",
+    };
+    writeln!(page, "=> {sides}")
+}
+
+fn told(finding: &Finding) -> String {
+    let Finding { counter, off, .. } = finding;
+    let (found, expected) = (or_dash(finding.found), or_dash(finding.expected));
+    match finding.what {
+        What::Total => format!("=> {counter}: the total is {found}, the rows say {expected} ({off:+})"),
+        What::TotalsMissing => "=> it has no row of totals".into(),
+        What::TotalsOrphaned => "=> there are totals, but there never was such an entity".into(),
+        What::Redis => format!("=> {counter}: Redis has {found}, it must be {expected} ({off:+})"),
+        What::Pending => format!("=> {counter}: {found} count as pending in Redis, but nothing is pending"),
+        What::Members => format!("=> {counter}: the cached set is wrong in {off} places"),
+        What::Flips => format!("=> {counter}: {off} flips are left as pending, but are rows already"),
+    }
+}
+
+const fn state(is_on: bool) -> &'static str {
+    if is_on { "on" } else { "off" }
+}
+
+fn or_dash(value: Option<impl ToString>) -> String {
+    value.map_or_else(|| "-".to_owned(), |value| value.to_string())
+}
+
+/// To seconds; below that to milliseconds.
+fn span(ms: i64) -> String {
+    let ms = ms.max(0) as u64;
+    let rounded = if ms < 1_000 { ms } else { ms / 1_000 * 1_000 };
+    humantime::format_duration(std::time::Duration::from_millis(rounded)).to_string()
+}
+
+fn shortened(text: &str) -> String {
+    match text.char_indices().nth(SHOWN) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
+    }
+}

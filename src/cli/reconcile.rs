@@ -1,0 +1,211 @@
+//! `plaudit reconcile`: recounts from rows, tells what drifted, and repairs it if asked to.
+
+use std::{collections::BTreeSet, io::Write, time::Duration};
+
+use clap::{Args, ValueEnum};
+use indicatif::{ProgressBar, ProgressStyle};
+use serde_json::json;
+
+use super::entity::entity_id;
+use crate::{
+    app::{AppError, open_stores},
+    catalogue::{Entity, EntityKind},
+    reconcile::{By, Finding, Outcome, PAGE, Reconciler, Walk, Windows},
+    settings::{Database, Log, Place, Redis, duration},
+    store::{StoreError, StoreResult, sql::Db},
+};
+
+const LONGEST_SINCE: Duration = Duration::from_hours(24 * 366);
+
+#[derive(Args, Clone, Debug)]
+pub struct ReconcileArgs {
+    /// Repair what drifted; without it nothing is changed
+    #[arg(long)]
+    pub repair: bool,
+
+    /// Only what was touched within this time, 1s to 366days: likes and other edges as far as `activity`
+    /// tells, new notes, decided comments, grants of coins, hidden users and removed notes
+    #[arg(long, value_name = "DURATION", conflicts_with = "entity")]
+    #[arg(value_parser = duration(Duration::from_secs(1)..=LONGEST_SINCE))]
+    pub since: Option<Duration>,
+
+    /// Only this one, as note:42 or note_42; may be given several times; kinds: user, note, comment, group, inbox
+    #[arg(long, value_name = "ID", value_parser = entity_id)]
+    pub entity: Vec<Entity>,
+
+    /// For people, or one JSON object per line: one for each finding, the last one with the sums
+    #[arg(long, value_name = "FORMAT", value_enum, default_value = "table")]
+    pub format: Format,
+
+    #[command(flatten)]
+    pub place: Place,
+    #[command(flatten)]
+    pub redis: Redis,
+    #[command(flatten)]
+    pub database: Database,
+    #[command(flatten)]
+    pub log: Log,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub enum Format {
+    Table,
+    Json,
+}
+
+/// Runs to the end. Returns whether everything is right now: nothing drifted, or all of it was repaired.
+pub async fn run(args: &ReconcileArgs) -> Result<bool, AppError> {
+    let (redis, db) = open_stores(&args.place, &args.redis, &args.database).await?;
+    let reconciler = Reconciler::new(redis, db.clone(), By::Command, args.repair);
+    let mut report = Report::new(args.format);
+    let outcome = if !args.entity.is_empty() {
+        some(&reconciler, &args.entity, &mut report).await
+    } else if let Some(since) = args.since {
+        lately(&reconciler, &db, since, &mut report).await
+    } else {
+        everything(&reconciler, &db, &mut report).await
+    };
+    report.end();
+    outcome?;
+    Ok(report.sums.drifted == report.sums.repaired)
+}
+
+async fn some(reconciler: &Reconciler, entities: &[Entity], report: &mut Report) -> StoreResult<()> {
+    report.bar.set_length(entities.len() as u64);
+    for entity in entities {
+        let outcome = reconciler.check_all(&[*entity]).await?;
+        if outcome.checked == 0 {
+            report.note(&format!("there is no {entity}"));
+        }
+        report.take_in(&outcome);
+        report.bar.inc(1);
+    }
+    Ok(())
+}
+
+async fn lately(reconciler: &Reconciler, db: &Db, since: Duration, report: &mut Report) -> StoreResult<()> {
+    let mut windows = Windows::since(since, chrono::Utc::now().timestamp_millis());
+    report.bar.set_length(windows.left());
+    let mut told = BTreeSet::new();
+    while let Some(touched) = windows.next(db).await? {
+        // What was touched in several windows is told once.
+        let touched: Vec<Entity> = touched.difference(&told).copied().collect();
+        for page in touched.chunks(PAGE) {
+            let outcome = check(reconciler, page).await?;
+            told.extend(outcome.findings.iter().map(|finding| finding.entity));
+            report.take_in(&outcome);
+        }
+        report.bar.inc(1);
+    }
+    Ok(())
+}
+
+async fn everything(reconciler: &Reconciler, db: &Db, report: &mut Report) -> StoreResult<()> {
+    let mut highest = Vec::new();
+    for kind in EntityKind::ALL {
+        highest.push(db.highest_id(*kind).await? as u64);
+    }
+    report.bar.set_length(highest.iter().sum());
+    let mut walk = Walk::default();
+    while let Some((kind, ids)) = walk.next(db, PAGE).await? {
+        let entities: Vec<Entity> = ids.iter().map(|id| Entity::new(kind, *id)).collect();
+        report.take_in(&check(reconciler, &entities).await?);
+        let done: u64 = highest[..kind as usize].iter().sum();
+        let last = ids.last().map_or(0, |id| id.get() as u64);
+        report.bar.set_position(done + last.min(highest[kind as usize]));
+    }
+    Ok(())
+}
+
+/// A page; what passes by itself is tried again a few times.
+async fn check(reconciler: &Reconciler, entities: &[Entity]) -> StoreResult<Outcome> {
+    use backon::{ExponentialBuilder, Retryable};
+    let again = || reconciler.check_all(entities);
+    again.retry(ExponentialBuilder::default().with_max_times(4)).when(StoreError::is_transient).await
+}
+
+#[derive(Default)]
+struct Sums {
+    checked: u64,
+    skipped: u64,
+    drifted: u64,
+    repaired: u64,
+}
+
+/// Tells findings as they come: on stdout, the progress on stderr if that is a terminal.
+struct Report {
+    format: Format,
+    bar: ProgressBar,
+    sums: Sums,
+}
+
+impl Report {
+    fn new(format: Format) -> Self {
+        let style = ProgressStyle::with_template("{bar:40} {percent:>3} %  {msg}  {eta}");
+        let bar = ProgressBar::new(0).with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
+        Self { format, bar, sums: Sums::default() }
+    }
+
+    fn take_in(&mut self, outcome: &Outcome) {
+        let findings = &outcome.findings;
+        if self.format == Format::Table && self.sums.drifted == 0 && !findings.is_empty() {
+            let (found, expected) = ("found", "expected");
+            self.line(&row(["entity", "what", "counter", found, expected, "off", "done"]));
+        }
+        for finding in findings {
+            self.line(&match self.format {
+                Format::Table => table_row(finding),
+                Format::Json => json!(finding).to_string(),
+            });
+        }
+        self.sums.checked += outcome.checked;
+        self.sums.skipped += outcome.skipped.len() as u64;
+        self.sums.drifted += findings.len() as u64;
+        self.sums.repaired += outcome.repaired();
+        self.bar.set_message(format!("{} drifted", self.sums.drifted));
+    }
+
+    fn note(&self, text: &str) {
+        self.bar.suspend(|| eprintln!("plaudit: {text}"));
+    }
+
+    /// A reader that went away (`| head`) is no reason to stop repairing.
+    fn line(&self, text: &str) {
+        self.bar.suspend(|| {
+            let _ = writeln!(std::io::stdout(), "{text}");
+        });
+    }
+
+    fn end(&self) {
+        self.bar.finish_and_clear();
+        let Sums { checked, skipped, drifted, repaired } = self.sums;
+        self.line(&match self.format {
+            Format::Table => {
+                let busy =
+                    if skipped > 0 { format!(", {skipped} too busy to be judged") } else { String::new() };
+                format!("checked {checked}{busy}: {drifted} drifted, {repaired} repaired")
+            }
+            Format::Json => json!({
+                "checked": checked, "skipped": skipped, "drifted": drifted, "repaired": repaired,
+            })
+            .to_string(),
+        });
+    }
+}
+
+fn table_row(finding: &Finding) -> String {
+    let number = |value: Option<i64>| value.map_or_else(|| "-".to_owned(), |value| value.to_string());
+    row([
+        &finding.entity.to_string(),
+        finding.what.name(),
+        finding.counter,
+        &number(finding.found),
+        &number(finding.expected),
+        &format!("{:+}", finding.off),
+        finding.done(),
+    ])
+}
+
+fn row([entity, what, counter, found, expected, off, done]: [&str; 7]) -> String {
+    format!("{entity:<18} {what:<15} {counter:<18} {found:>10} {expected:>10} {off:>8}  {done}")
+}

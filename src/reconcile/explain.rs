@@ -1,0 +1,317 @@
+//! One entity from all sides: what PostgreSQL and Redis hold of it, where the logs stand, what happened last,
+//! and what is wrong.
+
+use serde::Serialize;
+
+use super::{By, Finding, Reconciler};
+use crate::{
+    catalogue::{EdgeKind, Entity},
+    primitives::{Offset, ShardId, UserId, Version},
+    store::{
+        StoreResult,
+        redis::{HeldCounters, HeldMembers, Redis, ShardMeta},
+        sql::{Db, EdgeRowState, KeptRepair, KeptStep, Recount, Recounted, WaitingLine},
+    },
+};
+
+/// History and repairs that are shown.
+const LAST: i64 = 5;
+/// Entries at each log's end among which events of the entity are looked for.
+const TAIL: usize = 1_000;
+
+#[derive(Clone, Debug, Serialize)]
+pub struct Explanation {
+    pub entity: String,
+    /// Of the entity.
+    pub shard: u16,
+    pub exists: bool,
+    pub removed_at: Option<chrono::DateTime<chrono::Utc>>,
+    pub counters: Vec<CounterSides>,
+    pub redis: RedisSide,
+    /// Per shard: how far its log has come for this entity.
+    pub logs: Vec<LogSide>,
+    /// The newest last, from the ends of the logs.
+    pub last_events: Vec<LogEvent>,
+    /// From the history; the newest first.
+    pub last_steps: Vec<KeptStep>,
+    pub waiting_corrections: Vec<WaitingLine>,
+    pub last_repairs: Vec<KeptRepair>,
+    pub edges: Vec<EdgeSides>,
+    pub findings: Vec<Finding>,
+    /// It moved while it was looked at, each time.
+    pub is_busy: bool,
+}
+
+/// One counter.
+#[derive(Clone, Debug, Serialize)]
+pub struct CounterSides {
+    pub name: &'static str,
+    /// Column in PostgreSQL; `None`: there is no row of totals.
+    pub total: Option<i64>,
+    pub rows: Rows,
+    /// In Redis, pending part included; `None`: not loaded.
+    pub redis: Option<i64>,
+    pub pending: i64,
+}
+
+/// What the rows make of a counter.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Rows {
+    Counted(i64),
+    /// Nobody keeps rows of it.
+    None,
+    /// The entity was removed, and the total stays as it was.
+    Frozen,
+}
+
+/// What Redis holds, apart from the numbers.
+#[derive(Clone, Default, Debug, Serialize)]
+pub struct RedisSide {
+    /// Why nothing can be said.
+    pub error: Option<String>,
+    /// Epoch of the shard's counters, and of this entity's; another one means absent.
+    pub shard_epoch: Option<u64>,
+    pub epoch: Option<u64>,
+    /// As clients see it.
+    pub version: Option<u64>,
+    pub marks: Vec<Mark>,
+    pub ends_in_ms: Option<i64>,
+    /// Somebody is loading it, for so long at most.
+    pub load_ends_in_ms: Option<i64>,
+    pub text: Option<String>,
+    pub text_ends_in_ms: Option<i64>,
+}
+
+/// Something is pending from a source: after one offset and up to another.
+#[derive(Clone, Debug, Serialize)]
+pub struct Mark {
+    pub source: u16,
+    pub after: String,
+    pub last: String,
+}
+
+#[derive(Clone, Debug, Serialize)]
+pub struct LogSide {
+    pub source: u16,
+    /// `None`: nobody owns the shard.
+    pub owner: Option<String>,
+    pub end: Option<String>,
+    /// Folded into this entity's shard.
+    pub folded: Option<String>,
+    pub persisted: String,
+    /// Cleaned on this entity's shard.
+    pub cleaned: Option<String>,
+    /// Entries that are not persisted yet; `None` over a loss, or where Redis says nothing.
+    pub behind: Option<u64>,
+}
+
+#[derive(Clone, Debug, Serialize)]
+pub struct LogEvent {
+    pub source: u16,
+    pub offset: String,
+    pub event: String,
+    /// How far it has come: appended, folded, persisted, cleaned.
+    pub state: &'static str,
+}
+
+/// An edge from an actor to the entity.
+#[derive(Clone, Debug, Serialize)]
+pub struct EdgeSides {
+    pub kind: &'static str,
+    pub actor: String,
+    pub pending: Option<PendingSide>,
+    pub set: SetSide,
+    pub row: Option<EdgeRowState>,
+    /// What the actor is told: is it on?
+    pub is_on: bool,
+}
+
+#[derive(Clone, Debug, Serialize)]
+pub struct PendingSide {
+    pub is_on: bool,
+    pub offset: String,
+}
+
+/// What the actor's cached set says of a target.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SetSide {
+    NotCached,
+    BelowFloor,
+    In,
+    NotIn,
+}
+
+/// Looks at the entity from all sides, and changes nothing. `actors`: whose edges to it are shown.
+pub async fn explain(redis: &Redis, db: &Db, entity: Entity, actors: &[UserId]) -> StoreResult<Explanation> {
+    let recounted = db.recount(entity.kind, &[entity.id]).await?;
+    let state = db.persisted_state().await?;
+    let (side, held, meta) = redis_side(redis, entity).await;
+    let logs = log_sides(redis, db, meta.as_ref(), &state.offsets).await?;
+    let mut explanation = Explanation {
+        entity: entity.to_string(),
+        shard: redis.shard_of(entity.id).0,
+        exists: recounted.iter().any(|one| one.exists),
+        removed_at: db.removed_at(entity).await?,
+        counters: recounted.iter().flat_map(|one| counters(entity, one, &held)).collect(),
+        last_events: last_events(redis, entity, meta.as_ref(), &state.offsets).await,
+        last_steps: db.last_steps(entity, LAST).await?,
+        waiting_corrections: db.waiting_lines(entity).await?,
+        last_repairs: db.repairs_of(entity, LAST).await?,
+        edges: Vec::new(),
+        findings: Vec::new(),
+        is_busy: false,
+        redis: side,
+        logs,
+    };
+    for actor in actors {
+        for kind in EdgeKind::ALL.iter().filter(|kind| kind.target() == entity.kind) {
+            explanation.edges.push(edge(redis, db, *kind, *actor, entity).await?);
+        }
+    }
+    let reconciler = Reconciler::new(redis.clone(), db.clone(), By::Command, false);
+    let outcome = match &explanation.redis.error {
+        None => reconciler.check(entity.kind, &[entity.id]).await?,
+        Some(_) => reconciler.check_totals(entity.kind, &[entity.id]).await?,
+    };
+    (explanation.findings, explanation.is_busy) = (outcome.findings, !outcome.skipped.is_empty());
+    Ok(explanation)
+}
+
+fn counters(entity: Entity, recounted: &Recounted, held: &HeldCounters) -> Vec<CounterSides> {
+    let counter = |(i, counter): (usize, &crate::catalogue::Counter)| CounterSides {
+        name: counter.name(),
+        total: recounted.totals.map(|totals| totals.get(*counter)),
+        rows: match (Recount::of(*counter), recounted.rows(*counter)) {
+            (Recount::Bounds(_), _) => Rows::None,
+            (Recount::Rows(_), Some(rows)) => Rows::Counted(rows),
+            (Recount::Rows(_), None) => Rows::Frozen,
+        },
+        redis: held.totals.get(i).copied().flatten(),
+        pending: held.pending.get(i).copied().unwrap_or(0),
+    };
+    entity.kind.counters().iter().enumerate().map(counter).collect()
+}
+
+/// Redis may be away, or not be verified: the other side is told all the same.
+async fn redis_side(redis: &Redis, entity: Entity) -> (RedisSide, HeldCounters, Option<ShardMeta>) {
+    let read =
+        async { StoreResult::Ok((redis.held_counters(&[entity]).await?, redis.held_beside(entity).await?)) };
+    let ((metas, held), beside) = match read.await {
+        Ok(read) => read,
+        Err(error) => {
+            let side = RedisSide { error: Some(error.to_string()), ..RedisSide::default() };
+            return (side, HeldCounters::default(), None);
+        }
+    };
+    let meta = metas.into_values().next();
+    let held = held.into_iter().next().map(|(_, held)| held).unwrap_or_default();
+    let mark = |(source, after, last): &(ShardId, Offset, Offset)| Mark {
+        source: source.0,
+        after: after.to_string(),
+        last: last.to_string(),
+    };
+    let (text, text_ends_in_ms) = beside.text.unzip();
+    let side = RedisSide {
+        error: None,
+        shard_epoch: meta.as_ref().map(|meta| meta.epoch),
+        epoch: held.epoch,
+        version: held.epoch.map(|epoch| Version::new(epoch, held.change).get()),
+        marks: held.marks.iter().map(mark).collect(),
+        ends_in_ms: beside.counters_end_in,
+        load_ends_in_ms: beside.load_ends_in,
+        text,
+        text_ends_in_ms,
+    };
+    (side, held, meta)
+}
+
+async fn log_sides(
+    redis: &Redis,
+    db: &Db,
+    meta: Option<&ShardMeta>,
+    persisted: &[Offset],
+) -> StoreResult<Vec<LogSide>> {
+    let owners = db.shard_owners().await?;
+    let mut logs = Vec::new();
+    for (source, persisted) in redis.shards().all().zip(persisted) {
+        let end = redis.log_end(source).await.ok().flatten();
+        let on_target = |positions: fn(&ShardMeta) -> &[Offset]| {
+            meta.and_then(|meta| positions(meta).get(source.index())).map(Offset::to_string)
+        };
+        let behind = |end: &Offset| {
+            (end.generation == persisted.generation).then(|| end.number.saturating_sub(persisted.number))
+        };
+        logs.push(LogSide {
+            source: source.0,
+            owner: owners.get(source.index()).cloned().flatten(),
+            folded: on_target(|meta| &meta.folded),
+            persisted: persisted.to_string(),
+            cleaned: on_target(|meta| &meta.cleaned),
+            behind: end.as_ref().and_then(behind),
+            end: end.map(|end| end.to_string()),
+        });
+    }
+    Ok(logs)
+}
+
+/// Events at the ends of the logs that move a counter of the entity.
+async fn last_events(
+    redis: &Redis,
+    entity: Entity,
+    meta: Option<&ShardMeta>,
+    persisted: &[Offset],
+) -> Vec<LogEvent> {
+    let Some(meta) = meta else { return Vec::new() };
+    let mut events = Vec::new();
+    for source in redis.shards().all() {
+        let index = source.index();
+        for (offset, text, moved) in redis.log_tail(source, TAIL).await.unwrap_or_default() {
+            if !moved.contains(&entity) {
+                continue;
+            }
+            let state = if offset <= meta.cleaned[index] {
+                "cleaned"
+            } else if offset <= persisted[index] {
+                "persisted"
+            } else if offset <= meta.folded[index] {
+                "folded"
+            } else {
+                "appended"
+            };
+            events.push(LogEvent { source: source.0, offset: offset.to_string(), event: text, state });
+        }
+    }
+    events.split_off(events.len().saturating_sub(2 * LAST as usize))
+}
+
+async fn edge(
+    redis: &Redis,
+    db: &Db,
+    kind: EdgeKind,
+    actor: UserId,
+    target: Entity,
+) -> StoreResult<EdgeSides> {
+    let held = redis.held_members(actor, kind).await.map(|(_, held)| held).unwrap_or_default();
+    let row = db.edge_row(kind, actor, target.id).await?;
+    let pending = held.pending.get(&target.id);
+    let set = set_side(&held, target);
+    let is_on = match (pending, set) {
+        (Some(flip), _) => flip.is_on,
+        (None, SetSide::In) => true,
+        (None, SetSide::NotIn) => false,
+        (None, SetSide::NotCached | SetSide::BelowFloor) => row.as_ref().is_some_and(|row| row.is_on),
+    };
+    let pending = pending.map(|flip| PendingSide { is_on: flip.is_on, offset: flip.at.to_string() });
+    Ok(EdgeSides { kind: kind.name(), actor: Entity::from(actor).to_string(), pending, set, row, is_on })
+}
+
+fn set_side(held: &HeldMembers, target: Entity) -> SetSide {
+    match &held.set {
+        None => SetSide::NotCached,
+        Some(set) if set.targets.contains(&target.id) => SetSide::In,
+        Some(set) if set.floor.is_some_and(|floor| target.id.get() < floor) => SetSide::BelowFloor,
+        Some(_) => SetSide::NotIn,
+    }
+}

@@ -1,0 +1,122 @@
+//! Totals against rows. Found in one statement without a lock; repaired under the lock of the totals, after
+//! counting once more.
+
+use std::collections::BTreeSet;
+
+use super::{
+    Reconciler,
+    finding::{Finding, Outcome, What},
+};
+use crate::{
+    catalogue::{Entity, EntityKind},
+    primitives::Id,
+    store::{
+        StoreResult,
+        sql::{self, Recounted, Repair},
+    },
+};
+
+/// Entities whose totals are locked at the same time: batches of likes wait for that.
+const LOCKED: usize = 20;
+
+impl Reconciler {
+    pub(super) async fn check_totals(&self, kind: EntityKind, ids: &[Id]) -> StoreResult<Outcome> {
+        let (recounted, too_large) = self.recount(kind, ids).await?;
+        let known: Vec<Recounted> =
+            recounted.into_iter().filter(|entity| entity.exists || entity.totals.is_some()).collect();
+        let mut outcome = Outcome { checked: known.len() as u64, skipped: too_large, ..Outcome::default() };
+        let findings = findings(kind, &known);
+        if !self.repairs {
+            outcome.findings = findings;
+            return Ok(outcome);
+        }
+        let mut drifted: Vec<Id> = findings.iter().map(|finding| finding.entity.id).collect();
+        drifted.dedup();
+        for page in drifted.chunks(LOCKED) {
+            match self.repair_totals(kind, page).await {
+                Ok(repaired) => outcome.findings.extend(repaired),
+                // Told, but left as it is.
+                Err(error) if sql::took_too_long(&error) => {
+                    let unrepaired = |finding: &&Finding| page.contains(&finding.entity.id);
+                    outcome.findings.extend(findings.iter().filter(unrepaired));
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(outcome)
+    }
+
+    /// A page that takes too long is recounted in halves. Returns also those that take too long alone.
+    async fn recount(&self, kind: EntityKind, ids: &[Id]) -> StoreResult<(Vec<Recounted>, BTreeSet<Entity>)> {
+        let (mut recounted, mut too_large, mut rest) = (Vec::new(), BTreeSet::new(), vec![ids]);
+        while let Some(page) = rest.pop() {
+            match self.db.recount(kind, page).await {
+                Ok(page) => recounted.extend(page),
+                Err(error) if !sql::took_too_long(&error) => return Err(error),
+                Err(_) if page.len() > 1 => {
+                    let (first, second) = page.split_at(page.len() / 2);
+                    rest.extend([second, first]);
+                }
+                Err(_) => {
+                    too_large.extend(page.iter().map(|id| Entity::new(kind, *id)));
+                }
+            }
+        }
+        Ok((recounted, too_large))
+    }
+
+    /// Sets totals to what their rows say, in one transaction with the lines that correct Redis. The ids rise.
+    async fn repair_totals(&self, kind: EntityKind, ids: &[Id]) -> StoreResult<Vec<Finding>> {
+        let db = &self.db;
+        let mut tx = db.begin().await?;
+        // Settlements of removed notes take comments before totals; everybody else the other way round.
+        sql::lock_removals_shared(db, &mut tx).await?;
+        sql::lock_totals(db, &mut tx, kind, ids).await?;
+        let recounted = sql::recount(db, &mut tx, kind, ids).await?;
+        let mut findings = findings(kind, &recounted);
+        let of = |what: What| -> Vec<Id> {
+            findings.iter().filter(|finding| finding.what == what).map(|finding| finding.entity.id).collect()
+        };
+        sql::add_missing_totals(db, &mut tx, kind, &of(What::TotalsMissing)).await?;
+        sql::delete_orphaned_totals(db, &mut tx, kind, &of(What::TotalsOrphaned)).await?;
+        sql::add_totals(db, &mut tx, kind, &sql::corrections(kind, &recounted)).await?;
+        let mut stale: Vec<Entity> = findings.iter().map(|finding| finding.entity).collect();
+        stale.dedup();
+        sql::add_stale_lines(db, &mut tx, self.redis.shards(), &stale, "repaired").await?;
+        let repairs: Vec<Repair> = findings.iter().map(Finding::repair).collect();
+        sql::add_repairs(db, &mut tx, &repairs, self.by.name()).await?;
+        sql::commit(db, tx).await?;
+        for finding in &mut findings {
+            finding.repaired = true;
+        }
+        Ok(findings)
+    }
+}
+
+/// What drifted, entity by entity.
+fn findings(kind: EntityKind, recounted: &[Recounted]) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for one in recounted {
+        let entity = Entity::new(kind, one.id);
+        let row = |what, found, expected, off| Finding {
+            entity,
+            what,
+            counter: "",
+            found,
+            expected,
+            off,
+            repaired: false,
+        };
+        match (one.exists, one.totals) {
+            (true, None) => findings.push(row(What::TotalsMissing, None, Some(0), -1)),
+            (false, Some(_)) => findings.push(row(What::TotalsOrphaned, Some(0), None, 1)),
+            _ => {}
+        }
+        let totals = one.totals.unwrap_or_default();
+        findings.extend(one.drifted(kind).filter_map(|counter| {
+            let rows = one.rows(counter)?;
+            Some(Finding::number(entity, What::Total, counter.name(), totals.get(counter), rows))
+        }));
+    }
+    findings
+}

@@ -1,0 +1,242 @@
+//! Looking at what Redis holds, field by field: for those who compare it with PostgreSQL.
+//!
+//! A shard's state is always read before what lies on the shard: so whatever the latter lacks of the log came
+//! after the former.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use redis::{Cmd, Value};
+
+use super::{
+    connection::{Redis, script_reply},
+    keys,
+    pending::read_flip,
+    reply::{parse, read},
+    scripts,
+    verification::ShardMeta,
+};
+use crate::{
+    catalogue::{EdgeKind, Entity},
+    primitives::{Id, Offset, ShardId, UserId},
+    store::{StoreError, StoreResult},
+};
+
+/// The counters of one entity.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct HeldCounters {
+    /// Epoch under which they were written; `None`: there are none.
+    pub epoch: Option<u64>,
+    /// Number of their last change.
+    pub change: u64,
+    /// Totals, pending part included, in the order of the catalogue; `None` where no base was loaded.
+    pub totals: Vec<Option<i64>>,
+    /// The pending part of each.
+    pub pending: Vec<i64>,
+    /// Sources of what is pending: after which offset it begins, and the last one.
+    pub marks: Vec<(ShardId, Offset, Offset)>,
+}
+
+/// What Redis holds of one actor's edges of one kind.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct HeldMembers {
+    /// The cached set; `None` when there is none that counts.
+    pub set: Option<HeldSet>,
+    /// Flips of the kind that are not cleaned, by target.
+    pub pending: BTreeMap<Id, HeldFlip>,
+}
+
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct HeldSet {
+    pub targets: BTreeSet<Id>,
+    /// Only ids from there on are in it; `None`: all are.
+    pub floor: Option<i64>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct HeldFlip {
+    pub is_on: bool,
+    pub at: Offset,
+}
+
+/// The other keys of an entity.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct HeldBeside {
+    /// Milliseconds until its counters end; `None`: never, or there are none.
+    pub counters_end_in: Option<i64>,
+    /// Milliseconds for which somebody else may load them.
+    pub load_ends_in: Option<i64>,
+    /// What stands in the place of its text, and for how many milliseconds.
+    pub text: Option<(String, i64)>,
+}
+
+impl Redis {
+    /// The counters of entities, each with the state of its shard from before. One round trip.
+    pub async fn held_counters(
+        &self,
+        entities: &[Entity],
+    ) -> StoreResult<(BTreeMap<ShardId, ShardMeta>, Vec<(Entity, HeldCounters)>)> {
+        let by_shard = self.group_by_shard(entities);
+        let mut cmds = Vec::with_capacity(entities.len() + 2 * by_shard.len());
+        for (shard, entities) in &by_shard {
+            cmds.extend(self.state(*shard));
+            cmds.extend(entities.iter().map(|entity| command("HGETALL", &keys::counters(*shard, *entity))));
+        }
+        let mut replies = self.pipeline(&cmds).await?.into_iter();
+        let (mut metas, mut held) = (BTreeMap::new(), Vec::with_capacity(entities.len()));
+        for (shard, entities) in &by_shard {
+            metas.insert(*shard, self.read_state(&mut replies)?);
+            for entity in entities {
+                held.push((*entity, self.counters_from(*entity, &next(&mut replies)?)?));
+            }
+        }
+        Ok((metas, held))
+    }
+
+    /// Those of the actors' edges of which Redis holds something, in one round trip.
+    pub async fn with_members(&self, actors: &[UserId]) -> StoreResult<Vec<(UserId, EdgeKind)>> {
+        let exists = |actor: &UserId, kind: &EdgeKind| {
+            let shard = self.shard_of(actor.0);
+            let mut cmd = command("EXISTS", &keys::edges(shard, *kind, *actor));
+            cmd.arg(keys::pending(shard, *actor));
+            cmd
+        };
+        let pairs: Vec<(UserId, EdgeKind)> =
+            actors.iter().flat_map(|actor| EdgeKind::ALL.iter().map(|kind| (*actor, *kind))).collect();
+        let cmds: Vec<Cmd> = pairs.iter().map(|(actor, kind)| exists(actor, kind)).collect();
+        let replies = self.pipeline(&cmds).await?;
+        let mut found = Vec::new();
+        for (pair, reply) in pairs.into_iter().zip(replies) {
+            if read::<u32>(reply?)? > 0 {
+                found.push(pair);
+            }
+        }
+        Ok(found)
+    }
+
+    /// What is cached of one actor's edges, with the state of the actor's shard from before. One round trip.
+    pub async fn held_members(&self, actor: UserId, kind: EdgeKind) -> StoreResult<(ShardMeta, HeldMembers)> {
+        let shard = self.shard_of(actor.0);
+        let mut cmds = self.state(shard).to_vec();
+        cmds.push(command("HGETALL", &keys::pending(shard, actor)));
+        cmds.push(command("SMEMBERS", &keys::edges(shard, kind, actor)));
+        cmds.push(command("GET", &keys::floor(shard, kind, actor)));
+        let mut replies = self.pipeline(&cmds).await?.into_iter();
+        let meta = self.read_state(&mut replies)?;
+        let generation = meta.generation.ok_or(StoreError::Unverified)?;
+        let fields: HashMap<String, String> = next(&mut replies)?;
+        let members: BTreeSet<i64> = next(&mut replies)?;
+        let floor: Option<i64> = next(&mut replies)?;
+        let held = HeldMembers {
+            set: held_set(members, floor, generation),
+            pending: flips(kind, generation, &fields),
+        };
+        Ok((meta, held))
+    }
+
+    /// Forgets the cached set of one actor's edges (`set`), which is then loaded anew, and pending flips that
+    /// are cleaned already.
+    pub async fn mend_members(
+        &self,
+        actor: UserId,
+        kind: EdgeKind,
+        set: bool,
+        flips: &[Id],
+    ) -> StoreResult<()> {
+        let shard = self.shard_of(actor.0);
+        let mut cmd = scripts::MEND_MEMBERS.call(&[
+            keys::meta(shard),
+            keys::pending(shard, actor),
+            keys::edges(shard, kind, actor),
+            keys::floor(shard, kind, actor),
+        ]);
+        cmd.arg(u8::from(set));
+        for target in flips {
+            cmd.arg(keys::pending_field(kind, target));
+        }
+        script_reply(self.command(&cmd).await)?.expect_done()
+    }
+
+    /// The rest of what Redis holds of an entity.
+    pub async fn held_beside(&self, entity: Entity) -> StoreResult<HeldBeside> {
+        let shard = self.shard_of(entity.id);
+        let (counters, token, text) =
+            (keys::counters(shard, entity), keys::load_token(shard, entity), keys::body(shard, entity));
+        let cmds = [
+            command("PTTL", &counters),
+            command("PTTL", &token),
+            command("GET", &text),
+            command("PTTL", &text),
+        ];
+        let mut replies = self.pipeline(&cmds).await?.into_iter();
+        let left = |ms: i64| (ms >= 0).then_some(ms);
+        let (counters_end_in, load_ends_in) = (left(next(&mut replies)?), left(next(&mut replies)?));
+        let text: Option<String> = next(&mut replies)?;
+        let ends_in: i64 = next(&mut replies)?;
+        Ok(HeldBeside { counters_end_in, load_ends_in, text: text.map(|text| (text, ends_in)) })
+    }
+
+    /// The script fails on a process that nobody has verified.
+    fn state(&self, shard: ShardId) -> [Cmd; 2] {
+        [self.read_meta(shard), command("HGETALL", &keys::meta(shard))]
+    }
+
+    fn read_state(&self, replies: &mut impl Iterator<Item = StoreResult<Value>>) -> StoreResult<ShardMeta> {
+        let gate = script_reply(replies.next().unwrap_or(Ok(Value::Nil)))?;
+        if gate.code != "done" {
+            return Err(gate.into_error());
+        }
+        self.meta_from(&next(replies)?)
+    }
+
+    fn counters_from(&self, entity: Entity, fields: &HashMap<String, String>) -> StoreResult<HeldCounters> {
+        let number = |name: &str| fields.get(name).map(|text| parse::<i64>(text)).transpose();
+        let counters = entity.kind.counters();
+        let mark =
+            |source: ShardId| match (fields.get(&format!("~{source}")), fields.get(&format!("^{source}"))) {
+                (Some(after), Some(last)) => Some((|| Ok((source, parse(after)?, parse(last)?)))()),
+                _ => None,
+            };
+        Ok(HeldCounters {
+            epoch: number("epoch")?.map(|epoch| epoch as u64),
+            change: number("v")?.unwrap_or(0) as u64,
+            totals: counters.iter().map(|counter| number(counter.name())).collect::<StoreResult<_>>()?,
+            pending: counters
+                .iter()
+                .map(|counter| Ok(number(&format!("+{}", counter.name()))?.unwrap_or(0)))
+                .collect::<StoreResult<_>>()?,
+            marks: self.shards().all().filter_map(mark).collect::<StoreResult<_>>()?,
+        })
+    }
+}
+
+fn held_set(members: BTreeSet<i64>, floor: Option<i64>, generation: u64) -> Option<HeldSet> {
+    let complete = -2 * generation as i64;
+    let floor = if members.contains(&complete) {
+        None
+    } else if members.contains(&(complete - 1)) {
+        Some(floor?) // without its floor a truncated set says nothing
+    } else {
+        return None;
+    };
+    Some(HeldSet { targets: members.into_iter().filter_map(|id| Id::try_from(id).ok()).collect(), floor })
+}
+
+fn flips(kind: EdgeKind, generation: u64, fields: &HashMap<String, String>) -> BTreeMap<Id, HeldFlip> {
+    let flip = |(field, text): (&String, &String)| {
+        let (name, target) = field.split_once(':')?;
+        let (is_on, _) = read_flip(text, generation)?;
+        let at = text.split(':').nth(1)?.parse().ok()?;
+        (name == kind.name()).then_some((target.parse().ok()?, HeldFlip { is_on, at }))
+    };
+    fields.iter().filter_map(flip).collect()
+}
+
+fn command(name: &str, key: &str) -> Cmd {
+    let mut cmd = redis::cmd(name);
+    cmd.arg(key);
+    cmd
+}
+
+fn next<T: redis::FromRedisValue>(replies: &mut impl Iterator<Item = StoreResult<Value>>) -> StoreResult<T> {
+    read(replies.next().unwrap_or(Ok(Value::Nil))?)
+}

@@ -1,0 +1,117 @@
+//! What PostgreSQL tells of one entity, for people who look at it.
+
+use chrono::{DateTime, Utc};
+use serde::Serialize;
+use sqlx::Row;
+
+use super::{Db, edges::entity_table, from_catalogue};
+use crate::{
+    catalogue::{EdgeKind, Entity},
+    primitives::{Id, UserId},
+    store::StoreResult,
+};
+
+/// A correction that waits.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct WaitingLine {
+    pub reason: String,
+    pub created_at: DateTime<Utc>,
+    /// From then on it is the duty of the shard's owner.
+    pub due_at: DateTime<Utc>,
+}
+
+/// A step of the history.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct KeptStep {
+    pub at: DateTime<Utc>,
+    pub kind: String,
+    pub actor: i64,
+    pub is_on: bool,
+    pub total_after: i64,
+}
+
+/// The row of an edge.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct EdgeRowState {
+    pub is_on: bool,
+    pub counted: bool,
+    pub created_at: DateTime<Utc>,
+    pub changed_at: DateTime<Utc>,
+}
+
+impl Db {
+    /// When it was removed; `None`: it is there, or never was.
+    pub async fn removed_at(&self, entity: Entity) -> StoreResult<Option<DateTime<Utc>>> {
+        let text = format!("SELECT removed_at FROM {} WHERE id = $1", entity_table(entity.kind));
+        let query = sqlx::query_scalar(from_catalogue(text)).bind(entity.id.get());
+        Ok(self.run(query.fetch_optional(&self.pool())).await?.flatten())
+    }
+
+    /// The corrections of an entity that have not been made.
+    pub async fn waiting_lines(&self, entity: Entity) -> StoreResult<Vec<WaitingLine>> {
+        let query = sqlx::query(
+            "SELECT reason, created_at, due_at FROM stale_base WHERE entity = $1 ORDER BY created_at LIMIT 20",
+        )
+        .bind(entity.to_string());
+        let rows = self.run(query.fetch_all(&self.pool())).await?;
+        rows.iter()
+            .map(|row| {
+                Ok(WaitingLine {
+                    reason: row.try_get(0)?,
+                    created_at: row.try_get(1)?,
+                    due_at: row.try_get(2)?,
+                })
+            })
+            .collect()
+    }
+
+    /// The newest steps in which it was the target, of all kinds of edges.
+    pub async fn last_steps(&self, target: Entity, most: i64) -> StoreResult<Vec<KeptStep>> {
+        let kinds = EdgeKind::ALL.iter().filter(|kind| kind.target() == target.kind);
+        let kinds: Vec<&str> = kinds.map(|kind| kind.name()).collect();
+        let query = sqlx::query(
+            "SELECT step.* FROM unnest($1::text[]) AS wanted (kind) CROSS JOIN LATERAL (
+                 SELECT at, kind, actor_id, is_on, total_after FROM activity
+                 WHERE kind = wanted.kind AND target_id = $2 ORDER BY at DESC LIMIT $3) AS step
+             ORDER BY at DESC LIMIT $3",
+        )
+        .bind(kinds)
+        .bind(target.id.get())
+        .bind(most);
+        let rows = self.run(query.fetch_all(&self.pool())).await?;
+        rows.iter()
+            .map(|row| {
+                Ok(KeptStep {
+                    at: row.try_get(0)?,
+                    kind: row.try_get(1)?,
+                    actor: row.try_get(2)?,
+                    is_on: row.try_get(3)?,
+                    total_after: row.try_get(4)?,
+                })
+            })
+            .collect()
+    }
+
+    pub async fn edge_row(
+        &self,
+        kind: EdgeKind,
+        actor: UserId,
+        target: Id,
+    ) -> StoreResult<Option<EdgeRowState>> {
+        let text = format!(
+            "SELECT is_on, counted, created_at, changed_at FROM {} WHERE actor_id = $1 AND target_id = $2",
+            kind.name()
+        );
+        let query = sqlx::query(from_catalogue(text)).bind(actor.get()).bind(target.get());
+        let row = self.run(query.fetch_optional(&self.pool())).await?;
+        row.map(|row| {
+            Ok(EdgeRowState {
+                is_on: row.try_get(0)?,
+                counted: row.try_get(1)?,
+                created_at: row.try_get(2)?,
+                changed_at: row.try_get(3)?,
+            })
+        })
+        .transpose()
+    }
+}

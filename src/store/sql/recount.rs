@@ -1,0 +1,323 @@
+//! How each counter is counted from rows, and totals beside what the rows say.
+//!
+//! A total moves only in the transaction that changes the rows it counts. So within one statement, which sees
+//! one moment, every total equals its rows, and one that does not has drifted; nothing needs to be locked to
+//! find it. Who repairs it locks it and counts once more.
+
+use std::{collections::BTreeMap, time::Duration};
+
+use sqlx::{Row, postgres::PgRow};
+
+use super::{
+    Db, Tx,
+    counts::raw,
+    edges::{entity_table, owner_column},
+    from_catalogue,
+    inbox::DIRECT_MESSAGE,
+    users::id,
+};
+use crate::{
+    catalogue::{Counter, Counts, Deltas, EdgeKind, Entity, EntityKind, Party},
+    primitives::Id,
+    store::{StoreError, StoreResult},
+};
+
+/// How long one recount may take.
+const LONGEST: Duration = Duration::from_secs(10);
+
+/// What a total must be, as SQL. In it `t` is the entity's own row and `c` its totals; there may be no totals.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Recount {
+    /// As many as there are rows, or their sum.
+    Rows(String),
+    /// It has no rows of its own; the nearest value that it may have.
+    Bounds(String),
+}
+
+/// What PostgreSQL says of one entity, at one moment.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Recounted {
+    pub id: Id,
+    /// There is, or was, such an entity.
+    pub exists: bool,
+    /// `None`: there is no row of totals.
+    pub totals: Option<Counts>,
+    /// What the totals must be.
+    pub rows: Counts,
+    /// Counters that are frozen, because the entity was removed: what they must be is not known.
+    frozen: u32,
+}
+
+impl Recount {
+    /// The one definition of each counter.
+    pub fn of(counter: Counter) -> Self {
+        use Counter::*;
+        match counter {
+            UserFollowing | UserFollowers | UserLikesReceived | UserCollectsReceived | UserGroups
+            | NoteLikes | NoteCollects | CommentLikes | GroupMembers => Self::Rows(edges(counter)),
+            UserNotes => Self::count("note AS r WHERE r.author_id = t.id AND r.removed_at IS NULL"),
+            UserComments => Self::comments("author_id"),
+            UserCoins => Self::sum("amount", "coin_ledger AS r WHERE r.user_id = t.id"),
+            NoteComments => Self::comments("note_id"),
+            NoteRatings => Self::count("note_rating AS r WHERE r.note_id = t.id"),
+            NoteRatingSum => Self::sum("score", "note_rating AS r WHERE r.note_id = t.id"),
+            CommentReplies => Self::comments("parent_id"),
+            GroupNotes => Self::count("note AS r WHERE r.group_id = t.id AND r.removed_at IS NULL"),
+            GroupFeaturedNotes => Self::count(
+                "note AS r WHERE r.group_id = t.id AND r.removed_at IS NULL AND r.featured_at IS NOT NULL",
+            ),
+            InboxReplies | InboxLikes | InboxNewFollowers | InboxDirectMessages => {
+                Self::Rows(entries(counter))
+            }
+            // Nobody keeps who viewed what.
+            NoteViews => Self::Bounds("greatest(c.views, 0)".to_owned()),
+            // A mark is what its owner has read, at most what they have received.
+            InboxRepliesRead => Self::mark(counter, InboxReplies),
+            InboxLikesRead => Self::mark(counter, InboxLikes),
+            InboxNewFollowersRead => Self::mark(counter, InboxNewFollowers),
+            InboxDirectMessagesRead => Self::mark(counter, InboxDirectMessages),
+        }
+    }
+
+    pub fn sql(&self) -> &str {
+        match self {
+            Self::Rows(sql) | Self::Bounds(sql) => sql,
+        }
+    }
+
+    fn count(rows: &str) -> Self {
+        Self::Rows(format!("(SELECT count(*) FROM {rows})"))
+    }
+
+    fn sum(column: &str, rows: &str) -> Self {
+        Self::Rows(format!("(SELECT coalesce(sum(r.{column}), 0)::bigint FROM {rows})"))
+    }
+
+    /// Comments that are shown.
+    fn comments(column: &str) -> Self {
+        Self::count(&format!(
+            "comment_index AS r WHERE r.{column} = t.id AND r.state = 'approved' AND r.removed_at IS NULL"
+        ))
+    }
+
+    fn mark(mark: Counter, received: Counter) -> Self {
+        Self::Bounds(format!("least(greatest(c.{}, 0), {})", mark.name(), entries(received)))
+    }
+}
+
+/// Edges that count for it, of all kinds that move it.
+fn edges(counter: Counter) -> String {
+    let of_kind = |kind: &EdgeKind| {
+        let kind = *kind;
+        let moves = kind.moves().iter().filter(move |m| m.counter == counter);
+        moves.map(move |m| edges_of_kind(kind, m.party))
+    };
+    EdgeKind::ALL.iter().flat_map(of_kind).collect::<Vec<_>>().join(" + ")
+}
+
+fn edges_of_kind(kind: EdgeKind, party: Party) -> String {
+    let edges = kind.name();
+    match party {
+        Party::Actor => format!("(SELECT count(*) FROM {edges} AS r WHERE r.actor_id = t.id AND r.counted)"),
+        Party::Target => {
+            format!("(SELECT count(*) FROM {edges} AS r WHERE r.target_id = t.id AND r.counted)")
+        }
+        // A removal has taken back what its target had brought.
+        Party::Owner => format!(
+            "(SELECT count(*) FROM {targets} AS own JOIN {edges} AS r ON r.target_id = own.id
+              WHERE own.{owner} = t.id AND own.removed_at IS NULL AND r.counted)",
+            targets = entity_table(kind.target()),
+            owner = owner_column(kind.target()),
+        ),
+    }
+}
+
+/// Entries that a badge counts.
+fn entries(badge: Counter) -> String {
+    let edges = EdgeKind::ALL.iter().filter(|kind| kind.notifies().is_some_and(|(_, inbox)| inbox == badge));
+    let mut kinds: Vec<&str> = edges.map(|kind| kind.name()).collect();
+    match badge {
+        Counter::InboxReplies => kinds.extend(["comment", "reply", "mention"]),
+        Counter::InboxDirectMessages => kinds.push(DIRECT_MESSAGE),
+        _ => {}
+    }
+    let kinds = kinds.join("', '");
+    format!("(SELECT count(*) FROM inbox_entry AS r WHERE r.recipient_id = t.id AND r.kind IN ('{kinds}'))")
+}
+
+/// While this holds the counter moves with its rows; then it is frozen.
+fn moves_while(counter: Counter) -> &'static str {
+    match counter {
+        // They outlive their comment, but not its note.
+        Counter::CommentReplies => {
+            "EXISTS (SELECT FROM note AS whole WHERE whole.id = t.note_id AND whole.removed_at IS NULL)"
+        }
+        _ => "t.removed_at IS NULL",
+    }
+}
+
+impl Recounted {
+    /// What the total must be; `None` for a frozen one.
+    pub fn rows(&self, counter: Counter) -> Option<i64> {
+        (self.frozen & (1 << counter.index()) == 0).then(|| self.rows.get(counter))
+    }
+
+    /// Counters whose totals are not what they must be. Totals of what never was have nothing to be.
+    pub fn drifted(&self, kind: EntityKind) -> impl Iterator<Item = Counter> + '_ {
+        let totals = self.totals.unwrap_or_default();
+        let (exists, counters) = (self.exists, kind.counters().iter().copied());
+        let drifted =
+            move |counter: &Counter| self.rows(*counter).is_some_and(|rows| rows != totals.get(*counter));
+        counters.filter(move |_| exists).filter(drifted)
+    }
+}
+
+/// Whether a recount was given up because it took too long: fewer entities at once may do.
+pub fn took_too_long(error: &StoreError) -> bool {
+    matches!(error, StoreError::SqlUnreachable(why) if why.contains("statement timeout"))
+}
+
+impl Db {
+    /// Totals and rows of these entities, from one statement and therefore of one moment.
+    ///
+    /// # Errors
+    /// One of which [`took_too_long`] is true.
+    pub async fn recount(&self, kind: EntityKind, ids: &[Id]) -> StoreResult<Vec<Recounted>> {
+        let mut tx = self.begin().await?;
+        recount(self, &mut tx, kind, ids).await
+    }
+
+    /// The next ids of a kind: of entities, and of totals, whichever are there.
+    pub async fn ids_after(&self, kind: EntityKind, after: i64, most: usize) -> StoreResult<Vec<Id>> {
+        let text = format!(
+            "SELECT id FROM (SELECT id FROM {entities} WHERE id > $1 ORDER BY id LIMIT $2) AS entity
+             UNION SELECT id FROM (SELECT id FROM {kind}_counts WHERE id > $1 ORDER BY id LIMIT $2) AS total
+             ORDER BY id LIMIT $2",
+            entities = entity_table(kind),
+            kind = kind.name(),
+        );
+        let query = sqlx::query(from_catalogue(text)).bind(after).bind(most as i64);
+        let rows = self.run(query.fetch_all(&self.pool())).await?;
+        rows.iter().map(|row| id(row, 0)).collect()
+    }
+
+    /// The highest id of a kind, 0 when there is none: ids are dense, so it tells how many there are.
+    pub async fn highest_id(&self, kind: EntityKind) -> StoreResult<i64> {
+        let text = format!("SELECT coalesce(max(id), 0) FROM {}", entity_table(kind));
+        self.run(sqlx::query_scalar(from_catalogue(text)).fetch_one(&self.pool())).await
+    }
+}
+
+/// The same as [`Db::recount`] within a transaction. Lock the totals before: then nobody moves them, nor what
+/// they count, until it ends.
+pub async fn recount(db: &Db, tx: &mut Tx, kind: EntityKind, ids: &[Id]) -> StoreResult<Vec<Recounted>> {
+    // Less than the client waits, so that it is the server that gives up, and the connection stays.
+    let bound = format!("SET LOCAL statement_timeout = {}", LONGEST.as_millis());
+    db.run(sqlx::query(from_catalogue(bound)).execute(&mut **tx)).await?;
+    let query = sqlx::query(from_catalogue(text(kind))).bind(raw(ids));
+    let rows = db.run(query.fetch_all(&mut **tx)).await?;
+    rows.iter().map(|row| recounted(kind, row)).collect()
+}
+
+/// Gives entities that have no totals a row of zeros.
+pub async fn add_missing_totals(db: &Db, tx: &mut Tx, kind: EntityKind, ids: &[Id]) -> StoreResult<()> {
+    let text = format!(
+        "INSERT INTO {kind}_counts (id) SELECT id FROM {entities} WHERE id = ANY($1) ON CONFLICT DO NOTHING",
+        kind = kind.name(),
+        entities = entity_table(kind),
+    );
+    db.run(sqlx::query(from_catalogue(text)).bind(raw(ids)).execute(&mut **tx)).await.map(drop)
+}
+
+/// Deletes totals of entities that never were: an entity that gets such an id would begin with them.
+pub async fn delete_orphaned_totals(db: &Db, tx: &mut Tx, kind: EntityKind, ids: &[Id]) -> StoreResult<()> {
+    let text = format!(
+        "DELETE FROM {kind}_counts AS c WHERE id = ANY($1) AND NOT EXISTS (SELECT FROM {entities} AS t WHERE t.id = c.id)",
+        kind = kind.name(),
+        entities = entity_table(kind),
+    );
+    db.run(sqlx::query(from_catalogue(text)).bind(raw(ids)).execute(&mut **tx)).await.map(drop)
+}
+
+/// By how much totals must be moved to be what their rows say.
+pub fn corrections(kind: EntityKind, recounted: &[Recounted]) -> Deltas {
+    let mut deltas = BTreeMap::new();
+    for entity in recounted {
+        let mut by = Counts::default();
+        for counter in entity.drifted(kind) {
+            by.add(counter, entity.rows.get(counter) - entity.totals.unwrap_or_default().get(counter));
+        }
+        if !by.is_zero() {
+            deltas.insert(Entity::new(kind, entity.id), by);
+        }
+    }
+    deltas
+}
+
+fn text(kind: EntityKind) -> String {
+    let column = |counter: &Counter| {
+        let name = counter.name();
+        let must_be = Recount::of(*counter);
+        format!("c.{name}, CASE WHEN {} THEN {} END", moves_while(*counter), must_be.sql())
+    };
+    format!(
+        "SELECT wanted.id, t.id IS NOT NULL, c.id IS NOT NULL, {columns}
+         FROM unnest($1::bigint[]) AS wanted (id)
+         LEFT JOIN {entities} AS t ON t.id = wanted.id
+         LEFT JOIN {kind}_counts AS c ON c.id = wanted.id
+         ORDER BY wanted.id",
+        columns = kind.counters().iter().map(column).collect::<Vec<_>>().join(", "),
+        entities = entity_table(kind),
+        kind = kind.name(),
+    )
+}
+
+fn recounted(kind: EntityKind, row: &PgRow) -> StoreResult<Recounted> {
+    let (mut totals, mut rows, mut frozen) = (Counts::default(), Counts::default(), 0);
+    for counter in kind.counters() {
+        let column = 3 + 2 * counter.index();
+        totals.add(*counter, row.try_get::<Option<i64>, _>(column)?.unwrap_or(0));
+        match row.try_get::<Option<i64>, _>(column + 1)? {
+            Some(value) => rows.add(*counter, value),
+            None => frozen |= 1 << counter.index(),
+        }
+    }
+    let has_totals: bool = row.try_get(2)?;
+    Ok(Recounted {
+        id: id(row, 0)?,
+        exists: row.try_get(1)?,
+        totals: has_totals.then_some(totals),
+        rows,
+        frozen,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_counter_that_an_edge_moves_is_counted_from_all_such_edges() {
+        for kind in EdgeKind::ALL {
+            for moved in kind.moves() {
+                let recount = Recount::of(moved.counter);
+                assert!(matches!(recount, Recount::Rows(_)), "{:?}", moved.counter);
+                assert!(recount.sql().contains(&format!(" {} AS r", kind.name())), "{:?}", moved.counter);
+            }
+        }
+    }
+
+    #[test]
+    fn every_badge_counts_the_entries_of_all_edges_that_raise_it() {
+        for (_, badge) in EdgeKind::ALL.iter().filter_map(|kind| kind.notifies()) {
+            assert!(matches!(Recount::of(badge), Recount::Rows(_)), "{badge:?}");
+        }
+    }
+
+    #[test]
+    fn every_counter_has_a_recount() {
+        for counter in EntityKind::ALL.iter().flat_map(|kind| kind.counters()) {
+            assert!(!Recount::of(*counter).sql().is_empty(), "{counter:?}");
+        }
+    }
+}

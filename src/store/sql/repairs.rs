@@ -1,0 +1,141 @@
+//! What reconciliation has set right, and where the nightly run stands.
+
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+use serde::Serialize;
+use sqlx::{Row, postgres::PgRow};
+
+use super::{Db, Tx};
+use crate::{
+    catalogue::{Entity, EntityKind},
+    store::{StoreError, StoreResult},
+};
+
+/// Something that was not what it had to be, and is now.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Repair {
+    pub entity: Entity,
+    /// What was repaired, in one word.
+    pub what: &'static str,
+    /// A counter's name, or an edge kind's.
+    pub counter: &'static str,
+    pub from: Option<i64>,
+    pub to: Option<i64>,
+}
+
+/// A repair as it was kept.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct KeptRepair {
+    pub what: String,
+    pub counter: String,
+    pub from: Option<i64>,
+    pub to: Option<i64>,
+    pub made_by: String,
+    pub made_at: DateTime<Utc>,
+}
+
+/// The last nightly run.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Nightly {
+    pub began_at: DateTime<Utc>,
+    pub is_finished: bool,
+    /// Where it stands: all ids of this kind up to this one are done, and all kinds before it.
+    pub kind: EntityKind,
+    pub after: i64,
+    pub checked: i64,
+    pub skipped: i64,
+    pub drifted: i64,
+    pub repaired: i64,
+}
+
+pub async fn add_repairs(db: &Db, tx: &mut Tx, repairs: &[Repair], made_by: &str) -> StoreResult<()> {
+    if repairs.is_empty() {
+        return Ok(());
+    }
+    let query = sqlx::query(
+        "INSERT INTO repair (entity, what, counter, from_value, to_value, made_by)
+         SELECT entity, what, counter, before, after, $6
+         FROM unnest($1::text[], $2::text[], $3::text[], $4::bigint[], $5::bigint[])
+         AS repair (entity, what, counter, before, after)",
+    )
+    .bind(repairs.iter().map(|repair| repair.entity.to_string()).collect::<Vec<_>>())
+    .bind(repairs.iter().map(|repair| repair.what).collect::<Vec<_>>())
+    .bind(repairs.iter().map(|repair| repair.counter).collect::<Vec<_>>())
+    .bind(repairs.iter().map(|repair| repair.from).collect::<Vec<_>>())
+    .bind(repairs.iter().map(|repair| repair.to).collect::<Vec<_>>())
+    .bind(made_by);
+    db.run(query.execute(&mut **tx)).await.map(drop)
+}
+
+impl Db {
+    /// The newest repairs of an entity.
+    pub async fn repairs_of(&self, entity: Entity, most: i64) -> StoreResult<Vec<KeptRepair>> {
+        let query = sqlx::query(
+            "SELECT what, counter, from_value, to_value, made_by, made_at FROM repair
+             WHERE entity = $1 ORDER BY id DESC LIMIT $2",
+        )
+        .bind(entity.to_string())
+        .bind(most);
+        let rows = self.run(query.fetch_all(&self.pool())).await?;
+        rows.iter().map(kept).collect()
+    }
+
+    /// Deletes at most `most` repairs that are older than `life`. Returns how many.
+    pub async fn delete_old_repairs(&self, life: Duration, most: i64) -> StoreResult<u64> {
+        let query = sqlx::query(
+            "DELETE FROM repair WHERE id = ANY(ARRAY(
+                 SELECT id FROM repair WHERE made_at < now() - $1 * interval '1 ms' ORDER BY made_at LIMIT $2))",
+        )
+        .bind(life.as_millis() as i64)
+        .bind(most);
+        Ok(self.run(query.execute(&self.pool())).await?.rows_affected())
+    }
+
+    pub async fn nightly(&self) -> StoreResult<Nightly> {
+        let query = sqlx::query(
+            "SELECT began_at, finished_at IS NOT NULL, kind, after_id, checked, skipped, drifted, repaired
+             FROM nightly_reconcile",
+        );
+        let row = self.run(query.fetch_one(&self.pool())).await?;
+        let kind: String = row.try_get(2)?;
+        let kind = EntityKind::ALL.iter().find(|known| known.name() == kind).copied();
+        Ok(Nightly {
+            began_at: row.try_get(0)?,
+            is_finished: row.try_get(1)?,
+            kind: kind.ok_or_else(|| StoreError::Unexpected("nightly run over an unknown kind".into()))?,
+            after: row.try_get(3)?,
+            checked: row.try_get(4)?,
+            skipped: row.try_get(5)?,
+            drifted: row.try_get(6)?,
+            repaired: row.try_get(7)?,
+        })
+    }
+
+    pub async fn keep_nightly(&self, run: &Nightly) -> StoreResult<()> {
+        let query = sqlx::query(
+            "UPDATE nightly_reconcile SET began_at = $1, finished_at = CASE WHEN $2 THEN now() END, kind = $3,
+                 after_id = $4, checked = $5, skipped = $6, drifted = $7, repaired = $8",
+        )
+        .bind(run.began_at)
+        .bind(run.is_finished)
+        .bind(run.kind.name())
+        .bind(run.after)
+        .bind(run.checked)
+        .bind(run.skipped)
+        .bind(run.drifted)
+        .bind(run.repaired);
+        self.run(query.execute(&self.pool())).await.map(drop)
+    }
+}
+
+fn kept(row: &PgRow) -> StoreResult<KeptRepair> {
+    Ok(KeptRepair {
+        what: row.try_get(0)?,
+        counter: row.try_get(1)?,
+        from: row.try_get(2)?,
+        to: row.try_get(3)?,
+        made_by: row.try_get(4)?,
+        made_at: row.try_get(5)?,
+    })
+}

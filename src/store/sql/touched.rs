@@ -1,0 +1,138 @@
+//! Which entities were touched in a stretch of time, as far as rows tell: edges by their history, direct
+//! changes by what is new. Views, ratings, read marks and removals of comments leave no time that an index
+//! knows.
+
+use std::collections::BTreeSet;
+
+use sqlx::Row;
+
+use super::{
+    Db,
+    edges::{entity_table, owner_column},
+    from_catalogue,
+    times::timestamp,
+    users::id,
+};
+use crate::{
+    catalogue::{EdgeKind, Entity, EntityKind, UnixMillis},
+    store::StoreResult,
+};
+
+/// Kinds and ids of entities that a row has touched.
+type Touches = &'static [(EntityKind, &'static str)];
+
+/// Tables whose ids rise with time, the time's column, and what a row `r` has touched: kind and id.
+const NEW_ROWS: [(&str, &str, Touches); 3] = [
+    (
+        "note AS r",
+        "created_at",
+        &[(EntityKind::Note, "r.id"), (EntityKind::User, "r.author_id"), (EntityKind::Group, "r.group_id")],
+    ),
+    (
+        "comment_decision AS r JOIN comment_index AS c ON c.id = r.comment_id JOIN note AS n ON n.id = c.note_id",
+        "decided_at",
+        &[
+            (EntityKind::Comment, "c.id"),
+            (EntityKind::Comment, "c.parent_id"),
+            (EntityKind::Note, "n.id"),
+            (EntityKind::User, "c.author_id"),
+            (EntityKind::Inbox, "n.author_id"),
+        ],
+    ),
+    ("coin_ledger AS r", "created_at", &[(EntityKind::User, "r.user_id")]),
+];
+/// New rows are looked for from the newest on, in stretches of so many ids.
+const STRETCH: i64 = 2_000;
+
+impl Db {
+    /// Entities that were touched from one moment on and before the other.
+    pub async fn touched_between(&self, from: UnixMillis, to: UnixMillis) -> StoreResult<BTreeSet<Entity>> {
+        let mut touched = self.touched_by_edges(from, to).await?;
+        for (rows, time, entities) in NEW_ROWS {
+            touched.extend(self.touched_by_new_rows(rows, time, entities, (from, to)).await?);
+        }
+        let settled = concat!(
+            "SELECT subject FROM settlement WHERE started_at >= ",
+            timestamp!("$1"),
+            " AND started_at < ",
+            timestamp!("$2"),
+        );
+        let query = sqlx::query_scalar(settled).bind(from).bind(to);
+        let subjects: Vec<String> = self.run(query.fetch_all(&self.pool())).await?;
+        touched.extend(subjects.iter().filter_map(|subject| subject.parse::<Entity>().ok()));
+        Ok(touched)
+    }
+
+    async fn touched_by_edges(&self, from: UnixMillis, to: UnixMillis) -> StoreResult<BTreeSet<Entity>> {
+        let of_kind = |kind: &EdgeKind| {
+            let (edges, target) = (kind.name(), kind.target());
+            format!(
+                "SELECT '{target}', target_id FROM step WHERE kind = '{edges}'
+                 UNION SELECT owned.kind, t.{owner} FROM step JOIN {targets} AS t ON t.id = target_id
+                 CROSS JOIN (VALUES ('user'), ('inbox')) AS owned (kind) WHERE step.kind = '{edges}'",
+                target = target.name(),
+                targets = entity_table(target),
+                owner = owner_column(target),
+            )
+        };
+        let text = format!(
+            "WITH step AS (SELECT DISTINCT kind, target_id, actor_id FROM activity WHERE at >= {from} AND at < {to})
+             SELECT 'user', actor_id FROM step UNION {edges}",
+            from = timestamp!("$1"),
+            to = timestamp!("$2"),
+            edges = EdgeKind::ALL.iter().map(of_kind).collect::<Vec<_>>().join(" UNION "),
+        );
+        let query = sqlx::query(from_catalogue(text)).bind(from).bind(to);
+        let rows = self.run(query.fetch_all(&self.pool())).await?;
+        rows.iter().filter_map(|row| entity(row).transpose()).collect()
+    }
+
+    /// Walks back from the newest row until all of a stretch are older.
+    async fn touched_by_new_rows(
+        &self,
+        rows: &'static str,
+        time: &'static str,
+        entities: Touches,
+        (from, to): (UnixMillis, UnixMillis),
+    ) -> StoreResult<BTreeSet<Entity>> {
+        let table = rows.split(' ').next().unwrap_or_default();
+        let values: Vec<String> =
+            entities.iter().map(|(kind, id)| format!("('{}', {id})", kind.name())).collect();
+        let text = format!(
+            "SELECT DISTINCT touched.kind, touched.id FROM {rows}
+             CROSS JOIN LATERAL (VALUES {values}) AS touched (kind, id)
+             WHERE r.id > $1 AND r.id <= $2 AND r.{time} >= {from} AND r.{time} < {to} AND touched.id IS NOT NULL",
+            values = values.join(", "),
+            from = timestamp!("$3"),
+            to = timestamp!("$4"),
+        );
+        let newest = format!("SELECT coalesce(max(id), 0) FROM {table}");
+        let mut end: i64 =
+            self.run(sqlx::query_scalar(from_catalogue(newest)).fetch_one(&self.pool())).await?;
+        let is_old = format!(
+            "SELECT coalesce(max({time}) < {from}, false) FROM {table} WHERE id > $2 AND id <= $3",
+            from = timestamp!("$1"),
+        );
+        let mut touched = BTreeSet::new();
+        while end > 0 {
+            let begin = end - STRETCH;
+            let query = sqlx::query(from_catalogue(text.clone())).bind(begin).bind(end).bind(from).bind(to);
+            let found = self.run(query.fetch_all(&self.pool())).await?;
+            for row in &found {
+                touched.extend(entity(row)?);
+            }
+            let query = sqlx::query_scalar(from_catalogue(is_old.clone())).bind(from).bind(begin).bind(end);
+            if self.run(query.fetch_one(&self.pool())).await? {
+                break;
+            }
+            end = begin;
+        }
+        Ok(touched)
+    }
+}
+
+fn entity(row: &sqlx::postgres::PgRow) -> StoreResult<Option<Entity>> {
+    let name: &str = row.try_get(0)?;
+    let kind = EntityKind::ALL.iter().find(|kind| kind.name() == name);
+    kind.map(|kind| Ok(Entity::new(*kind, id(row, 1)?))).transpose()
+}

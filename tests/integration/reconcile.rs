@@ -1,0 +1,329 @@
+//! Drift is planted in every place where counts are kept; reconciliation finds it, tells by how much, and
+//! repairs it only when asked to. What is right it leaves alone, also while everything moves (`storm.rs`).
+
+use plaudit::embedded::AppendFsync;
+use serde_json::{Value, json};
+
+use crate::support::{SOON, Server, Stores, eventually, note, plaudit, user};
+
+/// What a run has told, and how it ended.
+struct Run {
+    findings: Vec<Value>,
+    sums: Value,
+    code: i32,
+}
+
+impl Run {
+    /// What was found: entity, what, counter, by how much it was wrong.
+    fn found(&self) -> Vec<(&str, &str, &str, i64)> {
+        self.findings
+            .iter()
+            .map(|one| {
+                let field = |name: &str| one[name].as_str().unwrap();
+                (field("entity"), field("what"), field("counter"), one["off"].as_i64().unwrap())
+            })
+            .collect()
+    }
+}
+
+fn reconcile(server: &Server, flags: &[&str]) -> Run {
+    let output = server.command().args(["reconcile", "--format", "json"]).args(flags).output().unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    let mut lines: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let errors = String::from_utf8_lossy(&output.stderr);
+    let sums = lines.pop().unwrap_or_else(|| panic!("no sums; {errors}"));
+    Run { findings: lines, sums, code: output.status.code().unwrap() }
+}
+
+async fn run_sql(stores: &Stores, text: String) {
+    sqlx::raw_sql(sqlx::AssertSqlSafe(text)).execute(&stores.sql().await).await.unwrap();
+}
+
+async fn repairs(stores: &Stores, made_by: &str) -> Vec<(String, String)> {
+    sqlx::query_as("SELECT entity, counter FROM repair WHERE made_by = $1 ORDER BY id")
+        .bind(made_by)
+        .fetch_all(&stores.sql().await)
+        .await
+        .unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn totals_that_differ_from_their_rows_are_told_and_repaired_only_when_asked_to() {
+    let server = Server::start(&[]);
+    let stores = server.stores();
+    let (id, other) = (stores.new_note().await, stores.new_note().await);
+    for liker in ["ann drifts", "bob drifts"] {
+        server.client(liker).like(&note(id)).await;
+    }
+    stores.rest().await;
+    assert_eq!(reconcile(&server, &[]).found(), []);
+
+    let ann = stores.user_of("ann drifts").await;
+    run_sql(
+        &stores,
+        format!(
+            "UPDATE note_counts SET likes = likes + 5 WHERE id = {id};
+             UPDATE note_counts SET views = -3 WHERE id = {other};
+             UPDATE user_counts SET coins = 7, following = 2 WHERE id = {ann};
+             UPDATE inbox_counts SET likes_read = 4 WHERE id = {ann};
+             INSERT INTO group_counts (id) VALUES (987654);
+             DELETE FROM inbox_counts WHERE id = (SELECT author_id FROM note WHERE id = {id});",
+        ),
+    )
+    .await;
+    let author = stores.number("SELECT author_id FROM note WHERE id = $1", id).await;
+    let (ann, id_name) = (format!("user:{ann}"), format!("note:{id}"));
+    let (other_name, author) = (format!("note:{other}"), format!("inbox:{author}"));
+    let expected = [
+        (ann.as_str(), "total", "following", 2),
+        (ann.as_str(), "total", "coins", 7),
+        (id_name.as_str(), "total", "likes", 5),
+        (other_name.as_str(), "total", "views", -3),
+        (author.as_str(), "totals missing", "", -1),
+        (author.as_str(), "total", "likes", -2),
+        (&ann.replace("user", "inbox"), "total", "likes_read", 4),
+        ("group:987654", "totals orphaned", "", 1),
+    ];
+    let sorted = |found: &[(&str, &str, &str, i64)]| {
+        let mut found: Vec<String> = found.iter().map(|one| format!("{one:?}")).collect();
+        found.sort();
+        found
+    };
+    for _ in 0..2 {
+        let told = reconcile(&server, &[]);
+        assert_eq!(sorted(&told.found()), sorted(&expected));
+        assert_eq!((told.code, &told.sums["repaired"]), (1, &json!(0)));
+        assert_eq!(stores.likes(id).await.total, 7);
+    }
+    let repaired = reconcile(&server, &["--repair"]);
+    assert_eq!(sorted(&repaired.found()), sorted(&expected));
+    assert_eq!((repaired.code, &repaired.sums["repaired"]), (0, &json!(expected.len())));
+    stores.rest().await;
+    assert_eq!(stores.likes(id).await.total, 2);
+    assert_eq!(repairs(&stores, "command").await.len(), expected.len());
+    let again = reconcile(&server, &["--repair"]);
+    assert_eq!((again.found(), again.code), (vec![], 0));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_repaired_total_reaches_subscribers_under_a_rising_version() {
+    let server = Server::start(&[]);
+    let stores = server.stores();
+    let id = stores.new_note().await;
+    server.client("ann is live").like(&note(id)).await;
+    stores.rest().await;
+    let mut socket = server.socket("bob is live").await;
+    socket.watch_notes(&[&note(id)]).await;
+    socket.note_until(|note| note["likeCount"] == 1).await;
+    run_sql(
+        &stores,
+        format!(
+            "UPDATE note_counts SET likes = 40 WHERE id = {id};
+             INSERT INTO stale_base (shard, entity, reason) VALUES ({id} % 2, 'note:{id}', 'a test');"
+        ),
+    )
+    .await;
+    let wrong = socket.note_until(|note| note["likeCount"] == 40).await;
+    assert_eq!(reconcile(&server, &["--repair", "--entity", &note(id)]).found().len(), 1);
+    let right = socket.note_until(|note| note["likeCount"] == 1).await;
+    assert!(right["countsVersion"].as_u64() > wrong["countsVersion"].as_u64());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_counter_in_redis_that_differs_from_postgresql_is_dropped_and_loads_anew() {
+    let server = Server::start(&[]);
+    let stores = server.stores();
+    let id = stores.new_note().await;
+    server.client("ann is cached").like(&note(id)).await;
+    stores.rest().await;
+    let mut socket = server.socket("bob is cached").await;
+    socket.watch_notes(&[&note(id)]).await;
+    let key = format!("{{{}}}:c:note:{id}", id % 2);
+    let () = redis::cmd("HSET")
+        .arg(&key)
+        .arg("likes")
+        .arg(900)
+        .query_async(&mut stores.redis().await)
+        .await
+        .unwrap();
+    // What is shown wrong is what the next event makes of it.
+    server.client("cid is cached").like(&note(id)).await;
+    socket.note_until(|note| note["likeCount"] == 901).await;
+    stores.rest().await;
+    for _ in 0..2 {
+        let told = reconcile(&server, &["--entity", &format!("note:{id}")]);
+        assert_eq!(told.found(), [(format!("note:{id}").as_str(), "redis", "likes", 899)]);
+        assert_eq!((told.code, stores.likes(id).await.redis), (1, Some(901)));
+    }
+    assert_eq!(reconcile(&server, &["--repair"]).code, 0);
+    socket.note_until(|note| note["likeCount"] == 2).await;
+    stores.rest().await;
+    assert_eq!(reconcile(&server, &["--repair"]).found(), []);
+    assert_eq!(stores.likes(id).await.redis, Some(2));
+    assert_eq!(repairs(&stores, "command").await, [(format!("note:{id}"), "likes".to_owned())]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_cached_set_and_pending_flips_that_differ_from_the_rows_are_dropped() {
+    let server = Server::start(&[]);
+    let stores = server.stores();
+    let (liked, other) = (stores.new_note().await, stores.new_note().await);
+    let ann = server.client("ann has a set");
+    ann.like(&note(liked)).await;
+    stores.rest().await;
+    let actor = stores.user_of("ann has a set").await;
+    let (shard, mut redis) = (actor % 2, stores.redis().await);
+    let set = format!("{{{shard}}}:e:note_like:{actor}");
+    let () = redis::cmd("SADD").arg(&set).arg(other).query_async(&mut redis).await.unwrap();
+    let () = redis::cmd("SREM").arg(&set).arg(liked).query_async(&mut redis).await.unwrap();
+    let stuck = (format!("{{{shard}}}:p:{actor}"), format!("note_collect:{other}"));
+    let generation: String =
+        redis::cmd("HGET").arg(format!("{{{shard}}}:meta")).arg("gen").query_async(&mut redis).await.unwrap();
+    let flip = format!("1:{generation}-1:1763700000000");
+    let () = redis::cmd("HSET").arg(&stuck.0).arg(&stuck.1).arg(flip).query_async(&mut redis).await.unwrap();
+    assert_eq!(ann.note(&note(other)).await["viewerHasLiked"], true);
+
+    let name = format!("user:{actor}");
+    let expected =
+        [(name.as_str(), "cached set", "note_like", 2), (name.as_str(), "pending flips", "note_collect", 1)];
+    for _ in 0..2 {
+        let told = reconcile(&server, &[]);
+        assert_eq!((told.found(), told.code), (expected.to_vec(), 1));
+    }
+    let repaired = reconcile(&server, &["--repair"]);
+    assert_eq!((repaired.found(), repaired.code), (expected.to_vec(), 0));
+    assert_eq!(ann.note(&note(other)).await["viewerHasLiked"], false);
+    assert_eq!(ann.note(&note(liked)).await["viewerHasLiked"], true);
+    assert_eq!(reconcile(&server, &["--repair"]).found(), []);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn demo_data_has_not_drifted() {
+    let server = Server::start(&["--seed-if-empty"]);
+    let all = reconcile(&server, &[]);
+    assert_eq!((all.found(), all.code, &all.sums["skipped"]), (vec![], 0, &json!(0)));
+    assert!(all.sums["checked"].as_u64().unwrap() > 7_000, "{}", all.sums);
+    let output = server.command().args(["reconcile", "--since", "2h"]).output().unwrap();
+    let told = String::from_utf8(output.stdout).unwrap();
+    assert!(told.starts_with("checked ") && told.ends_with(": 0 drifted, 0 repaired\n"), "{told}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn since_checks_what_was_touched_lately() {
+    let server = Server::start(&[]);
+    let stores = server.stores();
+    let (touched, old) = (stores.new_note().await, stores.new_note().await);
+    server.client("ann is new").like(&note(touched)).await;
+    stores.rest().await;
+    run_sql(
+        &stores,
+        format!(
+            "UPDATE note SET created_at = created_at - interval '1 day';
+             UPDATE note_counts SET likes = 9 WHERE id IN ({touched}, {old});"
+        ),
+    )
+    .await;
+    let found = reconcile(&server, &["--since", "1h"]);
+    assert_eq!(found.found(), [(format!("note:{touched}").as_str(), "total", "likes", 8)]);
+    assert_eq!(reconcile(&server, &["--since", "2days"]).found().len(), 2);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_cannot_be_done_ends_with_2_and_says_why() {
+    let place = crate::support::Place::new();
+    let none = plaudit(&place.path().join("nowhere")).arg("reconcile").output().unwrap();
+    assert_eq!(none.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&none.stderr).contains("no Plaudit is running"));
+    let bad = plaudit(&place.path().join("nowhere")).args(["reconcile", "--entity", "42"]).output().unwrap();
+    assert_eq!(bad.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&bad.stderr).contains("note_42"));
+    let server = Server::shared();
+    let unknown = server.command().args(["reconcile", "--entity", &user(9_000_000_000)]).output().unwrap();
+    assert!(String::from_utf8_lossy(&unknown.stderr).contains("there is no user:9000000000"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn in_the_background_a_sample_is_repaired_each_second() {
+    let server = Server::start(&["--reconcile-sample", "50"]);
+    let stores = server.stores();
+    let id = stores.new_note().await;
+    for (liker, planted) in [("ann is sampled", 30), ("bob is sampled", 50)] {
+        server.client(liker).like(&note(id)).await;
+        stores.rest().await;
+        run_sql(&stores, format!("UPDATE note_counts SET likes = {planted} WHERE id = {id}")).await;
+        eventually("the total is repaired", SOON, || async {
+            (stores.likes(id).await.total < 30).then_some(())
+        })
+        .await;
+    }
+    assert_eq!(stores.likes(id).await.total, 2);
+    assert_eq!(repairs(&stores, "background").await, vec![(format!("note:{id}"), "likes".to_owned()); 2]);
+    assert!(server.log().contains("drifted; repaired"), "{}", server.log());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn each_night_everything_is_repaired_once_also_after_a_restart_in_the_middle() {
+    let stores = Stores::start(AppendFsync::EverySec).await;
+    let mut server = Server::start_on(&stores, &["--reconcile-at", "02:00"]);
+    let id = stores.new_note().await;
+    let author = stores.number("SELECT author_id FROM note WHERE id = $1", id).await;
+    let plant = format!(
+        "UPDATE note_counts SET likes = 5 WHERE id = {id};
+         UPDATE user_counts SET likes_received = 5 WHERE id = {author};"
+    );
+    let ended = || async {
+        eventually("the run ends", SOON, || async {
+            let ended =
+                "SELECT count(*) FROM nightly_reconcile WHERE finished_at >= now() - $1 * interval '1 s'";
+            (stores.number(ended, 60).await == 1).then_some(())
+        })
+        .await;
+    };
+    // A night was missed.
+    run_sql(
+        &stores,
+        format!(
+            "{plant} UPDATE nightly_reconcile SET began_at = now() - interval '2 days',
+                     finished_at = now() - interval '2 days';"
+        ),
+    )
+    .await;
+    ended().await;
+    assert_eq!(repairs(&stores, "nightly").await.len(), 2);
+    let sums: (i64, i64) = sqlx::query_as("SELECT drifted, repaired FROM nightly_reconcile")
+        .fetch_one(&stores.sql().await)
+        .await
+        .unwrap();
+    assert_eq!(sums, (2, 2));
+
+    // A run that was stopped behind the users goes on there, and not from the beginning.
+    server.stop();
+    run_sql(
+        &stores,
+        format!("{plant} UPDATE nightly_reconcile SET finished_at = NULL, kind = 'note', after_id = 0;"),
+    )
+    .await;
+    server.start_again();
+    ended().await;
+    let totals = stores.likes(id).await;
+    let received = stores.number("SELECT likes_received FROM user_counts WHERE id = $1", author).await;
+    assert_eq!((totals.total, received), (0, 5));
+    // One night, one run: the second one was the rest of it.
+    assert_eq!(server.log().matches("the nightly reconciliation begins").count(), 1);
+    assert_eq!(server.log().matches("the nightly reconciliation has ended").count(), 2);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn likes_that_are_pending_are_not_drift() {
+    let server = Server::start(&["--batch-wait", "3s"]);
+    let stores = server.stores();
+    let id = stores.new_note().await;
+    server.client("ann is warm").note(&note(id)).await;
+    for liker in 0..3 {
+        server.client(&format!("liker {liker} is pending")).like(&note(id)).await;
+        // Shown, but not a row yet.
+        assert_eq!(reconcile(&server, &["--repair", "--entity", &note(id)]).found(), []);
+    }
+    stores.rest().await;
+    assert_eq!(stores.likes(id).await.total, 3);
+}
