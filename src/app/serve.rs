@@ -48,7 +48,7 @@ pub async fn serve(settings: Settings) -> Result<(), AppError> {
     let moderator = Moderator::new(&settings.moderation.chosen()?)?;
     let pipeline = runs_pipeline.then(|| {
         let settings = pipeline_settings(&settings, owner.clone(), moderator);
-        let (redis, db) = (stores.redis.clone(), stores.pipeline_db.clone());
+        let (redis, db) = (stores.redis.patient(), stores.pipeline_db.clone());
         tokio::spawn(pipeline::run(redis, db, settings, status.clone(), stop_pipeline.clone()))
     });
     let hub = Hub::new(stores.redis.clone(), stores.db.clone(), settings.live.hub_cache);
@@ -58,8 +58,8 @@ pub async fn serve(settings: Settings) -> Result<(), AppError> {
         tokio::spawn(async move { hub.run(stop).await });
     }
     let checks = Arc::new(Checks {
-        redis: stores.redis.clone(),
-        db: stores.db.clone(),
+        redis: stores.redis.patient(),
+        db: stores.db.patient(),
         hub: runs_api.then(|| hub.clone()),
         pipeline: runs_pipeline.then_some((owner, status)),
     });

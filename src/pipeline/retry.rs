@@ -7,11 +7,14 @@ use backon::{BackoffBuilder, ExponentialBackoff, ExponentialBuilder};
 use super::tenure::Tenure;
 use crate::store::{StoreError, StoreResult};
 
-/// Delays from 10 ms to 10 s, with jitter, without an end.
+/// What has come back is used again within so long, and as long again by chance.
+const LONGEST_DELAY: Duration = Duration::from_secs(1);
+
+/// Delays from 10 ms to [`LONGEST_DELAY`], with jitter, without an end.
 pub fn delays() -> ExponentialBackoff {
     ExponentialBuilder::new()
         .with_min_delay(Duration::from_millis(10))
-        .with_max_delay(Duration::from_secs(10))
+        .with_max_delay(LONGEST_DELAY)
         .with_factor(2.0)
         .with_jitter()
         .without_max_times()
@@ -42,7 +45,7 @@ where
         if streak.is_none() && !matches!(error, StoreError::Unverified) {
             tracing::warn!(shard, what, %error, "failed; trying again until it works");
         }
-        let delay = streak.get_or_insert_with(delays).next().unwrap_or(Duration::from_secs(10));
+        let delay = streak.get_or_insert_with(delays).next().unwrap_or(LONGEST_DELAY);
         tokio::time::sleep(delay).await;
     }
 }

@@ -148,7 +148,7 @@ pub(super) fn restart_reason(
 fn sweep_soon(context: &Context, shard: ShardId) {
     let redis = context.redis.clone();
     tokio::spawn(async move {
-        for delay in super::retry::delays().take(12) {
+        for delay in super::retry::delays().take(30) {
             tokio::time::sleep(delay).await;
             match redis.sweep(shard).await {
                 Ok(removed) => {

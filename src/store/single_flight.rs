@@ -46,7 +46,7 @@ where
         let flights = self.join_or_begin(keys, fetch);
         let mut found = HashMap::with_capacity(keys.len());
         for flight in flights {
-            let fetched = flight.await.map_err(|error| share(&error))?;
+            let fetched = flight.await.map_err(|error| StoreError::clone(&error))?;
             for key in keys {
                 if let Some(value) = fetched.get(key) {
                     found.insert(key.clone(), value.clone());
@@ -110,18 +110,6 @@ where
             task.await.unwrap_or_else(|panic| Err(Arc::new(StoreError::Unexpected(panic.to_string()))))
         };
         flight.boxed().shared()
-    }
-}
-
-/// Each of those who waited gets an error of the same kind.
-fn share(error: &StoreError) -> StoreError {
-    match error {
-        StoreError::RedisUnreachable(error) => StoreError::RedisUnreachable(error.clone()),
-        StoreError::SqlUnreachable(why) => StoreError::SqlUnreachable(why.clone()),
-        StoreError::Unverified => StoreError::Unverified,
-        StoreError::Fenced => StoreError::Fenced,
-        StoreError::Contended { tries } => StoreError::Contended { tries: *tries },
-        other => StoreError::Unexpected(other.to_string()),
     }
 }
 

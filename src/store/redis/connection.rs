@@ -18,7 +18,11 @@ use tokio::sync::Mutex;
 use super::{keys, reply, scripts};
 use crate::{
     primitives::{Id, ShardCount, ShardId},
-    store::{StoreError, StoreResult, tally},
+    store::{
+        StoreError, StoreResult,
+        breaker::{Breaker, Caller},
+        tally,
+    },
 };
 
 /// A command that has no answer after this time is given up; it may still have been done.
@@ -35,6 +39,8 @@ pub struct Redis {
     client: redis::Client,
     commands: Arc<RwLock<ConnectionManager>>,
     unanswered: Arc<AtomicU32>,
+    breaker: Arc<Breaker>,
+    caller: Caller,
     shards: ShardCount,
     /// Held while scripts are being loaded, so that a burst of NOSCRIPT answers loads them once.
     loading: Arc<Mutex<()>>,
@@ -45,7 +51,25 @@ impl Redis {
     pub fn new(url: &str, shards: ShardCount) -> StoreResult<Self> {
         let client = redis::Client::open(url)?;
         let commands = Arc::new(RwLock::new(connect(&client)?));
-        Ok(Self { client, commands, unanswered: Arc::default(), shards, loading: Arc::default() })
+        Ok(Self {
+            client,
+            commands,
+            unanswered: Arc::default(),
+            breaker: Arc::new(Breaker::new("Redis")),
+            caller: Caller::Request,
+            shards,
+            loading: Arc::default(),
+        })
+    }
+
+    /// The same Redis, for whoever waits until it is back: calls are made also while requests leave it alone.
+    pub fn patient(&self) -> Self {
+        Self { caller: Caller::Patient, ..self.clone() }
+    }
+
+    /// Redis was heard on another connection.
+    pub(super) fn answered(&self) {
+        self.breaker.answered();
     }
 
     pub const fn shards(&self) -> ShardCount {
@@ -69,7 +93,14 @@ impl Redis {
     }
 
     /// Runs one command.
+    ///
+    /// # Errors
+    /// At once while Redis does not answer; see [`Self::patient`].
     pub(super) async fn command(&self, cmd: &Cmd) -> StoreResult<Value> {
+        self.breaker.run(self.caller, self.send(cmd)).await
+    }
+
+    async fn send(&self, cmd: &Cmd) -> StoreResult<Value> {
         tally::redis_round_trip();
         let mut connection = self.connection();
         let mut value = self.noting(connection.req_packed_command(cmd).await)?;
@@ -81,8 +112,15 @@ impl Redis {
     }
 
     /// Runs commands in one round trip, not atomically. Each has its own result.
+    ///
+    /// # Errors
+    /// At once while Redis does not answer; see [`Self::patient`].
     pub(super) async fn pipeline(&self, cmds: &[Cmd]) -> StoreResult<Vec<StoreResult<Value>>> {
-        let values = self.pipeline_once(cmds).await?;
+        self.breaker.run(self.caller, self.send_all(cmds)).await
+    }
+
+    async fn send_all(&self, cmds: &[Cmd]) -> StoreResult<Vec<StoreResult<Value>>> {
+        let values = self.send_all_once(cmds).await?;
         if !values.iter().any(is_no_script) {
             return Ok(values.into_iter().map(into_result).collect());
         }
@@ -94,14 +132,14 @@ impl Redis {
             .filter(|(value, _)| is_no_script(value))
             .map(|(_, cmd)| cmd.clone())
             .collect();
-        let mut redone = self.pipeline_once(&again).await?.into_iter();
+        let mut redone = self.send_all_once(&again).await?.into_iter();
         let merged = values
             .into_iter()
             .map(|value| if is_no_script(&value) { redone.next().unwrap_or(Value::Nil) } else { value });
         Ok(merged.map(into_result).collect())
     }
 
-    async fn pipeline_once(&self, cmds: &[Cmd]) -> StoreResult<Vec<Value>> {
+    async fn send_all_once(&self, cmds: &[Cmd]) -> StoreResult<Vec<Value>> {
         if cmds.is_empty() {
             return Ok(Vec::new());
         }
@@ -117,16 +155,18 @@ impl Redis {
         self.commands.read().clone()
     }
 
-    /// Notes whether there was an answer.
+    /// Notes whether there was an answer. While Redis rests each call without one replaces the connection: the
+    /// next one is to find out about Redis, and not to be told how the last attempt to connect ended.
     fn noting<T>(&self, result: redis::RedisResult<T>) -> StoreResult<T> {
-        let unanswered = matches!(&result, Err(error) if error.is_timeout());
-        if !unanswered {
+        let result = result.map_err(StoreError::from);
+        let is_silent = matches!(&result, Err(error) if error.is_silence());
+        if !is_silent {
             self.unanswered.store(0, Relaxed);
-        } else if self.unanswered.fetch_add(1, Relaxed) + 1 >= UNANSWERED {
+        } else if self.unanswered.fetch_add(1, Relaxed) + 1 >= UNANSWERED || self.breaker.is_open() {
             self.unanswered.store(0, Relaxed);
             *self.commands.write() = connect(&self.client)?;
         }
-        Ok(result?)
+        result
     }
 
     /// Loads the scripts into the Redis process that answers, if every shard was verified on that very
