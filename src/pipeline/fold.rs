@@ -29,6 +29,7 @@ async fn fold(tenure: &Tenure) -> StoreResult<()> {
             targets = read_targets().await?;
             continue;
         };
+        tenure.context.status.see(source, last.offset);
         let mut batches = targets.batches(&entries, last.offset);
         targets.add_heat(&mut batches, &entries, chrono::Utc::now().timestamp_millis());
         let applied = redis.fold(source, tenure.lease.fence, &batches).await?;

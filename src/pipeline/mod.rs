@@ -59,6 +59,8 @@ pub struct Settings {
     pub batch_wait: Duration,
     /// Replicas that must have an event before it is counted.
     pub replicas: u32,
+    /// Share of Redis' memory that all logs may take together, in percent.
+    pub log_share: u32,
     /// Whether the history is kept.
     pub activity: bool,
     /// How long it is kept.

@@ -20,6 +20,7 @@ const LOOK: Duration = Duration::from_millis(500);
 
 /// Owns the shard whenever it can, until `stop`.
 pub(super) async fn run(context: Context, shard: ShardId, stop: CancellationToken) {
+    metrics::counter!("plaudit_lost_events_total", "shard" => shard.to_string()).increment(0);
     let mut delays = retry::delays();
     while !stop.is_cancelled() {
         // In a task of its own, so that a panic ends one tenure and not the shard.
