@@ -15,7 +15,7 @@ if not (number and keep and #ARGV > 3) then
   return redis.error_reply('ERR append_views: bad arguments')
 end
 
-local meta = redis.call('HMGET', KEYS[1], 'gen', 'k:' .. source, 'm', 'room', 'full')
+local meta = redis.call('HMGET', KEYS[1], 'gen', 'k:' .. source, 'm', 'room')
 local generation = meta[1]
 if not (generation and meta[2] and meta[3]) then
   return { 'not_ready' }
@@ -24,7 +24,7 @@ local last = redis.call('GET', KEYS[3])
 if last and tonumber(last) >= number then
   return { 'done' }
 end
-if is_full(meta[4], meta[5]) then
+if is_full(meta[4]) then
   return { 'full' }
 end
 
@@ -38,6 +38,6 @@ for i = 4, #ARGV do
     return string.find(offset.err, 'equal or smaller') and { 'not_ready' } or offset
   end
 end
-note_append(KEYS[1], meta[4], offset)
+note_append(KEYS[1], meta[4], generation, offset)
 redis.call('SET', KEYS[3], ARGV[2], 'PX', ARGV[3])
 return { 'done' }

@@ -5,7 +5,7 @@
 -- ARGV[2]  fence       of its owner
 -- ARGV[3]  generation  of its log
 -- ARGV[4]  run         run id of the Redis process
--- ARGV[5]  room        offset up to which events may be appended
+-- ARGV[5]  room        number up to which events may be appended; 0 for none
 -- Returns  {"done"}
 --          {"no_meta"}  the shard's counters have not begun; nothing written, here and below
 --          {"fenced"}   there is a newer owner

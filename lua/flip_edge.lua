@@ -32,7 +32,7 @@ if not (limit and renew and tonumber(target) and tonumber(at) and (on == '1' or 
   return redis.error_reply('ERR flip_edge: bad arguments')
 end
 
-local meta = redis.call('HMGET', KEYS[1], 'gen', 'k:' .. source, 'm', 'room', 'full')
+local meta = redis.call('HMGET', KEYS[1], 'gen', 'k:' .. source, 'm', 'room')
 local generation = meta[1]
 if not (generation and meta[2] and meta[3]) then
   return { 'not_ready' }
@@ -113,7 +113,7 @@ if changes and on == '1' and limit > 0 then
   end
 end
 
-if changes and is_full(meta[4], meta[5]) then
+if changes and is_full(meta[4]) then
   return { 'full' }
 end
 
@@ -126,7 +126,7 @@ if changes then
     return string.find(offset.err, 'equal or smaller') and { 'not_ready' } or offset
   end
   redis.call('HSET', KEYS[3], field, on .. ':' .. offset .. ':' .. at)
-  note_append(KEYS[1], meta[4], offset)
+  note_append(KEYS[1], meta[4], generation, offset)
 end
 if KEYS[6] then
   local kept = (changes and '1 ' or '0 ') .. (offset == '' and '-' or offset) .. ' ' .. operation

@@ -1,8 +1,8 @@
--- Say up to where a shard's log may grow. A log that was full has room again when that moves on.
+-- Say up to where a shard's log may grow.
 -- KEYS[1]  meta    hash  of the shard
 -- ARGV[1]  source  the shard
 -- ARGV[2]  fence   of its owner
--- ARGV[3]  room    offset up to which events may be appended
+-- ARGV[3]  room    number up to which events may be appended; 0 for none
 -- Returns  {"done"}
 --          {"no_meta"}  the shard is not verified; nothing written, here and below
 --          {"fenced"}   it has a newer owner

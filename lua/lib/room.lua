@@ -1,15 +1,15 @@
--- The bound on a shard's log. Its owner says in "room" up to which offset events may be appended; who appends
--- the event that reaches it notes that in "full". So an append costs no command more, and the log stays bounded
--- also while there is no owner. Put, after offset.lua, before the scripts that append.
+-- The bound on a shard's log. Its owner keeps in "room" the number up to which events may be appended; whoever
+-- appends that one puts 0 there, until the owner makes room again. So an append costs no command more, and the
+-- log stays bounded also while there is no owner. Put before the scripts that append.
 
--- Whether the log has been full since its owner last made room.
-local function is_full(room, full)
-  return room and full == room
+-- Whether nothing may be appended now.
+local function is_full(room)
+  return room == '0'
 end
 
 -- Takes in what was appended last.
-local function note_append(meta, room, offset)
-  if room and at_most(room, offset) then
-    redis.call('HSET', meta, 'full', room)
+local function note_append(meta, room, generation, offset)
+  if room and tonumber(string.sub(offset, #generation + 2)) >= tonumber(room) then
+    redis.call('HSET', meta, 'room', '0')
   end
 end

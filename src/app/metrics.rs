@@ -41,7 +41,12 @@ const METRICS: &[(Kind, &str, Unit, &str)] = &[
     (Counter, "plaudit_store_errors_total", Unit::Count, "Calls of a store that failed, by class"),
     (Gauge, "plaudit_breaker_open", Unit::Count, "1 while requests leave a store alone that does not answer"),
     (Gauge, "plaudit_hub_hearing", Unit::Count, "1 while this process hears the changes of all shards"),
-    (Counter, "plaudit_hub_interruptions_total", Unit::Count, "Times that the connection by which they are heard ended"),
+    (
+        Counter,
+        "plaudit_hub_interruptions_total",
+        Unit::Count,
+        "Times that the connection by which they are heard ended",
+    ),
     (Gauge, "plaudit_log_entries", Unit::Count, "Entries in the shard's log"),
     (Gauge, "plaudit_log_limit_entries", Unit::Count, "Entries that the shard's log may have"),
     (Gauge, "plaudit_log_bytes", Unit::Bytes, "Memory that the shard's log takes in Redis"),

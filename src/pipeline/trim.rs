@@ -37,15 +37,15 @@ pub async fn run(tenure: Arc<Tenure>) -> StoreError {
     }
 }
 
-/// Up to where a log may grow that nobody trims meanwhile.
-pub(super) async fn room(context: &Context, shard: ShardId) -> StoreResult<Offset> {
+/// The number up to which a log may grow that nobody trims meanwhile; 0 when it is full.
+pub(super) async fn room(context: &Context, shard: ShardId) -> StoreResult<u64> {
     let limit = limit(context).await?;
     let extent = context.redis.log_extent(shard).await?.ok_or(StoreError::Unverified)?;
     Ok(room_of(extent, limit))
 }
 
-fn room_of(extent: LogExtent, limit: u64) -> Offset {
-    Offset::new(extent.end.generation, extent.end.number + limit.saturating_sub(extent.entries))
+const fn room_of(extent: LogExtent, limit: u64) -> u64 {
+    if extent.entries < limit { extent.end.number + limit - extent.entries } else { 0 }
 }
 
 /// Entries that a shard's log may have.
@@ -65,8 +65,8 @@ struct Trimmer {
     limit: u64,
     /// Where the clean was, minute by minute; the oldest is the one that may go.
     minutes: VecDeque<Offset>,
-    /// What was said last.
-    room: Option<Offset>,
+    /// What was said last. It changes with each trim, and without one nothing that was found full has room.
+    room: Option<u64>,
     strain: Strain,
 }
 
@@ -204,10 +204,9 @@ mod tests {
     #[test]
     fn a_log_has_room_for_what_its_bound_leaves() {
         let end = Offset::new(7, 42);
-        assert_eq!(room_of(LogExtent { entries: 10, end }, 100), Offset::new(7, 132));
-        for entries in [100, 500] {
-            assert_eq!(room_of(LogExtent { entries, end }, 100), end);
-        }
+        assert_eq!(room_of(LogExtent { entries: 10, end }, 100), 132);
+        assert_eq!(room_of(LogExtent { entries: 99, end }, 100), 43);
+        assert_eq!(room_of(LogExtent { entries: 100, end }, 100), 0);
     }
 
     #[test]

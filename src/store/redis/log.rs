@@ -92,10 +92,10 @@ impl Redis {
         }
     }
 
-    /// Says up to where a log may grow; more is refused with [`StoreError::LogFull`].
-    pub async fn set_room(&self, shard: ShardId, fence: u64, room: Offset) -> StoreResult<()> {
+    /// Says up to which number a log may grow, 0 for none; more is refused with [`StoreError::LogFull`].
+    pub async fn set_room(&self, shard: ShardId, fence: u64, room: u64) -> StoreResult<()> {
         let mut cmd = scripts::SET_ROOM.call(&[keys::meta(shard)]);
-        cmd.arg(shard.0).arg(fence).arg(room.to_string());
+        cmd.arg(shard.0).arg(fence).arg(room);
         Reply::read(self.command(&cmd).await?)?.expect_done()
     }
 

@@ -49,7 +49,7 @@ scripts! {
     loaded {
         ADD_HEAT = "add_heat" ["batch", "heat"];
         ADVANCE_MEMBERS = "advance_members" [] allow_oom;
-        APPEND_VIEWS = "append_views" ["offset", "room"];
+        APPEND_VIEWS = "append_views" ["room"];
         BEGIN_HEAT = "begin_heat" [];
         CLAIM_KEY = "claim_key" [];
         CLEAN_COUNTERS = "clean_counters" ["offset", "changes", "batch"] allow_oom;
