@@ -56,15 +56,17 @@ impl Breaker {
         self.told.is_open.load(Relaxed)
     }
 
-    /// Makes the call, unless the store rests and the caller does not wait for it.
+    /// Lets a call be made, unless the store rests and the caller does not wait for it. (A guard, and not a
+    /// function around the call: futures of statements are large, and each layer around them costs stack.)
     ///
     /// # Errors
-    /// [`StoreError::Resting`] at once when the call was not made.
-    pub async fn run<T>(&self, caller: Caller, call: impl Future<Output = StoreResult<T>>) -> StoreResult<T> {
-        let _admitted = self.admit(caller)?;
-        let result = call.await;
-        self.note(&result);
-        result
+    /// [`StoreError::Resting`] at once when the call must not be made.
+    pub fn admit(&self, caller: Caller) -> StoreResult<Admitted<'_>> {
+        let is_probe = caller == Caller::Request && self.is_open();
+        if is_probe && (!self.machine.is_call_permitted() || self.probing.swap(true, Relaxed)) {
+            return Err(StoreError::Resting(self.told.store));
+        }
+        Ok(Admitted { breaker: self, is_probe })
     }
 
     /// The store answered somebody; whoever was refused may call again.
@@ -74,34 +76,34 @@ impl Breaker {
             self.machine.reset();
         }
     }
+}
 
-    fn admit(&self, caller: Caller) -> StoreResult<Option<Probe<'_>>> {
-        if caller == Caller::Patient || !self.is_open() {
-            return Ok(None);
-        }
-        if !self.machine.is_call_permitted() || self.probing.swap(true, Relaxed) {
-            return Err(StoreError::Resting(self.told.store));
-        }
-        Ok(Some(Probe(&self.probing)))
-    }
+/// A call that may be made.
+pub struct Admitted<'a> {
+    breaker: &'a Breaker,
+    is_probe: bool,
+}
 
-    fn note<T>(&self, result: &StoreResult<T>) {
-        match result {
-            Err(error) if error.is_silence() => self.machine.on_error(),
-            _ => self.answered(),
+impl Admitted<'_> {
+    /// Takes in how the call ended. One that is given up instead says nothing about the store.
+    pub fn ended<T>(self, result: StoreResult<T>) -> StoreResult<T> {
+        let Breaker { machine, told, .. } = self.breaker;
+        match &result {
+            Err(error) if error.is_silence() => machine.on_error(),
+            _ => self.breaker.answered(),
         }
-        if let Err(error) = result {
-            errors_total(self.told.store, error.class()).increment(1);
+        if let Err(error) = &result {
+            errors_total(told.store, error.class()).increment(1);
         }
+        result
     }
 }
 
-/// A request's call while the store rests. Also one that is given up lets the next one try.
-struct Probe<'a>(&'a AtomicBool);
-
-impl Drop for Probe<'_> {
+impl Drop for Admitted<'_> {
     fn drop(&mut self) {
-        self.0.store(false, Relaxed);
+        if self.is_probe {
+            self.breaker.probing.store(false, Relaxed);
+        }
     }
 }
 
@@ -161,7 +163,7 @@ impl Instrument for Told {
 
 #[cfg(test)]
 mod tests {
-    use std::{future::pending, io, sync::atomic::AtomicU32, time::Instant};
+    use std::{io, time::Instant};
 
     use super::*;
 
@@ -169,73 +171,68 @@ mod tests {
         Err(redis::RedisError::from(io::Error::from(io::ErrorKind::TimedOut)).into())
     }
 
+    fn call<T>(breaker: &Breaker, caller: Caller, answer: impl FnOnce() -> StoreResult<T>) -> StoreResult<T> {
+        let admitted = breaker.admit(caller)?;
+        admitted.ended(answer())
+    }
+
     /// A breaker that has just opened.
-    async fn opened() -> Breaker {
+    fn opened() -> Breaker {
         let breaker = Breaker::new("A store");
         for _ in 0..FAILURES {
             assert!(!breaker.is_open());
-            let _ = breaker.run(Caller::Request, async { silence() }).await;
+            let _ = call(&breaker, Caller::Request, silence);
         }
         assert!(breaker.is_open());
         breaker
     }
 
-    /// Calls until one is made; returns what it gave.
-    async fn next_made(breaker: &Breaker, answer: fn() -> StoreResult<()>) -> StoreResult<()> {
+    /// Asks until a call may be made.
+    fn next_admitted(breaker: &Breaker) -> Admitted<'_> {
         let began = Instant::now();
         loop {
-            match breaker.run(Caller::Request, async { answer() }).await {
-                Err(StoreError::Resting(_)) => tokio::task::yield_now().await,
-                made => return made,
+            match breaker.admit(Caller::Request) {
+                Ok(admitted) => return admitted,
+                Err(error) => assert_eq!(error.class(), ErrorClass::Transient),
             }
             assert!(began.elapsed() < 10 * LONGEST_REST);
         }
     }
 
-    #[tokio::test]
-    async fn a_silent_store_is_not_called_while_it_rests() {
-        let (breaker, calls) = (opened().await, AtomicU32::new(0));
+    #[test]
+    fn a_silent_store_is_not_called_while_it_rests() {
+        let (breaker, began) = (opened(), Instant::now());
         for _ in 0..1_000 {
-            let call = async { Ok(calls.fetch_add(1, Relaxed)) };
-            let Err(error) = breaker.run(Caller::Request, call).await else { continue };
-            assert_eq!(error.class(), ErrorClass::Transient);
+            let refused = breaker.admit(Caller::Request).is_err();
+            assert!(refused || began.elapsed() >= FIRST_REST);
         }
-        // A slow machine may need so long for the thousand that the rest is over.
-        assert!(calls.load(Relaxed) == 0 || !breaker.is_open());
     }
 
-    #[tokio::test]
-    async fn one_request_finds_out_whether_the_store_is_back_and_the_others_do_not_wait_for_it() {
-        let breaker = opened().await;
-        let began = Instant::now();
-        let mut probe = Box::pin(breaker.run(Caller::Request, pending::<StoreResult<()>>()));
-        // Polled until it is the one that is let through; refused ones are made anew.
-        while let Some(Err(_)) = futures_util::FutureExt::now_or_never(&mut probe) {
-            assert!(began.elapsed() < 10 * LONGEST_REST);
-            probe = Box::pin(breaker.run(Caller::Request, pending()));
-        }
-        let other = breaker.run(Caller::Request, async { Ok(()) }).await;
-        assert!(matches!(other, Err(StoreError::Resting("A store"))));
+    #[test]
+    fn one_request_finds_out_whether_the_store_is_back_and_the_others_do_not_wait_for_it() {
+        let breaker = opened();
+        let probe = next_admitted(&breaker);
+        assert!(matches!(breaker.admit(Caller::Request), Err(StoreError::Resting("A store"))));
         // It was given up: the next one is let through, and its answer ends the rest.
         drop(probe);
-        next_made(&breaker, || Ok(())).await.unwrap();
+        next_admitted(&breaker).ended(Ok(())).unwrap();
         assert!(!breaker.is_open());
     }
 
-    #[tokio::test]
-    async fn a_probe_without_an_answer_prolongs_the_rest() {
-        let breaker = opened().await;
-        assert!(next_made(&breaker, silence).await.is_err());
+    #[test]
+    fn a_probe_without_an_answer_prolongs_the_rest() {
+        let breaker = opened();
+        assert!(next_admitted(&breaker).ended(silence()).is_err());
         assert!(breaker.is_open());
     }
 
-    #[tokio::test]
-    async fn whoever_waits_for_the_store_is_let_through_and_ends_the_rest() {
-        let breaker = opened().await;
-        assert!(breaker.run(Caller::Patient, async { silence() }).await.is_err());
-        breaker.run(Caller::Patient, async { Ok(()) }).await.unwrap();
+    #[test]
+    fn whoever_waits_for_the_store_is_let_through_and_ends_the_rest() {
+        let breaker = opened();
+        assert!(call(&breaker, Caller::Patient, silence).is_err());
+        call(&breaker, Caller::Patient, || Ok(())).unwrap();
         assert!(!breaker.is_open());
-        breaker.run(Caller::Request, async { Ok(()) }).await.unwrap();
+        call(&breaker, Caller::Request, || Ok(())).unwrap();
     }
 
     #[test]
@@ -247,13 +244,13 @@ mod tests {
         assert!(first.clone().next().unwrap() < 2 * FIRST_REST);
     }
 
-    #[tokio::test]
-    async fn an_answer_never_counts_against_a_store() {
+    #[test]
+    fn an_answer_never_counts_against_a_store() {
         let breaker = Breaker::new("A store");
         for _ in 0..10 * FAILURES {
-            let refused = async { StoreResult::<()>::Err(StoreError::RedisBusy("OOM".into())) };
-            let _ = breaker.run(Caller::Request, refused).await;
-            let _ = breaker.run(Caller::Request, async { silence() }).await;
+            let refused = || StoreResult::<()>::Err(StoreError::RedisBusy("OOM".into()));
+            let _ = call(&breaker, Caller::Request, refused);
+            let _ = call(&breaker, Caller::Request, silence);
         }
         assert!(!breaker.is_open());
     }

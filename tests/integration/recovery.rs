@@ -1,3 +1,5 @@
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+
 use futures_util::future::join_all;
 use plaudit::embedded::AppendFsync;
 use serde_json::json;
@@ -25,12 +27,16 @@ async fn script_flushes_in_a_storm_of_requests_are_unnoticed() {
     for _ in 0..10 {
         notes.push(stores.new_note().await);
     }
-    let mut redis = stores.redis().await;
+    let is_over = AtomicBool::new(false);
     let flushing = async {
-        for _ in 0..300 {
+        let (mut redis, mut flushes) = (stores.redis().await, 0);
+        while !is_over.load(Relaxed) {
             let () = redis::cmd("SCRIPT").arg("FLUSH").query_async(&mut redis).await.unwrap();
-            tokio::task::yield_now().await;
+            // Between two flushes there is room for a few calls, as there is not between two in a pipeline.
+            let () = redis::cmd("WAIT").arg(1).arg(5).query_async(&mut redis).await.unwrap();
+            flushes += 1;
         }
+        flushes
     };
     let users = (0..16).map(|user| {
         let (server, notes) = (&server, &notes);
@@ -47,7 +53,12 @@ async fn script_flushes_in_a_storm_of_requests_are_unnoticed() {
             }
         }
     });
-    tokio::join!(flushing, join_all(users));
+    let storm = async {
+        join_all(users).await;
+        is_over.store(true, Relaxed);
+    };
+    let (flushes, ()) = tokio::join!(flushing, storm);
+    assert!(flushes > 20, "{flushes}");
     stores.rest().await;
     for id in notes {
         let totals = stores.likes(id).await;

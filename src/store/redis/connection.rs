@@ -3,7 +3,7 @@
 use std::{
     sync::{
         Arc,
-        atomic::{AtomicU32, Ordering::Relaxed},
+        atomic::{AtomicU32, AtomicU64, Ordering::Relaxed},
     },
     time::Duration,
 };
@@ -33,6 +33,9 @@ const CONNECT_TIMEOUT: Duration = Duration::from_millis(500);
 /// without a word, and would never notice.
 const UNANSWERED: u32 = 3;
 
+/// Scripts are loaded so often for one call: somebody may flush them again before it gets there.
+const LOADS: u32 = 5;
+
 /// One Redis for all shards. Cheap to clone; all clones share one multiplexed connection.
 #[derive(Clone)]
 pub struct Redis {
@@ -42,8 +45,10 @@ pub struct Redis {
     breaker: Arc<Breaker>,
     caller: Caller,
     shards: ShardCount,
-    /// Held while scripts are being loaded, so that a burst of NOSCRIPT answers loads them once.
-    loading: Arc<Mutex<()>>,
+    /// Held while scripts are being loaded; number of the last load that was done.
+    loading: Arc<Mutex<u64>>,
+    /// Loads that were begun.
+    loads: Arc<AtomicU64>,
 }
 
 impl Redis {
@@ -59,6 +64,7 @@ impl Redis {
             caller: Caller::Request,
             shards,
             loading: Arc::default(),
+            loads: Arc::default(),
         })
     }
 
@@ -97,15 +103,20 @@ impl Redis {
     /// # Errors
     /// At once while Redis does not answer; see [`Self::patient`].
     pub(super) async fn command(&self, cmd: &Cmd) -> StoreResult<Value> {
-        self.breaker.run(self.caller, self.send(cmd)).await
+        let admitted = self.breaker.admit(self.caller)?;
+        admitted.ended(self.send(cmd).await)
     }
 
     async fn send(&self, cmd: &Cmd) -> StoreResult<Value> {
         tally::redis_round_trip();
         let mut connection = self.connection();
         let mut value = self.noting(connection.req_packed_command(cmd).await)?;
-        if is_no_script(&value) {
-            self.load_scripts().await?;
+        for _ in 0..LOADS {
+            if !is_no_script(&value) {
+                break;
+            }
+            // Boxed: it is seldom needed, and every call would have to have room for it on the stack.
+            Box::pin(self.load_scripts()).await?;
             value = self.noting(connection.req_packed_command(cmd).await)?;
         }
         into_result(value)
@@ -116,27 +127,31 @@ impl Redis {
     /// # Errors
     /// At once while Redis does not answer; see [`Self::patient`].
     pub(super) async fn pipeline(&self, cmds: &[Cmd]) -> StoreResult<Vec<StoreResult<Value>>> {
-        self.breaker.run(self.caller, self.send_all(cmds)).await
+        let admitted = self.breaker.admit(self.caller)?;
+        admitted.ended(self.send_all(cmds).await)
     }
 
     async fn send_all(&self, cmds: &[Cmd]) -> StoreResult<Vec<StoreResult<Value>>> {
-        let values = self.send_all_once(cmds).await?;
-        if !values.iter().any(is_no_script) {
-            return Ok(values.into_iter().map(into_result).collect());
+        let mut values = self.send_all_once(cmds).await?;
+        for _ in 0..LOADS {
+            // Only what was refused is done again; the rest was done.
+            let refused: Vec<usize> = values
+                .iter()
+                .enumerate()
+                .filter(|(_, value)| is_no_script(value))
+                .map(|(at, _)| at)
+                .collect();
+            if refused.is_empty() {
+                break;
+            }
+            // Boxed: it is seldom needed, and every call would have to have room for it on the stack.
+            Box::pin(self.load_scripts()).await?;
+            let again: Vec<Cmd> = refused.iter().map(|at| cmds[*at].clone()).collect();
+            for (at, value) in refused.into_iter().zip(self.send_all_once(&again).await?) {
+                values[at] = value;
+            }
         }
-        // Only what was refused is done again; the rest was done.
-        self.load_scripts().await?;
-        let again: Vec<Cmd> = values
-            .iter()
-            .zip(cmds)
-            .filter(|(value, _)| is_no_script(value))
-            .map(|(_, cmd)| cmd.clone())
-            .collect();
-        let mut redone = self.send_all_once(&again).await?.into_iter();
-        let merged = values
-            .into_iter()
-            .map(|value| if is_no_script(&value) { redone.next().unwrap_or(Value::Nil) } else { value });
-        Ok(merged.map(into_result).collect())
+        Ok(values.into_iter().map(into_result).collect())
     }
 
     async fn send_all_once(&self, cmds: &[Cmd]) -> StoreResult<Vec<Value>> {
@@ -170,27 +185,38 @@ impl Redis {
     }
 
     /// Loads the scripts into the Redis process that answers, if every shard was verified on that very
-    /// process (then only its script cache was flushed). On one connection, so that it is one process.
+    /// process (then only its script cache was flushed). On one connection, so that it is one process. A burst
+    /// of NOSCRIPT answers loads them once.
     pub(super) async fn load_scripts(&self) -> StoreResult<()> {
-        let _one_at_a_time = self.loading.lock().await;
+        let asked = self.loads.load(Relaxed);
+        let mut done = self.loading.lock().await;
+        if *done > asked {
+            return Ok(()); // begun after this one was asked for
+        }
+        let number = self.loads.fetch_add(1, Relaxed) + 1;
+        within(RESPONSE_TIMEOUT, self.load_scripts_once()).await?;
+        *done = number;
+        Ok(())
+    }
+
+    async fn load_scripts_once(&self) -> StoreResult<()> {
         let mut connection = self.dedicated().await?;
-        let load = async {
-            let run = info_field(&mut connection, "server", "run_id").await?;
-            for shard in self.shards.all() {
-                let verified: Option<String> =
-                    redis::cmd("HGET").arg(keys::meta(shard)).arg("run").query_async(&mut connection).await?;
-                if verified.as_deref() != Some(run.as_str()) {
-                    return Err(StoreError::Unverified);
-                }
-            }
-            for script in scripts::loaded() {
-                let _: String =
-                    redis::cmd("SCRIPT").arg("LOAD").arg(script.source).query_async(&mut connection).await?;
-                tracing::debug!(script = script.name, "loaded");
-            }
-            Ok(())
-        };
-        within(RESPONSE_TIMEOUT, load).await
+        let run = info_field(&mut connection, "server", "run_id").await?;
+        let mut asking = redis::pipe();
+        for shard in self.shards.all() {
+            asking.cmd("HGET").arg(keys::meta(shard)).arg("run");
+        }
+        let verified: Vec<Option<String>> = asking.query_async(&mut connection).await?;
+        if verified.iter().any(|verified| verified.as_ref() != Some(&run)) {
+            return Err(StoreError::Unverified);
+        }
+        let mut loading = redis::pipe();
+        for script in scripts::loaded() {
+            tracing::debug!(script = script.name, "loading");
+            loading.cmd("SCRIPT").arg("LOAD").arg(script.source).ignore();
+        }
+        let () = loading.query_async(&mut connection).await?;
+        Ok(())
     }
 }
 

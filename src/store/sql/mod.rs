@@ -197,13 +197,20 @@ impl Db {
     /// # Errors
     /// At once while PostgreSQL does not answer, for requests.
     async fn run<T>(&self, statement: impl Future<Output = Result<T, sqlx::Error>>) -> StoreResult<T> {
-        self.breaker.run(self.caller, self.send(statement)).await
-    }
-
-    async fn send<T>(&self, statement: impl Future<Output = Result<T, sqlx::Error>>) -> StoreResult<T> {
+        let admitted = self.breaker.admit(self.caller)?;
         tally::sql_statement();
         let began = Instant::now();
-        match tokio::time::timeout(self.timeout, statement).await {
+        let answer = tokio::time::timeout(self.timeout, statement).await;
+        admitted.ended(self.judge(answer, began))
+    }
+
+    /// What an answer, or none, says about PostgreSQL.
+    fn judge<T>(
+        &self,
+        answer: Result<Result<T, sqlx::Error>, tokio::time::error::Elapsed>,
+        began: Instant,
+    ) -> StoreResult<T> {
+        match answer {
             Ok(Err(sqlx::Error::PoolTimedOut)) | Err(_) => {
                 if self.unanswered.fetch_add(1, Relaxed) + 1 >= UNANSWERED {
                     self.replace_pool();
