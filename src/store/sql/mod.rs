@@ -200,7 +200,8 @@ impl Db {
         let admitted = self.breaker.admit(self.caller)?;
         tally::sql_statement();
         let began = Instant::now();
-        let answer = tokio::time::timeout(self.timeout, statement).await;
+        // Boxed: the futures of resolvers hold this one on each level of a query, and live on the stack at times.
+        let answer = tokio::time::timeout(self.timeout, Box::pin(statement)).await;
         admitted.ended(self.judge(answer, began))
     }
 
