@@ -95,10 +95,10 @@ async fn give_likes(redis: &Redis, user: i64, likes: i64) -> Outcome<()> {
     let user = UserId(Id::try_from(user)?);
     let lowest = 1.max(100_001 - likes).max(100_001 - SET_CAP as i64);
     let targets: Vec<Id> = (lowest..=100_000).map(Id::try_from).collect::<Result<_, _>>()?;
-    let (generation, cleaned) = redis.log_state(redis.shard_of(user.0)).await?;
+    let before = redis.log_state(redis.shard_of(user.0)).await?;
     let truncated = likes > targets.len() as i64;
     let kind = EdgeKind::NoteLike;
-    if redis.install_members(user, kind, generation, cleaned, &targets, truncated).await? {
+    if redis.install_members(user, kind, before, before.cleaned, &targets, truncated).await? {
         Ok(())
     } else {
         Err("something moved meanwhile".into())

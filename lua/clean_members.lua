@@ -7,6 +7,7 @@
 -- ARGV[2]  fence    of its owner
 -- ARGV[3]  to       offset up to which the log is persisted
 -- ARGV[4]  most     members that a set may have; a larger one is dropped and loaded anew, truncated
+-- then for each kind:  1 if its set is dropped, because a flip in the batch made no row; else 0
 -- then for each flip:  position of its kind (from 1), field in the pending hash, target id
 -- Returns  {"done"}
 --          {"no_meta"}  the shard is not verified; nothing written, here and below
@@ -19,7 +20,8 @@ elseif tonumber(meta[2] or '0') > tonumber(ARGV[2]) then
   return { 'fenced' }
 end
 local to, most = ARGV[3], tonumber(ARGV[4])
-if not most or (#ARGV - 4) % 3 ~= 0 then
+local kinds = (#KEYS - 2) / 2
+if not most or (#ARGV - 4 - kinds) % 3 ~= 0 then
   return redis.error_reply('ERR clean_members: bad arguments')
 end
 
@@ -29,11 +31,12 @@ local sets = {}
 for i = 3, #KEYS, 2 do
   local marker = redis.call('SMISMEMBER', KEYS[i], complete, truncated)
   local floor = marker[2] == 1 and redis.call('GET', KEYS[i + 1])
-  local usable = marker[1] == 1 or (marker[2] == 1 and floor)
-  sets[#sets + 1] = { key = KEYS[i], floor_key = KEYS[i + 1], floor = floor, usable = usable }
+  local dropped = ARGV[4 + (i - 1) / 2] == '1'
+  local usable = not dropped and (marker[1] == 1 or (marker[2] == 1 and floor))
+  sets[#sets + 1] = { key = KEYS[i], floor_key = KEYS[i + 1], floor = floor, usable = usable, dropped = dropped }
 end
 
-for i = 5, #ARGV, 3 do
+for i = 5 + kinds, #ARGV, 3 do
   local set, field, target = sets[tonumber(ARGV[i])], ARGV[i + 1], ARGV[i + 2]
   local pending = redis.call('HGET', KEYS[2], field)
   local state, offset
@@ -53,7 +56,7 @@ for i = 5, #ARGV, 3 do
 end
 
 for _, set in ipairs(sets) do
-  if redis.call('SCARD', set.key) > most then
+  if set.dropped or redis.call('SCARD', set.key) > most then
     redis.call('UNLINK', set.key, set.floor_key)
   end
 end

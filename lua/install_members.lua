@@ -6,27 +6,28 @@
 -- ARGV[2]  generation  of the shard's log, as read before SQL was asked
 -- ARGV[3]  persisted   offset up to which SQL had persisted the shard's log, in the statement that read the edges
 -- ARGV[4]  life        ms
--- ARGV[5]  floor       lowest target id when there are more edges than given here, else empty
--- ARGV[6…] target ids
+-- ARGV[5]  drops       number of sets that were dropped on the shard, as read before SQL was asked
+-- ARGV[6]  floor       lowest target id when there are more edges than given here, else empty
+-- ARGV[7…] target ids
 -- Returns  {"done"}
 --          {"no_meta"}  the shard is not verified; nothing written, here and below
 --          {"refused"}  something moved meanwhile: load again
-local meta = redis.call('HMGET', KEYS[1], 'gen', 'k:' .. ARGV[1], 'm')
+local meta = redis.call('HMGET', KEYS[1], 'gen', 'k:' .. ARGV[1], 'm', 'drops')
 if not (meta[1] and meta[2] and meta[3]) then
   return { 'no_meta' }
-elseif meta[1] ~= ARGV[2] or not at_most(later(meta[2], meta[3]), ARGV[3]) then
+elseif meta[1] ~= ARGV[2] or (meta[4] or '0') ~= ARGV[5] or not at_most(later(meta[2], meta[3]), ARGV[3]) then
   return { 'refused' }
 end
 
-local truncated = ARGV[5] ~= ''
+local truncated = ARGV[6] ~= ''
 redis.call('DEL', KEYS[2], KEYS[3])
 -- In slices: Lua's unpack has a limit of about 8,000 values.
-for first = 6, #ARGV, 4000 do
+for first = 7, #ARGV, 4000 do
   redis.call('SADD', KEYS[2], unpack(ARGV, first, math.min(first + 3999, #ARGV)))
 end
 redis.call('SADD', KEYS[2], '-' .. string.format('%.0f', 2 * tonumber(meta[1]) + (truncated and 1 or 0)))
 redis.call('PEXPIRE', KEYS[2], ARGV[4])
 if truncated then
-  redis.call('SET', KEYS[3], ARGV[5], 'PX', ARGV[4])
+  redis.call('SET', KEYS[3], ARGV[6], 'PX', ARGV[4])
 end
 return { 'done' }

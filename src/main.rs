@@ -13,6 +13,8 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 #[tokio::main]
 async fn main() -> ExitCode {
+    // Reads FAILPOINTS where there are fail points: see `primitives/fault.rs`.
+    let _points = fail::has_failpoints().then(fail::FailScenario::setup);
     match run(Cli::read().command).await {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
@@ -35,6 +37,10 @@ async fn run(command: Command) -> Result<(), Box<dyn std::error::Error>> {
         Command::Seed(args) => {
             start_log(&args.log);
             cli::seed::run(&args).await?;
+        }
+        Command::Dead(args) => {
+            start_log(args.command.log());
+            cli::dead::run(&args).await?;
         }
         Command::Token(args) => {
             println!("{}", cli::token::token(&args)?);

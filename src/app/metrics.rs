@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use metrics::{Unit, counter, describe_counter, describe_gauge};
+use metrics::{Unit, counter, describe_counter, describe_gauge, describe_histogram};
 use metrics_exporter_prometheus::{BuildError, Matcher, PrometheusBuilder, PrometheusHandle};
 
 use crate::domain::ErrorClass;
@@ -33,8 +33,9 @@ pub fn install() -> Result<PrometheusHandle, BuildError> {
 enum Kind {
     Counter,
     Gauge,
+    Histogram,
 }
-use Kind::{Counter, Gauge};
+use Kind::{Counter, Gauge, Histogram};
 
 const METRICS: &[(Kind, &str, Unit, &str)] = &[
     (Counter, "plaudit_refusals_total", Unit::Count, "Answers with an error, by its class"),
@@ -50,6 +51,18 @@ const METRICS: &[(Kind, &str, Unit, &str)] = &[
     (Gauge, "plaudit_log_entries", Unit::Count, "Entries in the shard's log"),
     (Gauge, "plaudit_log_limit_entries", Unit::Count, "Entries that the shard's log may have"),
     (Gauge, "plaudit_log_bytes", Unit::Bytes, "Memory that the shard's log takes in Redis"),
+    (Gauge, "plaudit_fold_lag_events", Unit::Count, "Events in the log that are not folded yet"),
+    (Gauge, "plaudit_persist_lag_events", Unit::Count, "Events in the log that are not persisted yet"),
+    (
+        Gauge,
+        "plaudit_persist_lag_seconds",
+        Unit::Seconds,
+        "Age of the oldest event that is not persisted yet",
+    ),
+    (Counter, "plaudit_persisted_events_total", Unit::Count, "Events that were persisted"),
+    (Histogram, "plaudit_persist_batch_seconds", Unit::Seconds, "How long a batch took in PostgreSQL"),
+    (Counter, "plaudit_persist_retries_total", Unit::Count, "Times that a batch was tried again"),
+    (Counter, "plaudit_dead_events_total", Unit::Count, "Events that PostgreSQL refused for good"),
     (Counter, "plaudit_lost_events_total", Unit::Count, "Events that Redis lost before they were persisted"),
 ];
 
@@ -58,6 +71,7 @@ fn describe() {
         match kind {
             Counter => describe_counter!(*name, *unit, *meaning),
             Gauge => describe_gauge!(*name, *unit, *meaning),
+            Histogram => describe_histogram!(*name, *unit, *meaning),
         }
     }
 }

@@ -21,8 +21,8 @@ use crate::{
 const DEV_SUBJECT: &str = "mira.okafor";
 /// How long requests under way may take after a signal.
 const FINISH_REQUESTS: Duration = Duration::from_secs(5);
-/// How long a stop waits for what is pending to be persisted.
-const DRAIN: Duration = Duration::from_secs(10);
+/// How long a stop waits until sockets are told to go elsewhere.
+const CLOSE_SOCKETS: Duration = Duration::from_secs(2);
 
 /// Runs until SIGINT or SIGTERM.
 pub async fn serve(settings: Settings) -> Result<(), AppError> {
@@ -50,7 +50,7 @@ pub async fn serve(settings: Settings) -> Result<(), AppError> {
     let moderator = Moderator::new(&settings.moderation.chosen()?)?;
     let pipeline = runs_pipeline.then(|| {
         let settings = pipeline_settings(&settings, owner.clone(), moderator);
-        let (redis, db) = (stores.redis.patient(), stores.pipeline_db.clone());
+        let (redis, db) = (stores.redis.clone(), stores.pipeline_db.clone());
         tokio::spawn(pipeline::run(redis, db, settings, status.clone(), stop_pipeline.clone()))
     });
     let hub = Hub::new(stores.redis.clone(), stores.db.clone(), settings.live.hub_cache);
@@ -66,7 +66,7 @@ pub async fn serve(settings: Settings) -> Result<(), AppError> {
         pipeline: runs_pipeline.then_some((owner, status)),
     });
     let mut lines = vec![format!("listening on http://{address}")];
-    let mut beside_requests = None;
+    let (mut beside_requests, sockets) = (None, http::Sockets::default());
     let router = if runs_api {
         let plaudit = Plaudit::new(stores.redis.clone(), stores.db.clone(), hub, limits(&settings));
         let (beside, stop) = (plaudit.clone(), stop_hub.clone());
@@ -77,6 +77,7 @@ pub async fn serve(settings: Settings) -> Result<(), AppError> {
             plaudit,
             verifier: TokenVerifier::hs256(&secret),
             dev,
+            sockets: sockets.clone(),
             graphiql: settings.http.graphiql,
             readiness: checks.clone(),
             metrics,
@@ -86,7 +87,7 @@ pub async fn serve(settings: Settings) -> Result<(), AppError> {
     };
     print_when_ready(checks, lines);
 
-    serve_until(listener, router, signal).await?;
+    serve_until(listener, router, signal, sockets).await?;
     stop_hub.cancel();
     if let Some(beside_requests) = beside_requests {
         let _ = beside_requests.await; // it appends views, which the pipeline is then to persist
@@ -118,6 +119,7 @@ fn pipeline_settings(settings: &Settings, owner: String, moderator: Moderator) -
         owner,
         lease: settings.pipeline.lease,
         batch_events: settings.pipeline.batch_events as usize,
+        persist_rate: settings.pipeline.persist_rate,
         batch_wait: settings.pipeline.batch_wait,
         replicas: settings.redis.redis_replicas,
         log_share: settings.redis.redis_log_share,
@@ -126,23 +128,29 @@ fn pipeline_settings(settings: &Settings, owner: String, moderator: Moderator) -
         moderator,
         moderator_timeout: settings.moderation.moderator_timeout,
         moderator_retry: settings.moderation.moderator_retry,
-        drain: DRAIN,
+        drain: settings.pipeline.shutdown_drain,
     }
 }
 
-/// Serves until the signal; requests under way may then finish.
+/// Serves until the signal; then sockets are sent elsewhere, and requests under way may finish.
 async fn serve_until(
     listener: TcpListener,
     router: axum::Router,
     signal: CancellationToken,
+    sockets: http::Sockets,
 ) -> Result<(), AppError> {
     let finish = {
         let signal = signal.clone();
         async move { signal.cancelled().await }
     };
     let serving = axum::serve(listener, router).with_graceful_shutdown(finish).into_future();
+    let closing = async {
+        signal.cancelled().await;
+        sockets.send_elsewhere(CLOSE_SOCKETS).await;
+    };
+    let finishing = async { tokio::join!(serving, closing).0 };
     tokio::select! {
-        result = serving => Ok(result?),
+        result = finishing => Ok(result?),
         () = async { signal.cancelled().await; tokio::time::sleep(FINISH_REQUESTS).await } => {
             tracing::warn!("stopped with requests under way");
             Ok(())

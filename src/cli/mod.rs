@@ -3,6 +3,7 @@
 //! [`Cli::read`] gives the command with every setting parsed; what a command then does is not decided here,
 //! except for `token`, which needs no server.
 
+pub mod dead;
 pub mod seed;
 pub mod token;
 
@@ -16,6 +17,7 @@ use clap::{ArgMatches, Args, CommandFactory, FromArgMatches, Parser, Subcommand,
 
 use crate::settings::{self, CONFIG, Database, Layers, Log, Place, Redis, Settings, SettingsError, whole};
 
+pub use dead::DeadArgs;
 pub use token::TokenArgs;
 
 /// Read when no other settings file is named; it need not exist.
@@ -39,6 +41,8 @@ pub enum Command {
     Migrate(MigrateArgs),
     /// Fill the database with demo data
     Seed(SeedArgs),
+    /// List, apply or drop events that could not be written to PostgreSQL
+    Dead(DeadArgs),
     /// Print a token for a user, to call the service with
     Token(TokenArgs),
     /// Print the GraphQL schema
@@ -117,7 +121,10 @@ fn as_clap_prints(error: SettingsError) -> clap::Error {
 
 /// The file that `--config` names, if it does. `None` for commands that take no settings.
 fn settings_file(matches: &ArgMatches) -> Option<Option<PathBuf>> {
-    let (_, command) = matches.subcommand()?;
+    let (_, mut command) = matches.subcommand()?;
+    while let Some((_, inner)) = command.subcommand() {
+        command = inner;
+    }
     command.try_get_one::<PathBuf>(CONFIG).ok().map(|file| file.cloned())
 }
 

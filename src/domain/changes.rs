@@ -9,9 +9,12 @@ use super::{
 };
 use crate::{
     catalogue::{Counter, Deltas, Entity},
-    primitives::{Id, ShardId, UserId, Version},
+    primitives::{
+        Id, ShardId, UserId, Version,
+        fault::{self, Point},
+    },
     store::{
-        KEY_LIFE,
+        KEY_LIFE, StoreResult,
         sql::{self, CommentPlace, Db, Decided, StaleLine, Tx},
     },
 };
@@ -90,7 +93,8 @@ impl Plaudit {
     }
 
     async fn done_with(&self, lines: &[StaleLine]) {
-        if let Err(error) = self.inner.db.delete_stale_lines(lines).await {
+        let ids: Vec<_> = lines.iter().map(|line| line.id).collect();
+        if let Err(error) = self.inner.db.delete_stale_lines(&ids).await {
             tracing::debug!(%error, "a correction will be made once more");
         }
     }
@@ -140,10 +144,16 @@ impl Change<'_> {
         if let Some((actor, key)) = self.key {
             sql::keep_result(db, &mut self.tx, actor, key.as_str(), changed, created).await?;
         }
-        sql::commit(db, self.tx).await?;
+        commit(db, self.tx).await?;
         if !lines.is_empty() {
             plaudit.correct(&lines).await;
         }
         Ok(Outcome { changed, created })
     }
+}
+
+async fn commit(db: &Db, tx: Tx) -> StoreResult<()> {
+    fault::reached(Point::BeforeChange)?;
+    sql::commit(db, tx).await?;
+    Ok(fault::reached(Point::AfterChange)?)
 }

@@ -69,7 +69,8 @@ impl DomainError {
     pub const fn class(&self) -> ErrorClass {
         match self {
             Self::NotFound(_) | Self::Forbidden(_) | Self::BadInput { .. } => ErrorClass::Caller,
-            Self::RetryLater(cause) | Self::Internal(cause) => cause.class(),
+            Self::RetryLater(cause) => cause.class(),
+            Self::Internal(_) => ErrorClass::Fault,
             Self::CatchingUp | Self::Overloaded(_) => ErrorClass::Overload,
         }
     }

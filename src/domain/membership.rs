@@ -127,10 +127,10 @@ impl Memberships {
 async fn load_set(redis: &Redis, db: &Db, actor: UserId, kind: EdgeKind) -> StoreResult<()> {
     let shard = redis.shard_of(actor.0);
     for _ in 0..TRIES {
-        let (generation, _) = redis.log_state(shard).await?;
+        let before = redis.log_state(shard).await?;
         let page = db.member_page(shard, kind, actor, SET_CAP).await?;
         let installed =
-            redis.install_members(actor, kind, generation, page.persisted, &page.targets, page.truncated);
+            redis.install_members(actor, kind, before, page.persisted, &page.targets, page.truncated);
         if installed.await? {
             return Ok(());
         }

@@ -50,6 +50,15 @@ impl Event {
         event.unwrap_or_else(|| Self::Unreadable(text.to_owned()))
     }
 
+    /// When it happened; `None` where the log does not say.
+    pub const fn at(&self) -> Option<UnixMillis> {
+        match self {
+            Self::Flip(flip) => Some(flip.at),
+            Self::Views { at, .. } => Some(*at),
+            Self::Genesis | Self::Unreadable(_) => None,
+        }
+    }
+
     /// Every counter that the event moves, with its entity and the difference.
     pub fn deltas(&self) -> impl Iterator<Item = (Entity, Counter, i64)> + '_ {
         let (flip, views) = match self {

@@ -1,6 +1,7 @@
 //! The HTTP service: routes and what surrounds every request.
 //!
-//! - [`graphql`]: queries and mutations; [`socket`]: subscriptions; [`caller`]: whose token it is
+//! - [`graphql`]: queries and mutations; [`socket`]: subscriptions; [`sockets`]: all that are open;
+//!   [`caller`]: whose token it is
 //! - [`refusal`]: what is refused before GraphQL begins
 //! - [`health`]: probes and metrics; [`graphiql`]: the embedded page; [`dev`]: a token for trying things out
 
@@ -11,6 +12,7 @@ mod graphql;
 mod health;
 mod refusal;
 mod socket;
+mod sockets;
 
 use std::{any::Any, sync::Arc};
 
@@ -26,6 +28,7 @@ use tower_http::{catch_panic::CatchPanicLayer, compression::CompressionLayer, tr
 
 pub use dev::DevToken;
 pub use health::{Readiness, router as health_router};
+pub use sockets::Sockets;
 
 use crate::{
     auth::TokenVerifier,
@@ -45,6 +48,8 @@ pub struct Api {
     pub dev: Option<DevToken>,
     pub readiness: Arc<dyn Readiness>,
     pub metrics: PrometheusHandle,
+    /// For a stop to close them.
+    pub sockets: Sockets,
     /// Whether GraphiQL is served.
     pub graphiql: bool,
 }

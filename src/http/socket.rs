@@ -29,6 +29,9 @@ const BUFFER: usize = 4 * 1024;
 /// Longest reason that fits into a close frame, in bytes.
 const MAX_REASON: usize = 123;
 
+/// RFC 6455's registry of close codes: the service is restarted, the client may reconnect.
+const SERVICE_RESTART: u16 = 1012;
+
 /// Begins the reason of a close when the token was refused.
 const FORBIDDEN: &str = "Forbidden: ";
 
@@ -46,7 +49,8 @@ pub async fn open(state: State, Caller(viewer): Caller, upgrade: WebSocketUpgrad
         return Refusal::new(StatusCode::BAD_REQUEST, error).into_response();
     }
     let shared = Arc::clone(&state.0);
-    upgrade.on_upgrade(move |socket| serve(socket, shared, viewer))
+    let sockets = shared.api.sockets.clone();
+    upgrade.on_upgrade(move |socket| sockets.track(serve(socket, shared, viewer)))
 }
 
 async fn serve(socket: WebSocket, shared: Arc<Shared>, viewer: Viewer) {
@@ -54,16 +58,27 @@ async fn serve(socket: WebSocket, shared: Arc<Shared>, viewer: Viewer) {
     let messages = received
         .take_while(|message| ready(message.is_ok()))
         .filter_map(|message| ready(message.ok().filter(is_data).map(Message::into_data)));
-    let engine = shared.engine.clone();
+    let (engine, sockets) = (shared.engine.clone(), shared.api.sockets.clone());
     let mut replies = std::pin::pin!(
         Protocol::new(engine, messages, PROTOCOL)
             .on_connection_init(async move |payload| sign_in(&payload, viewer, &shared))
     );
-    while let Some(reply) = replies.next().await {
-        if replies_to.send(frame(reply)).await.is_err() {
+    loop {
+        let next = tokio::select! {
+            next = replies.next() => next,
+            () = sockets.stopping() => Some(elsewhere()),
+        };
+        let Some(reply) = next else { return };
+        let is_last = matches!(reply, WsMessage::Close(..));
+        if replies_to.send(frame(reply)).await.is_err() || is_last {
             return;
         }
     }
+}
+
+/// This server stops; clients come back by themselves, and find another one or the next.
+fn elsewhere() -> WsMessage {
+    WsMessage::Close(SERVICE_RESTART, "Service restart".to_owned())
 }
 
 const fn is_data(message: &Message) -> bool {

@@ -8,7 +8,10 @@ use tokio::time::Instant;
 use super::{Counted, Found, Hub, view::ReadTicket};
 use crate::{
     catalogue::{Entity, EntityKind},
-    primitives::{Id, Offset},
+    primitives::{
+        Id, Offset,
+        fault::{self, Point},
+    },
     store::{
         StoreError, StoreResult,
         redis::{CountsRead, Install, Installed, LoadTickets},
@@ -21,12 +24,48 @@ const PATIENCE: Duration = Duration::from_millis(1_500);
 /// Between two tries, and while another loader is at it.
 const PAUSE: Duration = Duration::from_millis(4);
 
+/// An entity, and since which interruption its load is good enough.
+pub(super) type Wanted = (Entity, ReadTicket);
+
 impl Hub {
-    /// Loads entities; those that do not exist are missing. Requests that miss the same entity share one
-    /// load, which goes on when they go away.
+    /// Loads entities; those that do not exist are missing.
     pub(super) async fn load(&self, entities: &[Entity]) -> StoreResult<Found> {
+        let (began, mut tries) = (Instant::now(), 0);
+        let mut all = Found::with_capacity(entities.len());
+        let mut missing = entities.to_vec();
+        while !missing.is_empty() {
+            tries += 1;
+            if tries > 1 && began.elapsed() > PATIENCE {
+                return Err(StoreError::Contended { tries });
+            }
+            let found = self.load_together(&missing).await?;
+            // A load finds one entity after the other; what was heard of one since then counts more.
+            missing.clear();
+            for (entity, counted) in found {
+                if self.view_of(entity).lock().is_outdated(entity, counted.version) {
+                    missing.push(entity);
+                } else {
+                    all.insert(entity, counted);
+                }
+            }
+        }
+        Ok(all)
+    }
+
+    /// Requests that miss the same entity share one load, which goes on when they go away. After an
+    /// interruption nobody joins a load from before: what that finds reaches no subscriber.
+    async fn load_together(&self, entities: &[Entity]) -> StoreResult<Found> {
         let hub = self.clone();
-        self.inner.loads.get(entities, |entities| async move { hub.load_with_token(&entities).await }).await
+        let wanted: Vec<Wanted> =
+            entities.iter().map(|entity| (*entity, self.view_of(*entity).lock().ticket())).collect();
+        let load = |wanted: Vec<Wanted>| async move {
+            let entities: Vec<Entity> = wanted.iter().map(|(entity, _)| *entity).collect();
+            let found = hub.load_with_token(&entities).await?;
+            let of_found = |wanted: Wanted| Some((wanted, *found.get(&wanted.0)?));
+            Ok(wanted.into_iter().filter_map(of_found).collect())
+        };
+        let found = self.inner.loads.get(&wanted, load).await?;
+        Ok(found.into_iter().map(|((entity, _), counted)| (entity, counted)).collect())
     }
 
     async fn load_with_token(&self, entities: &[Entity]) -> StoreResult<Found> {
@@ -74,6 +113,7 @@ impl Hub {
         let reads = self.begin_reads(entities);
         let tickets = self.inner.redis.take_load_tokens(entities, token).await?;
         let snapshots = self.read_totals(&tickets).await?;
+        fault::reached(Point::WhileLoading)?;
         let mut missing = Vec::new();
         for ticket in &tickets {
             missing.extend_from_slice(&ticket.others);

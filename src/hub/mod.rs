@@ -28,6 +28,7 @@ use crate::{
     primitives::{Offset, ShardId, Version},
     store::{redis::Redis, single_flight::SingleFlight, sql::Db},
 };
+use load::Wanted;
 use subscriber::Mailbox;
 use view::ShardView;
 
@@ -49,7 +50,7 @@ struct Inner {
     db: Db,
     /// By shard. Held only for moments, never across an await.
     views: Vec<Mutex<ShardView>>,
-    loads: SingleFlight<Entity, Counted>,
+    loads: SingleFlight<Wanted, Counted>,
     forget: OnceLock<Box<Forget>>,
 }
 

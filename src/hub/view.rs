@@ -20,8 +20,11 @@ pub struct ShardView {
     hearing: bool,
     /// Interruptions so far. A read that began before the latest one is not kept.
     interruptions: u64,
-    /// Epoch and number of the newest change heard; `None` until the first message.
+    /// Epoch and number of the newest change heard; `None` until the first message after an interruption.
     position: Option<(u64, u64)>,
+    /// Newest epoch of what was read since the last interruption: before the first message nothing else
+    /// tells that the counters were begun anew meanwhile.
+    read_epoch: Option<u64>,
     /// Newest change ever heard of, also before an interruption.
     newest: watch::Sender<Version>,
     slots: LruCache<Entity, Slot>,
@@ -47,7 +50,7 @@ impl Slot {
 }
 
 /// A registered read: what was heard meanwhile is compared with its answer.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct ReadTicket {
     interruptions: u64,
 }
@@ -58,6 +61,7 @@ impl ShardView {
             hearing: false,
             interruptions: 0,
             position: None,
+            read_epoch: None,
             newest: watch::Sender::new(Version::default()),
             slots: LruCache::new(capacity),
             folded: shards.all().map(|_| watch::Sender::new(Offset::default())).collect(),
@@ -89,6 +93,7 @@ impl ShardView {
         self.hearing = false;
         self.interruptions += 1;
         self.position = None;
+        self.read_epoch = None;
         self.slots.clear();
     }
 
@@ -101,14 +106,12 @@ impl ShardView {
     /// Takes in a message. Returns the watched entities that must be read.
     pub fn hear(&mut self, message: &Message) -> Vec<Entity> {
         let mut to_read = Vec::new();
-        if let Some((epoch, change)) = self.position {
-            if message.epoch < epoch {
-                return to_read; // of counters that have been given up
-            }
-            if (message.epoch, message.before) != (epoch, change) {
-                self.interrupt();
-                to_read = self.resume();
-            }
+        if Some(message.epoch) < self.epoch() {
+            return to_read; // of counters that have been given up
+        }
+        if !self.is_continued_by(message) {
+            self.interrupt();
+            to_read = self.resume();
         }
         self.position = Some((message.epoch, message.after));
         for change in &message.changes {
@@ -122,6 +125,19 @@ impl ShardView {
         }
         raise(&self.newest, Version::new(message.epoch, message.after));
         to_read
+    }
+
+    /// Newest epoch that was heard or read of since the last interruption.
+    fn epoch(&self) -> Option<u64> {
+        self.position.map(|(epoch, _)| epoch).max(self.read_epoch)
+    }
+
+    /// Whether nothing happened between what is known and the message.
+    fn is_continued_by(&self, message: &Message) -> bool {
+        match self.position {
+            Some(position) => position == (message.epoch, message.before),
+            None => self.read_epoch.is_none_or(|epoch| epoch == message.epoch),
+        }
     }
 
     /// A log is known to be folded up to `offset`. Offsets only rise.
@@ -165,6 +181,11 @@ impl ShardView {
         if !self.hearing || ticket.interruptions != self.interruptions {
             return read; // true when it was read, but not to be kept: later changes may not be heard
         }
+        let read_epoch = read.map(|read| read.version.epoch());
+        if read_epoch.is_some() && read_epoch < self.epoch() {
+            return None; // of counters that have been given up meanwhile
+        }
+        self.read_epoch = self.read_epoch.max(read_epoch);
         match (self.slots.peek(&entity).copied(), read) {
             (Some(Slot::Known(held)), Some(read)) if read.version <= held.version => Some(held),
             (Some(Slot::Known(held)), None) => Some(held),
@@ -192,6 +213,11 @@ impl ShardView {
         for mailbox in self.watchers.get(&entity).into_iter().flatten() {
             mailbox.put(entity, counted);
         }
+    }
+
+    /// Whether something was heard since that version that makes it useless.
+    pub fn is_outdated(&self, entity: Entity, version: Version) -> bool {
+        matches!(self.slots.peek(&entity), Some(Slot::Unknown(since)) if version < *since)
     }
 
     pub fn watch(&mut self, entity: Entity, mailbox: Arc<Mailbox>) {
@@ -331,6 +357,31 @@ mod tests {
         view.finish_read(ticket, note(), read(8, 80));
         view.hear(&heartbeat);
         assert_eq!(view.held(note()), Some(counted(8, 80)));
+    }
+
+    /// The first message after an interruption has nothing to be compared with but what was read.
+    #[test]
+    fn counters_that_are_begun_anew_before_the_first_message_are_read_anew() {
+        let anew = Message { epoch: EPOCH + 1, before: 0, after: 0, changes: vec![], ..message(8, None) };
+        let mut view = view();
+        let mailbox = Arc::new(Mailbox::default());
+        view.watch(note(), Arc::clone(&mailbox));
+        let early = view.begin_read(note());
+        view.finish_read(early, note(), read(7, 70));
+        assert_eq!(view.hear(&anew), [note()]);
+        assert_eq!(view.held(note()), None);
+        view.hear(&message(8, Some(80)));
+        assert_eq!(view.held(note()), None, "a message of the epoch before");
+    }
+
+    #[test]
+    fn a_read_that_finds_counters_of_the_epoch_before_is_not_kept() {
+        let anew = Message { epoch: EPOCH + 1, before: 0, after: 0, changes: vec![], ..message(8, None) };
+        let mut view = view();
+        let late = view.begin_read(note());
+        assert_eq!(view.hear(&anew), []);
+        assert_eq!(view.finish_read(late, note(), read(7, 70)), None);
+        assert_eq!(view.held(note()), None);
     }
 
     #[test]

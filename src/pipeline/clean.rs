@@ -3,11 +3,18 @@
 
 use std::{sync::Arc, time::Duration};
 
-use super::{retry::keep_on, targets::Targets, tenure::Tenure};
+use super::{
+    retry::{Streak, keep_on_with},
+    targets::Targets,
+    tenure::Tenure,
+};
 use crate::{
     catalogue::Flip,
     event_log::Entry,
-    primitives::Offset,
+    primitives::{
+        Offset,
+        fault::{self, Point},
+    },
     store::{StoreError, StoreResult},
 };
 
@@ -16,11 +23,12 @@ const WAIT: Duration = Duration::from_secs(1);
 const PAUSE: Duration = Duration::from_millis(50);
 
 pub async fn run(tenure: Arc<Tenure>) -> StoreError {
-    keep_on(&tenure, "clean", || clean(&tenure)).await
+    let streak = Streak::new(tenure.lease.shard, "clean");
+    keep_on_with(&tenure, &streak, || clean(&tenure, &streak)).await
 }
 
 /// Reads where the targets stand and cleans until an error.
-async fn clean(tenure: &Tenure) -> StoreResult<()> {
+async fn clean(tenure: &Tenure, streak: &Streak) -> StoreResult<()> {
     let (redis, lease) = (tenure.redis(), tenure.lease);
     let mut reader = redis.log_reader(lease.shard, 0).await?;
     let read_targets = || Targets::read(redis, lease.shard, |meta| &meta.cleaned);
@@ -32,6 +40,7 @@ async fn clean(tenure: &Tenure) -> StoreResult<()> {
         tenure.progress.cleaned.send_replace(from);
         let Ok(goal) = tokio::time::timeout(WAIT, beyond(tenure, from)).await else {
             targets = read_targets().await?;
+            streak.worked();
             continue;
         };
         let most = tenure.context.settings.batch_events;
@@ -42,6 +51,7 @@ async fn clean(tenure: &Tenure) -> StoreResult<()> {
         };
         // Counters first: the cleaned-to offset that they move is what a load of the set is compared with.
         let batches = targets.batches(&entries, to);
+        fault::reached(Point::BeforeClean)?;
         let applied = redis.clean_counters(lease.shard, lease.fence, &batches).await?;
         if !targets.advance(&batches, &applied) {
             // A target was begun anew and is folded up to here in a moment.
@@ -49,11 +59,17 @@ async fn clean(tenure: &Tenure) -> StoreResult<()> {
             targets = read_targets().await?;
             continue;
         }
-        let flips: Vec<Flip> =
-            entries.iter().filter(|entry| entry.offset > members).filter_map(Entry::flip).copied().collect();
+        // From the table, not from what the persister remembers: it may have been another one.
+        let dead = tenure.db().dead_between(lease.shard, members, to).await?;
+        let with_fate = |entry: &Entry| entry.flip().map(|flip| (*flip, dead.contains(&entry.offset)));
+        let flips: Vec<(Flip, bool)> =
+            entries.iter().filter(|entry| entry.offset > members).filter_map(with_fate).collect();
+        fault::reached(Point::BeforeMembers)?;
         redis.clean_members(lease.shard, lease.fence, to, &flips).await?;
+        fault::reached(Point::AfterMembers)?;
         redis.advance_members(lease.shard, lease.fence, to).await?;
         members = members.max(to);
+        streak.worked();
     }
 }
 

@@ -4,19 +4,27 @@
 
 use std::{sync::Arc, time::Duration};
 
-use super::{retry::keep_on, targets::Targets, tenure::Tenure};
-use crate::store::{StoreError, StoreResult};
+use super::{
+    retry::{Streak, keep_on_with},
+    targets::Targets,
+    tenure::Tenure,
+};
+use crate::{
+    primitives::fault::{self, Point},
+    store::{StoreError, StoreResult},
+};
 
 /// How long one wait for new events lasts. Then the targets are looked at again: one that was begun anew
 /// meanwhile, at an earlier place, must not have to wait for the next event.
 const WAIT: Duration = Duration::from_secs(1);
 
 pub async fn run(tenure: Arc<Tenure>) -> StoreError {
-    keep_on(&tenure, "fold", || fold(&tenure)).await
+    let streak = Streak::new(tenure.lease.shard, "fold");
+    keep_on_with(&tenure, &streak, || fold(&tenure, &streak)).await
 }
 
 /// Reads where the targets stand and folds until an error.
-async fn fold(tenure: &Tenure) -> StoreResult<()> {
+async fn fold(tenure: &Tenure, streak: &Streak) -> StoreResult<()> {
     let (redis, source) = (tenure.redis(), tenure.lease.shard);
     let mut reader = redis.log_reader(source, tenure.context.settings.replicas).await?;
     let read_targets = || Targets::read(redis, source, |meta| &meta.folded);
@@ -27,14 +35,18 @@ async fn fold(tenure: &Tenure) -> StoreResult<()> {
         let entries = reader.read(from, tenure.context.settings.batch_events, WAIT).await?;
         let Some(last) = entries.last() else {
             targets = read_targets().await?;
+            streak.worked();
             continue;
         };
         tenure.context.status.see(source, last.offset);
         let mut batches = targets.batches(&entries, last.offset);
         targets.add_heat(&mut batches, &entries, chrono::Utc::now().timestamp_millis());
+        fault::reached(Point::BeforeFold)?;
         let applied = redis.fold(source, tenure.lease.fence, &batches).await?;
+        fault::reached(Point::AfterFold)?;
         if !targets.advance(&batches, &applied) {
             targets = read_targets().await?;
         }
+        streak.worked();
     }
 }

@@ -12,7 +12,9 @@ use crate::{
 };
 
 const EVERY: Duration = Duration::from_hours(1);
-const KEYS_PAGE: i64 = 1_000;
+const PAGE: i64 = 1_000;
+/// How long dead events that were decided are kept.
+const DECIDED_LIFE: Duration = Duration::from_hours(24 * 90);
 /// The shard whose owner keeps house.
 const KEEPER: ShardId = ShardId(0);
 
@@ -26,6 +28,7 @@ pub async fn run(tenure: Arc<Tenure>) -> StoreError {
         attend("forget old history", forget_old_history(&tenure)).await;
         attend("prepare tomorrow's history", prepare_tomorrow(&tenure)).await;
         attend("forget old idempotency keys", forget_old_keys(&tenure)).await;
+        attend("forget decided dead events", forget_decided(&tenure)).await;
         tokio::time::sleep(EVERY).await;
     }
 }
@@ -57,6 +60,12 @@ async fn prepare_tomorrow(tenure: &Tenure) -> StoreResult<()> {
 
 /// Deletes idempotency keys that are free again, page by page.
 async fn forget_old_keys(tenure: &Tenure) -> StoreResult<()> {
-    while tenure.db().delete_old_keys(KEY_LIFE, KEYS_PAGE).await? == KEYS_PAGE as u64 {}
+    while tenure.db().delete_old_keys(KEY_LIFE, PAGE).await? == PAGE as u64 {}
+    Ok(())
+}
+
+/// Deletes dead events that were decided long ago, page by page.
+async fn forget_decided(tenure: &Tenure) -> StoreResult<()> {
+    while tenure.db().delete_decided_dead_events(DECIDED_LIFE, PAGE).await? == PAGE as u64 {}
     Ok(())
 }

@@ -9,15 +9,19 @@
 //! - [`settle`]: what a removal or a hiding leaves behind is settled page by page;
 //! - [`hot`]: heat of notes, rebuilt from the history when Redis lost it;
 //! - [`watch`]: renews the lease and notices that the ground has changed;
-//! - [`heartbeat`] and [`trim`];
+//! - [`heartbeat`], [`trim`] and [`lag`], which measures how far all that is behind;
 //! - [`housekeeping`], for the whole installation: old history is dropped.
+//!
+//! [`dead`] is for operators: it applies or drops events that the persister gave up.
 
 mod announcements;
 mod clean;
+pub mod dead;
 mod fold;
 mod heartbeat;
 mod hot;
 mod housekeeping;
+mod lag;
 mod moderate;
 mod owner;
 mod persist;
@@ -36,6 +40,7 @@ use std::{sync::Arc, time::Duration};
 use tokio::{sync::Notify, task::JoinSet};
 use tokio_util::sync::CancellationToken;
 
+use persist::Pace;
 pub use status::Status;
 
 use crate::{
@@ -55,6 +60,8 @@ pub struct Settings {
     pub lease: Duration,
     /// Most events in a batch.
     pub batch_events: usize,
+    /// Most events that this process persists per second.
+    pub persist_rate: u32,
     /// How long the persister waits for a batch to fill.
     pub batch_wait: Duration,
     /// Replicas that must have an event before it is counted.
@@ -82,6 +89,8 @@ struct Context {
     db: Db,
     settings: Arc<Settings>,
     status: Status,
+    /// Bounds what is persisted.
+    pace: Arc<Pace>,
     /// Rings when lines were written to `stale_base`.
     stale: Arc<Notify>,
     /// Rings when comments were queued.
@@ -91,7 +100,10 @@ struct Context {
 /// Owns whatever shards it can get until `stop`, then persists what is pending and hands them over.
 pub async fn run(redis: Redis, db: Db, settings: Settings, status: Status, stop: CancellationToken) {
     let (stale, queued) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
-    let context = Context { redis, db, settings: Arc::new(settings), status, stale, queued };
+    let pace = Arc::new(Pace::new(settings.persist_rate, settings.batch_events));
+    // Outages are waited out here, so no call is refused beforehand.
+    let (redis, settings) = (redis.patient(), Arc::new(settings));
+    let context = Context { redis, db, settings, status, pace, stale, queued };
     let mut listening = JoinSet::new();
     for (channel, bell) in [(Channel::Corrections, &context.stale), (Channel::CommentQueue, &context.queued)]
     {

@@ -6,54 +6,85 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    Context, clean, fold, heartbeat, hot, housekeeping, moderate, persist, retry, settle, stale_base,
+    Context, clean, fold, heartbeat, hot, housekeeping, lag, moderate, persist,
+    retry::{self, Streak},
+    settle, stale_base,
     tenure::{Progress, Tenure},
     trim, verify, watch,
 };
 use crate::{
-    primitives::ShardId,
-    store::{StoreError, StoreResult},
+    primitives::{
+        ShardId,
+        fault::{self, Point},
+    },
+    store::{StoreError, StoreResult, sql::Lease},
 };
 
 /// How often a process that does not own a shard looks whether it may.
 const LOOK: Duration = Duration::from_millis(500);
+/// How long a stop waits for PostgreSQL to take a shard back.
+const HAND_OVER: Duration = Duration::from_secs(2);
+/// Until the next tenure after one that ended for a good reason.
+const MOMENT: Duration = Duration::from_millis(10);
+/// A tenure that lasts so long works.
+const STEADY: Duration = Duration::from_secs(10);
 
 /// Owns the shard whenever it can, until `stop`.
 pub(super) async fn run(context: Context, shard: ShardId, stop: CancellationToken) {
-    metrics::counter!("plaudit_lost_events_total", "shard" => shard.to_string()).increment(0);
-    let mut delays = retry::delays();
+    for total in ["plaudit_lost_events_total", "plaudit_dead_events_total", "plaudit_persist_retries_total"] {
+        metrics::counter!(total, "shard" => shard.to_string()).increment(0); // they may stay so
+    }
+    let streak = Streak::new(shard, "own");
     while !stop.is_cancelled() {
         // In a task of its own, so that a panic ends one tenure and not the shard.
-        let tenure = tokio::spawn(serve(context.clone(), shard, stop.clone()));
-        match tenure.await.unwrap_or_else(|panic| Err(StoreError::Unexpected(panic.to_string()))) {
-            Ok(()) => delays = retry::delays(),
-            Err(error) if error.is_transient() => {
-                tracing::debug!(shard = shard.0, %error, "cannot own the shard")
+        let again = streak.is_under_way();
+        let mut tenure = tokio::spawn(serve(context.clone(), shard, stop.clone(), again));
+        let ended = match tokio::time::timeout(STEADY, &mut tenure).await {
+            Ok(ended) => ended,
+            Err(_) => {
+                streak.worked();
+                tenure.await
             }
-            Err(StoreError::Fenced) => tracing::warn!(shard = shard.0, "the shard was taken over"),
-            Err(error) => tracing::error!(shard = shard.0, %error, "the shard's owner begins anew"),
-        }
-        let delay = delays.next().unwrap_or(LOOK).min(LOOK);
+        };
+        let delay = match ended.unwrap_or_else(|panic| Err(StoreError::Unexpected(panic.to_string()))) {
+            Ok(()) => {
+                streak.worked();
+                MOMENT
+            }
+            Err(error) => streak.failed(&error).min(LOOK),
+        };
         stop.run_until_cancelled(tokio::time::sleep(delay)).await;
     }
 }
 
-/// One tenure, if the shard is to be had. `Ok` after a tenure that ended for a good reason.
-async fn serve(context: Context, shard: ShardId, stop: CancellationToken) -> StoreResult<()> {
+/// One tenure, if the shard is to be had. `Ok` after a tenure that ended for a good reason. `again`: the one
+/// before failed.
+async fn serve(context: Context, shard: ShardId, stop: CancellationToken, again: bool) -> StoreResult<()> {
     let settings = &context.settings;
     let Some(lease) = context.db.acquire_lease(shard, &settings.owner, settings.lease).await? else {
         stop.run_until_cancelled(tokio::time::sleep(LOOK)).await;
         return Ok(());
     };
+    fault::reached(Point::AtTakeover)?;
     let run = verify::verify(&context, lease).await?;
-    tracing::info!(shard = shard.0, fence = lease.fence, "owns the shard");
+    if !again {
+        tracing::info!(shard = shard.0, fence = lease.fence, "owns the shard");
+    }
     let tenure = Arc::new(Tenure { context: context.clone(), lease, run, progress: Progress::default() });
     let ended = work(&tenure, &stop).await;
     context.status.set_serving(shard, false);
     match ended {
         Some(error) => Err(error),
-        None => context.db.release_lease(lease).await,
+        None => hand_over(&context, lease).await,
     }
+}
+
+/// Gives the shard back. While PostgreSQL is away that is left to the lease's end.
+async fn hand_over(context: &Context, lease: Lease) -> StoreResult<()> {
+    let released = tokio::time::timeout(HAND_OVER, context.db.release_lease(lease));
+    released
+        .await
+        .unwrap_or_else(|_| Err(StoreError::SqlUnreachable(format!("no answer within {HAND_OVER:?}"))))
 }
 
 /// Runs all parts until one of them cannot go on (its error), or until `stop` and what is pending is
@@ -70,6 +101,7 @@ async fn work(tenure: &Arc<Tenure>, stop: &CancellationToken) -> Option<StoreErr
     parts.spawn(heartbeat::run(Arc::clone(tenure)));
     parts.spawn(housekeeping::run(Arc::clone(tenure)));
     parts.spawn(trim::run(Arc::clone(tenure)));
+    parts.spawn(lag::run(Arc::clone(tenure)));
     parts.spawn(watch::run(Arc::clone(tenure)));
     parts.spawn(serve_when_caught_up(Arc::clone(tenure)));
     tokio::select! {

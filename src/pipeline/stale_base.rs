@@ -1,10 +1,13 @@
-//! The one path by which PostgreSQL corrects Redis: drop the named bases, then delete exactly the lines
+//! The one path by which PostgreSQL corrects Redis: drop the named bases and sets, then delete exactly the lines
 //! that were read before.
 
 use std::{sync::Arc, time::Duration};
 
 use super::{retry::keep_on, tenure::Tenure};
-use crate::store::{StoreError, StoreResult};
+use crate::{
+    primitives::fault::{self, Point},
+    store::{StoreError, StoreResult},
+};
 
 const MOST: usize = 500;
 /// Looks by itself this often: an announcement may be missed.
@@ -17,14 +20,14 @@ pub async fn run(tenure: Arc<Tenure>) -> StoreError {
 /// Handles the lines that are there; waits when there are none.
 async fn correct(tenure: &Tenure) -> StoreResult<()> {
     let announced = tenure.context.stale.notified();
-    let lines = tenure.db().stale_lines(tenure.lease.shard, MOST).await?;
-    if lines.is_empty() {
+    let due = tenure.db().stale_lines(tenure.lease.shard, MOST).await?;
+    if due.ids.is_empty() {
         let _ = tokio::time::timeout(EVERY, announced).await;
         return Ok(());
     }
-    let mut entities: Vec<_> = lines.iter().map(|line| line.entity).collect();
-    entities.sort_unstable();
-    entities.dedup();
+    let entities: Vec<_> = due.entities.into_iter().collect();
     tenure.redis().drop_bases(&entities).await?;
-    tenure.db().delete_stale_lines(&lines).await
+    tenure.redis().drop_members(&due.sets).await?;
+    fault::reached(Point::AfterDrop)?;
+    tenure.db().delete_stale_lines(&due.ids).await
 }

@@ -6,7 +6,10 @@ use std::{collections::VecDeque, sync::Arc, time::Duration};
 
 use super::{Context, tenure::Tenure};
 use crate::{
-    primitives::{Offset, ShardId},
+    primitives::{
+        Offset, ShardId,
+        fault::{self, Point},
+    },
     store::{
         StoreError, StoreResult,
         redis::{LogExtent, Pages},
@@ -135,6 +138,7 @@ impl Trimmer {
     }
 
     async fn trim(&self, offset: Offset, pages: Pages) -> StoreResult<()> {
+        fault::reached(Point::BeforeTrim)?;
         self.tenure.redis().trim_log(self.shard(), offset, pages).await
     }
 

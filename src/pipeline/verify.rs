@@ -3,7 +3,10 @@
 
 use super::{Context, persist, trim};
 use crate::{
-    primitives::{Offset, ShardId, Version},
+    primitives::{
+        Offset, ShardId, Version,
+        fault::{self, Point},
+    },
     store::{
         StoreError, StoreResult,
         redis::{ShardMeta, TakeOver},
@@ -18,6 +21,7 @@ pub(super) async fn verify(context: &Context, lease: Lease) -> StoreResult<Strin
     let generation = adopt_log(context, lease).await?;
     restart_counters(context, lease, &run).await?;
     let room = trim::room(context, lease.shard).await?;
+    fault::reached(Point::BeforeVerified)?;
     context.redis.finish_verification(lease.shard, lease.fence, generation, room, &run).await?;
     Ok(run)
 }
@@ -78,6 +82,7 @@ async fn begin_generation(
     let seen = reached.generation.max(end.map_or(0, |end| end.generation));
     let is_new = reached == Offset::default();
     let generation = context.db.raise_generation(lease, seen, !is_new).await?;
+    fault::reached(Point::BeforeGenesis)?;
     context.redis.append_genesis(lease.shard, generation).await?;
     let shard = lease.shard.0;
     if is_new {

@@ -1,5 +1,7 @@
-//! Small value types that every layer shares. They know no store and no transport.
+//! Small value types that every layer shares, and the points at which tests let it fail. They know no store
+//! and no transport.
 
+pub mod fault;
 mod id;
 mod offset;
 mod page;

@@ -118,6 +118,10 @@ pub struct Pipeline {
     #[arg(long, value_name = "EVENTS", default_value = "1000", value_parser = whole(1..=2_000, Some))]
     pub batch_events: u32,
 
+    /// Events that one process persists per second at most, 1 to 10000000
+    #[arg(long, value_name = "EVENTS", default_value = "50000", value_parser = whole(1..=10_000_000, Some))]
+    pub persist_rate: u32,
+
     /// How long a transaction waits for more events, 0s to 10s
     #[arg(long, value_name = "DURATION", default_value = "50ms")]
     #[arg(value_parser = duration(Duration::ZERO..=Duration::from_secs(10)))]
@@ -127,6 +131,11 @@ pub struct Pipeline {
     #[arg(long, value_name = "DURATION", default_value = "10s")]
     #[arg(value_parser = duration(Duration::from_secs(1)..=Duration::from_hours(1)))]
     pub lease: Duration,
+
+    /// How long a stop waits until pending events are persisted; the next start does the rest; 0s to 10m
+    #[arg(long, value_name = "DURATION", default_value = "10s")]
+    #[arg(value_parser = duration(Duration::ZERO..=Duration::from_mins(10)))]
+    pub shutdown_drain: Duration,
 
     /// Keep who did what and when in the table `activity`
     #[arg(long, value_name = "BOOL", default_value = "true", value_parser = BoolishValueParser::new())]

@@ -1,6 +1,6 @@
 //! What can go wrong between Plaudit and its stores.
 
-use crate::primitives::Offset;
+use crate::primitives::{Offset, fault::Injected};
 
 pub type StoreResult<T> = Result<T, StoreError>;
 
@@ -76,9 +76,38 @@ pub enum StoreError {
     /// What was read moved under the reader too many times.
     #[error("the shard is too busy to read from; tried {tries} times")]
     Contended { tries: u32 },
+    /// PostgreSQL refuses what it was given, and will again: it breaks a rule of the tables, or is no valid
+    /// value. Nothing was done.
+    #[error("PostgreSQL refuses it: {0}")]
+    Refused(Refusal),
     /// A store answered what it never should; a bug or foreign data.
     #[error("unexpected answer: {0}")]
     Unexpected(String),
+}
+
+/// Why PostgreSQL refuses something.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("{message} (SQLSTATE {code})")]
+pub struct Refusal {
+    pub code: String,
+    /// The constraint that it breaks, if it is one.
+    pub constraint: Option<String>,
+    pub message: String,
+}
+
+impl Refusal {
+    /// `None` for errors that are not about the values: nothing else would fare better.
+    fn of(error: &dyn sqlx::error::DatabaseError) -> Option<Self> {
+        let code = error.code()?;
+        // Cardinality, data exceptions, integrity, raised by functions and triggers, limits of an index row, and
+        // internal errors, such as one damaged page. 45: free for those who raise errors.
+        let about_values = ["09", "21", "22", "23", "27", "38", "39", "44", "45", "54", "P0", "XX"];
+        about_values.iter().any(|class| code.starts_with(class)).then(|| Self {
+            code: code.into_owned(),
+            constraint: error.constraint().map(str::to_owned),
+            message: error.message().to_owned(),
+        })
+    }
 }
 
 impl StoreError {
@@ -93,6 +122,7 @@ impl StoreError {
             | Self::SqlInterrupted(_)
             | Self::Resting(_)
             | Self::Unverified => ErrorClass::Transient,
+            Self::Refused(_) => ErrorClass::Caller,
             Self::Fenced | Self::LogGap { .. } | Self::Unexpected(_) => ErrorClass::Fault,
         }
     }
@@ -102,9 +132,20 @@ impl StoreError {
         self.class().is_retryable()
     }
 
+    /// Whether PostgreSQL did not do it now, but may do it later, or do less of it.
+    pub const fn is_of_postgresql(&self) -> bool {
+        matches!(self, Self::SqlUnreachable(_) | Self::SqlBusy(_) | Self::SqlInterrupted(_))
+    }
+
     /// Whether the store said nothing at all. Everything else is an answer, and shows that it is there.
     pub(super) const fn is_silence(&self) -> bool {
         matches!(self, Self::RedisUnreachable(_) | Self::SqlUnreachable(_))
+    }
+}
+
+impl From<Injected> for StoreError {
+    fn from(injected: Injected) -> Self {
+        Self::SqlUnreachable(injected.to_string())
     }
 }
 
@@ -157,7 +198,10 @@ impl From<sqlx::Error> for StoreError {
                 {
                     Self::SqlInterrupted(error.to_string())
                 }
-                _ => Self::Unexpected(error.to_string()),
+                _ => match Refusal::of(database.as_ref()) {
+                    Some(refusal) => Self::Refused(refusal),
+                    None => Self::Unexpected(error.to_string()),
+                },
             },
             _ => Self::Unexpected(error.to_string()),
         }

@@ -95,21 +95,35 @@ where
     where
         F: Future<Output = StoreResult<HashMap<K, V>>> + Send + 'static,
     {
-        let under_way = Arc::clone(&self.under_way);
+        let landing = Landing { under_way: Arc::clone(&self.under_way), number, keys };
         let task = tally::spawn(async move {
             let fetched = fetch.await;
-            let mut under_way = under_way.lock();
-            for key in &keys {
-                if under_way.get(key).is_some_and(|(other, _)| *other == number) {
-                    under_way.remove(key);
-                }
-            }
+            drop(landing);
             fetched.map(Arc::new).map_err(Arc::new)
         });
         let flight = async move {
             task.await.unwrap_or_else(|panic| Err(Arc::new(StoreError::Unexpected(panic.to_string()))))
         };
         flight.boxed().shared()
+    }
+}
+
+/// Ends a fetch for those who come later when it is dropped: also when the fetch has panicked, else they
+/// would get that panic for ever.
+struct Landing<K: Eq + Hash, V> {
+    under_way: Arc<Mutex<UnderWay<K, V>>>,
+    number: u64,
+    keys: Vec<K>,
+}
+
+impl<K: Eq + Hash, V> Drop for Landing<K, V> {
+    fn drop(&mut self) {
+        let mut under_way = self.under_way.lock();
+        for key in &self.keys {
+            if under_way.get(key).is_some_and(|(other, _)| *other == self.number) {
+                under_way.remove(key);
+            }
+        }
     }
 }
 
@@ -168,6 +182,17 @@ mod tests {
             gate.wait().await;
             assert_eq!(before.await.unwrap(), HashMap::from([(1, 5)]));
         }
+    }
+
+    #[tokio::test]
+    async fn a_fetch_that_panics_fails_for_those_who_wait_and_not_for_those_who_come_later() {
+        let flights = SingleFlight::<u32, u32>::default();
+        for _ in 0..2 {
+            let failed = flights.get(&[1], |_| async move { panic!("a bug") }).await;
+            assert!(matches!(failed, Err(StoreError::Unexpected(_))));
+        }
+        let found = flights.get(&[1], |_| async move { Ok(HashMap::from([(1, 5)])) }).await.unwrap();
+        assert_eq!(found[&1], 5);
     }
 
     #[tokio::test]

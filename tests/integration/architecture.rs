@@ -38,7 +38,7 @@ const LAYERS: &[(&str, &[&str])] = &[
             "primitives",
         ],
     ),
-    ("cli", &["app", "auth", "embedded", "seed", "settings"]),
+    ("cli", &["app", "auth", "embedded", "seed", "settings", "pipeline", "store", "event_log", "primitives"]),
 ];
 
 #[test]

@@ -144,3 +144,27 @@ async fn a_bad_token_does_not_open_a_socket() {
         .await;
     assert_ne!(socket.close_code().await, 1000);
 }
+
+/// Both notes are loaded together, and the second one takes a while: what is heard of the first one meanwhile
+/// must not be answered by that load.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_correction_that_is_heard_while_a_load_is_under_way_reaches_subscribers() {
+    let server = Server::start(&[]);
+    let stores = server.stores();
+    let (first, second) = (stores.new_note_of_shard(0).await, stores.new_note_of_shard(1).await);
+    for corrected in [5, 7] {
+        let mut redis = stores.redis().await;
+        let counters = [format!("{{0}}:c:note:{first}"), format!("{{1}}:c:note:{second}")];
+        let () = redis::cmd("UNLINK").arg(&counters[..]).query_async(&mut redis).await.unwrap();
+        let mut token = redis::cmd("SET");
+        token.arg(format!("{{1}}:ld:note:{second}")).arg("of somebody else").arg("PX").arg(1_000);
+        let () = token.query_async(&mut redis).await.unwrap();
+        let mut socket = server.socket("ann").await;
+        socket.watch_notes(&[&note(first), &note(second)]).await;
+        socket.note_until(|shown| shown["id"] == note(first)).await;
+        let correct = "WITH moved AS (UPDATE note_counts SET likes = $2 WHERE id = $1)
+                       INSERT INTO stale_base (shard, entity, reason) VALUES (0, 'note:' || $1, 'a test')";
+        sqlx::query(correct).bind(first).bind(corrected).execute(&stores.sql().await).await.unwrap();
+        socket.note_until(|shown| shown["id"] == note(first) && shown["likeCount"] == corrected).await;
+    }
+}

@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a panic fails the test, as it should")]
 
+#[expect(dead_code, reason = "the helpers of all tests; these need most")]
 #[path = "../support/mod.rs"]
 mod support;
 
@@ -15,6 +16,7 @@ mod concurrency;
 mod configuration;
 mod costs;
 mod crashes;
+mod dead;
 mod demo_data;
 mod edges;
 mod embedded;
@@ -36,5 +38,6 @@ mod races;
 mod recovery;
 mod roles;
 mod schema;
+mod shutdown;
 mod storm;
 mod views;

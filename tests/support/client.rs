@@ -2,7 +2,10 @@
 
 use std::sync::OnceLock;
 
+use plaudit::auth::Role;
 use serde_json::{Value, json};
+
+use super::server::token_as;
 
 #[derive(Clone)]
 pub struct Client {
@@ -23,6 +26,11 @@ pub struct Reply {
 impl Client {
     pub fn new(url: &str, token: Option<String>) -> Self {
         Self { url: format!("{url}/graphql"), token }
+    }
+
+    /// A client of the user with this subject, at any server of the tests.
+    pub fn of(url: &str, role: Role, subject: &str) -> Self {
+        Self::new(url, Some(token_as(role, subject)))
     }
 
     pub fn with_token(&self, token: &str) -> Self {

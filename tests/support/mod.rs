@@ -14,7 +14,7 @@ pub use judge::{Answer, Judge};
 pub use place::Place;
 pub use server::{Server, plaudit};
 pub use socket::Socket;
-pub use stores::Stores;
+pub use stores::{Stores, Totals};
 
 /// Waits until `condition` gives something; fails after `bound` with what was waited for.
 pub async fn eventually<T, F>(what: &str, bound: Duration, mut condition: impl FnMut() -> F) -> T

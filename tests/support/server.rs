@@ -62,16 +62,31 @@ impl Server {
 
     /// Starts the same server again, on the same data.
     pub fn start_again(&mut self) {
+        assert!(self.try_start(&[]), "the server did not start; its log:\n{}", self.log());
+    }
+
+    /// The same, with these variables. False if it has ended before it was ready.
+    pub fn try_start(&mut self, variables: &[(&str, &str)]) -> bool {
         let mut command = plaudit(&self.data_dir);
         command
             .arg("serve")
             .args(["--listen", "127.0.0.1:0", "--log", "warn,plaudit=info"])
-            .args(&self.flags);
+            .args(&self.flags)
+            .envs(variables.iter().copied());
         let mut child = spawn_tied(command, &self.log_file());
-        self.url = wait_for_address(&mut child).unwrap_or_else(|| {
-            panic!("the server did not start; its log:\n{}", self.log());
-        });
+        let address = wait_for_address(&mut child);
         self.child = Some(child);
+        let Some(url) = address else {
+            self.kill();
+            return false;
+        };
+        self.url = url;
+        true
+    }
+
+    /// Whether it has ended by itself.
+    pub fn has_ended(&mut self) -> bool {
+        self.child.as_mut().is_none_or(|child| child.try_wait().unwrap().is_some())
     }
 
     /// `kill -9`.
@@ -181,7 +196,7 @@ pub fn token(subject: &str) -> String {
     token_as(Role::User, subject)
 }
 
-fn token_as(role: Role, subject: &str) -> String {
+pub fn token_as(role: Role, subject: &str) -> String {
     let signer = TokenSigner::hs256(&SECRET.parse::<TokenSecret>().unwrap());
     signer.sign(&subject.parse::<Subject>().unwrap(), role, Duration::from_secs(3600)).unwrap()
 }

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use tokio::net::TcpStream;
 use tokio_tungstenite::{
     MaybeTlsStream, WebSocketStream, connect_async,
-    tungstenite::{Message, client::IntoClientRequest, protocol::CloseFrame},
+    tungstenite::{Message, client::IntoClientRequest, handshake::client::Request, protocol::CloseFrame},
 };
 
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -18,20 +18,39 @@ pub struct Socket {
 }
 
 impl Socket {
+    /// As `open`; `None` when there is no server, or it goes away.
+    pub async fn try_open(url: &str, token: Option<String>) -> Option<Self> {
+        let mut socket = Self { stream: connect_async(request(url)).await.ok()?.0 };
+        socket.try_send(init(token)).await?;
+        let acknowledged = socket.try_receive().await?;
+        (acknowledged["type"] == "connection_ack").then_some(socket)
+    }
+
+    pub async fn try_send(&mut self, message: Value) -> Option<()> {
+        self.stream.send(Message::text(message.to_string())).await.ok()
+    }
+
+    /// The next message of the protocol, however long it takes; `None` when the connection ends.
+    pub async fn try_receive(&mut self) -> Option<Value> {
+        loop {
+            match self.stream.next().await {
+                Some(Ok(Message::Text(text))) => return serde_json::from_str(&text).ok(),
+                Some(Ok(Message::Close(_)) | Err(_)) | None => return None,
+                Some(Ok(_)) => {}
+            }
+        }
+    }
+
     pub async fn open(url: &str, token: Option<String>) -> Self {
         let mut socket = Self::connect(url).await;
-        let payload = token.map_or(json!({}), |token| json!({ "Authorization": format!("Bearer {token}") }));
-        socket.send(json!({ "type": "connection_init", "payload": payload })).await;
+        socket.send(init(token)).await;
         assert_eq!(socket.receive().await["type"], "connection_ack");
         socket
     }
 
     /// Connected, but not initialised.
     pub async fn connect(url: &str) -> Self {
-        let url = format!("{}/graphql/ws", url.replace("http://", "ws://"));
-        let mut request = url.into_client_request().unwrap();
-        request.headers_mut().insert("sec-websocket-protocol", "graphql-transport-ws".parse().unwrap());
-        let (stream, _) = connect_async(request).await.unwrap();
+        let (stream, _) = connect_async(request(url)).await.unwrap();
         Self { stream }
     }
 
@@ -100,4 +119,16 @@ impl Socket {
             }
         }
     }
+}
+
+fn request(url: &str) -> Request {
+    let url = format!("{}/graphql/ws", url.replace("http://", "ws://"));
+    let mut request = url.into_client_request().unwrap();
+    request.headers_mut().insert("sec-websocket-protocol", "graphql-transport-ws".parse().unwrap());
+    request
+}
+
+fn init(token: Option<String>) -> Value {
+    let payload = token.map_or(json!({}), |token| json!({ "Authorization": format!("Bearer {token}") }));
+    json!({ "type": "connection_init", "payload": payload })
 }

@@ -14,7 +14,7 @@ use redis::{AsyncCommands, aio::MultiplexedConnection};
 use rustix::process::{Pid, Signal, kill_process};
 use sqlx::{PgPool, postgres::PgPoolOptions};
 
-use super::Place;
+use super::{Place, SOON, eventually};
 
 /// Addresses of both stores, and the servers themselves when this test runs them.
 pub struct Stores {
@@ -70,6 +70,27 @@ impl Stores {
     pub fn start_postgres(&mut self) {
         let options = Options { redis: false, ..Options::default() };
         self.postgres_server = Some(EmbeddedServers::start(self.lock.as_ref().unwrap(), options).unwrap());
+    }
+
+    /// `kill -9`; it is started again soon.
+    pub fn kill_redis(&self) {
+        kill(self.redis_server.as_ref().unwrap().redis_pid());
+    }
+
+    /// `kill -9` of the postmaster; it is started again soon.
+    pub fn kill_postgres(&self) {
+        kill(self.postgres_server.as_ref().unwrap().postgres_pid());
+    }
+
+    /// Waits until both can be reached.
+    pub async fn are_up(&self) {
+        eventually("the stores are up", SOON, || async {
+            let redis = redis::Client::open(self.redis_url.as_str()).unwrap();
+            let mut redis = redis.get_multiplexed_async_connection().await.ok()?;
+            let _: String = redis::cmd("PING").query_async(&mut redis).await.ok()?;
+            PgPoolOptions::new().max_connections(1).connect(&self.database_url).await.ok().map(drop)
+        })
+        .await;
     }
 
     pub fn stop_redis(&mut self) {
@@ -300,6 +321,14 @@ impl Stores {
             }
         }
         unrest
+    }
+}
+
+/// It may have ended by itself.
+fn kill(pid: Option<u32>) {
+    let pid = pid.and_then(|pid| Pid::from_raw(pid as i32));
+    if let Some(pid) = pid {
+        let _ = kill_process(pid, Signal::KILL);
     }
 }
 

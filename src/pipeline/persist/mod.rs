@@ -1,33 +1,61 @@
 //! Persister: log → one PostgreSQL transaction per batch: edge rows, totals, inbox, history and the log's
 //! offset. A transaction that fails, or whose outcome is unknown, is resolved by reading the offset.
 
+mod isolate;
+mod pace;
 mod plan;
+mod size;
 mod write;
 
 use std::{sync::Arc, time::Duration};
 
-use super::{Context, retry::keep_on, tenure::Tenure};
+use metrics::{counter, histogram};
+use tokio::time::Instant;
+
+use super::{
+    Context,
+    retry::{Streak, keep_on_with},
+    tenure::Tenure,
+};
 use crate::{
     primitives::Offset,
     store::{StoreError, StoreResult, redis::LogReader, sql::Lease},
 };
-use write::write_batch;
+pub use pace::Pace;
+pub(super) use plan::{Plan, mismatches};
+use size::BatchSize;
+pub(super) use write::apply;
 
 /// How long one wait for new events lasts; then the wait begins anew.
 const WAIT: Duration = Duration::from_secs(5);
 
 pub async fn run(tenure: Arc<Tenure>) -> StoreError {
-    keep_on(&tenure, "persist", || persist(&tenure)).await
+    let streak = Streak::new(tenure.lease.shard, "persist");
+    let size = BatchSize::new(tenure.context.settings.batch_events);
+    keep_on_with(&tenure, &streak, || async {
+        let ended = persist(&tenure, &streak, &size).await;
+        if matches!(&ended, Err(error) if error.is_of_postgresql()) {
+            size.failed();
+            counter!("plaudit_persist_retries_total", "shard" => tenure.lease.shard.to_string()).increment(1);
+        }
+        ended
+    })
+    .await
 }
 
 /// Reads where PostgreSQL stands and persists from there until an error.
-async fn persist(tenure: &Tenure) -> StoreResult<()> {
+async fn persist(tenure: &Tenure, streak: &Streak, size: &BatchSize) -> StoreResult<()> {
     let (context, lease) = (&tenure.context, tenure.lease);
     let mut reader = context.redis.log_reader(lease.shard, context.settings.replicas).await?;
     let mut at = context.db.persisted_state().await?.offsets[lease.shard.index()];
     loop {
         tenure.progress.persisted.send_replace(at);
-        at = persist_next(context, lease, &mut reader, at).await?;
+        let to = persist_next(context, lease, &mut reader, at, size.get()).await?;
+        if to > at {
+            size.worked();
+        }
+        at = to;
+        streak.worked();
     }
 }
 
@@ -37,8 +65,8 @@ async fn persist_next(
     lease: Lease,
     reader: &mut LogReader,
     from: Offset,
+    most: usize,
 ) -> StoreResult<Offset> {
-    let most = context.settings.batch_events;
     let mut entries = reader.read(from, most, WAIT).await?;
     if entries.is_empty() {
         return Ok(from);
@@ -47,7 +75,13 @@ async fn persist_next(
         tokio::time::sleep(context.settings.batch_wait).await;
         entries = reader.read(from, most, Duration::ZERO).await?;
     }
-    write_batch(context, lease, from, &entries).await
+    context.pace.wait_for(entries.len()).await;
+    let began = Instant::now();
+    let to = isolate::write(context, lease, from, &entries).await?;
+    let shard = lease.shard.to_string();
+    histogram!("plaudit_persist_batch_seconds", "shard" => shard.clone()).record(began.elapsed());
+    counter!("plaudit_persisted_events_total", "shard" => shard).increment(entries.len() as u64);
+    Ok(to)
 }
 
 /// Persists whatever entries are left after `from`, gaps or not. Returns how many.
@@ -65,6 +99,6 @@ pub(super) async fn persist_survivors(
             return Ok(survivors);
         }
         survivors += entries.len();
-        from = write_batch(context, lease, from, &entries).await?;
+        from = isolate::write(context, lease, from, &entries).await?;
     }
 }

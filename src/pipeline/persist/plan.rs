@@ -2,11 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use chrono::NaiveDate;
+
 use crate::{
     catalogue::{Counts, Deltas, EdgeKind, Entity, EntityKind, Flip},
     event_log::{Entry, Event, Moves},
-    primitives::{Id, NoteId, Offset, UserId},
-    store::sql::{ChangedEdge, Step},
+    primitives::{Id, NoteId, UserId},
+    store::sql::{ChangedEdge, Step, day_of},
 };
 
 type Pair = (EdgeKind, UserId, Id);
@@ -24,7 +26,7 @@ pub struct Plan<'a> {
     /// How often each note was viewed.
     pub views: BTreeMap<NoteId, i64>,
     /// Events that this release cannot read.
-    pub unreadable: Vec<(Offset, &'a str)>,
+    pub unreadable: Vec<&'a Entry>,
 }
 
 impl<'a> Plan<'a> {
@@ -34,7 +36,7 @@ impl<'a> Plan<'a> {
         for entry in entries {
             match &entry.event {
                 Event::Genesis => {}
-                Event::Unreadable(payload) => plan.unreadable.push((entry.offset, payload)),
+                Event::Unreadable(_) => plan.unreadable.push(entry),
                 Event::Views { note, by, .. } => {
                     *plan.views.entry(*note).or_default() += i64::from(by.get());
                 }
@@ -54,6 +56,11 @@ impl<'a> Plan<'a> {
             .map(|(_, last)| *last)
             .collect();
         plan
+    }
+
+    /// Days of the history.
+    pub fn days(&self) -> BTreeSet<NaiveDate> {
+        self.flips.iter().map(|flip| day_of(flip)).collect()
     }
 
     /// Rows of `kind` to switch on, or off.
@@ -122,6 +129,7 @@ mod tests {
     use crate::{
         catalogue::Counter,
         event_log::{Moved, sum},
+        primitives::Offset,
     };
 
     fn id(raw: i64) -> Id {

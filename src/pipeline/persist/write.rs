@@ -2,23 +2,29 @@
 
 use std::collections::BTreeMap;
 
+use metrics::counter;
+
 use super::plan::{Plan, mismatches};
 use crate::{
     catalogue::{Counter, Counts, Deltas, EdgeKind, Entity, EntityKind, Flip},
     event_log::{Entry, sum},
     pipeline::Context,
-    primitives::{NoteId, Offset, UserId},
+    primitives::{
+        NoteId, Offset, UserId,
+        fault::{self, Point},
+    },
     store::{
-        StoreResult,
-        sql::{self, Db, Lease, Tx},
+        Refusal, StoreResult,
+        sql::{self, Db, GivenUp, Lease, Tx},
     },
 };
 
 /// Persists the entries after `from` and moves the log's offset with them. Returns the new offset.
 ///
 /// # Errors
-/// [`crate::store::StoreError::Fenced`] when there is a newer owner or the offset is not `from`. After any
-/// other error the commit may or may not have happened: the offset tells.
+/// [`crate::store::StoreError::Fenced`] when there is a newer owner or the offset is not `from`;
+/// [`crate::store::StoreError::Refused`] when one of the entries breaks a rule of the tables. After any other
+/// error the commit may or may not have happened: the offset tells.
 pub async fn write_batch(
     context: &Context,
     lease: Lease,
@@ -27,27 +33,76 @@ pub async fn write_batch(
 ) -> StoreResult<Offset> {
     let Some(last) = entries.last() else { return Ok(from) };
     let (db, plan) = (&context.db, Plan::of(entries));
-    if context.settings.activity {
-        db.ensure_activity_days(&plan.flips.iter().map(|flip| sql::day_of(flip)).collect()).await?;
+    let history = context.settings.activity;
+    if history {
+        db.ensure_activity_days(&plan.days()).await?;
     }
     let mut tx = db.begin().await?;
-    sql::advance_offset(db, &mut tx, lease, from, last.offset).await?;
+    let dead_wait = sql::advance_offset(db, &mut tx, lease, from, last.offset).await?;
     sql::lock_removals_shared(db, &mut tx).await?;
-    let (mut moved, first_times) = switch_rows(db, &mut tx, &plan).await?;
-    deliver(db, &mut tx, &first_times, &mut moved).await?;
-    count_views(db, &mut tx, &plan, &mut moved).await?;
-    let before = add_totals(db, &mut tx, &plan, &moved).await?;
-    if context.settings.activity && !plan.flips.is_empty() {
-        sql::add_activity(db, &mut tx, &plan.history(&before, &moved)).await?;
+    if dead_wait {
+        sql::supersede_dead_events(db, &mut tx, lease.shard, &plan.flips, last.offset).await?;
     }
-    for (offset, payload) in &plan.unreadable {
-        tracing::error!(shard = lease.shard.0, %offset, "unreadable event kept in dead_event");
-        sql::add_dead_event(db, &mut tx, lease.shard, *offset, payload).await?;
+    let moved = apply(db, &mut tx, &plan, history).await?;
+    for entry in &plan.unreadable {
+        let given_up = GivenUp { error: None, tries: 1, history };
+        sql::add_dead_event(db, &mut tx, lease.shard, entry, given_up).await?;
     }
     let stale = mismatches(&sum(entries), &moved);
     sql::add_stale_lines(db, &mut tx, context.redis.shards(), &stale, "persisted otherwise").await?;
+    fault::reached(Point::BeforeCommit)?;
     sql::commit(db, tx).await?;
+    if let Some(first) = plan.unreadable.first() {
+        let (shard, events, first) = (lease.shard.0, plan.unreadable.len(), first.offset);
+        tracing::error!(shard, events, %first, "gave up events that cannot be read: plaudit dead list");
+        count_dead(lease, events);
+    }
+    fault::reached(Point::AfterCommit)?;
     Ok(last.offset)
+}
+
+/// Sets an event apart that PostgreSQL refuses, and moves the log's offset past it. Redis has counted it, so it
+/// is to forget those counts. Returns the new offset.
+///
+/// # Errors
+/// As [`write_batch`].
+pub async fn bury(
+    context: &Context,
+    lease: Lease,
+    from: Offset,
+    entry: &Entry,
+    refusal: &Refusal,
+    tries: u32,
+) -> StoreResult<Offset> {
+    let db = &context.db;
+    let error = refusal.to_string();
+    let given_up = GivenUp { error: Some(&error), tries, history: context.settings.activity };
+    let mut tx = db.begin().await?;
+    sql::advance_offset(db, &mut tx, lease, from, entry.offset).await?;
+    sql::add_dead_event(db, &mut tx, lease.shard, entry, given_up).await?;
+    let stale = mismatches(&sum([entry]), &Deltas::new());
+    sql::add_stale_lines(db, &mut tx, context.redis.shards(), &stale, "dead event").await?;
+    fault::reached(Point::BeforeCommit)?;
+    sql::commit(db, tx).await?;
+    fault::reached(Point::AfterCommit)?;
+    count_dead(lease, 1);
+    Ok(entry.offset)
+}
+
+fn count_dead(lease: Lease, events: usize) {
+    counter!("plaudit_dead_events_total", "shard" => lease.shard.to_string()).increment(events as u64);
+}
+
+/// Writes edge rows, inbox entries and totals, and the history if it is kept. Returns what moved.
+pub async fn apply(db: &Db, tx: &mut Tx, plan: &Plan<'_>, history: bool) -> StoreResult<Deltas> {
+    let (mut moved, first_times) = switch_rows(db, tx, plan).await?;
+    deliver(db, tx, &first_times, &mut moved).await?;
+    count_views(db, tx, plan, &mut moved).await?;
+    let before = add_totals(db, tx, plan, &moved).await?;
+    if history && !plan.flips.is_empty() {
+        sql::add_activity(db, tx, &plan.history(&before, &moved)).await?;
+    }
+    Ok(moved)
 }
 
 /// Writes the edge rows. Returns what the rows that really changed move, and the flips whose rows are on

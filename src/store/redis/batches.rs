@@ -10,7 +10,10 @@ use super::{
 use crate::{
     catalogue::{Counts, Entity, EntityKind, UnixMillis},
     event_log::{Heat, Moves},
-    primitives::{Offset, ShardId},
+    primitives::{
+        Offset, ShardId,
+        fault::{self, Point},
+    },
     store::StoreResult,
 };
 
@@ -44,7 +47,7 @@ impl Redis {
     /// Applies a source shard's batch to target shards, in one round trip.
     pub async fn fold(&self, source: ShardId, fence: u64, batches: &[Batch]) -> StoreResult<Vec<Applied>> {
         let cmds: Vec<Cmd> = batches.iter().map(|batch| fold_one(source, fence, batch)).collect();
-        self.apply(&cmds).await
+        self.apply(&cmds, Point::BetweenFolds).await
     }
 
     /// Tells target shards that a source shard's batch is persisted, in one round trip.
@@ -55,10 +58,14 @@ impl Redis {
         batches: &[Batch],
     ) -> StoreResult<Vec<Applied>> {
         let cmds: Vec<Cmd> = batches.iter().map(|batch| clean_one(source, fence, batch)).collect();
-        self.apply(&cmds).await
+        self.apply(&cmds, Point::BetweenCleans).await
     }
 
-    async fn apply(&self, cmds: &[Cmd]) -> StoreResult<Vec<Applied>> {
+    async fn apply(&self, cmds: &[Cmd], between: Point) -> StoreResult<Vec<Applied>> {
+        if let Some(fault) = fault::due(between) {
+            self.pipeline(&cmds[..1]).await?;
+            fault.strike()?;
+        }
         let replies = self.pipeline(cmds).await?;
         replies
             .into_iter()

@@ -11,7 +11,10 @@ use super::{
 use crate::{
     catalogue::Flip,
     event_log::Event,
-    primitives::Offset,
+    primitives::{
+        Offset,
+        fault::{self, Point},
+    },
     store::{KEY_LIFE, StoreResult},
 };
 
@@ -81,7 +84,9 @@ impl Redis {
             .arg(KEY_LIFE.as_millis() as u64)
             .arg(flip.at);
 
+        fault::reached(Point::BeforeAction)?;
         let mut reply = Reply::read(self.command(&cmd).await?)?;
+        fault::reached(Point::AfterAction)?;
         match reply.code.as_str() {
             "done" => {
                 let changed: bool = reply.next()?;

@@ -99,6 +99,14 @@ impl Redis {
         Reply::read(self.command(&cmd).await?)?.expect_done()
     }
 
+    /// The entry that follows `from`, if there is one.
+    pub async fn first_after(&self, shard: ShardId, from: Offset) -> StoreResult<Option<Entry>> {
+        let mut cmd = redis::cmd("XRANGE");
+        cmd.arg(keys::log(shard)).arg(format!("({from}")).arg("+").arg("COUNT").arg(1);
+        let found: StreamRangeReply = read(self.command(&cmd).await?)?;
+        found.ids.into_iter().next().map(entry).transpose()
+    }
+
     /// Begins a generation. Harmless when the log has got there already.
     pub async fn append_genesis(&self, shard: ShardId, generation: u64) -> StoreResult<()> {
         let mut cmd = redis::cmd("XADD");

@@ -9,7 +9,7 @@ use super::{
     counters::life_with_jitter,
     keys,
     pending::read_flip,
-    reply::{Reply, generation_and_cleaned, read},
+    reply::{LogState, Reply, generation_and_cleaned, log_state, read},
     scripts,
 };
 use crate::{
@@ -90,18 +90,18 @@ impl Redis {
         Ok(MembershipRead { generation: now, cleaned, states })
     }
 
-    /// Generation and cleaned-to offset of a shard's log.
-    pub async fn log_state(&self, shard: ShardId) -> StoreResult<(u64, Offset)> {
-        generation_and_cleaned(Reply::read(self.command(&self.read_meta(shard)).await?)?)
+    /// What a load of a set must know of the shard before it asks SQL.
+    pub async fn log_state(&self, shard: ShardId) -> StoreResult<LogState> {
+        log_state(Reply::read(self.command(&self.read_meta(shard)).await?)?)
     }
 
-    /// Caches the edges that SQL gave, of which `targets` are the highest. `false`: something moved
-    /// meanwhile, load again.
+    /// Caches the edges that SQL gave, of which `targets` are the highest; `before` was read before SQL was
+    /// asked. `false`: something moved meanwhile, load again.
     pub async fn install_members(
         &self,
         actor: UserId,
         kind: EdgeKind,
-        generation: u64,
+        before: LogState,
         persisted: Offset,
         targets: &[Id],
         truncated: bool,
@@ -112,7 +112,11 @@ impl Redis {
             keys::edges(shard, kind, actor),
             keys::floor(shard, kind, actor),
         ]);
-        cmd.arg(shard.0).arg(generation).arg(persisted.to_string()).arg(life_with_jitter(SET_LIFE));
+        cmd.arg(shard.0)
+            .arg(before.generation)
+            .arg(persisted.to_string())
+            .arg(life_with_jitter(SET_LIFE))
+            .arg(before.drops);
         match targets.iter().min() {
             Some(lowest) if truncated => cmd.arg(lowest.get()),
             _ => cmd.arg(""),
@@ -128,17 +132,20 @@ impl Redis {
         }
     }
 
-    /// Moves the pending flips of a persisted batch into the cached sets.
+    /// Moves the pending flips of a persisted batch into the cached sets. The sets of flips that are `dead`,
+    /// so that no row says what they do, are dropped.
     pub async fn clean_members(
         &self,
         shard: ShardId,
         fence: u64,
         to: Offset,
-        flips: &[Flip],
+        flips: &[(Flip, bool)],
     ) -> StoreResult<()> {
-        let mut by_actor = BTreeMap::<UserId, BTreeMap<EdgeKind, Vec<Id>>>::new();
-        for flip in flips {
-            by_actor.entry(flip.actor).or_default().entry(flip.kind).or_default().push(flip.target);
+        let mut by_actor = BTreeMap::<UserId, BTreeMap<EdgeKind, Cleaned>>::new();
+        for (flip, dead) in flips {
+            let cleaned = by_actor.entry(flip.actor).or_default().entry(flip.kind).or_default();
+            cleaned.targets.push(flip.target);
+            cleaned.dead |= dead;
         }
         let cmds: Vec<Cmd> = by_actor
             .into_iter()
@@ -148,6 +155,26 @@ impl Redis {
             for reply in self.pipeline(page).await? {
                 script_reply(reply)?.expect_done()?;
             }
+        }
+        Ok(())
+    }
+
+    /// Forgets cached sets whose rows were switched otherwise than through the log.
+    pub async fn drop_members<'a>(
+        &self,
+        sets: impl IntoIterator<Item = &'a (EdgeKind, UserId)>,
+    ) -> StoreResult<()> {
+        let drop_set = |(kind, actor): &(EdgeKind, UserId)| {
+            let shard = self.shard_of(actor.0);
+            scripts::DROP_MEMBERS.call(&[
+                keys::meta(shard),
+                keys::edges(shard, *kind, *actor),
+                keys::floor(shard, *kind, *actor),
+            ])
+        };
+        let cmds: Vec<Cmd> = sets.into_iter().map(drop_set).collect();
+        for reply in self.pipeline(&cmds).await? {
+            script_reply(reply)?.expect_done()?;
         }
         Ok(())
     }
@@ -163,6 +190,14 @@ impl Redis {
     pub fn set_life() -> Duration {
         Duration::from_millis(life_with_jitter(SET_LIFE))
     }
+}
+
+/// An actor's flips of one kind in a batch.
+#[derive(Default)]
+struct Cleaned {
+    targets: Vec<Id>,
+    /// One of them made no row.
+    dead: bool,
 }
 
 /// What a cached set says about targets that have no pending flip.
@@ -214,7 +249,7 @@ fn clean_actor(
     fence: u64,
     to: Offset,
     actor: UserId,
-    by_kind: BTreeMap<EdgeKind, Vec<Id>>,
+    by_kind: BTreeMap<EdgeKind, Cleaned>,
 ) -> Cmd {
     let mut touched = vec![keys::meta(shard), keys::pending(shard, actor)];
     for kind in by_kind.keys() {
@@ -223,8 +258,11 @@ fn clean_actor(
     }
     let mut cmd = scripts::CLEAN_MEMBERS.call(&touched);
     cmd.arg(shard.0).arg(fence).arg(to.to_string()).arg(SET_LIMIT);
-    for (position, (kind, targets)) in by_kind.iter().enumerate() {
-        for target in targets {
+    for cleaned in by_kind.values() {
+        cmd.arg(i32::from(cleaned.dead));
+    }
+    for (position, (kind, cleaned)) in by_kind.iter().enumerate() {
+        for target in &cleaned.targets {
             cmd.arg(position + 1).arg(keys::pending_field(*kind, target)).arg(target.get());
         }
     }

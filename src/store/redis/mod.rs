@@ -33,5 +33,6 @@ pub use log::{LogExtent, LogReader, Pages};
 pub use members::{Membership, MembershipRead, SET_CAP};
 pub use pending::{Pending, PendingFlip};
 pub use process::ProcessCheck;
+pub use reply::LogState;
 pub use verification::{ShardMeta, TakeOver};
 pub use views::ViewBundle;

@@ -49,8 +49,24 @@ impl Reply {
     }
 }
 
+/// What a set that is loaded from SQL must be compared with.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct LogState {
+    /// Of the shard's log.
+    pub generation: u64,
+    /// The log is cleaned up to there.
+    pub cleaned: Offset,
+    /// How many sets of the shard were dropped, because their rows were switched otherwise.
+    pub drops: u64,
+}
+
 /// What `lua/read_meta.lua` says of a shard's log: its generation, and up to where it is cleaned.
-pub fn generation_and_cleaned(mut reply: Reply) -> StoreResult<(u64, Offset)> {
+pub fn generation_and_cleaned(reply: Reply) -> StoreResult<(u64, Offset)> {
+    log_state(reply).map(|state| (state.generation, state.cleaned))
+}
+
+/// What `lua/read_meta.lua` says of a shard.
+pub fn log_state(mut reply: Reply) -> StoreResult<LogState> {
     if reply.code != "done" {
         return Err(reply.into_error());
     }
@@ -58,7 +74,7 @@ pub fn generation_and_cleaned(mut reply: Reply) -> StoreResult<(u64, Offset)> {
     let generation = reply.next()?;
     let cleaned: String = reply.next()?;
     let cleaned = cleaned.parse().map_err(|_| StoreError::Unexpected(cleaned))?;
-    Ok((generation, cleaned))
+    Ok(LogState { generation, cleaned, drops: reply.next()? })
 }
 
 /// A value as a Rust type.

@@ -55,6 +55,7 @@ scripts! {
         CLEAN_COUNTERS = "clean_counters" ["offset", "changes", "batch"] allow_oom;
         CLEAN_MEMBERS = "clean_members" ["offset"] allow_oom;
         DROP_BASE = "drop_base" ["changes"];
+        DROP_MEMBERS = "drop_members" [];
         FLIP_EDGE = "flip_edge" ["offset", "room"];
         FOLD = "fold" ["changes", "batch", "heat"] allow_oom;
         HEARTBEAT = "heartbeat" ["changes"];

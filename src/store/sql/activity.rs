@@ -1,5 +1,4 @@
-//! History: every step of every edge, read back hour by hour or day by day, one partition per UTC day; and
-//! events that could not be read.
+//! History: every step of every edge, read back hour by hour or day by day, one partition per UTC day.
 
 use std::{collections::BTreeSet, time::Duration};
 
@@ -9,7 +8,7 @@ use sqlx::{Row, postgres::PgRow};
 use super::{Db, Tx, from_catalogue, times::timestamp};
 use crate::{
     catalogue::{Counter, Flip, UnixMillis},
-    primitives::{Id, Offset, ShardId},
+    primitives::Id,
     store::StoreResult,
 };
 
@@ -174,24 +173,5 @@ pub async fn add_activity(db: &Db, tx: &mut Tx, steps: &[Step<'_>]) -> StoreResu
     .bind(steps.iter().map(|step| step.flip.target.get()).collect::<Vec<_>>())
     .bind(steps.iter().map(|step| step.flip.on).collect::<Vec<_>>())
     .bind(steps.iter().map(|step| step.total_after).collect::<Vec<_>>());
-    db.run(query.execute(&mut **tx)).await.map(drop)
-}
-
-/// Keeps an event that could not be read, once.
-pub async fn add_dead_event(
-    db: &Db,
-    tx: &mut Tx,
-    shard: ShardId,
-    at: Offset,
-    payload: &str,
-) -> StoreResult<()> {
-    let query = sqlx::query(
-        "INSERT INTO dead_event (shard, generation, number, payload) VALUES ($1, $2, $3, $4)
-         ON CONFLICT ON CONSTRAINT dead_event_once DO NOTHING",
-    )
-    .bind(shard.0 as i16)
-    .bind(at.generation as i64)
-    .bind(at.number as i64)
-    .bind(payload);
     db.run(query.execute(&mut **tx)).await.map(drop)
 }

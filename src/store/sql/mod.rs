@@ -6,6 +6,7 @@ mod coins;
 mod comments;
 mod conversation;
 mod counts;
+mod dead;
 mod edges;
 mod groups;
 mod heat;
@@ -38,7 +39,7 @@ use sqlx::{
     postgres::{PgConnectOptions, PgPool, PgPoolOptions},
 };
 
-pub use activity::{History, HistoryQuery, HistoryStep, Step, add_activity, add_dead_event, day_of};
+pub use activity::{History, HistoryQuery, HistoryStep, Step, add_activity, day_of};
 pub use announcements::{Announcements, Channel};
 pub use coins::{Grant, add_grant};
 pub use comments::{CommentRow, CommentSlice, CommentSort, CommentState, Thread};
@@ -47,6 +48,10 @@ pub use conversation::{
     set_placeholders,
 };
 pub use counts::{CountsSnapshot, add_totals, lock_all_totals, lock_totals, move_totals};
+pub use dead::{
+    DeadEvent, DeadState, GivenUp, add_dead_event, decide_dead_event, edge_changed_after, lock_dead_event,
+    supersede_dead_events,
+};
 pub use edges::{ChangedEdge, EdgeState, MemberPage, switch_off, switch_on, switch_on_again};
 pub use groups::{GroupRow, add_group};
 pub use idempotency::{UsedKey, keep_result, take_key};
@@ -59,7 +64,7 @@ pub use settlement::{
     keep_settlement, next_settlement, order_settlement, remove_comments_after, set_counted,
 };
 pub use shards::{Lease, PersistedState, advance_offset, lock_removals, lock_removals_shared};
-pub use stale_base::{StaleLine, add_own_stale_lines, add_stale_lines};
+pub use stale_base::{DueLines, StaleLine, add_own_stale_lines, add_stale_lines, add_stale_sets};
 pub use users::{UserRow, lock_user, set_hidden};
 pub use verdicts::{
     Decided, Decision, QueueState, QueuedComment, Verdict, count_comment, decide, lock_totals_of,

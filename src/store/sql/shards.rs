@@ -138,14 +138,21 @@ impl Db {
 }
 
 /// Claims the batch `(from, to]` for this transaction: checks the fence and the offset and moves it, which
-/// also locks the shard's row.
+/// also locks the shard's row. Returns whether dead events of the shard's edges wait for a decision.
 ///
 /// # Errors
 /// [`StoreError::Fenced`] when the owner is not the newest or the offset is elsewhere.
-pub async fn advance_offset(db: &Db, tx: &mut Tx, lease: Lease, from: Offset, to: Offset) -> StoreResult<()> {
-    let moved = sqlx::query(
+pub async fn advance_offset(
+    db: &Db,
+    tx: &mut Tx,
+    lease: Lease,
+    from: Offset,
+    to: Offset,
+) -> StoreResult<bool> {
+    let moved = sqlx::query_scalar(
         "UPDATE shard SET generation = $5, number = $6
-         WHERE id = $1 AND fence = $2 AND generation = $3 AND number = $4",
+         WHERE id = $1 AND fence = $2 AND generation = $3 AND number = $4
+         RETURNING EXISTS (SELECT FROM dead_event WHERE state = 'dead' AND shard = $1 AND actor_id > 0)",
     )
     .bind(lease.shard.0 as i16)
     .bind(lease.fence as i64)
@@ -153,7 +160,7 @@ pub async fn advance_offset(db: &Db, tx: &mut Tx, lease: Lease, from: Offset, to
     .bind(from.number as i64)
     .bind(to.generation as i64)
     .bind(to.number as i64);
-    one_row(db.run(moved.execute(&mut **tx)).await?.rows_affected())
+    db.run(moved.fetch_optional(&mut **tx)).await?.ok_or(StoreError::Fenced)
 }
 
 /// Keeps removal and hiding away until the transaction ends.

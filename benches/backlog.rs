@@ -1,0 +1,158 @@
+//! How fast a backlog drains: 200,000 first likes of 20,000 users on 10,000 notes wait in the logs of four
+//! shards when the pipeline starts. Each becomes an edge row, an inbox entry and a step of the history, and moves
+//! three totals; few of a batch share a note, which is the slowest case. Prints events per second.
+//!
+//! `cargo bench --bench backlog`; the stores are embedded, durable, and share the machine with the pipeline.
+
+use std::{
+    os::unix::fs::PermissionsExt,
+    process::{Child, Command, Stdio},
+    time::{Duration, Instant, SystemTime, UNIX_EPOCH},
+};
+
+use futures_util::{StreamExt, TryStreamExt, stream};
+use plaudit::{
+    catalogue::{EdgeKind, Flip},
+    embedded::{DataDir, EmbeddedServers, Options},
+    primitives::{Id, Offset, ShardCount, ShardId, UserId},
+    store::{
+        redis::{EdgeRow, FlipOutcome, FlipRequest, Redis},
+        sql::Db,
+    },
+};
+
+const USERS: i64 = 20_000;
+const NOTES: i64 = 10_000;
+const LIKES_PER_USER: i64 = 10;
+const SHARDS: u16 = 4;
+/// Likes that are sent to Redis at the same time.
+const AT_ONCE: usize = 256;
+const LONGEST: Duration = Duration::from_secs(180);
+
+type Outcome<T> = Result<T, Box<dyn std::error::Error>>;
+
+fn main() -> Outcome<()> {
+    let place = tempfile::Builder::new().permissions(PermissionsExt::from_mode(0o755)).tempdir()?;
+    let data = DataDir::open(place.path().join("data"))?;
+    let lock = data.lock("a benchmark")?;
+    let servers = EmbeddedServers::start(&lock, Options::default())?;
+    let measured = tokio::runtime::Runtime::new()?.block_on(measure(&data));
+    servers.stop();
+    measured
+}
+
+async fn measure(data: &DataDir) -> Outcome<()> {
+    let shards = ShardCount::new(SHARDS).ok_or("no shards")?;
+    let redis = Redis::new(&data.redis_url(), shards)?;
+    let db = Db::for_pipeline(&data.database_url(), 2)?;
+
+    // A first pipeline makes the tables and verifies Redis.
+    let pipeline = Pipeline::start(data)?;
+    until("the shards are verified", || async { redis.log_state(ShardId(SHARDS - 1)).await.is_ok() }).await?;
+    pipeline.stop()?;
+    create_people_and_notes(&data.database_url()).await?;
+    let before = db.persisted_state().await?.offsets;
+    append_likes(&redis).await?;
+
+    let pipeline = Pipeline::start(data)?;
+    until("the backlog begins to drain", || async { offsets(&db).await != before }).await?;
+    let (began, first) = (Instant::now(), persisted(&offsets(&db).await));
+    let mut ends = Vec::new();
+    for shard in shards.all() {
+        ends.push(redis.log_end(shard).await?.unwrap_or_default());
+    }
+    until("the backlog is drained", || async { offsets(&db).await == ends }).await?;
+    let (took, events) = (began.elapsed().as_secs_f64(), persisted(&ends) - first);
+    println!(
+        "{events} events of {} persisted in {took:.2} s: {:.0} per second",
+        persisted(&ends),
+        events as f64 / took
+    );
+    pipeline.stop()
+}
+
+async fn offsets(db: &Db) -> Vec<Offset> {
+    db.persisted_state().await.map_or_else(|_| Vec::new(), |state| state.offsets)
+}
+
+fn persisted(offsets: &[Offset]) -> u64 {
+    offsets.iter().map(|offset| offset.number).sum()
+}
+
+async fn until<F: Future<Output = bool>>(what: &str, mut condition: impl FnMut() -> F) -> Outcome<()> {
+    let began = Instant::now();
+    while !condition().await {
+        if began.elapsed() > LONGEST {
+            return Err(format!("not within {LONGEST:?}: {what}").into());
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    Ok(())
+}
+
+/// `plaudit serve --roles pipeline`; killed if the benchmark fails.
+struct Pipeline(Child);
+
+impl Pipeline {
+    fn start(data: &DataDir) -> Outcome<Self> {
+        let child = Command::new(env!("CARGO_BIN_EXE_plaudit"))
+            .args(["serve", "--roles", "pipeline", "--listen", "127.0.0.1:0", "--log", "warn"])
+            .args(["--virtual-shards", &SHARDS.to_string(), "--persist-rate", "10000000"])
+            .args(["--redis-url", &data.redis_url(), "--database-url", &data.database_url()])
+            .env("PLAUDIT_JWT_SECRET", "the benchmark's secret, 32 bytes or more")
+            .stdout(Stdio::null())
+            .spawn()?;
+        Ok(Self(child))
+    }
+
+    fn stop(mut self) -> Outcome<()> {
+        let pid = rustix::process::Pid::from_child(&self.0);
+        rustix::process::kill_process(pid, rustix::process::Signal::TERM)?;
+        if self.0.wait()?.success() { Ok(()) } else { Err("the pipeline did not end well".into()) }
+    }
+}
+
+impl Drop for Pipeline {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+async fn create_people_and_notes(url: &str) -> Outcome<()> {
+    let sql = sqlx::PgPool::connect(url).await?;
+    for insert in [
+        format!(
+            "INSERT INTO app_user (subject, name) SELECT 'user ' || i, 'User' FROM generate_series(1, {USERS}) AS i"
+        ),
+        format!(
+            "INSERT INTO note (author_id, title, body) SELECT i, 'A note', 'Text' FROM generate_series(1, {NOTES}) AS i"
+        ),
+        "ANALYZE".to_owned(),
+    ] {
+        sqlx::query(sqlx::AssertSqlSafe(insert)).execute(&sql).await?;
+    }
+    Ok(())
+}
+
+/// Each user likes notes that nobody else of the same batch is likely to like.
+async fn append_likes(redis: &Redis) -> Outcome<()> {
+    let row = EdgeRow { is_on: false, persisted: redis.log_state(ShardId(0)).await?.cleaned };
+    let pairs = (0..LIKES_PER_USER).flat_map(|round| (1..=USERS).map(move |user| (user, round)));
+    let likes = pairs.map(|(user, round)| async move {
+        let note = 1 + (user * 7_919 + round * 104_729) % NOTES;
+        like(redis, row, user, note).await
+    });
+    stream::iter(likes).buffer_unordered(AT_ONCE).try_collect::<()>().await
+}
+
+async fn like(redis: &Redis, row: EdgeRow, user: i64, note: i64) -> Outcome<()> {
+    let (actor, target) = (UserId(Id::try_from(user)?), Id::try_from(note)?);
+    let at = SystemTime::now().duration_since(UNIX_EPOCH)?.as_millis() as i64;
+    let flip = Flip { kind: EdgeKind::NoteLike, actor, target, owner: UserId(target), on: true, at };
+    let request = FlipRequest { flip, limit: 0, row: Some(row), idempotency_key: None, renew: None };
+    match redis.flip_edge(&request).await? {
+        FlipOutcome::Done { changed: true, .. } => Ok(()),
+        other => Err(format!("not as it should be: {other:?}").into()),
+    }
+}

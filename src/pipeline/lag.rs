@@ -1,0 +1,96 @@
+//! How far a shard's fold and persister are behind its log, for the metrics.
+
+use std::{sync::Arc, time::Duration};
+
+use metrics::gauge;
+
+use super::{retry::keep_on, tenure::Tenure};
+use crate::{
+    primitives::Offset,
+    store::{StoreError, StoreResult},
+};
+
+const EVERY: Duration = Duration::from_secs(1);
+
+pub async fn run(tenure: Arc<Tenure>) -> StoreError {
+    let gauges = Gauges::of(&tenure);
+    keep_on(&tenure, "measure the lag", || async {
+        gauges.set(Lag::measure(&tenure).await?);
+        tokio::time::sleep(EVERY).await;
+        Ok(())
+    })
+    .await
+}
+
+/// Of one shard's log.
+#[derive(Default)]
+struct Lag {
+    fold_events: u64,
+    persist_events: u64,
+    /// Age of the oldest event that is not persisted.
+    persist_age: Duration,
+}
+
+impl Lag {
+    async fn measure(tenure: &Tenure) -> StoreResult<Self> {
+        let (redis, shard) = (tenure.redis(), tenure.lease.shard);
+        let end = redis.log_end(shard).await?.unwrap_or_default();
+        let persisted = *tenure.progress.persisted.borrow();
+        let oldest = if end > persisted { redis.first_after(shard, persisted).await? } else { None };
+        let age = |at: i64| (chrono::Utc::now().timestamp_millis() - at).max(0) as u64;
+        Ok(Self {
+            fold_events: behind(end, *tenure.progress.folded.borrow()),
+            persist_events: behind(end, persisted),
+            persist_age: Duration::from_millis(oldest.and_then(|entry| entry.event.at()).map_or(0, age)),
+        })
+    }
+}
+
+/// Entries between two places of a log. Its numbers have no gaps within a generation.
+fn behind(end: Offset, at: Offset) -> u64 {
+    if end.generation == at.generation {
+        end.number.saturating_sub(at.number)
+    } else if end > at {
+        end.number + 1
+    } else {
+        0
+    }
+}
+
+/// They fall to zero with the tenure: whoever owns the shard then measures it.
+struct Gauges {
+    shard: String,
+}
+
+impl Gauges {
+    fn of(tenure: &Tenure) -> Self {
+        Self { shard: tenure.lease.shard.to_string() }
+    }
+
+    fn set(&self, lag: Lag) {
+        gauge!("plaudit_fold_lag_events", "shard" => self.shard.clone()).set(lag.fold_events as f64);
+        gauge!("plaudit_persist_lag_events", "shard" => self.shard.clone()).set(lag.persist_events as f64);
+        gauge!("plaudit_persist_lag_seconds", "shard" => self.shard.clone())
+            .set(lag.persist_age.as_secs_f64());
+    }
+}
+
+impl Drop for Gauges {
+    fn drop(&mut self) {
+        self.set(Lag::default());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lag_is_counted_within_a_generation_and_from_its_beginning() {
+        let at = Offset::new;
+        assert_eq!(behind(at(2, 9), at(2, 4)), 5);
+        assert_eq!(behind(at(2, 9), at(2, 9)), 0);
+        assert_eq!(behind(at(2, 9), at(1, 70)), 10);
+        assert_eq!(behind(at(2, 4), at(2, 9)), 0);
+    }
+}

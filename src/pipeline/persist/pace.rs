@@ -1,0 +1,98 @@
+//! A bound on the events that a process persists per second, so that a backlog does not take all of PostgreSQL.
+
+use std::num::NonZeroU32;
+
+use governor::{
+    Quota, RateLimiter,
+    clock::{Clock, DefaultClock, ReasonablyRealtime},
+    middleware::NoOpMiddleware,
+    state::{InMemoryState, NotKeyed},
+};
+
+/// A token bucket, shared by all shards of a process. Full it lets one batch pass at once.
+pub struct Pace<C: Clock = DefaultClock> {
+    bucket: RateLimiter<NotKeyed, InMemoryState, C, NoOpMiddleware<C::Instant>>,
+    burst: NonZeroU32,
+}
+
+impl Pace {
+    pub fn new(per_second: u32, batch: usize) -> Self {
+        Self::by_clock(per_second, batch, DefaultClock::default())
+    }
+}
+
+impl<C: Clock> Pace<C> {
+    fn by_clock(per_second: u32, batch: usize, clock: C) -> Self {
+        let burst = at_least_one(batch);
+        let quota = Quota::per_second(at_least_one(per_second as usize)).allow_burst(burst);
+        Self { bucket: RateLimiter::direct_with_clock(quota, clock), burst }
+    }
+
+    /// Waits until so many events may be persisted. Dropping the future takes nothing.
+    pub async fn wait_for(&self, events: usize)
+    where
+        C: ReasonablyRealtime,
+    {
+        let mut left = events;
+        while left > 0 {
+            let part = at_least_one(left).min(self.burst);
+            // Never more than the bucket holds, so there is no other outcome.
+            let _ = self.bucket.until_n_ready(part).await;
+            left -= part.get() as usize;
+        }
+    }
+}
+
+fn at_least_one(count: usize) -> NonZeroU32 {
+    NonZeroU32::new(u32::try_from(count).unwrap_or(u32::MAX)).unwrap_or(NonZeroU32::MIN)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use governor::clock::FakeRelativeClock;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        /// Whoever asks whenever: no more passes than the bucket held and the rate has refilled since.
+        #[test]
+        fn no_more_events_pass_than_the_rate_allows(
+            per_second in 1..10_000_000_u32,
+            batch in 1..2_000_usize,
+            asks in prop::collection::vec((0..2_000_u64, 1..2_000_usize), 1..200),
+        ) {
+            let clock = FakeRelativeClock::default();
+            let pace = Pace::by_clock(per_second, batch, clock.clone());
+            let (mut passed, mut elapsed) = (0_u64, Duration::ZERO);
+            for (pause, events) in asks {
+                clock.advance(Duration::from_micros(pause));
+                elapsed += Duration::from_micros(pause);
+                let part = at_least_one(events).min(pace.burst);
+                if pace.bucket.check_n(part).unwrap().is_ok() {
+                    passed += u64::from(part.get());
+                }
+                // The bucket counts in whole nanoseconds per event.
+                let refilled = elapsed.as_nanos() / u128::from(1_000_000_000 / per_second);
+                prop_assert!(u128::from(passed) <= batch as u128 + refilled);
+            }
+        }
+    }
+
+    #[tokio::test]
+    async fn more_events_than_the_bucket_holds_pass_in_parts() {
+        let pace = Pace::new(10_000_000, 3);
+        pace.wait_for(10).await;
+        pace.wait_for(0).await;
+    }
+
+    #[tokio::test]
+    async fn whoever_stops_waiting_takes_nothing() {
+        let pace = Pace::new(1, 2);
+        pace.wait_for(1).await;
+        assert!(tokio::time::timeout(Duration::from_millis(1), pace.wait_for(2)).await.is_err());
+        pace.wait_for(1).await;
+    }
+}

@@ -1,0 +1,272 @@
+//! Dead events: log entries that were set apart, so that their shard goes on.
+
+use std::{collections::BTreeSet, time::Duration};
+
+use chrono::{DateTime, Utc};
+use sqlx::{Row, postgres::PgRow};
+
+use super::{Db, Tx, from_catalogue, times::timestamp};
+use crate::{
+    catalogue::Flip,
+    event_log::{Entry, Event},
+    primitives::{Offset, ShardId},
+    store::{StoreError, StoreResult},
+};
+
+/// Bytes of an error that are kept.
+const LONGEST_ERROR: usize = 1_000;
+
+/// What became of a dead event.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum DeadState {
+    /// Nobody has decided.
+    Dead,
+    Applied,
+    Dropped,
+    /// A later event of the same edge was persisted.
+    Superseded,
+}
+
+/// A dead event as it is kept.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct DeadEvent {
+    /// What operators call it. Rises, within a shard in the order of its log.
+    pub serial: i64,
+    pub shard: ShardId,
+    pub offset: Offset,
+    /// As it stood in the log.
+    pub payload: String,
+    /// Why it is dead; `None`: it could not be read.
+    pub error: Option<String>,
+    pub tries: i32,
+    pub state: DeadState,
+    pub died_at: DateTime<Utc>,
+    pub decided_at: Option<DateTime<Utc>>,
+    /// Later events of its edge mark it as superseded.
+    pub edge_is_known: bool,
+    /// Whether the history was kept when it died.
+    pub history: bool,
+}
+
+/// Why and after how many tries an event is given up.
+#[derive(Clone, Copy, Debug)]
+pub struct GivenUp<'a> {
+    /// `None`: it cannot be read.
+    pub error: Option<&'a str>,
+    pub tries: u32,
+    pub history: bool,
+}
+
+impl DeadState {
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Dead => "dead",
+            Self::Applied => "applied",
+            Self::Dropped => "dropped",
+            Self::Superseded => "superseded",
+        }
+    }
+
+    fn from_name(name: &str) -> StoreResult<Self> {
+        let all = [Self::Dead, Self::Applied, Self::Dropped, Self::Superseded];
+        let unknown = || StoreError::Unexpected(format!("a dead event is {name:?}"));
+        all.into_iter().find(|state| state.name() == name).ok_or_else(unknown)
+    }
+}
+
+/// Sets an event apart. Harmless when it was already.
+pub async fn add_dead_event(
+    db: &Db,
+    tx: &mut Tx,
+    shard: ShardId,
+    entry: &Entry,
+    given_up: GivenUp<'_>,
+) -> StoreResult<()> {
+    let flip = entry.flip();
+    let query = sqlx::query(
+        "INSERT INTO dead_event (shard, generation, number, payload, error, tries, history,
+                                 kind, actor_id, target_id)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
+         ON CONFLICT ON CONSTRAINT dead_event_once DO NOTHING",
+    )
+    .bind(shard.0 as i16)
+    .bind(entry.offset.generation as i64)
+    .bind(entry.offset.number as i64)
+    .bind(without_nul(&entry.event.to_string()))
+    .bind(given_up.error.map(short))
+    .bind(given_up.tries as i32)
+    .bind(given_up.history)
+    .bind(flip.map(|flip| flip.kind.name()))
+    .bind(flip.map(|flip| flip.actor.get()))
+    .bind(flip.map(|flip| flip.target.get()));
+    db.run(query.execute(&mut **tx)).await.map(drop)
+}
+
+/// Marks dead events of these flips' edges as superseded, but for those after `before`.
+pub async fn supersede_dead_events(
+    db: &Db,
+    tx: &mut Tx,
+    shard: ShardId,
+    flips: &[&Flip],
+    before: Offset,
+) -> StoreResult<()> {
+    // One look-up per edge, whatever the planner thinks of the table; locked in one order by everybody.
+    let query = sqlx::query(
+        "WITH older AS (
+             SELECT d.serial FROM dead_event AS d WHERE d.serial IN (
+                 SELECT of_edge.serial
+                 FROM unnest($2::text[], $3::bigint[], $4::bigint[]) AS edge (kind, actor_id, target_id)
+                 CROSS JOIN LATERAL (
+                     SELECT e.serial FROM dead_event AS e
+                     WHERE e.state = 'dead' AND e.shard = $1 AND e.kind = edge.kind
+                       AND e.actor_id = edge.actor_id AND e.target_id = edge.target_id
+                       AND (e.generation, e.number) < ($5, $6)
+                     OFFSET 0
+                 ) AS of_edge
+             ) ORDER BY d.serial FOR UPDATE
+         )
+         UPDATE dead_event SET state = 'superseded', decided_at = now()
+         FROM older WHERE dead_event.serial = older.serial AND dead_event.state = 'dead'",
+    )
+    .bind(shard.0 as i16)
+    .bind(flips.iter().map(|flip| flip.kind.name()).collect::<Vec<_>>())
+    .bind(flips.iter().map(|flip| flip.actor.get()).collect::<Vec<_>>())
+    .bind(flips.iter().map(|flip| flip.target.get()).collect::<Vec<_>>())
+    .bind(before.generation as i64)
+    .bind(before.number as i64);
+    db.run(query.execute(&mut **tx)).await.map(drop)
+}
+
+/// Locks a dead event, and with it the others of its edge, in one order. `None`: there is no such event.
+pub async fn lock_dead_event(db: &Db, tx: &mut Tx, serial: i64) -> StoreResult<Option<DeadEvent>> {
+    let text = format!(
+        "SELECT {COLUMNS} FROM dead_event AS d WHERE d.serial = $1 OR EXISTS (
+             SELECT FROM dead_event AS o WHERE o.serial = $1 AND d.state = 'dead' AND d.shard = o.shard
+                AND d.kind = o.kind AND d.actor_id = o.actor_id AND d.target_id = o.target_id
+         ) ORDER BY d.serial FOR UPDATE OF d"
+    );
+    let query = sqlx::query(from_catalogue(text)).bind(serial);
+    let rows = db.run(query.fetch_all(&mut **tx)).await?;
+    let events = rows.iter().map(dead_event).collect::<StoreResult<Vec<_>>>()?;
+    Ok(events.into_iter().find(|event| event.serial == serial))
+}
+
+pub async fn decide_dead_event(db: &Db, tx: &mut Tx, serial: i64, state: DeadState) -> StoreResult<()> {
+    let query = sqlx::query("UPDATE dead_event SET state = $2, decided_at = now() WHERE serial = $1")
+        .bind(serial)
+        .bind(state.name());
+    db.run(query.execute(&mut **tx)).await.map(drop)
+}
+
+/// Whether the flip's row says that the edge was switched later than the flip did.
+pub async fn edge_changed_after(db: &Db, tx: &mut Tx, flip: &Flip) -> StoreResult<bool> {
+    let text = format!(
+        "SELECT EXISTS (SELECT FROM {} WHERE actor_id = $1 AND target_id = $2 AND changed_at > {})",
+        flip.kind.name(),
+        timestamp!("$3::bigint"),
+    );
+    let query =
+        sqlx::query_scalar(from_catalogue(text)).bind(flip.actor.get()).bind(flip.target.get()).bind(flip.at);
+    db.run(query.fetch_one(&mut **tx)).await
+}
+
+impl Db {
+    /// Places of the shard's dead events after `from` and up to `to`, whatever became of them.
+    pub async fn dead_between(
+        &self,
+        shard: ShardId,
+        from: Offset,
+        to: Offset,
+    ) -> StoreResult<BTreeSet<Offset>> {
+        let query = sqlx::query(
+            "SELECT generation, number FROM dead_event
+             WHERE shard = $1 AND (generation, number) > ($2, $3) AND (generation, number) <= ($4, $5)",
+        )
+        .bind(shard.0 as i16)
+        .bind(from.generation as i64)
+        .bind(from.number as i64)
+        .bind(clamped(to.generation))
+        .bind(clamped(to.number));
+        let rows = self.run(query.fetch_all(&self.pool())).await?;
+        rows.iter().map(super::edges::log_place).collect()
+    }
+
+    /// The next dead events by serial, in that order; `decided` ones too if they are wanted.
+    pub async fn dead_events(&self, after: i64, decided: bool, most: usize) -> StoreResult<Vec<DeadEvent>> {
+        let text = format!(
+            "SELECT {COLUMNS} FROM dead_event AS d WHERE serial > $1 AND ($2 OR state = 'dead')
+             ORDER BY serial LIMIT $3"
+        );
+        let query = sqlx::query(from_catalogue(text)).bind(after).bind(decided).bind(most as i64);
+        let rows = self.run(query.fetch_all(&self.pool())).await?;
+        rows.iter().map(dead_event).collect()
+    }
+
+    pub async fn dead_event(&self, serial: i64) -> StoreResult<Option<DeadEvent>> {
+        let text = format!("SELECT {COLUMNS} FROM dead_event AS d WHERE serial = $1");
+        let query = sqlx::query(from_catalogue(text)).bind(serial);
+        let row = self.run(query.fetch_optional(&self.pool())).await?;
+        row.as_ref().map(dead_event).transpose()
+    }
+
+    /// Notes that a dead event was refused once more.
+    pub async fn note_refusal(&self, serial: i64, error: &str) -> StoreResult<()> {
+        let query = sqlx::query(
+            "UPDATE dead_event SET tries = tries + 1, error = $2 WHERE serial = $1 AND state = 'dead'",
+        )
+        .bind(serial)
+        .bind(short(error));
+        self.run(query.execute(&self.pool())).await.map(drop)
+    }
+
+    /// Deletes decided events that are older than `kept`, a page of them. Returns how many.
+    pub async fn delete_decided_dead_events(&self, kept: Duration, page: i64) -> StoreResult<u64> {
+        let query = sqlx::query(
+            "DELETE FROM dead_event WHERE serial IN (
+                 SELECT serial FROM dead_event
+                 WHERE state <> 'dead' AND decided_at < now() - $1 * interval '1 ms' LIMIT $2)",
+        )
+        .bind(kept.as_millis() as i64)
+        .bind(page);
+        Ok(self.run(query.execute(&self.pool())).await?.rows_affected())
+    }
+}
+
+const COLUMNS: &str = "d.generation, d.number, d.serial, d.shard, d.payload, d.error, d.tries, d.state,
+    d.created_at, d.decided_at, d.kind IS NOT NULL, d.history";
+
+fn dead_event(row: &PgRow) -> StoreResult<DeadEvent> {
+    Ok(DeadEvent {
+        offset: super::edges::log_place(row)?,
+        serial: row.try_get(2)?,
+        shard: ShardId(row.try_get::<i16, _>(3)? as u16),
+        payload: row.try_get(4)?,
+        error: row.try_get(5)?,
+        tries: row.try_get(6)?,
+        state: DeadState::from_name(row.try_get(7)?)?,
+        died_at: row.try_get(8)?,
+        decided_at: row.try_get(9)?,
+        edge_is_known: row.try_get(10)?,
+        history: row.try_get(11)?,
+    })
+}
+
+impl DeadEvent {
+    pub fn event(&self) -> Event {
+        Event::decode(&self.payload)
+    }
+}
+
+fn clamped(number: u64) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
+}
+
+/// PostgreSQL's text cannot hold NUL, and an event that cannot be kept would hold up its shard.
+fn without_nul(text: &str) -> String {
+    text.replace('\0', "\u{2400}")
+}
+
+fn short(error: &str) -> String {
+    let end = error.floor_char_boundary(LONGEST_ERROR);
+    without_nul(&error[..end])
+}

@@ -1,0 +1,34 @@
+//! Strikes at the stores from the outside.
+
+use redis::Script;
+
+use crate::support::Stores;
+
+/// Runs one command in Redis, which must be there.
+pub async fn in_redis(stores: &Stores, words: &[&str]) {
+    let mut command = redis::cmd(words[0]);
+    command.arg(&words[1..]);
+    let _: redis::Value = command.query_async(&mut stores.redis().await).await.unwrap();
+}
+
+/// Ends all connections to PostgreSQL but this one.
+pub async fn cut_postgres(stores: &Stores) {
+    let cut = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+               WHERE datname = current_database() AND pid <> pg_backend_pid() AND backend_type = 'client backend'";
+    let _ = sqlx::query(cut).execute(&stores.sql().await).await.unwrap();
+}
+
+/// Removes every key that has an end of its life, as a full Redis may with `volatile-…`; but not the
+/// idempotency keys, whose eviction is known to forget.
+pub async fn evict(stores: &Stores) {
+    let evict = Script::new(
+        "local gone = 0
+         for _, key in ipairs(redis.call('KEYS', '*')) do
+           if redis.call('PTTL', key) > 0 and not string.find(key, ':idem:', 1, true) then
+             gone = gone + redis.call('UNLINK', key)
+           end
+         end
+         return gone",
+    );
+    let _: i64 = evict.invoke_async(&mut stores.redis().await).await.unwrap();
+}

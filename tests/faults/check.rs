@@ -1,0 +1,143 @@
+//! At rest, everything agrees: rows, totals in PostgreSQL, totals in Redis, and what subscribers saw last.
+
+use std::{
+    collections::{BTreeMap, BTreeSet, HashMap},
+    time::{Duration, Instant},
+};
+
+use plaudit::catalogue::{Counter, EdgeKind, Entity, EntityKind};
+use redis::AsyncCommands;
+use sqlx::{AssertSqlSafe, PgPool, Row};
+
+use crate::{
+    seen::{Seen, Values},
+    support::Stores,
+    world::{Done, Pair, World, counts_of},
+};
+
+/// A subscriber may have to hear of an interruption first.
+const PUSHED_WITHIN: Duration = Duration::from_secs(30);
+
+/// All that is wrong. `lossless`: every acknowledged flip must be among the rows.
+pub async fn differences(
+    stores: &Stores,
+    world: &World,
+    done: &Done,
+    seen: &Seen,
+    lossless: bool,
+) -> Vec<String> {
+    stores.rest().await;
+    let (sql, mut wrong) = (stores.sql().await, Vec::new());
+    let rows = pairs_on(&sql, world).await;
+    if lossless {
+        let expected = done.pairs_on();
+        wrong.extend(expected.difference(&rows).map(|pair| format!("{pair:?} was acknowledged and is lost")));
+        wrong.extend(rows.difference(&expected).map(|pair| format!("{pair:?} is on, and nobody was told")));
+    }
+    let mut expected = counts_of(world, &rows);
+    for person in &world.people {
+        let user = Entity::new(EntityKind::User, person.id.try_into().unwrap());
+        expected.insert((user, Counter::UserCoins), done.coins.get(&person.id).copied().unwrap_or(0));
+    }
+    expected.extend(inboxes(&sql, world).await);
+    let mut totals = BTreeMap::new();
+    for entity in world.entities() {
+        totals.insert(entity, totals_of(&sql, entity).await);
+    }
+    for ((entity, counter), expected) in &expected {
+        let total = totals[entity][counter];
+        if total != *expected {
+            wrong.push(format!("{entity} {}: rows say {expected}, the total is {total}", counter.name()));
+        }
+    }
+    for (entity, totals) in &totals {
+        wrong.extend(redis_differences(stores, *entity, totals).await);
+    }
+    wrong.extend(push_differences(seen, &totals).await);
+    wrong.extend(seen.faults());
+    let dead: i64 = sqlx::query_scalar("SELECT count(*) FROM dead_event").fetch_one(&sql).await.unwrap();
+    if dead > 0 {
+        wrong.push(format!("{dead} events were given up"));
+    }
+    wrong
+}
+
+async fn pairs_on(sql: &PgPool, world: &World) -> BTreeSet<Pair> {
+    let people: Vec<i64> = world.people.iter().map(|person| person.id).collect();
+    let mut pairs = BTreeSet::new();
+    for kind in EdgeKind::ALL {
+        let query = format!(
+            "SELECT actor_id, target_id FROM {} WHERE is_on AND counted AND actor_id = ANY($1)",
+            kind.name()
+        );
+        let rows = sqlx::query(AssertSqlSafe(query)).bind(&people).fetch_all(sql).await.unwrap();
+        pairs.extend(rows.iter().map(|row| (*kind, row.get(0), row.get(1))));
+    }
+    pairs
+}
+
+async fn totals_of(sql: &PgPool, entity: Entity) -> BTreeMap<Counter, i64> {
+    let query = format!("SELECT * FROM {}_counts WHERE id = $1", entity.kind.name());
+    let row = sqlx::query(AssertSqlSafe(query)).bind(entity.id.get()).fetch_one(sql).await.unwrap();
+    entity.kind.counters().iter().map(|counter| (*counter, row.get(counter.name()))).collect()
+}
+
+/// What inboxes must count: their entries.
+async fn inboxes(sql: &PgPool, world: &World) -> BTreeMap<(Entity, Counter), i64> {
+    let mut counts = BTreeMap::new();
+    for person in &world.people {
+        let inbox = Entity::new(EntityKind::Inbox, person.id.try_into().unwrap());
+        for (counter, kinds) in [
+            (Counter::InboxLikes, &["note_like", "comment_like"][..]),
+            (Counter::InboxNewFollowers, &["follow"]),
+        ] {
+            let query = "SELECT count(*) FROM inbox_entry WHERE recipient_id = $1 AND kind = ANY($2)";
+            let entries = sqlx::query_scalar(query).bind(person.id).bind(kinds).fetch_one(sql).await.unwrap();
+            counts.insert((inbox, counter), entries);
+        }
+    }
+    counts
+}
+
+async fn redis_differences(stores: &Stores, entity: Entity, totals: &BTreeMap<Counter, i64>) -> Vec<String> {
+    let shards: i64 =
+        sqlx::query_scalar("SELECT count(*) FROM shard").fetch_one(&stores.sql().await).await.unwrap();
+    let (mut redis, shard) = (stores.redis().await, entity.id.get() % shards);
+    let epoch: String = redis.hget(format!("{{{shard}}}:meta"), "epoch").await.unwrap();
+    let held: HashMap<String, String> = redis.hgetall(format!("{{{shard}}}:c:{entity}")).await.unwrap();
+    if held.get("epoch") != Some(&epoch) {
+        return Vec::new(); // of an earlier life, or not loaded
+    }
+    let differs = |(counter, total): (&Counter, &i64)| {
+        let base = held.get(counter.name())?;
+        let pending = held.get(&format!("+{}", counter.name())).map_or("0", String::as_str);
+        (*base != total.to_string() || pending != "0").then(|| {
+            format!(
+                "{entity} {}: the total is {total}, Redis has {base}, {pending} of it pending",
+                counter.name()
+            )
+        })
+    };
+    totals.iter().filter_map(differs).collect()
+}
+
+/// Each subscriber's last values, which may be on their way still.
+async fn push_differences(seen: &Seen, totals: &BTreeMap<Entity, BTreeMap<Counter, i64>>) -> Vec<String> {
+    let differs = || -> Vec<String> {
+        let of_entity = |(entity, totals): (&Entity, &BTreeMap<Counter, i64>)| {
+            let differs = |(who, version, values): (String, u64, Values)| {
+                let wrong = values.iter().find(|(counter, value)| totals[counter] != **value)?;
+                Some(format!(
+                    "{who} saw {entity} {wrong:?} last, at version {version}, the totals are {totals:?}"
+                ))
+            };
+            seen.newest(*entity).into_iter().filter_map(differs).collect::<Vec<_>>()
+        };
+        totals.iter().flat_map(of_entity).collect()
+    };
+    let began = Instant::now();
+    while !differs().is_empty() && began.elapsed() < PUSHED_WITHIN {
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    differs()
+}

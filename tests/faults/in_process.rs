@@ -1,0 +1,290 @@
+//! Schedules within this process.
+
+use std::{sync::Arc, time::Duration};
+
+use parking_lot::RwLock;
+use plaudit::{
+    catalogue::{EdgeKind, Entity},
+    domain::{Amount, GRANT_REASON, IdempotencyKey, Plaudit, Text},
+    embedded::AppendFsync,
+    primitives::{CommentId, GroupId, Id, NoteId, ShardCount, UserId, fault::Point},
+    store::sql::Db,
+};
+use rand::{RngExt, SeedableRng, rngs::StdRng};
+
+use crate::{
+    blows, check,
+    load::{Load, Progress, Service},
+    node::{Node, has_struck, killed, values},
+    plan::{Blow, Plan},
+    seeds,
+    seen::Seen,
+    support::Stores,
+    world::{Act, World},
+};
+
+const NAMES: [&str; 2] = ["node-a", "node-b"];
+const SHARDS: u16 = 3;
+/// Of each user.
+const STEPS: usize = 14;
+/// No action takes longer; then its outcome is unknown.
+const ACT_WITHIN: Duration = Duration::from_secs(5);
+
+#[test]
+fn forty_schedules_of_faults_in_one_process_lose_nothing_and_count_nothing_twice() {
+    run_all(seeds(1, 40), |_| {});
+}
+
+#[test]
+fn a_node_that_ends_at_any_point_loses_nothing_and_counts_nothing_twice() {
+    let _alone = fail::FailScenario::setup();
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let wrong: Vec<String> = runtime.block_on(async {
+        let bench = Bench::new().await;
+        let mut wrong = Vec::new();
+        for (seed, point) in Point::ALL.iter().enumerate() {
+            wrong.extend(bench.run(seed as u64, |_| Plan::of_point(*point)).await);
+            if !has_struck(*point) {
+                wrong.push(format!("nobody came to {}", point.name()));
+            }
+        }
+        wrong
+    });
+    assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
+}
+
+/// Runs these schedules, one after the other, on the same stores. Fails at the end if any has failed.
+pub fn run_all(seeds: Vec<u64>, mut tell: impl FnMut(usize)) {
+    let _alone = fail::FailScenario::setup();
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let failures = runtime.block_on(async {
+        let bench = Bench::new().await;
+        let mut failures = Vec::new();
+        for (i, seed) in seeds.into_iter().enumerate() {
+            let plan = |steps| Plan::new(seed, &mut StdRng::seed_from_u64(seed), steps);
+            failures.extend(bench.run(seed, plan).await);
+            tell(i + 1);
+        }
+        failures
+    });
+    assert!(failures.is_empty(), "{} failed:\n{}", failures.len(), failures.join("\n\n"));
+}
+
+/// Stores that schedules run on.
+struct Bench {
+    stores: Stores,
+    shards: ShardCount,
+}
+
+impl Bench {
+    async fn new() -> Self {
+        let stores = Stores::start(AppendFsync::EverySec).await;
+        let db = Db::for_pipeline(stores.database_url(), 2).unwrap();
+        db.migrate().await.unwrap();
+        let shards = db.installation(ShardCount::new(SHARDS).unwrap()).await.unwrap().shards;
+        Self { stores, shards }
+    }
+
+    /// Runs a plan, which is told the steps of all users together. Returns what went wrong, with all that is
+    /// needed to see it again.
+    async fn run(&self, seed: u64, plan: impl FnOnce(usize) -> Plan) -> Option<String> {
+        let world = World::new(&self.stores.sql().await).await;
+        let plan = plan(STEPS * world.people.len());
+        let wrong = Schedule::new(self, &world, &plan, seed).run().await;
+        let traps: Vec<String> = plan.traps.iter().map(ToString::to_string).collect();
+        (!wrong.is_empty()).then(|| {
+            format!("SEED={seed}: traps {traps:?}, blows {:?}\n  {}", plan.blows, wrong.join("\n  "))
+        })
+    }
+}
+
+/// One schedule under way.
+struct Schedule<'a> {
+    bench: &'a Bench,
+    world: &'a World,
+    plan: &'a Plan,
+    seed: u64,
+    nodes: Arc<[RwLock<Node>; 2]>,
+    seen: Arc<Seen>,
+    progress: Progress,
+}
+
+impl<'a> Schedule<'a> {
+    fn new(bench: &'a Bench, world: &'a World, plan: &'a Plan, seed: u64) -> Self {
+        let start = |name: &str| RwLock::new(Node::start(name, &bench.stores, bench.shards, Some(plan)));
+        Self {
+            bench,
+            world,
+            plan,
+            seed,
+            nodes: Arc::new(NAMES.map(start)),
+            seen: Arc::default(),
+            progress: Progress::default(),
+        }
+    }
+
+    async fn run(&self) -> Vec<String> {
+        // It has no pipeline and is not killed: what it shows must be right in the end.
+        let watcher = Node::start("watcher", &self.bench.stores, self.bench.shards, None);
+        watcher.watch("watcher", self.world.entities(), Arc::clone(&self.seen));
+        for trap in &self.plan.traps {
+            fail::cfg(trap.point.name(), &trap.actions()).unwrap();
+        }
+        let load = Load { seed: self.seed, steps: STEPS, lossless: self.plan.is_lossless() };
+        let keepers = NAMES.iter().enumerate().map(|(node, name)| self.keep_up(node, name));
+        let done = tokio::select! {
+            done = load.run(self.world, self, &self.progress) => done,
+            _ = futures_util::future::join_all(keepers) => unreachable!("they never end"),
+            () = self.strike() => unreachable!("it never ends"),
+        };
+        for point in Point::ALL {
+            fail::remove(point.name());
+        }
+        // Who was killed last comes back, as the other one may be gone as well.
+        for (node, name) in NAMES.iter().enumerate() {
+            self.restart(node, name);
+        }
+        let wrong =
+            check::differences(&self.bench.stores, self.world, &done, &self.seen, load.lossless).await;
+        for node in self.nodes.iter() {
+            node.write().kill();
+        }
+        wrong
+    }
+
+    /// Starts a node again, a while after it was killed. Never returns.
+    async fn keep_up(&self, node: usize, name: &str) {
+        let mut kills = killed(name);
+        let mut rng = StdRng::seed_from_u64(self.seed + node as u64);
+        while kills.recv().await.is_some() {
+            self.nodes[node].write().kill();
+            tokio::time::sleep(Duration::from_millis(rng.random_range(0..700))).await;
+            self.restart(node, name);
+        }
+    }
+
+    fn restart(&self, node: usize, name: &str) {
+        let started = Node::start(name, &self.bench.stores, self.bench.shards, Some(self.plan));
+        *self.nodes[node].write() = started;
+    }
+
+    /// Strikes from the outside, each blow when its time has come. Never returns.
+    async fn strike(&self) {
+        for (step, blow) in &self.plan.blows {
+            while self.progress.steps() < *step {
+                tokio::time::sleep(Duration::from_millis(2)).await;
+            }
+            self.blow(*blow).await;
+        }
+        std::future::pending().await
+    }
+
+    async fn blow(&self, blow: Blow) {
+        let stores = &self.bench.stores;
+        match blow {
+            Blow::KillNode(node) => {
+                self.nodes[node].write().kill();
+                self.restart(node, NAMES[node]);
+            }
+            Blow::StopNode(node) => {
+                let spare = Node::start("spare", stores, self.bench.shards, None);
+                let mut stopped = std::mem::replace(&mut *self.nodes[node].write(), spare);
+                stopped.stop().await;
+                self.restart(node, NAMES[node]);
+            }
+            Blow::FlushScripts => blows::in_redis(stores, &["SCRIPT", "FLUSH"]).await,
+            Blow::CutRedis => {
+                blows::in_redis(stores, &["CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes"]).await;
+                blows::in_redis(stores, &["CLIENT", "KILL", "TYPE", "pubsub"]).await;
+            }
+            Blow::CutPostgres => blows::cut_postgres(stores).await,
+            Blow::Evict => blows::evict(stores).await,
+            Blow::ForgetTarget => {
+                let shard = self.seed % self.bench.shards.get() as u64;
+                blows::in_redis(stores, &["DEL", &format!("{{{shard}}}:meta")]).await;
+            }
+            Blow::FlushAll => blows::in_redis(stores, &["FLUSHALL"]).await,
+            Blow::LoseLog => {
+                let shard = self.seed % self.bench.shards.get() as u64;
+                blows::in_redis(stores, &["DEL", &format!("{{{shard}}}:log")]).await;
+            }
+        }
+    }
+
+    /// Any of the nodes.
+    async fn anywhere<T: Send + 'static, F: Future<Output = T> + Send + 'static>(
+        &self,
+        work: impl FnOnce(Plaudit) -> F,
+    ) -> Option<T> {
+        let running = {
+            let node = self.nodes[rand::random_range(0..2)].read();
+            let work = work(node.plaudit.clone());
+            node.spawn(work)?
+        };
+        tokio::time::timeout(ACT_WITHIN, running).await.ok()?.ok()
+    }
+}
+
+impl Service for Schedule<'_> {
+    async fn act(&self, world: &World, actor: usize, act: Act, key: &str) -> Option<bool> {
+        let key = IdempotencyKey::parse(key.to_owned()).unwrap();
+        let actor = UserId(id(world.people[actor].id));
+        self.anywhere(move |plaudit| async move { perform(&plaudit, actor, act, &key).await }).await?
+    }
+
+    async fn is_on(&self, world: &World, actor: usize, kind: EdgeKind, target: i64) -> Option<bool> {
+        let (actor, target) = (UserId(id(world.people[actor].id)), id(target));
+        let states = self
+            .anywhere(move |plaudit| async move { plaudit.membership(actor, &[(kind, target)]).await.ok() })
+            .await??;
+        states.get(&(kind, target)).copied()
+    }
+
+    async fn read(&self, world: &World) {
+        let entities: Vec<Entity> = world.entities();
+        let read = move |plaudit: Plaudit| async move { plaudit.hub().counts(&entities).await.0 };
+        for (entity, counted) in self.anywhere(read).await.unwrap_or_default() {
+            self.seen.read(entity, counted.version.get(), &values(entity, &counted.counts));
+        }
+    }
+}
+
+async fn perform(plaudit: &Plaudit, actor: UserId, act: Act, key: &IdempotencyKey) -> Option<bool> {
+    let key = Some(key);
+    let changed = match act {
+        Act::Grant { user, amount } => {
+            let reason = Text::parse("A test", &GRANT_REASON).unwrap();
+            let amount = Amount::parse(amount).unwrap();
+            let granted = plaudit.grant_coins(actor, UserId(id(user)), amount, reason, key).await;
+            granted.map(|outcome| outcome.changed)
+        }
+        Act::Flip { kind, target, on } => {
+            let target = id(target.id);
+            match kind {
+                EdgeKind::NoteLike => changed(plaudit.set_note_like(actor, NoteId(target), on, key).await),
+                EdgeKind::NoteCollect => {
+                    changed(plaudit.set_note_collect(actor, NoteId(target), on, key).await)
+                }
+                EdgeKind::CommentLike => {
+                    changed(plaudit.set_comment_like(actor, CommentId(target), on, key).await)
+                }
+                EdgeKind::Follow => changed(plaudit.set_follow(actor, UserId(target), on, key).await),
+                EdgeKind::GroupJoin => changed(plaudit.set_membership(actor, GroupId(target), on, key).await),
+            }
+        }
+    };
+    use plaudit::domain::DomainError::{Overloaded, RetryLater};
+    match changed {
+        Ok(changed) => Some(changed),
+        Err(RetryLater(_) | Overloaded(_)) => None,
+        Err(error) => panic!("{act:?} was refused: {error:?}"),
+    }
+}
+
+fn changed<T, E>(result: Result<(T, bool), E>) -> Result<bool, E> {
+    result.map(|(_, changed)| changed)
+}
+
+fn id(raw: i64) -> Id {
+    Id::try_from(raw).unwrap()
+}

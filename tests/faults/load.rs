@@ -1,0 +1,110 @@
+//! Users at work: each one step after the other, all at once, each step again and again, under one
+//! idempotency key, until it is acknowledged.
+
+use std::{
+    sync::atomic::{AtomicUsize, Ordering::SeqCst},
+    time::{Duration, Instant},
+};
+
+use futures_util::future::join_all;
+use plaudit::catalogue::EdgeKind;
+use rand::{RngExt, SeedableRng, rngs::StdRng};
+
+use crate::world::{Act, Done, World};
+
+/// No outage of a schedule lasts as long.
+const PATIENCE: Duration = Duration::from_secs(60);
+const PAUSE: Duration = Duration::from_millis(15);
+
+/// Somebody to send actions to. `None`: no answer, or one that says "later".
+pub trait Service: Sync {
+    /// Whether it changed anything.
+    fn act(&self, world: &World, actor: usize, act: Act, key: &str) -> impl Future<Output = Option<bool>>;
+
+    /// Whether an edge is on, as its actor is told.
+    fn is_on(
+        &self,
+        world: &World,
+        actor: usize,
+        kind: EdgeKind,
+        target: i64,
+    ) -> impl Future<Output = Option<bool>>;
+
+    /// Reads counts of everything, for [`crate::seen::Seen`].
+    fn read(&self, world: &World) -> impl Future<Output = ()>;
+}
+
+/// How many steps are done, by all users together.
+#[derive(Default)]
+pub struct Progress(AtomicUsize);
+
+impl Progress {
+    pub fn steps(&self) -> usize {
+        self.0.load(SeqCst)
+    }
+}
+
+pub struct Load {
+    pub seed: u64,
+    /// Of each user.
+    pub steps: usize,
+    /// Whether nothing may be lost: then each answer must fit what was answered before.
+    pub lossless: bool,
+}
+
+impl Load {
+    /// Returns what was acknowledged.
+    pub async fn run(&self, world: &World, service: &impl Service, progress: &Progress) -> Done {
+        let users = (0..world.people.len()).map(|actor| self.run_user(world, actor, service, progress));
+        let mut all = Done::default();
+        for done in join_all(users).await {
+            all.add(done);
+        }
+        all
+    }
+
+    async fn run_user(
+        &self,
+        world: &World,
+        actor: usize,
+        service: &impl Service,
+        progress: &Progress,
+    ) -> Done {
+        let mut rng = StdRng::seed_from_u64(self.seed * 1_000 + actor as u64);
+        let (me, mut done) = (world.people[actor].id, Done::default());
+        for step in 0..self.steps {
+            let act = world.any_act(me, &mut rng);
+            let key = format!("{}-{actor}-{step}", world.people[0].id);
+            let changed = until(|| service.act(world, actor, act, &key)).await;
+            match act {
+                Act::Flip { kind, target, on } => {
+                    let was_on = done.edges.insert((kind, me, target.id), on).unwrap_or(false);
+                    if self.lossless {
+                        assert_eq!(changed, was_on != on, "seed {}: {act:?} of user {me}", self.seed);
+                    }
+                    if self.lossless && rng.random_bool(0.3) {
+                        let is_on = until(|| service.is_on(world, actor, kind, target.id)).await;
+                        assert_eq!(is_on, on, "seed {}: after {act:?} of user {me}", self.seed);
+                    }
+                }
+                Act::Grant { user, amount } => *done.coins.entry(user).or_default() += amount,
+            }
+            if rng.random_bool(0.2) {
+                service.read(world).await;
+            }
+            progress.0.fetch_add(1, SeqCst);
+        }
+        done
+    }
+}
+
+async fn until<T, F: Future<Output = Option<T>>>(mut call: impl FnMut() -> F) -> T {
+    let began = Instant::now();
+    loop {
+        if let Some(answer) = call().await {
+            return answer;
+        }
+        assert!(began.elapsed() < PATIENCE, "no answer for {PATIENCE:?}");
+        tokio::time::sleep(PAUSE).await;
+    }
+}

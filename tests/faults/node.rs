@@ -1,0 +1,175 @@
+//! A node within this process: API, hub and pipeline on a runtime of their own. It is killed by ending the
+//! runtime: all its tasks stop wherever they are.
+
+use std::{
+    collections::{BTreeSet, HashMap},
+    num::NonZeroUsize,
+    panic,
+    sync::{Arc, Mutex, Once, OnceLock},
+    thread,
+    time::Duration,
+};
+
+use plaudit::{
+    catalogue::Entity,
+    domain::{Limits, Plaudit},
+    hub::Hub,
+    moderation::{self, Moderator},
+    pipeline,
+    primitives::{ShardCount, fault::Point},
+    store::{redis::Redis, sql::Db},
+};
+use tokio::{runtime::Runtime, sync::mpsc, task::JoinHandle};
+use tokio_util::sync::CancellationToken;
+
+use crate::{
+    plan::{KILL, Plan},
+    seen::{Seen, Values},
+    support::Stores,
+};
+
+pub const LEASE: Duration = Duration::from_millis(400);
+
+pub struct Node {
+    runtime: Option<Runtime>,
+    pub plaudit: Plaudit,
+    stop: CancellationToken,
+    pipeline: Option<JoinHandle<()>>,
+}
+
+impl Node {
+    /// With a pipeline that owns under the node's name, if it has a plan.
+    pub fn start(name: &str, stores: &Stores, shards: ShardCount, plan: Option<&Plan>) -> Self {
+        report_kills();
+        // Several threads: a stall stops one of them only.
+        let mut builder = tokio::runtime::Builder::new_multi_thread();
+        let runtime = builder.worker_threads(4).thread_name(name).enable_all().build().unwrap();
+        let (stop, entered) = (CancellationToken::new(), runtime.enter());
+        let redis = Redis::new(stores.redis_url(), shards).unwrap();
+        let db = Db::for_requests(stores.database_url(), 8).unwrap();
+        let hub = Hub::new(redis.clone(), db.clone(), NonZeroUsize::new(1_000).unwrap());
+        let limits = Limits { follows: 5_000, reply_wait: Duration::from_millis(100) };
+        let plaudit = Plaudit::new(redis.clone(), db, hub.clone(), limits);
+        let (for_hub, beside) = (stop.clone(), plaudit.clone());
+        runtime.spawn(async move { hub.run(for_hub).await });
+        let for_views = stop.clone();
+        runtime.spawn(async move { beside.run(for_views).await });
+        let pipeline = plan.map(|plan| {
+            let db = Db::for_pipeline(stores.database_url(), 6 + 4 * shards.get() as u32).unwrap();
+            let (settings, status) = (settings(name, plan), pipeline::Status::new(shards));
+            runtime.spawn(pipeline::run(redis, db, settings, status, stop.clone()))
+        });
+        drop(entered);
+        Self { runtime: Some(runtime), plaudit, stop, pipeline }
+    }
+
+    /// Runs something in the node; `None` when the node was killed.
+    pub fn spawn<T: Send + 'static>(
+        &self,
+        work: impl Future<Output = T> + Send + 'static,
+    ) -> Option<JoinHandle<T>> {
+        Some(self.runtime.as_ref()?.spawn(work))
+    }
+
+    /// As `kill -9`.
+    pub fn kill(&mut self) {
+        if let Some(runtime) = self.runtime.take() {
+            runtime.shutdown_background();
+        }
+    }
+
+    /// As by a signal: what is pending is persisted, the shards are handed over.
+    pub async fn stop(&mut self) {
+        self.stop.cancel();
+        if let Some(pipeline) = self.pipeline.take() {
+            let _ = pipeline.await;
+        }
+        self.kill();
+    }
+
+    /// Notes all that a subscriber of this node is sent.
+    pub fn watch(&self, name: &'static str, entities: Vec<Entity>, seen: Arc<Seen>) {
+        let hub = self.plaudit.hub().clone();
+        self.runtime.as_ref().unwrap().spawn(async move {
+            let mut subscriber = hub.watch(&entities);
+            loop {
+                let (entity, counted) = subscriber.next().await;
+                seen.pushed(name, entity, counted.version.get(), values(entity, &counted.counts));
+            }
+        });
+    }
+}
+
+impl Drop for Node {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
+
+pub fn values(entity: Entity, counts: &plaudit::catalogue::Counts) -> Values {
+    entity.kind.counters().iter().map(|counter| (*counter, counts.get(*counter))).collect()
+}
+
+fn settings(name: &str, plan: &Plan) -> pipeline::Settings {
+    pipeline::Settings {
+        owner: name.to_owned(),
+        lease: LEASE,
+        batch_events: plan.batch_events,
+        batch_wait: plan.batch_wait,
+        persist_rate: 1_000_000,
+        replicas: 0,
+        log_share: 50,
+        activity: true,
+        activity_retention: Duration::from_hours(24),
+        moderator: Moderator::new(&moderation::Settings::AcceptAll).unwrap(),
+        moderator_timeout: Duration::from_secs(1),
+        moderator_retry: Duration::from_secs(1),
+        drain: Duration::from_secs(10),
+    }
+}
+
+type Kills = Mutex<HashMap<String, mpsc::UnboundedSender<()>>>;
+
+fn kills() -> &'static Kills {
+    static KILLS: OnceLock<Kills> = OnceLock::new();
+    KILLS.get_or_init(Kills::default)
+}
+
+/// Rings when a trap in this node says that the node is to end.
+pub fn killed(name: &str) -> mpsc::UnboundedReceiver<()> {
+    let (sender, receiver) = mpsc::unbounded_channel();
+    kills().lock().unwrap().insert(name.to_owned(), sender);
+    receiver
+}
+
+fn struck() -> &'static Mutex<BTreeSet<String>> {
+    static STRUCK: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
+    &STRUCK
+}
+
+/// Whether a trap at this point has ended a node of this process, since it was asked before.
+pub fn has_struck(point: Point) -> bool {
+    struck().lock().unwrap().remove(&format!("{KILL} at {}", point.name()))
+}
+
+/// Panics of nodes are a part of the plan; others are told as always.
+fn report_kills() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        let usual = panic::take_hook();
+        panic::set_hook(Box::new(move |info| {
+            let thread = thread::current();
+            let kills = kills().lock().unwrap();
+            match thread.name().and_then(|name| kills.get(name)) {
+                Some(node) => {
+                    let words = info.payload().downcast_ref::<String>();
+                    if let Some(words) = words.filter(|words| words.starts_with(KILL)) {
+                        struck().lock().unwrap().insert(words.clone());
+                        let _ = node.send(());
+                    }
+                }
+                None => usual(info),
+            }
+        }));
+    });
+}

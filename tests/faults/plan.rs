@@ -1,0 +1,203 @@
+//! What breaks in a schedule, and when: chosen by its seed.
+
+use std::{fmt, time::Duration};
+
+use plaudit::primitives::fault::Point;
+use rand::{RngExt, rngs::StdRng, seq::IndexedRandom};
+
+/// At a fail point.
+#[derive(Clone, Debug)]
+pub struct Trap {
+    pub point: Point,
+    /// Passes before it.
+    pub after: u32,
+    pub what: What,
+}
+
+#[derive(Clone, Debug)]
+pub enum What {
+    /// The whole node ends.
+    Kill,
+    /// The part ends, the node goes on.
+    Panic,
+    /// The step fails, and may have been done.
+    Fail,
+    /// The thread stops, as in a stalled process, and goes on later.
+    Stall(Duration),
+}
+
+impl Trap {
+    fn any(rng: &mut StdRng, points: &[Point]) -> Self {
+        let what = match rng.random_range(0..10) {
+            0..4 => What::Kill,
+            4..6 => What::Panic,
+            6..8 => What::Fail,
+            _ => What::Stall(Duration::from_millis(rng.random_range(50..1_000))),
+        };
+        Self { point: *points.choose(rng).unwrap(), after: rng.random_range(0..12), what }
+    }
+
+    /// In the words of the crate `fail`.
+    pub fn actions(&self) -> String {
+        let what = match &self.what {
+            What::Kill => format!("return({KILL})"),
+            What::Panic => "return(panicked)".to_owned(),
+            What::Fail => "return(fail)".to_owned(),
+            What::Stall(time) => format!("sleep({})", time.as_millis()),
+        };
+        format!("{}*off->1*{what}->off", self.after)
+    }
+}
+
+/// How the panic begins that stands for the end of a node.
+pub const KILL: &str = "killed";
+
+impl fmt::Display for Trap {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?} at {} after {}", self.what, self.point.name(), self.after)
+    }
+}
+
+/// Something that happens from the outside.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Blow {
+    KillNode(usize),
+    StopNode(usize),
+    FlushScripts,
+    /// All connections to Redis break.
+    CutRedis,
+    /// All connections to PostgreSQL break.
+    CutPostgres,
+    /// Redis evicts all that may be evicted.
+    Evict,
+    /// A shard's state is gone.
+    ForgetTarget,
+    /// All of Redis is gone. Loses what is not persisted.
+    FlushAll,
+    /// A shard's log is gone. Loses what is not persisted.
+    LoseLog,
+}
+
+impl Blow {
+    pub const fn loses(self) -> bool {
+        matches!(self, Self::FlushAll | Self::LoseLog)
+    }
+}
+
+/// One in so many schedules may lose something.
+const LOSSY_ONE_IN: u64 = 8;
+
+#[derive(Debug)]
+pub struct Plan {
+    pub traps: Vec<Trap>,
+    /// After so many steps of all users.
+    pub blows: Vec<(usize, Blow)>,
+    pub batch_events: usize,
+    pub batch_wait: Duration,
+}
+
+impl Plan {
+    /// For two nodes in one process. `steps`: of all users together.
+    pub fn new(seed: u64, rng: &mut StdRng, steps: usize) -> Self {
+        let points: Vec<Point> = Point::ALL.to_vec();
+        let traps = (0..rng.random_range(1..4)).map(|_| Trap::any(rng, &points)).collect();
+        let mut blows: Vec<(usize, Blow)> = (0..rng.random_range(0..3))
+            .map(|_| {
+                let blow = match rng.random_range(0..9) {
+                    0 | 1 => Blow::KillNode(rng.random_range(0..2)),
+                    2 => Blow::StopNode(rng.random_range(0..2)),
+                    3 => Blow::FlushScripts,
+                    4 => Blow::CutRedis,
+                    5 => Blow::CutPostgres,
+                    6 | 7 => Blow::Evict,
+                    _ => Blow::ForgetTarget,
+                };
+                (rng.random_range(0..steps), blow)
+            })
+            .collect();
+        if seed.is_multiple_of(LOSSY_ONE_IN) {
+            let blow = if rng.random_bool(0.5) { Blow::FlushAll } else { Blow::LoseLog };
+            blows.push((rng.random_range(steps / 4..steps), blow));
+        }
+        blows.sort_by_key(|(step, _)| *step);
+        Self {
+            traps,
+            blows,
+            batch_events: *[1, 3, 10, 1_000].choose(rng).unwrap(),
+            batch_wait: Duration::from_millis(*[0, 5, 50].choose(rng).unwrap()),
+        }
+    }
+
+    /// Ends the node that is the first to come to this point, where it would not in most schedules made to
+    /// come there.
+    pub fn of_point(point: Point) -> Self {
+        let blows = match point {
+            Point::BeforeGenesis => vec![(30, Blow::LoseLog)],
+            _ => Vec::new(),
+        };
+        let traps = vec![Trap { point, after: 0, what: What::Kill }];
+        Self { traps, blows, batch_events: 10, batch_wait: Duration::from_millis(5) }
+    }
+
+    pub fn is_lossless(&self) -> bool {
+        !self.blows.iter().any(|(_, blow)| blow.loses())
+    }
+}
+
+/// A kill of a real process.
+#[derive(Clone, Debug)]
+pub enum Kill {
+    /// `kill -9`; the next process may die at a fail point.
+    Server {
+        server: usize,
+        next: Option<Death>,
+    },
+    /// SIGTERM.
+    Stop(usize),
+    /// SIGSTOP, and SIGCONT after a while.
+    Stall(usize, Duration),
+    Redis,
+    Postgres,
+}
+
+/// Where a process dies by itself.
+#[derive(Clone, Debug)]
+pub struct Death {
+    point: Point,
+    after: u32,
+}
+
+impl fmt::Display for Death {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}={}*off->1*return(die)", self.point.name(), self.after)
+    }
+}
+
+#[derive(Debug)]
+pub struct KillPlan {
+    /// After so many steps of all users.
+    pub kills: Vec<(usize, Kill)>,
+}
+
+impl KillPlan {
+    pub fn new(rng: &mut StdRng, steps: usize) -> Self {
+        let mut kills: Vec<_> =
+            (0..rng.random_range(1..4)).map(|_| (rng.random_range(0..steps), Self::kill(rng))).collect();
+        kills.sort_by_key(|(step, _)| *step);
+        Self { kills }
+    }
+
+    fn kill(rng: &mut StdRng) -> Kill {
+        let server = rng.random_range(0..2);
+        match rng.random_range(0..12) {
+            0..5 => {
+                let death = Death { point: *Point::ALL.choose(rng).unwrap(), after: rng.random_range(0..8) };
+                Kill::Server { server, next: rng.random_bool(0.6).then_some(death) }
+            }
+            5 => Kill::Stop(server),
+            6..8 => Kill::Stall(server, Duration::from_millis(rng.random_range(300..2_500))),
+            8..10 => Kill::Redis,
+            _ => Kill::Postgres,
+        }
+    }
+}

@@ -1,0 +1,343 @@
+//! Schedules with real kills: two servers, a Redis and a PostgreSQL.
+
+use std::{sync::Arc, time::Duration};
+
+use parking_lot::RwLock;
+use plaudit::{
+    auth::Role,
+    catalogue::{Counter, EdgeKind, Entity},
+    embedded::AppendFsync,
+};
+use rand::{SeedableRng, rngs::StdRng};
+use serde_json::{Value, json};
+use tokio::{sync::Mutex, task::JoinSet};
+
+use crate::{
+    check,
+    load::{Load, Progress, Service},
+    plan::{Kill, KillPlan},
+    seeds,
+    seen::{Seen, Values},
+    support::{Client, Server, Socket, Stores},
+    world::{Act, World},
+};
+
+/// Of each user.
+const STEPS: usize = 14;
+const FLAGS: [&str; 8] =
+    ["--lease", "1s", "--reply-wait", "200ms", "--batch-wait", "5ms", "--batch-events", "20"];
+const ACT_WITHIN: Duration = Duration::from_secs(5);
+/// Of the servers, told with a failure.
+const LOG_LINES: usize = 60;
+const SERVICE: &str = "the service of the schedules";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn ten_schedules_of_real_kills_lose_nothing_and_count_nothing_twice() {
+    run_all(seeds(1, 10), |_| {}).await;
+}
+
+/// Runs these schedules, one after the other, on the same servers. Fails at the end if any has failed.
+pub async fn run_all(seeds: Vec<u64>, mut tell: impl FnMut(usize)) {
+    let site = Arc::new(Site::new().await);
+    let mut failures = Vec::new();
+    for (i, seed) in seeds.into_iter().enumerate() {
+        failures.extend(run(&site, seed).await);
+        tell(i + 1);
+    }
+    assert!(failures.is_empty(), "{} failed:\n{}", failures.len(), failures.join("\n\n"));
+}
+
+/// Two servers on common stores.
+struct Site {
+    /// Every acknowledged write is on disk.
+    stores: Stores,
+    servers: [Mutex<Server>; 2],
+    /// Where they listen.
+    urls: [RwLock<String>; 2],
+}
+
+impl Site {
+    async fn new() -> Self {
+        let stores = Stores::start(AppendFsync::Always).await;
+        let first = Server::start_on(&stores, &FLAGS);
+        let second = Server::start_on(&stores, &FLAGS);
+        let urls = [RwLock::new(first.url.clone()), RwLock::new(second.url.clone())];
+        Self { stores, servers: [Mutex::new(first), Mutex::new(second)], urls }
+    }
+
+    /// Starts a server that has ended; it dies at the point that `FAILPOINTS` says, if it says any.
+    async fn start(&self, server: usize, fail_points: &str) {
+        let mut started = self.servers[server].lock().await;
+        let up = tokio::task::block_in_place(|| started.try_start(&[("FAILPOINTS", fail_points)]));
+        if up {
+            *self.urls[server].write() = started.url.clone();
+        }
+    }
+
+    fn url(&self, server: usize) -> String {
+        self.urls[server].read().clone()
+    }
+
+    async fn strike(&self, kill: &Kill) {
+        match kill {
+            Kill::Server { server, next } => {
+                self.servers[*server].lock().await.kill();
+                self.start(*server, &next.as_ref().map_or_else(String::new, ToString::to_string)).await;
+            }
+            Kill::Stop(server) => {
+                let mut stopping = self.servers[*server].lock().await;
+                if !stopping.has_ended() {
+                    tokio::task::block_in_place(|| stopping.stop());
+                }
+                drop(stopping);
+                self.start(*server, "").await;
+            }
+            Kill::Stall(server, time) => {
+                let mut stalled = self.servers[*server].lock().await;
+                if !stalled.has_ended() {
+                    stalled.stall();
+                    tokio::time::sleep(*time).await;
+                    stalled.wake();
+                }
+            }
+            Kill::Redis => self.stores.kill_redis(),
+            Kill::Postgres => self.stores.kill_postgres(),
+        }
+    }
+
+    /// Starts servers that a fail point has ended. Never returns.
+    async fn keep_up(&self) {
+        loop {
+            for server in 0..2 {
+                if self.servers[server].lock().await.has_ended() {
+                    self.start(server, "").await;
+                }
+            }
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    }
+}
+
+/// Returns what went wrong, with all that is needed to see it again.
+async fn run(site: &Arc<Site>, seed: u64) -> Option<String> {
+    let world = World::new(&site.stores.sql().await).await;
+    let plan = KillPlan::new(&mut StdRng::seed_from_u64(seed), STEPS * world.people.len());
+    let (seen, progress) = (Arc::new(Seen::default()), Progress::default());
+    let mut watchers = JoinSet::new();
+    for server in 0..2 {
+        watchers.spawn(watch(Arc::clone(site), server, questions(&world), Arc::clone(&seen)));
+    }
+    let guests = Guests { site, seen: &seen };
+    let load = Load { seed, steps: STEPS, lossless: true };
+    let strikes = async {
+        for (step, kill) in &plan.kills {
+            while progress.steps() < *step {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+            site.strike(kill).await;
+        }
+        std::future::pending::<()>().await;
+    };
+    let done = tokio::select! {
+        done = load.run(&world, &guests, &progress) => done,
+        () = strikes => unreachable!("it never ends"),
+        () = site.keep_up() => unreachable!("it never ends"),
+    };
+    for server in &site.servers {
+        server.lock().await.wake();
+    }
+    let checked = async {
+        site.stores.are_up().await;
+        check::differences(&site.stores, &world, &done, &seen, true).await
+    };
+    let wrong = tokio::select! {
+        wrong = checked => wrong,
+        () = site.keep_up() => unreachable!("it never ends"),
+    };
+    if wrong.is_empty() {
+        return None;
+    }
+    let log = site.servers[0].lock().await.log();
+    let log: Vec<&str> = log.lines().rev().take(LOG_LINES).collect();
+    let log = log.into_iter().rev().collect::<Vec<_>>().join("\n");
+    Some(format!("SEED={seed}: {:?}\n  {}\nboth servers' log:\n{log}", plan.kills, wrong.join("\n  ")))
+}
+
+/// The users, as clients of either server.
+struct Guests<'a> {
+    site: &'a Site,
+    seen: &'a Seen,
+}
+
+impl Guests<'_> {
+    async fn ask(&self, client: Client, query: &str, variables: Value) -> Option<Value> {
+        let reply = tokio::time::timeout(ACT_WITHIN, client.try_send(query, variables)).await.ok()?.ok()?;
+        let errors = &reply.body["errors"];
+        if errors.is_null() {
+            return Some(reply.body["data"].clone());
+        }
+        assert_eq!(errors[0]["extensions"]["code"], "RETRY_LATER", "{query}: {}", reply.body);
+        None
+    }
+
+    fn url(&self) -> String {
+        self.site.url(rand::random_range(0..2))
+    }
+}
+
+impl Service for Guests<'_> {
+    async fn act(&self, world: &World, actor: usize, act: Act, key: &str) -> Option<bool> {
+        let subject = &world.people[actor].subject;
+        let (client, mutation, mut input) = match act {
+            Act::Grant { user, amount } => {
+                let input = json!({ "userId": format!("user_{user}"), "amount": amount, "reason": "A test" });
+                (Client::of(&self.url(), Role::Service, SERVICE), "grantCoins", input)
+            }
+            Act::Flip { kind, target, on } => {
+                let (turn_on, turn_off, argument, of, _) = words(kind);
+                let input = json!({ argument: format!("{of}_{}", target.id) });
+                (Client::of(&self.url(), Role::User, subject), if on { turn_on } else { turn_off }, input)
+            }
+        };
+        input["idempotencyKey"] = json!(key);
+        let type_name = format!("{}{}Input", mutation[..1].to_uppercase(), &mutation[1..]);
+        let query = format!("mutation ($input: {type_name}!) {{ {mutation}(input: $input) {{ changed }} }}");
+        self.ask(client, &query, json!({ "input": input })).await?[mutation]["changed"].as_bool()
+    }
+
+    async fn is_on(&self, world: &World, actor: usize, kind: EdgeKind, target: i64) -> Option<bool> {
+        let (.., of, field) = words(kind);
+        let type_name = format!("{}{}", of[..1].to_uppercase(), &of[1..]);
+        let query = format!("query ($id: ID!) {{ node(id: $id) {{ ... on {type_name} {{ {field} }} }} }}");
+        let client = Client::of(&self.url(), Role::User, &world.people[actor].subject);
+        self.ask(client, &query, json!({ "id": format!("{of}_{target}") })).await?["node"][field].as_bool()
+    }
+
+    async fn read(&self, world: &World) {
+        let ids: Vec<String> = SHOWN.iter().flat_map(|shown| shown.ids(world)).collect();
+        let parts: Vec<String> = SHOWN.iter().map(|shown| format!("... on {}", shown.selection())).collect();
+        let query = format!("query ($ids: [ID!]!) {{ nodes(ids: $ids) {{ {} }} }}", parts.join(" "));
+        let client = Client::new(&self.url(), None);
+        let Some(data) = self.ask(client, &query, json!({ "ids": ids })).await else { return };
+        for object in data["nodes"].as_array().unwrap() {
+            if let Some((entity, version, values)) = counts(object) {
+                self.seen.read(entity, version, &values);
+            }
+        }
+    }
+}
+
+/// Mutations that switch on and off, their argument, the kind of target in ids, and the field that tells.
+const fn words(kind: EdgeKind) -> (&'static str, &'static str, &'static str, &'static str, &'static str) {
+    match kind {
+        EdgeKind::NoteLike => ("likeNote", "unlikeNote", "noteId", "note", "viewerHasLiked"),
+        EdgeKind::NoteCollect => ("collectNote", "uncollectNote", "noteId", "note", "viewerHasCollected"),
+        EdgeKind::CommentLike => ("likeComment", "unlikeComment", "commentId", "comment", "viewerHasLiked"),
+        EdgeKind::Follow => ("follow", "unfollow", "userId", "user", "viewerIsFollowing"),
+        EdgeKind::GroupJoin => ("joinGroup", "leaveGroup", "groupId", "group", "viewerIsMember"),
+    }
+}
+
+/// Counts of one type that are watched.
+struct Shown {
+    type_name: &'static str,
+    subscription: &'static str,
+    argument: &'static str,
+    ids: fn(&World) -> Vec<i64>,
+    fields: &'static [(&'static str, Counter)],
+}
+
+const SHOWN: [Shown; 4] = [
+    Shown {
+        type_name: "Note",
+        subscription: "noteCountsChanged",
+        argument: "noteIds",
+        ids: |world| world.notes.iter().map(|note| note.id).collect(),
+        fields: &[("likeCount", Counter::NoteLikes), ("collectCount", Counter::NoteCollects)],
+    },
+    Shown {
+        type_name: "User",
+        subscription: "userCountsChanged",
+        argument: "userIds",
+        ids: |world| world.people.iter().map(|person| person.id).collect(),
+        fields: &[
+            ("followerCount", Counter::UserFollowers),
+            ("followingCount", Counter::UserFollowing),
+            ("likesReceivedCount", Counter::UserLikesReceived),
+            ("collectsReceivedCount", Counter::UserCollectsReceived),
+            ("groupCount", Counter::UserGroups),
+            ("coinCount", Counter::UserCoins),
+        ],
+    },
+    Shown {
+        type_name: "Comment",
+        subscription: "commentCountsChanged",
+        argument: "commentIds",
+        ids: |world| world.comments.iter().map(|comment| comment.id).collect(),
+        fields: &[("likes: likeCount", Counter::CommentLikes)],
+    },
+    Shown {
+        type_name: "Group",
+        subscription: "groupCountsChanged",
+        argument: "groupIds",
+        ids: |world| world.groups.iter().map(|group| group.id).collect(),
+        fields: &[("memberCount", Counter::GroupMembers)],
+    },
+];
+
+impl Shown {
+    fn ids(&self, world: &World) -> Vec<String> {
+        let of = self.type_name.to_lowercase();
+        (self.ids)(world).iter().map(|id| format!("{of}_{id}")).collect()
+    }
+
+    fn selection(&self) -> String {
+        let fields: Vec<&str> = self.fields.iter().map(|(field, _)| *field).collect();
+        format!("{} {{ __typename id countsVersion {} }}", self.type_name, fields.join(" "))
+    }
+}
+
+/// The subscriptions to everything: query and variables.
+fn questions(world: &World) -> Vec<(String, Value)> {
+    let question = |shown: &Shown| {
+        let (name, argument) = (shown.subscription, shown.argument);
+        let fields = shown.selection();
+        let fields = fields.trim_start_matches(shown.type_name);
+        let query = format!("subscription ($ids: [ID!]!) {{ {name}({argument}: $ids) {fields} }}");
+        (query, json!({ "ids": shown.ids(world) }))
+    };
+    SHOWN.iter().map(question).collect()
+}
+
+/// Subscribes at one server, again and again, and notes all that comes. Never returns.
+async fn watch(site: Arc<Site>, server: usize, questions: Vec<(String, Value)>, seen: Arc<Seen>) {
+    let name = ["first server", "second server"][server];
+    loop {
+        if let Some(mut socket) = Socket::try_open(&site.url(server), None).await {
+            for (i, (query, variables)) in questions.iter().enumerate() {
+                socket.subscribe(&i.to_string(), query, variables.clone()).await;
+            }
+            while let Some(message) = socket.try_receive().await {
+                if message["type"] != "next" {
+                    break; // "later", in an outage
+                }
+                let Some(data) = message["payload"]["data"].as_object() else { continue };
+                for (entity, version, values) in data.values().filter_map(counts) {
+                    seen.pushed(name, entity, version, values);
+                }
+            }
+        }
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+}
+
+/// Reads an object with counts.
+fn counts(object: &Value) -> Option<(Entity, u64, Values)> {
+    let shown = SHOWN.iter().find(|shown| object["__typename"] == shown.type_name)?;
+    let entity: Entity = object["id"].as_str()?.replace('_', ":").parse().ok()?;
+    let value = |(field, counter): &(&str, Counter)| {
+        let field = field.split(':').next()?;
+        Some((*counter, object[field].as_i64()?))
+    };
+    Some((entity, object["countsVersion"].as_u64()?, shown.fields.iter().filter_map(value).collect()))
+}

@@ -1,0 +1,82 @@
+//! Schedules for as long as there is time: `make soak`.
+
+use std::time::{Duration, Instant};
+
+use indicatif::{ProgressBar, ProgressStyle};
+
+use crate::{in_process, processes};
+
+/// Schedules between two looks at the clock.
+const ROUND: u64 = 10;
+
+/// `FOR` (a time, default 1h) or `SCHEDULES` (a number) says how many; `FIRST` (default 1000) is the first
+/// seed; `KIND` is `in_process`, `processes`, or both in turn.
+#[test]
+#[ignore = "takes an hour: make soak"]
+fn soak() {
+    let (bounds, kind) = (Bounds::read(), variable("KIND"));
+    let bar = ProgressBar::new(bounds.schedules.unwrap_or(0));
+    bar.set_style(ProgressStyle::with_template("{elapsed_precise} {pos} schedules, {msg}").unwrap());
+    let (began, mut done, mut failures) = (Instant::now(), [0, 0], Vec::new());
+    let kinds: Vec<usize> = match kind.as_deref() {
+        Some("in_process") => vec![0],
+        Some("processes") => vec![1],
+        None => vec![0, 1],
+        Some(other) => panic!("KIND is in_process or processes, not {other}"),
+    };
+    let mut next = bounds.first;
+    while !bounds.are_reached(done[0] + done[1], began.elapsed()) {
+        let left = bounds.schedules.map_or(ROUND, |all| ROUND.min(all - done[0] - done[1]));
+        let seeds: Vec<u64> = (next..next + left).collect();
+        for kind in &kinds {
+            let before = done[0] + done[1];
+            failures.extend(round(*kind, seeds.clone(), |now| bar.set_position(before + now as u64)));
+            done[*kind] += left;
+            bar.set_message(format!("{} rounds with a failure", failures.len()));
+        }
+        next += left;
+    }
+    bar.finish();
+    println!(
+        "{} schedules in one process and {} with real kills in {:.0?}, from seed {}: {} rounds with a failure",
+        done[0],
+        done[1],
+        began.elapsed(),
+        bounds.first,
+        failures.len()
+    );
+    assert!(failures.is_empty(), "{}", failures.join("\n\n"));
+}
+
+/// Returns what went wrong.
+fn round(kind: usize, seeds: Vec<u64>, mut tell: impl FnMut(usize)) -> Option<String> {
+    let run = std::panic::AssertUnwindSafe(|| match kind {
+        0 => in_process::run_all(seeds, &mut tell),
+        _ => tokio::runtime::Runtime::new().unwrap().block_on(processes::run_all(seeds, &mut tell)),
+    });
+    let panic = std::panic::catch_unwind(run).err()?;
+    Some(panic.downcast_ref::<String>().cloned().unwrap_or_else(|| "a panic without words".to_owned()))
+}
+
+struct Bounds {
+    first: u64,
+    schedules: Option<u64>,
+    time: Duration,
+}
+
+impl Bounds {
+    fn read() -> Self {
+        let number = |name| variable(name).map(|text| text.parse().expect("a number"));
+        let time = variable("FOR").map(|text| humantime::parse_duration(&text).expect("a time, such as 1h"));
+        let time = time.unwrap_or(Duration::from_hours(1));
+        Self { first: number("FIRST").unwrap_or(1_000), schedules: number("SCHEDULES"), time }
+    }
+
+    fn are_reached(&self, done: u64, elapsed: Duration) -> bool {
+        self.schedules.map_or(elapsed >= self.time, |all| done >= all)
+    }
+}
+
+fn variable(name: &str) -> Option<String> {
+    std::env::var(name).ok().filter(|text| !text.is_empty())
+}

@@ -1,0 +1,162 @@
+//! A small world of users and things, and what they do to it, by seed.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use plaudit::{
+    catalogue::{Counter, EdgeKind, Entity, EntityKind, Flip},
+    primitives::{Id, UserId},
+};
+use rand::{RngExt, rngs::StdRng, seq::IndexedRandom};
+use sqlx::PgPool;
+
+const USERS: usize = 6;
+const NOTES: usize = 4;
+const COMMENTS: usize = 2;
+
+/// One user, as PostgreSQL and as tokens know them.
+#[derive(Clone, Debug)]
+pub struct Person {
+    pub id: i64,
+    pub subject: String,
+}
+
+/// Something that edges point at.
+#[derive(Clone, Copy, Debug)]
+pub struct Target {
+    pub id: i64,
+    /// Its author; the user itself if it is one.
+    pub owner: i64,
+}
+
+pub struct World {
+    pub people: Vec<Person>,
+    pub notes: Vec<Target>,
+    pub comments: Vec<Target>,
+    pub groups: Vec<Target>,
+}
+
+/// What somebody does.
+#[derive(Clone, Copy, Debug)]
+pub enum Act {
+    Flip { kind: EdgeKind, target: Target, on: bool },
+    Grant { user: i64, amount: i64 },
+}
+
+impl World {
+    /// Writes a new world into PostgreSQL. Nobody has done anything in it.
+    pub async fn new(sql: &PgPool) -> Self {
+        let mut people = Vec::new();
+        for _ in 0..USERS {
+            let subject = format!("fault {}", uuid::Uuid::new_v4());
+            let insert = "INSERT INTO app_user (subject, name) VALUES ($1, 'Test User') RETURNING id";
+            let id = sqlx::query_scalar(insert).bind(&subject).fetch_one(sql).await.unwrap();
+            people.push(Person { id, subject });
+        }
+        let mut notes = Vec::new();
+        for i in 0..NOTES {
+            let insert =
+                "INSERT INTO note (author_id, title, body) VALUES ($1, 'A test', 'Text') RETURNING id";
+            notes.push(add(sql, insert, people[i].id, 0).await);
+        }
+        let mut comments = Vec::new();
+        for i in 0..COMMENTS {
+            let insert = "WITH new AS (INSERT INTO comment_index (author_id, note_id, state)
+                                       VALUES ($1, $2, 'approved') RETURNING id)
+                          INSERT INTO comment_body (id, body) SELECT id, 'Words' FROM new RETURNING id";
+            comments.push(add(sql, insert, people[i].id, notes[i].id).await);
+        }
+        let insert =
+            "INSERT INTO app_group (owner_id, name, description) VALUES ($1, 'A test', '') RETURNING id";
+        let groups = vec![add(sql, insert, people[0].id, 0).await];
+        Self { people, notes, comments, groups }
+    }
+
+    /// What an edge of this kind may point at, for this actor.
+    pub fn targets(&self, kind: EdgeKind, actor: i64) -> Vec<Target> {
+        match kind.target() {
+            EntityKind::Note => self.notes.clone(),
+            EntityKind::Comment => self.comments.clone(),
+            EntityKind::Group => self.groups.clone(),
+            EntityKind::User | EntityKind::Inbox => {
+                let others = self.people.iter().filter(|person| person.id != actor);
+                others.map(|person| Target { id: person.id, owner: person.id }).collect()
+            }
+        }
+    }
+
+    /// Everything that has counts here.
+    pub fn entities(&self) -> Vec<Entity> {
+        let of = |kind, id| Entity::new(kind, Id::try_from(id).unwrap());
+        let users = self.people.iter().map(|person| of(EntityKind::User, person.id));
+        let inboxes = self.people.iter().map(|person| of(EntityKind::Inbox, person.id));
+        let notes = self.notes.iter().map(|note| of(EntityKind::Note, note.id));
+        let comments = self.comments.iter().map(|comment| of(EntityKind::Comment, comment.id));
+        let groups = self.groups.iter().map(|group| of(EntityKind::Group, group.id));
+        users.chain(inboxes).chain(notes).chain(comments).chain(groups).collect()
+    }
+
+    /// What this user does next.
+    pub fn any_act(&self, actor: i64, rng: &mut StdRng) -> Act {
+        if rng.random_bool(0.06) {
+            let user = self.people.choose(rng).unwrap().id;
+            return Act::Grant { user, amount: rng.random_range(1..100) };
+        }
+        let kind = *EdgeKind::ALL.choose(rng).unwrap();
+        let target = *self.targets(kind, actor).choose(rng).unwrap();
+        Act::Flip { kind, target, on: rng.random_bool(0.6) }
+    }
+}
+
+async fn add(sql: &PgPool, insert: &'static str, owner: i64, second: i64) -> Target {
+    let mut query = sqlx::query_scalar(insert).bind(owner);
+    if insert.contains("$2") {
+        query = query.bind(second);
+    }
+    Target { id: query.fetch_one(sql).await.unwrap(), owner }
+}
+
+/// One edge: kind, actor, target.
+pub type Pair = (EdgeKind, i64, i64);
+
+/// What users were told was done.
+#[derive(Default, Debug)]
+pub struct Done {
+    /// Last state of each edge.
+    pub edges: BTreeMap<Pair, bool>,
+    pub coins: BTreeMap<i64, i64>,
+}
+
+impl Done {
+    /// Takes in what another user has done: nobody shares an edge.
+    pub fn add(&mut self, other: Self) {
+        self.edges.extend(other.edges);
+        for (user, coins) in other.coins {
+            *self.coins.entry(user).or_default() += coins;
+        }
+    }
+
+    pub fn pairs_on(&self) -> BTreeSet<Pair> {
+        self.edges.iter().filter(|(_, on)| **on).map(|(pair, _)| *pair).collect()
+    }
+}
+
+/// What all counters must be that edges move, when these edges are on.
+pub fn counts_of(world: &World, on: &BTreeSet<Pair>) -> BTreeMap<(Entity, Counter), i64> {
+    let mut counts = BTreeMap::new();
+    for entity in world.entities() {
+        let moved = EdgeKind::ALL.iter().flat_map(|kind| kind.moves()).map(|moved| moved.counter);
+        counts.extend(
+            moved.filter(|counter| counter.kind() == entity.kind).map(|counter| ((entity, counter), 0)),
+        );
+    }
+    for (kind, actor, target) in on {
+        let owner = world.targets(*kind, *actor).iter().find(|other| other.id == *target).unwrap().owner;
+        let id = |raw| Id::try_from(raw).unwrap();
+        let (actor, target, owner) = (UserId(id(*actor)), id(*target), UserId(id(owner)));
+        let flip = Flip { kind: *kind, actor, target, owner, on: true, at: 0 };
+        for (entity, counter, by) in flip.deltas() {
+            *counts.entry((entity, counter)).or_default() += by;
+        }
+    }
+    counts
+}

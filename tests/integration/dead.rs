@@ -1,0 +1,424 @@
+//! Events that PostgreSQL refuses for good: set apart, compensated, shown, decided. The refusals are real, by
+//! constraints and triggers that the tests put on the tables.
+
+use std::process::Output;
+
+use futures_util::future::join_all;
+use plaudit::{
+    catalogue::EdgeKind,
+    embedded::AppendFsync,
+    primitives::{Id, ShardCount, UserId},
+    store::redis::Redis,
+};
+use redis::AsyncCommands;
+use serde_json::{Value, json};
+
+use crate::support::{SOON, Server, Stores, Totals, eventually, note, plaudit};
+
+/// Long enough for likes that are sent one after the other to be one batch.
+const ONE_BATCH: &[&str] = &["--batch-wait", "1s"];
+
+/// `plaudit dead …` beside these stores.
+fn dead(stores: &Stores, line: &str) -> (bool, String) {
+    let url = ["--database-url", stores.database_url()];
+    let run = plaudit(stores.data_dir()).arg("dead").args(line.split(' ')).args(url).output().unwrap();
+    let Output { status, stdout, stderr } = run;
+    let (stdout, stderr) = (String::from_utf8(stdout).unwrap(), String::from_utf8(stderr).unwrap());
+    assert!(status.success() || !stderr.is_empty());
+    (status.success(), stdout)
+}
+
+/// The dead events that wait, as programs read them.
+fn listed(stores: &Stores) -> Vec<Value> {
+    let (_, text) = dead(stores, "list --format json");
+    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+async fn run(stores: &Stores, statement: &str) {
+    let statement = sqlx::raw_sql(sqlx::AssertSqlSafe(statement.to_owned()));
+    statement.execute(&stores.sql().await).await.unwrap();
+}
+
+/// From now on PostgreSQL refuses likes of the note.
+async fn poison(stores: &Stores, id: i64) {
+    run(
+        stores,
+        &format!("ALTER TABLE note_like ADD CONSTRAINT poison_{id} CHECK (target_id <> {id}) NOT VALID"),
+    )
+    .await;
+}
+
+async fn mend(stores: &Stores, id: i64) {
+    run(stores, &format!("ALTER TABLE note_like DROP CONSTRAINT poison_{id}")).await;
+}
+
+/// PostgreSQL refuses to write anything about likes of the note, and takes its time over every row.
+async fn poison_by_trigger(stores: &Stores, id: i64, seconds: f64) {
+    run(
+        stores,
+        &format!(
+            "CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+                 PERFORM pg_sleep({seconds});
+                 IF NEW.target_id = {id} THEN RAISE EXCEPTION 'not this one'; END IF;
+                 RETURN NEW;
+             END $$;
+             CREATE TRIGGER refused BEFORE INSERT OR UPDATE ON note_like FOR EACH ROW EXECUTE FUNCTION refuse()"
+        ),
+    )
+    .await;
+}
+
+fn at_rest(likes: i64) -> Totals {
+    Totals { rows: likes, total: likes, redis: Some(likes) }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_event_that_is_refused_dies_alone_and_is_applied_once_after_mending() {
+    let server = Server::start(ONE_BATCH);
+    let stores = server.stores();
+    let (bad, good) = (stores.new_note().await, stores.new_note().await);
+    let (b, g) = (note(bad), note(good));
+    let mut socket = server.socket("watcher of the dead").await;
+    socket.watch_notes(&[&b]).await;
+    poison(&stores, bad).await;
+
+    let likers: Vec<_> = (0..6).map(|i| server.client(&format!("liker beside the dead {i}"))).collect();
+    let unlucky = server.client("liker of the dead");
+    let (before, after) = likers.split_at(3);
+    join_all(before.iter().map(|client| client.like(&g))).await;
+    assert_eq!(unlucky.like(&b).await["note"]["likeCount"], 1);
+    join_all(after.iter().map(|client| client.like(&g))).await;
+    socket.note_until(|note| note["likeCount"] == 1).await;
+
+    socket.note_until(|note| note["likeCount"] == 0).await;
+    stores.rest().await;
+    assert_eq!(stores.likes(good).await, at_rest(6));
+    assert_eq!(stores.number("SELECT count(*) FROM note_like WHERE target_id = $1", bad).await, 0);
+    let found = unlucky.note(&b).await;
+    assert_eq!((&found["likeCount"], &found["viewerHasLiked"]), (&json!(0), &json!(false)));
+    assert_eq!(found["author"]["likesReceivedCount"], 0);
+
+    let events = listed(&stores);
+    assert_eq!(events.len(), 1);
+    let actor = stores.user_of("liker of the dead").await;
+    assert_eq!(events[0]["event"], format!("user:{actor} switches note_like of note:{bad} on"));
+    assert!(events[0]["error"].as_str().unwrap().contains(&format!("poison_{bad}")), "{}", events[0]);
+    assert!(events[0]["tries"].as_i64() >= Some(5));
+    assert!(dead(&stores, "list").1.contains(&format!("note_like of note:{bad} on: new row")));
+
+    let (done, told) = dead(&stores, "retry --all");
+    assert!(!done && told.contains("refused again"), "{told}");
+    mend(&stores, bad).await;
+    let retry = format!("retry {}", events[0]["id"]);
+    assert_eq!(dead(&stores, &retry), (true, format!("{}: applied\n", events[0]["id"])));
+    assert_eq!(dead(&stores, &retry), (true, format!("{}: was applied already\n", events[0]["id"])));
+    assert_eq!(
+        dead(&stores, &retry.replace("retry", "drop")).1,
+        format!("{}: was applied already\n", events[0]["id"])
+    );
+    socket.note_until(|note| note["likeCount"] == 1).await;
+    stores.rest().await;
+    let found = unlucky.note(&b).await;
+    assert_eq!((&found["likeCount"], &found["viewerHasLiked"]), (&json!(1), &json!(true)));
+    assert_eq!(found["author"]["likesReceivedCount"], 1);
+    assert_eq!(stores.likes(bad).await, at_rest(1));
+    let steps = "SELECT count(*) FROM activity WHERE kind = 'note_like' AND target_id = $1";
+    assert_eq!(stores.number(steps, bad).await, 1);
+    let told = "SELECT count(*) FROM inbox_entry WHERE kind = 'note_like' AND target_id = $1";
+    assert_eq!(stores.number(told, bad).await, 1);
+    assert_eq!(listed(&stores), [] as [Value; 0]);
+    assert!(dead(&stores, "list --decided").1.contains("applied"));
+    assert_eq!(unlucky.like(&b).await["changed"], false);
+    assert_eq!(unlucky.unlike(&b).await["changed"], true);
+}
+
+/// The id of the waiting event that switches this user's edge in this way.
+fn id_of(events: &[Value], actor: i64, way: &str) -> i64 {
+    let is_it = |event: &&Value| {
+        let told = event["event"].as_str().unwrap();
+        told.starts_with(&format!("user:{actor} ")) && told.ends_with(way)
+    };
+    events.iter().find(is_it).unwrap()["id"].as_i64().unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn all_dead_events_of_a_batch_are_found_and_the_latest_of_an_edge_counts() {
+    let server = Server::start(ONE_BATCH);
+    let stores = server.stores();
+    let (bad, good) = (stores.new_note().await, stores.new_note().await);
+    let (b, g) = (note(bad), note(good));
+    let (liker, other) = (server.client("to and fro"), server.client("once"));
+    liker.like(&b).await;
+    stores.rest().await;
+    poison_by_trigger(&stores, bad, 0.0).await;
+
+    liker.unlike(&b).await;
+    liker.like(&g).await;
+    liker.like(&b).await;
+    other.like(&b).await;
+    other.like(&g).await;
+    eventually("three events are dead", SOON, || async { (listed(&stores).len() == 3).then_some(()) }).await;
+    stores.rest().await;
+    // What had been a row stays one.
+    assert_eq!((stores.likes(bad).await.rows, stores.likes(good).await), (1, at_rest(2)));
+    assert_eq!(liker.note(&b).await["viewerHasLiked"], true);
+    let found = other.note(&b).await;
+    assert_eq!((&found["viewerHasLiked"], &found["likeCount"]), (&json!(false), &json!(1)));
+
+    run(&stores, "DROP TRIGGER refused ON note_like").await;
+    let (events, actor) = (listed(&stores), stores.user_of("to and fro").await);
+    let (off, on) = (id_of(&events, actor, "off"), id_of(&events, actor, "on"));
+    assert_eq!(dead(&stores, &format!("retry {on}")), (true, format!("{on}: applied\n")));
+    let (done, told) = dead(&stores, &format!("retry {off}"));
+    assert!(done && told.contains("superseded"), "{told}");
+    let last = id_of(&events, stores.user_of("once").await, "on");
+    assert_eq!(dead(&stores, "retry --all"), (true, format!("{last}: applied\n")));
+    assert_eq!(dead(&stores, "retry --all"), (true, String::new()));
+    stores.rest().await;
+    let found = other.note(&b).await;
+    assert_eq!((&found["viewerHasLiked"], &found["likeCount"]), (&json!(true), &json!(2)));
+    assert_eq!(stores.likes(bad).await, at_rest(2));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_dead_like_does_not_come_back_after_a_later_like_and_unlike_also_without_a_server() {
+    let stores = Stores::start(AppendFsync::EverySec).await;
+    let mut server = Server::start_on(&stores, &[]);
+    let (past, kept) = (stores.new_note().await, stores.new_note().await);
+    let (p, k, liker) = (note(past), note(kept), server.client("changes their mind"));
+    for id in [past, kept] {
+        poison(&stores, id).await;
+        liker.like(&note(id)).await;
+    }
+    eventually("two events are dead", SOON, || async { (listed(&stores).len() == 2).then_some(()) }).await;
+    stores.rest().await;
+    mend(&stores, past).await;
+    mend(&stores, kept).await;
+    assert_eq!(liker.like(&p).await["changed"], true);
+    assert_eq!(liker.unlike(&p).await["changed"], true);
+    stores.rest().await;
+    assert_eq!(liker.note(&k).await["viewerHasLiked"], false);
+
+    server.stop();
+    let (done, told) = dead(&stores, "retry --all");
+    assert!(done && told.lines().count() == 1 && told.contains("applied"), "{told}");
+    assert!(dead(&stores, "list --decided").1.contains("superseded"));
+    server.start_again();
+    let liker = server.client("changes their mind");
+    stores.rest().await;
+    for (id, likes) in [(past, 0), (kept, 1)] {
+        let found = liker.note(&note(id)).await;
+        assert_eq!((&found["likeCount"], &found["viewerHasLiked"]), (&json!(likes), &json!(likes == 1)));
+        assert_eq!(stores.likes(id).await, at_rest(likes));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn views_that_are_refused_are_taken_back_and_may_be_dropped() {
+    let server = Server::start(&[]);
+    let stores = server.stores();
+    let id = stores.new_note().await;
+    let (n, viewer) = (note(id), server.client("viewer of the dead"));
+    viewer.note(&n).await;
+    run(&stores, &format!("ALTER TABLE note_counts ADD CONSTRAINT few CHECK (id <> {id} OR views = 0)"))
+        .await;
+    viewer.act("recordViews", json!({ "noteIds": [n] }), "changed").await;
+    eventually("the views are dead", SOON, || async { (!listed(&stores).is_empty()).then_some(()) }).await;
+    stores.rest().await;
+    let views = "query ($n: ID!) { note(id: $n) { viewCount } }";
+    assert_eq!(viewer.data(views, json!({ "n": n })).await["note"]["viewCount"], 0);
+
+    let event = listed(&stores).remove(0);
+    assert_eq!(event["event"], format!("1 views of note:{id}"));
+    for told in ["dropped", "was dropped already"] {
+        assert_eq!(
+            dead(&stores, &format!("drop {}", event["id"])),
+            (true, format!("{}: {told}\n", event["id"]))
+        );
+    }
+    assert!(dead(&stores, &format!("retry {}", event["id"])).1.contains("was dropped already"));
+    assert_eq!(dead(&stores, "list").1, "no dead events\n");
+    let (done, told) = dead(&stores, "drop 99999");
+    assert!(!done && told.contains("no such dead event"), "{told}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_event_that_cannot_be_read_is_applied_by_a_release_that_can() {
+    let server = Server::start(&[]);
+    let stores = server.stores();
+    let id = stores.new_note().await;
+    let (n, liker) = (note(id), server.client("speaks another version"));
+    liker.unlike(&n).await;
+    let (actor, author) = (
+        stores.user_of("speaks another version").await,
+        stores.number("SELECT author_id FROM note WHERE id = $1", id).await,
+    );
+    let shard = actor % 2;
+    let mut redis = stores.redis().await;
+    let generation: i64 = redis.hget(format!("{{{shard}}}:meta"), "gen").await.unwrap();
+    let text = format!("9 wave\0 {actor} {id}");
+    let _: String =
+        redis.xadd(format!("{{{shard}}}:log"), format!("{generation}-*"), &[("e", text)]).await.unwrap();
+    eventually("it is dead", SOON, || async { (listed(&stores).len() == 1).then_some(()) }).await;
+    stores.rest().await;
+    assert!(dead(&stores, "list").1.contains(&format!("cannot be read: 9 wave\u{2400} {actor} {id}")));
+    let (done, told) = dead(&stores, "retry --all");
+    assert!(!done && told.contains("this release cannot read it"), "{told}");
+
+    // As if this were the release that knows how.
+    let payload = format!("1 note_like {actor} {id} {author} on 1763700000000");
+    run(&stores, &format!("UPDATE dead_event SET payload = '{payload}'")).await;
+    for told in ["applied", "was applied already"] {
+        let (done, line) = dead(&stores, "retry 1");
+        assert!(done && line.ends_with(&format!("{told}\n")), "{line}");
+    }
+    stores.rest().await;
+    let found = liker.note(&n).await;
+    assert_eq!((&found["likeCount"], &found["viewerHasLiked"]), (&json!(1), &json!(true)));
+    assert_eq!(stores.likes(id).await, at_rest(1));
+}
+
+/// Every note but the bad one has all these likes, and the bad one's only like is dead, once.
+async fn check_one_dead(server: &Server, stores: &Stores, bad: i64, good: &[i64], likes: i64) {
+    stores.rest().await;
+    let events = listed(stores);
+    assert_eq!(events.len(), 1, "{events:?}");
+    for id in good {
+        assert_eq!(stores.likes(*id).await.rows, likes);
+        assert_eq!(server.client("a reader").note(&note(*id)).await["likeCount"], likes);
+    }
+    let found = server.client("liker 0").note(&note(bad)).await;
+    assert_eq!((&found["likeCount"], &found["viewerHasLiked"]), (&json!(0), &json!(false)));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn kill_9_in_the_middle_of_the_bisection_leaves_one_dead_event_and_loses_no_other() {
+    let stores = Stores::start(AppendFsync::EverySec).await;
+    let mut server = Server::start_on(&stores, &["--batch-wait", "2s", "--lease", "1s"]);
+    let (bad, good) = (stores.new_note().await, stores.new_note().await);
+    poison_by_trigger(&stores, bad, 0.02).await;
+    let mut subjects = Vec::new();
+    for _ in 0..16 {
+        subjects.push(stores.new_subject_of_shard(0).await);
+    }
+    let place = || async { stores.number("SELECT number FROM shard WHERE id = $1", 0).await };
+    let begin = place().await;
+    for (i, subject) in subjects.iter().enumerate() {
+        let client = server.client(subject);
+        client.like(&note(good)).await;
+        if i == 9 {
+            client.like(&note(bad)).await;
+        }
+    }
+    let end = begin + 17;
+    eventually("a part is persisted", SOON, || async { (place().await > begin).then_some(()) }).await;
+    server.kill();
+    assert!(place().await < end, "all was persisted before the kill");
+    server.start_again();
+    eventually("all is persisted", SOON, || async { (place().await == end).then_some(()) }).await;
+    check_one_dead(&server, &stores, bad, &[good], 16).await;
+    assert_eq!(server.client(&subjects[9]).note(&note(bad)).await["viewerHasLiked"], false);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn kill_9_between_the_death_of_a_like_and_its_clean_leaves_it_unliked() {
+    let stores = Stores::start(AppendFsync::Always).await;
+    let mut server = Server::start_on(&stores, &["--batch-wait", "1s", "--lease", "1s"]);
+    let (bad, good) = (stores.new_note().await, stores.new_note().await);
+    let liker = server.client("liker 0");
+    liker.like(&note(good)).await;
+    stores.rest().await;
+    // The set is loaded, so that a clean has something to add to.
+    liker.note(&note(good)).await;
+    poison(&stores, bad).await;
+    liker.like(&note(bad)).await;
+    assert_eq!(liker.note(&note(bad)).await["viewerHasLiked"], true);
+
+    // It is folded; from now on nothing can be cleaned.
+    let mut redis = stores.redis().await;
+    let pause = redis::cmd("CLIENT").arg("PAUSE").arg(60_000).arg("WRITE").to_owned();
+    let _: String = pause.query_async(&mut redis).await.unwrap();
+    eventually("it is dead", SOON, || async { (listed(&stores).len() == 1).then_some(()) }).await;
+    server.kill();
+    let unpause = redis::cmd("CLIENT").arg("UNPAUSE").to_owned();
+    let _: String = unpause.query_async(&mut redis).await.unwrap();
+    let actor = stores.user_of("liker 0").await;
+    let pending = || async {
+        let key = format!("{{{}}}:p:{actor}", actor % 2);
+        stores.redis().await.hexists::<_, _, bool>(key, format!("note_like:{bad}")).await.unwrap()
+    };
+    assert!(pending().await, "the like was cleaned before the kill");
+    server.start_again();
+    check_one_dead(&server, &stores, bad, &[good], 1).await;
+    assert!(!pending().await);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_outage_of_postgresql_makes_no_event_dead() {
+    let mut stores = Stores::start(AppendFsync::EverySec).await;
+    let server = Server::start_on(&stores, &[]);
+    let id = stores.new_note().await;
+    let (n, liker) = (note(id), server.client("likes through an outage"));
+    liker.like(&n).await;
+    stores.rest().await;
+    stores.stop_postgres();
+    for round in 0..6 {
+        let payload = if round % 2 == 0 { liker.unlike(&n).await } else { liker.like(&n).await };
+        assert_eq!(payload["changed"], true);
+    }
+    eventually("the persister fails", SOON, || async {
+        server.log().contains("trying again until it works").then_some(())
+    })
+    .await;
+    stores.start_postgres();
+    stores.rest().await;
+    assert_eq!(stores.likes(id).await, at_rest(1));
+    assert_eq!(listed(&stores), [] as [Value; 0]);
+    // Each streak of failures is told by its first and its last.
+    let told = |what: &str| {
+        server.log().lines().filter(|line| line.contains("what=\"persist\"") && line.contains(what)).count()
+    };
+    let began = told("trying again until it works");
+    assert!((1..=2).contains(&began), "{}", server.log());
+    assert_eq!(told("works again after"), began, "{}", server.log());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_error_that_is_no_fault_of_an_event_makes_none_dead_and_is_told_once() {
+    let server = Server::start(&[]);
+    let stores = server.stores();
+    let subject = stores.new_subject_of_shard(0).await;
+    let (first, second, liker) = (stores.new_note().await, stores.new_note().await, server.client(&subject));
+    liker.like(&note(first)).await;
+    liker.note(&note(second)).await;
+    stores.rest().await;
+    run(&stores, "ALTER TABLE note_like RENAME TO note_like_away").await;
+    assert_eq!(liker.like(&note(second)).await["changed"], true);
+    let fence = || async { stores.number("SELECT fence FROM shard WHERE id = $1", 0).await };
+    let before = fence().await;
+    eventually("the owner began anew a few times", SOON, || async {
+        (fence().await >= before + 4).then_some(())
+    })
+    .await;
+    run(&stores, "ALTER TABLE note_like_away RENAME TO note_like").await;
+    stores.rest().await;
+    assert_eq!(stores.likes(second).await, at_rest(1));
+    assert_eq!(listed(&stores), [] as [Value; 0]);
+    assert_eq!(server.log().matches("note_like").count(), 1, "{}", server.log());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_set_that_was_read_before_an_event_was_applied_is_not_cached() {
+    let stores = Server::shared().stores();
+    let redis = Redis::new(stores.redis_url(), ShardCount::new(2).unwrap()).unwrap();
+    let actor = UserId(Id::try_from(stores.new_user().await).unwrap());
+    let shard = redis.shard_of(actor.0);
+    for is_dropped in [true, false] {
+        let before = redis.log_state(shard).await.unwrap();
+        if is_dropped {
+            redis.drop_members(&[(EdgeKind::NoteLike, actor)]).await.unwrap();
+        }
+        let install = redis.install_members(actor, EdgeKind::NoteLike, before, before.cleaned, &[], false);
+        assert_eq!(install.await.unwrap(), !is_dropped);
+    }
+}

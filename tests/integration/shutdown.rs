@@ -1,0 +1,89 @@
+//! A stop by signal: clients are sent elsewhere, work is finished, shards are handed over, nothing is lost.
+
+use plaudit::embedded::AppendFsync;
+use serde_json::json;
+use tokio::task::spawn_blocking;
+
+use crate::support::{SOON, Server, Stores, eventually, note};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_stop_tells_sockets_that_the_service_restarts() {
+    let mut server = Server::start(&[]);
+    let n = note(server.stores().new_note().await);
+    let mut subscribed = server.socket("ann watches").await;
+    subscribed.watch_notes(&[&n]).await;
+    subscribed.note_until(|note| note["likeCount"] == 0).await;
+    let mut idle = server.socket("bob is idle").await;
+    let stopped = spawn_blocking(move || server.stop());
+    assert_eq!((subscribed.close_code().await, idle.close_code().await), (1012, 1012));
+    stopped.await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_stop_lets_a_request_under_way_finish() {
+    let mut server = Server::start(&[]);
+    let (author, sql) = (server.client("an author"), server.stores().sql().await);
+    let input = json!({ "title": "Slow", "body": "Text" });
+    author.act("createNote", input.clone(), "changed").await;
+    let mut tx = sql.begin().await.unwrap();
+    sqlx::query("LOCK TABLE note IN EXCLUSIVE MODE").execute(&mut *tx).await.unwrap();
+    let posting = tokio::spawn(async move { author.act("createNote", input, "changed").await });
+    eventually("the request waits for the lock", SOON, || async {
+        let waiting = "SELECT count(*) FROM pg_locks WHERE NOT granted AND relation = 'note'::regclass";
+        let waiting: i64 = sqlx::query_scalar(waiting).fetch_one(&sql).await.unwrap();
+        (waiting > 0).then_some(())
+    })
+    .await;
+    let url = server.url.clone();
+    let stopped = spawn_blocking(move || server.stop());
+    eventually("no connection is accepted any more", SOON, || async {
+        reqwest::get(format!("{url}/healthz")).await.is_err().then_some(())
+    })
+    .await;
+    tx.rollback().await.unwrap();
+    assert_eq!(posting.await.unwrap()["changed"], true);
+    drop(sql);
+    stopped.await.unwrap();
+}
+
+/// With a lease of an hour: only who hands over lets the other one begin.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_stop_hands_its_shards_over_at_once() {
+    let stores = Stores::start(AppendFsync::EverySec).await;
+    let flags = ["--lease", "1h"];
+    let mut first = Server::start_on(&stores, &flags);
+    let second = Server::start_on(&stores, &flags);
+    let n = note(stores.new_note().await);
+    assert_eq!(first.client("ann").like(&n).await["note"]["likeCount"], 1);
+    spawn_blocking(move || first.stop()).await.unwrap();
+    let payload = second.client("bob").like(&n).await;
+    assert_eq!(payload["changed"], true);
+    stores.rest().await;
+    assert_eq!(second.anonymous().note(&n).await["likeCount"], 2);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_stop_while_postgresql_is_away_ends_within_its_bound_and_loses_nothing() {
+    let mut stores = Stores::start(AppendFsync::Always).await;
+    let mut server = Server::start_on(&stores, &["--shutdown-drain", "200ms", "--lease", "1s"]);
+    let id = stores.new_note().await;
+    let n = note(id);
+    // Warm: what a like needs is in Redis.
+    server.client("ann").like(&n).await;
+    server.client("ann").unlike(&n).await;
+    stores.rest().await;
+    stores.stop_postgres();
+    assert_eq!(server.client("ann").like(&n).await["changed"], true);
+    let mut server = spawn_blocking(move || {
+        server.stop();
+        server
+    })
+    .await
+    .unwrap();
+    assert!(server.log().contains("stopped with pending events"), "{}", server.log());
+    stores.start_postgres();
+    server.start_again();
+    stores.rest().await;
+    let totals = stores.likes(id).await;
+    assert_eq!((totals.rows, totals.total), (1, 1));
+}
