@@ -5,6 +5,7 @@
 -- ARGV[2]  fence       of its owner
 -- ARGV[3]  generation  of its log
 -- ARGV[4]  run         run id of the Redis process
+-- ARGV[5]  room        number up to which events may be appended; 0 for none
 -- Returns  {"done"}
 --          {"no_meta"}  the shard's counters have not begun; nothing written, here and below
 --          {"fenced"}   there is a newer owner
@@ -18,5 +19,5 @@ end
 if meta[3] ~= generation or not meta[4] then
   redis.call('HSET', KEYS[1], 'm', generation .. '-0')
 end
-redis.call('HSET', KEYS[1], 'fence:' .. source, ARGV[2], 'gen', generation, 'run', ARGV[4])
+redis.call('HSET', KEYS[1], 'fence:' .. source, ARGV[2], 'gen', generation, 'room', ARGV[5], 'run', ARGV[4])
 return { 'done' }

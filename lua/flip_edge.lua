@@ -23,6 +23,7 @@
 --          {"need_set"}          load the set first
 --          {"need_row"}          ask SQL about this one edge first
 --          {"limit"}             the limit is reached; nothing written
+--          {"full"}              the log has no room; nothing written
 --          {"key_conflict"}      the idempotency key stands for something else
 local source, kind, target, on, event = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 local limit, row, row_at, renew = tonumber(ARGV[6]), ARGV[7], ARGV[8], tonumber(ARGV[9])
@@ -31,7 +32,7 @@ if not (limit and renew and tonumber(target) and tonumber(at) and (on == '1' or 
   return redis.error_reply('ERR flip_edge: bad arguments')
 end
 
-local meta = redis.call('HMGET', KEYS[1], 'gen', 'k:' .. source, 'm')
+local meta = redis.call('HMGET', KEYS[1], 'gen', 'k:' .. source, 'm', 'room')
 local generation = meta[1]
 if not (generation and meta[2] and meta[3]) then
   return { 'not_ready' }
@@ -112,6 +113,10 @@ if changes and on == '1' and limit > 0 then
   end
 end
 
+if changes and is_full(meta[4]) then
+  return { 'full' }
+end
+
 -- First the append, which fails as a whole when memory is short; only then the rest.
 local offset = pending_at or ''
 if changes then
@@ -121,6 +126,7 @@ if changes then
     return string.find(offset.err, 'equal or smaller') and { 'not_ready' } or offset
   end
   redis.call('HSET', KEYS[3], field, on .. ':' .. offset .. ':' .. at)
+  note_append(KEYS[1], meta[4], generation, offset)
 end
 if KEYS[6] then
   local kept = (changes and '1 ' or '0 ') .. (offset == '' and '-' or offset) .. ' ' .. operation

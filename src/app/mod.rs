@@ -3,9 +3,11 @@
 //! - `stores`: opens Redis and PostgreSQL, embedded or yours, and checks that they are fit;
 //! - `serve`: runs the API, the pipeline, or both, until a signal;
 //! - `readiness`: what `/readyz` says;
+//! - `metrics`: what `/metrics` says;
 //! - `error`: why a start fails, in one line.
 
 mod error;
+mod metrics;
 mod readiness;
 mod serve;
 mod stores;

@@ -11,6 +11,7 @@ use crate::{
 
 /// What must be well for this process's roles.
 pub struct Checks {
+    /// Patient, like `db`: a probe really asks the stores.
     pub redis: Redis,
     pub db: Db,
     /// With the role `api`.

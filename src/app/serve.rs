@@ -5,7 +5,7 @@ use std::{net::SocketAddr, sync::Arc, time::Duration};
 use tokio::{net::TcpListener, signal::unix};
 use tokio_util::sync::CancellationToken;
 
-use super::{AppError, readiness::Checks, stores::Stores};
+use super::{AppError, metrics, readiness::Checks, stores::Stores};
 use crate::{
     auth::{Subject, TokenSecret, TokenSigner, TokenVerifier},
     domain::{Limits, Plaudit},
@@ -30,6 +30,8 @@ pub async fn serve(settings: Settings) -> Result<(), AppError> {
         .await
         .map_err(|source| AppError::Listen { address: settings.http.listen, source })?;
     let address = listener.local_addr()?;
+    // Before the stores: they count from their first call.
+    let metrics = metrics::install().map_err(std::io::Error::other)?;
     let stores = Stores::open(&settings).await?;
     let secret = match &settings.auth.jwt_secret {
         Some(secret) => secret.clone(),
@@ -58,8 +60,8 @@ pub async fn serve(settings: Settings) -> Result<(), AppError> {
         tokio::spawn(async move { hub.run(stop).await });
     }
     let checks = Arc::new(Checks {
-        redis: stores.redis.clone(),
-        db: stores.db.clone(),
+        redis: stores.redis.patient(),
+        db: stores.db.patient(),
         hub: runs_api.then(|| hub.clone()),
         pipeline: runs_pipeline.then_some((owner, status)),
     });
@@ -78,9 +80,10 @@ pub async fn serve(settings: Settings) -> Result<(), AppError> {
             sockets: sockets.clone(),
             graphiql: settings.http.graphiql,
             readiness: checks.clone(),
+            metrics,
         })
     } else {
-        http::health_router(checks.clone())
+        http::health_router(checks.clone(), metrics)
     };
     print_when_ready(checks, lines);
 
@@ -119,6 +122,7 @@ fn pipeline_settings(settings: &Settings, owner: String, moderator: Moderator) -
         persist_rate: settings.pipeline.persist_rate,
         batch_wait: settings.pipeline.batch_wait,
         replicas: settings.redis.redis_replicas,
+        log_share: settings.redis.redis_log_share,
         activity: settings.pipeline.activity,
         activity_retention: settings.pipeline.activity_retention,
         reconcile_sample: settings.pipeline.reconcile_sample,

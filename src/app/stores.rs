@@ -48,13 +48,9 @@ impl Stores {
         let shards = prepare_database(&database_url, settings.pipeline.virtual_shards).await?;
         let redis = Redis::new(&redis_url, shards).map_err(|error| redis_error(&redis_url, error))?;
         check_redis(&redis, &redis_url, settings.redis.redis_allow_unsafe).await?;
-        Ok(Self {
-            redis,
-            db: Db::for_requests(&database_url, settings.database.database_connections)?,
-            pipeline_db: Db::for_pipeline(&database_url, pipeline_connections(shards))?,
-            embedded,
-            data_dir,
-        })
+        let db = Db::for_requests(&database_url, settings.database.database_connections)?;
+        let pipeline_db = Db::for_pipeline(&database_url, pipeline_connections(shards))?.beside(&db);
+        Ok(Self { redis, db, pipeline_db, embedded, data_dir })
     }
 
     /// Stops the embedded servers, if there are any.

@@ -1,5 +1,6 @@
 //! What a request can be told. Causes inside are logged where the answer is made, never sent.
 
+pub use crate::store::ErrorClass;
 use crate::store::StoreError;
 
 pub type DomainResult<T> = Result<T, DomainError>;
@@ -24,6 +25,10 @@ pub enum DomainError {
     /// A store is away or busy. Nothing was half-done; the same request may succeed later.
     #[error("the service cannot do this right now; try again")]
     RetryLater(#[source] StoreError),
+    /// PostgreSQL has fallen so far behind that no more may wait for it. Nothing was done; the same request may
+    /// succeed when it has caught up.
+    #[error("the service is catching up with what was done before; try again in a minute")]
+    CatchingUp,
     /// More of this waits than may wait. Nothing was done; the same request may succeed later.
     #[error("too many {0} at once; try again")]
     Overloaded(&'static str),
@@ -60,10 +65,23 @@ impl DomainError {
     pub fn bad_input(argument: &'static str, message: impl Into<String>) -> Self {
         Self::BadInput { argument, message: message.into(), reason: None }
     }
+
+    pub const fn class(&self) -> ErrorClass {
+        match self {
+            Self::NotFound(_) | Self::Forbidden(_) | Self::BadInput { .. } => ErrorClass::Caller,
+            Self::RetryLater(cause) => cause.class(),
+            Self::Internal(_) => ErrorClass::Fault,
+            Self::CatchingUp | Self::Overloaded(_) => ErrorClass::Overload,
+        }
+    }
 }
 
 impl From<StoreError> for DomainError {
     fn from(error: StoreError) -> Self {
-        if error.is_transient() { Self::RetryLater(error) } else { Self::Internal(error) }
+        match error {
+            StoreError::LogFull => Self::CatchingUp,
+            error if error.is_transient() => Self::RetryLater(error),
+            error => Self::Internal(error),
+        }
     }
 }

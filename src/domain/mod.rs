@@ -39,7 +39,7 @@ pub use changes::Outcome;
 pub use coins::Amount;
 pub use comments::{CommentSort, Thread, ThreadPage};
 pub use conversation::CommentText;
-pub use error::{DomainError, DomainResult, Reason};
+pub use error::{DomainError, DomainResult, ErrorClass, Reason};
 pub use history::{ActivityKind, ActivityPoint, ActivityRequest, ActivityStep, MAX_POINTS};
 pub use hot::HotPlace;
 pub use inbox::{Badge, DirectMessage, InboxEntry, inbox_of};

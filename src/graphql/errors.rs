@@ -104,6 +104,7 @@ impl From<DomainError> for ApiError {
     /// Logs what is not for clients; each failure passes here once.
     fn from(error: DomainError) -> Self {
         let message = error.to_string();
+        metrics::counter!("plaudit_refusals_total", "class" => error.class().name()).increment(1);
         match error {
             DomainError::NotFound(_) => Self::new(Code::NotFound, message),
             DomainError::Forbidden(_) => Self::new(Code::Forbidden, message),
@@ -112,6 +113,10 @@ impl From<DomainError> for ApiError {
             }
             DomainError::RetryLater(cause) => {
                 tracing::warn!(%cause, "a request was told to try again later");
+                Self::new(Code::RetryLater, message)
+            }
+            DomainError::CatchingUp => {
+                tracing::debug!("a shard's log is full; a request was told to try again later");
                 Self::new(Code::RetryLater, message)
             }
             DomainError::Overloaded(what) => {

@@ -3,7 +3,7 @@
 //! - [`graphql`]: queries and mutations; [`socket`]: subscriptions; [`sockets`]: all that are open;
 //!   [`caller`]: whose token it is
 //! - [`refusal`]: what is refused before GraphQL begins
-//! - [`health`]: probes; [`graphiql`]: the embedded page; [`dev`]: a token for trying things out
+//! - [`health`]: probes and metrics; [`graphiql`]: the embedded page; [`dev`]: a token for trying things out
 
 mod caller;
 mod dev;
@@ -23,6 +23,7 @@ use axum::{
     response::{IntoResponse, Redirect, Response},
     routing::{any, get},
 };
+use metrics_exporter_prometheus::PrometheusHandle;
 use tower_http::{catch_panic::CatchPanicLayer, compression::CompressionLayer, trace::TraceLayer};
 
 pub use dev::DevToken;
@@ -46,6 +47,7 @@ pub struct Api {
     /// Hands out tokens to anybody; for development only.
     pub dev: Option<DevToken>,
     pub readiness: Arc<dyn Readiness>,
+    pub metrics: PrometheusHandle,
     /// For a stop to close them.
     pub sockets: Sockets,
     /// Whether GraphiQL is served.
@@ -72,7 +74,7 @@ pub fn router(api: Api) -> Router {
             .route("/graphiql", get(graphiql::page))
             .route("/assets/{*path}", get(graphiql::asset));
     }
-    let probes = health_router(Arc::clone(&api.readiness));
+    let probes = health_router(Arc::clone(&api.readiness), api.metrics.clone());
     let engine = Engine::new(api.plaudit.clone());
     routes
         .with_state(Arc::new(Shared { api, engine }))

@@ -34,6 +34,7 @@ fn retry_delays() -> ExponentialBuilder {
 impl Hub {
     /// Hears changes until cancelled.
     pub async fn run(&self, stop: CancellationToken) {
+        metrics::counter!("plaudit_hub_interruptions_total").increment(0);
         while !stop.is_cancelled() {
             let hub = self.clone();
             let mut hearing = tokio::spawn(async move { hub.hear_for_ever().await });
@@ -46,6 +47,7 @@ impl Hub {
     }
 
     fn interrupt(&self) {
+        metrics::gauge!("plaudit_hub_hearing").set(0);
         for view in &self.inner.views {
             view.lock().interrupt();
         }
@@ -74,8 +76,10 @@ impl Hub {
         let watched = self.inner.views.iter().flat_map(|view| view.lock().resume()).collect();
         self.read_soon(watched);
         self.catch_up_soon();
+        metrics::gauge!("plaudit_hub_hearing").set(1);
         tracing::info!("hearing changes");
         let reason = self.hear_messages(listener).await;
+        metrics::counter!("plaudit_hub_interruptions_total").increment(1);
         tracing::warn!(%reason, "stopped hearing changes; subscribing again");
         Ok(())
     }

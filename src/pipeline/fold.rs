@@ -38,6 +38,7 @@ async fn fold(tenure: &Tenure, streak: &Streak) -> StoreResult<()> {
             streak.worked();
             continue;
         };
+        tenure.context.status.see(source, last.offset);
         let mut batches = targets.batches(&entries, last.offset);
         targets.add_heat(&mut batches, &entries, chrono::Utc::now().timestamp_millis());
         fault::reached(Point::BeforeFold)?;

@@ -69,6 +69,8 @@ pub struct Settings {
     pub batch_wait: Duration,
     /// Replicas that must have an event before it is counted.
     pub replicas: u32,
+    /// Share of Redis' memory that all logs may take together, in percent.
+    pub log_share: u32,
     /// Whether the history is kept.
     pub activity: bool,
     /// How long it is kept.
@@ -106,7 +108,9 @@ struct Context {
 pub async fn run(redis: Redis, db: Db, settings: Settings, status: Status, stop: CancellationToken) {
     let (stale, queued) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
     let pace = Arc::new(Pace::new(settings.persist_rate, settings.batch_events));
-    let context = Context { redis, db, settings: Arc::new(settings), status, pace, stale, queued };
+    // Outages are waited out here, so no call is refused beforehand.
+    let (redis, settings) = (redis.patient(), Arc::new(settings));
+    let context = Context { redis, db, settings, status, pace, stale, queued };
     let mut listening = JoinSet::new();
     for (channel, bell) in [(Channel::Corrections, &context.stale), (Channel::CommentQueue, &context.queued)]
     {

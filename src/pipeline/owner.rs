@@ -31,6 +31,9 @@ const STEADY: Duration = Duration::from_secs(10);
 
 /// Owns the shard whenever it can, until `stop`.
 pub(super) async fn run(context: Context, shard: ShardId, stop: CancellationToken) {
+    for total in ["plaudit_lost_events_total", "plaudit_dead_events_total", "plaudit_persist_retries_total"] {
+        metrics::counter!(total, "shard" => shard.to_string()).increment(0); // they may stay so
+    }
     let streak = Streak::new(shard, "own");
     while !stop.is_cancelled() {
         // In a task of its own, so that a panic ends one tenure and not the shard.

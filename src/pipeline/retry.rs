@@ -14,7 +14,7 @@ use crate::{
 /// The longest delay between two tries.
 pub const LONGEST: Duration = Duration::from_secs(10);
 
-/// Delays from 10 ms to 10 s, with jitter, without an end.
+/// Delays from 10 ms to [`LONGEST`], with jitter, without an end.
 pub fn delays() -> ExponentialBackoff {
     ExponentialBuilder::new()
         .with_min_delay(Duration::from_millis(10))

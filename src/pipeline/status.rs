@@ -1,21 +1,40 @@
-//! Which shards this process owns and serves, for `/readyz`.
+//! Which shards this process owns and serves, for `/readyz`, and how far it has seen their logs.
 
 use std::sync::{
     Arc,
     atomic::{AtomicBool, Ordering::Relaxed},
 };
 
-use crate::primitives::{ShardCount, ShardId};
+use parking_lot::Mutex;
+
+use crate::primitives::{Offset, ShardCount, ShardId};
 
 /// Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct Status {
     serving: Arc<[AtomicBool]>,
+    /// Per shard the latest event ever seen, also by earlier owners in this process: after a loss it tells how
+    /// much there was.
+    seen: Arc<[Mutex<Option<Offset>>]>,
 }
 
 impl Status {
     pub fn new(shards: ShardCount) -> Self {
-        Self { serving: shards.all().map(|_| AtomicBool::new(false)).collect() }
+        Self {
+            serving: shards.all().map(|_| AtomicBool::new(false)).collect(),
+            seen: shards.all().map(|_| Mutex::default()).collect(),
+        }
+    }
+
+    /// The shard's log reaches that far.
+    pub(super) fn see(&self, shard: ShardId, offset: Offset) {
+        let mut seen = self.seen[shard.index()].lock();
+        *seen = (*seen).max(Some(offset));
+    }
+
+    /// The latest event of the shard's log that this process ever saw; `None` before it looked.
+    pub(super) fn seen(&self, shard: ShardId) -> Option<Offset> {
+        *self.seen[shard.index()].lock()
     }
 
     pub(super) fn set_serving(&self, shard: ShardId, serving: bool) {

@@ -1,7 +1,7 @@
 //! Verification: before a new owner does anything on a Redis process, it finds out what that process
 //! still knows. Loss is an error, never zero: what may be wrong is begun anew, under a higher number.
 
-use super::{Context, persist};
+use super::{Context, persist, trim};
 use crate::{
     primitives::{
         Offset, ShardId, Version,
@@ -20,8 +20,9 @@ pub(super) async fn verify(context: &Context, lease: Lease) -> StoreResult<Strin
     let run = context.redis.run_id().await?;
     let generation = adopt_log(context, lease).await?;
     restart_counters(context, lease, &run).await?;
+    let room = trim::room(context, lease.shard).await?;
     fault::reached(Point::BeforeVerified)?;
-    context.redis.finish_verification(lease.shard, lease.fence, generation, &run).await?;
+    context.redis.finish_verification(lease.shard, lease.fence, generation, room, &run).await?;
     Ok(run)
 }
 
@@ -87,22 +88,41 @@ async fn begin_generation(
     if is_new {
         tracing::info!(shard, "began the shard's log");
     } else {
-        let last = end.unwrap_or_default();
-        let lost = if last.generation == reached.generation {
-            reached.number - last.number.min(reached.number)
-        } else {
-            0
-        };
-        tracing::error!(
-            shard,
-            %reached,
-            end = %last,
-            survivors,
-            known_lost = lost,
-            "Redis lost the end of the shard's log: counters begin anew from PostgreSQL"
-        );
+        tell_loss(context, lease.shard, reached.max(persisted), persisted, survivors as u64);
     }
     Ok(generation)
+}
+
+/// Says how many events the log lost that were neither persisted nor survived. Redis itself may know less of it
+/// than this process, which has seen the log.
+fn tell_loss(context: &Context, shard: ShardId, known: Offset, persisted: Offset, survivors: u64) {
+    let seen = context.status.seen(shard);
+    let reached = known.max(seen.unwrap_or_default());
+    let lost = lost_between(persisted, reached).saturating_sub(survivors);
+    metrics::counter!("plaudit_lost_events_total", "shard" => shard.to_string()).increment(lost);
+    let shard = shard.0;
+    if seen >= Some(known) {
+        tracing::error!(
+            shard, %reached, %persisted, survivors, lost,
+            "Redis lost the end of the shard's log: counters begin anew from PostgreSQL"
+        );
+    } else {
+        tracing::error!(
+            shard, %reached, %persisted, survivors, lost_at_least = lost,
+            "Redis lost the end of the shard's log: counters begin anew from PostgreSQL; this process is new \
+             and cannot tell all that was lost"
+        );
+    }
+}
+
+/// Events after `persisted` up to `reached`. PostgreSQL knows every generation that had events, so none of an
+/// earlier one can be missing.
+const fn lost_between(persisted: Offset, reached: Offset) -> u64 {
+    if reached.generation == persisted.generation {
+        reached.number.saturating_sub(persisted.number)
+    } else {
+        0
+    }
 }
 
 /// Begins the shard's counters anew if there is a reason.
@@ -153,7 +173,7 @@ pub(super) fn restart_reason(
 fn sweep_soon(context: &Context, shard: ShardId) {
     let redis = context.redis.clone();
     tokio::spawn(async move {
-        for delay in super::retry::delays().take(12) {
+        for delay in super::retry::delays().take(30) {
             tokio::time::sleep(delay).await;
             match redis.sweep(shard).await {
                 Ok(removed) => {
@@ -164,4 +184,17 @@ fn sweep_soon(context: &Context, shard: ShardId) {
             }
         }
     });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_lost_is_what_was_not_persisted() {
+        let persisted = Offset::new(7, 40);
+        assert_eq!(lost_between(persisted, Offset::new(7, 42)), 2);
+        assert_eq!(lost_between(persisted, Offset::new(7, 39)), 0);
+        assert_eq!(lost_between(persisted, Offset::new(6, 90)), 0);
+    }
 }

@@ -85,6 +85,10 @@ pub struct Redis {
     #[arg(long, value_name = "COUNT", default_value = "0", value_parser = whole(0..=10, Some))]
     pub redis_replicas: u32,
 
+    /// Percent of Redis' memory that actions may take that are not in PostgreSQL yet, 1 to 90
+    #[arg(long, value_name = "PERCENT", default_value = "50", value_parser = whole(1..=90, Some))]
+    pub redis_log_share: u32,
+
     /// When the embedded Redis syncs to disk: once a second, or before each reply (slower, loses nothing)
     #[arg(long, value_name = "WHEN", default_value = "everysec", value_parser = append_fsync())]
     pub appendfsync: AppendFsync,

@@ -4,14 +4,65 @@ use crate::primitives::{Offset, fault::Injected};
 
 pub type StoreResult<T> = Result<T, StoreError>;
 
-#[derive(Debug, thiserror::Error)]
+/// What an error means to whoever might call again. One place decides: [`StoreError::class`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ErrorClass {
+    /// The caller's fault: the same call never succeeds, so nobody repeats it.
+    Caller,
+    /// The store works, but takes no more for now. To be repeated later, after growing pauses, and within a
+    /// request not for long: repetitions are load as well.
+    Overload,
+    /// An outage, a takeover, a deadlock: passes by itself.
+    Transient,
+    /// A bug or foreign data. Repeating it is no use.
+    Fault,
+}
+
+impl ErrorClass {
+    pub const ALL: [Self; 4] = [Self::Caller, Self::Overload, Self::Transient, Self::Fault];
+
+    /// As in metrics.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Caller => "caller",
+            Self::Overload => "overload",
+            Self::Transient => "transient",
+            Self::Fault => "fault",
+        }
+    }
+
+    /// Whether the same call may succeed a little later.
+    pub const fn is_retryable(self) -> bool {
+        matches!(self, Self::Overload | Self::Transient)
+    }
+}
+
+#[derive(Clone, Debug, thiserror::Error)]
 pub enum StoreError {
     /// Redis did not answer, or not in time. Whether it did what was asked is unknown.
     #[error("Redis does not answer: {0}")]
     RedisUnreachable(#[source] ::redis::RedisError),
+    /// Redis takes no more writes or connections. Nothing was done.
+    #[error("Redis takes no more: {0}")]
+    RedisBusy(String),
+    /// Redis answers that it cannot do this yet: it loads its data, is a replica, cannot save. Nothing was done.
+    #[error("Redis is not ready: {0}")]
+    RedisUnready(String),
     /// PostgreSQL did not answer, or not in time. Whether a commit happened is unknown.
     #[error("PostgreSQL does not answer: {0}")]
     SqlUnreachable(String),
+    /// PostgreSQL works, but had no connection left, or no time for this statement.
+    #[error("PostgreSQL takes no more: {0}")]
+    SqlBusy(String),
+    /// PostgreSQL ended the statement: it starts or stops, or this was a deadlock.
+    #[error("PostgreSQL ended the statement: {0}")]
+    SqlInterrupted(String),
+    /// The store did not answer lately and is left alone for a moment. Nothing was sent.
+    #[error("{0} did not answer lately; no calls for a moment")]
+    Resting(&'static str),
+    /// A shard's log has reached its share of Redis' memory. Nothing was done.
+    #[error("the shard's log is full: what was done before is not in PostgreSQL yet")]
+    LogFull,
     /// This Redis process, or this shard on it, has not been verified yet. Nothing was done; it passes
     /// when the shard's owner has looked at it.
     #[error("shard state in Redis is not verified yet")]
@@ -60,12 +111,35 @@ impl Refusal {
 }
 
 impl StoreError {
+    pub const fn class(&self) -> ErrorClass {
+        match self {
+            Self::RedisBusy(_) | Self::SqlBusy(_) | Self::LogFull | Self::Contended { .. } => {
+                ErrorClass::Overload
+            }
+            Self::RedisUnreachable(_)
+            | Self::RedisUnready(_)
+            | Self::SqlUnreachable(_)
+            | Self::SqlInterrupted(_)
+            | Self::Resting(_)
+            | Self::Unverified => ErrorClass::Transient,
+            Self::Refused(_) => ErrorClass::Caller,
+            Self::Fenced | Self::LogGap { .. } | Self::Unexpected(_) => ErrorClass::Fault,
+        }
+    }
+
     /// Whether the same call may succeed a little later.
     pub const fn is_transient(&self) -> bool {
-        matches!(
-            self,
-            Self::RedisUnreachable(_) | Self::SqlUnreachable(_) | Self::Unverified | Self::Contended { .. }
-        )
+        self.class().is_retryable()
+    }
+
+    /// Whether PostgreSQL did not do it now, but may do it later, or do less of it.
+    pub const fn is_of_postgresql(&self) -> bool {
+        matches!(self, Self::SqlUnreachable(_) | Self::SqlBusy(_) | Self::SqlInterrupted(_))
+    }
+
+    /// Whether the store said nothing at all. Everything else is an answer, and shows that it is there.
+    pub(super) const fn is_silence(&self) -> bool {
+        matches!(self, Self::RedisUnreachable(_) | Self::SqlUnreachable(_))
     }
 }
 
@@ -80,20 +154,20 @@ impl From<::redis::RedisError> for StoreError {
         use ::redis::{ErrorKind, ServerErrorKind};
         match error.kind() {
             ErrorKind::Server(ServerErrorKind::NoScript) => Self::Unverified,
-            ErrorKind::Io
-            | ErrorKind::ClusterConnectionNotFound
-            | ErrorKind::Server(
+            ErrorKind::Io | ErrorKind::ClusterConnectionNotFound => Self::RedisUnreachable(error),
+            ErrorKind::Server(
                 ServerErrorKind::BusyLoading
                 | ServerErrorKind::ClusterDown
                 | ServerErrorKind::MasterDown
                 | ServerErrorKind::ReadOnly
                 | ServerErrorKind::TryAgain,
-            ) => Self::RedisUnreachable(error),
+            ) => Self::RedisUnready(error.to_string()),
             _ if error.is_timeout() || error.is_connection_dropped() => Self::RedisUnreachable(error),
             // Out of memory: writes are refused as a whole until something is freed.
-            _ if error.code() == Some("OOM") || error.code() == Some("MISCONF") => {
-                Self::RedisUnreachable(error)
+            _ if error.code() == Some("OOM") || is_out_of_connections(&error) => {
+                Self::RedisBusy(error.to_string())
             }
+            _ if error.code() == Some("MISCONF") => Self::RedisUnready(error.to_string()),
             _ => Self::Unexpected(error.to_string()),
         }
     }
@@ -109,19 +183,20 @@ impl From<sqlx::Error> for StoreError {
             | sqlx::Error::WorkerCrashed
             | sqlx::Error::Protocol(_) => Self::SqlUnreachable(error.to_string()),
             sqlx::Error::Database(database) => match database.code().as_deref() {
-                // Connection exceptions, operator intervention (shutdown, crash, still starting), out of
-                // resources, cancelled by a timeout, deadlock and serialisation failures, a transaction that
-                // was idle for too long: all pass.
+                // Out of resources, among them connections; cancelled after the statement timeout.
+                Some(code) if code.starts_with("53") || code == "57014" => Self::SqlBusy(error.to_string()),
+                // Connection exceptions, operator intervention (shutdown, crash, still starting), deadlock and
+                // serialisation failures, a lock that was not to be had, a standby, a transaction that was idle
+                // for too long: all pass.
                 Some(code)
                     if code.starts_with("08")
                         || code.starts_with("57")
-                        || code.starts_with("53")
                         || code.starts_with("40")
                         || code == "55P03"
                         || code == "25006"
                         || code == "25P03" =>
                 {
-                    Self::SqlUnreachable(error.to_string())
+                    Self::SqlInterrupted(error.to_string())
                 }
                 _ => match Refusal::of(database.as_ref()) {
                     Some(refusal) => Self::Refused(refusal),
@@ -131,4 +206,8 @@ impl From<sqlx::Error> for StoreError {
             _ => Self::Unexpected(error.to_string()),
         }
     }
+}
+
+fn is_out_of_connections(error: &::redis::RedisError) -> bool {
+    error.detail().is_some_and(|detail| detail.contains("max number of clients"))
 }

@@ -1,5 +1,6 @@
 //! The two stores: Redis (what is live) and PostgreSQL (what is kept). One typed call per script and per statement.
 
+mod breaker;
 pub mod error;
 pub mod redis;
 pub mod single_flight;
@@ -8,7 +9,7 @@ pub mod tally;
 
 use std::time::Duration;
 
-pub use error::{Refusal, StoreError, StoreResult};
+pub use error::{ErrorClass, Refusal, StoreError, StoreResult};
 
 /// How long an idempotency key is remembered, in either store.
 pub const KEY_LIFE: Duration = Duration::from_hours(24);

@@ -46,7 +46,7 @@ where
         let flights = self.join_or_begin(keys, fetch);
         let mut found = HashMap::with_capacity(keys.len());
         for flight in flights {
-            let fetched = flight.await.map_err(|error| share(&error))?;
+            let fetched = flight.await.map_err(|error| StoreError::clone(&error))?;
             for key in keys {
                 if let Some(value) = fetched.get(key) {
                     found.insert(key.clone(), value.clone());
@@ -124,18 +124,6 @@ impl<K: Eq + Hash, V> Drop for Landing<K, V> {
                 under_way.remove(key);
             }
         }
-    }
-}
-
-/// Each of those who waited gets an error of the same kind.
-fn share(error: &StoreError) -> StoreError {
-    match error {
-        StoreError::RedisUnreachable(error) => StoreError::RedisUnreachable(error.clone()),
-        StoreError::SqlUnreachable(why) => StoreError::SqlUnreachable(why.clone()),
-        StoreError::Unverified => StoreError::Unverified,
-        StoreError::Fenced => StoreError::Fenced,
-        StoreError::Contended { tries } => StoreError::Contended { tries: *tries },
-        other => StoreError::Unexpected(other.to_string()),
     }
 }
 

@@ -121,6 +121,7 @@ fn settings(name: &str, plan: &Plan) -> pipeline::Settings {
         reconcile_sample: 50,
         reconcile_at: None,
         replicas: 0,
+        log_share: 50,
         activity: true,
         activity_retention: Duration::from_hours(24),
         moderator: Moderator::new(&moderation::Settings::AcceptAll).unwrap(),

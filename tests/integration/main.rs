@@ -7,6 +7,7 @@
 mod support;
 
 mod architecture;
+mod backlog;
 mod bad_input;
 mod coins;
 mod comment_moderation;
@@ -29,6 +30,7 @@ mod likes;
 mod lists;
 mod live;
 mod membership;
+mod metrics;
 mod moderation;
 mod outages;
 mod plans;

@@ -80,6 +80,177 @@ async fn without_redis_requests_are_told_to_retry_within_two_seconds_and_all_goe
     socket.note_until(|note| note["likeCount"] == 2).await;
 }
 
+/// Longer than the 12 s after which a hub takes silence for a dead connection.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_redis_that_falls_silent_is_noticed_and_everything_goes_on_when_it_speaks_again() {
+    let stores = Stores::start(AppendFsync::EverySec).await;
+    let server = Server::start_on(&stores, &[]);
+    let id = stores.new_note().await;
+    let (n, liker) = (note(id), server.client("fay waits"));
+    liker.like(&n).await;
+    let mut socket = server.socket("gus watches on").await;
+    socket.watch_notes(&[&n]).await;
+    let before = socket.note_until(|note| note["likeCount"] == 1).await;
+
+    stores.stall("redis");
+    for query in [UNLIKE, READ, READ] {
+        let began = Instant::now();
+        assert_eq!(code(&server, query, &n).await, "RETRY_LATER");
+        assert!(began.elapsed() < Duration::from_secs(2), "{:?}", began.elapsed());
+    }
+    eventually("requests are refused at once", SOON, || async {
+        let began = Instant::now();
+        assert_eq!(code(&server, UNLIKE, &n).await, "RETRY_LATER");
+        (began.elapsed() < Duration::from_millis(100)).then_some(())
+    })
+    .await;
+    assert_eq!(server.metrics().await["plaudit_breaker_open{dependency=\"Redis\"}"], 1.0);
+    eventually("the silence is noticed", SOON, || async {
+        (server.metrics().await["plaudit_hub_hearing"] == 0.0).then_some(())
+    })
+    .await;
+
+    stores.wake("redis");
+    let began = Instant::now();
+    eventually("likes work again", SOON, || async {
+        let reply = server.client("hal comes later").send(LIKE, json!({ "n": n })).await.body;
+        reply["data"]["likeNote"].is_object().then_some(())
+    })
+    .await;
+    let after = socket.note_until(|note| note["likeCount"] == 2).await;
+    assert!(after["countsVersion"].as_u64() > before["countsVersion"].as_u64());
+    assert!(began.elapsed() < Duration::from_secs(10), "{:?}", began.elapsed());
+    eventually("changes are heard again", SOON, || async {
+        (server.metrics().await["plaudit_hub_hearing"] == 1.0).then_some(())
+    })
+    .await;
+    stores.rest().await;
+    let totals = stores.likes(id).await;
+    assert_eq!((totals.rows, totals.total, totals.redis), (2, 2, Some(2)));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_subscription_whose_connection_to_redis_is_killed_gets_what_it_missed() {
+    let server = Server::start(&[]);
+    let stores = server.stores();
+    let n = note(stores.new_note().await);
+    let mut socket = server.socket("ida watches on").await;
+    socket.watch_notes(&[&n]).await;
+    for expected in 1..=3 {
+        stores.command(&["CLIENT", "KILL", "TYPE", "pubsub"]).await;
+        server.client(&format!("user {expected}")).like(&n).await;
+        socket.note_until(|note| note["likeCount"] == expected).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_postgresql_that_falls_silent_is_left_alone_and_the_backlog_drains_when_it_speaks_again() {
+    let stores = Stores::start(AppendFsync::EverySec).await;
+    let server = Server::start_on(&stores, &[]);
+    let (warm, cold) = (stores.new_note().await, note(stores.new_note().await));
+    let (n, liker) = (note(warm), server.client("jim goes on"));
+    liker.like(&n).await;
+    liker.note(&n).await;
+    stores.rest().await;
+    let mut socket = server.socket("kim watches on").await;
+    socket.watch_notes(&[&n]).await;
+    socket.note_until(|note| note["likeCount"] == 1).await;
+
+    stores.stall("postgres");
+    for query in [READ, LIKE, READ, ADD_COMMENT] {
+        let began = Instant::now();
+        assert_eq!(code(&server, query, &cold).await, "RETRY_LATER");
+        assert!(began.elapsed() < Duration::from_secs(2), "{:?}", began.elapsed());
+    }
+    eventually("requests are refused at once", SOON, || async {
+        let began = Instant::now();
+        assert_eq!(code(&server, READ, &cold).await, "RETRY_LATER");
+        (began.elapsed() < Duration::from_millis(100)).then_some(())
+    })
+    .await;
+    // Each change is seen by the one who makes it, and by the one who watches.
+    for round in 0..20 {
+        let likes = round % 2;
+        let payload = if likes == 0 { liker.unlike(&n).await } else { liker.like(&n).await };
+        assert_eq!((&payload["changed"], &payload["note"]["likeCount"]), (&json!(true), &json!(likes)));
+        socket.note_until(|note| note["likeCount"] == likes).await;
+    }
+    liker.unlike(&n).await;
+
+    stores.wake("postgres");
+    let began = Instant::now();
+    eventually("what needs the database works again", SOON, || async {
+        let reply = server.anonymous().send(READ, json!({ "n": cold })).await.body;
+        reply.get("errors").is_none().then_some(())
+    })
+    .await;
+    assert!(began.elapsed() < Duration::from_secs(5), "{:?}", began.elapsed());
+    stores.rest().await;
+    let totals = stores.likes(warm).await;
+    assert_eq!((totals.rows, totals.total, totals.redis), (0, 0, Some(0)));
+    let steps = "SELECT count(*) FROM activity WHERE target_id = $1 AND kind = 'note_like'";
+    assert_eq!(stores.number(steps, warm).await, 22);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn without_postgresql_what_needs_it_is_refused_at_once_and_a_storm_of_likes_is_persisted_afterwards() {
+    let mut stores = Stores::start(AppendFsync::EverySec).await;
+    let server = Server::start_on(&stores, &[]);
+    let (id, cold) = (stores.new_note().await, note(stores.new_note().await));
+    let n = note(id);
+    let likers: Vec<_> = (0..10).map(|liker| server.client(&format!("liker {liker}"))).collect();
+    for liker in &likers {
+        liker.like(&n).await;
+        liker.unlike(&n).await;
+    }
+    let mut socket = server.socket("lea watches on").await;
+    socket.watch_notes(&[&n]).await;
+    socket.note_until(|note| note["likeCount"] == 0).await;
+
+    stores.stop_postgres();
+    let storm = futures_util::future::join_all(likers.iter().map(|liker| async {
+        for _ in 0..20 {
+            assert_eq!(liker.like(&n).await["changed"], true);
+            assert_eq!(liker.unlike(&n).await["changed"], true);
+        }
+        assert_eq!(liker.like(&n).await["changed"], true);
+    }));
+    // At once: the first calls find out, those after them are not even made.
+    let refused = async {
+        for _ in 0..10 {
+            for query in [ADD_COMMENT, READ, CREATE] {
+                let began = Instant::now();
+                assert_eq!(code(&server, query, &cold).await, "RETRY_LATER");
+                assert!(began.elapsed() < Duration::from_secs(2), "{:?}", began.elapsed());
+            }
+        }
+    };
+    tokio::join!(storm, refused);
+    socket.note_until(|note| note["likeCount"] == 10).await;
+    assert_eq!(server.metrics().await["plaudit_breaker_open{dependency=\"PostgreSQL\"}"], 1.0);
+
+    stores.start_postgres();
+    stores.rest().await;
+    let totals = stores.likes(id).await;
+    assert_eq!((totals.rows, totals.total, totals.redis), (10, 10, Some(10)));
+    let steps = "SELECT count(*) FROM activity WHERE target_id = $1 AND kind = 'note_like'";
+    assert_eq!(stores.number(steps, id).await, 10 * (2 + 41));
+    assert_eq!(server.metrics().await["plaudit_breaker_open{dependency=\"PostgreSQL\"}"], 0.0);
+}
+
+const LIKE: &str = "mutation ($n: ID!) { likeNote(input: { noteId: $n }) { changed } }";
+const UNLIKE: &str = "mutation ($n: ID!) { unlikeNote(input: { noteId: $n }) { changed } }";
+const READ: &str = "query ($n: ID!) { note(id: $n) { likeCount viewerHasLiked comments { nodes { id } } } }";
+const ADD_COMMENT: &str =
+    "mutation ($n: ID!) { addComment(input: { noteId: $n, body: \"Hi\" }) { changed } }";
+const CREATE: &str = "mutation { createNote(input: { title: \"One\", body: \"Text\" }) { changed } }";
+
+/// The code of the first error of somebody's request about a note.
+async fn code(server: &Server, query: &str, n: &str) -> String {
+    let error = server.client("mia asks").error(query, json!({ "n": n })).await;
+    error["extensions"]["code"].as_str().unwrap().to_owned()
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_server_whose_embedded_redis_or_postgresql_is_killed_goes_on() {
     let server = Server::start(&["--appendfsync", "always"]);

@@ -1,3 +1,6 @@
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+
+use futures_util::future::join_all;
 use plaudit::embedded::AppendFsync;
 use serde_json::json;
 
@@ -12,6 +15,104 @@ async fn a_script_flush_is_unnoticed() {
         let () = redis::cmd("SCRIPT").arg("FLUSH").query_async(&mut stores.redis().await).await.unwrap();
         let payload = server.client(&format!("user {expected}")).like(&n).await;
         assert_eq!(payload["note"]["likeCount"], expected);
+    }
+}
+
+/// Scripts are flushed all the time while 16 users like, read, collect and post.
+#[tokio::test(flavor = "multi_thread")]
+async fn script_flushes_in_a_storm_of_requests_are_unnoticed() {
+    let server = Server::start(&[]);
+    let stores = server.stores();
+    let mut notes = Vec::new();
+    for _ in 0..10 {
+        notes.push(stores.new_note().await);
+    }
+    let is_over = AtomicBool::new(false);
+    let flushing = async {
+        let (mut redis, mut flushes) = (stores.redis().await, 0);
+        while !is_over.load(Relaxed) {
+            let () = redis::cmd("SCRIPT").arg("FLUSH").query_async(&mut redis).await.unwrap();
+            // Between two flushes there is room for a few calls, as there is not between two in a pipeline.
+            let () = redis::cmd("WAIT").arg(1).arg(5).query_async(&mut redis).await.unwrap();
+            flushes += 1;
+        }
+        flushes
+    };
+    let users = (0..16).map(|user| {
+        let (server, notes) = (&server, &notes);
+        async move {
+            let client = server.client(&format!("user {user}"));
+            for (round, id) in notes.iter().enumerate() {
+                let n = note(*id);
+                assert_eq!(client.like(&n).await["changed"], true);
+                assert_eq!(client.note(&n).await["viewerHasLiked"], true);
+                client.act("collectNote", json!({ "noteId": n }), "changed").await;
+                if round == user % 10 {
+                    client.act("createNote", json!({ "title": "One", "body": "Text" }), "changed").await;
+                }
+            }
+        }
+    });
+    let storm = async {
+        join_all(users).await;
+        is_over.store(true, Relaxed);
+    };
+    let (flushes, ()) = tokio::join!(flushing, storm);
+    assert!(flushes > 20, "{flushes}");
+    stores.rest().await;
+    for id in notes {
+        let totals = stores.likes(id).await;
+        assert_eq!((totals.rows, totals.total, totals.redis), (16, 16, Some(16)));
+        let collects = "SELECT collects FROM note_counts WHERE id = $1";
+        assert_eq!(stores.number(collects, id).await, 16);
+    }
+}
+
+/// The likes are folded, but PostgreSQL is away when Redis loses them.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_redis_loses_before_it_is_persisted_is_told_with_its_number() {
+    let mut stores = Stores::start(AppendFsync::EverySec).await;
+    let server = Server::start_on(&stores, &[]);
+    let (subject, mut notes) = (stores.new_subject_of_shard(1).await, Vec::new());
+    for _ in 0..7 {
+        notes.push(stores.new_note().await);
+    }
+    let liker = server.client(&subject);
+    for id in &notes[..3] {
+        liker.like(&note(*id)).await;
+    }
+    for id in &notes[3..] {
+        liker.like(&note(*id)).await;
+        liker.unlike(&note(*id)).await;
+    }
+    stores.rest().await;
+    stores.stop_postgres();
+    for id in &notes[3..] {
+        assert_eq!(liker.like(&note(*id)).await["note"]["likeCount"], 1);
+    }
+    stores.command(&["FLUSHALL"]).await;
+    stores.start_postgres();
+
+    eventually("likes work again", SOON, || async {
+        let query = "mutation ($n: ID!) { likeNote(input: { noteId: $n }) { changed } }";
+        let reply = liker.send(query, json!({ "n": note(notes[0]) })).await.body;
+        (reply["data"]["likeNote"]["changed"] == false).then_some(())
+    })
+    .await;
+    let told =
+        |line: &&str| line.contains("Redis lost the end of the shard's log") && line.contains("shard=1 ");
+    let log = server.log();
+    let line = log.lines().find(told).unwrap();
+    assert!(line.contains(" lost=4"), "{line}");
+    let metrics = server.metrics().await;
+    assert_eq!(metrics["plaudit_lost_events_total{shard=\"1\"}"], 4.0);
+    assert_eq!(metrics["plaudit_lost_events_total{shard=\"0\"}"], 0.0);
+    stores.rest().await;
+    for (at, id) in notes.iter().enumerate() {
+        let kept = i64::from(at < 3);
+        assert_eq!(liker.note(&note(*id)).await["likeCount"], kept);
+        let totals = stores.likes(*id).await;
+        assert_eq!((totals.rows, totals.total, totals.redis), (kept, kept, Some(kept)));
     }
 }
 

@@ -1,6 +1,7 @@
 //! The program under test, as a process.
 
 use std::{
+    collections::HashMap,
     io::{BufRead, BufReader},
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
@@ -115,6 +116,16 @@ impl Server {
 
     pub fn log(&self) -> String {
         std::fs::read_to_string(self.log_file()).unwrap_or_default()
+    }
+
+    /// What `/metrics` says: values by name and labels, as they stand there.
+    pub async fn metrics(&self) -> HashMap<String, f64> {
+        let text = reqwest::get(format!("{}/metrics", self.url)).await.unwrap().text().await.unwrap();
+        let series = text.lines().filter(|line| !line.starts_with('#'));
+        series
+            .filter_map(|line| line.rsplit_once(' '))
+            .map(|(name, value)| (name.to_owned(), value.parse().unwrap()))
+            .collect()
     }
 
     fn log_file(&self) -> PathBuf {

@@ -101,6 +101,29 @@ impl Stores {
         self.postgres_server.take().unwrap().stop();
     }
 
+    /// SIGSTOP to all processes of a store (`redis` or `postgres`): connections stay, but nobody answers.
+    pub fn stall(&self, store: &str) {
+        self.signal(store, Signal::STOP);
+    }
+
+    /// Ends a stall.
+    pub fn wake(&self, store: &str) {
+        self.signal(store, Signal::CONT);
+    }
+
+    /// To all processes that work in the store's directory.
+    fn signal(&self, store: &str, signal: Signal) {
+        let directory = self.data_dir().join(store).canonicalize().unwrap();
+        let mut signalled = 0;
+        for entry in fs::read_dir("/proc").unwrap().flatten() {
+            let Ok(pid) = entry.file_name().to_string_lossy().parse() else { continue };
+            if fs::read_link(entry.path().join("cwd")).is_ok_and(|cwd| cwd.starts_with(&directory)) {
+                signalled += i32::from(kill_process(Pid::from_raw(pid).unwrap(), signal).is_ok());
+            }
+        }
+        assert!(signalled > 0, "nothing runs in {}", directory.display());
+    }
+
     /// Copies what a store (`redis`, or a stopped `postgres`) has on disk now.
     pub fn copy_files(&self, store: &str) -> PathBuf {
         let copy = self.data_dir().join(format!("{store}-copy"));
@@ -134,6 +157,13 @@ impl Stores {
 
     pub async fn sql(&self) -> PgPool {
         PgPoolOptions::new().max_connections(2).connect(&self.database_url).await.unwrap()
+    }
+
+    /// Runs a command of Redis that answers nothing of interest.
+    pub async fn command(&self, words: &[&str]) {
+        let mut cmd = redis::cmd(words[0]);
+        cmd.arg(&words[1..]);
+        let _: redis::Value = cmd.query_async(&mut self.redis().await).await.unwrap();
     }
 
     /// Creates a user; the subject is unique.

@@ -34,7 +34,7 @@ pub async fn run(tenure: Arc<Tenure>) -> StoreError {
     let size = BatchSize::new(tenure.context.settings.batch_events);
     keep_on_with(&tenure, &streak, || async {
         let ended = persist(&tenure, &streak, &size).await;
-        if matches!(ended, Err(StoreError::SqlUnreachable(_))) {
+        if matches!(&ended, Err(error) if error.is_of_postgresql()) {
             size.failed();
             counter!("plaudit_persist_retries_total", "shard" => tenure.lease.shard.to_string()).increment(1);
         }

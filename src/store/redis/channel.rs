@@ -113,6 +113,7 @@ impl Redis {
             subscribe.arg(channel);
             connection.send_packed_command(&subscribe).await?;
         }
+        self.answered();
         Ok(Listener { pushes, connection, channels })
     }
 }

@@ -3,7 +3,7 @@
 use std::{
     sync::{
         Arc,
-        atomic::{AtomicU32, Ordering::Relaxed},
+        atomic::{AtomicU32, AtomicU64, Ordering::Relaxed},
     },
     time::Duration,
 };
@@ -18,7 +18,11 @@ use tokio::sync::Mutex;
 use super::{keys, reply, scripts};
 use crate::{
     primitives::{Id, ShardCount, ShardId},
-    store::{StoreError, StoreResult, tally},
+    store::{
+        StoreError, StoreResult,
+        breaker::{Breaker, Caller},
+        tally,
+    },
 };
 
 /// A command that has no answer after this time is given up; it may still have been done.
@@ -29,15 +33,22 @@ const CONNECT_TIMEOUT: Duration = Duration::from_millis(500);
 /// without a word, and would never notice.
 const UNANSWERED: u32 = 3;
 
+/// Scripts are loaded so often for one call: somebody may flush them again before it gets there.
+const LOADS: u32 = 5;
+
 /// One Redis for all shards. Cheap to clone; all clones share one multiplexed connection.
 #[derive(Clone)]
 pub struct Redis {
     client: redis::Client,
     commands: Arc<RwLock<ConnectionManager>>,
     unanswered: Arc<AtomicU32>,
+    breaker: Arc<Breaker>,
+    caller: Caller,
     shards: ShardCount,
-    /// Held while scripts are being loaded, so that a burst of NOSCRIPT answers loads them once.
-    loading: Arc<Mutex<()>>,
+    /// Held while scripts are being loaded; number of the last load that was done.
+    loading: Arc<Mutex<u64>>,
+    /// Loads that were begun.
+    loads: Arc<AtomicU64>,
 }
 
 impl Redis {
@@ -45,7 +56,26 @@ impl Redis {
     pub fn new(url: &str, shards: ShardCount) -> StoreResult<Self> {
         let client = redis::Client::open(url)?;
         let commands = Arc::new(RwLock::new(connect(&client)?));
-        Ok(Self { client, commands, unanswered: Arc::default(), shards, loading: Arc::default() })
+        Ok(Self {
+            client,
+            commands,
+            unanswered: Arc::default(),
+            breaker: Arc::new(Breaker::new("Redis")),
+            caller: Caller::Request,
+            shards,
+            loading: Arc::default(),
+            loads: Arc::default(),
+        })
+    }
+
+    /// The same Redis, for whoever waits until it is back: calls are made also while requests leave it alone.
+    pub fn patient(&self) -> Self {
+        Self { caller: Caller::Patient, ..self.clone() }
+    }
+
+    /// Redis was heard on another connection.
+    pub(super) fn answered(&self) {
+        self.breaker.answered();
     }
 
     pub const fn shards(&self) -> ShardCount {
@@ -69,39 +99,62 @@ impl Redis {
     }
 
     /// Runs one command.
+    ///
+    /// # Errors
+    /// At once while Redis does not answer; see [`Self::patient`].
     pub(super) async fn command(&self, cmd: &Cmd) -> StoreResult<Value> {
+        let admitted = self.breaker.admit(self.caller)?;
+        admitted.ended(self.send(cmd).await)
+    }
+
+    async fn send(&self, cmd: &Cmd) -> StoreResult<Value> {
         tally::redis_round_trip();
         let mut connection = self.connection();
         let mut value = self.noting(connection.req_packed_command(cmd).await)?;
-        if is_no_script(&value) {
-            self.load_scripts().await?;
+        for _ in 0..LOADS {
+            if !is_no_script(&value) {
+                break;
+            }
+            // Boxed: it is seldom needed, and every call would have to have room for it on the stack.
+            Box::pin(self.load_scripts()).await?;
             value = self.noting(connection.req_packed_command(cmd).await)?;
         }
         into_result(value)
     }
 
     /// Runs commands in one round trip, not atomically. Each has its own result.
+    ///
+    /// # Errors
+    /// At once while Redis does not answer; see [`Self::patient`].
     pub(super) async fn pipeline(&self, cmds: &[Cmd]) -> StoreResult<Vec<StoreResult<Value>>> {
-        let values = self.pipeline_once(cmds).await?;
-        if !values.iter().any(is_no_script) {
-            return Ok(values.into_iter().map(into_result).collect());
-        }
-        // Only what was refused is done again; the rest was done.
-        self.load_scripts().await?;
-        let again: Vec<Cmd> = values
-            .iter()
-            .zip(cmds)
-            .filter(|(value, _)| is_no_script(value))
-            .map(|(_, cmd)| cmd.clone())
-            .collect();
-        let mut redone = self.pipeline_once(&again).await?.into_iter();
-        let merged = values
-            .into_iter()
-            .map(|value| if is_no_script(&value) { redone.next().unwrap_or(Value::Nil) } else { value });
-        Ok(merged.map(into_result).collect())
+        let admitted = self.breaker.admit(self.caller)?;
+        admitted.ended(self.send_all(cmds).await)
     }
 
-    async fn pipeline_once(&self, cmds: &[Cmd]) -> StoreResult<Vec<Value>> {
+    async fn send_all(&self, cmds: &[Cmd]) -> StoreResult<Vec<StoreResult<Value>>> {
+        let mut values = self.send_all_once(cmds).await?;
+        for _ in 0..LOADS {
+            // Only what was refused is done again; the rest was done.
+            let refused: Vec<usize> = values
+                .iter()
+                .enumerate()
+                .filter(|(_, value)| is_no_script(value))
+                .map(|(at, _)| at)
+                .collect();
+            if refused.is_empty() {
+                break;
+            }
+            // Boxed: it is seldom needed, and every call would have to have room for it on the stack.
+            Box::pin(self.load_scripts()).await?;
+            let again: Vec<Cmd> = refused.iter().map(|at| cmds[*at].clone()).collect();
+            for (at, value) in refused.into_iter().zip(self.send_all_once(&again).await?) {
+                values[at] = value;
+            }
+        }
+        Ok(values.into_iter().map(into_result).collect())
+    }
+
+    async fn send_all_once(&self, cmds: &[Cmd]) -> StoreResult<Vec<Value>> {
         if cmds.is_empty() {
             return Ok(Vec::new());
         }
@@ -117,40 +170,53 @@ impl Redis {
         self.commands.read().clone()
     }
 
-    /// Notes whether there was an answer.
+    /// Notes whether there was an answer. While Redis rests each call without one replaces the connection: the
+    /// next one is to find out about Redis, and not to be told how the last attempt to connect ended.
     fn noting<T>(&self, result: redis::RedisResult<T>) -> StoreResult<T> {
-        let unanswered = matches!(&result, Err(error) if error.is_timeout());
-        if !unanswered {
+        let result = result.map_err(StoreError::from);
+        let is_silent = matches!(&result, Err(error) if error.is_silence());
+        if !is_silent {
             self.unanswered.store(0, Relaxed);
-        } else if self.unanswered.fetch_add(1, Relaxed) + 1 >= UNANSWERED {
+        } else if self.unanswered.fetch_add(1, Relaxed) + 1 >= UNANSWERED || self.breaker.is_open() {
             self.unanswered.store(0, Relaxed);
             *self.commands.write() = connect(&self.client)?;
         }
-        Ok(result?)
+        result
     }
 
     /// Loads the scripts into the Redis process that answers, if every shard was verified on that very
-    /// process (then only its script cache was flushed). On one connection, so that it is one process.
+    /// process (then only its script cache was flushed). On one connection, so that it is one process. A burst
+    /// of NOSCRIPT answers loads them once.
     pub(super) async fn load_scripts(&self) -> StoreResult<()> {
-        let _one_at_a_time = self.loading.lock().await;
+        let asked = self.loads.load(Relaxed);
+        let mut done = self.loading.lock().await;
+        if *done > asked {
+            return Ok(()); // begun after this one was asked for
+        }
+        let number = self.loads.fetch_add(1, Relaxed) + 1;
+        within(RESPONSE_TIMEOUT, self.load_scripts_once()).await?;
+        *done = number;
+        Ok(())
+    }
+
+    async fn load_scripts_once(&self) -> StoreResult<()> {
         let mut connection = self.dedicated().await?;
-        let load = async {
-            let run = info_field(&mut connection, "server", "run_id").await?;
-            for shard in self.shards.all() {
-                let verified: Option<String> =
-                    redis::cmd("HGET").arg(keys::meta(shard)).arg("run").query_async(&mut connection).await?;
-                if verified.as_deref() != Some(run.as_str()) {
-                    return Err(StoreError::Unverified);
-                }
-            }
-            for script in scripts::loaded() {
-                let _: String =
-                    redis::cmd("SCRIPT").arg("LOAD").arg(script.source).query_async(&mut connection).await?;
-                tracing::debug!(script = script.name, "loaded");
-            }
-            Ok(())
-        };
-        within(RESPONSE_TIMEOUT, load).await
+        let run = info_field(&mut connection, "server", "run_id").await?;
+        let mut asking = redis::pipe();
+        for shard in self.shards.all() {
+            asking.cmd("HGET").arg(keys::meta(shard)).arg("run");
+        }
+        let verified: Vec<Option<String>> = asking.query_async(&mut connection).await?;
+        if verified.iter().any(|verified| verified.as_ref() != Some(&run)) {
+            return Err(StoreError::Unverified);
+        }
+        let mut loading = redis::pipe();
+        for script in scripts::loaded() {
+            tracing::debug!(script = script.name, "loading");
+            loading.cmd("SCRIPT").arg("LOAD").arg(script.source).ignore();
+        }
+        let () = loading.query_async(&mut connection).await?;
+        Ok(())
     }
 }
 

@@ -1,6 +1,6 @@
 //! Reading and trimming a shard's log.
 
-use std::time::Duration;
+use std::{collections::HashMap, time::Duration};
 
 use redis::{
     RedisError, Value,
@@ -9,9 +9,10 @@ use redis::{
 };
 
 use super::{
-    connection::{Redis, within},
+    connection::{Redis, info_line, within},
     keys,
-    reply::{parse, read},
+    reply::{Reply, parse, read},
+    scripts,
 };
 use crate::{
     catalogue::Entity,
@@ -33,6 +34,21 @@ pub struct LogReader {
     replicas: u32,
 }
 
+/// How long a shard's log is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct LogExtent {
+    pub entries: u64,
+    /// Place of the newest entry ever.
+    pub end: Offset,
+}
+
+/// Redis keeps about a hundred entries of a log in one page.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Pages {
+    Whole,
+    Cut,
+}
+
 impl Redis {
     pub async fn log_reader(&self, shard: ShardId, replicas: u32) -> StoreResult<LogReader> {
         Ok(LogReader { connection: self.dedicated().await?, shard, replicas })
@@ -40,17 +56,48 @@ impl Redis {
 
     /// Place of the newest entry ever; `None` when there is no log.
     pub async fn log_end(&self, shard: ShardId) -> StoreResult<Option<Offset>> {
+        Ok(self.log_extent(shard).await?.map(|extent| extent.end))
+    }
+
+    /// How long a log is, and where it ends; `None` when there is no log.
+    pub async fn log_extent(&self, shard: ShardId) -> StoreResult<Option<LogExtent>> {
         let mut cmd = redis::cmd("XINFO");
         cmd.arg("STREAM").arg(keys::log(shard));
         match self.command(&cmd).await {
             Ok(reply) => {
-                let fields: std::collections::HashMap<String, Value> = read(reply)?;
-                let last = fields.get("last-generated-id").cloned().unwrap_or(Value::Nil);
-                Ok(Some(parse(&read::<String>(last)?)?))
+                let mut fields: HashMap<String, Value> = read(reply)?;
+                let mut field = |name: &str| fields.remove(name).unwrap_or(Value::Nil);
+                let end = parse(&read::<String>(field("last-generated-id"))?)?;
+                Ok(Some(LogExtent { entries: read(field("length"))?, end }))
             }
             Err(StoreError::Unexpected(why)) if why.contains("no such key") => Ok(None),
             Err(error) => Err(error),
         }
+    }
+
+    /// Memory that a log takes, estimated by Redis from a few of its nodes, in bytes.
+    pub async fn log_bytes(&self, shard: ShardId) -> StoreResult<u64> {
+        let mut cmd = redis::cmd("MEMORY");
+        cmd.arg("USAGE").arg(keys::log(shard));
+        Ok(read::<Option<u64>>(self.command(&cmd).await?)?.unwrap_or_default())
+    }
+
+    /// Memory that Redis may take, in bytes: its `maxmemory`, or all of its machine's where that is not set.
+    pub async fn memory(&self) -> StoreResult<u64> {
+        let mut cmd = redis::cmd("INFO");
+        cmd.arg("memory");
+        let info: String = read(self.command(&cmd).await?)?;
+        match parse(&info_line(&info, "maxmemory")?)? {
+            0 => parse(&info_line(&info, "total_system_memory")?),
+            most => Ok(most),
+        }
+    }
+
+    /// Says up to which number a log may grow, 0 for none; more is refused with [`StoreError::LogFull`].
+    pub async fn set_room(&self, shard: ShardId, fence: u64, room: u64) -> StoreResult<()> {
+        let mut cmd = scripts::SET_ROOM.call(&[keys::meta(shard)]);
+        cmd.arg(shard.0).arg(fence).arg(room);
+        Reply::read(self.command(&cmd).await?)?.expect_done()
     }
 
     /// The entry that follows `from`, if there is one.
@@ -88,10 +135,14 @@ impl Redis {
         }
     }
 
-    /// Ends the life of entries before `offset`.
-    pub async fn trim_log(&self, shard: ShardId, offset: Offset) -> StoreResult<()> {
+    /// Ends the life of entries before `offset`: of all of them, or, which costs less, of whole pages.
+    pub async fn trim_log(&self, shard: ShardId, offset: Offset, pages: Pages) -> StoreResult<()> {
         let mut cmd = redis::cmd("XTRIM");
-        cmd.arg(keys::log(shard)).arg("MINID").arg("~").arg(offset.to_string());
+        cmd.arg(keys::log(shard)).arg("MINID");
+        if pages == Pages::Whole {
+            cmd.arg("~");
+        }
+        cmd.arg(offset.to_string());
         self.command(&cmd).await.map(drop)
     }
 }

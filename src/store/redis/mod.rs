@@ -31,7 +31,7 @@ pub use flip::{EdgeRow, FlipOutcome, FlipRequest};
 pub use heat::HeatState;
 pub use inspect::{HeldBeside, HeldCounters, HeldFlip, HeldMembers, HeldSet};
 pub use loads::{Install, Installed, LoadTickets};
-pub use log::LogReader;
+pub use log::{LogExtent, LogReader, Pages};
 pub use members::{Membership, MembershipRead, SET_CAP};
 pub use pending::{Pending, PendingFlip};
 pub use process::ProcessCheck;

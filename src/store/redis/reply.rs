@@ -38,6 +38,7 @@ impl Reply {
         match self.code.as_str() {
             "no_meta" | "not_ready" => StoreError::Unverified,
             "fenced" => StoreError::Fenced,
+            "full" => StoreError::LogFull,
             code => StoreError::Unexpected(format!("script result {code:?}")),
         }
     }

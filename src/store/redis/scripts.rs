@@ -12,12 +12,13 @@ pub struct Script {
 }
 
 /// Declares each script with the library files that stand before it, and the list of those that are
-/// loaded into a verified process.
+/// loaded into a verified process. One that is marked `allow_oom` also runs when Redis is out of memory: it
+/// belongs to the way on which what is pending is persisted, and memory becomes free.
 macro_rules! scripts {
-    (loaded { $($loaded:ident = $loaded_name:literal [$($loaded_lib:literal),*];)+ }
-     evaluated { $($eval:ident = $eval_name:literal [$($eval_lib:literal),*];)+ }) => {
-        $(scripts!(@one $loaded = $loaded_name [$($loaded_lib),*]);)+
-        $(scripts!(@one $eval = $eval_name [$($eval_lib),*]);)+
+    (loaded { $($loaded:ident = $loaded_name:literal [$($loaded_lib:literal),*] $($loaded_oom:ident)?;)+ }
+     evaluated { $($eval:ident = $eval_name:literal [$($eval_lib:literal),*] $($eval_oom:ident)?;)+ }) => {
+        $(scripts!(@one $loaded = $loaded_name [$($loaded_lib),*] $($loaded_oom)?);)+
+        $(scripts!(@one $eval = $eval_name [$($eval_lib),*] $($eval_oom)?);)+
 
         /// Scripts that a verified Redis process has loaded. One that answers NOSCRIPT is not verified.
         pub fn loaded() -> impl Iterator<Item = &'static Script> {
@@ -30,7 +31,14 @@ macro_rules! scripts {
         }
     };
     (@one $constant:ident = $name:literal [$($lib:literal),*]) => {
+        scripts!(@text $constant = $name [$($lib),*] "");
+    };
+    (@one $constant:ident = $name:literal [$($lib:literal),*] allow_oom) => {
+        scripts!(@text $constant = $name [$($lib),*] "#!lua flags=allow-oom\n");
+    };
+    (@text $constant:ident = $name:literal [$($lib:literal),*] $first_line:literal) => {
         pub static $constant: LazyLock<Script> = LazyLock::new(|| Script::new($name, concat!(
+            $first_line,
             $(include_str!(concat!("../../../lua/lib/", $lib, ".lua")),)*
             include_str!(concat!("../../../lua/", $name, ".lua")),
         )));
@@ -40,32 +48,33 @@ macro_rules! scripts {
 scripts! {
     loaded {
         ADD_HEAT = "add_heat" ["batch", "heat"];
-        ADVANCE_MEMBERS = "advance_members" [];
-        APPEND_VIEWS = "append_views" [];
+        ADVANCE_MEMBERS = "advance_members" [] allow_oom;
+        APPEND_VIEWS = "append_views" ["room"];
         BEGIN_HEAT = "begin_heat" [];
         CLAIM_KEY = "claim_key" [];
-        CLEAN_COUNTERS = "clean_counters" ["offset", "changes", "batch"];
-        CLEAN_MEMBERS = "clean_members" ["offset"];
+        CLEAN_COUNTERS = "clean_counters" ["offset", "changes", "batch"] allow_oom;
+        CLEAN_MEMBERS = "clean_members" ["offset"] allow_oom;
         DROP_BASE = "drop_base" ["changes"];
         DROP_MEMBERS = "drop_members" [];
-        FLIP_EDGE = "flip_edge" ["offset"];
-        MEND_MEMBERS = "mend_members" ["offset"];
-        FOLD = "fold" ["changes", "batch", "heat"];
+        FLIP_EDGE = "flip_edge" ["offset", "room"];
+        FOLD = "fold" ["changes", "batch", "heat"] allow_oom;
         HEARTBEAT = "heartbeat" ["changes"];
         HOTTEST = "hottest" [];
         INSTALL_COUNTS = "install_counts" ["offset", "changes"];
         INSTALL_MEMBERS = "install_members" ["offset"];
         KEEP_BODY = "keep_body" [];
+        MEND_MEMBERS = "mend_members" ["offset"];
         READ_META = "read_meta" ["offset"];
         RELEASE_LOAD_TOKENS = "release_load_tokens" [];
+        SET_ROOM = "set_room" [] allow_oom;
         SWEEP = "sweep" [];
         TAKE_LOAD_TOKENS = "take_load_tokens" [];
     }
     // The verification itself runs on a process that has no scripts yet.
     evaluated {
-        FINISH_VERIFICATION = "finish_verification" [];
-        RESTART_TARGET = "restart_target" ["offset", "changes"];
-        TAKE_OVER = "take_over" [];
+        FINISH_VERIFICATION = "finish_verification" [] allow_oom;
+        RESTART_TARGET = "restart_target" ["offset", "changes"] allow_oom;
+        TAKE_OVER = "take_over" [] allow_oom;
     }
 }
 

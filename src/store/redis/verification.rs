@@ -115,16 +115,17 @@ impl Redis {
         if reply.code == "newer" { Ok(()) } else { reply.expect_done() }
     }
 
-    /// Allows actions on the shard, on the Redis process `run`.
+    /// Allows actions on the shard, on the Redis process `run`, of the log as far as the number `room`.
     pub async fn finish_verification(
         &self,
         shard: ShardId,
         fence: u64,
         generation: u64,
+        room: u64,
         run: &str,
     ) -> StoreResult<()> {
         let mut cmd = scripts::FINISH_VERIFICATION.evaluate(&[keys::meta(shard)]);
-        cmd.arg(shard.0).arg(fence).arg(generation).arg(run);
+        cmd.arg(shard.0).arg(fence).arg(generation).arg(run).arg(room);
         Reply::read(self.command(&cmd).await?)?.expect_done()?;
         // The last shard to be verified finds all of them so; the scripts may be used from now on.
         match self.load_scripts().await {

@@ -34,10 +34,10 @@ use std::{
         Arc,
         atomic::{AtomicU32, Ordering::Relaxed},
     },
-    time::Duration,
+    time::{Duration, Instant},
 };
 
-use parking_lot::RwLock;
+use parking_lot::{Mutex, RwLock};
 use sqlx::{
     Connection, PgConnection, Postgres, Transaction,
     postgres::{PgConnectOptions, PgPool, PgPoolOptions},
@@ -79,7 +79,11 @@ pub use verdicts::{
     Decided, Decision, QueueState, QueuedComment, Verdict, count_comment, decide, lock_totals_of,
 };
 
-use super::{StoreError, StoreResult, tally};
+use super::{
+    StoreError, StoreResult,
+    breaker::{Breaker, Caller},
+    tally,
+};
 
 /// A transaction in which the persister writes a batch.
 pub type Tx = Transaction<'static, Postgres>;
@@ -101,6 +105,10 @@ const UNANSWERED: u32 = 3;
 pub struct Db {
     pool: Arc<RwLock<PgPool>>,
     unanswered: Arc<AtomicU32>,
+    /// When PostgreSQL last answered anybody here.
+    last_answer: Arc<Mutex<Option<Instant>>>,
+    breaker: Arc<Breaker>,
+    caller: Caller,
     options: PgPoolOptions,
     connect: PgConnectOptions,
     timeout: Duration,
@@ -122,11 +130,11 @@ impl Db {
             ("jit", "off"),
             NO_IDLE_TRANSACTIONS,
         ];
-        Self::new(url, connections, REQUEST_TIMEOUT, &settings)
+        Self::new(url, connections, REQUEST_TIMEOUT, Caller::Request, &settings)
     }
 
     /// For the pipeline: longer waits, and plans that suit a thousand look-ups by key (with its defaults
-    /// PostgreSQL reads whole tables instead).
+    /// PostgreSQL reads whole tables instead). Outages are waited out: no call is refused beforehand.
     pub fn for_pipeline(url: &str, connections: u32) -> StoreResult<Self> {
         let settings = [
             ("enable_hashjoin", "off"),
@@ -134,10 +142,16 @@ impl Db {
             ("random_page_cost", "1.1"),
             NO_IDLE_TRANSACTIONS,
         ];
-        Self::new(url, connections, PIPELINE_TIMEOUT, &settings)
+        Self::new(url, connections, PIPELINE_TIMEOUT, Caller::Patient, &settings)
     }
 
-    fn new(url: &str, connections: u32, timeout: Duration, settings: &[(&str, &str)]) -> StoreResult<Self> {
+    fn new(
+        url: &str,
+        connections: u32,
+        timeout: Duration,
+        caller: Caller,
+        settings: &[(&str, &str)],
+    ) -> StoreResult<Self> {
         let statement_timeout = format!("{}ms", timeout.as_millis());
         let connect = PgConnectOptions::from_str(url)?
             .application_name("plaudit")
@@ -145,7 +159,27 @@ impl Db {
             .options(settings.iter().copied());
         let options = PgPoolOptions::new().max_connections(connections).acquire_timeout(timeout);
         let pool = options.clone().connect_lazy_with(connect.clone());
-        Ok(Self { pool: Arc::new(RwLock::new(pool)), unanswered: Arc::default(), options, connect, timeout })
+        Ok(Self {
+            pool: Arc::new(RwLock::new(pool)),
+            unanswered: Arc::default(),
+            last_answer: Arc::default(),
+            breaker: Arc::new(Breaker::new("PostgreSQL")),
+            caller,
+            options,
+            connect,
+            timeout,
+        })
+    }
+
+    /// The same pool, for whoever has to find out whether PostgreSQL is there: calls are made also while
+    /// requests leave it alone.
+    pub fn patient(&self) -> Self {
+        Self { caller: Caller::Patient, ..self.clone() }
+    }
+
+    /// For another pool of the same PostgreSQL: what one learns of outages, the other knows.
+    pub fn beside(self, other: &Self) -> Self {
+        Self { breaker: Arc::clone(&other.breaker), ..self }
     }
 
     /// Brings the schema up to date. Safe to run from several processes at once.
@@ -173,18 +207,41 @@ impl Db {
     }
 
     /// Runs one statement, bounded in time: also when the server is there but says nothing.
+    ///
+    /// # Errors
+    /// At once while PostgreSQL does not answer, for requests.
     async fn run<T>(&self, statement: impl Future<Output = Result<T, sqlx::Error>>) -> StoreResult<T> {
+        let admitted = self.breaker.admit(self.caller)?;
         tally::sql_statement();
-        match tokio::time::timeout(self.timeout, statement).await {
+        let began = Instant::now();
+        // Boxed: the futures of resolvers hold this one on each level of a query, and live on the stack at times.
+        let answer = tokio::time::timeout(self.timeout, Box::pin(statement)).await;
+        admitted.ended(self.judge(answer, began))
+    }
+
+    /// What an answer, or none, says about PostgreSQL.
+    fn judge<T>(
+        &self,
+        answer: Result<Result<T, sqlx::Error>, tokio::time::error::Elapsed>,
+        began: Instant,
+    ) -> StoreResult<T> {
+        match answer {
             Ok(Err(sqlx::Error::PoolTimedOut)) | Err(_) => {
                 if self.unanswered.fetch_add(1, Relaxed) + 1 >= UNANSWERED {
                     self.replace_pool();
                 }
-                Err(StoreError::SqlUnreachable(format!("no answer within {:?}", self.timeout)))
+                let why = format!("no answer within {:?}", self.timeout);
+                // Others were answered meanwhile: this one had to wait for a connection, or for a lock.
+                let is_busy = *self.last_answer.lock() > Some(began);
+                Err(if is_busy { StoreError::SqlBusy(why) } else { StoreError::SqlUnreachable(why) })
             }
             Ok(result) => {
                 self.unanswered.store(0, Relaxed);
-                Ok(result?)
+                let result = result.map_err(StoreError::from);
+                if !matches!(&result, Err(error) if error.is_silence()) {
+                    *self.last_answer.lock() = Some(Instant::now());
+                }
+                result
             }
         }
     }

@@ -1,0 +1,77 @@
+//! What `/metrics` says: every metric, with its unit and what it means. README.md lists them for operators.
+
+use std::time::Duration;
+
+use metrics::{Unit, counter, describe_counter, describe_gauge, describe_histogram};
+use metrics_exporter_prometheus::{BuildError, Matcher, PrometheusBuilder, PrometheusHandle};
+
+use crate::domain::ErrorClass;
+
+/// Upper bounds of the buckets of durations, in seconds.
+const SECONDS: [f64; 12] = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0];
+/// How often samples of histograms are summed up, also when nobody asks for them.
+const UPKEEP: Duration = Duration::from_secs(5);
+
+/// Begins to collect metrics, for the life of the process. Before it nothing is counted.
+pub fn install() -> Result<PrometheusHandle, BuildError> {
+    let durations = Matcher::Suffix("_seconds".into());
+    let handle = PrometheusBuilder::new().set_buckets_for_metric(durations, &SECONDS)?.install_recorder()?;
+    describe();
+    for class in ErrorClass::ALL {
+        counter!("plaudit_refusals_total", "class" => class.name()).increment(0);
+    }
+    let upkeep = handle.clone();
+    tokio::spawn(async move {
+        loop {
+            tokio::time::sleep(UPKEEP).await;
+            upkeep.run_upkeep();
+        }
+    });
+    Ok(handle)
+}
+
+enum Kind {
+    Counter,
+    Gauge,
+    Histogram,
+}
+use Kind::{Counter, Gauge, Histogram};
+
+const METRICS: &[(Kind, &str, Unit, &str)] = &[
+    (Counter, "plaudit_refusals_total", Unit::Count, "Answers with an error, by its class"),
+    (Counter, "plaudit_store_errors_total", Unit::Count, "Calls of a store that failed, by class"),
+    (Gauge, "plaudit_breaker_open", Unit::Count, "1 while requests leave a store alone that does not answer"),
+    (Gauge, "plaudit_hub_hearing", Unit::Count, "1 while this process hears the changes of all shards"),
+    (
+        Counter,
+        "plaudit_hub_interruptions_total",
+        Unit::Count,
+        "Times that the connection by which they are heard ended",
+    ),
+    (Gauge, "plaudit_log_entries", Unit::Count, "Entries in the shard's log"),
+    (Gauge, "plaudit_log_limit_entries", Unit::Count, "Entries that the shard's log may have"),
+    (Gauge, "plaudit_log_bytes", Unit::Bytes, "Memory that the shard's log takes in Redis"),
+    (Gauge, "plaudit_fold_lag_events", Unit::Count, "Events in the log that are not folded yet"),
+    (Gauge, "plaudit_persist_lag_events", Unit::Count, "Events in the log that are not persisted yet"),
+    (
+        Gauge,
+        "plaudit_persist_lag_seconds",
+        Unit::Seconds,
+        "Age of the oldest event that is not persisted yet",
+    ),
+    (Counter, "plaudit_persisted_events_total", Unit::Count, "Events that were persisted"),
+    (Histogram, "plaudit_persist_batch_seconds", Unit::Seconds, "How long a batch took in PostgreSQL"),
+    (Counter, "plaudit_persist_retries_total", Unit::Count, "Times that a batch was tried again"),
+    (Counter, "plaudit_dead_events_total", Unit::Count, "Events that PostgreSQL refused for good"),
+    (Counter, "plaudit_lost_events_total", Unit::Count, "Events that Redis lost before they were persisted"),
+];
+
+fn describe() {
+    for (kind, name, unit, meaning) in METRICS {
+        match kind {
+            Counter => describe_counter!(*name, *unit, *meaning),
+            Gauge => describe_gauge!(*name, *unit, *meaning),
+            Histogram => describe_histogram!(*name, *unit, *meaning),
+        }
+    }
+}

@@ -1,0 +1,257 @@
+//! Leaves a store alone that does not answer, so that a call costs microseconds then and not a timeout.
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering::Relaxed},
+    },
+    time::Duration,
+};
+
+use failsafe::{
+    Config, Instrument, StateMachine,
+    failure_policy::{self, ConsecutiveFailures},
+};
+
+use super::{ErrorClass, StoreError, StoreResult};
+
+/// So many calls in a row without an answer open it.
+const FAILURES: u32 = 3;
+/// How long it then stays open; twice as long after each probe that fails, up to the longest. Chance makes
+/// each up to twice as long, so that not all processes probe at once.
+const FIRST_REST: Duration = Duration::from_millis(50);
+const LONGEST_REST: Duration = Duration::from_millis(500);
+
+/// Who calls.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Caller {
+    /// A request: is refused while the store rests.
+    Request,
+    /// Whoever waits until the store is back: is never refused, so that its first answer ends the rest.
+    Patient,
+}
+
+/// One per store. Only silence counts against a store: whatever it answers shows that it is there.
+pub struct Breaker {
+    machine: StateMachine<ConsecutiveFailures<Rests>, Told>,
+    told: Told,
+    /// Whether a request's call finds out just now if the store is back; others are refused meanwhile.
+    probing: AtomicBool,
+}
+
+impl Breaker {
+    /// For the store of this name, as errors and metrics call it.
+    pub fn new(store: &'static str) -> Self {
+        for class in ErrorClass::ALL {
+            errors_total(store, class).increment(0);
+        }
+        let policy = failure_policy::consecutive_failures(FAILURES, Rests(FIRST_REST));
+        let told = Told { store, is_open: Arc::default() };
+        let machine = Config::new().failure_policy(policy).instrument(told.clone()).build();
+        Self { machine, told, probing: AtomicBool::new(false) }
+    }
+
+    /// Whether the store rests.
+    pub fn is_open(&self) -> bool {
+        self.told.is_open.load(Relaxed)
+    }
+
+    /// Lets a call be made, unless the store rests and the caller does not wait for it. (A guard, and not a
+    /// function around the call: futures of statements are large, and each layer around them costs stack.)
+    ///
+    /// # Errors
+    /// [`StoreError::Resting`] at once when the call must not be made.
+    pub fn admit(&self, caller: Caller) -> StoreResult<Admitted<'_>> {
+        let is_probe = caller == Caller::Request && self.is_open();
+        if is_probe && (!self.machine.is_call_permitted() || self.probing.swap(true, Relaxed)) {
+            return Err(StoreError::Resting(self.told.store));
+        }
+        Ok(Admitted { breaker: self, is_probe })
+    }
+
+    /// The store answered somebody; whoever was refused may call again.
+    pub fn answered(&self) {
+        self.machine.on_success();
+        if self.is_open() {
+            self.machine.reset();
+        }
+    }
+}
+
+/// A call that may be made.
+pub struct Admitted<'a> {
+    breaker: &'a Breaker,
+    is_probe: bool,
+}
+
+impl Admitted<'_> {
+    /// Takes in how the call ended. One that is given up instead says nothing about the store.
+    pub fn ended<T>(self, result: StoreResult<T>) -> StoreResult<T> {
+        let Breaker { machine, told, .. } = self.breaker;
+        match &result {
+            Err(error) if error.is_silence() => machine.on_error(),
+            _ => self.breaker.answered(),
+        }
+        if let Err(error) = &result {
+            errors_total(told.store, error.class()).increment(1);
+        }
+        result
+    }
+}
+
+impl Drop for Admitted<'_> {
+    fn drop(&mut self) {
+        if self.is_probe {
+            self.breaker.probing.store(false, Relaxed);
+        }
+    }
+}
+
+/// How long the store is left alone, time after time. The next one comes first. (The crate's own have a second
+/// at least, and backon's cannot be begun anew.)
+#[derive(Clone)]
+struct Rests(Duration);
+
+impl Iterator for Rests {
+    type Item = Duration;
+
+    fn next(&mut self) -> Option<Duration> {
+        let rest = self.0;
+        self.0 = (rest * 2).min(LONGEST_REST);
+        Some(rest + rest.mul_f32(rand::random()))
+    }
+}
+
+fn errors_total(store: &'static str, class: ErrorClass) -> metrics::Counter {
+    metrics::counter!("plaudit_store_errors_total", "dependency" => store, "class" => class.name())
+}
+
+/// Tells of the breaker in log and metric.
+#[derive(Clone)]
+struct Told {
+    store: &'static str,
+    is_open: Arc<AtomicBool>,
+}
+
+impl Told {
+    fn show(&self, is_open: bool) {
+        metrics::gauge!("plaudit_breaker_open", "dependency" => self.store).set(f64::from(u8::from(is_open)));
+    }
+}
+
+impl Instrument for Told {
+    fn on_call_rejected(&self) {}
+
+    /// Also called for each probe that fails.
+    fn on_open(&self) {
+        if !self.is_open.swap(true, Relaxed) {
+            self.show(true);
+            tracing::warn!(store = self.store, "does not answer; requests that need it are refused at once");
+        }
+    }
+
+    fn on_half_open(&self) {}
+
+    /// Also called at the start.
+    fn on_closed(&self) {
+        self.show(false);
+        if self.is_open.swap(false, Relaxed) {
+            tracing::info!(store = self.store, "answers again");
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{io, time::Instant};
+
+    use super::*;
+
+    fn silence() -> StoreResult<()> {
+        Err(redis::RedisError::from(io::Error::from(io::ErrorKind::TimedOut)).into())
+    }
+
+    fn call<T>(breaker: &Breaker, caller: Caller, answer: impl FnOnce() -> StoreResult<T>) -> StoreResult<T> {
+        let admitted = breaker.admit(caller)?;
+        admitted.ended(answer())
+    }
+
+    /// A breaker that has just opened.
+    fn opened() -> Breaker {
+        let breaker = Breaker::new("A store");
+        for _ in 0..FAILURES {
+            assert!(!breaker.is_open());
+            let _ = call(&breaker, Caller::Request, silence);
+        }
+        assert!(breaker.is_open());
+        breaker
+    }
+
+    /// Asks until a call may be made.
+    fn next_admitted(breaker: &Breaker) -> Admitted<'_> {
+        let began = Instant::now();
+        loop {
+            match breaker.admit(Caller::Request) {
+                Ok(admitted) => return admitted,
+                Err(error) => assert_eq!(error.class(), ErrorClass::Transient),
+            }
+            assert!(began.elapsed() < 10 * LONGEST_REST);
+        }
+    }
+
+    #[test]
+    fn a_silent_store_is_not_called_while_it_rests() {
+        let (breaker, began) = (opened(), Instant::now());
+        for _ in 0..1_000 {
+            let refused = breaker.admit(Caller::Request).is_err();
+            assert!(refused || began.elapsed() >= FIRST_REST);
+        }
+    }
+
+    #[test]
+    fn one_request_finds_out_whether_the_store_is_back_and_the_others_do_not_wait_for_it() {
+        let breaker = opened();
+        let probe = next_admitted(&breaker);
+        assert!(matches!(breaker.admit(Caller::Request), Err(StoreError::Resting("A store"))));
+        // It was given up: the next one is let through, and its answer ends the rest.
+        drop(probe);
+        next_admitted(&breaker).ended(Ok(())).unwrap();
+        assert!(!breaker.is_open());
+    }
+
+    #[test]
+    fn a_probe_without_an_answer_prolongs_the_rest() {
+        let breaker = opened();
+        assert!(next_admitted(&breaker).ended(silence()).is_err());
+        assert!(breaker.is_open());
+    }
+
+    #[test]
+    fn whoever_waits_for_the_store_is_let_through_and_ends_the_rest() {
+        let breaker = opened();
+        assert!(call(&breaker, Caller::Patient, silence).is_err());
+        call(&breaker, Caller::Patient, || Ok(())).unwrap();
+        assert!(!breaker.is_open());
+        call(&breaker, Caller::Request, || Ok(())).unwrap();
+    }
+
+    #[test]
+    fn rests_grow_up_to_a_second_and_begin_short_again_when_the_store_was_back() {
+        let first = Rests(FIRST_REST);
+        let lengths: Vec<Duration> = first.clone().take(10).collect();
+        assert!(lengths[0] < 2 * FIRST_REST && lengths[9] >= LONGEST_REST);
+        assert!(lengths.iter().all(|length| *length < 2 * LONGEST_REST));
+        assert!(first.clone().next().unwrap() < 2 * FIRST_REST);
+    }
+
+    #[test]
+    fn an_answer_never_counts_against_a_store() {
+        let breaker = Breaker::new("A store");
+        for _ in 0..10 * FAILURES {
+            let refused = || StoreResult::<()>::Err(StoreError::RedisBusy("OOM".into()));
+            let _ = call(&breaker, Caller::Request, refused);
+            let _ = call(&breaker, Caller::Request, silence);
+        }
+        assert!(!breaker.is_open());
+    }
+}

@@ -1,0 +1,202 @@
+//! What waits for PostgreSQL takes a bounded share of Redis, and Redis may run out of memory.
+
+use plaudit::embedded::AppendFsync;
+use redis::AsyncCommands;
+use serde_json::json;
+
+use crate::support::{Client, SOON, Server, Stores, eventually, note};
+
+/// Entries that a log may have with [`SMALL_SHARE`] of [`SMALL_MEMORY`] and two shards of 210 bytes per entry.
+const ROOM: usize = 199;
+const SMALL_MEMORY: &str = "8mb";
+const SMALL_SHARE: [&str; 2] = ["--redis-log-share", "1"];
+
+/// Likes and unlikes a note in turn, until one is refused. Returns how many were taken, with those before.
+async fn switch_until_refused(client: &Client, n: &str, before: usize) -> usize {
+    for taken in before..3 * ROOM {
+        let query = if taken % 2 == 0 { LIKE } else { UNLIKE };
+        let reply = client.send(query, json!({ "n": n })).await.body;
+        let Some(error) = reply["errors"].get(0) else { continue };
+        assert_eq!(error["extensions"], json!({ "code": "RETRY_LATER", "retryable": true }), "{error}");
+        assert!(error["message"].as_str().unwrap().contains("catching up"), "{error}");
+        return taken;
+    }
+    panic!("the log has no bound");
+}
+
+const LIKE: &str = "mutation ($n: ID!) { likeNote(input: { noteId: $n }) { changed } }";
+const UNLIKE: &str = "mutation ($n: ID!) { unlikeNote(input: { noteId: $n }) { changed } }";
+
+/// Number of the newest entry of shard 1.
+async fn log_end(stores: &Stores) -> usize {
+    let newest: Vec<(String, Vec<String>)> =
+        stores.redis().await.xrevrange_count("{1}:log", "+", "-", 1).await.unwrap();
+    newest[0].0.split_once('-').unwrap().1.parse().unwrap()
+}
+
+async fn log_length(stores: &Stores, shard: i64) -> usize {
+    stores.redis().await.xlen(format!("{{{shard}}}:log")).await.unwrap()
+}
+
+/// Waits until a flip is taken that changes something.
+async fn until_taken(client: &Client, query: &str, n: &str) {
+    eventually("the log has room again", SOON, || async {
+        let reply = client.send(query, json!({ "n": n })).await.body;
+        reply.get("errors").is_none().then_some(())
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn without_postgresql_a_log_grows_up_to_its_share_and_nothing_that_was_taken_is_dropped() {
+    let mut stores = Stores::start(AppendFsync::EverySec).await;
+    stores.command(&["CONFIG", "SET", "maxmemory", SMALL_MEMORY]).await;
+    let server = Server::start_on(&stores, &SMALL_SHARE);
+    let (id, subject) = (stores.new_note().await, stores.new_subject_of_shard(1).await);
+    let (n, liker) = (note(id), server.client(&subject));
+    liker.note(&n).await; // the author's counts are warm, too
+    let keyed = json!({ "noteId": n, "idempotencyKey": "once" });
+    assert_eq!(liker.act("likeNote", keyed.clone(), "changed").await["changed"], true);
+    liker.unlike(&n).await;
+    stores.rest().await;
+
+    stores.stop_postgres();
+    let taken = switch_until_refused(&liker, &n, 0).await;
+    eventually("what had been persisted before is trimmed", SOON, || async {
+        let entries = *server.metrics().await.get("plaudit_log_entries{shard=\"1\"}")? as usize;
+        (entries > ROOM / 2 && entries == log_length(&stores, 1).await).then_some(())
+    })
+    .await;
+    let taken = switch_until_refused(&liker, &n, taken).await;
+    let full = log_length(&stores, 1).await;
+    assert!(taken > ROOM / 2 && full <= ROOM + 1, "{taken} taken, {full} entries");
+    // What changes nothing still answers; so does what was done before, under its key; and the rest is read.
+    let (again, other) = if taken % 2 == 1 { (LIKE, UNLIKE) } else { (UNLIKE, LIKE) };
+    for _ in 1..=2 {
+        let again = liker.data(again, json!({ "n": n })).await;
+        assert!(again.as_object().unwrap().values().all(|payload| payload["changed"] == false), "{again}");
+        assert_eq!(liker.act("likeNote", keyed.clone(), "changed").await["changed"], true);
+        assert_eq!(liker.note(&n).await["likeCount"], taken % 2);
+        assert_eq!(liker.error(other, json!({ "n": n })).await["extensions"]["code"], "RETRY_LATER");
+    }
+    assert_eq!(log_length(&stores, 1).await, full);
+    eventually("the metrics tell", SOON, || async {
+        let metrics = server.metrics().await;
+        assert_eq!(metrics["plaudit_log_limit_entries{shard=\"1\"}"], ROOM as f64);
+        (metrics["plaudit_log_entries{shard=\"1\"}"] == full as f64).then_some(())
+    })
+    .await;
+
+    stores.start_postgres();
+    until_taken(&liker, other, &n).await;
+    stores.rest().await;
+    let likes = (taken as i64 + 1) % 2;
+    let totals = stores.likes(id).await;
+    assert_eq!((totals.rows, totals.total, totals.redis), (likes, likes, Some(likes)));
+    // Each step is in the history, once: the two at the beginning, all that were taken, and the last one.
+    let steps = "SELECT count(*) FROM activity WHERE target_id = $1 AND kind = 'note_like'";
+    assert_eq!(stores.number(steps, id).await, taken as i64 + 3);
+    // Under strain what is persisted does not stay for ten minutes.
+    eventually("the log is trimmed", SOON, || async {
+        (log_length(&stores, 1).await <= ROOM / 2 + 1).then_some(())
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_log_is_bounded_also_while_no_pipeline_runs_and_views_wait_for_room() {
+    let stores = Stores::start(AppendFsync::EverySec).await;
+    stores.command(&["CONFIG", "SET", "maxmemory", SMALL_MEMORY]).await;
+    let pipeline = [&["--roles", "pipeline", "--lease", "1s"], &SMALL_SHARE[..]].concat();
+    let mut owner = Server::start_on(&stores, &pipeline);
+    let api = Server::start_on(&stores, &["--roles", "api", "--reply-wait", "0s"]);
+    let (id, subject) = (stores.new_note_of_shard(1).await, stores.new_subject_of_shard(1).await);
+    let (n, liker) = (note(id), api.client(&subject));
+    liker.note(&n).await;
+
+    owner.kill();
+    let taken = switch_until_refused(&liker, &n, 0).await;
+    assert!(log_length(&stores, 1).await <= ROOM + 1);
+    // A view has no room either. It is taken all the same, and appended later.
+    liker.act("recordViews", json!({ "noteIds": [n] }), "notes { id }").await;
+    eventually("views were refused", SOON, || async {
+        api.log().contains("cannot append views").then_some(())
+    })
+    .await;
+    assert!(log_length(&stores, 1).await <= ROOM + 1);
+
+    owner.start_again();
+    let next = if taken % 2 == 0 { LIKE } else { UNLIKE };
+    until_taken(&liker, next, &n).await;
+    eventually("the view is counted", SOON, || async {
+        let views = "SELECT views FROM note_counts WHERE id = $1";
+        (stores.number(views, id).await == 1).then_some(())
+    })
+    .await;
+    stores.rest().await;
+    let likes = (taken as i64 + 1) % 2;
+    let totals = stores.likes(id).await;
+    assert_eq!((totals.rows, totals.total), (likes, likes));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_bound_holds_in_the_next_generation_and_after_counters_began_anew() {
+    let stores = Stores::start(AppendFsync::EverySec).await;
+    stores.command(&["CONFIG", "SET", "maxmemory", SMALL_MEMORY]).await;
+    let server = Server::start_on(&stores, &SMALL_SHARE);
+    let (id, subject) = (stores.new_note().await, stores.new_subject_of_shard(1).await);
+    let (n, liker) = (note(id), server.client(&subject));
+    liker.like(&n).await;
+    stores.rest().await;
+    let meta =
+        async |field: &str| -> Option<String> { stores.redis().await.hget("{1}:meta", field).await.unwrap() };
+    let epoch = meta("epoch").await;
+    // Near the end of its change numbers a shard begins a new epoch.
+    stores.command(&["HSET", "{1}:meta", "seq", &((1_u64 << 36) + 1).to_string()]).await;
+    eventually("a new epoch", SOON, || async { (meta("epoch").await > epoch).then_some(()) }).await;
+    for lost in [false, true] {
+        let generation = meta("gen").await.unwrap();
+        if lost {
+            stores.command(&["FLUSHALL"]).await;
+            eventually("a new generation", SOON, || async {
+                meta("gen").await.is_some_and(|now| now != generation).then_some(())
+            })
+            .await;
+        }
+        let room: usize = meta("room").await.unwrap().parse().unwrap();
+        let end = log_end(&stores).await;
+        assert!(end < room && room <= end + ROOM, "{room} after {end}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_redis_out_of_memory_half_does_nothing_and_what_waits_is_persisted_all_the_same() {
+    let stores = Stores::start(AppendFsync::EverySec).await;
+    let server = Server::start_on(&stores, &["--batch-wait", "1s"]);
+    let id = stores.new_note().await;
+    let (n, ann, bob) = (note(id), server.client("ann is in time"), server.client("bob comes too late"));
+    for warm in [&ann, &bob] {
+        warm.like(&n).await;
+        warm.unlike(&n).await;
+        warm.note(&n).await;
+    }
+    stores.rest().await;
+    ann.like(&n).await;
+    stores.command(&["CONFIG", "SET", "maxmemory", "1mb"]).await;
+    let entries = log_length(&stores, 0).await + log_length(&stores, 1).await;
+    for _ in 1..=2 {
+        assert_eq!(bob.error(LIKE, json!({ "n": n })).await["extensions"]["code"], "RETRY_LATER");
+        assert_eq!(bob.note(&n).await["viewerHasLiked"], false);
+        assert_eq!(bob.note(&n).await["likeCount"], 1);
+    }
+    assert_eq!(log_length(&stores, 0).await + log_length(&stores, 1).await, entries);
+    // Persisting and cleaning are what makes memory free.
+    stores.rest().await;
+    assert_eq!(stores.likes(id).await.total, 1);
+
+    stores.command(&["CONFIG", "SET", "maxmemory", "0"]).await;
+    assert_eq!(bob.like(&n).await["note"]["likeCount"], 2);
+    stores.rest().await;
+    let totals = stores.likes(id).await;
+    assert_eq!((totals.rows, totals.total, totals.redis), (2, 2, Some(2)));
+}
