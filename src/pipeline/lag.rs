@@ -11,15 +11,26 @@ use crate::{
 };
 
 const EVERY: Duration = Duration::from_secs(1);
+const SOON: Duration = Duration::from_millis(50);
 
 pub async fn run(tenure: Arc<Tenure>) -> StoreError {
     let gauges = Gauges::of(&tenure);
     keep_on(&tenure, "measure the lag", || async {
+        // Before fold and persister have said where they stand, all of the log would seem to be ahead of them.
+        if !has_begun(&tenure) {
+            tokio::time::sleep(SOON).await;
+            return Ok(());
+        }
         gauges.set(Lag::measure(&tenure).await?);
         tokio::time::sleep(EVERY).await;
         Ok(())
     })
     .await
+}
+
+fn has_begun(tenure: &Tenure) -> bool {
+    let places = [&tenure.progress.folded, &tenure.progress.persisted];
+    places.iter().all(|place| *place.borrow() > Offset::default())
 }
 
 /// Of one shard's log.
