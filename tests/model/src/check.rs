@@ -57,11 +57,12 @@ where
         .spawn_bfs()
         .join();
     let took = began.elapsed();
-    let failure = checker.discoveries().into_iter().next().map(|(property, path)| Failure {
+    let failures = checker.discoveries().into_iter().map(|(property, path)| Failure {
         property,
         last_state: format!("{:#?}", path.last_state()),
         story: path.into_actions().iter().map(|action| format!("{action:?}")).collect(),
     });
+    let failure = failures.min_by_key(|failure| (failure.story.len(), failure.property));
     let is_exhaustive = failure.is_none() && checker.state_count() < bound.states && took < bound.time;
     Findings {
         states: checker.unique_state_count(),
