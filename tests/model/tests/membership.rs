@@ -55,15 +55,11 @@ fn membership_is_exact() {
 
 #[test]
 #[ignore = "takes minutes: `make model`"]
-fn membership_is_exact_for_more_flips() {
+fn membership_is_exact_for_more_loads_and_flips() {
     all_hold(&[
-        run(&[], 4),
+        Membership { loads: 2, ..run(&[FlushAll], 2) },
+        Membership { loads: 2, ..run(&[PostgresFailover], 2) },
         run(&[FlushAll], 3),
-        run(&[Failover], 3),
-        run(&[PowerLoss], 3),
-        run(&[PostgresFailover], 3),
-        run(&[FlushAll, PostgresFailover], 2),
-        run(&[PowerLoss, PostgresFailover], 2),
     ]);
 }
 

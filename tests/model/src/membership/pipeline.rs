@@ -173,6 +173,7 @@ impl Membership {
             Fault::PostgresFailover => {
                 next.rows = state.standby?;
                 next.has_new_timeline = true;
+                next.truth = surviving(&next.rows, &next.shard); // what the log has lost before is lost now
             }
         }
         Some(next)
