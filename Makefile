@@ -24,6 +24,10 @@ test: prerequisites-test lint test-rust test-browser ## Check everything: style,
 test-rust: prerequisites-test web ## Run the Rust tests
 	cargo test
 
+.PHONY: model
+model: ## Explore the models further than the tests do: minutes, and some GB of memory
+	cargo test -p plaudit-model -- --include-ignored --nocapture
+
 # `cargo test --no-run` builds the server with the features that the Rust tests have built already.
 .PHONY: test-browser
 test-browser: prerequisites-test web ## Run the browser tests against a server of their own

@@ -1,0 +1,110 @@
+//! Explores a model and says what became of it.
+
+use std::{
+    fmt::{self, Debug, Display},
+    hash::Hash,
+    sync::Mutex,
+    thread,
+    time::{Duration, Instant},
+};
+
+use stateright::{Checker, HasDiscoveries, Model};
+
+/// How far to look.
+#[derive(Clone, Copy, Debug)]
+pub struct Bound {
+    /// States, counted each time they are reached.
+    pub states: usize,
+    pub time: Duration,
+}
+
+/// What an exploration found.
+#[derive(Debug)]
+pub struct Findings {
+    /// Different states.
+    pub states: usize,
+    /// States, counted each time they were reached.
+    pub reached: usize,
+    pub depth: usize,
+    pub took: Duration,
+    /// Whether every state that can be reached was looked at.
+    pub is_exhaustive: bool,
+    pub failure: Option<Failure>,
+}
+
+/// A property that does not hold, and the shortest way there.
+#[derive(Debug)]
+pub struct Failure {
+    pub property: &'static str,
+    pub story: Vec<String>,
+    pub last_state: String,
+}
+
+/// Looks at all states within `bound`, nearest first, until a property fails. One thread, so that the first
+/// failure is the nearest one and the same each time.
+pub fn explore<M>(model: M, bound: Bound) -> Findings
+where
+    M: Model + Send + Sync + 'static,
+    M::State: Hash + Clone + PartialEq + Debug + Send + Sync + 'static,
+    M::Action: Clone + PartialEq + Debug,
+{
+    let began = Instant::now();
+    let checker = model
+        .checker()
+        .finish_when(HasDiscoveries::AnyFailures)
+        .target_state_count(bound.states)
+        .timeout(bound.time)
+        .spawn_bfs()
+        .join();
+    let took = began.elapsed();
+    let failures = checker.discoveries().into_iter().map(|(property, path)| Failure {
+        property,
+        last_state: format!("{:#?}", path.last_state()),
+        story: path.into_actions().iter().map(|action| format!("{action:?}")).collect(),
+    });
+    let failure = failures.min_by_key(|failure| (failure.story.len(), failure.property));
+    let is_exhaustive = failure.is_none() && checker.state_count() < bound.states && took < bound.time;
+    Findings {
+        states: checker.unique_state_count(),
+        reached: checker.state_count(),
+        depth: checker.max_depth(),
+        took,
+        is_exhaustive,
+        failure,
+    }
+}
+
+/// Does `work` for each item, two at a time. Results come in the order of the items.
+pub fn for_each<T: Sync, R: Send>(items: &[T], work: impl Fn(&T) -> R + Sync) -> Vec<R> {
+    let next = Mutex::new(0..items.len());
+    let results: Mutex<Vec<Option<R>>> = Mutex::new(items.iter().map(|_| None).collect());
+    let take = || next.lock().ok().and_then(|mut next| next.next());
+    thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| {
+                while let Some(i) = take() {
+                    let result = work(&items[i]);
+                    if let Ok(mut results) = results.lock() {
+                        results[i] = Some(result);
+                    }
+                }
+            });
+        }
+    });
+    results.into_inner().map(|results| results.into_iter().flatten().collect()).unwrap_or_default()
+}
+
+impl Display for Findings {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { states, depth, took, is_exhaustive, .. } = self;
+        let extent = if *is_exhaustive { "all" } else { "the first" };
+        write!(f, "{extent} {states} states, {depth} steps deep, {took:.1?}")?;
+        if let Some(failure) = &self.failure {
+            write!(f, "; does not hold: {}", failure.property)?;
+            for (i, step) in failure.story.iter().enumerate() {
+                write!(f, "\n  {}. {step}", i + 1)?;
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,59 @@
+//! What may go wrong, each at most once in a run.
+
+use crate::variants::variants;
+
+variants! {
+    /// A fault that a run includes.
+    Fault {
+        /// The counter's hash expires, or is evicted (`volatile-…` takes only keys that may expire).
+        Expiry,
+        /// The owner of log 0 is killed or stalls at any step; another one takes over. What the old one had in
+        /// hand may still arrive, late.
+        OwnerKilled,
+        /// The owner of log 0 gets no answer in time: it looks anew where everything stands, while what it had in
+        /// hand may still arrive, late.
+        CallDelayed,
+        /// The owner of the target is killed at any step; what it had in hand may still arrive, late.
+        TargetOwnerKilled,
+        /// The target's Redis fails over to a replica that lags behind.
+        TargetFailover,
+        /// All keys of the target and all of log 0 are gone, in the same Redis process.
+        FlushAll,
+        /// Log 0 comes back on another process without its end, which may have been consumed.
+        SourceFailover,
+        /// Log 0 comes back empty.
+        LogLost,
+        /// One Redis holds the target and log 0: both fail over to a replica that lags behind.
+        RedisFailover,
+        /// PostgreSQL fails over to a standby that lags behind: rows, offsets, epochs, fences and lines of
+        /// `stale_base` go back. The former primary may still answer a load.
+        PostgresFailover,
+        /// PostgreSQL goes back in the same way, but stays on its timeline: a copy was restored.
+        PostgresRestored,
+        /// The first event of log 0 changes no row that counts (the actor is hidden, say), so the totals move
+        /// otherwise than Redis did.
+        Mismatch,
+    }
+}
+
+/// A set of faults.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
+pub struct Faults(u16);
+
+impl Faults {
+    pub fn of(faults: &[Fault]) -> Self {
+        Self(faults.iter().fold(0, |all, fault| all | Self::bit(*fault)))
+    }
+
+    pub const fn has(self, fault: Fault) -> bool {
+        self.0 & Self::bit(fault) != 0
+    }
+
+    pub fn add(&mut self, fault: Fault) {
+        self.0 |= Self::bit(fault);
+    }
+
+    const fn bit(fault: Fault) -> u16 {
+        1 << fault as u8
+    }
+}

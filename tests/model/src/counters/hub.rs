@@ -1,0 +1,121 @@
+//! A hub with one client (`hub/view.rs`, `hub/subscriber.rs`). The client watches the counter, so whatever
+//! the hub does not know is read until it does.
+
+use super::{
+    Action, Counters, Guard, Message,
+    state::{Slot, State, Version},
+};
+
+impl Counters {
+    /// Whether messages are heard or missed; without a hub there is no difference.
+    pub(super) const fn messages(&self) -> &'static [Message] {
+        if self.scope.with_hub { &[Message::Heard, Message::Missed] } else { &[Message::Heard] }
+    }
+
+    pub(super) fn hub_actions(&self, state: &State, actions: &mut Vec<Action>) {
+        if !self.scope.with_hub {
+            return;
+        }
+        if state.hub.has_gap {
+            actions.push(Action::HubSeesGap);
+        }
+        actions.push(if state.hub.reading.is_some() { Action::HubGetsReply } else { Action::HubReads });
+    }
+
+    /// A message on the target's channel; `total` is `None` for "unknown".
+    pub(super) fn publish(&self, state: &mut State, change: u8, total: Option<i16>, message: Message) {
+        if !self.scope.with_hub {
+            return;
+        }
+        let version = (state.target.epoch, change);
+        let hub = &mut state.hub;
+        hub.wrong.version_fell |= version <= hub.newest;
+        hub.newest = hub.newest.max(version);
+        if message == Message::Missed {
+            hub.has_gap = true;
+            return;
+        }
+        self.ends_gap(state);
+        let held = match state.hub.slot {
+            Slot::Known => state.hub.told,
+            Slot::Unknown(since) => since,
+            Slot::Empty => (0, 0),
+        };
+        if version > held {
+            match total {
+                Some(total) => self.keep(state, version, total),
+                None => state.hub.slot = Slot::Unknown(version),
+            }
+        }
+    }
+
+    pub(super) fn hub_has_gap(&self, state: &mut State) {
+        state.hub.has_gap = self.scope.with_hub;
+    }
+
+    /// A heartbeat, a new epoch or a connection that was lost.
+    pub(super) fn hub_sees_gap(&self, state: &State) -> Option<State> {
+        let mut next = *state;
+        self.ends_gap(&mut next);
+        Some(next)
+    }
+
+    fn ends_gap(&self, state: &mut State) {
+        let hub = &mut state.hub;
+        if !hub.has_gap {
+            return;
+        }
+        hub.has_gap = false;
+        if self.has(Guard::GapIsReadAgain) {
+            hub.slot = Slot::Empty;
+            if self.has(Guard::GapVoidsReads) {
+                hub.reading = None;
+            }
+        }
+    }
+
+    pub(super) fn hub_reads(&self, state: &State) -> Option<State> {
+        if state.hub.slot == Slot::Known {
+            return None;
+        }
+        let total = self.readable_total(state)?;
+        let mut next = *state;
+        next.hub.reading = Some((self.version(state)?, total));
+        Some(next)
+    }
+
+    /// `finish_read`
+    pub(super) fn hub_gets_reply(&self, state: &State) -> Option<State> {
+        let mut next = *state;
+        let (version, total) = next.hub.reading.take()?;
+        let is_kept = match state.hub.slot {
+            Slot::Known => version > state.hub.told,
+            Slot::Unknown(since) => version >= since || !self.has(Guard::UnknownBeatsOlderRead),
+            Slot::Empty => true,
+        };
+        if is_kept {
+            self.keep(&mut next, version, total);
+        }
+        Some(next)
+    }
+
+    /// Version of the counter as it is now.
+    pub(super) fn version(&self, state: &State) -> Option<Version> {
+        Some((state.target.epoch, self.live(&state.target)?.change))
+    }
+
+    /// The hub keeps counts and tells them; the client drops what is not newer (`Mailbox::put`).
+    fn keep(&self, state: &mut State, version: Version, total: i16) {
+        state.hub.slot = Slot::Known;
+        let (told, told_total) = (state.hub.told, state.hub.told_total);
+        if version > told {
+            let has_lost_target = self.scope.lets_target_forget();
+            let keeps = has_lost_target || self.keeps_what_was_shown(state, told_total, total);
+            let hub = &mut state.hub;
+            hub.wrong.taken_back |= !keeps;
+            (hub.told, hub.told_total) = (version, total);
+        } else if version == told {
+            state.hub.wrong.two_values |= total != told_total;
+        }
+    }
+}

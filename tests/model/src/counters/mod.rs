@@ -1,0 +1,152 @@
+//! The counters: log, fold, persist, clean, load, corrections, verification, ownership, hub.
+//!
+//! One counter on one target shard is moved by two logs. Log 0 may lose entries and its owner may be
+//! replaced; log 1 is as good as its owner. The target's owner is a third one, so that nothing happens in a
+//! convenient order. Where one Redis holds all of them, as today, [`Fault::RedisFailover`] is the fault;
+//! the others treat target and log 0 as if they lay apart.
+//!
+//! A step is one script, one transaction or one read. What reads and then writes is two steps.
+
+mod actions;
+mod correction;
+mod faults;
+mod guards;
+mod hub;
+mod load;
+mod log;
+mod rest;
+mod scope;
+mod source;
+mod state;
+mod target;
+mod totals;
+mod verification;
+mod world;
+
+use stateright::{Model, Property};
+
+pub use actions::{Action, Message, Who};
+pub use faults::{Fault, Faults};
+pub use guards::Guard;
+pub use scope::Scope;
+pub use state::State;
+
+use log::Log;
+use state::{Correction, Hub, Load, Owner, Sql, Target};
+
+const MOST_EPOCHS: u8 = 4;
+const MOST_FENCES: u8 = 4;
+
+/// The model, for one scope.
+#[derive(Clone, Copy, Debug)]
+pub struct Counters {
+    pub scope: Scope,
+}
+
+impl Counters {
+    const fn has(&self, guard: Guard) -> bool {
+        self.scope.has(guard)
+    }
+}
+
+impl Model for Counters {
+    type State = State;
+    type Action = Action;
+
+    fn init_states(&self) -> Vec<State> {
+        vec![State {
+            target: Target { has_meta: true, ..Target::default() },
+            process: 0,
+            replica: None,
+            log: Log::new(self.scope.events[0]),
+            sql: Sql::default(),
+            standby: None,
+            former: None,
+            owner: Owner::default(),
+            late_owner: Owner::default(),
+            restart: None,
+            late_restart: None,
+            correction: Correction::Idle,
+            load: Load::Idle,
+            hub: Hub::default(),
+            happened: Faults::default(),
+            direct_change_is_done: false,
+        }]
+    }
+
+    fn actions(&self, state: &State, actions: &mut Vec<Action>) {
+        self.source_actions(state, actions);
+        self.verification_actions(state, actions);
+        self.target_actions(state, actions);
+        self.correction_actions(state, actions);
+        self.load_actions(state, actions);
+        self.hub_actions(state, actions);
+        self.world_actions(state, actions);
+    }
+
+    fn next_state(&self, state: &State, action: Action) -> Option<State> {
+        match action {
+            Action::LikeAfterLoss => self.like_after_loss(state),
+            Action::DirectChangeCommits => self.direct_change_commits(state),
+            Action::ReplicaLagsFromHere => self.replica_lags(state),
+            Action::StandbyLagsFromHere => self.standby_lags(state),
+
+            Action::FoldReads { most } => self.fold_reads(state, most),
+            Action::FoldIsSent(who, message) => self.fold_is_sent(state, who, message),
+            Action::PersisterReads { most } => self.persister_reads(state, most),
+            Action::PersisterCommits(who) => self.persister_commits(state, who),
+            Action::CleanReads => self.clean_reads(state),
+            Action::CleanIsSent(who) => self.clean_is_sent(state, who),
+            Action::LateOwnerIsGone => self.late_owner_is_gone(state),
+
+            Action::Folds { source, message } => self.folds(state, source.into(), message),
+            Action::Persists { source } => self.persists(state, source.into()),
+            Action::Cleans { source } => self.cleans(state, source.into()),
+
+            Action::BeginsTenure => self.begins_tenure(state, false),
+            Action::ShowsFence => self.shows_fence(state),
+            Action::ComparesLog => self.compares_log(state),
+            Action::PersistsSurvivors => self.persists_survivors(state),
+            Action::RaisesGeneration => self.raises_generation(state),
+            Action::AppendsGenesis => self.appends_genesis(state),
+
+            Action::RaisesEpoch => self.raises_epoch(state),
+            Action::RestartsTarget => self.restarts_target(state, false),
+            Action::LateRestartArrives => self.restarts_target(state, true),
+            Action::LateRestartIsLost => Some(State { late_restart: None, ..*state }),
+            Action::ReadsStaleLines => self.reads_stale_lines(state),
+            Action::DropsBase(message) => self.drops_base(state, message),
+            Action::DeletesStaleLines => self.deletes_stale_lines(state),
+
+            Action::LoadTakesToken => self.load_takes_token(state),
+            Action::LoadReadsTotals => self.load_reads_totals(state, &state.sql),
+            Action::LoadReadsFormerPrimary => self.load_reads_totals(state, state.former.as_ref()?),
+            Action::LoadInstalls(message) => self.load_installs(state, message),
+
+            Action::HubSeesGap => self.hub_sees_gap(state),
+            Action::HubReads => self.hub_reads(state),
+            Action::HubGetsReply => self.hub_gets_reply(state),
+
+            Action::CounterExpires => self.counter_expires(state),
+            Action::CallsAreDelayed => self.calls_are_delayed(state),
+            Action::OwnerIsReplaced => self.owner_is_replaced(state),
+            Action::TargetOwnerIsReplaced => self.target_owner_is_replaced(state),
+            Action::TargetFailsOver => self.target_fails_over(state),
+            Action::EverythingIsFlushed => self.everything_is_flushed(state),
+            Action::LogIsLostAfter { left } => self.log_is_lost_after(state, left),
+            Action::RedisFailsOver { log_left } => self.redis_fails_over(state, log_left),
+            Action::PostgresFailsOver => self.postgres_fails_over(state),
+            Action::PostgresIsRestored => self.postgres_is_restored(state),
+        }
+    }
+
+    /// A target may begin anew again and again while another owner has not yet looked around; nothing new comes
+    /// of that, so it is followed for a while only.
+    fn within_boundary(&self, state: &State) -> bool {
+        state.sql.epoch <= MOST_EPOCHS && state.sql.fence <= MOST_FENCES
+    }
+
+    fn properties(&self) -> Vec<Property<Self>> {
+        Self::all_properties()
+    }
+}

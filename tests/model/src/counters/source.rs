@@ -1,0 +1,277 @@
+//! Fold, persist and clean of the logs (`pipeline/fold.rs`, `pipeline/persist`, `pipeline/clean.rs` and their
+//! scripts).
+//!
+//! Log 0 in small steps: a batch is read, and later sent. In hand it may get old: other owners, restarts and
+//! losses come in between. A step is refused as the script or transaction refuses it.
+
+use super::{
+    Action, Counters, Guard, Message, Who,
+    log::Log,
+    state::{Batch, Counter, Mark, Owner, Phase, Sql, State, Target},
+    totals::{MISMATCHED, weight},
+};
+use crate::counters::Fault;
+
+const ALL: u8 = u8::MAX;
+
+/// Ids of lines of `stale_base`.
+const LINE_OF_MISMATCH: u8 = 0b10;
+const LINE_OF_REPEATED_ROWS: u8 = 0b100;
+/// Bits of lines per timeline.
+const LINES: u8 = 3;
+
+impl Counters {
+    pub(super) fn source_actions(&self, state: &State, actions: &mut Vec<Action>) {
+        let messages = self.messages();
+        if self.scope.in_small_steps {
+            if state.owner.phase == Phase::Works {
+                actions.extend([1, 2].map(|most| Action::FoldReads { most }));
+                actions.extend([1, 2].map(|most| Action::PersisterReads { most }));
+                actions.push(Action::CleanReads);
+            }
+            for (who, owner) in [(Who::Owner, &state.owner), (Who::LateOwner, &state.late_owner)] {
+                if owner.fold.is_some() {
+                    actions.extend(messages.iter().map(|message| Action::FoldIsSent(who, *message)));
+                }
+                if owner.persist.is_some() {
+                    actions.push(Action::PersisterCommits(who));
+                }
+                if owner.clean.is_some() {
+                    actions.push(Action::CleanIsSent(who));
+                }
+            }
+            if state.late_owner.has_in_hand() {
+                actions.push(Action::LateOwnerIsGone);
+            }
+        }
+        for source in if self.scope.in_small_steps { 1..2 } else { 0..2 } {
+            actions.extend(messages.iter().map(|message| Action::Folds { source, message: *message }));
+            actions.extend([Action::Persists { source }, Action::Cleans { source }]);
+        }
+    }
+
+    // ---- in small steps
+
+    /// Reads where the target stands, then the log from there.
+    pub(super) fn fold_reads(&self, state: &State, most: u8) -> Option<State> {
+        let (target, owner) = (&state.target, &state.owner);
+        if owner.fold.is_some() || !target.has_meta {
+            return None;
+        }
+        let from = target.folded[0];
+        let (to, events) = state.log.read(from, most, ALL);
+        let mut next = *state;
+        next.owner.folded = from;
+        if to > from {
+            let is_shorter_than_asked = most == 2 && state.log.read(from, 1, ALL).0 == to;
+            if is_shorter_than_asked {
+                return None;
+            }
+            next.owner.fold = Some(Batch { from, to, events, epoch: target.epoch });
+        }
+        (next != *state).then_some(next)
+    }
+
+    /// `lua/fold.lua`
+    pub(super) fn fold_is_sent(&self, state: &State, who: Who, message: Message) -> Option<State> {
+        let mut next = *state;
+        let owner = in_hand(&mut next, who);
+        let (fence, batch) = (owner.fence, owner.fold.take()?);
+        let target = &state.target;
+        let is_taken = self.is_ready(state)
+            && (target.epoch == batch.epoch || !self.has(Guard::FoldOfEpoch))
+            && (fence >= target.fence || !self.has(Guard::FenceInRedis))
+            && (target.folded[0] == batch.from || !self.has(Guard::FoldFromPosition));
+        if is_taken {
+            owner.folded = batch.to;
+            next.target.fence = fence;
+            self.fold(&mut next, 0, batch.from, batch.to, batch.events, message);
+        } else if message == Message::Missed {
+            return None;
+        }
+        Some(next)
+    }
+
+    /// Reads the log from where it believes PostgreSQL to be.
+    pub(super) fn persister_reads(&self, state: &State, most: u8) -> Option<State> {
+        let owner = &state.owner;
+        let from = owner.persisted;
+        let (to, events) = state.log.read(from, most, ALL);
+        let is_shorter_than_asked = most == 2 && state.log.read(from, 1, ALL).0 == to;
+        if owner.persist.is_some() || to == from || is_shorter_than_asked {
+            return None;
+        }
+        let mut next = *state;
+        next.owner.persist = Some(Batch { from, to, events, epoch: 0 });
+        Some(next)
+    }
+
+    /// `pipeline/persist/write.rs write_batch`. What is refused ends the tenure.
+    pub(super) fn persister_commits(&self, state: &State, who: Who) -> Option<State> {
+        let mut next = *state;
+        let owner = in_hand(&mut next, who);
+        let batch = owner.persist.take()?;
+        let is_taken = (owner.fence == state.sql.fence || !self.has(Guard::FenceInSql))
+            && (state.sql.persisted[0] == batch.from || !self.has(Guard::PersistFromOffset));
+        if is_taken {
+            owner.persisted = batch.to;
+            self.persist(&mut next.sql, 0, batch.to, batch.events);
+        } else if who == Who::Owner {
+            return self.begins_tenure(&next, true);
+        }
+        Some(next)
+    }
+
+    /// Reads the log from where the target is cleaned, up to what is both folded and persisted as far as the
+    /// owner knows.
+    pub(super) fn clean_reads(&self, state: &State) -> Option<State> {
+        let (target, owner) = (&state.target, &state.owner);
+        let (from, to) = (target.cleaned[0], owner.folded.min(owner.persisted));
+        if owner.clean.is_some() || !target.has_meta || to <= from {
+            return None;
+        }
+        let events = self.read_to_clean(&state.log, 0, from, to)?;
+        let mut next = *state;
+        next.owner.clean = Some(Batch { from, to, events, epoch: target.epoch });
+        Some(next)
+    }
+
+    /// `lua/clean_counters.lua`
+    pub(super) fn clean_is_sent(&self, state: &State, who: Who) -> Option<State> {
+        let mut next = *state;
+        let owner = in_hand(&mut next, who);
+        let (fence, batch) = (owner.fence, owner.clean.take()?);
+        let target = &state.target;
+        let is_taken = self.is_ready(state)
+            && (target.epoch == batch.epoch || !self.has(Guard::CleanOfEpoch))
+            && (fence >= target.fence || !self.has(Guard::FenceInRedis))
+            && (target.cleaned[0] == batch.from || !self.has(Guard::CleanFromPosition))
+            && (target.folded[0] >= batch.to || !self.has(Guard::CleanAfterFold));
+        if is_taken {
+            next.target.fence = fence;
+            self.clean(&mut next.target, 0, batch.to, batch.events);
+        }
+        Some(next)
+    }
+
+    // ---- in one step
+
+    pub(super) fn folds(&self, state: &State, source: usize, message: Message) -> Option<State> {
+        let from = state.target.folded[source];
+        let (to, events) = self.read(&state.log, source, from, 1, ALL);
+        if !self.is_ready(state) || !works(state, source) || to == from {
+            return None;
+        }
+        if source == 0 && state.owner.fence < state.target.fence || events == 0 && message == Message::Missed
+        {
+            return None;
+        }
+        let mut next = *state;
+        self.fold(&mut next, source, from, to, events, message);
+        Some(next)
+    }
+
+    pub(super) fn persists(&self, state: &State, source: usize) -> Option<State> {
+        let from = state.sql.persisted[source];
+        let (to, events) = self.read(&state.log, source, from, 1, ALL);
+        let is_fenced = source == 0 && state.owner.fence != state.sql.fence;
+        if !works(state, source) || is_fenced || to == from {
+            return None;
+        }
+        let mut next = *state;
+        self.persist(&mut next.sql, source, to, events);
+        Some(next)
+    }
+
+    pub(super) fn cleans(&self, state: &State, source: usize) -> Option<State> {
+        let target = &state.target;
+        let (from, to) = (target.cleaned[source], target.folded[source].min(state.sql.persisted[source]));
+        let is_fenced = source == 0 && state.owner.fence < target.fence;
+        if !self.is_ready(state) || !works(state, source) || is_fenced || to <= from {
+            return None;
+        }
+        let events = self.read_to_clean(&state.log, source, from, to)?;
+        let mut next = *state;
+        self.clean(&mut next.target, source, to, events);
+        Some(next)
+    }
+
+    fn read(&self, log: &Log, source: usize, from: u8, most: u8, limit: u8) -> (u8, u8) {
+        if source == 0 {
+            return log.read(from, most, limit);
+        }
+        let to = from.saturating_add(most).min(self.scope.events[1]).min(limit);
+        (to, (1u8 << to) - (1u8 << from))
+    }
+
+    /// Events between two places, if they are all there.
+    fn read_to_clean(&self, log: &Log, source: usize, from: u8, to: u8) -> Option<u8> {
+        let (end, events) = self.read(log, source, from, ALL, to);
+        (end == to || !self.has(Guard::CleanReadsAll)).then_some(events)
+    }
+
+    // ---- what the scripts and the transaction write
+
+    fn fold(&self, state: &mut State, source: usize, from: u8, to: u8, events: u8, message: Message) {
+        let target = &mut state.target;
+        target.folded[source] = to;
+        if events == 0 {
+            return;
+        }
+        let delta = weight(source, events);
+        let mut counter = self.live(target).unwrap_or(Counter { epoch: target.epoch, ..Counter::default() });
+        counter.pending += delta;
+        counter.total = counter.total.map(|total| total + delta);
+        let after = counter.marks[source].map_or(from, |mark| mark.after);
+        counter.marks[source] = Some(Mark { after, last: to });
+        counter.change = self.next_change(target, counter.change);
+        target.counter = Some(counter);
+        self.publish(state, counter.change, counter.total, message);
+    }
+
+    fn clean(&self, target: &mut Target, source: usize, to: u8, events: u8) {
+        target.cleaned[source] = to;
+        if events == 0 {
+            return;
+        }
+        if self.has(Guard::CleanTakesToken) {
+            target.has_token = false;
+        }
+        let Some(mut counter) = self.live(target) else { return };
+        let Some(mark) = counter.marks[source] else { return };
+        counter.pending -= weight(source, events);
+        counter.marks[source] = (mark.last > to).then(|| Mark { after: mark.after.max(to), ..mark });
+        let is_needed = counter.total.is_some() || counter.marks != [None, None];
+        target.counter = is_needed.then_some(counter);
+    }
+
+    pub(super) fn persist(&self, sql: &mut Sql, source: usize, to: u8, events: u8) {
+        if self.has(Guard::MismatchWritesLine) {
+            if source == 0 && self.scope.faults.has(Fault::Mismatch) && events & MISMATCHED != 0 {
+                self.write_line(sql, LINE_OF_MISMATCH);
+            }
+            if sql.rows[source] & events != 0 {
+                self.write_line(sql, LINE_OF_REPEATED_ROWS);
+            }
+        }
+        sql.rows[source] |= events;
+        sql.persisted[source] = to;
+    }
+
+    /// A sequence would give the same id again after a failover.
+    pub(super) fn write_line(&self, sql: &mut Sql, line: u8) {
+        let reused = if self.has(Guard::LineIdsNeverReused) { sql.timeline * LINES } else { 0 };
+        sql.lines |= line << reused;
+    }
+}
+
+fn in_hand(state: &mut State, who: Who) -> &mut Owner {
+    match who {
+        Who::Owner => &mut state.owner,
+        Who::LateOwner => &mut state.late_owner,
+    }
+}
+
+fn works(state: &State, source: usize) -> bool {
+    source == 1 || state.owner.phase == Phase::Works
+}

@@ -1,0 +1,47 @@
+//! Totals that tell which events they hold: each event weighs a digit of its own, so that one that is counted
+//! twice shows.
+
+use super::{
+    Counters, Fault,
+    state::{Sql, State},
+};
+
+const WEIGHTS: [[i16; 3]; 2] = [[1, 4, 16], [64, 256, 0]];
+const DIRECT_CHANGE: i16 = 1024;
+const DIGITS: [i16; 6] = [1, 4, 16, 64, 256, DIRECT_CHANGE];
+
+/// The event that [`Fault::Mismatch`] means.
+pub const MISMATCHED: u8 = 0b1;
+
+/// What these events add to the total.
+pub fn weight(source: usize, events: u8) -> i16 {
+    let has = |event: &usize| events >> event & 1 == 1;
+    (0..3).filter(has).map(|event| WEIGHTS[source][event]).sum()
+}
+
+/// Whether no event is in the total more than once, nor less than never.
+pub fn counts_each_once(total: i16) -> bool {
+    total >= 0 && DIGITS.iter().all(|digit| total / digit % 4 <= 1)
+}
+
+impl Counters {
+    /// The total of the rows.
+    pub fn total(&self, sql: &Sql) -> i16 {
+        let uncounted = if self.scope.faults.has(Fault::Mismatch) { MISMATCHED } else { 0 };
+        let direct = if sql.has_direct_change { DIRECT_CHANGE } else { 0 };
+        weight(0, sql.rows[0] & !uncounted) + weight(1, sql.rows[1]) + direct
+    }
+
+    /// Whether `newer` lacks nothing that `older` has, except what is lost, corrected or undone.
+    pub fn keeps_what_was_shown(&self, state: &State, older: i16, newer: i16) -> bool {
+        let mut excused = weight(0, state.log.lost & !state.sql.rows[0]);
+        if self.scope.faults.has(Fault::Mismatch) {
+            excused += weight(0, MISMATCHED & !(state.log.lost & !state.sql.rows[0]));
+        }
+        if !state.sql.has_direct_change {
+            excused += DIRECT_CHANGE;
+        }
+        let has = |total: i16, digit: i16| total / digit % 4 > 0;
+        DIGITS.iter().all(|digit| has(newer, *digit) || !has(older, *digit) || has(excused, *digit))
+    }
+}

@@ -1,0 +1,136 @@
+//! The tenure of log 0's owner up to where it works: lease, fence, comparison, next generation
+//! (`pipeline/owner.rs`, `pipeline/verify.rs`, `lua/take_over.lua`, `lua/finish_verification.lua`).
+
+use super::{
+    Action, Counters, Guard,
+    log::GENESIS,
+    state::{Owner, Phase, State},
+};
+
+impl Counters {
+    pub(super) fn verification_actions(&self, state: &State, actions: &mut Vec<Action>) {
+        actions.push(Action::BeginsTenure);
+        actions.extend(match state.owner.phase {
+            Phase::Works => None,
+            Phase::Leased => Some(Action::ShowsFence),
+            Phase::Compares { .. } => Some(Action::ComparesLog),
+            Phase::Rescues => Some(Action::PersistsSurvivors),
+            Phase::Raises => Some(Action::RaisesGeneration),
+            Phase::Begins => Some(Action::AppendsGenesis),
+        });
+    }
+
+    /// The tenure ended for a reason that `pipeline/watch.rs` or a refusal gave; the next one takes a higher
+    /// fence (`acquire_lease`).
+    pub(super) fn begins_tenure(&self, state: &State, was_refused: bool) -> Option<State> {
+        let is_on_other_process = state.owner.run != state.log.process;
+        if !was_refused && !is_on_other_process && !self.has_lost_its_ground(state) {
+            return None;
+        }
+        let mut next = *state;
+        if self.has(Guard::TenureForgets) {
+            next.owner.forget();
+        }
+        if self.has(Guard::FenceOfNewProcess) || !is_on_other_process {
+            next.sql.fence += 1;
+        }
+        next.owner.fence = next.sql.fence;
+        next.owner.run = state.log.process;
+        next.owner.phase = Phase::Leased;
+        Some(next)
+    }
+
+    pub(super) fn has_lost_its_ground(&self, state: &State) -> bool {
+        let (owner, sql) = (&state.owner, &state.sql);
+        let is_fenced =
+            owner.fence != sql.fence || (state.target.has_meta && owner.fence < state.target.fence);
+        let is_ahead = owner.persisted > sql.persisted[0] && self.has(Guard::PersisterNotAhead);
+        let works_on_lost = owner.timeline != sql.timeline || state.log.end() < sql.persisted[0] || is_ahead;
+        is_fenced || (owner.phase == Phase::Works && works_on_lost)
+    }
+
+    /// `lua/take_over.lua`: shows the fence and reads the position at once.
+    pub(super) fn shows_fence(&self, state: &State) -> Option<State> {
+        let mut next = *state;
+        let target = &mut next.target;
+        let mut folded = 0;
+        if target.has_meta {
+            if target.fence > state.owner.fence {
+                return None; // refused: the tenure ends
+            }
+            folded = target.folded[0];
+            if self.has(Guard::LogComparedWithShown) {
+                folded = folded.max(target.shown[0]);
+            }
+            if self.has(Guard::FenceBeforePosition) {
+                target.fence = state.owner.fence;
+            }
+        }
+        next.owner.phase = Phase::Compares { folded };
+        Some(next)
+    }
+
+    /// `adopt_log`: is the log as long as it was for PostgreSQL and for the target?
+    pub(super) fn compares_log(&self, state: &State) -> Option<State> {
+        let Phase::Compares { folded } = state.owner.phase else { return None };
+        let (persisted, end) = (state.sql.persisted[0], state.log.end());
+        let reached = if self.has(Guard::LogComparedWithFold) { persisted.max(folded) } else { persisted };
+        let mut next = *state;
+        if end > 0 && end >= reached {
+            self.begins_work(&mut next);
+        } else if persisted == GENESIS && folded <= persisted {
+            next.owner.phase = Phase::Begins;
+        } else {
+            next.owner.phase = Phase::Rescues;
+        }
+        Some(next)
+    }
+
+    /// `persist_survivors`
+    pub(super) fn persists_survivors(&self, state: &State) -> Option<State> {
+        if state.owner.fence != state.sql.fence {
+            return None; // refused: the tenure ends
+        }
+        let mut next = *state;
+        if self.has(Guard::SurvivorsPersisted) {
+            let (to, events) = state.log.read(state.sql.persisted[0], u8::MAX, u8::MAX);
+            if events != 0 {
+                self.persist(&mut next.sql, 0, to, events);
+            }
+        }
+        next.owner.phase = Phase::Raises;
+        Some(next)
+    }
+
+    /// `raise_generation`: unless nothing of the log was ever used, all targets begin anew.
+    pub(super) fn raises_generation(&self, state: &State) -> Option<State> {
+        if state.owner.fence != state.sql.fence {
+            return None; // refused: the tenure ends
+        }
+        let mut next = *state;
+        let is_new = state.sql.persisted[0] == 0 && (!state.target.has_meta || state.target.folded[0] == 0);
+        if !is_new {
+            next.sql.epoch += 1;
+        }
+        next.sql.persisted[0] = GENESIS;
+        next.owner.phase = Phase::Begins;
+        Some(next)
+    }
+
+    pub(super) fn appends_genesis(&self, state: &State) -> Option<State> {
+        let mut next = *state;
+        next.log.has_genesis = true;
+        self.begins_work(&mut next);
+        Some(next)
+    }
+
+    /// `lua/finish_verification.lua`; then the parts of the pipeline read where they stand.
+    fn begins_work(&self, state: &mut State) {
+        state.log.verified_on = state.owner.run;
+        state.owner = Owner { phase: Phase::Works, timeline: state.sql.timeline, ..state.owner };
+        if self.scope.in_small_steps {
+            state.owner.persisted = state.sql.persisted[0];
+            state.owner.folded = state.target.folded[0];
+        }
+    }
+}

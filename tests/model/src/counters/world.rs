@@ -1,0 +1,194 @@
+//! Faults, each once, and what happens outside of Plaudit.
+
+use super::{
+    Action, Counters, Fault, Guard,
+    log::Log,
+    state::{Correction, Owner, Phase, State, Target},
+};
+
+impl Counters {
+    pub(super) fn world_actions(&self, state: &State, actions: &mut Vec<Action>) {
+        let may = |fault| self.scope.faults.has(fault) && !state.happened.has(fault);
+        if state.log.lost != 0 && state.log.extra_at == 0 {
+            actions.push(Action::LikeAfterLoss);
+        }
+        if may(Fault::Expiry) {
+            actions.push(Action::CounterExpires);
+        }
+        if may(Fault::CallDelayed) {
+            actions.push(Action::CallsAreDelayed);
+        }
+        if may(Fault::OwnerKilled) {
+            actions.push(Action::OwnerIsReplaced);
+        }
+        if may(Fault::TargetOwnerKilled) {
+            actions.push(Action::TargetOwnerIsReplaced);
+        }
+        if may(Fault::FlushAll) {
+            actions.push(Action::EverythingIsFlushed);
+        }
+        let may_lose_log = !state.log.has_genesis && state.log.extra_at == 0;
+        if may(Fault::TargetFailover) || may(Fault::RedisFailover) {
+            match state.replica {
+                None => actions.push(Action::ReplicaLagsFromHere),
+                Some(_) if may(Fault::TargetFailover) => actions.push(Action::TargetFailsOver),
+                // One replica lags with everything: it has each event before the fold of it.
+                Some(replica) if may_lose_log => actions.extend(
+                    (replica.folded[0]..=state.log.first).map(|log_left| Action::RedisFailsOver { log_left }),
+                ),
+                Some(_) => {}
+            }
+        }
+        if may(Fault::SourceFailover) && may_lose_log {
+            actions.extend((0..state.log.first).map(|left| Action::LogIsLostAfter { left }));
+        } else if may(Fault::LogLost) && may_lose_log {
+            actions.push(Action::LogIsLostAfter { left: 0 });
+        }
+        if may(Fault::PostgresFailover) || may(Fault::PostgresRestored) {
+            actions.push(match state.standby {
+                None => Action::StandbyLagsFromHere,
+                Some(_) if may(Fault::PostgresFailover) => Action::PostgresFailsOver,
+                Some(_) => Action::PostgresIsRestored,
+            });
+        }
+    }
+
+    /// `lua/flip_edge.lua` appends only where the log is verified.
+    pub(super) fn like_after_loss(&self, state: &State) -> Option<State> {
+        if !state.log.is_verified() && self.has(Guard::VerifiedLog) {
+            return None;
+        }
+        let mut next = *state;
+        next.log.append_extra();
+        Some(next)
+    }
+
+    pub(super) fn counter_expires(&self, state: &State) -> Option<State> {
+        let counter = self.live(&state.target)?;
+        let is_pending = counter.marks != [None, None];
+        if is_pending && self.has(Guard::PendingDoesNotExpire) {
+            return None;
+        }
+        let mut next = *state;
+        next.target.counter = None;
+        next.happened.add(Fault::Expiry);
+        Some(next)
+    }
+
+    /// Another process takes the lease. The steps of a verification that the old one had begun are refused by
+    /// the fence; its batches may arrive late.
+    pub(super) fn owner_is_replaced(&self, state: &State) -> Option<State> {
+        let mut next = *state;
+        next.happened.add(Fault::OwnerKilled);
+        next.sql.fence += 1;
+        if state.owner.has_in_hand() {
+            next.late_owner = only_in_hand(&state.owner);
+        }
+        next.owner =
+            Owner { fence: next.sql.fence, run: state.log.process, phase: Phase::Leased, ..Owner::default() };
+        Some(next)
+    }
+
+    /// `pipeline/retry.rs keep_on`: each part begins anew by reading where it stands.
+    pub(super) fn calls_are_delayed(&self, state: &State) -> Option<State> {
+        if !state.owner.has_in_hand() || state.late_owner.has_in_hand() {
+            return None;
+        }
+        let mut next = *state;
+        next.happened.add(Fault::CallDelayed);
+        next.late_owner = only_in_hand(&state.owner);
+        next.owner.forget();
+        next.owner.persisted = state.sql.persisted[0];
+        Some(next)
+    }
+
+    pub(super) fn late_owner_is_gone(&self, state: &State) -> Option<State> {
+        Some(State { late_owner: Owner::default(), ..*state })
+    }
+
+    pub(super) fn target_owner_is_replaced(&self, state: &State) -> Option<State> {
+        if state.restart.is_none() && state.correction == Correction::Idle {
+            return None;
+        }
+        let mut next = *state;
+        next.happened.add(Fault::TargetOwnerKilled);
+        next.late_restart = next.restart.take();
+        next.correction = Correction::Idle;
+        Some(next)
+    }
+
+    pub(super) fn target_fails_over(&self, state: &State) -> Option<State> {
+        let mut next = *state;
+        next.target = next.replica.take()?;
+        next.process += 1;
+        next.happened.add(Fault::TargetFailover);
+        self.hub_has_gap(&mut next);
+        Some(next)
+    }
+
+    pub(super) fn redis_fails_over(&self, state: &State, log_left: u8) -> Option<State> {
+        let mut next = *state;
+        next.target = next.replica.take()?;
+        next.process += 1;
+        next.happened.add(Fault::RedisFailover);
+        lose_log(&mut next.log, log_left);
+        self.hub_has_gap(&mut next);
+        Some(next)
+    }
+
+    /// The state of log 0's own shard is gone too, so that log must be verified as on another process.
+    pub(super) fn everything_is_flushed(&self, state: &State) -> Option<State> {
+        if state.log.has_genesis || state.log.extra_at != 0 {
+            return None;
+        }
+        let mut next = *state;
+        next.target = Target::default();
+        next.happened.add(Fault::FlushAll);
+        lose_log(&mut next.log, 0);
+        Some(next)
+    }
+
+    pub(super) fn log_is_lost_after(&self, state: &State, left: u8) -> Option<State> {
+        let mut next = *state;
+        let is_failover = self.scope.faults.has(Fault::SourceFailover);
+        next.happened.add(if is_failover { Fault::SourceFailover } else { Fault::LogLost });
+        lose_log(&mut next.log, left);
+        Some(next)
+    }
+
+    pub(super) fn replica_lags(&self, state: &State) -> Option<State> {
+        Some(State { replica: Some(state.target), ..*state })
+    }
+
+    pub(super) fn standby_lags(&self, state: &State) -> Option<State> {
+        Some(State { standby: Some(state.sql), ..*state })
+    }
+
+    /// The former primary may go on answering reads. Only direct changes make its totals differ from what the
+    /// log brings back, so it is forgotten without them.
+    pub(super) fn postgres_fails_over(&self, state: &State) -> Option<State> {
+        let mut next = *state;
+        next.sql = next.standby.take()?;
+        next.sql.timeline = state.sql.timeline + 1;
+        next.former = self.scope.with_direct_change.then_some(state.sql);
+        next.happened.add(Fault::PostgresFailover);
+        Some(next)
+    }
+
+    pub(super) fn postgres_is_restored(&self, state: &State) -> Option<State> {
+        let mut next = *state;
+        next.sql = next.standby.take()?;
+        next.happened.add(Fault::PostgresRestored);
+        Some(next)
+    }
+}
+
+fn only_in_hand(owner: &Owner) -> Owner {
+    let Owner { fence, fold, persist, clean, .. } = *owner;
+    Owner { fence, fold, persist, clean, ..Owner::default() }
+}
+
+fn lose_log(log: &mut Log, left: u8) {
+    log.lose_after(left);
+    log.process += 1;
+}

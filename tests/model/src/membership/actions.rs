@@ -1,0 +1,149 @@
+//! An actor's flips and the look-ups that they need (`lua/flip_edge.lua`, `domain/membership.rs`).
+
+use super::{
+    Action, Guard, Membership,
+    state::{Load, Offset, Row, Set, State},
+};
+
+/// What Redis alone knows of an edge.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Answer {
+    On,
+    Off,
+    NoSet,
+    BelowFloor,
+}
+
+/// Whether the action carries an idempotency key. There is one key, for switching the highest target on.
+pub const KEYED: u8 = 2;
+
+impl Membership {
+    pub(super) fn action_steps(actions: &mut Vec<Action>) {
+        for target in 0..super::state::TARGETS {
+            for on in [true, false] {
+                let keys: &[bool] = if on && target == KEYED { &[false, true] } else { &[false] };
+                actions.extend(keys.iter().map(|key| Action::Flips { target, on, key: *key }));
+            }
+            actions.push(Action::AsksForRow { target });
+        }
+        actions.extend([Action::GivesUpRow, Action::LoadReadsRows, Action::LoadInstalls]);
+        actions.extend([Action::GivesUpLoad, Action::SetExpires]);
+    }
+
+    pub(super) fn is_ready(&self, state: &State) -> bool {
+        state.shard.has_meta && (state.shard.is_verified || !self.has(Guard::VerifiedProcess))
+    }
+
+    pub(super) fn answer(&self, state: &State, target: u8) -> Answer {
+        let shard = &state.shard;
+        let is_current = |at: Offset| at.0 == shard.generation || !self.has(Guard::PendingOfGeneration);
+        let pending = shard.pending[usize::from(target)].filter(|(_, at)| is_current(*at));
+        let set_says = self.set_says(state, target);
+        match (pending, set_says) {
+            (Some((on, _)), known) if self.has(Guard::PendingAnswersFirst) || known == Answer::NoSet => {
+                if on { Answer::On } else { Answer::Off }
+            }
+            (_, known) => known,
+        }
+    }
+
+    fn set_says(&self, state: &State, target: u8) -> Answer {
+        let usable =
+            |set: &Set| set.generation == state.shard.generation || !self.has(Guard::SetOfGeneration);
+        match state.shard.set.filter(usable) {
+            None => Answer::NoSet,
+            Some(set) if set.members >> target & 1 == 1 => Answer::On,
+            Some(Set { floor: Some(floor), .. }) if target < floor && self.has(Guard::FloorAsksPostgres) => {
+                Answer::BelowFloor
+            }
+            Some(_) => Answer::Off,
+        }
+    }
+
+    /// Flips up to there may not be pending any more: PostgreSQL must know them.
+    fn cleaned(&self, state: &State) -> Offset {
+        let shard = &state.shard;
+        if self.has(Guard::CleanNotesPosition) {
+            shard.flips_cleaned
+        } else {
+            shard.counters_cleaned.max(shard.members_cleaned)
+        }
+    }
+
+    pub(super) fn flips(&self, state: &State, target: u8, on: bool, has_key: bool) -> Option<State> {
+        if !self.is_ready(state) {
+            return None;
+        }
+        let mut next = *state;
+        if let Some(kept) = state.shard.key.filter(|_| has_key && self.has(Guard::KeyAnswersFirst)) {
+            next.wrong.key |= state.first_result.is_some_and(|first| first != kept);
+            return Some(next);
+        }
+        let row = state.row.filter(|row| {
+            let is_recent = row.persisted >= self.cleaned(state) || !self.has(Guard::RowNotBeforeClean);
+            row.target == target && is_recent
+        });
+        let was = match (self.answer(state, target), row) {
+            (Answer::On, _) => true,
+            (Answer::Off, _) => false,
+            (Answer::NoSet | Answer::BelowFloor, Some(row)) => {
+                next.row = None;
+                row.is_on
+            }
+            (Answer::NoSet | Answer::BelowFloor, None) => return None,
+        };
+        next.wrong.decision |= was != (state.truth >> target & 1 == 1);
+        if has_key {
+            next.wrong.key |= state.first_result.is_some();
+            next.shard.key = Some(was != on);
+            next.first_result = Some(was != on);
+        }
+        if was != on {
+            next.flips_left = state.flips_left.checked_sub(1)?;
+            next.shard.log.push(target, on);
+            let at = (state.shard.generation, next.shard.log.length);
+            next.shard.pending[usize::from(target)] = Some((on, at));
+            next.truth ^= 1 << target;
+        }
+        Some(next)
+    }
+
+    pub(super) fn asks_for_row(&self, state: &State, target: u8) -> Option<State> {
+        let is_asked = matches!(self.answer(state, target), Answer::BelowFloor | Answer::NoSet);
+        if state.row.is_some() || !self.is_ready(state) || !is_asked {
+            return None;
+        }
+        let (is_on, persisted) = (state.rows.on >> target & 1 == 1, state.rows.persisted);
+        Some(State { row: Some(Row { target, is_on, persisted }), ..*state })
+    }
+
+    pub(super) fn load_reads_rows(&self, state: &State) -> Option<State> {
+        if state.load.is_some() || !self.is_ready(state) || self.set_says(state, 0) != Answer::NoSet {
+            return None;
+        }
+        let mut next = *state;
+        next.loads_left = state.loads_left.checked_sub(1)?;
+        next.load = Some(Load { generation: state.shard.generation, rows: state.rows });
+        Some(next)
+    }
+
+    /// `lua/install_members.lua`. More than one target is too many: the highest is kept.
+    pub(super) fn load_installs(&self, state: &State) -> Option<State> {
+        let Load { generation, rows } = state.load?;
+        let mut next = State { load: None, ..*state };
+        let is_taken = self.is_ready(state)
+            && (generation == state.shard.generation || !self.has(Guard::InstallOfGeneration))
+            && (rows.persisted >= self.cleaned(state) || !self.has(Guard::InstallNotBeforeClean));
+        if is_taken {
+            let generation = state.shard.generation;
+            let highest = 7 - rows.on.leading_zeros().min(7) as u8;
+            let set = if rows.on.count_ones() > 1 {
+                Set { generation, members: 1 << highest, floor: Some(highest) }
+            } else {
+                Set { generation, members: rows.on, floor: None }
+            };
+            next.shard.set = Some(set);
+        }
+        Some(next)
+    }
+}

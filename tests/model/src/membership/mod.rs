@@ -1,0 +1,117 @@
+//! Is an edge on? One actor, three targets, one kind of edge: pending flips, a set with room for one target
+//! and so with a floor, rows, and an idempotency key.
+//!
+//! Shard and log are the actor's own. Two of the three targets are on in the beginning, and the set has the
+//! higher one of them.
+
+mod actions;
+mod guards;
+mod pipeline;
+mod rest;
+mod state;
+
+use stateright::{Model, Property};
+
+pub use guards::{Fault, Guard};
+pub use state::State;
+
+use state::{MOST_FLIPS, Rows, Set, Shard, Wrong};
+
+/// The model, for one run.
+#[derive(Clone, Debug)]
+pub struct Membership {
+    pub faults: &'static [Fault],
+    /// Guards that are left out.
+    pub without: Vec<Guard>,
+    /// How many flips may change something.
+    pub flips: u8,
+    /// How often a set may be loaded.
+    pub loads: u8,
+}
+
+impl Membership {
+    fn has(&self, guard: Guard) -> bool {
+        !self.without.contains(&guard)
+    }
+}
+
+/// What may happen in one step.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Action {
+    Flips { target: u8, on: bool, key: bool },
+    AsksForRow { target: u8 },
+    GivesUpRow,
+    LoadReadsRows,
+    LoadInstalls,
+    GivesUpLoad,
+    SetExpires,
+    PersisterReads { to: u8 },
+    PersisterCommits,
+    PersisterIsKilled,
+    CleansCounters { to: u8 },
+    CleansMembers,
+    AdvancesMembers,
+    Verifies,
+    NoticesTimeline,
+    CopyCatchesUp(Fault),
+    Happens(Fault),
+}
+
+impl Model for Membership {
+    type State = State;
+    type Action = Action;
+
+    fn init_states(&self) -> Vec<State> {
+        assert!(usize::from(self.flips) <= MOST_FLIPS, "the log has room for {MOST_FLIPS} flips");
+        let set = Some(Set { generation: 1, members: 0b10, floor: Some(1) });
+        let shard = Shard { has_meta: true, is_verified: true, set, ..pipeline::empty_shard() };
+        vec![State {
+            shard,
+            copy: None,
+            rows: Rows { on: 0b11, persisted: (1, 0) },
+            standby: None,
+            has_new_timeline: false,
+            load: None,
+            row: None,
+            batch: None,
+            truth: 0b11,
+            first_result: None,
+            flips_left: self.flips,
+            loads_left: self.loads,
+            happened: 0,
+            wrong: Wrong::default(),
+        }]
+    }
+
+    fn actions(&self, state: &State, actions: &mut Vec<Action>) {
+        Self::action_steps(actions);
+        self.pipeline_steps(state, actions);
+    }
+
+    fn next_state(&self, state: &State, action: Action) -> Option<State> {
+        let next = match action {
+            Action::Flips { target, on, key } => self.flips(state, target, on, key),
+            Action::AsksForRow { target } => self.asks_for_row(state, target),
+            Action::GivesUpRow => Some(State { row: None, ..*state }),
+            Action::LoadReadsRows => self.load_reads_rows(state),
+            Action::LoadInstalls => self.load_installs(state),
+            Action::GivesUpLoad => Some(State { load: None, ..*state }),
+            Action::SetExpires => Some(State { shard: Shard { set: None, ..state.shard }, ..*state }),
+            Action::PersisterReads { to } => self.persister_reads(state, to),
+            Action::PersisterCommits => self.persister_commits(state),
+            Action::PersisterIsKilled => Some(State { batch: None, ..*state }),
+            Action::CleansCounters { to } => self.cleans_counters(state, to),
+            Action::CleansMembers => self.cleans_members(state),
+            Action::AdvancesMembers => self.advances_members(state),
+            Action::Verifies => self.verifies(state),
+            Action::NoticesTimeline => self.notices_timeline(state),
+            Action::CopyCatchesUp(fault) => self.copy_catches_up(state, fault),
+            Action::Happens(fault) => self.happens(state, fault),
+        };
+        next.filter(|next| next != state)
+    }
+
+    fn properties(&self) -> Vec<Property<Self>> {
+        Self::all_properties()
+    }
+}

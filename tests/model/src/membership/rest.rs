@@ -1,0 +1,38 @@
+//! What must hold: always, and when nothing is left to do.
+
+use stateright::Property;
+
+use super::{
+    Membership,
+    actions::Answer,
+    state::{State, TARGETS},
+};
+
+impl Membership {
+    pub(super) fn all_properties() -> Vec<Property<Self>> {
+        vec![
+            Property::always("Redis answers what was acknowledged", |model: &Self, state: &State| {
+                let is_right = |target: u8| {
+                    let is_on = state.truth >> target & 1 == 1;
+                    match model.answer(state, target) {
+                        Answer::On => is_on,
+                        Answer::Off => !is_on,
+                        Answer::NoSet | Answer::BelowFloor => true,
+                    }
+                };
+                !model.is_ready(state) || (0..TARGETS).all(is_right)
+            }),
+            Property::always("an action decides by what was acknowledged", |_, state: &State| {
+                !state.wrong.decision
+            }),
+            Property::always("a key acts once", |_, state: &State| !state.wrong.key),
+            Property::always("at rest the rows are what was acknowledged", |_, state: &State| {
+                let State { shard, rows, batch, .. } = state;
+                let is_verified = shard.has_meta && shard.is_verified && !state.has_new_timeline;
+                let is_persisted = rows.persisted == (shard.generation, shard.log.length);
+                let is_at_rest = is_verified && is_persisted && batch.is_none();
+                !is_at_rest || rows.on == state.truth
+            }),
+        ]
+    }
+}

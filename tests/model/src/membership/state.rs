@@ -1,0 +1,125 @@
+//! One actor with three targets on one shard.
+
+/// Targets of the one kind of edge; a set of them is a set of bits.
+pub const TARGETS: u8 = 3;
+/// The most flips in a run.
+pub const MOST_FLIPS: usize = 4;
+
+/// Generation and number of a log entry.
+pub type Offset = (u8, u8);
+
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct State {
+    pub shard: Shard,
+    /// What a failover or a restart would bring back.
+    pub copy: Option<Shard>,
+    pub rows: Rows,
+    pub standby: Option<Rows>,
+    /// PostgreSQL failed over, and nobody has noticed.
+    pub has_new_timeline: bool,
+    pub load: Option<Load>,
+    pub row: Option<Row>,
+    pub batch: Option<Batch>,
+    /// Targets that are on, by what was acknowledged and not lost.
+    pub truth: u8,
+    /// Result of the first action under the key.
+    pub first_result: Option<bool>,
+    pub flips_left: u8,
+    pub loads_left: u8,
+    /// Faults that have happened, as bits.
+    pub happened: u8,
+    pub wrong: Wrong,
+}
+
+/// The actor's shard in Redis.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Shard {
+    pub has_meta: bool,
+    pub is_verified: bool,
+    /// `gen`
+    pub generation: u8,
+    /// `k:<source>`
+    pub counters_cleaned: Offset,
+    /// `m`: from there the clean of members goes on.
+    pub members_cleaned: Offset,
+    /// Up to there pending flips may be gone.
+    pub flips_cleaned: Offset,
+    /// The flips up to `k` are cleaned, `m` is to follow.
+    pub is_clean: bool,
+    pub log: Log,
+    /// `{s}:p:<actor>`: on or off, and where.
+    pub pending: [Option<(bool, Offset)>; TARGETS as usize],
+    pub set: Option<Set>,
+    /// `{s}:idem:<actor>:<key>`: whether the action changed something.
+    pub key: Option<bool>,
+}
+
+/// Flips of one generation, as `(target, on)`.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
+pub struct Log {
+    pub length: u8,
+    pub flips: [(u8, bool); MOST_FLIPS],
+}
+
+impl Log {
+    pub fn after(&self, from: u8, to: u8) -> &[(u8, bool)] {
+        &self.flips[usize::from(from.min(to))..usize::from(to)]
+    }
+
+    pub fn push(&mut self, target: u8, on: bool) {
+        self.flips[usize::from(self.length)] = (target, on);
+        self.length += 1;
+    }
+}
+
+/// `{s}:e:<kind>:<actor>` with its floor. It has room for one target.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Set {
+    pub generation: u8,
+    pub members: u8,
+    /// Lowest target of a truncated set; `None` for a complete one.
+    pub floor: Option<u8>,
+}
+
+/// PostgreSQL: targets that are on, and the log's offset.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Rows {
+    pub on: u8,
+    pub persisted: Offset,
+}
+
+/// Rows that are to become a set.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Load {
+    pub generation: u8,
+    pub rows: Rows,
+}
+
+/// What PostgreSQL said of one edge, for an action.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Row {
+    pub target: u8,
+    pub is_on: bool,
+    pub persisted: Offset,
+}
+
+/// What the persister has read.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Batch {
+    pub from: Offset,
+    pub to: Offset,
+    /// The log as it was then.
+    pub log: Log,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
+pub struct Wrong {
+    pub decision: bool,
+    pub key: bool,
+}
+
+pub fn switch(rows: &mut u8, flips: &[(u8, bool)]) {
+    for (target, on) in flips {
+        *rows = if *on { *rows | 1 << target } else { *rows & !(1 << target) };
+    }
+}

@@ -1,0 +1,108 @@
+//! The membership model holds in every run, and fails in the run of each guard when that guard is left out.
+
+use std::{collections::BTreeSet, time::Duration};
+
+use plaudit_model::{
+    check::{Bound, explore, for_each},
+    membership::{
+        Fault::{self, *},
+        Guard::{self, *},
+        Membership,
+    },
+};
+
+const BOUND: Bound = Bound { states: 60_000_000, time: Duration::from_secs(600) };
+
+fn run(faults: &'static [Fault], flips: u8) -> Membership {
+    Membership { faults, without: Vec::new(), flips, loads: 1 }
+}
+
+fn runs() -> Vec<Membership> {
+    vec![
+        Membership { loads: 2, ..run(&[], 3) },
+        run(&[FlushAll], 2),
+        run(&[Failover], 2),
+        run(&[PowerLoss], 2),
+        run(&[PostgresFailover], 2),
+    ]
+}
+
+/// A guard without which nothing was ever seen to fail: rows of an earlier generation were read before the last
+/// clean too, so `InstallNotBeforeClean` refuses them.
+const WITHOUT_NEED: &[Guard] = &[InstallOfGeneration];
+
+fn needs() -> Vec<(Guard, Membership)> {
+    vec![
+        (PendingAnswersFirst, run(&[], 3)),
+        (PendingOfGeneration, run(&[PowerLoss], 2)),
+        (SetOfGeneration, run(&[PowerLoss], 2)),
+        (FloorAsksPostgres, run(&[], 1)),
+        (RowNotBeforeClean, run(&[], 3)),
+        (InstallNotBeforeClean, run(&[], 3)),
+        (CleanNotesPosition, run(&[PostgresFailover], 2)),
+        (CleanUpToPosition, run(&[], 3)),
+        (CleanMovesIntoSet, run(&[], 2)),
+        (VerifiedProcess, run(&[PowerLoss], 3)),
+        (VerificationFences, run(&[PowerLoss], 3)),
+        (KeyAnswersFirst, run(&[], 2)),
+    ]
+}
+
+#[test]
+fn membership_is_exact() {
+    all_hold(&runs());
+}
+
+#[test]
+#[ignore = "takes minutes: `make model`"]
+fn membership_is_exact_for_more_loads_and_flips() {
+    all_hold(&[
+        Membership { loads: 2, ..run(&[FlushAll], 2) },
+        Membership { loads: 2, ..run(&[PostgresFailover], 2) },
+        run(&[FlushAll], 3),
+    ]);
+}
+
+#[test]
+fn no_guard_of_membership_can_be_left_out() {
+    let needs = needs();
+    let without = |guard: Guard, model: &Membership| Membership { without: vec![guard], ..model.clone() };
+    let findings = for_each(&needs, |(guard, model)| explore(without(*guard, model), BOUND));
+    for ((guard, model), findings) in needs.iter().zip(&findings) {
+        println!("{guard:?}, {:?}, {} flips: {findings}", model.faults, model.flips);
+    }
+    let not_needed: Vec<Guard> = needs
+        .iter()
+        .zip(&findings)
+        .filter(|(_, findings)| findings.failure.is_none())
+        .map(|((guard, _), _)| *guard)
+        .collect();
+    assert!(not_needed.is_empty(), "these guards seem to guard nothing: {not_needed:?}");
+}
+
+#[test]
+fn guards_of_membership_without_need_are_not_missed() {
+    let model = run(&[PowerLoss], 2);
+    all_hold(&[Membership { without: WITHOUT_NEED.to_vec(), ..model }]);
+}
+
+#[test]
+fn the_tables_name_every_guard_and_every_fault() {
+    let named: BTreeSet<Guard> =
+        needs().iter().map(|(guard, _)| *guard).chain(WITHOUT_NEED.iter().copied()).collect();
+    assert_eq!(named.into_iter().collect::<Vec<_>>(), Guard::ALL);
+    for fault in Fault::ALL {
+        assert!(runs().iter().any(|model| model.faults.contains(fault)), "{fault:?} is in no run");
+    }
+}
+
+fn all_hold(models: &[Membership]) {
+    let findings = for_each(models, |model| explore(model.clone(), BOUND));
+    for (Membership { faults, flips, .. }, findings) in models.iter().zip(&findings) {
+        println!("{faults:?}, {flips} flips: {findings}");
+    }
+    for (Membership { faults, flips, .. }, findings) in models.iter().zip(&findings) {
+        assert!(findings.failure.is_none(), "{faults:?}, {flips} flips: {findings}");
+        assert!(findings.is_exhaustive, "{faults:?}, {flips} flips: met its bound: {findings}");
+    }
+}
