@@ -1,4 +1,5 @@
--- A batch is in PostgreSQL: one actor's flips in it move from the pending ones to the cached sets.
+-- A batch is in PostgreSQL: one actor's flips in it move from the pending ones to the cached sets. Notes that flips
+-- up to there may be gone, so that no older answer of SQL is believed, whatever becomes of this batch's clean.
 -- KEYS[1]  meta     hash    of the actor's shard
 -- KEYS[2]  pending  hash    of the actor
 -- KEYS[3, 5, …]     edges set    one per edge kind in the batch
@@ -12,7 +13,7 @@
 -- Returns  {"done"}
 --          {"no_meta"}  the shard is not verified; nothing written, here and below
 --          {"fenced"}   it has a newer owner
-local meta = redis.call('HMGET', KEYS[1], 'gen', 'fence:' .. ARGV[1])
+local meta = redis.call('HMGET', KEYS[1], 'gen', 'fence:' .. ARGV[1], 'gone')
 local generation = meta[1]
 if not generation then
   return { 'no_meta' }
@@ -36,6 +37,9 @@ for i = 3, #KEYS, 2 do
   sets[#sets + 1] = { key = KEYS[i], floor_key = KEYS[i + 1], floor = floor, usable = usable, dropped = dropped }
 end
 
+if not (meta[3] and at_most(to, meta[3])) then
+  redis.call('HSET', KEYS[1], 'gone', to)
+end
 for i = 5 + kinds, #ARGV, 3 do
   local set, field, target = sets[tonumber(ARGV[i])], ARGV[i + 1], ARGV[i + 2]
   local pending = redis.call('HGET', KEYS[2], field)

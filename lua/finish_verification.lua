@@ -10,14 +10,17 @@
 --          {"no_meta"}  the shard's counters have not begun; nothing written, here and below
 --          {"fenced"}   there is a newer owner
 local source, fence, generation = ARGV[1], tonumber(ARGV[2]), ARGV[3]
-local meta = redis.call('HMGET', KEYS[1], 'epoch', 'fence:' .. source, 'gen', 'm')
+local meta = redis.call('HMGET', KEYS[1], 'epoch', 'fence:' .. source, 'gen', 'm', 'gone')
 if not meta[1] then
   return { 'no_meta' }
 elseif tonumber(meta[2] or '0') > fence then
   return { 'fenced' }
 end
+local begin = generation .. '-0'
 if meta[3] ~= generation or not meta[4] then
-  redis.call('HSET', KEYS[1], 'm', generation .. '-0')
+  redis.call('HSET', KEYS[1], 'm', begin, 'gone', begin)
+elseif not meta[5] then
+  redis.call('HSET', KEYS[1], 'gone', meta[4])
 end
 redis.call('HSET', KEYS[1], 'fence:' .. source, ARGV[2], 'gen', generation, 'room', ARGV[5], 'run', ARGV[4])
 return { 'done' }

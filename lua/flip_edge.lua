@@ -32,7 +32,7 @@ if not (limit and renew and tonumber(target) and tonumber(at) and (on == '1' or 
   return redis.error_reply('ERR flip_edge: bad arguments')
 end
 
-local meta = redis.call('HMGET', KEYS[1], 'gen', 'k:' .. source, 'm', 'room')
+local meta = redis.call('HMGET', KEYS[1], 'gen', 'k:' .. source, 'gone', 'room')
 local generation = meta[1]
 if not (generation and meta[2] and meta[3]) then
   return { 'not_ready' }

@@ -12,7 +12,7 @@
 -- Returns  {"done"}
 --          {"no_meta"}  the shard is not verified; nothing written, here and below
 --          {"refused"}  something moved meanwhile: load again
-local meta = redis.call('HMGET', KEYS[1], 'gen', 'k:' .. ARGV[1], 'm', 'drops')
+local meta = redis.call('HMGET', KEYS[1], 'gen', 'k:' .. ARGV[1], 'gone', 'drops')
 if not (meta[1] and meta[2] and meta[3]) then
   return { 'no_meta' }
 elseif meta[1] ~= ARGV[2] or (meta[4] or '0') ~= ARGV[5] or not at_most(later(meta[2], meta[3]), ARGV[3]) then

@@ -4,7 +4,7 @@
 -- ARGV[1]  source  the shard
 -- Returns  {"done", epoch, generation, cleaned-to offset of its own log, number of sets that were dropped}
 --          {"no_meta"}  the shard is not verified
-local meta = redis.call('HMGET', KEYS[1], 'epoch', 'gen', 'k:' .. ARGV[1], 'm', 'drops')
+local meta = redis.call('HMGET', KEYS[1], 'epoch', 'gen', 'k:' .. ARGV[1], 'gone', 'drops')
 if not (meta[1] and meta[2] and meta[3] and meta[4]) then
   return { 'no_meta' }
 end

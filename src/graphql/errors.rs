@@ -112,7 +112,8 @@ impl From<DomainError> for ApiError {
                 Self { reason, ..Self::bad_input(argument, message) }
             }
             DomainError::RetryLater(cause) => {
-                tracing::warn!(%cause, "a request was told to try again later");
+                // Not each: the breakers tell of outages, and a metric counts.
+                tracing::debug!(%cause, "a request was told to try again later");
                 Self::new(Code::RetryLater, message)
             }
             DomainError::CatchingUp => {
@@ -120,7 +121,7 @@ impl From<DomainError> for ApiError {
                 Self::new(Code::RetryLater, message)
             }
             DomainError::Overloaded(what) => {
-                tracing::warn!(what, "too much waits; a request was told to try again later");
+                tracing::debug!(what, "too much waits; a request was told to try again later");
                 Self::new(Code::RetryLater, message)
             }
             DomainError::Internal(cause) => {

@@ -45,10 +45,7 @@ async fn clean(tenure: &Tenure, streak: &Streak) -> StoreResult<()> {
         };
         let most = tenure.context.settings.batch_events;
         let entries = reader.range(from, goal, most).await?;
-        let to = match entries.last() {
-            Some(last) if entries.len() == most => last.offset,
-            _ => goal,
-        };
+        let to = entries.last().map_or(goal, |last| last.offset);
         // Counters first: the cleaned-to offset that they move is what a load of the set is compared with.
         let batches = targets.batches(&entries, to);
         fault::reached(Point::BeforeClean)?;

@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use tokio::task::JoinSet;
+use tokio::{sync::Notify, task::JoinSet};
 use tokio_util::sync::CancellationToken;
 
 use super::{
@@ -70,7 +70,13 @@ async fn serve(context: Context, shard: ShardId, stop: CancellationToken, again:
     if !again {
         tracing::info!(shard = shard.0, fence = lease.fence, "owns the shard");
     }
-    let tenure = Arc::new(Tenure { context: context.clone(), lease, run, progress: Progress::default() });
+    let tenure = Arc::new(Tenure {
+        context: context.clone(),
+        lease,
+        run,
+        progress: Progress::default(),
+        back: Notify::new(),
+    });
     let ended = work(&tenure, &stop).await;
     context.status.set_serving(shard, false);
     match ended {

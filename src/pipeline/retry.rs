@@ -11,14 +11,14 @@ use crate::{
     store::{StoreError, StoreResult},
 };
 
-/// The longest delay between two tries.
+/// The longest delay between two tries, jitter included.
 pub const LONGEST: Duration = Duration::from_secs(10);
 
-/// Delays from 10 ms to [`LONGEST`], with jitter, without an end.
+/// Delays from 10 ms to [`LONGEST`], without an end. Jitter adds up to as much again.
 pub fn delays() -> ExponentialBackoff {
     ExponentialBuilder::new()
         .with_min_delay(Duration::from_millis(10))
-        .with_max_delay(LONGEST)
+        .with_max_delay(LONGEST / 2)
         .with_factor(2.0)
         .with_jitter()
         .without_max_times()
@@ -110,7 +110,10 @@ where
         if !error.is_transient() || (matches!(error, StoreError::Unverified) && !tenure.is_verified().await) {
             return error;
         }
-        tokio::time::sleep(streak.failed(&error)).await;
+        tokio::select! {
+            () = tokio::time::sleep(streak.failed(&error)) => {}
+            () = tenure.back.notified() => {}
+        }
     }
 }
 
@@ -127,7 +130,7 @@ mod tests {
             // Jitter adds up to as much again.
             assert!(pauses[0] >= Duration::from_millis(10) && pauses[0] <= Duration::from_millis(20));
             assert!(pauses[5] >= Duration::from_millis(320) && pauses[5] <= Duration::from_millis(640));
-            assert!(pauses[29] >= LONGEST && pauses[29] <= 2 * LONGEST, "{:?}", pauses[29]);
+            assert!(pauses[29] >= LONGEST / 2 && pauses[29] <= LONGEST, "{:?}", pauses[29]);
             assert!(streak.is_under_way());
             streak.worked();
             assert!(!streak.is_under_way());

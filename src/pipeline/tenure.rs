@@ -1,6 +1,6 @@
 //! One owner's time with one shard: what all parts of the pipeline share.
 
-use tokio::sync::watch;
+use tokio::sync::{Notify, watch};
 
 use super::Context;
 use crate::{
@@ -19,6 +19,8 @@ pub struct Tenure {
     /// Redis process on which the shard was verified.
     pub run: String,
     pub progress: Progress,
+    /// Rings when both stores answer again: nobody need wait out a long pause between two tries.
+    pub back: Notify,
 }
 
 /// How far the shard's log has come; the parts of the pipeline wait for each other by it.

@@ -1,6 +1,8 @@
 //! Verification: before a new owner does anything on a Redis process, it finds out what that process
 //! still knows. Loss is an error, never zero: what may be wrong is begun anew, under a higher number.
 
+use std::time::Duration;
+
 use super::{Context, persist, trim};
 use crate::{
     primitives::{
@@ -30,12 +32,13 @@ pub(super) async fn verify(context: &Context, lease: Lease) -> StoreResult<Strin
 async fn adopt_log(context: &Context, lease: Lease) -> StoreResult<u64> {
     // The fence is in every target before a position is read there: a late owner cannot move it any more.
     let folded = show_fence(context, lease).await?;
-    let persisted = context.db.persisted_state().await?.offsets[lease.shard.index()];
+    let state = context.db.persisted_state().await?;
+    let persisted = state.offsets[lease.shard.index()];
     let end = context.redis.log_end(lease.shard).await?;
     let reached = persisted.max(folded);
     if let Some(end) = end
         && end >= reached
-        && goes_on_after(context, lease.shard, persisted).await?
+        && is_whole(context, lease.shard, &state).await?
     {
         return Ok(end.generation);
     }
@@ -59,14 +62,38 @@ async fn show_fence(context: &Context, lease: Lease) -> StoreResult<Offset> {
     Ok(farthest)
 }
 
-/// Whether the entry after `persisted`, if there is one, is the one that must follow.
-async fn goes_on_after(context: &Context, shard: ShardId, persisted: Offset) -> StoreResult<bool> {
+/// Whether nothing is missing that is still to be read: from what is cleaned everywhere up to the entry after
+/// what is persisted, if there is one.
+async fn is_whole(context: &Context, shard: ShardId, state: &PersistedState) -> StoreResult<bool> {
+    let persisted = state.offsets[shard.index()];
+    let mut at = cleaned(context, shard, state).await?.min(persisted);
     let mut reader = context.redis.log_reader(shard, 0).await?;
-    match reader.read(persisted, 1, std::time::Duration::ZERO).await {
-        Ok(_) => Ok(true),
-        Err(StoreError::LogGap { .. }) => Ok(false),
-        Err(error) => Err(error),
+    loop {
+        match reader.read(at, context.settings.batch_events, Duration::ZERO).await {
+            Ok(entries) => match entries.last() {
+                Some(last) if last.offset <= persisted => at = last.offset,
+                _ => return Ok(true),
+            },
+            Err(StoreError::LogGap { .. }) => return Ok(false),
+            Err(error) => return Err(error),
+        }
     }
+}
+
+/// Up to where the shard's log is cleaned by all who go on from there. Targets that are going to be begun anew
+/// do not, nor do flips of an earlier generation.
+async fn cleaned(context: &Context, shard: ShardId, state: &PersistedState) -> StoreResult<Offset> {
+    let persisted = state.offsets[shard.index()];
+    let mut lowest = persisted;
+    for target in context.redis.shards().all() {
+        let Some(meta) = context.redis.shard_meta(target).await? else { continue };
+        if meta.epoch == state.epochs[target.index()] {
+            lowest = lowest.min(meta.cleaned[shard.index()]);
+        }
+        let members = meta.members_cleaned.filter(|_| target == shard);
+        lowest = lowest.min(members.filter(|at| at.generation == persisted.generation).unwrap_or(lowest));
+    }
+    Ok(lowest)
 }
 
 /// The log lost entries: persists what survived, then begins the next generation. All counters may hold

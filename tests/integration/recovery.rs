@@ -273,3 +273,97 @@ async fn a_postgresql_that_lost_its_last_commits_gets_them_again_from_the_log() 
     let totals = stores.likes(id).await;
     assert_eq!((totals.rows, totals.total, totals.redis), (2, 2, Some(2)));
 }
+
+/// The clean is held up, so nothing in Redis tells that PostgreSQL is behind; and nobody acts any more.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_postgresql_that_lost_what_is_not_yet_cleaned_gets_it_again_from_the_log() {
+    let mut stores = Stores::start(AppendFsync::EverySec).await;
+    let mut server = Server::start_on(&stores, &["--lease", "1s"]);
+    let id = stores.new_note().await;
+    let (n, ann) = (note(id), server.client("ann"));
+    ann.like(&n).await;
+    ann.unlike(&n).await;
+    stores.rest().await;
+    server.kill();
+    assert!(server.try_start(&[("FAILPOINTS", "clean.before=return(fail)")]));
+    stores.stop_postgres();
+    let copy = stores.copy_files("postgres");
+    stores.start_postgres();
+    liked_in_time(&server, "ann", &n).await;
+    persisted(&stores, id, 1).await;
+    stores.stop_postgres();
+    stores.restore_files("postgres", &copy);
+    stores.start_postgres();
+    persisted(&stores, id, 1).await;
+    server.kill();
+    server.start_again();
+    stores.rest().await;
+    assert_eq!(server.client("ann").like(&n).await["changed"], false);
+    assert_eq!((stores.likes(id).await.rows, stores.likes(id).await.total), (1, 1));
+}
+
+/// The like is cleaned out of the pending ones, but the clean ends before it says so; PostgreSQL loses the row
+/// and does not get it again for a while.
+#[tokio::test(flavor = "multi_thread")]
+async fn nobody_is_told_what_rows_said_before_a_flip_that_is_not_pending_any_more() {
+    let mut stores = Stores::start(AppendFsync::EverySec).await;
+    let mut server = Server::start_on(&stores, &["--lease", "1s"]);
+    let id = stores.new_note().await;
+    let n = note(id);
+    server.client("ann").like(&n).await;
+    server.client("ann").unlike(&n).await;
+    stores.rest().await;
+    let actor = stores.user_of("ann").await;
+    server.kill();
+    let points = "clean.after=return(fail);commit.before=1*off->return(fail)";
+    assert!(server.try_start(&[("FAILPOINTS", points)]));
+    stores.stop_postgres();
+    let copy = stores.copy_files("postgres");
+    stores.start_postgres();
+    liked_in_time(&server, "ann", &n).await;
+    persisted(&stores, id, 1).await;
+    let (pending, set) =
+        (format!("{{{0}}}:p:{actor}", actor % 2), format!("{{{0}}}:e:note_like:{actor}", actor % 2));
+    eventually("the flip is not pending any more", SOON, || async {
+        let left: u64 =
+            redis::cmd("EXISTS").arg(&pending).query_async(&mut stores.redis().await).await.unwrap();
+        (left == 0).then_some(())
+    })
+    .await;
+    stores.stop_postgres();
+    stores.restore_files("postgres", &copy);
+    stores.start_postgres();
+    let () = redis::cmd("UNLINK").arg(&set).query_async(&mut stores.redis().await).await.unwrap();
+    for _ in 0..5 {
+        let query = "query ($n: ID!) { note(id: $n) { viewerHasLiked } }";
+        let shown = server.client("ann").send(query, json!({ "n": n })).await.body;
+        assert_ne!(shown["data"]["note"]["viewerHasLiked"], false, "{shown}");
+        let mutation = "mutation ($n: ID!) { likeNote(input: { noteId: $n }) { changed } }";
+        let reply = server.client("ann").send(mutation, json!({ "n": n })).await.body;
+        assert_ne!(reply["data"]["likeNote"]["changed"], true, "{reply}");
+    }
+    server.kill();
+    server.start_again();
+    stores.rest().await;
+    assert_eq!(server.client("ann").like(&n).await["changed"], false);
+    assert_eq!((stores.likes(id).await.rows, stores.likes(id).await.total), (1, 1));
+}
+
+/// Likes as soon as the stores let it.
+async fn liked_in_time(server: &Server, who: &str, note: &str) {
+    let query = "mutation ($n: ID!) { likeNote(input: { noteId: $n }) { changed } }";
+    eventually("a like", SOON, || async {
+        let reply = server.client(who).send(query, json!({ "n": note })).await.body;
+        reply["data"]["likeNote"]["changed"].as_bool()
+    })
+    .await;
+}
+
+async fn persisted(stores: &Stores, note: i64, likes: i64) {
+    stores.are_up().await;
+    eventually("likes are persisted", SOON, || async {
+        let rows = "SELECT count(*) FROM note_like WHERE target_id = $1 AND is_on";
+        (stores.number(rows, note).await == likes).then_some(())
+    })
+    .await;
+}

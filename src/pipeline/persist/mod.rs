@@ -94,7 +94,7 @@ pub(super) async fn persist_survivors(
     let mut reader = context.redis.log_reader(lease.shard, 0).await?;
     let mut survivors = 0;
     loop {
-        let entries = reader.range(from, end, context.settings.batch_events).await?;
+        let entries = reader.survivors(from, end, context.settings.batch_events).await?;
         if entries.is_empty() {
             return Ok(survivors);
         }

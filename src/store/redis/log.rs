@@ -168,8 +168,22 @@ impl LogReader {
         Ok(entries)
     }
 
-    /// Entries after `from` and up to `to`, whatever is left of them.
+    /// Entries after `from` and up to `to`, in order and without a gap: at most `most` of them.
+    ///
+    /// # Errors
+    /// [`StoreError::LogGap`] also when the last ones are missing.
     pub async fn range(&mut self, from: Offset, to: Offset, most: usize) -> StoreResult<Vec<Entry>> {
+        let entries = self.survivors(from, to, most).await?;
+        check_contiguous(from, &entries)?;
+        let last = entries.last().map_or(from, |entry| entry.offset);
+        if entries.len() < most && last != to {
+            return Err(StoreError::LogGap { after: last, found: to });
+        }
+        Ok(entries)
+    }
+
+    /// Entries after `from` and up to `to`, whatever is left of them.
+    pub async fn survivors(&mut self, from: Offset, to: Offset, most: usize) -> StoreResult<Vec<Entry>> {
         let mut cmd = redis::cmd("XRANGE");
         cmd.arg(keys::log(self.shard)).arg(format!("({from}")).arg(to.to_string()).arg("COUNT").arg(most);
         let reply: StreamRangeReply = within(READ_TIMEOUT, async {

@@ -74,7 +74,7 @@ scripts! {
     evaluated {
         FINISH_VERIFICATION = "finish_verification" [] allow_oom;
         RESTART_TARGET = "restart_target" ["offset", "changes"] allow_oom;
-        TAKE_OVER = "take_over" [] allow_oom;
+        TAKE_OVER = "take_over" ["offset"] allow_oom;
     }
 }
 
