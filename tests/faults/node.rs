@@ -121,7 +121,7 @@ fn settings(name: &str, plan: &Plan) -> pipeline::Settings {
         reconcile_sample: 50,
         reconcile_at: None,
         replicas: 0,
-        log_share: 50,
+        log_share: plan.log_share,
         activity: true,
         activity_retention: Duration::from_hours(24),
         moderator: Moderator::new(&moderation::Settings::AcceptAll).unwrap(),
@@ -162,16 +162,15 @@ fn report_kills() {
         let usual = panic::take_hook();
         panic::set_hook(Box::new(move |info| {
             let thread = thread::current();
+            let words = info.payload().downcast_ref::<String>().filter(|words| words.starts_with(KILL));
+            let is_kill = words.is_some();
+            struck().lock().unwrap().extend(words.cloned());
             let kills = kills().lock().unwrap();
             match thread.name().and_then(|name| kills.get(name)) {
-                Some(node) => {
-                    let words = info.payload().downcast_ref::<String>();
-                    if let Some(words) = words.filter(|words| words.starts_with(KILL)) {
-                        struck().lock().unwrap().insert(words.clone());
-                        let _ = node.send(());
-                    }
-                }
-                None => usual(info),
+                Some(node) if is_kill => drop(node.send(())),
+                // The watcher has no pipeline, but it loads.
+                None if !is_kill => usual(info),
+                _ => {}
             }
         }));
     });

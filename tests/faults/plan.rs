@@ -94,6 +94,8 @@ pub struct Plan {
     pub blows: Vec<(usize, Blow)>,
     pub batch_events: usize,
     pub batch_wait: Duration,
+    /// Percent of Redis' memory; 0 leaves the logs so few entries that they are always being trimmed.
+    pub log_share: u32,
 }
 
 impl Plan {
@@ -125,6 +127,7 @@ impl Plan {
             blows,
             batch_events: *[1, 3, 10, 1_000].choose(rng).unwrap(),
             batch_wait: Duration::from_millis(*[0, 5, 50].choose(rng).unwrap()),
+            log_share: *[0, 50].choose(rng).unwrap(),
         }
     }
 
@@ -136,7 +139,7 @@ impl Plan {
             _ => Vec::new(),
         };
         let traps = vec![Trap { point, after: 0, what: What::Kill }];
-        Self { traps, blows, batch_events: 10, batch_wait: Duration::from_millis(5) }
+        Self { traps, blows, batch_events: 10, batch_wait: Duration::from_millis(5), log_share: 0 }
     }
 
     pub fn is_lossless(&self) -> bool {
