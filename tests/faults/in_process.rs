@@ -1,7 +1,8 @@
 //! Schedules within this process.
 
-use std::{sync::Arc, time::Duration};
+use std::{any::Any, panic::AssertUnwindSafe, sync::Arc, time::Duration};
 
+use futures_util::FutureExt;
 use parking_lot::RwLock;
 use plaudit::{
     catalogue::{EdgeKind, Entity},
@@ -98,12 +99,20 @@ impl Bench {
     async fn run(&self, seed: u64, plan: impl FnOnce(usize) -> Plan) -> Option<String> {
         let world = World::new(&self.stores.sql().await).await;
         let plan = plan(STEPS * world.people.len());
-        let wrong = Schedule::new(self, &world, &plan, seed).run().await;
-        let traps: Vec<String> = plan.traps.iter().map(ToString::to_string).collect();
-        (!wrong.is_empty()).then(|| {
-            format!("SEED={seed}: traps {traps:?}, blows {:?}\n  {}", plan.blows, wrong.join("\n  "))
-        })
+        println!("{seed}: {plan}");
+        let schedule = Schedule::new(self, &world, &plan, seed);
+        let running = AssertUnwindSafe(schedule.run()).catch_unwind();
+        let wrong = running.await.unwrap_or_else(|panic| vec![words_of(&*panic)]);
+        (!wrong.is_empty()).then(|| format!("SEED={seed}: {plan}\n  {}", wrong.join("\n  ")))
     }
+}
+
+/// What a panic says.
+pub fn words_of(panic: &(dyn Any + Send)) -> String {
+    let words = panic.downcast_ref::<String>().cloned();
+    words
+        .or_else(|| Some((*panic.downcast_ref::<&str>()?).to_owned()))
+        .unwrap_or_else(|| "no words".to_owned())
 }
 
 /// One schedule under way.
@@ -281,10 +290,10 @@ async fn perform(plaudit: &Plaudit, actor: UserId, act: Act, key: &IdempotencyKe
             }
         }
     };
-    use plaudit::domain::DomainError::{Overloaded, RetryLater};
+    use plaudit::domain::DomainError::{CatchingUp, Overloaded, RetryLater};
     match changed {
         Ok(changed) => Some(changed),
-        Err(RetryLater(_) | Overloaded(_)) => None,
+        Err(RetryLater(_) | Overloaded(_) | CatchingUp) => None,
         Err(error) => panic!("{act:?} was refused: {error:?}"),
     }
 }

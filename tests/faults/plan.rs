@@ -58,6 +58,17 @@ impl fmt::Display for Trap {
     }
 }
 
+impl fmt::Display for Plan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let traps: Vec<String> = self.traps.iter().map(ToString::to_string).collect();
+        let Self { blows, batch_events, batch_wait, log_share, .. } = self;
+        write!(
+            f,
+            "traps {traps:?}, blows {blows:?}, batches of {batch_events} in {batch_wait:?}, log {log_share} %"
+        )
+    }
+}
+
 /// Something that happens from the outside.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Blow {

@@ -1,7 +1,8 @@
 //! Schedules with real kills: two servers, a Redis and a PostgreSQL.
 
-use std::{sync::Arc, time::Duration};
+use std::{any::Any, panic::AssertUnwindSafe, sync::Arc, time::Duration};
 
+use futures_util::FutureExt;
 use parking_lot::RwLock;
 use plaudit::{
     auth::Role,
@@ -14,6 +15,7 @@ use tokio::{sync::Mutex, task::JoinSet};
 
 use crate::{
     check,
+    in_process::words_of,
     load::{Load, Progress, Service},
     plan::{Kill, KillPlan},
     seeds,
@@ -41,7 +43,9 @@ pub async fn run_all(seeds: Vec<u64>, mut tell: impl FnMut(usize)) {
     let site = Arc::new(Site::new().await);
     let mut failures = Vec::new();
     for (i, seed) in seeds.into_iter().enumerate() {
-        failures.extend(run(&site, seed).await);
+        let running = AssertUnwindSafe(run(&site, seed)).catch_unwind();
+        let failed = |panic: Box<dyn Any + Send>| Some(format!("SEED={seed}: {}", words_of(&*panic)));
+        failures.extend(running.await.unwrap_or_else(failed));
         tell(i + 1);
     }
     assert!(failures.is_empty(), "{} failed:\n{}", failures.len(), failures.join("\n\n"));

@@ -30,7 +30,9 @@ fn soak() {
         let seeds: Vec<u64> = (next..next + left).collect();
         for kind in &kinds {
             let before = done[0] + done[1];
-            failures.extend(round(*kind, seeds.clone(), |now| bar.set_position(before + now as u64)));
+            let failure = round(*kind, seeds.clone(), |now| bar.set_position(before + now as u64));
+            failure.iter().for_each(|words| println!("{words}"));
+            failures.extend(failure);
             done[*kind] += left;
             bar.set_message(format!("{} rounds with a failure", failures.len()));
         }
@@ -55,7 +57,7 @@ fn round(kind: usize, seeds: Vec<u64>, mut tell: impl FnMut(usize)) -> Option<St
         _ => tokio::runtime::Runtime::new().unwrap().block_on(processes::run_all(seeds, &mut tell)),
     });
     let panic = std::panic::catch_unwind(run).err()?;
-    Some(panic.downcast_ref::<String>().cloned().unwrap_or_else(|| "a panic without words".to_owned()))
+    Some(in_process::words_of(&*panic))
 }
 
 struct Bounds {
