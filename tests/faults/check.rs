@@ -55,9 +55,10 @@ pub async fn differences(
     }
     wrong.extend(push_differences(seen, &totals).await);
     wrong.extend(seen.faults());
+    // What a loss leaves in cached sets until it is noticed may well be found first.
     let repaired = "SELECT entity || ' ' || counter FROM repair";
     let repaired: Vec<String> = sqlx::query_scalar(repaired).fetch_all(&sql).await.unwrap();
-    if !repaired.is_empty() {
+    if lossless && !repaired.is_empty() {
         wrong.push(format!("the reconciliation had to repair {repaired:?}"));
     }
     let dead: i64 = sqlx::query_scalar("SELECT count(*) FROM dead_event").fetch_one(&sql).await.unwrap();

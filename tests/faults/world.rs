@@ -43,8 +43,10 @@ pub enum Act {
 }
 
 impl World {
-    /// Writes a new world into PostgreSQL. Nobody has done anything in it.
+    /// Writes a new world into PostgreSQL, where nobody has done anything. What was repaired in others before
+    /// is forgotten.
     pub async fn new(sql: &PgPool) -> Self {
+        sqlx::query("DELETE FROM repair").execute(sql).await.unwrap();
         let mut people = Vec::new();
         for _ in 0..USERS {
             let subject = format!("fault {}", uuid::Uuid::new_v4());

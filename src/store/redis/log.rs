@@ -59,7 +59,9 @@ impl Redis {
         Ok(self.log_extent(shard).await?.map(|extent| extent.end))
     }
 
-    /// How long a log is, and where it ends; `None` when there is no log.
+    /// How long a log is, and where it ends; `None` when there is no log. One that somebody deleted, and that
+    /// was begun again by the next event, is none: numbers begin with the genesis entry, so a whole log was
+    /// given more entries than its last number says.
     pub async fn log_extent(&self, shard: ShardId) -> StoreResult<Option<LogExtent>> {
         let mut cmd = redis::cmd("XINFO");
         cmd.arg("STREAM").arg(keys::log(shard));
@@ -67,8 +69,9 @@ impl Redis {
             Ok(reply) => {
                 let mut fields: HashMap<String, Value> = read(reply)?;
                 let mut field = |name: &str| fields.remove(name).unwrap_or(Value::Nil);
-                let end = parse(&read::<String>(field("last-generated-id"))?)?;
-                Ok(Some(LogExtent { entries: read(field("length"))?, end }))
+                let end: Offset = parse(&read::<String>(field("last-generated-id"))?)?;
+                let added: u64 = read(field("entries-added"))?;
+                Ok((added > end.number).then_some(LogExtent { entries: read(field("length"))?, end }))
             }
             Err(StoreError::Unexpected(why)) if why.contains("no such key") => Ok(None),
             Err(error) => Err(error),
