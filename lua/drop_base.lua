@@ -15,7 +15,7 @@ if not meta[1] then
 end
 
 local epoch, before = meta[1], tonumber(meta[2])
-local number, at, lines, change = before, 2, {}, meta[2]
+local number, at, lines, tokens, change = before, 2, {}, {}, meta[2]
 for i = 3, #KEYS, 3 do
   number = number + 1
   change = integer(number)
@@ -28,11 +28,12 @@ for i = 3, #KEYS, 3 do
   else
     redis.call('UNLINK', KEYS[i])
   end
-  redis.call('DEL', KEYS[i + 1]) -- a load that read before the change must not install
+  tokens[#tokens + 1] = KEYS[i + 1]
   redis.call('SET', KEYS[i + 2], 'changed ' .. epoch .. '-' .. change, 'PX', ARGV[1])
   lines[#lines + 1] = ARGV[at] .. ' ' .. change .. ' ?'
   at = next_entity
 end
+delete_all(tokens) -- a load that read before the change must not install
 redis.call('HSET', KEYS[1], 'seq', change)
 publish(KEYS[2], epoch, before, number, '-', '-', lines)
 return { 'done', epoch, change }

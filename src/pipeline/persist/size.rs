@@ -9,9 +9,10 @@ const PATIENCE: u32 = 5;
 /// While the persister is behind, batches may be so many times as large as the settings say. Events of the same
 /// entities then share an update of the totals, and a correction.
 const GROWTH: usize = 5;
-/// A batch that is to be followed by a larger one must be written within this time: whoever needs a row that it
-/// locks waits, and a request does so for a second at most.
-const SHORT: Duration = Duration::from_millis(250);
+/// A batch that is to be followed by a larger one must be written within this time, and after one that took twice
+/// as long the next one is half as large: whoever needs a row that a batch locks waits, and a request does so for
+/// a second at most.
+const SHORT: Duration = Duration::from_millis(500);
 
 /// What the settings say; more while there is a backlog; and less while transactions fail again and again for
 /// want of time or memory: a smaller one may go through.
@@ -101,8 +102,8 @@ mod tests {
             size.worked(size.get(), Duration::from_millis(took));
             size.get()
         };
-        assert_eq!((after(250), after(251), after(500), after(501)), (2_000, 2_000, 2_000, 1_000));
-        assert_eq!((after(9_000), after(250), after(250)), (1_000, 2_000, 4_000));
+        assert_eq!((after(500), after(501), after(1_000), after(1_001)), (2_000, 2_000, 2_000, 1_000));
+        assert_eq!((after(9_000), after(500), after(500)), (1_000, 2_000, 4_000));
         size.failed();
         assert_eq!(size.get(), 1_000);
     }
