@@ -5,6 +5,8 @@
 //! `cargo bench --bench backlog`; the stores are embedded, durable, and share the machine with the pipeline.
 
 use std::{
+    collections::BTreeMap,
+    fs,
     os::unix::fs::PermissionsExt,
     process::{Child, Command, Stdio},
     time::{Duration, Instant, SystemTime, UNIX_EPOCH},
@@ -56,7 +58,7 @@ async fn measure(data: &DataDir) -> Outcome<()> {
 
     let pipeline = Pipeline::start(data)?;
     until("the backlog begins to drain", || async { offsets(&db).await != before }).await?;
-    let (began, first) = (Instant::now(), persisted(&offsets(&db).await));
+    let (began, first, cpu) = (Instant::now(), persisted(&offsets(&db).await), CpuTimes::now()?);
     let mut ends = Vec::new();
     for shard in shards.all() {
         ends.push(redis.log_end(shard).await?.unwrap_or_default());
@@ -68,7 +70,65 @@ async fn measure(data: &DataDir) -> Outcome<()> {
         persisted(&ends),
         events as f64 / took
     );
+    println!("until persisted: {}", cpu.since(events)?);
+    until("nothing is pending", || async { cleaned(&redis, shards).await == ends }).await?;
+    let sql = sqlx::PgPool::connect(&data.database_url()).await?;
+    until("nothing is to be corrected", || async { stale_lines(&sql).await == Some(0) }).await?;
+    println!("until clean, {:.2} s: {}", began.elapsed().as_secs_f64(), cpu.since(events)?);
     pipeline.stop()
+}
+
+async fn cleaned(redis: &Redis, shards: ShardCount) -> Vec<Offset> {
+    let mut cleaned = Vec::new();
+    for shard in shards.all() {
+        cleaned.extend(redis.log_state(shard).await.ok().map(|state| state.cleaned));
+    }
+    cleaned
+}
+
+async fn stale_lines(sql: &sqlx::PgPool) -> Option<i64> {
+    sqlx::query_scalar("SELECT count(*) FROM stale_base").fetch_one(sql).await.ok()
+}
+
+/// Time of processors that the processes below this one have taken, in microseconds by their name.
+struct CpuTimes(BTreeMap<String, u64>);
+
+impl CpuTimes {
+    /// Linux counts in hundredths of a second.
+    const TICK: u64 = 10_000;
+
+    fn now() -> Outcome<Self> {
+        let mut processes = BTreeMap::new();
+        for entry in fs::read_dir("/proc")? {
+            let stat = fs::read_to_string(entry?.path().join("stat")).unwrap_or_default();
+            let Some((start, fields)) = stat.rsplit_once(") ") else { continue };
+            let Some((pid, name)) = start.split_once(" (") else { continue };
+            let fields: Vec<u64> = fields.split(' ').map(|field| field.parse().unwrap_or(0)).collect();
+            // Its own and that of its children that have ended, by user and system.
+            let ticks: u64 = fields[11..15].iter().sum();
+            processes.insert(pid.parse::<u64>()?, (fields[1], name.to_owned(), ticks));
+        }
+        let mut times = BTreeMap::new();
+        for pid in processes.keys() {
+            let mut parents = std::iter::successors(Some(*pid), |pid| processes.get(pid).map(|(up, ..)| *up));
+            if parents.any(|pid| pid == u64::from(std::process::id())) {
+                let (_, name, ticks) = &processes[pid];
+                *times.entry(name.clone()).or_default() += ticks * Self::TICK;
+            }
+        }
+        Ok(Self(times))
+    }
+
+    /// What was taken since then, for one of so many events.
+    fn since(&self, events: u64) -> Outcome<String> {
+        let (mut sum, mut parts) = (0, Vec::new());
+        for (name, time) in Self::now()?.0 {
+            let taken = time.saturating_sub(self.0.get(&name).copied().unwrap_or_default());
+            sum += taken;
+            parts.push(format!("{name} {:.1}", taken as f64 / events as f64));
+        }
+        Ok(format!("{:.1} µs per event ({})", sum as f64 / events as f64, parts.join(", ")))
+    }
 }
 
 async fn offsets(db: &Db) -> Vec<Offset> {
@@ -128,6 +188,7 @@ async fn create_people_and_notes(url: &str) -> Outcome<()> {
         format!(
             "INSERT INTO note (author_id, title, body) SELECT i, 'A note', 'Text' FROM generate_series(1, {NOTES}) AS i"
         ),
+        format!("UPDATE user_counts SET notes = 1 WHERE id <= {NOTES}"),
         "ANALYZE".to_owned(),
     ] {
         sqlx::query(sqlx::AssertSqlSafe(insert)).execute(&sql).await?;

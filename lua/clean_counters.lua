@@ -41,6 +41,7 @@ for i = 2, #KEYS, 2 do
   batch[#batch + 1] = { key = KEYS[i], token = KEYS[i + 1], kind = kind, deltas = deltas }
 end
 
+local tokens = {}
 for _, entry in ipairs(batch) do
   local held = read_counters(entry.key, entry.kind, epoch)
   if held.first then
@@ -73,8 +74,9 @@ for _, entry in ipairs(batch) do
       end
     end
   end
-  redis.call('DEL', entry.token) -- a load that read before this batch must not install
+  tokens[#tokens + 1] = entry.token
 end
+delete_all(tokens) -- a load that read before this batch must not install
 
 redis.call('HSET', KEYS[1], 'k:' .. source, to, 'fence:' .. source, ARGV[5])
 return { 'done' }

@@ -1,31 +1,39 @@
--- An entity changed in PostgreSQL: forget its loaded totals and its text, and say "unknown".
--- KEYS[1]  meta      hash     of the entity's shard
+-- Entities of one shard changed in PostgreSQL: forget their loaded totals and texts, and say "unknown".
+-- KEYS[1]  meta      hash     of the shard
 -- KEYS[2]  channel   pub/sub  of the shard
--- KEYS[3]  counters  hash     of the entity
--- KEYS[4]  load token string  of the entity
--- KEYS[5]  body      string   cached text of the entity
--- ARGV[1]  entity
--- ARGV[2]  guard     ms for which the change is marked: longer than any read takes, so that nobody caches text
+-- KEYS[3, 6, …]      counters hash   one per entity
+-- KEYS[4, 7, …]      load token string of the same entity
+-- KEYS[5, 8, …]      body     string  cached text of the same entity
+-- ARGV[1]  guard     ms for which the change is marked: longer than any read takes, so that nobody caches text
 --                    that was read before the change
--- ARGV[3…] names of its counters
--- Returns  {"done", epoch, change}  the change that says "unknown"
+-- then for each entity:  entity, number of its counters, their names
+-- Returns  {"done", epoch, change}  the last change that says "unknown"
 --          {"no_meta"}              the shard is not verified; nothing written
 local meta = redis.call('HMGET', KEYS[1], 'epoch', 'seq')
 if not meta[1] then
   return { 'no_meta' }
 end
 
-local before = tonumber(meta[2])
-local change = integer(before + 1)
-local held = redis.call('HMGET', KEYS[3], 'epoch', 'marks')
-if held[1] == meta[1] and tonumber(held[2] or '0') > 0 then
-  redis.call('HDEL', KEYS[3], unpack(ARGV, 3))
-  redis.call('HSET', KEYS[3], 'v', change)
-else
-  redis.call('UNLINK', KEYS[3])
+local epoch, before = meta[1], tonumber(meta[2])
+local number, at, lines, tokens, change = before, 2, {}, {}, meta[2]
+for i = 3, #KEYS, 3 do
+  number = number + 1
+  change = integer(number)
+  local names = at + 2
+  local next_entity = names + tonumber(ARGV[at + 1])
+  local held = redis.call('HMGET', KEYS[i], 'epoch', 'marks')
+  if held[1] == epoch and tonumber(held[2] or '0') > 0 then
+    redis.call('HDEL', KEYS[i], unpack(ARGV, names, next_entity - 1))
+    redis.call('HSET', KEYS[i], 'v', change)
+  else
+    redis.call('UNLINK', KEYS[i])
+  end
+  tokens[#tokens + 1] = KEYS[i + 1]
+  redis.call('SET', KEYS[i + 2], 'changed ' .. epoch .. '-' .. change, 'PX', ARGV[1])
+  lines[#lines + 1] = ARGV[at] .. ' ' .. change .. ' ?'
+  at = next_entity
 end
-redis.call('DEL', KEYS[4]) -- a load that read before the change must not install
-redis.call('SET', KEYS[5], 'changed ' .. meta[1] .. '-' .. change, 'PX', ARGV[2])
+delete_all(tokens) -- a load that read before the change must not install
 redis.call('HSET', KEYS[1], 'seq', change)
-publish(KEYS[2], meta[1], before, before + 1, '-', '-', { ARGV[1] .. ' ' .. change .. ' ?' })
-return { 'done', meta[1], change }
+publish(KEYS[2], epoch, before, number, '-', '-', lines)
+return { 'done', epoch, change }

@@ -61,7 +61,7 @@ pub struct Settings {
     pub owner: String,
     /// How long an owner may be silent before another one may take over.
     pub lease: Duration,
-    /// Most events in a batch.
+    /// Most events in a batch; the persister takes more while it is behind.
     pub batch_events: usize,
     /// Most events that this process persists per second.
     pub persist_rate: u32,

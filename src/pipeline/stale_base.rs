@@ -9,7 +9,8 @@ use crate::{
     store::{StoreError, StoreResult},
 };
 
-const MOST: usize = 500;
+/// Lines at a time. Those that name the same entity are one correction.
+const MOST: usize = 2_000;
 /// Looks by itself this often: an announcement may be missed.
 const EVERY: Duration = Duration::from_secs(1);
 

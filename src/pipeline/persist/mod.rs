@@ -50,11 +50,7 @@ async fn persist(tenure: &Tenure, streak: &Streak, size: &BatchSize) -> StoreRes
     let mut at = context.db.persisted_state().await?.offsets[lease.shard.index()];
     loop {
         tenure.progress.persisted.send_replace(at);
-        let to = persist_next(context, lease, &mut reader, at, size.get()).await?;
-        if to > at {
-            size.worked();
-        }
-        at = to;
+        at = persist_next(context, lease, &mut reader, at, size).await?;
         streak.worked();
     }
 }
@@ -65,19 +61,21 @@ async fn persist_next(
     lease: Lease,
     reader: &mut LogReader,
     from: Offset,
-    most: usize,
+    size: &BatchSize,
 ) -> StoreResult<Offset> {
+    let most = size.get();
     let mut entries = reader.read(from, most, WAIT).await?;
     if entries.is_empty() {
         return Ok(from);
     }
-    if entries.len() < most {
+    if entries.len() < most.min(context.settings.batch_events) {
         tokio::time::sleep(context.settings.batch_wait).await;
         entries = reader.read(from, most, Duration::ZERO).await?;
     }
     context.pace.wait_for(entries.len()).await;
     let began = Instant::now();
     let to = isolate::write(context, lease, from, &entries).await?;
+    size.worked(entries.len(), began.elapsed());
     let shard = lease.shard.to_string();
     histogram!("plaudit_persist_batch_seconds", "shard" => shard.clone()).record(began.elapsed());
     counter!("plaudit_persisted_events_total", "shard" => shard).increment(entries.len() as u64);

@@ -9,7 +9,7 @@ use governor::{
     state::{InMemoryState, NotKeyed},
 };
 
-/// A token bucket, shared by all shards of a process. Full it lets one batch pass at once.
+/// A token bucket, shared by all shards of a process. Full it lets one batch of the usual size pass at once.
 pub struct Pace<C: Clock = DefaultClock> {
     bucket: RateLimiter<NotKeyed, InMemoryState, C, NoOpMiddleware<C::Instant>>,
     burst: NonZeroU32,

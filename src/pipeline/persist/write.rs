@@ -128,10 +128,11 @@ async fn switch_rows<'a>(db: &Db, tx: &mut Tx, plan: &Plan<'a>) -> StoreResult<(
 
 /// Writes inbox entries and adds them to what moves.
 async fn deliver(db: &Db, tx: &mut Tx, first_times: &[&Flip], moved: &mut Deltas) -> StoreResult<()> {
-    let told: Vec<_> = first_times
+    let mut told: Vec<_> = first_times
         .iter()
         .filter_map(|flip| flip.notifies().map(|(to, counter)| (to, counter, *flip)))
         .collect();
+    told.sort_by_key(|(to, ..)| *to); // in the order of the indexes, whose pages are then read once
     let entries: Vec<(UserId, &Flip)> = told.iter().map(|(to, _, flip)| (*to, *flip)).collect();
     for position in sql::add_inbox_entries(db, tx, &entries).await? {
         let (recipient, counter, _) = told[position];

@@ -23,6 +23,9 @@ pub(super) const COUNTS_LIFE: Duration = Duration::from_secs(12 * 60 * 60);
 /// A change is marked for this long: longer than any read of PostgreSQL takes.
 const TEXT_GUARD: Duration = Duration::from_secs(5);
 
+/// Entities whose bases one call of the script drops: a bound on how long others wait behind it.
+const DROPPED_AT_ONCE: usize = 100;
+
 /// What Redis holds of one entity.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum CountsRead {
@@ -70,31 +73,19 @@ impl Redis {
     /// Forgets the loaded totals and the text of entities and tells the hubs, in one round trip. Returns per
     /// shard the version of the last "unknown" that they are told.
     pub async fn drop_bases(&self, entities: &[Entity]) -> StoreResult<BTreeMap<ShardId, Version>> {
-        let cmds: Vec<Cmd> = entities
+        let by_shard = self.group_by_shard(entities);
+        let pages = by_shard
             .iter()
-            .map(|entity| {
-                let shard = self.shard_of(entity.id);
-                let mut cmd = scripts::DROP_BASE.call(&[
-                    keys::meta(shard),
-                    keys::changes(shard),
-                    keys::counters(shard, *entity),
-                    keys::load_token(shard, *entity),
-                    keys::body(shard, *entity),
-                ]);
-                cmd.arg(entity.to_string()).arg(TEXT_GUARD.as_millis() as u64);
-                for counter in entity.kind.counters() {
-                    cmd.arg(counter.name());
-                }
-                cmd
-            })
-            .collect();
+            .flat_map(|(shard, entities)| entities.chunks(DROPPED_AT_ONCE).map(move |page| (*shard, page)));
+        let (shards, cmds): (Vec<ShardId>, Vec<Cmd>) =
+            pages.map(|(shard, page)| (shard, drop_page(shard, page))).unzip();
         let mut told = BTreeMap::new();
-        for (entity, reply) in entities.iter().zip(self.pipeline(&cmds).await?) {
+        for (shard, reply) in shards.into_iter().zip(self.pipeline(&cmds).await?) {
             let mut reply = script_reply(reply)?;
             if reply.code != "done" {
                 return Err(reply.into_error());
             }
-            told.insert(self.shard_of(entity.id), Version::new(reply.next()?, reply.next()?));
+            told.insert(shard, Version::new(reply.next()?, reply.next()?));
         }
         Ok(told)
     }
@@ -112,6 +103,24 @@ impl Redis {
         }
         by_shard
     }
+}
+
+fn drop_page(shard: ShardId, entities: &[Entity]) -> Cmd {
+    let mut touched = vec![keys::meta(shard), keys::changes(shard)];
+    for entity in entities {
+        touched.push(keys::counters(shard, *entity));
+        touched.push(keys::load_token(shard, *entity));
+        touched.push(keys::body(shard, *entity));
+    }
+    let mut cmd = scripts::DROP_BASE.call(&touched);
+    cmd.arg(TEXT_GUARD.as_millis() as u64);
+    for entity in entities {
+        cmd.arg(entity.to_string()).arg(entity.kind.counters().len());
+        for counter in entity.kind.counters() {
+            cmd.arg(counter.name());
+        }
+    }
+    cmd
 }
 
 fn read_one(shard: ShardId, entity: Entity) -> Cmd {

@@ -52,9 +52,9 @@ scripts! {
         APPEND_VIEWS = "append_views" ["room"];
         BEGIN_HEAT = "begin_heat" [];
         CLAIM_KEY = "claim_key" [];
-        CLEAN_COUNTERS = "clean_counters" ["offset", "changes", "batch"] allow_oom;
+        CLEAN_COUNTERS = "clean_counters" ["offset", "changes", "batch", "keys"] allow_oom;
         CLEAN_MEMBERS = "clean_members" ["offset"] allow_oom;
-        DROP_BASE = "drop_base" ["changes"];
+        DROP_BASE = "drop_base" ["changes", "keys"];
         DROP_MEMBERS = "drop_members" [];
         FLIP_EDGE = "flip_edge" ["offset", "room"];
         FOLD = "fold" ["changes", "batch", "heat"] allow_oom;

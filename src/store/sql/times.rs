@@ -1,9 +1,10 @@
 //! Times in SQL and in the log.
 
-/// SQL for "a timestamp from Unix milliseconds".
+/// SQL for "a timestamp from Unix milliseconds". By float8, which is exact to the microsecond and takes a fraction
+/// of the time that numeric takes.
 macro_rules! timestamp {
     ($column:literal) => {
-        concat!("to_timestamp(", $column, " / 1000.0)")
+        concat!("to_timestamp(", $column, "::float8 / 1000)")
     };
 }
 
