@@ -1,6 +1,7 @@
 -- A shard is verified on this Redis process: actions may begin.
 -- Run with EVAL: it belongs to the verification of a Redis process that has no scripts yet.
--- KEYS[1]  meta        hash  of the shard
+-- KEYS[1]  meta        hash    of the shard
+-- KEYS[2]  log         stream  of the shard
 -- ARGV[1]  source      the shard
 -- ARGV[2]  fence       of its owner
 -- ARGV[3]  generation  of its log
@@ -16,7 +17,12 @@ if not meta[1] then
 elseif tonumber(meta[2] or '0') > fence then
   return { 'fenced' }
 end
-local begin = generation .. '-0'
+-- What is no longer in the log was cleaned.
+local begin, first = generation .. '-0', redis.call('XRANGE', KEYS[2], '-', '+', 'COUNT', 1)[1]
+local first_generation, first_number = string.match(first and first[1] or '', '^(%d+)%-(%d+)$')
+if first_generation == generation and tonumber(first_number) > 0 then
+  begin = generation .. '-' .. string.format('%.0f', tonumber(first_number) - 1)
+end
 if meta[3] ~= generation or not meta[4] then
   redis.call('HSET', KEYS[1], 'm', begin, 'gone', begin)
 elseif not meta[5] then

@@ -105,6 +105,8 @@ async fn begin_generation(
     reached: Offset,
     end: Option<Offset>,
 ) -> StoreResult<u64> {
+    // Where Redis is the same process as before, actions may still go on.
+    context.redis.close_log(lease.shard, lease.fence).await?;
     let survivors = persist::persist_survivors(context, lease, persisted).await?;
     let seen = reached.generation.max(end.map_or(0, |end| end.generation));
     let is_new = reached == Offset::default();

@@ -396,3 +396,44 @@ async fn a_log_that_was_deleted_is_noticed_although_it_grows_again() {
     assert_eq!((totals.rows, totals.total), (1, 1));
     assert_eq!(server.anonymous().note(&n).await["likeCount"], 1);
 }
+
+/// The state of a shard is deleted while people act, and the beginning of its log has been trimmed.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_shard_whose_state_is_deleted_while_people_act_loses_nothing() {
+    let server = Server::start(&["--lease", "1s"]);
+    let stores = server.stores();
+    let id = stores.new_note().await;
+    let n = note(id);
+    let mut subjects = Vec::new();
+    for _ in 0..12 {
+        subjects.push(stores.new_subject_of_shard(0).await);
+    }
+    for round in 0..4 {
+        let on = round % 2 == 0;
+        let acts = subjects.iter().map(|subject| {
+            let (client, n) = (server.client(subject), n.clone());
+            let mutation = if on { "likeNote" } else { "unlikeNote" };
+            async move {
+                let query =
+                    format!("mutation ($n: ID!) {{ {mutation}(input: {{ noteId: $n }}) {{ changed }} }}");
+                eventually("the action is acknowledged", SOON, || async {
+                    let reply = client.send(&query, json!({ "n": n })).await.body;
+                    reply["data"][mutation]["changed"].as_bool()
+                })
+                .await
+            }
+        });
+        let blow = async {
+            let mut redis = stores.redis().await;
+            let () = redis::cmd("DEL").arg("{0}:meta").query_async(&mut redis).await.unwrap();
+        };
+        futures_util::join!(futures_util::future::join_all(acts), blow);
+        stores.rest().await;
+        let expected = if on { subjects.len() as i64 } else { 0 };
+        let totals = stores.likes(id).await;
+        assert_eq!((totals.rows, totals.total), (expected, expected), "round {round}");
+        let mut trim = redis::cmd("XTRIM");
+        trim.arg("{0}:log").arg("MAXLEN").arg(1);
+        let _: i64 = trim.query_async(&mut stores.redis().await).await.unwrap();
+    }
+}

@@ -72,6 +72,7 @@ scripts! {
     }
     // The verification itself runs on a process that has no scripts yet.
     evaluated {
+        CLOSE_LOG = "close_log" [] allow_oom;
         FINISH_VERIFICATION = "finish_verification" [] allow_oom;
         RESTART_TARGET = "restart_target" ["offset", "changes"] allow_oom;
         TAKE_OVER = "take_over" ["offset"] allow_oom;

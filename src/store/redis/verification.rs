@@ -124,7 +124,7 @@ impl Redis {
         room: u64,
         run: &str,
     ) -> StoreResult<()> {
-        let mut cmd = scripts::FINISH_VERIFICATION.evaluate(&[keys::meta(shard)]);
+        let mut cmd = scripts::FINISH_VERIFICATION.evaluate(&[keys::meta(shard), keys::log(shard)]);
         cmd.arg(shard.0).arg(fence).arg(generation).arg(run).arg(room);
         Reply::read(self.command(&cmd).await?)?.expect_done()?;
         // The last shard to be verified finds all of them so; the scripts may be used from now on.
@@ -132,6 +132,14 @@ impl Redis {
             Err(StoreError::Unverified) => Ok(()),
             result => result,
         }
+    }
+
+    /// Nothing is appended to the shard's log any more, until it is verified.
+    pub async fn close_log(&self, shard: ShardId, fence: u64) -> StoreResult<()> {
+        let mut cmd = scripts::CLOSE_LOG.evaluate(&[keys::meta(shard)]);
+        cmd.arg(shard.0).arg(fence);
+        let reply = Reply::read(self.command(&cmd).await?)?;
+        if reply.code == "no_meta" { Ok(()) } else { reply.expect_done() }
     }
 
     /// Removes what earlier epochs and generations left of a shard, a page of keys at a time.
