@@ -18,6 +18,17 @@ pub async fn cut_postgres(stores: &Stores) {
     let _ = sqlx::query(cut).execute(&stores.sql().await).await.unwrap();
 }
 
+/// Deletes a shard's log. At once Redis is what it is after a restart: without scripts, and verified by nobody.
+pub async fn lose_log(stores: &Stores, shards: usize, shard: u64) {
+    let mut restart = redis::pipe();
+    restart.atomic().cmd("DEL").arg(format!("{{{shard}}}:log"));
+    for shard in 0..shards {
+        restart.cmd("HDEL").arg(format!("{{{shard}}}:meta")).arg("run");
+    }
+    restart.cmd("SCRIPT").arg("FLUSH");
+    let _: redis::Value = restart.query_async(&mut stores.redis().await).await.unwrap();
+}
+
 /// Removes every key that has an end of its life, as a full Redis may with `volatile-…`; but not the
 /// idempotency keys, whose eviction is known to forget.
 pub async fn evict(stores: &Stores) {

@@ -223,7 +223,7 @@ impl<'a> Schedule<'a> {
             Blow::FlushAll => blows::in_redis(stores, &["FLUSHALL"]).await,
             Blow::LoseLog => {
                 let shard = self.seed % self.bench.shards.get() as u64;
-                blows::in_redis(stores, &["DEL", &format!("{{{shard}}}:log")]).await;
+                blows::lose_log(stores, self.bench.shards.get(), shard).await;
             }
         }
     }

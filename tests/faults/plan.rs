@@ -85,7 +85,7 @@ pub enum Blow {
     ForgetTarget,
     /// All of Redis is gone. Loses what is not persisted.
     FlushAll,
-    /// A shard's log is gone. Loses what is not persisted.
+    /// A shard's log is gone, on a Redis that looks as if it had restarted. Loses what is not persisted.
     LoseLog,
 }
 
