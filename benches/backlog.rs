@@ -1,5 +1,5 @@
 //! How fast a backlog drains: 200,000 first likes of 20,000 users on 10,000 notes wait in the logs of four
-//! shards when the pipeline starts. Each becomes an edge row, an inbox entry and a step of the history, and moves
+//! shards when the pipeline starts, and are folded already, as after an outage of PostgreSQL. Each becomes an edge row, an inbox entry and a step of the history, and moves
 //! three totals; few of a batch share a note, which is the slowest case. Prints events per second.
 //!
 //! `cargo bench --bench backlog`; the stores are embedded, durable, and share the machine with the pipeline.
@@ -49,14 +49,15 @@ async fn measure(data: &DataDir) -> Outcome<()> {
     let db = Db::for_pipeline(&data.database_url(), 2)?;
 
     // A first pipeline makes the tables and verifies Redis.
-    let pipeline = Pipeline::start(data)?;
+    let pipeline = Pipeline::start(data, "10000000")?;
     until("the shards are verified", || async { redis.log_state(ShardId(SHARDS - 1)).await.is_ok() }).await?;
     pipeline.stop()?;
     create_people_and_notes(&data.database_url()).await?;
-    let before = db.persisted_state().await?.offsets;
     append_likes(&redis).await?;
+    fold_all(data, &redis, shards).await?;
+    let before = db.persisted_state().await?.offsets;
 
-    let pipeline = Pipeline::start(data)?;
+    let pipeline = Pipeline::start(data, "10000000")?;
     until("the backlog begins to drain", || async { offsets(&db).await != before }).await?;
     let (began, first, cpu) = (Instant::now(), persisted(&offsets(&db).await), CpuTimes::now()?);
     let mut ends = Vec::new();
@@ -75,6 +76,23 @@ async fn measure(data: &DataDir) -> Outcome<()> {
     let sql = sqlx::PgPool::connect(&data.database_url()).await?;
     until("nothing is to be corrected", || async { stale_lines(&sql).await == Some(0) }).await?;
     println!("until clean, {:.2} s: {}", began.elapsed().as_secs_f64(), cpu.since(events)?);
+    pipeline.stop()
+}
+
+/// As while PostgreSQL is away: counts go on, next to nothing is persisted.
+async fn fold_all(data: &DataDir, redis: &Redis, shards: ShardCount) -> Outcome<()> {
+    let pipeline = Pipeline::start(data, "1")?;
+    let mut ends = Vec::new();
+    for shard in shards.all() {
+        ends.push(redis.log_end(shard).await?.unwrap_or_default());
+    }
+    let ends = &ends;
+    for shard in shards.all() {
+        let is_folded = || async move {
+            redis.shard_meta(shard).await.ok().flatten().is_some_and(|meta| meta.folded == *ends)
+        };
+        until("everything is folded", is_folded).await?;
+    }
     pipeline.stop()
 }
 
@@ -154,10 +172,11 @@ async fn until<F: Future<Output = bool>>(what: &str, mut condition: impl FnMut()
 struct Pipeline(Child);
 
 impl Pipeline {
-    fn start(data: &DataDir) -> Outcome<Self> {
+    /// Persists at most so many events per second.
+    fn start(data: &DataDir, rate: &str) -> Outcome<Self> {
         let child = Command::new(env!("CARGO_BIN_EXE_plaudit"))
             .args(["serve", "--roles", "pipeline", "--listen", "127.0.0.1:0", "--log", "warn"])
-            .args(["--virtual-shards", &SHARDS.to_string(), "--persist-rate", "10000000"])
+            .args(["--virtual-shards", &SHARDS.to_string(), "--persist-rate", rate])
             .args(["--redis-url", &data.redis_url(), "--database-url", &data.database_url()])
             .env("PLAUDIT_JWT_SECRET", "the benchmark's secret, 32 bytes or more")
             .stdout(Stdio::null())
