@@ -1,6 +1,7 @@
 //! How fast a backlog drains: 200,000 first likes of 20,000 users on 10,000 notes wait in the logs of four
-//! shards when the pipeline starts, and are folded already, as after an outage of PostgreSQL. Each becomes an edge row, an inbox entry and a step of the history, and moves
-//! three totals; few of a batch share a note, which is the slowest case. Prints events per second.
+//! shards when the pipeline starts, and are folded already, as after an outage of PostgreSQL. Each becomes an edge
+//! row, an inbox entry and a step of the history, and moves three totals; few of a batch share a note, which is the
+//! slowest case. Prints events per second, and the processors' time per event.
 //!
 //! `cargo bench --bench backlog`; the stores are embedded, durable, and share the machine with the pipeline.
 
