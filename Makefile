@@ -28,10 +28,6 @@ test-rust: prerequisites-test web ## Run the Rust tests
 model: ## Explore the models further than the tests do: minutes, and some GB of memory
 	cargo test -p plaudit-model -- --include-ignored --nocapture
 
-.PHONY: model
-model: ## Explore the models of the rules further than the tests do
-	cargo test -p plaudit-model -- --include-ignored --nocapture
-
 .PHONY: soak
 soak: prerequisites-test web ## Kill and stall Plaudit and its stores for an hour; FOR=10m, SCHEDULES=100, KIND=processes
 	cargo test --test faults soak -- --ignored --nocapture

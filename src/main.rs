@@ -37,10 +37,10 @@ async fn run(command: Command) -> Result<ExitCode, Box<dyn std::error::Error>> {
         }
         Command::Migrate(args) => {
             start_log(&args.log);
-            app::open_database(&args.place, &args.database).await?;
+            args.open().await?;
         }
         Command::Seed(args) => {
-            start_log(&args.log);
+            start_log(&args.stores.log);
             cli::seed::run(&args).await?;
         }
         Command::Dead(args) => {
@@ -48,7 +48,7 @@ async fn run(command: Command) -> Result<ExitCode, Box<dyn std::error::Error>> {
             cli::dead::run(&args).await?;
         }
         Command::Reconcile(args) => {
-            start_log(&args.log);
+            start_log(&args.stores.log);
             return Ok(match cli::reconcile::run(&args).await {
                 Ok(true) => ExitCode::SUCCESS,
                 Ok(false) => ExitCode::from(DRIFTED),
@@ -59,7 +59,7 @@ async fn run(command: Command) -> Result<ExitCode, Box<dyn std::error::Error>> {
             });
         }
         Command::Explain(args) => {
-            start_log(&args.log);
+            start_log(&args.stores.log);
             print!("{}", cli::explain::run(&args).await?);
         }
         Command::Token(args) => {

@@ -63,6 +63,10 @@ const METRICS: &[(Kind, &str, Unit, &str)] = &[
     (Histogram, "plaudit_persist_batch_seconds", Unit::Seconds, "How long a batch took in PostgreSQL"),
     (Counter, "plaudit_persist_retries_total", Unit::Count, "Times that a batch was tried again"),
     (Counter, "plaudit_dead_events_total", Unit::Count, "Events that PostgreSQL refused for good"),
+    (Counter, "plaudit_reconcile_checked_total", Unit::Count, "Entities that were recounted"),
+    (Counter, "plaudit_reconcile_skipped_total", Unit::Count, "Entities that moved too much to be judged"),
+    (Counter, "plaudit_reconcile_drift_total", Unit::Count, "Numbers and sets that were found wrong"),
+    (Counter, "plaudit_reconcile_repaired_total", Unit::Count, "Those of them that were repaired"),
     (Counter, "plaudit_lost_events_total", Unit::Count, "Events that Redis lost before they were persisted"),
 ];
 

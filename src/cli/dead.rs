@@ -3,15 +3,16 @@
 
 use std::fmt::Write as _;
 
-use clap::{Args, Subcommand, ValueEnum};
+use clap::{Args, Subcommand};
 use serde_json::json;
 
+use super::args::{DatabaseArgs, Format};
 use crate::{
-    app::{AppError, open_database},
+    app::AppError,
     event_log::Event,
     pipeline::dead::{self, Decision},
     primitives::ShardCount,
-    settings::{Database, Log, Place},
+    settings::Log,
     store::{
         StoreResult,
         sql::{Db, DeadEvent, DeadState},
@@ -50,7 +51,7 @@ pub struct ListArgs {
     pub decided: bool,
 
     #[command(flatten)]
-    pub stores: DeadStores,
+    pub stores: DatabaseArgs,
 }
 
 #[derive(Args, Clone, Debug)]
@@ -64,24 +65,7 @@ pub struct DecideArgs {
     pub all: bool,
 
     #[command(flatten)]
-    pub stores: DeadStores,
-}
-
-/// Where the dead events are.
-#[derive(Args, Clone, Debug)]
-pub struct DeadStores {
-    #[command(flatten)]
-    pub place: Place,
-    #[command(flatten)]
-    pub database: Database,
-    #[command(flatten)]
-    pub log: Log,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
-pub enum Format {
-    Table,
-    Json,
+    pub stores: DatabaseArgs,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -113,12 +97,6 @@ pub async fn run(args: &DeadArgs) -> Result<(), DeadCommandError> {
             let db = args.stores.open().await?;
             decide(&db, args, |serial| dead::discard(&db, serial)).await
         }
-    }
-}
-
-impl DeadStores {
-    async fn open(&self) -> Result<Db, AppError> {
-        open_database(&self.place, &self.database).await
     }
 }
 

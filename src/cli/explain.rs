@@ -4,16 +4,18 @@ use std::fmt::Write;
 
 use clap::Args;
 
-use super::{entity::entity_id, reconcile::Format};
+use super::{
+    args::{Format, StoresArgs},
+    entity::entity_id,
+};
 use crate::{
-    app::{AppError, open_stores},
+    app::AppError,
     catalogue::{Entity, EntityKind},
     primitives::UserId,
     reconcile::{
         Finding, What,
         explain::{EdgeSides, Explanation, Rows, SetSide, explain},
     },
-    settings::{Database, Log, Place, Redis},
 };
 
 /// Characters of a cached text that are shown.
@@ -34,13 +36,7 @@ pub struct ExplainArgs {
     pub format: Format,
 
     #[command(flatten)]
-    pub place: Place,
-    #[command(flatten)]
-    pub redis: Redis,
-    #[command(flatten)]
-    pub database: Database,
-    #[command(flatten)]
-    pub log: Log,
+    pub stores: StoresArgs,
 }
 
 fn user_id(text: &str) -> Result<UserId, String> {
@@ -51,7 +47,7 @@ fn user_id(text: &str) -> Result<UserId, String> {
 
 /// What to print.
 pub async fn run(args: &ExplainArgs) -> Result<String, AppError> {
-    let (redis, db) = open_stores(&args.place, &args.redis, &args.database).await?;
+    let (redis, db) = args.stores.open().await?;
     let explanation = explain(&redis, &db, args.entity, &args.actor).await?;
     Ok(match args.format {
         Format::Json => serde_json::to_string_pretty(&explanation).unwrap_or_default() + "\n",

@@ -3,6 +3,7 @@
 //! [`Cli::read`] gives the command with every setting parsed; what a command then does is not decided here,
 //! except for `token`, which needs no server.
 
+mod args;
 pub mod dead;
 mod entity;
 pub mod explain;
@@ -18,8 +19,10 @@ use std::{
 
 use clap::{ArgMatches, Args, CommandFactory, FromArgMatches, Parser, Subcommand, error::ErrorKind};
 
-use crate::settings::{self, CONFIG, Database, Layers, Log, Place, Redis, Settings, SettingsError, whole};
+use crate::settings::{self, CONFIG, Layers, Settings, SettingsError, whole};
 
+pub use args::DatabaseArgs;
+use args::StoresArgs;
 pub use dead::DeadArgs;
 pub use explain::ExplainArgs;
 pub use reconcile::ReconcileArgs;
@@ -43,7 +46,7 @@ pub enum Command {
     /// Run the service
     Serve(Box<Settings>),
     /// Bring the database's tables up to date; serve does it too
-    Migrate(MigrateArgs),
+    Migrate(DatabaseArgs),
     /// Fill the database with demo data
     Seed(SeedArgs),
     /// List, apply or drop events that could not be written to PostgreSQL
@@ -62,16 +65,6 @@ pub enum Command {
 }
 
 #[derive(Args, Clone, Debug)]
-pub struct MigrateArgs {
-    #[command(flatten)]
-    pub place: Place,
-    #[command(flatten)]
-    pub database: Database,
-    #[command(flatten)]
-    pub log: Log,
-}
-
-#[derive(Args, Clone, Debug)]
 pub struct SeedArgs {
     /// Users to create, 1 to 1000000
     #[arg(long, value_name = "COUNT", default_value = "1000", value_parser = whole(1..=1_000_000, as_usize))]
@@ -82,13 +75,7 @@ pub struct SeedArgs {
     pub notes: usize,
 
     #[command(flatten)]
-    pub place: Place,
-    #[command(flatten)]
-    pub redis: Redis,
-    #[command(flatten)]
-    pub database: Database,
-    #[command(flatten)]
-    pub log: Log,
+    pub stores: StoresArgs,
 }
 
 impl Cli {

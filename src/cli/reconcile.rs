@@ -2,16 +2,19 @@
 
 use std::{collections::BTreeSet, io::Write, time::Duration};
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::json;
 
-use super::entity::entity_id;
+use super::{
+    args::{Format, StoresArgs},
+    entity::entity_id,
+};
 use crate::{
-    app::{AppError, open_stores},
+    app::AppError,
     catalogue::{Entity, EntityKind},
     reconcile::{By, Finding, Outcome, PAGE, Reconciler, Walk, Windows},
-    settings::{Database, Log, Place, Redis, duration},
+    settings::duration,
     store::{StoreError, StoreResult, sql::Db},
 };
 
@@ -38,24 +41,12 @@ pub struct ReconcileArgs {
     pub format: Format,
 
     #[command(flatten)]
-    pub place: Place,
-    #[command(flatten)]
-    pub redis: Redis,
-    #[command(flatten)]
-    pub database: Database,
-    #[command(flatten)]
-    pub log: Log,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
-pub enum Format {
-    Table,
-    Json,
+    pub stores: StoresArgs,
 }
 
 /// Runs to the end. Returns whether everything is right now: nothing drifted, or all of it was repaired.
 pub async fn run(args: &ReconcileArgs) -> Result<bool, AppError> {
-    let (redis, db) = open_stores(&args.place, &args.redis, &args.database).await?;
+    let (redis, db) = args.stores.open().await?;
     let reconciler = Reconciler::new(redis, db.clone(), By::Command, args.repair);
     let mut report = Report::new(args.format);
     let outcome = if !args.entity.is_empty() {

@@ -8,7 +8,7 @@ use crate::{
 
 /// Fills the database and says what was written.
 pub async fn run(args: &SeedArgs) -> Result<(), AppError> {
-    let db = open_database(&args.place, &args.database).await?;
+    let db = open_database(&args.stores.place, &args.stores.database).await?;
     let size = SeedSize { users: args.users, notes: args.notes };
     let now = chrono::Utc::now().timestamp_millis();
     match seed(&db, size, now, progress_bar()).await? {

@@ -109,10 +109,11 @@ async fn check_samples(tenure: &Tenure, touched: &Mutex<Touched>, size: usize) {
         attend(async {
             tell(&reconciler.check_all(&entities).await?);
             let free = size - entities.len();
-            match walk.next(tenure.db(), free.max(1)).await? {
-                Some((kind, ids)) if free > 0 => tell(&reconciler.check(kind, &ids).await?),
-                Some(_) => {}
-                None => walk = Walk::default(),
+            if free > 0 {
+                match walk.next(tenure.db(), free).await? {
+                    Some((kind, ids)) => tell(&reconciler.check(kind, &ids).await?),
+                    None => walk = Walk::default(),
+                }
             }
             Ok(())
         })

@@ -66,7 +66,7 @@ async fn show_fence(context: &Context, lease: Lease) -> StoreResult<Offset> {
 /// what is persisted, if there is one.
 async fn is_whole(context: &Context, shard: ShardId, state: &PersistedState) -> StoreResult<bool> {
     let persisted = state.offsets[shard.index()];
-    let mut at = cleaned(context, shard, state).await?.min(persisted);
+    let mut at = cleaned(context, shard, state).await?;
     let mut reader = context.redis.log_reader(shard, 0).await?;
     loop {
         match reader.read(at, context.settings.batch_events, Duration::ZERO).await {
@@ -80,7 +80,7 @@ async fn is_whole(context: &Context, shard: ShardId, state: &PersistedState) -> 
     }
 }
 
-/// Up to where the shard's log is cleaned by all who go on from there. Targets that are going to be begun anew
+/// Up to where the shard's log is cleaned, at most to what is persisted, by all who go on from there. Targets that are going to be begun anew
 /// do not, nor do flips of an earlier generation.
 async fn cleaned(context: &Context, shard: ShardId, state: &PersistedState) -> StoreResult<Offset> {
     let persisted = state.offsets[shard.index()];
@@ -90,8 +90,12 @@ async fn cleaned(context: &Context, shard: ShardId, state: &PersistedState) -> S
         if meta.epoch == state.epochs[target.index()] {
             lowest = lowest.min(meta.cleaned[shard.index()]);
         }
-        let members = meta.members_cleaned.filter(|_| target == shard);
-        lowest = lowest.min(members.filter(|at| at.generation == persisted.generation).unwrap_or(lowest));
+        if target == shard
+            && let Some(members) = meta.members_cleaned
+            && members.generation == persisted.generation
+        {
+            lowest = lowest.min(members);
+        }
     }
     Ok(lowest)
 }

@@ -99,7 +99,6 @@ impl Bench {
     async fn run(&self, seed: u64, plan: impl FnOnce(usize) -> Plan) -> Option<String> {
         let world = World::new(&self.stores.sql().await).await;
         let plan = plan(STEPS * world.people.len());
-        println!("{seed}: {plan}");
         let schedule = Schedule::new(self, &world, &plan, seed);
         let running = AssertUnwindSafe(schedule.run()).catch_unwind();
         let wrong = running.await.unwrap_or_else(|panic| vec![words_of(&*panic)]);

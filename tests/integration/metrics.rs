@@ -20,7 +20,7 @@ async fn exported(server: &Server) -> BTreeSet<String> {
 
 #[tokio::test]
 async fn every_metric_stands_in_the_readme_and_everything_there_is_exported() {
-    let server = Server::start(&[]);
+    let server = Server::start(&["--reconcile-sample", "20"]);
     let id = server.stores().new_note().await;
     server.client("ann is measured").like(&note(id)).await;
     server.anonymous().error("{ note(id: \"note_0\") { id } }", json!({})).await;

@@ -174,7 +174,7 @@ impl Recounted {
 
 /// Whether a recount was given up because it took too long: fewer entities at once may do.
 pub fn took_too_long(error: &StoreError) -> bool {
-    matches!(error, StoreError::SqlUnreachable(why) if why.contains("statement timeout"))
+    matches!(error, StoreError::SqlBusy(why) if why.contains("statement timeout"))
 }
 
 impl Db {

@@ -1,0 +1,52 @@
+//! Arguments that several commands share.
+
+use clap::{Args, ValueEnum};
+
+use crate::{
+    app::{self, AppError},
+    settings::{Database, Log, Place, Redis},
+    store::{self, sql::Db},
+};
+
+/// How a command prints what it found.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub enum Format {
+    Table,
+    Json,
+}
+
+/// Where PostgreSQL is, for a command that needs nothing else.
+#[derive(Args, Clone, Debug)]
+pub struct DatabaseArgs {
+    #[command(flatten)]
+    pub place: Place,
+    #[command(flatten)]
+    pub database: Database,
+    #[command(flatten)]
+    pub log: Log,
+}
+
+/// Where both stores are.
+#[derive(Args, Clone, Debug)]
+pub struct StoresArgs {
+    #[command(flatten)]
+    pub place: Place,
+    #[command(flatten)]
+    pub redis: Redis,
+    #[command(flatten)]
+    pub database: Database,
+    #[command(flatten)]
+    pub log: Log,
+}
+
+impl DatabaseArgs {
+    pub async fn open(&self) -> Result<Db, AppError> {
+        app::open_database(&self.place, &self.database).await
+    }
+}
+
+impl StoresArgs {
+    pub async fn open(&self) -> Result<(store::redis::Redis, Db), AppError> {
+        app::open_stores(&self.place, &self.redis, &self.database).await
+    }
+}
