@@ -145,7 +145,9 @@ async fn serve_until(
         let signal = signal.clone();
         async move { signal.cancelled().await }
     };
-    let serving = axum::serve(listener, router).with_graceful_shutdown(finish).into_future();
+    let serving = axum::serve(listener, router.into_make_service_with_connect_info::<SocketAddr>())
+        .with_graceful_shutdown(finish)
+        .into_future();
     let closing = async {
         signal.cancelled().await;
         sockets.send_elsewhere(CLOSE_SOCKETS).await;

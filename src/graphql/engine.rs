@@ -2,15 +2,22 @@
 
 use std::sync::Arc;
 
-use async_graphql::{Data, Executor, Request, Response, ServerError, parser::parse_query};
+use async_graphql::{
+    Data, Executor, Request, Response, ServerError, Value,
+    parser::{
+        parse_query,
+        types::{ExecutableDocument, OperationType},
+    },
+};
+use bytes::Bytes;
 use futures_util::{StreamExt, stream, stream::BoxStream};
 
 use super::{
-    errors::{Code, code_of_engine_error, give_code},
+    errors::{ApiError, Code, code_of_engine_error, give_code},
     nulls::Nulls,
     schema::{self, Schema},
     scope::Scope,
-    viewer::Viewer,
+    viewer::Caller,
 };
 use crate::domain::Plaudit;
 
@@ -22,6 +29,26 @@ pub struct Engine {
     nulls: Arc<Nulls>,
     plaudit: Plaudit,
 }
+
+/// One operation that may be executed: parsed, and within the limits.
+pub struct Prepared {
+    request: Request,
+    kind: OperationType,
+    asked: Asked,
+}
+
+impl Prepared {
+    pub const fn kind(&self) -> OperationType {
+        self.kind
+    }
+}
+
+/// Nothing was executed, so the answer has errors and no data: a request error of the GraphQL specification.
+#[derive(Debug)]
+pub struct Rejected(pub Vec<ServerError>);
+
+/// What a subscription tells: encoded execution results, one JSON object each.
+pub type Events = BoxStream<'static, Bytes>;
 
 /// What was asked, for mending the answer.
 struct Asked {
@@ -36,14 +63,47 @@ impl Engine {
         Self { schema, nulls, plaudit }
     }
 
-    /// Parses the document and gives the request its scope.
-    fn prepare(&self, mut request: Request, viewer: Viewer) -> Result<(Request, Asked), ServerError> {
-        if let Err(mut error) = request.parsed_query() {
+    /// Parses the document, and finds the operation that is meant.
+    ///
+    /// # Errors
+    /// A document that cannot be parsed, or an operation that is not in it.
+    pub fn prepare(&self, mut request: Request, caller: Caller) -> Result<Prepared, Rejected> {
+        let operation = request.operation_name.clone();
+        let found = request.parsed_query().map(|document| kind_of(document, operation.as_deref()));
+        let kind = found.map_err(|mut error| {
             give_code(&mut error, Code::ParseFailed);
-            return Err(error);
-        }
-        let asked = Asked { query: request.query.clone(), operation: request.operation_name.clone() };
-        Ok((request.data(Scope::new(self.plaudit.clone(), viewer)), asked))
+            Rejected(vec![error])
+        })?;
+        let asked = Asked { query: request.query.clone(), operation };
+        let request = request.data(Scope::new(self.plaudit.clone(), caller.viewer));
+        Ok(Prepared { request, kind: kind?, asked })
+    }
+
+    /// Executes a query or a mutation.
+    ///
+    /// # Errors
+    /// A document that does not fit the schema.
+    pub async fn execute(&self, prepared: Prepared) -> Result<Response, Rejected> {
+        let response = self.mend(self.schema.execute(prepared.request).await, &prepared.asked);
+        executed(response)
+    }
+
+    /// Begins a subscription.
+    ///
+    /// # Errors
+    /// A document that does not fit the schema, and whatever keeps the subscription from beginning.
+    pub async fn subscribe(&self, prepared: Prepared) -> Result<Events, Rejected> {
+        let engine = self.clone();
+        let mut responses = self
+            .schema
+            .execute_stream(prepared.request)
+            .map(move |response| engine.mend(response, &prepared.asked))
+            .boxed();
+        let first = match responses.next().await {
+            Some(response) => Some(executed(response)?),
+            None => None,
+        };
+        Ok(stream::iter(first).chain(responses).map(|response| encoded(&response)).boxed())
     }
 
     /// Gives every error a code, and the data its nulls.
@@ -62,17 +122,46 @@ impl Engine {
     }
 }
 
-fn viewer_in(data: &Data) -> Option<Viewer> {
-    data.get(&std::any::TypeId::of::<Viewer>())?.downcast_ref().cloned()
+/// The type of the operation that is meant: the named one, or the only one.
+fn kind_of(document: &ExecutableDocument, operation: Option<&str>) -> Result<OperationType, Rejected> {
+    let mut meant = document
+        .operations
+        .iter()
+        .filter(|(name, _)| operation.is_none() || name.map(|name| name.as_str()) == operation);
+    let message = match (meant.next(), meant.next(), operation) {
+        (Some((_, only)), None, _) => return Ok(only.node.ty),
+        (None, _, Some(name)) => format!("the document has no operation named {name:?}"),
+        (None, _, None) => "the document has no operation".to_owned(),
+        (Some(_), Some(_), _) => "the document has several operations; say which by operationName".to_owned(),
+    };
+    Err(Rejected(vec![ApiError::new(Code::BadUserInput, message).into()]))
+}
+
+/// An execution that failed as a whole before its first field has no data, and errors without a path.
+fn executed(response: Response) -> Result<Response, Rejected> {
+    let is_rejected = response.data == Value::Null
+        && !response.errors.is_empty()
+        && response.errors.iter().all(|error| error.path.is_empty());
+    if is_rejected { Err(Rejected(response.errors)) } else { Ok(response) }
+}
+
+fn encoded(response: &Response) -> Bytes {
+    serde_json::to_vec(response).unwrap_or_default().into()
+}
+
+fn caller_in(data: &Data, session: Option<&Data>) -> Caller {
+    let found = |data: &Data| data.get(&std::any::TypeId::of::<Caller>())?.downcast_ref().cloned();
+    found(data).or_else(|| found(session?)).unwrap_or_else(Caller::nobody)
 }
 
 impl Executor for Engine {
     async fn execute(&self, request: Request) -> Response {
-        let viewer = viewer_in(&request.data).unwrap_or_default();
-        match self.prepare(request, viewer) {
-            Ok((request, asked)) => self.mend(self.schema.execute(request).await, &asked),
-            Err(error) => Response::from_errors(vec![error]),
-        }
+        let caller = caller_in(&request.data, None);
+        let answer = match self.prepare(request, caller) {
+            Ok(prepared) => self.execute(prepared).await,
+            Err(rejected) => Err(rejected),
+        };
+        answer.unwrap_or_else(|Rejected(errors)| Response::from_errors(errors))
     }
 
     fn execute_stream(
@@ -80,14 +169,14 @@ impl Executor for Engine {
         request: Request,
         session_data: Option<Arc<Data>>,
     ) -> BoxStream<'static, Response> {
-        let viewer = viewer_in(&request.data).or_else(|| viewer_in(session_data.as_deref()?));
-        match self.prepare(request, viewer.unwrap_or_default()) {
-            Ok((request, asked)) => {
+        let caller = caller_in(&request.data, session_data.as_deref());
+        match self.prepare(request, caller) {
+            Ok(Prepared { request, asked, .. }) => {
                 let engine = self.clone();
                 let responses = self.schema.execute_stream(request);
                 responses.map(move |response| engine.mend(response, &asked)).boxed()
             }
-            Err(error) => stream::iter([Response::from_errors(vec![error])]).boxed(),
+            Err(Rejected(errors)) => stream::iter([Response::from_errors(errors)]).boxed(),
         }
     }
 }
@@ -103,6 +192,7 @@ mod tests {
     use crate::{
         auth::{Identity, Role},
         domain::Limits,
+        graphql::Viewer,
         hub::Hub,
         primitives::ShardCount,
         store::{redis::Redis, sql::Db},
@@ -123,8 +213,16 @@ mod tests {
     }
 
     async fn execute(viewer: Viewer, query: &str, variables: Value) -> Value {
-        let request = Request::new(query).variables(Variables::from_json(variables)).data(viewer);
-        serde_json::to_value(engine().execute(request).await).unwrap()
+        let request = Request::new(query).variables(Variables::from_json(variables));
+        let engine = engine();
+        let answer = match engine.prepare(request, Caller { viewer, ..Caller::nobody() }) {
+            Ok(prepared) => engine.execute(prepared).await,
+            Err(rejected) => Err(rejected),
+        };
+        match answer {
+            Ok(response) => serde_json::to_value(response).unwrap(),
+            Err(Rejected(errors)) => json!({ "errors": errors }),
+        }
     }
 
     /// Code and argument of the only error.

@@ -44,8 +44,8 @@ mod verdicts;
 mod viewer;
 mod views;
 
-pub use engine::Engine;
+pub use engine::{Engine, Events, Prepared, Rejected};
 pub use errors::{ApiError, ApiResult, Code};
 pub use ids::public_id;
 pub use schema::sdl;
-pub use viewer::Viewer;
+pub use viewer::{Caller, Viewer};

@@ -1,6 +1,9 @@
 //! Who is asking.
 
-use std::sync::Arc;
+use std::{
+    net::{IpAddr, Ipv4Addr},
+    sync::Arc,
+};
 
 use super::errors::{ApiError, ApiResult};
 use crate::{
@@ -8,6 +11,21 @@ use crate::{
     domain::Plaudit,
     primitives::UserId,
 };
+
+/// Who sends a request, and from where.
+#[derive(Clone, Debug)]
+pub struct Caller {
+    pub viewer: Viewer,
+    /// Of the client, not of a proxy before this server.
+    pub address: IpAddr,
+}
+
+impl Caller {
+    /// Without a token, from this machine: the server itself.
+    pub fn nobody() -> Self {
+        Self { viewer: Viewer::default(), address: Ipv4Addr::LOCALHOST.into() }
+    }
+}
 
 /// The owner of the token, if there is one.
 #[derive(Clone, Default, Debug)]

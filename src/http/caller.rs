@@ -1,23 +1,23 @@
-//! Whose token a request carries.
+//! Who sends a request: whose token it carries, and where it comes from.
 
-use std::sync::Arc;
+use std::{net::SocketAddr, sync::Arc};
 
 use axum::{
-    extract::FromRequestParts,
+    extract::{ConnectInfo, FromRequestParts},
     http::{HeaderMap, StatusCode, header, request::Parts},
 };
 
 use super::{Shared, refusal::Refusal};
 use crate::{
     auth::TokenVerifier,
-    graphql::{ApiError, ApiResult, Code, Viewer},
+    graphql::{ApiError, ApiResult, Caller, Code, Viewer},
 };
 
-/// Who sends the request: nobody in particular without an `Authorization` header. A bad token is refused,
-/// whatever was asked: its owner believes to be signed in.
-pub struct Caller(pub Viewer);
+/// Nobody in particular without an `Authorization` header. A bad token is refused, whatever was asked: its
+/// owner believes to be signed in.
+pub struct SentBy(pub Caller);
 
-impl FromRequestParts<Arc<Shared>> for Caller {
+impl FromRequestParts<Arc<Shared>> for SentBy {
     type Rejection = Refusal;
 
     async fn from_request_parts(parts: &mut Parts, shared: &Arc<Shared>) -> Result<Self, Refusal> {
@@ -25,11 +25,18 @@ impl FromRequestParts<Arc<Shared>> for Caller {
             Some(value) => viewer_of(value, &shared.api.verifier),
             None => Ok(Viewer::default()),
         };
-        viewer.map(Self).map_err(|error| {
+        let caller = |viewer| Self(Caller { viewer, address: address(parts).ip() });
+        viewer.map(caller).map_err(|error| {
             Refusal::new(StatusCode::UNAUTHORIZED, error)
                 .with_header(header::WWW_AUTHENTICATE, "Bearer error=\"invalid_token\"")
         })
     }
+}
+
+fn address(parts: &Parts) -> SocketAddr {
+    let ConnectInfo(address) =
+        parts.extensions.get().expect("the server is told where connections come from");
+    *address
 }
 
 fn authorization(headers: &HeaderMap) -> Option<&str> {

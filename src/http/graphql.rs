@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use async_graphql::{Executor, Request, Variables, parser::types::OperationType};
+use async_graphql::{Request, Response as Answer, Variables, parser::types::OperationType};
 use async_graphql_axum::GraphQLResponse;
 use axum::{
     Json,
@@ -12,9 +12,9 @@ use axum::{
 };
 use serde::Deserialize;
 
-use super::{Shared, State, caller::Caller, refusal::Refusal};
+use super::{Shared, State, caller::SentBy, refusal::Refusal};
 use crate::{
-    graphql::{ApiError, Code, Viewer},
+    graphql::{ApiError, Caller, Code, Prepared, Rejected},
     store::tally::Tally,
 };
 
@@ -27,11 +27,11 @@ const LONGEST: Duration = Duration::from_millis(1_900);
 /// `POST /graphql` with a JSON body.
 pub async fn execute(
     state: State,
-    Caller(viewer): Caller,
+    SentBy(caller): SentBy,
     body: Result<Json<Request>, JsonRejection>,
 ) -> Result<Response, Refusal> {
     let Json(request) = body.map_err(|why| refused_body(&why))?;
-    Ok(run(&state, viewer, request).await)
+    Ok(answer(&state, request, caller).await)
 }
 
 /// The parameters of `GET /graphql`; the last two are JSON.
@@ -47,17 +47,20 @@ pub struct Parameters {
 /// `GET /graphql?query=…`.
 pub async fn query(
     state: State,
-    Caller(viewer): Caller,
+    SentBy(caller): SentBy,
     parameters: Result<Query<Parameters>, QueryRejection>,
 ) -> Result<Response, Refusal> {
     let Query(parameters) = parameters.map_err(|why| bad_request(why.body_text()))?;
-    let mut request = request_of(parameters)?;
-    if !is_query(&mut request) {
+    let request = request_of(parameters)?;
+    match state.engine.prepare(request, caller) {
         // A link or an image on another page must not act in the name of whoever looks at it.
-        let error = ApiError::new(Code::BadUserInput, "GET is for queries; send this with POST");
-        return Err(Refusal::new(StatusCode::METHOD_NOT_ALLOWED, error).with_header(header::ALLOW, "POST"));
+        Ok(prepared) if prepared.kind() != OperationType::Query => {
+            let error = ApiError::new(Code::BadUserInput, "GET is for queries; send this with POST");
+            Err(Refusal::new(StatusCode::METHOD_NOT_ALLOWED, error).with_header(header::ALLOW, "POST"))
+        }
+        Ok(prepared) => Ok(run(&state, prepared).await),
+        Err(rejected) => Ok(rejected_answer(rejected)),
     }
-    Ok(run(&state, viewer, request).await)
 }
 
 fn request_of(parameters: Parameters) -> Result<Request, Refusal> {
@@ -76,24 +79,26 @@ fn parse_json<T: for<'a> Deserialize<'a>>(name: &str, text: &str) -> Result<T, R
     serde_json::from_str(text).map_err(|why| bad_request(format!("{name} is not a JSON object: {why}")))
 }
 
-/// A document that cannot be parsed counts as one: the engine tells what is wrong with it.
-fn is_query(request: &mut Request) -> bool {
-    let name = request.operation_name.clone();
-    let is_meant = |operation: Option<&str>| name.is_none() || operation == name.as_deref();
-    request.parsed_query().map_or(true, |document| {
-        let mut meant =
-            document.operations.iter().filter(|(name, _)| is_meant(name.map(|name| name.as_str())));
-        meant.all(|(_, operation)| operation.node.ty == OperationType::Query)
-    })
+async fn answer(shared: &Shared, request: Request, caller: Caller) -> Response {
+    match shared.engine.prepare(request, caller) {
+        Ok(prepared) => run(shared, prepared).await,
+        Err(rejected) => rejected_answer(rejected),
+    }
+}
+
+fn rejected_answer(Rejected(errors): Rejected) -> Response {
+    GraphQLResponse::from(Answer::from_errors(errors)).into_response()
 }
 
 /// Executes, and tells the cost.
-async fn run(shared: &Shared, viewer: Viewer, request: Request) -> Response {
+async fn run(shared: &Shared, prepared: Prepared) -> Response {
     let tally = Arc::new(Tally::default());
-    let execution = shared.engine.execute(request.data(viewer));
+    let execution = shared.engine.execute(prepared);
     let bounded = tokio::time::timeout(LONGEST, Arc::clone(&tally).observe(execution));
-    let response = bounded.await.unwrap_or_else(|_| took_too_long());
-    let mut response = GraphQLResponse::from(response).into_response();
+    let mut response = match bounded.await.unwrap_or_else(|_| Ok(took_too_long())) {
+        Ok(answer) => GraphQLResponse::from(answer).into_response(),
+        Err(rejected) => rejected_answer(rejected),
+    };
     if let Ok(cost) = HeaderValue::try_from(server_timing(&tally)) {
         response.headers_mut().insert(SERVER_TIMING, cost);
     }
@@ -129,22 +134,6 @@ fn refused_body(why: &JsonRejection) -> Refusal {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn is_query(document: &str, operation: Option<&str>) -> bool {
-        let mut request = Request::new(document);
-        request.operation_name = operation.map(str::to_owned);
-        super::is_query(&mut request)
-    }
-
-    #[test]
-    fn get_runs_only_queries() {
-        let both = "query A { viewer { id } } mutation B { likeNote(input: {}) { changed } }";
-        assert!(is_query("{ viewer { id } }", None));
-        assert!(is_query(both, Some("A")));
-        assert!(!is_query(both, Some("B")));
-        assert!(!is_query(both, None));
-        assert!(!is_query("subscription { noteCountsChanged(noteIds: []) { id } }", None));
-    }
 
     #[test]
     fn the_cost_is_told() {

@@ -15,10 +15,10 @@ use futures_util::{SinkExt, StreamExt, future::ready};
 
 use super::{
     Shared, State,
-    caller::{Caller, viewer_of},
+    caller::{SentBy, viewer_of},
     refusal::Refusal,
 };
-use crate::graphql::{ApiError, ApiResult, Code, Viewer};
+use crate::graphql::{ApiError, ApiResult, Caller, Code, Viewer};
 
 const PROTOCOL: WebSocketProtocols = WebSocketProtocols::GraphQLWS;
 
@@ -37,7 +37,7 @@ const FORBIDDEN: &str = "Forbidden: ";
 
 /// Upgrades to a WebSocket. A token may come with this request, or with `connection_init`, which browsers
 /// need; the latter wins.
-pub async fn open(state: State, Caller(viewer): Caller, upgrade: WebSocketUpgrade) -> Response {
+pub async fn open(state: State, SentBy(caller): SentBy, upgrade: WebSocketUpgrade) -> Response {
     let upgrade = upgrade
         .protocols([PROTOCOL.sec_websocket_protocol()])
         .max_message_size(MAX_MESSAGE)
@@ -50,10 +50,10 @@ pub async fn open(state: State, Caller(viewer): Caller, upgrade: WebSocketUpgrad
     }
     let shared = Arc::clone(&state.0);
     let sockets = shared.api.sockets.clone();
-    upgrade.on_upgrade(move |socket| sockets.track(serve(socket, shared, viewer)))
+    upgrade.on_upgrade(move |socket| sockets.track(serve(socket, shared, caller)))
 }
 
-async fn serve(socket: WebSocket, shared: Arc<Shared>, viewer: Viewer) {
+async fn serve(socket: WebSocket, shared: Arc<Shared>, caller: Caller) {
     let (mut replies_to, received) = socket.split();
     let messages = received
         .take_while(|message| ready(message.is_ok()))
@@ -61,7 +61,7 @@ async fn serve(socket: WebSocket, shared: Arc<Shared>, viewer: Viewer) {
     let (engine, sockets) = (shared.engine.clone(), shared.api.sockets.clone());
     let mut replies = std::pin::pin!(
         Protocol::new(engine, messages, PROTOCOL)
-            .on_connection_init(async move |payload| sign_in(&payload, viewer, &shared))
+            .on_connection_init(async move |payload| sign_in(&payload, caller, &shared))
     );
     loop {
         let next = tokio::select! {
@@ -86,13 +86,13 @@ const fn is_data(message: &Message) -> bool {
 }
 
 /// What `connection_init` brings: the viewer of everything on this connection.
-fn sign_in(payload: &serde_json::Value, viewer: Viewer, shared: &Shared) -> Result<Data, Error> {
+fn sign_in(payload: &serde_json::Value, caller: Caller, shared: &Shared) -> Result<Data, Error> {
     let viewer = match token_in(payload) {
         Some(authorization) => refuse_bad(viewer_of(authorization, &shared.api.verifier))?,
-        None => viewer,
+        None => caller.viewer,
     };
     let mut data = Data::default();
-    data.insert(viewer);
+    data.insert(Caller { viewer, ..caller });
     Ok(data)
 }
 

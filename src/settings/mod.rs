@@ -93,9 +93,14 @@ impl Settings {
         Ok(())
     }
 
+    /// Whether this looks like a developer's own machine: nobody else can come here, and nothing else is kept.
+    pub const fn is_development(&self) -> bool {
+        self.is_embedded() && self.http.listen.ip().is_loopback()
+    }
+
     /// Whether anybody may have a token: as set, else only where nobody else can ask.
     pub fn gives_dev_tokens(&self) -> bool {
-        self.http.dev_token.unwrap_or(self.is_embedded() && self.http.listen.ip().is_loopback())
+        self.http.dev_token.unwrap_or(self.is_development())
     }
 }
 
