@@ -9,7 +9,7 @@
 -- ARGV[5]  fence     of the source's owner
 -- ARGV[6]  life      ms for which counters are kept from now, once nothing of them is pending
 -- ARGV[7]  kinds     how many kinds of entities follow
--- then for each kind:    number of counters, their names
+-- then for each kind:    number of the counters that move, at least one; their names
 -- then for each entity:  position of its kind (from 1), one difference per counter
 -- Returns  {"done"}
 --          {"no_meta"}             the target is not verified; nothing written, here and below
@@ -55,17 +55,20 @@ for _, entry in ipairs(batch) do
         write('+' .. name, integer(held.pending[j] - entry.deltas[j]))
       end
     end
-    if at_most(held.last, to) then
+    local is_done = at_most(held.last, to)
+    if is_done then
       marks = marks - 1
       write('marks', integer(marks))
-      redis.call('HDEL', entry.key, '~' .. source, '^' .. source)
     elseif at_most(held.first, to) then
       write('~' .. source, to)
     end
-    local has_base = next(held.totals) ~= nil
+    local has_base = next(held.totals) ~= nil -- a base has all totals
     if marks == 0 and not has_base then
       redis.call('UNLINK', entry.key)
     else
+      if is_done then
+        redis.call('HDEL', entry.key, '~' .. source, '^' .. source)
+      end
       if #writes > 0 then
         redis.call('HSET', entry.key, unpack(writes))
       end

@@ -6,7 +6,7 @@
 -- KEYS[5, 8, …]      body     string  cached text of the same entity
 -- ARGV[1]  guard     ms for which the change is marked: longer than any read takes, so that nobody caches text
 --                    that was read before the change
--- then for each entity:  entity, number of its counters, their names
+-- then for each entity:  entity, 1 if there may be a text of it, else 0; number of its counters, their names
 -- Returns  {"done", epoch, change}  the last change that says "unknown"
 --          {"no_meta"}              the shard is not verified; nothing written
 local meta = redis.call('HMGET', KEYS[1], 'epoch', 'seq')
@@ -19,8 +19,8 @@ local number, at, lines, tokens, change = before, 2, {}, {}, meta[2]
 for i = 3, #KEYS, 3 do
   number = number + 1
   change = integer(number)
-  local names = at + 2
-  local next_entity = names + tonumber(ARGV[at + 1])
+  local names = at + 3
+  local next_entity = names + tonumber(ARGV[at + 2])
   local held = redis.call('HMGET', KEYS[i], 'epoch', 'marks')
   if held[1] == epoch and tonumber(held[2] or '0') > 0 then
     redis.call('HDEL', KEYS[i], unpack(ARGV, names, next_entity - 1))
@@ -29,7 +29,9 @@ for i = 3, #KEYS, 3 do
     redis.call('UNLINK', KEYS[i])
   end
   tokens[#tokens + 1] = KEYS[i + 1]
-  redis.call('SET', KEYS[i + 2], 'changed ' .. epoch .. '-' .. change, 'PX', ARGV[1])
+  if ARGV[at + 1] == '1' then
+    redis.call('SET', KEYS[i + 2], 'changed ' .. epoch .. '-' .. change, 'PX', ARGV[1])
+  end
   lines[#lines + 1] = ARGV[at] .. ' ' .. change .. ' ?'
   at = next_entity
 end

@@ -1,14 +1,6 @@
 -- Reading a batch's arguments, and the counters that it is applied to. Put before the scripts that take
 -- batches of one source shard.
 
--- Gives one argument after the other, beginning behind position `at`.
-local function arguments_after(at)
-  return function()
-    at = at + 1
-    return ARGV[at]
-  end
-end
-
 -- The kinds of entities in the batch: number of counters, then their names, for each kind. A kind's fields
 -- are those of its hashes that concern this source: its marks, then each counter's total and pending part.
 local function read_kinds(argument, count, source)

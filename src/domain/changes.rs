@@ -3,6 +3,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use uuid::Uuid;
+
 use super::{
     DomainResult, IdempotencyKey, Plaudit,
     keys::{Operation, key_reused},
@@ -15,7 +17,7 @@ use crate::{
     },
     store::{
         KEY_LIFE, StoreResult,
-        sql::{self, CommentPlace, Db, Decided, StaleLine, Tx},
+        sql::{self, CommentPlace, Db, Decided, Tx},
     },
 };
 
@@ -75,12 +77,11 @@ impl Plaudit {
 
     /// Makes corrections that a committed change has written, and waits (bounded) until this instance has
     /// heard of them: then its next read has the new counts. What fails here is done by the shards' owners.
-    async fn correct(&self, lines: &[StaleLine]) {
-        let entities: Vec<Entity> = lines.iter().map(|line| line.entity).collect();
-        for entity in &entities {
+    async fn correct(&self, entities: &[Entity], lines: &[Uuid]) {
+        for entity in entities {
             self.inner.texts.forget(Some(*entity));
         }
-        match self.inner.redis.drop_bases(&entities).await {
+        match self.inner.redis.drop_bases(entities).await {
             Ok(told) => {
                 tokio::join!(self.hear(&told), self.done_with(lines));
             }
@@ -92,9 +93,8 @@ impl Plaudit {
         self.hub().heard_changes(told, self.inner.limits.reply_wait).await;
     }
 
-    async fn done_with(&self, lines: &[StaleLine]) {
-        let ids: Vec<_> = lines.iter().map(|line| line.id).collect();
-        if let Err(error) = self.inner.db.delete_stale_lines(&ids).await {
+    async fn done_with(&self, lines: &[Uuid]) {
+        if let Err(error) = self.inner.db.delete_stale_lines(lines).await {
             tracing::debug!(%error, "a correction will be made once more");
         }
     }
@@ -146,7 +146,7 @@ impl Change<'_> {
         }
         commit(db, self.tx).await?;
         if !lines.is_empty() {
-            plaudit.correct(&lines).await;
+            plaudit.correct(&stale, &lines).await;
         }
         Ok(Outcome { changed, created })
     }

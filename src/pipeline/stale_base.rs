@@ -9,8 +9,8 @@ use crate::{
     store::{StoreError, StoreResult},
 };
 
-/// Lines at a time. Those that name the same entity are one correction.
-const MOST: usize = 2_000;
+/// Lines at a time, which may name thousands of entities. Those that name the same one are one correction.
+const MOST: usize = 20;
 /// Looks by itself this often: an announcement may be missed.
 const EVERY: Duration = Duration::from_secs(1);
 

@@ -78,21 +78,23 @@ impl<'a> Plan<'a> {
         self.last.get(&(kind, changed.actor, changed.target)).copied()
     }
 
-    /// Entities of one kind whose totals must be locked: those that move and those whose history is kept.
-    pub fn locked(&self, kind: EntityKind, moved: &Deltas) -> Vec<Id> {
-        let moved = moved.keys().filter(|entity| entity.kind == kind).map(|entity| entity.id);
-        let told = self.flips.iter().filter(|flip| flip.kind.target() == kind).map(|flip| flip.target);
-        moved.chain(told).collect::<BTreeSet<_>>().into_iter().collect()
+    /// Entities of one kind whose totals are locked, in id order: those that move and, with a difference of zero,
+    /// those whose history is kept all the same.
+    pub fn touched(&self, kind: EntityKind, moved: &Deltas) -> Vec<(Id, Counts)> {
+        let told = self.flips.iter().filter(|flip| flip.kind.target() == kind);
+        let mut touched: BTreeMap<Id, Counts> = told.map(|flip| (flip.target, Counts::default())).collect();
+        touched.extend(
+            moved.iter().filter(|(entity, _)| entity.kind == kind).map(|(entity, by)| (entity.id, *by)),
+        );
+        touched.into_iter().collect()
     }
 
     /// The target's total after each step; the last step of a target ends at the total that the rows make.
-    pub fn history(&self, before: &BTreeMap<Entity, Counts>, moved: &Deltas) -> Vec<Step<'a>> {
+    pub fn history(&self, after: &BTreeMap<Entity, Counts>) -> Vec<Step<'a>> {
         let mut totals = BTreeMap::new();
         for flip in &self.flips {
             let total = totals.entry((flip.kind, flip.target)).or_insert_with(|| {
-                let entity = flip.target_entity();
-                let value = |of: Option<&Counts>| of.map_or(0, |counts| counts.get(flip.kind.total()));
-                value(before.get(&entity)) + value(moved.get(&entity))
+                after.get(&flip.target_entity()).map_or(0, |counts| counts.get(flip.kind.total()))
             });
             *total -= flip.sign();
         }
@@ -127,7 +129,6 @@ mod tests {
 
     use super::*;
     use crate::{
-        catalogue::Counter,
         event_log::{Moved, sum},
         primitives::Offset,
     };
@@ -186,10 +187,8 @@ mod tests {
         let entries = entries(&[like(1, 5, true), like(2, 5, true), like(2, 5, false)]);
         let plan = Plan::of(&entries);
         let note = Entity::new(EntityKind::Note, id(5));
-        let mut moved = Deltas::new();
-        moved.entry(note).or_default().add(Counter::NoteLikes, 1);
-        let before = BTreeMap::from([(note, Counts::from_values([10]))]);
-        let totals: Vec<i64> = plan.history(&before, &moved).iter().map(|step| step.total_after).collect();
+        let after = BTreeMap::from([(note, Counts::from_values([11]))]);
+        let totals: Vec<i64> = plan.history(&after).iter().map(|step| step.total_after).collect();
         assert_eq!(totals, [11, 12, 11]);
     }
 
@@ -226,12 +225,12 @@ mod tests {
                     }
                 }
             }
-            let steps = plan.history(&self.totals, &moved);
             for (entity, delta) in &moved {
                 for counter in entity.kind.counters() {
                     self.totals.entry(*entity).or_default().add(*counter, delta.get(*counter));
                 }
             }
+            let steps = plan.history(&self.totals);
             // The last step of each target ends at its total.
             let last: BTreeMap<_, _> = steps
                 .iter()

@@ -98,9 +98,9 @@ pub async fn apply(db: &Db, tx: &mut Tx, plan: &Plan<'_>, history: bool) -> Stor
     let (mut moved, first_times) = switch_rows(db, tx, plan).await?;
     deliver(db, tx, &first_times, &mut moved).await?;
     count_views(db, tx, plan, &mut moved).await?;
-    let before = add_totals(db, tx, plan, &moved).await?;
+    let after = add_totals(db, tx, plan, &moved).await?;
     if history && !plan.flips.is_empty() {
-        sql::add_activity(db, tx, &plan.history(&before, &moved)).await?;
+        sql::add_activity(db, tx, &plan.history(&after)).await?;
     }
     Ok(moved)
 }
@@ -153,22 +153,17 @@ async fn count_views(db: &Db, tx: &mut Tx, plan: &Plan<'_>, moved: &mut Deltas) 
     Ok(())
 }
 
-/// Locks and moves the totals, in the order of the catalogue. Returns the totals before.
+/// Locks and moves the totals, in the order of the catalogue. Returns the totals after.
 async fn add_totals(
     db: &Db,
     tx: &mut Tx,
     plan: &Plan<'_>,
     moved: &Deltas,
 ) -> StoreResult<BTreeMap<Entity, Counts>> {
-    let mut before = BTreeMap::new();
+    let mut after = BTreeMap::new();
     for kind in EntityKind::ALL {
-        let ids = plan.locked(*kind, moved);
-        if ids.is_empty() {
-            continue;
-        }
-        let totals = sql::lock_totals(db, tx, *kind, &ids).await?;
-        before.extend(totals.into_iter().map(|(id, counts)| (Entity::new(*kind, id), counts)));
-        sql::add_totals(db, tx, *kind, moved).await?;
+        let totals = sql::add_and_read_totals(db, tx, *kind, &plan.touched(*kind, moved)).await?;
+        after.extend(totals.into_iter().map(|(id, counts)| (Entity::new(*kind, id), counts)));
     }
-    Ok(before)
+    Ok(after)
 }

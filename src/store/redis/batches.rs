@@ -8,7 +8,7 @@ use super::{
     keys, scripts,
 };
 use crate::{
-    catalogue::{Counts, Entity, EntityKind, UnixMillis},
+    catalogue::{Counter, Counts, Entity, EntityKind, UnixMillis},
     event_log::{Heat, Moves},
     primitives::{
         Offset, ShardId,
@@ -89,12 +89,13 @@ fn fold_one(source: ShardId, fence: u64, batch: &Batch) -> Cmd {
     let mut cmd = scripts::FOLD.call(&touched);
     write_borders(&mut cmd, source, fence, batch);
     cmd.arg(batch.hot_since.map_or_else(String::new, |since| since.to_string())).arg(batch.moves.len());
-    let kinds = Kinds::of(&batch.moves);
+    let kinds = Kinds::whole(&batch.moves);
     kinds.write(&mut cmd);
     for (entity, moved) in &batch.moves {
-        cmd.arg(kinds.position(*entity)).arg(entity.to_string());
+        let (position, counters) = kinds.find(*entity);
+        cmd.arg(position).arg(entity.to_string());
         cmd.arg(moved.after.to_string()).arg(moved.last.to_string());
-        write_deltas(&mut cmd, *entity, &moved.by);
+        write_deltas(&mut cmd, counters, &moved.by);
     }
     write_heat(&mut cmd, &batch.heat);
     cmd
@@ -109,11 +110,12 @@ fn clean_one(source: ShardId, fence: u64, batch: &Batch) -> Cmd {
     let mut cmd = scripts::CLEAN_COUNTERS.call(&touched);
     write_borders(&mut cmd, source, fence, batch);
     cmd.arg(life_with_jitter(COUNTS_LIFE));
-    let kinds = Kinds::of(&batch.moves);
+    let kinds = Kinds::moved(&batch.moves);
     kinds.write(&mut cmd);
     for (entity, moved) in &batch.moves {
-        cmd.arg(kinds.position(*entity));
-        write_deltas(&mut cmd, *entity, &moved.by);
+        let (position, counters) = kinds.find(*entity);
+        cmd.arg(position);
+        write_deltas(&mut cmd, counters, &moved.by);
     }
     cmd
 }
@@ -122,35 +124,51 @@ fn write_borders(cmd: &mut Cmd, source: ShardId, fence: u64, batch: &Batch) {
     cmd.arg(source.0).arg(batch.from.to_string()).arg(batch.to.to_string()).arg(batch.epoch).arg(fence);
 }
 
-/// The kinds that a batch touches, in order; scripts name a kind by its position, from 1.
-struct Kinds(Vec<EntityKind>);
+/// The kinds that a batch touches, in order, and counters of each; scripts name a kind by its position, from 1.
+struct Kinds(Vec<(EntityKind, Vec<Counter>)>);
 
 impl Kinds {
-    fn of(moves: &Moves) -> Self {
+    /// All counters of the kinds: the fold tells them all.
+    fn whole(moves: &Moves) -> Self {
         let mut kinds: Vec<_> = moves.keys().map(|entity| entity.kind).collect();
         kinds.dedup(); // the moves are sorted by kind
-        Self(kinds)
+        Self(kinds.into_iter().map(|kind| (kind, kind.counters().to_vec())).collect())
+    }
+
+    /// Those that move, or else the first one: whether an entity has a base, each of its counters tells.
+    fn moved(moves: &Moves) -> Self {
+        let mut kinds = Self::whole(moves);
+        for (kind, counters) in &mut kinds.0 {
+            let of_kind = || moves.iter().filter(|(entity, _)| entity.kind == *kind);
+            let first = counters[0];
+            counters.retain(|counter| of_kind().any(|(_, moved)| moved.by.get(*counter) != 0));
+            if counters.is_empty() {
+                counters.push(first);
+            }
+        }
+        kinds
     }
 
     fn write(&self, cmd: &mut Cmd) {
         cmd.arg(self.0.len());
-        for kind in &self.0 {
-            cmd.arg(kind.counters().len());
-            for counter in kind.counters() {
+        for (_, counters) in &self.0 {
+            cmd.arg(counters.len());
+            for counter in counters {
                 cmd.arg(counter.name());
             }
         }
     }
 
-    fn position(&self, entity: Entity) -> usize {
-        self.0.partition_point(|kind| *kind < entity.kind) + 1
+    fn find(&self, entity: Entity) -> (usize, &[Counter]) {
+        let before = self.0.partition_point(|(kind, _)| *kind < entity.kind);
+        (before + 1, &self.0[before].1)
     }
 }
 
-/// One difference per counter of the entity's kind.
-fn write_deltas(cmd: &mut Cmd, entity: Entity, deltas: &Counts) {
-    for delta in deltas.values(entity.kind) {
-        cmd.arg(delta);
+/// One difference per counter.
+fn write_deltas(cmd: &mut Cmd, counters: &[Counter], deltas: &Counts) {
+    for counter in counters {
+        cmd.arg(deltas.get(*counter));
     }
 }
 

@@ -11,7 +11,7 @@ use super::{
     scripts,
 };
 use crate::{
-    catalogue::{Counts, Entity},
+    catalogue::{Counts, Entity, EntityKind},
     primitives::{ShardId, Version},
     store::{StoreError, StoreResult},
 };
@@ -115,7 +115,8 @@ fn drop_page(shard: ShardId, entities: &[Entity]) -> Cmd {
     let mut cmd = scripts::DROP_BASE.call(&touched);
     cmd.arg(TEXT_GUARD.as_millis() as u64);
     for entity in entities {
-        cmd.arg(entity.to_string()).arg(entity.kind.counters().len());
+        let has_text = entity.kind != EntityKind::Inbox;
+        cmd.arg(entity.to_string()).arg(i32::from(has_text)).arg(entity.kind.counters().len());
         for counter in entity.kind.counters() {
             cmd.arg(counter.name());
         }

@@ -23,8 +23,8 @@ pub const SET_CAP: usize = 5_000;
 /// A set that grew beyond this is dropped. It stays below `set-max-intset-entries 8192`, and below 64 kB: Redis
 /// gets 57,344 bytes for an intset of up to 7,167 large ids, and 65,536 for the next one.
 const SET_LIMIT: usize = 7_000;
-/// Actors that are cleaned in one round trip: a bound on how long requests wait behind it.
-const PIPELINE_PAGE: usize = 500;
+/// Actors that are cleaned by one script, about 1 ms: a bound on how long requests wait behind it.
+const CLEANED_AT_ONCE: usize = 200;
 const SET_LIFE: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 
 /// What Redis knows of one edge.
@@ -147,14 +147,10 @@ impl Redis {
             cleaned.targets.push(flip.target);
             cleaned.dead |= dead;
         }
-        let cmds: Vec<Cmd> = by_actor
-            .into_iter()
-            .map(|(actor, by_kind)| clean_actor(shard, fence, to, actor, by_kind))
-            .collect();
-        for page in cmds.chunks(PIPELINE_PAGE) {
-            for reply in self.pipeline(page).await? {
-                script_reply(reply)?.expect_done()?;
-            }
+        let actors: Vec<_> = by_actor.into_iter().collect();
+        for page in actors.chunks(CLEANED_AT_ONCE) {
+            let reply = self.command(&clean_actors(shard, fence, to, page)).await?;
+            Reply::read(reply)?.expect_done()?;
         }
         Ok(())
     }
@@ -244,26 +240,29 @@ fn read_kind(shard: ShardId, actor: UserId, kind: EdgeKind, targets: &[Id], gene
     [pending, floor.clone(), members, floor]
 }
 
-fn clean_actor(
+fn clean_actors(
     shard: ShardId,
     fence: u64,
     to: Offset,
-    actor: UserId,
-    by_kind: BTreeMap<EdgeKind, Cleaned>,
+    actors: &[(UserId, BTreeMap<EdgeKind, Cleaned>)],
 ) -> Cmd {
-    let mut touched = vec![keys::meta(shard), keys::pending(shard, actor)];
-    for kind in by_kind.keys() {
-        touched.push(keys::edges(shard, *kind, actor));
-        touched.push(keys::floor(shard, *kind, actor));
+    let mut touched = vec![keys::meta(shard)];
+    for (actor, by_kind) in actors {
+        touched.push(keys::pending(shard, *actor));
+        for kind in by_kind.keys() {
+            touched.push(keys::edges(shard, *kind, *actor));
+            touched.push(keys::floor(shard, *kind, *actor));
+        }
     }
     let mut cmd = scripts::CLEAN_MEMBERS.call(&touched);
     cmd.arg(shard.0).arg(fence).arg(to.to_string()).arg(SET_LIMIT);
-    for cleaned in by_kind.values() {
-        cmd.arg(i32::from(cleaned.dead));
-    }
-    for (position, (kind, cleaned)) in by_kind.iter().enumerate() {
-        for target in &cleaned.targets {
-            cmd.arg(position + 1).arg(keys::pending_field(*kind, target)).arg(target.get());
+    for (_, by_kind) in actors {
+        cmd.arg(by_kind.len());
+        for (kind, cleaned) in by_kind {
+            cmd.arg(i32::from(cleaned.dead)).arg(cleaned.targets.len());
+            for target in &cleaned.targets {
+                cmd.arg(keys::pending_field(*kind, target)).arg(target.get());
+            }
         }
     }
     cmd

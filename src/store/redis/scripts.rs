@@ -47,17 +47,17 @@ macro_rules! scripts {
 
 scripts! {
     loaded {
-        ADD_HEAT = "add_heat" ["batch", "heat"];
+        ADD_HEAT = "add_heat" ["arguments", "heat"];
         ADVANCE_MEMBERS = "advance_members" [] allow_oom;
         APPEND_VIEWS = "append_views" ["room"];
         BEGIN_HEAT = "begin_heat" [];
         CLAIM_KEY = "claim_key" [];
-        CLEAN_COUNTERS = "clean_counters" ["offset", "changes", "batch", "keys"] allow_oom;
-        CLEAN_MEMBERS = "clean_members" ["offset"] allow_oom;
+        CLEAN_COUNTERS = "clean_counters" ["arguments", "offset", "changes", "batch", "keys"] allow_oom;
+        CLEAN_MEMBERS = "clean_members" ["arguments", "offset"] allow_oom;
         DROP_BASE = "drop_base" ["changes", "keys"];
         DROP_MEMBERS = "drop_members" [];
         FLIP_EDGE = "flip_edge" ["offset", "room"];
-        FOLD = "fold" ["changes", "batch", "heat"] allow_oom;
+        FOLD = "fold" ["arguments", "changes", "batch", "heat"] allow_oom;
         HEARTBEAT = "heartbeat" ["changes"];
         HOTTEST = "hottest" [];
         INSTALL_COUNTS = "install_counts" ["offset", "changes"];

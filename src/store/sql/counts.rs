@@ -2,7 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use sqlx::{Row, postgres::PgRow};
+use sqlx::{
+    Postgres, Row,
+    postgres::{PgArguments, PgRow},
+    query::Query,
+};
 
 use super::{
     Db, Tx, from_catalogue,
@@ -77,32 +81,70 @@ pub async fn lock_totals(
 
 /// Adds differences to the totals of one kind of entity. Differences of other kinds are left out.
 pub async fn add_totals(db: &Db, tx: &mut Tx, kind: EntityKind, deltas: &Deltas) -> StoreResult<()> {
-    let moved: Vec<_> =
-        deltas.iter().filter(|(entity, delta)| entity.kind == kind && !delta.is_zero()).collect();
+    let moved: Vec<_> = deltas
+        .iter()
+        .filter(|(entity, delta)| entity.kind == kind && !delta.is_zero())
+        .map(|(entity, delta)| (entity.id, *delta))
+        .collect();
     if moved.is_empty() {
         return Ok(());
     }
+    let text = addition(kind);
+    let query = bind_differences(sqlx::query(from_catalogue(text)), kind, &moved);
+    db.run(query.execute(&mut **tx)).await?;
+    rescore(db, tx, kind, &moved).await
+}
+
+/// Adds differences to the totals of entities of one kind, and reads what the totals are then: locking, moving and
+/// reading in one go. The differences are in id order, and [`super::advance_offset`] sees to it that the rows are taken
+/// in that order.
+pub async fn add_and_read_totals(
+    db: &Db,
+    tx: &mut Tx,
+    kind: EntityKind,
+    moved: &[(Id, Counts)],
+) -> StoreResult<BTreeMap<Id, Counts>> {
+    if moved.is_empty() {
+        return Ok(BTreeMap::new());
+    }
+    let text = format!("{} RETURNING c.id, {}", addition(kind), columns(kind, "c."));
+    let query = bind_differences(sqlx::query(from_catalogue(text)), kind, moved);
+    let rows = db.run(query.fetch_all(&mut **tx)).await?;
+    rescore(db, tx, kind, moved).await?;
+    rows.iter().map(|row| Ok((id(row, 0)?, counts(kind, row, 1)?))).collect()
+}
+
+fn addition(kind: EntityKind) -> String {
     let counters = kind.counters();
     let sets: Vec<_> = counters.iter().map(|c| format!("{0} = c.{0} + d.{0}", c.name())).collect();
     let arrays: Vec<_> = (0..counters.len()).map(|i| format!("${}::bigint[]", i + 2)).collect();
-    let text = format!(
+    format!(
         "UPDATE {}_counts AS c SET {} FROM unnest($1::bigint[], {}) AS d (id, {}) WHERE c.id = d.id",
         kind.name(),
         sets.join(", "),
         arrays.join(", "),
         columns(kind, ""),
-    );
-    let ids: Vec<i64> = moved.iter().map(|(entity, _)| entity.id.get()).collect();
-    let mut query = sqlx::query(from_catalogue(text)).bind(ids);
-    for counter in counters {
-        let column: Vec<i64> = moved.iter().map(|(_, delta)| delta.get(*counter)).collect();
-        query = query.bind(column);
+    )
+}
+
+fn bind_differences<'q>(
+    query: Query<'q, Postgres, PgArguments>,
+    kind: EntityKind,
+    moved: &[(Id, Counts)],
+) -> Query<'q, Postgres, PgArguments> {
+    let ids: Vec<i64> = moved.iter().map(|(id, _)| id.get()).collect();
+    kind.counters().iter().fold(query.bind(ids), |query, counter| {
+        query.bind(moved.iter().map(|(_, delta)| delta.get(*counter)).collect::<Vec<_>>())
+    })
+}
+
+async fn rescore(db: &Db, tx: &mut Tx, kind: EntityKind, moved: &[(Id, Counts)]) -> StoreResult<()> {
+    match kind {
+        EntityKind::Comment => {
+            rescore_comments(db, tx, &moved.iter().map(|(id, _)| *id).collect::<Vec<_>>()).await
+        }
+        _ => Ok(()),
     }
-    db.run(query.execute(&mut **tx)).await?;
-    if kind == EntityKind::Comment {
-        rescore_comments(db, tx, &moved.iter().map(|(entity, _)| entity.id).collect::<Vec<_>>()).await?;
-    }
-    Ok(())
 }
 
 /// Comments are ranked by their totals, so the score moves with them.

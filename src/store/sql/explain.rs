@@ -50,7 +50,8 @@ impl Db {
     /// The corrections of an entity that have not been made.
     pub async fn waiting_lines(&self, entity: Entity) -> StoreResult<Vec<WaitingLine>> {
         let query = sqlx::query(
-            "SELECT reason, created_at, due_at FROM stale_base WHERE entity = $1 ORDER BY created_at LIMIT 20",
+            "SELECT reason, created_at, due_at FROM stale_base WHERE $1 = ANY(string_to_array(entity, ' '))
+             ORDER BY created_at LIMIT 20",
         )
         .bind(entity.to_string());
         let rows = self.run(query.fetch_all(&self.pool())).await?;

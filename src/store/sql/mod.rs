@@ -51,7 +51,9 @@ pub use conversation::{
     CommentPlace, NewComment, add_comment, comment_place, live_replies, lock_comments, remove_comment,
     set_placeholders,
 };
-pub use counts::{CountsSnapshot, add_totals, lock_all_totals, lock_totals, move_totals};
+pub use counts::{
+    CountsSnapshot, add_and_read_totals, add_totals, lock_all_totals, lock_totals, move_totals,
+};
 pub use dead::{
     DeadEvent, DeadState, GivenUp, add_dead_event, decide_dead_event, edge_changed_after, lock_dead_event,
     supersede_dead_events,
@@ -73,7 +75,7 @@ pub use settlement::{
     keep_settlement, next_settlement, order_settlement, remove_comments_after, set_counted,
 };
 pub use shards::{Lease, PersistedState, advance_offset, lock_removals, lock_removals_shared};
-pub use stale_base::{DueLines, StaleLine, add_own_stale_lines, add_stale_lines, add_stale_sets};
+pub use stale_base::{DueLines, add_own_stale_lines, add_stale_lines, add_stale_sets};
 pub use users::{UserRow, lock_user, set_hidden};
 pub use verdicts::{
     Decided, Decision, QueueState, QueuedComment, Verdict, count_comment, decide, lock_totals_of,
@@ -140,6 +142,7 @@ impl Db {
             ("enable_hashjoin", "off"),
             ("enable_mergejoin", "off"),
             ("random_page_cost", "1.1"),
+            ("jit", "off"), // compiling takes longer than a batch
             NO_IDLE_TRANSACTIONS,
         ];
         Self::new(url, connections, PIPELINE_TIMEOUT, Caller::Patient, &settings)

@@ -140,6 +140,9 @@ impl Db {
 /// Claims the batch `(from, to]` for this transaction: checks the fence and the offset and moves it, which
 /// also locks the shard's row. Returns whether dead events of the shard's edges wait for a decision.
 ///
+/// From here on the transaction reads no table as a whole, however small: rows are looked up, and locked, in the
+/// order in which statements name them, so that two batches cannot wait for each other.
+///
 /// # Errors
 /// [`StoreError::Fenced`] when the owner is not the newest or the offset is elsewhere.
 pub async fn advance_offset(
@@ -152,7 +155,8 @@ pub async fn advance_offset(
     let moved = sqlx::query_scalar(
         "UPDATE shard SET generation = $5, number = $6
          WHERE id = $1 AND fence = $2 AND generation = $3 AND number = $4
-         RETURNING EXISTS (SELECT FROM dead_event WHERE state = 'dead' AND shard = $1 AND actor_id > 0)",
+         RETURNING EXISTS (SELECT FROM dead_event WHERE state = 'dead' AND shard = $1 AND actor_id > 0),
+                   set_config('enable_seqscan', 'off', true)",
     )
     .bind(lease.shard.0 as i16)
     .bind(lease.fence as i64)

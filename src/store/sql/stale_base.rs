@@ -1,6 +1,9 @@
 //! Lines by which PostgreSQL corrects Redis.
 
-use std::{collections::BTreeSet, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::Duration,
+};
 
 use sqlx::Row;
 use uuid::Uuid;
@@ -12,18 +15,14 @@ use crate::{
     store::{StoreError, StoreResult},
 };
 
+/// The most things that one line names. A batch moves the inboxes of thousands, and a row for each would cost
+/// PostgreSQL a tenth of the batch.
+const NAMES: usize = 500;
 /// How long a request has for the corrections that it makes itself.
 const OWN_CORRECTION: Duration = Duration::from_secs(2);
 
-/// One correction: this entity's totals moved.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct StaleLine {
-    pub id: Uuid,
-    pub entity: Entity,
-}
-
-/// What is due in a shard. A line names an entity (`note:42`) whose base and text are to be forgotten, or a cached
-/// set of edges (`note_like:42`: what user 42 likes).
+/// What is due in a shard. A line names entities (`note:42 note:44`) whose base and text are to be forgotten, or
+/// cached sets of edges (`note_like:42`: what user 42 likes).
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct DueLines {
     pub ids: Vec<Uuid>,
@@ -31,7 +30,7 @@ pub struct DueLines {
     pub sets: BTreeSet<(EdgeKind, UserId)>,
 }
 
-/// Writes a line for each entity whose totals this transaction moved otherwise than its events say.
+/// Writes lines that name the entities whose totals this transaction moved otherwise than its events say.
 pub async fn add_stale_lines(
     db: &Db,
     tx: &mut Tx,
@@ -39,7 +38,7 @@ pub async fn add_stale_lines(
     entities: &[Entity],
     reason: &str,
 ) -> StoreResult<()> {
-    add_lines(db, tx, shards, entities, reason, Duration::ZERO).await.map(drop)
+    add_lines(db, tx, of_entities(shards, entities), reason, Duration::ZERO).await.map(drop)
 }
 
 /// The same for a writer that makes the corrections itself, at once: they become the owners' duty only
@@ -50,29 +49,11 @@ pub async fn add_own_stale_lines(
     shards: ShardCount,
     entities: &[Entity],
     reason: &str,
-) -> StoreResult<Vec<StaleLine>> {
-    add_lines(db, tx, shards, entities, reason, OWN_CORRECTION).await
+) -> StoreResult<Vec<Uuid>> {
+    add_lines(db, tx, of_entities(shards, entities), reason, OWN_CORRECTION).await
 }
 
-async fn add_lines(
-    db: &Db,
-    tx: &mut Tx,
-    shards: ShardCount,
-    entities: &[Entity],
-    reason: &str,
-    delay: Duration,
-) -> StoreResult<Vec<StaleLine>> {
-    if entities.is_empty() {
-        return Ok(Vec::new());
-    }
-    let lines: Vec<StaleLine> =
-        entities.iter().map(|entity| StaleLine { id: Uuid::new_v4(), entity: *entity }).collect();
-    let named = lines.iter().map(|line| (line.id, shards.shard_of(line.entity.id), line.entity.to_string()));
-    insert_lines(db, tx, named, reason, delay).await?;
-    Ok(lines)
-}
-
-/// Writes a line for the cached set of each of these actors' edges: rows of it were switched otherwise than
+/// Writes lines that name the cached sets of these actors' edges: rows of them were switched otherwise than
 /// through the log.
 pub async fn add_stale_sets(
     db: &Db,
@@ -83,34 +64,52 @@ pub async fn add_stale_sets(
 ) -> StoreResult<()> {
     let named = sets
         .iter()
-        .map(|(kind, actor)| (Uuid::new_v4(), shards.shard_of(actor.0), format!("{}:{actor}", kind.name())));
-    insert_lines(db, tx, named, reason, Duration::ZERO).await
+        .map(|(kind, actor)| (shards.shard_of(actor.0), kind.name(), format!("{}:{actor}", kind.name())));
+    add_lines(db, tx, named, reason, Duration::ZERO).await.map(drop)
 }
 
-async fn insert_lines(
+fn of_entities(
+    shards: ShardCount,
+    entities: &[Entity],
+) -> impl Iterator<Item = (ShardId, &'static str, String)> {
+    entities.iter().map(move |entity| (shards.shard_of(entity.id), entity.kind.name(), entity.to_string()))
+}
+
+/// A line names things of one shard and of one kind, which a release may not know yet.
+async fn add_lines(
     db: &Db,
     tx: &mut Tx,
-    lines: impl Iterator<Item = (Uuid, ShardId, String)>,
+    named: impl Iterator<Item = (ShardId, &'static str, String)>,
     reason: &str,
     delay: Duration,
-) -> StoreResult<()> {
+) -> StoreResult<Vec<Uuid>> {
+    let mut grouped = BTreeMap::<(ShardId, &str), Vec<String>>::new();
+    for (shard, kind, name) in named {
+        grouped.entry((shard, kind)).or_default().push(name);
+    }
+    if grouped.is_empty() {
+        return Ok(Vec::new());
+    }
     let (mut ids, mut shards, mut names) = (Vec::new(), Vec::new(), Vec::new());
-    for (id, shard, name) in lines {
-        ids.push(id);
-        shards.push(shard.0 as i16);
-        names.push(name);
+    for ((shard, _), all) in &grouped {
+        for page in all.chunks(NAMES) {
+            ids.push(Uuid::new_v4());
+            shards.push(shard.0 as i16);
+            names.push(page.join(" "));
+        }
     }
     let query = sqlx::query(
         "INSERT INTO stale_base (id, shard, entity, reason, due_at)
          SELECT id, shard, entity, $4, now() + $5 * interval '1 ms'
          FROM unnest($1::uuid[], $2::smallint[], $3::text[]) AS line (id, shard, entity)",
     )
-    .bind(ids)
+    .bind(&ids)
     .bind(shards)
     .bind(names)
     .bind(reason)
     .bind(delay.as_millis() as i64);
-    db.run(query.execute(&mut **tx)).await.map(drop)
+    db.run(query.execute(&mut **tx)).await?;
+    Ok(ids)
 }
 
 impl Db {
@@ -129,7 +128,9 @@ impl Db {
         let mut due = DueLines::default();
         for row in &rows {
             due.ids.push(row.try_get(0)?);
-            due.add(row.try_get(1)?)?;
+            for name in row.try_get::<&str, _>(1)?.split(' ') {
+                due.add(name)?;
+            }
         }
         Ok(due)
     }
@@ -137,8 +138,10 @@ impl Db {
     /// Those of the entities that have a line, due or not: Redis is behind PostgreSQL there, and is told so.
     pub async fn stale_among(&self, entities: &[Entity]) -> StoreResult<BTreeSet<Entity>> {
         let names: Vec<String> = entities.iter().map(Entity::to_string).collect();
-        let query =
-            sqlx::query_scalar("SELECT DISTINCT entity FROM stale_base WHERE entity = ANY($1)").bind(names);
+        let query = sqlx::query_scalar(
+            "SELECT DISTINCT name FROM stale_base, string_to_table(entity, ' ') AS name WHERE name = ANY($1)",
+        )
+        .bind(names);
         let rows: Vec<String> = self.run(query.fetch_all(&self.pool())).await?;
         let read = |name: &String| {
             name.parse().map_err(|_| StoreError::Unexpected(format!("stale_base names {name:?}")))
