@@ -93,14 +93,16 @@ pub fn router(api: Api) -> Router {
     }
     let probes = health_router(Arc::clone(&api.readiness), api.metrics.clone());
     let engine = Engine::new(api.plaudit.clone());
-    let cors = around::cors(api.cors_origins.clone());
-    routes
+    let cors = (!api.cors_origins.is_empty()).then(|| around::cors(api.cors_origins.clone()));
+    let mut router = routes
         .with_state(Arc::new(Shared { api, engine }))
         .merge(probes)
         .layer(around::compression())
-        .layer(CatchPanicLayer::custom(panicked))
-        .layer(cors)
-        .layer(middleware::from_fn(around::surround))
+        .layer(CatchPanicLayer::custom(panicked));
+    if let Some(cors) = cors {
+        router = router.layer(cors);
+    }
+    router.layer(middleware::from_fn(around::surround))
 }
 
 fn panicked(panic: Box<dyn Any + Send>) -> Response {

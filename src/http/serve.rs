@@ -71,6 +71,7 @@ async fn serve_one(
         http1::Builder::new()
             .timer(TokioTimer::new())
             .header_read_timeout(times.idle)
+            .max_header_size(MAX_HEAD)
             .max_buf_size(MAX_HEAD)
             .serve_connection(io, service)
             .with_upgrades()
