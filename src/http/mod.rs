@@ -80,11 +80,7 @@ type State = axum::extract::State<Arc<Shared>>;
 
 /// All routes.
 pub fn router(api: Api) -> Router {
-    let graphql = get(graphql::answer).post(graphql::answer).fallback(graphql::refuse_method);
-    let mut routes = Router::new()
-        .route("/graphql", graphql)
-        .route("/graphql/ws", any(socket::open))
-        .route("/dev/token", get(dev::token));
+    let mut routes = graphql_routes(&api.cors_origins).route("/dev/token", get(dev::token));
     if api.graphiql {
         routes = routes
             .route("/", get(async || Redirect::temporary("/graphiql")))
@@ -93,16 +89,22 @@ pub fn router(api: Api) -> Router {
     }
     let probes = health_router(Arc::clone(&api.readiness), api.metrics.clone());
     let engine = Engine::new(api.plaudit.clone());
-    let cors = (!api.cors_origins.is_empty()).then(|| around::cors(api.cors_origins.clone()));
-    let mut router = routes
+    routes
         .with_state(Arc::new(Shared { api, engine }))
         .merge(probes)
         .layer(around::compression())
-        .layer(CatchPanicLayer::custom(panicked));
-    if let Some(cors) = cors {
-        router = router.layer(cors);
+        .layer(CatchPanicLayer::custom(panicked))
+        .layer(middleware::from_fn(around::surround))
+}
+
+/// What pages of other origins may ask, if they are listed.
+fn graphql_routes(cors_origins: &[HeaderValue]) -> Router<Arc<Shared>> {
+    let graphql = get(graphql::answer).post(graphql::answer).fallback(graphql::refuse_method);
+    let routes = Router::new().route("/graphql", graphql).route("/graphql/ws", any(socket::open));
+    match cors_origins {
+        [] => routes,
+        origins => routes.layer(around::cors(origins.to_vec())),
     }
-    router.layer(middleware::from_fn(around::surround))
 }
 
 fn panicked(panic: Box<dyn Any + Send>) -> Response {

@@ -41,6 +41,15 @@ async fn only_pages_of_the_listed_origins_may_ask() {
 }
 
 #[tokio::test]
+async fn listed_origins_may_ask_for_graphql_and_nothing_else() {
+    let server = Server::start(&["--cors-origins", APP]);
+    for path in ["/dev/token", "/metrics", "/graphiql", "/healthz"] {
+        let answer = Raw::of(request("GET", &format!("{}{path}", server.url)).header("origin", APP)).await;
+        assert_eq!(answer.header("access-control-allow-origin"), None, "{path}");
+    }
+}
+
+#[tokio::test]
 async fn by_default_no_page_from_elsewhere_may_ask() {
     let server = Server::shared();
     let refused = Raw::of(preflight(server, APP)).await;
