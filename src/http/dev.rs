@@ -5,7 +5,7 @@ use std::time::Duration;
 use async_graphql::Request;
 use axum::{
     Json,
-    http::{StatusCode, header},
+    http::StatusCode,
     response::{IntoResponse, Response},
 };
 use serde::Serialize;
@@ -51,7 +51,7 @@ pub async fn token(state: State) -> Response {
         Ok(token) => {
             let note_id = newest_note(&state.engine).await;
             let session = Session { user: dev.subject.to_string(), token, note_id };
-            ([(header::CACHE_CONTROL, "no-store")], Json(session)).into_response()
+            Json(session).into_response()
         }
         Err(error) => {
             tracing::error!(%error, "cannot hand out a token");

@@ -2,7 +2,7 @@
 
 use axum::{
     extract::Path,
-    http::{HeaderMap, HeaderName, StatusCode, header},
+    http::{HeaderMap, StatusCode, header},
     response::{IntoResponse, Response},
 };
 use rust_embed::{Embed, EmbeddedFile};
@@ -49,15 +49,12 @@ fn send(file: &EmbeddedFile, cache_control: &'static str, request: &HeaderMap) -
         (header::CONTENT_TYPE, file.metadata.mimetype().to_owned()),
         (header::CACHE_CONTROL, cache_control.to_owned()),
         (header::ETAG, tag),
-        (NOSNIFF.0, NOSNIFF.1.to_owned()),
     ];
     if is_known {
         return (StatusCode::NOT_MODIFIED, headers).into_response();
     }
     (headers, file.data.clone()).into_response()
 }
-
-const NOSNIFF: (HeaderName, &str) = (header::X_CONTENT_TYPE_OPTIONS, "nosniff");
 
 /// Weak: what is sent may be compressed.
 fn entity_tag(file: &EmbeddedFile) -> String {

@@ -1,16 +1,28 @@
 //! The HTTP service: routes and what surrounds every request.
 //!
-//! - [`graphql`]: queries and mutations; [`socket`]: subscriptions; [`sockets`]: all that are open;
-//!   [`caller`]: whose token it is
-//! - [`refusal`]: what is refused before GraphQL begins
+//! - [`graphql`]: queries and mutations; [`accept`] (by [`media_type`]), [`query_string`] and [`body`] read the
+//!   request, [`answer`] writes the response, [`observe`] tells of it
+//! - [`socket`]: subscriptions; [`sockets`]: all that are open
+//! - [`caller`]: whose token it is; [`refusal`]: what is refused before GraphQL begins
+//! - [`around`]: request ids, security headers, CORS, compression; [`serve`]: connections, each a
+//!   [`connection`] that is bounded in time
 //! - [`health`]: probes and metrics; [`graphiql`]: the embedded page; [`dev`]: a token for trying things out
 
+mod accept;
+mod answer;
+mod around;
+mod body;
 mod caller;
+mod connection;
 mod dev;
 mod graphiql;
 mod graphql;
 mod health;
+mod media_type;
+mod observe;
+mod query_string;
 mod refusal;
+mod serve;
 mod socket;
 mod sockets;
 
@@ -18,27 +30,26 @@ use std::{any::Any, sync::Arc};
 
 use axum::{
     Router,
-    extract::DefaultBodyLimit,
-    http::StatusCode,
+    http::{HeaderValue, StatusCode},
+    middleware,
     response::{IntoResponse, Redirect, Response},
     routing::{any, get},
 };
 use metrics_exporter_prometheus::PrometheusHandle;
-use tower_http::{catch_panic::CatchPanicLayer, compression::CompressionLayer, trace::TraceLayer};
+use tower_http::catch_panic::CatchPanicLayer;
 
+pub use body::BodyLimits;
 pub use dev::DevToken;
 pub use health::{Readiness, router as health_router};
+pub use serve::{ConnectionTimes, serve};
 pub use sockets::Sockets;
 
 use crate::{
     auth::TokenVerifier,
     domain::Plaudit,
-    graphql::{ApiError, Engine},
+    graphql::{ApiError, Documents, Engine},
 };
 use refusal::Refusal;
-
-/// Bytes of a request's body.
-const MAX_BODY: usize = 256 * 1024;
 
 /// What the service is made of.
 pub struct Api {
@@ -52,6 +63,11 @@ pub struct Api {
     pub sockets: Sockets,
     /// Whether GraphiQL is served.
     pub graphiql: bool,
+    pub documents: Documents,
+    /// What the body of a request may be.
+    pub body: BodyLimits,
+    /// Whose pages may ask, beside those from here.
+    pub cors_origins: Vec<HeaderValue>,
 }
 
 /// What handlers share.
@@ -64,10 +80,7 @@ type State = axum::extract::State<Arc<Shared>>;
 
 /// All routes.
 pub fn router(api: Api) -> Router {
-    let mut routes = Router::new()
-        .route("/graphql", get(graphql::query).post(graphql::execute))
-        .route("/graphql/ws", any(socket::open))
-        .route("/dev/token", get(dev::token));
+    let mut routes = graphql_routes(&api.cors_origins).route("/dev/token", get(dev::token));
     if api.graphiql {
         routes = routes
             .route("/", get(async || Redirect::temporary("/graphiql")))
@@ -79,11 +92,19 @@ pub fn router(api: Api) -> Router {
     routes
         .with_state(Arc::new(Shared { api, engine }))
         .merge(probes)
-        .layer(DefaultBodyLimit::max(MAX_BODY))
-        .layer(CompressionLayer::new())
+        .layer(around::compression())
         .layer(CatchPanicLayer::custom(panicked))
-        // Spans and answers are told at level debug; what went wrong is logged where it went wrong.
-        .layer(TraceLayer::new_for_http().on_failure(()))
+        .layer(middleware::from_fn(around::surround))
+}
+
+/// What pages of other origins may ask, if they are listed.
+fn graphql_routes(cors_origins: &[HeaderValue]) -> Router<Arc<Shared>> {
+    let graphql = get(graphql::answer).post(graphql::answer).fallback(graphql::refuse_method);
+    let routes = Router::new().route("/graphql", graphql).route("/graphql/ws", any(socket::open));
+    match cors_origins {
+        [] => routes,
+        origins => routes.layer(around::cors(origins.to_vec())),
+    }
 }
 
 fn panicked(panic: Box<dyn Any + Send>) -> Response {

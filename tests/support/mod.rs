@@ -3,6 +3,7 @@
 mod client;
 mod judge;
 mod place;
+pub mod raw;
 mod server;
 mod socket;
 mod stores;
