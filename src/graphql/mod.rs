@@ -6,11 +6,13 @@
 //!   holds the subscriptions
 //! - [`ids`], [`scalars`], [`pages`]: what all of them speak: global ids, counts, connections;
 //!   [`actions`]: what all mutations have in common
+//! - [`access`]: who may do what; [`rates`]: what a request counts as
 //! - [`viewer`]: who is asking; [`scope`]: what one request knows; [`loaders`]: how it batches its reads;
 //!   [`prefetch`]: how a list reads for its whole page at once
 //! - [`errors`]: what a client is told; [`nulls`]: what a failed field leaves in the data
 //! - [`schema`]: the roots and the limits; [`engine`]: executes requests
 
+mod access;
 mod actions;
 mod coins;
 mod collects;
@@ -36,6 +38,7 @@ mod nulls;
 mod pages;
 mod posting;
 mod prefetch;
+mod rates;
 mod scalars;
 mod schema;
 mod scope;
@@ -44,6 +47,7 @@ mod verdicts;
 mod viewer;
 mod views;
 
+pub use access::{RULES, Rule, Who};
 pub use engine::{Engine, Events, Prepared, Rejected};
 pub use errors::{ApiError, ApiResult, Code};
 pub use ids::public_id;

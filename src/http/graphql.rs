@@ -12,7 +12,7 @@ use axum::{
 };
 use serde::Deserialize;
 
-use super::{Shared, State, caller::SentBy, refusal::Refusal};
+use super::{Shared, State, caller::SentBy, rates::too_many, refusal::Refusal};
 use crate::{
     graphql::{ApiError, Caller, Code, Prepared, Rejected},
     store::tally::Tally,
@@ -86,8 +86,13 @@ async fn answer(shared: &Shared, request: Request, caller: Caller) -> Response {
     }
 }
 
-fn rejected_answer(Rejected(errors): Rejected) -> Response {
-    GraphQLResponse::from(Answer::from_errors(errors)).into_response()
+fn rejected_answer(rejected: Rejected) -> Response {
+    let retry_after = rejected.retry_after();
+    let mut response = GraphQLResponse::from(Answer::from_errors(rejected.0)).into_response();
+    if let Some(seconds) = retry_after {
+        too_many(&mut response, seconds);
+    }
+    response
 }
 
 /// Executes, and tells the cost.

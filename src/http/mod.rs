@@ -1,15 +1,17 @@
 //! The HTTP service: routes and what surrounds every request.
 //!
 //! - [`graphql`]: queries and mutations; [`socket`]: subscriptions; [`sockets`]: all that are open;
-//!   [`caller`]: whose token it is
-//! - [`refusal`]: what is refused before GraphQL begins
+//!   [`caller`]: whose token it is; [`address`]: where a request comes from, also through proxies
+//! - [`refusal`]: what is refused before GraphQL begins; [`rates`]: who asks too often
 //! - [`health`]: probes and metrics; [`graphiql`]: the embedded page; [`dev`]: a token for trying things out
 
+mod address;
 mod caller;
 mod dev;
 mod graphiql;
 mod graphql;
 mod health;
+mod rates;
 mod refusal;
 mod socket;
 mod sockets;
@@ -26,6 +28,7 @@ use axum::{
 use metrics_exporter_prometheus::PrometheusHandle;
 use tower_http::{catch_panic::CatchPanicLayer, compression::CompressionLayer, trace::TraceLayer};
 
+pub use address::TrustedProxies;
 pub use dev::DevToken;
 pub use health::{Readiness, router as health_router};
 pub use sockets::Sockets;
@@ -44,6 +47,8 @@ const MAX_BODY: usize = 256 * 1024;
 pub struct Api {
     pub plaudit: Plaudit,
     pub verifier: TokenVerifier,
+    /// Whose word on the client's address counts.
+    pub trusted_proxies: TrustedProxies,
     /// Hands out tokens to anybody; for development only.
     pub dev: Option<DevToken>,
     pub readiness: Arc<dyn Readiness>,

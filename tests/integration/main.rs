@@ -6,6 +6,7 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod access;
 mod architecture;
 mod backlog;
 mod bad_input;
@@ -36,10 +37,13 @@ mod outages;
 mod plans;
 mod posting;
 mod races;
+mod rates;
 mod reconcile;
 mod recovery;
 mod roles;
 mod schema;
+mod security;
 mod shutdown;
 mod storm;
+mod tokens;
 mod views;
