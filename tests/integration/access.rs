@@ -2,7 +2,7 @@
 
 use plaudit::{
     auth::Role,
-    graphql::{RULES, Who},
+    graphql::{RULES, Rule, Who},
 };
 use serde_json::{Value, json};
 
@@ -20,7 +20,8 @@ enum As {
 }
 
 impl As {
-    const ALL: [Self; 5] = [Self::Nobody, Self::Other, Self::Owner, Self::Moderator, Self::Service];
+    /// Those who may remove what is theirs come after those who may not.
+    const ALL: [Self; 5] = [Self::Nobody, Self::Other, Self::Service, Self::Owner, Self::Moderator];
 
     /// The code with which they are refused, by the table; `None` when they are not.
     const fn refusal(self, who: Who) -> Option<&'static str> {
@@ -65,8 +66,8 @@ struct Things {
     /// By the owner.
     comment: String,
     group: String,
-    /// By somebody else.
-    undecided: String,
+    /// By somebody else, to be approved and to be rejected.
+    undecided: [String; 2],
     somebody: String,
 }
 
@@ -79,14 +80,17 @@ impl Things {
         let mine = owner.act("createNote", input, "note { id author { id } }").await["note"].clone();
         let (note_, id) = (mine["id"].as_str().unwrap(), mine["author"]["id"].as_str().unwrap());
         let comment = stores.new_comment_by(number(&mine["author"]["id"]), number(&mine["id"])).await;
-        let undecided = stores.new_comment(number(&mine["id"])).await;
-        hide(server, undecided).await;
+        let mut undecided = [0; 2];
+        for id in &mut undecided {
+            *id = stores.new_comment(number(&mine["id"])).await;
+            hide(server, *id).await;
+        }
         Self {
             owner: id.to_owned(),
             note: note_.to_owned(),
             comment: format!("comment_{comment}"),
             group: group.as_str().unwrap().to_owned(),
-            undecided: format!("comment_{undecided}"),
+            undecided: undecided.map(|id| format!("comment_{id}")),
             somebody: user(stores.new_user().await),
         }
     }
@@ -96,8 +100,8 @@ impl Things {
         let Self { owner, note, comment, group, undecided, somebody } = self;
         let input = match field {
             "addComment" => json!({ "noteId": note, "body": "Words" }),
-            "approveComment" => json!({ "commentId": undecided }),
-            "rejectComment" => json!({ "commentId": undecided, "reason": "Because" }),
+            "approveComment" => json!({ "commentId": undecided[0] }),
+            "rejectComment" => json!({ "commentId": undecided[1], "reason": "Because" }),
             "likeComment" | "unlikeComment" | "deleteComment" => json!({ "commentId": comment }),
             "createGroup" => json!({ "name": "Another" }),
             "createNote" => json!({ "title": "Another", "body": "Text" }),
@@ -183,13 +187,14 @@ async fn everybody_may_exactly_what_the_table_says() {
     let server = Server::start(&[]);
     let things = Things::new(&server).await;
     // What removes something comes last.
-    let (removing, others): (Vec<_>, Vec<_>) = RULES.iter().partition(|rule| rule.1.starts_with("delete"));
+    let (removing, others): (Vec<Rule>, Vec<Rule>) =
+        RULES.iter().partition(|(_, field, _)| field.starts_with("delete"));
     let mut wrong = Vec::new();
     for (of_type, field, who) in others.into_iter().chain(removing) {
         let document = things.document(of_type, field);
         for asker in As::ALL {
             let codes = codes(&server, asker, of_type, &document).await;
-            let expected: Vec<&str> = asker.refusal(*who).into_iter().collect();
+            let expected: Vec<&str> = asker.refusal(who).into_iter().collect();
             if codes != expected {
                 wrong.push(format!("{of_type}.{field} as {asker:?}: {codes:?}, not {expected:?}"));
             }
