@@ -105,6 +105,16 @@ pub fn is_creation(mutation: &str) -> bool {
     CREATIONS.contains(&mutation)
 }
 
+/// What a field of the table is to the rates, as docs/security.md calls it.
+pub fn counts_as(of_type: &str, field: &str) -> &'static str {
+    match of_type {
+        "Query" | "Subscription" => "read",
+        "Mutation" if is_creation(field) => "creation",
+        "Mutation" => "write",
+        _ => "",
+    }
+}
+
 /// Guards the fields of a root type.
 pub struct ByTable(pub &'static str);
 

@@ -47,7 +47,7 @@ mod verdicts;
 mod viewer;
 mod views;
 
-pub use access::{RULES, Rule, Who};
+pub use access::{RULES, Rule, Who, counts_as};
 pub use engine::{Engine, Events, Prepared, Rejected};
 pub use errors::{ApiError, ApiResult, Code};
 pub use ids::public_id;
