@@ -79,6 +79,34 @@ async fn each_user_has_so_many_reads_writes_and_creations() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn counting_costs_a_request_no_round_trip() {
+    let server = Server::start(&["--rate-user-reads", "100", "--rate-user-writes", "100"]);
+    let n = note(server.stores().new_note().await);
+    let ann = server.client("ann is counted");
+    ann.like(&n).await;
+    for _ in 0..20 {
+        let like = ann.send(LIKE, json!({ "n": n })).await;
+        assert_eq!((like.redis_round_trips, like.sql_statements), (1, 0), "{like:?}");
+        assert_eq!(ann.send(QUERY, json!({})).await.redis_round_trips, 0);
+    }
+    // They are told of all the same.
+    let mut redis = server.stores().redis().await;
+    eventually("the counts are shared", SOON, || {
+        let mut redis = redis.clone();
+        async move {
+            let keys: Vec<String> =
+                redis::cmd("KEYS").arg("{*}:rate:*").query_async(&mut redis).await.unwrap();
+            (!keys.is_empty()).then_some(())
+        }
+    })
+    .await;
+    let keys: Vec<String> = redis::cmd("KEYS").arg("{*}:rate:*").query_async(&mut redis).await.unwrap();
+    let life: i64 = redis::cmd("PTTL").arg(&keys[0]).query_async(&mut redis).await.unwrap();
+    assert!((1..=121_000).contains(&life), "{life}");
+    assert!(!keys[0].contains("ann"), "{keys:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn subscriptions_count_as_reads() {
     let server = Server::start(&FLAGS);
     let n = note(server.stores().new_note().await);
