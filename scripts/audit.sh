@@ -27,6 +27,7 @@ check_crates() {
     failed+=("licences, bans or sources of crates")
 }
 
+# Twice fetched: whether that is possible is one question, what stands there another one.
 check_crate_advisories() {
   local why
   if ! why=$(timeout "$fetch_seconds" cargo deny --color never fetch db 2>&1); then
@@ -34,7 +35,7 @@ check_crate_advisories() {
     unchecked+=("advisories of crates: the RustSec database cannot be fetched")
     return
   fi
-  cargo deny --color never check --disable-fetch advisories || failed+=("advisories of crates")
+  cargo deny --color never check advisories || failed+=("advisories of crates")
 }
 
 # npm ends with 1 both when it finds something and when it cannot ask; only a report has metadata.
