@@ -25,7 +25,7 @@ async fn ask(server: &Server, token: &str) -> (u16, String) {
     (reply.status, reply.body["errors"][0]["message"].as_str().unwrap_or_default().to_owned())
 }
 
-fn expecting<'a>(issuer: &'a Issuer) -> Vec<&'a str> {
+fn expecting(issuer: &Issuer) -> Vec<&str> {
     vec!["--jwks-url", &issuer.url, "--jwt-audience", "plaudit", "--jwt-issuer", "https://id.example"]
 }
 
