@@ -18,7 +18,7 @@ run: prerequisites web ## Build and start Plaudit with demo data; ARGS="…" goe
 	exec ./target/release/plaudit serve --seed-if-empty $(ARGS)
 
 .PHONY: test
-test: prerequisites-test lint test-rust test-clients test-browser ## Check everything: style, lints, all tests
+test: prerequisites-test lint audit test-rust test-clients test-browser ## Check everything: style, lints, what it is built of, all tests
 
 .PHONY: test-rust
 test-rust: prerequisites-test web ## Run the Rust tests
@@ -51,6 +51,10 @@ bench: prerequisites web ## Run the benchmarks
 lint: web ## Check style and lints, also of the web pages
 	cargo fmt --check
 	cargo clippy --all-targets -- -D warnings
+
+.PHONY: audit
+audit: prerequisites-test ## Check dependencies: advisories, licences, sources; STRICT=1 fails when some cannot be checked
+	@scripts/audit.sh
 
 .PHONY: fmt
 fmt: ## Format the Rust code

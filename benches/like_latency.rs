@@ -33,6 +33,7 @@ fn main() -> Outcome<()> {
 fn start(data_dir: &std::path::Path) -> Outcome<(Child, String)> {
     let mut child = Command::new(env!("CARGO_BIN_EXE_plaudit"))
         .args(["serve", "--listen", "127.0.0.1:0", "--seed-if-empty", "--log", "warn"])
+        .args(["--rate-user-writes", "0", "--rate-address-writes", "0"])
         .arg("--data-dir")
         .arg(data_dir)
         .env("PLAUDIT_JWT_SECRET", SECRET)

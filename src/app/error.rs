@@ -30,6 +30,8 @@ pub enum AppError {
     Moderator(#[from] ModeratorError),
     #[error("{0}")]
     Store(#[from] StoreError),
+    #[error(transparent)]
+    Jwks(#[from] auth::JwksError),
     #[error("the secret of the tokens in the data directory is unusable: {0}")]
     Secret(#[from] auth::SecretTooShort),
     #[error("{0}")]

@@ -46,6 +46,12 @@ const METRICS: &[(Kind, &str, Unit, &str)] = &[
     ),
     (Histogram, "plaudit_request_seconds", Unit::Seconds, "How long they took, by kind of operation"),
     (Counter, "plaudit_refusals_total", Unit::Count, "Answers with an error, by its class"),
+    (
+        Counter,
+        "plaudit_rate_limited_total",
+        Unit::Count,
+        "Requests that were refused because of a rate limit",
+    ),
     (Counter, "plaudit_store_errors_total", Unit::Count, "Calls of a store that failed, by class"),
     (Gauge, "plaudit_breaker_open", Unit::Count, "1 while requests leave a store alone that does not answer"),
     (Gauge, "plaudit_hub_hearing", Unit::Count, "1 while this process hears the changes of all shards"),

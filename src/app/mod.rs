@@ -2,12 +2,14 @@
 //!
 //! - `stores`: opens Redis and PostgreSQL, embedded or yours, and checks that they are fit;
 //! - `serve`: runs the API, the pipeline, or both, until a signal;
+//! - `keys`: what tokens are verified with;
 //! - `readiness`: what `/readyz` says;
 //! - `metrics`: what `/metrics` says;
 //! - `log`: how events are written;
 //! - `error`: why a start fails, in one line.
 
 mod error;
+mod keys;
 mod log;
 mod metrics;
 mod readiness;

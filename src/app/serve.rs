@@ -6,12 +6,17 @@ use axum::http::HeaderValue;
 use tokio::{net::TcpListener, signal::unix};
 use tokio_util::sync::CancellationToken;
 
-use super::{AppError, metrics, readiness::Checks, stores::Stores};
+use super::{
+    AppError,
+    keys::{DEV_SUBJECT, TokenKeys},
+    metrics,
+    readiness::Checks,
+    stores::Stores,
+};
 use crate::{
-    auth::{Subject, TokenSecret, TokenSigner, TokenVerifier},
-    domain::{Limits, Plaudit},
+    domain::{Limits, PerClass, Plaudit, RateLimits},
     graphql::{Documents, Manifest},
-    http::{self, Api, BodyLimits, ConnectionTimes, DevToken},
+    http::{self, Api, BodyLimits, ConnectionTimes, DevToken, TrustedProxies},
     hub::Hub,
     moderation::Moderator,
     pipeline,
@@ -19,8 +24,6 @@ use crate::{
     settings::{Part, Settings},
 };
 
-/// A user that the demo data begins with; the development token is for them.
-const DEV_SUBJECT: &str = "mira.okafor";
 /// How long requests under way may take after a signal.
 const FINISH_REQUESTS: Duration = Duration::from_secs(5);
 /// How long a stop waits until sockets are told to go elsewhere.
@@ -36,10 +39,6 @@ pub async fn serve(settings: Settings) -> Result<(), AppError> {
     // Before the stores: they count from their first call.
     let metrics = metrics::install().map_err(std::io::Error::other)?;
     let stores = Stores::open(&settings).await?;
-    let secret = match &settings.auth.jwt_secret {
-        Some(secret) => secret.clone(),
-        None => stores.data_dir.jwt_secret()?.parse::<TokenSecret>()?,
-    };
     if settings.seed_if_empty {
         seed(&stores.pipeline_db, SeedSize::default(), chrono::Utc::now().timestamp_millis(), progress_bar())
             .await?;
@@ -74,11 +73,12 @@ pub async fn serve(settings: Settings) -> Result<(), AppError> {
         let plaudit = Plaudit::new(stores.redis.clone(), stores.db.clone(), hub, limits(&settings));
         let (beside, stop) = (plaudit.clone(), stop_hub.clone());
         beside_requests = Some(tokio::spawn(async move { beside.run(stop).await }));
-        let dev = settings.gives_dev_tokens().then(|| dev_token(&secret)).transpose()?;
+        let TokenKeys { verifier, dev } = TokenKeys::open(&settings, &stores.data_dir).await?;
         lines.extend(api_lines(address, &settings, dev.as_ref()));
         http::router(Api {
             plaudit,
-            verifier: TokenVerifier::hs256(&secret),
+            verifier,
+            trusted_proxies: TrustedProxies(settings.rates.trusted_proxies.clone()),
             dev,
             sockets: sockets.clone(),
             graphiql: settings.serves_graphiql(),
@@ -108,7 +108,21 @@ pub async fn serve(settings: Settings) -> Result<(), AppError> {
 }
 
 fn limits(settings: &Settings) -> Limits {
-    Limits { follows: settings.follow_limit, reply_wait: settings.live.reply_wait }
+    let rates = &settings.rates;
+    let rates = RateLimits {
+        window: rates.rate_window,
+        user: PerClass {
+            reads: rates.rate_user_reads,
+            writes: rates.rate_user_writes,
+            creations: rates.rate_user_creations,
+        },
+        address: PerClass {
+            reads: rates.rate_address_reads,
+            writes: rates.rate_address_writes,
+            creations: rates.rate_address_creations,
+        },
+    };
+    Limits { follows: settings.follow_limit, reply_wait: settings.live.reply_wait, rates }
 }
 
 /// Who holds the data directory is the same owner as before its restart; others are new each time.
@@ -201,11 +215,6 @@ fn stop_signal() -> Result<CancellationToken, AppError> {
         cancel.cancel();
     });
     Ok(signal)
-}
-
-fn dev_token(secret: &TokenSecret) -> Result<DevToken, AppError> {
-    let subject = DEV_SUBJECT.parse::<Subject>().map_err(std::io::Error::other)?;
-    Ok(DevToken { signer: TokenSigner::hs256(secret), subject })
 }
 
 /// What a developer wants to know.

@@ -1,11 +1,15 @@
-//! What a token says.
+//! What a token says, and what it must say.
 
-use jsonwebtoken::Algorithm;
-use serde::{Deserialize, Serialize};
+use jsonwebtoken::{Algorithm, Validation};
+use serde::{Deserialize, Deserializer, Serialize};
 
 use super::identity::Role;
 
+/// Of tokens that are signed with a secret.
 pub(super) const ALGORITHM: Algorithm = Algorithm::HS256;
+
+/// How long after its end a token still counts, in seconds: servers' clocks differ a little.
+pub(super) const LEEWAY_S: u64 = 5;
 
 /// The claims that Plaudit reads; a token may carry others. Times are seconds of the Unix epoch.
 ///
@@ -14,9 +18,56 @@ pub(super) const ALGORITHM: Algorithm = Algorithm::HS256;
 #[serde(default)]
 pub(super) struct Claims {
     pub sub: String,
+    #[serde(deserialize_with = "whole_seconds")]
     pub exp: u64,
     /// Written for people who look into a token.
     #[serde(skip_deserializing)]
     pub iat: u64,
+    #[serde(skip_serializing_if = "Option::is_none", skip_deserializing)]
+    pub aud: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none", skip_deserializing)]
+    pub iss: Option<String>,
     pub role: Role,
+}
+
+/// Whom a token must be meant for, and who must have made it.
+#[derive(Clone, Debug, Default)]
+pub struct Expected {
+    /// What `aud` must name; with `None` a token with an `aud` is meant for somebody else.
+    pub audience: Option<String>,
+    /// What `iss` must be; with `None` it does not matter.
+    pub issuer: Option<String>,
+}
+
+impl Expected {
+    pub(super) fn rules(&self, algorithm: Algorithm) -> Validation {
+        let mut rules = Validation::new(algorithm);
+        let mut required = vec!["sub", "exp"];
+        if let Some(audience) = &self.audience {
+            rules.set_audience(&[audience]);
+            required.push("aud");
+        }
+        if let Some(issuer) = &self.issuer {
+            rules.set_issuer(&[issuer]);
+            required.push("iss");
+        }
+        rules.set_required_spec_claims(&required);
+        rules.leeway = LEEWAY_S;
+        rules.validate_nbf = true;
+        rules
+    }
+}
+
+/// RFC 7519 allows fractions.
+fn whole_seconds<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum Seconds {
+        Whole(u64),
+        Fraction(f64),
+    }
+    Ok(match Seconds::deserialize(deserializer)? {
+        Seconds::Whole(seconds) => seconds,
+        Seconds::Fraction(seconds) => seconds as u64,
+    })
 }

@@ -3,24 +3,33 @@
 /// Gives the class of the reason and nothing of the token, so the message may be shown to the client.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum TokenError {
-    /// Not a JWT, or a claim of the wrong type, length or value.
+    /// Not a JWT, or a claim of the wrong type, length or value; also one without a signature (`alg: none`).
     #[error("the token is malformed")]
     Malformed,
-    /// Signed with another secret, or changed afterwards.
+    /// Longer than [`super::TokenVerifier::MAX_BYTES`]; it was not looked at.
+    #[error("the token is too long: {max} bytes are allowed", max = super::TokenVerifier::MAX_BYTES)]
+    TooLong,
+    /// Signed with another key, or changed afterwards.
     #[error("the token's signature is wrong")]
     BadSignature,
+    /// No key has its `kid`; or it has none, and not exactly one key fits.
+    #[error("the token's key is not known")]
+    UnknownKey,
     #[error("the token has expired; get a new one")]
     Expired,
     /// Its `nbf` lies in the future.
     #[error("the token is not valid yet")]
     NotYetValid,
-    /// It names an audience (`aud`); Plaudit is none.
+    /// Its audience (`aud`) is not the one of the setting `jwt_audience`, or that is not set.
     #[error("the token is meant for another service")]
     OtherAudience,
+    /// Its issuer (`iss`) is not the one of the setting `jwt_issuer`.
+    #[error("the token is from another issuer")]
+    OtherIssuer,
     /// `sub` or `exp`.
     #[error("the token lacks a claim; `sub` and `exp` are required")]
     MissingClaim,
-    #[error("the token's algorithm is not supported; sign it with HS256")]
+    #[error("the token's algorithm is not the one of its key")]
     UnsupportedAlgorithm,
 }
 
@@ -32,7 +41,12 @@ impl From<jsonwebtoken::errors::Error> for TokenError {
             ErrorKind::ExpiredSignature => Self::Expired,
             ErrorKind::ImmatureSignature => Self::NotYetValid,
             ErrorKind::InvalidAudience => Self::OtherAudience,
-            ErrorKind::MissingRequiredClaim(_) => Self::MissingClaim,
+            ErrorKind::InvalidIssuer => Self::OtherIssuer,
+            ErrorKind::MissingRequiredClaim(claim) => match claim.as_str() {
+                "aud" => Self::OtherAudience,
+                "iss" => Self::OtherIssuer,
+                _ => Self::MissingClaim,
+            },
             ErrorKind::InvalidAlgorithm => Self::UnsupportedAlgorithm,
             _ => Self::Malformed,
         }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use jsonwebtoken::{EncodingKey, Header, encode, get_current_timestamp};
 
 use super::{
-    claims::{ALGORITHM, Claims},
+    claims::{ALGORITHM, Claims, Expected},
     identity::{Role, Subject},
     secret::TokenSecret,
 };
@@ -13,6 +13,7 @@ use super::{
 /// Signs tokens that a [`super::TokenVerifier`] with the same secret accepts.
 pub struct TokenSigner {
     key: EncodingKey,
+    expected: Expected,
 }
 
 /// The token could not be encoded; a fault of this program.
@@ -22,14 +23,20 @@ pub struct SignError(#[from] jsonwebtoken::errors::Error);
 
 impl TokenSigner {
     pub fn hs256(secret: &TokenSecret) -> Self {
-        Self { key: EncodingKey::from_secret(secret.as_bytes()) }
+        Self { key: EncodingKey::from_secret(secret.as_bytes()), expected: Expected::default() }
+    }
+
+    /// Signs tokens that are as a verifier expects them.
+    pub fn expected(self, expected: Expected) -> Self {
+        Self { expected, ..self }
     }
 
     /// A token that is valid from now on for `ttl`, in whole seconds.
     pub fn sign(&self, subject: &Subject, role: Role, ttl: Duration) -> Result<String, SignError> {
         let now = get_current_timestamp();
         let exp = now.saturating_add(ttl.as_secs());
-        let claims = Claims { sub: subject.as_str().to_owned(), exp, iat: now, role };
+        let Expected { audience: aud, issuer: iss } = self.expected.clone();
+        let claims = Claims { sub: subject.as_str().to_owned(), exp, iat: now, aud, iss, role };
         Ok(encode(&Header::new(ALGORITHM), &claims, &self.key)?)
     }
 }

@@ -1,50 +1,99 @@
 //! Checking tokens.
 
+use std::{sync::Arc, time::Duration};
+
 use chrono::DateTime;
-use jsonwebtoken::{DecodingKey, Validation, decode};
+use jsonwebtoken::{decode, decode_header};
 
 use super::{
-    claims::{ALGORITHM, Claims},
+    claims::{Claims, Expected},
     error::TokenError,
     identity::Identity,
+    jwks::JwksSource,
+    keys::Key,
+    ring::{JwksError, KeyRing},
     secret::TokenSecret,
+    verified::Verified,
 };
 
-/// How long after its end a token still counts, in seconds: servers' clocks differ a little.
-const LEEWAY_S: u64 = 5;
-
 /// Tells whom a token belongs to.
-pub struct TokenVerifier {
-    key: DecodingKey,
-    rules: Validation,
+pub struct TokenVerifier(Keys);
+
+enum Keys {
+    Secret(Box<Key>),
+    Public { ring: Arc<KeyRing>, verified: Verified },
 }
 
 impl TokenVerifier {
+    /// Of a token. Those of common identity providers have about 1 KiB.
+    pub const MAX_BYTES: usize = 8 * 1024;
+
     pub fn hs256(secret: &TokenSecret) -> Self {
-        Self { key: DecodingKey::from_secret(secret.as_bytes()), rules: rules() }
+        Self::hs256_expecting(secret, &Expected::default())
     }
 
+    pub fn hs256_expecting(secret: &TokenSecret, expected: &Expected) -> Self {
+        Self(Keys::Secret(Box::new(Key::of_secret(secret, expected))))
+    }
+
+    /// By public keys, which are read now, each `refresh` from then on, and when a token has an unknown one.
+    ///
+    /// # Errors
+    /// They cannot be read, or none of them can be used.
+    pub async fn jwks(source: JwksSource, refresh: Duration, expected: Expected) -> Result<Self, JwksError> {
+        let ring = KeyRing::open(source, refresh, expected).await?;
+        Ok(Self(Keys::Public { ring, verified: Verified::new() }))
+    }
+
+    /// Waits for one thing only, and seldom: an unknown public key may be a new one.
+    ///
     /// # Errors
     /// The first reason for which the token is refused. Claims are looked at only when the signature
     /// is right, so a stranger learns nothing by trying.
-    pub fn verify(&self, token: &str) -> Result<Identity, TokenError> {
-        identity(decode::<Claims>(token, &self.key, &self.rules)?.claims)
+    pub async fn verify(&self, token: &str) -> Result<Identity, TokenError> {
+        let first = self.verify_now(token);
+        match (&self.0, &first) {
+            (Keys::Public { ring, .. }, Err(TokenError::UnknownKey)) if ring.renewed().await => {
+                self.verify_now(token)
+            }
+            _ => first,
+        }
+    }
+
+    /// By the keys that are here.
+    ///
+    /// # Errors
+    /// As [`Self::verify`].
+    pub fn verify_now(&self, token: &str) -> Result<Identity, TokenError> {
+        if token.len() > Self::MAX_BYTES {
+            return Err(TokenError::TooLong);
+        }
+        match &self.0 {
+            Keys::Secret(key) => identity(token, key),
+            Keys::Public { ring, verified } => {
+                let (keys, number) = ring.keys();
+                if let Some(identity) = verified.get(token, number) {
+                    return Ok(identity);
+                }
+                let identity = identity(token, keys.key_of(&decode_header(token)?)?)?;
+                verified.keep(token, number, identity.clone());
+                Ok(identity)
+            }
+        }
     }
 }
 
-fn rules() -> Validation {
-    let mut rules = Validation::new(ALGORITHM);
-    rules.set_required_spec_claims(&["sub", "exp"]);
-    rules.leeway = LEEWAY_S;
-    rules.validate_nbf = true;
-    rules
-}
-
-fn identity(claims: Claims) -> Result<Identity, TokenError> {
-    let subject = claims.sub.try_into().map_err(|_| TokenError::Malformed)?;
-    let seconds = i64::try_from(claims.exp).map_err(|_| TokenError::Malformed)?;
+fn identity(token: &str, key: &Key) -> Result<Identity, TokenError> {
+    let decoded = decode::<Claims>(token, &key.decoding, &key.rules)?;
+    // RFC 7515, section 4.1.11: extensions that must be understood. None is.
+    if decoded.header.crit.is_some() {
+        return Err(TokenError::Malformed);
+    }
+    let Claims { sub, exp, role, .. } = decoded.claims;
+    let subject = sub.try_into().map_err(|_| TokenError::Malformed)?;
+    let seconds = i64::try_from(exp).map_err(|_| TokenError::Malformed)?;
     let expires_at = DateTime::from_timestamp(seconds, 0).ok_or(TokenError::Malformed)?;
-    Ok(Identity { subject, role: claims.role, expires_at })
+    Ok(Identity { subject, role, expires_at })
 }
 
 #[cfg(test)]
@@ -56,7 +105,10 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::auth::{Role, Subject, TokenSigner};
+    use crate::auth::{
+        Role, Subject, TokenSigner,
+        claims::{ALGORITHM, LEEWAY_S},
+    };
 
     const SECRET: &str = "a secret that only these tests know";
 
@@ -65,7 +117,7 @@ mod tests {
     }
 
     fn verify(token: &str) -> Result<Identity, TokenError> {
-        TokenVerifier::hs256(&secret()).verify(token)
+        TokenVerifier::hs256(&secret()).verify_now(token)
     }
 
     /// A correctly signed token that says anything.
@@ -110,7 +162,7 @@ mod tests {
     fn another_secret_or_a_changed_token_is_a_bad_signature() {
         let token = signed(ALGORITHM, &json!({ "sub": "ana", "exp": in_seconds(60) }));
         let other: TokenSecret = "x".repeat(32).parse().unwrap();
-        assert_eq!(TokenVerifier::hs256(&other).verify(&token), Err(TokenError::BadSignature));
+        assert_eq!(TokenVerifier::hs256(&other).verify_now(&token), Err(TokenError::BadSignature));
 
         let parts: Vec<&str> = token.split('.').collect();
         let promoted = signed(ALGORITHM, &json!({ "sub": "root", "exp": in_seconds(60), "role": "service" }));
@@ -132,6 +184,56 @@ mod tests {
         let claims = |name: &str, value: Value| json!({ "sub": "ana", "exp": in_seconds(60), name: value });
         assert_eq!(verify_claims(claims("nbf", json!(in_seconds(60)))), Err(TokenError::NotYetValid));
         assert_eq!(verify_claims(claims("aud", json!("billing"))), Err(TokenError::OtherAudience));
+    }
+
+    #[test]
+    fn an_audience_and_an_issuer_that_are_set_must_be_named() {
+        let expected =
+            Expected { audience: Some("plaudit".into()), issuer: Some("https://id.example".into()) };
+        let verifier = TokenVerifier::hs256_expecting(&secret(), &expected);
+        let verify = |aud: Value, iss: Value| {
+            let mut claims = json!({ "sub": "ana", "exp": in_seconds(60), "aud": aud, "iss": iss });
+            claims.as_object_mut().unwrap().retain(|_, value| !value.is_null());
+            verifier.verify_now(&signed(ALGORITHM, &claims)).map(|_| ())
+        };
+        let issuer = json!("https://id.example");
+        for audience in [json!("plaudit"), json!(["billing", "plaudit"])] {
+            assert_eq!(verify(audience, issuer.clone()), Ok(()));
+        }
+        for audience in [json!(null), json!("billing"), json!([]), json!(["billing"]), json!(7)] {
+            assert_eq!(
+                verify(audience.clone(), issuer.clone()),
+                Err(TokenError::OtherAudience),
+                "{audience}"
+            );
+        }
+        for other in [json!(null), json!("https://id.example/"), json!("plaudit"), json!(7)] {
+            assert_eq!(verify(json!("plaudit"), other.clone()), Err(TokenError::OtherIssuer), "{other}");
+        }
+    }
+
+    #[test]
+    fn a_token_that_is_too_long_is_not_looked_at() {
+        let long = |bytes: usize| {
+            let text = "x".repeat(bytes);
+            signed(ALGORITHM, &json!({ "sub": "ana", "exp": in_seconds(60), "text": text }))
+        };
+        assert!(verify(&long(5_000)).is_ok());
+        assert_eq!(verify(&long(7_000)), Err(TokenError::TooLong));
+    }
+
+    #[test]
+    fn extensions_that_must_be_understood_are_not() {
+        let header = Header { crit: Some(vec!["b64".into()]), ..Header::new(ALGORITHM) };
+        let claims = json!({ "sub": "ana", "exp": in_seconds(60) });
+        let token = encode(&header, &claims, &EncodingKey::from_secret(SECRET.as_bytes())).unwrap();
+        assert_eq!(verify(&token), Err(TokenError::Malformed));
+    }
+
+    #[test]
+    fn an_end_may_have_a_fraction() {
+        let end = in_seconds(60) as f64 + 0.5;
+        assert!(verify_claims(json!({ "sub": "ana", "exp": end })).is_ok());
     }
 
     #[test]

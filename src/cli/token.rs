@@ -5,7 +5,7 @@ use std::{fs, io, path::PathBuf, time::Duration};
 use clap::Args;
 
 use crate::{
-    auth::{Role, SecretTooShort, SignError, Subject, TokenSecret, TokenSigner},
+    auth::{JwksSource, Role, SecretTooShort, SignError, Subject, TokenSecret, TokenSigner},
     settings::{Auth, Place, duration},
 };
 
@@ -50,17 +50,27 @@ pub enum TokenCommandError {
     #[error("the secret in {} is damaged: {source}", file.display())]
     Damaged { file: PathBuf, source: SecretTooShort },
 
+    #[error(
+        "Plaudit cannot sign tokens here: it only has public keys ({keys}); get a token from whoever has the \
+         private ones"
+    )]
+    OnlyPublicKeys { keys: JwksSource },
+
     #[error(transparent)]
     Sign(#[from] SignError),
 }
 
 /// The token that was asked for. Changes nothing and asks no server.
 pub fn token(args: &TokenArgs) -> Result<String, TokenCommandError> {
+    if let Some(keys) = args.auth.jwks() {
+        return Err(TokenCommandError::OnlyPublicKeys { keys });
+    }
     let secret = match &args.auth.jwt_secret {
         Some(secret) => secret.clone(),
         None => generated_secret(args.place.data_dir.join(SECRET_FILE))?,
     };
-    Ok(TokenSigner::hs256(&secret).sign(&args.user, args.role, args.ttl)?)
+    let signer = TokenSigner::hs256(&secret).expected(args.auth.expected());
+    Ok(signer.sign(&args.user, args.role, args.ttl)?)
 }
 
 /// Reads what a server has generated and generates nothing: a secret that no server knows signs nothing
@@ -79,7 +89,10 @@ mod tests {
     use clap::Parser;
 
     use super::*;
-    use crate::{auth::TokenVerifier, embedded::DataDir};
+    use crate::{
+        auth::{Expected, TokenVerifier},
+        embedded::DataDir,
+    };
 
     #[derive(Parser)]
     struct Line {
@@ -99,7 +112,7 @@ mod tests {
         let here = temp.path().to_str().unwrap();
         for _ in 0..2 {
             let token = run(&["--user", "ana", "--role", "moderator", "--data-dir", here]).unwrap();
-            let identity = TokenVerifier::hs256(&secret).verify(&token).unwrap();
+            let identity = TokenVerifier::hs256(&secret).verify_now(&token).unwrap();
             assert_eq!((identity.subject.as_str(), identity.role), ("ana", Role::Moderator));
         }
     }
@@ -108,7 +121,23 @@ mod tests {
     fn a_secret_that_is_given_counts_more_than_a_generated_one() {
         let given = "g".repeat(32);
         let token = run(&["--user", "ana", "--jwt-secret", &given]).unwrap();
-        assert!(TokenVerifier::hs256(&given.parse().unwrap()).verify(&token).is_ok());
+        assert!(TokenVerifier::hs256(&given.parse().unwrap()).verify_now(&token).is_ok());
+    }
+
+    #[test]
+    fn a_token_names_the_audience_and_the_issuer_that_are_set() {
+        let given = "g".repeat(32);
+        let expected = Expected { audience: Some("plaudit".into()), issuer: Some("me".into()) };
+        let flags =
+            ["--user", "ana", "--jwt-secret", &given, "--jwt-audience", "plaudit", "--jwt-issuer", "me"];
+        let verifier = TokenVerifier::hs256_expecting(&given.parse().unwrap(), &expected);
+        assert!(verifier.verify_now(&run(&flags).unwrap()).is_ok());
+    }
+
+    #[test]
+    fn with_public_keys_only_there_is_nothing_to_sign_with() {
+        let error = run(&["--user", "ana", "--jwks-url", "https://id.example/keys"]).unwrap_err().to_string();
+        assert!(error.contains("jwks_url") && error.contains("private"), "{error}");
     }
 
     #[test]

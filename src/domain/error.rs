@@ -1,5 +1,8 @@
 //! What a request can be told. Causes inside are logged where the answer is made, never sent.
 
+use std::time::Duration;
+
+use super::rates::RateClass;
 pub use crate::store::ErrorClass;
 use crate::store::StoreError;
 
@@ -32,6 +35,11 @@ pub enum DomainError {
     /// More of this waits than may wait. Nothing was done; the same request may succeed later.
     #[error("too many {0} at once; try again")]
     Overloaded(&'static str),
+    /// Somebody asks too often. Nothing was done; the same request may succeed after `retry_after`.
+    #[error(
+        "too many {} in a short time; try again in {} s", class.name(), retry_after.as_secs_f64().ceil()
+    )]
+    RateLimited { class: RateClass, retry_after: Duration },
     /// A bug, or data that should not be.
     #[error("internal error")]
     Internal(#[source] StoreError),
@@ -68,7 +76,9 @@ impl DomainError {
 
     pub const fn class(&self) -> ErrorClass {
         match self {
-            Self::NotFound(_) | Self::Forbidden(_) | Self::BadInput { .. } => ErrorClass::Caller,
+            Self::NotFound(_) | Self::Forbidden(_) | Self::BadInput { .. } | Self::RateLimited { .. } => {
+                ErrorClass::Caller
+            }
             Self::RetryLater(cause) => cause.class(),
             Self::Internal(_) => ErrorClass::Fault,
             Self::CatchingUp | Self::Overloaded(_) => ErrorClass::Overload,

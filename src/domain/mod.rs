@@ -26,6 +26,7 @@ mod membership;
 mod moderation;
 mod notes;
 mod rankings;
+mod rates;
 mod ratings;
 mod text;
 mod verdicts;
@@ -46,6 +47,7 @@ pub use inbox::{Badge, DirectMessage, InboxEntry, inbox_of};
 pub use keys::IdempotencyKey;
 pub use moderation::Visibility;
 pub use notes::NewNote;
+pub use rates::{Asking, PerClass, RateClass, RateLimits};
 pub use ratings::Score;
 pub use text::{GRANT_REASON, GROUP_DESCRIPTION, GROUP_NAME, NOTE_BODY, NOTE_TITLE, REJECTION_REASON, Text};
 pub use verdicts::QueueState;
@@ -58,6 +60,7 @@ use accounts::Accounts;
 use bodies::{Bodies, Texts};
 use membership::Memberships;
 use rankings::Rankings;
+use rates::Rates;
 use views::Views;
 
 /// Limits that an operator may set.
@@ -67,6 +70,8 @@ pub struct Limits {
     pub follows: u32,
     /// How long a mutation waits to hear its own event.
     pub reply_wait: Duration,
+    /// How often somebody may ask.
+    pub rates: RateLimits,
 }
 
 /// Everything that requests may do. Cheap to clone.
@@ -84,6 +89,7 @@ struct Inner {
     memberships: Memberships,
     views: Views,
     rankings: Rankings,
+    rates: Rates,
     texts: Arc<Texts>,
 }
 
@@ -98,6 +104,7 @@ impl Plaudit {
             memberships: Memberships::new(redis.clone(), db.clone()),
             views: Views::new(redis.clone()),
             rankings: Rankings::new(redis.clone(), db.clone()),
+            rates: Rates::new(limits.rates, redis.clone()),
             texts,
             redis,
             db,

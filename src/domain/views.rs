@@ -165,7 +165,7 @@ impl Plaudit {
 
     /// What is done beside requests, until `stop`; returns when nothing is left to do, or time is up.
     pub async fn run(&self, stop: CancellationToken) {
-        self.inner.views.run(stop).await;
+        tokio::join!(self.inner.views.run(stop.clone()), self.inner.rates.run(&stop));
     }
 }
 

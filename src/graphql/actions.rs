@@ -4,7 +4,6 @@ use async_graphql::Context;
 
 use super::{errors::ApiResult, scope::Scope};
 use crate::{
-    auth::Role,
     domain::{IdempotencyKey, Plaudit},
     primitives::UserId,
 };
@@ -17,24 +16,12 @@ pub struct Action<'a> {
 }
 
 impl<'a> Action<'a> {
-    /// Of anybody who is signed in.
+    /// Of whoever may begin it: [`super::access`] has decided that.
     ///
     /// # Errors
-    /// [`Code::Unauthenticated`](super::Code::Unauthenticated) without token;
     /// [`Code::BadUserInput`](super::Code::BadUserInput) for a bad key.
     pub fn begin(ctx: &Context<'a>, key: Option<String>) -> ApiResult<Self> {
-        let scope = Scope::of(ctx);
-        scope.viewer().must_be_signed_in()?;
-        Ok(Self { scope, key: key.map(IdempotencyKey::parse).transpose()? })
-    }
-
-    /// Of somebody who is signed in with this role.
-    ///
-    /// # Errors
-    /// As [`Self::begin`]; [`Code::Forbidden`](super::Code::Forbidden) for another role.
-    pub fn begin_as(ctx: &Context<'a>, role: Role, key: Option<String>) -> ApiResult<Self> {
-        Scope::of(ctx).viewer().must_be(role)?;
-        Self::begin(ctx, key)
+        Ok(Self { scope: Scope::of(ctx), key: key.map(IdempotencyKey::parse).transpose()? })
     }
 
     pub fn plaudit(&self) -> &'a Plaudit {

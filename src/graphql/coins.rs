@@ -3,6 +3,7 @@
 use async_graphql::{Context, ID, Object};
 
 use super::{
+    access::ByTable,
     actions::{Action, action_types},
     errors::ApiResult,
     ids::parse_as,
@@ -10,7 +11,6 @@ use super::{
     users::User,
 };
 use crate::{
-    auth::Role,
     domain::{Amount, GRANT_REASON, Text},
     primitives::UserId,
 };
@@ -35,7 +35,7 @@ action_types! {
 #[derive(Default)]
 pub struct CoinMutations;
 
-#[Object]
+#[Object(guard = "ByTable(\"Mutation\")")]
 impl CoinMutations {
     /// Gives coins to a user, or takes some; nobody has fewer than none. A grant is undone by granting the
     /// opposite amount. Send an idempotency key if you may have to try again. For services.
@@ -44,7 +44,7 @@ impl CoinMutations {
         ctx: &Context<'_>,
         input: GrantCoinsInput,
     ) -> ApiResult<Option<GrantCoinsPayload>> {
-        let action = Action::begin_as(ctx, Role::Service, input.idempotency_key)?;
+        let action = Action::begin(ctx, input.idempotency_key)?;
         let user: UserId = parse_as("userId", &input.user_id)?;
         let amount = Amount::parse(input.amount.into())?;
         let reason = Text::parse(&input.reason, &GRANT_REASON)?;

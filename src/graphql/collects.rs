@@ -3,6 +3,7 @@
 use async_graphql::{Context, ID, Object};
 
 use super::{
+    access::ByTable,
     actions::{Action, action_types},
     errors::ApiResult,
     ids::parse_as,
@@ -36,7 +37,7 @@ action_types! {
 #[derive(Default)]
 pub struct CollectMutations;
 
-#[Object]
+#[Object(guard = "ByTable(\"Mutation\")")]
 impl CollectMutations {
     /// Puts a note into your collection. Doing so again changes nothing.
     async fn collect_note(

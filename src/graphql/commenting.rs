@@ -3,6 +3,7 @@
 use async_graphql::{Context, ID, Object};
 
 use super::{
+    access::ByTable,
     actions::{Action, action_types},
     comments::Comment,
     errors::ApiResult,
@@ -64,7 +65,7 @@ action_types! {
 #[derive(Default)]
 pub struct CommentMutations;
 
-#[Object]
+#[Object(guard = "ByTable(\"Mutation\")")]
 impl CommentMutations {
     /// Comments on a note, or replies to a comment. A reply to a reply stands beside it and names whom it
     /// answers. Others see it when it is approved. Send an idempotency key if you may have to try again.

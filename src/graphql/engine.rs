@@ -15,11 +15,15 @@ use futures_util::{StreamExt, stream, stream::BoxStream};
 use super::{
     errors::{ApiError, Code, code_of_engine_error, give_code, log_causes},
     nulls::Nulls,
+    rates::{READ, mutation_cost},
     schema::{self, Schema},
     scope::Scope,
     viewer::Caller,
 };
-use crate::domain::Plaudit;
+use crate::{
+    auth::{Role, Subject},
+    domain::{Asking, PerClass, Plaudit},
+};
 
 /// Executes requests, each in a scope of its own. The viewer is taken from the request's data, or from the
 /// connection's. Cheap to clone.
@@ -41,11 +45,29 @@ impl Prepared {
     pub const fn kind(&self) -> OperationType {
         self.kind
     }
+
+    fn cost(&mut self) -> PerClass {
+        if self.kind != OperationType::Mutation {
+            return READ;
+        }
+        let operation = self.asked.operation.as_deref();
+        self.request.parsed_query().map_or(READ, |document| mutation_cost(document, operation))
+    }
 }
 
 /// Nothing was executed, so the answer has errors and no data: a request error of the GraphQL specification.
 #[derive(Debug)]
 pub struct Rejected(pub Vec<ServerError>);
+
+impl Rejected {
+    /// After how many seconds the request may be sent again, when it came too soon.
+    pub fn retry_after(&self) -> Option<u64> {
+        self.0.iter().find_map(|error| match error.extensions.as_ref()?.get("retryAfter")? {
+            Value::Number(seconds) => seconds.as_u64(),
+            _ => None,
+        })
+    }
+}
 
 /// What a subscription tells: encoded execution results, one JSON object each.
 pub type Events = BoxStream<'static, Bytes>;
@@ -63,11 +85,31 @@ impl Engine {
         Self { schema, nulls, plaudit }
     }
 
-    /// Parses the document, and finds the operation that is meant.
+    /// Parses the document, finds the operation that is meant, and counts it for the caller's rates. What
+    /// cannot be understood was work, too: it counts as a read.
     ///
     /// # Errors
-    /// A document that cannot be parsed, or an operation that is not in it.
-    pub fn prepare(&self, mut request: Request, caller: Caller) -> Result<Prepared, Rejected> {
+    /// [`Code::RateLimited`]; a document that cannot be parsed, or an operation that is not in it.
+    pub fn prepare(&self, request: Request, caller: Caller) -> Result<Prepared, Rejected> {
+        let asking = caller.clone();
+        let mut prepared = self.understand(request, caller);
+        self.admit(&asking, prepared.as_mut().ok())?;
+        prepared
+    }
+
+    /// Services are the app's own servers: what passes through them is theirs to limit.
+    fn admit(&self, caller: &Caller, prepared: Option<&mut Prepared>) -> Result<(), Rejected> {
+        if caller.viewer.has_role(Role::Service) {
+            return Ok(());
+        }
+        let cost = prepared.map_or(READ, Prepared::cost);
+        let asking =
+            Asking { subject: caller.viewer.subject().map(Subject::as_str), address: caller.address };
+        let admitted = self.plaudit.admit(asking, &cost);
+        admitted.map_err(|error| Rejected(vec![ApiError::from(error).into()]))
+    }
+
+    fn understand(&self, mut request: Request, caller: Caller) -> Result<Prepared, Rejected> {
         let operation = request.operation_name.clone();
         let found = request.parsed_query().map(|document| kind_of(document, operation.as_deref()));
         let kind = found.map_err(|mut error| {
@@ -191,8 +233,8 @@ mod tests {
 
     use super::*;
     use crate::{
-        auth::{Identity, Role},
-        domain::Limits,
+        auth::Identity,
+        domain::{Limits, RateLimits},
         graphql::Viewer,
         hub::Hub,
         primitives::ShardCount,
@@ -204,7 +246,8 @@ mod tests {
         let redis = Redis::new("redis://127.0.0.1:1", ShardCount::new(2).unwrap()).unwrap();
         let db = Db::for_requests("postgres://127.0.0.1:1/nowhere", 1).unwrap();
         let hub = Hub::new(redis.clone(), db.clone(), NonZeroUsize::MIN);
-        let limits = Limits { follows: 5_000, reply_wait: Duration::from_secs(1) };
+        let limits =
+            Limits { follows: 5_000, reply_wait: Duration::from_secs(1), rates: RateLimits::default() };
         Engine::new(Plaudit::new(redis, db, hub, limits))
     }
 

@@ -23,6 +23,8 @@ pub struct ApiError {
     reason: Option<Reason>,
     /// For the log, not for the client.
     cause: Option<Arc<str>>,
+    /// Seconds.
+    retry_after: Option<u64>,
 }
 
 /// Why a field failed, beside what the client is told of it.
@@ -37,6 +39,8 @@ pub enum Code {
     Forbidden,
     NotFound,
     BadUserInput,
+    /// The user or the address asks too often; the same request may succeed after `retryAfter` seconds.
+    RateLimited,
     /// A store is away or busy; the same request may succeed later.
     RetryLater,
     Internal,
@@ -53,6 +57,7 @@ impl Code {
             Self::Forbidden => "FORBIDDEN",
             Self::NotFound => "NOT_FOUND",
             Self::BadUserInput => "BAD_USER_INPUT",
+            Self::RateLimited => "RATE_LIMITED",
             Self::RetryLater => "RETRY_LATER",
             Self::Internal => "INTERNAL",
             Self::ParseFailed => "GRAPHQL_PARSE_FAILED",
@@ -63,13 +68,13 @@ impl Code {
 
     /// Whether the same request may succeed a little later.
     const fn is_retryable(self) -> bool {
-        matches!(self, Self::RetryLater)
+        matches!(self, Self::RetryLater | Self::RateLimited)
     }
 }
 
 impl ApiError {
     pub fn new(code: Code, message: impl Into<String>) -> Self {
-        Self { code, message: message.into(), argument: None, reason: None, cause: None }
+        Self { code, message: message.into(), argument: None, reason: None, cause: None, retry_after: None }
     }
 
     pub fn bad_input(argument: &'static str, message: impl Into<String>) -> Self {
@@ -105,6 +110,9 @@ impl ApiError {
         if let Some(reason) = self.reason {
             values.set("reason", reason.code());
         }
+        if let Some(seconds) = self.retry_after {
+            values.set("retryAfter", seconds);
+        }
         values
     }
 }
@@ -124,6 +132,10 @@ impl From<DomainError> for ApiError {
             DomainError::Forbidden(_) => Self::new(Code::Forbidden, message),
             DomainError::BadInput { argument, reason, .. } => {
                 Self { reason, ..Self::bad_input(argument, message) }
+            }
+            DomainError::RateLimited { retry_after, .. } => {
+                let seconds = retry_after.as_secs_f64().ceil() as u64;
+                Self { retry_after: Some(seconds), ..Self::new(Code::RateLimited, message) }
             }
             DomainError::RetryLater(cause) => {
                 // Not each: the breakers tell of outages, and a metric counts.
@@ -253,6 +265,17 @@ mod tests {
         let shown = shown(DomainError::from(StoreError::SqlUnreachable("host db-7 is down".into())));
         assert_eq!(shown["extensions"], serde_json::json!({ "code": "RETRY_LATER", "retryable": true }));
         assert!(!shown["message"].as_str().unwrap().contains("db-7"));
+    }
+
+    #[test]
+    fn who_asks_too_often_is_told_how_long_to_wait_in_whole_seconds() {
+        let retry_after = std::time::Duration::from_millis(11_001);
+        let shown = shown(DomainError::RateLimited { class: crate::domain::RateClass::Write, retry_after });
+        assert_eq!(
+            shown["extensions"],
+            serde_json::json!({ "code": "RATE_LIMITED", "retryable": true, "retryAfter": 12 })
+        );
+        assert_eq!(shown["message"], "too many writes in a short time; try again in 12 s");
     }
 
     #[test]

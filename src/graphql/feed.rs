@@ -3,6 +3,7 @@
 use async_graphql::{Context, Object};
 
 use super::{
+    access::ByTable,
     errors::ApiResult,
     notes::Note,
     pages::{self, FIRST, List, Page},
@@ -17,7 +18,7 @@ const FOLLOWED: List = List("followedFeed");
 #[derive(Default)]
 pub struct FeedQueries;
 
-#[Object]
+#[Object(guard = "ByTable(\"Query\")")]
 impl FeedQueries {
     /// All notes, or those of the users whom you follow; newest first.
     #[graphql(complexity = "pages::cost(first, child_complexity)")]

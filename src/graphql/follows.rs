@@ -3,6 +3,7 @@
 use async_graphql::{Context, ID, Object};
 
 use super::{
+    access::ByTable,
     actions::{Action, action_types},
     errors::ApiResult,
     ids::parse_as,
@@ -40,7 +41,7 @@ action_types! {
 #[derive(Default)]
 pub struct FollowMutations;
 
-#[Object]
+#[Object(guard = "ByTable(\"Mutation\")")]
 impl FollowMutations {
     /// Follows a user. Following again changes nothing; nobody follows themselves.
     async fn follow(&self, ctx: &Context<'_>, input: FollowInput) -> ApiResult<Option<FollowPayload>> {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use async_graphql::{Context, ID, Object};
 
 use super::{
+    access::ByTable,
     actions::{Action, action_types},
     errors::{ApiError, ApiResult},
     ids::{global_id, parse_as},
@@ -146,7 +147,7 @@ impl Group {
 #[derive(Default)]
 pub struct GroupQueries;
 
-#[Object]
+#[Object(guard = "ByTable(\"Query\")")]
 impl GroupQueries {
     /// A group by its id. Null when there is none.
     async fn group(&self, ctx: &Context<'_>, id: ID) -> ApiResult<Option<Group>> {
@@ -200,7 +201,7 @@ action_types! {
 #[derive(Default)]
 pub struct GroupMutations;
 
-#[Object]
+#[Object(guard = "ByTable(\"Mutation\")")]
 impl GroupMutations {
     /// Creates a group. You may post in it; to be counted as a member, join it.
     async fn create_group(

@@ -4,6 +4,7 @@ use async_graphql::{Context, Enum, ID, Object, SimpleObject};
 use chrono::Utc;
 
 use super::{
+    access::ByTable,
     errors::ApiResult,
     ids::parse_as,
     pages,
@@ -62,7 +63,7 @@ impl From<domain::ActivityPoint> for ActivityPoint {
 #[derive(Default)]
 pub struct HistoryQueries;
 
-#[Object]
+#[Object(guard = "ByTable(\"Query\")")]
 impl HistoryQueries {
     /// The history of a note's likes or collects, for its author and for moderators: one point per step,
     /// oldest first, also for steps in which nothing happened. At most 744 points. Totals before the oldest
@@ -79,7 +80,6 @@ impl HistoryQueries {
         until: Option<DateTime>,
     ) -> ApiResult<Option<Vec<ActivityPoint>>> {
         let scope = Scope::of(ctx);
-        scope.viewer().must_be_signed_in()?;
         let request = ActivityRequest {
             note: parse_as("noteId", &note_id)?,
             of: of.into(),

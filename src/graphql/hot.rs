@@ -3,6 +3,7 @@
 use async_graphql::{Context, Enum, Object};
 
 use super::{
+    access::ByTable,
     errors::ApiResult,
     notes::Note,
     pages::{self, FIRST, List, Page},
@@ -41,7 +42,7 @@ impl From<HotWindow> for Window {
 #[derive(Default)]
 pub struct HotQueries;
 
-#[Object]
+#[Object(guard = "ByTable(\"Query\")")]
 impl HotQueries {
     /// The notes that were liked and collected most, at most 1,000; some seconds old. Later pages keep the
     /// order of the first one.

@@ -3,6 +3,7 @@
 use async_graphql::{Context, Enum, ID, Object};
 
 use super::{
+    access::ByTable,
     actions::{Action, action_types},
     errors::{ApiError, ApiResult},
     ids::{global_id, parse_as},
@@ -14,7 +15,6 @@ use super::{
     users::User,
 };
 use crate::{
-    auth::Role,
     domain::{Badge, DirectMessage, inbox_of},
     primitives::UserId,
 };
@@ -125,7 +125,7 @@ action_types! {
 #[derive(Default)]
 pub struct InboxMutations;
 
-#[Object]
+#[Object(guard = "ByTable(\"Mutation\")")]
 impl InboxMutations {
     /// Marks everything that has reached you under these badges as read.
     async fn mark_inbox_read(
@@ -150,7 +150,7 @@ impl InboxMutations {
         ctx: &Context<'_>,
         input: RecordDirectMessageInput,
     ) -> ApiResult<Option<RecordDirectMessagePayload>> {
-        let action = Action::begin_as(ctx, Role::Service, input.idempotency_key)?;
+        let action = Action::begin(ctx, input.idempotency_key)?;
         let sender: UserId = parse_as("senderId", &input.sender_id)?;
         let recipient: UserId = parse_as("recipientId", &input.recipient_id)?;
         let message = DirectMessage::new(sender, recipient)?;

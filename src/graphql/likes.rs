@@ -3,6 +3,7 @@
 use async_graphql::{Context, ID, Object};
 
 use super::{
+    access::ByTable,
     actions::{Action, action_types},
     comments::Comment,
     errors::ApiResult,
@@ -57,7 +58,7 @@ action_types! {
 #[derive(Default)]
 pub struct LikeMutations;
 
-#[Object]
+#[Object(guard = "ByTable(\"Mutation\")")]
 impl LikeMutations {
     /// Likes a note. Liking it again changes nothing.
     async fn like_note(&self, ctx: &Context<'_>, input: LikeNoteInput) -> ApiResult<Option<LikeNotePayload>> {

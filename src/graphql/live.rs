@@ -6,6 +6,7 @@ use async_graphql::{Context, ID, Subscription};
 use futures_util::{Stream, future::try_join_all, stream};
 
 use super::{
+    access::ByTable,
     comments::Comment,
     errors::{ApiError, ApiResult, Code},
     groups::Group,
@@ -27,7 +28,7 @@ const MAX_WATCHED: usize = 100;
 #[derive(Default)]
 pub struct Subscription;
 
-#[Subscription]
+#[Subscription(guard = "ByTable(\"Subscription\")")]
 impl Subscription {
     /// Notes whenever counts of them change: at most 100. The first message for each is its present state;
     /// when changes come faster than they can be sent, only the latest is.

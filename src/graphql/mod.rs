@@ -6,6 +6,7 @@
 //!   holds the subscriptions
 //! - [`ids`], [`scalars`], [`pages`]: what all of them speak: global ids, counts, connections;
 //!   [`actions`]: what all mutations have in common
+//! - [`access`]: who may do what; [`rates`]: what a request counts as
 //! - [`viewer`]: who is asking; [`scope`]: what one request knows; [`loaders`]: how it batches its reads;
 //!   [`prefetch`]: how a list reads for its whole page at once
 //! - [`errors`]: what a client is told; [`nulls`]: what a failed field leaves in the data
@@ -13,6 +14,7 @@
 //!   be sent, those of a [`manifest`] and those that clients introduced
 //! - [`schema`]: the roots and the limits; [`engine`]: executes requests
 
+mod access;
 mod actions;
 mod coins;
 mod collects;
@@ -41,6 +43,7 @@ mod pages;
 mod parameters;
 mod posting;
 mod prefetch;
+mod rates;
 mod scalars;
 mod schema;
 mod scope;
@@ -49,6 +52,7 @@ mod verdicts;
 mod viewer;
 mod views;
 
+pub use access::{RULES, Rule, Who, counts_as};
 pub use documents::Documents;
 pub use engine::{Engine, Events, Prepared, Rejected};
 pub use errors::{ApiError, ApiResult, Code, code_in};

@@ -3,6 +3,7 @@
 use async_graphql::{Context, ID, Object};
 
 use super::{
+    access::ByTable,
     actions::{Action, action_types},
     errors::ApiResult,
     ids::parse_as,
@@ -12,7 +13,7 @@ use super::{
     scope::Scope,
     users::User,
 };
-use crate::{auth::Role, domain};
+use crate::domain;
 
 /// Whether a user's edges count, and how far that is settled: likes, collects, follows and memberships of
 /// a hidden user count nowhere.
@@ -50,12 +51,11 @@ impl UserVisibility {
 #[derive(Default)]
 pub struct ModerationQueries;
 
-#[Object]
+#[Object(guard = "ByTable(\"Query\")")]
 impl ModerationQueries {
     /// Whether a user is hidden, and how far that is settled. For moderators.
     async fn user_visibility(&self, ctx: &Context<'_>, user_id: ID) -> ApiResult<Option<UserVisibility>> {
         let scope = Scope::of(ctx);
-        scope.viewer().must_be(Role::Moderator)?;
         let visibility = scope.plaudit().visibility(parse_as("userId", &user_id)?).await?;
         Ok(Some(UserVisibility { visibility, scope: scope.clone() }))
     }
@@ -107,7 +107,7 @@ action_types! {
 #[derive(Default)]
 pub struct ModerationMutations;
 
-#[Object]
+#[Object(guard = "ByTable(\"Mutation\")")]
 impl ModerationMutations {
     /// Hides a user: what they like, collect, follow and join stops counting everywhere. What they do from
     /// now on does not count at once, the rest is settled in the background. For moderators.
@@ -153,7 +153,7 @@ async fn set_hidden(
     key: Option<String>,
     hidden: bool,
 ) -> ApiResult<(bool, UserVisibility)> {
-    let action = Action::begin_as(ctx, Role::Moderator, key)?;
+    let action = Action::begin(ctx, key)?;
     let user = parse_as("userId", user)?;
     let moderator = action.actor().await?;
     let outcome = action.plaudit().set_hidden(moderator, user, hidden, action.key()).await?;
@@ -171,7 +171,7 @@ async fn set_featured(
     key: Option<String>,
     on: bool,
 ) -> ApiResult<(bool, Note)> {
-    let action = Action::begin_as(ctx, Role::Moderator, key)?;
+    let action = Action::begin(ctx, key)?;
     let note = parse_as("noteId", note)?;
     let moderator = action.actor().await?;
     let (note, changed) = action.plaudit().set_featured(moderator, note, on, action.key()).await?;

@@ -6,6 +6,7 @@ use async_graphql::{Context, ID, Interface, Object};
 use futures_util::future::try_join_all;
 
 use super::{
+    access::ByTable,
     comments::Comment,
     errors::{ApiError, ApiResult},
     groups::Group,
@@ -38,7 +39,7 @@ pub enum Node {
 #[derive(Default)]
 pub struct NodeQueries;
 
-#[Object]
+#[Object(guard = "ByTable(\"Query\")")]
 impl NodeQueries {
     /// Any object by its id. Null when there is none.
     async fn node(&self, ctx: &Context<'_>, id: ID) -> ApiResult<Option<Node>> {

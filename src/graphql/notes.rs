@@ -5,6 +5,7 @@ use std::{fmt::Display, sync::Arc};
 use async_graphql::{Context, ID, Object};
 
 use super::{
+    access::ByTable,
     comments::{Comment, CommentSort},
     errors::{ApiError, ApiResult},
     groups::Group,
@@ -218,7 +219,7 @@ fn average(sum: i64, ratings: i64) -> Option<f64> {
 #[derive(Default)]
 pub struct NoteQueries;
 
-#[Object]
+#[Object(guard = "ByTable(\"Query\")")]
 impl NoteQueries {
     /// A note by its id. Null when there is none.
     async fn note(&self, ctx: &Context<'_>, id: ID) -> ApiResult<Option<Note>> {

@@ -3,6 +3,7 @@
 use async_graphql::{Context, ID, Object};
 
 use super::{
+    access::ByTable,
     actions::{Action, action_types},
     errors::ApiResult,
     ids::parse_as,
@@ -48,7 +49,7 @@ action_types! {
 #[derive(Default)]
 pub struct PostingMutations;
 
-#[Object]
+#[Object(guard = "ByTable(\"Mutation\")")]
 impl PostingMutations {
     /// Posts a note. Send an idempotency key if you may have to try again.
     async fn create_note(

@@ -74,18 +74,6 @@ impl Scope {
         &self.0.viewer
     }
 
-    /// # Errors
-    /// [`Code::Unauthenticated`](super::Code::Unauthenticated) without token;
-    /// [`Code::Forbidden`](super::Code::Forbidden) for anybody but this user.
-    pub async fn must_be_viewer(&self, user: UserId) -> ApiResult<()> {
-        self.viewer().must_be_signed_in()?;
-        if self.viewer().user(self.plaudit()).await? == Some(user) {
-            Ok(())
-        } else {
-            Err(ApiError::forbidden("only the user themselves can see this"))
-        }
-    }
-
     pub fn loaders(&self) -> &Loaders {
         &self.0.loaders
     }

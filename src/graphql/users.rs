@@ -5,6 +5,7 @@ use std::sync::Arc;
 use async_graphql::{Context, ID, Object};
 
 use super::{
+    access::{ByTable, Private},
     errors::{ApiError, ApiResult},
     groups::Group,
     ids::{global_id, parse_as},
@@ -81,7 +82,6 @@ impl User {
         first: Option<i32>,
         after: Option<String>,
     ) -> ApiResult<Page<Note>> {
-        self.scope.must_be_viewer(self.id).await?;
         let request = list.page_request(first.unwrap_or(FIRST), after.as_deref())?;
         let mut notes = self.present_notes(kind, &request).await?;
         // A page without any would have no cursor that leads to the next one.
@@ -234,7 +234,7 @@ impl User {
     }
 
     /// Notes that you like, last liked first. Only for yourself.
-    #[graphql(complexity = "pages::cost(first, child_complexity)")]
+    #[graphql(complexity = "pages::cost(first, child_complexity)", guard = "Private(\"User\", self.id)")]
     async fn liked_notes(
         &self,
         ctx: &Context<'_>,
@@ -245,7 +245,7 @@ impl User {
     }
 
     /// Notes in your collection, last collected first. Only for yourself.
-    #[graphql(complexity = "pages::cost(first, child_complexity)")]
+    #[graphql(complexity = "pages::cost(first, child_complexity)", guard = "Private(\"User\", self.id)")]
     async fn collected_notes(
         &self,
         ctx: &Context<'_>,
@@ -256,8 +256,8 @@ impl User {
     }
 
     /// What reached you. Only for yourself.
+    #[graphql(guard = "Private(\"User\", self.id)")]
     async fn inbox(&self) -> ApiResult<Option<Inbox>> {
-        self.scope.must_be_viewer(self.id).await?;
         Ok(Some(Inbox::new(self.id, self.scope.clone())))
     }
 
@@ -270,7 +270,7 @@ impl User {
 #[derive(Default)]
 pub struct UserQueries;
 
-#[Object]
+#[Object(guard = "ByTable(\"Query\")")]
 impl UserQueries {
     /// You. Null without a token, and before your first action.
     async fn viewer(&self, ctx: &Context<'_>) -> ApiResult<Option<User>> {

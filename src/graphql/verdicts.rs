@@ -3,6 +3,7 @@
 use async_graphql::{Context, ID, Object, SimpleObject};
 
 use super::{
+    access::ByTable,
     actions::{Action, action_types},
     comments::Comment,
     errors::ApiResult,
@@ -13,7 +14,6 @@ use super::{
     scope::Scope,
 };
 use crate::{
-    auth::Role,
     domain::{REJECTION_REASON, Text},
     primitives::CommentId,
 };
@@ -42,7 +42,7 @@ struct CommentQueue {
 #[derive(Default)]
 pub struct VerdictQueries;
 
-#[Object]
+#[Object(guard = "ByTable(\"Query\")")]
 impl VerdictQueries {
     /// Comments that wait for a person, the oldest first. For moderators.
     #[graphql(complexity = "pages::cost(first, child_complexity)")]
@@ -53,7 +53,6 @@ impl VerdictQueries {
         #[graphql(desc = "Those after this cursor.")] after: Option<String>,
     ) -> ApiResult<Option<Page<PendingComment>>> {
         let scope = Scope::of(ctx);
-        scope.viewer().must_be(Role::Moderator)?;
         let request = UNDECIDED.page_request(first.unwrap_or(FIRST), after.as_deref())?;
         let waiting = scope.plaudit().undecided_comments(&request).await?;
         let selection = Selection::of_nodes(ctx).inside("comment");
@@ -71,7 +70,6 @@ impl VerdictQueries {
     /// How much waits to be judged. For moderators.
     async fn comment_queue(&self, ctx: &Context<'_>) -> ApiResult<Option<CommentQueue>> {
         let scope = Scope::of(ctx);
-        scope.viewer().must_be(Role::Moderator)?;
         let state = scope.plaudit().comment_queue().await?;
         Ok(Some(CommentQueue {
             waiting_count: state.waiting.into(),
@@ -109,7 +107,7 @@ action_types! {
 #[derive(Default)]
 pub struct VerdictMutations;
 
-#[Object]
+#[Object(guard = "ByTable(\"Mutation\")")]
 impl VerdictMutations {
     /// Shows a comment that waits. For moderators.
     async fn approve_comment(
@@ -117,7 +115,7 @@ impl VerdictMutations {
         ctx: &Context<'_>,
         input: ApproveCommentInput,
     ) -> ApiResult<Option<ApproveCommentPayload>> {
-        let action = Action::begin_as(ctx, Role::Moderator, input.idempotency_key)?;
+        let action = Action::begin(ctx, input.idempotency_key)?;
         let (changed, comment) =
             decide(ctx, &action, &input.comment_id, true, "approved by a person").await?;
         Ok(Some(ApproveCommentPayload { changed, comment }))
@@ -129,7 +127,7 @@ impl VerdictMutations {
         ctx: &Context<'_>,
         input: RejectCommentInput,
     ) -> ApiResult<Option<RejectCommentPayload>> {
-        let action = Action::begin_as(ctx, Role::Moderator, input.idempotency_key)?;
+        let action = Action::begin(ctx, input.idempotency_key)?;
         let reason = Text::parse(&input.reason, &REJECTION_REASON)?;
         let (changed, comment) = decide(ctx, &action, &input.comment_id, false, reason.as_str()).await?;
         Ok(Some(RejectCommentPayload { changed, comment }))

@@ -40,10 +40,15 @@ impl Viewer {
         self.0.is_some()
     }
 
+    /// Of the token, if there is one.
+    pub(super) fn subject(&self) -> Option<&Subject> {
+        self.0.as_ref().map(|identity| &identity.subject)
+    }
+
     /// # Errors
     /// [`Code::Unauthenticated`](super::Code::Unauthenticated) without token.
     pub(super) fn must_be_signed_in(&self) -> ApiResult<&Subject> {
-        self.0.as_ref().map(|identity| &identity.subject).ok_or_else(ApiError::no_token)
+        self.subject().ok_or_else(ApiError::no_token)
     }
 
     /// The viewer's user; `None` without token, and for one that has not acted yet.
@@ -57,19 +62,6 @@ impl Viewer {
     /// Whether the token gives this role.
     pub(super) fn has_role(&self, role: Role) -> bool {
         self.0.as_ref().is_some_and(|identity| identity.role == role)
-    }
-
-    /// # Errors
-    /// [`Code::Unauthenticated`](super::Code::Unauthenticated) without token;
-    /// [`Code::Forbidden`](super::Code::Forbidden) for a token with another role.
-    pub(super) fn must_be(&self, role: Role) -> ApiResult<()> {
-        self.must_be_signed_in()?;
-        match role {
-            _ if self.has_role(role) => Ok(()),
-            Role::Moderator => Err(ApiError::forbidden("this needs a token with the role moderator")),
-            Role::Service => Err(ApiError::forbidden("this needs a token with the role service")),
-            Role::User => Err(ApiError::forbidden("this needs a token with the role user")),
-        }
     }
 
     /// The viewer's user, created if this is its first action.

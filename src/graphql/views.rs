@@ -3,6 +3,7 @@
 use async_graphql::{Context, ID, Object};
 
 use super::{
+    access::ByTable,
     actions::{Action, action_types},
     errors::{ApiError, ApiResult},
     ids::parse_as,
@@ -32,7 +33,7 @@ action_types! {
 #[derive(Default)]
 pub struct ViewMutations;
 
-#[Object]
+#[Object(guard = "ByTable(\"Mutation\")")]
 impl ViewMutations {
     /// Records views of notes. They are counted together after about a second; a crash of the server may
     /// lose the views of that second.

@@ -11,7 +11,7 @@ use axum::{
 };
 use serde::Serialize;
 
-use super::{accept::MediaType, refusal::Refusal};
+use super::{accept::MediaType, rates::too_many, refusal::Refusal};
 use crate::{
     graphql::{Rejected, code_in},
     store::tally::Tally,
@@ -46,7 +46,7 @@ impl Answer {
     pub fn into_response(self, media_type: MediaType) -> Response {
         match self {
             Self::Executed(executed, tally) => executed_response(executed, &tally, media_type),
-            Self::Rejected(Rejected(errors)) => errors_response(&errors, media_type),
+            Self::Rejected(rejected) => rejected_response(&rejected, media_type),
             Self::Refused(refusal) => refusal.into_response_as(media_type),
         }
     }
@@ -65,12 +65,16 @@ fn executed_response(executed: Executed, tally: &Tally, media_type: MediaType) -
 
 /// Clients that know only JSON take another status than 200 for the failure of some proxy, and do not look at
 /// the errors.
-fn errors_response(rejected: &[ServerError], media_type: MediaType) -> Response {
+fn rejected_response(rejected: &Rejected, media_type: MediaType) -> Response {
     let status = match media_type {
         MediaType::GraphqlResponse => StatusCode::BAD_REQUEST,
         MediaType::Json => StatusCode::OK,
     };
-    errors(status, rejected, media_type)
+    let mut response = errors(status, &rejected.0, media_type);
+    if let Some(seconds) = rejected.retry_after() {
+        too_many(&mut response, seconds);
+    }
+    response
 }
 
 /// Errors without `data`: nothing was executed.

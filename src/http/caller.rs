@@ -1,13 +1,13 @@
 //! Who sends a request: whose token it carries, and where it comes from.
 
-use std::{net::SocketAddr, sync::Arc};
+use std::sync::Arc;
 
 use axum::{
-    extract::{ConnectInfo, FromRequestParts},
+    extract::FromRequestParts,
     http::{HeaderMap, StatusCode, header, request::Parts},
 };
 
-use super::{Shared, refusal::Refusal};
+use super::{Shared, address::client_address, refusal::Refusal};
 use crate::{
     auth::TokenVerifier,
     graphql::{ApiError, ApiResult, Caller, Code, Viewer},
@@ -22,21 +22,16 @@ impl FromRequestParts<Arc<Shared>> for SentBy {
 
     async fn from_request_parts(parts: &mut Parts, shared: &Arc<Shared>) -> Result<Self, Refusal> {
         let viewer = match authorization(&parts.headers) {
-            Some(value) => viewer_of(value, &shared.api.verifier),
+            Some(value) => viewer_of(value, &shared.api.verifier).await,
             None => Ok(Viewer::default()),
         };
-        let caller = |viewer| Self(Caller { viewer, address: address(parts).ip() });
+        let caller =
+            |viewer| Self(Caller { viewer, address: client_address(parts, &shared.api.trusted_proxies) });
         viewer.map(caller).map_err(|error| {
             Refusal::new(StatusCode::UNAUTHORIZED, error)
                 .with_header(header::WWW_AUTHENTICATE, "Bearer error=\"invalid_token\"")
         })
     }
-}
-
-fn address(parts: &Parts) -> SocketAddr {
-    let ConnectInfo(address) =
-        parts.extensions.get().expect("the server is told where connections come from");
-    *address
 }
 
 fn authorization(headers: &HeaderMap) -> Option<&str> {
@@ -48,13 +43,13 @@ fn authorization(headers: &HeaderMap) -> Option<&str> {
 ///
 /// # Errors
 /// [`Code::Unauthenticated`] for anything else, and for a token that is refused.
-pub fn viewer_of(authorization: &str, verifier: &TokenVerifier) -> ApiResult<Viewer> {
+pub async fn viewer_of(authorization: &str, verifier: &TokenVerifier) -> ApiResult<Viewer> {
     let token = authorization
         .split_once(' ')
         .filter(|(scheme, _)| scheme.eq_ignore_ascii_case("Bearer"))
         .map(|(_, token)| token.trim())
         .ok_or_else(|| ApiError::new(Code::Unauthenticated, "Authorization must be: Bearer <token>"))?;
-    Ok(Viewer::signed_in(verifier.verify(token)?))
+    Ok(Viewer::signed_in(verifier.verify(token).await?))
 }
 
 #[cfg(test)]
@@ -64,18 +59,18 @@ mod tests {
     use super::*;
     use crate::auth::{Role, TokenSecret, TokenSigner};
 
-    #[test]
-    fn only_a_good_bearer_token_is_accepted() {
+    #[tokio::test]
+    async fn only_a_good_bearer_token_is_accepted() {
         let secret: TokenSecret = "a secret that only these tests know".parse().unwrap();
         let verifier = TokenVerifier::hs256(&secret);
         let token = TokenSigner::hs256(&secret)
             .sign(&"ana".parse().unwrap(), Role::User, Duration::from_secs(60))
             .unwrap();
         for good in [format!("Bearer {token}"), format!("bearer  {token} ")] {
-            assert!(viewer_of(&good, &verifier).is_ok_and(|viewer| viewer.is_signed_in()), "{good}");
+            assert!(viewer_of(&good, &verifier).await.is_ok_and(|viewer| viewer.is_signed_in()), "{good}");
         }
         for bad in ["", "Bearer", "Bearer ", &token, &format!("Basic {token}"), &format!("Bearer {token}x")] {
-            assert!(viewer_of(bad, &verifier).is_err(), "{bad}");
+            assert!(viewer_of(bad, &verifier).await.is_err(), "{bad}");
         }
     }
 }

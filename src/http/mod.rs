@@ -3,12 +3,14 @@
 //! - [`graphql`]: queries and mutations; [`accept`] (by [`media_type`]), [`query_string`] and [`body`] read the
 //!   request, [`answer`] writes the response, [`observe`] tells of it
 //! - [`socket`]: subscriptions; [`sockets`]: all that are open
-//! - [`caller`]: whose token it is; [`refusal`]: what is refused before GraphQL begins
+//! - [`caller`]: whose token it is; [`address`]: where a request comes from, also through proxies
+//! - [`refusal`]: what is refused before GraphQL begins; [`rates`]: who asks too often
 //! - [`around`]: request ids, security headers, CORS, compression; [`serve`]: connections, each a
 //!   [`connection`] that is bounded in time
 //! - [`health`]: probes and metrics; [`graphiql`]: the embedded page; [`dev`]: a token for trying things out
 
 mod accept;
+mod address;
 mod answer;
 mod around;
 mod body;
@@ -21,6 +23,7 @@ mod health;
 mod media_type;
 mod observe;
 mod query_string;
+mod rates;
 mod refusal;
 mod serve;
 mod socket;
@@ -38,6 +41,7 @@ use axum::{
 use metrics_exporter_prometheus::PrometheusHandle;
 use tower_http::catch_panic::CatchPanicLayer;
 
+pub use address::TrustedProxies;
 pub use body::BodyLimits;
 pub use dev::DevToken;
 pub use health::{Readiness, router as health_router};
@@ -55,6 +59,8 @@ use refusal::Refusal;
 pub struct Api {
     pub plaudit: Plaudit,
     pub verifier: TokenVerifier,
+    /// Whose word on the client's address counts.
+    pub trusted_proxies: TrustedProxies,
     /// Hands out tokens to anybody; for development only.
     pub dev: Option<DevToken>,
     pub readiness: Arc<dyn Readiness>,

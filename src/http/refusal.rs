@@ -14,13 +14,13 @@ use crate::graphql::ApiError;
 #[derive(Debug)]
 pub struct Refusal {
     status: StatusCode,
-    error: ApiError,
+    error: Box<ApiError>,
     header: Option<(HeaderName, &'static str)>,
 }
 
 impl Refusal {
-    pub const fn new(status: StatusCode, error: ApiError) -> Self {
-        Self { status, error, header: None }
+    pub fn new(status: StatusCode, error: ApiError) -> Self {
+        Self { status, error: Box::new(error), header: None }
     }
 
     pub fn with_header(self, name: HeaderName, value: &'static str) -> Self {
@@ -28,12 +28,12 @@ impl Refusal {
     }
 
     /// `extensions.code`.
-    pub const fn code(&self) -> &'static str {
+    pub fn code(&self) -> &'static str {
         self.error.code().name()
     }
 
     pub fn into_response_as(self, media_type: MediaType) -> Response {
-        let mut response = answer::errors(self.status, &[ServerError::from(self.error)], media_type);
+        let mut response = answer::errors(self.status, &[ServerError::from(*self.error)], media_type);
         if let Some((name, value)) = self.header {
             response.headers_mut().insert(name, HeaderValue::from_static(value));
         }

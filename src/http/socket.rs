@@ -61,7 +61,7 @@ async fn serve(socket: WebSocket, shared: Arc<Shared>, caller: Caller) {
     let (engine, sockets) = (shared.engine.clone(), shared.api.sockets.clone());
     let mut replies = std::pin::pin!(
         Protocol::new(engine, messages, PROTOCOL)
-            .on_connection_init(async move |payload| sign_in(&payload, caller, &shared))
+            .on_connection_init(async move |payload| sign_in(&payload, caller, &shared).await)
     );
     loop {
         let next = tokio::select! {
@@ -86,9 +86,9 @@ const fn is_data(message: &Message) -> bool {
 }
 
 /// What `connection_init` brings: the viewer of everything on this connection.
-fn sign_in(payload: &serde_json::Value, caller: Caller, shared: &Shared) -> Result<Data, Error> {
+async fn sign_in(payload: &serde_json::Value, caller: Caller, shared: &Shared) -> Result<Data, Error> {
     let viewer = match token_in(payload) {
-        Some(authorization) => refuse_bad(viewer_of(authorization, &shared.api.verifier))?,
+        Some(authorization) => refuse_bad(viewer_of(authorization, &shared.api.verifier).await)?,
         None => caller.viewer,
     };
     let mut data = Data::default();

@@ -17,12 +17,21 @@ pub enum SettingsError {
     #[error("`{name}` {origin} has a value that cannot be used: {reason}")]
     BadValue { name: String, origin: Origin, reason: String },
 
-    /// Several servers may share such stores, and could not agree on a generated secret.
+    /// The generated one lies beside the data, and other processes do not know it.
     #[error(
-        "with both redis_url and database_url, jwt_secret is needed too: set PLAUDIT_JWT_SECRET, the same \
-         for all servers (`openssl rand -hex 32` makes a good one)"
+        "the generated secret is only for embedded servers on a loopback address: set PLAUDIT_JWT_SECRET, the \
+         same for all servers (`openssl rand -hex 32` makes a good one), or name the public keys of your tokens \
+         with PLAUDIT_JWKS_URL or PLAUDIT_JWKS_FILE"
     )]
     SecretNeeded,
+
+    #[error("{0} are set, but tokens have one kind of key: leave one of them out")]
+    SeveralKeys(String),
+
+    #[error(
+        "dev_token is set, but Plaudit can sign no token: it only has the public keys of jwks_file or jwks_url"
+    )]
+    NoDevToken,
 
     #[error("redis_replicas is set, but the embedded Redis has no replicas; name your own with redis_url")]
     NoReplicas,

@@ -13,7 +13,6 @@ use super::values::{
     socket_address, whole,
 };
 use crate::{
-    auth::TokenSecret,
     embedded::AppendFsync,
     moderation::{ApiKey, Endpoint},
     primitives::ShardCount,
@@ -57,17 +56,6 @@ pub struct Http {
     #[arg(long, value_name = "BOOL", value_parser = BoolishValueParser::new())]
     #[arg(num_args = 0..=1, default_missing_value = "true")]
     pub dev_token: Option<bool>,
-}
-
-/// How clients prove who they are.
-#[derive(Args, Clone, Debug)]
-#[command(next_help_heading = "Tokens")]
-pub struct Auth {
-    /// Secret of the tokens (HS256), at least 32 bytes; default: one generated into the data directory
-    ///
-    /// Required when both stores are yours: several servers could not agree on a generated one.
-    #[arg(long, value_name = "SECRET")]
-    pub jwt_secret: Option<TokenSecret>,
 }
 
 /// Where what is live is kept.

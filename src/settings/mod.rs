@@ -5,8 +5,8 @@
 //! environment, and that more than the file.
 //!
 //! - `groups`: the settings, one struct per concern, so that a command takes only those that it needs; the
-//!   first line of a field's documentation is what `plaudit serve --help` shows
-//! - `requests`: those of requests over HTTP
+//!   first line of a field's documentation is what `plaudit serve --help` shows; `tokens`, `requests` and `rates`
+//!   hold some of them
 //! - `moderator`: which of them the chosen moderator needs
 //! - `values`: how single values are read
 //! - `layers`: settings file and environment, laid under the flags; `definitions` looks settings up by name
@@ -18,7 +18,9 @@ mod groups;
 mod help;
 mod layers;
 mod moderator;
+mod rates;
 mod requests;
+mod tokens;
 mod values;
 
 use clap::{Args, builder::BoolishValueParser};
@@ -26,11 +28,13 @@ use clap::{Args, builder::BoolishValueParser};
 pub(crate) use definitions::CONFIG;
 pub use error::{Origin, SettingsError};
 pub use groups::{
-    Auth, Database, Http, Live, Log, LogFormat, Moderation, ModeratorKind, Part, Pipeline, Place, Redis,
+    Database, Http, Live, Log, LogFormat, Moderation, ModeratorKind, Part, Pipeline, Place, Redis,
 };
 pub use help::explain;
 pub use layers::Layers;
+pub use rates::Rates;
 pub use requests::{Documents, PageOrigin, Requests};
+pub use tokens::Auth;
 pub use values::{NightlyAt, StoreUrl, ValueError};
 pub(crate) use values::{duration, whole};
 
@@ -63,6 +67,8 @@ pub struct Settings {
     #[command(flatten)]
     pub auth: Auth,
     #[command(flatten)]
+    pub rates: Rates,
+    #[command(flatten)]
     pub redis: Redis,
     #[command(flatten)]
     pub database: Database,
@@ -89,10 +95,7 @@ impl Settings {
     /// # Errors
     /// Settings that are right by themselves but not together.
     pub fn check(&self) -> Result<(), SettingsError> {
-        let own_stores = self.redis.redis_url.is_some() && self.database.database_url.is_some();
-        if own_stores && self.auth.jwt_secret.is_none() {
-            return Err(SettingsError::SecretNeeded);
-        }
+        self.check_keys()?;
         if self.redis.redis_url.is_none() && self.redis.redis_replicas > 0 {
             return Err(SettingsError::NoReplicas);
         }
@@ -100,6 +103,21 @@ impl Settings {
             return Err(SettingsError::NoTrustedDocuments);
         }
         self.moderation.chosen()?;
+        Ok(())
+    }
+
+    /// Whoever reads the data directory can make tokens with the generated secret, and other processes do not
+    /// know it. So it is good on a developer's own machine, and nowhere else.
+    fn check_keys(&self) -> Result<(), SettingsError> {
+        self.auth.check()?;
+        let has_public_keys = self.auth.jwks().is_some();
+        let needs_own = self.runs(Part::Api) && !self.is_development();
+        if needs_own && !has_public_keys && self.auth.jwt_secret.is_none() {
+            return Err(SettingsError::SecretNeeded);
+        }
+        if has_public_keys && self.http.dev_token == Some(true) {
+            return Err(SettingsError::NoDevToken);
+        }
         Ok(())
     }
 
@@ -113,9 +131,10 @@ impl Settings {
         self.http.graphiql.unwrap_or(self.is_development())
     }
 
-    /// Whether anybody may have a token: as set, else only where nobody else can ask.
+    /// Whether anybody may have a token: as set, else only where nobody else can ask. Without a secret there is
+    /// none to give.
     pub fn gives_dev_tokens(&self) -> bool {
-        self.http.dev_token.unwrap_or(self.is_development())
+        self.http.dev_token.unwrap_or(self.is_development() && self.auth.jwks().is_none())
     }
 }
 
@@ -158,13 +177,50 @@ mod tests {
 
     #[test]
     fn what_does_not_go_together_is_refused() {
-        let yours = ["--redis-url", "redis://cache", "--database-url", "postgres://db/app"];
-        assert!(matches!(settings(&yours).check(), Err(SettingsError::SecretNeeded)));
-        assert!(settings(&[&yours[..], &["--jwt-secret", &"s".repeat(32)]].concat()).check().is_ok());
-        assert!(settings(&yours[..2]).check().is_ok());
         let only_trusted = settings(&["--only-trusted-documents"]).check();
         assert!(matches!(only_trusted, Err(SettingsError::NoTrustedDocuments)));
         assert!(matches!(settings(&["--redis-replicas", "1"]).check(), Err(SettingsError::NoReplicas)));
+    }
+
+    #[test]
+    fn the_generated_secret_is_for_embedded_stores_on_a_loopback_address_only() {
+        let (redis, database) = (["--redis-url", "redis://cache"], ["--database-url", "postgres://db/app"]);
+        let secret = "s".repeat(32);
+        for elsewhere in [
+            &redis[..],
+            &database,
+            &[redis, database].concat(),
+            &["--listen", "0.0.0.0:8080"],
+            &["--listen", "192.0.2.7:8080"],
+        ] {
+            let error = settings(elsewhere).check().unwrap_err();
+            assert!(matches!(error, SettingsError::SecretNeeded), "{elsewhere:?}");
+            assert!(error.to_string().contains("PLAUDIT_JWT_SECRET"), "{error}");
+            assert!(settings(&[elsewhere, &["--jwt-secret", &secret]].concat()).check().is_ok());
+            assert!(settings(&[elsewhere, &["--jwks-file", "keys.json"]].concat()).check().is_ok());
+            // Who answers no clients reads no tokens.
+            assert!(settings(&[elsewhere, &["--roles", "pipeline"]].concat()).check().is_ok());
+        }
+        for here in [&[][..], &["--listen", "127.0.0.2:9000"], &["--listen", "[::1]:9000"]] {
+            assert!(settings(here).check().is_ok(), "{here:?}");
+        }
+    }
+
+    #[test]
+    fn tokens_have_one_kind_of_key() {
+        let (secret, url) = ("s".repeat(32), "https://id.example/keys");
+        for (flags, named) in [
+            (&["--jwt-secret", &secret, "--jwks-file", "keys.json"][..], "jwt_secret and jwks_file"),
+            (&["--jwt-secret", &secret, "--jwks-url", url], "jwt_secret and jwks_url"),
+            (&["--jwks-file", "keys.json", "--jwks-url", url], "jwks_file and jwks_url"),
+        ] {
+            let error = settings(flags).check().unwrap_err().to_string();
+            assert!(error.contains(named), "{error}");
+        }
+        let public = settings(&["--jwks-url", url]);
+        assert!(public.check().is_ok() && !public.gives_dev_tokens());
+        let asked_for = settings(&["--jwks-url", url, "--dev-token"]).check();
+        assert!(matches!(asked_for, Err(SettingsError::NoDevToken)));
     }
 
     #[test]

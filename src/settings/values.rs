@@ -1,10 +1,18 @@
 //! How single values are read: each function refuses what cannot be meant and says what can.
 
-use std::{fmt, net::SocketAddr, num::NonZeroUsize, ops::RangeInclusive, str::FromStr, time::Duration};
+use std::{
+    fmt,
+    net::{IpAddr, SocketAddr},
+    num::NonZeroUsize,
+    ops::RangeInclusive,
+    str::FromStr,
+    time::Duration,
+};
 
 use chrono::NaiveTime;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use humantime::{format_duration, parse_duration};
+use ipnet::IpNet;
 use tracing_subscriber::{EnvFilter, filter::ParseError};
 
 use crate::{embedded::AppendFsync, primitives::ShardCount};
@@ -30,6 +38,8 @@ pub enum ValueError {
     DurationOutOfRange(RangeInclusive<Duration>),
     #[error("a time of day in UTC such as 02:00 is needed, or off")]
     TimeOfDay,
+    #[error("an IP address or a network such as 10.0.0.0/8 is needed")]
+    Network,
     #[error("an address such as redis://host:6379 or postgres://user:password@host/database is needed")]
     Url,
     #[error(
@@ -60,6 +70,12 @@ impl fmt::Debug for StoreUrl {
 
 pub(super) fn socket_address(text: &str) -> Result<SocketAddr, ValueError> {
     text.parse().map_err(|_| ValueError::Address)
+}
+
+/// Reads `10.0.0.0/8`, or one address.
+pub(super) fn network(text: &str) -> Result<IpNet, ValueError> {
+    let one = |text: &str| text.parse::<IpAddr>().map(IpNet::from);
+    text.parse().or_else(|_| one(text)).map_err(|_| ValueError::Network)
 }
 
 /// Reads `02:00`, or `off`.
@@ -134,6 +150,15 @@ mod tests {
         assert_eq!(nightly_at("off").unwrap(), NightlyAt(None));
         for bad in ["", "2", "24:00", "02:60", "02:00:00", "Off"] {
             assert!(nightly_at(bad).unwrap_err().to_string().contains("02:00"), "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_network_is_an_address_or_has_a_length() {
+        assert_eq!(network("10.0.0.0/8").unwrap().to_string(), "10.0.0.0/8");
+        assert_eq!(network("::1").unwrap().to_string(), "::1/128");
+        for bad in ["", "10.0.0.0/33", "proxy", "10.0.0"] {
+            assert!(network(bad).unwrap_err().to_string().contains("10.0.0.0/8"), "{bad}");
         }
     }
 

@@ -39,6 +39,22 @@ fn unknown_and_bad_settings_are_named_whatever_their_source() {
 }
 
 #[test]
+fn without_a_secret_a_server_that_others_can_reach_does_not_start() {
+    let server = Server::shared();
+    let serve = |flags: &[&str]| {
+        let flags = [&["serve", "--listen"][..], flags].concat();
+        refused(server, &flags, &[("PLAUDIT_JWT_SECRET", "")])
+    };
+    for flags in [&["0.0.0.0:0"][..], &["[::]:0"], &["127.0.0.1:0", "--redis-url", "redis://127.0.0.1:1"]] {
+        let said = serve(flags);
+        assert!(said.contains("PLAUDIT_JWT_SECRET") && said.contains("loopback"), "{said}");
+    }
+    // A secret and public keys would be two answers to one question.
+    let keys = ["serve", "--listen", "127.0.0.1:0", "--jwks-file", "keys.json"];
+    assert!(refused(server, &keys, &[]).contains("jwt_secret and jwks_file"));
+}
+
+#[test]
 fn a_second_server_on_the_same_data_directory_is_refused_and_told_who_holds_it() {
     let server = Server::shared();
     for _ in 0..2 {

@@ -6,6 +6,7 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod access;
 mod architecture;
 mod backlog;
 mod bad_input;
@@ -40,11 +41,14 @@ mod outages;
 mod plans;
 mod posting;
 mod races;
+mod rates;
 mod reconcile;
 mod recovery;
 mod roles;
 mod schema;
+mod security;
 mod shutdown;
 mod slow_clients;
 mod storm;
+mod tokens;
 mod views;

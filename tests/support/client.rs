@@ -21,6 +21,8 @@ pub struct Reply {
     /// Cost by `Server-Timing`: round trips to Redis, SQL statements.
     pub redis_round_trips: u32,
     pub sql_statements: u32,
+    /// Seconds, by the header `Retry-After`.
+    pub retry_after: Option<u64>,
 }
 
 impl Client {
@@ -61,8 +63,10 @@ impl Client {
                 .unwrap_or_default()
         };
         let (redis_round_trips, sql_statements) = (cost("redis"), cost("sql"));
+        let retry_after = response.headers().get("retry-after").and_then(|v| v.to_str().ok()?.parse().ok());
         let status = response.status().as_u16();
-        Ok(Reply { status, body: response.json().await?, redis_round_trips, sql_statements })
+        let body = response.json().await?;
+        Ok(Reply { status, body, redis_round_trips, sql_statements, retry_after })
     }
 
     /// Sends and expects success; returns `data`.

@@ -1,6 +1,7 @@
 //! Helpers: start servers, speak to them, look into their stores.
 
 mod client;
+mod issuer;
 mod judge;
 mod place;
 pub mod raw;
@@ -10,10 +11,11 @@ mod stores;
 
 use std::time::{Duration, Instant};
 
-pub use client::{Client, note, number, user};
+pub use client::{Client, Reply, note, number, user};
+pub use issuer::{Issuer, Key};
 pub use judge::{Answer, Judge};
 pub use place::Place;
-pub use server::{Server, plaudit};
+pub use server::{Server, plaudit, token_as};
 pub use socket::Socket;
 pub use stores::{Stores, Totals};
 

@@ -27,6 +27,8 @@ pub struct Server {
     child: Option<Child>,
     data_dir: PathBuf,
     flags: Vec<String>,
+    /// Whether it has the secret that the tests sign with.
+    has_secret: bool,
     pub url: String,
     /// Kept as long as the server.
     place: Option<Arc<Place>>,
@@ -52,12 +54,25 @@ impl Server {
         Self::start_in(stores.data_dir(), &[&urls[..], flags].concat(), None)
     }
 
-    fn start_in(data_dir: &Path, flags: &[&str], place: Option<Arc<Place>>) -> Self {
-        let flags = flags.iter().map(|flag| (*flag).to_owned()).collect();
-        let mut server =
-            Self { child: None, data_dir: data_dir.to_owned(), flags, url: String::new(), place };
+    /// A server that is given no secret; its flags say what tokens are verified with.
+    pub fn start_without_secret(flags: &[&str]) -> Self {
+        let place = Arc::new(Place::new());
+        let mut server = Self::stopped_in(&place.path().join("data"), flags, Some(place.clone()));
+        server.has_secret = false;
         server.start_again();
         server
+    }
+
+    fn start_in(data_dir: &Path, flags: &[&str], place: Option<Arc<Place>>) -> Self {
+        let mut server = Self::stopped_in(data_dir, flags, place);
+        server.start_again();
+        server
+    }
+
+    fn stopped_in(data_dir: &Path, flags: &[&str], place: Option<Arc<Place>>) -> Self {
+        let flags = flags.iter().map(|flag| (*flag).to_owned()).collect();
+        let (data_dir, url) = (data_dir.to_owned(), String::new());
+        Self { child: None, data_dir, flags, has_secret: true, url, place }
     }
 
     /// Starts the same server again, on the same data.
@@ -74,6 +89,9 @@ impl Server {
             .env("PLAUDIT_LOG", "warn,plaudit=info")
             .args(&self.flags)
             .envs(variables.iter().copied());
+        if !self.has_secret {
+            command.env_remove("PLAUDIT_JWT_SECRET");
+        }
         let mut child = spawn_tied(command, &self.log_file());
         let address = wait_for_address(&mut child);
         self.child = Some(child);
@@ -191,6 +209,12 @@ pub fn plaudit(data_dir: &Path) -> Command {
     command.env("PLAUDIT_DATA_DIR", data_dir).env("PLAUDIT_JWT_SECRET", SECRET).env("NO_COLOR", "1");
     // Many tests plant totals that no rows make; those of reconciliation set it by flags.
     command.env("PLAUDIT_RECONCILE_SAMPLE", "0").env("PLAUDIT_RECONCILE_AT", "off");
+    // Tests ask as fast as they can; those of the rates set them by flags.
+    for rate in ["READS", "WRITES", "CREATIONS"] {
+        command
+            .env(format!("PLAUDIT_RATE_USER_{rate}"), "0")
+            .env(format!("PLAUDIT_RATE_ADDRESS_{rate}"), "0");
+    }
     command.current_dir(std::env::temp_dir());
     command
 }

@@ -91,6 +91,11 @@ pub fn ranking_snapshot(window: HotWindow, id: impl Display) -> String {
     format!("{}:{id}", ranking(window))
 }
 
+/// Requests of somebody in one window.
+pub fn rates(shard: ShardId, asker: impl Display, window: u64) -> String {
+    format!("{{{shard}}}:rate:{asker}:{window}")
+}
+
 /// Field of a flip in the pending hash.
 pub fn pending_field(kind: EdgeKind, target: impl Display) -> String {
     format!("{}:{target}", kind.name())

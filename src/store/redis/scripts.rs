@@ -56,6 +56,7 @@ scripts! {
         CLEAN_MEMBERS = "clean_members" ["arguments", "offset"] allow_oom;
         DROP_BASE = "drop_base" ["changes", "keys"];
         DROP_MEMBERS = "drop_members" [];
+        EXCHANGE_RATES = "exchange_rates" [];
         FLIP_EDGE = "flip_edge" ["offset", "room"];
         FOLD = "fold" ["arguments", "changes", "batch", "heat"] allow_oom;
         HEARTBEAT = "heartbeat" ["changes"];

@@ -1,0 +1,140 @@
+//! Where public keys come from: a file, or an address.
+
+use std::{error::Error, fmt, path::PathBuf, str::FromStr, time::Duration};
+
+use reqwest::{Client, Url, redirect};
+use url::Host;
+
+/// Bytes of a key set.
+const MAX_BYTES: usize = 256 * 1024;
+/// How long its address may take.
+const TIMEOUT: Duration = Duration::from_secs(2);
+
+/// Where the keys are.
+#[derive(Clone, Debug)]
+pub enum JwksSource {
+    File(PathBuf),
+    Url(JwksUrl),
+}
+
+/// An address that nobody on the way can change the answer of: https, or http on this machine.
+#[derive(Clone, Debug)]
+pub struct JwksUrl(Url);
+
+#[derive(Clone, Debug, thiserror::Error)]
+#[error("an https address without user and password is needed; http only on a loopback address")]
+pub struct BadJwksUrl;
+
+/// Reads a source again and again.
+pub(super) struct Reader {
+    source: JwksSource,
+    client: Client,
+}
+
+impl Reader {
+    /// # Errors
+    /// The client for the address cannot be made.
+    pub fn new(source: JwksSource) -> Result<Self, String> {
+        // Whoever answers is whoever was named: a redirect could lead anywhere, also without encryption.
+        let client = Client::builder().timeout(TIMEOUT).redirect(redirect::Policy::none()).build();
+        Ok(Self { source, client: client.map_err(root_cause)? })
+    }
+
+    /// # Errors
+    /// One line for the log.
+    pub async fn read(&self) -> Result<Vec<u8>, String> {
+        match &self.source {
+            JwksSource::File(path) => read_file(path.clone()).await,
+            JwksSource::Url(JwksUrl(url)) => self.fetch(url.clone()).await,
+        }
+    }
+
+    async fn fetch(&self, url: Url) -> Result<Vec<u8>, String> {
+        let mut response = self.client.get(url).send().await.map_err(root_cause)?;
+        if !response.status().is_success() {
+            return Err(format!("it answers {}", response.status()));
+        }
+        let mut body = Vec::new();
+        // Not all at once, so that no endless answer fills the memory.
+        while let Some(chunk) = response.chunk().await.map_err(root_cause)? {
+            body.extend_from_slice(&chunk);
+            if body.len() > MAX_BYTES {
+                return Err(too_long());
+            }
+        }
+        Ok(body)
+    }
+}
+
+async fn read_file(path: PathBuf) -> Result<Vec<u8>, String> {
+    let meta = tokio::fs::metadata(&path).await.map_err(|error| error.to_string())?;
+    if meta.len() > MAX_BYTES as u64 {
+        return Err(too_long());
+    }
+    tokio::fs::read(&path).await.map_err(|error| error.to_string())
+}
+
+fn too_long() -> String {
+    format!("it has more than {MAX_BYTES} bytes")
+}
+
+fn root_cause(error: reqwest::Error) -> String {
+    let error = error.without_url();
+    let mut cause: &dyn Error = &error;
+    while let Some(deeper) = cause.source() {
+        cause = deeper;
+    }
+    cause.to_string()
+}
+
+impl FromStr for JwksUrl {
+    type Err = BadJwksUrl;
+
+    fn from_str(text: &str) -> Result<Self, BadJwksUrl> {
+        let url: Url = text.parse().map_err(|_| BadJwksUrl)?;
+        let is_here = match url.host() {
+            Some(Host::Ipv4(address)) => address.is_loopback(),
+            Some(Host::Ipv6(address)) => address.is_loopback(),
+            Some(Host::Domain(name)) => name == "localhost",
+            None => false,
+        };
+        let is_safe = url.scheme() == "https" || url.scheme() == "http" && is_here;
+        let is_bare = url.username().is_empty() && url.password().is_none();
+        if is_safe && is_bare { Ok(Self(url)) } else { Err(BadJwksUrl) }
+    }
+}
+
+impl fmt::Display for JwksSource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::File(path) => write!(f, "{} (setting jwks_file)", path.display()),
+            Self::Url(JwksUrl(url)) => write!(f, "{url} (setting jwks_url)"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_come_encrypted_or_from_this_machine() {
+        for good in
+            ["https://id.example/keys.json", "http://127.0.0.1:9/k", "http://[::1]/k", "http://localhost/k"]
+        {
+            assert!(good.parse::<JwksUrl>().is_ok(), "{good}");
+        }
+        for bad in [
+            "",
+            "id.example/keys",
+            "http://id.example/keys",
+            "http://127.0.0.1.id.example/",
+            "ftp://127.0.0.1/",
+            "file:///etc/keys",
+            "https://me:secret@id.example/",
+        ] {
+            let error = bad.parse::<JwksUrl>().unwrap_err().to_string();
+            assert!(error.contains("https") && !error.contains("secret"), "{bad}");
+        }
+    }
+}

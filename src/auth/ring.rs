@@ -1,0 +1,239 @@
+//! Public keys that are read again: from time to time, and when a token has a key that is not known.
+
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use backon::{ConstantBuilder, Retryable};
+use parking_lot::RwLock;
+use tokio::sync::{Notify, Semaphore, watch};
+
+use super::{
+    claims::Expected,
+    jwks::{JwksSource, Reader},
+    keys::KeySet,
+};
+
+/// How long after one reading the next unknown key leads to another one. Tokens with unknown keys cost nothing
+/// meanwhile: they are refused.
+const PAUSE: Duration = Duration::from_secs(5);
+/// How long a token waits until the keys are read, and how many wait at the same time; others are refused.
+const LONGEST_WAIT: Duration = Duration::from_secs(3);
+const MOST_WAITING: usize = 1_000;
+/// So often a start tries again, and after which pause.
+const FIRST_TRIES: usize = 4;
+const FIRST_PAUSE: Duration = Duration::from_millis(500);
+
+/// The keys could not be read at the start.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot use the keys of {source_name}: {reason}")]
+pub struct JwksError {
+    source_name: String,
+    reason: String,
+}
+
+/// The present keys. What cannot be read leaves them as they are: an identity provider that is away signs
+/// nobody out.
+pub(super) struct KeyRing {
+    held: RwLock<Held>,
+    reader: Reader,
+    expected: Expected,
+    /// Rung by whoever misses a key.
+    wanted: Notify,
+    /// When the last reading ended, well or not.
+    last: watch::Sender<Option<Instant>>,
+    waiting: Semaphore,
+}
+
+#[derive(Clone)]
+struct Held {
+    keys: Arc<KeySet>,
+    text: Arc<Vec<u8>>,
+    number: u64,
+}
+
+impl KeyRing {
+    /// Reads the keys, and goes on doing so each `refresh`, as long as the process lives.
+    ///
+    /// # Errors
+    /// They cannot be had now. A start that went on would refuse everybody, and nobody would know why; so it
+    /// ends, as it does for a store that is away.
+    pub async fn open(
+        source: JwksSource,
+        refresh: Duration,
+        expected: Expected,
+    ) -> Result<Arc<Self>, JwksError> {
+        let source_name = source.to_string();
+        let failed = |reason| JwksError { source_name: source_name.clone(), reason };
+        let reader = Reader::new(source).map_err(failed)?;
+        let pauses = ConstantBuilder::default().with_delay(FIRST_PAUSE).with_max_times(FIRST_TRIES);
+        let text = (|| reader.read()).retry(pauses).await.map_err(failed)?;
+        let keys = KeySet::parse(&text, &expected).map_err(|error| failed(error.to_string()))?;
+        tell(&keys, "the keys of tokens are read");
+        let held = Held { keys: Arc::new(keys), text: Arc::new(text), number: 0 };
+        let ring = Arc::new(Self {
+            held: RwLock::new(held),
+            reader,
+            expected,
+            wanted: Notify::new(),
+            last: watch::Sender::new(None),
+            waiting: Semaphore::new(MOST_WAITING),
+        });
+        tokio::spawn(Arc::clone(&ring).keep_reading(refresh));
+        Ok(ring)
+    }
+
+    /// The keys, and a number that changes with them.
+    pub fn keys(&self) -> (Arc<KeySet>, u64) {
+        let held = self.held.read();
+        (Arc::clone(&held.keys), held.number)
+    }
+
+    /// Waits until the keys are read once more. False, and at once, when that was done moments ago.
+    pub async fn renewed(&self) -> bool {
+        let mut last = self.last.subscribe();
+        if is_recent(*last.borrow_and_update()) {
+            return false;
+        }
+        let Ok(_place) = self.waiting.try_acquire() else { return false };
+        self.wanted.notify_one();
+        tokio::time::timeout(LONGEST_WAIT, last.changed()).await.is_ok_and(|changed| changed.is_ok())
+    }
+
+    /// One reading at a time, whoever asks and whoever goes away meanwhile.
+    async fn keep_reading(self: Arc<Self>, refresh: Duration) {
+        let mut is_failing = false;
+        loop {
+            let was_asked = tokio::time::timeout(refresh, self.wanted.notified()).await.is_ok();
+            if was_asked && is_recent(*self.last.borrow()) {
+                continue; // asked while the last reading was under way
+            }
+            let outcome = self.read_again().await;
+            self.last.send_replace(Some(Instant::now()));
+            match &outcome {
+                Err(reason) if !is_failing => {
+                    tracing::warn!(reason, "cannot read the keys of tokens; those that were read stay good");
+                }
+                Ok(()) if is_failing => tracing::info!("the keys of tokens can be read again"),
+                _ => {}
+            }
+            is_failing = outcome.is_err();
+        }
+    }
+
+    async fn read_again(&self) -> Result<(), String> {
+        let text = self.reader.read().await?;
+        if *self.held.read().text == text {
+            return Ok(());
+        }
+        let keys = KeySet::parse(&text, &self.expected).map_err(|error| error.to_string())?;
+        tell(&keys, "the keys of tokens have changed");
+        let mut held = self.held.write();
+        *held = Held { keys: Arc::new(keys), text: Arc::new(text), number: held.number + 1 };
+        Ok(())
+    }
+}
+
+fn is_recent(reading: Option<Instant>) -> bool {
+    reading.is_some_and(|at| at.elapsed() < PAUSE)
+}
+
+fn tell(keys: &KeySet, event: &'static str) {
+    tracing::info!(keys = keys.len(), "{event}");
+    for why in &keys.ignored {
+        tracing::warn!("{why}");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::auth::{
+        TokenError, TokenVerifier,
+        samples::{ED25519, P256, RSA, RSA_OTHER, Sample},
+    };
+
+    const SELDOM: Duration = Duration::from_secs(3_600);
+
+    struct File(tempfile::TempDir);
+
+    impl File {
+        fn with(keys: &[Value]) -> Self {
+            let file = Self(tempfile::tempdir().unwrap());
+            file.write(keys);
+            file
+        }
+
+        fn write(&self, keys: &[Value]) {
+            std::fs::write(self.0.path().join("keys"), json!({ "keys": keys }).to_string()).unwrap();
+        }
+
+        fn source(&self) -> JwksSource {
+            JwksSource::File(self.0.path().join("keys"))
+        }
+
+        async fn verifier(&self) -> TokenVerifier {
+            TokenVerifier::jwks(self.source(), SELDOM, Expected::default()).await.unwrap()
+        }
+    }
+
+    #[tokio::test]
+    async fn tokens_of_each_kind_of_key_are_good_as_often_as_they_are_shown() {
+        let kinds: [(&str, Sample); 3] = [("r", RSA), ("e", P256), ("d", ED25519)];
+        let file = File::with(&kinds.each_ref().map(|(kid, sample)| sample.public(kid)));
+        let verifier = file.verifier().await;
+        for (kid, sample) in &kinds {
+            for token in [sample.token(Some(kid)), sample.token(None)] {
+                for _ in 0..2 {
+                    assert_eq!(verifier.verify(&token).await.unwrap().subject.as_str(), "ana", "{kid}");
+                }
+                let (signed, signature) = token.rsplit_once('.').unwrap();
+                let other = if signature.starts_with('A') { "B" } else { "A" };
+                let forged = format!("{signed}.{other}{}", &signature[1..]);
+                assert_eq!(verifier.verify(&forged).await, Err(TokenError::BadSignature), "{kid}");
+            }
+        }
+        let other = RSA_OTHER.token(Some("r"));
+        assert_eq!(verifier.verify(&other).await, Err(TokenError::BadSignature));
+    }
+
+    #[tokio::test]
+    async fn an_unknown_key_is_looked_for_once_and_not_again_at_once() {
+        let file = File::with(&[RSA.public("old")]);
+        let verifier = file.verifier().await;
+        let (old, new) = (RSA.token(Some("old")), P256.token(Some("new")));
+        assert!(verifier.verify(&old).await.is_ok());
+        file.write(&[P256.public("new")]);
+        assert!(verifier.verify(&new).await.is_ok());
+        // Also what was verified by a key that is gone.
+        for _ in 0..2 {
+            assert_eq!(verifier.verify(&old).await, Err(TokenError::UnknownKey));
+        }
+        file.write(&[RSA.public("old")]);
+        assert_eq!(verifier.verify(&old).await, Err(TokenError::UnknownKey));
+        assert!(verifier.verify(&new).await.is_ok());
+    }
+
+    #[tokio::test]
+    async fn keys_that_cannot_be_read_again_stay_good() {
+        let file = File::with(&[RSA.public("a")]);
+        let verifier = file.verifier().await;
+        std::fs::remove_file(file.0.path().join("keys")).unwrap();
+        assert_eq!(verifier.verify(&RSA.token(Some("b"))).await, Err(TokenError::UnknownKey));
+        assert!(verifier.verify(&RSA.token(Some("a"))).await.is_ok());
+    }
+
+    #[tokio::test]
+    async fn a_start_without_usable_keys_fails_and_names_the_setting() {
+        let file = File::with(&[]);
+        for text in ["", "{\"keys\":[]}", &" ".repeat(300_000)] {
+            std::fs::write(file.0.path().join("keys"), text).unwrap();
+            let opened = KeyRing::open(file.source(), SELDOM, Expected::default()).await;
+            let error = opened.err().unwrap().to_string();
+            assert!(error.contains("jwks_file"), "{error}");
+        }
+    }
+}

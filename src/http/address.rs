@@ -1,0 +1,107 @@
+//! Where a request comes from.
+//!
+//! Anybody can write `X-Forwarded-For`; only what a trusted proxy added to it is true. Each proxy appends
+//! whom it was asked by, so the list is read from its end, as long as it tells of trusted proxies.
+
+use std::net::{IpAddr, SocketAddr};
+
+use axum::{
+    extract::ConnectInfo,
+    http::{HeaderMap, HeaderName, request::Parts},
+};
+use ipnet::IpNet;
+
+const FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
+/// So many proxies one behind the other; more are not believed.
+const MOST_HOPS: usize = 16;
+
+/// The proxies before this server; by default there is none.
+#[derive(Clone, Debug, Default)]
+pub struct TrustedProxies(pub Vec<IpNet>);
+
+impl TrustedProxies {
+    fn contain(&self, address: IpAddr) -> bool {
+        self.0.iter().any(|network| network.contains(&address))
+    }
+
+    /// Who asked the first of the trusted proxies that lead here; whoever is connected, when that is none.
+    fn client(&self, connected: IpAddr, headers: &HeaderMap) -> IpAddr {
+        let mut client = connected.to_canonical();
+        let told = headers.get_all(FORWARDED_FOR).iter().rev();
+        let hops = told.flat_map(|value| value.to_str().unwrap_or("?").rsplit(','));
+        for hop in hops.take(MOST_HOPS) {
+            if !self.contain(client) {
+                break;
+            }
+            let Some(before) = parse(hop.trim()) else { break };
+            client = before;
+        }
+        client
+    }
+}
+
+/// The client's address, not that of a trusted proxy.
+pub fn client_address(parts: &Parts, proxies: &TrustedProxies) -> IpAddr {
+    let ConnectInfo(connected) = parts
+        .extensions
+        .get::<ConnectInfo<SocketAddr>>()
+        .expect("the server is told where connections come from");
+    proxies.client(connected.ip(), &parts.headers)
+}
+
+/// Some proxies write a port, too.
+fn parse(hop: &str) -> Option<IpAddr> {
+    let bare = |text: &str| text.parse::<IpAddr>().ok();
+    let with_port = || hop.parse::<SocketAddr>().ok().map(|address| address.ip());
+    let bracketed = || bare(hop.strip_prefix('[')?.strip_suffix(']')?);
+    bare(hop).or_else(with_port).or_else(bracketed).map(|address| address.to_canonical())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn client(trusted: &[&str], connected: &str, told: &[&str]) -> String {
+        let proxies = TrustedProxies(trusted.iter().map(|network| network.parse().unwrap()).collect());
+        let mut headers = HeaderMap::new();
+        for value in told {
+            headers.append(FORWARDED_FOR, value.parse().unwrap());
+        }
+        proxies.client(connected.parse().unwrap(), &headers).to_string()
+    }
+
+    #[test]
+    fn without_trusted_proxies_nobodys_word_counts() {
+        assert_eq!(client(&[], "192.0.2.1", &["198.51.100.7"]), "192.0.2.1");
+        assert_eq!(client(&["10.0.0.0/8"], "192.0.2.1", &["198.51.100.7"]), "192.0.2.1");
+    }
+
+    #[test]
+    fn the_client_is_who_asked_the_outermost_trusted_proxy() {
+        let inside = &["10.0.0.0/8", "2001:db8::/32"][..];
+        for (told, expected) in [
+            (&["198.51.100.7"][..], "198.51.100.7"),
+            (&["203.0.113.9, 198.51.100.7"], "198.51.100.7"), // the client made up the first one
+            (&["198.51.100.7, 10.0.0.9"], "198.51.100.7"),
+            (&["203.0.113.9", "198.51.100.7, 2001:db8::7"], "198.51.100.7"),
+            (&["198.51.100.7:4711"], "198.51.100.7"),
+            (&["[2001:db9::7]:4711"], "2001:db9::7"),
+            (&["[2001:db9::7]"], "2001:db9::7"),
+            (&["::ffff:198.51.100.7"], "198.51.100.7"),
+            (&["10.0.0.8, 10.0.0.9"], "10.0.0.8"), // from inside
+            (&[], "10.0.0.1"),
+        ] {
+            assert_eq!(client(inside, "10.0.0.1", told), expected, "{told:?}");
+        }
+        assert_eq!(client(inside, "::ffff:10.0.0.1", &["198.51.100.7"]), "198.51.100.7");
+    }
+
+    #[test]
+    fn what_is_no_address_ends_the_list() {
+        for nonsense in ["", "unknown", "198.51.100.7, _hidden", "198.51.100.7,", "a\u{e4}"] {
+            assert_eq!(client(&["10.0.0.0/8"], "10.0.0.1", &[nonsense]), "10.0.0.1", "{nonsense}");
+        }
+        let long = vec!["10.0.0.2"; 1_000].join(",");
+        assert_eq!(client(&["10.0.0.0/8"], "10.0.0.1", &[&long]), "10.0.0.2");
+    }
+}

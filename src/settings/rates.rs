@@ -1,0 +1,50 @@
+//! How much one user and one address may ask for, and whose word counts for an address.
+
+use std::time::Duration;
+
+use clap::Args;
+use ipnet::IpNet;
+
+use super::values::{duration, network, whole};
+
+/// The most requests in any `rate_window`, by class; 0: no limit. Creations are mutations that make something new.
+#[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "Rates")]
+pub struct Rates {
+    /// The time in which requests are counted, 1s to 1h; it slides
+    #[arg(long, value_name = "DURATION", default_value = "1m")]
+    #[arg(value_parser = duration(Duration::from_secs(1)..=Duration::from_hours(1)))]
+    pub rate_window: Duration,
+
+    /// Queries and subscriptions of one user in that time; 0 for no limit
+    #[arg(long, value_name = "COUNT", default_value = "3000", value_parser = rate())]
+    pub rate_user_reads: u32,
+
+    /// Mutations of one user, but for creations
+    #[arg(long, value_name = "COUNT", default_value = "600", value_parser = rate())]
+    pub rate_user_writes: u32,
+
+    /// Notes, comments and groups that one user creates
+    #[arg(long, value_name = "COUNT", default_value = "60", value_parser = rate())]
+    pub rate_user_creations: u32,
+
+    /// Queries and subscriptions of one address (IPv6: of one /64 network)
+    #[arg(long, value_name = "COUNT", default_value = "15000", value_parser = rate())]
+    pub rate_address_reads: u32,
+
+    /// Mutations of one address, but for creations
+    #[arg(long, value_name = "COUNT", default_value = "3000", value_parser = rate())]
+    pub rate_address_writes: u32,
+
+    /// Notes, comments and groups that are created from one address
+    #[arg(long, value_name = "COUNT", default_value = "300", value_parser = rate())]
+    pub rate_address_creations: u32,
+
+    /// Proxies whose X-Forwarded-For is believed, as addresses or networks such as 10.0.0.0/8; default: none
+    #[arg(long, value_name = "NETWORKS", value_delimiter = ',', value_parser = network)]
+    pub trusted_proxies: Vec<IpNet>,
+}
+
+fn rate() -> impl Fn(&str) -> Result<u32, super::ValueError> + Clone + Send + Sync + 'static {
+    whole(0..=100_000_000, Some)
+}

@@ -1,0 +1,65 @@
+//! How clients prove who they are: one kind of key, by secret or by public keys.
+
+use std::{path::PathBuf, time::Duration};
+
+use clap::{Args, builder::NonEmptyStringValueParser};
+
+use super::{SettingsError, values::duration};
+use crate::auth::{Expected, JwksSource, JwksUrl, TokenSecret};
+
+/// With both stores embedded and a loopback address nothing of this need be set: a secret is generated.
+#[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "Tokens")]
+pub struct Auth {
+    /// Secret of the tokens (HS256), at least 32 bytes; default: one generated into the data directory
+    ///
+    /// The generated one is for development, see [`super::Settings::is_development`].
+    #[arg(long, value_name = "SECRET")]
+    pub jwt_secret: Option<TokenSecret>,
+
+    /// File with the public keys of the tokens (a JWKS: RS256, ES256, EdDSA), instead of a secret
+    #[arg(long, value_name = "FILE")]
+    pub jwks_file: Option<PathBuf>,
+
+    /// Address of these keys: https, or http on a loopback address
+    #[arg(long, value_name = "URL")]
+    pub jwks_url: Option<JwksUrl>,
+
+    /// How often the keys are read again, also without an unknown one; 10s to 1day
+    #[arg(long, value_name = "DURATION", default_value = "10m")]
+    #[arg(value_parser = duration(Duration::from_secs(10)..=Duration::from_hours(24)))]
+    pub jwks_refresh: Duration,
+
+    /// What a token's `aud` must name; default: a token with an `aud` is refused
+    #[arg(long, value_name = "NAME", value_parser = NonEmptyStringValueParser::new())]
+    pub jwt_audience: Option<String>,
+
+    /// What a token's `iss` must be; default: any
+    #[arg(long, value_name = "NAME", value_parser = NonEmptyStringValueParser::new())]
+    pub jwt_issuer: Option<String>,
+}
+
+impl Auth {
+    /// Where the public keys are; `None` when tokens are signed with a secret.
+    pub fn jwks(&self) -> Option<JwksSource> {
+        let file = self.jwks_file.clone().map(JwksSource::File);
+        file.or_else(|| self.jwks_url.clone().map(JwksSource::Url))
+    }
+
+    /// What a token must say.
+    pub fn expected(&self) -> Expected {
+        Expected { audience: self.jwt_audience.clone(), issuer: self.jwt_issuer.clone() }
+    }
+
+    /// # Errors
+    /// More than one kind of key: nobody could say which one a token must have.
+    pub(super) fn check(&self) -> Result<(), SettingsError> {
+        let kinds = [
+            ("jwt_secret", self.jwt_secret.is_some()),
+            ("jwks_file", self.jwks_file.is_some()),
+            ("jwks_url", self.jwks_url.is_some()),
+        ];
+        let set: Vec<&str> = kinds.iter().filter(|(_, is_set)| *is_set).map(|(name, _)| *name).collect();
+        if set.len() > 1 { Err(SettingsError::SeveralKeys(set.join(" and "))) } else { Ok(()) }
+    }
+}

@@ -1,0 +1,265 @@
+//! Who may do what: every operation and every private field, tried as everybody.
+
+use plaudit::{
+    auth::Role,
+    graphql::{RULES, Rule, Who},
+};
+use serde_json::{Value, json};
+
+use crate::support::{Client, Server, Socket, note, number, token_as, user};
+
+/// Somebody who tries.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum As {
+    Nobody,
+    /// Another user than the owner of what it is about.
+    Other,
+    Owner,
+    Moderator,
+    Service,
+}
+
+impl As {
+    /// Those who may remove what is theirs come after those who may not.
+    const ALL: [Self; 5] = [Self::Nobody, Self::Other, Self::Service, Self::Owner, Self::Moderator];
+
+    /// The code with which they are refused, by the table; `None` when they are not.
+    const fn refusal(self, who: Who) -> Option<&'static str> {
+        let may = match who {
+            Who::Anyone => true,
+            Who::SignedIn => !matches!(self, Self::Nobody),
+            Who::Owner => matches!(self, Self::Owner),
+            Who::AuthorOrModerator => matches!(self, Self::Owner | Self::Moderator),
+            Who::Moderator => matches!(self, Self::Moderator),
+            Who::Service => matches!(self, Self::Service),
+        };
+        match self {
+            _ if may => None,
+            Self::Nobody => Some("UNAUTHENTICATED"),
+            _ => Some("FORBIDDEN"),
+        }
+    }
+
+    fn token(self) -> Option<String> {
+        let (role, subject) = match self {
+            Self::Nobody => return None,
+            Self::Other => (Role::User, "another user"),
+            Self::Owner => (Role::User, OWNER),
+            Self::Moderator => (Role::Moderator, "a moderator who tries all"),
+            Self::Service => (Role::Service, "a service that tries all"),
+        };
+        Some(token_as(role, subject))
+    }
+
+    fn client(self, server: &Server) -> Client {
+        Client::new(&server.url, self.token())
+    }
+}
+
+const OWNER: &str = "the owner of it all";
+
+/// Things of the owner, and of others.
+struct Things {
+    owner: String,
+    /// By the owner, in the group.
+    note: String,
+    /// By the owner.
+    comment: String,
+    group: String,
+    /// By somebody else, to be approved and to be rejected.
+    undecided: [String; 2],
+    somebody: String,
+}
+
+impl Things {
+    async fn new(server: &Server) -> Self {
+        let (owner, stores) = (As::Owner.client(server), server.stores());
+        let group =
+            owner.act("createGroup", json!({ "name": "All" }), "group { id }").await["group"]["id"].clone();
+        let input = json!({ "title": "Mine", "body": "Text", "groupId": group });
+        let mine = owner.act("createNote", input, "note { id author { id } }").await["note"].clone();
+        let (note_, id) = (mine["id"].as_str().unwrap(), mine["author"]["id"].as_str().unwrap());
+        let comment = stores.new_comment_by(number(&mine["author"]["id"]), number(&mine["id"])).await;
+        let mut undecided = [0; 2];
+        for id in &mut undecided {
+            *id = stores.new_comment(number(&mine["id"])).await;
+            hide(server, *id).await;
+        }
+        Self {
+            owner: id.to_owned(),
+            note: note_.to_owned(),
+            comment: format!("comment_{comment}"),
+            group: group.as_str().unwrap().to_owned(),
+            undecided: undecided.map(|id| format!("comment_{id}")),
+            somebody: user(stores.new_user().await),
+        }
+    }
+
+    /// How a field is asked for, about these things. What has no line here is asked for with its name alone.
+    fn document(&self, of_type: &str, field: &str) -> String {
+        let Self { owner, note, comment, group, undecided, somebody } = self;
+        let input = match field {
+            "addComment" => json!({ "noteId": note, "body": "Words" }),
+            "approveComment" => json!({ "commentId": undecided[0] }),
+            "rejectComment" => json!({ "commentId": undecided[1], "reason": "Because" }),
+            "likeComment" | "unlikeComment" | "deleteComment" => json!({ "commentId": comment }),
+            "createGroup" => json!({ "name": "Another" }),
+            "createNote" => json!({ "title": "Another", "body": "Text" }),
+            "rateNote" => json!({ "noteId": note, "score": 7 }),
+            "recordViews" => json!({ "noteIds": [note] }),
+            "follow" | "unfollow" | "hideUser" | "restoreUser" => json!({ "userId": somebody }),
+            "grantCoins" => json!({ "userId": owner, "amount": 1, "reason": "Because" }),
+            "joinGroup" | "leaveGroup" => json!({ "groupId": group }),
+            "markInboxRead" => json!({ "kinds": ["LIKES"] }),
+            "recordDirectMessage" => json!({ "senderId": somebody, "recipientId": owner }),
+            _ => json!({ "noteId": note }),
+        };
+        let asked = match (of_type, field) {
+            ("Mutation", _) => format!("{field}(input: {}) {{ changed }}", literal(&input)),
+            ("Query", "commentQueue") => "commentQueue { waitingCount }".into(),
+            ("Query", "node" | "note") => format!("{field}(id: \"{note}\") {{ id }}"),
+            ("Query", "group") => format!("group(id: \"{group}\") {{ id }}"),
+            ("Query", "nodes") => format!("nodes(ids: [\"{note}\"]) {{ id }}"),
+            ("Query", "user") => format!("user(id: \"{owner}\") {{ id }}"),
+            ("Query", "viewer") => "viewer { id }".into(),
+            ("Query", "noteActivity") => {
+                format!("noteActivity(noteId: \"{note}\", since: \"2026-01-01T00:00:00.000Z\") {{ total }}")
+            }
+            ("Query", "pendingComments") => "pendingComments { nodes { why } }".into(),
+            ("Query", "userVisibility") => format!("userVisibility(userId: \"{owner}\") {{ isHidden }}"),
+            ("Query", _) => format!("{field} {{ nodes {{ id }} }}"),
+            ("Subscription", "noteCountsChanged") => format!("{field}(noteIds: [\"{note}\"]) {{ id }}"),
+            ("Subscription", "userCountsChanged") => format!("{field}(userIds: [\"{owner}\"]) {{ id }}"),
+            ("Subscription", "commentCountsChanged") => {
+                format!("{field}(commentIds: [\"{comment}\"]) {{ id }}")
+            }
+            ("Subscription", "groupCountsChanged") => format!("{field}(groupIds: [\"{group}\"]) {{ id }}"),
+            ("Subscription", _) => format!("{field} {{ id }}"),
+            ("User", "inbox") => format!("user(id: \"{owner}\") {{ inbox {{ id }} }}"),
+            ("User", _) => format!("user(id: \"{owner}\") {{ {field} {{ nodes {{ id }} }} }}"),
+            _ => panic!("say how {of_type}.{field} is asked for"),
+        };
+        let operation = if of_type == "User" { "query".into() } else { of_type.to_lowercase() };
+        format!("{operation} {{ {asked} }}")
+    }
+}
+
+/// As GraphQL writes a value: names without quotes, and values of enums too.
+fn literal(value: &Value) -> String {
+    match value {
+        Value::Object(fields) => {
+            let fields: Vec<_> =
+                fields.iter().map(|(name, value)| format!("{name}: {}", literal(value))).collect();
+            format!("{{ {} }}", fields.join(", "))
+        }
+        Value::Array(items) => format!("[{}]", items.iter().map(literal).collect::<Vec<_>>().join(", ")),
+        Value::String(text) if text == "LIKES" => text.clone(),
+        value => value.to_string(),
+    }
+}
+
+/// Makes a comment one that waits, before anybody saw it.
+async fn hide(server: &Server, comment: i64) {
+    let wait = "UPDATE comment_index SET state = 'pending' WHERE id = $1";
+    sqlx::query(wait).bind(comment).execute(&server.stores().sql().await).await.unwrap();
+}
+
+/// The codes in an answer.
+async fn codes(server: &Server, asker: As, of_type: &str, document: &str) -> Vec<String> {
+    let answer = if of_type == "Subscription" {
+        let mut socket = Socket::open(&server.url, asker.token()).await;
+        socket.subscribe("1", document, json!({})).await;
+        let message = socket.receive().await;
+        if message["type"] == "error" {
+            json!({ "errors": message["payload"] })
+        } else {
+            message["payload"].clone()
+        }
+    } else {
+        asker.client(server).send(document, json!({})).await.body
+    };
+    let errors = answer["errors"].as_array().cloned().unwrap_or_default();
+    errors.iter().map(|error| error["extensions"]["code"].as_str().unwrap().to_owned()).collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn everybody_may_exactly_what_the_table_says() {
+    let server = Server::start(&[]);
+    let things = Things::new(&server).await;
+    // What removes something comes last.
+    let (removing, others): (Vec<Rule>, Vec<Rule>) =
+        RULES.iter().partition(|(_, field, _)| field.starts_with("delete"));
+    let mut wrong = Vec::new();
+    for (of_type, field, who) in others.into_iter().chain(removing) {
+        let document = things.document(of_type, field);
+        for asker in As::ALL {
+            let codes = codes(&server, asker, of_type, &document).await;
+            let expected: Vec<&str> = asker.refusal(who).into_iter().collect();
+            if codes != expected {
+                wrong.push(format!("{of_type}.{field} as {asker:?}: {codes:?}, not {expected:?}"));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_private_looks_the_same_whether_there_is_anything_or_not() {
+    let server = Server::shared();
+    let stores = server.stores();
+    let n = note(stores.new_note().await);
+    let busy = server.client("dan has a private life");
+    busy.like(&n).await;
+    busy.act("collectNote", json!({ "noteId": n }), "changed").await;
+    stores.rest().await;
+    let (busy, idle) = (user(stores.user_of("dan has a private life").await), user(stores.new_user().await));
+    let (eve, nobody) = (server.client("eve is curious"), server.anonymous());
+    for field in
+        ["likedNotes { nodes { id } }", "collectedNotes { nodes { id } }", "inbox { id unreadLikeCount }"]
+    {
+        let query = format!("query ($u: ID!) {{ user(id: $u) {{ {field} }} }}");
+        for client in [&eve, &nobody] {
+            let about = async |id: &str| client.send(&query, json!({ "u": id })).await.body;
+            let (of_busy, of_idle) = (about(&busy).await, about(&idle).await);
+            assert_eq!(of_busy, of_idle, "{field}");
+            assert_eq!(of_busy["errors"].as_array().unwrap().len(), 1, "{of_busy}");
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_comment_that_waits_is_to_others_as_if_it_were_not_there() {
+    let server = Server::shared();
+    let stores = server.stores();
+    let number = stores.new_note().await;
+    let waiting = stores.new_comment(number).await;
+    hide(server, waiting).await;
+    let (n, waiting, missing) = (note(number), format!("comment_{waiting}"), "comment_900000000".to_owned());
+    let eve = server.client("eve looks for comments");
+    let service = server.client_as(Role::Service, "a curious service");
+    for client in [&eve, &service] {
+        for document in [
+            "{ node(id: \"ID\") { id } }".to_owned(),
+            "{ nodes(ids: [\"ID\"]) { id } }".into(),
+            "mutation { likeComment(input: { commentId: \"ID\" }) { changed } }".into(),
+            "mutation { unlikeComment(input: { commentId: \"ID\" }) { changed } }".into(),
+            "mutation { deleteComment(input: { commentId: \"ID\" }) { changed } }".into(),
+            format!(
+                "mutation {{ addComment(input: {{ noteId: \"{n}\", parentId: \"ID\", body: \"x\" }}) {{ changed }} }}"
+            ),
+            "mutation { approveComment(input: { commentId: \"ID\" }) { changed } }".into(),
+        ] {
+            let about = async |id: &str| client.send(&document.replace("ID", id), json!({})).await.body;
+            let (of_waiting, of_missing) = (about(&waiting).await, about(&missing).await);
+            assert_eq!(of_waiting, of_missing, "{document}");
+        }
+    }
+    let mut told = Vec::new();
+    for id in [&waiting, &missing] {
+        let mut socket = server.socket("eve looks for comments").await;
+        let query = "subscription ($c: [ID!]!) { commentCountsChanged(commentIds: $c) { id } }";
+        socket.subscribe("1", query, json!({ "c": [id] })).await;
+        told.push(socket.receive().await.to_string().replace(id.as_str(), "ID"));
+    }
+    assert_eq!(told[0], told[1]);
+}

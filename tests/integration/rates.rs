@@ -1,0 +1,198 @@
+//! How often somebody may ask.
+
+use std::time::Duration;
+
+use plaudit::{auth::Role, embedded::AppendFsync};
+use serde_json::{Value, json};
+
+use crate::support::{Client, Reply, SOON, Server, Stores, eventually, note};
+
+const QUERY: &str = "{ __typename }";
+const TWO_LIKES: &str = "mutation ($n: ID!) {
+    a: likeNote(input: { noteId: $n }) { changed } b: unlikeNote(input: { noteId: $n }) { changed } }";
+const LIKE: &str = "mutation ($n: ID!) { likeNote(input: { noteId: $n }) { changed } }";
+const POST: &str = "mutation { createGroup(input: { name: \"A group\" }) { changed } }";
+
+/// Per hour, so that no window ends in a test.
+const FLAGS: [&str; 8] = [
+    "--rate-window",
+    "1h",
+    "--rate-user-reads",
+    "5",
+    "--rate-user-writes",
+    "3",
+    "--rate-user-creations",
+    "2",
+];
+
+fn is_limited(reply: &Reply) -> bool {
+    let extensions = &reply.body["errors"][0]["extensions"];
+    if extensions["code"] != "RATE_LIMITED" {
+        assert!(reply.status == 200 || reply.status == 400, "{reply:?}");
+        return false;
+    }
+    assert_eq!((reply.status, &extensions["retryable"]), (429, &json!(true)), "{reply:?}");
+    assert!(reply.body.get("data").is_none_or(Value::is_null), "{reply:?}");
+    let seconds = extensions["retryAfter"].as_u64();
+    assert!(seconds > Some(0) && reply.retry_after == seconds, "{reply:?}");
+    true
+}
+
+/// Asks so often; how many times it was let through.
+async fn passed(client: &Client, query: &str, times: usize) -> usize {
+    let mut passed = 0;
+    for _ in 0..times {
+        passed += usize::from(!is_limited(&client.send(query, json!({})).await));
+    }
+    passed
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn each_user_has_so_many_reads_writes_and_creations() {
+    let server = Server::start(&FLAGS);
+    let (ann, bob) = (server.client("ann asks often"), server.client("bob asks often"));
+    assert_eq!(passed(&ann, QUERY, 8).await, 5);
+    assert_eq!(passed(&bob, QUERY, 1).await, 1);
+    assert_eq!(passed(&ann, POST, 4).await, 2);
+
+    // Each root field of a mutation is one, and none is done when they are too many.
+    let id = server.stores().new_note().await;
+    let n = note(id);
+    let like = async |query: &str| is_limited(&ann.send(query, json!({ "n": n })).await);
+    assert!(!like(TWO_LIKES).await);
+    assert!(like(TWO_LIKES).await);
+    assert!(!like(LIKE).await);
+    assert!(like(LIKE).await);
+    assert_eq!(server.anonymous().note(&n).await["likeCount"], 1);
+
+    // What cannot be understood is work, too.
+    assert_eq!(passed(&server.client("cat sends nonsense"), "{ nonsense", 7).await, 5);
+    // The app's own servers limit themselves; without a token only the address counts, which has no limit here.
+    assert_eq!(passed(&server.client_as(Role::Service, "a busy service"), QUERY, 20).await, 20);
+    assert_eq!(passed(&server.client_as(Role::Moderator, "a busy moderator"), QUERY, 7).await, 5);
+    assert_eq!(passed(&server.anonymous(), QUERY, 20).await, 20);
+
+    let metrics = server.metrics().await;
+    assert_eq!(metrics["plaudit_rate_limited_total{class=\"reads\"}"], 7.0);
+    assert_eq!(metrics["plaudit_rate_limited_total{class=\"writes\"}"], 2.0);
+    assert_eq!(metrics["plaudit_rate_limited_total{class=\"creations\"}"], 2.0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn counting_costs_a_request_no_round_trip() {
+    let server = Server::start(&["--rate-user-reads", "100", "--rate-user-writes", "100"]);
+    let n = note(server.stores().new_note().await);
+    let ann = server.client("ann is counted");
+    ann.like(&n).await;
+    for _ in 0..20 {
+        let like = ann.send(LIKE, json!({ "n": n })).await;
+        assert_eq!((like.redis_round_trips, like.sql_statements), (1, 0), "{like:?}");
+        assert_eq!(ann.send(QUERY, json!({})).await.redis_round_trips, 0);
+    }
+    // They are told of all the same.
+    let mut redis = server.stores().redis().await;
+    eventually("the counts are shared", SOON, || {
+        let mut redis = redis.clone();
+        async move {
+            let keys: Vec<String> =
+                redis::cmd("KEYS").arg("{*}:rate:*").query_async(&mut redis).await.unwrap();
+            (!keys.is_empty()).then_some(())
+        }
+    })
+    .await;
+    let keys: Vec<String> = redis::cmd("KEYS").arg("{*}:rate:*").query_async(&mut redis).await.unwrap();
+    let life: i64 = redis::cmd("PTTL").arg(&keys[0]).query_async(&mut redis).await.unwrap();
+    assert!((1..=121_000).contains(&life), "{life}");
+    assert!(!keys[0].contains("ann"), "{keys:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn subscriptions_count_as_reads() {
+    let server = Server::start(&FLAGS);
+    let n = note(server.stores().new_note().await);
+    let mut socket = server.socket("ann watches often").await;
+    let query = "subscription ($n: [ID!]!) { noteCountsChanged(noteIds: $n) { id likeCount } }";
+    for id in 1..=6 {
+        socket.subscribe(&id.to_string(), query, json!({ "n": [n] })).await;
+        let said = socket.receive().await;
+        assert_eq!(said["id"], id.to_string());
+        assert_eq!(said.to_string().contains("RATE_LIMITED"), id == 6, "{said}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn after_the_time_that_is_told_it_works_again() {
+    let server = Server::start(&["--rate-window", "2s", "--rate-user-reads", "6"]);
+    let ann = server.client("ann waits");
+    for _ in 0..3 {
+        let refused = loop {
+            let reply = ann.send(QUERY, json!({})).await;
+            if is_limited(&reply) {
+                break reply;
+            }
+        };
+        let seconds = refused.retry_after.unwrap();
+        assert!(seconds <= 4, "{refused:?}");
+        tokio::time::sleep(Duration::from_secs(seconds)).await;
+        assert!(!is_limited(&ann.send(QUERY, json!({})).await));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn servers_on_the_same_stores_count_together() {
+    let stores = Stores::start(AppendFsync::EverySec).await;
+    let flags = ["--rate-window", "1h", "--rate-user-reads", "200"];
+    let (one, two) = (Server::start_on(&stores, &flags), Server::start_on(&stores, &flags));
+    let (here, there) = (one.client("ann is everywhere"), two.client("ann is everywhere"));
+    assert_eq!(passed(&here, QUERY, 250).await, 200);
+    // The other one knows nothing of her yet; it learns with the first exchange.
+    let passed_there = std::cell::Cell::new(0);
+    eventually("the other one refuses her", SOON, || async {
+        let is_limited = is_limited(&there.send(QUERY, json!({})).await);
+        passed_there.set(passed_there.get() + u32::from(!is_limited));
+        is_limited.then_some(())
+    })
+    .await;
+    assert!(passed_there.get() < 150, "{passed_there:?}");
+    assert_eq!(passed(&two.client("bob is elsewhere"), QUERY, 1).await, 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn limits_hold_while_redis_is_away() {
+    let mut stores = Stores::start(AppendFsync::EverySec).await;
+    let server = Server::start_on(&stores, &FLAGS);
+    let ann = server.client("ann notices no outage");
+    assert_eq!(passed(&ann, QUERY, 2).await, 2);
+    stores.stop_redis();
+    assert_eq!(passed(&ann, QUERY, 6).await, 3);
+    assert_eq!(passed(&server.client("bob comes in between"), QUERY, 8).await, 5);
+    stores.start_redis(AppendFsync::EverySec);
+    stores.are_up().await;
+    assert_eq!(passed(&ann, QUERY, 3).await, 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_address_is_the_clients_only_where_a_trusted_proxy_says_so() {
+    let flags = ["--rate-window", "1h", "--rate-address-reads", "3"];
+    let behind = Server::start(&[&flags[..], &["--trusted-proxies", "127.0.0.0/8,10.0.0.0/8"]].concat());
+    let open = Server::start(&flags);
+    let ask = async |server: &Server, forwarded: &str| {
+        let request = reqwest::Client::new().post(format!("{}/graphql", server.url));
+        let request = request.header("X-Forwarded-For", forwarded).json(&json!({ "query": QUERY }));
+        request.send().await.unwrap().status().as_u16()
+    };
+    for client in ["198.51.100.1", "198.51.100.2, 10.0.0.1", "2001:db8::1"] {
+        let mut statuses = Vec::new();
+        for _ in 0..4 {
+            statuses.push(ask(&behind, client).await);
+        }
+        assert_eq!(statuses, [200, 200, 200, 429], "{client}");
+    }
+    // Who makes up an address there is still who they are.
+    assert_eq!(ask(&behind, "192.0.2.9, 198.51.100.1").await, 429);
+    let mut statuses = Vec::new();
+    for client in ["198.51.100.1", "198.51.100.2", "198.51.100.3", "198.51.100.4"] {
+        statuses.push(ask(&open, client).await);
+    }
+    assert_eq!(statuses, [200, 200, 200, 429]);
+}

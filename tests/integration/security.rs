@@ -1,0 +1,99 @@
+//! docs/security.md says what the code does.
+
+use std::{collections::BTreeMap, fs};
+
+use plaudit::graphql::{RULES, Who, counts_as};
+
+use crate::support::Server;
+
+/// Settings of parts that are being built beside this one.
+const TO_COME: &[&str] = &[
+    "max_body",
+    "header_timeout",
+    "body_timeout",
+    "send_timeout",
+    "idle_timeout",
+    "cors_origins",
+    "trusted_documents",
+    "only_trusted_documents",
+    "persisted_queries",
+    "introspection",
+    "max_document_size",
+    "max_tokens",
+    "max_nesting",
+    "max_depth",
+    "max_aliases",
+    "max_directives",
+    "max_directives_at_once",
+    "max_mutations",
+    "max_selections",
+    "max_complexity",
+    "max_variable_depth",
+    "max_variable_values",
+    "sockets",
+    "sockets_per_address",
+    "socket_subscriptions",
+    "subscription_topics",
+    "socket_message_bytes",
+    "socket_messages",
+    "socket_init_wait",
+    "socket_ping",
+    "socket_send_wait",
+];
+
+fn page() -> String {
+    fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/docs/security.md")).unwrap()
+}
+
+#[test]
+fn the_table_of_operations_is_the_one_that_is_enforced() {
+    let line = |(of_type, field, who): &(&str, &str, Who)| {
+        format!("| `{of_type}.{field}` | {} | {} |\n", who.name(), counts_as(of_type, field))
+    };
+    let head = "| Field | Who may | Counts as |\n|---|---|---|\n";
+    let expected = format!("{head}{}", RULES.iter().map(line).collect::<String>());
+    let page = page();
+    let (_, rest) = page.split_once("<!-- operations -->\n").unwrap();
+    let (shown, _) = rest.split_once("<!-- /operations -->").unwrap();
+    assert!(shown == expected, "docs/security.md needs this table:\n{expected}");
+}
+
+/// The settings by name, each with its default if it has one.
+fn settings() -> BTreeMap<String, Option<String>> {
+    let output = Server::shared().command().args(["serve", "--help"]).output().unwrap();
+    let help = String::from_utf8(output.stdout).unwrap();
+    let flags = help.split("\n      --").skip(1);
+    let setting = |text: &str| {
+        let name = text.split([' ', '\n', '=', '[']).next().unwrap().replace('-', "_");
+        let default = text.split_once("[default: ").and_then(|(_, rest)| rest.split_once(']'));
+        (name, default.map(|(default, _)| default.to_owned()))
+    };
+    flags.map(setting).collect()
+}
+
+/// What stands in backticks.
+fn quoted(cell: &str) -> Vec<&str> {
+    cell.split('`').skip(1).step_by(2).collect()
+}
+
+#[test]
+fn every_setting_in_the_table_of_limits_exists_and_has_the_default_that_is_shown() {
+    let (page, settings) = (page(), settings());
+    let (_, rest) = page.split_once("| Limit | Setting |").unwrap();
+    let rows = rest.lines().skip(2).take_while(|line| line.starts_with('|'));
+    let mut checked = 0;
+    for row in rows {
+        let cells: Vec<&str> = row.split('|').map(str::trim).collect();
+        let (names, defaults) = (quoted(cells[2]), quoted(cells[3]));
+        for (at, name) in names.iter().enumerate().filter(|(_, name)| !TO_COME.contains(name)) {
+            let default = settings.get(*name).unwrap_or_else(|| panic!("{name} is no setting: {row}"));
+            // One default may stand for several settings.
+            let shown = defaults.get(at).or(defaults.last().filter(|_| defaults.len() == 1));
+            if let (Some(shown), Some(default)) = (shown, default) {
+                assert_eq!(shown, default, "{row}");
+            }
+            checked += 1;
+        }
+    }
+    assert!(checked >= 11, "{checked} settings were compared");
+}

@@ -1,0 +1,123 @@
+//! Tokens of an identity provider, by public keys.
+
+use std::time::{Duration, Instant};
+
+use jsonwebtoken::{Algorithm, EncodingKey, Header, encode};
+use serde_json::{Value, json};
+
+use crate::support::{Issuer, Key, Server};
+
+fn claims(extra: &Value) -> Value {
+    let mut claims = json!({
+        "sub": "ann of the provider", "exp": chrono::Utc::now().timestamp() + 60,
+        "aud": "plaudit", "iss": "https://id.example",
+    });
+    for (name, value) in extra.as_object().unwrap() {
+        claims[name] = value.clone();
+    }
+    claims.as_object_mut().unwrap().retain(|_, value| !value.is_null());
+    claims
+}
+
+/// Status, and the message of the error if there is one.
+async fn ask(server: &Server, token: &str) -> (u16, String) {
+    let reply = server.anonymous().with_token(token).send("{ viewer { id } }", json!({})).await;
+    (reply.status, reply.body["errors"][0]["message"].as_str().unwrap_or_default().to_owned())
+}
+
+fn expecting(issuer: &Issuer) -> Vec<&str> {
+    vec!["--jwks-url", &issuer.url, "--jwt-audience", "plaudit", "--jwt-issuer", "https://id.example"]
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn tokens_of_a_provider_are_good_for_what_they_say_and_for_nothing_else() {
+    let issuer = Issuer::start().await;
+    issuer.publish(&[Key::Rsa.public("r"), Key::P256.public("e"), Key::Ed25519.public("d")]);
+    let server = Server::start_without_secret(&expecting(&issuer));
+    let good = claims(&json!({}));
+    for (key, kid) in [(Key::Rsa, "r"), (Key::P256, "e"), (Key::Ed25519, "d")] {
+        for _ in 0..2 {
+            assert_eq!(ask(&server, &key.token(kid, &good)).await, (200, String::new()), "{key:?}");
+        }
+    }
+    let moderator = Key::P256.token("e", &claims(&json!({ "role": "moderator" })));
+    server.anonymous().with_token(&moderator).data("{ commentQueue { waitingCount } }", json!({})).await;
+
+    // The public key as the secret of an HMAC.
+    let public = Key::Rsa.public("r")["n"].as_str().unwrap().to_owned();
+    let header = Header { kid: Some("r".into()), ..Header::new(Algorithm::HS256) };
+    let confused = encode(&header, &good, &EncodingKey::from_secret(public.as_bytes())).unwrap();
+    let now = chrono::Utc::now().timestamp();
+    let saying = |extra: Value| Key::Rsa.token("r", &claims(&extra));
+    let unsigned = "eyJhbGciOiJub25lIiwia2lkIjoiciJ9.eyJzdWIiOiJhbmEiLCJleHAiOjk5OTk5OTk5OTk5fQ.".to_owned();
+    for (token, class) in [
+        (Key::RsaOther.token("r", &good), "signature is wrong"),
+        (confused, "algorithm is not the one of its key"),
+        (Key::Rsa.token("e", &good), "algorithm is not the one of its key"),
+        (Key::Rsa.token("x", &good), "key is not known"),
+        (unsigned, "malformed"),
+        (saying(json!({ "aud": "billing" })), "another service"),
+        (saying(json!({ "aud": null })), "another service"),
+        (saying(json!({ "iss": "https://id.example.org" })), "another issuer"),
+        (saying(json!({ "iss": null })), "another issuer"),
+        (saying(json!({ "exp": now - 60 })), "expired"),
+        (saying(json!({ "exp": null })), "lacks a claim"),
+        (saying(json!({ "nbf": now + 60 })), "not valid yet"),
+        (saying(json!({ "role": "root" })), "malformed"),
+        (saying(json!({ "text": "x".repeat(8_000) })), "too long"),
+    ] {
+        let (status, message) = ask(&server, &token).await;
+        assert!(status == 401 && message.contains(class), "{class}: {status} {message}");
+        assert!(!message.contains("ann of") && message.len() < 80, "{message}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_new_key_is_found_at_once_and_a_flood_of_unknown_ones_fetches_no_more() {
+    let issuer = Issuer::start().await;
+    issuer.publish(&[Key::Rsa.public("old")]);
+    let server = Server::start_without_secret(&expecting(&issuer));
+    let good = claims(&json!({}));
+    assert_eq!(ask(&server, &Key::Rsa.token("old", &good)).await.0, 200);
+    assert_eq!(issuer.fetches(), 1);
+
+    issuer.publish(&[Key::Rsa.public("old"), Key::Ed25519.public("new")]);
+    assert_eq!(ask(&server, &Key::Ed25519.token("new", &good)).await.0, 200);
+    let began = Instant::now();
+    for number in 0..300 {
+        let (status, message) = ask(&server, &Key::Ed25519.token(&format!("none {number}"), &good)).await;
+        assert!(status == 401 && message.contains("not known"), "{status} {message}");
+    }
+    // One every five seconds at most.
+    let most = 2 + began.elapsed().as_secs() as usize / 5 + 1;
+    assert!(issuer.fetches() <= most, "{} fetches in {:?}", issuer.fetches(), began.elapsed());
+
+    issuer.go_away();
+    assert_eq!(ask(&server, &Key::Rsa.token("old", &good)).await.0, 200);
+    assert_eq!(ask(&server, &Key::Ed25519.token("new", &good)).await.0, 200);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_start_that_cannot_have_its_keys_ends_and_says_which_setting_to_look_at() {
+    let issuer = Issuer::start().await;
+    let refused = async |keys: &[Value]| {
+        issuer.publish(keys);
+        let mut command = Server::shared().command();
+        command.args(["serve", "--listen", "127.0.0.1:0", "--jwks-url", &issuer.url]);
+        let place = crate::support::Place::new();
+        command.env("PLAUDIT_DATA_DIR", place.path().join("data")).env_remove("PLAUDIT_JWT_SECRET");
+        let output = tokio::task::spawn_blocking(move || command.output().unwrap()).await.unwrap();
+        assert!(!output.status.success());
+        String::from_utf8_lossy(&output.stderr).into_owned()
+    };
+    let symmetric = json!({ "kty": "oct", "k": "c2VjcmV0", "kid": "s" });
+    let encrypting = {
+        let mut key = Key::Rsa.public("e");
+        key["use"] = json!("enc");
+        key
+    };
+    let began = Instant::now();
+    let said = refused(&[symmetric, encrypting]).await;
+    assert!(said.contains("jwks_url") && said.contains("jwt_secret") && said.contains("`use`"), "{said}");
+    assert!(began.elapsed() < Duration::from_secs(30));
+}
