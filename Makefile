@@ -18,7 +18,7 @@ run: prerequisites web ## Build and start Plaudit with demo data; ARGS="…" goe
 	exec ./target/release/plaudit serve --seed-if-empty $(ARGS)
 
 .PHONY: test
-test: prerequisites-test lint test-rust test-browser ## Check everything: style, lints, all tests
+test: prerequisites-test lint test-rust test-clients test-browser ## Check everything: style, lints, all tests
 
 .PHONY: test-rust
 test-rust: prerequisites-test web ## Run the Rust tests
@@ -37,6 +37,11 @@ soak: prerequisites-test web ## Kill and stall Plaudit and its stores for an hou
 test-browser: prerequisites-test web ## Run the browser tests against a server of their own
 	cargo test --no-run
 	tests/browser/run.sh
+
+.PHONY: test-clients
+test-clients: prerequisites-test web ## Run the tests with real clients from npm, and the audit of GraphQL over HTTP
+	cargo test --no-run
+	tests/clients/run.sh
 
 .PHONY: bench
 bench: prerequisites web ## Run the benchmarks
@@ -73,4 +78,4 @@ prerequisites-test:
 
 .PHONY: clean
 clean: ## Remove all that was built, but no data
-	rm -rf target web-demo/dist web-demo/node_modules tests/browser/node_modules
+	rm -rf target web-demo/dist web-demo/node_modules tests/browser/node_modules tests/clients/node_modules

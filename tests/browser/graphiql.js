@@ -2,11 +2,11 @@
 
 import { chromium } from "playwright-core";
 
-if (!process.env.PLAUDIT_BASE_URL) {
-  throw new Error("PLAUDIT_BASE_URL must name a running server, such as http://127.0.0.1:8080");
+if (!process.env.PLAUDIT_URL) {
+  throw new Error("PLAUDIT_URL must name a running server, such as http://127.0.0.1:8080");
 }
 /** Scheme, host and port of the server under test. */
-export const baseUrl = new URL(process.env.PLAUDIT_BASE_URL).origin;
+export const baseUrl = new URL(process.env.PLAUDIT_URL).origin;
 
 export function launchBrowser() {
   return chromium.launch({

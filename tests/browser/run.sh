@@ -1,59 +1,10 @@
 #!/usr/bin/env bash
-# Starts a server of its own with demo data, and runs the browser tests against it.
-# PLAUDIT_BIN names the server's binary; without it, the debug build.
+# Runs the browser tests against a server of their own; see with_server.sh.
 set -euo pipefail
-
-here=$(dirname "$(realpath "$0")")
-bin=$(realpath "${PLAUDIT_BIN:-$here/../../target/debug/plaudit}")
-start_seconds=60
-stop_seconds=30
-cd "$here"
-
-# Settings meant for another server, such as its database, do not belong to this one.
-for name in "${!PLAUDIT_@}"; do
-  unset "$name"
-done
+cd "$(dirname "$(realpath "$0")")"
 
 if [[ ! node_modules/.package-lock.json -nt package-lock.json ]]; then
   npm ci
   touch node_modules/.package-lock.json
 fi
-
-dir=$(mktemp -d)
-chmod 755 "$dir" # a server run by root starts its PostgreSQL as another user, who must get in here
-
-finish() {
-  status=$?
-  if [[ -n ${server:-} ]]; then
-    kill -TERM "$server" 2>/dev/null || true
-    if ! timeout "$stop_seconds" tail --pid="$server" -f /dev/null; then
-      echo "the server did not stop within $stop_seconds s" >&2
-      kill -KILL "$server"
-      status=1
-    fi
-  fi
-  if ((status != 0)); then
-    echo "the server's last lines:" >&2
-    tail -n 40 "$dir/stdout" "$dir/stderr" >&2 || true
-  fi
-  rm -rf "$dir"
-  exit "$status"
-}
-trap finish EXIT
-trap 'exit 130' INT
-trap 'exit 143' TERM
-
-"$bin" serve --listen 127.0.0.1:0 --data-dir "$dir/data" >"$dir/stdout" 2>"$dir/stderr" &
-server=$!
-
-deadline=$((SECONDS + start_seconds))
-while url=$(sed -n 's/^listening on //p' "$dir/stdout") && [[ -z $url ]]; do
-  if ! kill -0 "$server" 2>/dev/null || ((SECONDS > deadline)); then
-    echo "the server did not start" >&2
-    exit 1
-  fi
-  sleep 0.1
-done
-
-"$bin" seed --data-dir "$dir/data"
-PLAUDIT_BASE_URL=$url npm test --silent
+../with_server.sh npm test --silent
