@@ -35,6 +35,8 @@ pub enum Code {
     Internal,
     ParseFailed,
     ValidationFailed,
+    /// By Apollo's protocol: send the document once more, with its hash.
+    PersistedQueryNotFound,
 }
 
 impl Code {
@@ -48,6 +50,7 @@ impl Code {
             Self::Internal => "INTERNAL",
             Self::ParseFailed => "GRAPHQL_PARSE_FAILED",
             Self::ValidationFailed => "GRAPHQL_VALIDATION_FAILED",
+            Self::PersistedQueryNotFound => "PERSISTED_QUERY_NOT_FOUND",
         }
     }
 

@@ -9,6 +9,8 @@
 //! - [`viewer`]: who is asking; [`scope`]: what one request knows; [`loaders`]: how it batches its reads;
 //!   [`prefetch`]: how a list reads for its whole page at once
 //! - [`errors`]: what a client is told; [`nulls`]: what a failed field leaves in the data
+//! - [`parameters`]: what a client sends, over whichever transport; [`documents`]: the documents that need not
+//!   be sent, those of a [`manifest`] and those that clients introduced
 //! - [`schema`]: the roots and the limits; [`engine`]: executes requests
 
 mod actions;
@@ -16,6 +18,7 @@ mod coins;
 mod collects;
 mod commenting;
 mod comments;
+mod documents;
 mod engine;
 mod errors;
 mod feed;
@@ -29,11 +32,13 @@ mod inbox_entries;
 mod likes;
 mod live;
 mod loaders;
+mod manifest;
 mod moderation;
 mod nodes;
 mod notes;
 mod nulls;
 mod pages;
+mod parameters;
 mod posting;
 mod prefetch;
 mod scalars;
@@ -44,8 +49,11 @@ mod verdicts;
 mod viewer;
 mod views;
 
+pub use documents::Documents;
 pub use engine::{Engine, Events, Prepared, Rejected};
 pub use errors::{ApiError, ApiResult, Code};
 pub use ids::public_id;
+pub use manifest::{Manifest, ManifestError};
+pub use parameters::{Fields, Parameters};
 pub use schema::sdl;
 pub use viewer::{Caller, Viewer};
