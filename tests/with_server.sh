@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # with_server.sh COMMAND…: starts a server of its own with demo data on a free port of the loopback address,
-# runs the command in the present directory with PLAUDIT_URL and PLAUDIT_TOKEN (a user's), and stops the
-# server. PLAUDIT_BIN names the server's binary; without it, the debug build.
+# runs the command in the present directory with PLAUDIT_URL, PLAUDIT_TOKEN (a user's) and PLAUDIT_BIN (for
+# servers of their own), and stops the server. PLAUDIT_BIN names its binary; without it, the debug build.
 set -euo pipefail
 
 here=$(dirname "$(realpath "$0")")
@@ -53,5 +53,5 @@ done
 "$bin" seed --data-dir "$dir/data"
 export PLAUDIT_URL=$url
 PLAUDIT_TOKEN=$("$bin" token --data-dir "$dir/data" --user client.tester)
-export PLAUDIT_TOKEN
+export PLAUDIT_TOKEN PLAUDIT_BIN=$bin
 "$@"

@@ -2,14 +2,19 @@
 
 use std::{net::SocketAddr, sync::Arc, time::Duration};
 
-use tokio::{net::TcpListener, signal::unix};
+use axum::serve::ListenerExt;
+use tokio::{
+    net::{TcpListener, TcpStream},
+    signal::unix,
+};
 use tokio_util::sync::CancellationToken;
 
 use super::{AppError, metrics, readiness::Checks, stores::Stores};
 use crate::{
     auth::{Subject, TokenSecret, TokenSigner, TokenVerifier},
     domain::{Limits, Plaudit},
-    http::{self, Api, DevToken},
+    graphql::{Documents, Manifest},
+    http::{self, Api, DevToken, SocketRules},
     hub::Hub,
     moderation::Moderator,
     pipeline,
@@ -66,7 +71,7 @@ pub async fn serve(settings: Settings) -> Result<(), AppError> {
         pipeline: runs_pipeline.then_some((owner, status)),
     });
     let mut lines = vec![format!("listening on http://{address}")];
-    let (mut beside_requests, sockets) = (None, http::Sockets::default());
+    let (mut beside_requests, sockets) = (None, http::Sockets::new(socket_rules(&settings)));
     let router = if runs_api {
         let plaudit = Plaudit::new(stores.redis.clone(), stores.db.clone(), hub, limits(&settings));
         let (beside, stop) = (plaudit.clone(), stop_hub.clone());
@@ -78,6 +83,7 @@ pub async fn serve(settings: Settings) -> Result<(), AppError> {
             verifier: TokenVerifier::hs256(&secret),
             dev,
             sockets: sockets.clone(),
+            documents: Documents::new(Manifest::default(), false, 16 << 20),
             graphiql: settings.http.graphiql,
             readiness: checks.clone(),
             metrics,
@@ -87,7 +93,7 @@ pub async fn serve(settings: Settings) -> Result<(), AppError> {
     };
     print_when_ready(checks, lines);
 
-    serve_until(listener, router, signal, sockets).await?;
+    serve_until(listener, router, signal, sockets, settings.sockets.socket_send_wait).await?;
     stop_hub.cancel();
     if let Some(beside_requests) = beside_requests {
         let _ = beside_requests.await; // it appends views, which the pipeline is then to persist
@@ -102,7 +108,24 @@ pub async fn serve(settings: Settings) -> Result<(), AppError> {
 }
 
 fn limits(settings: &Settings) -> Limits {
-    Limits { follows: settings.follow_limit, reply_wait: settings.live.reply_wait }
+    Limits {
+        follows: settings.follow_limit,
+        topics: settings.sockets.subscription_topics,
+        reply_wait: settings.live.reply_wait,
+    }
+}
+
+const fn socket_rules(settings: &Settings) -> SocketRules {
+    SocketRules {
+        sockets: settings.sockets.sockets,
+        sockets_per_address: settings.sockets.sockets_per_address,
+        subscriptions: settings.sockets.socket_subscriptions,
+        messages_per_second: settings.sockets.socket_messages,
+        message_bytes: settings.sockets.socket_message_bytes as usize,
+        init_wait: settings.sockets.socket_init_wait,
+        ping: settings.sockets.socket_ping,
+        send_wait: settings.sockets.socket_send_wait,
+    }
 }
 
 /// Who holds the data directory is the same owner as before its restart; others are new each time.
@@ -140,11 +163,13 @@ async fn serve_until(
     router: axum::Router,
     signal: CancellationToken,
     sockets: http::Sockets,
+    send_wait: Duration,
 ) -> Result<(), AppError> {
     let finish = {
         let signal = signal.clone();
         async move { signal.cancelled().await }
     };
+    let listener = listener.tap_io(move |connection| tune(connection, send_wait));
     let serving = axum::serve(listener, router.into_make_service_with_connect_info::<SocketAddr>())
         .with_graceful_shutdown(finish)
         .into_future();
@@ -159,6 +184,18 @@ async fn serve_until(
             tracing::warn!("stopped with requests under way");
             Ok(())
         }
+    }
+}
+
+/// What is sent goes out at once: a push is small, and would else wait until the one before it is confirmed.
+/// And the kernel gives a client up that reads nothing, also where an answer is sent by somebody else's loop.
+fn tune(connection: &TcpStream, send_wait: Duration) {
+    let bound = u32::try_from(send_wait.as_millis()).unwrap_or(u32::MAX);
+    let tuned = connection
+        .set_nodelay(true)
+        .and_then(|()| Ok(rustix::net::sockopt::set_tcp_user_timeout(connection, bound)?));
+    if let Err(error) = tuned {
+        tracing::debug!(%error, "cannot set options of a connection"); // it has ended already
     }
 }
 

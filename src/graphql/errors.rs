@@ -30,6 +30,10 @@ pub enum Code {
     Forbidden,
     NotFound,
     BadUserInput,
+    /// More at the same time than one client may have.
+    LimitExceeded,
+    /// More in a span of time than one client may do.
+    RateLimited,
     /// A store is away or busy; the same request may succeed later.
     RetryLater,
     Internal,
@@ -46,6 +50,8 @@ impl Code {
             Self::Forbidden => "FORBIDDEN",
             Self::NotFound => "NOT_FOUND",
             Self::BadUserInput => "BAD_USER_INPUT",
+            Self::LimitExceeded => "LIMIT_EXCEEDED",
+            Self::RateLimited => "RATE_LIMITED",
             Self::RetryLater => "RETRY_LATER",
             Self::Internal => "INTERNAL",
             Self::ParseFailed => "GRAPHQL_PARSE_FAILED",
@@ -56,7 +62,7 @@ impl Code {
 
     /// Whether the same request may succeed a little later.
     const fn is_retryable(self) -> bool {
-        matches!(self, Self::RetryLater)
+        matches!(self, Self::RetryLater | Self::RateLimited)
     }
 }
 

@@ -5,6 +5,8 @@ use std::{
     sync::Arc,
 };
 
+use chrono::{DateTime, Utc};
+
 use super::errors::{ApiError, ApiResult};
 use crate::{
     auth::{Identity, Role, Subject},
@@ -38,6 +40,11 @@ impl Viewer {
 
     pub const fn is_signed_in(&self) -> bool {
         self.0.is_some()
+    }
+
+    /// When the token ends; `None` without one.
+    pub fn expires_at(&self) -> Option<DateTime<Utc>> {
+        self.0.as_ref().map(|identity| identity.expires_at)
     }
 
     /// # Errors

@@ -14,7 +14,7 @@ use serde::Deserialize;
 
 use super::{Shared, State, caller::SentBy, refusal::Refusal};
 use crate::{
-    graphql::{ApiError, Caller, Code, Prepared, Rejected},
+    graphql::{self, ApiError, Caller, Code, Fields, Prepared, Rejected},
     store::tally::Tally,
 };
 
@@ -22,7 +22,7 @@ const SERVER_TIMING: HeaderName = HeaderName::from_static("server-timing");
 
 /// A request that needs longer is told to try again: each call of a store is bounded by itself, but a
 /// request may make many in a row.
-const LONGEST: Duration = Duration::from_millis(1_900);
+pub const LONGEST: Duration = Duration::from_millis(1_900);
 
 /// `POST /graphql` with a JSON body.
 pub async fn execute(
@@ -54,13 +54,16 @@ pub async fn query(
     let request = request_of(parameters)?;
     match state.engine.prepare(request, caller) {
         // A link or an image on another page must not act in the name of whoever looks at it.
-        Ok(prepared) if prepared.kind() != OperationType::Query => {
-            let error = ApiError::new(Code::BadUserInput, "GET is for queries; send this with POST");
-            Err(Refusal::new(StatusCode::METHOD_NOT_ALLOWED, error).with_header(header::ALLOW, "POST"))
-        }
+        Ok(prepared) if prepared.kind() != OperationType::Query => Err(only_post()),
         Ok(prepared) => Ok(run(&state, prepared).await),
         Err(rejected) => Ok(rejected_answer(rejected)),
     }
+}
+
+/// What is refused by GET.
+pub fn only_post() -> Refusal {
+    let error = ApiError::new(Code::BadUserInput, "GET is for queries; send this with POST");
+    Refusal::new(StatusCode::METHOD_NOT_ALLOWED, error).with_header(header::ALLOW, "POST")
 }
 
 fn request_of(parameters: Parameters) -> Result<Request, Refusal> {
@@ -73,6 +76,18 @@ fn request_of(parameters: Parameters) -> Result<Request, Refusal> {
         request.extensions = parse_json("extensions", &extensions)?;
     }
     Ok(request)
+}
+
+/// The same, for transports that know documents by their hashes.
+pub fn parameters_of(parameters: Parameters) -> Result<graphql::Parameters, Refusal> {
+    let fields = Fields {
+        query: Some(parameters.query),
+        operation_name: parameters.operation_name,
+        variables: parameters.variables.map(|text| parse_json("variables", &text)).transpose()?,
+        extensions: parameters.extensions.map(|text| parse_json("extensions", &text)).transpose()?,
+        ..Fields::default()
+    };
+    fields.try_into().map_err(|why: &str| bad_request(why))
 }
 
 fn parse_json<T: for<'a> Deserialize<'a>>(name: &str, text: &str) -> Result<T, Refusal> {
@@ -106,7 +121,7 @@ async fn run(shared: &Shared, prepared: Prepared) -> Response {
 }
 
 /// Whatever was under way is done or will not be; every mutation may be sent again.
-fn took_too_long() -> async_graphql::Response {
+pub fn took_too_long() -> async_graphql::Response {
     let message = format!("the stores did not answer within {LONGEST:?}; try again");
     async_graphql::Response::from_errors(vec![ApiError::new(Code::RetryLater, message).into()])
 }
@@ -119,11 +134,11 @@ fn server_timing(tally: &Tally) -> String {
     )
 }
 
-fn bad_request(message: impl Into<String>) -> Refusal {
+pub fn bad_request(message: impl Into<String>) -> Refusal {
     Refusal::new(StatusCode::BAD_REQUEST, ApiError::new(Code::BadUserInput, message))
 }
 
-fn refused_body(why: &JsonRejection) -> Refusal {
+pub fn refused_body(why: &JsonRejection) -> Refusal {
     let message = format!(
         "{}; send one JSON object (no batch) with query, and optionally variables and operationName",
         why.body_text()

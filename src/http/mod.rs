@@ -1,17 +1,20 @@
 //! The HTTP service: routes and what surrounds every request.
 //!
-//! - [`graphql`]: queries and mutations; [`socket`]: subscriptions; [`sockets`]: all that are open;
-//!   [`caller`]: whose token it is
+//! - [`graphql`]: queries and mutations; [`caller`]: whose token it is
+//! - [`socket`], [`event_stream`]: subscriptions, and what else is asked there; [`operation`]: what both tell;
+//!   [`sockets`]: all that are open
 //! - [`refusal`]: what is refused before GraphQL begins
 //! - [`health`]: probes and metrics; [`graphiql`]: the embedded page; [`dev`]: a token for trying things out
 
 mod caller;
 mod dev;
+mod event_stream;
 mod graphiql;
 mod graphql;
 mod health;
+mod operation;
 mod refusal;
-mod socket;
+pub mod socket;
 mod sockets;
 
 use std::{any::Any, sync::Arc};
@@ -28,12 +31,12 @@ use tower_http::{catch_panic::CatchPanicLayer, compression::CompressionLayer, tr
 
 pub use dev::DevToken;
 pub use health::{Readiness, router as health_router};
-pub use sockets::Sockets;
+pub use sockets::{SocketRules, Sockets};
 
 use crate::{
     auth::TokenVerifier,
     domain::Plaudit,
-    graphql::{ApiError, Engine},
+    graphql::{ApiError, Documents, Engine},
 };
 use refusal::Refusal;
 
@@ -48,8 +51,8 @@ pub struct Api {
     pub dev: Option<DevToken>,
     pub readiness: Arc<dyn Readiness>,
     pub metrics: PrometheusHandle,
-    /// For a stop to close them.
     pub sockets: Sockets,
+    pub documents: Documents,
     /// Whether GraphiQL is served.
     pub graphiql: bool,
 }
@@ -67,6 +70,7 @@ pub fn router(api: Api) -> Router {
     let mut routes = Router::new()
         .route("/graphql", get(graphql::query).post(graphql::execute))
         .route("/graphql/ws", any(socket::open))
+        .route("/graphql/stream", get(event_stream::get).post(event_stream::post))
         .route("/dev/token", get(dev::token));
     if api.graphiql {
         routes = routes
@@ -76,6 +80,7 @@ pub fn router(api: Api) -> Router {
     }
     let probes = health_router(Arc::clone(&api.readiness), api.metrics.clone());
     let engine = Engine::new(api.plaudit.clone());
+    api.sockets.begin_metrics();
     routes
         .with_state(Arc::new(Shared { api, engine }))
         .merge(probes)

@@ -6,6 +6,7 @@
 //!
 //! - `groups`: the settings, one struct per concern, so that a command takes only those that it needs; the
 //!   first line of a field's documentation is what `plaudit serve --help` shows
+//! - `sockets`: those of connections that stay open
 //! - `moderator`: which of them the chosen moderator needs
 //! - `values`: how single values are read
 //! - `layers`: settings file and environment, laid under the flags; `definitions` looks settings up by name
@@ -17,6 +18,7 @@ mod groups;
 mod help;
 mod layers;
 mod moderator;
+mod sockets;
 mod values;
 
 use clap::{Args, builder::BoolishValueParser};
@@ -28,6 +30,7 @@ pub use groups::{
 };
 pub use help::explain;
 pub use layers::Layers;
+pub use sockets::Sockets;
 pub use values::{NightlyAt, StoreUrl, ValueError};
 pub(crate) use values::{duration, whole};
 
@@ -63,6 +66,8 @@ pub struct Settings {
     pub pipeline: Pipeline,
     #[command(flatten)]
     pub live: Live,
+    #[command(flatten)]
+    pub sockets: Sockets,
     #[command(flatten)]
     pub moderation: Moderation,
     #[command(flatten)]

@@ -41,5 +41,8 @@ mod recovery;
 mod roles;
 mod schema;
 mod shutdown;
+mod socket;
+mod socket_limits;
+mod sse;
 mod storm;
 mod views;
