@@ -1,11 +1,10 @@
 //! The `plaudit` command. `lib.rs` is the map of what it does.
 
-use std::{io::IsTerminal, process::ExitCode};
+use std::process::ExitCode;
 
 use plaudit::{
-    app,
+    app::{self, start_log},
     cli::{self, Cli, Command},
-    settings::{Log, LogFormat},
 };
 
 #[global_allocator]
@@ -68,16 +67,4 @@ async fn run(command: Command) -> Result<ExitCode, Box<dyn std::error::Error>> {
         Command::Schema => print!("{}", plaudit::graphql::sdl()),
     }
     Ok(ExitCode::SUCCESS)
-}
-
-/// To stderr: stdout is for what was asked for.
-fn start_log(log: &Log) {
-    let subscriber = tracing_subscriber::fmt()
-        .with_env_filter(log.log.clone())
-        .with_writer(std::io::stderr)
-        .with_ansi(std::io::stderr().is_terminal());
-    match log.log_format {
-        LogFormat::Text => subscriber.init(),
-        LogFormat::Json => subscriber.json().init(),
-    }
 }

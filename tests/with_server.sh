@@ -51,7 +51,5 @@ while url=$(sed -n 's/^listening on //p' "$dir/stdout") && [[ -z $url ]]; do
 done
 
 "$bin" seed --data-dir "$dir/data"
-export PLAUDIT_URL=$url
-PLAUDIT_TOKEN=$("$bin" token --data-dir "$dir/data" --user client.tester)
-export PLAUDIT_TOKEN PLAUDIT_BIN=$bin
-"$@"
+token=$("$bin" token --data-dir "$dir/data" --user client.tester)
+PLAUDIT_URL=$url PLAUDIT_TOKEN=$token PLAUDIT_BIN=$bin "$@"

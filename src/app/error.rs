@@ -1,7 +1,8 @@
 //! Why a command cannot do its work: one clear line.
 
 use crate::{
-    auth, embedded::EmbeddedError, moderation::ModeratorError, settings::SettingsError, store::StoreError,
+    auth, embedded::EmbeddedError, graphql::ManifestError, moderation::ModeratorError,
+    settings::SettingsError, store::StoreError,
 };
 
 #[derive(Debug, thiserror::Error)]
@@ -23,6 +24,8 @@ pub enum AppError {
     NeverStarted,
     #[error(transparent)]
     Settings(#[from] SettingsError),
+    #[error(transparent)]
+    Manifest(#[from] ManifestError),
     #[error(transparent)]
     Moderator(#[from] ModeratorError),
     #[error("{0}")]

@@ -38,6 +38,13 @@ enum Kind {
 use Kind::{Counter, Gauge, Histogram};
 
 const METRICS: &[(Kind, &str, Unit, &str)] = &[
+    (
+        Counter,
+        "plaudit_requests_total",
+        Unit::Count,
+        "GraphQL requests over HTTP, by kind of operation and code of the first error",
+    ),
+    (Histogram, "plaudit_request_seconds", Unit::Seconds, "How long they took, by kind of operation"),
     (Counter, "plaudit_refusals_total", Unit::Count, "Answers with an error, by its class"),
     (Counter, "plaudit_store_errors_total", Unit::Count, "Calls of a store that failed, by class"),
     (Gauge, "plaudit_breaker_open", Unit::Count, "1 while requests leave a store alone that does not answer"),

@@ -4,14 +4,17 @@
 //! - `serve`: runs the API, the pipeline, or both, until a signal;
 //! - `readiness`: what `/readyz` says;
 //! - `metrics`: what `/metrics` says;
+//! - `log`: how events are written;
 //! - `error`: why a start fails, in one line.
 
 mod error;
+mod log;
 mod metrics;
 mod readiness;
 mod serve;
 mod stores;
 
 pub use error::AppError;
+pub use log::start_log;
 pub use serve::serve;
 pub use stores::{beside_running_server, open_database, open_stores};

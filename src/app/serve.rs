@@ -2,11 +2,8 @@
 
 use std::{net::SocketAddr, sync::Arc, time::Duration};
 
-use axum::serve::ListenerExt;
-use tokio::{
-    net::{TcpListener, TcpStream},
-    signal::unix,
-};
+use axum::http::HeaderValue;
+use tokio::{net::TcpListener, signal::unix};
 use tokio_util::sync::CancellationToken;
 
 use super::{AppError, metrics, readiness::Checks, stores::Stores};
@@ -14,7 +11,7 @@ use crate::{
     auth::{Subject, TokenSecret, TokenSigner, TokenVerifier},
     domain::{Limits, Plaudit},
     graphql::{Documents, Manifest},
-    http::{self, Api, DevToken, SocketRules},
+    http::{self, Api, BodyLimits, ConnectionTimes, DevToken, SocketRules},
     hub::Hub,
     moderation::Moderator,
     pipeline,
@@ -35,6 +32,7 @@ pub async fn serve(settings: Settings) -> Result<(), AppError> {
         .await
         .map_err(|source| AppError::Listen { address: settings.http.listen, source })?;
     let address = listener.local_addr()?;
+    let documents = documents(&settings)?;
     // Before the stores: they count from their first call.
     let metrics = metrics::install().map_err(std::io::Error::other)?;
     let stores = Stores::open(&settings).await?;
@@ -83,8 +81,10 @@ pub async fn serve(settings: Settings) -> Result<(), AppError> {
             verifier: TokenVerifier::hs256(&secret),
             dev,
             sockets: sockets.clone(),
-            documents: Documents::new(Manifest::default(), false, 16 << 20),
-            graphiql: settings.http.graphiql,
+            graphiql: settings.serves_graphiql(),
+            documents,
+            body: body_limits(&settings),
+            cors_origins: cors_origins(&settings)?,
             readiness: checks.clone(),
             metrics,
         })
@@ -93,7 +93,7 @@ pub async fn serve(settings: Settings) -> Result<(), AppError> {
     };
     print_when_ready(checks, lines);
 
-    serve_until(listener, router, signal, sockets, settings.sockets.socket_send_wait).await?;
+    serve_until(listener, router, connection_times(&settings), signal, sockets).await;
     stop_hub.cancel();
     if let Some(beside_requests) = beside_requests {
         let _ = beside_requests.await; // it appends views, which the pipeline is then to persist
@@ -161,42 +161,46 @@ fn pipeline_settings(settings: &Settings, owner: String, moderator: Moderator) -
 async fn serve_until(
     listener: TcpListener,
     router: axum::Router,
+    times: ConnectionTimes,
     signal: CancellationToken,
     sockets: http::Sockets,
-    send_wait: Duration,
-) -> Result<(), AppError> {
-    let finish = {
-        let signal = signal.clone();
-        async move { signal.cancelled().await }
-    };
-    let listener = listener.tap_io(move |connection| tune(connection, send_wait));
-    let serving = axum::serve(listener, router.into_make_service_with_connect_info::<SocketAddr>())
-        .with_graceful_shutdown(finish)
-        .into_future();
+) {
+    let serving = http::serve(listener, router, times, signal.clone());
     let closing = async {
         signal.cancelled().await;
         sockets.send_elsewhere(CLOSE_SOCKETS).await;
     };
-    let finishing = async { tokio::join!(serving, closing).0 };
+    let finishing = async { tokio::join!(serving, closing) };
     tokio::select! {
-        result = finishing => Ok(result?),
+        _ = finishing => {}
         () = async { signal.cancelled().await; tokio::time::sleep(FINISH_REQUESTS).await } => {
             tracing::warn!("stopped with requests under way");
-            Ok(())
         }
     }
 }
 
-/// What is sent goes out at once: a push is small, and would else wait until the one before it is confirmed.
-/// And the kernel gives a client up that reads nothing, also where an answer is sent by somebody else's loop.
-fn tune(connection: &TcpStream, send_wait: Duration) {
-    let bound = u32::try_from(send_wait.as_millis()).unwrap_or(u32::MAX);
-    let tuned = connection
-        .set_nodelay(true)
-        .and_then(|()| Ok(rustix::net::sockopt::set_tcp_user_timeout(connection, bound)?));
-    if let Err(error) = tuned {
-        tracing::debug!(%error, "cannot set options of a connection"); // it has ended already
+const fn connection_times(settings: &Settings) -> ConnectionTimes {
+    ConnectionTimes {
+        head: settings.requests.header_timeout,
+        idle: settings.requests.idle_timeout,
+        send: settings.requests.send_timeout,
     }
+}
+
+const fn body_limits(settings: &Settings) -> BodyLimits {
+    BodyLimits { bytes: settings.requests.max_body as usize * 1024, time: settings.requests.body_timeout }
+}
+
+fn cors_origins(settings: &Settings) -> Result<Vec<HeaderValue>, AppError> {
+    let origins = settings.requests.cors_origins.iter().map(|origin| HeaderValue::from_str(origin.as_str()));
+    Ok(origins.collect::<Result<_, _>>().map_err(std::io::Error::other)?)
+}
+
+fn documents(settings: &Settings) -> Result<Documents, AppError> {
+    let settings = &settings.documents;
+    let manifest = settings.trusted_documents.as_deref().map(Manifest::read).transpose()?;
+    let memory = u64::from(settings.persisted_queries) * 1024 * 1024;
+    Ok(Documents::new(manifest.unwrap_or_default(), settings.only_trusted_documents, memory))
 }
 
 /// Cancelled at the first SIGINT or SIGTERM.
@@ -225,7 +229,7 @@ fn dev_token(secret: &TokenSecret) -> Result<DevToken, AppError> {
 fn api_lines(address: SocketAddr, settings: &Settings, dev: Option<&DevToken>) -> Vec<String> {
     let mut lines =
         vec![format!("  GraphQL   http://{address}/graphql, subscriptions at ws://{address}/graphql/ws")];
-    if settings.http.graphiql {
+    if settings.serves_graphiql() {
         lines.push(format!("  GraphiQL  http://{address}/graphiql"));
     }
     if let Some(token) = dev.and_then(|dev| dev.sign().ok()) {

@@ -13,7 +13,7 @@ use bytes::Bytes;
 use futures_util::{StreamExt, stream, stream::BoxStream};
 
 use super::{
-    errors::{ApiError, Code, code_of_engine_error, give_code},
+    errors::{ApiError, Code, code_of_engine_error, give_code, log_causes},
     nulls::Nulls,
     schema::{self, Schema},
     scope::Scope,
@@ -110,6 +110,7 @@ impl Engine {
         if response.errors.is_empty() {
             return response;
         }
+        log_causes(&response.errors);
         for error in &mut response.errors {
             let code = code_of_engine_error(error);
             give_code(error, code);

@@ -1,6 +1,8 @@
 //! What a client is told of a failure: a message for people, and a code for programs.
 
-use async_graphql::{Error, ErrorExtensionValues, ServerError};
+use std::{any::Any, sync::Arc};
+
+use async_graphql::{Error, ErrorExtensionValues, PathSegment, ServerError, Value};
 
 use crate::{
     auth::TokenError,
@@ -19,7 +21,12 @@ pub struct ApiError {
     /// The argument to mend.
     argument: Option<&'static str>,
     reason: Option<Reason>,
+    /// For the log, not for the client.
+    cause: Option<Arc<str>>,
 }
+
+/// Why a field failed, beside what the client is told of it.
+struct Cause(Arc<str>);
 
 /// `extensions.code`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -68,7 +75,7 @@ impl Code {
 
 impl ApiError {
     pub fn new(code: Code, message: impl Into<String>) -> Self {
-        Self { code, message: message.into(), argument: None, reason: None }
+        Self { code, message: message.into(), argument: None, reason: None, cause: None }
     }
 
     pub fn bad_input(argument: &'static str, message: impl Into<String>) -> Self {
@@ -91,6 +98,10 @@ impl ApiError {
         Self::new(Code::Internal, "internal error")
     }
 
+    pub const fn code(&self) -> Code {
+        self.code
+    }
+
     fn extensions(&self) -> ErrorExtensionValues {
         let mut values = ErrorExtensionValues::default();
         mark(&mut values, self.code);
@@ -110,7 +121,7 @@ fn mark(values: &mut ErrorExtensionValues, code: Code) {
 }
 
 impl From<DomainError> for ApiError {
-    /// Logs what is not for clients; each failure passes here once.
+    /// Each failure passes here once. What is not for clients is logged with the whole answer.
     fn from(error: DomainError) -> Self {
         let message = error.to_string();
         metrics::counter!("plaudit_refusals_total", "class" => error.class().name()).increment(1);
@@ -134,8 +145,7 @@ impl From<DomainError> for ApiError {
                 Self::new(Code::RetryLater, message)
             }
             DomainError::Internal(cause) => {
-                tracing::error!(%cause, "a request failed");
-                Self::new(Code::Internal, message)
+                Self { cause: Some(cause.to_string().into()), ..Self::new(Code::Internal, message) }
             }
         }
     }
@@ -150,14 +160,45 @@ impl From<TokenError> for ApiError {
 impl From<ApiError> for Error {
     fn from(error: ApiError) -> Self {
         let extensions = Some(error.extensions());
-        Self { message: error.message, source: None, extensions }
+        Self { message: error.message, source: error.cause.map(Cause::shared), extensions }
     }
 }
 
 impl From<ApiError> for ServerError {
     fn from(error: ApiError) -> Self {
         let extensions = Some(error.extensions());
-        Self { extensions, ..Self::new(error.message, None) }
+        let source = error.cause.map(Cause::shared);
+        Self { extensions, source, ..Self::new(error.message, None) }
+    }
+}
+
+impl Cause {
+    fn shared(cause: Arc<str>) -> Arc<dyn Any + Send + Sync> {
+        Arc::new(Self(cause))
+    }
+}
+
+/// Logs what the client is not told: one line for an answer, however many of its fields failed.
+pub fn log_causes(errors: &[ServerError]) {
+    let mut failed = errors.iter().filter_map(|error| Some((error, error.source::<Cause>()?)));
+    if let Some((error, Cause(cause))) = failed.next() {
+        let path: Vec<String> = error.path.iter().map(segment).collect();
+        tracing::error!(%cause, path = path.join("."), failures = 1 + failed.count(), "a request failed");
+    }
+}
+
+fn segment(segment: &PathSegment) -> String {
+    match segment {
+        PathSegment::Field(name) => name.clone(),
+        PathSegment::Index(index) => index.to_string(),
+    }
+}
+
+/// `extensions.code` of an error.
+pub fn code_in(error: &ServerError) -> Option<&str> {
+    match error.extensions.as_ref()?.get("code")? {
+        Value::String(code) => Some(code),
+        _ => None,
     }
 }
 

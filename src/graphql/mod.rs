@@ -51,7 +51,7 @@ mod views;
 
 pub use documents::Documents;
 pub use engine::{Engine, Events, Prepared, Rejected};
-pub use errors::{ApiError, ApiResult, Code};
+pub use errors::{ApiError, ApiResult, Code, code_in};
 pub use ids::public_id;
 pub use manifest::{Manifest, ManifestError};
 pub use parameters::{Fields, Parameters};

@@ -5,12 +5,8 @@ use std::{convert::Infallible, sync::Arc};
 
 use async_graphql::parser::types::OperationType;
 use axum::{
-    Json,
-    extract::{
-        Query,
-        rejection::{JsonRejection, QueryRejection},
-    },
-    http::{HeaderMap, HeaderName, StatusCode, header},
+    extract::Request,
+    http::{HeaderMap, HeaderName, Method, StatusCode},
     response::{
         IntoResponse, Response, Sse,
         sse::{Event, KeepAlive},
@@ -24,70 +20,51 @@ use futures_util::{
 };
 
 use super::{
-    Shared, State,
-    caller::SentBy,
-    graphql::{self, bad_request, only_post, parameters_of, refused_body},
+    Shared, State, accept,
+    graphql::{read, refused_method},
     operation::{Operation, Step, Steps, rejected},
     refusal::Refusal,
     socket::until,
     sockets::{Place, Transport},
 };
-use crate::graphql::{ApiError, Caller, Code, Parameters};
-
-const EVENT_STREAM: &str = "text/event-stream";
+use crate::graphql::{ApiError, Code};
 
 /// Proxies of the nginx family would else hold events back until a buffer is full.
 const UNBUFFERED: (HeaderName, &str) = (HeaderName::from_static("x-accel-buffering"), "no");
 
-/// `POST /graphql/stream` with a JSON body.
-pub async fn post(
-    state: State,
-    SentBy(caller): SentBy,
-    headers: HeaderMap,
-    body: Result<Json<Parameters>, JsonRejection>,
-) -> Result<Response, Refusal> {
-    let Json(parameters) = body.map_err(|why| refused_body(&why))?;
-    open(&state, &headers, parameters, caller, |_| true)
-}
-
-/// `GET /graphql/stream?query=…`: a browser's `EventSource` cannot do otherwise. Not for mutations.
-pub async fn get(
-    state: State,
-    SentBy(caller): SentBy,
-    headers: HeaderMap,
-    parameters: Result<Query<graphql::Parameters>, QueryRejection>,
-) -> Result<Response, Refusal> {
-    let Query(parameters) = parameters.map_err(|why| bad_request(why.body_text()))?;
-    open(&state, &headers, parameters_of(parameters)?, caller, |kind| kind != OperationType::Mutation)
-}
-
-fn open(
-    shared: &Arc<Shared>,
-    headers: &HeaderMap,
-    parameters: Parameters,
-    caller: Caller,
-    is_allowed: fn(OperationType) -> bool,
-) -> Result<Response, Refusal> {
-    if !accepts_events(headers) {
-        let message = format!("this answers with {EVENT_STREAM}, which Accept does not allow");
-        return Err(Refusal::new(StatusCode::NOT_ACCEPTABLE, ApiError::new(Code::BadUserInput, message)));
-    }
-    let place = shared.api.sockets.admit(caller.address, Transport::EventStream)?;
+/// `POST /graphql/stream` with a JSON body, and `GET /graphql/stream?query=…`, because a browser's
+/// `EventSource` cannot do otherwise.
+pub async fn open(state: State, request: Request) -> Result<Response, Refusal> {
+    let (mut parts, body) = request.into_parts();
+    must_accept_events(&parts.headers)?;
+    let (caller, parameters) = read(&state, &mut parts, body).await?;
+    let place = state.api.sockets.admit(caller.address, Transport::EventStream)?;
     let token_ends = caller.viewer.expires_at();
-    let steps = match Operation::prepare(shared, parameters, caller) {
-        Ok(operation) if !is_allowed(operation.kind()) => return Err(only_post()),
+    let steps = match Operation::prepare(&state, parameters, caller) {
+        // A link or an image on another page must not act in the name of whoever looks at it.
+        Ok(operation) if operation.kind() == OperationType::Mutation && parts.method != Method::POST => {
+            return Err(refused_method("GET is not for mutations; send this with POST", "POST"));
+        }
         Ok(operation) => operation.run(),
         // Not a status of HTTP: browsers would tell nobody why.
         Err(why) => rejected(why),
     };
-    let keep_alive = KeepAlive::new().interval(shared.api.sockets.rules().ping);
-    let events = Sse::new(events(shared, steps, token_ends, place)).keep_alive(keep_alive);
+    let keep_alive = KeepAlive::new().interval(state.api.sockets.rules().ping);
+    let events = Sse::new(events(&state, steps, token_ends, place)).keep_alive(keep_alive);
     Ok(([UNBUFFERED], events).into_response())
+}
+
+fn must_accept_events(headers: &HeaderMap) -> Result<(), Refusal> {
+    if accept::quality(headers, "text", "event-stream").thousandths > 0 {
+        return Ok(());
+    }
+    let message = "this answers with text/event-stream only, which Accept does not allow";
+    Err(Refusal::new(StatusCode::NOT_ACCEPTABLE, ApiError::new(Code::BadUserInput, message)))
 }
 
 /// Ends without `complete` when the token ends or this server stops: clients then ask again.
 fn events(
-    shared: &Shared,
+    shared: &Arc<Shared>,
     steps: Steps,
     token_ends: Option<DateTime<Utc>>,
     place: Place,
@@ -115,11 +92,4 @@ fn told(step: Step) -> Vec<Event> {
         }
         Step::Complete => vec![complete()],
     }
-}
-
-fn accepts_events(headers: &HeaderMap) -> bool {
-    let Some(accept) = headers.get(header::ACCEPT) else { return true };
-    let accept = accept.to_str().unwrap_or_default().to_ascii_lowercase();
-    let types = accept.split(',').filter_map(|range| range.split(';').next()).map(str::trim);
-    types.into_iter().any(|range| [EVENT_STREAM, "text/*", "*/*"].contains(&range))
 }

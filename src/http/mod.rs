@@ -1,19 +1,31 @@
 //! The HTTP service: routes and what surrounds every request.
 //!
-//! - [`graphql`]: queries and mutations; [`caller`]: whose token it is
+//! - [`graphql`]: queries and mutations; [`accept`] (by [`media_type`]), [`query_string`] and [`body`] read the
+//!   request, [`answer`] writes the response, [`observe`] tells of it
 //! - [`socket`], [`event_stream`]: subscriptions, and what else is asked there; [`operation`]: what both tell;
 //!   [`sockets`]: all that are open
-//! - [`refusal`]: what is refused before GraphQL begins
+//! - [`caller`]: whose token it is; [`refusal`]: what is refused before GraphQL begins
+//! - [`around`]: request ids, security headers, CORS, compression; [`serve`]: connections, each a
+//!   [`connection`] that is bounded in time
 //! - [`health`]: probes and metrics; [`graphiql`]: the embedded page; [`dev`]: a token for trying things out
 
+mod accept;
+mod answer;
+mod around;
+mod body;
 mod caller;
+mod connection;
 mod dev;
 mod event_stream;
 mod graphiql;
 mod graphql;
 mod health;
+mod media_type;
+mod observe;
 mod operation;
+mod query_string;
 mod refusal;
+mod serve;
 pub mod socket;
 mod sockets;
 
@@ -21,16 +33,18 @@ use std::{any::Any, sync::Arc};
 
 use axum::{
     Router,
-    extract::DefaultBodyLimit,
-    http::StatusCode,
+    http::{HeaderValue, StatusCode},
+    middleware,
     response::{IntoResponse, Redirect, Response},
     routing::{any, get},
 };
 use metrics_exporter_prometheus::PrometheusHandle;
-use tower_http::{catch_panic::CatchPanicLayer, compression::CompressionLayer, trace::TraceLayer};
+use tower_http::catch_panic::CatchPanicLayer;
 
+pub use body::BodyLimits;
 pub use dev::DevToken;
 pub use health::{Readiness, router as health_router};
+pub use serve::{ConnectionTimes, serve};
 pub use sockets::{SocketRules, Sockets};
 
 use crate::{
@@ -39,9 +53,6 @@ use crate::{
     graphql::{ApiError, Documents, Engine},
 };
 use refusal::Refusal;
-
-/// Bytes of a request's body.
-const MAX_BODY: usize = 256 * 1024;
 
 /// What the service is made of.
 pub struct Api {
@@ -52,9 +63,13 @@ pub struct Api {
     pub readiness: Arc<dyn Readiness>,
     pub metrics: PrometheusHandle,
     pub sockets: Sockets,
-    pub documents: Documents,
     /// Whether GraphiQL is served.
     pub graphiql: bool,
+    pub documents: Documents,
+    /// What the body of a request may be.
+    pub body: BodyLimits,
+    /// Whose pages may ask, beside those from here.
+    pub cors_origins: Vec<HeaderValue>,
 }
 
 /// What handlers share.
@@ -67,10 +82,11 @@ type State = axum::extract::State<Arc<Shared>>;
 
 /// All routes.
 pub fn router(api: Api) -> Router {
+    let graphql = get(graphql::answer).post(graphql::answer).fallback(graphql::refuse_method);
     let mut routes = Router::new()
-        .route("/graphql", get(graphql::query).post(graphql::execute))
+        .route("/graphql", graphql)
         .route("/graphql/ws", any(socket::open))
-        .route("/graphql/stream", get(event_stream::get).post(event_stream::post))
+        .route("/graphql/stream", get(event_stream::open).post(event_stream::open))
         .route("/dev/token", get(dev::token));
     if api.graphiql {
         routes = routes
@@ -81,14 +97,16 @@ pub fn router(api: Api) -> Router {
     let probes = health_router(Arc::clone(&api.readiness), api.metrics.clone());
     let engine = Engine::new(api.plaudit.clone());
     api.sockets.begin_metrics();
-    routes
+    let cors = (!api.cors_origins.is_empty()).then(|| around::cors(api.cors_origins.clone()));
+    let mut router = routes
         .with_state(Arc::new(Shared { api, engine }))
         .merge(probes)
-        .layer(DefaultBodyLimit::max(MAX_BODY))
-        .layer(CompressionLayer::new())
-        .layer(CatchPanicLayer::custom(panicked))
-        // Spans and answers are told at level debug; what went wrong is logged where it went wrong.
-        .layer(TraceLayer::new_for_http().on_failure(()))
+        .layer(around::compression())
+        .layer(CatchPanicLayer::custom(panicked));
+    if let Some(cors) = cors {
+        router = router.layer(cors);
+    }
+    router.layer(middleware::from_fn(around::surround))
 }
 
 fn panicked(panic: Box<dyn Any + Send>) -> Response {

@@ -3,14 +3,15 @@
 
 use async_graphql::ServerError;
 use axum::{
-    Json,
     http::{HeaderName, HeaderValue, StatusCode},
     response::{IntoResponse, Response},
 };
 
+use super::{accept::MediaType, answer};
 use crate::graphql::ApiError;
 
 /// An HTTP status and one GraphQL error.
+#[derive(Debug)]
 pub struct Refusal {
     status: StatusCode,
     error: ApiError,
@@ -25,15 +26,23 @@ impl Refusal {
     pub fn with_header(self, name: HeaderName, value: &'static str) -> Self {
         Self { header: Some((name, value)), ..self }
     }
-}
 
-impl IntoResponse for Refusal {
-    fn into_response(self) -> Response {
-        let body = serde_json::json!({ "errors": [ServerError::from(self.error)] });
-        let mut response = (self.status, Json(body)).into_response();
+    /// `extensions.code`.
+    pub const fn code(&self) -> &'static str {
+        self.error.code().name()
+    }
+
+    pub fn into_response_as(self, media_type: MediaType) -> Response {
+        let mut response = answer::errors(self.status, &[ServerError::from(self.error)], media_type);
         if let Some((name, value)) = self.header {
             response.headers_mut().insert(name, HeaderValue::from_static(value));
         }
         response
+    }
+}
+
+impl IntoResponse for Refusal {
+    fn into_response(self) -> Response {
+        self.into_response_as(MediaType::Json)
     }
 }

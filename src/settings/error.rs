@@ -27,6 +27,9 @@ pub enum SettingsError {
     #[error("redis_replicas is set, but the embedded Redis has no replicas; name your own with redis_url")]
     NoReplicas,
 
+    #[error("only_trusted_documents leaves nothing to execute: name a manifest with trusted_documents")]
+    NoTrustedDocuments,
+
     #[error(
         "the moderator {moderator} needs {setting} too: set PLAUDIT_{}, or choose another with moderator",
         setting.to_uppercase()

@@ -44,10 +44,12 @@ pub struct Http {
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8080", value_parser = socket_address)]
     pub listen: SocketAddr,
 
-    /// Serve GraphiQL, a page to try queries on, at /graphiql
-    #[arg(long, value_name = "BOOL", default_value = "true", value_parser = BoolishValueParser::new())]
+    /// Serve GraphiQL, a page to try queries on; default: only with embedded servers on a loopback address
+    ///
+    /// [`super::Settings::serves_graphiql`] decides when this is `None`.
+    #[arg(long, value_name = "BOOL", value_parser = BoolishValueParser::new())]
     #[arg(num_args = 0..=1, default_missing_value = "true")]
-    pub graphiql: bool,
+    pub graphiql: Option<bool>,
 
     /// Give a token to anybody who asks; default: only with embedded servers on a loopback address
     ///

@@ -7,6 +7,7 @@
 //! - `groups`: the settings, one struct per concern, so that a command takes only those that it needs; the
 //!   first line of a field's documentation is what `plaudit serve --help` shows
 //! - `sockets`: those of connections that stay open
+//! - `requests`: those of requests over HTTP
 //! - `moderator`: which of them the chosen moderator needs
 //! - `values`: how single values are read
 //! - `layers`: settings file and environment, laid under the flags; `definitions` looks settings up by name
@@ -18,6 +19,7 @@ mod groups;
 mod help;
 mod layers;
 mod moderator;
+mod requests;
 mod sockets;
 mod values;
 
@@ -30,6 +32,7 @@ pub use groups::{
 };
 pub use help::explain;
 pub use layers::Layers;
+pub use requests::{Documents, PageOrigin, Requests};
 pub use sockets::Sockets;
 pub use values::{NightlyAt, StoreUrl, ValueError};
 pub(crate) use values::{duration, whole};
@@ -56,6 +59,10 @@ pub struct Settings {
     pub place: Place,
     #[command(flatten)]
     pub http: Http,
+    #[command(flatten)]
+    pub requests: Requests,
+    #[command(flatten)]
+    pub documents: Documents,
     #[command(flatten)]
     pub auth: Auth,
     #[command(flatten)]
@@ -94,6 +101,9 @@ impl Settings {
         if self.redis.redis_url.is_none() && self.redis.redis_replicas > 0 {
             return Err(SettingsError::NoReplicas);
         }
+        if self.documents.only_trusted_documents && self.documents.trusted_documents.is_none() {
+            return Err(SettingsError::NoTrustedDocuments);
+        }
         self.moderation.chosen()?;
         Ok(())
     }
@@ -101,6 +111,11 @@ impl Settings {
     /// Whether this looks like a developer's own machine: nobody else can come here, and nothing else is kept.
     pub const fn is_development(&self) -> bool {
         self.is_embedded() && self.http.listen.ip().is_loopback()
+    }
+
+    /// Whether GraphiQL is served: as set, else only in development.
+    pub fn serves_graphiql(&self) -> bool {
+        self.http.graphiql.unwrap_or(self.is_development())
     }
 
     /// Whether anybody may have a token: as set, else only where nobody else can ask.
@@ -131,6 +146,15 @@ mod tests {
     }
 
     #[test]
+    fn graphiql_is_served_only_in_development_unless_it_is_asked_for() {
+        assert!(settings(&[]).serves_graphiql());
+        assert!(!settings(&["--listen", "0.0.0.0:8080"]).serves_graphiql());
+        assert!(!settings(&["--redis-url", "redis://cache"]).serves_graphiql());
+        assert!(!settings(&["--graphiql", "false"]).serves_graphiql());
+        assert!(settings(&["--graphiql", "--listen", "0.0.0.0:8080"]).serves_graphiql());
+    }
+
+    #[test]
     fn a_process_runs_the_parts_that_are_named() {
         assert!(settings(&[]).runs(Part::Api) && settings(&[]).runs(Part::Pipeline));
         let one = settings(&["--roles", "pipeline"]);
@@ -143,6 +167,8 @@ mod tests {
         assert!(matches!(settings(&yours).check(), Err(SettingsError::SecretNeeded)));
         assert!(settings(&[&yours[..], &["--jwt-secret", &"s".repeat(32)]].concat()).check().is_ok());
         assert!(settings(&yours[..2]).check().is_ok());
+        let only_trusted = settings(&["--only-trusted-documents"]).check();
+        assert!(matches!(only_trusted, Err(SettingsError::NoTrustedDocuments)));
         assert!(matches!(settings(&["--redis-replicas", "1"]).check(), Err(SettingsError::NoReplicas)));
     }
 

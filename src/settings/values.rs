@@ -32,6 +32,10 @@ pub enum ValueError {
     TimeOfDay,
     #[error("an address such as redis://host:6379 or postgres://user:password@host/database is needed")]
     Url,
+    #[error(
+        "an origin as browsers spell it is needed, such as https://app.example.com, without wildcard or path"
+    )]
+    Origin,
 }
 
 impl StoreUrl {

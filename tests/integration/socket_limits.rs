@@ -198,7 +198,7 @@ async fn a_client_that_never_reads_is_given_up() {
 /// Sent by the HTTP server's own loop, so the kernel gives it up.
 #[tokio::test(flavor = "multi_thread")]
 async fn an_event_stream_that_is_never_read_is_given_up() {
-    let server = Server::start(&["--socket-send-wait", "1s"]);
+    let server = Server::start(&["--send-timeout", "1s"]);
     let n = long_note(&server).await;
     let body = json!({ "query": WATCH_MUCH, "variables": { "n": [n] } });
     let unread = Http::new().post(format!("{}/graphql/stream", server.url)).json(&body).send().await.unwrap();

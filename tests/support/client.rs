@@ -37,6 +37,10 @@ impl Client {
         Self { url: self.url.clone(), token: Some(token.to_owned()) }
     }
 
+    pub fn token(&self) -> Option<&str> {
+        self.token.as_deref()
+    }
+
     pub async fn send(&self, query: &str, variables: Value) -> Reply {
         self.try_send(query, variables).await.unwrap()
     }

@@ -4,6 +4,7 @@ mod client;
 mod event_stream;
 mod judge;
 mod place;
+pub mod raw;
 mod server;
 mod socket;
 mod stores;

@@ -70,7 +70,8 @@ impl Server {
         let mut command = plaudit(&self.data_dir);
         command
             .arg("serve")
-            .args(["--listen", "127.0.0.1:0", "--log", "warn,plaudit=info"])
+            .args(["--listen", "127.0.0.1:0"])
+            .env("PLAUDIT_LOG", "warn,plaudit=info")
             .args(&self.flags)
             .envs(variables.iter().copied());
         let mut child = spawn_tied(command, &self.log_file());

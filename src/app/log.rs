@@ -1,0 +1,76 @@
+//! The log: where it goes, and how it stays one line per event.
+
+use std::io::{self, IsTerminal, Write};
+
+use crate::settings::{Log, LogFormat};
+
+/// To stderr: stdout is for what was asked for.
+pub fn start_log(log: &Log) {
+    let ansi = io::stderr().is_terminal();
+    let subscriber = tracing_subscriber::fmt()
+        .with_env_filter(log.log.clone())
+        .with_writer(move || OneLine { out: io::stderr(), ansi })
+        .with_ansi(ansi);
+    match log.log_format {
+        LogFormat::Text => subscriber.init(),
+        LogFormat::Json => subscriber.json().init(),
+    }
+}
+
+/// Writes each event as one line. What clients send may get into events, and must neither begin a line that
+/// looks like an event of its own nor drive a terminal.
+struct OneLine<W> {
+    out: W,
+    /// Colours are our own, and the formatter has escaped those of others.
+    ansi: bool,
+}
+
+impl<W: Write> Write for OneLine<W> {
+    /// Takes one whole event, as the formatter writes it.
+    fn write(&mut self, event: &[u8]) -> io::Result<usize> {
+        let (line, end) = match event.split_last() {
+            Some((b'\n', line)) => (line, &b"\n"[..]),
+            _ => (event, &b""[..]),
+        };
+        if line.iter().any(|&byte| self.must_escape(byte)) {
+            let escaped: Vec<u8> = line.iter().flat_map(|&byte| self.escaped(byte)).collect();
+            self.out.write_all(&[&escaped, end].concat())?;
+        } else {
+            self.out.write_all(event)?;
+        }
+        Ok(event.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()
+    }
+}
+
+impl<W> OneLine<W> {
+    const fn must_escape(&self, byte: u8) -> bool {
+        byte.is_ascii_control() && !(self.ansi && byte == b'\x1b')
+    }
+
+    fn escaped(&self, byte: u8) -> Vec<u8> {
+        if self.must_escape(byte) { byte.escape_ascii().collect() } else { vec![byte] }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn written(event: &str, ansi: bool) -> String {
+        let mut out = Vec::new();
+        OneLine { out: &mut out, ansi }.write_all(event.as_bytes()).unwrap();
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn an_event_is_one_line_without_control_characters() {
+        assert_eq!(written("INFO ready é\n", false), "INFO ready é\n");
+        let forged = "INFO name=x\n2026-11-21 ERROR forged\r\u{1b}[2J\u{7}\n";
+        assert_eq!(written(forged, false), "INFO name=x\\n2026-11-21 ERROR forged\\r\\x1b[2J\\x07\n");
+        assert_eq!(written("\u{1b}[32mINFO\u{1b}[0m a\nb\n", true), "\u{1b}[32mINFO\u{1b}[0m a\\nb\n");
+    }
+}

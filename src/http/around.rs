@@ -1,0 +1,102 @@
+//! What surrounds every request: its id, and headers that keep browsers from doing what nobody meant.
+
+use axum::{
+    extract::Request,
+    http::{HeaderMap, HeaderName, HeaderValue, header},
+    middleware::Next,
+    response::Response,
+};
+use tower_http::{
+    compression::{
+        CompressionLayer, CompressionLevel,
+        predicate::{And, DefaultPredicate, Predicate, SizeAbove},
+    },
+    cors::{AllowHeaders, CorsLayer},
+};
+use tracing::Instrument;
+use uuid::Uuid;
+
+pub const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+
+/// Characters of an id that clients and proxies give to a request.
+const MAX_REQUEST_ID: usize = 64;
+
+/// How long browsers may keep the answer to a preflight. None of them keeps it for longer.
+const PREFLIGHT: std::time::Duration = std::time::Duration::from_hours(2);
+
+/// Bytes below which compression saves no packet.
+const COMPRESS_ABOVE: u64 = 1_024;
+
+/// For whatever does not say otherwise. A page sets its own policy.
+const HEADERS: [(HeaderName, &str); 5] = [
+    (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
+    (header::REFERRER_POLICY, "no-referrer"),
+    (header::CONTENT_SECURITY_POLICY, "default-src 'none'; frame-ancestors 'none'"),
+    (header::X_FRAME_OPTIONS, "DENY"),
+    (header::CACHE_CONTROL, "no-store"),
+];
+
+/// Gives the request an id, which is in the answer and in every line that is logged meanwhile.
+pub async fn surround(mut request: Request, next: Next) -> Response {
+    let id = request_id(request.headers());
+    let span = tracing::error_span!("request", id = id.to_str().unwrap_or_default());
+    request.headers_mut().insert(REQUEST_ID, id.clone());
+    let mut response = next.run(request).instrument(span).await;
+    let headers = response.headers_mut();
+    headers.insert(REQUEST_ID, id);
+    for (name, value) in HEADERS {
+        headers.entry(name).or_insert(HeaderValue::from_static(value));
+    }
+    response
+}
+
+/// The one that it came with, if it is fit for a log; else a new one.
+fn request_id(headers: &HeaderMap) -> HeaderValue {
+    let is_allowed = |byte: &u8| byte.is_ascii_alphanumeric() || b"-_.:/+=".contains(byte);
+    let is_fit = |id: &&HeaderValue| {
+        let id = id.as_bytes();
+        !id.is_empty() && id.len() <= MAX_REQUEST_ID && id.iter().all(is_allowed)
+    };
+    headers.get(REQUEST_ID).filter(is_fit).cloned().unwrap_or_else(|| {
+        let id = Uuid::new_v4().to_string();
+        HeaderValue::try_from(id).unwrap_or(HeaderValue::from_static("none"))
+    })
+}
+
+/// For the pages of these origins. Without credentials of the browser: tokens are sent by the page itself.
+pub fn cors(origins: Vec<HeaderValue>) -> CorsLayer {
+    CorsLayer::new()
+        .allow_origin(origins)
+        .allow_methods([axum::http::Method::GET, axum::http::Method::POST])
+        .allow_headers(AllowHeaders::mirror_request())
+        .expose_headers([REQUEST_ID, header::RETRY_AFTER])
+        .max_age(PREFLIGHT)
+}
+
+/// Cheap, because the time counts more than the last tenth of the bytes.
+pub fn compression() -> CompressionLayer<And<DefaultPredicate, SizeAbove>> {
+    let worth_it = DefaultPredicate::new().and(SizeAbove::new(COMPRESS_ABOVE));
+    CompressionLayer::new().quality(CompressionLevel::Fastest).compress_when(worth_it)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_id_that_is_fit_for_a_log_is_kept_and_any_other_is_replaced() {
+        let kept = |given: &'static [u8]| {
+            let given = HeaderValue::from_bytes(given).unwrap();
+            let id = request_id(&[(REQUEST_ID, given.clone())].into_iter().collect());
+            assert_eq!(id.len().min(MAX_REQUEST_ID), id.len());
+            id == given
+        };
+        assert!(kept(b"7f3a-01:Root=1/x_y.z+"));
+        for bad in [&b""[..], b"a b", b"a\tb", b"\xc3\xa9", b"a\"b", b"a\x1b[31m", &[b'a'; 65]] {
+            if HeaderValue::from_bytes(bad).is_ok() {
+                assert!(!kept(bad), "{bad:?}");
+            }
+        }
+        assert_ne!(request_id(&HeaderMap::new()), request_id(&HeaderMap::new()));
+    }
+}

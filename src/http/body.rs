@@ -1,0 +1,155 @@
+//! Reads the body of a request: only JSON in UTF-8, within bounds of bytes and time.
+
+use std::time::Duration;
+
+use axum::{
+    body::Body,
+    http::{HeaderMap, StatusCode, header},
+};
+use bytes::{Bytes, BytesMut};
+use futures_util::StreamExt;
+
+use super::{media_type::MediaRange, refusal::Refusal};
+use crate::graphql::{ApiError, Code};
+
+/// What a body may be.
+#[derive(Clone, Copy, Debug)]
+pub struct BodyLimits {
+    pub bytes: usize,
+    /// From the end of the head to the end of the body.
+    pub time: Duration,
+}
+
+/// Reads a whole body.
+///
+/// # Errors
+/// 415 for what is not JSON in UTF-8: a page of any origin may send forms and text without being allowed to
+/// by a preflight. 413 and 408 beyond the limits, 400 for a body that breaks off.
+pub async fn read(headers: &HeaderMap, body: Body, limits: BodyLimits) -> Result<Bytes, Refusal> {
+    check_type(headers)?;
+    if announced(headers).is_some_and(|bytes| bytes > limits.bytes) {
+        return Err(too_large(limits.bytes));
+    }
+    let read = tokio::time::timeout(limits.time, collect(body, limits.bytes));
+    read.await.unwrap_or_else(|_| Err(too_slow(limits.time)))
+}
+
+fn check_type(headers: &HeaderMap) -> Result<(), Refusal> {
+    let mut types = headers.get_all(header::CONTENT_TYPE).iter();
+    let given = types.next().and_then(|value| value.to_str().ok()).and_then(MediaRange::parse);
+    let is_json = given.is_some_and(|given| given.is("application", "json") && given.is_utf8());
+    if !is_json || types.next().is_some() {
+        return Err(unsupported("Content-Type must be application/json, in UTF-8"));
+    }
+    match headers.get(header::CONTENT_ENCODING) {
+        Some(encoding) if !encoding.as_bytes().eq_ignore_ascii_case(b"identity") => {
+            Err(unsupported("a request's body must not be compressed"))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn announced(headers: &HeaderMap) -> Option<usize> {
+    headers.get(header::CONTENT_LENGTH)?.to_str().ok()?.parse().ok()
+}
+
+async fn collect(body: Body, max: usize) -> Result<Bytes, Refusal> {
+    let mut chunks = body.into_data_stream();
+    let mut read = BytesMut::new();
+    while let Some(chunk) = chunks.next().await {
+        let chunk = chunk.map_err(|_| broken_off())?;
+        if read.len() + chunk.len() > max {
+            return Err(too_large(max));
+        }
+        read.extend_from_slice(&chunk);
+    }
+    Ok(read.freeze())
+}
+
+fn unsupported(message: &str) -> Refusal {
+    refusal(StatusCode::UNSUPPORTED_MEDIA_TYPE, message.to_owned())
+}
+
+fn too_large(max: usize) -> Refusal {
+    let message =
+        format!("a request's body may have {max} bytes at most: send a shorter document or fewer variables");
+    refusal(StatusCode::PAYLOAD_TOO_LARGE, message)
+}
+
+fn too_slow(time: Duration) -> Refusal {
+    refusal(StatusCode::REQUEST_TIMEOUT, format!("the body did not arrive within {time:?}"))
+}
+
+fn broken_off() -> Refusal {
+    refusal(StatusCode::BAD_REQUEST, "the body ended before its end".to_owned())
+}
+
+fn refusal(status: StatusCode, message: String) -> Refusal {
+    Refusal::new(status, ApiError::new(Code::BadUserInput, message))
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::{http::HeaderValue, response::IntoResponse};
+    use futures_util::stream;
+
+    use super::*;
+
+    const LIMITS: BodyLimits = BodyLimits { bytes: 10, time: Duration::from_millis(200) };
+
+    async fn status(headers: &[(&'static str, &'static str)], body: Body) -> Result<Bytes, StatusCode> {
+        let headers = headers
+            .iter()
+            .map(|(name, value)| (name.parse().unwrap(), HeaderValue::from_static(value)))
+            .collect();
+        read(&headers, body, LIMITS).await.map_err(|refusal| refusal.into_response().status())
+    }
+
+    const JSON: (&str, &str) = ("content-type", "application/json");
+
+    #[tokio::test]
+    async fn only_json_in_utf_8_is_read() {
+        for good in
+            ["application/json", "Application/JSON; charset=UTF-8", "application/json;charset=\"utf-8\""]
+        {
+            assert_eq!(status(&[("content-type", good)], "{}".into()).await.unwrap(), "{}");
+        }
+        for bad in [
+            "application/x-www-form-urlencoded",
+            "multipart/form-data; boundary=x",
+            "text/plain",
+            "text/plain; application/json",
+            "application/graphql",
+            "application/json; charset=utf-16",
+            "application/jsonp",
+            "",
+        ] {
+            let refused = status(&[("content-type", bad)], "{}".into()).await;
+            assert_eq!(refused, Err(StatusCode::UNSUPPORTED_MEDIA_TYPE), "{bad}");
+        }
+        for headers in [&[][..], &[JSON, JSON], &[JSON, ("content-encoding", "gzip")]] {
+            assert_eq!(status(headers, "{}".into()).await, Err(StatusCode::UNSUPPORTED_MEDIA_TYPE));
+        }
+    }
+
+    #[tokio::test]
+    async fn a_body_has_its_bytes_and_not_one_more_whether_announced_or_not() {
+        let chunked = |bytes: usize| {
+            Body::from_stream(stream::iter(
+                (0..bytes).map(|_| Ok::<_, std::io::Error>(Bytes::from_static(b"x"))),
+            ))
+        };
+        assert_eq!(status(&[JSON], "x".repeat(10).into()).await.unwrap().len(), 10);
+        assert_eq!(status(&[JSON], chunked(10)).await.unwrap().len(), 10);
+        assert_eq!(status(&[JSON], chunked(11)).await, Err(StatusCode::PAYLOAD_TOO_LARGE));
+        let announced = [JSON, ("content-length", "11")];
+        let never = Body::from_stream(stream::pending::<Result<Bytes, std::io::Error>>());
+        assert_eq!(status(&announced, never).await, Err(StatusCode::PAYLOAD_TOO_LARGE));
+    }
+
+    #[tokio::test]
+    async fn a_body_that_does_not_arrive_is_waited_for_only_so_long() {
+        let never = Body::from_stream(stream::pending::<Result<Bytes, std::io::Error>>());
+        assert_eq!(status(&[JSON], never).await, Err(StatusCode::REQUEST_TIMEOUT));
+    }
+}

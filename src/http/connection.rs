@@ -1,0 +1,144 @@
+//! A client's connection, bounded in time: a head that drips in, and a client that does not read what it is
+//! sent, end it.
+
+use std::{
+    io,
+    pin::Pin,
+    sync::{
+        Arc,
+        atomic::{AtomicU8, Ordering::Relaxed},
+    },
+    task::{Context, Poll, ready},
+    time::Duration,
+};
+
+use tokio::{
+    io::{AsyncRead, AsyncWrite, ReadBuf},
+    net::TcpStream,
+    time::{Sleep, sleep},
+};
+
+/// What the connection is at. Shared with the service, which alone knows when a head is complete.
+#[derive(Clone, Default)]
+pub struct Phase(Arc<AtomicU8>);
+
+const HEAD: u8 = 0;
+const REQUEST: u8 = 1;
+const IDLE: u8 = 2;
+
+impl Phase {
+    /// A head is complete. Its request sees to its own time from here on; so does whatever it is upgraded to.
+    pub fn request_begins(&self) {
+        self.0.store(REQUEST, Relaxed);
+    }
+
+    /// The next bytes begin another head.
+    pub fn request_ends(&self) {
+        self.0.store(IDLE, Relaxed);
+    }
+}
+
+/// Reads and writes, each within its time.
+pub struct Timed {
+    stream: TcpStream,
+    phase: Phase,
+    head: Deadline,
+    sending: Deadline,
+}
+
+impl Timed {
+    /// `head`: from a head's first byte, or from the beginning of the connection, to its end. `send`: how
+    /// long the client may take nothing.
+    pub fn new(stream: TcpStream, phase: Phase, head: Duration, send: Duration) -> Self {
+        Self { stream, phase, head: Deadline::new(head), sending: Deadline::new(send) }
+    }
+
+    fn write<T>(
+        &mut self,
+        context: &mut Context<'_>,
+        write: impl FnOnce(Pin<&mut TcpStream>, &mut Context<'_>) -> Poll<io::Result<T>>,
+    ) -> Poll<io::Result<T>> {
+        match write(Pin::new(&mut self.stream), context) {
+            Poll::Ready(done) => {
+                self.sending.clear();
+                Poll::Ready(done)
+            }
+            Poll::Pending => self.sending.poll(context).map(Err),
+        }
+    }
+}
+
+/// A time that begins when something is first waited for.
+struct Deadline {
+    after: Duration,
+    timer: Option<Pin<Box<Sleep>>>,
+}
+
+impl Deadline {
+    const fn new(after: Duration) -> Self {
+        Self { after, timer: None }
+    }
+
+    fn begin(&mut self) {
+        self.timer = Some(Box::pin(sleep(self.after)));
+    }
+
+    fn clear(&mut self) {
+        self.timer = None;
+    }
+
+    fn poll(&mut self, context: &mut Context<'_>) -> Poll<io::Error> {
+        let timer = self.timer.get_or_insert_with(|| Box::pin(sleep(self.after)));
+        ready!(timer.as_mut().poll(context));
+        Poll::Ready(io::ErrorKind::TimedOut.into())
+    }
+}
+
+impl AsyncRead for Timed {
+    fn poll_read(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let this = self.get_mut();
+        let before = buffer.filled().len();
+        if let Poll::Ready(read) = Pin::new(&mut this.stream).poll_read(context, buffer) {
+            if buffer.filled().len() > before && this.phase.0.load(Relaxed) == IDLE {
+                this.phase.0.store(HEAD, Relaxed);
+                this.head.begin();
+            }
+            return Poll::Ready(read);
+        }
+        if this.phase.0.load(Relaxed) == HEAD {
+            return this.head.poll(context).map(Err);
+        }
+        this.head.clear();
+        Poll::Pending
+    }
+}
+
+impl AsyncWrite for Timed {
+    fn poll_write(self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        self.get_mut().write(context, |stream, context| stream.poll_write(context, bytes))
+    }
+
+    fn poll_write_vectored(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        slices: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        self.get_mut().write(context, |stream, context| stream.poll_write_vectored(context, slices))
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.stream.is_write_vectored()
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.get_mut().write(context, |stream, context| stream.poll_flush(context))
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.get_mut().write(context, |stream, context| stream.poll_shutdown(context))
+    }
+}

@@ -1,0 +1,85 @@
+//! The parameters of `GET /graphql?query=…`
+//! ([GraphQL over HTTP](https://graphql.github.io/graphql-over-http/draft/#sec-GET)).
+
+use axum::http::StatusCode;
+use serde::de::DeserializeOwned;
+use url::form_urlencoded;
+
+use super::refusal::Refusal;
+use crate::graphql::{ApiError, Code, Fields, Parameters};
+
+/// Reads a query string. `variables` and `extensions` are JSON; what is empty is absent.
+///
+/// # Errors
+/// 400, naming the parameter.
+pub fn parameters(query_string: &str) -> Result<Parameters, Refusal> {
+    let mut fields = Fields::default();
+    for (name, value) in form_urlencoded::parse(query_string.as_bytes()) {
+        let value = Some(value.into_owned()).filter(|value| !value.is_empty());
+        match name.as_ref() {
+            "query" => put("query", &mut fields.query, value)?,
+            "documentId" => put("documentId", &mut fields.document_id, value)?,
+            "operationName" => put("operationName", &mut fields.operation_name, value)?,
+            "variables" => put("variables", &mut fields.variables, json("variables", value)?)?,
+            "extensions" => put("extensions", &mut fields.extensions, json("extensions", value)?)?,
+            _ => {}
+        }
+    }
+    fields.try_into().map_err(bad_request)
+}
+
+/// Two of a name are refused: what stands before this server may have read the other.
+fn put<T>(name: &str, field: &mut Option<T>, value: Option<T>) -> Result<(), Refusal> {
+    if field.is_some() {
+        return Err(bad_request(format!("{name} is given twice")));
+    }
+    *field = value;
+    Ok(())
+}
+
+fn json<T: DeserializeOwned>(name: &str, value: Option<String>) -> Result<Option<T>, Refusal> {
+    let Some(text) = value else { return Ok(None) };
+    serde_json::from_str(&text).map_err(|why| bad_request(format!("{name} must be a JSON object: {why}")))
+}
+
+fn bad_request(message: impl Into<String>) -> Refusal {
+    Refusal::new(StatusCode::BAD_REQUEST, ApiError::new(Code::BadUserInput, message))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(query_string: &str) -> Option<Parameters> {
+        parameters(query_string).ok()
+    }
+
+    #[test]
+    fn the_same_parameters_as_in_a_body_are_read() {
+        let body = r#"{ "query": "{ a + \"é\" }", "operationName": "A", "variables": { "n": 1 } }"#;
+        let sent = "query=%7B+a+%2B+%22%C3%A9%22+%7D&operationName=A&variables=%7B%22n%22%3A1%7D&other=1";
+        assert_eq!(read(sent), Some(Parameters::from_json(body.as_bytes()).unwrap()));
+        let bare = Parameters::from_json(br#"{ "query": "{a}" }"#).unwrap();
+        for absent in
+            ["", "&operationName=&variables=&extensions=&documentId=", "&variables=null&extensions=null"]
+        {
+            assert_eq!(read(&format!("query=%7Ba%7D{absent}")), Some(bare.clone()), "{absent}");
+        }
+    }
+
+    #[test]
+    fn what_is_not_well_formed_is_refused() {
+        for bad in [
+            "",
+            "query=",
+            "query=a&query=b",
+            "query=a&variables=1",
+            "query=a&variables=%5B%5D",
+            "query=a&variables=%7B",
+            "query=a&extensions=%22x%22",
+            "variables=%7B%7D",
+        ] {
+            assert!(read(bad).is_none(), "{bad}");
+        }
+    }
+}

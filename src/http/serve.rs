@@ -1,0 +1,106 @@
+//! Accepts connections and serves HTTP/1.1 on them until a stop.
+
+use std::{convert::Infallible, net::SocketAddr, pin::pin, time::Duration};
+
+use axum::{
+    Router,
+    body::Body,
+    extract::ConnectInfo,
+    http::{Request, StatusCode},
+    response::Response,
+    serve::Listener,
+};
+use hyper::{
+    body::Incoming,
+    server::conn::http1,
+    service::{Service, service_fn},
+};
+use hyper_util::{
+    rt::{TokioIo, TokioTimer},
+    service::TowerToHyperService,
+};
+use tokio::net::{TcpListener, TcpStream};
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
+
+use super::connection::{Phase, Timed};
+
+/// Bytes of a request's head, which has 100 lines at most: hyper's default, and cheaper than any other.
+const MAX_HEAD: usize = 64 * 1024;
+
+/// How long a connection may take for what.
+#[derive(Clone, Copy, Debug)]
+pub struct ConnectionTimes {
+    /// From the first byte of a head to its last, and from the beginning to the first head.
+    pub head: Duration,
+    /// Between two requests.
+    pub idle: Duration,
+    /// Without reading anything of what it is sent.
+    pub send: Duration,
+}
+
+/// Serves until `stop`, then until all requests under way are answered.
+pub async fn serve(
+    mut listener: TcpListener,
+    router: Router,
+    times: ConnectionTimes,
+    stop: CancellationToken,
+) {
+    let connections = TaskTracker::new();
+    // `accept` goes on by itself after errors, such as too many open files.
+    while let Some((stream, address)) = stop.run_until_cancelled(Listener::accept(&mut listener)).await {
+        connections.spawn(serve_one(stream, address, router.clone(), times, stop.clone()));
+    }
+    drop(listener);
+    connections.close();
+    connections.wait().await;
+}
+
+async fn serve_one(
+    stream: TcpStream,
+    address: SocketAddr,
+    router: Router,
+    times: ConnectionTimes,
+    stop: CancellationToken,
+) {
+    // Answers are written at once and whole; waiting for more would only delay them.
+    let _ = stream.set_nodelay(true);
+    let phase = Phase::default();
+    let io = TokioIo::new(Timed::new(stream, phase.clone(), times.head, times.send));
+    let service = service(router, address, phase);
+    let mut connection = pin!(
+        http1::Builder::new()
+            .timer(TokioTimer::new())
+            .header_read_timeout(times.idle)
+            .max_header_size(MAX_HEAD)
+            .max_buf_size(MAX_HEAD)
+            .serve_connection(io, service)
+            .with_upgrades()
+    );
+    tokio::select! {
+        // How a connection ends is the client's business.
+        _ = connection.as_mut() => return,
+        () = stop.cancelled() => connection.as_mut().graceful_shutdown(),
+    }
+    let _ = connection.await;
+}
+
+/// The router, told where the request comes from. Tells when it begins and ends.
+fn service(
+    router: Router,
+    address: SocketAddr,
+    phase: Phase,
+) -> impl Service<Request<Incoming>, Response = Response, Error = Infallible, Future: Send> {
+    let router = TowerToHyperService::new(router);
+    service_fn(move |mut request: Request<Incoming>| {
+        phase.request_begins();
+        request.extensions_mut().insert(ConnectInfo(address));
+        let (answering, phase) = (router.call(request.map(Body::new)), phase.clone());
+        async move {
+            let response = answering.await?;
+            if response.status() != StatusCode::SWITCHING_PROTOCOLS {
+                phase.request_ends();
+            }
+            Ok(response)
+        }
+    })
+}

@@ -1,0 +1,106 @@
+//! What a request over HTTP may be, and how long it may take to come.
+
+use std::{path::PathBuf, str::FromStr, time::Duration};
+
+use clap::{Args, builder::BoolishValueParser};
+use url::Url;
+
+use super::values::{ValueError, duration, whole};
+
+/// What is answered, and who may ask from a browser.
+#[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "Requests")]
+pub struct Requests {
+    /// Bytes that a request's body may have, in KiB, 1 to 10240
+    #[arg(long, value_name = "KIB", default_value = "256", value_parser = whole(1..=10_240, Some))]
+    pub max_body: u32,
+
+    /// How long a request's head may take to arrive, 100ms to 5m
+    #[arg(long, value_name = "DURATION", default_value = "10s")]
+    #[arg(value_parser = duration(Duration::from_millis(100)..=Duration::from_mins(5)))]
+    pub header_timeout: Duration,
+
+    /// How long a request's body may take to arrive, 100ms to 5m
+    #[arg(long, value_name = "DURATION", default_value = "10s")]
+    #[arg(value_parser = duration(Duration::from_millis(100)..=Duration::from_mins(5)))]
+    pub body_timeout: Duration,
+
+    /// How long a client may read nothing of what is sent to it, 100ms to 5m
+    #[arg(long, value_name = "DURATION", default_value = "30s")]
+    #[arg(value_parser = duration(Duration::from_millis(100)..=Duration::from_mins(5)))]
+    pub send_timeout: Duration,
+
+    /// How long a connection is kept between two requests, 100ms to 1h; longer than a proxy before it keeps it
+    #[arg(long, value_name = "DURATION", default_value = "75s")]
+    #[arg(value_parser = duration(Duration::from_millis(100)..=Duration::from_hours(1)))]
+    pub idle_timeout: Duration,
+
+    /// Origins whose pages may ask, such as https://app.example.com, with commas; default: only pages from here
+    #[arg(long, value_name = "ORIGINS", value_delimiter = ',')]
+    pub cors_origins: Vec<PageOrigin>,
+}
+
+/// Documents that need not be sent with each request.
+#[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "Documents")]
+pub struct Documents {
+    /// Manifest of documents that clients ask for by documentId: a JSON file, { "<id>": "<document>" }
+    #[arg(long, value_name = "FILE")]
+    pub trusted_documents: Option<PathBuf>,
+
+    /// Execute nothing but the trusted documents
+    #[arg(long, value_name = "BOOL", default_value = "false", value_parser = BoolishValueParser::new())]
+    #[arg(num_args = 0..=1, default_missing_value = "true")]
+    pub only_trusted_documents: bool,
+
+    /// Memory for documents that clients introduce (automatic persisted queries), in MiB, 1 to 1024
+    #[arg(long, value_name = "MIB", default_value = "16", value_parser = whole(1..=1024, Some))]
+    pub persisted_queries: u32,
+}
+
+/// Where a page comes from, spelled as browsers spell it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct PageOrigin(String);
+
+impl PageOrigin {
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl FromStr for PageOrigin {
+    type Err = ValueError;
+
+    fn from_str(text: &str) -> Result<Self, ValueError> {
+        let url = Url::parse(text).ok().filter(|url| matches!(url.scheme(), "http" | "https"));
+        let origin = url.map(|url| url.origin().ascii_serialization());
+        origin.filter(|origin| origin == text && !text.contains('*')).map(Self).ok_or(ValueError::Origin)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_origin_is_spelled_as_browsers_spell_it() {
+        for good in ["https://app.example.com", "http://localhost:5173", "https://xn--bcher-kva.example"] {
+            assert_eq!(good.parse::<PageOrigin>().unwrap().as_str(), good);
+        }
+        for bad in [
+            "*",
+            "null",
+            "",
+            "app.example.com",
+            "https://app.example.com/",
+            "https://app.example.com:443",
+            "https://*.example.com",
+            "https://App.example.com",
+            "https://user@app.example.com",
+            "ws://app.example.com",
+            "https://a.example\r\nx: y",
+        ] {
+            assert!(bad.parse::<PageOrigin>().is_err(), "{bad}");
+        }
+    }
+}

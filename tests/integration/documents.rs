@@ -1,0 +1,150 @@
+//! Documents that need not be sent: automatic persisted queries and trusted documents.
+
+use std::fs;
+
+use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
+
+use crate::support::{
+    Place, Server, note,
+    raw::{Raw, post, request},
+};
+
+const QUERY: &str = "query Kind { __typename }";
+
+fn sha256(text: &str) -> String {
+    Sha256::digest(text).iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn persisted(text: &str) -> Value {
+    json!({ "persistedQuery": { "version": 1, "sha256Hash": sha256(text) } })
+}
+
+async fn send(server: &Server, body: Value) -> Value {
+    Raw::of(post(&server.url, body.to_string())).await.json()
+}
+
+fn code(answer: &Value) -> &str {
+    answer["errors"][0]["extensions"]["code"].as_str().unwrap_or("OK")
+}
+
+#[tokio::test]
+async fn a_document_is_introduced_once_and_then_known_by_its_hash() {
+    let server = Server::start(&[]);
+    let get = async |text: &str| {
+        let url = format!("{}/graphql", server.url);
+        let parameters = [("extensions", persisted(text).to_string())];
+        let answer =
+            Raw::of(request("GET", url::Url::parse_with_params(&url, parameters).unwrap().as_str())).await;
+        answer.json()
+    };
+    let unknown = send(&server, json!({ "extensions": persisted(QUERY) })).await;
+    assert_eq!(
+        (code(&unknown), &unknown["errors"][0]["message"]),
+        ("PERSISTED_QUERY_NOT_FOUND", &json!("PersistedQueryNotFound"))
+    );
+    assert_eq!(code(&get(QUERY).await), "PERSISTED_QUERY_NOT_FOUND");
+    for _ in 0..2 {
+        let answer = send(&server, json!({ "query": QUERY, "extensions": persisted(QUERY) })).await;
+        assert_eq!(answer, json!({ "data": { "__typename": "Query" } }));
+    }
+    for answer in [
+        send(&server, json!({ "extensions": persisted(QUERY) })).await,
+        send(&server, json!({ "documentId": format!("sha256:{}", sha256(QUERY)) })).await,
+        get(QUERY).await,
+    ] {
+        assert_eq!(answer, json!({ "data": { "__typename": "Query" } }));
+    }
+}
+
+#[tokio::test]
+async fn a_hash_that_is_not_the_documents_is_refused_and_replaces_nothing() {
+    let server = Server::start(&[]);
+    send(&server, json!({ "query": QUERY, "extensions": persisted(QUERY) })).await;
+    let forged = send(&server, json!({ "query": "{ viewer { id } }", "extensions": persisted(QUERY) })).await;
+    assert_eq!(code(&forged), "BAD_USER_INPUT");
+    assert!(forged["errors"][0]["message"].as_str().unwrap().contains("SHA-256"));
+    let answer = send(&server, json!({ "extensions": persisted(QUERY) })).await;
+    assert_eq!(answer["data"]["__typename"], "Query");
+}
+
+#[tokio::test]
+async fn a_known_mutation_is_not_executed_by_get() {
+    let server = Server::start(&[]);
+    let n = note(server.stores().new_note().await);
+    let mutation = format!("mutation {{ likeNote(input: {{ noteId: \"{n}\" }}) {{ changed }} }}");
+    send(&server, json!({ "query": mutation, "extensions": persisted(&mutation) })).await;
+    let url = format!("{}/graphql", server.url);
+    let parameters = [("extensions", persisted(&mutation).to_string())];
+    let get = request("GET", url::Url::parse_with_params(&url, parameters).unwrap().as_str());
+    let client = server.client("una has a link");
+    let answer = Raw::of(get.bearer_auth(client.token().unwrap())).await;
+    assert_eq!((answer.status, answer.header("allow")), (405, Some("POST")));
+    assert_eq!(client.note(&n).await["viewerHasLiked"], false);
+}
+
+#[tokio::test]
+async fn trusted_documents_are_known_by_their_ids_and_if_so_set_nothing_else_is_executed() {
+    let place = Place::new();
+    let manifest = place.path().join("documents.json");
+    fs::write(
+        &manifest,
+        json!({ "kind": QUERY, "note": "query ($n: ID!) { note(id: $n) { id } }" }).to_string(),
+    )
+    .unwrap();
+    let flags = ["--trusted-documents", manifest.to_str().unwrap()];
+    for only in [false, true] {
+        let only_flag = if only { &["--only-trusted-documents"][..] } else { &[] };
+        let server = Server::start(&[&flags[..], only_flag].concat());
+        let n = note(server.stores().new_note().await);
+        for body in [
+            json!({ "documentId": "kind" }),
+            json!({ "documentId": format!("sha256:{}", sha256(QUERY)) }),
+            json!({ "extensions": persisted(QUERY) }),
+            json!({ "extensions": { "persistedQuery": { "version": 1, "sha256Hash": "kind" } } }),
+        ] {
+            assert_eq!(send(&server, body).await, json!({ "data": { "__typename": "Query" } }));
+        }
+        let with_variables = json!({ "documentId": "note", "variables": { "n": n } });
+        assert_eq!(send(&server, with_variables).await["data"]["note"]["id"], json!(n));
+        let url = format!("{}/graphql?documentId=kind", server.url);
+        assert_eq!(Raw::of(request("GET", &url)).await.json()["data"]["__typename"], "Query");
+
+        let unknown = if only { "BAD_USER_INPUT" } else { "PERSISTED_QUERY_NOT_FOUND" };
+        assert_eq!(code(&send(&server, json!({ "documentId": "nothing" })).await), unknown);
+        let other = "{ __typename }";
+        for body in [json!({ "query": other }), json!({ "query": other, "extensions": persisted(other) })] {
+            let answer = send(&server, body).await;
+            if only {
+                assert_eq!(code(&answer), "BAD_USER_INPUT");
+                assert!(answer["errors"][0]["message"].as_str().unwrap().contains("documentId"));
+            } else {
+                assert_eq!(answer["data"]["__typename"], "Query");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_bad_manifest_stops_the_start_naming_file_and_entry() {
+    let place = Place::new();
+    let manifest = place.path().join("documents.json");
+    let refused = |flags: &[&str]| {
+        let mut command = crate::support::plaudit(&place.path().join("data"));
+        let output = command.args(["serve", "--listen", "127.0.0.1:0"]).args(flags).output().unwrap();
+        assert!(!output.status.success());
+        String::from_utf8(output.stderr).unwrap()
+    };
+    let flags = ["--trusted-documents", manifest.to_str().unwrap()];
+    assert!(refused(&flags).contains("cannot read the trusted documents"));
+    for (text, expected) in [
+        ("[]", "a document for each id"),
+        (r#"{ "kind": "{ __typename }", "feed": "{ feed {" }"#, "entry \"feed\""),
+    ] {
+        fs::write(&manifest, text).unwrap();
+        let said = refused(&flags);
+        assert!(said.contains("documents.json") && said.contains(expected), "{said}");
+        assert_eq!(said.lines().filter(|line| line.starts_with("plaudit: ")).count(), 1, "{said}");
+    }
+    assert!(refused(&["--only-trusted-documents"]).contains("trusted_documents"));
+}

@@ -1,0 +1,72 @@
+//! What users send does not take over the log, nor get into it where it should not.
+
+use serde_json::{Value, json};
+
+use crate::support::{
+    Server,
+    raw::{Raw, post, request},
+};
+
+/// Begins a line that looks like an event, and clears a terminal.
+const FORGED: &str = "x\n2026-11-21T00:00:00.000000Z ERROR forged\r\u{1b}[2J\u{7}";
+const SECRET: &str = "what-only-its-owner-knows";
+
+/// Sends it wherever a client can.
+async fn send_everywhere(server: &Server) {
+    let query = "query Named($v: String) { user(subject: $v) { id } }";
+    let body = json!({ "query": query, "operationName": FORGED, "variables": { "v": FORGED } });
+    Raw::of(post(&server.url, body.to_string())).await;
+    Raw::of(post(&server.url, json!({ "query": query, "variables": { "v": FORGED } }).to_string())).await;
+    Raw::of(post(&server.url, json!({ "query": format!("{{ {FORGED} }}") }).to_string())).await;
+    Raw::of(post(&server.url, FORGED)).await;
+    let forged = url::form_urlencoded::byte_serialize(FORGED.as_bytes()).collect::<String>();
+    Raw::of(request("GET", &format!("{}/{forged}?query={forged}", server.url))).await;
+    Raw::of(request("GET", &format!("{}/graphql?query={forged}", server.url))).await;
+    let odd_id = "a\u{1b}[2J".replace('\u{1b}', "ESC ");
+    Raw::of(request("GET", &server.url).header("x-request-id", odd_id)).await;
+    let client = server.client(FORGED);
+    let input = json!({ "title": FORGED, "body": SECRET, "idempotencyKey": FORGED });
+    let create = "mutation ($i: CreateNoteInput!) { createNote(input: $i) { changed } }";
+    client.send(create, json!({ "i": input })).await;
+    Raw::of(post(&server.url, json!({ "query": "{ __typename }" }).to_string()).bearer_auth(SECRET)).await;
+    let token = client.token().unwrap();
+    Raw::of(post(&server.url, json!({ "query": "{ viewer { id } }" }).to_string()).bearer_auth(token)).await;
+    assert!(!server.log().contains(token));
+}
+
+#[tokio::test]
+async fn what_users_send_stays_within_its_line_and_secrets_stay_out() {
+    for format in ["text", "json"] {
+        let server = Server::start(&["--log", "info,plaudit=debug", "--log-format", format]);
+        send_everywhere(&server).await;
+        let log = server.log();
+        assert!(log.contains("answered"), "{log}");
+        assert!(!log.contains(SECRET), "{log}");
+        for line in log.lines() {
+            assert!(!line.bytes().any(|byte| byte.is_ascii_control()), "{line:?}");
+            match format {
+                "json" => drop(serde_json::from_str::<Value>(line).unwrap()),
+                _ => assert!(line.starts_with("20") && !line.contains("Z ERROR forged  "), "{line:?}"),
+            }
+            assert!(!line.starts_with("2026-11-21T00:00:00.000000Z ERROR forged"), "{line:?}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_request_that_fails_is_one_line_with_its_id_and_the_client_is_not_told_why() {
+    let server = Server::start(&[]);
+    let sql = server.stores().sql().await;
+    sqlx::query("ALTER TABLE note RENAME TO mislaid").execute(&sql).await.unwrap();
+    let query = "{ a: feed { nodes { id } } b: feed { nodes { id } } c: note(id: \"note_99\") { id } }";
+    let request = post(&server.url, json!({ "query": query }).to_string());
+    let answer = Raw::of(request.header("x-request-id", "the-one-that-fails")).await;
+    assert_eq!(answer.status, 200);
+    assert_eq!(answer.json()["errors"][0]["message"], "internal error");
+    assert!(!String::from_utf8(answer.bytes).unwrap().contains("relation"));
+    let log = server.log();
+    let lines: Vec<&str> = log.lines().filter(|line| line.contains("the-one-that-fails")).collect();
+    assert_eq!(lines.len(), 1, "{log}");
+    assert!(lines[0].contains("ERROR") && lines[0].contains("a request failed"), "{log}");
+    assert!(lines[0].contains("relation") && lines[0].contains("failures="), "{log}");
+}
