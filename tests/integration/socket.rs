@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
+use plaudit::embedded::AppendFsync;
 use serde_json::{Value, json};
 use tokio_tungstenite::tungstenite::Message;
 
-use crate::support::{SOON, Server, Socket, eventually, note, token, token_for, upgrade};
+use crate::support::{SOON, Server, Socket, Stores, eventually, note, token, token_for, upgrade};
 
 const WATCH: &str = "subscription ($n: [ID!]!) { noteCountsChanged(noteIds: $n) { id likeCount } }";
 
@@ -256,6 +257,21 @@ async fn complete_stops_the_work_and_the_connection_goes_on() {
         (server.metric("plaudit_sockets{transport=\"websocket\"}").await == 0.0).then_some(())
     })
     .await;
+}
+
+/// Clients take a refusal for the end, and a server that begins anew has them all at once.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_subscription_that_cannot_begin_for_a_moment_begins_then() {
+    let mut stores = Stores::start(AppendFsync::EverySec).await;
+    let server = Server::start_on(&stores, &[]);
+    let n = note(stores.new_note().await);
+    let mut socket = server.socket("jan is early").await;
+    stores.stop_postgres();
+    socket.subscribe("x", WATCH, json!({ "n": [n] })).await;
+    socket.send(json!({ "type": "ping" })).await;
+    assert_eq!(socket.receive().await["type"], "pong", "nobody else waits for it");
+    stores.start_postgres();
+    assert_eq!(socket.data().await["noteCountsChanged"], json!({ "id": n, "likeCount": 0 }));
 }
 
 /// The hot one is changed without a pause, and has big messages.
