@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # with_server.sh COMMAND…: starts a server of its own with demo data on a free port of the loopback address,
-# runs the command in the present directory with PLAUDIT_URL and PLAUDIT_TOKEN (a user's), and stops the
-# server. PLAUDIT_BIN names the server's binary; without it, the debug build.
+# runs the command in the present directory with PLAUDIT_URL, PLAUDIT_TOKEN (a user's) and PLAUDIT_BIN (for
+# servers of their own), and stops the server. PLAUDIT_BIN names its binary; without it, the debug build.
 set -euo pipefail
 
 here=$(dirname "$(realpath "$0")")
@@ -52,4 +52,4 @@ done
 
 "$bin" seed --data-dir "$dir/data"
 token=$("$bin" token --data-dir "$dir/data" --user client.tester)
-PLAUDIT_URL=$url PLAUDIT_TOKEN=$token "$@"
+PLAUDIT_URL=$url PLAUDIT_TOKEN=$token PLAUDIT_BIN=$bin "$@"

@@ -54,6 +54,9 @@ const METRICS: &[(Kind, &str, Unit, &str)] = &[
     ),
     (Counter, "plaudit_store_errors_total", Unit::Count, "Calls of a store that failed, by class"),
     (Gauge, "plaudit_breaker_open", Unit::Count, "1 while requests leave a store alone that does not answer"),
+    (Gauge, "plaudit_sockets", Unit::Count, "WebSockets and event streams that are open"),
+    (Gauge, "plaudit_subscriptions", Unit::Count, "Subscriptions that run on them"),
+    (Counter, "plaudit_socket_closes_total", Unit::Count, "WebSockets that were closed, by code"),
     (Gauge, "plaudit_hub_hearing", Unit::Count, "1 while this process hears the changes of all shards"),
     (
         Counter,

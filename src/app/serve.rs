@@ -16,7 +16,7 @@ use super::{
 use crate::{
     domain::{Limits, PerClass, Plaudit, RateLimits},
     graphql::{Documents, Manifest},
-    http::{self, Api, BodyLimits, ConnectionTimes, DevToken, TrustedProxies},
+    http::{self, Api, BodyLimits, ConnectionTimes, DevToken, SocketRules, TrustedProxies},
     hub::Hub,
     moderation::Moderator,
     pipeline,
@@ -68,7 +68,7 @@ pub async fn serve(settings: Settings) -> Result<(), AppError> {
         pipeline: runs_pipeline.then_some((owner, status)),
     });
     let mut lines = vec![format!("listening on http://{address}")];
-    let (mut beside_requests, sockets) = (None, http::Sockets::default());
+    let (mut beside_requests, sockets) = (None, http::Sockets::new(socket_rules(&settings)));
     let router = if runs_api {
         let plaudit = Plaudit::new(stores.redis.clone(), stores.db.clone(), hub, limits(&settings));
         let (beside, stop) = (plaudit.clone(), stop_hub.clone());
@@ -122,7 +122,25 @@ fn limits(settings: &Settings) -> Limits {
             creations: rates.rate_address_creations,
         },
     };
-    Limits { follows: settings.follow_limit, reply_wait: settings.live.reply_wait, rates }
+    Limits {
+        follows: settings.follow_limit,
+        topics: settings.sockets.subscription_topics,
+        reply_wait: settings.live.reply_wait,
+        rates,
+    }
+}
+
+const fn socket_rules(settings: &Settings) -> SocketRules {
+    SocketRules {
+        sockets: settings.sockets.sockets,
+        sockets_per_address: settings.sockets.sockets_per_address,
+        subscriptions: settings.sockets.socket_subscriptions,
+        messages_per_second: settings.sockets.socket_messages,
+        message_bytes: settings.sockets.socket_message_bytes as usize,
+        init_wait: settings.sockets.socket_init_wait,
+        ping: settings.sockets.socket_ping,
+        send_wait: settings.sockets.socket_send_wait,
+    }
 }
 
 /// Who holds the data directory is the same owner as before its restart; others are new each time.

@@ -68,6 +68,8 @@ use views::Views;
 pub struct Limits {
     /// How many others a user may follow.
     pub follows: u32,
+    /// How many objects a subscription may watch.
+    pub topics: u32,
     /// How long a mutation waits to hear its own event.
     pub reply_wait: Duration,
     /// How often somebody may ask.
@@ -116,6 +118,10 @@ impl Plaudit {
 
     pub fn hub(&self) -> &Hub {
         &self.inner.hub
+    }
+
+    pub fn limits(&self) -> &Limits {
+        &self.inner.limits
     }
 
     pub fn users(&self) -> &Bodies<User> {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use async_graphql::{
-    Data, Executor, Request, Response, ServerError, Value,
+    Request, Response, ServerError, Value,
     parser::{
         parse_query,
         types::{ExecutableDocument, OperationType},
@@ -25,8 +25,7 @@ use crate::{
     domain::{Asking, PerClass, Plaudit},
 };
 
-/// Executes requests, each in a scope of its own. The viewer is taken from the request's data, or from the
-/// connection's. Cheap to clone.
+/// Executes requests, each in a scope of its own. Cheap to clone.
 #[derive(Clone)]
 pub struct Engine {
     schema: Schema,
@@ -142,7 +141,7 @@ impl Engine {
             .map(move |response| engine.mend(response, &prepared.asked))
             .boxed();
         let first = match responses.next().await {
-            Some(response) => Some(executed(response)?),
+            Some(response) => Some(begun(response)?),
             None => None,
         };
         Ok(stream::iter(first).chain(responses).map(|response| encoded(&response)).boxed())
@@ -188,40 +187,17 @@ fn executed(response: Response) -> Result<Response, Rejected> {
     if is_rejected { Err(Rejected(response.errors)) } else { Ok(response) }
 }
 
+/// A subscription whose field refuses its arguments has not begun: that is a request error too, although the
+/// error has a path (GraphQL, 6.2.3.1).
+fn begun(response: Response) -> Result<Response, Rejected> {
+    let has_not = response.data == Value::Null
+        && !response.errors.is_empty()
+        && response.errors.iter().all(|error| error.path.len() <= 1);
+    if has_not { Err(Rejected(response.errors)) } else { Ok(response) }
+}
+
 fn encoded(response: &Response) -> Bytes {
     serde_json::to_vec(response).unwrap_or_default().into()
-}
-
-fn caller_in(data: &Data, session: Option<&Data>) -> Caller {
-    let found = |data: &Data| data.get(&std::any::TypeId::of::<Caller>())?.downcast_ref().cloned();
-    found(data).or_else(|| found(session?)).unwrap_or_else(Caller::nobody)
-}
-
-impl Executor for Engine {
-    async fn execute(&self, request: Request) -> Response {
-        let caller = caller_in(&request.data, None);
-        let answer = match self.prepare(request, caller) {
-            Ok(prepared) => self.execute(prepared).await,
-            Err(rejected) => Err(rejected),
-        };
-        answer.unwrap_or_else(|Rejected(errors)| Response::from_errors(errors))
-    }
-
-    fn execute_stream(
-        &self,
-        request: Request,
-        session_data: Option<Arc<Data>>,
-    ) -> BoxStream<'static, Response> {
-        let caller = caller_in(&request.data, session_data.as_deref());
-        match self.prepare(request, caller) {
-            Ok(Prepared { request, asked, .. }) => {
-                let engine = self.clone();
-                let responses = self.schema.execute_stream(request);
-                responses.map(move |response| engine.mend(response, &asked)).boxed()
-            }
-            Err(Rejected(errors)) => stream::iter([Response::from_errors(errors)]).boxed(),
-        }
-    }
 }
 
 #[cfg(test)]
@@ -246,8 +222,12 @@ mod tests {
         let redis = Redis::new("redis://127.0.0.1:1", ShardCount::new(2).unwrap()).unwrap();
         let db = Db::for_requests("postgres://127.0.0.1:1/nowhere", 1).unwrap();
         let hub = Hub::new(redis.clone(), db.clone(), NonZeroUsize::MIN);
-        let limits =
-            Limits { follows: 5_000, reply_wait: Duration::from_secs(1), rates: RateLimits::default() };
+        let limits = Limits {
+            follows: 5_000,
+            topics: 100,
+            reply_wait: Duration::from_secs(1),
+            rates: RateLimits::default(),
+        };
         Engine::new(Plaudit::new(redis, db, hub, limits))
     }
 
@@ -351,22 +331,24 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_subscription_tells_what_is_wrong_and_ends() {
+    async fn a_subscription_that_cannot_begin_is_rejected_with_the_reason() {
         let watch = |ids: Value| async move {
             let query = "subscription($ids: [ID!]!) { noteCountsChanged(noteIds: $ids) { id } }";
             let request = Request::new(query).variables(Variables::from_json(json!({ "ids": ids })));
-            let responses: Vec<Response> = engine().execute_stream(request, None).collect().await;
-            serde_json::to_value(responses).unwrap()
+            let engine = engine();
+            let prepared = engine.prepare(request, Caller::nobody()).unwrap();
+            let Err(Rejected(errors)) = engine.subscribe(prepared).await else { panic!("it began") };
+            serde_json::to_value(errors).unwrap()
         };
         for ids in
             [json!([]), json!(["user_7"]), json!((1..=101).map(|n| format!("note_{n}")).collect::<Vec<_>>())]
         {
             let told = watch(ids).await;
-            assert_eq!(told[0]["errors"][0]["extensions"]["code"], "BAD_USER_INPUT", "{told}");
-            assert_eq!(told[0]["errors"][0]["extensions"]["argument"], "noteIds", "{told}");
+            assert_eq!(told[0]["extensions"]["code"], "BAD_USER_INPUT", "{told}");
+            assert_eq!(told[0]["extensions"]["argument"], "noteIds", "{told}");
             assert_eq!(told.as_array().unwrap().len(), 1);
         }
         let told = watch(json!(["note_1", "note_1"])).await;
-        assert_eq!(told[0]["errors"][0]["extensions"]["code"], "RETRY_LATER", "{told}");
+        assert_eq!(told[0]["extensions"]["code"], "RETRY_LATER", "{told}");
     }
 }

@@ -39,6 +39,8 @@ pub enum Code {
     Forbidden,
     NotFound,
     BadUserInput,
+    /// More at the same time than one client may have.
+    LimitExceeded,
     /// The user or the address asks too often; the same request may succeed after `retryAfter` seconds.
     RateLimited,
     /// A store is away or busy; the same request may succeed later.
@@ -57,6 +59,7 @@ impl Code {
             Self::Forbidden => "FORBIDDEN",
             Self::NotFound => "NOT_FOUND",
             Self::BadUserInput => "BAD_USER_INPUT",
+            Self::LimitExceeded => "LIMIT_EXCEEDED",
             Self::RateLimited => "RATE_LIMITED",
             Self::RetryLater => "RETRY_LATER",
             Self::Internal => "INTERNAL",

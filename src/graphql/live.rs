@@ -22,9 +22,6 @@ use crate::{
     primitives::{CommentId, GroupId, NoteId, UserId},
 };
 
-/// The most objects that one subscription watches.
-const MAX_WATCHED: usize = 100;
-
 #[derive(Default)]
 pub struct Subscription;
 
@@ -38,7 +35,7 @@ impl Subscription {
         note_ids: Vec<ID>,
     ) -> Result<impl Stream<Item = Note>, ApiError> {
         let scope = Scope::of(ctx);
-        let notes: Vec<NoteId> = parse_all("noteIds", &note_ids)?;
+        let notes: Vec<NoteId> = parse_all(scope, "noteIds", &note_ids)?;
         let found = try_join_all(notes.iter().map(|id| scope.note(*id))).await?;
         must_exist("noteIds", &notes, &found)?;
         Ok(changes(scope, entities(&notes), |entity, scope| Note::new(NoteId(entity.id), scope)))
@@ -52,7 +49,7 @@ impl Subscription {
         user_ids: Vec<ID>,
     ) -> Result<impl Stream<Item = User>, ApiError> {
         let scope = Scope::of(ctx);
-        let users: Vec<UserId> = parse_all("userIds", &user_ids)?;
+        let users: Vec<UserId> = parse_all(scope, "userIds", &user_ids)?;
         let found = try_join_all(users.iter().map(|id| scope.user(*id))).await?;
         must_exist("userIds", &users, &found)?;
         Ok(changes(scope, entities(&users), |entity, scope| User::new(UserId(entity.id), scope)))
@@ -66,7 +63,7 @@ impl Subscription {
         comment_ids: Vec<ID>,
     ) -> Result<impl Stream<Item = Comment>, ApiError> {
         let scope = Scope::of(ctx);
-        let comments: Vec<CommentId> = parse_all("commentIds", &comment_ids)?;
+        let comments: Vec<CommentId> = parse_all(scope, "commentIds", &comment_ids)?;
         let found = try_join_all(comments.iter().map(|id| scope.comment(*id))).await?;
         must_exist("commentIds", &comments, &found)?;
         Ok(changes(scope, entities(&comments), |entity, scope| Comment::new(CommentId(entity.id), scope)))
@@ -80,7 +77,7 @@ impl Subscription {
         group_ids: Vec<ID>,
     ) -> Result<impl Stream<Item = Group>, ApiError> {
         let scope = Scope::of(ctx);
-        let groups: Vec<GroupId> = parse_all("groupIds", &group_ids)?;
+        let groups: Vec<GroupId> = parse_all(scope, "groupIds", &group_ids)?;
         let found = try_join_all(groups.iter().map(|id| scope.group(*id))).await?;
         must_exist("groupIds", &groups, &found)?;
         Ok(changes(scope, entities(&groups), |entity, scope| Group::new(GroupId(entity.id), scope)))
@@ -96,14 +93,15 @@ impl Subscription {
 }
 
 /// The ids, without repetitions.
-fn parse_all<T: TypedId + Ord>(argument: &'static str, ids: &[ID]) -> ApiResult<Vec<T>> {
+fn parse_all<T: TypedId + Ord>(scope: &Scope, argument: &'static str, ids: &[ID]) -> ApiResult<Vec<T>> {
+    let limit = scope.plaudit().limits().topics as usize;
     let mut parsed = ids.iter().map(|id| parse_as(argument, id)).collect::<ApiResult<Vec<T>>>()?;
     parsed.sort_unstable();
     parsed.dedup();
-    if (1..=MAX_WATCHED).contains(&parsed.len()) {
+    if (1..=limit).contains(&parsed.len()) {
         return Ok(parsed);
     }
-    let message = format!("{argument}: 1 to {MAX_WATCHED} different ids, not {}", parsed.len());
+    let message = format!("{argument}: 1 to {limit} different ids, not {}", parsed.len());
     Err(ApiError::bad_input(argument, message))
 }
 

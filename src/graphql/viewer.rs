@@ -5,6 +5,8 @@ use std::{
     sync::Arc,
 };
 
+use chrono::{DateTime, Utc};
+
 use super::errors::{ApiError, ApiResult};
 use crate::{
     auth::{Identity, Role, Subject},
@@ -43,6 +45,11 @@ impl Viewer {
     /// Of the token, if there is one.
     pub(super) fn subject(&self) -> Option<&Subject> {
         self.0.as_ref().map(|identity| &identity.subject)
+    }
+
+    /// When the token ends; `None` without one.
+    pub fn expires_at(&self) -> Option<DateTime<Utc>> {
+        self.0.as_ref().map(|identity| identity.expires_at)
     }
 
     /// # Errors

@@ -21,7 +21,7 @@ use crate::{
 
 /// A request that needs longer is told to try again: each call of a store is bounded by itself, but a
 /// request may make many in a row.
-const LONGEST: Duration = Duration::from_millis(1_900);
+pub const LONGEST: Duration = Duration::from_millis(1_900);
 
 /// `POST /graphql` with a JSON body, `GET /graphql?query=…`.
 pub async fn answer(state: State, request: Request) -> Response {
@@ -49,7 +49,7 @@ pub async fn refuse_method() -> Refusal {
     refused_method("use POST, or GET for queries", "GET, HEAD, POST")
 }
 
-async fn read(state: &State, parts: &mut Parts, body: Body) -> Result<(Caller, Parameters), Refusal> {
+pub async fn read(state: &State, parts: &mut Parts, body: Body) -> Result<(Caller, Parameters), Refusal> {
     let SentBy(caller) = SentBy::from_request_parts(parts, state).await?;
     let parameters = if parts.method == Method::POST {
         let body = body::read(&parts.headers, body, state.api.body).await?;
@@ -94,17 +94,18 @@ async fn run(state: &State, prepared: Prepared) -> Answer {
 }
 
 /// Whatever was under way is done or will not be; every mutation may be sent again.
-fn took_too_long() -> Executed {
+pub fn took_too_long() -> Executed {
     let message = format!("the stores did not answer within {LONGEST:?}; try again");
     Executed::from_errors(vec![ApiError::new(Code::RetryLater, message).into()])
 }
 
 fn no_subscriptions() -> Rejected {
-    let message = "subscriptions are at /graphql/ws, by WebSocket (graphql-transport-ws)";
+    let message = "subscriptions are at /graphql/ws, by WebSocket (graphql-transport-ws), and at /graphql/stream, by \
+                   server-sent events";
     Rejected(vec![ApiError::new(Code::BadUserInput, message).into()])
 }
 
-fn refused_method(message: &str, allowed: &'static str) -> Refusal {
+pub fn refused_method(message: &str, allowed: &'static str) -> Refusal {
     Refusal::new(StatusCode::METHOD_NOT_ALLOWED, ApiError::new(Code::BadUserInput, message))
         .with_header(header::ALLOW, allowed)
 }

@@ -2,7 +2,8 @@
 //!
 //! - [`graphql`]: queries and mutations; [`accept`] (by [`media_type`]), [`query_string`] and [`body`] read the
 //!   request, [`answer`] writes the response, [`observe`] tells of it
-//! - [`socket`]: subscriptions; [`sockets`]: all that are open
+//! - [`socket`], [`event_stream`]: subscriptions, and what else is asked there; [`operation`]: what both tell;
+//!   [`sockets`]: all that are open
 //! - [`caller`]: whose token it is; [`address`]: where a request comes from, also through proxies
 //! - [`refusal`]: what is refused before GraphQL begins; [`rates`]: who asks too often
 //! - [`around`]: request ids, security headers, CORS, compression; [`serve`]: connections, each a
@@ -17,16 +18,18 @@ mod body;
 mod caller;
 mod connection;
 mod dev;
+mod event_stream;
 mod graphiql;
 mod graphql;
 mod health;
 mod media_type;
 mod observe;
+mod operation;
 mod query_string;
 mod rates;
 mod refusal;
 mod serve;
-mod socket;
+pub mod socket;
 mod sockets;
 
 use std::{any::Any, sync::Arc};
@@ -46,7 +49,7 @@ pub use body::BodyLimits;
 pub use dev::DevToken;
 pub use health::{Readiness, router as health_router};
 pub use serve::{ConnectionTimes, serve};
-pub use sockets::Sockets;
+pub use sockets::{SocketRules, Sockets};
 
 use crate::{
     auth::TokenVerifier,
@@ -65,7 +68,6 @@ pub struct Api {
     pub dev: Option<DevToken>,
     pub readiness: Arc<dyn Readiness>,
     pub metrics: PrometheusHandle,
-    /// For a stop to close them.
     pub sockets: Sockets,
     /// Whether GraphiQL is served.
     pub graphiql: bool,
@@ -95,6 +97,7 @@ pub fn router(api: Api) -> Router {
     }
     let probes = health_router(Arc::clone(&api.readiness), api.metrics.clone());
     let engine = Engine::new(api.plaudit.clone());
+    api.sockets.begin_metrics();
     routes
         .with_state(Arc::new(Shared { api, engine }))
         .merge(probes)
@@ -106,7 +109,10 @@ pub fn router(api: Api) -> Router {
 /// What pages of other origins may ask, if they are listed.
 fn graphql_routes(cors_origins: &[HeaderValue]) -> Router<Arc<Shared>> {
     let graphql = get(graphql::answer).post(graphql::answer).fallback(graphql::refuse_method);
-    let routes = Router::new().route("/graphql", graphql).route("/graphql/ws", any(socket::open));
+    let routes = Router::new()
+        .route("/graphql", graphql)
+        .route("/graphql/ws", any(socket::open))
+        .route("/graphql/stream", get(event_stream::open).post(event_stream::open));
     match cors_origins {
         [] => routes,
         origins => routes.layer(around::cors(origins.to_vec())),

@@ -1,33 +1,262 @@
-//! The WebSockets that are open, so that a stop can send them elsewhere.
+//! The connections that stay open, WebSockets and event streams: how many there may be, and how a stop sends
+//! them elsewhere.
 
-use std::time::Duration;
+use std::{
+    collections::HashMap,
+    net::{IpAddr, Ipv6Addr},
+    num::NonZeroU32,
+    sync::Arc,
+    time::Duration,
+};
 
-use tokio_util::{sync::CancellationToken, task::TaskTracker};
+use axum::http::{StatusCode, header};
+use metrics::{counter, gauge};
+use parking_lot::Mutex;
+use tokio_util::{
+    sync::{CancellationToken, WaitForCancellationFutureOwned},
+    task::{TaskTracker, task_tracker::TaskTrackerToken},
+};
+
+use super::refusal::Refusal;
+use crate::graphql::{ApiError, Code};
+
+/// What an operator may set.
+#[derive(Clone, Copy, Debug)]
+pub struct SocketRules {
+    /// Open at the same time, in all.
+    pub sockets: u32,
+    /// Open at the same time from one address; with IPv6 from one network of 64 bits, which is what one
+    /// subscriber of a provider has.
+    pub sockets_per_address: u32,
+    /// Operations that run at the same time on one socket.
+    pub subscriptions: u32,
+    /// Messages and frames that one client may send per second; four times as many at once.
+    pub messages_per_second: NonZeroU32,
+    /// Bytes of one message from a client.
+    pub message_bytes: usize,
+    /// How long a client may take to send `connection_init`.
+    pub init_wait: Duration,
+    /// Between two pings; what answers none of them until the next one is due is dead.
+    pub ping: Duration,
+    /// How long one message may take to be sent.
+    pub send_wait: Duration,
+}
 
 /// Cheap to clone.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone)]
 pub struct Sockets {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    rules: SocketRules,
     stopping: CancellationToken,
     open: TaskTracker,
+    taken: Mutex<Taken>,
+}
+
+#[derive(Default)]
+struct Taken {
+    in_all: u32,
+    by_network: HashMap<IpAddr, u32>,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub enum Transport {
+    WebSocket,
+    EventStream,
+}
+
+impl Transport {
+    const ALL: [Self; 2] = [Self::WebSocket, Self::EventStream];
+
+    const fn name(self) -> &'static str {
+        match self {
+            Self::WebSocket => "websocket",
+            Self::EventStream => "sse",
+        }
+    }
+}
+
+/// A connection that is counted as open until this is dropped.
+pub struct Place {
+    sockets: Sockets,
+    network: IpAddr,
+    transport: Transport,
+    _open: TaskTrackerToken,
+}
+
+/// An operation that is counted as a subscription until this is dropped.
+pub struct Subscribed(());
+
+/// No further connection is taken.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Full {
+    ForAddress(u32),
+    InAll,
 }
 
 impl Sockets {
-    /// Has every socket closed with 1012, also those that are opened later. Waits until that is sent, at most
-    /// for `bound`.
-    pub async fn send_elsewhere(&self, bound: Duration) {
-        self.stopping.cancel();
-        self.open.close();
-        if tokio::time::timeout(bound, self.open.wait()).await.is_err() {
-            tracing::warn!(sockets = self.open.len(), "ended without having closed them");
+    pub fn new(rules: SocketRules) -> Self {
+        let (stopping, open, taken) = Default::default();
+        Self { inner: Arc::new(Inner { rules, stopping, open, taken }) }
+    }
+
+    /// Begins the metrics at 0, so that they are there before the first connection.
+    pub fn begin_metrics(&self) {
+        for transport in Transport::ALL {
+            gauge!("plaudit_sockets", "transport" => transport.name()).set(0.0);
+        }
+        gauge!("plaudit_subscriptions").set(0.0);
+        for code in [1000, 1006, 1012] {
+            counter!("plaudit_socket_closes_total", "code" => code.to_string()).increment(0);
         }
     }
 
-    /// Counts as open until the socket's work has ended.
-    pub(super) fn track<F: Future>(&self, work: F) -> impl Future<Output = F::Output> + use<F> {
-        self.open.track_future(work)
+    /// Has every connection closed, WebSockets with 1012, also those that are opened later. Waits until that
+    /// is sent, at most for `bound`.
+    pub async fn send_elsewhere(&self, bound: Duration) {
+        self.inner.stopping.cancel();
+        self.inner.open.close();
+        if tokio::time::timeout(bound, self.inner.open.wait()).await.is_err() {
+            tracing::warn!(sockets = self.inner.open.len(), "ended without having closed them");
+        }
     }
 
-    pub(super) async fn stopping(&self) {
-        self.stopping.cancelled().await;
+    /// # Errors
+    /// There are as many as the rules allow.
+    pub(super) fn admit(&self, address: IpAddr, transport: Transport) -> Result<Place, Full> {
+        let network = network_of(address);
+        self.inner.taken.lock().take(network, &self.inner.rules)?;
+        gauge!("plaudit_sockets", "transport" => transport.name()).increment(1.0);
+        Ok(Place { sockets: self.clone(), network, transport, _open: self.inner.open.token() })
+    }
+
+    pub(super) fn rules(&self) -> &SocketRules {
+        &self.inner.rules
+    }
+
+    pub(super) fn stopping(&self) -> WaitForCancellationFutureOwned {
+        self.inner.stopping.clone().cancelled_owned()
+    }
+}
+
+impl Taken {
+    fn take(&mut self, network: IpAddr, rules: &SocketRules) -> Result<(), Full> {
+        if self.in_all >= rules.sockets {
+            return Err(Full::InAll);
+        }
+        let of_network = self.by_network.entry(network).or_default();
+        if *of_network >= rules.sockets_per_address {
+            return Err(Full::ForAddress(rules.sockets_per_address));
+        }
+        *of_network += 1;
+        self.in_all += 1;
+        Ok(())
+    }
+
+    fn give_back(&mut self, network: IpAddr) {
+        self.in_all -= 1;
+        if let Some(of_network) = self.by_network.get_mut(&network) {
+            *of_network -= 1;
+            if *of_network == 0 {
+                self.by_network.remove(&network);
+            }
+        }
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.sockets.inner.taken.lock().give_back(self.network);
+        gauge!("plaudit_sockets", "transport" => self.transport.name()).decrement(1.0);
+    }
+}
+
+impl Subscribed {
+    pub fn begin() -> Self {
+        gauge!("plaudit_subscriptions").increment(1.0);
+        Self(())
+    }
+}
+
+impl Drop for Subscribed {
+    fn drop(&mut self) {
+        gauge!("plaudit_subscriptions").decrement(1.0);
+    }
+}
+
+impl From<Full> for Refusal {
+    /// Before anything is upgraded, so that who is too many costs little. Clients try again after a pause.
+    fn from(full: Full) -> Self {
+        let (status, code, message) = match full {
+            Full::ForAddress(limit) => (
+                StatusCode::TOO_MANY_REQUESTS,
+                Code::RateLimited,
+                format!("{limit} sockets and event streams are open from your address; close one first"),
+            ),
+            Full::InAll => (
+                StatusCode::SERVICE_UNAVAILABLE,
+                Code::RetryLater,
+                "this server has as many open sockets as it takes; try again later".to_owned(),
+            ),
+        };
+        Self::new(status, ApiError::new(code, message)).with_header(header::RETRY_AFTER, "5")
+    }
+}
+
+/// What counts as one address.
+fn network_of(address: IpAddr) -> IpAddr {
+    match address.to_canonical() {
+        IpAddr::V6(v6) => Ipv6Addr::from_bits(v6.to_bits() & (u128::MAX << 64)).into(),
+        v4 => v4,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sockets(in_all: u32, per_address: u32) -> Sockets {
+        Sockets::new(SocketRules {
+            sockets: in_all,
+            sockets_per_address: per_address,
+            subscriptions: 1,
+            messages_per_second: NonZeroU32::MIN,
+            message_bytes: 1,
+            init_wait: Duration::ZERO,
+            ping: Duration::ZERO,
+            send_wait: Duration::ZERO,
+        })
+    }
+
+    fn admit(sockets: &Sockets, address: &str) -> Result<Place, Full> {
+        sockets.admit(address.parse().unwrap(), Transport::WebSocket)
+    }
+
+    #[test]
+    fn an_address_and_all_together_have_a_bound_and_what_is_closed_counts_no_more() {
+        let sockets = sockets(3, 2);
+        for _ in 0..2 {
+            let one = admit(&sockets, "10.0.0.1").unwrap();
+            let _two = admit(&sockets, "10.0.0.1").unwrap();
+            assert_eq!(admit(&sockets, "10.0.0.1").err(), Some(Full::ForAddress(2)));
+            let _other = admit(&sockets, "10.0.0.2").unwrap();
+            assert_eq!(admit(&sockets, "10.0.0.3").err(), Some(Full::InAll));
+            drop(one);
+            assert!(admit(&sockets, "10.0.0.3").is_ok());
+        }
+        assert!(sockets.inner.taken.lock().by_network.is_empty(), "nobody is remembered");
+    }
+
+    #[test]
+    fn a_network_of_64_bits_counts_as_one_address() {
+        let sockets = sockets(10, 1);
+        let _one = admit(&sockets, "2001:db8:1:2::1").unwrap();
+        assert!(admit(&sockets, "2001:db8:1:2:ffff::9").is_err());
+        assert!(admit(&sockets, "2001:db8:1:3::1").is_ok());
+        let _mapped = admit(&sockets, "::ffff:10.0.0.1").unwrap();
+        assert!(admit(&sockets, "10.0.0.1").is_err());
+        assert!(admit(&sockets, "::ffff:10.0.0.2").is_ok());
     }
 }

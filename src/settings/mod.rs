@@ -5,8 +5,8 @@
 //! environment, and that more than the file.
 //!
 //! - `groups`: the settings, one struct per concern, so that a command takes only those that it needs; the
-//!   first line of a field's documentation is what `plaudit serve --help` shows; `tokens`, `requests` and `rates`
-//!   hold some of them
+//!   first line of a field's documentation is what `plaudit serve --help` shows; `tokens`, `requests`, `sockets` and
+//!   `rates` hold some of them
 //! - `moderator`: which of them the chosen moderator needs
 //! - `values`: how single values are read
 //! - `layers`: settings file and environment, laid under the flags; `definitions` looks settings up by name
@@ -20,6 +20,7 @@ mod layers;
 mod moderator;
 mod rates;
 mod requests;
+mod sockets;
 mod tokens;
 mod values;
 
@@ -34,6 +35,7 @@ pub use help::explain;
 pub use layers::Layers;
 pub use rates::Rates;
 pub use requests::{Documents, PageOrigin, Requests};
+pub use sockets::Sockets;
 pub use tokens::Auth;
 pub use values::{NightlyAt, StoreUrl, ValueError};
 pub(crate) use values::{duration, whole};
@@ -76,6 +78,8 @@ pub struct Settings {
     pub pipeline: Pipeline,
     #[command(flatten)]
     pub live: Live,
+    #[command(flatten)]
+    pub sockets: Sockets,
     #[command(flatten)]
     pub moderation: Moderation,
     #[command(flatten)]

@@ -48,8 +48,12 @@ impl Node {
         let redis = Redis::new(stores.redis_url(), shards).unwrap();
         let db = Db::for_requests(stores.database_url(), 8).unwrap();
         let hub = Hub::new(redis.clone(), db.clone(), NonZeroUsize::new(1_000).unwrap());
-        let limits =
-            Limits { follows: 5_000, reply_wait: Duration::from_millis(100), rates: RateLimits::default() };
+        let limits = Limits {
+            follows: 5_000,
+            topics: 100,
+            reply_wait: Duration::from_millis(100),
+            rates: RateLimits::default(),
+        };
         let plaudit = Plaudit::new(redis.clone(), db, hub.clone(), limits);
         let (for_hub, beside) = (stop.clone(), plaudit.clone());
         runtime.spawn(async move { hub.run(for_hub).await });

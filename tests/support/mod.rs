@@ -1,6 +1,7 @@
 //! Helpers: start servers, speak to them, look into their stores.
 
 mod client;
+mod event_stream;
 mod issuer;
 mod judge;
 mod place;
@@ -12,11 +13,12 @@ mod stores;
 use std::time::{Duration, Instant};
 
 pub use client::{Client, Reply, note, number, user};
+pub use event_stream::{EventStream, Told};
 pub use issuer::{Issuer, Key};
 pub use judge::{Answer, Judge};
 pub use place::Place;
-pub use server::{Server, plaudit, token_as};
-pub use socket::Socket;
+pub use server::{Server, plaudit, token, token_as, token_for};
+pub use socket::{Socket, upgrade};
 pub use stores::{Stores, Totals};
 
 /// Waits until `condition` gives something; fails after `bound` with what was waited for.

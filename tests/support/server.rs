@@ -137,6 +137,19 @@ impl Server {
         std::fs::read_to_string(self.log_file()).unwrap_or_default()
     }
 
+    /// Resident memory of the process.
+    pub fn memory_bytes(&self) -> usize {
+        let status = format!("/proc/{}/status", self.child.as_ref().unwrap().id());
+        let status = std::fs::read_to_string(status).unwrap();
+        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
+        line.trim().trim_end_matches(" kB").parse::<usize>().unwrap() * 1024
+    }
+
+    /// One value of `/metrics`.
+    pub async fn metric(&self, series: &str) -> f64 {
+        *self.metrics().await.get(series).unwrap_or_else(|| panic!("no {series}"))
+    }
+
     /// What `/metrics` says: values by name and labels, as they stand there.
     pub async fn metrics(&self) -> HashMap<String, f64> {
         let text = reqwest::get(format!("{}/metrics", self.url)).await.unwrap().text().await.unwrap();
@@ -224,8 +237,17 @@ pub fn token(subject: &str) -> String {
 }
 
 pub fn token_as(role: Role, subject: &str) -> String {
+    signed(role, subject, Duration::from_secs(3600))
+}
+
+/// A token that ends after so many seconds.
+pub fn token_for(subject: &str, life: Duration) -> String {
+    signed(Role::User, subject, life)
+}
+
+fn signed(role: Role, subject: &str, life: Duration) -> String {
     let signer = TokenSigner::hs256(&SECRET.parse::<TokenSecret>().unwrap());
-    signer.sign(&subject.parse::<Subject>().unwrap(), role, Duration::from_secs(3600)).unwrap()
+    signer.sign(&subject.parse::<Subject>().unwrap(), role, life).unwrap()
 }
 
 /// Starts a process that ends with this one, however this one ends. The kernel ties it to the thread that

@@ -4,10 +4,12 @@ use std::time::Duration;
 
 use futures_util::{SinkExt, StreamExt};
 use serde_json::{Value, json};
-use tokio::net::TcpStream;
+use tokio::net::{TcpSocket, TcpStream};
 use tokio_tungstenite::{
-    MaybeTlsStream, WebSocketStream, connect_async,
-    tungstenite::{Message, client::IntoClientRequest, handshake::client::Request, protocol::CloseFrame},
+    MaybeTlsStream, WebSocketStream, client_async, connect_async,
+    tungstenite::{
+        self, Message, client::IntoClientRequest, handshake::client::Request, protocol::CloseFrame,
+    },
 };
 
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -54,6 +56,45 @@ impl Socket {
         Self { stream }
     }
 
+    /// The same by another request. `Err` has the status by which the upgrade was refused.
+    pub async fn try_connect(request: Request) -> Result<Self, u16> {
+        match connect_async(request).await {
+            Ok((stream, _)) => Ok(Self { stream }),
+            Err(tungstenite::Error::Http(response)) => Err(response.status().as_u16()),
+            Err(error) => panic!("{error}"),
+        }
+    }
+
+    /// The same from another address of this machine, with a small buffer for what arrives.
+    pub async fn try_connect_from(address: &str, url: &str) -> Result<Self, u16> {
+        let socket = TcpSocket::new_v4().unwrap();
+        socket.set_recv_buffer_size(4096).unwrap();
+        socket.bind(format!("{address}:0").parse().unwrap()).unwrap();
+        let server = url.trim_start_matches("http://").parse().unwrap();
+        let stream = MaybeTlsStream::Plain(socket.connect(server).await.unwrap());
+        match client_async(request(url), stream).await {
+            Ok((stream, _)) => Ok(Self { stream }),
+            Err(tungstenite::Error::Http(response)) => Err(response.status().as_u16()),
+            Err(error) => panic!("{error}"),
+        }
+    }
+
+    /// Has a new connection acknowledged.
+    pub async fn initialise(&mut self, token: Option<String>) {
+        self.send(init(token)).await;
+        assert_eq!(self.receive().await["type"], "connection_ack");
+    }
+
+    /// The next frame, whatever it is.
+    pub async fn frame(&mut self) -> Message {
+        let frame = tokio::time::timeout(PATIENCE, self.stream.next()).await.expect("a frame in time");
+        frame.expect("a frame").unwrap()
+    }
+
+    pub async fn send_frame(&mut self, frame: Message) {
+        self.stream.send(frame).await.unwrap();
+    }
+
     pub async fn send(&mut self, message: Value) {
         self.stream.send(Message::text(message.to_string())).await.unwrap();
     }
@@ -81,9 +122,15 @@ impl Socket {
 
     /// The close code, whatever comes before.
     pub async fn close_code(&mut self) -> u16 {
+        self.closed().await.0
+    }
+
+    /// The close code and its reason, whatever comes before.
+    pub async fn closed(&mut self) -> (u16, String) {
         loop {
             if let Err(frame) = self.next().await {
-                return frame.map_or(0, |frame| frame.code.into());
+                return frame
+                    .map_or_else(Default::default, |frame| (frame.code.into(), frame.reason.to_string()));
             }
         }
     }
@@ -121,11 +168,18 @@ impl Socket {
     }
 }
 
-fn request(url: &str) -> Request {
+/// The request of an upgrade.
+pub fn upgrade(url: &str, subprotocol: Option<&str>) -> Request {
     let url = format!("{}/graphql/ws", url.replace("http://", "ws://"));
     let mut request = url.into_client_request().unwrap();
-    request.headers_mut().insert("sec-websocket-protocol", "graphql-transport-ws".parse().unwrap());
+    if let Some(subprotocol) = subprotocol {
+        request.headers_mut().insert("sec-websocket-protocol", subprotocol.parse().unwrap());
+    }
     request
+}
+
+fn request(url: &str) -> Request {
+    upgrade(url, Some("graphql-transport-ws"))
 }
 
 fn init(token: Option<String>) -> Value {

@@ -1,0 +1,239 @@
+//! One connection: `connection_init` and its answer, then operations, until one side closes it.
+
+use std::{pin::pin, sync::Arc, time::Duration};
+
+use async_graphql::{Error, ServerError};
+use axum::extract::ws::{Message, WebSocket};
+use bytes::Bytes;
+use governor::{DefaultDirectRateLimiter, Quota, RateLimiter};
+use metrics::counter;
+use serde_json::{Map, Value};
+use tokio::time::{Instant, sleep_until, timeout};
+
+use super::{
+    super::{
+        Shared,
+        caller::viewer_of,
+        operation::{Operation, Step, rejected},
+        sockets::SocketRules,
+    },
+    close::{Close, End},
+    deadlines::{Deadlines, Due},
+    messages::{self, ClientMessage},
+    operations::Operations,
+};
+use crate::graphql::{ApiError, Caller, Code, Parameters};
+
+/// How long a client may take to confirm a close. Until then what it has sent is read and thrown away:
+/// unread it would make the network throw away the close itself.
+const CONFIRM_CLOSE: Duration = Duration::from_secs(1);
+/// How much may come at once, as a multiple of what may come per second: a page that was away subscribes to
+/// everything again.
+const BURST: u32 = 4;
+
+/// Everything is one task, and no message is made before the one before it was sent. So a slow client has no
+/// queue here: what changes waits inside the operations, and only the latest of it.
+pub struct Connection {
+    socket: WebSocket,
+    shared: Arc<Shared>,
+    caller: Caller,
+    is_initialised: bool,
+    operations: Operations,
+    deadlines: Deadlines,
+    messages: DefaultDirectRateLimiter,
+}
+
+impl Connection {
+    pub fn new(socket: WebSocket, shared: Arc<Shared>, caller: Caller) -> Self {
+        let rules = shared.api.sockets.rules();
+        let quota = Quota::per_second(rules.messages_per_second);
+        let burst = rules.messages_per_second.saturating_mul(BURST.try_into().unwrap_or(quota.burst_size()));
+        Self {
+            socket,
+            caller,
+            is_initialised: false,
+            operations: Operations::new(rules.subscriptions),
+            deadlines: Deadlines::new(rules.init_wait, rules.ping, Instant::now()),
+            messages: RateLimiter::direct(quota.allow_burst(burst)),
+            shared,
+        }
+    }
+
+    pub async fn serve(mut self) {
+        let end = self.run().await;
+        counter!("plaudit_socket_closes_total", "code" => end.label()).increment(1);
+        self.operations.stop_all();
+        self.finish(end).await;
+    }
+
+    async fn run(&mut self) -> End {
+        let mut stopping = pin!(self.shared.api.sockets.stopping());
+        let mut timer = pin!(sleep_until(self.deadlines.earliest()));
+        loop {
+            // In a random order each time: neither operations nor the client can keep the others waiting.
+            let went_on = tokio::select! {
+                () = &mut stopping => Err(Close::SERVICE_RESTART.into()),
+                () = &mut timer => self.look_at_the_clock().await,
+                Some((id, step)) = self.operations.next() => self.tell(&id, step).await,
+                received = self.socket.recv() => self.hear(received).await,
+            };
+            if let Err(end) = went_on {
+                return end;
+            }
+            if timer.deadline() != self.deadlines.earliest() {
+                timer.as_mut().reset(self.deadlines.earliest());
+            }
+        }
+    }
+
+    async fn look_at_the_clock(&mut self) -> Result<(), End> {
+        match self.deadlines.due(Instant::now()) {
+            Due::InitTimeout => Err(Close::INIT_TIMEOUT.into()),
+            Due::TokenExpiry => Err(Close::TOKEN_EXPIRED.into()),
+            Due::Dead => Err(End::Lost),
+            Due::Ping => self.send(Message::Ping(Bytes::new())).await,
+            Due::Nothing => Ok(()),
+        }
+    }
+
+    async fn hear(&mut self, received: Option<Result<Message, axum::Error>>) -> Result<(), End> {
+        let message = match received {
+            Some(Ok(message)) => message,
+            Some(Err(error)) => return Err(Close::of_failure(error, self.rules().message_bytes)),
+            None => return Err(End::Lost),
+        };
+        self.deadlines.heard();
+        if self.messages.check().is_err() {
+            return Err(Close::too_many_messages(self.rules().messages_per_second.get()).into());
+        }
+        match message {
+            Message::Text(text) => self.take(&text).await,
+            // As graphql-ws does: what matters is the text.
+            Message::Binary(bytes) => match str::from_utf8(&bytes) {
+                Ok(text) => self.take(text).await,
+                Err(_) => Err(Close::bad_message("a binary message must be UTF-8 text").into()),
+            },
+            // Frames of RFC 6455; the library answers pings.
+            Message::Ping(_) | Message::Pong(_) => Ok(()),
+            Message::Close(_) => Err(End::ByClient),
+        }
+    }
+
+    async fn take(&mut self, text: &str) -> Result<(), End> {
+        match messages::parse(text).map_err(|why| Close::bad_message(&why.to_string()))? {
+            ClientMessage::ConnectionInit(payload) => {
+                self.initialise(&payload).await?;
+                self.send(messages::connection_ack()).await
+            }
+            ClientMessage::Ping(payload) => self.send(messages::pong(payload)).await,
+            ClientMessage::Pong => Ok(()),
+            ClientMessage::Subscribe { id, parameters } => self.subscribe(id, *parameters).await,
+            ClientMessage::Complete { id } => {
+                self.operations.stop(&id);
+                Ok(())
+            }
+        }
+    }
+
+    /// A token here counts more than one in the header of the upgrade.
+    async fn initialise(&mut self, payload: &Map<String, Value>) -> Result<(), Close> {
+        if self.is_initialised {
+            return Err(Close::SECOND_INIT);
+        }
+        if let Some(authorization) = token_in(payload) {
+            let viewer = viewer_of(authorization, &self.shared.api.verifier).await;
+            self.caller.viewer = viewer.map_err(|why| Close::forbidden(&Error::from(why).message))?;
+        }
+        self.is_initialised = true;
+        self.deadlines.initialised(self.caller.viewer.expires_at());
+        Ok(())
+    }
+
+    async fn subscribe(&mut self, id: String, parameters: Parameters) -> Result<(), End> {
+        if !self.is_initialised {
+            return Err(Close::UNAUTHORIZED.into());
+        }
+        if self.operations.has(&id) {
+            return Err(Close::subscriber_exists(&id).into());
+        }
+        if self.operations.is_full() {
+            let error = too_many_operations(self.rules().subscriptions);
+            return self.send(messages::error(&id, &[error])).await;
+        }
+        let operation = Operation::prepare(&self.shared, parameters, self.caller.clone());
+        self.operations.start(id, operation.map_or_else(rejected, Operation::run));
+        Ok(())
+    }
+
+    async fn tell(&mut self, id: &str, step: Step) -> Result<(), End> {
+        let message = match step {
+            Step::Next(result) => messages::next(id, &result),
+            Step::Rejected(errors) => {
+                self.operations.stop(id);
+                messages::error(id, &errors)
+            }
+            Step::Complete => {
+                self.operations.stop(id);
+                messages::complete(id)
+            }
+        };
+        self.send(message).await
+    }
+
+    /// Returns when the message has left this process.
+    async fn send(&mut self, message: Message) -> Result<(), End> {
+        match timeout(self.rules().send_wait, self.socket.send(message)).await {
+            Ok(Ok(())) => Ok(()),
+            Ok(Err(_)) | Err(_) => Err(End::Lost),
+        }
+    }
+
+    async fn finish(&mut self, end: End) {
+        match end {
+            End::Lost => return,
+            End::ByClient => {}
+            End::Closed(close) => {
+                if self.send(Message::Close(Some(close.frame()))).await.is_err() {
+                    return;
+                }
+            }
+        }
+        let confirmed = async { while let Some(Ok(_)) = self.socket.recv().await {} };
+        let _ = timeout(CONFIRM_CLOSE, confirmed).await;
+    }
+
+    fn rules(&self) -> &SocketRules {
+        self.shared.api.sockets.rules()
+    }
+}
+
+fn token_in(payload: &Map<String, Value>) -> Option<&str> {
+    let value = payload.get("Authorization").or_else(|| payload.get("authorization"))?;
+    // What is no text cannot be a token; as an empty one it is refused.
+    Some(value.as_str().unwrap_or_default())
+}
+
+fn too_many_operations(limit: u32) -> ServerError {
+    let message =
+        format!("{limit} operations run on this connection, which is the limit; complete one first");
+    ApiError::new(Code::LimitExceeded, message).into()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn the_token_is_found_in_either_spelling() {
+        for (payload, found) in [
+            (json!({ "Authorization": "Bearer a" }), Some("Bearer a")),
+            (json!({ "authorization": "Bearer a" }), Some("Bearer a")),
+            (json!({ "authorization": 7 }), Some("")),
+            (json!({}), None),
+        ] {
+            assert_eq!(token_in(payload.as_object().unwrap()), found);
+        }
+    }
+}

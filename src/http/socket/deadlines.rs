@@ -1,0 +1,112 @@
+//! When something must have happened on a connection. One timer serves all of it.
+
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+use tokio::time::Instant;
+
+pub struct Deadlines {
+    /// `connection_init` must have come; `None` once it has.
+    init: Option<Instant>,
+    /// The token ends; `None` without a token.
+    expiry: Option<Instant>,
+    /// The next ping is sent.
+    ping: Instant,
+    between_pings: Duration,
+    /// A ping was sent, and nothing was heard since.
+    is_silent: bool,
+}
+
+/// What the timer stands for.
+#[derive(PartialEq, Eq, Debug)]
+pub enum Due {
+    InitTimeout,
+    TokenExpiry,
+    /// Nothing was heard between two pings.
+    Dead,
+    Ping,
+    Nothing,
+}
+
+impl Deadlines {
+    pub fn new(init_wait: Duration, between_pings: Duration, now: Instant) -> Self {
+        let (init, ping) = (Some(now + init_wait), now + between_pings);
+        Self { init, expiry: None, ping, between_pings, is_silent: false }
+    }
+
+    pub fn initialised(&mut self, token_ends: Option<DateTime<Utc>>) {
+        self.init = None;
+        self.expiry = token_ends.map(until);
+    }
+
+    /// Anything at all came from the client.
+    pub const fn heard(&mut self) {
+        self.is_silent = false;
+    }
+
+    pub fn earliest(&self) -> Instant {
+        let others = [self.init, self.expiry].into_iter().flatten();
+        others.fold(self.ping, Instant::min)
+    }
+
+    pub fn due(&mut self, now: Instant) -> Due {
+        let is_past = |deadline: Option<Instant>| deadline.is_some_and(|deadline| deadline <= now);
+        if is_past(self.init) {
+            Due::InitTimeout
+        } else if is_past(self.expiry) {
+            Due::TokenExpiry
+        } else if self.ping > now {
+            Due::Nothing
+        } else if self.is_silent {
+            Due::Dead
+        } else {
+            (self.ping, self.is_silent) = (now + self.between_pings, true);
+            Due::Ping
+        }
+    }
+}
+
+/// The moment by this process's clock, which nobody sets.
+pub fn until(end: DateTime<Utc>) -> Instant {
+    Instant::now() + (end - Utc::now()).to_std().unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECOND: Duration = Duration::from_secs(1);
+
+    #[test]
+    fn a_client_that_answers_pings_lives_and_one_that_does_not_is_dead_at_the_next() {
+        let began = Instant::now();
+        let mut deadlines = Deadlines::new(30 * SECOND, 10 * SECOND, began);
+        deadlines.initialised(None);
+        assert_eq!(deadlines.earliest(), began + 10 * SECOND);
+        assert_eq!(deadlines.due(began + 9 * SECOND), Due::Nothing);
+        assert_eq!(deadlines.due(began + 10 * SECOND), Due::Ping);
+        deadlines.heard();
+        assert_eq!(deadlines.due(began + 20 * SECOND), Due::Ping);
+        assert_eq!(deadlines.due(began + 29 * SECOND), Due::Nothing);
+        assert_eq!(deadlines.due(began + 30 * SECOND), Due::Dead);
+    }
+
+    #[test]
+    fn a_connection_that_is_not_initialised_has_until_its_deadline() {
+        let began = Instant::now();
+        let mut deadlines = Deadlines::new(3 * SECOND, 10 * SECOND, began);
+        assert_eq!(deadlines.earliest(), began + 3 * SECOND);
+        assert_eq!(deadlines.due(began + 3 * SECOND), Due::InitTimeout);
+        deadlines.initialised(None);
+        assert_eq!(deadlines.due(began + 4 * SECOND), Due::Nothing);
+    }
+
+    #[test]
+    fn a_token_ends_at_its_end_and_not_before() {
+        let began = Instant::now();
+        let mut deadlines = Deadlines::new(SECOND, 100 * SECOND, began);
+        deadlines.initialised(Some(Utc::now() + 20 * SECOND));
+        assert_eq!(deadlines.due(began + 19 * SECOND), Due::Nothing);
+        assert_eq!(deadlines.due(began + 21 * SECOND), Due::TokenExpiry);
+    }
+}

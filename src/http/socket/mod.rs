@@ -1,0 +1,61 @@
+//! GraphQL over WebSocket, `/graphql/ws`: the protocol `graphql-transport-ws`, as PROTOCOL.md of graphql-ws
+//! says.
+//!
+//! - [`connection`]: the state of one connection, and what it does about each message
+//! - [`messages`]: reading and writing them; [`close`]: the codes by which a connection ends
+//! - [`operations`]: what runs; [`deadlines`]: what must have happened by when
+
+mod close;
+mod connection;
+mod deadlines;
+pub mod messages;
+mod operations;
+
+use std::sync::Arc;
+
+use axum::{
+    extract::ws::{Message, WebSocket, WebSocketUpgrade},
+    response::Response,
+};
+
+use super::{State, caller::SentBy, refusal::Refusal, sockets::Transport};
+use close::Close;
+use connection::Connection;
+pub(super) use deadlines::until;
+
+const SUBPROTOCOL: &str = "graphql-transport-ws";
+
+/// Bytes of each buffer of a connection. The defaults cost 130 KiB per connection more.
+const BUFFER: usize = 4 * 1024;
+
+/// Upgrades to a WebSocket. A token may come with this request, or with `connection_init`, which browsers
+/// need; the latter wins.
+pub(super) async fn open(
+    state: State,
+    SentBy(caller): SentBy,
+    upgrade: WebSocketUpgrade,
+) -> Result<Response, Refusal> {
+    let shared = Arc::clone(&state.0);
+    let place = shared.api.sockets.admit(caller.address, Transport::WebSocket)?;
+    let limit = shared.api.sockets.rules().message_bytes;
+    let upgrade = upgrade
+        .protocols([SUBPROTOCOL])
+        .max_message_size(limit)
+        .max_frame_size(limit)
+        .read_buffer_size(BUFFER)
+        .write_buffer_size(BUFFER);
+    let is_spoken = upgrade.selected_protocol().is_some();
+    Ok(upgrade.on_upgrade(async move |socket| {
+        if is_spoken {
+            Connection::new(socket, shared, caller).serve().await;
+        } else {
+            refuse(socket).await;
+        }
+        drop(place);
+    }))
+}
+
+/// Only a close code tells a client that knows WebSockets what is wrong.
+async fn refuse(mut socket: WebSocket) {
+    let _ = socket.send(Message::Close(Some(Close::NO_SUBPROTOCOL.frame()))).await;
+}

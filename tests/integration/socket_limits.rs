@@ -1,0 +1,208 @@
+//! What connections that stay open may take.
+
+use reqwest::Client as Http;
+use serde_json::{Value, json};
+use tokio_tungstenite::tungstenite::{
+    Message,
+    protocol::frame::{
+        Frame,
+        coding::{Data, OpCode},
+    },
+};
+
+use crate::support::{SOON, Server, Socket, eventually, note, token};
+
+const WATCH: &str = "subscription ($n: [ID!]!) { noteCountsChanged(noteIds: $n) { id likeCount } }";
+/// About 800 KB per message, so that few of them fill every buffer on the way.
+const WATCH_MUCH: &str =
+    "subscription ($n: [ID!]!) { noteCountsChanged(noteIds: $n) { id likeCount countsVersion
+    a: body b: body c: body d: body e: body f: body g: body h: body i: body j: body
+    k: body l: body m: body n: body o: body p: body q: body r: body s: body t: body } }";
+
+/// A note whose text is long.
+async fn long_note(server: &Server) -> String {
+    let input = json!({ "title": "Long", "body": "\u{1F4AF}".repeat(10_000) });
+    let posted = server.client("an author at length").act("createNote", input, "note { id }").await;
+    posted["note"]["id"].as_str().unwrap().to_owned()
+}
+
+async fn like_by_many(server: &Server, n: &str, people: i32) {
+    for number in 0..people {
+        server.client(&format!("one of many {number}")).like(n).await;
+    }
+}
+
+async fn closed(server: &Server, transport: &str) {
+    let series = format!("plaudit_sockets{{transport=\"{transport}\"}}");
+    eventually("it is closed", SOON, || async { (server.metric(&series).await == 0.0).then_some(()) }).await;
+}
+
+#[tokio::test]
+async fn one_subscription_too_many_is_an_error_of_its_own() {
+    let server = Server::start(&["--socket-subscriptions", "2"]);
+    let n = note(server.stores().new_note().await);
+    let mut socket = server.socket("ann watches much").await;
+    for id in ["1", "2"] {
+        socket.subscribe(id, WATCH, json!({ "n": [n] })).await;
+        socket.data().await;
+    }
+    for _ in 0..2 {
+        socket.subscribe("3", WATCH, json!({ "n": [n] })).await;
+        let refused = socket.receive().await;
+        assert_eq!((&refused["type"], &refused["id"]), (&json!("error"), &json!("3")), "{refused}");
+        assert_eq!(
+            refused["payload"][0]["extensions"],
+            json!({ "code": "LIMIT_EXCEEDED", "retryable": false })
+        );
+        let message = refused["payload"][0]["message"].as_str().unwrap();
+        assert!(message.starts_with("2 operations run on this connection"), "{message}");
+    }
+    socket.send(json!({ "type": "complete", "id": "1" })).await;
+    socket.subscribe("3", WATCH, json!({ "n": [n] })).await;
+    assert_eq!(socket.data().await["noteCountsChanged"]["id"], json!(n));
+}
+
+#[tokio::test]
+async fn a_subscription_to_too_much_is_refused() {
+    let server = Server::start(&["--subscription-topics", "2"]);
+    let stores = server.stores();
+    let mut ids = Vec::new();
+    for _ in 0..3 {
+        ids.push(note(stores.new_note().await));
+    }
+    let mut socket = server.socket("bea watches much").await;
+    socket.subscribe("x", WATCH, json!({ "n": ids })).await;
+    let refused = socket.receive().await;
+    assert_eq!(refused["payload"][0]["extensions"]["argument"], "noteIds", "{refused}");
+    assert_eq!(refused["payload"][0]["message"], "noteIds: 1 to 2 different ids, not 3");
+    socket.subscribe("x", WATCH, json!({ "n": [ids[0], ids[1], ids[0]] })).await;
+    socket.data().await;
+}
+
+#[tokio::test]
+async fn an_address_and_the_server_have_a_bound_of_sockets_and_event_streams() {
+    let server = Server::start(&["--sockets-per-address", "2", "--sockets", "3"]);
+    let n = note(server.stores().new_note().await);
+    let one = Socket::try_connect_from("127.0.0.1", &server.url).await.unwrap();
+    let stream = |from: &'static str| {
+        let http = Http::builder().local_address(Some(from.parse().unwrap())).build().unwrap();
+        let body = json!({ "query": WATCH, "variables": { "n": [n] } });
+        http.post(format!("{}/graphql/stream", server.url)).json(&body).send()
+    };
+    let _two = stream("127.0.0.1").await.unwrap();
+    assert_eq!(Socket::try_connect_from("127.0.0.1", &server.url).await.err(), Some(429));
+    let refused = stream("127.0.0.1").await.unwrap();
+    assert_eq!((refused.status().as_u16(), &refused.headers()["retry-after"]), (429, &"5".parse().unwrap()));
+    let refused: Value = refused.json().await.unwrap();
+    assert_eq!(refused["errors"][0]["extensions"], json!({ "code": "RATE_LIMITED", "retryable": true }));
+
+    let _three = Socket::try_connect_from("127.0.0.2", &server.url).await.unwrap();
+    assert_eq!(Socket::try_connect_from("127.0.0.3", &server.url).await.err(), Some(503));
+    let refused = stream("127.0.0.3").await.unwrap();
+    assert_eq!(refused.status(), 503);
+    let refused: Value = refused.json().await.unwrap();
+    assert_eq!(refused["errors"][0]["extensions"]["code"], "RETRY_LATER");
+
+    drop(one);
+    eventually("who leaves makes room", SOON, || async {
+        Socket::try_connect_from("127.0.0.1", &server.url).await.ok()
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_message_that_is_too_long_closes() {
+    let server = Server::shared();
+    let long = |bytes: usize| json!({ "type": "ping", "payload": { "x": "y".repeat(bytes) } }).to_string();
+    let mut socket = Socket::open(&server.url, None).await;
+    socket.send_frame(Message::text(long(65_000))).await;
+    assert_eq!(socket.receive().await["type"], "pong");
+    socket.send_frame(Message::text(long(65_536))).await;
+    let too_long = (1009, "A message has at most 65536 bytes".to_owned());
+    assert_eq!(socket.closed().await, too_long);
+
+    let mut socket = Socket::open(&server.url, None).await;
+    let part = |opcode: Data| {
+        let (bytes, is_last) = ("y".repeat(40_000), false);
+        Message::Frame(Frame::message(bytes, OpCode::Data(opcode), is_last))
+    };
+    socket.send_frame(part(Data::Text)).await;
+    socket.send_frame(part(Data::Continue)).await;
+    assert_eq!(socket.closed().await, too_long);
+}
+
+#[tokio::test]
+async fn what_breaks_the_rules_of_websockets_closes() {
+    let mut socket = Socket::open(&Server::shared().url, None).await;
+    let not_text = Frame::message(vec![0xff], OpCode::Data(Data::Text), true);
+    socket.send_frame(Message::Frame(not_text)).await;
+    assert_eq!(socket.closed().await, (1007, "A text message must be UTF-8".into()));
+    let mut socket = Socket::open(&Server::shared().url, None).await;
+    let unexpected = Frame::message("x", OpCode::Data(Data::Continue), true);
+    socket.send_frame(Message::Frame(unexpected)).await;
+    assert_eq!(socket.close_code().await, 1002);
+}
+
+#[tokio::test]
+async fn a_flood_of_messages_closes() {
+    let server = Server::start(&["--socket-messages", "5"]);
+    for flood in [Message::text(json!({ "type": "ping" }).to_string()), Message::Ping(Default::default())] {
+        let mut socket = Socket::connect(&server.url).await;
+        for _ in 0..20 {
+            socket.send_frame(flood.clone()).await;
+        }
+        // As many as may come at once are answered.
+        socket.send_frame(flood).await;
+        assert_eq!(socket.closed().await, (1008, "Too many messages: 5 per second are allowed".into()));
+    }
+    assert_eq!(server.metric("plaudit_socket_closes_total{code=\"1008\"}").await, 2.0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_client_that_reads_slowly_is_skipped_ahead_to_the_latest_value() {
+    const PEOPLE: i32 = 60;
+    let server = Server::start(&["--socket-send-wait", "1m"]);
+    let n = long_note(&server).await;
+    let mut socket = Socket::try_connect_from("127.0.0.1", &server.url).await.unwrap();
+    socket.initialise(Some(token("cat reads slowly"))).await;
+    socket.subscribe("x", WATCH_MUCH, json!({ "n": [n] })).await;
+    let before = server.memory_bytes();
+    like_by_many(&server, &n, PEOPLE).await;
+    let grown = server.memory_bytes().saturating_sub(before);
+    let mut messages = 0;
+    loop {
+        let shown = socket.data().await["noteCountsChanged"].clone();
+        messages += 1;
+        if shown["likeCount"] == PEOPLE {
+            break;
+        }
+    }
+    assert!(messages < PEOPLE, "{messages} messages for {PEOPLE} likes");
+    // All of them would be 48 MB.
+    assert!(grown < 24 << 20, "the server took {grown} bytes more");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_client_that_never_reads_is_given_up() {
+    let server = Server::start(&["--socket-send-wait", "1s", "--socket-ping", "10m"]);
+    let n = long_note(&server).await;
+    let mut socket = Socket::try_connect_from("127.0.0.1", &server.url).await.unwrap();
+    socket.initialise(None).await;
+    socket.subscribe("x", WATCH_MUCH, json!({ "n": [n] })).await;
+    like_by_many(&server, &n, 30).await;
+    closed(&server, "websocket").await;
+    assert_eq!(server.metric("plaudit_socket_closes_total{code=\"1006\"}").await, 1.0);
+    assert_eq!(server.metric("plaudit_subscriptions").await, 0.0);
+}
+
+/// Sent by the HTTP server's own loop, so the kernel gives it up.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_event_stream_that_is_never_read_is_given_up() {
+    let server = Server::start(&["--send-timeout", "1s"]);
+    let n = long_note(&server).await;
+    let body = json!({ "query": WATCH_MUCH, "variables": { "n": [n] } });
+    let unread = Http::new().post(format!("{}/graphql/stream", server.url)).json(&body).send().await.unwrap();
+    like_by_many(&server, &n, 30).await;
+    closed(&server, "sse").await;
+    drop(unread);
+}
