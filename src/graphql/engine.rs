@@ -1,6 +1,6 @@
 //! Executes requests.
 
-use std::sync::Arc;
+use std::{panic::AssertUnwindSafe, sync::Arc};
 
 use async_graphql::{
     Data, Executor, Request, Response, ServerError, Value,
@@ -10,16 +10,17 @@ use async_graphql::{
     },
 };
 use bytes::Bytes;
-use futures_util::{StreamExt, stream, stream::BoxStream};
+use futures_util::{FutureExt, StreamExt, stream, stream::BoxStream};
 
 use super::{
     errors::{ApiError, Code, code_of_engine_error, give_code},
+    fanout::{Answer, Asked, Event, Fanout, Told, Topic, Topics, needs_viewer},
     nulls::Nulls,
     schema::{self, Schema},
     scope::Scope,
-    viewer::Caller,
+    viewer::{Caller, Viewer},
 };
-use crate::domain::Plaudit;
+use crate::{domain::Plaudit, hub::Counted};
 
 /// Executes requests, each in a scope of its own. The viewer is taken from the request's data, or from the
 /// connection's. Cheap to clone.
@@ -28,13 +29,15 @@ pub struct Engine {
     schema: Schema,
     nulls: Arc<Nulls>,
     plaudit: Plaudit,
+    fanout: Arc<Fanout>,
 }
 
 /// One operation that may be executed: parsed, and within the limits.
 pub struct Prepared {
     request: Request,
     kind: OperationType,
-    asked: Asked,
+    source: Source,
+    viewer: Viewer,
 }
 
 impl Prepared {
@@ -50,8 +53,8 @@ pub struct Rejected(pub Vec<ServerError>);
 /// What a subscription tells: encoded execution results, one JSON object each.
 pub type Events = BoxStream<'static, Bytes>;
 
-/// What was asked, for mending the answer.
-struct Asked {
+/// What was sent, for mending the answer.
+struct Source {
     query: String,
     operation: Option<String>,
 }
@@ -60,7 +63,8 @@ impl Engine {
     pub fn new(plaudit: Plaudit) -> Self {
         let schema = schema::build();
         let nulls = Arc::new(Nulls::of(&schema.sdl()));
-        Self { schema, nulls, plaudit }
+        let fanout = Fanout::new(plaudit.hub().clone());
+        Self { schema, nulls, plaudit, fanout }
     }
 
     /// Parses the document, and finds the operation that is meant.
@@ -74,9 +78,10 @@ impl Engine {
             give_code(&mut error, Code::ParseFailed);
             Rejected(vec![error])
         })?;
-        let asked = Asked { query: request.query.clone(), operation };
-        let request = request.data(Scope::new(self.plaudit.clone(), caller.viewer));
-        Ok(Prepared { request, kind: kind?, asked })
+        let source = Source { query: request.query.clone(), operation };
+        let viewer = caller.viewer;
+        let request = request.data(Scope::new(self.plaudit.clone(), viewer.clone()));
+        Ok(Prepared { request, kind: kind?, source, viewer })
     }
 
     /// Executes a query or a mutation.
@@ -84,39 +89,78 @@ impl Engine {
     /// # Errors
     /// A document that does not fit the schema.
     pub async fn execute(&self, prepared: Prepared) -> Result<Response, Rejected> {
-        let response = self.mend(self.schema.execute(prepared.request).await, &prepared.asked);
+        let response = self.mend(self.schema.execute(prepared.request).await, &prepared.source);
         executed(response)
     }
 
-    /// Begins a subscription.
+    /// Begins a subscription: its arguments are checked now, its events are those of the questions that it asks.
     ///
     /// # Errors
-    /// A document that does not fit the schema, and whatever keeps the subscription from beginning.
+    /// A document that does not fit the schema.
     pub async fn subscribe(&self, prepared: Prepared) -> Result<Events, Rejected> {
-        let engine = self.clone();
-        let mut responses = self
-            .schema
-            .execute_stream(prepared.request)
-            .map(move |response| engine.mend(response, &prepared.asked))
-            .boxed();
-        let first = match responses.next().await {
-            Some(response) => Some(executed(response)?),
-            None => None,
+        let Prepared { mut request, source, viewer, .. } = prepared;
+        let document = request.parsed_query().map_err(|error| Rejected(vec![error]))?.clone();
+        let (variables, topics) = (request.variables.clone(), Topics::default());
+        let mut refusals = self.schema.execute_stream(request.data(topics.clone()));
+        let mut told = Vec::new();
+        while let Some(refusal) = refusals.next().await {
+            told.push(encoded(&executed(self.mend(refusal, &source))?));
+        }
+        let topics = topics.take();
+        if topics.is_empty() {
+            return Ok(stream::iter(told).boxed());
+        }
+        let Source { query, operation } = source;
+        let viewer = needs_viewer(&document, operation.as_deref(), &self.nulls).then_some(viewer);
+        let asked = Asked::new((query, document), operation, variables, viewer);
+        let events = self.fanout.listen(asked, topics, |asked, topic| self.answer(asked, topic));
+        Ok(stream::iter(told).chain(events).boxed())
+    }
+
+    /// How a question is executed, once for all who asked it.
+    fn answer(&self, asked: &Arc<Asked>, topic: &Topic) -> Answer {
+        let (engine, asked, topic) = (self.clone(), Arc::clone(asked), topic.clone());
+        Box::new(move |counted| {
+            let (engine, asked, topic) = (engine.clone(), Arc::clone(&asked), topic.clone());
+            let told = async move { engine.tell(&asked, topic, counted).await };
+            // A field that panics must not silence the question.
+            AssertUnwindSafe(told).catch_unwind().map(|told| told.unwrap_or_else(|_| panicked())).boxed()
+        })
+    }
+
+    /// Executes and encodes one event, in a scope of its own.
+    async fn tell(&self, asked: &Asked, topic: Topic, counted: Counted) -> Told {
+        let scope = match asked.viewer() {
+            Some(viewer) => Scope::new(self.plaudit.clone(), viewer.clone()),
+            None => Scope::shared(self.plaudit.clone()),
         };
-        Ok(stream::iter(first).chain(responses).map(|response| encoded(&response)).boxed())
+        let event = Event { field: topic.field, entity: topic.entity, counted };
+        let request = asked.request(topic.entity).data(scope).data(event);
+        let response = self.schema.execute_stream(request).next().await.unwrap_or_default();
+        told(&self.mend_by(response, Some(asked.document()), asked.operation()))
     }
 
     /// Gives every error a code, and the data its nulls.
-    fn mend(&self, mut response: Response, asked: &Asked) -> Response {
+    fn mend(&self, response: Response, source: &Source) -> Response {
         if response.errors.is_empty() {
             return response;
         }
+        let document = parse_query(&source.query).ok();
+        self.mend_by(response, document.as_ref(), source.operation.as_deref())
+    }
+
+    fn mend_by(
+        &self,
+        mut response: Response,
+        document: Option<&ExecutableDocument>,
+        operation: Option<&str>,
+    ) -> Response {
         for error in &mut response.errors {
             let code = code_of_engine_error(error);
             give_code(error, code);
         }
-        if let Ok(document) = parse_query(&asked.query) {
-            self.nulls.put(&mut response, &document, asked.operation.as_deref());
+        if let Some(document) = document {
+            self.nulls.put(&mut response, document, operation);
         }
         response
     }
@@ -145,6 +189,15 @@ fn executed(response: Response) -> Result<Response, Rejected> {
     if is_rejected { Err(Rejected(response.errors)) } else { Ok(response) }
 }
 
+fn told(response: &Response) -> Told {
+    Told { bytes: encoded(response), is_whole: response.errors.is_empty() }
+}
+
+/// The panic itself is logged by the process.
+fn panicked() -> Told {
+    told(&Response::from_errors(vec![ApiError::internal().into()]))
+}
+
 fn encoded(response: &Response) -> Bytes {
     serde_json::to_vec(response).unwrap_or_default().into()
 }
@@ -170,14 +223,18 @@ impl Executor for Engine {
         session_data: Option<Arc<Data>>,
     ) -> BoxStream<'static, Response> {
         let caller = caller_in(&request.data, session_data.as_deref());
-        match self.prepare(request, caller) {
-            Ok(Prepared { request, asked, .. }) => {
-                let engine = self.clone();
-                let responses = self.schema.execute_stream(request);
-                responses.map(move |response| engine.mend(response, &asked)).boxed()
-            }
-            Err(Rejected(errors)) => stream::iter([Response::from_errors(errors)]).boxed(),
-        }
+        let engine = self.clone();
+        let responses = async move {
+            let events = match engine.prepare(request, caller) {
+                Ok(prepared) => engine.subscribe(prepared).await,
+                Err(rejected) => Err(rejected),
+            };
+            events.map_or_else(
+                |Rejected(errors)| stream::iter([Response::from_errors(errors)]).boxed(),
+                |events| events.map(|event| serde_json::from_slice(&event).unwrap_or_default()).boxed(),
+            )
+        };
+        responses.flatten_stream().boxed()
     }
 }
 

@@ -9,7 +9,8 @@
 //! - [`viewer`]: who is asking; [`scope`]: what one request knows; [`loaders`]: how it batches its reads;
 //!   [`prefetch`]: how a list reads for its whole page at once
 //! - [`errors`]: what a client is told; [`nulls`]: what a failed field leaves in the data
-//! - [`schema`]: the roots and the limits; [`engine`]: executes requests
+//! - [`schema`]: the roots and the limits; [`engine`]: executes requests; [`fanout`]: subscription events, once
+//!   for all who asked the same
 
 mod actions;
 mod coins;
@@ -18,6 +19,7 @@ mod commenting;
 mod comments;
 mod engine;
 mod errors;
+mod fanout;
 mod feed;
 mod follows;
 mod groups;

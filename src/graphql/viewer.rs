@@ -40,6 +40,11 @@ impl Viewer {
         self.0.is_some()
     }
 
+    /// What makes two viewers the same, whichever token they show.
+    pub(super) fn who(&self) -> Option<(&Subject, Role)> {
+        self.0.as_ref().map(|identity| (&identity.subject, identity.role))
+    }
+
     /// # Errors
     /// [`Code::Unauthenticated`](super::Code::Unauthenticated) without token.
     pub(super) fn must_be_signed_in(&self) -> ApiResult<&Subject> {

@@ -21,6 +21,7 @@ mod demo_data;
 mod edges;
 mod embedded;
 mod explain;
+mod fanout;
 mod feed;
 mod follows;
 mod history;
