@@ -4,10 +4,12 @@
 //! - `serve`: runs the API, the pipeline, or both, until a signal;
 //! - `readiness`: what `/readyz` says;
 //! - `metrics`: what `/metrics` says;
+//! - `open_files`: as many connections as the system allows;
 //! - `error`: why a start fails, in one line.
 
 mod error;
 mod metrics;
+mod open_files;
 mod readiness;
 mod serve;
 mod stores;

@@ -5,7 +5,7 @@ use std::{net::SocketAddr, sync::Arc, time::Duration};
 use tokio::{net::TcpListener, signal::unix};
 use tokio_util::sync::CancellationToken;
 
-use super::{AppError, metrics, readiness::Checks, stores::Stores};
+use super::{AppError, metrics, open_files, readiness::Checks, stores::Stores};
 use crate::{
     auth::{Subject, TokenSecret, TokenSigner, TokenVerifier},
     domain::{Limits, Plaudit},
@@ -26,6 +26,7 @@ const CLOSE_SOCKETS: Duration = Duration::from_secs(2);
 
 /// Runs until SIGINT or SIGTERM.
 pub async fn serve(settings: Settings) -> Result<(), AppError> {
+    open_files::raise_limit();
     let listener = TcpListener::bind(settings.http.listen)
         .await
         .map_err(|source| AppError::Listen { address: settings.http.listen, source })?;

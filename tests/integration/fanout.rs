@@ -143,16 +143,13 @@ async fn all_that_is_shared_can_be_shown_without_a_viewer() {
     let stores = server.stores();
     let number = stores.new_note().await;
     let (n, c) = (note(number), format!("comment_{}", stores.new_comment(number).await));
-    let author = server.client("the author").act(
-        "createGroup",
-        json!({ "name": "A group", "description": "Text" }),
-        "group { id owner { id } }",
-    );
-    let group = author.await["group"].clone();
+    let author = server.client("the author");
+    let input = json!({ "name": "A group", "description": "Text" });
+    let group = author.act("createGroup", input, "group { id owner { id } }").await["group"].clone();
     let input = json!({ "title": "In it", "body": "Text", "groupId": group["id"] });
-    let in_group = server.client("the author").act("createNote", input, "note { id }").await["note"].clone();
+    let in_group = author.act("createNote", input, "note { id }").await["note"].clone();
     let u = group["owner"]["id"].clone();
-    server.client("the author").like(&n).await;
+    author.like(&n).await;
 
     let page = "pageInfo { startCursor endCursor hasNextPage hasPreviousPage }";
     let user = "id name createdAt followerCount followingCount noteCount commentCount likesReceivedCount
