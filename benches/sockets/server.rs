@@ -38,8 +38,9 @@ impl Server {
             .env("PLAUDIT_JWT_SECRET", SECRET)
             .stdout(Stdio::piped())
             .spawn()?;
-        let stdout = BufReader::new(child.stdout.take().ok_or("no stdout")?);
-        let line = stdout.lines().next().ok_or("the server ended")??;
+        let mut lines = BufReader::new(child.stdout.take().ok_or("no stdout")?).lines();
+        let line = lines.next().ok_or("the server ended")??;
+        std::thread::spawn(move || lines.for_each(drop)); // it says more, and must be able to
         let url = line.strip_prefix("listening on ").ok_or(line.clone())?.to_owned();
         Ok(Self { child, url, _place: place })
     }

@@ -96,17 +96,14 @@ impl Engine {
     /// Begins a subscription: its arguments are checked now, its events are those of the questions that it asks.
     ///
     /// # Errors
-    /// A document that does not fit the schema.
+    /// A document that does not fit the schema, and whatever keeps the subscription from beginning.
     pub async fn subscribe(&self, prepared: Prepared) -> Result<Events, Rejected> {
         let Prepared { mut request, source, viewer, .. } = prepared;
         let document = request.parsed_query().map_err(|error| Rejected(vec![error]))?.clone();
         let (variables, topics) = (request.variables.clone(), Topics::default());
-        let mut refusals = self.schema.execute_stream(request.data(topics.clone()));
-        let mut told = Vec::new();
-        while let Some(refusal) = refusals.next().await {
-            told.push(encoded(&executed(self.mend(refusal, &source))?));
-        }
-        let topics = topics.take();
+        let responses = self.schema.execute_stream(request.data(topics.clone()));
+        let told: Vec<Response> = responses.map(|response| self.mend(response, &source)).collect().await;
+        let (told, topics) = (begun(told)?, topics.take());
         if topics.is_empty() {
             return Ok(stream::iter(told).boxed());
         }
@@ -187,6 +184,20 @@ fn executed(response: Response) -> Result<Response, Rejected> {
         && !response.errors.is_empty()
         && response.errors.iter().all(|error| error.path.is_empty());
     if is_rejected { Err(Rejected(response.errors)) } else { Ok(response) }
+}
+
+/// A subscription whose only field refuses its arguments has not begun: that is a request error too, although the
+/// error has a path (GraphQL, 6.2.3.1).
+fn begun(responses: Vec<Response>) -> Result<Vec<Bytes>, Rejected> {
+    match <[Response; 1]>::try_from(responses) {
+        Ok([only]) => {
+            let is_rejected = only.data == Value::Null
+                && !only.errors.is_empty()
+                && only.errors.iter().all(|error| error.path.len() <= 1);
+            if is_rejected { Err(Rejected(only.errors)) } else { Ok(vec![encoded(&only)]) }
+        }
+        Err(several) => Ok(several.iter().map(encoded).collect()),
+    }
 }
 
 fn told(response: &Response) -> Told {
