@@ -42,8 +42,8 @@ pub struct Running {
 #[derive(Default)]
 struct State {
     listeners: Slab<Listener>,
-    /// Those of them that have not been told anything yet.
-    newcomers: Vec<Listener>,
+    /// Those of them that came since the last look.
+    newcomers: Vec<Newcomer>,
     latest: Option<Latest>,
     /// The task; none only while it is being started.
     task: Option<AbortHandle>,
@@ -55,11 +55,18 @@ struct Latest {
     executed: Instant,
 }
 
-#[derive(Clone)]
 struct Listener {
     inbox: Arc<Inbox>,
     /// Index of this topic in its subscription.
     topic: u32,
+    /// What was executed before it came may be older than what a query showed: it is not told of that.
+    is_new: bool,
+}
+
+struct Newcomer {
+    place: Place,
+    /// The place may be somebody else's by now.
+    inbox: Arc<Inbox>,
 }
 
 /// Of one listener.
@@ -88,10 +95,10 @@ impl Running {
 
     /// The present state comes soon, then every change.
     pub fn join(&self, inbox: Arc<Inbox>, topic: u32) -> Place {
-        let listener = Listener { inbox, topic };
         let mut state = self.state.lock();
-        state.newcomers.push(listener.clone());
-        let place = Place(state.listeners.insert(listener));
+        let place =
+            Place(state.listeners.insert(Listener { inbox: Arc::clone(&inbox), topic, is_new: true }));
+        state.newcomers.push(Newcomer { place, inbox });
         drop(state);
         self.joined.notify_one();
         place
@@ -127,6 +134,22 @@ impl Running {
         state.latest.as_ref().is_some_and(|latest| latest.told.is_whole && now - latest.executed < CURRENT)
     }
 
+    /// They are told, and from now on with all.
+    fn welcome(&self, newcomers: Vec<Newcomer>) {
+        let mut state = self.state.lock();
+        let mut wakers = Vec::with_capacity(newcomers.len());
+        for newcomer in newcomers {
+            if let Some(listener) = state.listeners.get_mut(newcomer.place.0)
+                && Arc::ptr_eq(&listener.inbox, &newcomer.inbox)
+            {
+                listener.is_new = false;
+                wakers.extend(listener.put());
+            }
+        }
+        drop(state);
+        wakers.into_iter().for_each(Waker::wake);
+    }
+
     fn tell_all(&self) {
         let mut wakers = Vec::with_capacity(AT_ONCE);
         for first in (0..).step_by(AT_ONCE) {
@@ -135,8 +158,8 @@ impl Running {
                 if first >= state.listeners.capacity() {
                     return;
                 }
-                let places = (first..first + AT_ONCE).filter_map(|place| state.listeners.get(place));
-                wakers.extend(places.filter_map(Listener::put));
+                let listeners = (first..first + AT_ONCE).filter_map(|place| state.listeners.get(place));
+                wakers.extend(listeners.filter(|listener| !listener.is_new).filter_map(Listener::put));
             }
             wakers.drain(..).for_each(Waker::wake);
         }
@@ -177,10 +200,9 @@ impl Question {
             if is_outdated || is_for_some && self.running.latest_version() != Some(counted.version) {
                 self.execute(counted).await;
             }
+            self.running.welcome(newcomers);
             if is_for_all {
                 self.running.tell_all();
-            } else {
-                newcomers.iter().filter_map(Listener::put).for_each(Waker::wake);
             }
             self.next_reason().await;
         }
