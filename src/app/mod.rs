@@ -6,12 +6,14 @@
 //! - `readiness`: what `/readyz` says;
 //! - `metrics`: what `/metrics` says;
 //! - `log`: how events are written;
+//! - `open_files`: as many connections as the system allows;
 //! - `error`: why a start fails, in one line.
 
 mod error;
 mod keys;
 mod log;
 mod metrics;
+mod open_files;
 mod readiness;
 mod serve;
 mod stores;

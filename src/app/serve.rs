@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 use super::{
     AppError,
     keys::{DEV_SUBJECT, TokenKeys},
-    metrics,
+    metrics, open_files,
     readiness::Checks,
     stores::Stores,
 };
@@ -31,6 +31,7 @@ const CLOSE_SOCKETS: Duration = Duration::from_secs(2);
 
 /// Runs until SIGINT or SIGTERM.
 pub async fn serve(settings: Settings) -> Result<(), AppError> {
+    open_files::raise_limit();
     let listener = TcpListener::bind(settings.http.listen)
         .await
         .map_err(|source| AppError::Listen { address: settings.http.listen, source })?;

@@ -1,6 +1,6 @@
 //! Executes requests.
 
-use std::sync::Arc;
+use std::{panic::AssertUnwindSafe, sync::Arc};
 
 use async_graphql::{
     Request, Response, ServerError, Value,
@@ -10,19 +10,21 @@ use async_graphql::{
     },
 };
 use bytes::Bytes;
-use futures_util::{StreamExt, stream, stream::BoxStream};
+use futures_util::{FutureExt, StreamExt, stream, stream::BoxStream};
 
 use super::{
     errors::{ApiError, Code, code_of_engine_error, give_code, log_causes},
+    fanout::{Answer, Asked, Event, Fanout, Told, Topic, Topics, needs_viewer},
     nulls::Nulls,
     rates::{READ, mutation_cost},
     schema::{self, Schema},
     scope::Scope,
-    viewer::Caller,
+    viewer::{Caller, Viewer},
 };
 use crate::{
     auth::{Role, Subject},
     domain::{Asking, PerClass, Plaudit},
+    hub::Counted,
 };
 
 /// Executes requests, each in a scope of its own. Cheap to clone.
@@ -31,13 +33,15 @@ pub struct Engine {
     schema: Schema,
     nulls: Arc<Nulls>,
     plaudit: Plaudit,
+    fanout: Arc<Fanout>,
 }
 
 /// One operation that may be executed: parsed, and within the limits.
 pub struct Prepared {
     request: Request,
     kind: OperationType,
-    asked: Asked,
+    source: Source,
+    viewer: Viewer,
 }
 
 impl Prepared {
@@ -49,7 +53,7 @@ impl Prepared {
         if self.kind != OperationType::Mutation {
             return READ;
         }
-        let operation = self.asked.operation.as_deref();
+        let operation = self.source.operation.as_deref();
         self.request.parsed_query().map_or(READ, |document| mutation_cost(document, operation))
     }
 }
@@ -71,8 +75,8 @@ impl Rejected {
 /// What a subscription tells: encoded execution results, one JSON object each.
 pub type Events = BoxStream<'static, Bytes>;
 
-/// What was asked, for mending the answer.
-struct Asked {
+/// What was sent, for mending the answer.
+struct Source {
     query: String,
     operation: Option<String>,
 }
@@ -81,7 +85,8 @@ impl Engine {
     pub fn new(plaudit: Plaudit) -> Self {
         let schema = schema::build();
         let nulls = Arc::new(Nulls::of(&schema.sdl()));
-        Self { schema, nulls, plaudit }
+        let fanout = Fanout::new(plaudit.hub().clone());
+        Self { schema, nulls, plaudit, fanout }
     }
 
     /// Parses the document, finds the operation that is meant, and counts it for the caller's rates. What
@@ -115,9 +120,10 @@ impl Engine {
             give_code(&mut error, Code::ParseFailed);
             Rejected(vec![error])
         })?;
-        let asked = Asked { query: request.query.clone(), operation };
-        let request = request.data(Scope::new(self.plaudit.clone(), caller.viewer));
-        Ok(Prepared { request, kind: kind?, asked })
+        let source = Source { query: request.query.clone(), operation };
+        let viewer = caller.viewer;
+        let request = request.data(Scope::new(self.plaudit.clone(), viewer.clone()));
+        Ok(Prepared { request, kind: kind?, source, viewer })
     }
 
     /// Executes a query or a mutation.
@@ -125,40 +131,76 @@ impl Engine {
     /// # Errors
     /// A document that does not fit the schema.
     pub async fn execute(&self, prepared: Prepared) -> Result<Response, Rejected> {
-        let response = self.mend(self.schema.execute(prepared.request).await, &prepared.asked);
+        let response = self.mend(self.schema.execute(prepared.request).await, &prepared.source);
         executed(response)
     }
 
-    /// Begins a subscription.
+    /// Begins a subscription: its arguments are checked now, its events are those of the questions that it asks.
     ///
     /// # Errors
     /// A document that does not fit the schema, and whatever keeps the subscription from beginning.
     pub async fn subscribe(&self, prepared: Prepared) -> Result<Events, Rejected> {
-        let engine = self.clone();
-        let mut responses = self
-            .schema
-            .execute_stream(prepared.request)
-            .map(move |response| engine.mend(response, &prepared.asked))
-            .boxed();
-        let first = match responses.next().await {
-            Some(response) => Some(begun(response)?),
-            None => None,
+        let Prepared { mut request, source, viewer, .. } = prepared;
+        let document = request.parsed_query().map_err(|error| Rejected(vec![error]))?.clone();
+        let (variables, topics) = (request.variables.clone(), Topics::default());
+        let responses = self.schema.execute_stream(request.data(topics.clone()));
+        let told: Vec<Response> = responses.map(|response| self.mend(response, &source)).collect().await;
+        let (told, topics) = (begun(told)?, topics.take());
+        if topics.is_empty() {
+            return Ok(stream::iter(told).boxed());
+        }
+        let Source { query, operation } = source;
+        let viewer = needs_viewer(&document, operation.as_deref(), &self.nulls).then_some(viewer);
+        let asked = Asked::new((query, document), operation, variables, viewer);
+        let events = self.fanout.listen(asked, topics, |asked, topic| self.answer(asked, topic));
+        Ok(stream::iter(told).chain(events).boxed())
+    }
+
+    /// How a question is executed, once for all who asked it.
+    fn answer(&self, asked: &Arc<Asked>, topic: &Topic) -> Answer {
+        let (engine, asked, topic) = (self.clone(), Arc::clone(asked), topic.clone());
+        Box::new(move |counted| {
+            let (engine, asked, topic) = (engine.clone(), Arc::clone(&asked), topic.clone());
+            let told = async move { engine.tell(&asked, topic, counted).await };
+            // A field that panics must not silence the question.
+            AssertUnwindSafe(told).catch_unwind().map(|told| told.unwrap_or_else(|_| panicked())).boxed()
+        })
+    }
+
+    /// Executes and encodes one event, in a scope of its own.
+    async fn tell(&self, asked: &Asked, topic: Topic, counted: Counted) -> Told {
+        let scope = match asked.viewer() {
+            Some(viewer) => Scope::new(self.plaudit.clone(), viewer.clone()),
+            None => Scope::shared(self.plaudit.clone()),
         };
-        Ok(stream::iter(first).chain(responses).map(|response| encoded(&response)).boxed())
+        let event = Event { field: topic.field, entity: topic.entity, counted };
+        let request = asked.request(topic.entity).data(scope).data(event);
+        let response = self.schema.execute_stream(request).next().await.unwrap_or_default();
+        told(&self.mend_by(response, Some(asked.document()), asked.operation()))
     }
 
     /// Gives every error a code, and the data its nulls.
-    fn mend(&self, mut response: Response, asked: &Asked) -> Response {
+    fn mend(&self, response: Response, source: &Source) -> Response {
         if response.errors.is_empty() {
             return response;
         }
+        let document = parse_query(&source.query).ok();
+        self.mend_by(response, document.as_ref(), source.operation.as_deref())
+    }
+
+    fn mend_by(
+        &self,
+        mut response: Response,
+        document: Option<&ExecutableDocument>,
+        operation: Option<&str>,
+    ) -> Response {
         log_causes(&response.errors);
         for error in &mut response.errors {
             let code = code_of_engine_error(error);
             give_code(error, code);
         }
-        if let Ok(document) = parse_query(&asked.query) {
-            self.nulls.put(&mut response, &document, asked.operation.as_deref());
+        if let Some(document) = document {
+            self.nulls.put(&mut response, document, operation);
         }
         response
     }
@@ -187,13 +229,27 @@ fn executed(response: Response) -> Result<Response, Rejected> {
     if is_rejected { Err(Rejected(response.errors)) } else { Ok(response) }
 }
 
-/// A subscription whose field refuses its arguments has not begun: that is a request error too, although the
+/// A subscription whose only field refuses its arguments has not begun: that is a request error too, although the
 /// error has a path (GraphQL, 6.2.3.1).
-fn begun(response: Response) -> Result<Response, Rejected> {
-    let has_not = response.data == Value::Null
-        && !response.errors.is_empty()
-        && response.errors.iter().all(|error| error.path.len() <= 1);
-    if has_not { Err(Rejected(response.errors)) } else { Ok(response) }
+fn begun(responses: Vec<Response>) -> Result<Vec<Bytes>, Rejected> {
+    match <[Response; 1]>::try_from(responses) {
+        Ok([only]) => {
+            let is_rejected = only.data == Value::Null
+                && !only.errors.is_empty()
+                && only.errors.iter().all(|error| error.path.len() <= 1);
+            if is_rejected { Err(Rejected(only.errors)) } else { Ok(vec![encoded(&only)]) }
+        }
+        Err(several) => Ok(several.iter().map(encoded).collect()),
+    }
+}
+
+fn told(response: &Response) -> Told {
+    Told { bytes: encoded(response), is_whole: response.errors.is_empty() }
+}
+
+/// The panic itself is logged by the process.
+fn panicked() -> Told {
+    told(&Response::from_errors(vec![ApiError::internal().into()]))
 }
 
 fn encoded(response: &Response) -> Bytes {

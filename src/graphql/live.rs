@@ -1,19 +1,18 @@
-//! Subscriptions: counts as they change.
-
-use std::collections::HashMap;
+//! Subscriptions: counts as they change. A root field is resolved in two ways: see [`super::fanout`].
 
 use async_graphql::{Context, ID, Subscription};
-use futures_util::{Stream, future::try_join_all, stream};
+use futures_util::future::try_join_all;
 
 use super::{
     access::ByTable,
     comments::Comment,
     errors::{ApiError, ApiResult, Code},
+    fanout::{Event, Rate, Shown, watch},
     groups::Group,
     ids::{TypedId, global_id, parse_as},
     inbox::Inbox,
     notes::Note,
-    scope::{Known, Scope},
+    scope::Scope,
     users::User,
 };
 use crate::{
@@ -22,73 +21,103 @@ use crate::{
     primitives::{CommentId, GroupId, NoteId, UserId},
 };
 
+const MAX_RATE: &str = "maxRate";
+
 #[derive(Default)]
 pub struct Subscription;
 
 #[Subscription(guard = "ByTable(\"Subscription\")")]
 impl Subscription {
-    /// Notes whenever counts of them change: at most 100. The first message for each is its present state;
-    /// when changes come faster than they can be sent, only the latest is.
+    /// Notes whenever counts of them change: at most 100. The first message for each is its present state.
+    /// When changes come faster than `maxRate`, or than they can be sent, only the latest is.
     async fn note_counts_changed(
         &self,
         ctx: &Context<'_>,
         note_ids: Vec<ID>,
-    ) -> Result<impl Stream<Item = Note>, ApiError> {
-        let scope = Scope::of(ctx);
+        #[graphql(default_with = "Some(Rate::DEFAULT)", desc = "Events per second and object: 1 to 60.")]
+        max_rate: Option<i32>,
+    ) -> Result<Shown<Note>, ApiError> {
+        if let Some(event) = Event::of(ctx) {
+            return Ok(event.show(ctx, |entity, scope| Note::new(NoteId(entity.id), scope)));
+        }
+        let (scope, rate) = (Scope::of(ctx), Rate::parse(MAX_RATE, max_rate)?);
         let notes: Vec<NoteId> = parse_all(scope, "noteIds", &note_ids)?;
         let found = try_join_all(notes.iter().map(|id| scope.note(*id))).await?;
         must_exist("noteIds", &notes, &found)?;
-        Ok(changes(scope, entities(&notes), |entity, scope| Note::new(NoteId(entity.id), scope)))
+        Ok(watch(ctx, entities(&notes), rate))
     }
 
-    /// Users whenever counts of them change: at most 100. The first message for each is its present state;
-    /// when changes come faster than they can be sent, only the latest is.
+    /// Users whenever counts of them change: at most 100. The first message for each is its present state.
+    /// When changes come faster than `maxRate`, or than they can be sent, only the latest is.
     async fn user_counts_changed(
         &self,
         ctx: &Context<'_>,
         user_ids: Vec<ID>,
-    ) -> Result<impl Stream<Item = User>, ApiError> {
-        let scope = Scope::of(ctx);
+        #[graphql(default_with = "Some(Rate::DEFAULT)", desc = "Events per second and object: 1 to 60.")]
+        max_rate: Option<i32>,
+    ) -> Result<Shown<User>, ApiError> {
+        if let Some(event) = Event::of(ctx) {
+            return Ok(event.show(ctx, |entity, scope| User::new(UserId(entity.id), scope)));
+        }
+        let (scope, rate) = (Scope::of(ctx), Rate::parse(MAX_RATE, max_rate)?);
         let users: Vec<UserId> = parse_all(scope, "userIds", &user_ids)?;
         let found = try_join_all(users.iter().map(|id| scope.user(*id))).await?;
         must_exist("userIds", &users, &found)?;
-        Ok(changes(scope, entities(&users), |entity, scope| User::new(UserId(entity.id), scope)))
+        Ok(watch(ctx, entities(&users), rate))
     }
 
-    /// Comments whenever counts of them change: at most 100. The first message for each is its present
-    /// state; when changes come faster than they can be sent, only the latest is.
+    /// Comments whenever counts of them change: at most 100. The first message for each is its present state.
+    /// When changes come faster than `maxRate`, or than they can be sent, only the latest is.
     async fn comment_counts_changed(
         &self,
         ctx: &Context<'_>,
         comment_ids: Vec<ID>,
-    ) -> Result<impl Stream<Item = Comment>, ApiError> {
-        let scope = Scope::of(ctx);
+        #[graphql(default_with = "Some(Rate::DEFAULT)", desc = "Events per second and object: 1 to 60.")]
+        max_rate: Option<i32>,
+    ) -> Result<Shown<Comment>, ApiError> {
+        if let Some(event) = Event::of(ctx) {
+            return Ok(event.show(ctx, |entity, scope| Comment::new(CommentId(entity.id), scope)));
+        }
+        let (scope, rate) = (Scope::of(ctx), Rate::parse(MAX_RATE, max_rate)?);
         let comments: Vec<CommentId> = parse_all(scope, "commentIds", &comment_ids)?;
         let found = try_join_all(comments.iter().map(|id| scope.comment(*id))).await?;
         must_exist("commentIds", &comments, &found)?;
-        Ok(changes(scope, entities(&comments), |entity, scope| Comment::new(CommentId(entity.id), scope)))
+        Ok(watch(ctx, entities(&comments), rate))
     }
 
-    /// Groups whenever counts of them change: at most 100. The first message for each is its present state;
-    /// when changes come faster than they can be sent, only the latest is.
+    /// Groups whenever counts of them change: at most 100. The first message for each is its present state.
+    /// When changes come faster than `maxRate`, or than they can be sent, only the latest is.
     async fn group_counts_changed(
         &self,
         ctx: &Context<'_>,
         group_ids: Vec<ID>,
-    ) -> Result<impl Stream<Item = Group>, ApiError> {
-        let scope = Scope::of(ctx);
+        #[graphql(default_with = "Some(Rate::DEFAULT)", desc = "Events per second and object: 1 to 60.")]
+        max_rate: Option<i32>,
+    ) -> Result<Shown<Group>, ApiError> {
+        if let Some(event) = Event::of(ctx) {
+            return Ok(event.show(ctx, |entity, scope| Group::new(GroupId(entity.id), scope)));
+        }
+        let (scope, rate) = (Scope::of(ctx), Rate::parse(MAX_RATE, max_rate)?);
         let groups: Vec<GroupId> = parse_all(scope, "groupIds", &group_ids)?;
         let found = try_join_all(groups.iter().map(|id| scope.group(*id))).await?;
         must_exist("groupIds", &groups, &found)?;
-        Ok(changes(scope, entities(&groups), |entity, scope| Group::new(GroupId(entity.id), scope)))
+        Ok(watch(ctx, entities(&groups), rate))
     }
 
     /// Your inbox whenever its counts change; the first message is its present state. Needs a token, and
     /// makes you a user if you are none yet.
-    async fn inbox_counts_changed(&self, ctx: &Context<'_>) -> Result<impl Stream<Item = Inbox>, ApiError> {
-        let scope = Scope::of(ctx);
+    async fn inbox_counts_changed(
+        &self,
+        ctx: &Context<'_>,
+        #[graphql(default_with = "Some(Rate::DEFAULT)", desc = "Events per second: 1 to 60.")]
+        max_rate: Option<i32>,
+    ) -> Result<Shown<Inbox>, ApiError> {
+        if let Some(event) = Event::of(ctx) {
+            return Ok(event.show(ctx, |entity, scope| Inbox::new(UserId(entity.id), scope)));
+        }
+        let (scope, rate) = (Scope::of(ctx), Rate::parse(MAX_RATE, max_rate)?);
         let owner = scope.viewer().actor(scope.plaudit()).await?;
-        Ok(changes(scope, vec![inbox_of(owner)], |entity, scope| Inbox::new(UserId(entity.id), scope)))
+        Ok(watch(ctx, [inbox_of(owner)], rate))
     }
 }
 
@@ -115,23 +144,6 @@ fn must_exist<T: TypedId, B>(argument: &str, ids: &[T], found: &[Option<B>]) -> 
     }
 }
 
-fn entities<T: TypedId>(ids: &[T]) -> Vec<Entity> {
-    ids.iter().map(|id| (*id).into()).collect()
-}
-
-/// One object per change, each in a scope of its own: its counts are those of the change, and what its
-/// other fields show is read then.
-fn changes<N>(
-    scope: &Scope,
-    watched: Vec<Entity>,
-    object: fn(Entity, Scope) -> N,
-) -> impl Stream<Item = N> + use<N> {
-    let subscriber = scope.plaudit().hub().watch(&watched);
-    let scope = scope.clone();
-    stream::unfold((subscriber, scope), move |(mut subscriber, scope)| async move {
-        let (entity, counted) = subscriber.next().await;
-        let counts = HashMap::from([(entity, Some(counted))]);
-        let changed = object(entity, scope.renewed().knowing(Known { counts, ..Known::default() }));
-        Some((changed, (subscriber, scope)))
-    })
+fn entities<T: TypedId>(ids: &[T]) -> impl Iterator<Item = Entity> {
+    ids.iter().map(|id| (*id).into())
 }

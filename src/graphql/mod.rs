@@ -12,7 +12,8 @@
 //! - [`errors`]: what a client is told; [`nulls`]: what a failed field leaves in the data
 //! - [`parameters`]: what a client sends, over whichever transport; [`documents`]: the documents that need not
 //!   be sent, those of a [`manifest`] and those that clients introduced
-//! - [`schema`]: the roots and the limits; [`engine`]: executes requests
+//! - [`schema`]: the roots and the limits; [`engine`]: executes requests; [`fanout`]: subscription events, once
+//!   for all who asked the same
 
 mod access;
 mod actions;
@@ -23,6 +24,7 @@ mod comments;
 mod documents;
 mod engine;
 mod errors;
+mod fanout;
 mod feed;
 mod follows;
 mod groups;

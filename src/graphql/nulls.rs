@@ -39,6 +39,18 @@ impl Nulls {
         Self { fields }
     }
 
+    /// The type of a field's value, or of the items of its list.
+    pub fn named_type(&self, object: &str, field: &str) -> Option<&str> {
+        let mut base = &self.fields.get(&(Name::new(object), Name::new(field)))?.base;
+        while let BaseType::List(inner) = base {
+            base = &inner.base;
+        }
+        match base {
+            BaseType::Named(name) => Some(name),
+            BaseType::List(_) => None,
+        }
+    }
+
     /// Puts them where fields failed. Drops the errors of what is gone by then: one tells why it went.
     pub fn put(&self, response: &mut Response, document: &ExecutableDocument, operation: Option<&str>) {
         let mut nulled: Vec<Vec<PathSegment>> = Vec::new();

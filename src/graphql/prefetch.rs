@@ -163,9 +163,8 @@ impl Prefetch {
 }
 
 async fn own_edges_of_viewer(scope: &Scope, edges: Vec<OwnEdge>) -> HashMap<OwnEdge, bool> {
-    if scope.viewer().is_signed_in() {
-        load_known(&scope.loaders().own_edges, edges).await
-    } else {
-        HashMap::new()
+    if edges.is_empty() || !scope.viewer().is_signed_in() {
+        return HashMap::new();
     }
+    load_known(&scope.loaders().own_edges, edges).await
 }

@@ -28,6 +28,8 @@ pub struct Scope(Arc<Inner>);
 struct Inner {
     plaudit: Plaudit,
     viewer: Viewer,
+    /// What is made here is shown to all viewers, so nobody's state may be asked for.
+    is_shared: bool,
     loaders: Arc<Loaders>,
     known: Known,
 }
@@ -47,7 +49,14 @@ impl Scope {
     /// A scope that knows nothing yet.
     pub fn new(plaudit: Plaudit, viewer: Viewer) -> Self {
         let loaders = Arc::new(Loaders::new(&plaudit, &viewer));
-        Self(Arc::new(Inner { plaudit, viewer, loaders, known: Known::default() }))
+        Self(Arc::new(Inner { plaudit, viewer, is_shared: false, loaders, known: Known::default() }))
+    }
+
+    /// The same, for what is shown to all viewers: nobody asks.
+    pub fn shared(plaudit: Plaudit) -> Self {
+        let viewer = Viewer::default();
+        let loaders = Arc::new(Loaders::new(&plaudit, &viewer));
+        Self(Arc::new(Inner { plaudit, viewer, is_shared: true, loaders, known: Known::default() }))
     }
 
     /// The scope of the request that is being executed; the engine gives it one.
@@ -55,15 +64,16 @@ impl Scope {
         ctx.data_unchecked()
     }
 
-    /// The same viewer, but everything is read anew: after an action, and for each event.
+    /// The same viewer, but everything is read anew: after an action.
     pub fn renewed(&self) -> Self {
         Self::new(self.plaudit().clone(), self.viewer().clone())
     }
 
     /// The same request, for objects of which this is known.
     pub fn knowing(&self, known: Known) -> Self {
-        let (plaudit, viewer) = (self.plaudit().clone(), self.viewer().clone());
-        Self(Arc::new(Inner { plaudit, viewer, loaders: Arc::clone(&self.0.loaders), known }))
+        let Inner { plaudit, viewer, is_shared, loaders, .. } = &*self.0;
+        let (plaudit, viewer, loaders) = (plaudit.clone(), viewer.clone(), Arc::clone(loaders));
+        Self(Arc::new(Inner { plaudit, viewer, is_shared: *is_shared, loaders, known }))
     }
 
     pub fn plaudit(&self) -> &Plaudit {
@@ -71,6 +81,8 @@ impl Scope {
     }
 
     pub fn viewer(&self) -> &Viewer {
+        // Whoever fails here belongs into the list of what differs between viewers: `fanout/viewers.rs`.
+        debug_assert!(!self.0.is_shared, "what all viewers are shown depends on the viewer");
         &self.0.viewer
     }
 

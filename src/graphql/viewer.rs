@@ -47,6 +47,11 @@ impl Viewer {
         self.0.as_ref().map(|identity| &identity.subject)
     }
 
+    /// What makes two viewers the same, whichever token they show.
+    pub(super) fn who(&self) -> Option<(&Subject, Role)> {
+        self.0.as_ref().map(|identity| (&identity.subject, identity.role))
+    }
+
     /// When the token ends; `None` without one.
     pub fn expires_at(&self) -> Option<DateTime<Utc>> {
         self.0.as_ref().map(|identity| identity.expires_at)

@@ -40,14 +40,17 @@ impl Mailbox {
         self.arrived.notify_one();
     }
 
-    async fn take(&self) -> (Entity, Counted) {
+    fn take(&self) -> Option<(Entity, Counted)> {
+        let mut letters = self.letters.lock();
+        (!letters.waiting.is_empty()).then(|| letters.waiting.remove(0))
+    }
+
+    /// Waits until there is something to take.
+    async fn arrived(&self) {
         loop {
             let arrived = self.arrived.notified();
-            {
-                let mut letters = self.letters.lock();
-                if !letters.waiting.is_empty() {
-                    return letters.waiting.remove(0);
-                }
+            if !self.letters.lock().waiting.is_empty() {
+                return;
             }
             arrived.await;
         }
@@ -69,7 +72,22 @@ impl Subscriber {
     /// The next entity whose counts are new to this subscriber. The first one per entity is what its
     /// counts are when the subscription begins.
     pub async fn next(&mut self) -> (Entity, Counted) {
-        self.mailbox.take().await
+        loop {
+            self.arrived().await;
+            if let Some(newest) = self.try_next() {
+                return newest;
+            }
+        }
+    }
+
+    /// The same, if there is one now.
+    pub fn try_next(&mut self) -> Option<(Entity, Counted)> {
+        self.mailbox.take()
+    }
+
+    /// Waits until there is one. Until it is taken, newer counts take its place.
+    pub async fn arrived(&mut self) {
+        self.mailbox.arrived().await;
     }
 }
 

@@ -24,6 +24,7 @@ mod documents;
 mod edges;
 mod embedded;
 mod explain;
+mod fanout;
 mod feed;
 mod follows;
 mod history;

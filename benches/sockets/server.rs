@@ -1,0 +1,82 @@
+//! The server under test, as a process of its own.
+
+use std::{
+    fs,
+    io::{BufRead, BufReader},
+    os::unix::fs::PermissionsExt,
+    process::{Child, Command, Stdio},
+    time::Duration,
+};
+
+use plaudit::auth::{Role, Subject, TokenSecret, TokenSigner};
+use rustix::process::{Pid, Signal, kill_process};
+use tempfile::TempDir;
+
+use super::Outcome;
+
+/// All that is not a default. A limit that would refuse so many sockets or likes of one address is raised here.
+const FLAGS: &[&str] = &["--seed-if-empty", "--reconcile-sample", "0", "--log", "warn"];
+const SECRET: &str = "the benchmark's secret, 32 bytes or more";
+/// Linux counts CPU in hundredths of a second.
+const TICK: Duration = Duration::from_millis(10);
+
+/// Killed when dropped.
+pub struct Server {
+    child: Child,
+    pub url: String,
+    _place: TempDir,
+}
+
+impl Server {
+    pub fn start() -> Outcome<Self> {
+        let place = tempfile::Builder::new().permissions(PermissionsExt::from_mode(0o755)).tempdir()?;
+        let mut child = Command::new(env!("CARGO_BIN_EXE_plaudit"))
+            .args(["serve", "--listen", "127.0.0.1:0"])
+            .args(FLAGS)
+            .arg("--data-dir")
+            .arg(place.path().join("data"))
+            .env("PLAUDIT_JWT_SECRET", SECRET)
+            .stdout(Stdio::piped())
+            .spawn()?;
+        let mut lines = BufReader::new(child.stdout.take().ok_or("no stdout")?).lines();
+        let line = lines.next().ok_or("the server ended")??;
+        std::thread::spawn(move || lines.for_each(drop)); // it says more, and must be able to
+        let url = line.strip_prefix("listening on ").ok_or(line.clone())?.to_owned();
+        Ok(Self { child, url, _place: place })
+    }
+
+    pub fn stop(mut self) -> Outcome<()> {
+        kill_process(Pid::from_child(&self.child), Signal::TERM)?;
+        self.child.wait()?;
+        Ok(())
+    }
+
+    /// Taken by its threads since its start, by user and system.
+    pub fn cpu(&self) -> Outcome<Duration> {
+        let stat = fs::read_to_string(format!("/proc/{}/stat", self.child.id()))?;
+        let (_, fields) = stat.rsplit_once(") ").ok_or("no fields")?;
+        let mut ticks = 0;
+        for field in fields.split(' ').skip(11).take(2) {
+            ticks += field.parse::<u32>()?;
+        }
+        Ok(TICK * ticks)
+    }
+
+    pub fn resident_bytes(&self) -> Outcome<u64> {
+        let status = fs::read_to_string(format!("/proc/{}/status", self.child.id()))?;
+        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).ok_or("no VmRSS")?;
+        Ok(line.trim_end_matches("kB").trim().parse::<u64>()? * 1024)
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+pub fn token(subject: &str) -> Outcome<String> {
+    let signer = TokenSigner::hs256(&SECRET.parse::<TokenSecret>()?);
+    Ok(signer.sign(&subject.parse::<Subject>()?, Role::User, Duration::from_secs(600))?)
+}

@@ -1,0 +1,18 @@
+//! How many files, and so connections, this process may have open.
+
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+
+/// Raises the soft limit to the hard one: every WebSocket is an open file, and the usual soft limit of 1,024 is
+/// one for programs that use `select`.
+pub fn raise_limit() {
+    let limit = getrlimit(Resource::Nofile);
+    if limit.current == limit.maximum {
+        return;
+    }
+    match setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit }) {
+        Ok(()) => {
+            tracing::debug!(from = ?limit.current, to = ?limit.maximum, "raised the limit of open files")
+        }
+        Err(error) => tracing::warn!(%error, limit = ?limit.current, "cannot raise the limit of open files"),
+    }
+}
