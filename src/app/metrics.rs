@@ -39,6 +39,19 @@ use Kind::{Counter, Gauge, Histogram};
 
 const METRICS: &[(Kind, &str, Unit, &str)] = &[
     (Counter, "plaudit_refusals_total", Unit::Count, "Answers with an error, by its class"),
+    (
+        Counter,
+        "plaudit_documents_total",
+        Unit::Count,
+        "Documents of requests, by where they came from: cache or text",
+    ),
+    (
+        Counter,
+        "plaudit_guard_steps_total",
+        Unit::Count,
+        "Tokens and selections gone through to measure documents",
+    ),
+    (Counter, "plaudit_guard_refusals_total", Unit::Count, "Requests that would cost too much, by reason"),
     (Counter, "plaudit_store_errors_total", Unit::Count, "Calls of a store that failed, by class"),
     (Gauge, "plaudit_breaker_open", Unit::Count, "1 while requests leave a store alone that does not answer"),
     (Gauge, "plaudit_hub_hearing", Unit::Count, "1 while this process hears the changes of all shards"),

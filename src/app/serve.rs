@@ -9,6 +9,7 @@ use super::{AppError, metrics, readiness::Checks, stores::Stores};
 use crate::{
     auth::{Subject, TokenSecret, TokenSigner, TokenVerifier},
     domain::{Limits, Plaudit},
+    graphql::RequestLimits,
     http::{self, Api, DevToken},
     hub::Hub,
     moderation::Moderator,
@@ -78,6 +79,7 @@ pub async fn serve(settings: Settings) -> Result<(), AppError> {
             verifier: TokenVerifier::hs256(&secret),
             dev,
             sockets: sockets.clone(),
+            limits: request_limits(&settings),
             graphiql: settings.http.graphiql,
             readiness: checks.clone(),
             metrics,
@@ -103,6 +105,26 @@ pub async fn serve(settings: Settings) -> Result<(), AppError> {
 
 fn limits(settings: &Settings) -> Limits {
     Limits { follows: settings.follow_limit, reply_wait: settings.live.reply_wait }
+}
+
+fn request_limits(settings: &Settings) -> RequestLimits {
+    let cost = &settings.cost;
+    RequestLimits {
+        document_size: cost.max_document_size,
+        tokens: cost.max_tokens,
+        nesting: cost.max_nesting,
+        depth: cost.max_depth,
+        aliases: cost.max_aliases,
+        directives: cost.max_directives,
+        directives_at_once: cost.max_directives_at_once,
+        mutations: cost.max_mutations,
+        selections: cost.max_selections,
+        complexity: cost.max_complexity,
+        variable_depth: cost.max_variable_depth,
+        variable_values: cost.max_variable_values,
+        introspection: settings.introspects(),
+        document_cache: u64::from(cost.document_cache) << 20,
+    }
 }
 
 /// Who holds the data directory is the same owner as before its restart; others are new each time.

@@ -2,18 +2,13 @@
 
 use std::sync::Arc;
 
-use async_graphql::{
-    Data, Executor, Request, Response, ServerError, Value,
-    parser::{
-        parse_query,
-        types::{ExecutableDocument, OperationType},
-    },
-};
+use async_graphql::{Data, Executor, Request, Response, ServerError, Value, parser::types::OperationType};
 use bytes::Bytes;
 use futures_util::{StreamExt, stream, stream::BoxStream};
 
 use super::{
-    errors::{ApiError, Code, code_of_engine_error, give_code},
+    errors::{code_of_engine_error, give_code},
+    guard::{Document, Guard, RequestLimits, brief},
     nulls::Nulls,
     schema::{self, Schema},
     scope::Scope,
@@ -21,12 +16,16 @@ use super::{
 };
 use crate::domain::Plaudit;
 
+/// How many errors of a document are told.
+const MAX_ERRORS: usize = 16;
+
 /// Executes requests, each in a scope of its own. The viewer is taken from the request's data, or from the
 /// connection's. Cheap to clone.
 #[derive(Clone)]
 pub struct Engine {
     schema: Schema,
     nulls: Arc<Nulls>,
+    guard: Arc<Guard>,
     plaudit: Plaudit,
 }
 
@@ -52,31 +51,33 @@ pub type Events = BoxStream<'static, Bytes>;
 
 /// What was asked, for mending the answer.
 struct Asked {
-    query: String,
+    document: Arc<Document>,
     operation: Option<String>,
 }
 
 impl Engine {
-    pub fn new(plaudit: Plaudit) -> Self {
-        let schema = schema::build();
-        let nulls = Arc::new(Nulls::of(&schema.sdl()));
-        Self { schema, nulls, plaudit }
+    pub fn new(plaudit: Plaudit, limits: RequestLimits) -> Self {
+        let schema = schema::build(limits.introspection);
+        let sdl = schema.sdl();
+        let (nulls, guard) = (Arc::new(Nulls::of(&sdl)), Arc::new(Guard::new(&sdl, limits)));
+        Self { schema, nulls, guard, plaudit }
     }
 
-    /// Parses the document, and finds the operation that is meant.
+    /// Parses the document, finds the operation that is meant, and checks its variables; within the limits.
     ///
     /// # Errors
-    /// A document that cannot be parsed, or an operation that is not in it.
+    /// A document that cannot be parsed, that costs too much, or an operation that is not in it; variables
+    /// that are not what the operation asks for.
     pub fn prepare(&self, mut request: Request, caller: Caller) -> Result<Prepared, Rejected> {
-        let operation = request.operation_name.clone();
-        let found = request.parsed_query().map(|document| kind_of(document, operation.as_deref()));
-        let kind = found.map_err(|mut error| {
-            give_code(&mut error, Code::ParseFailed);
-            Rejected(vec![error])
-        })?;
-        let asked = Asked { query: request.query.clone(), operation };
+        let only = |error: ServerError| Rejected(vec![error]);
+        let document = self.guard.read(&request.query).map_err(only)?;
+        let operation = document.operation(request.operation_name.as_deref()).map_err(only)?;
+        let kind = operation.kind;
+        self.guard.admit(&document, operation, &mut request.variables).map_err(first_errors)?;
+        request.set_parsed_query(document.parsed().clone());
+        let asked = Asked { operation: request.operation_name.clone(), document };
         let request = request.data(Scope::new(self.plaudit.clone(), caller.viewer));
-        Ok(Prepared { request, kind: kind?, asked })
+        Ok(Prepared { request, kind, asked })
     }
 
     /// Executes a query or a mutation.
@@ -85,7 +86,9 @@ impl Engine {
     /// A document that does not fit the schema.
     pub async fn execute(&self, prepared: Prepared) -> Result<Response, Rejected> {
         let response = self.mend(self.schema.execute(prepared.request).await, &prepared.asked);
-        executed(response)
+        let executed = executed(response)?;
+        self.guard.keep(&prepared.asked.document);
+        Ok(executed)
     }
 
     /// Begins a subscription.
@@ -93,7 +96,7 @@ impl Engine {
     /// # Errors
     /// A document that does not fit the schema, and whatever keeps the subscription from beginning.
     pub async fn subscribe(&self, prepared: Prepared) -> Result<Events, Rejected> {
-        let engine = self.clone();
+        let (engine, document) = (self.clone(), Arc::clone(&prepared.asked.document));
         let mut responses = self
             .schema
             .execute_stream(prepared.request)
@@ -103,6 +106,7 @@ impl Engine {
             Some(response) => Some(executed(response)?),
             None => None,
         };
+        self.guard.keep(&document);
         Ok(stream::iter(first).chain(responses).map(|response| encoded(&response)).boxed())
     }
 
@@ -115,26 +119,9 @@ impl Engine {
             let code = code_of_engine_error(error);
             give_code(error, code);
         }
-        if let Ok(document) = parse_query(&asked.query) {
-            self.nulls.put(&mut response, &document, asked.operation.as_deref());
-        }
+        self.nulls.put(&mut response, asked.document.parsed(), asked.operation.as_deref());
         response
     }
-}
-
-/// The type of the operation that is meant: the named one, or the only one.
-fn kind_of(document: &ExecutableDocument, operation: Option<&str>) -> Result<OperationType, Rejected> {
-    let mut meant = document
-        .operations
-        .iter()
-        .filter(|(name, _)| operation.is_none() || name.map(|name| name.as_str()) == operation);
-    let message = match (meant.next(), meant.next(), operation) {
-        (Some((_, only)), None, _) => return Ok(only.node.ty),
-        (None, _, Some(name)) => format!("the document has no operation named {name:?}"),
-        (None, _, None) => "the document has no operation".to_owned(),
-        (Some(_), Some(_), _) => "the document has several operations; say which by operationName".to_owned(),
-    };
-    Err(Rejected(vec![ApiError::new(Code::BadUserInput, message).into()]))
 }
 
 /// An execution that failed as a whole before its first field has no data, and errors without a path.
@@ -142,7 +129,16 @@ fn executed(response: Response) -> Result<Response, Rejected> {
     let is_rejected = response.data == Value::Null
         && !response.errors.is_empty()
         && response.errors.iter().all(|error| error.path.is_empty());
-    if is_rejected { Err(Rejected(response.errors)) } else { Ok(response) }
+    if is_rejected { Err(first_errors(response.errors)) } else { Ok(response) }
+}
+
+/// A document of a thousand errors is not answered with all of them.
+fn first_errors(mut errors: Vec<ServerError>) -> Rejected {
+    errors.truncate(MAX_ERRORS);
+    for error in &mut errors {
+        error.message = brief(std::mem::take(&mut error.message));
+    }
+    Rejected(errors)
 }
 
 fn encoded(response: &Response) -> Bytes {
@@ -204,7 +200,7 @@ mod tests {
         let db = Db::for_requests("postgres://127.0.0.1:1/nowhere", 1).unwrap();
         let hub = Hub::new(redis.clone(), db.clone(), NonZeroUsize::MIN);
         let limits = Limits { follows: 5_000, reply_wait: Duration::from_secs(1) };
-        Engine::new(Plaudit::new(redis, db, hub, limits))
+        Engine::new(Plaudit::new(redis, db, hub, limits), RequestLimits::usual())
     }
 
     fn viewer() -> Viewer {

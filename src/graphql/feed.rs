@@ -5,7 +5,7 @@ use async_graphql::{Context, Object};
 use super::{
     errors::ApiResult,
     notes::Note,
-    pages::{self, FIRST, List, Page},
+    pages::{FIRST, List, Page},
     prefetch::Selection,
     scope::Scope,
 };
@@ -20,7 +20,6 @@ pub struct FeedQueries;
 #[Object]
 impl FeedQueries {
     /// All notes, or those of the users whom you follow; newest first.
-    #[graphql(complexity = "pages::cost(first, child_complexity)")]
     async fn feed(
         &self,
         ctx: &Context<'_>,

@@ -9,7 +9,7 @@
 //! - [`viewer`]: who is asking; [`scope`]: what one request knows; [`loaders`]: how it batches its reads;
 //!   [`prefetch`]: how a list reads for its whole page at once
 //! - [`errors`]: what a client is told; [`nulls`]: what a failed field leaves in the data
-//! - [`schema`]: the roots and the limits; [`engine`]: executes requests
+//! - [`schema`]: the roots; [`guard`]: what a request may cost; [`engine`]: executes requests
 
 mod actions;
 mod coins;
@@ -21,6 +21,7 @@ mod errors;
 mod feed;
 mod follows;
 mod groups;
+mod guard;
 mod history;
 mod hot;
 mod ids;
@@ -46,6 +47,7 @@ mod views;
 
 pub use engine::{Engine, Events, Prepared, Rejected};
 pub use errors::{ApiError, ApiResult, Code};
+pub use guard::RequestLimits;
 pub use ids::public_id;
 pub use schema::sdl;
 pub use viewer::{Caller, Viewer};

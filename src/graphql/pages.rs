@@ -92,18 +92,6 @@ impl Display for List {
     }
 }
 
-/// Complexity of a page: each of its items costs as much as one.
-pub fn cost(first: Option<i32>, child_complexity: usize) -> usize {
-    1 + cost_of(first.unwrap_or(MAX_PAGE).clamp(1, MAX_PAGE) as usize, child_complexity)
-}
-
-/// Complexity of so many items. Bounded, because some pages in pages cost more than a number holds; the
-/// bound lies far above what a request may cost, and far below that.
-pub fn cost_of(items: usize, each: usize) -> usize {
-    const MOST: usize = 1 << 32;
-    items.saturating_mul(each).min(MOST)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

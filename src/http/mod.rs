@@ -33,7 +33,7 @@ pub use sockets::Sockets;
 use crate::{
     auth::TokenVerifier,
     domain::Plaudit,
-    graphql::{ApiError, Engine},
+    graphql::{ApiError, Engine, RequestLimits},
 };
 use refusal::Refusal;
 
@@ -50,6 +50,8 @@ pub struct Api {
     pub metrics: PrometheusHandle,
     /// For a stop to close them.
     pub sockets: Sockets,
+    /// What a request may cost.
+    pub limits: RequestLimits,
     /// Whether GraphiQL is served.
     pub graphiql: bool,
 }
@@ -75,7 +77,7 @@ pub fn router(api: Api) -> Router {
             .route("/assets/{*path}", get(graphiql::asset));
     }
     let probes = health_router(Arc::clone(&api.readiness), api.metrics.clone());
-    let engine = Engine::new(api.plaudit.clone());
+    let engine = Engine::new(api.plaudit.clone(), api.limits);
     routes
         .with_state(Arc::new(Shared { api, engine }))
         .merge(probes)

@@ -6,11 +6,13 @@
 //!
 //! - `groups`: the settings, one struct per concern, so that a command takes only those that it needs; the
 //!   first line of a field's documentation is what `plaudit serve --help` shows
+//! - `cost`: what a request may cost
 //! - `moderator`: which of them the chosen moderator needs
 //! - `values`: how single values are read
 //! - `layers`: settings file and environment, laid under the flags; `definitions` looks settings up by name
 //! - `help`: what the help texts say beside that; `error`: what can be wrong
 
+mod cost;
 mod definitions;
 mod error;
 mod groups;
@@ -21,6 +23,7 @@ mod values;
 
 use clap::{Args, builder::BoolishValueParser};
 
+pub use cost::Cost;
 pub(crate) use definitions::CONFIG;
 pub use error::{Origin, SettingsError};
 pub use groups::{
@@ -53,6 +56,8 @@ pub struct Settings {
     pub place: Place,
     #[command(flatten)]
     pub http: Http,
+    #[command(flatten)]
+    pub cost: Cost,
     #[command(flatten)]
     pub auth: Auth,
     #[command(flatten)]
@@ -98,6 +103,11 @@ impl Settings {
         self.is_embedded() && self.http.listen.ip().is_loopback()
     }
 
+    /// Whether clients may ask for the schema: as set, else only where nobody else can ask.
+    pub fn introspects(&self) -> bool {
+        self.cost.introspection.unwrap_or(self.is_development())
+    }
+
     /// Whether anybody may have a token: as set, else only where nobody else can ask.
     pub fn gives_dev_tokens(&self) -> bool {
         self.http.dev_token.unwrap_or(self.is_development())
@@ -123,6 +133,15 @@ mod tests {
         assert!(!settings(&["--redis-url", "redis://cache"]).gives_dev_tokens());
         assert!(!settings(&["--dev-token", "false"]).gives_dev_tokens());
         assert!(settings(&["--dev-token", "--listen", "0.0.0.0:8080"]).gives_dev_tokens());
+    }
+
+    #[test]
+    fn the_schema_is_told_only_where_nobody_else_can_ask_unless_it_is_asked_for() {
+        assert!(settings(&[]).introspects());
+        assert!(!settings(&["--listen", "0.0.0.0:8080"]).introspects());
+        assert!(!settings(&["--redis-url", "redis://cache"]).introspects());
+        assert!(!settings(&["--introspection", "false"]).introspects());
+        assert!(settings(&["--introspection", "--listen", "0.0.0.0:8080"]).introspects());
     }
 
     #[test]

@@ -27,6 +27,7 @@ const LAYERS: &[(&str, &[&str])] = &[
         "app",
         &[
             "http",
+            "graphql",
             "domain",
             "hub",
             "pipeline",

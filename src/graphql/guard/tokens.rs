@@ -1,0 +1,205 @@
+//! Counts the tokens of a document before it is parsed: the parser is slower by far, and recurses.
+//!
+//! Lexical grammar: GraphQL specification, section 2.1. What is no token counts as one per byte; the parser
+//! refuses it later. Where the parser takes several tokens that stand together without a border (`truefalse`,
+//! `00`, `1-1`), they are counted as several here too.
+
+use super::{
+    limits::RequestLimits,
+    refusal::{Limit, Refusal},
+};
+
+/// How many tokens there are; and how many were looked at, also if that was ended early.
+pub fn count(text: &str, limits: &RequestLimits) -> (Result<u64, Refusal>, u64) {
+    if let Err(refusal) = Refusal::beyond(Limit::DocumentSize, text.len() as u64, limits.document_size) {
+        return (Err(refusal), 0);
+    }
+    let (mut tokens, mut nesting) = (0_u64, 0_u32);
+    for token in Lexer(text.as_bytes()) {
+        tokens += 1;
+        let Some(token) = token else { return (Err(Refusal::UnterminatedString), tokens) };
+        if tokens > limits.tokens.into() {
+            let maximum = limits.tokens.into();
+            return (Err(Refusal::Beyond { limit: Limit::Tokens, maximum, measured: None }), tokens);
+        }
+        match token {
+            b'{' | b'[' | b'(' => nesting += 1,
+            b'}' | b']' | b')' => nesting = nesting.saturating_sub(1),
+            _ => {}
+        }
+        if nesting > limits.nesting {
+            let maximum = limits.nesting.into();
+            return (Err(Refusal::Beyond { limit: Limit::Nesting, maximum, measured: None }), tokens);
+        }
+    }
+    (Ok(tokens), tokens)
+}
+
+/// The first byte of each token; `None` for a block string that does not end.
+struct Lexer<'a>(&'a [u8]);
+
+impl Iterator for Lexer<'_> {
+    type Item = Option<u8>;
+
+    fn next(&mut self) -> Option<Option<u8>> {
+        self.skip_ignored();
+        let first = *self.0.first()?;
+        let length = match first {
+            b'"' => string_length(self.0),
+            b'_' | b'a'..=b'z' | b'A'..=b'Z' => Some(name_length(self.0)),
+            b'-' | b'0'..=b'9' => Some(number_length(self.0)),
+            b'.' if self.0.starts_with(b"...") => Some(3),
+            _ => Some(1),
+        };
+        self.0 = &self.0[length.unwrap_or(self.0.len())..];
+        Some(length.map(|_| first))
+    }
+}
+
+impl Lexer<'_> {
+    /// Leaves out whitespace, commas, comments and byte order marks.
+    fn skip_ignored(&mut self) {
+        loop {
+            let ignored = match self.0 {
+                [b' ' | b'\t' | b'\n' | b'\r' | b',', ..] => 1,
+                [b'#', ..] => length_while(self.0, |byte| byte != b'\n' && byte != b'\r'),
+                [0xEF, 0xBB, 0xBF, ..] => 3,
+                _ => return,
+            };
+            self.0 = &self.0[ignored..];
+        }
+    }
+}
+
+fn length_while(text: &[u8], belongs: impl Fn(u8) -> bool) -> usize {
+    text.iter().position(|byte| !belongs(*byte)).unwrap_or(text.len())
+}
+
+fn name_length(text: &[u8]) -> usize {
+    let keyword = [&b"true"[..], b"false", b"null"].into_iter().find(|word| text.starts_with(word));
+    match keyword {
+        Some(word) => word.len(),
+        None => length_while(text, |byte| byte == b'_' || byte.is_ascii_alphanumeric()),
+    }
+}
+
+/// A lone sign is a token of one byte.
+fn number_length(text: &[u8]) -> usize {
+    let digits = |from: usize| length_while(&text[from..], |byte| byte.is_ascii_digit());
+    let mut end = usize::from(text[0] == b'-');
+    end += if text.get(end) == Some(&b'0') { 1 } else { digits(end) };
+    if text.get(end) == Some(&b'.') && digits(end + 1) > 0 {
+        end += 1 + digits(end + 1);
+    }
+    if matches!(text.get(end), Some(b'e' | b'E')) {
+        let sign = usize::from(matches!(text.get(end + 1), Some(b'+' | b'-')));
+        let exponent =
+            text.get(end + 1 + sign..).map_or(0, |rest| length_while(rest, |b| b.is_ascii_digit()));
+        if exponent > 0 {
+            end += 1 + sign + exponent;
+        }
+    }
+    end
+}
+
+/// With its quotes. A string that does not end, ends with its line.
+fn string_length(text: &[u8]) -> Option<usize> {
+    if text.starts_with(b"\"\"\"") {
+        return block_string_length(text);
+    }
+    let mut at = 1;
+    while let Some(byte) = text.get(at) {
+        match byte {
+            b'"' => return Some(at + 1),
+            b'\n' | b'\r' => return Some(at),
+            b'\\' => at += 2,
+            _ => at += 1,
+        }
+    }
+    Some(text.len())
+}
+
+fn block_string_length(text: &[u8]) -> Option<usize> {
+    let mut at = 3;
+    while at < text.len() {
+        if text[at..].starts_with(b"\\\"\"\"") {
+            at += 4;
+        } else if text[at..].starts_with(b"\"\"\"") {
+            return Some(at + 3);
+        } else {
+            at += 1;
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tokens(text: &str) -> u64 {
+        count(text, &RequestLimits::usual()).0.unwrap()
+    }
+
+    fn reason(text: &str) -> &'static str {
+        count(text, &RequestLimits::usual()).0.unwrap_err().reason()
+    }
+
+    #[test]
+    fn what_the_grammar_ignores_is_no_token() {
+        assert_eq!(tokens(""), 0);
+        assert_eq!(tokens("\u{feff} ,,\t\r\n# a comment { ( [ \" \n"), 0);
+        assert_eq!(tokens("{ id } # { a b c }"), 3);
+    }
+
+    #[test]
+    fn names_numbers_spreads_and_punctuation_are_one_token_each() {
+        assert_eq!(tokens("{a:_b1(x:-1.5e+3 y:$v)@d{...F}}"), 20);
+        assert_eq!(tokens("[Int!]!"), 5);
+    }
+
+    #[test]
+    fn what_the_parser_takes_apart_is_counted_apart() {
+        assert_eq!(tokens("truefalsenulltrue"), 4);
+        assert_eq!(tokens("000"), 3);
+        assert_eq!(tokens("1-1-1"), 3);
+        assert_eq!(tokens("-0.50e-1 1e 1. -"), 1 + 2 + 2 + 1);
+    }
+
+    #[test]
+    fn a_string_is_one_token_whatever_stands_in_it() {
+        for string in [r#""""#, r#""{ ( [ # \" \\""#, "\"\"\"\"\"\"", "\"\"\" { \" \"\" \\\"\"\" \n # \"\"\""]
+        {
+            assert_eq!(tokens(&format!("a {string} b")), 3, "{string}");
+        }
+    }
+
+    #[test]
+    fn a_string_that_does_not_end_hides_nothing_behind_it() {
+        assert_eq!(tokens("\"abc\n a b"), 3);
+        assert_eq!(tokens("\"abc\\"), 1);
+        assert_eq!(reason("{ a(x: [\"\"\" x\" 1 1 1 1]) }"), "UNTERMINATED_STRING");
+    }
+
+    #[test]
+    fn counting_ends_at_the_limit() {
+        let limits = RequestLimits { tokens: 10, ..RequestLimits::usual() };
+        assert!(count(&"a ".repeat(10), &limits).0.is_ok());
+        let (refused, steps) = count(&"a ".repeat(30_000), &limits);
+        assert_eq!((refused.unwrap_err().reason(), steps), ("TOO_MANY_TOKENS", 11));
+    }
+
+    #[test]
+    fn brackets_of_all_kinds_are_counted_together() {
+        let nested = |depth: usize| format!("{}{}", "{[(".repeat(depth), ")]}".repeat(depth));
+        assert_eq!(tokens(&nested(10)), 60);
+        assert_eq!(reason(&nested(11)), "TOO_DEEPLY_NESTED");
+        assert_eq!(reason(&"[".repeat(50_000)), "TOO_DEEPLY_NESTED");
+    }
+
+    #[test]
+    fn a_long_text_is_refused_unread() {
+        let (refused, steps) = count(&" ".repeat(65_537), &RequestLimits::usual());
+        assert_eq!((refused.unwrap_err().reason(), steps), ("DOCUMENT_TOO_LONG", 0));
+    }
+}
