@@ -230,3 +230,17 @@ fn print_when_ready(checks: Arc<Checks>, lines: Vec<String>) {
         println!("{}", lines.join("\n"));
     });
 }
+
+#[cfg(test)]
+mod tests {
+    use clap::{Args, Command, FromArgMatches};
+
+    use super::*;
+
+    #[test]
+    fn what_tests_take_for_the_usual_limits_are_the_settings_defaults() {
+        let command = Settings::augment_args(Command::new("settings").no_binary_name(true));
+        let settings = Settings::from_arg_matches(&command.get_matches_from([""; 0])).unwrap();
+        assert_eq!(request_limits(&settings), RequestLimits::usual());
+    }
+}

@@ -9,6 +9,7 @@
 //! - [`viewer`]: who is asking; [`scope`]: what one request knows; [`loaders`]: how it batches its reads;
 //!   [`prefetch`]: how a list reads for its whole page at once
 //! - [`errors`]: what a client is told; [`nulls`]: what a failed field leaves in the data
+//! - [`fuzzing`]: what holds for any bytes that come from outside
 //! - [`schema`]: the roots; [`guard`]: what a request may cost; [`engine`]: executes requests
 
 mod actions;
@@ -20,6 +21,7 @@ mod engine;
 mod errors;
 mod feed;
 mod follows;
+pub(crate) mod fuzzing;
 mod groups;
 mod guard;
 mod history;

@@ -19,6 +19,10 @@ pub const MAX_PAGE: i32 = 100;
 /// Items on a page, unless the client asks for another number.
 pub const FIRST: i32 = 20;
 
+/// Longest cursor that is looked at, in bytes: each item of a list above decodes its own copy. Ours are
+/// shorter than 100.
+const MAX_CURSOR: usize = 256;
+
 /// A page of `N`.
 pub type Page<N> = Connection<Cursor, N>;
 
@@ -60,6 +64,9 @@ impl List {
 
     fn key<K: FromStr>(self, text: &str) -> ApiResult<K> {
         let refused = |why| ApiError::bad_input("after", format!("after: {why}; pass a page's endCursor"));
+        if text.len() > MAX_CURSOR {
+            return Err(refused("it is not a cursor that a page gave"));
+        }
         let Ok(Cursor(place)) = Cursor::decode_cursor(text);
         let (list, key) =
             place.split_once(' ').ok_or_else(|| refused("it is not a cursor that a page gave"))?;
@@ -69,7 +76,7 @@ impl List {
         key.parse().map_err(|_| refused("it is not a cursor that a page gave"))
     }
 
-    fn cursor(self, key: &impl Display) -> Cursor {
+    pub(super) fn cursor(self, key: &impl Display) -> Cursor {
         Cursor(format!("{self} {key}"))
     }
 
@@ -129,7 +136,7 @@ mod tests {
 
     #[test]
     fn only_a_cursor_of_the_same_list_is_taken() {
-        for text in ["", "note_42", "NDI", "%%%"] {
+        for text in ["", "note_42", "NDI", "%%%", &"x".repeat(100_000)] {
             assert!(message(20, Some(text)).starts_with("after: it is not a cursor"), "{text}");
         }
         let of_another = List("comments").cursor(&id(42)).encode_cursor();

@@ -34,9 +34,8 @@ pub struct RequestLimits {
     pub document_cache: u64,
 }
 
-#[cfg(test)]
 impl RequestLimits {
-    /// The settings' defaults, on a developer's machine.
+    /// The settings' defaults, on a developer's machine. For tests; `app` reads the settings.
     pub const fn usual() -> Self {
         Self {
             document_size: 65_536,

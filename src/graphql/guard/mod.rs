@@ -56,8 +56,8 @@ impl Guard {
             return Ok(known);
         }
         counter!("plaudit_documents_total", "from" => "text").increment(1);
-        let (document, steps) = self.measure(text);
-        counter!("plaudit_guard_steps_total").increment(steps);
+        let (document, work) = self.measure(text);
+        counter!("plaudit_guard_steps_total").increment(work.tokens + work.selections);
         document.map(Arc::new)
     }
 
@@ -88,26 +88,36 @@ impl Guard {
         self.documents.keep(document);
     }
 
-    /// The document, and how many tokens, selections and fragments were gone through for it.
-    pub fn measure(&self, text: &str) -> (Result<Document, ServerError>, u64) {
-        let count = match tokens::count(text, &self.limits) {
-            (Ok(count), _) => count,
-            (Err(refusal), steps) => return (Err(refusal.into()), steps),
+    /// The document, and how much work it was.
+    pub fn measure(&self, text: &str) -> (Result<Document, ServerError>, Work) {
+        let (counted, tokens) = tokens::count(text, &self.limits);
+        let work = Work { tokens, selections: 0 };
+        let parsed = match counted {
+            Ok(()) => parse_query(text).map_err(ServerError::from),
+            Err(refusal) => return (Err(refusal.into()), work),
         };
-        let parsed = parse_query(text).map_err(|why| {
-            let mut error = ServerError::from(why);
-            error.message = brief(error.message);
-            give_code(&mut error, Code::ParseFailed);
-            error
-        });
         match parsed {
             Ok(parsed) => {
-                let (document, steps) = Document::measure(text, count, parsed, &self.types, &self.limits);
-                (document.map_err(Into::into), count + steps)
+                let (document, selections) =
+                    Document::measure(text, tokens, parsed, &self.types, &self.limits);
+                (document.map_err(Into::into), Work { selections, ..work })
             }
-            Err(error) => (Err(error), count),
+            Err(mut error) => {
+                error.message = brief(error.message);
+                give_code(&mut error, Code::ParseFailed);
+                (Err(error), work)
+            }
         }
     }
+}
+
+/// What measuring a document took.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Work {
+    /// Looked at before the document was parsed.
+    pub tokens: u64,
+    /// Gone through afterwards: selections, fragments, arguments and values. Never more than tokens.
+    pub selections: u64,
 }
 
 #[cfg(test)]

@@ -1,0 +1,162 @@
+//! What the costliest requests of an anonymous caller cost, until they are refused or begin to be executed.
+//!
+//! Each goes through [`Engine::prepare`], and if that lets it pass through the engine's own validation, which
+//! refuses it: fields that do not exist, or that conflict. Time on one thread, in microseconds; the goal is
+//! 5,000 at most. `cargo bench --bench guard`
+
+#![expect(clippy::unwrap_used, reason = "a panic ends the benchmark, as it should")]
+
+use std::{
+    fmt::Write,
+    num::NonZeroUsize,
+    time::{Duration, Instant},
+};
+
+use async_graphql::{Request, Variables};
+use plaudit::{
+    domain::{Limits, Plaudit},
+    graphql::{Caller, Engine, RequestLimits},
+    hub::Hub,
+    primitives::ShardCount,
+    store::{redis::Redis, sql::Db},
+};
+use serde_json::{Value, json};
+
+const ROUNDS: usize = 200;
+
+/// An engine whose stores do not answer.
+fn engine(introspection: bool) -> Engine {
+    let redis = Redis::new("redis://127.0.0.1:1", ShardCount::new(2).unwrap()).unwrap();
+    let db = Db::for_requests("postgres://127.0.0.1:1/nowhere", 1).unwrap();
+    let hub = Hub::new(redis.clone(), db.clone(), NonZeroUsize::MIN);
+    let limits = Limits { follows: 5_000, reply_wait: Duration::from_secs(1) };
+    Engine::new(
+        Plaudit::new(redis, db, hub, limits),
+        RequestLimits { introspection, ..RequestLimits::usual() },
+    )
+}
+
+fn many(count: usize, item: impl Fn(usize) -> String) -> String {
+    (0..count).map(item).collect::<Vec<_>>().join(" ")
+}
+
+fn bomb() -> String {
+    let mut text = "{feed{nodes{...F0}}}".to_owned();
+    for n in 0..15 {
+        write!(text, "fragment F{n} on Note{{...F{next} ...F{next}}}", next = n + 1).unwrap();
+    }
+    text + "fragment F15 on Note{id}"
+}
+
+/// Documents at the edge of the limits, by what they strain.
+fn cases() -> Vec<(&'static str, String, Value)> {
+    let ids = json!({ "ids": vec!["note_1"; 900], "x": "y".repeat(1_000) });
+    let row = many(29, |n| format!("fragment F{n} on Query {{ ...F{} a{n}: wrong }}", n + 1));
+    let wide = many(40, |n| format!("fragment F{n} on Query {{ wrong{n} b{n} }}"));
+    vec![
+        ("fragments that multiply", bomb(), json!({})),
+        ("64 KiB of spaces", format!("{{ wrong }}{}", " ".repeat(65_000)), json!({})),
+        ("64 KiB of commas in a list", format!("{{ wrong(x: [{}]) }}", ",".repeat(65_000)), json!({})),
+        ("64 KiB of comment", format!("{{ wrong }}#{}", "x".repeat(65_000)), json!({})),
+        ("64 KiB of short comments", format!("{{ wrong {}\n}}", "#\n".repeat(32_000)), json!({})),
+        ("64 KiB of name", format!("{{ {} }}", "x".repeat(65_000)), json!({})),
+        ("64 KiB of string", format!("{{ wrong(x: \"{}\") }}", "x".repeat(65_000)), json!({})),
+        ("64 KiB of escapes", format!("{{ wrong(x: \"{}\") }}", "\\u00e9".repeat(10_800)), json!({})),
+        (
+            "64 KiB of block string",
+            format!("{{ wrong(x: \"\"\"{}\"\"\") }}", " x\n".repeat(21_000)),
+            json!({}),
+        ),
+        ("a string that does not end", format!("{{ wrong(x: \"{}", "x".repeat(65_000)), json!({})),
+        ("no end after 31 levels", format!("{} {}", "{a".repeat(31), " ".repeat(65_000)), json!({})),
+        ("2,000 tokens that do not exist", format!("{{ {} }}", many(1_990, |n| format!("f{n}"))), json!({})),
+        ("2,000 tokens of one name", format!("{{ {} }}", "wrong ".repeat(1_990)), json!({})),
+        (
+            "fields that conflict",
+            format!("{{ {} }}", many(480, |n| format!("wrong(x: {n})")).replace("wrong(x: 0)", "wrong")),
+            json!({}),
+        ),
+        (
+            "many long arguments",
+            format!("{{ {} }}", many(2, |_| format!("wrong({})", many(320, |n| format!("argument{n}: 1"))))),
+            json!({}),
+        ),
+        (
+            "sets in each other",
+            format!("{{ {} {} {} }}", "...{".repeat(20), "wrong ".repeat(600), "}".repeat(20)),
+            json!({}),
+        ),
+        (
+            "fragments in a row",
+            format!("{{ ...F0 }} {row} fragment F29 on Query {{ {} }}", "wrong ".repeat(50)),
+            json!({}),
+        ),
+        (
+            "fragments side by side",
+            format!("{{ {} }} {wide}", many(9, |_| many(40, |n| format!("...F{n}")))),
+            json!({}),
+        ),
+        ("a list of 1,900 values", format!("{{ wrong(x: [{}]) }}", "1 ".repeat(1_900)), json!({})),
+        (
+            "variables used again and again",
+            format!("query ($ids: [ID!]) {{ {} }}", "user(id: $ids) { wrong } ".repeat(2)),
+            ids.clone(),
+        ),
+        (
+            "900 ids used twice",
+            "query ($ids: [ID!]!) { nodes(ids: $ids) { wrong } b: nodes(ids: $ids) { id } }".to_owned(),
+            ids,
+        ),
+        ("2,000 values that nobody asks for", "{ wrong }".to_owned(), json!({ "x": vec![1; 1_990] })),
+        (
+            "200 KiB of variables that nobody asks for",
+            "{ wrong }".to_owned(),
+            json!({ "x": "y".repeat(200_000) }),
+        ),
+        ("too many values", "{ wrong }".to_owned(), json!({ "x": vec![1; 100_000] })),
+        ("many variables", format!("query ({}) {{ wrong }}", many(490, |n| format!("$v{n}: X"))), json!({})),
+        ("many operations", many(350, |n| format!("query Q{n} {{ wrong }}")), json!({})),
+    ]
+}
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() {
+    let production = engine(false);
+    println!("{:>8} {:>8}  µs, median and worst of {ROUNDS}", "median", "worst");
+    for (name, text, variables) in cases() {
+        measure(&production, name, &text, &variables).await;
+    }
+    let introspection = include_str!("../tests/documents/introspection.graphql");
+    measure(&engine(true), "GraphiQL's introspection, where it is on", introspection, &json!({})).await;
+    let feed = include_str!("../tests/documents/apollo.graphql");
+    prepare(&production, "a feed that is not known yet", feed, &json!({ "first": 20 }));
+}
+
+async fn measure(engine: &Engine, name: &str, text: &str, variables: &Value) {
+    let mut taken = Vec::with_capacity(ROUNDS);
+    for _ in 0..ROUNDS {
+        let request = Request::new(text).variables(Variables::from_json(variables.clone()));
+        let begin = Instant::now();
+        if let Ok(prepared) = engine.prepare(request, Caller::nobody()) {
+            let _ = engine.execute(prepared).await;
+        }
+        taken.push(begin.elapsed());
+    }
+    print(name, taken);
+}
+
+fn prepare(engine: &Engine, name: &str, text: &str, variables: &Value) {
+    let taken = (0..ROUNDS).map(|_| {
+        let request = Request::new(text).variables(Variables::from_json(variables.clone()));
+        let begin = Instant::now();
+        let _ = engine.prepare(request, Caller::nobody());
+        begin.elapsed()
+    });
+    print(name, taken.collect());
+}
+
+fn print(name: &str, mut taken: Vec<Duration>) {
+    taken.sort_unstable();
+    let (median, worst) = (taken[ROUNDS / 2].as_micros(), taken[ROUNDS - 1].as_micros());
+    println!("{median:>8} {worst:>8}  {name}");
+}
