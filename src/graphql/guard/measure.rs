@@ -21,8 +21,8 @@ use super::{
     values,
 };
 
-/// Fields of the schema that an answer may have. Lists count with their usual lengths, so what GraphiQL asks
-/// for is three fifths of it.
+/// Fields of the schema that an answer may have. Lists count with their usual lengths; what GraphiQL asks for
+/// is four fifths of it.
 const INTROSPECTION: u32 = 100_000;
 /// The engine compares selections of equal names, in a set and again in each that is around it. So many
 /// times more of them may be compared than be selected.
@@ -35,6 +35,8 @@ pub struct Measured {
     pub depth: u64,
     pub nesting: u64,
     pub introspection: u64,
+    /// Whether the fields of types are listed in it.
+    lists_fields: bool,
     /// Fields of the set itself, not those in them.
     pub fields: u64,
     /// What the engine compares of it: the fields and fragments of the set itself, weighed.
@@ -146,9 +148,10 @@ impl<'a> Measure<'a> {
         self.found.introspects |= begins;
         if begins || matches!(parent, Parent::Introspection) {
             let inner = self.set(&field.selection_set.node, Parent::Introspection)?;
-            let length = introspected_length(name, self.types.introspected);
+            let length = introspected_length(name, inner.lists_fields, self.types.introspected);
             let introspection = inner.introspection.saturating_mul(length).saturating_add(1);
-            return Ok(Measured { introspection, cost: Cost::default(), ..inner });
+            let lists_fields = inner.lists_fields || name == "fields";
+            return Ok(Measured { introspection, lists_fields, cost: Cost::default(), ..inner });
         }
         let definition = match parent {
             Parent::Known(fields) => fields.get(&field.name.node),
@@ -244,6 +247,7 @@ impl Measured {
     fn add(&mut self, other: Self) {
         self.selections = self.selections.saturating_add(other.selections);
         self.introspection = self.introspection.saturating_add(other.introspection);
+        self.lists_fields |= other.lists_fields;
         self.fields = self.fields.saturating_add(other.fields);
         self.compared = self.compared.saturating_add(other.compared);
         self.depth = self.depth.max(other.depth);
@@ -276,10 +280,12 @@ impl Measured {
     }
 }
 
-/// The usual length of a list in the schema's description of itself.
-fn introspected_length(field: &str, of: Introspected) -> u64 {
+/// The usual length of a list in the schema's description of itself. Fields whose types' fields are listed in
+/// turn lead to the largest types soonest.
+fn introspected_length(field: &str, lists_fields: bool, of: Introspected) -> u64 {
     match field {
         "types" => of.types,
+        "fields" if lists_fields => of.most_fields,
         "fields" => of.fields,
         "inputFields" | "enumValues" | "possibleTypes" | "directives" | "locations" => 4,
         "args" | "interfaces" => 2,

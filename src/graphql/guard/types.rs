@@ -16,7 +16,6 @@ use super::sizes::Size;
 pub struct Types {
     outputs: HashMap<Name, HashMap<Name, Field>>,
     inputs: HashMap<Name, Input>,
-    /// How many types there are, and how many fields one has on average, for the cost of introspection.
     pub introspected: Introspected,
 }
 
@@ -39,7 +38,10 @@ pub enum Input {
 #[derive(Clone, Copy)]
 pub struct Introspected {
     pub types: u64,
+    /// Of a type, on average.
     pub fields: u64,
+    /// Of the type that has most.
+    pub most_fields: u64,
 }
 
 /// The object that a selection is in, as far as the document tells.
@@ -57,7 +59,7 @@ impl Types {
         let mut types = Self {
             outputs: HashMap::new(),
             inputs: HashMap::new(),
-            introspected: Introspected { types: 0, fields: 0 },
+            introspected: Introspected { types: 0, fields: 0, most_fields: 0 },
         };
         for definition in definitions {
             let TypeSystemDefinition::Type(definition) = definition else { continue };
@@ -70,6 +72,7 @@ impl Types {
         types.introspected = Introspected {
             types: (types.outputs.len() + types.inputs.len()) as u64,
             fields: types.outputs.values().map(HashMap::len).sum::<usize>().div_ceil(count) as u64,
+            most_fields: types.outputs.values().map(HashMap::len).max().unwrap_or(0) as u64,
         };
         types
     }
