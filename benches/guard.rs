@@ -129,7 +129,10 @@ async fn main() {
     let introspection = include_str!("../tests/documents/introspection.graphql");
     measure(&engine(true), "GraphiQL's introspection, where it is on", introspection, &json!({})).await;
     let feed = include_str!("../tests/documents/apollo.graphql");
-    prepare(&production, "a feed that is not known yet", feed, &json!({ "first": 20 }));
+    let variables = json!({ "first": 20 });
+    prepare(&production, "a feed that is not known yet, prepared only", feed, &variables);
+    measure(&production, "a feed, whose stores do not answer", feed, &variables).await;
+    prepare(&production, "a feed that is known, prepared only", feed, &variables);
 }
 
 async fn measure(engine: &Engine, name: &str, text: &str, variables: &Value) {
