@@ -43,6 +43,9 @@ pub struct Guard {
 impl Guard {
     /// For the schema that `sdl` describes.
     pub fn new(sdl: &str, limits: RequestLimits) -> Self {
+        for reason in refusal::REASONS {
+            counter!("plaudit_guard_refusals_total", "reason" => reason).increment(0);
+        }
         Self { types: Types::of(sdl), documents: Documents::new(limits.document_cache), limits }
     }
 

@@ -7,6 +7,27 @@ use crate::graphql::errors::{ApiError, Code};
 /// Longest message, in characters: some of the parser's repeat the line that they are about.
 const LONGEST: usize = 500;
 
+/// Every reason, as clients are told it.
+pub const REASONS: [&str; 17] = [
+    "DOCUMENT_TOO_LONG",
+    "TOO_MANY_TOKENS",
+    "TOO_DEEPLY_NESTED",
+    "TOO_DEEP",
+    "TOO_MANY_ALIASES",
+    "TOO_MANY_DIRECTIVES",
+    "TOO_MANY_ROOT_FIELDS",
+    "TOO_MANY_SELECTIONS",
+    "TOO_COMPLEX",
+    "VARIABLES_TOO_DEEP",
+    "TOO_MANY_VARIABLE_VALUES",
+    "INTROSPECTION_OFF",
+    "INTROSPECTION_TOO_COMPLEX",
+    "FRAGMENT_CYCLE",
+    "UNKNOWN_FRAGMENT",
+    "UNTERMINATED_STRING",
+    "INVALID_VARIABLE",
+];
+
 /// A limit that a request is beyond.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Limit {
@@ -220,6 +241,14 @@ mod tests {
                 },
             })
         );
+    }
+
+    #[test]
+    fn every_reason_stands_in_the_contract_with_clients() {
+        let contract = include_str!("../../../schema/PROTOCOL.md");
+        for reason in REASONS {
+            assert!(contract.contains(&format!("`{reason}`")), "{reason}");
+        }
     }
 
     #[test]
