@@ -17,11 +17,11 @@ pub struct Cost {
     pub introspection: Option<bool>,
 
     /// Bytes of a document, 1000 to 262144
-    #[arg(long, value_name = "BYTES", default_value = "65536", value_parser = whole(1_000..=262_144, Some))]
+    #[arg(long, value_name = "BYTES", default_value = "32768", value_parser = whole(1_000..=262_144, Some))]
     pub max_document_size: u32,
 
     /// Names, numbers, strings and punctuation of a document, 100 to 20000
-    #[arg(long, value_name = "TOKENS", default_value = "2000", value_parser = whole(100..=20_000, Some))]
+    #[arg(long, value_name = "TOKENS", default_value = "1000", value_parser = whole(100..=20_000, Some))]
     pub max_tokens: u32,
 
     /// Brackets in each other, and selection sets in each other through fragments, 8 to 64
@@ -49,7 +49,7 @@ pub struct Cost {
     pub max_mutations: u32,
 
     /// Fields and fragments of a document with all fragments written out, 100 to 20000
-    #[arg(long, value_name = "COUNT", default_value = "2000", value_parser = whole(100..=20_000, Some))]
+    #[arg(long, value_name = "COUNT", default_value = "1000", value_parser = whole(100..=20_000, Some))]
     pub max_selections: u32,
 
     /// Fields of all objects that an answer may have, with lists as long as asked for, 100 to 1000000

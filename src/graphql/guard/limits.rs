@@ -38,15 +38,15 @@ impl RequestLimits {
     /// The settings' defaults, on a developer's machine. For tests; `app` reads the settings.
     pub const fn usual() -> Self {
         Self {
-            document_size: 65_536,
-            tokens: 2_000,
+            document_size: 32_768,
+            tokens: 1_000,
             nesting: 32,
             depth: 15,
             aliases: 100,
             directives: 100,
             directives_at_once: 8,
             mutations: 10,
-            selections: 2_000,
+            selections: 1_000,
             complexity: 5_000,
             variable_depth: 8,
             variable_values: 2_000,

@@ -96,7 +96,7 @@ impl Guard {
         let (counted, tokens) = tokens::count(text, &self.limits);
         let work = Work { tokens, selections: 0 };
         let parsed = match counted {
-            Ok(()) => parse_query(text).map_err(ServerError::from),
+            Ok(for_parser) => parse_query(for_parser).map_err(ServerError::from),
             Err(refusal) => return (Err(refusal.into()), work),
         };
         match parsed {
