@@ -32,6 +32,11 @@ model: ## Explore the models further than the tests do: minutes, and some GB of 
 soak: prerequisites-test web ## Kill and stall Plaudit and its stores for an hour; FOR=10m, SCHEDULES=100, KIND=processes
 	cargo test --test faults soak -- --ignored --nocapture
 
+# The corpus of a run is its own; what is worth keeping is copied into fuzz/corpus by hand.
+.PHONY: fuzz
+fuzz: ## Try random bytes on each fuzz target, a minute each; FOR=seconds, TARGETS="guard ids"
+	scripts/fuzz.sh
+
 # `cargo test --no-run` builds the server with the features that the Rust tests have built already.
 .PHONY: test-browser
 test-browser: prerequisites-test web ## Run the browser tests against a server of their own

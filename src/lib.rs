@@ -26,6 +26,8 @@ pub mod cli;
 pub mod domain;
 pub mod embedded;
 pub mod event_log;
+#[doc(hidden)]
+pub mod fuzzing;
 pub mod graphql;
 pub mod http;
 pub mod hub;

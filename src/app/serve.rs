@@ -15,7 +15,7 @@ use super::{
 };
 use crate::{
     domain::{Limits, PerClass, Plaudit, RateLimits},
-    graphql::{Documents, Manifest},
+    graphql::{Documents, Manifest, RequestLimits},
     http::{self, Api, BodyLimits, ConnectionTimes, DevToken, SocketRules, TrustedProxies},
     hub::Hub,
     moderation::Moderator,
@@ -82,6 +82,7 @@ pub async fn serve(settings: Settings) -> Result<(), AppError> {
             trusted_proxies: TrustedProxies(settings.rates.trusted_proxies.clone()),
             dev,
             sockets: sockets.clone(),
+            limits: request_limits(&settings),
             graphiql: settings.serves_graphiql(),
             documents,
             body: body_limits(&settings),
@@ -141,6 +142,26 @@ const fn socket_rules(settings: &Settings) -> SocketRules {
         init_wait: settings.sockets.socket_init_wait,
         ping: settings.sockets.socket_ping,
         send_wait: settings.sockets.socket_send_wait,
+    }
+}
+
+fn request_limits(settings: &Settings) -> RequestLimits {
+    let cost = &settings.cost;
+    RequestLimits {
+        document_size: cost.max_document_size,
+        tokens: cost.max_tokens,
+        nesting: cost.max_nesting,
+        depth: cost.max_depth,
+        aliases: cost.max_aliases,
+        directives: cost.max_directives,
+        directives_at_once: cost.max_directives_at_once,
+        mutations: cost.max_mutations,
+        selections: cost.max_selections,
+        complexity: cost.max_complexity,
+        variable_depth: cost.max_variable_depth,
+        variable_values: cost.max_variable_values,
+        introspection: settings.introspects(),
+        document_cache: u64::from(cost.document_cache) << 20,
     }
 }
 
@@ -259,4 +280,18 @@ fn print_when_ready(checks: Arc<Checks>, lines: Vec<String>) {
         }
         println!("{}", lines.join("\n"));
     });
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::{Args, Command, FromArgMatches};
+
+    use super::*;
+
+    #[test]
+    fn what_tests_take_for_the_usual_limits_are_the_settings_defaults() {
+        let command = Settings::augment_args(Command::new("settings").no_binary_name(true));
+        let settings = Settings::from_arg_matches(&command.get_matches_from([""; 0])).unwrap();
+        assert_eq!(request_limits(&settings), RequestLimits::usual());
+    }
 }

@@ -3,6 +3,7 @@
 
 mod batch;
 mod entry;
+pub(crate) mod fuzzing;
 mod heat;
 
 pub use batch::{Moved, Moves, sum};

@@ -8,7 +8,7 @@ use super::{
     errors::{ApiError, ApiResult},
     ids::global_id,
     notes::Note,
-    pages::{self, FIRST, List, Page},
+    pages::{FIRST, List, Page},
     prefetch::{Prefetch, Selection},
     scalars::{Count, CountsVersion, DateTime},
     scope::Scope,
@@ -194,7 +194,6 @@ impl Comment {
     }
 
     /// Replies below it. A reply has none of its own: what answers it stands beside it.
-    #[graphql(complexity = "pages::cost(first, child_complexity)")]
     async fn replies(
         &self,
         ctx: &Context<'_>,

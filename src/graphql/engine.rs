@@ -4,17 +4,15 @@ use std::{panic::AssertUnwindSafe, sync::Arc};
 
 use async_graphql::{
     Request, Response, ServerError, Value,
-    parser::{
-        parse_query,
-        types::{ExecutableDocument, OperationType},
-    },
+    parser::types::{ExecutableDocument, OperationType},
 };
 use bytes::Bytes;
 use futures_util::{FutureExt, StreamExt, stream, stream::BoxStream};
 
 use super::{
-    errors::{ApiError, Code, code_of_engine_error, give_code, log_causes},
+    errors::{ApiError, code_of_engine_error, give_code, log_causes},
     fanout::{Answer, Asked, Event, Fanout, Told, Topic, Topics, needs_viewer},
+    guard::{Document, Guard, RequestLimits, brief},
     nulls::Nulls,
     rates::{READ, mutation_cost},
     schema::{self, Schema},
@@ -27,11 +25,15 @@ use crate::{
     hub::Counted,
 };
 
+/// How many errors of a document are told.
+const MAX_ERRORS: usize = 16;
+
 /// Executes requests, each in a scope of its own. Cheap to clone.
 #[derive(Clone)]
 pub struct Engine {
     schema: Schema,
     nulls: Arc<Nulls>,
+    guard: Arc<Guard>,
     plaudit: Plaudit,
     fanout: Arc<Fanout>,
 }
@@ -49,12 +51,11 @@ impl Prepared {
         self.kind
     }
 
-    fn cost(&mut self) -> PerClass {
+    fn cost(&self) -> PerClass {
         if self.kind != OperationType::Mutation {
             return READ;
         }
-        let operation = self.source.operation.as_deref();
-        self.request.parsed_query().map_or(READ, |document| mutation_cost(document, operation))
+        mutation_cost(self.source.document.parsed(), self.source.operation.as_deref())
     }
 }
 
@@ -77,32 +78,34 @@ pub type Events = BoxStream<'static, Bytes>;
 
 /// What was sent, for mending the answer.
 struct Source {
-    query: String,
+    document: Arc<Document>,
     operation: Option<String>,
 }
 
 impl Engine {
-    pub fn new(plaudit: Plaudit) -> Self {
-        let schema = schema::build();
-        let nulls = Arc::new(Nulls::of(&schema.sdl()));
+    pub fn new(plaudit: Plaudit, limits: RequestLimits) -> Self {
+        let schema = schema::build(limits.introspection);
+        let sdl = schema.sdl();
+        let (nulls, guard) = (Arc::new(Nulls::of(&sdl)), Arc::new(Guard::new(&sdl, limits)));
         let fanout = Fanout::new(plaudit.hub().clone());
-        Self { schema, nulls, plaudit, fanout }
+        Self { schema, nulls, guard, plaudit, fanout }
     }
 
-    /// Parses the document, finds the operation that is meant, and counts it for the caller's rates. What
-    /// cannot be understood was work, too: it counts as a read.
+    /// Parses the document, finds the operation that is meant, checks its variables, and counts it for the
+    /// caller's rates. What is refused was work, too: it counts as a read.
     ///
     /// # Errors
-    /// [`Code::RateLimited`]; a document that cannot be parsed, or an operation that is not in it.
+    /// [`super::Code::RateLimited`]; a document that cannot be parsed, that costs too much, or an operation that is
+    /// not in it; variables that are not what the operation asks for.
     pub fn prepare(&self, request: Request, caller: Caller) -> Result<Prepared, Rejected> {
         let asking = caller.clone();
-        let mut prepared = self.understand(request, caller);
-        self.admit(&asking, prepared.as_mut().ok())?;
+        let prepared = self.understand(request, caller);
+        self.admit(&asking, prepared.as_ref().ok())?;
         prepared
     }
 
     /// Services are the app's own servers: what passes through them is theirs to limit.
-    fn admit(&self, caller: &Caller, prepared: Option<&mut Prepared>) -> Result<(), Rejected> {
+    fn admit(&self, caller: &Caller, prepared: Option<&Prepared>) -> Result<(), Rejected> {
         if caller.viewer.has_role(Role::Service) {
             return Ok(());
         }
@@ -114,16 +117,16 @@ impl Engine {
     }
 
     fn understand(&self, mut request: Request, caller: Caller) -> Result<Prepared, Rejected> {
-        let operation = request.operation_name.clone();
-        let found = request.parsed_query().map(|document| kind_of(document, operation.as_deref()));
-        let kind = found.map_err(|mut error| {
-            give_code(&mut error, Code::ParseFailed);
-            Rejected(vec![error])
-        })?;
-        let source = Source { query: request.query.clone(), operation };
+        let only = |error: ServerError| Rejected(vec![error]);
+        let document = self.guard.read(&request.query).map_err(only)?;
+        let operation = document.operation(request.operation_name.as_deref()).map_err(only)?;
+        let kind = operation.kind;
+        self.guard.admit(&document, operation, &mut request.variables).map_err(first_errors)?;
+        request.set_parsed_query(document.parsed().clone());
+        let source = Source { operation: request.operation_name.clone(), document };
         let viewer = caller.viewer;
         let request = request.data(Scope::new(self.plaudit.clone(), viewer.clone()));
-        Ok(Prepared { request, kind: kind?, source, viewer })
+        Ok(Prepared { request, kind, source, viewer })
     }
 
     /// Executes a query or a mutation.
@@ -131,8 +134,11 @@ impl Engine {
     /// # Errors
     /// A document that does not fit the schema.
     pub async fn execute(&self, prepared: Prepared) -> Result<Response, Rejected> {
-        let response = self.mend(self.schema.execute(prepared.request).await, &prepared.source);
-        executed(response)
+        let Prepared { request, source, .. } = prepared;
+        let response = self.schema.execute(request).await;
+        let executed = executed(self.mend(response, source.document.parsed(), source.operation.as_deref()))?;
+        self.guard.keep(&source.document);
+        Ok(executed)
     }
 
     /// Begins a subscription: its arguments are checked now, its events are those of the questions that it asks.
@@ -140,18 +146,21 @@ impl Engine {
     /// # Errors
     /// A document that does not fit the schema, and whatever keeps the subscription from beginning.
     pub async fn subscribe(&self, prepared: Prepared) -> Result<Events, Rejected> {
-        let Prepared { mut request, source, viewer, .. } = prepared;
-        let document = request.parsed_query().map_err(|error| Rejected(vec![error]))?.clone();
+        let Prepared { request, source, viewer, .. } = prepared;
         let (variables, topics) = (request.variables.clone(), Topics::default());
         let responses = self.schema.execute_stream(request.data(topics.clone()));
-        let told: Vec<Response> = responses.map(|response| self.mend(response, &source)).collect().await;
+        let told: Vec<Response> = responses
+            .map(|response| self.mend(response, source.document.parsed(), source.operation.as_deref()))
+            .collect()
+            .await;
         let (told, topics) = (begun(told)?, topics.take());
+        self.guard.keep(&source.document);
         if topics.is_empty() {
             return Ok(stream::iter(told).boxed());
         }
-        let Source { query, operation } = source;
-        let viewer = needs_viewer(&document, operation.as_deref(), &self.nulls).then_some(viewer);
-        let asked = Asked::new((query, document), operation, variables, viewer);
+        let Source { document, operation } = source;
+        let viewer = needs_viewer(document.parsed(), operation.as_deref(), &self.nulls).then_some(viewer);
+        let asked = Asked::new(document, operation, variables, viewer);
         let events = self.fanout.listen(asked, topics, |asked, topic| self.answer(asked, topic));
         Ok(stream::iter(told).chain(events).boxed())
     }
@@ -176,49 +185,27 @@ impl Engine {
         let event = Event { field: topic.field, entity: topic.entity, counted };
         let request = asked.request(topic.entity).data(scope).data(event);
         let response = self.schema.execute_stream(request).next().await.unwrap_or_default();
-        told(&self.mend_by(response, Some(asked.document()), asked.operation()))
+        told(&self.mend(response, asked.document(), asked.operation()))
     }
 
     /// Gives every error a code, and the data its nulls.
-    fn mend(&self, response: Response, source: &Source) -> Response {
+    fn mend(
+        &self,
+        mut response: Response,
+        document: &ExecutableDocument,
+        operation: Option<&str>,
+    ) -> Response {
         if response.errors.is_empty() {
             return response;
         }
-        let document = parse_query(&source.query).ok();
-        self.mend_by(response, document.as_ref(), source.operation.as_deref())
-    }
-
-    fn mend_by(
-        &self,
-        mut response: Response,
-        document: Option<&ExecutableDocument>,
-        operation: Option<&str>,
-    ) -> Response {
         log_causes(&response.errors);
         for error in &mut response.errors {
             let code = code_of_engine_error(error);
             give_code(error, code);
         }
-        if let Some(document) = document {
-            self.nulls.put(&mut response, document, operation);
-        }
+        self.nulls.put(&mut response, document, operation);
         response
     }
-}
-
-/// The type of the operation that is meant: the named one, or the only one.
-fn kind_of(document: &ExecutableDocument, operation: Option<&str>) -> Result<OperationType, Rejected> {
-    let mut meant = document
-        .operations
-        .iter()
-        .filter(|(name, _)| operation.is_none() || name.map(|name| name.as_str()) == operation);
-    let message = match (meant.next(), meant.next(), operation) {
-        (Some((_, only)), None, _) => return Ok(only.node.ty),
-        (None, _, Some(name)) => format!("the document has no operation named {name:?}"),
-        (None, _, None) => "the document has no operation".to_owned(),
-        (Some(_), Some(_), _) => "the document has several operations; say which by operationName".to_owned(),
-    };
-    Err(Rejected(vec![ApiError::new(Code::BadUserInput, message).into()]))
 }
 
 /// An execution that failed as a whole before its first field has no data, and errors without a path.
@@ -226,7 +213,16 @@ fn executed(response: Response) -> Result<Response, Rejected> {
     let is_rejected = response.data == Value::Null
         && !response.errors.is_empty()
         && response.errors.iter().all(|error| error.path.is_empty());
-    if is_rejected { Err(Rejected(response.errors)) } else { Ok(response) }
+    if is_rejected { Err(first_errors(response.errors)) } else { Ok(response) }
+}
+
+/// A document of a thousand errors is not answered with all of them.
+fn first_errors(mut errors: Vec<ServerError>) -> Rejected {
+    errors.truncate(MAX_ERRORS);
+    for error in &mut errors {
+        error.message = brief(std::mem::take(&mut error.message));
+    }
+    Rejected(errors)
 }
 
 /// A subscription whose only field refuses its arguments has not begun: that is a request error too, although the
@@ -237,7 +233,7 @@ fn begun(responses: Vec<Response>) -> Result<Vec<Bytes>, Rejected> {
             let is_rejected = only.data == Value::Null
                 && !only.errors.is_empty()
                 && only.errors.iter().all(|error| error.path.len() <= 1);
-            if is_rejected { Err(Rejected(only.errors)) } else { Ok(vec![encoded(&only)]) }
+            if is_rejected { Err(first_errors(only.errors)) } else { Ok(vec![encoded(&only)]) }
         }
         Err(several) => Ok(several.iter().map(encoded).collect()),
     }
@@ -284,7 +280,7 @@ mod tests {
             reply_wait: Duration::from_secs(1),
             rates: RateLimits::default(),
         };
-        Engine::new(Plaudit::new(redis, db, hub, limits))
+        Engine::new(Plaudit::new(redis, db, hub, limits), RequestLimits::usual())
     }
 
     fn viewer() -> Viewer {

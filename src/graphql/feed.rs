@@ -6,7 +6,7 @@ use super::{
     access::ByTable,
     errors::ApiResult,
     notes::Note,
-    pages::{self, FIRST, List, Page},
+    pages::{FIRST, List, Page},
     prefetch::Selection,
     scope::Scope,
 };
@@ -21,7 +21,6 @@ pub struct FeedQueries;
 #[Object(guard = "ByTable(\"Query\")")]
 impl FeedQueries {
     /// All notes, or those of the users whom you follow; newest first.
-    #[graphql(complexity = "pages::cost(first, child_complexity)")]
     async fn feed(
         &self,
         ctx: &Context<'_>,

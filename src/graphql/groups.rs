@@ -10,7 +10,7 @@ use super::{
     errors::{ApiError, ApiResult},
     ids::{global_id, parse_as},
     notes::Note,
-    pages::{self, FIRST, List, Page},
+    pages::{FIRST, List, Page},
     prefetch::{Prefetch, Selection},
     scalars::{Count, CountsVersion, DateTime},
     scope::Scope,
@@ -113,7 +113,6 @@ impl Group {
     }
 
     /// Notes in it, newest first.
-    #[graphql(complexity = "pages::cost(first, child_complexity)")]
     async fn notes(
         &self,
         ctx: &Context<'_>,
@@ -126,7 +125,6 @@ impl Group {
     }
 
     /// Its members, last joined first.
-    #[graphql(complexity = "pages::cost(first, child_complexity)")]
     async fn members(
         &self,
         ctx: &Context<'_>,

@@ -1,13 +1,12 @@
 //! History: how a number came about.
 
-use async_graphql::{Context, Enum, ID, Object, SimpleObject};
+use async_graphql::{Context, Enum, ID, InputType, Object, ScalarType, SimpleObject, Value};
 use chrono::Utc;
 
 use super::{
     access::ByTable,
     errors::ApiResult,
     ids::parse_as,
-    pages,
     scalars::{Count, DateTime},
     scope::Scope,
 };
@@ -68,7 +67,6 @@ impl HistoryQueries {
     /// The history of a note's likes or collects, for its author and for moderators: one point per step,
     /// oldest first, also for steps in which nothing happened. At most 744 points. Totals before the oldest
     /// event that is kept are what that event found.
-    #[graphql(complexity = "cost(per, since, until, child_complexity)")]
     async fn note_activity(
         &self,
         ctx: &Context<'_>,
@@ -94,9 +92,15 @@ impl HistoryQueries {
     }
 }
 
-/// Each point costs as much as one.
-fn cost(per: ActivityStep, since: DateTime, until: Option<DateTime>, point: usize) -> usize {
-    let until = until.map_or_else(Utc::now, Into::into);
-    let points = domain::ActivityStep::from(per).count(since.into(), until);
-    1 + pages::cost_of(points.clamp(1, MAX_POINTS) as usize, point)
+/// How many points a history with these arguments has. Arguments that cannot be read are refused later; until
+/// then they may mean as many as there can be.
+pub fn steps(per: Option<Value>, since: Option<Value>, until: Option<Value>) -> usize {
+    let per = per.map_or(Ok(ActivityStep::Day), |per| ActivityStep::parse(Some(per)).map_err(drop));
+    let moment = |value: Value| <DateTime as ScalarType>::parse(value).map(Into::into).map_err(drop);
+    let until = until.filter(|until| *until != Value::Null).map_or_else(|| Ok(Utc::now()), moment);
+    let points = match (per, since.map(moment), until) {
+        (Ok(per), Some(Ok(since)), Ok(until)) => domain::ActivityStep::from(per).count(since, until),
+        _ => MAX_POINTS,
+    };
+    points.clamp(1, MAX_POINTS) as usize
 }

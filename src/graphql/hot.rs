@@ -6,7 +6,7 @@ use super::{
     access::ByTable,
     errors::ApiResult,
     notes::Note,
-    pages::{self, FIRST, List, Page},
+    pages::{FIRST, List, Page},
     prefetch::Selection,
     scope::Scope,
 };
@@ -46,7 +46,6 @@ pub struct HotQueries;
 impl HotQueries {
     /// The notes that were liked and collected most, at most 1,000; some seconds old. Later pages keep the
     /// order of the first one.
-    #[graphql(complexity = "pages::cost(first, child_complexity)")]
     async fn hot_notes(
         &self,
         ctx: &Context<'_>,

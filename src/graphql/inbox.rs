@@ -8,7 +8,7 @@ use super::{
     errors::{ApiError, ApiResult},
     ids::{global_id, parse_as},
     inbox_entries::{ENTRIES, InboxEntry},
-    pages::{self, FIRST, Page},
+    pages::{FIRST, Page},
     prefetch::{Prefetch, Selection},
     scalars::{Count, CountsVersion},
     scope::Scope,
@@ -65,7 +65,6 @@ impl Inbox {
     }
 
     /// Each thing that reached you, newest first.
-    #[graphql(complexity = "pages::cost(first, child_complexity)")]
     async fn entries(
         &self,
         ctx: &Context<'_>,

@@ -10,10 +10,11 @@
 //! - [`viewer`]: who is asking; [`scope`]: what one request knows; [`loaders`]: how it batches its reads;
 //!   [`prefetch`]: how a list reads for its whole page at once
 //! - [`errors`]: what a client is told; [`nulls`]: what a failed field leaves in the data
+//! - [`fuzzing`]: what holds for any bytes that come from outside
 //! - [`parameters`]: what a client sends, over whichever transport; [`documents`]: the documents that need not
 //!   be sent, those of a [`manifest`] and those that clients introduced
-//! - [`schema`]: the roots and the limits; [`engine`]: executes requests; [`fanout`]: subscription events, once
-//!   for all who asked the same
+//! - [`schema`]: the roots; [`guard`]: what a request may cost; [`engine`]: executes requests; [`fanout`]:
+//!   subscription events, once for all who asked the same
 
 mod access;
 mod actions;
@@ -27,7 +28,9 @@ mod errors;
 mod fanout;
 mod feed;
 mod follows;
+pub(crate) mod fuzzing;
 mod groups;
+mod guard;
 mod history;
 mod hot;
 mod ids;
@@ -58,6 +61,7 @@ pub use access::{RULES, Rule, Who, counts_as};
 pub use documents::Documents;
 pub use engine::{Engine, Events, Prepared, Rejected};
 pub use errors::{ApiError, ApiResult, Code, code_in};
+pub use guard::RequestLimits;
 pub use ids::public_id;
 pub use manifest::{Manifest, ManifestError};
 pub use parameters::{Fields, Parameters};

@@ -12,7 +12,6 @@ use super::{
     groups::Group,
     ids::parse_any,
     notes::Note,
-    pages,
     prefetch::{Prefetch, Selection},
     scope::Scope,
     users::User,
@@ -47,7 +46,6 @@ impl NodeQueries {
     }
 
     /// Objects by their ids, in the order of the ids: at most 100. Null for each that does not exist.
-    #[graphql(complexity = "pages::cost_of(ids.len(), child_complexity)")]
     async fn nodes(&self, ctx: &Context<'_>, ids: Vec<ID>) -> ApiResult<Vec<Option<Node>>> {
         if ids.len() > MAX_IDS {
             let message = format!("ids: at most {MAX_IDS} ids, not {}", ids.len());

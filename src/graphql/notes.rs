@@ -10,7 +10,7 @@ use super::{
     errors::{ApiError, ApiResult},
     groups::Group,
     ids::{global_id, parse_as},
-    pages::{self, FIRST, List, Page},
+    pages::{FIRST, List, Page},
     prefetch::{Prefetch, Selection},
     scalars::{Count, CountsVersion, DateTime},
     scope::Scope,
@@ -160,7 +160,6 @@ impl Note {
     }
 
     /// Who likes it, last first. Likes show up here when they are in the database: moments later.
-    #[graphql(complexity = "pages::cost(first, child_complexity)")]
     async fn likers(
         &self,
         ctx: &Context<'_>,
@@ -178,7 +177,6 @@ impl Note {
     }
 
     /// Comments on the note itself.
-    #[graphql(complexity = "pages::cost(first, child_complexity)")]
     async fn comments(
         &self,
         ctx: &Context<'_>,
@@ -193,7 +191,6 @@ impl Note {
 
     /// Your own comments and replies here that nobody else sees, newest first: at most 50. Empty without a
     /// token.
-    #[graphql(complexity = "1 + 10 * child_complexity")]
     async fn viewer_unpublished_comments(&self, ctx: &Context<'_>) -> ApiResult<Vec<Comment>> {
         let (scope, selection) = (&self.scope, Selection::of(ctx));
         let Some(viewer) = scope.viewer().user(scope.plaudit()).await? else { return Ok(Vec::new()) };

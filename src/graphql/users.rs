@@ -11,7 +11,7 @@ use super::{
     ids::{global_id, parse_as},
     inbox::Inbox,
     notes::Note,
-    pages::{self, FIRST, List, Page},
+    pages::{FIRST, List, Page},
     prefetch::{Prefetch, Selection},
     scalars::{Count, CountsVersion, DateTime},
     scope::Scope,
@@ -182,7 +182,6 @@ impl User {
     }
 
     /// Notes that this user wrote, newest first.
-    #[graphql(complexity = "pages::cost(first, child_complexity)")]
     async fn notes(
         &self,
         ctx: &Context<'_>,
@@ -195,7 +194,6 @@ impl User {
     }
 
     /// Who follows this user, last first. Follows show up here when they are in the database: moments later.
-    #[graphql(complexity = "pages::cost(first, child_complexity)")]
     async fn followers(
         &self,
         ctx: &Context<'_>,
@@ -208,7 +206,6 @@ impl User {
     }
 
     /// Whom this user follows, last first.
-    #[graphql(complexity = "pages::cost(first, child_complexity)")]
     async fn following(
         &self,
         ctx: &Context<'_>,
@@ -221,7 +218,6 @@ impl User {
     }
 
     /// Groups that this user is a member of, last joined first.
-    #[graphql(complexity = "pages::cost(first, child_complexity)")]
     async fn groups(
         &self,
         ctx: &Context<'_>,
@@ -234,7 +230,7 @@ impl User {
     }
 
     /// Notes that you like, last liked first. Only for yourself.
-    #[graphql(complexity = "pages::cost(first, child_complexity)", guard = "Private(\"User\", self.id)")]
+    #[graphql(guard = "Private(\"User\", self.id)")]
     async fn liked_notes(
         &self,
         ctx: &Context<'_>,
@@ -245,7 +241,7 @@ impl User {
     }
 
     /// Notes in your collection, last collected first. Only for yourself.
-    #[graphql(complexity = "pages::cost(first, child_complexity)", guard = "Private(\"User\", self.id)")]
+    #[graphql(guard = "Private(\"User\", self.id)")]
     async fn collected_notes(
         &self,
         ctx: &Context<'_>,

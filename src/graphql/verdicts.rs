@@ -8,7 +8,7 @@ use super::{
     comments::Comment,
     errors::ApiResult,
     ids::parse_as,
-    pages::{self, FIRST, List, Page},
+    pages::{FIRST, List, Page},
     prefetch::{Prefetch, Selection},
     scalars::Count,
     scope::Scope,
@@ -45,7 +45,6 @@ pub struct VerdictQueries;
 #[Object(guard = "ByTable(\"Query\")")]
 impl VerdictQueries {
     /// Comments that wait for a person, the oldest first. For moderators.
-    #[graphql(complexity = "pages::cost(first, child_complexity)")]
     async fn pending_comments(
         &self,
         ctx: &Context<'_>,

@@ -8,7 +8,6 @@ use super::{
     errors::{ApiError, ApiResult},
     ids::parse_as,
     notes::Note,
-    pages,
     prefetch::{Prefetch, Selection},
 };
 use crate::primitives::NoteId;
@@ -37,7 +36,6 @@ pub struct ViewMutations;
 impl ViewMutations {
     /// Records views of notes. They are counted together after about a second; a crash of the server may
     /// lose the views of that second.
-    #[graphql(complexity = "1 + pages::cost_of(input.note_ids.len(), child_complexity)")]
     async fn record_views(
         &self,
         ctx: &Context<'_>,

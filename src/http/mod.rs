@@ -54,7 +54,7 @@ pub use sockets::{SocketRules, Sockets};
 use crate::{
     auth::TokenVerifier,
     domain::Plaudit,
-    graphql::{ApiError, Documents, Engine},
+    graphql::{ApiError, Documents, Engine, RequestLimits},
 };
 use refusal::Refusal;
 
@@ -69,6 +69,8 @@ pub struct Api {
     pub readiness: Arc<dyn Readiness>,
     pub metrics: PrometheusHandle,
     pub sockets: Sockets,
+    /// What a request may cost.
+    pub limits: RequestLimits,
     /// Whether GraphiQL is served.
     pub graphiql: bool,
     pub documents: Documents,
@@ -96,7 +98,7 @@ pub fn router(api: Api) -> Router {
             .route("/assets/{*path}", get(graphiql::asset));
     }
     let probes = health_router(Arc::clone(&api.readiness), api.metrics.clone());
-    let engine = Engine::new(api.plaudit.clone());
+    let engine = Engine::new(api.plaudit.clone(), api.limits);
     api.sockets.begin_metrics();
     routes
         .with_state(Arc::new(Shared { api, engine }))

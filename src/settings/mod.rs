@@ -5,13 +5,14 @@
 //! environment, and that more than the file.
 //!
 //! - `groups`: the settings, one struct per concern, so that a command takes only those that it needs; the
-//!   first line of a field's documentation is what `plaudit serve --help` shows; `tokens`, `requests`, `sockets` and
-//!   `rates` hold some of them
+//!   first line of a field's documentation is what `plaudit serve --help` shows; `tokens`, `requests`, `cost`,
+//!   `sockets` and `rates` hold some of them
 //! - `moderator`: which of them the chosen moderator needs
 //! - `values`: how single values are read
 //! - `layers`: settings file and environment, laid under the flags; `definitions` looks settings up by name
 //! - `help`: what the help texts say beside that; `error`: what can be wrong
 
+mod cost;
 mod definitions;
 mod error;
 mod groups;
@@ -26,6 +27,7 @@ mod values;
 
 use clap::{Args, builder::BoolishValueParser};
 
+pub use cost::Cost;
 pub(crate) use definitions::CONFIG;
 pub use error::{Origin, SettingsError};
 pub use groups::{
@@ -66,6 +68,8 @@ pub struct Settings {
     pub requests: Requests,
     #[command(flatten)]
     pub documents: Documents,
+    #[command(flatten)]
+    pub cost: Cost,
     #[command(flatten)]
     pub auth: Auth,
     #[command(flatten)]
@@ -135,6 +139,11 @@ impl Settings {
         self.http.graphiql.unwrap_or(self.is_development())
     }
 
+    /// Whether clients may ask for the schema: as set, else only where nobody else can ask.
+    pub fn introspects(&self) -> bool {
+        self.cost.introspection.unwrap_or(self.is_development())
+    }
+
     /// Whether anybody may have a token: as set, else only where nobody else can ask. Without a secret there is
     /// none to give.
     pub fn gives_dev_tokens(&self) -> bool {
@@ -170,6 +179,15 @@ mod tests {
         assert!(!settings(&["--redis-url", "redis://cache"]).serves_graphiql());
         assert!(!settings(&["--graphiql", "false"]).serves_graphiql());
         assert!(settings(&["--graphiql", "--listen", "0.0.0.0:8080"]).serves_graphiql());
+    }
+
+    #[test]
+    fn the_schema_is_told_only_where_nobody_else_can_ask_unless_it_is_asked_for() {
+        assert!(settings(&[]).introspects());
+        assert!(!settings(&["--listen", "0.0.0.0:8080"]).introspects());
+        assert!(!settings(&["--redis-url", "redis://cache"]).introspects());
+        assert!(!settings(&["--introspection", "false"]).introspects());
+        assert!(settings(&["--introspection", "--listen", "0.0.0.0:8080"]).introspects());
     }
 
     #[test]

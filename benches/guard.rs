@@ -1,0 +1,172 @@
+//! What the costliest requests of an anonymous caller cost, until they are refused or begin to be executed.
+//!
+//! Each goes through [`Engine::prepare`], and if that lets it pass through the engine's own validation, which
+//! refuses it: fields that do not exist, or that conflict. CPU time of the thread, in microseconds; the goal is
+//! 5,000 at most. `cargo bench --bench guard`
+
+#![expect(clippy::unwrap_used, reason = "a panic ends the benchmark, as it should")]
+
+use std::{fmt::Write, num::NonZeroUsize, time::Duration};
+
+use async_graphql::{Request, Variables};
+use plaudit::{
+    domain::{Limits, Plaudit, RateLimits},
+    graphql::{Caller, Engine, RequestLimits},
+    hub::Hub,
+    primitives::ShardCount,
+    store::{redis::Redis, sql::Db},
+};
+use rustix::time::{ClockId, clock_gettime};
+use serde_json::{Value, json};
+
+const ROUNDS: usize = 200;
+
+/// An engine whose stores do not answer.
+fn engine(introspection: bool) -> Engine {
+    let redis = Redis::new("redis://127.0.0.1:1", ShardCount::new(2).unwrap()).unwrap();
+    let db = Db::for_requests("postgres://127.0.0.1:1/nowhere", 1).unwrap();
+    let hub = Hub::new(redis.clone(), db.clone(), NonZeroUsize::MIN);
+    let limits = Limits {
+        follows: 5_000,
+        topics: 100,
+        reply_wait: Duration::from_secs(1),
+        rates: RateLimits::default(),
+    };
+    Engine::new(
+        Plaudit::new(redis, db, hub, limits),
+        RequestLimits { introspection, ..RequestLimits::usual() },
+    )
+}
+
+fn many(count: usize, item: impl Fn(usize) -> String) -> String {
+    (0..count).map(item).collect::<Vec<_>>().join(" ")
+}
+
+fn bomb() -> String {
+    let mut text = "{feed{nodes{...F0}}}".to_owned();
+    for n in 0..15 {
+        write!(text, "fragment F{n} on Note{{...F{next} ...F{next}}}", next = n + 1).unwrap();
+    }
+    text + "fragment F15 on Note{id}"
+}
+
+/// Documents at the edge of the limits, by what they strain.
+fn cases() -> Vec<(&'static str, String, Value)> {
+    let ids = json!({ "ids": vec!["note_1"; 900], "x": "y".repeat(1_000) });
+    let row = many(28, |n| format!("fragment F{n} on Query {{ ...F{} a{n}: wrong }}", n + 1));
+    let wide = many(20, |n| format!("fragment F{n} on Query {{ wrong{n} b{n} }}"));
+    vec![
+        ("fragments that multiply", bomb(), json!({})),
+        ("32 KiB of spaces", format!("{{ wrong }}{}", " ".repeat(32_000)), json!({})),
+        ("32 KiB of commas in a list", format!("{{ wrong(x: [{}]) }}", ",".repeat(32_000)), json!({})),
+        ("32 KiB of comment", format!("{{ wrong }}#{}", "x".repeat(32_000)), json!({})),
+        ("32 KiB of short comments", format!("{{ wrong {}\n}}", "#\n".repeat(16_000)), json!({})),
+        ("32 KiB of name", format!("{{ {} }}", "x".repeat(32_000)), json!({})),
+        ("32 KiB of string", format!("{{ wrong(x: \"{}\") }}", "x".repeat(32_000)), json!({})),
+        ("32 KiB of escapes", format!("{{ wrong(x: \"{}\") }}", "\\u00e9".repeat(5_400)), json!({})),
+        (
+            "32 KiB of block string",
+            format!("{{ wrong(x: \"\"\"{}\"\"\") }}", " x\n".repeat(10_500)),
+            json!({}),
+        ),
+        ("a string that does not end", format!("{{ wrong(x: \"{}", "x".repeat(32_000)), json!({})),
+        ("no end after 31 levels", format!("{} {}", "{a".repeat(31), " ".repeat(32_000)), json!({})),
+        ("1,000 tokens that do not exist", format!("{{ {} }}", many(990, |n| format!("f{n}"))), json!({})),
+        ("1,000 tokens of one name", format!("{{ {} }}", "wrong ".repeat(990)), json!({})),
+        (
+            "fields that conflict",
+            format!("{{ {} }}", many(160, |n| format!("wrong(x: {n})")).replace("wrong(x: 0)", "wrong")),
+            json!({}),
+        ),
+        (
+            "many long arguments",
+            format!("{{ {} }}", many(2, |_| format!("wrong({})", many(90, |n| format!("argument{n}: 1"))))),
+            json!({}),
+        ),
+        (
+            "sets in each other",
+            format!("{{ {} {} {} }}", "...{".repeat(14), "wrong ".repeat(500), "}".repeat(20)),
+            json!({}),
+        ),
+        (
+            "fragments in a row",
+            format!("{{ ...F0 }} {row} fragment F28 on Query {{ {} }}", "wrong ".repeat(20)),
+            json!({}),
+        ),
+        (
+            "fragments side by side",
+            format!("{{ {} }} {wide}", many(9, |_| many(20, |n| format!("...F{n}")))),
+            json!({}),
+        ),
+        ("a list of 900 values", format!("{{ wrong(x: [{}]) }}", "1 ".repeat(900)), json!({})),
+        (
+            "variables used again and again",
+            format!("query ($ids: [ID!]) {{ {} }}", "user(id: $ids) { wrong } ".repeat(2)),
+            ids.clone(),
+        ),
+        (
+            "900 ids used twice",
+            "query ($ids: [ID!]!) { nodes(ids: $ids) { wrong } b: nodes(ids: $ids) { id } }".to_owned(),
+            ids,
+        ),
+        ("2,000 values that nobody asks for", "{ wrong }".to_owned(), json!({ "x": vec![1; 1_990] })),
+        (
+            "200 KiB of variables that nobody asks for",
+            "{ wrong }".to_owned(),
+            json!({ "x": "y".repeat(200_000) }),
+        ),
+        ("too many values", "{ wrong }".to_owned(), json!({ "x": vec![1; 100_000] })),
+        ("many variables", format!("query ({}) {{ wrong }}", many(190, |n| format!("$v{n}: X"))), json!({})),
+        ("many operations", many(180, |n| format!("query Q{n} {{ wrong }}")), json!({})),
+    ]
+}
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() {
+    let production = engine(false);
+    println!("{:>8} {:>8}  µs, median and worst of {ROUNDS}", "median", "worst");
+    for (name, text, variables) in cases() {
+        measure(&production, name, &text, &variables).await;
+    }
+    let introspection = include_str!("../tests/documents/introspection.graphql");
+    measure(&engine(true), "GraphiQL's introspection, where it is on", introspection, &json!({})).await;
+    let feed = include_str!("../tests/documents/apollo.graphql");
+    let variables = json!({ "first": 20 });
+    prepare(&production, "a feed that is not known yet, prepared only", feed, &variables);
+    measure(&production, "a feed, whose stores do not answer", feed, &variables).await;
+    prepare(&production, "a feed that is known, prepared only", feed, &variables);
+}
+
+async fn measure(engine: &Engine, name: &str, text: &str, variables: &Value) {
+    let mut taken = Vec::with_capacity(ROUNDS);
+    for _ in 0..ROUNDS {
+        let request = Request::new(text).variables(Variables::from_json(variables.clone()));
+        let begin = cpu_time();
+        if let Ok(prepared) = engine.prepare(request, Caller::nobody()) {
+            let _ = engine.execute(prepared).await;
+        }
+        taken.push(cpu_time() - begin);
+    }
+    print(name, taken);
+}
+
+fn prepare(engine: &Engine, name: &str, text: &str, variables: &Value) {
+    let taken = (0..ROUNDS).map(|_| {
+        let request = Request::new(text).variables(Variables::from_json(variables.clone()));
+        let begin = cpu_time();
+        let _ = engine.prepare(request, Caller::nobody());
+        cpu_time() - begin
+    });
+    print(name, taken.collect());
+}
+
+/// What this thread has used of a processor so far: others on the machine do not count.
+fn cpu_time() -> Duration {
+    clock_gettime(ClockId::ThreadCPUTime).try_into().unwrap()
+}
+
+fn print(name: &str, mut taken: Vec<Duration>) {
+    taken.sort_unstable();
+    let (median, worst) = (taken[ROUNDS / 2].as_micros(), taken[ROUNDS - 1].as_micros());
+    println!("{median:>8} {worst:>8}  {name}");
+}

@@ -1,0 +1,21 @@
+#!/usr/bin/env bash
+# Runs the fuzz targets one after the other. FOR: seconds for each (60); TARGETS: some of them (all).
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+if ! rustup toolchain list 2>/dev/null | grep -q '^nightly'; then
+  echo "fuzzing needs a nightly toolchain: rustup toolchain install nightly" >&2
+  exit 1
+fi
+if ! cargo fuzz --version >/dev/null 2>&1; then
+  echo "fuzzing needs cargo-fuzz: cargo install cargo-fuzz" >&2
+  exit 1
+fi
+
+for target in ${TARGETS:-$(cargo +nightly fuzz list)}; do
+  found="fuzz/target/corpus/$target"
+  mkdir -p "$found"
+  # The first folder takes what is found, the second is only read.
+  cargo +nightly fuzz run "$target" "$found" "fuzz/corpus/$target" -- \
+    -max_total_time="${FOR:-60}" -timeout=5 -rss_limit_mb=2048 -print_final_stats=1
+done

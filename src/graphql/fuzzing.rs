@@ -1,0 +1,61 @@
+//! What holds for any bytes that come as a document, an id or a cursor.
+
+use std::sync::OnceLock;
+
+use async_graphql::{Variables, connection::CursorType};
+
+use super::{
+    guard::{Guard, RequestLimits},
+    ids::{global_id, parse_any},
+    pages::List,
+    schema,
+};
+use crate::primitives::{Id, Moment, Ranked};
+
+/// A document, and behind a zero byte its variables as JSON. Measuring is bounded by the tokens, and those by
+/// the limit; variables that were given their form keep it.
+pub fn guard(bytes: &[u8]) {
+    static GUARD: OnceLock<Guard> = OnceLock::new();
+    let limits = RequestLimits::usual();
+    let guard = GUARD.get_or_init(|| Guard::new(&schema::sdl(), limits));
+    let text = String::from_utf8_lossy(bytes);
+    let (text, variables) = text.split_once('\0').unwrap_or((&text, "{}"));
+
+    let (document, work) = guard.measure(text);
+    assert!(work.tokens <= u64::from(limits.tokens) + 1, "{work:?}");
+    let Ok(document) = document else { return };
+    assert!(work.selections <= work.tokens, "more was parsed than was counted: {work:?}");
+    let Ok(operation) = document.operation(None) else { return };
+    let Ok(mut variables) = serde_json::from_str::<Variables>(variables) else { return };
+    if guard.admit(&document, operation, &mut variables).is_ok() {
+        let before = variables.clone();
+        assert!(guard.admit(&document, operation, &mut variables).is_ok());
+        assert_eq!(variables, before);
+    }
+}
+
+/// A text is an id only if it is exactly how that id is written.
+pub fn ids(bytes: &[u8]) {
+    let text = String::from_utf8_lossy(bytes);
+    if let Ok(entity) = parse_any("id", &text) {
+        assert_eq!(global_id(entity).as_str(), text);
+    }
+}
+
+/// What is read from a cursor leads to a cursor from which the same is read.
+pub fn cursors(bytes: &[u8]) {
+    let text = String::from_utf8_lossy(bytes);
+    reads_back::<Id>(&text);
+    reads_back::<Moment>(&text);
+    reads_back::<Ranked>(&text);
+}
+
+fn reads_back<K: std::str::FromStr + std::fmt::Display>(text: &str) {
+    const LIST: List = List("notes");
+    let read = |text: &str| LIST.page_request::<K>(1, Some(text)).ok().and_then(|request| request.after);
+    // Such a cursor can only be met by chance, so the text is also tried as the place within one.
+    for key in [read(text), text.parse().ok()].into_iter().flatten() {
+        let cursor = LIST.cursor(&key).encode_cursor();
+        assert_eq!(read(&cursor).map(|key| key.to_string()), Some(key.to_string()), "{text:?}");
+    }
+}

@@ -1,0 +1,248 @@
+//! Counts the tokens of a document before it is parsed: the parser is slower by far, and recurses.
+//!
+//! Lexical grammar: GraphQL specification, section 2.1. What is no token counts as one per byte; the parser
+//! refuses it later. Where the parser takes several tokens that stand together without a border (`truefalse`,
+//! `00`, `1-1`), they are counted as several here too.
+
+use std::{borrow::Cow, ops::Range};
+
+use super::{
+    limits::RequestLimits,
+    refusal::{Limit, Refusal},
+};
+
+/// The text for the parser, and how many tokens there are; of a text that is refused, how many were looked at.
+///
+/// Comments are blank in it, for the parser takes a microsecond for each; positions stay what they were.
+pub fn count<'a>(text: &'a str, limits: &RequestLimits) -> (Result<Cow<'a, str>, Refusal>, u64) {
+    if let Err(refusal) = Refusal::beyond(Limit::DocumentSize, text.len() as u64, limits.document_size) {
+        return (Err(refusal), 0);
+    }
+    let (mut tokens, mut nesting) = (0_u64, 0_u32);
+    let mut lexer = Lexer::new(text);
+    for token in &mut lexer {
+        tokens += 1;
+        let Some(token) = token else { return (Err(Refusal::UnterminatedString), tokens) };
+        if tokens > limits.tokens.into() {
+            let maximum = limits.tokens.into();
+            return (Err(Refusal::Beyond { limit: Limit::Tokens, maximum, measured: None }), tokens);
+        }
+        match token {
+            b'{' | b'[' | b'(' => nesting += 1,
+            b'}' | b']' | b')' => nesting = nesting.saturating_sub(1),
+            _ => {}
+        }
+        if nesting > limits.nesting {
+            let maximum = limits.nesting.into();
+            return (Err(Refusal::Beyond { limit: Limit::Nesting, maximum, measured: None }), tokens);
+        }
+    }
+    (Ok(blank(text, &lexer.comments)), tokens)
+}
+
+/// With spaces in these places.
+fn blank<'a>(text: &'a str, places: &[Range<usize>]) -> Cow<'a, str> {
+    if places.is_empty() {
+        return Cow::Borrowed(text);
+    }
+    let mut bytes = text.as_bytes().to_vec();
+    for place in places {
+        bytes[place.clone()].fill(b' ');
+    }
+    String::from_utf8(bytes).map_or(Cow::Borrowed(text), Cow::Owned)
+}
+
+/// Gives the first byte of each token; `None` for a block string that does not end.
+struct Lexer<'a> {
+    rest: &'a [u8],
+    /// Bytes of the whole text.
+    length: usize,
+    comments: Vec<Range<usize>>,
+}
+
+impl Iterator for Lexer<'_> {
+    type Item = Option<u8>;
+
+    fn next(&mut self) -> Option<Option<u8>> {
+        self.skip_ignored();
+        let first = *self.rest.first()?;
+        let length = match first {
+            b'"' => string_length(self.rest),
+            b'_' | b'a'..=b'z' | b'A'..=b'Z' => Some(name_length(self.rest)),
+            b'-' | b'0'..=b'9' => Some(number_length(self.rest)),
+            b'.' if self.rest.starts_with(b"...") => Some(3),
+            _ => Some(1),
+        };
+        self.rest = &self.rest[length.unwrap_or(self.rest.len())..];
+        Some(length.map(|_| first))
+    }
+}
+
+impl<'a> Lexer<'a> {
+    const fn new(text: &'a str) -> Self {
+        Self { rest: text.as_bytes(), length: text.len(), comments: Vec::new() }
+    }
+
+    /// Leaves out whitespace, commas, comments and byte order marks.
+    fn skip_ignored(&mut self) {
+        loop {
+            let ignored = match self.rest {
+                [b' ' | b'\t' | b'\n' | b'\r' | b',', ..] => 1,
+                [b'#', ..] => {
+                    let length = length_while(self.rest, |byte| byte != b'\n' && byte != b'\r');
+                    let begin = self.length - self.rest.len();
+                    self.comments.push(begin..begin + length);
+                    length
+                }
+                [0xEF, 0xBB, 0xBF, ..] => 3,
+                _ => return,
+            };
+            self.rest = &self.rest[ignored..];
+        }
+    }
+}
+
+fn length_while(text: &[u8], belongs: impl Fn(u8) -> bool) -> usize {
+    text.iter().position(|byte| !belongs(*byte)).unwrap_or(text.len())
+}
+
+fn name_length(text: &[u8]) -> usize {
+    let keyword = [&b"true"[..], b"false", b"null"].into_iter().find(|word| text.starts_with(word));
+    match keyword {
+        Some(word) => word.len(),
+        None => length_while(text, |byte| byte == b'_' || byte.is_ascii_alphanumeric()),
+    }
+}
+
+/// A lone sign is a token of one byte.
+fn number_length(text: &[u8]) -> usize {
+    let digits = |from: usize| length_while(&text[from..], |byte| byte.is_ascii_digit());
+    let mut end = usize::from(text[0] == b'-');
+    end += if text.get(end) == Some(&b'0') { 1 } else { digits(end) };
+    if text.get(end) == Some(&b'.') && digits(end + 1) > 0 {
+        end += 1 + digits(end + 1);
+    }
+    if matches!(text.get(end), Some(b'e' | b'E')) {
+        let sign = usize::from(matches!(text.get(end + 1), Some(b'+' | b'-')));
+        let exponent =
+            text.get(end + 1 + sign..).map_or(0, |rest| length_while(rest, |b| b.is_ascii_digit()));
+        if exponent > 0 {
+            end += 1 + sign + exponent;
+        }
+    }
+    end
+}
+
+/// With its quotes. A string that does not end, ends with its line.
+fn string_length(text: &[u8]) -> Option<usize> {
+    if text.starts_with(b"\"\"\"") {
+        return block_string_length(text);
+    }
+    let mut at = 1;
+    while let Some(byte) = text.get(at) {
+        match byte {
+            b'"' => return Some(at + 1),
+            b'\n' | b'\r' => return Some(at),
+            b'\\' => at += 2,
+            _ => at += 1,
+        }
+    }
+    Some(text.len())
+}
+
+fn block_string_length(text: &[u8]) -> Option<usize> {
+    let mut at = 3;
+    while at < text.len() {
+        if text[at..].starts_with(b"\\\"\"\"") {
+            at += 4;
+        } else if text[at..].starts_with(b"\"\"\"") {
+            return Some(at + 3);
+        } else {
+            at += 1;
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tokens(text: &str) -> u64 {
+        let (counted, tokens) = count(text, &RequestLimits::usual());
+        counted.unwrap();
+        tokens
+    }
+
+    fn reason(text: &str) -> &'static str {
+        count(text, &RequestLimits::usual()).0.unwrap_err().reason()
+    }
+
+    #[test]
+    fn what_the_grammar_ignores_is_no_token() {
+        assert_eq!(tokens(""), 0);
+        assert_eq!(tokens("\u{feff} ,,\t\r\n# a comment { ( [ \" \n"), 0);
+        assert_eq!(tokens("{ id } # { a b c }"), 3);
+    }
+
+    #[test]
+    fn names_numbers_spreads_and_punctuation_are_one_token_each() {
+        assert_eq!(tokens("{a:_b1(x:-1.5e+3 y:$v)@d{...F}}"), 20);
+        assert_eq!(tokens("[Int!]!"), 5);
+    }
+
+    #[test]
+    fn what_the_parser_takes_apart_is_counted_apart() {
+        assert_eq!(tokens("truefalsenulltrue"), 4);
+        assert_eq!(tokens("000"), 3);
+        assert_eq!(tokens("1-1-1"), 3);
+        assert_eq!(tokens("-0.50e-1 1e 1. -"), 1 + 2 + 2 + 1);
+    }
+
+    #[test]
+    fn a_string_is_one_token_whatever_stands_in_it() {
+        for string in [r#""""#, r#""{ ( [ # \" \\""#, "\"\"\"\"\"\"", "\"\"\" { \" \"\" \\\"\"\" \n # \"\"\""]
+        {
+            assert_eq!(tokens(&format!("a {string} b")), 3, "{string}");
+        }
+    }
+
+    #[test]
+    fn a_string_that_does_not_end_hides_nothing_behind_it() {
+        assert_eq!(tokens("\"abc\n a b"), 3);
+        assert_eq!(tokens("\"abc\\"), 1);
+        assert_eq!(reason("{ a(x: [\"\"\" x\" 1 1 1 1]) }"), "UNTERMINATED_STRING");
+    }
+
+    #[test]
+    fn comments_are_blank_for_the_parser_and_what_only_looks_like_one_is_not() {
+        let text = "{ a # é { \n b(x: \"# no\", y: \"\"\"\n# no\"\"\") #\r }#";
+        let blank = count(text, &RequestLimits::usual()).0.unwrap();
+        assert_eq!(blank, "{ a        \n b(x: \"# no\", y: \"\"\"\n# no\"\"\")  \r } ");
+        assert!(matches!(count("{ a }", &RequestLimits::usual()).0, Ok(Cow::Borrowed("{ a }"))));
+    }
+
+    #[test]
+    fn counting_ends_at_the_limit() {
+        let limits = RequestLimits { tokens: 10, ..RequestLimits::usual() };
+        assert!(count(&"a ".repeat(10), &limits).0.is_ok());
+        let long = "a ".repeat(10_000);
+        let (refused, steps) = count(&long, &limits);
+        assert_eq!((refused.unwrap_err().reason(), steps), ("TOO_MANY_TOKENS", 11));
+    }
+
+    #[test]
+    fn brackets_of_all_kinds_are_counted_together() {
+        let nested = |depth: usize| format!("{}{}", "{[(".repeat(depth), ")]}".repeat(depth));
+        assert_eq!(tokens(&nested(10)), 60);
+        assert_eq!(reason(&nested(11)), "TOO_DEEPLY_NESTED");
+        assert_eq!(reason(&"[".repeat(30_000)), "TOO_DEEPLY_NESTED");
+    }
+
+    #[test]
+    fn a_long_text_is_refused_unread() {
+        let long = " ".repeat(32_769);
+        let (refused, steps) = count(&long, &RequestLimits::usual());
+        assert_eq!((refused.unwrap_err().reason(), steps), ("DOCUMENT_TOO_LONG", 0));
+    }
+}

@@ -1,0 +1,70 @@
+//! What a request may cost.
+
+use clap::{Args, builder::BoolishValueParser};
+
+use super::values::whole;
+
+/// What a request may cost. Each is measured before anything is executed.
+#[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "Cost of a request")]
+pub struct Cost {
+    /// Answer questions about the schema (__schema, __type), and name similar fields in errors; default: only
+    /// with embedded servers on a loopback address
+    ///
+    /// [`super::Settings::introspects`] decides when this is `None`.
+    #[arg(long, value_name = "BOOL", value_parser = BoolishValueParser::new())]
+    #[arg(num_args = 0..=1, default_missing_value = "true")]
+    pub introspection: Option<bool>,
+
+    /// Bytes of a document, 1000 to 262144
+    #[arg(long, value_name = "BYTES", default_value = "32768", value_parser = whole(1_000..=262_144, Some))]
+    pub max_document_size: u32,
+
+    /// Names, numbers, strings and punctuation of a document, 100 to 20000
+    #[arg(long, value_name = "TOKENS", default_value = "1000", value_parser = whole(100..=20_000, Some))]
+    pub max_tokens: u32,
+
+    /// Brackets in each other, and selection sets in each other through fragments, 8 to 64
+    #[arg(long, value_name = "LEVELS", default_value = "32", value_parser = whole(8..=64, Some))]
+    pub max_nesting: u32,
+
+    /// Fields in each other, 4 to 64; introspection needs 15
+    #[arg(long, value_name = "LEVELS", default_value = "15", value_parser = whole(4..=64, Some))]
+    pub max_depth: u32,
+
+    /// Aliases in a document, 0 to 10000
+    #[arg(long, value_name = "COUNT", default_value = "100", value_parser = whole(0..=10_000, Some))]
+    pub max_aliases: u32,
+
+    /// Directives in a document, 0 to 10000
+    #[arg(long, value_name = "COUNT", default_value = "100", value_parser = whole(0..=10_000, Some))]
+    pub max_directives: u32,
+
+    /// Directives at one field or fragment, 1 to 100
+    #[arg(long, value_name = "COUNT", default_value = "8", value_parser = whole(1..=100, Some))]
+    pub max_directives_at_once: u32,
+
+    /// Root fields of a mutation, 1 to 100
+    #[arg(long, value_name = "COUNT", default_value = "10", value_parser = whole(1..=100, Some))]
+    pub max_mutations: u32,
+
+    /// Fields and fragments of a document with all fragments written out, 100 to 20000
+    #[arg(long, value_name = "COUNT", default_value = "1000", value_parser = whole(100..=20_000, Some))]
+    pub max_selections: u32,
+
+    /// Fields of all objects that an answer may have, with lists as long as asked for, 100 to 1000000
+    #[arg(long, value_name = "FIELDS", default_value = "5000", value_parser = whole(100..=1_000_000, Some))]
+    pub max_complexity: u32,
+
+    /// Lists and objects in each other in a variable, 2 to 64
+    #[arg(long, value_name = "LEVELS", default_value = "8", value_parser = whole(2..=64, Some))]
+    pub max_variable_depth: u32,
+
+    /// Values of all variables, once for each use; 256 bytes of text count as one more; 100 to 100000
+    #[arg(long, value_name = "VALUES", default_value = "2000", value_parser = whole(100..=100_000, Some))]
+    pub max_variable_values: u32,
+
+    /// Memory for documents that were executed and need not be parsed again, in MiB, 0 to 1024
+    #[arg(long, value_name = "MIB", default_value = "16", value_parser = whole(0..=1024, Some))]
+    pub document_cache: u32,
+}

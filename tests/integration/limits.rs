@@ -1,0 +1,328 @@
+//! What a request may cost: just within each limit, and just beyond it.
+
+use std::{fmt::Write, sync::OnceLock};
+
+use serde_json::{Value, json};
+
+use crate::support::{Client, Server, note};
+
+/// A server as on the open internet: it does not tell its schema.
+fn production() -> &'static Server {
+    static PRODUCTION: OnceLock<Server> = OnceLock::new();
+    PRODUCTION.get_or_init(|| Server::start(&["--introspection", "false"]))
+}
+
+/// Code, reason and maximum of the only error of an answer without data.
+async fn refused(client: &Client, query: &str, variables: Value) -> (Value, Value, Value) {
+    let reply = client.send(query, variables).await.body;
+    let errors = reply["errors"].as_array().unwrap_or_else(|| panic!("{reply}"));
+    assert_eq!((errors.len(), reply.get("data").unwrap_or(&Value::Null)), (1, &Value::Null), "{reply}");
+    assert_eq!((&errors[0]["path"], &errors[0]["extensions"]["retryable"]), (&Value::Null, &json!(false)));
+    let extensions = &errors[0]["extensions"];
+    (extensions["code"].clone(), extensions["reason"].clone(), extensions["maximum"].clone())
+}
+
+fn beyond(reason: &str, maximum: u32) -> (Value, Value, Value) {
+    (json!("GRAPHQL_VALIDATION_FAILED"), json!(reason), json!(maximum))
+}
+
+/// So many different fields of a query, each with an alias.
+fn aliases(count: usize) -> String {
+    (0..count).fold(String::new(), |mut text, n| {
+        write!(text, " a{n}: __typename").unwrap();
+        text
+    })
+}
+
+#[tokio::test]
+async fn a_document_may_have_a_thousand_tokens() {
+    let client = Server::shared().anonymous();
+    let fields = |count: usize| format!("{{ {} }}", "__typename ".repeat(count));
+    assert_eq!(client.data(&fields(998), json!({})).await["__typename"], "Query");
+    assert_eq!(refused(&client, &fields(999), json!({})).await, beyond("TOO_MANY_TOKENS", 1_000));
+}
+
+#[tokio::test]
+async fn a_document_may_have_32_kib_whatever_stands_in_them() {
+    let client = Server::shared().anonymous();
+    for filling in [" ", "#", ","] {
+        let text = |size: usize| {
+            let begin = "{ __typename }\n#";
+            format!("{begin}{}", filling.repeat(size - begin.len()))
+        };
+        assert_eq!(client.data(&text(32_768), json!({})).await["__typename"], "Query");
+        assert_eq!(refused(&client, &text(32_769), json!({})).await, beyond("DOCUMENT_TOO_LONG", 32_768));
+    }
+}
+
+#[tokio::test]
+async fn brackets_may_stand_in_each_other_32_times() {
+    let client = Server::shared().anonymous();
+    let list = |levels: usize| {
+        format!("{{ feed(after: {}{}) {{ nodes {{ id }} }} }}", "[".repeat(levels), "]".repeat(levels))
+    };
+    let within = client.send(&list(30), json!({})).await.body;
+    assert!(!within.to_string().contains("TOO_DEEPLY_NESTED"), "{within}");
+    for levels in [31, 10_000] {
+        assert_eq!(refused(&client, &list(levels), json!({})).await, beyond("TOO_DEEPLY_NESTED", 32));
+    }
+}
+
+#[tokio::test]
+async fn fragments_may_stand_in_each_other_32_times() {
+    let client = Server::shared().anonymous();
+    let row = |levels: usize| {
+        let spread = |n: usize| format!("fragment F{n} on Query {{ ...F{} }}", n + 1);
+        let row: String = (1..levels).map(spread).collect();
+        format!("{{ ...F1 }} {row} fragment F{levels} on Query {{ __typename }}")
+    };
+    assert_eq!(client.data(&row(32), json!({})).await["__typename"], "Query");
+    assert_eq!(refused(&client, &row(33), json!({})).await, beyond("TOO_DEEPLY_NESTED", 32));
+}
+
+#[tokio::test]
+async fn fields_may_stand_in_each_other_15_times() {
+    let client = Server::shared().anonymous();
+    let deep = |levels: usize| {
+        let inner = (0..levels - 2).fold("name".to_owned(), |inner, _| format!("ofType {{ {inner} }}"));
+        format!("{{ __type(name: \"Note\") {{ {inner} }} }}")
+    };
+    assert!(client.data(&deep(15), json!({})).await["__type"].is_object());
+    assert_eq!(refused(&client, &deep(16), json!({})).await, beyond("TOO_DEEP", 15));
+}
+
+#[tokio::test]
+async fn a_document_may_have_a_hundred_aliases() {
+    let client = Server::shared().anonymous();
+    let text = |count: usize| format!("{{ {} }}", aliases(count));
+    assert_eq!(client.data(&text(100), json!({})).await.as_object().unwrap().len(), 100);
+    assert_eq!(refused(&client, &text(101), json!({})).await, beyond("TOO_MANY_ALIASES", 100));
+}
+
+#[tokio::test]
+async fn a_document_may_have_a_hundred_directives_and_a_field_eight() {
+    let client = Server::shared().anonymous();
+    let text = |count: usize| format!("{{ {} }}", "__typename @skip(if: false) ".repeat(count));
+    assert_eq!(client.data(&text(100), json!({})).await["__typename"], "Query");
+    assert_eq!(refused(&client, &text(101), json!({})).await, beyond("TOO_MANY_DIRECTIVES", 100));
+    let field = |count: usize| format!("{{ viewer {} {{ id }} }}", "@skip(if: false) ".repeat(count));
+    let within = client.send(&field(8), json!({})).await.body;
+    assert!(within["errors"].to_string().contains("Duplicate directive"), "{within}");
+    assert_eq!(refused(&client, &field(9), json!({})).await, beyond("TOO_MANY_DIRECTIVES", 8));
+}
+
+#[tokio::test]
+async fn a_mutation_may_have_ten_root_fields_and_a_subscription_one() {
+    let server = Server::shared();
+    let client = server.client("who likes much at once");
+    let id = note(server.stores().new_note().await);
+    let likes = |count: usize| {
+        let like = |n: usize| format!(" l{n}: likeNote(input: {{ noteId: $n }}) {{ changed }}");
+        format!("mutation ($n: ID!) {{ {} }}", (0..count).map(like).collect::<String>())
+    };
+    let liked = client.data(&likes(10), json!({ "n": id })).await;
+    assert_eq!((&liked["l0"]["changed"], &liked["l9"]["changed"]), (&json!(true), &json!(false)));
+    assert_eq!(refused(&client, &likes(11), json!({ "n": id })).await, beyond("TOO_MANY_ROOT_FIELDS", 10));
+
+    let mut socket = server.socket("who watches two things").await;
+    let watch = "subscription ($n: [ID!]!) { a: noteCountsChanged(noteIds: $n) { id }
+        b: noteCountsChanged(noteIds: $n) { id } }";
+    socket.subscribe("two", watch, json!({ "n": [id] })).await;
+    let told = socket.receive().await.to_string();
+    assert!(told.contains("TOO_MANY_ROOT_FIELDS") && told.contains("\"maximum\":1"), "{told}");
+}
+
+#[tokio::test]
+async fn a_thousand_selections_may_come_of_fragments() {
+    let client = Server::shared().anonymous();
+    // 9 spreads of 1 + 104 selections, and 55 or 56 more.
+    let text = |more: usize| {
+        let fragment = format!("fragment F on Query {{ {} }}", "__typename ".repeat(104));
+        format!("{{ {} {} }} {fragment}", "...F ".repeat(9), "__typename ".repeat(more))
+    };
+    assert_eq!(client.data(&text(55), json!({})).await["__typename"], "Query");
+    assert_eq!(refused(&client, &text(56), json!({})).await, beyond("TOO_MANY_SELECTIONS", 1_000));
+}
+
+#[tokio::test]
+async fn a_fragment_that_contains_itself_or_that_is_not_there_is_refused() {
+    let client = Server::shared().anonymous();
+    let circle = "{ ...A } fragment A on Query { ...B } fragment B on Query { ...A }";
+    assert_eq!(refused(&client, circle, json!({})).await.1, "FRAGMENT_CYCLE");
+    assert_eq!(refused(&client, "{ ...A }", json!({})).await.1, "UNKNOWN_FRAGMENT");
+}
+
+/// 656 bytes or so that cost 16.7 seconds where only depth and complexity are limited.
+fn bomb() -> String {
+    let mut text = "{feed{nodes{...F0}}}".to_owned();
+    for n in 0..15 {
+        write!(text, "fragment F{n} on Note{{...F{next} ...F{next}}}", next = n + 1).unwrap();
+    }
+    text + "fragment F15 on Note{id}"
+}
+
+#[tokio::test]
+async fn fragments_that_multiply_are_refused_after_some_hundred_steps() {
+    let server = production();
+    let steps = || async { server.metrics().await.get("plaudit_guard_steps_total").copied().unwrap_or(0.0) };
+    let before = steps().await;
+    assert!((500..700).contains(&bomb().len()), "{}", bomb().len());
+    for _ in 0..10 {
+        let refusal = refused(&server.anonymous(), &bomb(), json!({})).await;
+        assert_eq!(refusal, beyond("TOO_MANY_SELECTIONS", 1_000));
+    }
+    let each = (steps().await - before) / 10.0;
+    assert!((100.0..500.0).contains(&each), "{each} steps");
+    let metrics = server.metrics().await;
+    assert!(metrics["plaudit_guard_refusals_total{reason=\"TOO_MANY_SELECTIONS\"}"] >= 10.0);
+}
+
+#[tokio::test]
+async fn an_answer_may_have_five_thousand_fields() {
+    let client = Server::shared().anonymous();
+    let text = "query ($n: Int!, $c: Int = 10) { feed(first: $n) { nodes { comments(first: $c) { nodes { id } } } } }";
+    // 1 + n · (1 + 1 + c · 2)
+    assert!(client.data(text, json!({ "n": 100, "c": 23 })).await["feed"].is_object());
+    assert_eq!(refused(&client, text, json!({ "n": 100, "c": 24 })).await, beyond("TOO_COMPLEX", 5_000));
+    assert!(client.data(text, json!({ "n": 100 })).await["feed"].is_object());
+    let ids = vec!["note_1"; 100];
+    let text =
+        "query ($ids: [ID!]!) { nodes(ids: $ids) { ... on Note { comments(first: 25) { nodes { id } } } } }";
+    assert_eq!(refused(&client, text, json!({ "ids": ids })).await, beyond("TOO_COMPLEX", 5_000));
+}
+
+#[tokio::test]
+async fn what_usual_clients_send_is_answered() {
+    let client = Server::shared().client("who uses usual clients");
+    let read = |name: &str| {
+        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/documents");
+        std::fs::read_to_string(format!("{folder}/{name}.graphql")).unwrap()
+    };
+    for (name, variables, answers) in [
+        ("introspection", json!({}), "__schema"),
+        ("relay", json!({ "count": 50, "cursor": null, "withComments": true }), "feed"),
+        ("relay", json!({ "count": 50, "cursor": null, "withComments": false }), "feed"),
+        ("apollo", json!({ "first": 100 }), "feed"),
+    ] {
+        assert!(client.data(&read(name), variables).await[answers].is_object(), "{name}");
+    }
+}
+
+// Variables.
+
+#[tokio::test]
+async fn a_variable_that_does_not_fit_is_refused_before_anything_is_executed() {
+    let client = Server::shared().client("who sends odd variables");
+    for (query, variables, place) in [
+        ("query ($id: ID!) { note(id: $id) { id } }", json!({}), "id"),
+        ("query ($n: Int) { feed(first: $n) { nodes { id } } }", json!({ "n": "x" }), "n"),
+        (
+            "mutation ($i: AddCommentInput!) { addComment(input: $i) { changed } }",
+            json!({ "i": { "noteId": "note_1", "body": "x", "mentions": ["user_1", false] } }),
+            "i.mentions[1]",
+        ),
+        (
+            "mutation ($i: LikeNoteInput!) { likeNote(input: $i) { changed } }",
+            json!({ "i": { "noteId": "note_1", "userId": "user_1" } }),
+            "i.userId",
+        ),
+        ("query ($w: HotWindow!) { hotNotes(window: $w) { nodes { id } } }", json!({ "w": "DECADE" }), "w"),
+    ] {
+        let reply = client.send(query, variables).await.body;
+        let error = &reply["errors"][0];
+        assert_eq!(error["extensions"]["code"], "BAD_USER_INPUT", "{reply}");
+        assert_eq!(error["extensions"]["reason"], "INVALID_VARIABLE", "{reply}");
+        assert_eq!((&error["extensions"]["place"], &error["path"]), (&json!(place), &Value::Null), "{reply}");
+        assert!(reply.get("data").is_none_or(Value::is_null), "{reply}");
+    }
+}
+
+#[tokio::test]
+async fn a_variable_that_nobody_defined_is_left_alone_and_a_default_decides_a_directive() {
+    let client = Server::shared().anonymous();
+    let text =
+        "query ($on: Boolean = true) { viewer @skip(if: $on) { id } a: viewer @include(if: $on) { id } }";
+    assert_eq!(client.data(text, json!({ "unknown": [1] })).await, json!({ "a": null }));
+    assert_eq!(client.data(text, json!({ "on": false })).await, json!({ "viewer": null }));
+}
+
+#[tokio::test]
+async fn variables_may_be_eight_levels_deep_and_have_two_thousand_values() {
+    let client = Server::shared().anonymous();
+    let deep = |levels: usize| (0..levels).fold(json!(1), |inner, _| json!([inner]));
+    let text = "{ __typename }";
+    assert_eq!(client.data(text, json!({ "x": deep(8) })).await["__typename"], "Query");
+    let input = |reason: &str, maximum: u32| (json!("BAD_USER_INPUT"), json!(reason), json!(maximum));
+    assert_eq!(refused(&client, text, json!({ "x": deep(9) })).await, input("VARIABLES_TOO_DEEP", 8));
+    assert_eq!(client.data(text, json!({ "x": vec![1; 1_999] })).await["__typename"], "Query");
+    for many in [json!({ "x": vec![1; 2_000] }), json!({ "x": "y".repeat(256 * 900), "z": vec![1; 1_100] })] {
+        assert_eq!(refused(&client, text, many).await, input("TOO_MANY_VARIABLE_VALUES", 2_000));
+    }
+}
+
+// What is not told.
+
+#[tokio::test]
+async fn in_production_the_schema_is_not_told_in_any_way() {
+    let client = production().anonymous();
+    for asks in ["{ __schema { types { name } } }", "{ __type(name: \"Note\") { fields { name } } }"] {
+        let (code, reason, _) = refused(&client, asks, json!({})).await;
+        assert_eq!((code, reason), (json!("GRAPHQL_VALIDATION_FAILED"), json!("INTROSPECTION_OFF")));
+    }
+    assert_eq!(client.data("{ __typename }", json!({})).await["__typename"], "Query");
+
+    for (query, variables, secret) in [
+        ("{ fee { nodes { id } } }", json!({}), "feed"),
+        ("{ feed(firs: 1) { nodes { id } } }", json!({}), "first"),
+        ("{ feed { nodes { titl } } }", json!({}), "title"),
+        ("{ feed { nodes { ...on Not { id } } } }", json!({}), "\"Note\""),
+        ("{ hotNotes(window: WEE) { nodes { id } } }", json!({}), "WEEK"),
+        ("query ($w: HotWindow) { hotNotes(window: $w) { nodes { id } } }", json!({ "w": "WEE" }), "WEEK"),
+        (
+            "mutation { likeNote(input: { noteId: \"note_1\", idempotency: 1 }) { changed } }",
+            json!({}),
+            "idempotencyKey",
+        ),
+    ] {
+        let reply = client.send(query, variables).await.body.to_string();
+        assert!(reply.contains("errors") && !reply.contains(secret), "{query}: {reply}");
+        assert!(!reply.contains("Did you mean"), "{query}: {reply}");
+    }
+    let suggested = Server::shared().anonymous().error("{ fee { nodes { id } } }", json!({})).await;
+    assert!(suggested["message"].as_str().unwrap().contains("Did you mean \"feed\""), "{suggested}");
+}
+
+#[tokio::test]
+async fn a_document_of_a_thousand_errors_is_answered_with_sixteen() {
+    let client = production().anonymous();
+    let wrong: String = (0..900).map(|n| format!(" wrong{n}")).collect();
+    let reply = client.send(&format!("{{ {wrong} }}"), json!({})).await.body;
+    assert_eq!(reply["errors"].as_array().unwrap().len(), 16);
+}
+
+#[tokio::test]
+async fn a_document_is_parsed_once_and_a_wrong_one_is_not_kept() {
+    let server = Server::start(&["--introspection", "false"]);
+    let client = server.anonymous();
+    let parsed = || async {
+        let metrics = server.metrics().await;
+        metrics.get("plaudit_documents_total{from=\"text\"}").copied().unwrap_or(0.0)
+    };
+    let before = parsed().await;
+    for n in 0..5 {
+        client.data("query ($n: Int!) { feed(first: $n) { nodes { id } } }", json!({ "n": n + 1 })).await;
+    }
+    assert_eq!(parsed().await - before, 1.0);
+    for _ in 0..3 {
+        client.error("{ feed { nodes { wrong } } }", json!({})).await;
+    }
+    assert_eq!(parsed().await - before, 4.0);
+}
+
+#[tokio::test]
+async fn a_batch_is_refused() {
+    let url = format!("{}/graphql", Server::shared().url);
+    let batch = json!([{ "query": "{ __typename }" }, { "query": "{ __typename }" }]);
+    let reply = reqwest::Client::new().post(url).json(&batch).send().await.unwrap();
+    assert!(reply.status().is_client_error(), "{}", reply.status());
+}
