@@ -7,6 +7,7 @@
 use crate::{
     event_log::fuzzing::events,
     graphql::fuzzing::{cursors, guard, ids},
+    http::socket::fuzzing::messages,
 };
 
 /// Panics if the bytes break what must hold.
@@ -14,7 +15,7 @@ pub type Target = fn(&[u8]);
 
 /// Every target by its name.
 pub const TARGETS: &[(&str, Target)] =
-    &[("guard", guard), ("ids", ids), ("cursors", cursors), ("events", events)];
+    &[("guard", guard), ("ids", ids), ("cursors", cursors), ("events", events), ("messages", messages)];
 
 /// Tries the bytes on one of [`TARGETS`]; unknown names are none.
 pub fn run(name: &str, bytes: &[u8]) {

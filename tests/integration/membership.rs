@@ -89,7 +89,7 @@ const MOST_BYTES: u64 = 64_000;
 async fn a_user_with_a_hundred_thousand_likes_has_exact_ones_of_every_age_in_bounded_memory() {
     let stores = Stores::start(AppendFsync::EverySec).await;
     let pipeline = Server::start_on(&stores, &["--roles", "pipeline"]);
-    let api = Server::start_on(&stores, &["--roles", "api", "--reply-wait", "0s"]);
+    let api = Server::start_on(&stores, &["--roles", "api", "--reply-wait", "0s", "--max-mutations", "50"]);
     let (client, me) = (api.client("eve likes it all"), long_life(&stores, "eve likes it all").await);
     // The newest, those around where a cached set may begin, the oldest.
     let on =

@@ -4,11 +4,14 @@
 //! - [`connection`]: the state of one connection, and what it does about each message
 //! - [`messages`]: reading and writing them; [`close`]: the codes by which a connection ends
 //! - [`operations`]: what runs; [`deadlines`]: what must have happened by when
+//! - [`fuzzing`]: what holds for any bytes that come from outside
 
 mod close;
 mod connection;
 mod deadlines;
-pub mod messages;
+#[doc(hidden)]
+pub mod fuzzing;
+mod messages;
 mod operations;
 
 use std::sync::Arc;

@@ -1,0 +1,32 @@
+//! What holds for any bytes that come as a message of a client.
+
+use bytes::Bytes;
+use serde_json::{Value, json};
+
+use super::{
+    close::Close,
+    messages::{self, ClientMessage},
+};
+
+/// What the server says about a message is JSON and repeats its id or payload; the reason of a close fits into its
+/// frame.
+pub fn messages(bytes: &[u8]) {
+    let text = String::from_utf8_lossy(bytes);
+    match messages::parse(&text) {
+        Ok(ClientMessage::Subscribe { id, .. } | ClientMessage::Complete { id }) => {
+            let told = said(&messages::next(&id, &Bytes::from_static(b"{}")));
+            assert_eq!(told, json!({ "type": "next", "id": id, "payload": {} }));
+        }
+        Ok(ClientMessage::Ping(payload)) => {
+            let told = said(&messages::pong(payload.clone()));
+            assert_eq!(told.get("payload"), payload.map(Value::Object).as_ref());
+        }
+        Ok(ClientMessage::ConnectionInit(_) | ClientMessage::Pong) => {}
+        Err(why) => assert!(Close::bad_message(&why.to_string()).frame().reason.len() <= 123),
+    }
+}
+
+fn said(message: &axum::extract::ws::Message) -> Value {
+    let text = message.to_text().unwrap_or_default();
+    serde_json::from_str(text).unwrap_or_else(|why| panic!("{why}: {text}"))
+}
