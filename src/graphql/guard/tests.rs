@@ -345,6 +345,12 @@ fn what_does_not_fit_is_named_with_its_place() {
             "is no DateTime",
         ),
         ("query ($i: [ID!]!) { nodes(ids: $i) { id } }", json!({ "i": ["a", null] }), "i[1]", "not null"),
+        (
+            "query ($w: HotWindow = YEAR) { hotNotes(window: $w) { nodes { id } } }",
+            json!({}),
+            "w",
+            "YEAR is no value of HotWindow",
+        ),
         (COMMENT, json!({ "input": "x" }), "input", "is no object, as AddCommentInput is"),
         (COMMENT, json!({ "input": { "body": "x" } }), "input.noteId", "required"),
         (

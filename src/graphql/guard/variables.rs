@@ -54,7 +54,9 @@ fn coerce_one(
     match (variables.get_mut(name), &definition.default_value) {
         (Some(value), _) => coerce_value(value, ty, types),
         (None, Some(default)) => {
-            variables.insert(name.clone(), default.node.clone());
+            let mut value = default.node.clone();
+            coerce_value(&mut value, ty, types)?;
+            variables.insert(name.clone(), value);
             Ok(())
         }
         (None, None) if ty.nullable => Ok(()),
