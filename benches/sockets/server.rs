@@ -5,6 +5,7 @@ use std::{
     io::{BufRead, BufReader},
     os::unix::fs::PermissionsExt,
     process::{Child, Command, Stdio},
+    sync::Arc,
     time::Duration,
 };
 
@@ -15,7 +16,7 @@ use tempfile::TempDir;
 use super::Outcome;
 
 /// All that is not a default. A limit that would refuse so many sockets or likes of one address is raised here.
-const FLAGS: &[&str] = &["--seed-if-empty", "--reconcile-sample", "0", "--log", "warn"];
+const FLAGS: &[&str] = &["--reconcile-sample", "0", "--log", "warn"];
 const SECRET: &str = "the benchmark's secret, 32 bytes or more";
 /// Linux counts CPU in hundredths of a second.
 const TICK: Duration = Duration::from_millis(10);
@@ -24,15 +25,23 @@ const TICK: Duration = Duration::from_millis(10);
 pub struct Server {
     child: Child,
     pub url: String,
-    _place: TempDir,
+    _place: Arc<TempDir>,
 }
 
 impl Server {
+    /// With demo data, which another process writes: what that needs and gives back would hide what sockets need.
     pub fn start() -> Outcome<Self> {
-        let place = tempfile::Builder::new().permissions(PermissionsExt::from_mode(0o755)).tempdir()?;
+        let place =
+            Arc::new(tempfile::Builder::new().permissions(PermissionsExt::from_mode(0o755)).tempdir()?);
+        Self::start_in(&place, &["--seed-if-empty"])?.stop()?;
+        Self::start_in(&place, &[])
+    }
+
+    fn start_in(place: &Arc<TempDir>, flags: &[&str]) -> Outcome<Self> {
         let mut child = Command::new(env!("CARGO_BIN_EXE_plaudit"))
             .args(["serve", "--listen", "127.0.0.1:0"])
             .args(FLAGS)
+            .args(flags)
             .arg("--data-dir")
             .arg(place.path().join("data"))
             .env("PLAUDIT_JWT_SECRET", SECRET)
@@ -42,7 +51,7 @@ impl Server {
         let line = lines.next().ok_or("the server ended")??;
         std::thread::spawn(move || lines.for_each(drop)); // it says more, and must be able to
         let url = line.strip_prefix("listening on ").ok_or(line.clone())?.to_owned();
-        Ok(Self { child, url, _place: place })
+        Ok(Self { child, url, _place: Arc::clone(place) })
     }
 
     pub fn stop(mut self) -> Outcome<()> {
