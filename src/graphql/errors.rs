@@ -84,6 +84,11 @@ impl ApiError {
         Self { argument: Some(argument), ..Self::new(Code::BadUserInput, message) }
     }
 
+    /// The same may succeed after so many seconds.
+    pub fn too_often(message: impl Into<String>, retry_after_s: u32) -> Self {
+        Self { retry_after: Some(retry_after_s.into()), ..Self::new(Code::RateLimited, message) }
+    }
+
     pub fn not_found(what: &'static str) -> Self {
         DomainError::NotFound(what).into()
     }

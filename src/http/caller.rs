@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use axum::{
     extract::FromRequestParts,
-    http::{HeaderMap, StatusCode, header, request::Parts},
+    http::{HeaderMap, HeaderValue, StatusCode, header, request::Parts},
 };
 
 use super::{Shared, address::client_address, refusal::Refusal};
@@ -28,8 +28,10 @@ impl FromRequestParts<Arc<Shared>> for SentBy {
         let caller =
             |viewer| Self(Caller { viewer, address: client_address(parts, &shared.api.trusted_proxies) });
         viewer.map(caller).map_err(|error| {
-            Refusal::new(StatusCode::UNAUTHORIZED, error)
-                .with_header(header::WWW_AUTHENTICATE, "Bearer error=\"invalid_token\"")
+            Refusal::new(StatusCode::UNAUTHORIZED, error).with_header(
+                header::WWW_AUTHENTICATE,
+                HeaderValue::from_static("Bearer error=\"invalid_token\""),
+            )
         })
     }
 }

@@ -7,7 +7,7 @@ use async_graphql::{Response as Executed, parser::types::OperationType};
 use axum::{
     body::Body,
     extract::{FromRequestParts, Request},
-    http::{Method, StatusCode, header, request::Parts},
+    http::{HeaderValue, Method, StatusCode, header, request::Parts},
     response::{IntoResponse, Response},
 };
 
@@ -107,5 +107,5 @@ fn no_subscriptions() -> Rejected {
 
 pub fn refused_method(message: &str, allowed: &'static str) -> Refusal {
     Refusal::new(StatusCode::METHOD_NOT_ALLOWED, ApiError::new(Code::BadUserInput, message))
-        .with_header(header::ALLOW, allowed)
+        .with_header(header::ALLOW, HeaderValue::from_static(allowed))
 }

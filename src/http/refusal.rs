@@ -15,7 +15,7 @@ use crate::graphql::ApiError;
 pub struct Refusal {
     status: StatusCode,
     error: Box<ApiError>,
-    header: Option<(HeaderName, &'static str)>,
+    header: Option<(HeaderName, HeaderValue)>,
 }
 
 impl Refusal {
@@ -23,7 +23,7 @@ impl Refusal {
         Self { status, error: Box::new(error), header: None }
     }
 
-    pub fn with_header(self, name: HeaderName, value: &'static str) -> Self {
+    pub fn with_header(self, name: HeaderName, value: HeaderValue) -> Self {
         Self { header: Some((name, value)), ..self }
     }
 
@@ -35,7 +35,7 @@ impl Refusal {
     pub fn into_response_as(self, media_type: MediaType) -> Response {
         let mut response = answer::errors(self.status, &[ServerError::from(*self.error)], media_type);
         if let Some((name, value)) = self.header {
-            response.headers_mut().insert(name, HeaderValue::from_static(value));
+            response.headers_mut().insert(name, value);
         }
         response
     }

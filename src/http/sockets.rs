@@ -1,13 +1,7 @@
 //! The connections that stay open, WebSockets and event streams: how many there may be, and how a stop sends
 //! them elsewhere.
 
-use std::{
-    collections::HashMap,
-    net::{IpAddr, Ipv6Addr},
-    num::NonZeroU32,
-    sync::Arc,
-    time::Duration,
-};
+use std::{collections::HashMap, net::IpAddr, num::NonZeroU32, sync::Arc, time::Duration};
 
 use axum::http::{StatusCode, header};
 use metrics::{counter, gauge};
@@ -18,7 +12,13 @@ use tokio_util::{
 };
 
 use super::refusal::Refusal;
-use crate::graphql::{ApiError, Code};
+use crate::{
+    graphql::{ApiError, Code},
+    primitives::network_of,
+};
+
+/// When whom no socket was left for may ask again, in seconds.
+const RETRY_AFTER_S: u32 = 5;
 
 /// What an operator may set.
 #[derive(Clone, Copy, Debug)]
@@ -189,27 +189,18 @@ impl Drop for Subscribed {
 impl From<Full> for Refusal {
     /// Before anything is upgraded, so that who is too many costs little. Clients try again after a pause.
     fn from(full: Full) -> Self {
-        let (status, code, message) = match full {
-            Full::ForAddress(limit) => (
-                StatusCode::TOO_MANY_REQUESTS,
-                Code::RateLimited,
-                format!("{limit} sockets and event streams are open from your address; close one first"),
-            ),
-            Full::InAll => (
-                StatusCode::SERVICE_UNAVAILABLE,
-                Code::RetryLater,
-                "this server has as many open sockets as it takes; try again later".to_owned(),
-            ),
+        let (status, error) = match full {
+            Full::ForAddress(limit) => {
+                let message =
+                    format!("{limit} sockets and event streams are open from your address; close one first");
+                (StatusCode::TOO_MANY_REQUESTS, ApiError::too_often(message, RETRY_AFTER_S))
+            }
+            Full::InAll => {
+                let message = "this server has as many open sockets as it takes; try again later";
+                (StatusCode::SERVICE_UNAVAILABLE, ApiError::new(Code::RetryLater, message))
+            }
         };
-        Self::new(status, ApiError::new(code, message)).with_header(header::RETRY_AFTER, "5")
-    }
-}
-
-/// What counts as one address.
-fn network_of(address: IpAddr) -> IpAddr {
-    match address.to_canonical() {
-        IpAddr::V6(v6) => Ipv6Addr::from_bits(v6.to_bits() & (u128::MAX << 64)).into(),
-        v4 => v4,
+        Self::new(status, error).with_header(header::RETRY_AFTER, RETRY_AFTER_S.into())
     }
 }
 

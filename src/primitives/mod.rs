@@ -3,12 +3,14 @@
 
 pub mod fault;
 mod id;
+mod network;
 mod offset;
 mod page;
 mod shard;
 mod version;
 
 pub use id::{CommentId, GroupId, Id, IdOutOfRange, NoteId, UserId};
+pub use network::network_of;
 pub use offset::{Offset, ParseOffsetError};
 pub use page::{Moment, PageRequest, Ranked, Slice};
 pub use shard::{ShardCount, ShardId};

@@ -19,7 +19,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("auth", &[]),
     ("moderation", &[]),
     ("graphql", &["domain", "hub", "auth", "catalogue", "primitives", "store::tally"]),
-    ("http", &["graphql", "domain", "auth", "store::tally"]),
+    ("http", &["graphql", "domain", "auth", "primitives", "store::tally"]),
     ("embedded", &[]),
     ("seed", &["store", "catalogue", "primitives"]),
     ("settings", &["auth", "embedded", "moderation", "primitives"]),

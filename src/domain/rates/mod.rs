@@ -7,11 +7,7 @@
 
 mod window;
 
-use std::{
-    net::{IpAddr, Ipv6Addr},
-    sync::Arc,
-    time::Duration,
-};
+use std::{net::IpAddr, sync::Arc, time::Duration};
 
 use moka::{policy::EvictionPolicy, sync::Cache};
 use parking_lot::Mutex;
@@ -20,7 +16,10 @@ use tokio_util::sync::CancellationToken;
 
 use self::window::{Counts, Moment};
 use super::{DomainError, DomainResult, edges::now};
-use crate::store::redis::{RateAsker, RateShare, Redis};
+use crate::{
+    primitives::network_of,
+    store::redis::{RateAsker, RateShare, Redis},
+};
 
 /// How often instances tell each other.
 const EXCHANGE: Duration = Duration::from_millis(200);
@@ -195,7 +194,7 @@ impl Rates {
 
     fn address(&self, address: IpAddr) -> Option<Arc<Asker>> {
         let allowed = self.limits.address;
-        let network = network(address);
+        let network = network_of(address);
         let asker = || Arc::new(Asker::new(&format!("address:{network}"), allowed));
         (!allowed.is_zero()).then(|| self.addresses.get_with(network, asker))
     }
@@ -297,14 +296,6 @@ impl super::Plaudit {
 fn cache<K: std::hash::Hash + Eq + Send + Sync + 'static>(limits: &RateLimits) -> Cache<K, Arc<Asker>> {
     let builder = Cache::builder().max_capacity(MOST_ASKERS).time_to_idle(2 * limits.window);
     builder.eviction_policy(EvictionPolicy::lru()).build()
-}
-
-/// Whoever has one address of version 6 has a whole /64 of them (RFC 4291, section 2.5.1).
-fn network(address: IpAddr) -> IpAddr {
-    match address.to_canonical() {
-        IpAddr::V4(address) => address.into(),
-        IpAddr::V6(address) => Ipv6Addr::from_bits(address.to_bits() & !u128::from(u64::MAX)).into(),
-    }
 }
 
 fn limited_total(class: RateClass) -> metrics::Counter {

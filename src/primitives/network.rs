@@ -1,0 +1,12 @@
+//! Who counts as one, seen from the network.
+
+use std::net::{IpAddr, Ipv6Addr};
+
+/// What counts as one address: with version 6 its /64, because whoever has one address has all of that network
+/// (RFC 4291, section 2.5.1).
+pub fn network_of(address: IpAddr) -> IpAddr {
+    match address.to_canonical() {
+        IpAddr::V4(address) => address.into(),
+        IpAddr::V6(address) => Ipv6Addr::from_bits(address.to_bits() & (u128::MAX << 64)).into(),
+    }
+}
