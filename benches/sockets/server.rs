@@ -16,7 +16,15 @@ use tempfile::TempDir;
 use super::Outcome;
 
 /// All that is not a default. A limit that would refuse so many sockets or likes of one address is raised here.
-const FLAGS: &[&str] = &["--reconcile-sample", "0", "--log", "warn"];
+const FLAGS: &[&str] = &[
+    "--reconcile-sample=0",
+    "--log=warn",
+    "--sockets-per-address=20000",
+    "--rate-user-reads=0",
+    "--rate-user-writes=0",
+    "--rate-address-reads=0",
+    "--rate-address-writes=0",
+];
 const SECRET: &str = "the benchmark's secret, 32 bytes or more";
 /// Linux counts CPU in hundredths of a second.
 const TICK: Duration = Duration::from_millis(10);
