@@ -63,6 +63,9 @@ pub struct Fields {
 }
 
 /// Those that mean something here; others are ignored.
+/// JSON values of one request. More would take milliseconds to read, before the guard can count what is used.
+const MAX_VALUES: usize = 20_000;
+
 #[derive(Deserialize, Debug)]
 #[serde(rename_all = "camelCase")]
 pub struct Extensions {
@@ -78,10 +81,31 @@ struct PersistedQuery {
 
 impl Parameters {
     /// # Errors
-    /// [`Code::BadUserInput`], naming the parameter, for what is not one JSON object with them.
+    /// [`Code::BadUserInput`], naming the parameter, for what is not one JSON object with them, or has more than
+    /// [`MAX_VALUES`] values.
     pub fn from_json(text: &[u8]) -> ApiResult<Self> {
+        if values_in(text) > MAX_VALUES {
+            let message =
+                format!("the request has more than {MAX_VALUES} JSON values; send several requests");
+            return Err(ApiError::new(Code::BadUserInput, message));
+        }
         serde_json::from_slice(text).map_err(|why| ApiError::new(Code::BadUserInput, why.to_string()))
     }
+}
+
+/// At most as many values as the text has: those behind a comma, and those that begin a list or an object.
+fn values_in(text: &[u8]) -> usize {
+    let (mut values, mut in_string, mut escaped) = (1, false, false);
+    for byte in text {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' if in_string => escaped = true,
+            b'"' => in_string = !in_string,
+            b',' | b'[' | b'{' if !in_string => values += 1,
+            _ => {}
+        }
+    }
+    values
 }
 
 impl TryFrom<Fields> for Parameters {
@@ -305,5 +329,15 @@ mod tests {
         let twice = r#"{ "query": "{a}", "query": "{b}" }"#;
         let why = serde_json::from_str::<Parameters>(twice).unwrap_err().to_string();
         assert!(why.contains("duplicate field `query`"), "{why}");
+    }
+
+    #[test]
+    fn a_request_has_a_bounded_number_of_values_and_those_in_strings_do_not_count() {
+        let request =
+            |values: usize| format!(r#"{{"query":"{{a}}","variables":{{"n":[{}1]}}}}"#, "1,".repeat(values));
+        assert!(Parameters::from_json(request(19_990).as_bytes()).is_ok());
+        assert!(Parameters::from_json(request(20_000).as_bytes()).is_err());
+        let text = format!(r#"{{"query":"\"{}"}}"#, ",[{".repeat(20_000));
+        assert!(Parameters::from_json(text.as_bytes()).is_ok());
     }
 }
