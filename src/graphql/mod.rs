@@ -10,6 +10,7 @@
 //! - [`viewer`]: who is asking; [`scope`]: what one request knows; [`loaders`]: how it batches its reads;
 //!   [`prefetch`]: how a list reads for its whole page at once
 //! - [`errors`]: what a client is told; [`nulls`]: what a failed field leaves in the data
+//! - [`operation`]: which one of a document is meant
 //! - [`fuzzing`]: what holds for any bytes that come from outside
 //! - [`parameters`]: what a client sends, over whichever transport; [`documents`]: the documents that need not
 //!   be sent, those of a [`manifest`] and those that clients introduced
@@ -44,6 +45,7 @@ mod moderation;
 mod nodes;
 mod notes;
 mod nulls;
+mod operation;
 mod pages;
 mod parameters;
 mod posting;

@@ -9,11 +9,13 @@ use async_graphql::{
     parser::{
         parse_schema,
         types::{
-            BaseType, DocumentOperations, ExecutableDocument, Field, OperationType, Selection, SelectionSet,
-            Type, TypeKind, TypeSystemDefinition,
+            BaseType, ExecutableDocument, Field, OperationType, Selection, SelectionSet, Type, TypeKind,
+            TypeSystemDefinition,
         },
     },
 };
+
+use super::operation::operation_of;
 
 /// The types of all fields, by the name of their object.
 pub struct Nulls {
@@ -125,17 +127,13 @@ struct Place<'a> {
 
 /// The operation's root type and selections.
 fn root<'a>(document: &'a ExecutableDocument, operation: Option<&str>) -> Option<(Name, &'a SelectionSet)> {
-    let operation = match (&document.operations, operation) {
-        (DocumentOperations::Single(only), _) => only,
-        (DocumentOperations::Multiple(all), Some(name)) => all.get(name)?,
-        (DocumentOperations::Multiple(all), None) => all.values().next()?,
-    };
-    let root = match operation.node.ty {
+    let operation = operation_of(document, operation)?;
+    let root = match operation.ty {
         OperationType::Query => "Query",
         OperationType::Mutation => "Mutation",
         OperationType::Subscription => "Subscription",
     };
-    Some((Name::new(root), &operation.node.selection_set.node))
+    Some((Name::new(root), &operation.selection_set.node))
 }
 
 /// The fields that answer under `key`, through all fragments, each with the type that it belongs to.

@@ -4,10 +4,10 @@ use std::collections::HashMap;
 
 use async_graphql::{
     Name, Positioned,
-    parser::types::{DocumentOperations, ExecutableDocument, OperationDefinition, Selection, SelectionSet},
+    parser::types::{ExecutableDocument, Selection, SelectionSet},
 };
 
-use super::access;
+use super::{access, operation::operation_of};
 use crate::domain::{PerClass, RateClass};
 
 /// A query, a subscription, and whatever was not understood.
@@ -19,17 +19,9 @@ const MOST_NESTING: usize = 64;
 /// Each root field of a mutation is an action, and counts as such.
 pub fn mutation_cost(document: &ExecutableDocument, operation: Option<&str>) -> PerClass {
     let mut costs = Costs { document, fragments: HashMap::new() };
-    let cost = meant(&document.operations, operation)
+    let cost = operation_of(document, operation)
         .map(|operation| costs.of(&operation.selection_set.node, MOST_NESTING));
     cost.filter(|cost| *cost != PerClass::default()).unwrap_or(READ)
-}
-
-fn meant<'a>(operations: &'a DocumentOperations, name: Option<&str>) -> Option<&'a OperationDefinition> {
-    let mut fitting = operations
-        .iter()
-        .filter(|(found, _)| name.is_none() || found.map(Name::as_str) == name)
-        .map(|(_, operation)| &operation.node);
-    fitting.next()
 }
 
 struct Costs<'a> {

@@ -8,13 +8,13 @@ use std::{
 
 use async_graphql::{
     Name, Positioned, Request, Value, Variables,
-    parser::types::{Directive, ExecutableDocument, OperationDefinition, Selection, SelectionSet},
+    parser::types::{Directive, ExecutableDocument, Selection, SelectionSet},
     value,
 };
 
 use crate::{
     catalogue::Entity,
-    graphql::{guard::Document, ids::global_id, viewer::Viewer},
+    graphql::{guard::Document, ids::global_id, operation::operation_of, viewer::Viewer},
 };
 
 /// The arguments of root fields that hold nothing but which objects are watched.
@@ -93,16 +93,6 @@ impl Hash for Asked {
     fn hash<H: Hasher>(&self, hasher: &mut H) {
         self.key().hash(hasher);
     }
-}
-
-/// The operation that is meant: the named one, or the only one.
-pub fn operation_of<'a>(
-    document: &'a ExecutableDocument,
-    name: Option<&str>,
-) -> Option<&'a OperationDefinition> {
-    let mut operations = document.operations.iter();
-    let meant = |(of, _): &(Option<&Name>, _)| name.is_none() || of.map(Name::as_str) == name;
-    operations.find(meant).map(|(_, operation)| &operation.node)
 }
 
 /// The variable that is the list of ids of the only root field, and is used nowhere else.

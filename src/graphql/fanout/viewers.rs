@@ -9,8 +9,7 @@ use async_graphql::{
     parser::types::{ExecutableDocument, Selection, SelectionSet},
 };
 
-use super::question::operation_of;
-use crate::graphql::nulls::Nulls;
+use crate::graphql::{nulls::Nulls, operation::operation_of};
 
 /// Fields, by the type of their object, that say the same to everybody. Fields that are not here are executed
 /// for each viewer.
