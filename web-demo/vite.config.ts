@@ -1,10 +1,15 @@
 import { defineConfig } from "vite";
+import { compression } from "vite-plugin-compression2";
 
 /** Where `npm run dev` finds the service. */
 const service = "http://127.0.0.1:8080";
 
 export default defineConfig({
   appType: "mpa",
+  // The service sends these as they are; pages are small, and it compresses them itself.
+  plugins: [
+    compression({ algorithms: ["brotli", "gzip"], include: /^assets\/.*\.(js|css|svg|ttf|json)$/, threshold: 1024 }),
+  ],
   build: {
     rolldownOptions: {
       // One line per page: page/index.html becomes dist/page/index.html.
@@ -22,7 +27,7 @@ export default defineConfig({
   server: {
     proxy: {
       "/graphql": { target: service, ws: true },
-      "/dev/token": service,
+      "/dev/": service,
     },
   },
 });
