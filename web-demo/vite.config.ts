@@ -1,5 +1,6 @@
 import react from "@vitejs/plugin-react";
 import { type Plugin, defineConfig } from "vite";
+import { compression } from "vite-plugin-compression2";
 
 /** Where `npm run dev` finds the service: its default address, unless PLAUDIT_URL names another. */
 const service = process.env.PLAUDIT_URL ?? "http://127.0.0.1:8080";
@@ -24,7 +25,12 @@ const addresses: Plugin = {
 
 export default defineConfig({
   appType: "mpa",
-  plugins: [react(), addresses],
+  plugins: [
+    react(),
+    addresses,
+    // The service sends these as they are; pages are small, and it compresses them itself.
+    compression({ algorithms: ["brotli", "gzip"], include: /^assets\/.*\.(js|css|svg|ttf|json)$/, threshold: 1024 }),
+  ],
   build: {
     rolldownOptions: {
       // page/index.html becomes dist/page/index.html.
@@ -42,7 +48,7 @@ export default defineConfig({
   server: {
     proxy: {
       "/graphql": { target: service, ws: true },
-      "/dev": service,
+      "/dev/": service,
       "/admin/metrics": service,
     },
   },
