@@ -175,10 +175,10 @@ impl User {
     fn choose(&mut self) -> Action {
         let stage = Arc::clone(&self.stage);
         let note = stage.targets.draw(&mut self.rng);
-        if self.rng.random_ratio(ONLY_LOOKS, 100) {
-            return Action::View(note.id().to_owned());
-        }
         let mut action = Action::View(note.id().to_owned());
+        if self.rng.random_ratio(ONLY_LOOKS, 100) {
+            return action;
+        }
         for _ in 0..LOOKS {
             let note = stage.targets.draw(&mut self.rng);
             let Some((deed, target)) = self.deed(note) else { continue };
