@@ -30,7 +30,7 @@ use super::{
 use crate::graphql::{ApiError, Code};
 
 /// Proxies of the nginx family would else hold events back until a buffer is full.
-const UNBUFFERED: (HeaderName, &str) = (HeaderName::from_static("x-accel-buffering"), "no");
+pub const UNBUFFERED: (HeaderName, &str) = (HeaderName::from_static("x-accel-buffering"), "no");
 
 /// `POST /graphql/stream` with a JSON body, and `GET /graphql/stream?query=…`, because a browser's
 /// `EventSource` cannot do otherwise.

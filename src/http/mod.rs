@@ -91,7 +91,7 @@ type State = axum::extract::State<Arc<Shared>>;
 /// All routes.
 pub fn router(mut api: Api) -> Router {
     let engine = Engine::new(api.plaudit.clone(), api.limits);
-    let dev = dev::router(api.dev.take(), engine.clone());
+    let dev = dev::router(api.dev.take(), engine.clone(), api.body, api.sockets.clone());
     let probes = health_router(Arc::clone(&api.readiness), api.metrics.clone());
     let pages = pages::router(api.pages);
     api.sockets.begin_metrics();

@@ -1,12 +1,17 @@
 //! Signing in on a development server, and the storm.
 
-use std::collections::BTreeSet;
+use std::{
+    collections::BTreeSet,
+    time::{Duration, Instant},
+};
 
 use chrono::{DateTime, Utc};
+use reqwest::Response;
 use serde_json::{Value, json};
+use tokio::task::spawn_blocking;
 
 use crate::support::{
-    Client, Server, note,
+    Client, SOON, Server, Stores, eventually, note,
     raw::{Raw, request},
 };
 
@@ -118,4 +123,169 @@ async fn without_tokens_to_give_there_is_nothing_under_dev() {
         let posted = request("POST", &format!("{}{path}", server.url)).json(&json!({}));
         assert_eq!(Raw::of(posted).await.status, 404, "{path}");
     }
+}
+
+/// `POST /dev/storm`, answered or refused.
+async fn storm(server: &Server, asked: &Value) -> Response {
+    request("POST", &format!("{}/dev/storm", server.url)).json(asked).send().await.unwrap()
+}
+
+/// All lines to the end.
+async fn lines(response: Response) -> Vec<Value> {
+    let text = response.text().await.unwrap();
+    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+/// Actions of simulated users, as the history has them; of those only that begin so late.
+async fn steps_since(stores: &Stores, since: DateTime<Utc>, except: &str) -> i64 {
+    let query = "SELECT count(*) FROM activity JOIN app_user u ON u.id = actor_id
+         WHERE subject LIKE 'storm.%' AND at > $1 AND subject <> $2";
+    sqlx::query_scalar(query).bind(since).bind(except).fetch_one(&stores.sql().await).await.unwrap()
+}
+
+/// What `plaudit reconcile` finds.
+async fn drift(server: &Server) -> Vec<String> {
+    let mut command = server.command();
+    command.args(["reconcile", "--format", "json"]);
+    let output = spawn_blocking(move || command.output().unwrap()).await.unwrap();
+    assert!(output.status.success(), "{output:?}");
+    let told = String::from_utf8(output.stdout).unwrap();
+    // The last line has the sums.
+    told.lines().rev().skip(1).map(str::to_owned).collect()
+}
+
+/// With the usual rates: they hold nobody up.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_storm_moves_counts_by_what_it_says_and_rows_and_counters_agree_afterwards() {
+    let server = Server::start(&["--rate-user-writes", "600", "--rate-address-writes", "3000"]);
+    let stores = server.stores();
+    let mut ids = Vec::new();
+    for _ in 0..4 {
+        let id = stores.new_note().await;
+        stores.new_comment(id).await;
+        ids.push(id);
+    }
+    let elsewhere = stores.new_note().await;
+    let named: Vec<String> = ids.iter().copied().map(note).collect();
+    let response = storm(&server, &json!({ "users": 40, "seconds": 3, "noteIds": named })).await;
+    assert_eq!(response.status(), 200);
+    assert_eq!(response.headers()["content-type"], "application/x-ndjson");
+    let lines = lines(response).await;
+
+    let number = |line: &Value, name: &str| line[name].as_u64().unwrap();
+    assert!((10..=16).contains(&lines.len()), "four a second: {lines:?}");
+    for (before, line) in lines.iter().zip(&lines[1..]) {
+        assert!(number(before, "elapsedMs") <= number(line, "elapsedMs"), "{lines:?}");
+        assert!(number(before, "acted") <= number(line, "acted"), "{lines:?}");
+        assert_eq!(before["done"], false);
+    }
+    let last = lines.last().unwrap();
+    assert_eq!((&last["done"], &last["failed"]), (&json!(true), &json!(0)));
+    let acted = number(last, "acted") as i64;
+    assert!(acted > 100, "{last}");
+    assert!(lines.iter().any(|line| number(line, "perSecond") > 30), "{lines:?}");
+
+    let views = async || {
+        let views = "SELECT sum(views)::bigint FROM note_counts";
+        sqlx::query_scalar::<_, i64>(views).fetch_one(&stores.sql().await).await.unwrap()
+    };
+    eventually("each action is a step of the history or a view", SOON, async || {
+        (steps_since(&stores, DateTime::UNIX_EPOCH, "").await + views().await == acted).then_some(())
+    })
+    .await;
+    stores.rest().await;
+    let mut likes = 0;
+    for id in ids {
+        let totals = stores.likes(id).await;
+        assert_eq!((totals.rows, Some(totals.rows)), (totals.total, totals.redis), "note_{id}");
+        likes += totals.rows;
+    }
+    assert!(likes > 40, "{likes}");
+    assert_eq!(stores.number("SELECT likes + views FROM note_counts WHERE id = $1", elsewhere).await, 0);
+    assert_eq!(drift(&server).await, Vec::<String>::new());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn there_is_one_storm_at_a_time_and_it_ends_when_nobody_listens() {
+    let server = Server::start(&[]);
+    let stores = server.stores();
+    stores.new_note().await;
+    let began = Instant::now();
+    let long = json!({ "users": 30, "seconds": 30 });
+    let mut first = storm(&server, &long).await;
+    let line = first.chunk().await.unwrap().unwrap();
+    assert!(line.starts_with(b"{\"elapsedMs\":"), "a line comes at once: {line:?}");
+    for _ in 0..2 {
+        let second = storm(&server, &long).await;
+        assert_eq!(second.status(), 409);
+        assert!(second.text().await.unwrap().contains("there is a storm already"));
+    }
+    eventually("it acts", SOON, async || {
+        (steps_since(&stores, DateTime::UNIX_EPOCH, "").await > 0).then_some(())
+    })
+    .await;
+    drop(first);
+    let next = json!({ "users": 1, "seconds": 1 });
+    let (last, since) = eventually("the next one may begin", SOON, async || {
+        let since = Utc::now();
+        let response = storm(&server, &next).await;
+        (response.status() == 200).then_some((response, since))
+    })
+    .await;
+    assert!(began.elapsed() < Duration::from_secs(29), "the first one has not come to its end");
+    assert_eq!(lines(last).await.last().unwrap()["done"], true);
+    stores.rest().await;
+    assert_eq!(steps_since(&stores, since, "storm.001").await, 0, "nobody of the first one goes on");
+}
+
+#[tokio::test]
+async fn a_storm_has_bounds_and_names_the_one_that_is_exceeded() {
+    let server = Server::start(&[]);
+    let nowhere = storm(&server, &json!({})).await;
+    assert_eq!(nowhere.status(), 400);
+    assert!(nowhere.text().await.unwrap().contains("there are no notes"));
+    let id = server.stores().new_note().await;
+    for (asked, said) in [
+        (json!({ "users": 0 }), "users must be 1 to 500, not 0"),
+        (json!({ "users": 501 }), "users must be 1 to 500, not 501"),
+        (json!({ "users": -1 }), "users must be 1 to 500, not -1"),
+        (json!({ "seconds": 0 }), "seconds must be 1 to 30, not 0"),
+        (json!({ "seconds": 31 }), "seconds must be 1 to 30, not 31"),
+        (json!({ "seconds": 1.5 }), "invalid type"),
+        (json!({ "user": 1 }), "`users`, `seconds`, `noteIds`"),
+        (json!({ "noteIds": vec![note(id); 101] }), "noteIds may have 100 ids at most, not 101"),
+        (json!({ "noteIds": ["nothing"] }), "noteIds: "),
+        (json!({ "noteIds": ["note_999999"] }), "noteIds: none of these is a note"),
+        (json!({ "noteIds": ["user_1"] }), "noteIds: none of these is a note"),
+    ] {
+        let refused = Raw::of(request("POST", &format!("{}/dev/storm", server.url)).json(&asked)).await;
+        assert_eq!(refused.status, 400, "{asked}");
+        let why = refused.refusal();
+        assert!(why.contains(said), "{asked}: {why}");
+    }
+    // A page of another origin may send text without being asked first.
+    let text =
+        request("POST", &format!("{}/dev/storm", server.url)).header("content-type", "text/plain").body("{}");
+    assert_eq!(Raw::of(text).await.status, 415);
+    // None of these has begun one.
+    let most = json!({ "users": 1, "seconds": 1, "noteIds": vec![note(id); 100] });
+    assert_eq!(storm(&server, &most).await.status(), 200);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_storm_does_not_hold_up_a_stop() {
+    let mut server = Server::start(&[]);
+    server.stores().new_note().await;
+    let mut response = storm(&server, &json!({ "users": 100, "seconds": 30 })).await;
+    response.chunk().await.unwrap().unwrap();
+    let began = Instant::now();
+    let stopping = spawn_blocking(move || {
+        server.stop();
+        server
+    });
+    let rest = response.text().await.unwrap_or_default();
+    assert!(!rest.contains("\"done\":true"), "{rest}");
+    let server = stopping.await.unwrap();
+    assert!(began.elapsed() < Duration::from_secs(10), "{:?}", began.elapsed());
+    assert!(!server.log().contains("requests under way"), "{}", server.log());
 }

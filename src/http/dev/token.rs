@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use async_graphql::Request;
 use axum::{
     Json,
     extract::{Query, rejection::QueryRejection},
@@ -10,8 +9,9 @@ use axum::{
 };
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
+use serde_json::json;
 
-use super::{Development, Refusal, State, bad_request};
+use super::{Development, Refusal, State, ask, bad_request};
 use crate::{
     auth::{Role, SignError, Subject},
     graphql::{ApiError, Caller, Engine},
@@ -79,8 +79,6 @@ fn cannot_sign(error: SignError) -> Refusal {
 
 /// Without the database there is none, and the token is good all the same.
 async fn newest_note(engine: &Engine) -> Option<String> {
-    let request = Request::new("{ feed(first: 1) { nodes { id } } }");
-    let feed = engine.execute(engine.prepare(request, Caller::nobody()).ok()?).await.ok()?;
-    let id = feed.data.into_json().ok()?.pointer("/feed/nodes/0/id")?.as_str()?.to_owned();
-    Some(id)
+    let feed = ask(engine, Caller::nobody(), "{ feed(first: 1) { nodes { id } } }", json!({})).await.ok()?;
+    Some(feed.pointer("/feed/nodes/0/id")?.as_str()?.to_owned())
 }

@@ -1,12 +1,11 @@
 //! Whom it is worth being.
 
-use async_graphql::{Request, Value, Variables};
 use axum::Json;
 use futures_util::future::join_all;
 use serde::Serialize;
 use serde_json::json;
 
-use super::State;
+use super::{State, ask};
 use crate::{
     auth::{Role, Subject},
     graphql::{Caller, Engine},
@@ -35,9 +34,7 @@ pub async fn users(state: State) -> Json<Users> {
 
 /// Nothing without the demo data, or without the database.
 async fn existing<'a>(engine: &Engine, subject: &'a Subject) -> Option<&'a Subject> {
-    let request = Request::new("query ($subject: String!) { user(subject: $subject) { id } }")
-        .variables(Variables::from_json(json!({ "subject": subject.as_str() })));
-    let response = engine.execute(engine.prepare(request, Caller::nobody()).ok()?).await.ok()?;
-    let Value::Object(data) = response.data else { return None };
-    (data.get("user")? != &Value::Null).then_some(subject)
+    let document = "query ($subject: String!) { user(subject: $subject) { id } }";
+    let found = ask(engine, Caller::nobody(), document, json!({ "subject": subject.as_str() })).await.ok()?;
+    found["user"].is_object().then_some(subject)
 }
