@@ -42,7 +42,7 @@ export const OperationRow = memo(function OperationRow({ operation }: { operatio
 });
 
 function Outcome({ operation: { kind, tookMs, events, error, ended } }: { operation: OperationEntry }) {
-  const took = tookMs === undefined ? "…" : `${tookMs} ms`;
+  const took = tookMs === undefined ? (ended ? "cancelled" : "…") : `${tookMs} ms`;
   const live = kind === "subscription" && `${events}${ended ? " events, ended" : " events"}`;
   return (
     <span className={error ? styles.failed : styles.numbers}>{error ? "failed" : live || took}</span>
