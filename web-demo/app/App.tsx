@@ -5,6 +5,7 @@ import { ApiProvider, createApi } from "../shared/api/client";
 import { type Session } from "../shared/session";
 import { Empty, Loading } from "../shared/ui/States";
 import { Toasts } from "../shared/ui/toasts";
+import { CurtainProvider } from "./drawer/Curtain";
 import { Shell } from "./layout/Shell";
 import { choose } from "./layout/chosenUser";
 import { FeedPage } from "./notes/FeedPage";
@@ -28,9 +29,11 @@ export function App({ first }: { first: Session | undefined }) {
               <Switch>
                 <Route path="/two" component={TwoPage} />
                 <Route>
-                  <Shell onSwitch={switchTo}>
-                    <Pages />
-                  </Shell>
+                  <CurtainProvider>
+                    <Shell onSwitch={switchTo}>
+                      <Pages />
+                    </Shell>
+                  </CurtainProvider>
                 </Route>
               </Switch>
             </Suspense>

@@ -1,5 +1,7 @@
 import { type ReactNode } from "react";
+import { useCurtain } from "../drawer/Curtain";
 import { HotNow } from "../rankings/HotNow";
+import { StormPanel } from "../storm/StormPanel";
 import { ConnectionMark } from "./ConnectionMark";
 import { Nav } from "./Nav";
 import styles from "./Shell.module.css";
@@ -7,8 +9,9 @@ import { UserMenu } from "./UserMenu";
 
 /** What surrounds every page: the ways to go on its left, what is hot on its right; on a phone a bar below. */
 export function Shell({ children, onSwitch }: { children: ReactNode; onSwitch: (user: string) => void }) {
+  const { isOpen } = useCurtain();
   return (
-    <div className={styles.shell}>
+    <div className={styles.shell} data-curtain={isOpen}>
       <a href="#main" className={styles.skip}>
         Skip to the page
       </a>
@@ -24,6 +27,7 @@ export function Shell({ children, onSwitch }: { children: ReactNode; onSwitch: (
       </main>
       <aside className={styles.aside} aria-label="Beside the page">
         <HotNow />
+        <StormPanel />
       </aside>
     </div>
   );

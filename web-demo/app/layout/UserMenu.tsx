@@ -1,16 +1,15 @@
 import { Gauge, Moon, Sun, SquareTerminal } from "lucide-react";
-import { useEffect, useState } from "react";
 import { useApi } from "../../shared/api/client";
-import { type Role, developmentUsers } from "../../shared/session";
+import { CurtainButton } from "../drawer/CurtainButton";
 import { Avatar } from "../../shared/ui/Avatar";
 import { Theme } from "../../shared/ui/theme";
 import styles from "./UserMenu.module.css";
+import { useDevelopmentUsers } from "./useDevelopmentUsers";
 
 /** Who one is; a development server lets one be somebody else. Also the ways out of the feed. */
 export function UserMenu({ onSwitch }: { onSwitch: (user: string) => void }) {
   const { session } = useApi();
-  const [users, setUsers] = useState<{ subject: string; role: Role }[]>([]);
-  useEffect(() => void developmentUsers().then(setUsers), []);
+  const users = useDevelopmentUsers();
   const user = session?.user ?? "Nobody";
   const subjects = users.filter(({ role }) => role === "user").map(({ subject }) => subject);
 
@@ -25,6 +24,7 @@ export function UserMenu({ onSwitch }: { onSwitch: (user: string) => void }) {
           ))}
         </select>
       </label>
+      <CurtainButton />
       <a href="/graphiql" aria-label="GraphiQL" title="GraphiQL">
         <SquareTerminal size={19} />
       </a>

@@ -1,4 +1,4 @@
-import { memo, useRef } from "react";
+import { memo, useId, useRef } from "react";
 import { Link } from "wouter";
 import { type NoteCardFragment } from "../../shared/api/generated";
 import { Avatar } from "../../shared/ui/Avatar";
@@ -10,12 +10,13 @@ import { useViewed } from "./views";
 /** A note in a list. */
 export const NoteCard = memo(function NoteCard({ note }: { note: NoteCardFragment }) {
   const card = useRef<HTMLElement>(null);
+  const title = useId();
   useViewed(card, note.id);
   return (
-    <article ref={card} className={styles.card} aria-labelledby={`${note.id}-title`} data-note={note.id}>
+    <article ref={card} className={styles.card} aria-labelledby={title} data-note={note.id}>
       <Byline note={note} />
       <Link href={`/note/${note.id}`} className={styles.text}>
-        <h2 id={`${note.id}-title`}>{note.title}</h2>
+        <h2 id={title}>{note.title}</h2>
         <p>{note.body}</p>
       </Link>
       <NoteActions note={note} />

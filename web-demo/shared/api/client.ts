@@ -1,5 +1,5 @@
 import { createContext, useContext, useSyncExternalStore } from "react";
-import { Client, fetchExchange, subscriptionExchange } from "urql";
+import { Client, type Exchange, fetchExchange, subscriptionExchange } from "urql";
 import { type Session, TokenSource } from "../session";
 import { cache } from "./cache";
 import { Journal } from "./journal";
@@ -16,8 +16,11 @@ export interface Api {
   journal: Journal;
 }
 
-/** Queries and mutations go by POST, subscriptions by one WebSocket; what they bring goes into one cache. */
-export function createApi(session: Session | undefined): Api {
+/**
+ * Queries and mutations go by POST, subscriptions by one WebSocket; what they bring goes into one cache. `watching`
+ * sees all of it between the cache and the wire.
+ */
+export function createApi(session: Session | undefined, ...watching: Exchange[]): Api {
   const tokens = session && new TokenSource(session);
   const journal = new Journal();
   const socket = new Socket(tokens, journal);
@@ -32,6 +35,7 @@ export function createApi(session: Session | undefined): Api {
     exchanges: [
       cache(),
       newestExchange(),
+      ...watching,
       recordExchange(journal),
       fetchExchange,
       subscriptionExchange({

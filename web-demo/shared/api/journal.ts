@@ -29,18 +29,27 @@ export interface FrameEntry {
   text: string;
 }
 
-/** Kept in memory, the oldest forgotten first. */
-const MOST_ENTRIES = 300;
+/** Kept in memory of each type, the oldest forgotten first. */
+const MOST_OPERATIONS = 150;
+const MOST_FRAMES = 300;
 
-/** Entries in the order in which they came; listeners hear of changes once per task. */
+/**
+ * Operations and frames in the order in which they came; listeners hear of changes once per task. Each have a list
+ * of their own, so that many frames do not drive the operations out.
+ */
 export class Journal {
-  #entries: readonly Entry[] = [];
+  #operations: readonly OperationEntry[] = [];
+  #frames: readonly FrameEntry[] = [];
   #listeners = new Set<() => void>();
   #nextId = 1;
   #told = false;
 
-  get entries(): readonly Entry[] {
-    return this.#entries;
+  get operations(): readonly OperationEntry[] {
+    return this.#operations;
+  }
+
+  get frames(): readonly FrameEntry[] {
+    return this.#frames;
   }
 
   nextId(): number {
@@ -48,19 +57,21 @@ export class Journal {
   }
 
   add(entry: Entry) {
-    this.#entries = [...this.#entries.slice(1 - MOST_ENTRIES), entry];
+    if (entry.type === "operation") this.#operations = [...this.#operations.slice(1 - MOST_OPERATIONS), entry];
+    else this.#frames = [...this.#frames.slice(1 - MOST_FRAMES), entry];
     this.#tell();
   }
 
   /** Replaces the operation of that id, if it is still kept. */
   change(id: number | undefined, by: (operation: OperationEntry) => OperationEntry) {
     if (id === undefined) return;
-    this.#entries = this.#entries.map((entry) => (entry.id === id && entry.type === "operation" ? by(entry) : entry));
+    this.#operations = this.#operations.map((entry) => (entry.id === id ? by(entry) : entry));
     this.#tell();
   }
 
   clear() {
-    this.#entries = [];
+    this.#operations = [];
+    this.#frames = [];
     this.#tell();
   }
 

@@ -1,4 +1,5 @@
-import { type Exchange, mapExchange, stringifyDocument } from "urql";
+import { type Exchange, type Operation, mapExchange, stringifyDocument } from "urql";
+import { pipe, tap } from "wonka";
 import { type Journal } from "./journal";
 
 /** Writes every operation that goes to the server, and what became of it, into the journal. */
@@ -6,13 +7,9 @@ export function recordExchange(journal: Journal): Exchange {
   /** Entry of each operation that runs, by the operation's key. */
   const running = new Map<number, number>();
 
-  return mapExchange({
+  const begunAndAnswered = mapExchange({
     onOperation({ kind, key, query, variables }) {
-      if (kind === "teardown") {
-        journal.change(running.get(key), (entry) => ({ ...entry, ended: true }));
-        running.delete(key);
-        return;
-      }
+      if (kind === "teardown") return;
       const text = stringifyDocument(query).replace(/^# .*\n/, "");
       const id = journal.nextId();
       running.set(key, id);
@@ -39,4 +36,16 @@ export function recordExchange(journal: Journal): Exchange {
       if (!hasNext) running.delete(operation.key);
     },
   });
+
+  /** The page no longer wants it. `mapExchange` does not tell of that. */
+  const ended = tap(({ kind, key }: Operation) => {
+    if (kind !== "teardown") return;
+    journal.change(running.get(key), (entry) => ({ ...entry, ended: true }));
+    running.delete(key);
+  });
+
+  return (input) => {
+    const next = begunAndAnswered(input);
+    return (operations) => next(pipe(operations, ended));
+  };
 }

@@ -1,0 +1,40 @@
+import { type ReactNode, createContext, lazy, Suspense, useCallback, useContext, useEffect, useMemo, useState } from "react";
+
+const Drawer = lazy(() => import("./Drawer"));
+
+interface Curtain {
+  isOpen: boolean;
+  turn: () => void;
+}
+
+const CurtainContext = createContext<Curtain>({ isOpen: false, turn: () => {} });
+
+export const useCurtain = () => useContext(CurtainContext);
+
+/** Lets what is below it open the drawer. Until then nothing of it is loaded, and nothing drawn. */
+export function CurtainProvider({ children }: { children: ReactNode }) {
+  const [isOpen, setOpen] = useState(false);
+  const turn = useCallback(() => setOpen((open) => !open), []);
+  const curtain = useMemo(() => ({ isOpen, turn }), [isOpen, turn]);
+
+  useEffect(() => {
+    const listen = (event: KeyboardEvent) => {
+      if (event.key !== "." || !(event.ctrlKey || event.metaKey)) return;
+      event.preventDefault();
+      turn();
+    };
+    window.addEventListener("keydown", listen);
+    return () => window.removeEventListener("keydown", listen);
+  }, [turn]);
+
+  return (
+    <CurtainContext value={curtain}>
+      {children}
+      {isOpen && (
+        <Suspense>
+          <Drawer onClose={turn} />
+        </Suspense>
+      )}
+    </CurtainContext>
+  );
+}

@@ -1,0 +1,68 @@
+import { Square, Zap } from "lucide-react";
+import { exactly } from "../../shared/ui/Count";
+import { Button } from "../../shared/ui/Button";
+import { useDevelopmentUsers } from "../layout/useDevelopmentUsers";
+import { Bars } from "./Bars";
+import styles from "./StormPanel.module.css";
+import { SECONDS, USERS } from "./storm";
+import { useStorm } from "./useStorm";
+
+/** Lets hundreds of simulated users act on what is on the screen. Only a development server does that. */
+export function StormPanel() {
+  const isDevelopment = useDevelopmentUsers().length > 0;
+  return isDevelopment && <Panel />;
+}
+
+function Panel() {
+  const { lines, running, problem, begin, stop } = useStorm();
+  const last = lines.at(-1);
+  return (
+    <section className={styles.storm} aria-labelledby="storm">
+      <h2 id="storm">Make a storm</h2>
+      <p>
+        {USERS} simulated users like, collect and follow for {SECONDS} seconds, through the same API as you.
+      </p>
+      {(running || last) && (
+        <>
+          <p className={styles.rate}>
+            <strong>{exactly(running ? (last?.perSecond ?? 0) : average(last))}</strong>
+            {running ? "actions per second" : "actions per second, on average"}
+          </p>
+          <Bars values={lines.map(({ perSecond }) => perSecond)} most={SECONDS * 4} label="Actions per second" />
+        </>
+      )}
+      <div className={styles.foot}>
+        {running ? (
+          <Button onClick={stop}>
+            <Square size={14} aria-hidden="true" /> Stop
+          </Button>
+        ) : (
+          <Button look="primary" onClick={() => begin(notesOnScreen())}>
+            <Zap size={16} aria-hidden="true" /> {last ? "Once more" : "Begin"}
+          </Button>
+        )}
+        <p role="status">
+          {problem ?? (!running && last && `${exactly(last.acted)} actions, ${failures(last.failed)}.`)}
+        </p>
+      </div>
+    </section>
+  );
+}
+
+type Line = ReturnType<typeof useStorm>["lines"][number];
+
+const average = (line: Line | undefined) => (line ? Math.round((line.acted * 1000) / Math.max(line.elapsedMs, 1)) : 0);
+
+const failures = (failed: number) => (failed === 0 ? "none failed" : `${exactly(failed)} failed`);
+
+/** As many as one storm takes. */
+const MOST_NOTES = 100;
+
+/** The ids of the notes that one sees; without any, the server chooses. */
+function notesOnScreen(): string[] {
+  const cards = [...document.querySelectorAll<HTMLElement>("[data-note]")].filter((card) => {
+    const { top, bottom } = card.getBoundingClientRect();
+    return bottom > 0 && top < innerHeight;
+  });
+  return [...new Set(cards.map((card) => card.dataset.note!))].slice(0, MOST_NOTES);
+}

@@ -1,0 +1,26 @@
+import { useCallback, useEffect, useRef, useState } from "react";
+import { type Progress, storm } from "./storm";
+
+/** A storm that one can begin and stop; it stops with the component. */
+export function useStorm() {
+  const [lines, setLines] = useState<Progress[]>([]);
+  const [running, setRunning] = useState(false);
+  const [problem, setProblem] = useState<string>();
+  const controller = useRef<AbortController>(undefined);
+  useEffect(() => () => controller.current?.abort(), []);
+
+  const begin = useCallback(async (noteIds: string[]) => {
+    const { signal } = (controller.current = new AbortController());
+    setLines([]);
+    setProblem(undefined);
+    setRunning(true);
+    try {
+      for await (const line of storm(noteIds, signal)) setLines((before) => [...before, line]);
+    } catch (error) {
+      if (!signal.aborted) setProblem((error as Error).message);
+    }
+    setRunning(false);
+  }, []);
+
+  return { lines, running, problem, begin, stop: useCallback(() => controller.current?.abort(), []) };
+}

@@ -1,0 +1,43 @@
+import { useSyncExternalStore } from "react";
+import { Bars } from "../storm/Bars";
+import styles from "./Delays.module.css";
+import { type Stopwatch } from "./Stopwatch";
+
+/** Bars of the strip. */
+const SHOWN = 20;
+
+/** How long it took until the other side showed it. */
+export function Delays({ stopwatch }: { stopwatch: Stopwatch }) {
+  const delays = useSyncExternalStore(stopwatch.listen, () => stopwatch.delays);
+  return (
+    <section className={styles.delays} aria-labelledby="delays">
+      <h2 id="delays">Delay</h2>
+      <p className={styles.last} role="status">
+        <strong>{milliseconds(delays.at(-1))}</strong> ms
+      </p>
+      <dl>
+        <div>
+          <dt>median</dt>
+          <dd>{milliseconds(median(delays))}</dd>
+        </div>
+        <div>
+          <dt>best</dt>
+          <dd>{milliseconds(delays.length > 0 ? Math.min(...delays) : undefined)}</dd>
+        </div>
+      </dl>
+      <Bars values={delays.slice(-SHOWN)} most={SHOWN} label={`Milliseconds of the last ${SHOWN}`} />
+      <p className={styles.about}>
+        From the click on one side (like, collect or follow) to the frame in which the other side draws the new count.
+      </p>
+    </section>
+  );
+}
+
+const milliseconds = (value: number | undefined) => (value === undefined ? "–" : Math.round(value));
+
+function median(values: readonly number[]): number | undefined {
+  const sorted = [...values].sort((a, b) => a - b);
+  const middle = sorted.length / 2;
+  const [low, high] = [sorted[Math.ceil(middle) - 1], sorted[Math.floor(middle)]];
+  return low === undefined || high === undefined ? undefined : (low + high) / 2;
+}

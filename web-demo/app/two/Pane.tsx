@@ -1,0 +1,68 @@
+import { House } from "lucide-react";
+import { Suspense, useEffect, useMemo, useRef } from "react";
+import { Provider } from "urql";
+import { Link, Router } from "wouter";
+import { ApiProvider, createApi } from "../../shared/api/client";
+import { type Session } from "../../shared/session";
+import { Loading } from "../../shared/ui/States";
+import { Pages } from "../App";
+import { FrameContext } from "../layout/frame";
+import { ViewsProvider } from "../notes/views";
+import styles from "./Pane.module.css";
+import { type Side, type Stopwatch } from "./Stopwatch";
+import { Who } from "./Who";
+import { paneLocation } from "./paneLocation";
+
+interface Props {
+  side: Side;
+  session: Session;
+  stopwatch: Stopwatch;
+  onSwitch: (user: string) => void;
+}
+
+/** The app as one of two users sees it: with a cache, a socket and an address of its own. */
+export function Pane({ side, session, stopwatch, onSwitch }: Props) {
+  const api = useMemo(() => createApi(session, stopwatch.exchange(side)), [session, stopwatch, side]);
+  const location = useMemo(() => paneLocation(), []);
+  return (
+    <ApiProvider value={api}>
+      <Provider value={api.client}>
+        <ViewsProvider>
+          <Router hook={location.hook} searchHook={location.searchHook}>
+            <FrameContext value={location.frame}>
+              <section
+                className={`${styles.pane} ${styles[side]}`}
+                aria-label={`${side === "left" ? "Left" : "Right"} side, ${session.user}`}
+                onClickCapture={({ timeStamp }) => stopwatch.click(side, timeStamp)}
+              >
+                <div className={styles.head}>
+                  <Who label={`Who is on the ${side}`} user={session.user} onSwitch={onSwitch} />
+                  <Link href="/" aria-label="Feed" title="Feed" className={styles.home}>
+                    <House size={19} />
+                  </Link>
+                </div>
+                <Page usePath={location.usePath} />
+              </section>
+            </FrameContext>
+          </Router>
+        </ViewsProvider>
+      </Provider>
+    </ApiProvider>
+  );
+}
+
+/** Scrolls by itself, and begins at its top wherever one goes. */
+function Page({ usePath }: { usePath: () => string }) {
+  const path = usePath();
+  const place = useRef<HTMLDivElement>(null);
+  useEffect(() => {
+    place.current?.scrollTo(0, 0);
+  }, [path]);
+  return (
+    <div ref={place} className={styles.page}>
+      <Suspense fallback={<Loading />}>
+        <Pages />
+      </Suspense>
+    </div>
+  );
+}

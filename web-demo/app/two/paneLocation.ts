@@ -1,0 +1,18 @@
+import { memoryLocation } from "wouter/memory-location";
+import { type Frame } from "../layout/frame";
+
+/** An address that is not the browser's: each side goes its own way. */
+export function paneLocation() {
+  const { hook, searchHook, navigate, history } = memoryLocation({ path: "/", record: true });
+
+  const frame: Frame = {
+    back() {
+      if (history.length > 1) history.pop();
+      navigate(history.at(-1)!, { replace: true });
+    },
+    // The tab is called after what is on both sides.
+    entitle() {},
+  };
+  const usePath = () => hook()[0].split("#")[0]!;
+  return { frame, usePath, searchHook, hook: (): ReturnType<typeof hook> => [usePath(), hook()[1]] };
+}
