@@ -8,10 +8,11 @@
 //! - [`refusal`]: what is refused before GraphQL begins; [`rates`]: who asks too often
 //! - [`around`]: request ids, security headers, CORS, compression; [`serve`]: connections, each a
 //!   [`connection`] that is bounded in time
-//! - [`health`]: probes and metrics; [`graphiql`]: the embedded page; [`dev`]: a token for trying things out
+//! - [`health`]: probes and metrics; [`admin`]: what the operator's page reads; [`graphiql`]: the embedded page; [`dev`]: a token for trying things out
 
 mod accept;
 mod address;
+mod admin;
 mod answer;
 mod around;
 mod body;
@@ -47,7 +48,7 @@ use tower_http::catch_panic::CatchPanicLayer;
 pub use address::TrustedProxies;
 pub use body::BodyLimits;
 pub use dev::DevToken;
-pub use health::{Readiness, router as health_router};
+pub use health::{Dependency, Readiness, router as health_router};
 pub use serve::{ConnectionTimes, serve};
 pub use sockets::{SocketRules, Sockets};
 
@@ -90,7 +91,9 @@ type State = axum::extract::State<Arc<Shared>>;
 
 /// All routes.
 pub fn router(api: Api) -> Router {
-    let mut routes = graphql_routes(&api.cors_origins).route("/dev/token", get(dev::token));
+    let mut routes = graphql_routes(&api.cors_origins)
+        .route("/admin/metrics", get(admin::metrics))
+        .route("/dev/token", get(dev::token));
     if api.graphiql {
         routes = routes
             .route("/", get(async || Redirect::temporary("/graphiql")))
