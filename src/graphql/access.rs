@@ -187,7 +187,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
-    use crate::graphql::sdl;
+    use crate::{domain::ACTIONS, graphql::sdl};
 
     /// Fields of a type, out of the schema as text.
     fn fields(of_type: &str) -> BTreeSet<String> {
@@ -222,6 +222,13 @@ mod tests {
         }
         let distinct: BTreeSet<_> = RULES.iter().map(|(of_type, field, _)| (of_type, field)).collect();
         assert_eq!(distinct.len(), RULES.len());
+    }
+
+    #[test]
+    fn every_mutation_is_counted_as_an_action() {
+        let counted: BTreeSet<_> = ACTIONS.iter().map(|(action, ..)| *action).collect();
+        let mutations = RULES.iter().filter(|rule| rule.0 == "Mutation").map(|rule| rule.1);
+        assert_eq!(counted, mutations.collect());
     }
 
     #[test]
