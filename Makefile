@@ -4,7 +4,7 @@
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
 
-web_sources := $(shell find web-demo \( -name node_modules -o -name dist \) -prune -o -type f -print)
+web_sources := $(shell find web-demo \( -name node_modules -o -name dist -o -name generated.ts \) -prune -o -type f -print) schema/schema.graphql
 web_built   := web-demo/dist/.built
 web_modules := web-demo/node_modules/.package-lock.json
 

@@ -1,14 +1,40 @@
-import { defineConfig } from "vite";
+import react from "@vitejs/plugin-react";
+import { type Plugin, defineConfig } from "vite";
+import { compression } from "vite-plugin-compression2";
 
-/** Where `npm run dev` finds the service. */
-const service = "http://127.0.0.1:8080";
+/** Where `npm run dev` finds the service: its default address, unless PLAUDIT_URL names another. */
+const service = process.env.PLAUDIT_URL ?? "http://127.0.0.1:8080";
+
+const pages = ["app", "admin", "graphiql"];
+
+/** Lets the development server answer the addresses that the service answers with a page. */
+const addresses: Plugin = {
+  name: "plaudit-addresses",
+  configureServer({ middlewares }) {
+    middlewares.use((request, _response, next) => {
+      if (request.headers.accept?.includes("text/html")) {
+        const first = request.url?.split(/[/?]/)[1];
+        const query = request.url?.split("?")[1];
+        const page = pages.find((page) => page === first) ?? "app";
+        request.url = `/${page}/index.html${query ? `?${query}` : ""}`;
+      }
+      next();
+    });
+  },
+};
 
 export default defineConfig({
   appType: "mpa",
+  plugins: [
+    react(),
+    addresses,
+    // The service sends these as they are; pages are small, and it compresses them itself.
+    compression({ algorithms: ["brotli", "gzip"], include: /^assets\/.*\.(js|css|svg|ttf|json)$/, threshold: 1024 }),
+  ],
   build: {
     rolldownOptions: {
-      // One line per page: page/index.html becomes dist/page/index.html.
-      input: ["graphiql/index.html"],
+      // page/index.html becomes dist/page/index.html.
+      input: pages.map((page) => `${page}/index.html`),
       // GraphiQL's dependencies mark modules for servers that render React. Ours renders nothing.
       checks: { moduleLevelDirective: false },
     },
@@ -22,7 +48,8 @@ export default defineConfig({
   server: {
     proxy: {
       "/graphql": { target: service, ws: true },
-      "/dev/token": service,
+      "/dev/": service,
+      "/admin/metrics": service,
     },
   },
 });

@@ -4,17 +4,28 @@ use super::AppError;
 use crate::{
     auth::{Subject, TokenSecret, TokenSigner, TokenVerifier},
     embedded::DataDir,
-    http::DevToken,
+    http::Development,
     settings::Settings,
 };
 
 /// A user that the demo data begins with; the development token is for them.
 pub const DEV_SUBJECT: &str = "mira.okafor";
+/// More users of the demo data, of those with many notes and followers and a full inbox.
+const DEV_OTHERS: [&str; 7] = [
+    "freya.jorgensen",
+    "vikram.gunawardena",
+    "nomsa.phiri",
+    "bongani.mokoena",
+    "weijie.zhao",
+    "camila.ibanez",
+    "noemie.lambert",
+];
+const DEV_MODERATOR: &str = "moderator";
 
 /// Verifies tokens, and signs those for development, where that is allowed.
 pub struct TokenKeys {
     pub verifier: TokenVerifier,
-    pub dev: Option<DevToken>,
+    pub dev: Option<Development>,
 }
 
 impl TokenKeys {
@@ -32,11 +43,19 @@ impl TokenKeys {
             Some(secret) => secret.clone(),
             None => data_dir.jwt_secret()?.parse::<TokenSecret>()?,
         };
-        let dev = settings.gives_dev_tokens().then(|| {
-            let signer = TokenSigner::hs256(&secret).expected(expected.clone());
-            let subject = DEV_SUBJECT.parse::<Subject>().map_err(std::io::Error::other)?;
-            Ok::<_, AppError>(DevToken { signer, subject })
-        });
+        let dev = settings
+            .gives_dev_tokens()
+            .then(|| development(TokenSigner::hs256(&secret).expected(expected.clone())));
         Ok(Self { verifier: TokenVerifier::hs256_expecting(&secret, &expected), dev: dev.transpose()? })
     }
+}
+
+fn development(signer: TokenSigner) -> Result<Development, AppError> {
+    let subject = |text: &str| text.parse::<Subject>().map_err(std::io::Error::other);
+    Ok(Development {
+        signer,
+        user: subject(DEV_SUBJECT)?,
+        others: DEV_OTHERS.into_iter().map(subject).collect::<Result<_, _>>()?,
+        moderator: subject(DEV_MODERATOR)?,
+    })
 }

@@ -16,7 +16,7 @@ use super::{
 use crate::{
     domain::{Limits, PerClass, Plaudit, RateLimits},
     graphql::{Documents, Manifest, RequestLimits},
-    http::{self, Api, BodyLimits, ConnectionTimes, DevToken, SocketRules, TrustedProxies},
+    http::{self, Api, BodyLimits, ConnectionTimes, Development, Pages, SocketRules, TrustedProxies},
     hub::Hub,
     moderation::Moderator,
     pipeline,
@@ -83,7 +83,7 @@ pub async fn serve(settings: Settings) -> Result<(), AppError> {
             dev,
             sockets: sockets.clone(),
             limits: request_limits(&settings),
-            graphiql: settings.serves_graphiql(),
+            pages: Pages { demo: settings.serves_demo(), graphiql: settings.serves_graphiql() },
             documents,
             body: body_limits(&settings),
             cors_origins: cors_origins(&settings)?,
@@ -258,9 +258,12 @@ fn stop_signal() -> Result<CancellationToken, AppError> {
 }
 
 /// What a developer wants to know.
-fn api_lines(address: SocketAddr, settings: &Settings, dev: Option<&DevToken>) -> Vec<String> {
+fn api_lines(address: SocketAddr, settings: &Settings, dev: Option<&Development>) -> Vec<String> {
     let mut lines =
         vec![format!("  GraphQL   http://{address}/graphql, subscriptions at ws://{address}/graphql/ws")];
+    if settings.serves_demo() {
+        lines.push(format!("  demo      http://{address}/"));
+    }
     if settings.serves_graphiql() {
         lines.push(format!("  GraphiQL  http://{address}/graphiql"));
     }

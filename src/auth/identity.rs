@@ -28,7 +28,8 @@ pub enum Role {
 }
 
 /// The name by which a user is known outside: any text of 1 to [`Subject::MAX_BYTES`] bytes.
-#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Deserialize)]
+#[serde(try_from = "String")]
 pub struct Subject(String);
 
 /// The text is empty, longer than [`Subject::MAX_BYTES`], or has a NUL character, which no database keeps.

@@ -8,7 +8,8 @@
 //! - [`refusal`]: what is refused before GraphQL begins; [`rates`]: who asks too often
 //! - [`around`]: request ids, security headers, CORS, compression; [`serve`]: connections, each a
 //!   [`connection`] that is bounded in time
-//! - [`health`]: probes and metrics; [`admin`]: what the operator's page reads; [`graphiql`]: the embedded page; [`dev`]: a token for trying things out
+//! - [`health`]: probes and metrics; [`admin`]: what the operator's page reads; [`pages`]: the embedded ones;
+//!   [`dev`]: signing in for trying things out
 
 mod accept;
 mod address;
@@ -20,12 +21,12 @@ mod caller;
 mod connection;
 mod dev;
 mod event_stream;
-mod graphiql;
 mod graphql;
 mod health;
 mod media_type;
 mod observe;
 mod operation;
+mod pages;
 mod query_string;
 mod rates;
 mod refusal;
@@ -39,7 +40,7 @@ use axum::{
     Router,
     http::{HeaderValue, StatusCode},
     middleware,
-    response::{IntoResponse, Redirect, Response},
+    response::{IntoResponse, Response},
     routing::{any, get},
 };
 use metrics_exporter_prometheus::PrometheusHandle;
@@ -47,8 +48,9 @@ use tower_http::catch_panic::CatchPanicLayer;
 
 pub use address::TrustedProxies;
 pub use body::BodyLimits;
-pub use dev::DevToken;
+pub use dev::Development;
 pub use health::{Dependency, Readiness, router as health_router};
+pub use pages::Pages;
 pub use serve::{ConnectionTimes, serve};
 pub use sockets::{SocketRules, Sockets};
 
@@ -66,14 +68,13 @@ pub struct Api {
     /// Whose word on the client's address counts.
     pub trusted_proxies: TrustedProxies,
     /// Hands out tokens to anybody; for development only.
-    pub dev: Option<DevToken>,
+    pub dev: Option<Development>,
     pub readiness: Arc<dyn Readiness>,
     pub metrics: PrometheusHandle,
     pub sockets: Sockets,
     /// What a request may cost.
     pub limits: RequestLimits,
-    /// Whether GraphiQL is served.
-    pub graphiql: bool,
+    pub pages: Pages,
     pub documents: Documents,
     /// What the body of a request may be.
     pub body: BodyLimits,
@@ -90,23 +91,21 @@ struct Shared {
 type State = axum::extract::State<Arc<Shared>>;
 
 /// All routes.
-pub fn router(api: Api) -> Router {
-    let mut routes = graphql_routes(&api.cors_origins)
-        .route("/admin/metrics", get(admin::metrics))
-        .route("/dev/token", get(dev::token));
-    if api.graphiql {
-        routes = routes
-            .route("/", get(async || Redirect::temporary("/graphiql")))
-            .route("/graphiql", get(graphiql::page))
-            .route("/assets/{*path}", get(graphiql::asset));
-    }
-    let probes = health_router(Arc::clone(&api.readiness), api.metrics.clone());
+pub fn router(mut api: Api) -> Router {
     let engine = Engine::new(api.plaudit.clone(), api.limits);
+    let dev = dev::router(api.dev.take(), engine.clone());
+    let probes = health_router(Arc::clone(&api.readiness), api.metrics.clone());
+    let pages = pages::router(api.pages);
     api.sockets.begin_metrics();
-    routes
+    graphql_routes(&api.cors_origins)
+        .route("/admin/metrics", get(admin::metrics))
         .with_state(Arc::new(Shared { api, engine }))
         .merge(probes)
+        .merge(pages)
         .layer(around::compression())
+        // What is compressed already, or to be sent line by line.
+        .merge(pages::assets())
+        .merge(dev)
         .layer(CatchPanicLayer::custom(panicked))
         .layer(middleware::from_fn(around::surround))
 }

@@ -43,6 +43,13 @@ pub struct Http {
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8080", value_parser = socket_address)]
     pub listen: SocketAddr,
 
+    /// Serve the demo app at /; default: only with embedded servers on a loopback address
+    ///
+    /// [`super::Settings::serves_demo`] decides when this is `None`.
+    #[arg(long, value_name = "BOOL", value_parser = BoolishValueParser::new())]
+    #[arg(num_args = 0..=1, default_missing_value = "true")]
+    pub demo: Option<bool>,
+
     /// Serve GraphiQL, a page to try queries on; default: only with embedded servers on a loopback address
     ///
     /// [`super::Settings::serves_graphiql`] decides when this is `None`.

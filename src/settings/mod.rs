@@ -134,6 +134,11 @@ impl Settings {
         self.is_embedded() && self.http.listen.ip().is_loopback()
     }
 
+    /// Whether the demo app is served: as set, else only in development.
+    pub fn serves_demo(&self) -> bool {
+        self.http.demo.unwrap_or(self.is_development())
+    }
+
     /// Whether GraphiQL is served: as set, else only in development.
     pub fn serves_graphiql(&self) -> bool {
         self.http.graphiql.unwrap_or(self.is_development())
@@ -173,12 +178,17 @@ mod tests {
     }
 
     #[test]
-    fn graphiql_is_served_only_in_development_unless_it_is_asked_for() {
-        assert!(settings(&[]).serves_graphiql());
-        assert!(!settings(&["--listen", "0.0.0.0:8080"]).serves_graphiql());
-        assert!(!settings(&["--redis-url", "redis://cache"]).serves_graphiql());
-        assert!(!settings(&["--graphiql", "false"]).serves_graphiql());
-        assert!(settings(&["--graphiql", "--listen", "0.0.0.0:8080"]).serves_graphiql());
+    fn the_demo_and_graphiql_are_served_only_in_development_unless_they_are_asked_for() {
+        for (flag, serves) in [
+            ("--demo", Settings::serves_demo as fn(&Settings) -> bool),
+            ("--graphiql", Settings::serves_graphiql),
+        ] {
+            assert!(serves(&settings(&[])));
+            assert!(!serves(&settings(&["--listen", "0.0.0.0:8080"])));
+            assert!(!serves(&settings(&["--redis-url", "redis://cache"])));
+            assert!(!serves(&settings(&[flag, "false"])));
+            assert!(serves(&settings(&[flag, "--listen", "0.0.0.0:8080"])));
+        }
     }
 
     #[test]

@@ -1,27 +1,6 @@
 // Verbs for driving a GraphiQL page. Each waits for what it needs.
 
-import { chromium } from "playwright-core";
-
-if (!process.env.PLAUDIT_URL) {
-  throw new Error("PLAUDIT_URL must name a running server, such as http://127.0.0.1:8080");
-}
-/** Scheme, host and port of the server under test. */
-export const baseUrl = new URL(process.env.PLAUDIT_URL).origin;
-
-export function launchBrowser() {
-  return chromium.launch({
-    executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium",
-    args: [
-      "--no-sandbox",
-      "--disable-gpu",
-      "--disable-quic",
-      "--no-first-run",
-      "--disable-background-networking",
-      "--disable-component-update",
-      "--disable-sync",
-    ],
-  });
-}
+import { baseUrl } from "./browser.js";
 
 /** A new GraphiQL page in `context`, with `operation` = `{ query, variables }` in its editors. */
 export async function openGraphiQL(context, operation) {
@@ -97,22 +76,4 @@ export function nextSignIn(page) {
       socket.once("framesent", ({ payload }) => resolve(JSON.parse(payload).payload));
     });
   });
-}
-
-/** Sends one operation from here, outside the browser. */
-export async function send(query, token) {
-  const response = await fetch(`${baseUrl}/graphql`, {
-    method: "POST",
-    headers: { "Content-Type": "application/json", Authorization: `Bearer ${token}` },
-    body: JSON.stringify({ query }),
-  });
-  const { data, errors } = await response.json();
-  if (errors) throw new Error(JSON.stringify(errors));
-  return data;
-}
-
-export async function developmentToken() {
-  const response = await fetch(`${baseUrl}/dev/token`);
-  if (!response.ok) throw new Error(`/dev/token answered ${response.status}: is this a development server?`);
-  return (await response.json()).token;
 }

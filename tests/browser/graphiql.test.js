@@ -1,14 +1,11 @@
 import assert from "node:assert/strict";
 import { after, afterEach, before, beforeEach, test } from "node:test";
+import { assertWellBehaved, developmentToken, launchBrowser, observe, send } from "./browser.js";
 import {
-  baseUrl,
-  developmentToken,
-  launchBrowser,
   nextSignIn,
   openGraphiQL,
   receivedMessages,
   run,
-  send,
   setHeaders,
   showOperation,
   stop,
@@ -68,25 +65,14 @@ function pushedLikeCounts(messages) {
 }
 
 test("the page shows the feed, needs no other host and reports no error", async () => {
-  const foreign = [];
-  const errors = [];
-  context.on("request", (request) => {
-    const url = new URL(request.url());
-    if (url.protocol.startsWith("http") && url.origin !== baseUrl) foreign.push(url.href);
-  });
-  context.on("console", (message) => {
-    if (message.type() === "error") errors.push(`${message.text()} (${message.location().url})`);
-  });
-  context.on("weberror", (error) => errors.push(error.error().stack));
-
+  const offences = observe(context);
   const page = await openGraphiQL(context);
   await page.getByRole("button", { name: "Show Documentation Explorer" }).click();
   await page.getByRole("link", { name: "Mutation" }).waitFor();
   await run(page);
   await waitForResult(page, /"title": "[^"]+"[^]*"likeCount": \d+/);
 
-  assert.deepEqual(foreign, []);
-  assert.deepEqual(errors, []);
+  assertWellBehaved(offences);
 });
 
 test("a like in one page moves the count in another by exactly one", async () => {

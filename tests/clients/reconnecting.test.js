@@ -1,6 +1,6 @@
 import { after, before, test } from "node:test";
 import { cachingClients } from "./caching.js";
-import { OwnServer } from "./own_server.js";
+import { OwnServer } from "../own_server.js";
 import { plainClients, watch } from "./plain.js";
 import { like, newNote } from "./watching.js";
 

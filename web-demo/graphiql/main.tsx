@@ -1,7 +1,7 @@
 import { GraphiQL } from "graphiql";
 import "graphiql/style.css";
 import { createRoot } from "react-dom/client";
-import { developmentSession } from "../shared/development";
+import { developmentSession } from "../shared/session";
 import { fetcher } from "./fetcher";
 import "./page.css";
 import { exampleTabs, linkedTab } from "./tabs";

@@ -17,14 +17,18 @@ const env = Object.fromEntries(Object.entries(process.env).filter(([name]) => !n
 export class OwnServer {
   #process;
   #port;
-  #dir = mkdtempSync(join(tmpdir(), "plaudit-clients-"));
+  #dir = mkdtempSync(join(tmpdir(), "plaudit-tests-"));
 
   constructor() {
     chmodSync(this.#dir, 0o755); // PostgreSQL runs as another user than root, and must get in here
   }
 
+  get origin() {
+    return `http://127.0.0.1:${this.#port}`;
+  }
+
   get graphqlUrl() {
-    return `http://127.0.0.1:${this.#port}/graphql`;
+    return `${this.origin}/graphql`;
   }
 
   get socketUrl() {

@@ -1,0 +1,86 @@
+//! A token for whoever asks, as whomever they want to be.
+
+use std::time::Duration;
+
+use async_graphql::Request;
+use axum::{
+    Json,
+    extract::{Query, rejection::QueryRejection},
+    http::StatusCode,
+};
+use chrono::{DateTime, Utc};
+use serde::{Deserialize, Serialize};
+
+use super::{Development, Refusal, State, bad_request};
+use crate::{
+    auth::{Role, SignError, Subject},
+    graphql::{ApiError, Caller, Engine},
+};
+
+const LIFE: Duration = Duration::from_hours(12);
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Wanted {
+    user: Option<Subject>,
+    #[serde(default)]
+    role: WantedRole,
+}
+
+/// No services: what they may do, an app's own server does, and no page.
+#[derive(Clone, Copy, Deserialize, Default)]
+#[serde(rename_all = "lowercase")]
+enum WantedRole {
+    #[default]
+    User,
+    Moderator,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Session {
+    user: String,
+    role: Role,
+    token: String,
+    expires_at: DateTime<Utc>,
+    /// A note worth showing, if there is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    note_id: Option<String>,
+}
+
+impl Development {
+    /// A new token of the user to begin with, good for half a day.
+    pub fn sign(&self) -> Result<String, SignError> {
+        self.signer.sign(&self.user, Role::User, LIFE)
+    }
+}
+
+/// `GET /dev/token?user=…&role=…`, both optional.
+pub async fn token(
+    state: State,
+    wanted: Result<Query<Wanted>, QueryRejection>,
+) -> Result<Json<Session>, Refusal> {
+    let Query(Wanted { user, role }) = wanted.map_err(|why| bad_request(why.body_text()))?;
+    let development = &state.development;
+    let (role, user) = match role {
+        WantedRole::User => (Role::User, user.as_ref().unwrap_or(&development.user)),
+        WantedRole::Moderator => (Role::Moderator, user.as_ref().unwrap_or(&development.moderator)),
+    };
+    let expires_at = Utc::now() + LIFE;
+    let token = development.signer.sign(user, role, LIFE).map_err(cannot_sign)?;
+    let note_id = newest_note(&state.engine).await;
+    Ok(Json(Session { user: user.to_string(), role, token, expires_at, note_id }))
+}
+
+fn cannot_sign(error: SignError) -> Refusal {
+    tracing::error!(%error, "cannot hand out a token");
+    Refusal::new(StatusCode::INTERNAL_SERVER_ERROR, ApiError::internal())
+}
+
+/// Without the database there is none, and the token is good all the same.
+async fn newest_note(engine: &Engine) -> Option<String> {
+    let request = Request::new("{ feed(first: 1) { nodes { id } } }");
+    let feed = engine.execute(engine.prepare(request, Caller::nobody()).ok()?).await.ok()?;
+    let id = feed.data.into_json().ok()?.pointer("/feed/nodes/0/id")?.as_str()?.to_owned();
+    Some(id)
+}

@@ -1,0 +1,43 @@
+//! Whom it is worth being.
+
+use async_graphql::{Request, Value, Variables};
+use axum::Json;
+use futures_util::future::join_all;
+use serde::Serialize;
+use serde_json::json;
+
+use super::State;
+use crate::{
+    auth::{Role, Subject},
+    graphql::{Caller, Engine},
+};
+
+#[derive(Serialize)]
+pub struct Users {
+    users: Vec<User>,
+}
+
+#[derive(Serialize)]
+struct User {
+    subject: String,
+    role: Role,
+}
+
+/// `GET /dev/users`: the user to begin with, others who are there, and a moderator.
+pub async fn users(state: State) -> Json<Users> {
+    let development = &state.development;
+    let others = join_all(development.others.iter().map(|subject| existing(&state.engine, subject))).await;
+    let users = std::iter::once(&development.user).chain(others.into_iter().flatten());
+    let with_role = |role| move |subject: &Subject| User { subject: subject.to_string(), role };
+    let moderator = with_role(Role::Moderator)(&development.moderator);
+    Json(Users { users: users.map(with_role(Role::User)).chain([moderator]).collect() })
+}
+
+/// Nothing without the demo data, or without the database.
+async fn existing<'a>(engine: &Engine, subject: &'a Subject) -> Option<&'a Subject> {
+    let request = Request::new("query ($subject: String!) { user(subject: $subject) { id } }")
+        .variables(Variables::from_json(json!({ "subject": subject.as_str() })));
+    let response = engine.execute(engine.prepare(request, Caller::nobody()).ok()?).await.ok()?;
+    let Value::Object(data) = response.data else { return None };
+    (data.get("user")? != &Value::Null).then_some(subject)
+}

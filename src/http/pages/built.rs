@@ -1,0 +1,58 @@
+//! What Vite built, as it lies in the binary.
+
+use axum::{
+    http::{HeaderMap, StatusCode, header},
+    response::{IntoResponse, Response},
+};
+use rust_embed::{Embed, EmbeddedFile};
+
+/// Empty when Vite has not run.
+#[derive(Embed)]
+#[folder = "web-demo/dist"]
+#[allow_missing = true]
+pub struct Built;
+
+/// A strong one, in quotes.
+pub fn entity_tag(file: &EmbeddedFile) -> String {
+    let hash = file.metadata.sha256_hash();
+    let start: String = hash[..8].iter().map(|byte| format!("{byte:02x}")).collect();
+    format!("\"{start}\"")
+}
+
+/// The file; 304 without it for who has it already.
+pub fn send(file: EmbeddedFile, tag: &str, request: &HeaderMap) -> Response {
+    let headers = [(header::ETAG, tag)];
+    if is_known(tag, request) {
+        return (StatusCode::NOT_MODIFIED, headers).into_response();
+    }
+    (headers, file.data).into_response()
+}
+
+/// Compares weakly, as RFC 9110 has it for `If-None-Match`: proxies may have weakened the tag.
+fn is_known(tag: &str, request: &HeaderMap) -> bool {
+    let opaque = |tag: &str| tag.trim().trim_start_matches("W/").to_owned();
+    let lines = request.get_all(header::IF_NONE_MATCH).iter().filter_map(|line| line.to_str().ok());
+    lines.flat_map(|line| line.split(',')).any(|known| known.trim() == "*" || opaque(known) == opaque(tag))
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::http::HeaderValue;
+
+    use super::*;
+
+    #[test]
+    fn who_names_the_tag_has_the_file_also_weakly_and_in_a_list() {
+        let knows = |sent: &'static str| {
+            let request = [(header::IF_NONE_MATCH, HeaderValue::from_static(sent))].into_iter().collect();
+            is_known("W/\"7f3a\"", &request)
+        };
+        for known in ["\"7f3a\"", "W/\"7f3a\"", "\"0\", W/\"7f3a\" ,\"1\"", "*"] {
+            assert!(knows(known), "{known}");
+        }
+        for other in ["", "7f3a", "\"7f3\"", "\"0\", \"1\""] {
+            assert!(!knows(other), "{other}");
+        }
+        assert!(!is_known("\"7f3a\"", &HeaderMap::new()));
+    }
+}

@@ -1,0 +1,118 @@
+// What an audit of pages looks at: accessibility, nothing that jumps, little to load.
+
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { get } from "node:http";
+import { createRequire } from "node:module";
+import { test } from "node:test";
+import { baseUrl, developmentToken, send } from "./browser.js";
+import { openDoors, screens } from "./visitor.js";
+
+const arrive = openDoors();
+const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+
+/** For the first page and what it loads by itself, compressed with gzip. */
+const MOST_BYTES = 150_000;
+/** How far things may jump while a page loads; up to 0.1 is called good: https://web.dev/articles/cls */
+const MOST_SHIFT = 0.1;
+
+/** Every page, by a name for people. */
+async function pages() {
+  const { feed } = await send("{ feed { nodes { id author { id } group { id } } } }", await developmentToken());
+  const note = feed.nodes.find(({ group }) => group);
+  return {
+    feed: "/",
+    note: `/note/${note.id}`,
+    profile: `/user/${note.author.id}`,
+    group: `/group/${note.group.id}`,
+    groups: "/groups",
+    inbox: "/inbox",
+    hot: "/hot",
+    likes: "/likes",
+    "side by side": "/two",
+    operations: "/admin",
+  };
+}
+
+/** What axe finds, a line per place. */
+async function violations(page) {
+  // As the browser's own tools do it: a script of the page would be refused by its policy.
+  await page.evaluate(axe);
+  const { violations } = await page.evaluate(() => window.axe.run());
+  return violations.flatMap(({ id, nodes }) =>
+    nodes.map(({ target, failureSummary }) => `${id}: ${target} (${failureSummary})`),
+  );
+}
+
+/** Until nothing is on its way. */
+async function settle(page) {
+  await page.locator("h1").first().waitFor();
+  await page.waitForLoadState("networkidle").catch(() => {});
+  await page.waitForFunction(() => !document.querySelector('[role="status"] [aria-hidden="true"] > i + i'));
+}
+
+for (const [name, screen] of Object.entries(screens)) {
+  for (const colorScheme of ["light", "dark"]) {
+    test(`axe finds nothing on any page, on a ${name} in ${colorScheme}`, async () => {
+      const visitor = await arrive({ screen, colorScheme });
+      for (const [which, path] of Object.entries(await pages())) {
+        await visitor.goTo(path, { live: false });
+        await settle(visitor.page);
+        assert.deepEqual(await violations(visitor.page), [], which);
+        const overflow = await visitor.page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+        assert.ok(overflow <= 0, `${which} is ${overflow} px wider than the screen`);
+      }
+    });
+  }
+
+  test(`on a ${name}, nothing jumps: little while the feed loads, not at all when numbers change`, async () => {
+    const visitor = await arrive({ screen });
+    await visitor.page.addInitScript(() => {
+      window.shift = 0;
+      new PerformanceObserver((list) => {
+        for (const { value } of list.getEntries()) window.shift += value;
+      }).observe({ type: "layout-shift", buffered: true });
+    });
+    await visitor.goTo("/");
+    const id = (await visitor.notes())[0];
+    await visitor.page.waitForLoadState("networkidle");
+    const whileLoading = await visitor.page.evaluate(() => window.shift);
+    assert.ok(whileLoading < MOST_SHIFT, `${whileLoading} while loading`);
+
+    // Twelve more likes: the number gets a digit more on the way, if it had one.
+    const before = await visitor.count(id, "Like");
+    for (let i = 1; i <= 12; i++) {
+      const token = await developmentToken(`shift.${name}.${Date.now()}.${i}`);
+      await send("mutation ($id: ID!) { likeNote(input: { noteId: $id }) { changed } }", token, { id });
+    }
+    await visitor.see(id, "Like", before + 12);
+    assert.equal(await visitor.page.evaluate(() => window.shift), whileLoading);
+  });
+}
+
+test("the first page loads less than 150 kB, with gzip", async () => {
+  const visitor = await arrive();
+  await visitor.goTo("/");
+  await visitor.notes();
+  await visitor.page.waitForLoadState("load");
+  const loaded = await visitor.page.evaluate(() =>
+    performance
+      .getEntriesByType("resource")
+      .map(({ name }) => new URL(name).pathname)
+      .filter((path) => path.startsWith("/assets/")),
+  );
+  const sizes = await Promise.all(["/", ...new Set(loaded)].map(async (path) => [path, await gzipped(path)]));
+  const total = sizes.reduce((sum, [, size]) => sum + size, 0);
+  assert.ok(total < MOST_BYTES, `${total} bytes: ${JSON.stringify(Object.fromEntries(sizes))}`);
+});
+
+/** Bytes of a body as they come over the wire. */
+function gzipped(path) {
+  return new Promise((resolve, reject) => {
+    get(`${baseUrl}${path}`, { headers: { "Accept-Encoding": "gzip" } }, (response) => {
+      assert.equal(response.headers["content-encoding"] ?? "gzip", "gzip");
+      let size = 0;
+      response.on("data", (chunk) => (size += chunk.length)).on("end", () => resolve(size));
+    }).on("error", reject);
+  });
+}

@@ -1,0 +1,4 @@
+import { createRoot } from "react-dom/client";
+import "../shared/theme.css";
+
+createRoot(document.getElementById("root")!).render(<h1>Operations</h1>);

@@ -1,0 +1,15 @@
+import { useConnection } from "../../shared/api/client";
+import styles from "./ConnectionMark.module.css";
+
+const WORDS = { idle: "Not live", connecting: "Connecting…", open: "Live", waiting: "Reconnecting…" };
+
+/** Whether numbers move right now. */
+export function ConnectionMark() {
+  const { state } = useConnection();
+  return (
+    <p className={styles.mark} role="status" data-state={state}>
+      <i aria-hidden="true" />
+      {WORDS[state]}
+    </p>
+  );
+}

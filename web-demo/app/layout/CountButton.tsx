@@ -1,0 +1,42 @@
+import { type LucideIcon } from "lucide-react";
+import { useRef } from "react";
+import { type OperationResult } from "urql";
+import { Count, exactly } from "../../shared/ui/Count";
+import styles from "./CountButton.module.css";
+
+interface Props {
+  icon: LucideIcon;
+  colour: "like" | "collect" | "talk";
+  /** What it does, such as `Like`. */
+  label: string;
+  /** What is counted, such as `likes`. */
+  unit: string;
+  count: number;
+  /** Null for somebody who is not signed in. */
+  isOn: boolean | null;
+  onTurn: (on: boolean) => Promise<OperationResult>;
+}
+
+/** A switch with a number. When what it did is taken back, it shakes. */
+export function CountButton({ icon: Icon, colour, label, unit, count, isOn, onTurn }: Props) {
+  const button = useRef<HTMLButtonElement>(null);
+  async function turn() {
+    const { error } = await onTurn(!isOn);
+    if (error) button.current?.animate(SHAKE, 300);
+  }
+  return (
+    <button
+      ref={button}
+      type="button"
+      className={`${styles.button} ${styles[colour]}`}
+      aria-pressed={isOn ?? false}
+      aria-label={`${label}: ${exactly(count)} ${unit}`}
+      onClick={turn}
+    >
+      <Icon size={20} aria-hidden="true" />
+      <Count value={count} />
+    </button>
+  );
+}
+
+const SHAKE = [0, -4, 4, -3, 3, 0].map((x) => ({ transform: `translateX(${x}px)` }));

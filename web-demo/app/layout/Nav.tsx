@@ -1,0 +1,51 @@
+import { Bell, Columns2, Flame, Heart, House, type LucideIcon, UserRound, UsersRound } from "lucide-react";
+import { useQuery, useSubscription } from "urql";
+import { Link, useRoute } from "wouter";
+import { type InboxBadgesFragment, InboxCountsDocument, ViewerDocument } from "../../shared/api/generated";
+import { useApi } from "../../shared/api/client";
+import { Logo } from "./Logo";
+import styles from "./Nav.module.css";
+
+/** The ways to go. On a phone the first five are a bar at the bottom. */
+export function Nav() {
+  const { session } = useApi();
+  const [{ data }] = useQuery({ query: ViewerDocument, pause: !session });
+  useSubscription({ query: InboxCountsDocument, pause: !session });
+  const viewer = data?.viewer;
+  return (
+    <nav className={styles.nav} aria-label="Pages">
+      <Link href="/" className={styles.logo} aria-label="Plaudit, home">
+        <Logo />
+        Plaudit
+      </Link>
+      <Way to="/" icon={House} text="Home" />
+      <Way to="/hot" icon={Flame} text="Hot" />
+      <Way to="/groups" icon={UsersRound} text="Groups" />
+      <Way to="/inbox" icon={Bell} text="Inbox" badge={unread(viewer?.inbox)} />
+      <Way to={viewer ? `/user/${viewer.id}` : "/user/me"} icon={UserRound} text="Profile" />
+      <Way to="/likes" icon={Heart} text="My likes" />
+      <Way to="/two" icon={Columns2} text="Side by side" />
+    </nav>
+  );
+}
+
+function Way({ to, icon: Icon, text, badge = 0 }: { to: string; icon: LucideIcon; text: string; badge?: number }) {
+  const [isHere] = useRoute(to);
+  return (
+    <Link href={to} className={styles.way} aria-current={isHere ? "page" : undefined}>
+      <Icon size={23} aria-hidden="true" />
+      <span>{text}</span>
+      {badge > 0 && (
+        <span className={styles.badge}>
+          {badge > 99 ? "99+" : badge}
+          <span className="only-heard"> unread</span>
+        </span>
+      )}
+    </Link>
+  );
+}
+
+const unread = (inbox: InboxBadgesFragment | null | undefined): number =>
+  inbox
+    ? inbox.unreadReplyCount + inbox.unreadLikeCount + inbox.unreadFollowerCount + inbox.unreadMessageCount
+    : 0;

@@ -1,0 +1,30 @@
+import { type ReactNode } from "react";
+import { HotNow } from "../rankings/HotNow";
+import { ConnectionMark } from "./ConnectionMark";
+import { Nav } from "./Nav";
+import styles from "./Shell.module.css";
+import { UserMenu } from "./UserMenu";
+
+/** What surrounds every page: the ways to go on its left, what is hot on its right; on a phone a bar below. */
+export function Shell({ children, onSwitch }: { children: ReactNode; onSwitch: (user: string) => void }) {
+  return (
+    <div className={styles.shell}>
+      <a href="#main" className={styles.skip}>
+        Skip to the page
+      </a>
+      <header className={styles.side}>
+        <Nav />
+        <div className={styles.foot}>
+          <ConnectionMark />
+          <UserMenu onSwitch={onSwitch} />
+        </div>
+      </header>
+      <main id="main" className={styles.main} tabIndex={-1}>
+        {children}
+      </main>
+      <aside className={styles.aside} aria-label="Beside the page">
+        <HotNow />
+      </aside>
+    </div>
+  );
+}

@@ -1,0 +1,21 @@
+import { useCallback } from "react";
+import { type AnyVariables, type DocumentInput, type OperationResult, useClient } from "urql";
+import { sentence } from "../../shared/ui/States";
+import { useTell } from "../../shared/ui/toasts";
+
+/**
+ * Runs a mutation. What it will most likely do shows at once (`shared/api/cache.ts`); when it fails, the cache takes
+ * that back, and a message says why.
+ */
+export function useAction<Data, Variables extends AnyVariables>(document: DocumentInput<Data, Variables>) {
+  const client = useClient();
+  const tell = useTell();
+  return useCallback(
+    async (variables: Variables): Promise<OperationResult<Data, Variables>> => {
+      const result = await client.mutation(document, variables).toPromise();
+      if (result.error) tell(sentence(result.error));
+      return result;
+    },
+    [client, document, tell],
+  );
+}

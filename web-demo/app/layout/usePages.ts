@@ -1,0 +1,36 @@
+import { useCallback, useState } from "react";
+import { type AnyVariables, type DocumentInput, useQuery } from "urql";
+
+interface Connection<Node> {
+  nodes: Node[];
+  pageInfo: { hasNextPage: boolean; endCursor: string | null };
+}
+
+/**
+ * A list by pages: `find` says where in the answer it is. The cache joins its pages, so `nodes` are all that were
+ * loaded. What comes back fits `Endless`.
+ */
+export function usePages<Data, Variables extends AnyVariables & { after?: string | null }, Node>(
+  document: DocumentInput<Data, Variables>,
+  variables: Omit<Variables, "after">,
+  find: (data: Data) => Connection<Node> | null | undefined,
+) {
+  const [after, setAfter] = useState<string | null>(null);
+  const [{ data, fetching, stale, error }, run] = useQuery({
+    query: document,
+    variables: { ...variables, after } as unknown as Variables,
+  });
+  const list = data && find(data);
+  const endCursor = list?.pageInfo.endCursor ?? null;
+  return {
+    data,
+    nodes: list?.nodes ?? [],
+    endless: {
+      hasMore: list?.pageInfo.hasNextPage ?? false,
+      isLoading: fetching || stale,
+      error,
+      onMore: useCallback(() => setAfter(endCursor), [endCursor]),
+      onRetry: useCallback(() => run({ requestPolicy: "network-only" }), [run]),
+    },
+  };
+}

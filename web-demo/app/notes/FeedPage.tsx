@@ -1,0 +1,37 @@
+import { useState } from "react";
+import { FeedDocument } from "../../shared/api/generated";
+import { Empty } from "../../shared/ui/States";
+import { PageHead } from "../layout/PageHead";
+import { Tabs } from "../layout/Tabs";
+import { usePages } from "../layout/usePages";
+import { NoteList } from "./NoteList";
+
+/** The newest notes of all, or of those whom one follows. */
+export function FeedPage() {
+  const [following, setFollowing] = useState(false);
+  return (
+    <>
+      <PageHead title="Home">
+        <Tabs
+          label="Whose notes"
+          options={[
+            { value: false, text: "Everybody" },
+            { value: true, text: "Following" },
+          ]}
+          value={following}
+          onChange={setFollowing}
+        />
+      </PageHead>
+      <Feed key={String(following)} following={following} />
+    </>
+  );
+}
+
+function Feed({ following }: { following: boolean }) {
+  const { nodes, endless } = usePages(FeedDocument, { following }, (data) => data.feed);
+  return (
+    <NoteList notes={nodes} endless={endless}>
+      <Empty title="Nothing here yet.">Follow somebody, and what they post stands here.</Empty>
+    </NoteList>
+  );
+}

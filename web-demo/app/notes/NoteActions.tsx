@@ -1,0 +1,58 @@
+import { Bookmark, Eye, Heart, MessageCircle } from "lucide-react";
+import { Link } from "wouter";
+import {
+  CollectNoteDocument,
+  LikeNoteDocument,
+  type NoteCardFragment,
+  UncollectNoteDocument,
+  UnlikeNoteDocument,
+} from "../../shared/api/generated";
+import { Count, exactly } from "../../shared/ui/Count";
+import { CountButton } from "../layout/CountButton";
+import { useAction } from "../layout/useAction";
+import buttonStyles from "../layout/CountButton.module.css";
+import styles from "./NoteActions.module.css";
+
+/** The numbers of a note, and what one can do with it. */
+export function NoteActions({ note }: { note: NoteCardFragment }) {
+  const like = useAction(LikeNoteDocument);
+  const unlike = useAction(UnlikeNoteDocument);
+  const collect = useAction(CollectNoteDocument);
+  const uncollect = useAction(UncollectNoteDocument);
+  const noteId = note.id;
+  return (
+    <div className={styles.actions}>
+      <CountButton
+        icon={Heart}
+        colour="like"
+        label="Like"
+        unit="likes"
+        count={note.likeCount}
+        isOn={note.viewerHasLiked}
+        onTurn={(on) => (on ? like : unlike)({ noteId })}
+      />
+      <Link
+        href={`/note/${noteId}#comments`}
+        className={`${buttonStyles.button} ${buttonStyles.talk}`}
+        aria-label={`Comments: ${exactly(note.commentCount)}`}
+      >
+        <MessageCircle size={20} aria-hidden="true" />
+        <Count value={note.commentCount} />
+      </Link>
+      <CountButton
+        icon={Bookmark}
+        colour="collect"
+        label="Collect"
+        unit="collects"
+        count={note.collectCount}
+        isOn={note.viewerHasCollected}
+        onTurn={(on) => (on ? collect : uncollect)({ noteId })}
+      />
+      <span className={styles.views}>
+        <Eye size={18} aria-hidden="true" />
+        <Count value={note.viewCount} />
+        <span className="only-heard">views</span>
+      </span>
+    </div>
+  );
+}

@@ -1,0 +1,52 @@
+import { memo, useRef } from "react";
+import { Link } from "wouter";
+import { type NoteCardFragment } from "../../shared/api/generated";
+import { Avatar } from "../../shared/ui/Avatar";
+import { TimeAgo } from "../../shared/ui/TimeAgo";
+import { NoteActions } from "./NoteActions";
+import styles from "./NoteCard.module.css";
+import { useViewed } from "./views";
+
+/** A note in a list. */
+export const NoteCard = memo(function NoteCard({ note }: { note: NoteCardFragment }) {
+  const card = useRef<HTMLElement>(null);
+  useViewed(card, note.id);
+  return (
+    <article ref={card} className={styles.card} aria-labelledby={`${note.id}-title`} data-note={note.id}>
+      <Byline note={note} />
+      <Link href={`/note/${note.id}`} className={styles.text}>
+        <h2 id={`${note.id}-title`}>{note.title}</h2>
+        <p>{note.body}</p>
+      </Link>
+      <NoteActions note={note} />
+    </article>
+  );
+});
+
+/** Who wrote it, when, and in which group. */
+export function Byline({ note: { author, createdAt, group } }: { note: NoteCardFragment }) {
+  const name = author?.name ?? "Somebody";
+  return (
+    <div className={styles.byline}>
+      <Avatar name={name} />
+      <div>
+        {author ? (
+          <Link href={`/user/${author.id}`} className={styles.author}>
+            {name}
+          </Link>
+        ) : (
+          name
+        )}
+        <div className={styles.about}>
+          <TimeAgo at={createdAt} />
+          {group && (
+            <>
+              {" · "}
+              <Link href={`/group/${group.id}`}>{group.name}</Link>
+            </>
+          )}
+        </div>
+      </div>
+    </div>
+  );
+}

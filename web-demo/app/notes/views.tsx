@@ -1,0 +1,60 @@
+import { type ReactNode, type RefObject, createContext, useContext, useEffect, useMemo } from "react";
+import { type Client, useClient } from "urql";
+import { RecordViewsDocument } from "../../shared/api/generated";
+
+/** As many as one mutation takes. */
+const MOST_IDS = 100;
+/** Views are sent together, this long after the first of them. */
+const GATHER_MS = 2_000;
+/** A note counts as viewed when this much of it was on the screen for so long. */
+const SHARE = 0.6;
+const LOOK_MS = 800;
+
+/** Gathers views; each note once per visit. */
+class Views {
+  #known = new Set<string>();
+  #waiting: string[] = [];
+
+  constructor(private readonly client: Client) {}
+
+  saw(noteId: string) {
+    if (this.#known.has(noteId)) return;
+    this.#known.add(noteId);
+    this.#waiting.push(noteId);
+    if (this.#waiting.length === 1) setTimeout(() => this.#send(), GATHER_MS);
+  }
+
+  #send() {
+    const noteIds = this.#waiting.splice(0, MOST_IDS);
+    this.client.mutation(RecordViewsDocument, { noteIds }).toPromise();
+    if (this.#waiting.length > 0) this.#send();
+  }
+}
+
+const ViewsContext = createContext<Views | undefined>(undefined);
+
+export function ViewsProvider({ children }: { children: ReactNode }) {
+  const client = useClient();
+  const views = useMemo(() => new Views(client), [client]);
+  return <ViewsContext value={views}>{children}</ViewsContext>;
+}
+
+/** Counts a view of the note when the element was looked at. */
+export function useViewed(ref: RefObject<Element | null>, noteId: string) {
+  const views = useContext(ViewsContext);
+  useEffect(() => {
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    const observer = new IntersectionObserver(
+      ([entry]) => {
+        clearTimeout(timer);
+        if (entry!.isIntersecting) timer = setTimeout(() => views?.saw(noteId), LOOK_MS);
+      },
+      { threshold: SHARE },
+    );
+    if (ref.current) observer.observe(ref.current);
+    return () => {
+      clearTimeout(timer);
+      observer.disconnect();
+    };
+  }, [ref, noteId, views]);
+}

@@ -1,0 +1,61 @@
+import { createContext, useContext, useSyncExternalStore } from "react";
+import { Client, fetchExchange, subscriptionExchange } from "urql";
+import { type Session, TokenSource } from "../session";
+import { cache } from "./cache";
+import { Journal } from "./journal";
+import { newestExchange } from "./newest";
+import { recordExchange } from "./record";
+import { type Connection, Socket } from "./socket";
+
+/** Everything by which one session talks to the server. */
+export interface Api {
+  session: Session | undefined;
+  tokens: TokenSource | undefined;
+  client: Client;
+  socket: Socket;
+  journal: Journal;
+}
+
+/** Queries and mutations go by POST, subscriptions by one WebSocket; what they bring goes into one cache. */
+export function createApi(session: Session | undefined): Api {
+  const tokens = session && new TokenSource(session);
+  const journal = new Journal();
+  const socket = new Socket(tokens, journal);
+  const client = new Client({
+    url: "/graphql",
+    preferGetMethod: false,
+    fetch: async (input, init) => {
+      const headers = new Headers(init?.headers);
+      if (tokens) headers.set("Authorization", `Bearer ${await tokens.fresh()}`);
+      return fetch(input, { ...init, headers });
+    },
+    exchanges: [
+      cache(),
+      newestExchange(),
+      recordExchange(journal),
+      fetchExchange,
+      subscriptionExchange({
+        forwardSubscription: ({ query, variables }) => ({
+          subscribe: (sink) => ({
+            unsubscribe: socket.client.subscribe({ query: query ?? "", variables }, sink as never),
+          }),
+        }),
+      }),
+    ],
+  });
+  return { session, tokens, client, socket, journal };
+}
+
+const ApiContext = createContext<Api | undefined>(undefined);
+export const ApiProvider = ApiContext.Provider;
+
+export function useApi(): Api {
+  const api = useContext(ApiContext);
+  if (!api) throw new Error("no ApiProvider above this component");
+  return api;
+}
+
+export function useConnection(): Connection {
+  const { socket } = useApi();
+  return useSyncExternalStore(socket.listen, () => socket.connection);
+}

@@ -1,0 +1,65 @@
+/** Who acts: a name and a token that the server believes. */
+export interface Session {
+  /** The token's subject. */
+  user: string;
+  token: string;
+  /** When the token ends, in milliseconds since 1970. */
+  expiresAt: number;
+  /** A note worth showing, when the server names one. */
+  noteId?: string;
+}
+
+export type Role = "user" | "moderator";
+
+/** Renewed this long before its end, so that no request carries a token that ends on its way. */
+const MARGIN_MS = 60_000;
+
+/**
+ * A session of a server in development mode; `undefined` where it hands out none, as in production.
+ * Without `user`, the server chooses one.
+ */
+export async function developmentSession(user?: string, role: Role = "user"): Promise<Session | undefined> {
+  const query = new URLSearchParams(user ? { user, role } : { role });
+  const answer = await fetch(`/dev/token?${query}`).catch(() => undefined);
+  if (answer?.status !== 200) return undefined;
+  const { expiresAt, ...session } = await answer.json();
+  return { ...session, expiresAt: Date.parse(expiresAt) };
+}
+
+/** Whom a development server offers to be. */
+export async function developmentUsers(): Promise<{ subject: string; role: Role }[]> {
+  const answer = await fetch("/dev/users").catch(() => undefined);
+  return answer?.status === 200 ? (await answer.json()).users : [];
+}
+
+/** The token of a session; renews it when it is about to end. */
+export class TokenSource {
+  #session: Session;
+  #renewal?: Promise<void>;
+
+  constructor(
+    session: Session,
+    private readonly renew: (session: Session) => Promise<Session | undefined> = ({ user }) =>
+      developmentSession(user),
+  ) {
+    this.#session = session;
+  }
+
+  /** The one to send now, perhaps at its end: then `fresh` asks for a new one. */
+  get current(): string {
+    return this.#session.token;
+  }
+
+  async fresh(): Promise<string> {
+    if (Date.now() > this.#session.expiresAt - MARGIN_MS) {
+      this.#renewal ??= this.#renewNow();
+      await this.#renewal;
+    }
+    return this.#session.token;
+  }
+
+  async #renewNow() {
+    this.#session = (await this.renew(this.#session)) ?? this.#session;
+    this.#renewal = undefined;
+  }
+}

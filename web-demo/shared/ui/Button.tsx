@@ -1,0 +1,11 @@
+import { type ButtonHTMLAttributes } from "react";
+import styles from "./Button.module.css";
+
+interface Props extends ButtonHTMLAttributes<HTMLButtonElement> {
+  /** `primary` is what one came to do; `quiet` is beside it. */
+  look?: "primary" | "plain" | "quiet";
+}
+
+export function Button({ look = "plain", className = "", type = "button", ...rest }: Props) {
+  return <button type={type} className={`${styles.button} ${styles[look]} ${className}`} {...rest} />;
+}

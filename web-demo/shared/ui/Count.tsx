@@ -1,0 +1,39 @@
+import { useEffect, useRef } from "react";
+import styles from "./Count.module.css";
+
+const compact = new Intl.NumberFormat("en", { notation: "compact", maximumFractionDigits: 1 });
+const exact = new Intl.NumberFormat("en");
+
+/** 12,345 as people say it: `12.3K`. */
+export const forPeople = (count: number): string => compact.format(count);
+export const exactly = (count: number): string => exact.format(count);
+
+/**
+ * A total that moves gently: a change slides in from where it goes. Its exact value shows on hover. The width is
+ * that of its digits, which are all equally wide, so a change moves nothing else.
+ */
+export function Count({ value }: { value: number }) {
+  const shown = useRef<HTMLSpanElement>(null);
+  const before = useRef(value);
+
+  useEffect(() => {
+    if (before.current === value) return;
+    const rises = value > before.current;
+    before.current = value;
+    shown.current?.animate(
+      [
+        { transform: `translateY(${rises ? "0.5em" : "-0.5em"})`, opacity: 0.2 },
+        { transform: "none", opacity: 1 },
+      ],
+      { duration: reducedMotion.matches ? 0 : 260, easing: "cubic-bezier(0.2, 0.8, 0.2, 1)" },
+    );
+  }, [value]);
+
+  return (
+    <span ref={shown} className={styles.count} title={exactly(value)} data-count={value}>
+      {forPeople(value)}
+    </span>
+  );
+}
+
+const reducedMotion = matchMedia("(prefers-reduced-motion: reduce)");

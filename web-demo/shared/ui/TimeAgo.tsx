@@ -1,0 +1,27 @@
+const relative = new Intl.RelativeTimeFormat("en", { numeric: "auto", style: "narrow" });
+const day = new Intl.DateTimeFormat("en", { day: "numeric", month: "short" });
+const whole = new Intl.DateTimeFormat("en", { dateStyle: "medium", timeStyle: "short" });
+
+/** Each unit with its length in seconds, and up to how many seconds it is used. */
+const UNITS: [Intl.RelativeTimeFormatUnit, number, number][] = [
+  ["minute", 60, 3600],
+  ["hour", 3600, 86_400],
+  ["day", 86_400, 7 * 86_400],
+];
+
+/** When something happened, as people say it; the moment itself on hover. */
+export function TimeAgo({ at }: { at: string }) {
+  const moment = new Date(at);
+  return (
+    <time dateTime={at} title={whole.format(moment)}>
+      {ago(moment)}
+    </time>
+  );
+}
+
+function ago(moment: Date): string {
+  const seconds = (Date.now() - moment.getTime()) / 1000;
+  if (seconds < 60) return "now";
+  const unit = UNITS.find(([, , below]) => seconds < below);
+  return unit ? relative.format(-Math.floor(seconds / unit[1]), unit[0]) : day.format(moment);
+}

@@ -1,0 +1,23 @@
+/** Under this key the browser keeps a choice of `light` or `dark`. Without one, the system's counts. */
+const KEY = "plaudit.theme";
+
+type Look = "light" | "dark";
+
+function show(look: string | null) {
+  if (look) document.documentElement.dataset.theme = look;
+}
+
+const shown = (): Look =>
+  (document.documentElement.dataset.theme as Look | undefined) ??
+  (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light");
+
+export const Theme = {
+  /** As chosen before. */
+  restore: () => show(localStorage.getItem(KEY)),
+
+  turn() {
+    const look = shown() === "dark" ? "light" : "dark";
+    localStorage.setItem(KEY, look);
+    show(look);
+  },
+};

@@ -1,0 +1,49 @@
+import { CircleAlert, X } from "lucide-react";
+import { type ReactNode, createContext, useCallback, useContext, useState } from "react";
+import styles from "./toasts.module.css";
+
+/** How long a message stays, in milliseconds. */
+const LIFE_MS = 6_000;
+const MOST = 3;
+
+interface Toast {
+  id: number;
+  text: string;
+}
+
+const TellContext = createContext<(text: string) => void>(() => {});
+
+/** A function that shows a message for some seconds. */
+export const useTell = () => useContext(TellContext);
+
+let nextId = 1;
+
+/** Shows what `useTell` says, above everything, and lets it be heard. */
+export function Toasts({ children }: { children: ReactNode }) {
+  const [toasts, setToasts] = useState<Toast[]>([]);
+  const drop = useCallback((id: number) => setToasts((all) => all.filter((toast) => toast.id !== id)), []);
+  const tell = useCallback(
+    (text: string) => {
+      const id = nextId++;
+      setToasts((all) => [...all.filter((toast) => toast.text !== text), { id, text }].slice(-MOST));
+      setTimeout(() => drop(id), LIFE_MS);
+    },
+    [drop],
+  );
+  return (
+    <TellContext value={tell}>
+      {children}
+      <div className={styles.toasts} role="status" aria-live="polite">
+        {toasts.map(({ id, text }) => (
+          <div key={id} className={styles.toast}>
+            <CircleAlert size={18} aria-hidden="true" />
+            {text}
+            <button aria-label="Dismiss" onClick={() => drop(id)}>
+              <X size={16} />
+            </button>
+          </div>
+        ))}
+      </div>
+    </TellContext>
+  );
+}
