@@ -19,6 +19,7 @@
 -- ARGV[12] at         time of the flip, Unix ms
 -- Returns  {"done", 1, offset}   switched; offset of its event
 --          {"done", 0, offset}   it already was so; offset of the pair's pending flip, or ""
+--          {"repeated", 1, offset}  the key was used for this before: what the first call returned, if "done"
 --          {"not_ready"}         the shard is not verified yet; nothing written
 --          {"need_set"}          load the set first
 --          {"need_row"}          ask SQL about this one edge first
@@ -47,7 +48,7 @@ if KEYS[6] then
     if of ~= operation then
       return { 'key_conflict' }
     end
-    return { 'done', tonumber(changed), offset == '-' and '' or offset }
+    return { 'repeated', tonumber(changed), offset == '-' and '' or offset }
   end
 end
 

@@ -5,29 +5,46 @@ use std::time::Duration;
 use metrics::{Unit, counter, describe_counter, describe_gauge, describe_histogram};
 use metrics_exporter_prometheus::{BuildError, Matcher, PrometheusBuilder, PrometheusHandle};
 
+use super::process;
 use crate::domain::ErrorClass;
 
 /// Upper bounds of the buckets of durations, in seconds.
 const SECONDS: [f64; 12] = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0];
-/// How often samples of histograms are summed up, also when nobody asks for them.
+/// The same for calls of the stores, most of which take less than any of those.
+const STORE_SECONDS: [f64; 12] =
+    [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.5, 2.5];
+/// How often samples of histograms are summed up, also when nobody asks for them, and the process measured.
 const UPKEEP: Duration = Duration::from_secs(5);
 
 /// Begins to collect metrics, for the life of the process. Before it nothing is counted.
 pub fn install() -> Result<PrometheusHandle, BuildError> {
-    let durations = Matcher::Suffix("_seconds".into());
-    let handle = PrometheusBuilder::new().set_buckets_for_metric(durations, &SECONDS)?.install_recorder()?;
+    let mut builder =
+        PrometheusBuilder::new().set_buckets_for_metric(Matcher::Suffix("_seconds".into()), &SECONDS)?;
+    for of_store in ["plaudit_redis_seconds", "plaudit_database_seconds"] {
+        builder = builder.set_buckets_for_metric(Matcher::Full(of_store.into()), &STORE_SECONDS)?;
+    }
+    let handle = builder.install_recorder()?;
     describe();
     for class in ErrorClass::ALL {
         counter!("plaudit_refusals_total", "class" => class.name()).increment(0);
     }
-    let upkeep = handle.clone();
-    tokio::spawn(async move {
-        loop {
-            tokio::time::sleep(UPKEEP).await;
-            upkeep.run_upkeep();
-        }
-    });
+    tokio::spawn(keep_up(handle.clone()));
     Ok(handle)
+}
+
+async fn keep_up(handle: PrometheusHandle) {
+    loop {
+        let handle = handle.clone();
+        let work = move || {
+            handle.run_upkeep();
+            process::measure()
+        };
+        // It reads a line per open file.
+        if let Ok(Err(error)) = tokio::task::spawn_blocking(work).await {
+            tracing::debug!(%error, "cannot measure this process");
+        }
+        tokio::time::sleep(UPKEEP).await;
+    }
 }
 
 enum Kind {
@@ -42,9 +59,10 @@ const METRICS: &[(Kind, &str, Unit, &str)] = &[
         Counter,
         "plaudit_requests_total",
         Unit::Count,
-        "GraphQL requests over HTTP, by kind of operation and code of the first error",
+        "GraphQL operations, by transport, kind, root field and code of the first error",
     ),
-    (Histogram, "plaudit_request_seconds", Unit::Seconds, "How long they took, by kind of operation"),
+    (Histogram, "plaudit_request_seconds", Unit::Seconds, "How long they took until they were answered"),
+    (Counter, "plaudit_actions_total", Unit::Count, "Actions that changed something, by kind"),
     (Counter, "plaudit_refusals_total", Unit::Count, "Answers with an error, by its class"),
     (
         Counter,
@@ -66,6 +84,8 @@ const METRICS: &[(Kind, &str, Unit, &str)] = &[
     ),
     (Counter, "plaudit_guard_refusals_total", Unit::Count, "Requests that would cost too much, by reason"),
     (Counter, "plaudit_store_errors_total", Unit::Count, "Calls of a store that failed, by class"),
+    (Histogram, "plaudit_redis_seconds", Unit::Seconds, "How long round trips to Redis took"),
+    (Histogram, "plaudit_database_seconds", Unit::Seconds, "How long statements took in PostgreSQL"),
     (Gauge, "plaudit_breaker_open", Unit::Count, "1 while requests leave a store alone that does not answer"),
     (Gauge, "plaudit_sockets", Unit::Count, "WebSockets and event streams that are open"),
     (Gauge, "plaudit_subscriptions", Unit::Count, "Subscriptions that run on them"),
@@ -95,11 +115,17 @@ const METRICS: &[(Kind, &str, Unit, &str)] = &[
     (Histogram, "plaudit_persist_batch_seconds", Unit::Seconds, "How long a batch took in PostgreSQL"),
     (Counter, "plaudit_persist_retries_total", Unit::Count, "Times that a batch was tried again"),
     (Counter, "plaudit_dead_events_total", Unit::Count, "Events that PostgreSQL refused for good"),
+    (Gauge, "plaudit_dead_events", Unit::Count, "Those of them that nobody has decided"),
+    (Gauge, "plaudit_comments_pending", Unit::Count, "Comments that wait for a decision"),
     (Counter, "plaudit_reconcile_checked_total", Unit::Count, "Entities that were recounted"),
     (Counter, "plaudit_reconcile_skipped_total", Unit::Count, "Entities that moved too much to be judged"),
     (Counter, "plaudit_reconcile_drift_total", Unit::Count, "Numbers and sets that were found wrong"),
     (Counter, "plaudit_reconcile_repaired_total", Unit::Count, "Those of them that were repaired"),
     (Counter, "plaudit_lost_events_total", Unit::Count, "Events that Redis lost before they were persisted"),
+    (Counter, "process_cpu_seconds_total", Unit::Seconds, "CPU time of this process"),
+    (Gauge, "process_resident_memory_bytes", Unit::Bytes, "Memory of this process"),
+    (Gauge, "process_open_fds", Unit::Count, "Files and connections that it has open"),
+    (Gauge, "process_max_fds", Unit::Count, "As many as it may have open"),
 ];
 
 fn describe() {

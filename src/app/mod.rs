@@ -14,6 +14,7 @@ mod keys;
 mod log;
 mod metrics;
 mod open_files;
+mod process;
 mod readiness;
 mod serve;
 mod stores;

@@ -3,7 +3,7 @@
 use futures_util::future::{BoxFuture, FutureExt};
 
 use crate::{
-    http::Readiness,
+    http::{Dependency, Readiness},
     hub::Hub,
     pipeline::Status,
     store::{redis::Redis, sql::Db},
@@ -20,27 +20,37 @@ pub struct Checks {
     pub pipeline: Option<(String, Status)>,
 }
 
+const fn dependency(name: &'static str, reason: Option<String>) -> Dependency {
+    Dependency { name, reason }
+}
+
 impl Readiness for Checks {
-    fn check(&self) -> BoxFuture<'_, Result<(), Vec<String>>> {
+    fn check(&self) -> BoxFuture<'_, Vec<Dependency>> {
         self.run().boxed()
     }
 }
 
 impl Checks {
-    /// # Errors
-    /// One line per reason.
-    pub async fn run(&self) -> Result<(), Vec<String>> {
-        let mut reasons = Vec::new();
+    pub async fn is_ready(&self) -> bool {
+        self.run().await.iter().all(|dependency| dependency.reason.is_none())
+    }
+
+    async fn run(&self) -> Vec<Dependency> {
         let (redis, owners) = tokio::join!(self.redis.run_id(), self.db.shard_owners());
-        reasons.extend(redis.err().map(|error| error.to_string()));
+        let mut found = vec![dependency("Redis", redis.err().map(|error| error.to_string()))];
         match owners {
-            Ok(owners) => reasons.extend(self.without_owner(&owners)),
-            Err(error) => reasons.push(error.to_string()),
+            Ok(owners) => {
+                found.push(dependency("PostgreSQL", None));
+                found.push(dependency("shards", self.without_owner(&owners)));
+            }
+            // Who owns the shards stands there.
+            Err(error) => found.push(dependency("PostgreSQL", Some(error.to_string()))),
         }
-        if self.hub.as_ref().is_some_and(|hub| !hub.is_hearing()) {
-            reasons.push("changes are not heard: the connection to Redis is being made".into());
+        if let Some(hub) = &self.hub {
+            let deaf = "changes are not heard: the connection to Redis is being made";
+            found.push(dependency("changes", (!hub.is_hearing()).then(|| deaf.into())));
         }
-        if reasons.is_empty() { Ok(()) } else { Err(reasons) }
+        found
     }
 
     /// Says which shards nobody serves, as far as this process can know.

@@ -277,7 +277,7 @@ fn api_lines(address: SocketAddr, settings: &Settings, dev: Option<&Development>
 fn print_when_ready(checks: Arc<Checks>, lines: Vec<String>) {
     tokio::spawn(async move {
         let mut pause = Duration::from_millis(20);
-        while checks.run().await.is_err() {
+        while !checks.is_ready().await {
             tokio::time::sleep(pause).await;
             pause = (pause * 3 / 2).min(Duration::from_secs(1));
         }

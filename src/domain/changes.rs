@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use uuid::Uuid;
 
 use super::{
-    DomainResult, IdempotencyKey, Plaudit,
+    DomainResult, IdempotencyKey, Plaudit, actions,
     keys::{Operation, key_reused},
 };
 use crate::{
@@ -39,6 +39,7 @@ pub(super) enum Begun<'a> {
 /// An action under way. Dropping it undoes everything.
 pub(super) struct Change<'a> {
     plaudit: &'a Plaudit,
+    action: &'static str,
     tx: Tx,
     key: Option<(UserId, &'a IdempotencyKey)>,
     moved: Deltas,
@@ -72,7 +73,8 @@ impl Plaudit {
         }
         let key = key.map(|key| (actor, key));
         let (moved, touched) = (Deltas::new(), BTreeSet::new());
-        Ok(Begun::New(Change { plaudit: self, tx, key, moved, touched }))
+        let action = operation.action();
+        Ok(Begun::New(Change { plaudit: self, action, tx, key, moved, touched }))
     }
 
     /// Makes corrections that a committed change has written, and waits (bounded) until this instance has
@@ -145,6 +147,9 @@ impl Change<'_> {
             sql::keep_result(db, &mut self.tx, actor, key.as_str(), changed, created).await?;
         }
         commit(db, self.tx).await?;
+        if changed {
+            actions::changed(self.action);
+        }
         if !lines.is_empty() {
             plaudit.correct(&stale, &lines).await;
         }

@@ -5,7 +5,7 @@ use std::{
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
-use super::{DomainError, DomainResult, IdempotencyKey, Note, Plaudit, Reason, keys::key_reused};
+use super::{DomainError, DomainResult, IdempotencyKey, Note, Plaudit, Reason, actions, keys::key_reused};
 use crate::{
     catalogue::{EdgeKind, Flip, UnixMillis},
     primitives::{Id, NoteId, Offset, ShardId, UserId},
@@ -82,7 +82,12 @@ impl Plaudit {
                 tokio::time::sleep(PAUSE).await;
             }
             match self.inner.redis.flip_edge(&request).await? {
-                FlipOutcome::Done { changed, at } => return Ok((changed, at)),
+                FlipOutcome::Done { changed, at, is_repeated } => {
+                    if changed && !is_repeated {
+                        actions::changed(actions::switching(flip.kind, flip.on));
+                    }
+                    return Ok((changed, at));
+                }
                 FlipOutcome::NeedsSet => memberships.load_set(flip.actor, flip.kind).await?,
                 FlipOutcome::NeedsRow => {
                     request.row = memberships.row(flip.actor, flip.kind, flip.target).await?;

@@ -39,18 +39,25 @@ impl IdempotencyKey {
 
 /// What a key stands for: an action and its arguments.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Operation(String);
+pub struct Operation {
+    action: &'static str,
+    text: String,
+}
 
 impl Operation {
     /// Arguments may be long, so only a digest of them is kept.
-    pub fn new(action: &str, arguments: &impl Serialize) -> Self {
+    pub fn new(action: &'static str, arguments: &impl Serialize) -> Self {
         let arguments = serde_json::to_vec(arguments).unwrap_or_default();
         let digest: String = Sha256::digest(arguments).iter().take(16).map(|b| format!("{b:02x}")).collect();
-        Self(format!("{action} {digest}"))
+        Self { action, text: format!("{action} {digest}") }
+    }
+
+    pub const fn action(&self) -> &'static str {
+        self.action
     }
 
     pub fn as_str(&self) -> &str {
-        &self.0
+        &self.text
     }
 }
 

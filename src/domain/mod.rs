@@ -4,6 +4,7 @@
 //! PostgreSQL ([`changes`]).
 
 mod accounts;
+mod actions;
 pub mod bodies;
 mod changes;
 mod coins;
@@ -35,6 +36,7 @@ mod views;
 use std::{sync::Arc, time::Duration};
 
 pub use crate::store::sql::CommentState;
+pub use actions::ACTIONS;
 pub use bodies::{Comment, Group, Note, User};
 pub use changes::Outcome;
 pub use coins::Amount;
@@ -97,6 +99,7 @@ struct Inner {
 
 impl Plaudit {
     pub fn new(redis: Redis, db: Db, hub: Hub, limits: Limits) -> Self {
+        actions::begin_metrics();
         let texts = Arc::new(Texts::new(&redis, &db));
         // Whichever instance made the change.
         let told = Arc::clone(&texts);

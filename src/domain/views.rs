@@ -13,7 +13,7 @@ use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use super::{DomainError, DomainResult, IdempotencyKey, Note, Plaudit, edges::now, keys::Operation};
+use super::{DomainError, DomainResult, IdempotencyKey, Note, Plaudit, actions, edges::now, keys::Operation};
 use crate::{
     event_log::Event,
     primitives::{NoteId, ShardCount, UserId},
@@ -159,6 +159,9 @@ impl Plaudit {
         };
         if is_new {
             self.inner.views.gather(ids.iter().copied().filter(|id| notes.contains_key(id)));
+            if !notes.is_empty() {
+                actions::changed("recordViews");
+            }
         }
         Ok(ids.iter().filter_map(|id| notes.remove(id)).collect())
     }

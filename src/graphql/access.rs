@@ -11,6 +11,7 @@ use async_graphql::{Context, Guard, Result};
 use super::{
     errors::{ApiError, ApiResult},
     scope::Scope,
+    viewer::Viewer,
 };
 use crate::{auth::Role, primitives::UserId};
 
@@ -105,6 +106,8 @@ pub fn is_creation(mutation: &str) -> bool {
     CREATIONS.contains(&mutation)
 }
 
+const MODERATORS_ONLY: &str = "this needs a token with the role moderator";
+
 /// What a field of the table is to the rates, as docs/security.md calls it.
 pub fn counts_as(of_type: &str, field: &str) -> &'static str {
     match of_type {
@@ -113,6 +116,20 @@ pub fn counts_as(of_type: &str, field: &str) -> &'static str {
         "Mutation" => "write",
         _ => "",
     }
+}
+
+/// The name as it stands in the table, if it does.
+pub fn field_in_table(of_type: &str, field: &str) -> Option<&'static str> {
+    RULES.iter().find(|rule| rule.0 == of_type && rule.1 == field).map(|rule| rule.1)
+}
+
+/// For what moderators see that is not part of the schema.
+///
+/// # Errors
+/// As for a field that is theirs.
+pub fn must_be_moderator(viewer: &Viewer) -> ApiResult<()> {
+    viewer.must_be_signed_in()?;
+    if viewer.has_role(Role::Moderator) { Ok(()) } else { Err(ApiError::forbidden(MODERATORS_ONLY)) }
 }
 
 /// Guards the fields of a root type.
@@ -152,7 +169,7 @@ async fn check(ctx: &Context<'_>, of_type: &'static str, owner: Option<UserId>) 
         Moderator if viewer.has_role(Role::Moderator) => return Ok(()),
         Service if viewer.has_role(Role::Service) => return Ok(()),
         Owner if owner.is_some() && viewer.user(scope.plaudit()).await? == owner => return Ok(()),
-        Moderator => "this needs a token with the role moderator",
+        Moderator => MODERATORS_ONLY,
         Service => "this needs a token with the role service",
         Owner => "only the user themselves can see this",
     };
@@ -170,7 +187,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
-    use crate::graphql::sdl;
+    use crate::{domain::ACTIONS, graphql::sdl};
 
     /// Fields of a type, out of the schema as text.
     fn fields(of_type: &str) -> BTreeSet<String> {
@@ -205,6 +222,13 @@ mod tests {
         }
         let distinct: BTreeSet<_> = RULES.iter().map(|(of_type, field, _)| (of_type, field)).collect();
         assert_eq!(distinct.len(), RULES.len());
+    }
+
+    #[test]
+    fn every_mutation_is_counted_as_an_action() {
+        let counted: BTreeSet<_> = ACTIONS.iter().map(|(action, ..)| *action).collect();
+        let mutations = RULES.iter().filter(|rule| rule.0 == "Mutation").map(|rule| rule.1);
+        assert_eq!(counted, mutations.collect());
     }
 
     #[test]

@@ -14,6 +14,7 @@ use super::{
     fanout::{Answer, Asked, Event, Fanout, Told, Topic, Topics, needs_viewer},
     guard::{Document, Guard, RequestLimits, brief},
     nulls::Nulls,
+    operation::OperationLabel,
     rates::{READ, mutation_cost},
     schema::{self, Schema},
     scope::Scope,
@@ -42,6 +43,7 @@ pub struct Engine {
 pub struct Prepared {
     request: Request,
     kind: OperationType,
+    label: OperationLabel,
     source: Source,
     viewer: Viewer,
 }
@@ -49,6 +51,11 @@ pub struct Prepared {
 impl Prepared {
     pub const fn kind(&self) -> OperationType {
         self.kind
+    }
+
+    /// What the metrics call it.
+    pub const fn label(&self) -> OperationLabel {
+        self.label
     }
 
     fn cost(&self) -> PerClass {
@@ -120,13 +127,13 @@ impl Engine {
         let only = |error: ServerError| Rejected(vec![error]);
         let document = self.guard.read(&request.query).map_err(only)?;
         let operation = document.operation(request.operation_name.as_deref()).map_err(only)?;
-        let kind = operation.kind;
+        let (kind, label) = (operation.kind, document.label(operation));
         self.guard.admit(&document, operation, &mut request.variables).map_err(first_errors)?;
         request.set_parsed_query(document.parsed().clone());
         let source = Source { operation: request.operation_name.clone(), document };
         let viewer = caller.viewer;
         let request = request.data(Scope::new(self.plaudit.clone(), viewer.clone()));
-        Ok(Prepared { request, kind, source, viewer })
+        Ok(Prepared { request, kind, label, source, viewer })
     }
 
     /// Executes a query or a mutation.

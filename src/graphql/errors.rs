@@ -53,6 +53,20 @@ pub enum Code {
 }
 
 impl Code {
+    const ALL: [Self; 11] = [
+        Self::Unauthenticated,
+        Self::Forbidden,
+        Self::NotFound,
+        Self::BadUserInput,
+        Self::LimitExceeded,
+        Self::RateLimited,
+        Self::RetryLater,
+        Self::Internal,
+        Self::ParseFailed,
+        Self::ValidationFailed,
+        Self::PersistedQueryNotFound,
+    ];
+
     pub const fn name(self) -> &'static str {
         match self {
             Self::Unauthenticated => "UNAUTHENTICATED",
@@ -208,12 +222,13 @@ fn segment(segment: &PathSegment) -> String {
     }
 }
 
-/// `extensions.code` of an error.
-pub fn code_in(error: &ServerError) -> Option<&str> {
-    match error.extensions.as_ref()?.get("code")? {
-        Value::String(code) => Some(code),
+/// What the metrics call an answer: the code of its first error, or `OK`.
+pub fn outcome(first: Option<&ServerError>) -> &'static str {
+    let code = |error: &ServerError| match error.extensions.as_ref()?.get("code")? {
+        Value::String(name) => Code::ALL.into_iter().find(|code| code.name() == name),
         _ => None,
-    }
+    };
+    first.map_or("OK", |error| code(error).unwrap_or(Code::Internal).name())
 }
 
 /// Gives `error` a code if it has none; only the engine makes such errors.

@@ -10,7 +10,7 @@
 //! - [`viewer`]: who is asking; [`scope`]: what one request knows; [`loaders`]: how it batches its reads;
 //!   [`prefetch`]: how a list reads for its whole page at once
 //! - [`errors`]: what a client is told; [`nulls`]: what a failed field leaves in the data
-//! - [`operation`]: which one of a document is meant
+//! - [`operation`]: which one of a document is meant, and what the metrics call it
 //! - [`fuzzing`]: what holds for any bytes that come from outside
 //! - [`parameters`]: what a client sends, over whichever transport; [`documents`]: the documents that need not
 //!   be sent, those of a [`manifest`] and those that clients introduced
@@ -59,13 +59,14 @@ mod verdicts;
 mod viewer;
 mod views;
 
-pub use access::{RULES, Rule, Who, counts_as};
+pub use access::{RULES, Rule, Who, counts_as, must_be_moderator};
 pub use documents::Documents;
 pub use engine::{Engine, Events, Prepared, Rejected};
-pub use errors::{ApiError, ApiResult, Code, code_in};
+pub use errors::{ApiError, ApiResult, Code, outcome};
 pub use guard::RequestLimits;
 pub use ids::public_id;
 pub use manifest::{Manifest, ManifestError};
+pub use operation::OperationLabel;
 pub use parameters::{Fields, Parameters};
 pub use schema::sdl;
 pub use viewer::{Caller, Viewer};

@@ -1,7 +1,7 @@
 //! Statuses and bodies of answers
 //! ([GraphQL over HTTP](https://graphql.github.io/graphql-over-http/draft/#sec-Status-Codes)).
 
-use std::{borrow::Cow, sync::Arc};
+use std::sync::Arc;
 
 use async_graphql::{Response as Executed, ServerError};
 use async_graphql_axum::GraphQLResponse;
@@ -13,7 +13,7 @@ use serde::Serialize;
 
 use super::{accept::MediaType, rates::too_many, refusal::Refusal};
 use crate::{
-    graphql::{Rejected, code_in},
+    graphql::{Rejected, outcome},
     store::tally::Tally,
 };
 
@@ -31,15 +31,11 @@ pub enum Answer {
 
 impl Answer {
     /// The code of the first error, or `OK`.
-    pub fn outcome(&self) -> Cow<'static, str> {
-        let first = match self {
-            Self::Executed(executed, _) => executed.errors.first(),
-            Self::Rejected(Rejected(errors)) => errors.first(),
-            Self::Refused(refusal) => return refusal.code().into(),
-        };
-        match first {
-            Some(error) => code_in(error).unwrap_or_default().to_owned().into(),
-            None => "OK".into(),
+    pub fn outcome(&self) -> &'static str {
+        match self {
+            Self::Executed(executed, _) => outcome(executed.errors.first()),
+            Self::Rejected(Rejected(errors)) => outcome(errors.first()),
+            Self::Refused(refusal) => refusal.code(),
         }
     }
 

@@ -5,8 +5,9 @@ use std::{convert::Infallible, sync::Arc};
 
 use async_graphql::parser::types::OperationType;
 use axum::{
+    body::Body,
     extract::Request,
-    http::{HeaderMap, HeaderName, Method, StatusCode},
+    http::{HeaderMap, HeaderName, Method, StatusCode, request::Parts},
     response::{
         IntoResponse, Response, Sse,
         sse::{Event, KeepAlive},
@@ -22,12 +23,13 @@ use futures_util::{
 use super::{
     Shared, State, accept,
     graphql::{read, refused_method},
+    observe::Observed,
     operation::{Operation, Step, Steps, rejected},
     refusal::Refusal,
     socket::until,
     sockets::{Place, Transport},
 };
-use crate::graphql::{ApiError, Code};
+use crate::graphql::{ApiError, Caller, Code, Parameters};
 
 /// Proxies of the nginx family would else hold events back until a buffer is full.
 pub const UNBUFFERED: (HeaderName, &str) = (HeaderName::from_static("x-accel-buffering"), "no");
@@ -37,13 +39,20 @@ pub const UNBUFFERED: (HeaderName, &str) = (HeaderName::from_static("x-accel-buf
 pub async fn open(state: State, request: Request) -> Result<Response, Refusal> {
     let (mut parts, body) = request.into_parts();
     must_accept_events(&parts.headers)?;
-    let (caller, parameters) = read(&state, &mut parts, body).await?;
-    let place = state.api.sockets.admit(caller.address, Transport::EventStream)?;
+    let observed = Observed::begin(Transport::EventStream);
+    let (caller, parameters, place) = match admit(&state, &mut parts, body).await {
+        Ok(admitted) => admitted,
+        Err(refusal) => {
+            observed.end(refusal.code(), None);
+            return Err(refusal);
+        }
+    };
     let token_ends = caller.viewer.expires_at();
-    let steps = match Operation::prepare(&state, parameters, caller) {
+    let steps = match Operation::prepare(&state, parameters, caller, observed) {
         // A link or an image on another page must not act in the name of whoever looks at it.
         Ok(operation) if operation.kind() == OperationType::Mutation && parts.method != Method::POST => {
-            return Err(refused_method("GET is not for mutations; send this with POST", "POST"));
+            let refusal = refused_method("GET is not for mutations; send this with POST", "POST");
+            return Err(operation.refuse(refusal));
         }
         Ok(operation) => operation.run(),
         // Not a status of HTTP: browsers would tell nobody why.
@@ -52,6 +61,13 @@ pub async fn open(state: State, request: Request) -> Result<Response, Refusal> {
     let keep_alive = KeepAlive::new().interval(state.api.sockets.rules().ping);
     let events = Sse::new(events(&state, steps, token_ends, place)).keep_alive(keep_alive);
     Ok(([UNBUFFERED], events).into_response())
+}
+
+/// Whose request it is, what it asks for, and its place among the open connections.
+async fn admit(state: &State, parts: &mut Parts, body: Body) -> Result<(Caller, Parameters, Place), Refusal> {
+    let (caller, parameters) = read(state, parts, body).await?;
+    let place = state.api.sockets.admit(caller.address, Transport::EventStream)?;
+    Ok((caller, parameters, place))
 }
 
 fn must_accept_events(headers: &HeaderMap) -> Result<(), Refusal> {

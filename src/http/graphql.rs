@@ -13,6 +13,7 @@ use axum::{
 
 use super::{
     State, accept, answer::Answer, body, caller::SentBy, observe::Observed, query_string, refusal::Refusal,
+    sockets::Transport,
 };
 use crate::{
     graphql::{ApiError, Caller, Code, Parameters, Prepared, Rejected},
@@ -30,7 +31,7 @@ pub async fn answer(state: State, request: Request) -> Response {
         Ok(media_type) => media_type,
         Err(refusal) => return refusal.into_response(),
     };
-    let mut observed = Observed::begin();
+    let mut observed = Observed::begin(Transport::Http);
     let answer = match read(&state, &mut parts, body).await {
         Ok((caller, parameters)) => {
             observed.parameters_are(&parameters);
@@ -40,7 +41,7 @@ pub async fn answer(state: State, request: Request) -> Response {
     };
     let outcome = answer.outcome();
     let response = answer.into_response(media_type);
-    observed.end(outcome, response.status());
+    observed.end(outcome, Some(response.status()));
     response
 }
 
@@ -72,7 +73,7 @@ async fn execute(
         Ok(prepared) => prepared,
         Err(rejected) => return Answer::Rejected(rejected),
     };
-    observed.kind_is(prepared.kind());
+    observed.operation_is(prepared.label());
     match prepared.kind() {
         OperationType::Subscription => Answer::Rejected(no_subscriptions()),
         // A link or an image on another page must not act in the name of whoever looks at it.

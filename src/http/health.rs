@@ -6,7 +6,7 @@ use axum::{
     Json, Router,
     extract::State,
     http::{StatusCode, header},
-    response::IntoResponse,
+    response::{IntoResponse, Response},
     routing::get,
 };
 use futures_util::future::BoxFuture;
@@ -15,9 +15,21 @@ use serde_json::{Value, json};
 
 /// Knows whether this process can do its work.
 pub trait Readiness: Send + Sync {
-    /// # Errors
-    /// Everything that stands in the way, each in one line for people.
-    fn check(&self) -> BoxFuture<'_, Result<(), Vec<String>>>;
+    /// All that it needs, as far as it can be known.
+    fn check(&self) -> BoxFuture<'_, Vec<Dependency>>;
+}
+
+/// Something that must be well.
+pub struct Dependency {
+    pub name: &'static str,
+    /// What stands in the way, in one line for people; `None` when it is well.
+    pub reason: Option<String>,
+}
+
+impl Dependency {
+    fn to_json(&self) -> Value {
+        json!({ "name": self.name, "ok": self.reason.is_none(), "reason": self.reason })
+    }
 }
 
 /// `/healthz`, `/readyz` and `/metrics` alone, for a process that serves nothing else.
@@ -26,8 +38,7 @@ pub fn router(readiness: Arc<dyn Readiness>, metrics: PrometheusHandle) -> Route
         .route("/healthz", get(alive))
         .route("/readyz", get(ready))
         .with_state(readiness)
-        .route("/metrics", get(measured))
-        .with_state(metrics)
+        .route("/metrics", get(async move || measured(&metrics)))
 }
 
 /// The process is alive.
@@ -37,12 +48,15 @@ async fn alive() -> &'static str {
 
 /// The process can do its work; else 503 with the reasons.
 async fn ready(State(readiness): State<Arc<dyn Readiness>>) -> (StatusCode, Json<Value>) {
-    let reasons = readiness.check().await.err().unwrap_or_default();
-    let status = if reasons.is_empty() { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
-    (status, Json(json!({ "ready": reasons.is_empty(), "reasons": reasons })))
+    let dependencies = readiness.check().await;
+    let reasons: Vec<&String> = dependencies.iter().filter_map(|one| one.reason.as_ref()).collect();
+    let ready = reasons.is_empty();
+    let status = if ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
+    let told: Vec<Value> = dependencies.iter().map(Dependency::to_json).collect();
+    (status, Json(json!({ "ready": ready, "reasons": reasons, "dependencies": told })))
 }
 
 /// Metrics in the text format of Prometheus.
-async fn measured(State(metrics): State<PrometheusHandle>) -> impl IntoResponse {
-    ([(header::CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], metrics.render())
+pub fn measured(metrics: &PrometheusHandle) -> Response {
+    ([(header::CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], metrics.render()).into_response()
 }

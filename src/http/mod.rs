@@ -8,10 +8,12 @@
 //! - [`refusal`]: what is refused before GraphQL begins; [`rates`]: who asks too often
 //! - [`around`]: request ids, security headers, CORS, compression; [`serve`]: connections, each a
 //!   [`connection`] that is bounded in time
-//! - [`health`]: probes and metrics; [`pages`]: the embedded ones; [`dev`]: signing in for trying things out
+//! - [`health`]: probes and metrics; [`admin`]: what the operator's page reads; [`pages`]: the embedded ones;
+//!   [`dev`]: signing in for trying things out
 
 mod accept;
 mod address;
+mod admin;
 mod answer;
 mod around;
 mod body;
@@ -47,7 +49,7 @@ use tower_http::catch_panic::CatchPanicLayer;
 pub use address::TrustedProxies;
 pub use body::BodyLimits;
 pub use dev::Development;
-pub use health::{Readiness, router as health_router};
+pub use health::{Dependency, Readiness, router as health_router};
 pub use pages::Pages;
 pub use serve::{ConnectionTimes, serve};
 pub use sockets::{SocketRules, Sockets};
@@ -96,6 +98,7 @@ pub fn router(mut api: Api) -> Router {
     let pages = pages::router(api.pages);
     api.sockets.begin_metrics();
     graphql_routes(&api.cors_origins)
+        .route("/admin/metrics", get(admin::metrics))
         .with_state(Arc::new(Shared { api, engine }))
         .merge(probes)
         .merge(pages)

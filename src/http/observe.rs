@@ -1,57 +1,103 @@
-//! What is told of each GraphQL request: metrics, and at level debug a line in the log.
+//! What is told of each GraphQL operation: metrics, and at level debug a line in the log.
 
-use std::{borrow::Cow, time::Instant};
+use std::{
+    collections::HashMap,
+    sync::LazyLock,
+    time::{Duration, Instant},
+};
 
-use async_graphql::parser::types::OperationType;
 use axum::http::StatusCode;
-use metrics::{counter, histogram};
+use metrics::{Counter, Histogram, counter, histogram};
+use parking_lot::RwLock;
 
-use crate::graphql::Parameters;
+use super::sockets::Transport;
+use crate::graphql::{OperationLabel, Parameters};
 
 /// Characters of an operation's name that are logged.
 const MAX_NAME: usize = 64;
 
-/// A request under way.
+/// An operation under way.
 pub struct Observed {
+    transport: Transport,
     began: Instant,
-    kind: &'static str,
-    operation: Option<String>,
+    label: OperationLabel,
+    /// What the client calls it.
+    name: Option<String>,
 }
 
 impl Observed {
-    pub fn begin() -> Self {
-        Self { began: Instant::now(), kind: "unknown", operation: None }
+    pub fn begin(transport: Transport) -> Self {
+        Self { transport, began: Instant::now(), label: OperationLabel::UNKNOWN, name: None }
     }
 
     /// From here on time counts: how long a body takes to arrive is the client's business.
     pub fn parameters_are(&mut self, parameters: &Parameters) {
         self.began = Instant::now();
         if tracing::enabled!(tracing::Level::DEBUG) {
-            self.operation =
-                parameters.operation_name.as_ref().map(|name| name.chars().take(MAX_NAME).collect());
+            self.name = parameters.operation_name.as_ref().map(|name| name.chars().take(MAX_NAME).collect());
         }
     }
 
-    pub fn kind_is(&mut self, kind: OperationType) {
-        self.kind = match kind {
-            OperationType::Query => "query",
-            OperationType::Mutation => "mutation",
-            OperationType::Subscription => "subscription",
-        };
+    pub const fn operation_is(&mut self, label: OperationLabel) {
+        self.label = label;
     }
 
-    /// `outcome`: the code of the first error, or `OK`.
-    pub fn end(self, outcome: Cow<'static, str>, status: StatusCode) {
+    /// `outcome`: the code of the first error, or `OK`; `status`: where HTTP tells it.
+    pub fn end(self, outcome: &'static str, status: Option<StatusCode>) {
         let took = self.began.elapsed();
-        histogram!("plaudit_request_seconds", "kind" => self.kind).record(took);
         tracing::debug!(
-            kind = self.kind,
-            operation = self.operation,
-            status = status.as_u16(),
-            outcome = outcome.as_ref(),
+            kind = self.label.kind,
+            root = self.label.root,
+            transport = self.transport.name(),
+            operation = self.name,
+            status = status.map(|status| status.as_u16()),
+            outcome,
             duration_ms = took.as_secs_f64() * 1e3,
             "answered"
         );
-        counter!("plaudit_requests_total", "kind" => self.kind, "outcome" => outcome).increment(1);
+        count(Labels { transport: self.transport, operation: self.label, outcome }, took);
     }
+}
+
+/// All of them are bounded: by the schema, and by the codes of errors.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+struct Labels {
+    transport: Transport,
+    operation: OperationLabel,
+    outcome: &'static str,
+}
+
+struct Series {
+    requests: Counter,
+    seconds: Histogram,
+}
+
+impl Series {
+    fn of(labels: Labels) -> Self {
+        let Labels { transport, operation: OperationLabel { kind, root }, outcome } = labels;
+        let transport = transport.name();
+        Self {
+            requests: counter!(
+                "plaudit_requests_total",
+                "transport" => transport, "kind" => kind, "operation" => root, "outcome" => outcome
+            ),
+            seconds: histogram!(
+                "plaudit_request_seconds", "transport" => transport, "kind" => kind, "operation" => root
+            ),
+        }
+    }
+
+    fn count(&self, took: Duration) {
+        self.requests.increment(1);
+        self.seconds.record(took);
+    }
+}
+
+/// The series are kept, because to find one by its labels costs allocations.
+fn count(labels: Labels, took: Duration) {
+    static SERIES: LazyLock<RwLock<HashMap<Labels, Series>>> = LazyLock::new(RwLock::default);
+    if let Some(known) = SERIES.read().get(&labels) {
+        return known.count(took);
+    }
+    SERIES.write().entry(labels).or_insert_with(|| Series::of(labels)).count(took);
 }

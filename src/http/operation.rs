@@ -13,9 +13,11 @@ use futures_util::{
 use super::{
     Shared,
     graphql::{LONGEST, took_too_long},
+    observe::Observed,
+    refusal::Refusal,
     sockets::Subscribed,
 };
-use crate::graphql::{Caller, Code, Engine, Events, Parameters, Prepared, Rejected};
+use crate::graphql::{Caller, Code, Engine, Events, Parameters, Prepared, Rejected, outcome};
 
 /// What there is to tell next.
 pub enum Step {
@@ -37,6 +39,7 @@ pub struct Operation {
     parameters: Parameters,
     caller: Caller,
     prepared: Prepared,
+    observed: Observed,
 }
 
 impl Operation {
@@ -44,9 +47,29 @@ impl Operation {
     ///
     /// # Errors
     /// A document that is not known, and as [`Engine::prepare`].
-    pub fn prepare(shared: &Arc<Shared>, parameters: Parameters, caller: Caller) -> Result<Self, Rejected> {
-        let prepared = prepare(shared, parameters.clone(), caller.clone())?;
-        Ok(Self { shared: Arc::clone(shared), parameters, caller, prepared })
+    pub fn prepare(
+        shared: &Arc<Shared>,
+        parameters: Parameters,
+        caller: Caller,
+        mut observed: Observed,
+    ) -> Result<Self, Rejected> {
+        observed.parameters_are(&parameters);
+        match prepare(shared, parameters.clone(), caller.clone()) {
+            Ok(prepared) => {
+                observed.operation_is(prepared.label());
+                Ok(Self { shared: Arc::clone(shared), parameters, caller, prepared, observed })
+            }
+            Err(rejected) => {
+                observed.end(outcome(rejected.0.first()), None);
+                Err(rejected)
+            }
+        }
+    }
+
+    /// It is not run, for this reason.
+    pub fn refuse(self, refusal: Refusal) -> Refusal {
+        self.observed.end(refusal.code(), None);
+        refusal
     }
 
     pub const fn kind(&self) -> OperationType {
@@ -57,32 +80,52 @@ impl Operation {
         self.begin().boxed().map(steps).flatten_stream().boxed()
     }
 
+    /// A query or a mutation is told of when it is answered, a subscription when it began or was refused.
     async fn begin(self) -> Result<Events, Rejected> {
-        if self.kind() != OperationType::Subscription {
-            return answer(&self.shared.engine, self.prepared).await;
-        }
-        let subscribed = Subscribed::begin();
-        let events = self.subscribe().await?;
-        let counted = move |event| {
-            let _ = &subscribed;
-            event
+        let Self { shared, parameters, caller, prepared, observed } = self;
+        let begun = match prepared.kind() {
+            OperationType::Subscription => {
+                subscribed(shared, parameters, caller, prepared).await.map(|events| (events, outcome(None)))
+            }
+            OperationType::Query | OperationType::Mutation => answer(&shared.engine, prepared).await,
         };
-        Ok(events.map(counted).boxed())
+        let told = begun.as_ref().map_or_else(|Rejected(errors)| outcome(errors.first()), |(_, told)| told);
+        observed.end(told, None);
+        begun.map(|(events, _)| events)
     }
+}
 
-    /// Clients of a server that has just been started again come back before it has what they watch, and
-    /// would take a refusal for the end. So it is tried again for a while.
-    async fn subscribe(self) -> Result<Events, Rejected> {
-        let Self { shared, parameters, caller, prepared } = self;
-        let mut first = Some(prepared);
-        let attempt = || {
-            let prepared =
-                first.take().map_or_else(|| prepare(&shared, parameters.clone(), caller.clone()), Ok);
-            let engine = shared.engine.clone();
-            async move { engine.subscribe(prepared?).await }
-        };
-        attempt.retry(tries()).when(is_to_be_retried).await
-    }
+/// Counted while it runs.
+async fn subscribed(
+    shared: Arc<Shared>,
+    parameters: Parameters,
+    caller: Caller,
+    prepared: Prepared,
+) -> Result<Events, Rejected> {
+    let subscribed = Subscribed::begin();
+    let events = subscribe(shared, parameters, caller, prepared).await?;
+    let counted = move |event| {
+        let _ = &subscribed;
+        event
+    };
+    Ok(events.map(counted).boxed())
+}
+
+/// Clients of a server that has just been started again come back before it has what they watch, and
+/// would take a refusal for the end. So it is tried again for a while.
+async fn subscribe(
+    shared: Arc<Shared>,
+    parameters: Parameters,
+    caller: Caller,
+    prepared: Prepared,
+) -> Result<Events, Rejected> {
+    let mut first = Some(prepared);
+    let attempt = || {
+        let prepared = first.take().map_or_else(|| prepare(&shared, parameters.clone(), caller.clone()), Ok);
+        let engine = shared.engine.clone();
+        async move { engine.subscribe(prepared?).await }
+    };
+    attempt.retry(tries()).when(is_to_be_retried).await
 }
 
 /// For about 10 seconds.
@@ -103,12 +146,12 @@ fn prepare(shared: &Shared, parameters: Parameters, caller: Caller) -> Result<Pr
     shared.engine.prepare(shared.api.documents.resolve(parameters)?, caller)
 }
 
-/// The one result of a query or a mutation.
-async fn answer(engine: &Engine, prepared: Prepared) -> Result<Events, Rejected> {
+/// The one result of a query or a mutation, and what the metrics call it.
+async fn answer(engine: &Engine, prepared: Prepared) -> Result<(Events, &'static str), Rejected> {
     let execution = tokio::time::timeout(LONGEST, engine.execute(prepared));
     let answer = execution.await.unwrap_or_else(|_| Ok(took_too_long()))?;
     let encoded = serde_json::to_vec(&answer).unwrap_or_default();
-    Ok(stream::iter([Bytes::from(encoded)]).boxed())
+    Ok((stream::iter([Bytes::from(encoded)]).boxed(), outcome(answer.errors.first())))
 }
 
 fn steps(begun: Result<Events, Rejected>) -> Steps {

@@ -61,17 +61,21 @@ struct Taken {
     by_network: HashMap<IpAddr, u32>,
 }
 
-#[derive(Clone, Copy, Debug)]
+/// By what operations come.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Transport {
+    Http,
     WebSocket,
     EventStream,
 }
 
 impl Transport {
-    const ALL: [Self; 2] = [Self::WebSocket, Self::EventStream];
+    /// Those whose connections stay open.
+    const OPEN: [Self; 2] = [Self::WebSocket, Self::EventStream];
 
-    const fn name(self) -> &'static str {
+    pub const fn name(self) -> &'static str {
         match self {
+            Self::Http => "http",
             Self::WebSocket => "websocket",
             Self::EventStream => "sse",
         }
@@ -104,7 +108,7 @@ impl Sockets {
 
     /// Begins the metrics at 0, so that they are there before the first connection.
     pub fn begin_metrics(&self) {
-        for transport in Transport::ALL {
+        for transport in Transport::OPEN {
             gauge!("plaudit_sockets", "transport" => transport.name()).set(0.0);
         }
         gauge!("plaudit_subscriptions").set(0.0);

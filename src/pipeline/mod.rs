@@ -10,6 +10,7 @@
 //! - [`hot`]: heat of notes, rebuilt from the history when Redis lost it;
 //! - [`watch`]: renews the lease and notices that the ground has changed;
 //! - [`heartbeat`], [`trim`] and [`lag`], which measures how far all that is behind;
+//! - [`waiting`], for the whole installation: what waits for a decision is counted;
 //! - [`reconcile`], for the whole installation: samples, and each night everything, are recounted;
 //! - [`housekeeping`], for the whole installation: old history is dropped.
 //!
@@ -35,6 +36,7 @@ mod targets;
 mod tenure;
 mod trim;
 mod verify;
+mod waiting;
 mod watch;
 
 use std::{sync::Arc, time::Duration};

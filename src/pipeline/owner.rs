@@ -10,7 +10,7 @@ use super::{
     retry::{self, Streak},
     settle, stale_base,
     tenure::{Progress, Tenure},
-    trim, verify, watch,
+    trim, verify, waiting, watch,
 };
 use crate::{
     primitives::{
@@ -109,6 +109,7 @@ async fn work(tenure: &Arc<Tenure>, stop: &CancellationToken) -> Option<StoreErr
     parts.spawn(reconcile::run(Arc::clone(tenure)));
     parts.spawn(trim::run(Arc::clone(tenure)));
     parts.spawn(lag::run(Arc::clone(tenure)));
+    parts.spawn(waiting::run(Arc::clone(tenure)));
     parts.spawn(watch::run(Arc::clone(tenure)));
     parts.spawn(serve_when_caught_up(Arc::clone(tenure)));
     tokio::select! {

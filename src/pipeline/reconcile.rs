@@ -35,6 +35,7 @@ pub async fn run(tenure: Arc<Tenure>) -> StoreError {
     if tenure.lease.shard != KEEPER {
         return std::future::pending().await;
     }
+    tell(&Outcome::default()); // it may stay so
     let settings = &tenure.context.settings;
     let (touched, sample) = (Mutex::new(Touched::default()), settings.reconcile_sample as usize);
     let background = async {

@@ -31,6 +31,17 @@ pub enum Caller {
     Patient,
 }
 
+impl Caller {
+    /// How long the answers to such calls take, in the metric of a store.
+    pub fn seconds(self, metric: &'static str) -> metrics::Histogram {
+        let caller = match self {
+            Self::Request => "request",
+            Self::Patient => "pipeline",
+        };
+        metrics::histogram!(metric, "caller" => caller)
+    }
+}
+
 /// One per store. Only silence counts against a store: whatever it answers shows that it is there.
 pub struct Breaker {
     machine: StateMachine<ConsecutiveFailures<Rests>, Told>,

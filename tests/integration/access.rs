@@ -1,12 +1,18 @@
 //! Who may do what: every operation and every private field, tried as everybody.
 
+use std::collections::BTreeSet;
+
 use plaudit::{
     auth::Role,
     graphql::{RULES, Rule, Who},
 };
 use serde_json::{Value, json};
 
-use crate::support::{Client, Server, Socket, note, number, token_as, user};
+use crate::support::{
+    Client, Server, Socket, note, number,
+    raw::{Raw, request},
+    token_as, user,
+};
 
 /// Somebody who tries.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -201,6 +207,72 @@ async fn everybody_may_exactly_what_the_table_says() {
         }
     }
     assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+/// The paths that are no GraphQL, each with who may read it, as docs/security.md says.
+fn paths() -> Vec<(String, String)> {
+    let page = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/docs/security.md")).unwrap();
+    let (_, rest) = page.split_once("| Path | Who may |").unwrap();
+    let rows = rest.lines().skip(2).take_while(|line| line.starts_with('|'));
+    rows.flat_map(|row| {
+        let cells: Vec<&str> = row.split('|').map(str::trim).collect();
+        let who = cells[2].to_owned();
+        cells[1]
+            .split('`')
+            .skip(1)
+            .step_by(2)
+            .map(move |path| (path.to_owned(), who.clone()))
+            .collect::<Vec<_>>()
+    })
+    .collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn everybody_may_read_exactly_the_paths_that_the_table_says() {
+    let server = Server::shared();
+    assert!(paths().contains(&("/admin/metrics".into(), Who::Moderator.name().into())));
+    for (path, who) in paths() {
+        let who = [Who::Anyone, Who::Moderator].into_iter().find(|known| known.name() == who);
+        for asker in As::ALL {
+            let mut asking = request("GET", &format!("{}{path}", server.url));
+            if let Some(token) = asker.token() {
+                asking = asking.bearer_auth(token);
+            }
+            let answer = Raw::of(asking).await;
+            let expected = match asker.refusal(who.unwrap()) {
+                None => 200,
+                Some("UNAUTHENTICATED") => 401,
+                Some(_) => 403,
+            };
+            assert_eq!(answer.status, expected, "{path} as {asker:?}");
+            if let Some(code) = asker.refusal(who.unwrap()) {
+                assert!(!answer.refusal().is_empty());
+                assert_eq!(answer.json()["errors"][0]["extensions"]["code"], code, "{path} as {asker:?}");
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn moderators_read_what_scrapers_read() {
+    let server = Server::shared();
+    let url = format!("{}/admin/metrics", server.url);
+    let told = Raw::of(request("GET", &url).bearer_auth(As::Moderator.token().unwrap())).await;
+    let scraped = Raw::of(request("GET", &format!("{}/metrics", server.url))).await;
+    assert_eq!(told.media_type(), "text/plain");
+    assert_eq!(told.header("cache-control"), Some("no-store"));
+    let names = |answer: &Raw| {
+        let text = String::from_utf8(answer.bytes.clone()).unwrap();
+        text.lines().filter(|line| line.starts_with("# TYPE ")).map(str::to_owned).collect::<BTreeSet<_>>()
+    };
+    assert!(names(&told).is_subset(&names(&scraped)) && names(&told).len() > 20);
+
+    let refused = Raw::of(request("GET", &url).bearer_auth("no token")).await;
+    assert_eq!(
+        (refused.status, refused.header("www-authenticate")),
+        (401, Some("Bearer error=\"invalid_token\""))
+    );
+    assert_eq!(Raw::of(request("POST", &url)).await.status, 405);
 }
 
 #[tokio::test(flavor = "multi_thread")]

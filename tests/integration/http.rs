@@ -264,14 +264,16 @@ async fn every_answer_has_the_id_of_its_request() {
 #[tokio::test]
 async fn requests_are_counted_by_kind_and_outcome() {
     let server = Server::shared();
-    let counted = async |kind: &str, outcome: &str| {
-        let name = format!("plaudit_requests_total{{kind=\"{kind}\",outcome=\"{outcome}\"}}");
+    let counted = async |labels: &str| {
+        let name = format!("plaudit_requests_total{{transport=\"http\",{labels}}}");
         server.metrics().await.get(&name).copied().unwrap_or_default()
     };
-    let before = (counted("query", "OK").await, counted("unknown", "GRAPHQL_PARSE_FAILED").await);
+    let good = r#"kind="query",operation="__typename",outcome="OK""#;
+    let bad = r#"kind="unknown",operation="unknown",outcome="GRAPHQL_PARSE_FAILED""#;
+    let before = (counted(good).await, counted(bad).await);
     Raw::of(post(&server.url, TYPENAME)).await;
     Raw::of(post(&server.url, r#"{ "query": "{" }"#)).await;
     // Other tests ask the same server meanwhile.
-    assert!(counted("query", "OK").await > before.0);
-    assert!(counted("unknown", "GRAPHQL_PARSE_FAILED").await > before.1);
+    assert!(counted(good).await > before.0);
+    assert!(counted(bad).await > before.1);
 }

@@ -1,38 +1,86 @@
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use serde_json::json;
+use plaudit::{auth::Role, embedded::AppendFsync};
+use serde_json::{Value, json};
 
-use crate::support::{SOON, Server, eventually, note};
+use crate::support::{EventStream, SOON, Server, Stores, eventually, note, token, user};
 
-/// Names in the README's table.
-fn documented() -> BTreeSet<String> {
+/// A metric: its kind and its labels.
+type Shapes = BTreeMap<String, (String, BTreeSet<String>)>;
+
+/// As the README's table says: `| name | kind, unit | label: values; label | meaning |`.
+fn documented() -> Shapes {
     let readme = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/README.md")).unwrap();
-    let rows = readme.lines().filter_map(|line| line.strip_prefix("| `plaudit_"));
-    rows.map(|rest| format!("plaudit_{}", rest.split('`').next().unwrap())).collect()
+    let (_, rest) = readme.split_once("| Metric | Kind, unit | Labels |").unwrap();
+    let rows = rest.lines().skip(2).take_while(|line| line.starts_with('|'));
+    let in_backticks = |text: &str| text.split('`').nth(1).map(str::to_owned);
+    rows.map(|row| {
+        let cells: Vec<&str> = row.split('|').map(str::trim).collect();
+        let kind = cells[2].split(',').next().unwrap().to_owned();
+        (in_backticks(cells[1]).unwrap(), (kind, cells[3].split(';').filter_map(in_backticks).collect()))
+    })
+    .collect()
 }
 
-/// Names that a server exports.
-async fn exported(server: &Server) -> BTreeSet<String> {
+/// As a server exports them.
+async fn exported(server: &Server) -> Shapes {
     let text = reqwest::get(format!("{}/metrics", server.url)).await.unwrap().text().await.unwrap();
-    let types = text.lines().filter_map(|line| line.strip_prefix("# TYPE "));
-    types.map(|rest| rest.split(' ').next().unwrap().to_owned()).collect()
+    let mut shapes = Shapes::new();
+    let mut under_way = None;
+    for line in text.lines() {
+        if let Some((name, kind)) = line.strip_prefix("# TYPE ").and_then(|rest| rest.split_once(' ')) {
+            under_way = Some(shapes.entry(name.to_owned()).or_default());
+            under_way.as_mut().unwrap().0 = kind.to_owned();
+        } else if !line.starts_with('#') && !line.is_empty() {
+            let labels = line.split_once('{').map_or("", |(_, rest)| rest.rsplit_once('}').unwrap().0);
+            let names = labels.split("\",").filter_map(|label| label.split_once('=')).map(|(name, _)| name);
+            let of_client = names.filter(|name| *name != "le").map(str::to_owned);
+            under_way.as_mut().expect("a type before its series").1.extend(of_client);
+        }
+    }
+    shapes
 }
 
-#[tokio::test]
-async fn every_metric_stands_in_the_readme_and_everything_there_is_exported() {
+/// The sum of all series of a metric that have these labels.
+fn sum(metrics: &HashMap<String, f64>, name: &str, labels: &[(&str, &str)]) -> f64 {
+    let label = |(key, value): &(&str, &str)| format!("{key}=\"{value}\"");
+    let wanted: Vec<String> = labels.iter().map(label).collect();
+    let fits = |series: &str| {
+        series.split('{').next() == Some(name) && wanted.iter().all(|label| series.contains(label.as_str()))
+    };
+    metrics.iter().filter(|(series, _)| fits(series)).map(|(_, value)| value).sum()
+}
+
+async fn answered(server: &Server, transport: &str, kind: &str, operation: &str, outcome: &str) -> f64 {
+    let labels = [("transport", transport), ("kind", kind), ("operation", operation), ("outcome", outcome)];
+    sum(&server.metrics().await, "plaudit_requests_total", &labels)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_metric_stands_in_the_readme_with_its_kind_and_labels_and_everything_there_is_exported() {
     let server = Server::start(&["--reconcile-sample", "20"]);
-    let id = server.stores().new_note().await;
-    server.client("ann is measured").like(&note(id)).await;
+    let n = note(server.stores().new_note().await);
+    server.client("ann is measured").like(&n).await;
     server.anonymous().error("{ note(id: \"note_0\") { id } }", json!({})).await;
+    server
+        .client_as(Role::Moderator, "mo is measured")
+        .data("{ commentQueue { waitingCount } }", json!({}))
+        .await;
+    let mut socket = server.socket("bea is measured").await;
+    socket.watch_notes(&[&n]).await;
+    socket.note_until(|note| note["likeCount"] == 1).await;
+    EventStream::open(&server.url, None, "{ __typename }", json!({})).await.result().await;
     server.stores().rest().await;
-    // Some are told once a second.
+    // Some are told once a second, or once in five.
     eventually("all metrics are exported", SOON, || async {
-        documented().is_subset(&exported(&server).await).then_some(())
+        let exported = exported(&server).await;
+        documented().keys().all(|name| exported.contains_key(name)).then_some(())
     })
     .await;
     let (documented, exported) = (documented(), exported(&server).await);
-    let missing: Vec<_> = exported.difference(&documented).collect();
-    assert!(missing.is_empty(), "not in the README's table of metrics: {missing:?}");
+    let wrong: Vec<_> =
+        exported.iter().filter(|(name, shape)| documented.get(*name) != Some(shape)).collect();
+    assert!(wrong.is_empty(), "the README's table of metrics says otherwise of these: {wrong:#?}");
 }
 
 #[tokio::test]
@@ -43,4 +91,231 @@ async fn a_process_that_runs_only_the_pipeline_is_measured_too() {
         assert_eq!(metrics[&format!("plaudit_breaker_open{{dependency=\"{store}\"}}")], 0.0);
     }
     assert_eq!(metrics["plaudit_lost_events_total{shard=\"0\"}"], 0.0);
+    assert!(sum(&metrics, "plaudit_redis_seconds_count", &[("caller", "pipeline")]) > 0.0);
+    assert!(sum(&metrics, "plaudit_database_seconds_count", &[("caller", "pipeline")]) > 0.0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn operations_are_counted_by_their_root_field_whichever_way_they_come() {
+    let server = Server::start(&[]);
+    let n = note(server.stores().new_note().await);
+    let (like, feed) =
+        ("mutation ($n: ID!) { likeNote(input: { noteId: $n }) { changed } }", "{ feed { nodes { id } } }");
+    let watch = "subscription ($n: ID!) { noteCountsChanged(noteIds: [$n]) { id } }";
+    let bad = "{ a: note(id: \"x\") { id } b: note(id: \"y\") { id } }";
+    let several = "query Named { feed { nodes { id } } ...More } fragment More on Query { viewer { id } }";
+    let client = server.client("ann comes by all ways");
+    for _ in 0..2 {
+        for query in [feed, several, bad, "{ made_up_by_a_client }", "{", watch] {
+            client.send(query, json!({ "n": n })).await;
+        }
+        client.data(like, json!({ "n": n })).await;
+        let mut socket = server.socket("ann comes by all ways").await;
+        for (id, query) in [like, feed, bad, watch, "{"].into_iter().enumerate() {
+            socket.subscribe(&id.to_string(), query, json!({ "n": n })).await;
+            assert_eq!(socket.receive().await["id"], id.to_string());
+            if id < 3 {
+                assert_eq!(socket.receive().await["type"], "complete");
+            }
+        }
+        let of = Some(token("ann comes by all ways"));
+        for query in [like, watch] {
+            EventStream::open(&server.url, of.clone(), query, json!({ "n": n })).await.result().await;
+        }
+        let unknown = json!({ "n": "note_9000000000" });
+        let told = EventStream::open(&server.url, of, watch, unknown).await.result().await;
+        assert_eq!(told["errors"][0]["extensions"]["code"], "NOT_FOUND");
+    }
+    for (transport, kind, operation, outcome) in [
+        ("http", "query", "feed", "OK"),
+        ("http", "query", "several", "OK"),
+        ("http", "query", "note", "BAD_USER_INPUT"),
+        ("http", "query", "unknown", "GRAPHQL_VALIDATION_FAILED"),
+        ("http", "unknown", "unknown", "GRAPHQL_PARSE_FAILED"),
+        ("http", "subscription", "noteCountsChanged", "BAD_USER_INPUT"),
+        ("http", "mutation", "likeNote", "OK"),
+        ("websocket", "mutation", "likeNote", "OK"),
+        ("websocket", "query", "feed", "OK"),
+        ("websocket", "query", "note", "BAD_USER_INPUT"),
+        ("websocket", "subscription", "noteCountsChanged", "OK"),
+        ("websocket", "unknown", "unknown", "GRAPHQL_PARSE_FAILED"),
+        ("sse", "mutation", "likeNote", "OK"),
+        ("sse", "subscription", "noteCountsChanged", "OK"),
+        ("sse", "subscription", "noteCountsChanged", "NOT_FOUND"),
+    ] {
+        let times = answered(&server, transport, kind, operation, outcome).await;
+        assert_eq!(times, 2.0, "{transport} {kind} {operation} {outcome}");
+    }
+    let metrics = server.metrics().await;
+    for transport in ["http", "websocket", "sse"] {
+        let labels = [("transport", transport)];
+        assert_eq!(
+            sum(&metrics, "plaudit_request_seconds_count", &labels),
+            sum(&metrics, "plaudit_requests_total", &labels),
+            "{transport}"
+        );
+    }
+    assert!(!metrics.keys().any(|series| series.contains("made_up") || series.contains("Named")));
+}
+
+#[tokio::test]
+async fn what_is_refused_before_it_is_known_counts_too() {
+    let server = Server::start(&["--socket-subscriptions", "1"]);
+    let n = note(server.stores().new_note().await);
+    let mut socket = server.socket("bob wants too much").await;
+    socket.watch_notes(&[&n]).await;
+    socket.note_until(|_| true).await;
+    socket.subscribe("more", "{ __typename }", json!({})).await;
+    assert_eq!(socket.receive().await["type"], "error");
+    assert_eq!(answered(&server, "websocket", "unknown", "unknown", "LIMIT_EXCEEDED").await, 1.0);
+
+    let ask = |query: &str| {
+        let url = format!("{}/graphql/stream?{query}", server.url);
+        reqwest::Client::new().get(url).header("accept", "text/event-stream")
+    };
+    assert_eq!(ask("query={__typename}").bearer_auth("no token").send().await.unwrap().status(), 401);
+    assert_eq!(answered(&server, "sse", "unknown", "unknown", "UNAUTHENTICATED").await, 1.0);
+    let by_get = "query=mutation{likeNote(input:{noteId:%22note_1%22}){changed}}";
+    assert_eq!(ask(by_get).send().await.unwrap().status(), 405);
+    assert_eq!(answered(&server, "sse", "mutation", "likeNote", "BAD_USER_INPUT").await, 1.0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_action_counts_once_if_it_changed_something_and_not_again_when_it_is_repeated() {
+    let server = Server::start(&[]);
+    let stores = server.stores();
+    let (n, other) = (note(stores.new_note().await), user(stores.new_user().await));
+    let ann = server.client("ann acts");
+    // Under a key, and then anew, which changes nothing.
+    let twice = async |mutation: &str, input: Value| {
+        let mut with_key = input.clone();
+        with_key["idempotencyKey"] = json!(mutation);
+        for input in [&with_key, &with_key, &input] {
+            ann.act(mutation, input.clone(), "changed").await;
+        }
+    };
+    let changes = async |kind: &str, change: &str| {
+        let metrics = server.metrics().await;
+        metrics[&format!("plaudit_actions_total{{kind=\"{kind}\",change=\"{change}\"}}")]
+    };
+    for kind in ["like_note", "collect_note", "follow", "rate_note", "create_note", "join_group"] {
+        assert_eq!(changes(kind, "on").await, 0.0, "{kind} is there from the beginning");
+    }
+    for (on, off, kind, input) in [
+        ("likeNote", "unlikeNote", "like_note", json!({ "noteId": n })),
+        ("collectNote", "uncollectNote", "collect_note", json!({ "noteId": n })),
+        ("follow", "unfollow", "follow", json!({ "userId": other })),
+    ] {
+        twice(on, input.clone()).await;
+        assert_eq!((changes(kind, "on").await, changes(kind, "off").await), (1.0, 0.0), "{kind}");
+        twice(off, input).await;
+        assert_eq!((changes(kind, "on").await, changes(kind, "off").await), (1.0, 1.0), "{kind}");
+    }
+    twice("rateNote", json!({ "noteId": n, "score": 7 })).await;
+    assert_eq!(changes("rate_note", "on").await, 1.0);
+    twice("createNote", json!({ "title": "New", "body": "Text" })).await;
+    assert_eq!(changes("create_note", "on").await, 2.0, "without the key it is another note");
+    ann.refused("deleteNote", json!({ "noteId": n })).await;
+    assert_eq!(changes("create_note", "off").await, 0.0);
+    ann.act("recordViews", json!({ "noteIds": [n, n] }), "changed").await;
+    assert_eq!(changes("record_views", "on").await, 1.0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn calls_of_the_stores_are_timed_also_those_that_fail() {
+    let mut stores = Stores::start(AppendFsync::EverySec).await;
+    let server = Server::start_on(&stores, &[]);
+    let n = note(stores.new_note().await);
+    let client = server.client("ann waits for stores");
+    let timed = async |store: &str, up_to_s: &str| {
+        let (name, labels) =
+            (format!("plaudit_{store}_seconds_bucket"), [("caller", "request"), ("le", up_to_s)]);
+        sum(&server.metrics().await, &name, &labels)
+    };
+    client.like(&n).await;
+    for store in ["redis", "database"] {
+        let metrics = server.metrics().await;
+        for up_to_s in ["0.0001", "0.00025", "0.0005", "0.001"] {
+            let bucket = format!("plaudit_{store}_seconds_bucket{{caller=\"request\",le=\"{up_to_s}\"}}");
+            assert!(metrics.contains_key(&bucket), "{bucket}");
+        }
+        assert!(timed(store, "0.5").await > 0.0, "{store}");
+    }
+    let slow = async |store: &str| timed(store, "+Inf").await - timed(store, "0.5").await;
+    let before = slow("redis").await;
+    stores.stall("redis");
+    client
+        .error("mutation ($n: ID!) { unlikeNote(input: { noteId: $n }) { changed } }", json!({ "n": n }))
+        .await;
+    assert!(slow("redis").await > before, "a round trip without an answer takes 800 ms");
+    stores.wake("redis");
+
+    let failed = async || {
+        let metrics = server.metrics().await;
+        let errors = sum(&metrics, "plaudit_store_errors_total", &[("dependency", "PostgreSQL")]);
+        (errors, sum(&metrics, "plaudit_database_seconds_count", &[]))
+    };
+    stores.stop_postgres();
+    let before = failed().await;
+    eventually("calls of PostgreSQL fail", SOON, || async {
+        client.send("{ feed { nodes { id } } }", json!({})).await;
+        (failed().await.0 >= before.0 + 2.0).then_some(())
+    })
+    .await;
+    let after = failed().await;
+    assert!(after.1 - before.1 >= after.0 - before.0, "{before:?} {after:?}");
+}
+
+#[tokio::test]
+async fn what_waits_for_a_decision_is_told_and_falls_when_it_is_made() {
+    let server = Server::start(&[]);
+    let (stores, moderator) = (server.stores(), server.client_as(Role::Moderator, "mo decides"));
+    let (sql, number) = (stores.sql().await, stores.new_note().await);
+    let mut comments = [0; 3];
+    for comment in &mut comments {
+        *comment = stores.new_comment(number).await;
+        let wait = "UPDATE comment_index SET state = 'pending' WHERE id = $1";
+        sqlx::query(wait).bind(*comment).execute(&sql).await.unwrap();
+    }
+    // One that no moderator looks at for an hour, and two that are for a person.
+    let queue = "INSERT INTO comment_queue (comment_id, due_at, undecided_why) VALUES ($1, now() + interval '1 hour', $2)";
+    for (comment, why) in comments.iter().zip([None, Some("odd"), Some("odd")]) {
+        sqlx::query(queue).bind(comment).bind(why).execute(&sql).await.unwrap();
+    }
+    let dead = "INSERT INTO dead_event (shard, generation, number, payload) VALUES (1, 1, 900, 'what')";
+    sqlx::query(dead).execute(&sql).await.unwrap();
+    let told = async |what: &str, expected: [f64; 3]| {
+        eventually(what, SOON, || async {
+            let metrics = server.metrics().await;
+            let value = |series: &str| metrics.get(series).copied();
+            let found = [
+                value("plaudit_comments_pending{state=\"waiting\"}")?,
+                value("plaudit_comments_pending{state=\"undecided\"}")?,
+                value("plaudit_dead_events")?,
+            ];
+            (found == expected).then_some(())
+        })
+        .await;
+    };
+    told("what waits is told", [1.0, 2.0, 1.0]).await;
+    let decided = json!({ "commentId": format!("comment_{}", comments[1]) });
+    moderator.act("approveComment", decided, "changed").await;
+    let (serial,): (i64,) = sqlx::query_as("SELECT serial FROM dead_event").fetch_one(&sql).await.unwrap();
+    let dropped = server.command().args(["dead", "drop", &serial.to_string()]).output().unwrap();
+    assert!(dropped.status.success(), "{dropped:?}");
+    told("decisions are seen", [1.0, 1.0, 0.0]).await;
+}
+
+#[tokio::test]
+async fn the_process_tells_what_it_takes_of_its_machine() {
+    let server = Server::start(&[]);
+    let metrics = eventually("the process is measured", SOON, || async {
+        let metrics = server.metrics().await;
+        metrics.contains_key("process_open_fds").then_some(metrics)
+    })
+    .await;
+    let resident = metrics["process_resident_memory_bytes"];
+    assert!((resident / server.memory_bytes() as f64 - 1.0).abs() < 0.5, "{resident}");
+    assert!(metrics["process_open_fds"] > 3.0 && metrics["process_open_fds"] < metrics["process_max_fds"]);
+    assert!(metrics.contains_key("process_cpu_seconds_total"));
 }

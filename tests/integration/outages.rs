@@ -1,7 +1,7 @@
 use std::time::{Duration, Instant};
 
 use plaudit::embedded::AppendFsync;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::support::{SOON, Server, Stores, eventually, note, user};
 
@@ -61,7 +61,15 @@ async fn without_redis_requests_are_told_to_retry_within_two_seconds_and_all_goe
     assert!(began.elapsed() < Duration::from_secs(2), "{:?}", began.elapsed());
     let ready = reqwest::get(format!("{}/readyz", server.url)).await.unwrap();
     assert_eq!(ready.status(), 503);
-    assert!(ready.text().await.unwrap().contains("Redis"));
+    let told: Value = serde_json::from_str(&ready.text().await.unwrap()).unwrap();
+    assert!(told["reasons"][0].as_str().unwrap().contains("Redis"), "{told}");
+    let dependency = |name: &str| {
+        let all = told["dependencies"].as_array().unwrap();
+        all.iter().find(|one| one["name"] == name).unwrap_or_else(|| panic!("no {name}: {told}"))
+    };
+    assert_eq!(dependency("Redis")["reason"], told["reasons"][0]);
+    assert_eq!((&dependency("Redis")["ok"], &told["ready"]), (&json!(false), &json!(false)));
+    assert_eq!(*dependency("PostgreSQL"), json!({ "name": "PostgreSQL", "ok": true, "reason": null }));
     assert_eq!(reqwest::get(format!("{}/healthz", server.url)).await.unwrap().status(), 200);
 
     stores.start_redis(AppendFsync::Always);

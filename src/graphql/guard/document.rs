@@ -1,6 +1,6 @@
 //! A document that may be executed: parsed, measured and within the limits.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use async_graphql::{
     Name, Positioned, ServerError, Variables,
@@ -17,7 +17,10 @@ use super::{
     types::Types,
     values::Weight,
 };
-use crate::graphql::errors::{ApiError, Code};
+use crate::graphql::{
+    errors::{ApiError, Code},
+    operation::{OperationLabel, root_field},
+};
 
 /// Memory that a token takes once it is parsed, in bytes, at most.
 const PER_TOKEN: u64 = 256;
@@ -39,6 +42,7 @@ pub struct Operation {
     name: Option<Name>,
     pub kind: OperationType,
     cost: Cost,
+    root: OnceLock<&'static str>,
 }
 
 impl Document {
@@ -96,13 +100,25 @@ impl Document {
         Err(ApiError::new(Code::BadUserInput, message).into())
     }
 
+    /// What the metrics call the operation. Looked for once, and only for what is asked.
+    pub fn label(&self, operation: &Operation) -> OperationLabel {
+        let root = operation.root.get_or_init(|| {
+            self.definition(operation)
+                .map_or(OperationLabel::UNKNOWN.root, |found| root_field(&self.parsed, found))
+        });
+        OperationLabel::new(operation.kind, root)
+    }
+
     pub(super) fn variables_of(&self, operation: &Operation) -> &[Positioned<VariableDefinition>] {
-        let definition = match (&self.parsed.operations, &operation.name) {
-            (DocumentOperations::Single(only), _) => Some(only),
-            (DocumentOperations::Multiple(all), Some(name)) => all.get(name),
+        self.definition(operation).map_or(&[], |definition| &definition.variable_definitions)
+    }
+
+    fn definition(&self, operation: &Operation) -> Option<&OperationDefinition> {
+        match (&self.parsed.operations, &operation.name) {
+            (DocumentOperations::Single(only), _) => Some(&only.node),
+            (DocumentOperations::Multiple(all), Some(name)) => all.get(name).map(|found| &found.node),
             (DocumentOperations::Multiple(_), None) => None,
-        };
-        definition.map_or(&[], |definition| &definition.node.variable_definitions)
+        }
     }
 
     /// # Errors
@@ -156,7 +172,8 @@ fn measure_operations<'a>(
         };
         Refusal::beyond(Limit::RootFields(kind), measured.fields, roots)?;
         all.include(&measured);
-        operations.push(Operation { name: name.cloned(), kind, cost: measured.cost });
+        let (name, root) = (name.cloned(), OnceLock::new());
+        operations.push(Operation { name, kind, cost: measured.cost, root });
     }
     for measured in measure.unspread() {
         all.include(measured);

@@ -14,8 +14,9 @@ use super::{
     super::{
         Shared,
         caller::viewer_of,
+        observe::Observed,
         operation::{Operation, Step, rejected},
-        sockets::SocketRules,
+        sockets::{SocketRules, Transport},
     },
     close::{Close, End},
     deadlines::{Deadlines, Due},
@@ -156,11 +157,13 @@ impl Connection {
         if self.operations.has(&id) {
             return Err(Close::subscriber_exists(&id).into());
         }
+        let observed = Observed::begin(Transport::WebSocket);
         if self.operations.is_full() {
+            observed.end(Code::LimitExceeded.name(), None);
             let error = too_many_operations(self.rules().subscriptions);
             return self.send(messages::error(&id, &[error])).await;
         }
-        let operation = Operation::prepare(&self.shared, parameters, self.caller.clone());
+        let operation = Operation::prepare(&self.shared, parameters, self.caller.clone(), observed);
         self.operations.start(id, operation.map_or_else(rejected, Operation::run));
         Ok(())
     }

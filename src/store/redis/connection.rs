@@ -5,9 +5,10 @@ use std::{
         Arc,
         atomic::{AtomicU32, AtomicU64, Ordering::Relaxed},
     },
-    time::Duration,
+    time::{Duration, Instant},
 };
 
+use metrics::Histogram;
 use parking_lot::RwLock;
 use redis::{
     Cmd, Pipeline, Value,
@@ -24,6 +25,8 @@ use crate::{
         tally,
     },
 };
+
+const SECONDS: &str = "plaudit_redis_seconds";
 
 /// A command that has no answer after this time is given up; it may still have been done.
 const RESPONSE_TIMEOUT: Duration = Duration::from_millis(800);
@@ -44,6 +47,8 @@ pub struct Redis {
     unanswered: Arc<AtomicU32>,
     breaker: Arc<Breaker>,
     caller: Caller,
+    /// How long round trips take.
+    seconds: Histogram,
     shards: ShardCount,
     /// Held while scripts are being loaded; number of the last load that was done.
     loading: Arc<Mutex<u64>>,
@@ -62,6 +67,7 @@ impl Redis {
             unanswered: Arc::default(),
             breaker: Arc::new(Breaker::new("Redis")),
             caller: Caller::Request,
+            seconds: Caller::Request.seconds(SECONDS),
             shards,
             loading: Arc::default(),
             loads: Arc::default(),
@@ -70,7 +76,7 @@ impl Redis {
 
     /// The same Redis, for whoever waits until it is back: calls are made also while requests leave it alone.
     pub fn patient(&self) -> Self {
-        Self { caller: Caller::Patient, ..self.clone() }
+        Self { caller: Caller::Patient, seconds: Caller::Patient.seconds(SECONDS), ..self.clone() }
     }
 
     /// Redis was heard on another connection.
@@ -110,14 +116,16 @@ impl Redis {
     async fn send(&self, cmd: &Cmd) -> StoreResult<Value> {
         tally::redis_round_trip();
         let mut connection = self.connection();
-        let mut value = self.noting(connection.req_packed_command(cmd).await)?;
+        let began = Instant::now();
+        let mut value = self.noting(began, connection.req_packed_command(cmd).await)?;
         for _ in 0..LOADS {
             if !is_no_script(&value) {
                 break;
             }
             // Boxed: it is seldom needed, and every call would have to have room for it on the stack.
             Box::pin(self.load_scripts()).await?;
-            value = self.noting(connection.req_packed_command(cmd).await)?;
+            let began = Instant::now();
+            value = self.noting(began, connection.req_packed_command(cmd).await)?;
         }
         into_result(value)
     }
@@ -163,16 +171,18 @@ impl Redis {
         for cmd in cmds {
             pipeline.add_command(cmd.clone());
         }
-        self.noting(self.connection().req_packed_commands(&pipeline, 0, cmds.len()).await)
+        let began = Instant::now();
+        self.noting(began, self.connection().req_packed_commands(&pipeline, 0, cmds.len()).await)
     }
 
     fn connection(&self) -> ConnectionManager {
         self.commands.read().clone()
     }
 
-    /// Notes whether there was an answer. While Redis rests each call without one replaces the connection: the
+    /// Notes how long the round trip took, and whether there was an answer. While Redis rests each call without one replaces the connection: the
     /// next one is to find out about Redis, and not to be told how the last attempt to connect ended.
-    fn noting<T>(&self, result: redis::RedisResult<T>) -> StoreResult<T> {
+    fn noting<T>(&self, began: Instant, result: redis::RedisResult<T>) -> StoreResult<T> {
+        self.seconds.record(began.elapsed());
         let result = result.map_err(StoreError::from);
         let is_silent = matches!(&result, Err(error) if error.is_silence());
         if !is_silent {

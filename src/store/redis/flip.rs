@@ -43,6 +43,8 @@ pub enum FlipOutcome {
     Done {
         changed: bool,
         at: Option<Offset>,
+        /// The idempotency key was used before: this is the first result again.
+        is_repeated: bool,
     },
     /// Load the actor's set, then try again.
     NeedsSet,
@@ -88,11 +90,12 @@ impl Redis {
         let mut reply = Reply::read(self.command(&cmd).await?)?;
         fault::reached(Point::AfterAction)?;
         match reply.code.as_str() {
-            "done" => {
+            "done" | "repeated" => {
+                let is_repeated = reply.code == "repeated";
                 let changed: bool = reply.next()?;
                 let at: String = reply.next()?;
                 let at = if at.is_empty() { None } else { Some(parse(&at)?) };
-                Ok(FlipOutcome::Done { changed, at })
+                Ok(FlipOutcome::Done { changed, at, is_repeated })
             }
             "need_set" => Ok(FlipOutcome::NeedsSet),
             "need_row" => Ok(FlipOutcome::NeedsRow),

@@ -202,6 +202,12 @@ impl Db {
         rows.iter().map(dead_event).collect()
     }
 
+    /// How many dead events nobody has decided.
+    pub async fn undecided_dead_events(&self) -> StoreResult<i64> {
+        let query = sqlx::query_scalar("SELECT count(*) FROM dead_event WHERE state = 'dead'");
+        self.run(query.fetch_one(&self.pool())).await
+    }
+
     pub async fn dead_event(&self, serial: i64) -> StoreResult<Option<DeadEvent>> {
         let text = format!("SELECT {COLUMNS} FROM dead_event AS d WHERE serial = $1");
         let query = sqlx::query(from_catalogue(text)).bind(serial);

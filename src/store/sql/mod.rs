@@ -37,6 +37,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use metrics::Histogram;
 use parking_lot::{Mutex, RwLock};
 use sqlx::{
     Connection, PgConnection, Postgres, Transaction,
@@ -90,6 +91,8 @@ use super::{
 /// A transaction in which the persister writes a batch.
 pub type Tx = Transaction<'static, Postgres>;
 
+const SECONDS: &str = "plaudit_database_seconds";
+
 /// How long a request waits for PostgreSQL: for a connection and for each statement.
 const REQUEST_TIMEOUT: Duration = Duration::from_millis(1_000);
 const PIPELINE_TIMEOUT: Duration = Duration::from_secs(15);
@@ -111,6 +114,8 @@ pub struct Db {
     last_answer: Arc<Mutex<Option<Instant>>>,
     breaker: Arc<Breaker>,
     caller: Caller,
+    /// How long statements take, with the wait for a connection.
+    seconds: Histogram,
     options: PgPoolOptions,
     connect: PgConnectOptions,
     timeout: Duration,
@@ -168,6 +173,7 @@ impl Db {
             last_answer: Arc::default(),
             breaker: Arc::new(Breaker::new("PostgreSQL")),
             caller,
+            seconds: caller.seconds(SECONDS),
             options,
             connect,
             timeout,
@@ -177,7 +183,7 @@ impl Db {
     /// The same pool, for whoever has to find out whether PostgreSQL is there: calls are made also while
     /// requests leave it alone.
     pub fn patient(&self) -> Self {
-        Self { caller: Caller::Patient, ..self.clone() }
+        Self { caller: Caller::Patient, seconds: Caller::Patient.seconds(SECONDS), ..self.clone() }
     }
 
     /// For another pool of the same PostgreSQL: what one learns of outages, the other knows.
@@ -219,6 +225,7 @@ impl Db {
         let began = Instant::now();
         // Boxed: the futures of resolvers hold this one on each level of a query, and live on the stack at times.
         let answer = tokio::time::timeout(self.timeout, Box::pin(statement)).await;
+        self.seconds.record(began.elapsed());
         admitted.ended(self.judge(answer, began))
     }
 

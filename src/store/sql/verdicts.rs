@@ -57,7 +57,7 @@ pub struct Decided {
 }
 
 /// How much waits.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct QueueState {
     pub waiting: i64,
     pub undecided: i64,

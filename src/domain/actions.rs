@@ -1,0 +1,91 @@
+//! What the metrics tell of actions: how many changed something.
+
+use std::{collections::HashMap, sync::LazyLock};
+
+use metrics::{Counter, counter};
+
+use crate::catalogue::EdgeKind;
+
+/// Each action, with the kind by which the metrics call it, and whether it makes something so or takes it back.
+pub const ACTIONS: &[(&str, &str, &str)] = &[
+    ("addComment", "add_comment", ON),
+    ("approveComment", "approve_comment", ON),
+    ("collectNote", "collect_note", ON),
+    ("createGroup", "create_group", ON),
+    ("createNote", "create_note", ON),
+    ("deleteComment", "add_comment", OFF),
+    ("deleteNote", "create_note", OFF),
+    ("featureNote", "feature_note", ON),
+    ("follow", "follow", ON),
+    ("grantCoins", "grant_coins", ON),
+    ("hideUser", "hide_user", ON),
+    ("joinGroup", "join_group", ON),
+    ("leaveGroup", "join_group", OFF),
+    ("likeComment", "like_comment", ON),
+    ("likeNote", "like_note", ON),
+    ("markInboxRead", "mark_inbox_read", ON),
+    ("rateNote", "rate_note", ON),
+    ("recordDirectMessage", "record_direct_message", ON),
+    ("recordViews", "record_views", ON),
+    ("rejectComment", "reject_comment", ON),
+    ("restoreUser", "hide_user", OFF),
+    ("uncollectNote", "collect_note", OFF),
+    ("unfeatureNote", "feature_note", OFF),
+    ("unfollow", "follow", OFF),
+    ("unlikeComment", "like_comment", OFF),
+    ("unlikeNote", "like_note", OFF),
+];
+
+const ON: &str = "on";
+const OFF: &str = "off";
+
+static CHANGED: LazyLock<HashMap<&str, Counter>> = LazyLock::new(|| {
+    let counter = |kind: &'static str, change: &'static str| {
+        let counter = counter!("plaudit_actions_total", "kind" => kind, "change" => change);
+        counter.increment(0);
+        counter
+    };
+    ACTIONS.iter().map(|(action, kind, change)| (*action, counter(kind, change))).collect()
+});
+
+/// Begins the metric at 0, so that all of it is there before the first action.
+pub fn begin_metrics() {
+    LazyLock::force(&CHANGED);
+}
+
+/// The action was done, and it changed something. To be called once, however often it is repeated.
+pub fn changed(action: &str) {
+    if let Some(counter) = CHANGED.get(action) {
+        counter.increment(1);
+    }
+}
+
+/// The action that switches an edge.
+pub const fn switching(kind: EdgeKind, on: bool) -> &'static str {
+    match (kind, on) {
+        (EdgeKind::NoteLike, true) => "likeNote",
+        (EdgeKind::NoteLike, false) => "unlikeNote",
+        (EdgeKind::CommentLike, true) => "likeComment",
+        (EdgeKind::CommentLike, false) => "unlikeComment",
+        (EdgeKind::Follow, true) => "follow",
+        (EdgeKind::Follow, false) => "unfollow",
+        (EdgeKind::NoteCollect, true) => "collectNote",
+        (EdgeKind::NoteCollect, false) => "uncollectNote",
+        (EdgeKind::GroupJoin, true) => "joinGroup",
+        (EdgeKind::GroupJoin, false) => "leaveGroup",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_switch_of_an_edge_is_counted() {
+        for kind in EdgeKind::ALL {
+            for on in [true, false] {
+                assert!(CHANGED.contains_key(switching(*kind, on)), "{kind:?}");
+            }
+        }
+    }
+}
