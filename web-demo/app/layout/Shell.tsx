@@ -14,10 +14,10 @@ export function Shell({ children, onSwitch }: { children: ReactNode; onSwitch: (
       </a>
       <div className={styles.side}>
         <Nav />
-        <div className={styles.foot}>
+        <section className={styles.foot} aria-label="You">
           <ConnectionMark />
           <UserMenu onSwitch={onSwitch} />
-        </div>
+        </section>
       </div>
       <main id="main" className={styles.main} tabIndex={-1}>
         {children}
