@@ -20,7 +20,11 @@ export function NewGroup({ onClose }: { onClose: () => void }) {
   const [, go] = useLocation();
   const create = useAction(CreateGroupDocument);
   const join = useAction(JoinGroupDocument);
-  useEffect(() => dialog.current?.showModal(), []);
+  const nameField = useRef<HTMLInputElement>(null);
+  useEffect(() => {
+    dialog.current?.showModal();
+    nameField.current?.focus();
+  }, []);
 
   async function submit(event: FormEvent<HTMLFormElement>) {
     event.preventDefault();
@@ -47,7 +51,7 @@ export function NewGroup({ onClose }: { onClose: () => void }) {
         </header>
         <label>
           Name
-          <input name="name" required pattern=".*\S.*" maxLength={LONGEST_NAME} autoComplete="off" autoFocus />
+          <input ref={nameField} name="name" required pattern=".*\S.*" maxLength={LONGEST_NAME} autoComplete="off" />
         </label>
         <label>
           What is it about?
