@@ -21,9 +21,9 @@ export function GroupHead({ group }: { group: NonNullable<GroupQuery["group"]> }
       )}
       {group.description && <p className={styles.description}>{group.description}</p>}
       <dl className={styles.counts}>
-        <Counted name="members" count={group.memberCount} />
-        <Counted name="notes" count={group.noteCount} />
-        <Counted name="featured" count={group.featuredNoteCount} />
+        <Counted name="Members" count={group.memberCount} />
+        <Counted name="Notes" count={group.noteCount} />
+        <Counted name="Featured" count={group.featuredNoteCount} />
       </dl>
     </section>
   );

@@ -40,11 +40,13 @@ export function InboxEntries({ kind, onRenew }: Props) {
   const news = kind ? arrived[kind] : total(arrived);
 
   return (
-    <div className={styles.inbox}>
+    <>
       {news > 0 && (
-        <Button look="primary" className={styles.news} onClick={onRenew}>
-          <ArrowUp size={16} aria-hidden="true" /> Show {exactly(news)} new
-        </Button>
+        <div className={styles.news} role="status">
+          <Button look="primary" onClick={onRenew}>
+            <ArrowUp size={16} aria-hidden="true" /> Show {exactly(news)} new
+          </Button>
+        </div>
       )}
       <Endless {...endless} hasMore={endless.hasMore && isPatient}>
         {isEmpty && <Empty title="All quiet.">What others do with what you made, you read here.</Empty>}
@@ -61,7 +63,7 @@ export function InboxEntries({ kind, onRenew }: Props) {
           <Button onClick={() => setPatience(nodes.length + PATIENCE)}>Look further back</Button>
         </div>
       )}
-    </div>
+    </>
   );
 }
 

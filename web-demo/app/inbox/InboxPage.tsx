@@ -2,12 +2,11 @@ import { CheckCheck } from "lucide-react";
 import { useState } from "react";
 import { type InboxBadgesFragment, type InboxKind, MarkInboxReadDocument } from "../../shared/api/generated";
 import { Button } from "../../shared/ui/Button";
-import { Bar } from "../layout/Bar";
 import { ForViewer } from "../layout/ForViewer";
 import { PageHead } from "../layout/PageHead";
-import { Tabs } from "../layout/Tabs";
 import { useAction } from "../layout/useAction";
 import { InboxEntries } from "./InboxEntries";
+import { InboxTabs } from "./InboxTabs";
 import { KINDS, total, unreadOf } from "./badges";
 
 /** What reached one: everything, or what counts under one badge. */
@@ -38,20 +37,7 @@ function Inbox({ inbox }: { inbox: InboxBadgesFragment }) {
           <CheckCheck size={17} aria-hidden="true" /> Mark all read
         </Button>
       </PageHead>
-      <Bar>
-        <Tabs
-          label="What to show"
-          options={[
-            { value: null, text: "All" },
-            { value: "REPLIES", text: "Replies", badge: unread.REPLIES },
-            { value: "LIKES", text: "Likes", badge: unread.LIKES },
-            { value: "NEW_FOLLOWERS", text: "Followers", badge: unread.NEW_FOLLOWERS },
-            { value: "DIRECT_MESSAGES", text: "Messages", badge: unread.DIRECT_MESSAGES },
-          ]}
-          value={kind}
-          onChange={setKind}
-        />
-      </Bar>
+      <InboxTabs unread={unread} value={kind} onChange={setKind} />
       <InboxEntries key={reading} kind={kind} onRenew={() => setReading(reading + 1)} />
     </>
   );

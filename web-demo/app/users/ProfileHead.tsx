@@ -32,9 +32,9 @@ export function ProfileHead({ user }: { user: ProfileHeadFragment }) {
         </span>
       </p>
       <dl className={styles.received}>
-        <Received icon={Heart} colour="like" name="likes received" count={user.likesReceivedCount} />
-        <Received icon={Bookmark} colour="collect" name="collects" count={user.collectsReceivedCount} />
-        <Received icon={Coins} colour="coins" name="coins" count={user.coinCount} />
+        <Received icon={Heart} colour="like" name="Likes" count={user.likesReceivedCount} />
+        <Received icon={Bookmark} colour="collect" name="Collects" count={user.collectsReceivedCount} />
+        <Received icon={Coins} colour="coins" name="Coins" count={user.coinCount} />
       </dl>
     </section>
   );
@@ -53,6 +53,7 @@ function Received({ icon: Icon, colour, name, count }: ReceivedProps) {
       <dt>
         <Icon size={16} className={styles[colour]} aria-hidden="true" />
         {name}
+        {colour !== "coins" && <span className="only-heard">received</span>}
       </dt>
       <dd>
         <Count value={count} />

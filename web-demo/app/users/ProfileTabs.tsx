@@ -1,6 +1,6 @@
 import { type ProfileHeadFragment } from "../../shared/api/generated";
 import { Count } from "../../shared/ui/Count";
-import styles from "./ProfileTabs.module.css";
+import { WideTabs } from "../layout/WideTabs";
 
 export type Tab = "notes" | "followers" | "following" | "groups";
 
@@ -12,20 +12,17 @@ interface Props {
 
 /** The lists of a user, each with how long it is. */
 export function ProfileTabs({ user, value, onChange }: Props) {
-  const tabs: [Tab, string, number][] = [
-    ["notes", "Notes", user.noteCount],
-    ["followers", "Followers", user.followerCount],
-    ["following", "Following", user.followingCount],
-    ["groups", "Groups", user.groupCount],
-  ];
   return (
-    <div role="group" aria-label="Lists" className={styles.tabs}>
-      {tabs.map(([tab, name, count]) => (
-        <button key={tab} type="button" aria-pressed={tab === value} onClick={() => onChange(tab)}>
-          <Count value={count} />
-          <span>{name}</span>
-        </button>
-      ))}
-    </div>
+    <WideTabs
+      label="Lists"
+      options={[
+        { value: "notes", text: "Notes", above: <Count value={user.noteCount} /> },
+        { value: "followers", text: "Followers", above: <Count value={user.followerCount} /> },
+        { value: "following", text: "Following", above: <Count value={user.followingCount} /> },
+        { value: "groups", text: "Groups", above: <Count value={user.groupCount} /> },
+      ]}
+      value={value}
+      onChange={onChange}
+    />
   );
 }

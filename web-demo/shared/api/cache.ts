@@ -24,6 +24,7 @@ const MEMBERSHIP: Switch = { typename: "Group", field: "group", count: "memberCo
  * Actions show at once what they will most likely do. The answer replaces that; an error takes it back.
  */
 export function cache() {
+  const meet = meetViewer();
   return cacheExchange({
     possibleTypes: { Node: ["Comment", "Group", "Note", "User"] },
     logger: tell,
@@ -44,14 +45,14 @@ export function cache() {
       Inbox: { entries: pages() },
     },
     updates: {
-      Query: { hotNotes: dropLaterPages },
+      Query: { hotNotes: dropLaterPages, viewer: meet.viewer },
       User: {
         ...{ followers: dropLaterPages, following: dropLaterPages, groups: dropLaterPages },
         ...{ likedNotes: dropLaterPages, collectedNotes: dropLaterPages },
       },
       Group: { notes: dropLaterPages, members: dropLaterPages },
       Inbox: { entries: dropLaterPages },
-      Subscription: { inboxCountsChanged: meetViewer },
+      Subscription: { inboxCountsChanged: meet.inbox },
     },
     optimistic: {
       likeNote: turned(NOTE_LIKE, true),
@@ -71,7 +72,7 @@ export function cache() {
 
 /** Without its false alarm: it looks for the fields of an inline fragment in objects of other types, too. */
 function tell(severity: "debug" | "error" | "warn", message: string) {
-  if (!message.includes("Inline Fragment on")) console[severity](message);
+  if (severity !== "debug" && !message.includes("Inline Fragment on")) console[severity](message);
 }
 
 const pages = () => relayPagination();
@@ -87,10 +88,25 @@ const dropLaterPages: UpdateResolver = (_data, args, store, { parentKey, fieldNa
   }
 };
 
-/** Who has an inbox is somebody: before that, the answer to "who am I" was nobody. */
-const meetViewer: UpdateResolver = (_data, _args, store) => {
-  if (store.resolve("Query", "viewer") === null) store.invalidate("Query", "viewer");
-};
+/**
+ * Who has an inbox is somebody, so an answer that the viewer is nobody is of a moment before: it is asked for once
+ * more, whichever of the two comes first.
+ */
+function meetViewer(): Record<"viewer" | "inbox", UpdateResolver> {
+  let hasInbox = false;
+  const meet = (store: Cache) => {
+    if (!hasInbox || store.resolve("Query", "viewer") !== null) return;
+    hasInbox = false;
+    store.invalidate("Query", "viewer");
+  };
+  return {
+    viewer: (_data, _args, store) => meet(store),
+    inbox(_data, _args, store) {
+      hasInbox = true;
+      meet(store);
+    },
+  };
+}
 
 const BADGES: Record<InboxKind, string> = {
   REPLIES: "unreadReplyCount",
