@@ -13,6 +13,13 @@ import { ViewsProvider } from "./notes/views";
 
 /** Pages that a first visitor does not see at once are loaded when somebody goes there. */
 const TwoPage = lazy(() => import("./two/TwoPage"));
+const HotPage = lazy(() => import("./rankings/HotPage"));
+const GroupsPage = lazy(() => import("./groups/GroupsPage"));
+const GroupPage = lazy(() => import("./groups/GroupPage"));
+const InboxPage = lazy(() => import("./inbox/InboxPage"));
+const LikesPage = lazy(() => import("./likes/LikesPage"));
+const MePage = lazy(() => import("./users/MePage"));
+const UserPage = lazy(() => import("./users/UserPage"));
 
 /** One session: everything below it acts as this user, and forgets everything with it. */
 export function App({ first }: { first: Session | undefined }) {
@@ -47,11 +54,20 @@ export function App({ first }: { first: Session | undefined }) {
 /** What stands in the middle column, by address. */
 export function Pages() {
   return (
-    <Switch>
-      <Route path="/" component={FeedPage} />
-      <Route>
-        <Empty title="There is nothing at this address.">Perhaps it was removed.</Empty>
-      </Route>
-    </Switch>
+    <Suspense fallback={<Loading />}>
+      <Switch>
+        <Route path="/" component={FeedPage} />
+        <Route path="/hot" component={HotPage} />
+        <Route path="/groups" component={GroupsPage} />
+        <Route path="/group/:id" component={GroupPage} />
+        <Route path="/inbox" component={InboxPage} />
+        <Route path="/likes" component={LikesPage} />
+        <Route path="/user/me" component={MePage} />
+        <Route path="/user/:id" component={UserPage} />
+        <Route>
+          <Empty title="There is nothing at this address.">Perhaps it was removed.</Empty>
+        </Route>
+      </Switch>
+    </Suspense>
   );
 }

@@ -3,6 +3,7 @@ import { useRef } from "react";
 import { type OperationResult } from "urql";
 import { Count, exactly } from "../../shared/ui/Count";
 import styles from "./CountButton.module.css";
+import { shake } from "./shake";
 
 interface Props {
   icon: LucideIcon;
@@ -22,7 +23,7 @@ export function CountButton({ icon: Icon, colour, label, unit, count, isOn, onTu
   const button = useRef<HTMLButtonElement>(null);
   async function turn() {
     const { error } = await onTurn(!isOn);
-    if (error) button.current?.animate(SHAKE, 300);
+    if (error) shake(button.current);
   }
   return (
     <button
@@ -38,5 +39,3 @@ export function CountButton({ icon: Icon, colour, label, unit, count, isOn, onTu
     </button>
   );
 }
-
-const SHAKE = [0, -4, 4, -3, 3, 0].map((x) => ({ transform: `translateX(${x}px)` }));

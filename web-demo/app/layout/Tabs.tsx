@@ -1,3 +1,4 @@
+import { forPeople } from "../../shared/ui/Count";
 import styles from "./Tabs.module.css";
 
 interface Props<Value> {
@@ -20,7 +21,12 @@ export function Tabs<Value>({ label, options, value, onChange }: Props<Value>) {
           onClick={() => onChange(option.value)}
         >
           {option.text}
-          {!!option.badge && <span className={styles.badge}>{option.badge}</span>}
+          {!!option.badge && (
+            <span className={styles.badge}>
+              {forPeople(option.badge)}
+              <span className="only-heard"> unread</span>
+            </span>
+          )}
         </button>
       ))}
     </div>

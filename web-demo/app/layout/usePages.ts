@@ -1,5 +1,5 @@
 import { useCallback, useState } from "react";
-import { type AnyVariables, type DocumentInput, useQuery } from "urql";
+import { type AnyVariables, type DocumentInput, type RequestPolicy, useQuery } from "urql";
 
 interface Connection<Node> {
   nodes: Node[];
@@ -8,17 +8,20 @@ interface Connection<Node> {
 
 /**
  * A list by pages: `find` says where in the answer it is. The cache joins its pages, so `nodes` are all that were
- * loaded. What comes back fits `Endless`.
+ * loaded. What comes back fits `Endless`. With `cache-and-network`, the first page is read anew whenever the list
+ * appears: for lists that change by what one does elsewhere.
  */
 export function usePages<Data, Variables extends AnyVariables & { after?: string | null }, Node>(
   document: DocumentInput<Data, Variables>,
   variables: Omit<Variables, "after">,
   find: (data: Data) => Connection<Node> | null | undefined,
+  firstPage: RequestPolicy = "cache-first",
 ) {
   const [after, setAfter] = useState<string | null>(null);
   const [{ data, fetching, stale, error }, run] = useQuery({
     query: document,
     variables: { ...variables, after } as unknown as Variables,
+    requestPolicy: after === null ? firstPage : "cache-first",
   });
   const list = data && find(data);
   const endCursor = list?.pageInfo.endCursor ?? null;

@@ -1,11 +1,9 @@
 import { type ComponentProps, type ReactNode } from "react";
 import { type NoteCardFragment } from "../../shared/api/generated";
 import { Endless } from "../layout/Endless";
+import { chunks } from "../layout/chunks";
 import { NoteCard } from "./NoteCard";
 import { LiveNotes } from "./live";
-
-/** Notes that share a subscription; it runs while one of them is near the screen. */
-const GROUP = 10;
 
 interface Props {
   notes: NoteCardFragment[];
@@ -20,7 +18,7 @@ export function NoteList({ notes, endless, children }: Props) {
   return (
     <Endless {...endless}>
       {isEmpty && children}
-      {groups(notes).map((group) => (
+      {chunks(notes).map((group) => (
         <LiveNotes key={group[0]!.id} noteIds={group.map(({ id }) => id)}>
           {group.map((note) => (
             <NoteCard key={note.id} note={note} />
@@ -29,9 +27,4 @@ export function NoteList({ notes, endless, children }: Props) {
       ))}
     </Endless>
   );
-}
-
-function groups<Item>(items: Item[]): Item[][] {
-  const count = Math.ceil(items.length / GROUP);
-  return Array.from({ length: count }, (_, i) => items.slice(i * GROUP, (i + 1) * GROUP));
 }

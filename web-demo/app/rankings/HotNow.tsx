@@ -6,10 +6,12 @@ import { Count } from "../../shared/ui/Count";
 import { LiveNotes } from "../notes/live";
 import styles from "./HotNow.module.css";
 
-/** The five hottest notes of the day, beside every page. */
+const MOST = 5;
+
+/** The hottest notes of the day, beside every page. */
 export function HotNow() {
   const [{ data }] = useQuery({ query: HotNowDocument });
-  const notes = data?.hotNotes?.nodes ?? [];
+  const notes = data?.hotNotes?.nodes.slice(0, MOST) ?? [];
   if (notes.length === 0) return null;
   return (
     <section className={styles.hot} aria-labelledby="hot-now">

@@ -1,0 +1,41 @@
+import { Link } from "wouter";
+import { type GroupQuery } from "../../shared/api/generated";
+import { Count } from "../../shared/ui/Count";
+import styles from "./GroupHead.module.css";
+import { GroupMark } from "./GroupMark";
+import { JoinButton } from "./JoinButton";
+
+/** What the group is, and how big. */
+export function GroupHead({ group }: { group: NonNullable<GroupQuery["group"]> }) {
+  return (
+    <section className={styles.head} aria-label="About">
+      <div className={styles.top}>
+        <GroupMark name={group.name} size={76} />
+        <JoinButton group={group} isMain />
+      </div>
+      <h2>{group.name}</h2>
+      {group.owner && (
+        <p className={styles.owner}>
+          by <Link href={`/user/${group.owner.id}`}>{group.owner.name}</Link>
+        </p>
+      )}
+      {group.description && <p className={styles.description}>{group.description}</p>}
+      <dl className={styles.counts}>
+        <Counted name="Members" count={group.memberCount} />
+        <Counted name="Notes" count={group.noteCount} />
+        <Counted name="Featured" count={group.featuredNoteCount} />
+      </dl>
+    </section>
+  );
+}
+
+function Counted({ name, count }: { name: string; count: number }) {
+  return (
+    <div>
+      <dt>{name}</dt>
+      <dd>
+        <Count value={count} />
+      </dd>
+    </div>
+  );
+}

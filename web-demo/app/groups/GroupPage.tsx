@@ -1,0 +1,57 @@
+import { useState } from "react";
+import { useQuery } from "urql";
+import { useParams } from "wouter";
+import { GroupDocument } from "../../shared/api/generated";
+import { Bar } from "../layout/Bar";
+import { Instead } from "../layout/Instead";
+import { PageHead } from "../layout/PageHead";
+import { Tabs } from "../layout/Tabs";
+import { useViewerId } from "../users/useViewerId";
+import { GroupHead } from "./GroupHead";
+import { PostForm } from "./PostForm";
+import { GroupMembers, GroupNotes } from "./lists";
+import { GroupListener } from "./live";
+
+/** Where people post together. */
+export default function GroupPage() {
+  const { id } = useParams<{ id: string }>();
+  return <GroupOf key={id} id={id} />;
+}
+
+function GroupOf({ id }: { id: string }) {
+  const viewerId = useViewerId();
+  const [tab, setTab] = useState<"notes" | "members">("notes");
+  /** How often one posted: each time the notes are read anew. */
+  const [posts, setPosts] = useState(0);
+  const [{ data, fetching, error }, run] = useQuery({ query: GroupDocument, variables: { id } });
+  const group = data?.group;
+  const retry = () => run({ requestPolicy: "network-only" });
+  if (!group) return <Instead title="Group" isLoading={fetching} error={error} retry={retry} />;
+
+  const mayPost = group.viewerIsMember || (viewerId !== undefined && group.owner?.id === viewerId);
+  return (
+    <>
+      <PageHead title={group.name} back />
+      <GroupListener ids={[id]} />
+      <GroupHead group={group} />
+      <Bar>
+        <Tabs
+          label="What to show"
+          options={[
+            { value: "notes", text: "Notes" },
+            { value: "members", text: "Members" },
+          ]}
+          value={tab}
+          onChange={setTab}
+        />
+      </Bar>
+      {tab === "members" && <GroupMembers id={id} />}
+      {tab === "notes" && (
+        <>
+          {mayPost && <PostForm groupId={id} name={group.name} onPosted={() => setPosts(posts + 1)} />}
+          <GroupNotes key={posts} id={id} />
+        </>
+      )}
+    </>
+  );
+}

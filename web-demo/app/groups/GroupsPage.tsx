@@ -1,0 +1,40 @@
+import { Plus } from "lucide-react";
+import { useState } from "react";
+import { Button } from "../../shared/ui/Button";
+import { ForViewer } from "../layout/ForViewer";
+import { PageHead } from "../layout/PageHead";
+import { useApi } from "../../shared/api/client";
+import styles from "./GroupsPage.module.css";
+import { HotGroups } from "./HotGroups";
+import { MyGroups } from "./MyGroups";
+import { NewGroup } from "./NewGroup";
+
+/** One's own groups, and others that one might like. */
+export default function GroupsPage() {
+  const { session } = useApi();
+  const [isMaking, setMaking] = useState(false);
+  return (
+    <>
+      <PageHead title="Groups">
+        {session && (
+          <Button look="primary" onClick={() => setMaking(true)}>
+            <Plus size={17} aria-hidden="true" /> New group
+          </Button>
+        )}
+      </PageHead>
+      {isMaking && <NewGroup onClose={() => setMaking(false)} />}
+      <section aria-labelledby="my-groups">
+        <h2 id="my-groups" className={styles.title}>
+          Your groups
+        </h2>
+        <ForViewer what="your groups">{() => <MyGroups />}</ForViewer>
+      </section>
+      <section aria-labelledby="hot-groups">
+        <h2 id="hot-groups" className={styles.title}>
+          Where it is lively
+        </h2>
+        <HotGroups />
+      </section>
+    </>
+  );
+}

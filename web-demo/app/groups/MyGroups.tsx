@@ -1,0 +1,14 @@
+import { MyGroupsDocument } from "../../shared/api/generated";
+import { Empty } from "../../shared/ui/States";
+import { usePages } from "../layout/usePages";
+import { GroupList } from "./GroupList";
+
+/** Read anew whenever they appear: one joins on other pages. */
+export function MyGroups() {
+  const { nodes, endless } = usePages(MyGroupsDocument, {}, (data) => data.viewer?.groups, "cache-and-network");
+  return (
+    <GroupList groups={nodes} endless={endless}>
+      <Empty title="No groups yet.">Join one below, or begin one of your own.</Empty>
+    </GroupList>
+  );
+}

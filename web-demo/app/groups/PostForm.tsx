@@ -1,0 +1,68 @@
+import { type FormEvent, useRef, useState } from "react";
+import { PostInGroupDocument } from "../../shared/api/generated";
+import { Button } from "../../shared/ui/Button";
+import { useAction } from "../layout/useAction";
+import styles from "./PostForm.module.css";
+import formStyles from "./form.module.css";
+import { freshKey } from "./freshKey";
+
+/** As long as the server takes, in characters. */
+const LONGEST_TITLE = 200;
+const LONGEST_BODY = 10_000;
+
+interface Props {
+  groupId: string;
+  name: string;
+  onPosted: () => void;
+}
+
+/** One line until one writes a title; then the text follows. */
+export function PostForm({ groupId, name, onPosted }: Props) {
+  const [title, setTitle] = useState("");
+  const [body, setBody] = useState("");
+  const [isSending, setSending] = useState(false);
+  /** Kept until the note is there, so that a second try posts no second note. */
+  const key = useRef(freshKey());
+  const post = useAction(PostInGroupDocument);
+
+  async function submit(event: FormEvent) {
+    event.preventDefault();
+    setSending(true);
+    const { error } = await post({ groupId, title: title.trim(), body: body.trim(), key: key.current });
+    setSending(false);
+    if (error) return;
+    key.current = freshKey();
+    setTitle("");
+    setBody("");
+    onPosted();
+  }
+
+  return (
+    <form className={`${formStyles.form} ${styles.post}`} onSubmit={submit} aria-label="New note">
+      <input
+        aria-label="Title"
+        placeholder={`Post something in ${name}`}
+        value={title}
+        maxLength={LONGEST_TITLE}
+        onChange={(event) => setTitle(event.target.value)}
+      />
+      {title && (
+        <>
+          <textarea
+            aria-label="Text"
+            placeholder="Tell it as you would tell a friend."
+            rows={3}
+            value={body}
+            maxLength={LONGEST_BODY}
+            onChange={(event) => setBody(event.target.value)}
+          />
+          <footer>
+            <Button look="primary" type="submit" disabled={isSending || !title.trim() || !body.trim()}>
+              Post
+            </Button>
+          </footer>
+        </>
+      )}
+    </form>
+  );
+}

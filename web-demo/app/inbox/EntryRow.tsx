@@ -1,0 +1,83 @@
+import { AtSign, Heart, type LucideIcon, Mail, MessageCircle, UserRoundPlus } from "lucide-react";
+import { memo } from "react";
+import { Link } from "wouter";
+import { type InboxEntryFragment, type InboxEntryKind } from "../../shared/api/generated";
+import { Avatar } from "../../shared/ui/Avatar";
+import { TimeAgo } from "../../shared/ui/TimeAgo";
+import { FollowButton } from "../users/FollowButton";
+import styles from "./EntryRow.module.css";
+
+type Colour = "like" | "talk" | "person";
+
+/** What happened, in words that follow the actor's name. */
+const KINDS: Record<InboxEntryKind, { icon: LucideIcon; colour: Colour; did: string }> = {
+  NOTE_LIKED: { icon: Heart, colour: "like", did: "liked your note" },
+  COMMENT_LIKED: { icon: Heart, colour: "like", did: "liked your comment" },
+  FOLLOWED: { icon: UserRoundPlus, colour: "person", did: "follows you" },
+  NOTE_COMMENTED: { icon: MessageCircle, colour: "talk", did: "commented on" },
+  COMMENT_ANSWERED: { icon: MessageCircle, colour: "talk", did: "replied to you" },
+  MENTIONED: { icon: AtSign, colour: "talk", did: "mentioned you" },
+  MESSAGE_RECEIVED: { icon: Mail, colour: "person", did: "wrote to you" },
+};
+
+interface Props {
+  entry: InboxEntryFragment;
+  isUnread: boolean;
+}
+
+/** One thing that reached the viewer. All of it leads to what it is about. */
+export const EntryRow = memo(function EntryRow({ entry, isUnread }: Props) {
+  const { kind, actor, createdAt } = entry;
+  const { icon: Icon, colour, did } = KINDS[kind];
+  const name = actor?.name ?? "Somebody";
+  return (
+    <div className={styles.entry} data-unread={isUnread}>
+      <span className={styles.who}>
+        <Avatar name={name} size={44} />
+        <span className={`${styles.kind} ${styles[colour]}`}>
+          <Icon size={12} aria-hidden="true" />
+        </span>
+      </span>
+      <div className={styles.what}>
+        {isUnread && <span className="only-heard">Unread: </span>}
+        {actor ? (
+          <Link href={`/user/${actor.id}`} className={styles.name}>
+            {name}
+          </Link>
+        ) : (
+          <span className={styles.name}>{name}</span>
+        )}{" "}
+        {did} <About entry={entry} />
+        <div className={styles.when}>
+          <TimeAgo at={createdAt} />
+        </div>
+      </div>
+      {kind === "FOLLOWED" && actor && <FollowButton user={actor} />}
+    </div>
+  );
+});
+
+/** A link to what it is about; none to what was removed. */
+function About({ entry: { kind, about, actor } }: { entry: InboxEntryFragment }) {
+  switch (about?.__typename) {
+    case "Note":
+      return (
+        <Link href={`/note/${about.id}`} className={styles.about}>
+          {about.title}
+        </Link>
+      );
+    case "Comment":
+      return (
+        <>
+          {kind === "NOTE_COMMENTED" && <b>{about.note?.title ?? "your note"}</b>}
+          <Link href={`/note/${about.note?.id}#comments`} className={styles.comment}>
+            {about.body || "A comment with pictures"}
+          </Link>
+        </>
+      );
+    case "User":
+      return actor && <Link href={`/user/${actor.id}`} className={styles.whole} aria-label={`See ${actor.name}`} />;
+    default:
+      return <span className={styles.gone}>that is gone now</span>;
+  }
+}

@@ -1,0 +1,44 @@
+import { CheckCheck } from "lucide-react";
+import { useState } from "react";
+import { type InboxBadgesFragment, type InboxKind, MarkInboxReadDocument } from "../../shared/api/generated";
+import { Button } from "../../shared/ui/Button";
+import { ForViewer } from "../layout/ForViewer";
+import { PageHead } from "../layout/PageHead";
+import { useAction } from "../layout/useAction";
+import { InboxEntries } from "./InboxEntries";
+import { InboxTabs } from "./InboxTabs";
+import { KINDS, total, unreadOf } from "./badges";
+
+/** What reached one: everything, or what counts under one badge. */
+export default function InboxPage() {
+  return (
+    <ForViewer what="your inbox" title="Inbox">
+      {({ inbox }) => inbox && <Inbox inbox={inbox} />}
+    </ForViewer>
+  );
+}
+
+function Inbox({ inbox }: { inbox: InboxBadgesFragment }) {
+  const [kind, setKind] = useState<InboxKind | null>(null);
+  /** How often the list was read from its beginning. */
+  const [reading, setReading] = useState(1);
+  const markRead = useAction(MarkInboxReadDocument);
+  const unread = unreadOf(inbox);
+
+  async function markAllRead() {
+    const { error } = await markRead({ kinds: KINDS });
+    if (!error) setReading(reading + 1);
+  }
+
+  return (
+    <>
+      <PageHead title="Inbox">
+        <Button look="quiet" onClick={markAllRead} disabled={total(unread) === 0}>
+          <CheckCheck size={17} aria-hidden="true" /> Mark all read
+        </Button>
+      </PageHead>
+      <InboxTabs unread={unread} value={kind} onChange={setKind} />
+      <InboxEntries key={reading} kind={kind} onRenew={() => setReading(reading + 1)} />
+    </>
+  );
+}

@@ -1,0 +1,46 @@
+import { Heart, Inbox, type LucideIcon, Mail, MessageCircle, UserRoundPlus } from "lucide-react";
+import { type InboxKind } from "../../shared/api/generated";
+import { exactly, forPeople } from "../../shared/ui/Count";
+import { WideTabs } from "../layout/WideTabs";
+import styles from "./InboxTabs.module.css";
+import { type Unread } from "./badges";
+
+interface Props {
+  unread: Unread;
+  /** Null for all. */
+  value: InboxKind | null;
+  onChange: (kind: InboxKind | null) => void;
+}
+
+/** What to read, each with how much of it is unread. */
+export function InboxTabs({ unread, value, onChange }: Props) {
+  return (
+    <WideTabs
+      label="What to show"
+      options={[
+        { value: null, text: "All", above: <Badged icon={Inbox} /> },
+        { value: "REPLIES", text: "Replies", above: <Badged icon={MessageCircle} count={unread.REPLIES} /> },
+        { value: "LIKES", text: "Likes", above: <Badged icon={Heart} count={unread.LIKES} /> },
+        { value: "NEW_FOLLOWERS", text: "Followers", above: <Badged icon={UserRoundPlus} count={unread.NEW_FOLLOWERS} /> },
+        { value: "DIRECT_MESSAGES", text: "Messages", above: <Badged icon={Mail} count={unread.DIRECT_MESSAGES} /> },
+      ]}
+      value={value}
+      onChange={onChange}
+    />
+  );
+}
+
+/** The badge hangs on the icon: that it comes and goes moves nothing. */
+function Badged({ icon: Icon, count = 0 }: { icon: LucideIcon; count?: number }) {
+  return (
+    <span className={styles.icon}>
+      <Icon size={21} aria-hidden="true" />
+      {count > 0 && (
+        <span className={styles.badge} title={exactly(count)}>
+          {forPeople(count)}
+          <span className="only-heard"> unread </span>
+        </span>
+      )}
+    </span>
+  );
+}

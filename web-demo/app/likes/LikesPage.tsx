@@ -1,0 +1,52 @@
+import { useState } from "react";
+import { CollectedNotesDocument, type CollectedNotesQuery, LikedNotesDocument } from "../../shared/api/generated";
+import { Empty } from "../../shared/ui/States";
+import { ForViewer } from "../layout/ForViewer";
+import { PageHead } from "../layout/PageHead";
+import { Tabs } from "../layout/Tabs";
+import { usePages } from "../layout/usePages";
+import { NoteList } from "../notes/NoteList";
+
+/** What one likes and what one collected; nobody else sees it. */
+export default function LikesPage() {
+  const [isCollects, setCollects] = useState(false);
+  return (
+    <>
+      <PageHead title="My likes">
+        <Tabs
+          label="Which notes"
+          options={[
+            { value: false, text: "Liked" },
+            { value: true, text: "Collected" },
+          ]}
+          value={isCollects}
+          onChange={setCollects}
+        />
+      </PageHead>
+      <ForViewer what="what you like">{() => (isCollects ? <Collected /> : <Liked />)}</ForViewer>
+    </>
+  );
+}
+
+/**
+ * Both lists are read when they appear, and not again: who takes a like back may have slipped, so the card stays,
+ * and one can undo, until one leaves.
+ */
+function Liked() {
+  const { nodes, endless } = usePages(LikedNotesDocument, {}, (data) => data.viewer?.likedNotes, "cache-and-network");
+  return (
+    <NoteList notes={nodes} endless={endless}>
+      <Empty title="Nothing yet.">Tap the heart of a note, and you find it again here.</Empty>
+    </NoteList>
+  );
+}
+
+function Collected() {
+  const find = (data: CollectedNotesQuery) => data.viewer?.collectedNotes;
+  const { nodes, endless } = usePages(CollectedNotesDocument, {}, find, "cache-and-network");
+  return (
+    <NoteList notes={nodes} endless={endless}>
+      <Empty title="Nothing yet.">Collect a note that you want to keep, and it stands here.</Empty>
+    </NoteList>
+  );
+}

@@ -1,0 +1,42 @@
+import { useState } from "react";
+import { HotNotesDocument, type HotWindow } from "../../shared/api/generated";
+import { Empty } from "../../shared/ui/States";
+import { PageHead } from "../layout/PageHead";
+import { Tabs } from "../layout/Tabs";
+import { usePages } from "../layout/usePages";
+import { NoteList } from "../notes/NoteList";
+import styles from "./HotPage.module.css";
+
+/** The notes that were liked and collected most. */
+export default function HotPage() {
+  const [window, setWindow] = useState<HotWindow>("DAY");
+  return (
+    <>
+      <PageHead title="Hot">
+        <Tabs
+          label="Likes and collects of"
+          options={[
+            { value: "HOUR", text: "Hour" },
+            { value: "DAY", text: "Day" },
+            { value: "WEEK", text: "Week" },
+            { value: "ALL", text: "All" },
+          ]}
+          value={window}
+          onChange={setWindow}
+        />
+      </PageHead>
+      <HotNotes key={window} window={window} />
+    </>
+  );
+}
+
+function HotNotes({ window }: { window: HotWindow }) {
+  const { nodes, endless } = usePages(HotNotesDocument, { window }, (data) => data.hotNotes, "cache-and-network");
+  return (
+    <div className={styles.ranked}>
+      <NoteList notes={nodes} endless={endless}>
+        <Empty title="It is quiet.">Nothing was liked or collected in this time. A longer one has more.</Empty>
+      </NoteList>
+    </div>
+  );
+}

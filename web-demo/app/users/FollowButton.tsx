@@ -1,0 +1,24 @@
+import { FollowUserDocument, type PersonRowFragment, UnfollowUserDocument } from "../../shared/api/generated";
+import { SwitchButton } from "../layout/SwitchButton";
+import { useAction } from "../layout/useAction";
+
+interface Props {
+  user: Pick<PersonRowFragment, "id" | "name" | "viewerIsFollowing">;
+  isMain?: boolean;
+}
+
+export function FollowButton({ user, isMain }: Props) {
+  const follow = useAction(FollowUserDocument);
+  const unfollow = useAction(UnfollowUserDocument);
+  return (
+    <SwitchButton
+      name={user.name}
+      off="Follow"
+      on="Following"
+      undo="Unfollow"
+      isMain={isMain}
+      isOn={user.viewerIsFollowing}
+      onTurn={(on) => (on ? follow : unfollow)({ userId: user.id })}
+    />
+  );
+}

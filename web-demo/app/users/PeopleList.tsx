@@ -1,0 +1,23 @@
+import { type ComponentProps, type ReactNode } from "react";
+import { type PersonRowFragment } from "../../shared/api/generated";
+import { LiveList } from "../layout/LiveList";
+import { PersonRow } from "./PersonRow";
+import { UserListener } from "./live";
+import { useViewerId } from "./useViewerId";
+
+interface Props {
+  people: PersonRowFragment[];
+  endless: ComponentProps<typeof LiveList>["endless"];
+  /** What stands there when there are none. */
+  children: ReactNode;
+}
+
+/** People, each with a way to follow. */
+export function PeopleList({ people, endless, children }: Props) {
+  const viewerId = useViewerId();
+  return (
+    <LiveList items={people} endless={endless} Listener={UserListener} empty={children}>
+      {(user) => <PersonRow user={user} isSelf={user.id === viewerId} />}
+    </LiveList>
+  );
+}

@@ -1,0 +1,25 @@
+import { memo } from "react";
+import { Link } from "wouter";
+import { type PersonRowFragment } from "../../shared/api/generated";
+import { Avatar } from "../../shared/ui/Avatar";
+import { Count } from "../../shared/ui/Count";
+import { FollowButton } from "./FollowButton";
+import styles from "./PersonRow.module.css";
+
+/** Somebody in a list. Nobody follows themselves. */
+export const PersonRow = memo(function PersonRow({ user, isSelf }: { user: PersonRowFragment; isSelf: boolean }) {
+  return (
+    <div className={styles.person}>
+      <Avatar name={user.name} size={44} />
+      <div className={styles.who}>
+        <Link href={`/user/${user.id}`} className={styles.name}>
+          {user.name}
+        </Link>
+        <p className={styles.about}>
+          <Count value={user.followerCount} /> {user.followerCount === 1 ? "follower" : "followers"}
+        </p>
+      </div>
+      {isSelf ? <span className={styles.you}>You</span> : <FollowButton user={user} />}
+    </div>
+  );
+});

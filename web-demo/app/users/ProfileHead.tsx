@@ -1,0 +1,63 @@
+import { Bookmark, CalendarDays, Coins, Heart, type LucideIcon } from "lucide-react";
+import { Link } from "wouter";
+import { type ProfileHeadFragment } from "../../shared/api/generated";
+import { Avatar } from "../../shared/ui/Avatar";
+import { Count } from "../../shared/ui/Count";
+import { FollowButton } from "./FollowButton";
+import styles from "./ProfileHead.module.css";
+import { useViewerId } from "./useViewerId";
+
+const month = new Intl.DateTimeFormat("en", { month: "long", year: "numeric" });
+
+/** Who it is, and what others gave them. */
+export function ProfileHead({ user }: { user: ProfileHeadFragment }) {
+  const isSelf = useViewerId() === user.id;
+  return (
+    <section className={styles.head} aria-label="About">
+      <div className={styles.top}>
+        <Avatar name={user.name} size={84} />
+        {isSelf ? (
+          <Link href="/likes" className={styles.likes}>
+            <Heart size={16} aria-hidden="true" /> My likes
+          </Link>
+        ) : (
+          <FollowButton user={user} isMain />
+        )}
+      </div>
+      <h2>{user.name}</h2>
+      <p className={styles.since}>
+        <CalendarDays size={15} aria-hidden="true" />
+        <span>
+          Here since <time dateTime={user.createdAt}>{month.format(new Date(user.createdAt))}</time>
+        </span>
+      </p>
+      <dl className={styles.received}>
+        <Received icon={Heart} colour="like" name="Likes" count={user.likesReceivedCount} />
+        <Received icon={Bookmark} colour="collect" name="Collects" count={user.collectsReceivedCount} />
+        <Received icon={Coins} colour="coins" name="Coins" count={user.coinCount} />
+      </dl>
+    </section>
+  );
+}
+
+interface ReceivedProps {
+  icon: LucideIcon;
+  colour: "like" | "collect" | "coins";
+  name: string;
+  count: number;
+}
+
+function Received({ icon: Icon, colour, name, count }: ReceivedProps) {
+  return (
+    <div>
+      <dt>
+        <Icon size={16} className={styles[colour]} aria-hidden="true" />
+        {name}
+        {colour !== "coins" && <span className="only-heard">received</span>}
+      </dt>
+      <dd>
+        <Count value={count} />
+      </dd>
+    </div>
+  );
+}

@@ -1,0 +1,53 @@
+import {
+  UserFollowersDocument,
+  UserFollowingDocument,
+  UserGroupsDocument,
+  UserNotesDocument,
+} from "../../shared/api/generated";
+import { Empty } from "../../shared/ui/States";
+import { GroupList } from "../groups/GroupList";
+import { usePages } from "../layout/usePages";
+import { NoteList } from "../notes/NoteList";
+import { PeopleList } from "./PeopleList";
+
+interface Props {
+  id: string;
+  name: string;
+}
+
+export function UserNotes({ id, name }: Props) {
+  const { nodes, endless } = usePages(UserNotesDocument, { id }, (data) => data.user?.notes);
+  return (
+    <NoteList notes={nodes} endless={endless}>
+      <Empty title="No notes yet.">When {name} posts something, it stands here.</Empty>
+    </NoteList>
+  );
+}
+
+/** People follow while one looks elsewhere, so these lists are read anew whenever they appear. */
+export function UserFollowers({ id, name }: Props) {
+  const { nodes, endless } = usePages(UserFollowersDocument, { id }, (data) => data.user?.followers, "cache-and-network");
+  return (
+    <PeopleList people={nodes} endless={endless}>
+      <Empty title="No followers yet.">Somebody has to be the first to follow {name}.</Empty>
+    </PeopleList>
+  );
+}
+
+export function UserFollowing({ id, name }: Props) {
+  const { nodes, endless } = usePages(UserFollowingDocument, { id }, (data) => data.user?.following, "cache-and-network");
+  return (
+    <PeopleList people={nodes} endless={endless}>
+      <Empty title="Nobody yet.">Whom {name} follows stands here.</Empty>
+    </PeopleList>
+  );
+}
+
+export function UserGroups({ id, name }: Props) {
+  const { nodes, endless } = usePages(UserGroupsDocument, { id }, (data) => data.user?.groups, "cache-and-network");
+  return (
+    <GroupList groups={nodes} endless={endless}>
+      <Empty title="No groups yet.">What {name} joins stands here.</Empty>
+    </GroupList>
+  );
+}
