@@ -7,10 +7,12 @@ import { Empty, Loading } from "../shared/ui/States";
 import { Toasts } from "../shared/ui/toasts";
 import { Shell } from "./layout/Shell";
 import { choose } from "./layout/chosenUser";
+import { useTop } from "./layout/useTop";
 import { FeedPage } from "./notes/FeedPage";
 import { ViewsProvider } from "./notes/views";
 
 /** Pages that a first visitor does not see at once are loaded when somebody goes there. */
+const NotePage = lazy(() => import("./notes/NotePage"));
 const TwoPage = lazy(() => import("./two/TwoPage"));
 
 /** One session: everything below it acts as this user, and forgets everything with it. */
@@ -43,12 +45,16 @@ export function App({ first }: { first: Session | undefined }) {
 
 /** What stands in the middle column, by address. */
 export function Pages() {
+  useTop();
   return (
-    <Switch>
-      <Route path="/" component={FeedPage} />
-      <Route>
-        <Empty title="There is nothing at this address.">Perhaps it was removed.</Empty>
-      </Route>
-    </Switch>
+    <Suspense fallback={<Loading />}>
+      <Switch>
+        <Route path="/" component={FeedPage} />
+        <Route path="/note/:id">{({ id }) => <NotePage key={id} noteId={id} />}</Route>
+        <Route>
+          <Empty title="There is nothing at this address.">Perhaps it was removed.</Empty>
+        </Route>
+      </Switch>
+    </Suspense>
   );
 }

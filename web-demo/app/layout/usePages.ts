@@ -1,5 +1,5 @@
 import { useCallback, useState } from "react";
-import { type AnyVariables, type DocumentInput, useQuery } from "urql";
+import { type AnyVariables, type DocumentInput, type RequestPolicy, useQuery } from "urql";
 
 interface Connection<Node> {
   nodes: Node[];
@@ -8,17 +8,19 @@ interface Connection<Node> {
 
 /**
  * A list by pages: `find` says where in the answer it is. The cache joins its pages, so `nodes` are all that were
- * loaded. What comes back fits `Endless`.
+ * loaded. What comes back fits `Endless`. With `cache-and-network` what is known shows at once, and is read again.
  */
 export function usePages<Data, Variables extends AnyVariables & { after?: string | null }, Node>(
   document: DocumentInput<Data, Variables>,
   variables: Omit<Variables, "after">,
   find: (data: Data) => Connection<Node> | null | undefined,
+  requestPolicy?: RequestPolicy,
 ) {
   const [after, setAfter] = useState<string | null>(null);
   const [{ data, fetching, stale, error }, run] = useQuery({
     query: document,
     variables: { ...variables, after } as unknown as Variables,
+    requestPolicy,
   });
   const list = data && find(data);
   const endCursor = list?.pageInfo.endCursor ?? null;
@@ -27,7 +29,8 @@ export function usePages<Data, Variables extends AnyVariables & { after?: string
     nodes: list?.nodes ?? [],
     endless: {
       hasMore: list?.pageInfo.hasNextPage ?? false,
-      isLoading: fetching || stale,
+      // Reading the first page again is nothing to wait for.
+      isLoading: fetching || (stale && after !== null),
       error,
       onMore: useCallback(() => setAfter(endCursor), [endCursor]),
       onRetry: useCallback(() => run({ requestPolicy: "network-only" }), [run]),

@@ -1,6 +1,7 @@
 import { type ComponentProps, type ReactNode } from "react";
 import { type NoteCardFragment } from "../../shared/api/generated";
 import { Endless } from "../layout/Endless";
+import { groups } from "../layout/groups";
 import { NoteCard } from "./NoteCard";
 import { LiveNotes } from "./live";
 
@@ -20,7 +21,7 @@ export function NoteList({ notes, endless, children }: Props) {
   return (
     <Endless {...endless}>
       {isEmpty && children}
-      {groups(notes).map((group) => (
+      {groups(notes, GROUP).map((group) => (
         <LiveNotes key={group[0]!.id} noteIds={group.map(({ id }) => id)}>
           {group.map((note) => (
             <NoteCard key={note.id} note={note} />
@@ -29,9 +30,4 @@ export function NoteList({ notes, endless, children }: Props) {
       ))}
     </Endless>
   );
-}
-
-function groups<Item>(items: Item[]): Item[][] {
-  const count = Math.ceil(items.length / GROUP);
-  return Array.from({ length: count }, (_, i) => items.slice(i * GROUP, (i + 1) * GROUP));
 }

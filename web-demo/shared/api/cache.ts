@@ -1,5 +1,6 @@
 import { type Cache, type OptimisticMutationResolver, cacheExchange } from "@urql/exchange-graphcache";
 import { relayPagination } from "@urql/exchange-graphcache/extras";
+import { updates } from "./updates";
 
 /** An entity that an action turns something on or off for. */
 interface Switch {
@@ -40,6 +41,7 @@ export function cache() {
       Group: { notes: pages(), members: pages() },
       Inbox: { entries: pages() },
     },
+    updates,
     optimistic: {
       likeNote: turned(NOTE_LIKE, true),
       unlikeNote: turned(NOTE_LIKE, false),
@@ -51,6 +53,8 @@ export function cache() {
       unfollow: turned(FOLLOW, false),
       joinGroup: turned(MEMBERSHIP, true),
       leaveGroup: turned(MEMBERSHIP, false),
+      rateNote: rated,
+      deleteComment: commentDeleted,
     },
   });
 }
@@ -74,3 +78,30 @@ function turned({ typename, field, count, flag }: Switch, on: boolean): Optimist
     };
   };
 }
+
+/** The mean moves by what the viewer's rating changes. */
+const rated: OptimisticMutationResolver = ({ input }: { input?: { noteId: string; score: number } }, store: Cache) => {
+  const { noteId, score } = input!;
+  const entity = { __typename: "Note", id: noteId };
+  const count = Number(store.resolve(entity, "ratingCount") ?? 0);
+  const sum = Number(store.resolve(entity, "ratingAverage") ?? 0) * count;
+  const before = store.resolve(entity, "viewerRating") as number | null | undefined;
+  const ratingCount = before == null ? count + 1 : count;
+  const ratingAverage = (sum - (before ?? 0) + score) / ratingCount;
+  return { __typename: "Payload", changed: true, note: { ...entity, viewerRating: score, ratingCount, ratingAverage } };
+};
+
+/** It counted if others saw it. Where it stood, `updates.ts` takes it away. */
+const commentDeleted: OptimisticMutationResolver = ({ input }: { input?: { commentId: string } }, store: Cache) => {
+  const { commentId } = input!;
+  const comment = { __typename: "Comment", id: commentId };
+  const note = store.resolve(comment, "note") as string;
+  const counted = Number(store.resolve(note, "commentCount") ?? 0);
+  const falls = store.resolve(comment, "state") === "APPROVED" ? 1 : 0;
+  return {
+    __typename: "Payload",
+    changed: true,
+    commentId,
+    note: { __typename: "Note", id: store.resolve(note, "id") as string, commentCount: counted - falls },
+  };
+};

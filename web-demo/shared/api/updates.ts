@@ -1,0 +1,131 @@
+import { type Cache, type UpdateResolver, type UpdatesConfig } from "@urql/exchange-graphcache";
+import { gql } from "urql";
+import { drop, forgetLaterPages, prepend } from "./lists";
+
+type Input = { input: Record<string, string> };
+
+/** What mutations change beside the objects in their answers: the lists in which something stands. */
+export const updates: UpdatesConfig = {
+  Mutation: {
+    createNote: ({ createNote }, _args, cache) => createNote && noteCreated(cache, createNote as Created),
+    deleteNote: ({ deleteNote }, { input }: Input, cache) => deleteNote && noteDeleted(cache, input.noteId!),
+    likeNote: ({ likeNote }, { input }: Input, cache) => likeNote && turnLiker(cache, input.noteId!, true),
+    unlikeNote: ({ unlikeNote }, { input }: Input, cache) => unlikeNote && turnLiker(cache, input.noteId!, false),
+    addComment: ({ addComment }, _args, cache) => addComment && commentAdded(cache, addComment as Added),
+    deleteComment: ({ deleteComment }, { input }: Input, cache) =>
+      deleteComment && commentDeleted(cache, input.commentId!),
+  },
+  Query: {
+    nodes: ({ nodes }, _args, cache) => (nodes as (Commented | null)[]).forEach((node) => judged(cache, node)),
+  },
+  Note: { comments: readAgain("comments"), likers: readAgain("likers") },
+  Comment: { replies: readAgain("replies") },
+};
+
+interface Created {
+  note: { id: string; author: { id: string } | null };
+}
+
+interface Commented {
+  __typename: string;
+  id: string;
+  state?: string;
+}
+
+interface Added {
+  comment: Commented;
+}
+
+const UNPUBLISHED = "viewerUnpublishedComments";
+
+function readAgain(list: string): UpdateResolver {
+  return (_parent, args, cache, { parentKey }) => forgetLaterPages(cache, parentKey, list, args);
+}
+
+function noteCreated(cache: Cache, { note }: Created) {
+  const key = `Note:${note.id}`;
+  prepend(cache, "Query", "feed", key, ({ following }) => !following);
+  if (note.author) prepend(cache, `User:${note.author.id}`, "notes", key);
+  knowViewer(cache);
+}
+
+function noteDeleted(cache: Cache, noteId: string) {
+  const key = `Note:${noteId}`;
+  drop(cache, "Query", "feed", key);
+  drop(cache, "Query", "hotNotes", key);
+  drop(cache, linked(cache, key, "author"), "notes", key);
+  drop(cache, linked(cache, key, "group"), "notes", key);
+  drop(cache, linked(cache, "Query", "viewer"), "likedNotes", key);
+  drop(cache, linked(cache, "Query", "viewer"), "collectedNotes", key);
+  cache.link("Query", "note", { id: noteId }, null);
+}
+
+/** One's own face among those who like a note. Its place in the database follows moments later. */
+function turnLiker(cache: Cache, noteId: string, on: boolean) {
+  const viewer = linked(cache, "Query", "viewer");
+  if (!viewer) return;
+  if (on) prepend(cache, `Note:${noteId}`, "likers", viewer);
+  else drop(cache, `Note:${noteId}`, "likers", viewer);
+}
+
+/** It waits to be judged. Sent again under the same key, it may have been judged by now. */
+function commentAdded(cache: Cache, { comment }: Added) {
+  const key = `Comment:${comment.id}`;
+  const note = linked(cache, key, "note");
+  const unpublished = unpublishedOf(cache, note);
+  if (note && unpublished && !unpublished.includes(key)) cache.link(note, UNPUBLISHED, [key, ...unpublished]);
+  knowViewer(cache);
+  judged(cache, comment);
+}
+
+/** A comment of one's own that everybody may see now goes to the head of its thread; read again, it is sorted in. */
+function judged(cache: Cache, comment: Commented | null) {
+  if (comment?.__typename !== "Comment" || comment.state !== "APPROVED") return;
+  const key = `Comment:${comment.id}`;
+  const note = linked(cache, key, "note");
+  if (!unpublishedOf(cache, note)?.includes(key)) return;
+  dropUnpublished(cache, note, key);
+  const parent = linked(cache, key, "parent");
+  if (parent) prepend(cache, parent, "replies", key);
+  else prepend(cache, note, "comments", key);
+}
+
+/** A comment with replies leaves its place, as on the server. */
+function commentDeleted(cache: Cache, commentId: string) {
+  const key = `Comment:${commentId}`;
+  if (Number(cache.resolve(key, "replyCount")) > 0) {
+    cache.writeFragment(PLACEHOLDER, { __typename: "Comment", id: commentId, isRemoved: true, body: "", author: null });
+    return;
+  }
+  const note = linked(cache, key, "note");
+  dropUnpublished(cache, note, key);
+  drop(cache, note, "comments", key);
+  drop(cache, linked(cache, key, "parent"), "replies", key);
+}
+
+const PLACEHOLDER = gql`
+  fragment Placeholder on Comment {
+    id
+    isRemoved
+    body
+    author {
+      id
+    }
+  }
+`;
+
+/** Somebody's first action makes them a user: until then the server knew no viewer. */
+function knowViewer(cache: Cache) {
+  if (!linked(cache, "Query", "viewer")) cache.invalidate("Query", "viewer");
+}
+
+function dropUnpublished(cache: Cache, note: string | null, key: string) {
+  const unpublished = unpublishedOf(cache, note);
+  if (note && unpublished?.includes(key)) cache.link(note, UNPUBLISHED, unpublished.filter((one) => one !== key));
+}
+
+const unpublishedOf = (cache: Cache, note: string | null) =>
+  note ? (cache.resolve(note, UNPUBLISHED) as string[] | undefined) : undefined;
+
+/** Key of the object that a field leads to. */
+const linked = (cache: Cache, of: string, field: string) => (cache.resolve(of, field) ?? null) as string | null;
