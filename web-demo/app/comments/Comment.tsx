@@ -1,47 +1,71 @@
-import { memo, useState } from "react";
+import { ChevronDown, ChevronUp } from "lucide-react";
+import { useId, useState } from "react";
 import { type CommentItemFragment, type CommentSort } from "../../shared/api/generated";
+import { exactly } from "../../shared/ui/Count";
 import { CommentActions } from "./CommentActions";
+import actionStyles from "./CommentActions.module.css";
 import { CommentComposer } from "./CommentComposer";
 import { CommentText } from "./CommentText";
 import styles from "./Comment.module.css";
 import { Replies } from "./Replies";
+import { Reply } from "./Reply";
 
 interface Props {
   comment: CommentItemFragment;
   noteId: string;
   sort: CommentSort;
   /** The viewer's own replies to it that nobody else sees. */
-  unpublishedReplies: CommentItemFragment[];
+  unpublished: CommentItemFragment[];
 }
 
 /** A comment on a note, with its replies folded below it. */
-export function Comment({ comment, noteId, sort, unpublishedReplies }: Props) {
-  /** Whom the reply that is being written answers: this comment, or a reply below it. */
+export function Comment({ comment, noteId, sort, unpublished }: Props) {
+  /** What the reply that is being written answers: this comment, or a reply below it. */
   const [answered, setAnswered] = useState<CommentItemFragment>();
   const [isUnfolded, setUnfolded] = useState(false);
+  const repliesId = useId();
+  const { author, replyCount } = comment;
+  const Chevron = isUnfolded ? ChevronUp : ChevronDown;
+  function sent() {
+    setAnswered(undefined);
+    setUnfolded(true);
+  }
   return (
-    <article className={styles.comment} aria-label={labelOf(comment)} data-comment={comment.id}>
+    <article className={styles.comment} aria-label={`Comment by ${author?.name ?? "somebody"}`} data-comment={comment.id}>
       <CommentText comment={comment}>
-        <CommentActions comment={comment} onReply={() => setAnswered(comment)} />
+        <CommentActions comment={comment} onReply={() => setAnswered(comment)}>
+          {(replyCount > 0 || isUnfolded) && (
+            <button
+              type="button"
+              className={`${actionStyles.action} ${actionStyles.fold}`}
+              aria-expanded={isUnfolded}
+              aria-controls={repliesId}
+              onClick={() => setUnfolded(!isUnfolded)}
+            >
+              <Chevron size={16} aria-hidden="true" />
+              {isUnfolded ? "Hide replies" : `Show ${exactly(replyCount)} ${replyCount === 1 ? "reply" : "replies"}`}
+            </button>
+          )}
+        </CommentActions>
       </CommentText>
-      <div className={styles.below}>
-        <Replies
-          comment={comment}
-          sort={sort}
-          unpublished={unpublishedReplies}
-          isUnfolded={isUnfolded}
-          onFold={setUnfolded}
-          onReply={setAnswered}
-        />
+      <div id={repliesId} className={styles.below}>
+        {unpublished.map((reply) => (
+          <Reply key={reply.id} reply={reply} onReply={setAnswered} />
+        ))}
+        {isUnfolded && (
+          <Replies
+            comment={comment}
+            sort={sort}
+            ownPending={unpublished.filter(({ state }) => state === "PENDING").length}
+            onReply={setAnswered}
+          />
+        )}
         {answered && (
           <CommentComposer
             key={answered.id}
             noteId={noteId}
             answered={answered}
-            onSent={() => {
-              setAnswered(undefined);
-              setUnfolded(true);
-            }}
+            onSent={sent}
             onCancel={() => setAnswered(undefined)}
           />
         )}
@@ -49,23 +73,3 @@ export function Comment({ comment, noteId, sort, unpublishedReplies }: Props) {
     </article>
   );
 }
-
-/** A reply. What answers it stands beside it. */
-export const Reply = memo(function Reply({
-  reply,
-  onReply,
-}: {
-  reply: CommentItemFragment;
-  onReply: (reply: CommentItemFragment) => void;
-}) {
-  return (
-    <article className={styles.reply} aria-label={labelOf(reply)} data-comment={reply.id}>
-      <CommentText comment={reply}>
-        <CommentActions comment={reply} onReply={() => onReply(reply)} />
-      </CommentText>
-    </article>
-  );
-});
-
-const labelOf = ({ author, parent }: CommentItemFragment) =>
-  `${parent ? "Reply" : "Comment"} by ${author?.name ?? "somebody"}`;

@@ -1,27 +1,31 @@
-import { Heart, Trash2 } from "lucide-react";
-import { useState } from "react";
-import {
-  type CommentItemFragment,
-  DeleteCommentDocument,
-  LikeCommentDocument,
-  UnlikeCommentDocument,
-} from "../../shared/api/generated";
-import { Confirm } from "../../shared/ui/Confirm";
+import { Heart } from "lucide-react";
+import { type ReactNode } from "react";
+import { type CommentItemFragment, LikeCommentDocument, UnlikeCommentDocument } from "../../shared/api/generated";
 import { CountButton } from "../layout/CountButton";
 import { useAction } from "../layout/useAction";
 import { useViewer } from "../layout/useViewer";
 import styles from "./CommentActions.module.css";
+import { CommentState } from "./CommentState";
+import { DeleteComment } from "./DeleteComment";
+
+interface Props {
+  comment: CommentItemFragment;
+  onReply: () => void;
+  /** What else stands in the row. */
+  children?: ReactNode;
+}
 
 /** What one can do with a comment: like and answer it when others see it, delete it when it is one's own. */
-export function CommentActions({ comment, onReply }: { comment: CommentItemFragment; onReply: () => void }) {
+export function CommentActions({ comment, onReply, children }: Props) {
   const like = useAction(LikeCommentDocument);
   const unlike = useAction(UnlikeCommentDocument);
   const viewer = useViewer();
   const isOwn = !!viewer && viewer.id === comment.author?.id;
   const commentId = comment.id;
+  const isPublic = comment.state === "APPROVED";
   return (
     <div className={styles.actions}>
-      {comment.state === "APPROVED" && (
+      {isPublic && !comment.isRemoved && (
         <>
           <CountButton
             icon={Heart}
@@ -37,33 +41,9 @@ export function CommentActions({ comment, onReply }: { comment: CommentItemFragm
           </button>
         </>
       )}
-      {isOwn && <Delete commentId={commentId} />}
+      {!isPublic && <CommentState comment={comment} />}
+      {children}
+      {isOwn && <DeleteComment commentId={commentId} />}
     </div>
-  );
-}
-
-function Delete({ commentId }: { commentId: string }) {
-  const remove = useAction(DeleteCommentDocument);
-  const [asks, setAsks] = useState(false);
-  return (
-    <>
-      <button
-        type="button"
-        className={`${styles.action} ${styles.delete}`}
-        aria-label="Delete this comment"
-        onClick={() => setAsks(true)}
-      >
-        <Trash2 size={17} aria-hidden="true" />
-      </button>
-      {asks && (
-        <Confirm
-          title="Delete this comment?"
-          text="This cannot be undone. Replies to it stay."
-          action="Delete"
-          onYes={() => remove({ commentId })}
-          onClose={() => setAsks(false)}
-        />
-      )}
-    </>
   );
 }

@@ -1,4 +1,4 @@
-import { Clock, EyeOff, Star } from "lucide-react";
+import { Star } from "lucide-react";
 import { type ReactNode } from "react";
 import { Link } from "wouter";
 import { type CommentItemFragment } from "../../shared/api/generated";
@@ -6,10 +6,17 @@ import { Avatar } from "../../shared/ui/Avatar";
 import { TimeAgo } from "../../shared/ui/TimeAgo";
 import styles from "./CommentText.module.css";
 
-/** Who wrote what, whom it answers, and whether others see it. `children` is what one can do with it. */
+/** Who wrote what, and whom it answers. `children` is what one can do with it. */
 export function CommentText({ comment, children }: { comment: CommentItemFragment; children: ReactNode }) {
-  const { author, body, createdAt, isRemoved, parent, ratingAtWriting, rejectionReason, replyTo, state } = comment;
-  if (isRemoved) return <p className={styles.removed}>This comment was removed.</p>;
+  const { author, body, createdAt, isRemoved, parent, ratingAtWriting, replyTo } = comment;
+  if (isRemoved) {
+    return (
+      <div className={styles.removed}>
+        <p>This comment was removed.</p>
+        {children}
+      </div>
+    );
+  }
   const name = author?.name ?? "Somebody";
   return (
     <div className={styles.line}>
@@ -29,16 +36,6 @@ export function CommentText({ comment, children }: { comment: CommentItemFragmen
         <p className={styles.body}>
           {replyTo && <Link href={`/user/${replyTo.id}`}>@{replyTo.name}</Link>} {body}
         </p>
-        {state === "PENDING" && (
-          <p className={styles.state}>
-            <Clock size={14} aria-hidden="true" /> Waiting for approval. Only you see it.
-          </p>
-        )}
-        {state === "REJECTED" && (
-          <p className={`${styles.state} ${styles.rejected}`}>
-            <EyeOff size={14} aria-hidden="true" /> Not published{rejectionReason && `: ${rejectionReason}`}
-          </p>
-        )}
         {children}
       </div>
     </div>

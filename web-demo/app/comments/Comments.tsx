@@ -28,8 +28,9 @@ export function Comments({ note: { id: noteId, commentCount }, ref }: Props) {
   }, []);
   function readAgain() {
     setReadings((n) => n + 1);
-    // The button that asked for it goes away: the focus stays at the thread.
+    // The button that asked for it goes away: what is new is below the title.
     title.current?.focus({ preventScroll: true });
+    title.current?.scrollIntoView({ block: "nearest" });
   }
   return (
     <section ref={ref} aria-labelledby={titleId}>

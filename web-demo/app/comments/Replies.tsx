@@ -1,63 +1,35 @@
-import { ChevronDown, ChevronUp } from "lucide-react";
 import { useState } from "react";
 import { type CommentItemFragment, CommentRepliesDocument, type CommentSort } from "../../shared/api/generated";
 import { exactly } from "../../shared/ui/Count";
 import { Problem } from "../../shared/ui/States";
+import { groups } from "../layout/groups";
 import { usePages } from "../layout/usePages";
 import { useSettled } from "../layout/useSettled";
-import { Reply } from "./Comment";
 import { LiveComments } from "./LiveComments";
 import styles from "./Replies.module.css";
+import { Reply } from "./Reply";
+
+/** Counts and replies come one after the other: only what lasts is told. */
+const SETTLED_MS = 700;
+/** Replies that share a subscription: as many as one takes. */
+const GROUP = 100;
 
 interface Props {
   comment: CommentItemFragment;
   sort: CommentSort;
-  /** The viewer's own that nobody else sees. */
-  unpublished: CommentItemFragment[];
-  isUnfolded: boolean;
-  onFold: (isUnfolded: boolean) => void;
+  /** How many of the viewer's own wait to be judged. */
+  ownPending: number;
   onReply: (reply: CommentItemFragment) => void;
 }
 
-/** What stands below a comment: folded to a line, until somebody asks for it. */
-export function Replies({ comment, sort, unpublished, isUnfolded, onFold, onReply }: Props) {
-  /** Times that the thread was read again from its first page. */
+/** What stands below a comment, unfolded. */
+export function Replies(props: Props) {
+  /** Times that they were read again from the first page. */
   const [readings, setReadings] = useState(0);
-  const { replyCount } = comment;
-  return (
-    <>
-      {unpublished.map((reply) => (
-        <Reply key={reply.id} reply={reply} onReply={onReply} />
-      ))}
-      {isUnfolded ? (
-        <Unfolded
-          key={readings}
-          comment={comment}
-          sort={sort}
-          ownPending={unpublished.filter(({ state }) => state === "PENDING").length}
-          onReply={onReply}
-          onReadAgain={() => setReadings((n) => n + 1)}
-        />
-      ) : null}
-      {(replyCount > 0 || isUnfolded) && (
-        <button type="button" className={styles.more} aria-expanded={isUnfolded} onClick={() => onFold(!isUnfolded)}>
-          {isUnfolded ? <ChevronUp size={16} aria-hidden="true" /> : <ChevronDown size={16} aria-hidden="true" />}
-          {isUnfolded ? "Hide replies" : `Show ${counted(replyCount)}`}
-        </button>
-      )}
-    </>
-  );
+  return <Loaded key={readings} {...props} onReadAgain={() => setReadings((n) => n + 1)} />;
 }
 
-interface UnfoldedProps extends Pick<Props, "comment" | "sort" | "onReply"> {
-  ownPending: number;
-  onReadAgain: () => void;
-}
-
-/** Counts and replies come one after the other: only what lasts is told. */
-const SETTLED_MS = 700;
-
-function Unfolded({ comment, sort, ownPending, onReply, onReadAgain }: UnfoldedProps) {
+function Loaded({ comment, sort, ownPending, onReply, onReadAgain }: Props & { onReadAgain: () => void }) {
   const { nodes, endless } = usePages(
     CommentRepliesDocument,
     { commentId: comment.id, sort },
@@ -68,9 +40,13 @@ function Unfolded({ comment, sort, ownPending, onReply, onReadAgain }: UnfoldedP
   const rest = useSettled(comment.replyCount - nodes.length - ownPending, SETTLED_MS);
   if (error) return <Problem error={error} retry={onRetry} />;
   return (
-    <LiveComments commentIds={nodes.slice(0, 100).map(({ id }) => id)} onGone={onReadAgain}>
-      {nodes.map((reply) => (
-        <Reply key={reply.id} reply={reply} onReply={onReply} />
+    <>
+      {groups(nodes, GROUP).map((group) => (
+        <LiveComments key={group[0]!.id} commentIds={group.map(({ id }) => id)} onGone={onReadAgain}>
+          {group.map((reply) => (
+            <Reply key={reply.id} reply={reply} onReply={onReply} />
+          ))}
+        </LiveComments>
       ))}
       {isLoading ? (
         <p role="status" className={styles.loading}>
@@ -79,12 +55,10 @@ function Unfolded({ comment, sort, ownPending, onReply, onReadAgain }: UnfoldedP
       ) : (
         rest > 0 && (
           <button type="button" className={styles.more} onClick={hasMore ? onMore : onReadAgain}>
-            Show {hasMore ? `${exactly(rest)} more` : `${exactly(rest)} new`}
+            {hasMore ? `Show ${exactly(rest)} more` : `Show ${exactly(rest)} new`}
           </button>
         )
       )}
-    </LiveComments>
+    </>
   );
 }
-
-const counted = (replies: number) => `${exactly(replies)} ${replies === 1 ? "reply" : "replies"}`;

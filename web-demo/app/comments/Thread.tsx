@@ -41,14 +41,14 @@ export function Thread({ noteId, sort, onReadAgain }: Props) {
       comment={comment}
       noteId={noteId}
       sort={sort}
-      unpublishedReplies={unpublished.filter(({ parent }) => parent?.id === comment.id)}
+      unpublished={unpublished.filter(({ parent }) => parent?.id === comment.id)}
     />
   );
   return (
     <>
-      <div role="status">
+      <div role="status" className={styles.offer}>
         {newcomers > 0 && (
-          <button type="button" className={styles.newcomers} onClick={onReadAgain}>
+          <button type="button" onClick={onReadAgain}>
             <ArrowUp size={16} aria-hidden="true" />
             Show {newcomers} new {newcomers === 1 ? "comment" : "comments"}
           </button>

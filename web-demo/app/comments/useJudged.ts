@@ -3,7 +3,7 @@ import { useClient } from "urql";
 import { type CommentItemFragment, JudgedCommentsDocument } from "../../shared/api/generated";
 
 /** A moderator that is a program answers within moments, a person later: asked ever less often. */
-const FIRST_MS = 300;
+const FIRST_MS = 150;
 const LONGEST_MS = 30_000;
 
 /**

@@ -1,5 +1,5 @@
 import { Star } from "lucide-react";
-import { useEffect, useId, useRef, useState } from "react";
+import { useEffect, useId, useState } from "react";
 import { RateNoteDocument } from "../../shared/api/generated";
 import { exactly, forPeople } from "../../shared/ui/Count";
 import { Button } from "../../shared/ui/Button";
@@ -20,7 +20,7 @@ export function Rating({ note }: { note: WholeNote }) {
   return (
     <section className={styles.rating} aria-label="Rating">
       <div className={styles.line}>
-        <Star size={20} className={styles.star} aria-hidden="true" />
+        <Star size={20} className={ratingAverage === null ? undefined : styles.star} aria-hidden="true" />
         {ratingAverage === null ? (
           <span>Nobody has rated this yet.</span>
         ) : (
@@ -58,15 +58,13 @@ export function Rating({ note }: { note: WholeNote }) {
 function useChoice({ id: noteId, viewerRating }: WholeNote) {
   const rate = useAction(RateNoteDocument);
   const [resting, setResting] = useState<number>();
-  const timer = useRef<ReturnType<typeof setTimeout>>(undefined);
-  useEffect(() => () => clearTimeout(timer.current), []);
-  function choose(score: number) {
-    clearTimeout(timer.current);
-    setResting(score);
-    timer.current = setTimeout(() => {
+  useEffect(() => {
+    if (resting === undefined) return;
+    const timer = setTimeout(() => {
+      rate({ noteId, score: resting });
       setResting(undefined);
-      rate({ noteId, score });
     }, REST_MS);
-  }
-  return { chosen: resting ?? viewerRating, choose };
+    return () => clearTimeout(timer);
+  }, [rate, noteId, resting]);
+  return { chosen: resting ?? viewerRating, choose: setResting };
 }
