@@ -28,7 +28,10 @@ export function CommentComposer({ noteId, answered, onSent, onCancel }: Props) {
   const { send, isSending } = useSend(noteId, answered?.id);
   const field = useRef<HTMLTextAreaElement>(null);
   useEffect(() => {
-    if (answered) field.current?.focus();
+    if (!answered) return;
+    // With the room below it that the style asks for; the scrolling of `focus` leaves none.
+    field.current?.focus({ preventScroll: true });
+    field.current?.scrollIntoView({ block: "nearest" });
   }, [answered]);
 
   if (!session) return <p className={styles.nobody}>Sign in to join in.</p>;
