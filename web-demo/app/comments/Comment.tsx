@@ -9,17 +9,18 @@ import { CommentText } from "./CommentText";
 import styles from "./Comment.module.css";
 import { Replies } from "./Replies";
 import { Reply } from "./Reply";
+import { isUnpublished } from "./withOwn";
 
 interface Props {
   comment: CommentItemFragment;
   noteId: string;
   sort: CommentSort;
-  /** The viewer's own replies to it that nobody else sees. */
-  unpublished: CommentItemFragment[];
+  /** The viewer's own replies that are not in the thread yet, or never will be. */
+  ownReplies: CommentItemFragment[];
 }
 
 /** A comment on a note, with its replies folded below it. */
-export function Comment({ comment, noteId, sort, unpublished }: Props) {
+export function Comment({ comment, noteId, sort, ownReplies }: Props) {
   /** What the reply that is being written answers: this comment, or a reply below it. */
   const [answered, setAnswered] = useState<CommentItemFragment>();
   const [isUnfolded, setUnfolded] = useState(false);
@@ -49,16 +50,11 @@ export function Comment({ comment, noteId, sort, unpublished }: Props) {
         </CommentActions>
       </CommentText>
       <div id={repliesId} className={styles.below}>
-        {unpublished.map((reply) => (
+        {ownReplies.filter(isUnpublished).map((reply) => (
           <Reply key={reply.id} reply={reply} onReply={setAnswered} />
         ))}
         {isUnfolded && (
-          <Replies
-            comment={comment}
-            sort={sort}
-            ownPending={unpublished.filter(({ state }) => state === "PENDING").length}
-            onReply={setAnswered}
-          />
+          <Replies comment={comment} sort={sort} own={ownReplies} onReply={setAnswered} />
         )}
         {answered && (
           <CommentComposer

@@ -8,6 +8,7 @@ import { useSettled } from "../layout/useSettled";
 import { LiveComments } from "./LiveComments";
 import styles from "./Replies.module.css";
 import { Reply } from "./Reply";
+import { isPending, withOwn } from "./withOwn";
 
 /** Counts and replies come one after the other: only what lasts is told. */
 const SETTLED_MS = 700;
@@ -17,8 +18,8 @@ const GROUP = 100;
 interface Props {
   comment: CommentItemFragment;
   sort: CommentSort;
-  /** How many of the viewer's own wait to be judged. */
-  ownPending: number;
+  /** The viewer's own that are not in the thread yet, or never will be. */
+  own: CommentItemFragment[];
   onReply: (reply: CommentItemFragment) => void;
 }
 
@@ -29,7 +30,7 @@ export function Replies(props: Props) {
   return <Loaded key={readings} {...props} onReadAgain={() => setReadings((n) => n + 1)} />;
 }
 
-function Loaded({ comment, sort, ownPending, onReply, onReadAgain }: Props & { onReadAgain: () => void }) {
+function Loaded({ comment, sort, own, onReply, onReadAgain }: Props & { onReadAgain: () => void }) {
   const { nodes, endless } = usePages(
     CommentRepliesDocument,
     { commentId: comment.id, sort },
@@ -37,11 +38,12 @@ function Loaded({ comment, sort, ownPending, onReply, onReadAgain }: Props & { o
     "cache-and-network",
   );
   const { hasMore, isLoading, error, onMore, onRetry } = endless;
-  const rest = useSettled(comment.replyCount - nodes.length - ownPending, SETTLED_MS);
+  const replies = withOwn(nodes, own);
+  const rest = useSettled(comment.replyCount - replies.length - own.filter(isPending).length, SETTLED_MS);
   if (error) return <Problem error={error} retry={onRetry} />;
   return (
     <>
-      {groups(nodes, GROUP).map((group) => (
+      {groups(replies, GROUP).map((group) => (
         <LiveComments key={group[0]!.id} commentIds={group.map(({ id }) => id)} onGone={onReadAgain}>
           {group.map((reply) => (
             <Reply key={reply.id} reply={reply} onReply={onReply} />

@@ -9,6 +9,7 @@ import { LiveComments } from "./LiveComments";
 import styles from "./Thread.module.css";
 import { useJudged } from "./useJudged";
 import { useNewcomers } from "./useNewcomers";
+import { isPending, isUnpublished, withOwn } from "./withOwn";
 
 /** Comments that share a subscription; it runs while one of them is near the screen. */
 const GROUP = 10;
@@ -28,20 +29,23 @@ export function Thread({ noteId, sort, onReadAgain }: Props) {
     (data) => data.note?.comments,
     "cache-and-network",
   );
-  const unpublished = data?.note?.viewerUnpublishedComments ?? [];
-  const pending = unpublished.filter(({ state }) => state === "PENDING");
+  /** The viewer's own on this page, replies among them. */
+  const all = data?.note?.viewerUnpublishedComments ?? [];
+  const own = all.filter(({ parent }) => !parent);
+  const comments = withOwn(nodes, own);
+  const unpublished = own.filter(isUnpublished);
+  const pending = all.filter(isPending);
   useJudged(pending, data?.note?.commentCount);
-  const newcomers = useNewcomers(nodes, data?.note?.commentCount, pending.length);
+  const newcomers = useNewcomers(comments, data?.note?.commentCount, pending.length);
 
-  const own = unpublished.filter(({ parent }) => !parent);
-  const isEmpty = !!data && nodes.length === 0 && own.length === 0 && !endless.isLoading && !endless.error;
+  const isEmpty = !!data && comments.length === 0 && unpublished.length === 0 && !endless.isLoading && !endless.error;
   const show = (comment: CommentItemFragment) => (
     <Comment
       key={comment.id}
       comment={comment}
       noteId={noteId}
       sort={sort}
-      unpublished={unpublished.filter(({ parent }) => parent?.id === comment.id)}
+      ownReplies={all.filter(({ parent }) => parent?.id === comment.id)}
     />
   );
   return (
@@ -56,8 +60,8 @@ export function Thread({ noteId, sort, onReadAgain }: Props) {
       </div>
       <Endless {...endless}>
         {isEmpty && <Empty title="Nobody has said anything yet.">Be the first.</Empty>}
-        {own.map(show)}
-        {groups(nodes, GROUP).map((group) => (
+        {unpublished.map(show)}
+        {groups(comments, GROUP).map((group) => (
           <LiveComments key={group[0]!.id} commentIds={group.map(({ id }) => id)} onGone={onReadAgain}>
             {group.map(show)}
           </LiveComments>

@@ -1,4 +1,4 @@
-import { useEffect, useRef } from "react";
+import { useEffect, useRef, useState } from "react";
 import { useSettled } from "../layout/useSettled";
 
 interface Loaded {
@@ -18,23 +18,22 @@ export function useNewcomers(loaded: Loaded[], commentCount: number | undefined,
   const known = loaded.reduce((sum, { isRemoved, replyCount }) => sum + (isRemoved ? 0 : 1) + replyCount, 0);
   const rest = commentCount === undefined ? undefined : commentCount - known;
   const lastId = loaded.at(-1)?.id;
-  /** The rest when there was no newcomer. */
-  const base = useRef<{ rest: number; at: number; lastId?: string }>(undefined);
+  const before = useRef<{ rest: number; lastId?: string }>(undefined);
+  const [newcomers, setNewcomers] = useState(0);
 
   useEffect(() => {
     if (rest === undefined) return;
-    const { current } = base;
-    if (!current) base.current = { rest, at: rest, lastId };
-    else {
-      const isNextPage = current.lastId !== undefined && current.lastId !== lastId;
-      base.current = { rest: current.rest + (isNextPage ? rest - current.at : 0), at: rest, lastId };
-    }
+    const { current } = before;
+    before.current = { rest, lastId };
+    // The list ends elsewhere: another page was loaded, and what it has is not new.
+    const isOtherEnd = current?.lastId !== undefined && current.lastId !== lastId;
+    if (current && !isOtherEnd) setNewcomers((n) => n + rest - current.rest);
   }, [rest, lastId]);
 
-  const settled = useSettled(rest, SETTLED_MS);
+  // Comments were removed: the next one is new all the same.
+  const lasting = useSettled(newcomers, SETTLED_MS);
   useEffect(() => {
-    // Comments were removed: the next one is new again.
-    if (settled !== undefined && base.current) base.current.rest = Math.min(base.current.rest, settled);
-  }, [settled]);
-  return Math.max(0, (settled ?? 0) - (base.current?.rest ?? settled ?? 0) - ownPending);
+    if (lasting < 0) setNewcomers((n) => n - lasting);
+  }, [lasting]);
+  return Math.max(0, useSettled(newcomers - ownPending, SETTLED_MS));
 }

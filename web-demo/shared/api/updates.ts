@@ -15,9 +15,6 @@ export const updates: UpdatesConfig = {
     deleteComment: ({ deleteComment }, { input }: Input, cache) =>
       deleteComment && commentDeleted(cache, input.commentId!),
   },
-  Query: {
-    nodes: ({ nodes }, _args, cache) => (nodes as (Commented | null)[]).forEach((node) => judged(cache, node)),
-  },
   Note: { comments: readAgain("comments"), likers: readAgain("likers") },
   Comment: { replies: readAgain("replies") },
 };
@@ -26,14 +23,8 @@ interface Created {
   note: { id: string; author: { id: string } | null };
 }
 
-interface Commented {
-  __typename: string;
-  id: string;
-  state?: string;
-}
-
 interface Added {
-  comment: Commented;
+  comment: { id: string };
 }
 
 const UNPUBLISHED = "viewerUnpublishedComments";
@@ -68,26 +59,13 @@ function turnLiker(cache: Cache, noteId: string, on: boolean) {
   else drop(cache, `Note:${noteId}`, "likers", viewer);
 }
 
-/** It waits to be judged. Sent again under the same key, it may have been judged by now. */
+/** It stands here until the list is read again, also when it is approved by then: see `withOwn`. */
 function commentAdded(cache: Cache, { comment }: Added) {
   const key = `Comment:${comment.id}`;
   const note = linked(cache, key, "note");
   const unpublished = unpublishedOf(cache, note);
   if (note && unpublished && !unpublished.includes(key)) cache.link(note, UNPUBLISHED, [key, ...unpublished]);
   knowViewer(cache);
-  judged(cache, comment);
-}
-
-/** A comment of one's own that everybody may see now goes to the head of its thread; read again, it is sorted in. */
-function judged(cache: Cache, comment: Commented | null) {
-  if (comment?.__typename !== "Comment" || comment.state !== "APPROVED") return;
-  const key = `Comment:${comment.id}`;
-  const note = linked(cache, key, "note");
-  if (!unpublishedOf(cache, note)?.includes(key)) return;
-  dropUnpublished(cache, note, key);
-  const parent = linked(cache, key, "parent");
-  if (parent) prepend(cache, parent, "replies", key);
-  else prepend(cache, note, "comments", key);
 }
 
 /** A comment with replies leaves its place, as on the server. */
