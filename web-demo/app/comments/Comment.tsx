@@ -25,14 +25,15 @@ export function Comment({ comment, noteId, sort, ownReplies }: Props) {
   const [answered, setAnswered] = useState<CommentItemFragment>();
   const [isUnfolded, setUnfolded] = useState(false);
   const repliesId = useId();
-  const { author, replyCount } = comment;
+  const { replyCount } = comment;
+  const label = `Comment by ${comment.author?.name ?? "somebody"}`;
   const Chevron = isUnfolded ? ChevronUp : ChevronDown;
   function sent() {
     setAnswered(undefined);
     setUnfolded(true);
   }
   return (
-    <article className={styles.comment} aria-label={`Comment by ${author?.name ?? "somebody"}`} data-comment={comment.id}>
+    <article className={styles.comment} aria-label={label} data-comment={comment.id}>
       <CommentText comment={comment}>
         <CommentActions comment={comment} onReply={() => setAnswered(comment)}>
           {(replyCount > 0 || isUnfolded) && (

@@ -39,7 +39,8 @@ function Loaded({ comment, sort, own, onReply, onReadAgain }: Props & { onReadAg
   );
   const { hasMore, isLoading, error, onMore, onRetry } = endless;
   const replies = withOwn(nodes, own);
-  const rest = useSettled(comment.replyCount - replies.length - own.filter(isPending).length, SETTLED_MS);
+  const restNow = comment.replyCount - replies.length - own.filter(isPending).length;
+  const rest = Math.min(restNow, useSettled(restNow, SETTLED_MS));
   if (error) return <Problem error={error} retry={onRetry} />;
   return (
     <>

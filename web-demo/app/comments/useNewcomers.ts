@@ -35,5 +35,6 @@ export function useNewcomers(loaded: Loaded[], commentCount: number | undefined,
   useEffect(() => {
     if (lasting < 0) setNewcomers((n) => n - lasting);
   }, [lasting]);
-  return Math.max(0, useSettled(newcomers - ownPending, SETTLED_MS));
+  const others = newcomers - ownPending;
+  return Math.max(0, Math.min(others, useSettled(others, SETTLED_MS)));
 }

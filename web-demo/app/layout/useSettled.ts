@@ -1,7 +1,7 @@
 import { useEffect, useState } from "react";
 
-/** The value that held for `ms`: what goes up and comes down at once is never shown. */
-export function useSettled<Value>(value: Value, ms: number): Value {
+/** The number that held for `ms`: what goes up and comes down at once is never shown. */
+export function useSettled(value: number, ms: number): number {
   const [settled, setSettled] = useState(value);
   useEffect(() => {
     const timer = setTimeout(() => setSettled(value), ms);
