@@ -8,10 +8,12 @@ import { Toasts } from "../shared/ui/toasts";
 import { CurtainProvider } from "./drawer/Curtain";
 import { Shell } from "./layout/Shell";
 import { choose } from "./layout/chosenUser";
+import { useTop } from "./layout/useTop";
 import { FeedPage } from "./notes/FeedPage";
 import { ViewsProvider } from "./notes/views";
 
 /** Pages that a first visitor does not see at once are loaded when somebody goes there. */
+const NotePage = lazy(() => import("./notes/NotePage"));
 const TwoPage = lazy(() => import("./two/TwoPage"));
 const HotPage = lazy(() => import("./rankings/HotPage"));
 const GroupsPage = lazy(() => import("./groups/GroupsPage"));
@@ -53,6 +55,7 @@ export function App({ first }: { first: Session | undefined }) {
 
 /** What stands in the middle column, by address. */
 export function Pages() {
+  useTop();
   return (
     <Suspense fallback={<Loading />}>
       <Switch>
@@ -64,6 +67,7 @@ export function Pages() {
         <Route path="/likes" component={LikesPage} />
         <Route path="/user/me" component={MePage} />
         <Route path="/user/:id" component={UserPage} />
+        <Route path="/note/:id">{({ id }) => <NotePage key={id} noteId={id} />}</Route>
         <Route>
           <Empty title="There is nothing at this address.">Perhaps it was removed.</Empty>
         </Route>

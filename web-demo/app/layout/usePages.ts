@@ -30,7 +30,8 @@ export function usePages<Data, Variables extends AnyVariables & { after?: string
     nodes: list?.nodes ?? [],
     endless: {
       hasMore: list?.pageInfo.hasNextPage ?? false,
-      isLoading: fetching || stale,
+      // Reading the first page again is nothing to wait for.
+      isLoading: fetching || (stale && after !== null),
       error,
       onMore: useCallback(() => setAfter(endCursor), [endCursor]),
       onRetry: useCallback(() => run({ requestPolicy: "network-only" }), [run]),

@@ -4,6 +4,7 @@ import { Empty } from "../../shared/ui/States";
 import { PageHead } from "../layout/PageHead";
 import { Tabs } from "../layout/Tabs";
 import { usePages } from "../layout/usePages";
+import { NoteComposer } from "./NoteComposer";
 import { NoteList } from "./NoteList";
 
 /** The newest notes of all, or of those whom one follows. */
@@ -22,6 +23,7 @@ export function FeedPage() {
           onChange={setFollowing}
         />
       </PageHead>
+      {!following && <NoteComposer />}
       <Feed key={String(following)} following={following} />
     </>
   );

@@ -1,4 +1,5 @@
 import { Bookmark, Eye, Heart, MessageCircle } from "lucide-react";
+import { type MouseEvent } from "react";
 import { Link } from "wouter";
 import {
   CollectNoteDocument,
@@ -13,8 +14,14 @@ import { useAction } from "../layout/useAction";
 import buttonStyles from "../layout/CountButton.module.css";
 import styles from "./NoteActions.module.css";
 
+interface Props {
+  note: NoteCardFragment;
+  /** In place of the way to the comments, where they are on the same page. */
+  onTalk?: (event: MouseEvent) => void;
+}
+
 /** The numbers of a note, and what one can do with it. */
-export function NoteActions({ note }: { note: NoteCardFragment }) {
+export function NoteActions({ note, onTalk }: Props) {
   const like = useAction(LikeNoteDocument);
   const unlike = useAction(UnlikeNoteDocument);
   const collect = useAction(CollectNoteDocument);
@@ -34,6 +41,7 @@ export function NoteActions({ note }: { note: NoteCardFragment }) {
       <Link
         href={`/note/${noteId}#comments`}
         className={`${buttonStyles.button} ${buttonStyles.talk}`}
+        onClick={onTalk}
         aria-label={`Comments: ${exactly(note.commentCount)}`}
       >
         <MessageCircle size={20} aria-hidden="true" />

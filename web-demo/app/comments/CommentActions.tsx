@@ -1,0 +1,49 @@
+import { Heart } from "lucide-react";
+import { type ReactNode } from "react";
+import { type CommentItemFragment, LikeCommentDocument, UnlikeCommentDocument } from "../../shared/api/generated";
+import { CountButton } from "../layout/CountButton";
+import { useAction } from "../layout/useAction";
+import { useViewer } from "../layout/useViewer";
+import styles from "./CommentActions.module.css";
+import { CommentState } from "./CommentState";
+import { DeleteComment } from "./DeleteComment";
+
+interface Props {
+  comment: CommentItemFragment;
+  onReply: () => void;
+  /** What else stands in the row. */
+  children?: ReactNode;
+}
+
+/** What one can do with a comment: like and answer it when others see it, delete it when it is one's own. */
+export function CommentActions({ comment, onReply, children }: Props) {
+  const like = useAction(LikeCommentDocument);
+  const unlike = useAction(UnlikeCommentDocument);
+  const viewer = useViewer();
+  const isOwn = !!viewer && viewer.id === comment.author?.id;
+  const commentId = comment.id;
+  const isPublic = comment.state === "APPROVED";
+  return (
+    <div className={styles.actions}>
+      {isPublic && !comment.isRemoved && (
+        <>
+          <CountButton
+            icon={Heart}
+            colour="like"
+            label="Like"
+            unit="likes"
+            count={comment.likeCount}
+            isOn={comment.viewerHasLiked}
+            onTurn={(on) => (on ? like : unlike)({ commentId })}
+          />
+          <button type="button" className={styles.action} onClick={onReply}>
+            Reply
+          </button>
+        </>
+      )}
+      {!isPublic && <CommentState comment={comment} />}
+      {children}
+      {isOwn && <DeleteComment commentId={commentId} />}
+    </div>
+  );
+}

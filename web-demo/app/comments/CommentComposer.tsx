@@ -1,0 +1,93 @@
+import { type FormEvent, type KeyboardEvent, useEffect, useRef, useState } from "react";
+import { AddCommentDocument, type CommentItemFragment } from "../../shared/api/generated";
+import { useApi } from "../../shared/api/client";
+import { Avatar } from "../../shared/ui/Avatar";
+import { Button } from "../../shared/ui/Button";
+import { Left, lengthOf } from "../layout/Left";
+import { useAction } from "../layout/useAction";
+import { useRetryKey } from "../layout/useRetryKey";
+import { useViewer } from "../layout/useViewer";
+import styles from "./CommentComposer.module.css";
+
+/** As the server counts it: characters without the white space around them. */
+const MOST = 1024;
+
+interface Props {
+  noteId: string;
+  /** The comment that it answers; none for a comment on the note itself. */
+  answered?: CommentItemFragment;
+  onSent?: () => void;
+  onCancel?: () => void;
+}
+
+/** Where a comment or a reply is written. The text stays until the server has it. */
+export function CommentComposer({ noteId, answered, onSent, onCancel }: Props) {
+  const { session } = useApi();
+  const viewer = useViewer();
+  const [text, setText] = useState("");
+  const { send, isSending } = useSend(noteId, answered?.id);
+  const field = useRef<HTMLTextAreaElement>(null);
+  useEffect(() => {
+    if (!answered) return;
+    // With the room below it that the style asks for; the scrolling of `focus` leaves none.
+    field.current?.focus({ preventScroll: true });
+    field.current?.scrollIntoView({ block: "nearest" });
+  }, [answered]);
+
+  if (!session) return <p className={styles.nobody}>Sign in to join in.</p>;
+  const length = lengthOf(text);
+  const canSend = length > 0 && length <= MOST && !isSending;
+  const label = answered ? `Reply to ${answered.author?.name ?? "somebody"}` : "Add a comment";
+
+  async function submit(event?: FormEvent) {
+    event?.preventDefault();
+    if (!canSend || !(await send(text.trim()))) return;
+    setText("");
+    onSent?.();
+  }
+  function onKeyDown(event: KeyboardEvent) {
+    if (event.key === "Enter" && (event.metaKey || event.ctrlKey)) submit();
+    if (event.key === "Escape" && !text) onCancel?.();
+  }
+  return (
+    <form className={styles.composer} onSubmit={submit}>
+      <Avatar name={viewer?.name ?? session.user} size={answered ? 28 : 36} />
+      <textarea
+        ref={field}
+        rows={1}
+        aria-label={label}
+        placeholder={`${label}…`}
+        value={text}
+        readOnly={isSending}
+        onChange={(event) => setText(event.target.value)}
+        onKeyDown={onKeyDown}
+      />
+      <div className={styles.foot} hidden={!answered && !text}>
+        <Left most={MOST} length={length} />
+        {onCancel && (
+          <Button look="quiet" onClick={onCancel}>
+            Cancel
+          </Button>
+        )}
+        <Button look="primary" type="submit" disabled={!canSend} title="⌘ or Ctrl + Enter">
+          {isSending ? "Sending…" : answered ? "Reply" : "Comment"}
+        </Button>
+      </div>
+    </form>
+  );
+}
+
+/** Sends a text; whether that went well. */
+function useSend(noteId: string, parentId?: string) {
+  const add = useAction(AddCommentDocument);
+  const { keyOf, forget } = useRetryKey();
+  const [isSending, setSending] = useState(false);
+  async function send(body: string): Promise<boolean> {
+    setSending(true);
+    const { error } = await add({ noteId, parentId, body, key: keyOf(body) });
+    setSending(false);
+    if (!error) forget();
+    return !error;
+  }
+  return { send, isSending };
+}

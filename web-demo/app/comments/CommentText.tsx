@@ -1,0 +1,43 @@
+import { Star } from "lucide-react";
+import { type ReactNode } from "react";
+import { Link } from "wouter";
+import { type CommentItemFragment } from "../../shared/api/generated";
+import { Avatar } from "../../shared/ui/Avatar";
+import { TimeAgo } from "../../shared/ui/TimeAgo";
+import styles from "./CommentText.module.css";
+
+/** Who wrote what, and whom it answers. `children` is what one can do with it. */
+export function CommentText({ comment, children }: { comment: CommentItemFragment; children: ReactNode }) {
+  const { author, body, createdAt, isRemoved, parent, ratingAtWriting, replyTo } = comment;
+  if (isRemoved) {
+    return (
+      <div className={styles.removed}>
+        <p>This comment was removed.</p>
+        {children}
+      </div>
+    );
+  }
+  const name = author?.name ?? "Somebody";
+  return (
+    <div className={styles.line}>
+      <Avatar name={name} size={parent ? 28 : 36} />
+      <div className={styles.words}>
+        <div className={styles.byline}>
+          {author ? <Link href={`/user/${author.id}`}>{name}</Link> : <b>{name}</b>}
+          <TimeAgo at={createdAt} />
+          {ratingAtWriting !== null && (
+            <span className={styles.rated} title={`Rated the note ${ratingAtWriting} of 10`}>
+              <Star size={13} aria-hidden="true" />
+              <span className="only-heard">rated the note </span>
+              {ratingAtWriting}
+            </span>
+          )}
+        </div>
+        <p className={styles.body}>
+          {replyTo && <Link href={`/user/${replyTo.id}`}>@{replyTo.name}</Link>} {body}
+        </p>
+        {children}
+      </div>
+    </div>
+  );
+}

@@ -1,0 +1,49 @@
+import { type Ref, useEffect, useId, useRef, useState } from "react";
+import { type CommentSort } from "../../shared/api/generated";
+import { Count } from "../../shared/ui/Count";
+import { Tabs } from "../layout/Tabs";
+import { CommentComposer } from "./CommentComposer";
+import styles from "./Comments.module.css";
+import { Thread } from "./Thread";
+
+const SORTS: { value: CommentSort; text: string }[] = [
+  { value: "HOT", text: "Hot" },
+  { value: "NEWEST", text: "Newest" },
+];
+
+interface Props {
+  note: { id: string; commentCount: number };
+  ref: Ref<HTMLElement>;
+}
+
+/** What people say about a note, and a place to join them. */
+export function Comments({ note: { id: noteId, commentCount }, ref }: Props) {
+  const titleId = useId();
+  const [sort, setSort] = useState<CommentSort>("HOT");
+  /** Times that the thread was read again from its first page. */
+  const [readings, setReadings] = useState(0);
+  const title = useRef<HTMLHeadingElement>(null);
+  useEffect(() => {
+    if (location.hash === "#comments") title.current?.scrollIntoView();
+  }, []);
+  function readAgain() {
+    setReadings((n) => n + 1);
+    // The button that asked for it goes away: what is new is below the title.
+    title.current?.focus({ preventScroll: true });
+    title.current?.scrollIntoView({ block: "nearest" });
+  }
+  return (
+    <section ref={ref} aria-labelledby={titleId}>
+      <header className={styles.head}>
+        <h2 id={titleId} ref={title} tabIndex={-1}>
+          Comments <Count value={commentCount} />
+        </h2>
+        <Tabs label="Order of the comments" options={SORTS} value={sort} onChange={setSort} />
+      </header>
+      <div className={styles.composer}>
+        <CommentComposer noteId={noteId} />
+      </div>
+      <Thread key={`${sort} ${readings}`} noteId={noteId} sort={sort} onReadAgain={readAgain} />
+    </section>
+  );
+}

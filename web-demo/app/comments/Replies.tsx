@@ -1,0 +1,67 @@
+import { useState } from "react";
+import { type CommentItemFragment, CommentRepliesDocument, type CommentSort } from "../../shared/api/generated";
+import { exactly } from "../../shared/ui/Count";
+import { Problem } from "../../shared/ui/States";
+import { chunks } from "../layout/chunks";
+import { usePages } from "../layout/usePages";
+import { useSettled } from "../layout/useSettled";
+import { LiveComments } from "./LiveComments";
+import styles from "./Replies.module.css";
+import { Reply } from "./Reply";
+import { isPending, withOwn } from "./withOwn";
+
+/** Counts and replies come one after the other: only what lasts is told. */
+const SETTLED_MS = 700;
+/** Replies that share a subscription: as many as one takes. */
+const GROUP = 100;
+
+interface Props {
+  comment: CommentItemFragment;
+  sort: CommentSort;
+  /** The viewer's own that are not in the thread yet, or never will be. */
+  own: CommentItemFragment[];
+  onReply: (reply: CommentItemFragment) => void;
+}
+
+/** What stands below a comment, unfolded. */
+export function Replies(props: Props) {
+  /** Times that they were read again from the first page. */
+  const [readings, setReadings] = useState(0);
+  return <Loaded key={readings} {...props} onReadAgain={() => setReadings((n) => n + 1)} />;
+}
+
+function Loaded({ comment, sort, own, onReply, onReadAgain }: Props & { onReadAgain: () => void }) {
+  const { nodes, endless } = usePages(
+    CommentRepliesDocument,
+    { commentId: comment.id, sort },
+    (data) => (data.node && "replies" in data.node ? data.node.replies : null),
+    "cache-and-network",
+  );
+  const { hasMore, isLoading, error, onMore, onRetry } = endless;
+  const replies = withOwn(nodes, own);
+  const restNow = comment.replyCount - replies.length - own.filter(isPending).length;
+  const rest = Math.min(restNow, useSettled(restNow, SETTLED_MS));
+  if (error) return <Problem error={error} retry={onRetry} />;
+  return (
+    <>
+      {chunks(replies, GROUP).map((group) => (
+        <LiveComments key={group[0]!.id} commentIds={group.map(({ id }) => id)} onGone={onReadAgain}>
+          {group.map((reply) => (
+            <Reply key={reply.id} reply={reply} onReply={onReply} />
+          ))}
+        </LiveComments>
+      ))}
+      {isLoading ? (
+        <p role="status" className={styles.loading}>
+          Loading…
+        </p>
+      ) : (
+        rest > 0 && (
+          <button type="button" className={styles.more} onClick={hasMore ? onMore : onReadAgain}>
+            {hasMore ? `Show ${exactly(rest)} more` : `Show ${exactly(rest)} new`}
+          </button>
+        )
+      )}
+    </>
+  );
+}

@@ -1,0 +1,72 @@
+import { ArrowUp } from "lucide-react";
+import { type CommentItemFragment, type CommentSort, NoteCommentsDocument } from "../../shared/api/generated";
+import { Empty } from "../../shared/ui/States";
+import { Endless } from "../layout/Endless";
+import { chunks } from "../layout/chunks";
+import { usePages } from "../layout/usePages";
+import { Comment } from "./Comment";
+import { LiveComments } from "./LiveComments";
+import styles from "./Thread.module.css";
+import { useJudged } from "./useJudged";
+import { useNewcomers } from "./useNewcomers";
+import { isPending, isUnpublished, withOwn } from "./withOwn";
+
+/** Comments that share a subscription; it runs while one of them is near the screen. */
+const GROUP = 10;
+
+interface Props {
+  noteId: string;
+  sort: CommentSort;
+  /** Reads the thread again from its first page. */
+  onReadAgain: () => void;
+}
+
+/** The comments on a note itself, each with its replies below it; one's own unpublished ones first. */
+export function Thread({ noteId, sort, onReadAgain }: Props) {
+  const { data, nodes, endless } = usePages(
+    NoteCommentsDocument,
+    { noteId, sort },
+    (data) => data.note?.comments,
+    "cache-and-network",
+  );
+  /** The viewer's own on this page, replies among them. */
+  const all = data?.note?.viewerUnpublishedComments ?? [];
+  const own = all.filter(({ parent }) => !parent);
+  const comments = withOwn(nodes, own);
+  const unpublished = own.filter(isUnpublished);
+  const pending = all.filter(isPending);
+  useJudged(pending, data?.note?.commentCount);
+  const newcomers = useNewcomers(comments, data?.note?.commentCount, pending.length);
+
+  const isEmpty = !!data && comments.length === 0 && unpublished.length === 0 && !endless.isLoading && !endless.error;
+  const show = (comment: CommentItemFragment) => (
+    <Comment
+      key={comment.id}
+      comment={comment}
+      noteId={noteId}
+      sort={sort}
+      ownReplies={all.filter(({ parent }) => parent?.id === comment.id)}
+    />
+  );
+  return (
+    <>
+      <div role="status" className={styles.offer}>
+        {newcomers > 0 && (
+          <button type="button" onClick={onReadAgain}>
+            <ArrowUp size={16} aria-hidden="true" />
+            Show {newcomers} new {newcomers === 1 ? "comment" : "comments"}
+          </button>
+        )}
+      </div>
+      <Endless {...endless}>
+        {isEmpty && <Empty title="Nobody has said anything yet.">Be the first.</Empty>}
+        {unpublished.map(show)}
+        {chunks(comments, GROUP).map((group) => (
+          <LiveComments key={group[0]!.id} commentIds={group.map(({ id }) => id)} onGone={onReadAgain}>
+            {group.map(show)}
+          </LiveComments>
+        ))}
+      </Endless>
+    </>
+  );
+}

@@ -1,0 +1,40 @@
+import { useEffect, useRef, useState } from "react";
+import { useSettled } from "../layout/useSettled";
+
+interface Loaded {
+  id: string;
+  isRemoved: boolean;
+  replyCount: number;
+}
+
+/** Counts of the note and of its comments come one after the other: only what lasts is told. */
+const SETTLED_MS = 700;
+
+/**
+ * How many comments others wrote since the thread was read. The rest of a note's comments are those that are neither
+ * loaded nor replies to loaded ones: it grows by each new comment, and is smaller after each page that is loaded.
+ */
+export function useNewcomers(loaded: Loaded[], commentCount: number | undefined, ownPending: number): number {
+  const known = loaded.reduce((sum, { isRemoved, replyCount }) => sum + (isRemoved ? 0 : 1) + replyCount, 0);
+  const rest = commentCount === undefined ? undefined : commentCount - known;
+  const lastId = loaded.at(-1)?.id;
+  const before = useRef<{ rest: number; lastId?: string }>(undefined);
+  const [newcomers, setNewcomers] = useState(0);
+
+  useEffect(() => {
+    if (rest === undefined) return;
+    const { current } = before;
+    before.current = { rest, lastId };
+    // The list ends elsewhere: another page was loaded, and what it has is not new.
+    const isOtherEnd = current?.lastId !== undefined && current.lastId !== lastId;
+    if (current && !isOtherEnd) setNewcomers((n) => n + rest - current.rest);
+  }, [rest, lastId]);
+
+  // Comments were removed: the next one is new all the same.
+  const lasting = useSettled(newcomers, SETTLED_MS);
+  useEffect(() => {
+    if (lasting < 0) setNewcomers((n) => n - lasting);
+  }, [lasting]);
+  const others = newcomers - ownPending;
+  return Math.max(0, Math.min(others, useSettled(others, SETTLED_MS)));
+}

@@ -1,0 +1,13 @@
+import { type CommentItemFragment } from "../../shared/api/generated";
+
+/**
+ * A thread with the viewer's own comments that were approved since it was read: they stand at its head until it is
+ * read again, and then where they belong.
+ */
+export function withOwn(thread: CommentItemFragment[], unpublished: CommentItemFragment[]): CommentItemFragment[] {
+  const known = new Set(thread.map(({ id }) => id));
+  return [...unpublished.filter(({ id, state }) => state === "APPROVED" && !known.has(id)), ...thread];
+}
+
+export const isUnpublished = ({ state }: CommentItemFragment): boolean => state !== "APPROVED";
+export const isPending = ({ state }: CommentItemFragment): boolean => state === "PENDING";

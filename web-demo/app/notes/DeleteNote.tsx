@@ -1,0 +1,34 @@
+import { Trash2 } from "lucide-react";
+import { useState } from "react";
+import { useLocation } from "wouter";
+import { DeleteNoteDocument, type NoteCardFragment } from "../../shared/api/generated";
+import { Confirm } from "../../shared/ui/Confirm";
+import { useAction } from "../layout/useAction";
+import styles from "./DeleteNote.module.css";
+
+/** For its author. Afterwards there is nothing to see here any more. */
+export function DeleteNote({ note }: { note: NoteCardFragment }) {
+  const remove = useAction(DeleteNoteDocument);
+  const [, navigate] = useLocation();
+  const [asks, setAsks] = useState(false);
+  async function removeAndLeave() {
+    const { error } = await remove({ noteId: note.id });
+    if (!error) navigate("/", { replace: true });
+  }
+  return (
+    <>
+      <button type="button" className={styles.delete} aria-label="Delete this note" onClick={() => setAsks(true)}>
+        <Trash2 size={19} aria-hidden="true" />
+      </button>
+      {asks && (
+        <Confirm
+          title="Delete this note?"
+          text="It is removed for everybody, with its comments. This cannot be undone."
+          action="Delete"
+          onYes={removeAndLeave}
+          onClose={() => setAsks(false)}
+        />
+      )}
+    </>
+  );
+}

@@ -1,0 +1,39 @@
+import { useState } from "react";
+import { Avatar } from "../../shared/ui/Avatar";
+import { exactly, forPeople } from "../../shared/ui/Count";
+import styles from "./Likers.module.css";
+import { LikersDialog } from "./LikersDialog";
+import { type WholeNote } from "./NotePage";
+
+const FACES = 3;
+
+/** A few of those who like a note; all of them on demand. */
+export function Likers({ note }: { note: WholeNote }) {
+  const [all, setAll] = useState(false);
+  const likers = note.likers?.nodes ?? [];
+  const first = likers[0];
+  // Kept while nobody likes it, so that the first like moves nothing.
+  if (!first || note.likeCount === 0) return <p className={styles.none}>Nobody likes this yet.</p>;
+  const others = note.likeCount - 1;
+  return (
+    <>
+      <button type="button" className={styles.likers} aria-haspopup="dialog" onClick={() => setAll(true)}>
+        <span className={styles.faces}>
+          {likers.slice(0, FACES).map(({ id, name }) => (
+            <Avatar key={id} name={name} size={26} />
+          ))}
+        </span>
+        <span>
+          Liked by <b>{first.name}</b>
+          {others > 0 && (
+            <span title={exactly(others)}>
+              {" "}
+              and {forPeople(others)} {others === 1 ? "other" : "others"}
+            </span>
+          )}
+        </span>
+      </button>
+      {all && <LikersDialog noteId={note.id} onClose={() => setAll(false)} />}
+    </>
+  );
+}

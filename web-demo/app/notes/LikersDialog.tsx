@@ -1,0 +1,33 @@
+import { Link } from "wouter";
+import { NoteLikersDocument } from "../../shared/api/generated";
+import { Avatar } from "../../shared/ui/Avatar";
+import { Dialog } from "../../shared/ui/Dialog";
+import { Endless } from "../layout/Endless";
+import { usePages } from "../layout/usePages";
+import styles from "./LikersDialog.module.css";
+
+/** Everybody who likes a note, the last one first. */
+export function LikersDialog({ noteId, onClose }: { noteId: string; onClose: () => void }) {
+  const { nodes, endless } = usePages(
+    NoteLikersDocument,
+    { noteId },
+    (data) => data.note?.likers,
+    "cache-and-network",
+  );
+  return (
+    <Dialog title="Liked by" onClose={onClose}>
+      <Endless {...endless}>
+        <ul className={styles.people}>
+          {nodes.map(({ id, name }) => (
+            <li key={id}>
+              <Link href={`/user/${id}`}>
+                <Avatar name={name} size={36} />
+                {name}
+              </Link>
+            </li>
+          ))}
+        </ul>
+      </Endless>
+    </Dialog>
+  );
+}

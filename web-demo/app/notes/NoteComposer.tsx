@@ -1,0 +1,98 @@
+import { type FormEvent, type KeyboardEvent, useState } from "react";
+import { CreateNoteDocument } from "../../shared/api/generated";
+import { useApi } from "../../shared/api/client";
+import { Avatar } from "../../shared/ui/Avatar";
+import { Button } from "../../shared/ui/Button";
+import { Left, lengthOf } from "../layout/Left";
+import { useAction } from "../layout/useAction";
+import { useRetryKey } from "../layout/useRetryKey";
+import { useViewer } from "../layout/useViewer";
+import styles from "./NoteComposer.module.css";
+
+/** As the server counts them: characters without the white space around them. */
+const MOST_TITLE = 200;
+const MOST_BODY = 10_000;
+
+/** Where a note is written: one line until it is used. The text stays until the server has it. */
+export function NoteComposer() {
+  const { session } = useApi();
+  const viewer = useViewer();
+  const [isOpen, setOpen] = useState(false);
+  if (!session) return null;
+  return (
+    <div className={styles.composer}>
+      <Avatar name={viewer?.name ?? session.user} />
+      {isOpen ? (
+        <Open onClose={() => setOpen(false)} />
+      ) : (
+        <button type="button" className={styles.folded} onClick={() => setOpen(true)}>
+          What is on your mind?
+        </button>
+      )}
+    </div>
+  );
+}
+
+function Open({ onClose }: { onClose: () => void }) {
+  const [title, setTitle] = useState("");
+  const [body, setBody] = useState("");
+  const { send, isSending } = useSend();
+  const [titleLength, bodyLength] = [lengthOf(title), lengthOf(body)];
+  const fits = titleLength <= MOST_TITLE && bodyLength <= MOST_BODY;
+  const canSend = titleLength > 0 && bodyLength > 0 && fits && !isSending;
+
+  async function submit(event?: FormEvent) {
+    event?.preventDefault();
+    if (canSend && (await send(title.trim(), body.trim()))) onClose();
+  }
+  function onKeyDown(event: KeyboardEvent) {
+    if (event.key === "Enter" && (event.metaKey || event.ctrlKey)) submit();
+    if (event.key === "Escape" && !title && !body) onClose();
+  }
+  return (
+    <form className={styles.open} aria-label="New note" onSubmit={submit} onKeyDown={onKeyDown}>
+      <input
+        autoFocus
+        className={styles.title}
+        aria-label="Title"
+        placeholder="Title"
+        value={title}
+        readOnly={isSending}
+        onChange={(event) => setTitle(event.target.value)}
+      />
+      <textarea
+        rows={3}
+        className={styles.body}
+        aria-label="Text"
+        placeholder="What happened?"
+        value={body}
+        readOnly={isSending}
+        onChange={(event) => setBody(event.target.value)}
+      />
+      <div className={styles.foot}>
+        <Left most={MOST_TITLE} length={titleLength} />
+        <Left most={MOST_BODY} length={bodyLength} />
+        <Button look="quiet" onClick={onClose}>
+          Cancel
+        </Button>
+        <Button look="primary" type="submit" disabled={!canSend} title="⌘ or Ctrl + Enter">
+          {isSending ? "Posting…" : "Post"}
+        </Button>
+      </div>
+    </form>
+  );
+}
+
+/** Sends a note; whether that went well. */
+function useSend() {
+  const create = useAction(CreateNoteDocument);
+  const { keyOf } = useRetryKey();
+  const [isSending, setSending] = useState(false);
+  async function send(title: string, body: string): Promise<boolean> {
+    setSending(true);
+    const { error } = await create({ title, body, key: keyOf(`${title}\n${body}`) });
+    setSending(false);
+    return !error;
+  }
+  return { send, isSending };
+}

@@ -1,0 +1,83 @@
+import { type MouseEvent, useCallback, useId, useRef } from "react";
+import { type CombinedError, useQuery, useSubscription } from "urql";
+import { NotePageCountsDocument, NotePageDocument, type NotePageQuery } from "../../shared/api/generated";
+import { Empty, Loading, Problem } from "../../shared/ui/States";
+import { Comments } from "../comments/Comments";
+import { PageHead } from "../layout/PageHead";
+import { useViewer } from "../layout/useViewer";
+import { DeleteNote } from "./DeleteNote";
+import { Likers } from "./Likers";
+import { NoteActions } from "./NoteActions";
+import { Byline } from "./NoteCard";
+import styles from "./NotePage.module.css";
+import { Rating } from "./Rating";
+import { useViewed } from "./views";
+
+export type WholeNote = NonNullable<NotePageQuery["note"]>;
+
+/** One note with everything about it, and what people say to it. */
+export default function NotePage({ noteId }: { noteId: string }) {
+  const [{ data, error }, run] = useQuery({
+    query: NotePageDocument,
+    variables: { noteId },
+    requestPolicy: "cache-and-network",
+  });
+  const retry = useCallback(() => run({ requestPolicy: "network-only" }), [run]);
+  const note = data?.note;
+  const comments = useRef<HTMLElement>(null);
+  function write(event: MouseEvent) {
+    event.preventDefault();
+    comments.current?.querySelector("textarea")?.focus();
+  }
+
+  return (
+    <>
+      <PageHead title={note ? `Note by ${note.author?.name ?? "somebody"}` : "Note"} back />
+      {note ? (
+        <>
+          <Listener noteId={noteId} />
+          <Whole note={note} onTalk={write} />
+          <Comments ref={comments} note={note} />
+        </>
+      ) : data || isNoId(error) ? (
+        <Empty title="There is no such note.">Perhaps it was removed.</Empty>
+      ) : error ? (
+        <Problem error={error} retry={retry} />
+      ) : (
+        <Loading rows={1} />
+      )}
+    </>
+  );
+}
+
+/** Alone in its component, so that an event draws only what shows its numbers. */
+function Listener({ noteId }: { noteId: string }) {
+  useSubscription({ query: NotePageCountsDocument, variables: { noteIds: [noteId] } });
+  return null;
+}
+
+function Whole({ note, onTalk }: { note: WholeNote; onTalk: (event: MouseEvent) => void }) {
+  const article = useRef<HTMLElement>(null);
+  const titleId = useId();
+  useViewed(article, note.id);
+  const viewer = useViewer();
+  const isOwn = !!viewer && viewer.id === note.author?.id;
+  return (
+    <article ref={article} className={styles.note} aria-labelledby={titleId} data-note={note.id}>
+      <div className={styles.head}>
+        <Byline note={note} />
+        {isOwn && <DeleteNote note={note} />}
+      </div>
+      <h2 id={titleId}>{note.title}</h2>
+      <p className={styles.body}>{note.body}</p>
+      <Likers note={note} />
+      <Rating note={note} />
+      <div className={styles.actions}>
+        <NoteActions note={note} onTalk={onTalk} />
+      </div>
+    </article>
+  );
+}
+
+/** An address that was mistyped is no id at all. */
+const isNoId = (error: CombinedError | undefined) => error?.graphQLErrors[0]?.extensions.code === "BAD_USER_INPUT";

@@ -1,0 +1,70 @@
+import { Star } from "lucide-react";
+import { useEffect, useId, useState } from "react";
+import { RateNoteDocument } from "../../shared/api/generated";
+import { exactly, forPeople } from "../../shared/ui/Count";
+import { Button } from "../../shared/ui/Button";
+import { useAction } from "../layout/useAction";
+import { type WholeNote } from "./NotePage";
+import styles from "./Rating.module.css";
+
+const SCORES = Array.from({ length: 11 }, (_, score) => score);
+/** Sent when the choice rests: arrow keys pass over scores, and two answers could overtake each other. */
+const REST_MS = 300;
+
+/** What people think of a note from 0 to 10, and what the viewer does. */
+export function Rating({ note }: { note: WholeNote }) {
+  const [isOpen, setOpen] = useState(false);
+  const { chosen, choose } = useChoice(note);
+  const scaleId = useId();
+  const { ratingAverage, ratingCount } = note;
+  return (
+    <section className={styles.rating} aria-label="Rating">
+      <div className={styles.line}>
+        <Star size={20} className={ratingAverage === null ? undefined : styles.star} aria-hidden="true" />
+        {ratingAverage === null ? (
+          <span>Nobody has rated this yet.</span>
+        ) : (
+          <span>
+            <b data-average={ratingAverage}>{ratingAverage.toFixed(1)}</b> of 10 ·{" "}
+            <span title={exactly(ratingCount)} data-ratings={ratingCount}>
+              {forPeople(ratingCount)} {ratingCount === 1 ? "rating" : "ratings"}
+            </span>
+          </span>
+        )}
+        <Button look="quiet" aria-expanded={isOpen} aria-controls={scaleId} onClick={() => setOpen(!isOpen)}>
+          {chosen === null ? "Rate it" : `You gave ${chosen}`}
+        </Button>
+      </div>
+      <fieldset id={scaleId} className={styles.scale} hidden={!isOpen}>
+        <legend className="only-heard">Your rating from 0 to 10</legend>
+        {SCORES.map((score) => (
+          <label key={score}>
+            <input
+              type="radio"
+              name={scaleId}
+              value={score}
+              checked={score === chosen}
+              onChange={() => choose(score)}
+            />
+            <span>{score}</span>
+          </label>
+        ))}
+      </fieldset>
+    </section>
+  );
+}
+
+/** The viewer's rating: what was chosen last until that is sent, then what the cache says. */
+function useChoice({ id: noteId, viewerRating }: WholeNote) {
+  const rate = useAction(RateNoteDocument);
+  const [resting, setResting] = useState<number>();
+  useEffect(() => {
+    if (resting === undefined) return;
+    const timer = setTimeout(() => {
+      rate({ noteId, score: resting });
+      setResting(undefined);
+    }, REST_MS);
+    return () => clearTimeout(timer);
+  }, [rate, noteId, resting]);
+  return { chosen: resting ?? viewerRating, choose: setResting };
+}

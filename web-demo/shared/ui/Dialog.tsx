@@ -1,0 +1,36 @@
+import { X } from "lucide-react";
+import { type ReactNode, useEffect, useId, useRef } from "react";
+import styles from "./Dialog.module.css";
+
+interface Props {
+  title: string;
+  /** It is closed: by its button, by Escape, or by a click beside it. `answer` is the value of the button. */
+  onClose: (answer: string) => void;
+  children: ReactNode;
+}
+
+/** A window above the page, by the browser's own element: it holds the focus, and gives it back. */
+export function Dialog({ title, onClose, children }: Props) {
+  const dialog = useRef<HTMLDialogElement>(null);
+  const titleId = useId();
+  useEffect(() => dialog.current?.showModal(), []);
+  return (
+    <dialog
+      ref={dialog}
+      className={styles.dialog}
+      aria-labelledby={titleId}
+      closedby="any"
+      onClose={({ currentTarget }) => onClose(currentTarget.returnValue)}
+    >
+      <form method="dialog">
+        <header className={styles.head}>
+          <h2 id={titleId}>{title}</h2>
+          <button className={styles.close} aria-label="Close" value="">
+            <X size={20} />
+          </button>
+        </header>
+        {children}
+      </form>
+    </dialog>
+  );
+}
