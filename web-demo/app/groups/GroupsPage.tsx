@@ -23,7 +23,7 @@ export default function GroupsPage() {
         )}
       </PageHead>
       {isMaking && <NewGroup onClose={() => setMaking(false)} />}
-      <section aria-label="Your groups">
+      <section className={styles.mine} aria-label="Your groups">
         <h2 className={styles.title}>Your groups</h2>
         <ForViewer what="your groups">{() => <MyGroups />}</ForViewer>
       </section>
