@@ -10,7 +10,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::{Refusal, ask, bad_request};
-use crate::graphql::{ApiError, Caller, Code, Engine, code_in};
+use crate::graphql::{ApiError, Caller, Code, Engine, outcome};
 
 /// How unequal notes are: with 30 of them, the first draws a quarter of all that is done.
 const SKEW: f64 = 1.0;
@@ -105,7 +105,7 @@ fn mixed(hot: Vec<Note>, new: Vec<Note>) -> Vec<Note> {
 }
 
 fn refused(error: ServerError) -> Refusal {
-    if code_in(&error) == Some(Code::RetryLater.name()) {
+    if outcome(Some(&error)) == Code::RetryLater.name() {
         return Refusal::new(StatusCode::SERVICE_UNAVAILABLE, ApiError::new(Code::RetryLater, error.message));
     }
     bad_request(format!("noteIds: {}", error.message))

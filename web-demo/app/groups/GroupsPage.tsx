@@ -23,16 +23,12 @@ export default function GroupsPage() {
         )}
       </PageHead>
       {isMaking && <NewGroup onClose={() => setMaking(false)} />}
-      <section aria-labelledby="my-groups">
-        <h2 id="my-groups" className={styles.title}>
-          Your groups
-        </h2>
+      <section className={styles.mine} aria-label="Your groups">
+        <h2 className={styles.title}>Your groups</h2>
         <ForViewer what="your groups">{() => <MyGroups />}</ForViewer>
       </section>
-      <section aria-labelledby="hot-groups">
-        <h2 id="hot-groups" className={styles.title}>
-          Where it is lively
-        </h2>
+      <section aria-label="Where it is lively">
+        <h2 className={styles.title}>Where it is lively</h2>
         <HotGroups />
       </section>
     </>

@@ -41,10 +41,10 @@ export function NewGroup({ onClose }: { onClose: () => void }) {
   }
 
   return (
-    <dialog ref={dialog} className={styles.dialog} aria-labelledby="new-group" onClose={onClose}>
+    <dialog ref={dialog} className={styles.dialog} aria-label="New group" onClose={onClose}>
       <form className={formStyles.form} onSubmit={submit}>
         <header className={styles.head}>
-          <h2 id="new-group">New group</h2>
+          <h2>New group</h2>
           <button type="button" aria-label="Close" onClick={() => dialog.current?.close()}>
             <X size={20} />
           </button>

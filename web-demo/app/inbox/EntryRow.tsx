@@ -7,17 +7,17 @@ import { TimeAgo } from "../../shared/ui/TimeAgo";
 import { FollowButton } from "../users/FollowButton";
 import styles from "./EntryRow.module.css";
 
-type Colour = "like" | "talk" | "person";
+type Colour = "like" | "talk" | "brand";
 
 /** What happened, in words that follow the actor's name. */
 const KINDS: Record<InboxEntryKind, { icon: LucideIcon; colour: Colour; did: string }> = {
   NOTE_LIKED: { icon: Heart, colour: "like", did: "liked your note" },
   COMMENT_LIKED: { icon: Heart, colour: "like", did: "liked your comment" },
-  FOLLOWED: { icon: UserRoundPlus, colour: "person", did: "follows you" },
+  FOLLOWED: { icon: UserRoundPlus, colour: "brand", did: "follows you" },
   NOTE_COMMENTED: { icon: MessageCircle, colour: "talk", did: "commented on" },
   COMMENT_ANSWERED: { icon: MessageCircle, colour: "talk", did: "replied to you" },
   MENTIONED: { icon: AtSign, colour: "talk", did: "mentioned you" },
-  MESSAGE_RECEIVED: { icon: Mail, colour: "person", did: "wrote to you" },
+  MESSAGE_RECEIVED: { icon: Mail, colour: "brand", did: "wrote to you" },
 };
 
 interface Props {
@@ -29,6 +29,8 @@ interface Props {
 export const EntryRow = memo(function EntryRow({ entry, isUnread }: Props) {
   const { kind, actor, createdAt } = entry;
   const { icon: Icon, colour, did } = KINDS[kind];
+  /** Then the row leads to who did it. */
+  const isAboutPerson = entry.about?.__typename === "User";
   const name = actor?.name ?? "Somebody";
   return (
     <div className={styles.entry} data-unread={isUnread}>
@@ -41,7 +43,7 @@ export const EntryRow = memo(function EntryRow({ entry, isUnread }: Props) {
       <div className={styles.what}>
         {isUnread && <span className="only-heard">Unread: </span>}
         {actor ? (
-          <Link href={`/user/${actor.id}`} className={styles.name}>
+          <Link href={`/user/${actor.id}`} className={isAboutPerson ? styles.person : styles.name}>
             {name}
           </Link>
         ) : (
@@ -57,8 +59,8 @@ export const EntryRow = memo(function EntryRow({ entry, isUnread }: Props) {
   );
 });
 
-/** A link to what it is about; none to what was removed. */
-function About({ entry: { kind, about, actor } }: { entry: InboxEntryFragment }) {
+/** A link to what it is about; none to what was removed, nor to the viewer. */
+function About({ entry: { kind, about } }: { entry: InboxEntryFragment }) {
   switch (about?.__typename) {
     case "Note":
       return (
@@ -71,12 +73,12 @@ function About({ entry: { kind, about, actor } }: { entry: InboxEntryFragment })
         <>
           {kind === "NOTE_COMMENTED" && <b>{about.note?.title ?? "your note"}</b>}
           <Link href={`/note/${about.note?.id}#comments`} className={styles.comment}>
-            {about.body || "A comment with pictures"}
+            {about.isRemoved ? "This comment was removed." : about.body || "A picture"}
           </Link>
         </>
       );
     case "User":
-      return actor && <Link href={`/user/${actor.id}`} className={styles.whole} aria-label={`See ${actor.name}`} />;
+      return null;
     default:
       return <span className={styles.gone}>that is gone now</span>;
   }

@@ -13,7 +13,7 @@ import { useMarkRead } from "./useMarkRead";
 import { useNews } from "./useNews";
 
 /** The server lists all kinds together: after so many entries of other kinds one is asked whether to go on. */
-const PATIENCE = 200;
+const PATIENCE = 500;
 
 interface Props {
   /** Null for all. */
@@ -25,10 +25,10 @@ interface Props {
 /** The entries, those that are unread marked; what arrives meanwhile is offered. */
 export function InboxEntries({ kind, onRenew }: Props) {
   const find = usePages(InboxEntriesDocument, {}, (data) => data.viewer?.inbox?.entries, "cache-and-network");
-  const { data, nodes, endless } = find;
+  const { data, nodes, endless, isStale } = find;
   const [patience, setPatience] = useState(PATIENCE);
   const badges = data?.viewer?.inbox ? unreadOf(data.viewer.inbox) : undefined;
-  const { unread, arrived } = useNews(badges, !endless.isLoading);
+  const { unread, arrived } = useNews(badges, !endless.isLoading && !isStale);
 
   const isSeen = badges && kind && total(unread) > 0 && arrived[kind] === 0 && badges[kind] > 0;
   useMarkRead(isSeen ? kind : undefined);
@@ -36,7 +36,7 @@ export function InboxEntries({ kind, onRenew }: Props) {
   const shown = marked(nodes, unread).filter(({ entry }) => !kind || BADGE_OF[entry.kind] === kind);
   const last = shown.at(-1)?.entry;
   const isPatient = nodes.length - (last ? nodes.indexOf(last) : 0) <= patience;
-  const isEmpty = shown.length === 0 && !endless.isLoading && !endless.error && !endless.hasMore;
+  const isEmpty = shown.length === 0 && !endless.isLoading && !isStale && !endless.error && !endless.hasMore;
   const news = kind ? arrived[kind] : total(arrived);
 
   return (
@@ -60,6 +60,7 @@ export function InboxEntries({ kind, onRenew }: Props) {
       </Endless>
       {endless.hasMore && !isPatient && !endless.error && (
         <div className={styles.further}>
+          {shown.length === 0 && <p>None among the newest {exactly(nodes.length)}.</p>}
           <Button onClick={() => setPatience(nodes.length + PATIENCE)}>Look further back</Button>
         </div>
       )}

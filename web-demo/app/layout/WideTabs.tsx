@@ -21,8 +21,8 @@ export function WideTabs<Value>({ label, options, value, onChange }: Props<Value
           aria-pressed={option.value === value}
           onClick={() => onChange(option.value)}
         >
-          {option.above}
           <span>{option.text}</span>
+          <span className={styles.above}>{option.above}</span>
         </button>
       ))}
     </div>

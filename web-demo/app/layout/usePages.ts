@@ -24,14 +24,18 @@ export function usePages<Data, Variables extends AnyVariables & { after?: string
     requestPolicy: after === null ? firstPage : "cache-first",
   });
   const list = data && find(data);
+  const nodes = list?.nodes ?? [];
   const endCursor = list?.pageInfo.endCursor ?? null;
   return {
     data,
-    nodes: list?.nodes ?? [],
+    nodes,
+    /** What is shown is being read anew. */
+    isStale: stale,
     endless: {
-      hasMore: list?.pageInfo.hasNextPage ?? false,
+      // What follows an old first page may not follow the new one.
+      hasMore: !stale && (list?.pageInfo.hasNextPage ?? false),
       // Reading the first page again is nothing to wait for.
-      isLoading: fetching || (stale && after !== null),
+      isLoading: fetching || (stale && (after !== null || nodes.length === 0)),
       error,
       onMore: useCallback(() => setAfter(endCursor), [endCursor]),
       onRetry: useCallback(() => run({ requestPolicy: "network-only" }), [run]),
