@@ -1,11 +1,12 @@
 import { type PointerEvent, useState } from "react";
 import { useMonitored } from "../metrics/useMonitor";
 import { type Moment } from "../metrics/tracks";
-import { type Format, time, words } from "../ui/format";
+import { type Format, duration, time, words } from "../ui/format";
 import styles from "./Chart.module.css";
 
-/** Ten minutes, as many as are kept. */
-const SPAN_MS = 10 * 60 * 1_000;
+/** As long as is kept; a page that was just opened shows less, or its charts would be nearly empty. */
+const LONGEST_MS = 10 * 60 * 1_000;
+const SHORTEST_MS = 60 * 1_000;
 /** Farther apart, two moments are not joined: the page was hidden, or the server away. */
 const GAP_MS = 3_500;
 /** The drawing is stretched to its place; a line's width is not. */
@@ -23,31 +24,36 @@ interface Props {
   label: string;
   lines: Line[];
   format: Format;
-  isLarge?: boolean;
 }
 
 /**
- * The last ten minutes. An own SVG rather than a library that draws on a canvas: the look follows the theme by CSS,
+ * Up to ten minutes. An own SVG rather than a library that draws on a canvas: the look follows the theme by CSS,
  * those who hear the page are told the numbers, and it costs one path a second.
  */
-export function Chart({ label, lines, format, isLarge = false }: Props) {
+export function Chart({ label, lines, format }: Props) {
   const { history } = useMonitored();
   const [pointed, setPointed] = useState<Moment>();
   const end = history.at(-1)?.at ?? Date.now();
+  const span = spanOf(history, end);
   const values = lines.flatMap(({ track }) => history.flatMap(({ numbers }) => numbers[track] ?? []));
   const top = roundTop(Math.max(0, ...values));
-  const x = (at: number) => WIDTH - ((end - at) / SPAN_MS) * WIDTH;
+  const x = (at: number) => WIDTH - ((end - at) / span) * WIDTH;
   const y = (value: number) => HEIGHT - (value / top) * (HEIGHT - 4) - 1;
 
   function point({ currentTarget, clientX }: PointerEvent) {
     const { left, width } = currentTarget.getBoundingClientRect();
-    const at = end - (1 - (clientX - left) / width) * SPAN_MS;
+    const at = end - (1 - (clientX - left) / width) * span;
     setPointed(nearest(history, at));
   }
 
   return (
-    <figure className={styles.chart} data-large={isLarge || undefined} onPointerMove={point} onPointerLeave={() => setPointed(undefined)}>
-      <svg viewBox={`0 0 ${WIDTH} ${HEIGHT}`} preserveAspectRatio="none" role="img" aria-label={told(label, lines, history, format)}>
+    <figure className={styles.chart} onPointerMove={point} onPointerLeave={() => setPointed(undefined)}>
+      <svg
+        viewBox={`0 0 ${WIDTH} ${HEIGHT}`}
+        preserveAspectRatio="none"
+        role="img"
+        aria-label={told(label, lines, history, format)}
+      >
         <path className={styles.ground} d={`M0 ${HEIGHT - 0.5}H${WIDTH}`} />
         {lines.map(({ track, colour }) => (
           <Track key={track} colour={colour} d={path(history, track, x, y)} />
@@ -67,7 +73,7 @@ export function Chart({ label, lines, format, isLarge = false }: Props) {
           </>
         ) : (
           <>
-            <span>10 min</span>
+            <span>{words(span / 1000, duration)}</span>
             <span>up to {words(top, format)}</span>
           </>
         )}
@@ -109,6 +115,12 @@ function nearest(history: readonly Moment[], at: number): Moment | undefined {
   );
 }
 
+/** In steps, so that a chart is not squeezed a little each second: 1, 2, 5 and 10 minutes. */
+function spanOf(history: readonly Moment[], end: number): number {
+  const known = end - (history[0]?.at ?? end);
+  return [1, 2, 5].map((minutes) => minutes * SHORTEST_MS).find((span) => span >= known) ?? LONGEST_MS;
+}
+
 /** 1, 2 or 5 with zeros: a top that does not move with every number. */
 function roundTop(value: number): number {
   if (value <= 0) return 1;
@@ -123,5 +135,5 @@ function told(label: string, lines: Line[], history: readonly Moment[], format: 
     const [now, least, most] = [values.at(-1), Math.min(...values), Math.max(...values)];
     return `${name}: now ${words(now, format)}, between ${words(least, format)} and ${words(most, format)}`;
   });
-  return `${label}, last ten minutes. ${parts.join(". ")}.`;
+  return `${label}, up to the last ten minutes. ${parts.join(". ")}.`;
 }

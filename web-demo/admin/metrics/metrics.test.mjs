@@ -80,6 +80,13 @@ test("a rate is a counter's rise per second, and a series that comes later began
   assert.equal(all.value("other"), undefined);
 });
 
+test("a reading that comes late makes no peak", () => {
+  const reader = new ExpositionReader();
+  const at = [0, 1000, 9000, 9005];
+  const all = at.reduce((all, at, i) => all.with({ at, values: reader.read(`n_total ${at / 100}`) }), new Readings([]));
+  assert.ok(Math.abs(all.rate("n_total") - 10) < 0.1);
+});
+
 test("quantiles are of what was counted lately", () => {
   const old = 't_bucket{le="1"} 1000\nt_bucket{le="2"} 1000\nt_bucket{le="+Inf"} 1000';
   const now = 't_bucket{le="1"} 1000\nt_bucket{le="2"} 1010\nt_bucket{le="+Inf"} 1010';

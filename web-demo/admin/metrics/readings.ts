@@ -73,10 +73,10 @@ export class Readings {
     return this.all.at(-1)!;
   }
 
-  /** The reading from so long ago, or the oldest there is. */
+  /** The last reading that is so old, or the oldest there is. Half a second off is near enough. */
   #ago(seconds: number): Reading {
-    const since = this.at - (seconds + 0.5) * 1000;
-    return this.all.find(({ at }) => at >= since)!;
+    const until = this.at - (seconds - 0.5) * 1000;
+    return this.all.filter(({ at }) => at <= until).at(-1) ?? this.all[0]!;
   }
 
   /** A series that was not there yet began at 0. */

@@ -68,7 +68,7 @@ function Operation({ labels }: { labels: { operation: string; kind: string } }) 
   return (
     <tr>
       <th scope="row">
-        {labels.operation} <span className={styles.soft}>{labels.kind}</span>
+        {labels.operation} {labels.kind !== labels.operation && <span className={styles.soft}>{labels.kind}</span>}
         {codes && <span className={styles.codes}>{codes}</span>}
       </th>
       <td>

@@ -21,7 +21,6 @@ export function Overview() {
               { track: "likes", name: "Likes", colour: "like" },
             ]}
             format={perSecond("/s")}
-            isLarge
           />
         </Figure>
         <Figure

@@ -2,7 +2,7 @@ import { Chart } from "../charts/Chart";
 import { useReadings } from "../metrics/useMonitor";
 import { Card } from "../ui/Card";
 import { Figure } from "../ui/Figure";
-import { bytes, count, duration, percent, words } from "../ui/format";
+import { count, duration, percent, words } from "../ui/format";
 import { isLogHalfFull, isPersistLate } from "./alarms";
 import { ABOUT } from "./explained";
 import styles from "./panels.module.css";
@@ -48,7 +48,7 @@ function Shard({ shard }: { shard: string }) {
           value={entries}
           format={count("entries")}
           isBad={isLogHalfFull(now, shard)}
-          beside={`${words(limit && entries / limit, percent)} of ${words(limit, count(""))}; ${words(now.value("plaudit_log_bytes", { shard }), bytes)}`}
+          beside={`${words(limit && entries / limit, percent)} of ${words(limit, count(""))}`}
         />
       </div>
       <Chart

@@ -54,7 +54,7 @@ export const ABOUT = explained({
   ],
   operation: [
     "Operation",
-    "By root field of the schema; “several” has different ones. A subscription counts once, when it begins.",
+    "By root field of the schema; “several” has different ones, “unknown” was refused before it was read. A subscription counts once, when it begins.",
     "the busiest first.",
     "one that nobody knows: ask who sends it; its limits are those of every client.",
   ],
@@ -152,13 +152,13 @@ export const ABOUT = explained({
     "Drift repaired",
     "How many of those were repaired. Repairs are done at once, under the same locks as actions.",
     "as many as were found.",
-    "fewer: run `plaudit reconcile`, and look into the log.",
+    "fewer: run “plaudit reconcile”, and look into the log.",
   ],
   dead: [
     "Dead events",
     "Events that PostgreSQL refused for good, and that nobody has decided.",
     "0.",
-    "`plaudit dead list` says why; then `plaudit dead retry` or `plaudit dead drop`.",
+    "“plaudit dead list” says why; then “plaudit dead retry” or “plaudit dead drop”.",
   ],
   lost: [
     "Lost events",
@@ -170,7 +170,7 @@ export const ABOUT = explained({
     "With the moderator",
     "Comments that the configured moderator has still to judge.",
     "0, or a few for some seconds.",
-    "it grows: the moderator's model is slow or away; see `moderator_*` in the settings.",
+    "it grows: the moderator's model is slow or away; see “moderator_*” in the settings.",
   ],
   undecided: [
     "Waiting for a person",
@@ -191,7 +191,7 @@ export const ABOUT = explained({
     "near it: start another process; they share the shards.",
   ],
   files: [
-    "Files and connections",
+    "Open files",
     "Files and connections that this process has open, and how many it may have.",
     "about one per socket, and some dozens.",
     "near the limit no new socket is taken: raise the limit (ulimit -n), or start another process.",
