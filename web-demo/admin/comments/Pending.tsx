@@ -10,10 +10,20 @@ import styles from "./comments.module.css";
 
 type PendingComment = NonNullable<PendingCommentsQuery["pendingComments"]>["nodes"][number];
 
+interface Props {
+  pending: PendingComment;
+  /** At once; a failure brings the comment back. */
+  onDecided: (how: string) => void;
+}
+
 /** A comment that waits, why, and the decision. */
-export function Pending({ pending: { why, comment } }: { pending: PendingComment }) {
+export function Pending({ pending: { why, comment }, onDecided }: Props) {
   const approve = useAction(ApproveCommentDocument);
   const [isRejecting, setRejecting] = useState(false);
+  function approveNow() {
+    approve({ commentId: comment.id });
+    onDecided("Approved.");
+  }
   const name = comment.author?.name ?? "Somebody";
   return (
     <li className={styles.pending} aria-label={`Comment by ${name}`}>
@@ -40,10 +50,10 @@ export function Pending({ pending: { why, comment } }: { pending: PendingComment
         <p className={styles.why}>Waits because: {why}</p>
       </div>
       {isRejecting ? (
-        <Reject commentId={comment.id} onCancel={() => setRejecting(false)} />
+        <Reject commentId={comment.id} onDecided={onDecided} onCancel={() => setRejecting(false)} />
       ) : (
         <div className={styles.decide}>
-          <Button onClick={() => approve({ commentId: comment.id })} aria-label={`Approve the comment by ${name}`}>
+          <Button onClick={approveNow} aria-label={`Approve the comment by ${name}`}>
             <Check size={16} aria-hidden="true" /> Approve
           </Button>
           <Button onClick={() => setRejecting(true)} aria-label={`Reject the comment by ${name}`}>

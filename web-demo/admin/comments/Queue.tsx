@@ -1,4 +1,4 @@
-import { useEffect } from "react";
+import { useEffect, useRef, useState } from "react";
 import { useQuery } from "urql";
 import { Endless } from "../../app/layout/Endless";
 import { usePages } from "../../app/layout/usePages";
@@ -6,7 +6,7 @@ import { CommentQueueDocument, PendingCommentsDocument } from "../../shared/api/
 import { ABOUT } from "../panels/explained";
 import { Card } from "../ui/Card";
 import { Figure } from "../ui/Figure";
-import { count, duration } from "../ui/format";
+import { count, duration, words } from "../ui/format";
 import { Pending } from "./Pending";
 import styles from "./comments.module.css";
 import { useEvery } from "./useEvery";
@@ -23,6 +23,14 @@ export function Queue() {
   // What was decided here stays in the cache's list, in its new state.
   const waiting = nodes.filter(({ comment }) => comment.state === "PENDING");
 
+  const list = useRef<HTMLUListElement>(null);
+  const [said, say] = useState("");
+  // The button that had the focus is gone with its comment.
+  function decided(how: string) {
+    list.current?.focus();
+    say(how);
+  }
+
   // New ones stand at the end of the list.
   const { onRetry } = endless;
   useEffect(() => {
@@ -32,7 +40,12 @@ export function Queue() {
   return (
     <Card title="Comments that wait" span={3}>
       <div className={styles.figures}>
-        <Figure about={ABOUT.undecided} value={queue?.undecidedCount} format={count("comments")} />
+        <Figure
+          about={ABOUT.undecided}
+          value={queue?.undecidedCount}
+          format={count("comments")}
+          beside={waiting[0] && `oldest ${words(secondsSince(waiting[0].comment.createdAt), duration)}`}
+        />
         <Figure about={ABOUT.waiting} value={queue?.waitingCount} format={count("comments")} />
         <Figure about={ABOUT.oldestWait} value={queue?.oldestWaitingSeconds} format={duration} />
       </div>
@@ -40,12 +53,17 @@ export function Queue() {
         {waiting.length === 0 && !endless.isLoading && !endless.error && !endless.hasMore && (
           <p className={styles.none}>No comment waits for a person.</p>
         )}
-        <ul className={styles.list} aria-label="Comments that wait for a person">
+        <ul ref={list} tabIndex={-1} className={styles.list} aria-label="Comments that wait for a person">
           {waiting.map((pending) => (
-            <Pending key={pending.comment.id} pending={pending} />
+            <Pending key={pending.comment.id} pending={pending} onDecided={decided} />
           ))}
         </ul>
       </Endless>
+      <p role="status" className="only-heard">
+        {said}
+      </p>
     </Card>
   );
 }
+
+const secondsSince = (at: string) => Math.max(0, Date.now() - Date.parse(at)) / 1000;

@@ -7,15 +7,23 @@ import styles from "./comments.module.css";
 /** As many characters as the server takes. */
 const LONGEST = 200;
 
+interface Props {
+  commentId: string;
+  onDecided: (how: string) => void;
+  onCancel: () => void;
+}
+
 /** Asks for the reason, which the comment's author reads. */
-export function Reject({ commentId, onCancel }: { commentId: string; onCancel: () => void }) {
+export function Reject({ commentId, onDecided, onCancel }: Props) {
   const id = useId();
   const reject = useAction(RejectCommentDocument);
 
   function submit(event: FormEvent<HTMLFormElement>) {
     event.preventDefault();
     const reason = String(new FormData(event.currentTarget).get("reason")).trim();
-    if (reason) reject({ commentId, reason });
+    if (!reason) return;
+    reject({ commentId, reason });
+    onDecided("Rejected.");
   }
 
   return (

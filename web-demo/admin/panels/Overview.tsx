@@ -25,6 +25,7 @@ export function Overview() {
         </Figure>
         <Figure
           about={ABOUT.requests}
+          label="Requests"
           value={now.rate("plaudit_requests_total")}
           format={perSecond("requests/s")}
           size="large"
@@ -35,7 +36,13 @@ export function Overview() {
             format={perSecond("/s")}
           />
         </Figure>
-        <Figure about={ABOUT.errors} value={errorsPerSecond(now)} format={perSecond("errors/s")} size="large">
+        <Figure
+          about={ABOUT.errors}
+          label="Errors"
+          value={errorsPerSecond(now)}
+          format={perSecond("errors/s")}
+          size="large"
+        >
           <Chart
             label="Errors"
             lines={[{ track: "errors", name: "Errors", colour: "collect" }]}
@@ -55,12 +62,7 @@ export function Overview() {
             format={duration}
           />
         </Figure>
-        <Figure
-          about={ABOUT.sockets}
-          value={now.value("plaudit_sockets")}
-          format={count("open")}
-          size="large"
-        >
+        <Figure about={ABOUT.sockets} value={now.value("plaudit_sockets")} format={count("open")} size="large">
           <Chart label="Sockets" lines={[{ track: "sockets", name: "Sockets", colour: "good" }]} format={count("")} />
         </Figure>
       </div>

@@ -179,8 +179,8 @@ export const ABOUT = explained({
     "decide them below.",
   ],
   oldestWait: [
-    "Oldest wait",
-    "How long the comment that was written first has waited for the moderator.",
+    "Oldest with the moderator",
+    "How long the oldest of the comments that the moderator has still to judge has waited.",
     "some seconds.",
     "minutes: the moderator's model is slow or away. After five tries a comment waits for a person.",
   ],

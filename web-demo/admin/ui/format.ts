@@ -20,6 +20,7 @@ export const perSecond =
 
 /** Milliseconds below a second. */
 export const duration: Format = (seconds) => {
+  if (seconds === 0) return ["0", "s"];
   if (seconds < 1) return [seconds > 0 && seconds < 0.0001 ? "<0.1" : short.format(seconds * 1000), "ms"];
   if (seconds < 60) return [short.format(seconds), "s"];
   if (seconds < 7200) return [short.format(seconds / 60), "min"];
