@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { after, afterEach, before, beforeEach, test } from "node:test";
-import { baseUrl, developmentToken, launchBrowser, send } from "./graphiql.js";
+import { baseUrl, developmentToken, launchBrowser, send } from "./browser.js";
 
 let browser;
 let context;

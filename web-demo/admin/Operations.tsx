@@ -24,11 +24,14 @@ export function Operations({ session, onLeave }: { session: Session; onLeave: (p
       <TopBar user={session.user} onLeave={() => onLeave()} />
       <main id="main" tabIndex={-1} className={styles.main}>
         <Dashboard />
-        <div id="comments" tabIndex={-1} className={styles.comments}>
-          <Suspense>
-            <Comments session={session} />
-          </Suspense>
-        </div>
+        {/* Not before the numbers, which would push it down. */}
+        {monitored.readings && (
+          <div id="comments" tabIndex={-1} className={styles.comments}>
+            <Suspense>
+              <Comments session={session} />
+            </Suspense>
+          </div>
+        )}
       </main>
     </MonitorContext>
   );

@@ -67,7 +67,7 @@ function Operation({ labels }: { labels: { operation: string; kind: string } }) 
   const codes = errorCodes(now, labels);
   return (
     <tr>
-      <th scope="row">
+      <th scope="row" title={codes || undefined}>
         {labels.operation} {labels.kind !== labels.operation && <span className={styles.soft}>{labels.kind}</span>}
         {codes && <span className={styles.codes}>{codes}</span>}
       </th>
