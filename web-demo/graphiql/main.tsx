@@ -19,20 +19,22 @@ const examples = exampleTabs(session?.noteId ?? "note_1");
 createRoot(document.getElementById("root")!).render(
   <>
     <Bar />
-    <GraphiQL
-      fetcher={fetcher}
-      // GraphiQL keeps its tabs between visits. On the first visit it shows the linked operation in
-      // the first of these; later it adds a tab for it.
-      defaultTabs={linked ? [linked, ...examples] : examples}
-      initialQuery={linked?.query}
-      initialVariables={linked?.variables}
-      defaultHeaders={headers}
-      defaultEditorToolsVisibility="variables"
-      // A token does not belong in the browser's storage, and the history would keep it there too.
-      shouldPersistHeaders={false}
-      plugins={[]}
-      // Its own switch goes before that of the other pages.
-      defaultTheme={Theme.chosen()}
-    />
+    <main>
+      <GraphiQL
+        fetcher={fetcher}
+        // GraphiQL keeps its tabs between visits. On the first visit it shows the linked operation in
+        // the first of these; later it adds a tab for it.
+        defaultTabs={linked ? [linked, ...examples] : examples}
+        initialQuery={linked?.query}
+        initialVariables={linked?.variables}
+        defaultHeaders={headers}
+        defaultEditorToolsVisibility="variables"
+        // A token does not belong in the browser's storage, and the history would keep it there too.
+        shouldPersistHeaders={false}
+        plugins={[]}
+        // Its own switch goes before that of the other pages.
+        defaultTheme={Theme.chosen()}
+      />
+    </main>
   </>,
 );

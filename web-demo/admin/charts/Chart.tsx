@@ -74,6 +74,12 @@ export function Chart({ label, lines, format }: Props) {
         ) : (
           <>
             <span>{words(span / 1000, duration)}</span>
+            {lines.length > 1 &&
+              lines.map(({ track, name, colour }) => (
+                <span key={track} className={styles[colour]}>
+                  {name}
+                </span>
+              ))}
             <span>up to {words(top, format)}</span>
           </>
         )}
