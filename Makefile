@@ -40,6 +40,7 @@ fuzz: ## Try random bytes on each fuzz target, a minute each; FOR=seconds, TARGE
 # `cargo test --no-run` builds the server with the features that the Rust tests have built already.
 .PHONY: test-browser
 test-browser: prerequisites-test web ## Run the browser tests against a server of their own
+	npm --prefix web-demo test --silent
 	cargo test --no-run
 	tests/browser/run.sh
 

@@ -49,7 +49,9 @@ export default defineConfig({
     proxy: {
       "/graphql": { target: service, ws: true },
       "/dev/": service,
-      "/admin/metrics": service,
+      // Not what is below it, which are modules of the page.
+      "^/admin/metrics$": service,
+      "/readyz": service,
     },
   },
 });

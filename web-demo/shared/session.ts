@@ -2,6 +2,7 @@
 export interface Session {
   /** The token's subject. */
   user: string;
+  role?: Role;
   token: string;
   /** When the token ends, in milliseconds since 1970. */
   expiresAt: number;
@@ -39,8 +40,8 @@ export class TokenSource {
 
   constructor(
     session: Session,
-    private readonly renew: (session: Session) => Promise<Session | undefined> = ({ user }) =>
-      developmentSession(user),
+    private readonly renew: (session: Session) => Promise<Session | undefined> = ({ user, role }) =>
+      developmentSession(user, role),
   ) {
     this.#session = session;
   }

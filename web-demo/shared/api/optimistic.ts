@@ -77,6 +77,18 @@ const commentDeleted: OptimisticMutationResolver = ({ input }: { input?: { comme
   };
 };
 
+/** The comment as a moderator's decision leaves it. */
+function decided(state: "APPROVED" | "REJECTED"): OptimisticMutationResolver {
+  return ({ input }) => {
+    const { commentId, reason = null } = input as { commentId: string; reason?: string };
+    return {
+      __typename: "Payload",
+      changed: true,
+      comment: { __typename: "Comment", id: commentId, state, rejectionReason: reason },
+    };
+  };
+}
+
 /** What each action will most likely answer. It shows at once, and gives way to the answer. */
 export const optimistic: OptimisticMutationConfig = {
   likeNote: turned(NOTE_LIKE, true),
@@ -92,4 +104,6 @@ export const optimistic: OptimisticMutationConfig = {
   markInboxRead: emptied,
   rateNote: rated,
   deleteComment: commentDeleted,
+  approveComment: decided("APPROVED"),
+  rejectComment: decided("REJECTED"),
 };

@@ -13,7 +13,10 @@ const shown = (): Look =>
 
 export const Theme = {
   /** As chosen before. */
-  restore: () => show(localStorage.getItem(KEY)),
+  restore: () => show(Theme.chosen()),
+
+  /** `null` without a choice. */
+  chosen: () => localStorage.getItem(KEY) as Look | null,
 
   turn() {
     const look = shown() === "dark" ? "light" : "dark";

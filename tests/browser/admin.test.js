@@ -1,0 +1,64 @@
+import assert from "node:assert/strict";
+import { after, afterEach, before, beforeEach, test } from "node:test";
+import { baseUrl, developmentToken, launchBrowser, send } from "./browser.js";
+
+let browser;
+let context;
+let page;
+
+before(async () => {
+  browser = await launchBrowser();
+});
+after(() => browser?.close());
+
+beforeEach(async () => {
+  context = await browser.newContext();
+  page = await context.newPage();
+});
+afterEach(() => context?.close());
+
+test("on a development server the operator's page signs in by itself, and likes and requests move it", async () => {
+  const errors = [];
+  context.on("weberror", (error) => errors.push(error.error().stack));
+  await page.goto(`${baseUrl}/admin`);
+  const likes = page.getByRole("table").filter({ hasText: "like note" }).getByRole("row", { name: /^like note/ });
+  await likes.getByText("/s").first().waitFor();
+
+  const token = await developmentToken();
+  const { feed } = await send("{ feed(first: 1) { nodes { id } } }", token);
+  const turn = (field) => send(`mutation { ${field}(input: { noteId: "${feed.nodes[0].id}" }) { changed } }`, token);
+  await turn("unlikeNote");
+  await turn("likeNote");
+  await turn("unlikeNote");
+
+  await likes.getByText(/^(0\.[1-9]|[1-9])/).first().waitFor();
+  await page.getByRole("row", { name: /^likeNote mutation/ }).getByText("ms").first().waitFor();
+  await page.getByText("All is well. Nobody is needed.").waitFor();
+  assert.deepEqual(errors, []);
+});
+
+test("what a number means is read by keyboard, and closes with Escape", async () => {
+  await page.goto(`${baseUrl}/admin`);
+  const about = page.getByRole("button", { name: "About: Likes per second" });
+  await about.focus();
+  const tip = page.getByRole("tooltip");
+  await tip.getByText("Normal:").waitFor();
+  await tip.getByText("If not:").waitFor();
+  await page.keyboard.press("Escape");
+  await tip.waitFor({ state: "detached" });
+});
+
+test("a token that is no moderator's is refused, and no token is stored", async () => {
+  await context.route("**/dev/token*", (route) => route.fulfill({ status: 404 }));
+  await page.goto(`${baseUrl}/admin`);
+  await page.getByText("plaudit token --user ops --role moderator").waitFor();
+
+  await page.getByLabel("Token").fill("no token");
+  await page.getByRole("button", { name: "Sign in" }).click();
+  await page.getByRole("alert").getByText("That is no token").waitFor();
+
+  await page.getByLabel("Token").fill(await developmentToken());
+  await page.getByRole("button", { name: "Sign in" }).click();
+  await page.getByRole("alert").getByText("not a moderator’s").waitFor();
+  assert.deepEqual(await page.evaluate(() => [localStorage.length, sessionStorage.length, document.cookie]), [0, 0, ""]);
+});

@@ -1,0 +1,21 @@
+import { useState } from "react";
+import { type Session } from "../shared/session";
+import { Operations } from "./Operations";
+import { SignIn } from "./signin/SignIn";
+
+/** The operator's page: a sign-in where the server hands out no token, then the numbers. */
+export function App({ first }: { first: Session | undefined }) {
+  const [session, setSession] = useState(first);
+  const [problem, setProblem] = useState<string>();
+
+  function leave(problem?: string) {
+    setProblem(problem);
+    setSession(undefined);
+  }
+
+  return session ? (
+    <Operations key={session.token} session={session} onLeave={leave} />
+  ) : (
+    <SignIn problem={problem} onSession={setSession} />
+  );
+}

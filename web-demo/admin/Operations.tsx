@@ -1,0 +1,45 @@
+import { Suspense, lazy, useEffect, useMemo, useSyncExternalStore } from "react";
+import { type Session, TokenSource } from "../shared/session";
+import { Dashboard } from "./Dashboard";
+import { TopBar } from "./layout/TopBar";
+import styles from "./Operations.module.css";
+import { Monitor } from "./metrics/monitor";
+import { MonitorContext } from "./metrics/useMonitor";
+
+/** Loaded beside the numbers: it needs the GraphQL client, they do not. */
+const Comments = lazy(() => import("./comments/Comments"));
+
+/** Everything that a moderator sees. */
+export function Operations({ session, onLeave }: { session: Session; onLeave: (problem?: string) => void }) {
+  const monitor = useMonitor(session);
+  const monitored = useSyncExternalStore(monitor.listen, () => monitor.monitored);
+  const { state } = monitored;
+  useEffect(() => {
+    if (state === "unauthenticated") onLeave("The server refused this token: it has ended, or is not of this server.");
+    if (state === "forbidden") onLeave("This token is not a moderator’s: it needs the role moderator.");
+  }, [state, onLeave]);
+
+  return (
+    <MonitorContext value={monitored}>
+      <TopBar user={session.user} onLeave={() => onLeave()} />
+      <main id="main" tabIndex={-1} className={styles.main}>
+        <Dashboard />
+        {/* Not before the numbers, which would push it down. */}
+        {monitored.readings && (
+          <div id="comments" tabIndex={-1} className={styles.comments}>
+            <Suspense>
+              <Comments session={session} />
+            </Suspense>
+          </div>
+        )}
+      </main>
+    </MonitorContext>
+  );
+}
+
+/** Runs for as long as somebody looks. */
+function useMonitor(session: Session): Monitor {
+  const monitor = useMemo(() => new Monitor(new TokenSource(session)), [session]);
+  useEffect(() => monitor.start(), [monitor]);
+  return monitor;
+}

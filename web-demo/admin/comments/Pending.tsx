@@ -1,0 +1,66 @@
+import { Check, X } from "lucide-react";
+import { useState } from "react";
+import { useAction } from "../../app/layout/useAction";
+import { ApproveCommentDocument, type PendingCommentsQuery } from "../../shared/api/generated";
+import { Avatar } from "../../shared/ui/Avatar";
+import { Button } from "../../shared/ui/Button";
+import { TimeAgo } from "../../shared/ui/TimeAgo";
+import { Reject } from "./Reject";
+import styles from "./comments.module.css";
+
+type PendingComment = NonNullable<PendingCommentsQuery["pendingComments"]>["nodes"][number];
+
+interface Props {
+  pending: PendingComment;
+  /** At once; a failure brings the comment back. */
+  onDecided: (how: string) => void;
+}
+
+/** A comment that waits, why, and the decision. */
+export function Pending({ pending: { why, comment }, onDecided }: Props) {
+  const approve = useAction(ApproveCommentDocument);
+  const [isRejecting, setRejecting] = useState(false);
+  function approveNow() {
+    approve({ commentId: comment.id });
+    onDecided("Approved.");
+  }
+  const name = comment.author?.name ?? "Somebody";
+  return (
+    <li className={styles.pending} aria-label={`Comment by ${name}`}>
+      <Avatar name={name} size={36} />
+      <div className={styles.what}>
+        <p className={styles.about}>
+          {comment.author ? <a href={`/user/${comment.author.id}`}>{name}</a> : name}
+          {" · "}
+          <TimeAgo at={comment.createdAt} />
+          {comment.note && (
+            <>
+              {" · on "}
+              <a href={`/note/${comment.note.id}`}>{comment.note.title}</a>
+            </>
+          )}
+        </p>
+        <p className={styles.body}>{comment.body}</p>
+        {comment.images.map((address) => (
+          // Not shown: this page asks no other host for anything.
+          <a key={address} href={address} rel="noreferrer" target="_blank" className={styles.image}>
+            {address}
+          </a>
+        ))}
+        <p className={styles.why}>Waits because: {why}</p>
+      </div>
+      {isRejecting ? (
+        <Reject commentId={comment.id} onDecided={onDecided} onCancel={() => setRejecting(false)} />
+      ) : (
+        <div className={styles.decide}>
+          <Button onClick={approveNow} aria-label={`Approve the comment by ${name}`}>
+            <Check size={16} aria-hidden="true" /> Approve
+          </Button>
+          <Button onClick={() => setRejecting(true)} aria-label={`Reject the comment by ${name}`}>
+            <X size={16} aria-hidden="true" /> Reject
+          </Button>
+        </div>
+      )}
+    </li>
+  );
+}

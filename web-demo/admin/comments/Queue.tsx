@@ -1,0 +1,69 @@
+import { useEffect, useRef, useState } from "react";
+import { useQuery } from "urql";
+import { Endless } from "../../app/layout/Endless";
+import { usePages } from "../../app/layout/usePages";
+import { CommentQueueDocument, PendingCommentsDocument } from "../../shared/api/generated";
+import { ABOUT } from "../panels/explained";
+import { Card } from "../ui/Card";
+import { Figure } from "../ui/Figure";
+import { count, duration, words } from "../ui/format";
+import { Pending } from "./Pending";
+import styles from "./comments.module.css";
+import { useEvery } from "./useEvery";
+
+/** How much waits is asked for this often; nothing tells of it by itself. */
+const EVERY_MS = 5_000;
+
+/** How much waits to be judged, and what waits for a person: the oldest first, more on scroll. */
+export function Queue() {
+  const [{ data }, ask] = useQuery({ query: CommentQueueDocument });
+  useEvery(EVERY_MS, () => ask({ requestPolicy: "network-only" }));
+  const queue = data?.commentQueue;
+  const { nodes, endless } = usePages(PendingCommentsDocument, {}, (data) => data.pendingComments);
+  // What was decided here stays in the cache's list, in its new state.
+  const waiting = nodes.filter(({ comment }) => comment.state === "PENDING");
+
+  const list = useRef<HTMLUListElement>(null);
+  const [said, say] = useState("");
+  // The button that had the focus is gone with its comment.
+  function decided(how: string) {
+    list.current?.focus();
+    say(how);
+  }
+
+  // New ones stand at the end of the list.
+  const { onRetry } = endless;
+  useEffect(() => {
+    if (queue?.undecidedCount) onRetry();
+  }, [queue?.undecidedCount, onRetry]);
+
+  return (
+    <Card title="Comments that wait" span={3}>
+      <div className={styles.figures}>
+        <Figure
+          about={ABOUT.undecided}
+          value={queue?.undecidedCount}
+          format={count("comments")}
+          beside={waiting[0] && `oldest ${words(secondsSince(waiting[0].comment.createdAt), duration)}`}
+        />
+        <Figure about={ABOUT.waiting} value={queue?.waitingCount} format={count("comments")} />
+        <Figure about={ABOUT.oldestWait} value={queue?.oldestWaitingSeconds} format={duration} />
+      </div>
+      <Endless {...endless} isLoading={endless.isLoading && nodes.length === 0}>
+        {waiting.length === 0 && !endless.isLoading && !endless.error && !endless.hasMore && (
+          <p className={styles.none}>No comment waits for a person.</p>
+        )}
+        <ul ref={list} tabIndex={-1} className={styles.list} aria-label="Comments that wait for a person">
+          {waiting.map((pending) => (
+            <Pending key={pending.comment.id} pending={pending} onDecided={decided} />
+          ))}
+        </ul>
+      </Endless>
+      <p role="status" className="only-heard">
+        {said}
+      </p>
+    </Card>
+  );
+}
+
+const secondsSince = (at: string) => Math.max(0, Date.now() - Date.parse(at)) / 1000;

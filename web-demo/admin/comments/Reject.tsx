@@ -1,0 +1,42 @@
+import { type FormEvent, useId } from "react";
+import { useAction } from "../../app/layout/useAction";
+import { RejectCommentDocument } from "../../shared/api/generated";
+import { Button } from "../../shared/ui/Button";
+import styles from "./comments.module.css";
+
+/** As many characters as the server takes. */
+const LONGEST = 200;
+
+interface Props {
+  commentId: string;
+  onDecided: (how: string) => void;
+  onCancel: () => void;
+}
+
+/** Asks for the reason, which the comment's author reads. */
+export function Reject({ commentId, onDecided, onCancel }: Props) {
+  const id = useId();
+  const reject = useAction(RejectCommentDocument);
+
+  function submit(event: FormEvent<HTMLFormElement>) {
+    event.preventDefault();
+    const reason = String(new FormData(event.currentTarget).get("reason")).trim();
+    if (!reason) return;
+    reject({ commentId, reason });
+    onDecided("Rejected.");
+  }
+
+  return (
+    <form className={styles.reject} onSubmit={submit} onKeyDown={(event) => event.key === "Escape" && onCancel()}>
+      <label htmlFor={id}>Why, for its author</label>
+      {/* Who opened this wants to write. */}
+      <input id={id} name="reason" required maxLength={LONGEST} autoComplete="off" autoFocus />
+      <Button look="primary" type="submit">
+        Reject
+      </Button>
+      <Button look="quiet" onClick={onCancel}>
+        Cancel
+      </Button>
+    </form>
+  );
+}

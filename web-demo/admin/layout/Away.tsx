@@ -1,0 +1,19 @@
+import { CloudOff } from "lucide-react";
+import { useMonitored } from "../metrics/useMonitor";
+import { time } from "../ui/format";
+import styles from "./Away.module.css";
+
+/** The server does not answer: since when, and that it is tried again. */
+export function Away() {
+  const { since, readings } = useMonitored();
+  return (
+    <div role="alert" className={styles.away}>
+      <CloudOff size={20} aria-hidden="true" />
+      <p>
+        <strong>The server has not answered since {since && time(since)}.</strong>{" "}
+        {readings && "These are its last numbers. "}
+        Reconnecting: it is asked again every second.
+      </p>
+    </div>
+  );
+}

@@ -1,0 +1,109 @@
+// The parts of the operator's page that calculate, bundled as the page bundles them. Run by `npm test`.
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { fileURLToPath } from "node:url";
+import { runnerImport } from "vite";
+
+const load = async (name) =>
+  (await runnerImport(fileURLToPath(new URL(name, import.meta.url)), { configFile: false, logLevel: "error" })).module;
+const { ExpositionReader } = await load("exposition.ts");
+const { quantile } = await load("histogram.ts");
+const { Readings } = await load("readings.ts");
+
+/** What stands in the text, as `[name, labels, value]`. */
+const read = (text) =>
+  [...new ExpositionReader().read(text)].map(([{ name, labels }, value]) => [name, labels, value]);
+
+/** Readings of texts that are a second apart. */
+function readings(...texts) {
+  const reader = new ExpositionReader();
+  return texts.reduce((all, text, i) => all.with({ at: i * 1000, values: reader.read(text) }), new Readings([]));
+}
+
+test("numbers stand behind names, with labels and without, with a time and without", () => {
+  const text = `# HELP a Some a.
+# TYPE a counter
+a 1
+b{} 2.5e3 1395066363000
+  c { x = "1" , y="two", }\t-4
+
+d{le="+Inf"} +Inf
+e -Inf
+`;
+  assert.deepEqual(read(text), [
+    ["a", {}, 1],
+    ["b", {}, 2500],
+    ["c", { x: "1", y: "two" }, -4],
+    ["d", { le: "+Inf" }, Infinity],
+    ["e", {}, -Infinity],
+  ]);
+  assert.ok(Number.isNaN(read("f NaN")[0][2]));
+});
+
+test("a label's value may have quotes, backslashes, line breaks, braces and commas in it", () => {
+  const text = String.raw`a{path="C:\\dir\\new",said="\"no\"\nthen",odd="}, x=\"1\" {#"} 7`;
+  assert.deepEqual(read(text), [["a", { path: "C:\\dir\\new", said: '"no"\nthen', odd: '}, x="1" {#' }, 7]]);
+});
+
+test("a line that is no number hides no other line", () => {
+  assert.deepEqual(read('a{x="1} 3\nb{x=1} 3\nc three\nd\n{x="1"} 3\n0e 1\ne 4'), [["e", {}, 4]]);
+});
+
+test("a series is the same object at every reading", () => {
+  const reader = new ExpositionReader();
+  const [first] = reader.read('a{x="1"} 1').keys();
+  const [again] = reader.read('a{x="1"} 2').keys();
+  assert.equal(again, first);
+});
+
+test("a quantile lies between the bounds of its bucket", () => {
+  const buckets = [
+    { le: Infinity, count: 100 },
+    { le: 0.001, count: 50 },
+    { le: 0.01, count: 90 },
+  ];
+  assert.equal(quantile(0.25, buckets), 0.0005);
+  assert.equal(quantile(0.5, buckets), 0.001);
+  assert.ok(Math.abs(quantile(0.7, buckets) - 0.0055) < 1e-9);
+  assert.equal(quantile(0.99, buckets), 0.01, "above all finite bounds");
+  assert.equal(quantile(0.5, []), undefined);
+  assert.equal(quantile(0.5, [{ le: Infinity, count: 0 }]), undefined);
+});
+
+test("a rate is a counter's rise per second, and a series that comes later began at 0", () => {
+  const all = readings('n_total{k="a"} 10', 'n_total{k="a"} 10', 'n_total{k="a"} 16\nn_total{k="b"} 4');
+  assert.equal(all.rate("n_total"), 5);
+  assert.equal(all.rate("n_total", { k: "a" }), 3);
+  assert.equal(all.rate("n_total", { k: "none" }), undefined);
+  assert.equal(readings("n_total 10").rate("n_total"), undefined, "one reading says nothing about a rate");
+  assert.equal(all.value("n_total"), 20);
+  assert.equal(all.value("other"), undefined);
+});
+
+test("a reading that comes late makes no peak", () => {
+  const reader = new ExpositionReader();
+  const at = [0, 1000, 9000, 9005];
+  const all = at.reduce((all, at, i) => all.with({ at, values: reader.read(`n_total ${at / 100}`) }), new Readings([]));
+  assert.ok(Math.abs(all.rate("n_total") - 10) < 0.1);
+});
+
+test("quantiles are of what was counted lately", () => {
+  const old = 't_bucket{le="1"} 1000\nt_bucket{le="2"} 1000\nt_bucket{le="+Inf"} 1000';
+  const now = 't_bucket{le="1"} 1000\nt_bucket{le="2"} 1010\nt_bucket{le="+Inf"} 1010';
+  assert.equal(readings(old, now).quantile(0.5, "t"), 1.5);
+  assert.equal(readings(now, now).quantile(0.5, "t"), undefined, "nothing was counted");
+});
+
+test("labels are listed once, shards in the order of their numbers", () => {
+  const all = readings('g{shard="10"} 1\ng{shard="2"} 1\ng{shard="2",x="y"} 1');
+  assert.deepEqual(all.values("g", "shard"), ["2", "10"]);
+});
+
+test("a counter that fell tells of a restart", () => {
+  const reader = new ExpositionReader();
+  const next = (text) => ({ at: 1000, values: reader.read(text) });
+  const all = new Readings([{ at: 0, values: reader.read("n_total 10\ng 5") }]);
+  assert.equal(all.hasRestarted(next("n_total 10\ng 1")), false);
+  assert.equal(all.hasRestarted(next("n_total 3\ng 5")), true);
+  assert.equal(all.hasRestarted({ at: 1000, values: new Map() }), false);
+});

@@ -1,0 +1,114 @@
+import { type TokenSource } from "../../shared/session";
+import { ExpositionReader } from "./exposition";
+import { Readings } from "./readings";
+import { type Moment, moment } from "./tracks";
+
+const EVERY_MS = 1_000;
+/** A probe asks the stores themselves, so it is sent more rarely. */
+const PROBE_EVERY_MS = 5_000;
+/** Without an answer by then the server is away. */
+const PATIENCE_MS = 5_000;
+const KEPT_MS = 10 * 60 * 1_000;
+
+export interface Dependency {
+  name: string;
+  ok: boolean;
+  reason: string | null;
+}
+
+/** What is known of the process that answers. */
+export interface Monitored {
+  /** `unauthenticated`: the token was refused; `forbidden`: it is not a moderator's. */
+  state: "starting" | "live" | "away" | "unauthenticated" | "forbidden";
+  /** When the server was heard last, while it is away. */
+  since?: number;
+  readings?: Readings;
+  /** Ten minutes, the newest last. */
+  history: readonly Moment[];
+  /** When counters began again, which another process or a restart does. */
+  restartedAt?: number;
+  /** What the process needs, by `/readyz`; undefined when it does not answer here. */
+  dependencies?: Dependency[];
+}
+
+/** Reads the metrics each second while the page is visible, and remembers ten minutes of them. */
+export class Monitor {
+  #monitored: Monitored = { state: "starting", history: [] };
+  #listeners = new Set<() => void>();
+  #reader = new ExpositionReader();
+
+  constructor(private readonly tokens: TokenSource) {}
+
+  get monitored(): Monitored {
+    return this.#monitored;
+  }
+
+  listen = (listener: () => void): (() => void) => {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  };
+
+  /** Runs until the function that comes back is called. */
+  start(): () => void {
+    const stopping = new AbortController();
+    const { signal } = stopping;
+    void repeat(EVERY_MS, signal, () => this.#measure(signal));
+    void repeat(PROBE_EVERY_MS, signal, () => this.#probe(signal));
+    return () => stopping.abort();
+  }
+
+  async #measure(signal: AbortSignal) {
+    const headers = { Authorization: `Bearer ${await this.tokens.fresh()}` };
+    const answer = await get("/admin/metrics", signal, headers);
+    const text = answer?.ok ? await answer.text().catch(() => undefined) : undefined;
+    if (signal.aborted) return;
+    if (text !== undefined) this.#took(text);
+    else if (answer?.status === 401) this.#become({ state: "unauthenticated" });
+    else if (answer?.status === 403) this.#become({ state: "forbidden" });
+    else this.#become({ state: "away", since: this.#monitored.readings?.at ?? this.#monitored.since ?? Date.now() });
+  }
+
+  #took(text: string) {
+    const { readings = new Readings([]), history } = this.#monitored;
+    const reading = { at: Date.now(), values: this.#reader.read(text) };
+    const hasRestarted = this.#monitored.readings?.hasRestarted(reading);
+    const now = (hasRestarted ? new Readings([]) : readings).with(reading);
+    this.#become({
+      state: "live",
+      readings: now,
+      history: [...history.filter(({ at }) => at > reading.at - KEPT_MS), moment(now)],
+      ...(hasRestarted && { restartedAt: reading.at }),
+    });
+  }
+
+  /** Answers 503 with the reasons when the process is not ready. */
+  async #probe(signal: AbortSignal) {
+    const answer = await get("/readyz", signal);
+    const told = await answer?.json().catch(() => undefined);
+    if (!signal.aborted) this.#become({ dependencies: told?.dependencies });
+  }
+
+  #become(change: Partial<Monitored>) {
+    this.#monitored = { ...this.#monitored, ...change };
+    this.#listeners.forEach((listener) => listener());
+  }
+}
+
+const get = (url: string, signal: AbortSignal, headers?: Record<string, string>) =>
+  fetch(url, { headers, signal: AbortSignal.any([signal, AbortSignal.timeout(PATIENCE_MS)]) }).catch(() => undefined);
+
+/** Does it again and again, `everyMs` from start to start; not while nobody sees the page. */
+async function repeat(everyMs: number, signal: AbortSignal, work: () => Promise<void>) {
+  while (!signal.aborted) {
+    const began = Date.now();
+    await work();
+    await new Promise((resolve) => setTimeout(resolve, Math.max(0, everyMs - (Date.now() - began))));
+    await visible();
+  }
+}
+
+async function visible() {
+  while (document.hidden) {
+    await new Promise((resolve) => document.addEventListener("visibilitychange", resolve, { once: true }));
+  }
+}

@@ -1,0 +1,113 @@
+import { type Exposition, type Series, toNumber } from "./exposition";
+import { type Bucket, quantile } from "./histogram";
+
+/** What was read, and when (milliseconds since 1970). */
+export interface Reading {
+  at: number;
+  values: Exposition;
+}
+
+export type Labels = Record<string, string>;
+
+/** Rates are over so many seconds: short enough to follow a storm, long enough not to flicker. */
+const RATE_SECONDS = 3;
+/** Quantiles need more samples, and whole seconds of CPU time more time. */
+export const LONG_SECONDS = 30;
+
+/** The last readings of one process, the newest last; answers what they say together. */
+export class Readings {
+  constructor(private readonly all: readonly Reading[]) {}
+
+  get at(): number {
+    return this.#newest.at;
+  }
+
+  /** These and one more. After a restart, counters begin again: what was read before says nothing any more. */
+  with(reading: Reading): Readings {
+    const kept = this.all.filter(({ at }) => at >= reading.at - (LONG_SECONDS + 1) * 1000);
+    return new Readings([...kept, reading]);
+  }
+
+  /** Whether a counter is lower there than here: another process answered, or this one began again. */
+  hasRestarted(next: Reading): boolean {
+    for (const [series, value] of this.#newest.values) {
+      if (series.name.endsWith("_total") && (next.values.get(series) ?? value) < value) return true;
+    }
+    return false;
+  }
+
+  /** The sum of a gauge or counter over all series with these labels; `undefined` when there are none. */
+  value(name: string, labels: Labels = {}): number | undefined {
+    const found = this.#matching(name, labels);
+    return found.length === 0 ? undefined : sum(found.map((series) => this.#newest.values.get(series)!));
+  }
+
+  /** How much a counter rose per second, lately; `undefined` when it is not there, or was read once only. */
+  rate(name: string, labels: Labels = {}, seconds = RATE_SECONDS): number | undefined {
+    const before = this.#ago(seconds);
+    const found = this.#matching(name, labels);
+    if (found.length === 0 || before === this.#newest) return undefined;
+    const rise = sum(found.map((series) => this.#riseOf(series, before)));
+    return (rise * 1000) / (this.at - before.at);
+  }
+
+  /** How long a share `q` of what a histogram counted lately took at most, in its unit. */
+  quantile(q: number, name: string, labels: Labels = {}): number | undefined {
+    const before = this.#ago(LONG_SECONDS);
+    const counts = new Map<number, number>();
+    for (const series of this.#matching(`${name}_bucket`, labels)) {
+      const le = toNumber(series.labels.le ?? "") ?? Infinity;
+      counts.set(le, (counts.get(le) ?? 0) + this.#riseOf(series, before));
+    }
+    const buckets: Bucket[] = [...counts].map(([le, count]) => ({ le, count }));
+    return quantile(q, buckets);
+  }
+
+  /** The values that a label has, in order. */
+  values(name: string, label: string, labels: Labels = {}): string[] {
+    const found = this.#matching(name, labels).flatMap((series) => series.labels[label] ?? []);
+    return [...new Set(found)].sort(byNumberOrName);
+  }
+
+  get #newest(): Reading {
+    return this.all.at(-1)!;
+  }
+
+  /** The last reading that is so old, or the oldest there is. Half a second off is near enough. */
+  #ago(seconds: number): Reading {
+    const until = this.at - (seconds - 0.5) * 1000;
+    return this.all.filter(({ at }) => at <= until).at(-1) ?? this.all[0]!;
+  }
+
+  /** A series that was not there yet began at 0. */
+  #riseOf(series: Series, before: Reading): number {
+    return (this.#newest.values.get(series) ?? 0) - (before.values.get(series) ?? 0);
+  }
+
+  #matching(name: string, labels: Labels): Series[] {
+    const wanted = Object.entries(labels);
+    return (this.#byName.get(name) ?? []).filter((series) =>
+      wanted.every(([label, value]) => series.labels[label] === value),
+    );
+  }
+
+  get #byName(): Map<string, Series[]> {
+    this.#index ??= indexed(this.#newest.values);
+    return this.#index;
+  }
+
+  #index?: Map<string, Series[]>;
+}
+
+function indexed(values: Exposition): Map<string, Series[]> {
+  const byName = new Map<string, Series[]>();
+  for (const series of values.keys()) {
+    const same = byName.get(series.name);
+    if (same) same.push(series);
+    else byName.set(series.name, [series]);
+  }
+  return byName;
+}
+
+const sum = (numbers: number[]) => numbers.reduce((total, number) => total + number, 0);
+const byNumberOrName = (a: string, b: string) => a.localeCompare(b, "en", { numeric: true });

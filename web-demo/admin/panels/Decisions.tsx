@@ -1,0 +1,27 @@
+import { useReadings } from "../metrics/useMonitor";
+import { Card } from "../ui/Card";
+import { Figure } from "../ui/Figure";
+import { count } from "../ui/format";
+import { ABOUT } from "./explained";
+import styles from "./panels.module.css";
+
+/** What waits for a person or a moderator, as the owner of shard 0 counts it. */
+export function Decisions() {
+  const now = useReadings();
+  const pending = (state: string) => now.value("plaudit_comments_pending", { state });
+  return (
+    <Card
+      title="Comments"
+      aside={
+        <a href="#comments" className={styles.link}>
+          Decide
+        </a>
+      }
+    >
+      <div className={styles.figures}>
+        <Figure about={ABOUT.undecided} value={pending("undecided")} format={count("comments")} />
+        <Figure about={ABOUT.waiting} value={pending("waiting")} format={count("comments")} />
+      </div>
+    </Card>
+  );
+}

@@ -1,0 +1,65 @@
+import { KeyRound } from "lucide-react";
+import { type FormEvent, useId, useState } from "react";
+import { type Session } from "../../shared/session";
+import { Button } from "../../shared/ui/Button";
+import { TopBar } from "../layout/TopBar";
+import styles from "./SignIn.module.css";
+import { pastedSession } from "./pastedSession";
+
+interface Props {
+  /** Why one is here again. */
+  problem?: string;
+  onSession: (session: Session) => void;
+}
+
+/** Takes a token. It stays in this page's memory: a reload forgets it, and no storage ever has it. */
+export function SignIn({ problem, onSession }: Props) {
+  const id = useId();
+  const [isUnreadable, setUnreadable] = useState(false);
+  const told = isUnreadable ? "That is no token: it has three parts with dots between them." : problem;
+
+  function submit(event: FormEvent<HTMLFormElement>) {
+    event.preventDefault();
+    const text = new FormData(event.currentTarget).get("token");
+    const session = pastedSession(String(text));
+    setUnreadable(!session);
+    if (session) onSession(session);
+  }
+
+  return (
+    <>
+      <TopBar />
+      <main id="main" tabIndex={-1} className={styles.page}>
+        <form className={styles.form} onSubmit={submit}>
+          <KeyRound size={28} aria-hidden="true" />
+          <h2>Sign in as a moderator</h2>
+          {told && (
+            <p role="alert" className={styles.problem}>
+              {told}
+            </p>
+          )}
+          <label htmlFor={`${id}-token`}>Token</label>
+          <input
+            id={`${id}-token`}
+            name="token"
+            type="password"
+            required
+            autoComplete="off"
+            autoCapitalize="off"
+            spellCheck={false}
+            aria-describedby={`${id}-how`}
+            aria-invalid={isUnreadable || undefined}
+          />
+          <Button look="primary" type="submit">
+            Sign in
+          </Button>
+          <div id={`${id}-how`} className={styles.how}>
+            <p>Who runs the service prints a token with</p>
+            <code>plaudit token --user ops --role moderator</code>
+            <p>It stays in the memory of this page; a reload forgets it.</p>
+          </div>
+        </form>
+      </main>
+    </>
+  );
+}

@@ -1,0 +1,20 @@
+import { type Format, NOTHING } from "./format";
+import styles from "./Value.module.css";
+
+interface Props {
+  value: number | undefined;
+  format: Format;
+  /** Somebody is needed. */
+  isBad?: boolean;
+}
+
+/** A number with its unit; a dash for what is not known. */
+export function Value({ value, format, isBad = false }: Props) {
+  const [number, unit] = value === undefined ? [NOTHING, ""] : format(value);
+  return (
+    <span className={styles.value} data-bad={isBad || undefined}>
+      {number}
+      {unit && <span className={styles.unit}> {unit}</span>}
+    </span>
+  );
+}
