@@ -15,13 +15,13 @@ export function Shell({ children, onSwitch }: { children: ReactNode; onSwitch: (
       <a href="#main" className={styles.skip}>
         Skip to the page
       </a>
-      <div className={styles.side}>
+      <header className={styles.side}>
         <Nav />
         <div className={styles.foot}>
           <ConnectionMark />
           <UserMenu onSwitch={onSwitch} />
         </div>
-      </div>
+      </header>
       <main id="main" className={styles.main} tabIndex={-1}>
         {children}
       </main>
