@@ -27,7 +27,7 @@ export function Delays({ stopwatch }: { stopwatch: Stopwatch }) {
       </dl>
       <Bars values={delays.slice(-SHOWN)} most={SHOWN} label={`Milliseconds of the last ${SHOWN}`} />
       <p className={styles.about}>
-        From the click on one side (like, collect or follow) to the frame in which the other side draws the new count.
+        From the click on one side (like, collect or follow) until the other side has drawn the new count.
       </p>
     </section>
   );

@@ -21,7 +21,7 @@ interface Awaited {
   object: Counted;
 }
 
-/** An object as one side has painted it. */
+/** An object as one side has drawn it. */
 interface Painted {
   on: Side;
   at: number;
@@ -29,8 +29,8 @@ interface Painted {
 }
 
 /**
- * Measures how long it takes from a click on one side to the frame on the other side that has the event with that
- * change. By `countsVersion` it knows which event has it, also when others change the same count meanwhile; and the
+ * Measures how long it takes from a click on one side until the other side, which has heard of it by an event, has
+ * drawn it. By `countsVersion` it knows which event has it, also when others change the same count meanwhile; and the
  * event may come before the answer to the one who clicked.
  */
 export class Stopwatch {
@@ -86,13 +86,11 @@ export class Stopwatch {
 
   #received(on: Side, data: Record<string, unknown> | undefined) {
     const object = Object.values(data ?? {}).find(isCounted);
-    // The cache has it in this task; React draws it before the second frame.
-    if (object) requestAnimationFrame(() => this.#paint({ on, at: performance.now(), object }));
-  }
-
-  #paint(painted: Painted) {
-    this.#painted.push(painted);
-    this.#compare();
+    if (!object) return;
+    onceDrawn(() => {
+      this.#painted.push({ on, at: performance.now(), object });
+      this.#compare();
+    });
   }
 
   #compare() {
@@ -110,6 +108,9 @@ export class Stopwatch {
     this.#listeners.forEach((listener) => listener());
   }
 }
+
+/** What is in the cache now may miss the next frame, and is on the screen when the one after it begins. */
+const onceDrawn = (tell: () => void) => requestAnimationFrame(() => requestAnimationFrame(tell));
 
 const hasChange = ({ on, object: shown }: Painted, { by, object }: Awaited): boolean =>
   on !== by &&

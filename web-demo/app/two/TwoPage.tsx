@@ -68,8 +68,9 @@ export default function TwoPage() {
 function NeedsDevelopment() {
   return (
     <Empty title="This page needs a development server.">
-      It acts as two people at once, and only a server in development hands out the tokens for that. Run one on your own
-      machine with <code>make run</code>, and look again.
+      It acts as two people at once, and only such a server hands out the tokens for that.
+      <br />
+      Run one on your own machine with <code>make run</code>, and look again.
     </Empty>
   );
 }
