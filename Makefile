@@ -44,6 +44,11 @@ test-browser: prerequisites-test web ## Run the browser tests against a server o
 	cargo test --no-run
 	tests/browser/run.sh
 
+.PHONY: pictures
+pictures: prerequisites-test web ## Take the pictures of README.md anew
+	cargo build
+	PLAUDIT_BIN=target/debug/plaudit tests/browser/run.sh pictures
+
 .PHONY: test-clients
 test-clients: prerequisites-test web ## Run the tests with real clients from npm, and the audit of GraphQL over HTTP
 	cargo test --no-run
