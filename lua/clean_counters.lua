@@ -37,49 +37,62 @@ local kinds = read_kinds(argument, tonumber(ARGV[7]), source)
 local batch = {}
 for i = 2, #KEYS, 2 do
   local kind = kinds[tonumber(argument())]
-  local deltas = read_deltas(argument, kind)
-  batch[#batch + 1] = { key = KEYS[i], token = KEYS[i + 1], kind = kind, deltas = deltas }
+  batch[#batch + 1] = kind
+  for _ = 1, #kind.names do
+    batch[#batch + 1] = tonumber(argument()) or error('a difference is missing')
+  end
 end
 
-local tokens = {}
-for _, entry in ipairs(batch) do
-  local held = read_counters(entry.key, entry.kind, epoch)
-  if held.first then
-    local writes, marks = {}, held.marks
-    local function write(field, value)
-      writes[#writes + 1] = field
-      writes[#writes + 1] = value
-    end
-    for j, name in ipairs(entry.kind.names) do
-      if entry.deltas[j] ~= 0 then
-        write('+' .. name, integer(held.pending[j] - entry.deltas[j]))
-      end
-    end
-    local is_done = at_most(held.last, to)
-    if is_done then
-      marks = marks - 1
-      write('marks', integer(marks))
-    elseif at_most(held.first, to) then
-      write('~' .. source, to)
-    end
-    local has_base = next(held.totals) ~= nil -- a base has all totals
-    if marks == 0 and not has_base then
-      redis.call('UNLINK', entry.key)
+local is_cleaned, call = at_or_before(to), redis.call
+local mark, last_mark = '~' .. source, '^' .. source
+local at, gone = 1, {}
+for i = 2, #KEYS, 2 do
+  local key, kind = KEYS[i], batch[at]
+  local held = call('HMGET', key, unpack(kind.fields))
+  local first = held[1] == epoch and held[2]
+  if first then
+    local is_done, marks = is_cleaned(held[3]), tonumber(held[4] or '0')
+    marks = is_done and marks - 1 or marks
+    local is_last = is_done and marks == 0
+    if marks == 0 and not held[5] then -- a base has all totals
+      gone[#gone + 1] = key
     else
+      local writes, deletes = {}, { mark, last_mark }
+      for j, name in ipairs(kind.names) do
+        if batch[at + j] ~= 0 then
+          local pending = tonumber(held[2 * j + 4] or '0') - batch[at + j]
+          if pending == 0 and is_last then
+            deletes[#deletes + 1] = kind.fields[2 * j + 4]
+          else
+            writes[#writes + 1] = kind.fields[2 * j + 4]
+            writes[#writes + 1] = integer(pending)
+          end
+        end
+      end
+      if is_last then
+        deletes[#deletes + 1] = 'marks'
+      elseif is_done then
+        writes[#writes + 1] = 'marks'
+        writes[#writes + 1] = integer(marks)
+      elseif is_cleaned(first) then
+        writes[#writes + 1] = mark
+        writes[#writes + 1] = to
+      end
       if is_done then
-        redis.call('HDEL', entry.key, '~' .. source, '^' .. source)
+        call('HDEL', key, unpack(deletes))
       end
       if #writes > 0 then
-        redis.call('HSET', entry.key, unpack(writes))
+        call('HSET', key, unpack(writes))
       end
       if marks == 0 then
-        redis.call('PEXPIRE', entry.key, ARGV[6])
+        call('PEXPIRE', key, ARGV[6])
       end
     end
   end
-  tokens[#tokens + 1] = entry.token
+  gone[#gone + 1] = KEYS[i + 1] -- a load that read before this batch must not install
+  at = at + 1 + #kind.names
 end
-delete_all(tokens) -- a load that read before this batch must not install
+delete_all(gone)
 
-redis.call('HSET', KEYS[1], 'k:' .. source, to, 'fence:' .. source, ARGV[5])
+call('HSET', KEYS[1], 'k:' .. source, to, 'fence:' .. source, ARGV[5])
 return { 'done' }

@@ -25,89 +25,98 @@ elseif tonumber(meta[2] or '0') > tonumber(ARGV[2]) then
 end
 
 local to, most = ARGV[3], tonumber(ARGV[4])
-local argument, key = arguments_after(4), 1
-local function next_key()
-  key = key + 1
-  return KEYS[key]
-end
-local actors = {}
-while key < #KEYS do
-  local actor = { pending = next_key(), fields = {}, flips = {} }
-  for _ = 1, tonumber(argument()) do
-    local set = { key = next_key(), floor_key = next_key(), dropped = argument() == '1', on = {}, off = {} }
-    for _ = 1, tonumber(argument()) do
-      actor.fields[#actor.fields + 1] = argument()
-      actor.flips[#actor.flips + 1] = { set = set, target = argument() or error('a target is missing') }
-    end
-    actor[#actor + 1] = set
+local call, match = redis.call, string.match
+
+-- Where the actors' arguments begin and end: counted before anything is written, so that none is missing.
+local actors, at, key = {}, 5, 2
+while key <= #KEYS do
+  actors[#actors + 1] = at
+  local kinds = tonumber(ARGV[at])
+  at, key = at + 1, key + 1
+  for _ = 1, kinds do
+    at, key = at + 2 + 2 * tonumber(ARGV[at + 1]), key + 2
   end
-  actors[#actors + 1] = actor
+end
+if at ~= #ARGV + 1 or key ~= #KEYS + 1 then
+  error('arguments and keys do not fit')
 end
 
 local complete = '-' .. string.format('%.0f', 2 * tonumber(generation))
 local truncated = '-' .. string.format('%.0f', 2 * tonumber(generation) + 1)
+local to_generation, to_number = parts(to)
 
--- Takes persisted flips out of the pending ones, and sorts those of this generation by what they do to sets.
-local function take_pending(actor)
-  local gone = {}
-  for i, pending in ipairs(redis.call('HMGET', actor.pending, unpack(actor.fields))) do
-    local state, offset
-    if pending then
-      state, offset = string.match(pending, '^([01]):(%d+%-%d+)')
-    end
-    if pending and at_most(offset, to) then
-      gone[#gone + 1] = actor.fields[i]
-      if string.match(offset, '^%d+') == generation then
-        local flip = actor.flips[i]
-        local targets = state == '1' and flip.set.on or flip.set.off
-        targets[#targets + 1] = flip.target
+local function drop(set, floor_key)
+  call('UNLINK', set, floor_key)
+end
+
+-- Takes persisted flips out of the pending ones. Returns those of this generation by what they do to the set.
+local function take_pending(pending, fields, targets)
+  local gone, on, off = {}, {}, {}
+  for i, flip in ipairs(call('HMGET', pending, unpack(fields))) do
+    if flip then
+      local state, flip_generation, number = match(flip, '^([01]):(%d+)%-(%d+)')
+      local of = tonumber(flip_generation)
+      if of < to_generation or (of == to_generation and tonumber(number) <= to_number) then
+        gone[#gone + 1] = fields[i]
+        if flip_generation == generation then
+          local switched = state == '1' and on or off
+          switched[#switched + 1] = targets[i]
+        end
       end
     end
   end
   if #gone > 0 then
-    redis.call('HDEL', actor.pending, unpack(gone))
+    call('HDEL', pending, unpack(gone))
   end
-end
-
-local function drop(set)
-  redis.call('UNLINK', set.key, set.floor_key)
+  return on, off
 end
 
 -- Puts flips into a set that is there: below the floor of a truncated one only what is switched off.
-local function put_into(set)
-  local marker = redis.call('SMISMEMBER', set.key, complete, truncated)
-  local floor = marker[2] == 1 and redis.call('GET', set.floor_key)
+local function put_into(set, floor_key, switched_on, switched_off)
+  local marker = call('SMISMEMBER', set, complete, truncated)
+  local floor = marker[2] == 1 and call('GET', floor_key)
   if marker[1] == 0 and not floor then
     return
   end
-  local on = {}
-  for _, target in ipairs(set.on) do
-    if not floor or tonumber(target) >= tonumber(floor) then
-      on[#on + 1] = target
+  local on = switched_on
+  if floor then
+    on = {}
+    for _, target in ipairs(switched_on) do
+      if tonumber(target) >= tonumber(floor) then
+        on[#on + 1] = target
+      end
     end
   end
-  if #set.off > 0 then
-    redis.call('SREM', set.key, unpack(set.off))
+  if #switched_off > 0 then
+    call('SREM', set, unpack(switched_off))
   end
   if #on > 0 then
-    redis.call('SADD', set.key, unpack(on))
-    if redis.call('SCARD', set.key) > most then
-      drop(set)
+    call('SADD', set, unpack(on))
+    if call('SCARD', set) > most then
+      drop(set, floor_key)
     end
   end
 end
 
 if not (meta[3] and at_most(to, meta[3])) then
-  redis.call('HSET', KEYS[1], 'gone', to)
+  call('HSET', KEYS[1], 'gone', to)
 end
-for _, actor in ipairs(actors) do
-  take_pending(actor)
-  for _, set in ipairs(actor) do
-    if set.dropped then
-      drop(set)
-    elseif #set.on > 0 or #set.off > 0 then
-      put_into(set)
+key = 2
+for _, first in ipairs(actors) do
+  local pending = KEYS[key]
+  key, at = key + 1, first + 1
+  for _ = 1, tonumber(ARGV[first]) do
+    local is_dropped, flips, fields, targets = ARGV[at] == '1', tonumber(ARGV[at + 1]), {}, {}
+    for i = 1, flips do
+      fields[i], targets[i] = ARGV[at + 2 * i], ARGV[at + 2 * i + 1]
     end
+    local on, off = take_pending(pending, fields, targets)
+    if is_dropped then
+      drop(KEYS[key], KEYS[key + 1])
+    elseif #on > 0 or #off > 0 then
+      put_into(KEYS[key], KEYS[key + 1], on, off)
+    end
+    at, key = at + 2 + 2 * flips, key + 2
   end
 end
 return { 'done' }

@@ -4,11 +4,18 @@ local function parts(offset)
   return tonumber(generation), tonumber(number)
 end
 
+-- A question asked of many offsets: whether one is at or before `limit`, which is read once.
+local function at_or_before(limit)
+  local limit_generation, limit_number = parts(limit)
+  return function(offset)
+    local generation, number = parts(offset)
+    return generation < limit_generation or (generation == limit_generation and number <= limit_number)
+  end
+end
+
 -- Whether offset a is at or before offset b.
 local function at_most(a, b)
-  local ga, na = parts(a)
-  local gb, nb = parts(b)
-  return ga < gb or (ga == gb and na <= nb)
+  return at_or_before(b)(a)
 end
 
 local function later(a, b)

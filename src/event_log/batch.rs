@@ -24,9 +24,14 @@ pub type Moves = BTreeMap<Entity, Moved>;
 
 /// What the entries' events add up to. The entries are in order.
 pub fn sum<'a>(entries: impl IntoIterator<Item = &'a Entry>) -> Moves {
+    sum_of(entries, |_| true)
+}
+
+/// The same for some entities alone.
+pub fn sum_of<'a>(entries: impl IntoIterator<Item = &'a Entry>, is_wanted: impl Fn(Entity) -> bool) -> Moves {
     let mut moves = Moves::new();
     for entry in entries {
-        for (entity, counter, delta) in entry.event.deltas() {
+        for (entity, counter, delta) in entry.event.deltas().filter(|(entity, ..)| is_wanted(*entity)) {
             let moved = match moves.entry(entity) {
                 MapEntry::Occupied(known) => known.into_mut(),
                 MapEntry::Vacant(new) => new.insert(Moved {

@@ -21,6 +21,12 @@ use crate::{
 /// How long one wait lasts. Then the targets are looked at again: one may have been begun anew meanwhile.
 const WAIT: Duration = Duration::from_secs(1);
 const PAUSE: Duration = Duration::from_millis(50);
+/// While there is a backlog a step takes up to so many events, as the persister does: events of the same entities
+/// then share the work. Lua cannot take 8,000 of one actor.
+const MOST_EVENTS: usize = 5_000;
+/// Steps become larger only as long as no target shard gets more entities at once than this: its script holds up
+/// others in Redis, for some 10 ms then.
+const MOST_ENTITIES: usize = 2_000;
 
 pub async fn run(tenure: Arc<Tenure>) -> StoreError {
     let streak = Streak::new(tenure.lease.shard, "clean");
@@ -35,6 +41,8 @@ async fn clean(tenure: &Tenure, streak: &Streak) -> StoreResult<()> {
     let mut targets = read_targets().await?;
     let meta = redis.shard_meta(lease.shard).await?.ok_or(StoreError::Unverified)?;
     let mut members = meta.members_cleaned.ok_or(StoreError::Unverified)?;
+    let usual = tenure.context.settings.batch_events;
+    let mut most = usual;
     loop {
         let from = targets.lowest().min(members);
         tenure.progress.cleaned.send_replace(from);
@@ -43,11 +51,12 @@ async fn clean(tenure: &Tenure, streak: &Streak) -> StoreResult<()> {
             streak.worked();
             continue;
         };
-        let most = tenure.context.settings.batch_events;
         let entries = reader.range(from, goal, most).await?;
         let to = entries.last().map_or(goal, |last| last.offset);
         // Counters first: the cleaned-to offset that they move is what a load of the set is compared with.
         let batches = targets.batches(&entries, to);
+        let entities = batches.iter().map(|batch| batch.moves.len()).max().unwrap_or_default();
+        most = if entries.len() < most { usual } else { next_size(most, usual, entities) };
         fault::reached(Point::BeforeClean)?;
         let applied = redis.clean_counters(lease.shard, lease.fence, &batches).await?;
         if !targets.advance(&batches, &applied) {
@@ -70,6 +79,17 @@ async fn clean(tenure: &Tenure, streak: &Streak) -> StoreResult<()> {
     }
 }
 
+/// How many events the next step takes after a full one of `most` events, whose largest script had so many entities.
+fn next_size(most: usize, usual: usize, entities: usize) -> usize {
+    if 2 * entities <= MOST_ENTITIES {
+        (2 * most).min(MOST_EVENTS.max(usual))
+    } else if entities > MOST_ENTITIES {
+        (most / 2).max(usual)
+    } else {
+        most
+    }
+}
+
 /// Waits until something after `from` is both folded and persisted; returns up to where.
 async fn beyond(tenure: &Tenure, from: Offset) -> Offset {
     let mut folded = tenure.progress.folded.subscribe();
@@ -83,5 +103,21 @@ async fn beyond(tenure: &Tenure, from: Offset) -> Offset {
             _ = folded.changed() => {}
             _ = persisted.changed() => {}
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn steps_grow_while_their_scripts_are_short_and_never_below_the_usual_size() {
+        assert_eq!(
+            [1_000, 2_000, 4_000, 5_000].map(|most| next_size(most, 1_000, 500)),
+            [2_000, 4_000, 5_000, 5_000]
+        );
+        assert_eq!([1_000, 4_000].map(|most| next_size(most, 1_000, 1_500)), [1_000, 4_000]);
+        assert_eq!([1_000, 1_500, 4_000].map(|most| next_size(most, 1_000, 2_001)), [1_000, 1_000, 2_000]);
+        assert_eq!(next_size(6_000, 6_000, 1), 6_000);
     }
 }

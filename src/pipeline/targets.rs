@@ -2,7 +2,7 @@
 
 use crate::{
     catalogue::{Flip, UnixMillis},
-    event_log::{Entry, Heat, Moves, heat_of, sum},
+    event_log::{Entry, Heat, heat_of, sum_of},
     primitives::{Offset, ShardCount, ShardId},
     store::{
         StoreError, StoreResult,
@@ -62,10 +62,7 @@ impl Targets {
         behind
             .map(|target| {
                 let news = entries.iter().filter(|entry| entry.offset > target.at && entry.offset <= to);
-                let moves: Moves = sum(news)
-                    .into_iter()
-                    .filter(|(entity, _)| self.shards.shard_of(entity.id) == target.shard)
-                    .collect();
+                let moves = sum_of(news, |entity| self.shards.shard_of(entity.id) == target.shard);
                 Batch {
                     target: target.shard,
                     epoch: target.epoch,

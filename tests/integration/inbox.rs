@@ -121,6 +121,30 @@ async fn entries_tell_what_happened_newest_first() {
     assert_eq!(gone["nodes"][0]["about"], Value::Null);
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn an_entry_that_is_there_already_is_not_counted_with_the_new_ones_of_its_batch() {
+    let server = Server::shared();
+    let stores = server.stores();
+    let (me, fans) = ("eve has an old entry", ["a known fan", "a new fan", "another new fan"]);
+    let created =
+        server.client(me).act("createNote", json!({ "title": "Mine", "body": "Mine" }), "note { id }").await;
+    let liked = created["note"]["id"].as_str().unwrap();
+    let id: i64 = liked.strip_prefix("note_").unwrap().parse().unwrap();
+    let other = note(stores.new_note().await);
+    server.client(fans[0]).like(&other).await; // so that this is a user
+    let (mine, known, sql) = (stores.user_of(me).await, stores.user_of(fans[0]).await, stores.sql().await);
+    let entry = "WITH entry AS (INSERT INTO inbox_entry (recipient_id, kind, actor_id, target_id, created_at)
+                                VALUES ($1, 'note_like', $2, $3, now()))
+                 UPDATE inbox_counts SET likes = 1 WHERE id = $1";
+    sqlx::query(entry).bind(mine).bind(known).bind(id).execute(&sql).await.unwrap();
+
+    join_all(fans.map(|fan| async { server.client(fan).like(liked).await })).await;
+    stores.rest().await;
+    let entries = "SELECT count(*) FROM inbox_entry WHERE target_id = $1 AND kind = 'note_like'";
+    assert_eq!(stores.number(entries, id).await, 3);
+    assert_eq!(stores.number("SELECT likes FROM inbox_counts WHERE id = $1", mine).await, 3);
+}
+
 #[tokio::test]
 async fn an_inbox_and_own_lists_are_for_their_owner_only() {
     let server = Server::shared();

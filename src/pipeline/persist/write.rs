@@ -98,9 +98,9 @@ pub async fn apply(db: &Db, tx: &mut Tx, plan: &Plan<'_>, history: bool) -> Stor
     let (mut moved, first_times) = switch_rows(db, tx, plan).await?;
     deliver(db, tx, &first_times, &mut moved).await?;
     count_views(db, tx, plan, &mut moved).await?;
-    let after = add_totals(db, tx, plan, &moved).await?;
-    if history && !plan.flips.is_empty() {
-        sql::add_activity(db, tx, &plan.history(&after)).await?;
+    let after = add_totals(db, tx, plan, &moved, history).await?;
+    if history {
+        sql::add_activity(db, tx, &mut plan.history(&after)).await?;
     }
     Ok(moved)
 }
@@ -128,15 +128,15 @@ async fn switch_rows<'a>(db: &Db, tx: &mut Tx, plan: &Plan<'a>) -> StoreResult<(
 
 /// Writes inbox entries and adds them to what moves.
 async fn deliver(db: &Db, tx: &mut Tx, first_times: &[&Flip], moved: &mut Deltas) -> StoreResult<()> {
-    let mut told: Vec<_> = first_times
-        .iter()
-        .filter_map(|flip| flip.notifies().map(|(to, counter)| (to, counter, *flip)))
-        .collect();
-    told.sort_by_key(|(to, ..)| *to); // in the order of the indexes, whose pages are then read once
-    let entries: Vec<(UserId, &Flip)> = told.iter().map(|(to, _, flip)| (*to, *flip)).collect();
-    for position in sql::add_inbox_entries(db, tx, &entries).await? {
-        let (recipient, counter, _) = told[position];
-        moved.entry(Entity::new(EntityKind::Inbox, recipient.0)).or_default().add(counter, 1);
+    for kind in EdgeKind::ALL {
+        let Some((_, counter)) = kind.notifies() else { continue };
+        let of_kind = first_times.iter().filter(|flip| flip.kind == *kind);
+        let mut told: Vec<(UserId, &Flip)> =
+            of_kind.filter_map(|flip| flip.notifies().map(|(to, _)| (to, *flip))).collect();
+        told.sort_by_key(|(to, _)| *to); // in the order of the indexes, whose pages are then read once
+        for (recipient, _) in sql::add_inbox_entries(db, tx, *kind, told).await? {
+            moved.entry(Entity::new(EntityKind::Inbox, recipient.0)).or_default().add(counter, 1);
+        }
     }
     Ok(())
 }
@@ -153,17 +153,24 @@ async fn count_views(db: &Db, tx: &mut Tx, plan: &Plan<'_>, moved: &mut Deltas) 
     Ok(())
 }
 
-/// Locks and moves the totals, in the order of the catalogue. Returns the totals after.
+/// Locks and moves the totals, in the order of the catalogue. Returns the totals after, of kinds that have a history
+/// if it is kept.
 async fn add_totals(
     db: &Db,
     tx: &mut Tx,
     plan: &Plan<'_>,
     moved: &Deltas,
+    history: bool,
 ) -> StoreResult<BTreeMap<Entity, Counts>> {
     let mut after = BTreeMap::new();
     for kind in EntityKind::ALL {
-        let totals = sql::add_and_read_totals(db, tx, *kind, &plan.touched(*kind, moved)).await?;
-        after.extend(totals.into_iter().map(|(id, counts)| (Entity::new(*kind, id), counts)));
+        let touched = plan.touched(*kind, moved);
+        if history && plan.flips.iter().any(|flip| flip.kind.target() == *kind) {
+            let totals = sql::add_and_read_totals(db, tx, *kind, &touched).await?;
+            after.extend(totals.into_iter().map(|(id, counts)| (Entity::new(*kind, id), counts)));
+        } else {
+            sql::add_in_order(db, tx, *kind, &touched).await?;
+        }
     }
     Ok(after)
 }

@@ -7,7 +7,7 @@ use sqlx::{Row, postgres::PgRow};
 
 use super::{Db, Tx, from_catalogue, times::timestamp};
 use crate::{
-    catalogue::{Counter, Flip, UnixMillis},
+    catalogue::{Counter, EdgeKind, Flip, UnixMillis},
     primitives::Id,
     store::StoreResult,
 };
@@ -54,6 +54,8 @@ pub struct HistoryStep {
 /// Events near the beginning of a history among which the one that was written last, or first, is looked
 /// for: they are in the order of the actions, which is not quite that of writing.
 const NEAR: &str = "100";
+/// Positions that the sequence gives at a time: a step takes one of them.
+const STEPS_AT_ONCE: usize = 10_000;
 /// How long a new or an old partition may make writers wait.
 const LOCK_TIMEOUT: Duration = Duration::from_millis(200);
 
@@ -158,17 +160,29 @@ pub fn day_of(flip: &Flip) -> NaiveDate {
     DateTime::from_timestamp_millis(flip.at).unwrap_or_default().date_naive()
 }
 
-pub async fn add_activity(db: &Db, tx: &mut Tx, steps: &[Step<'_>]) -> StoreResult<()> {
+/// Writes steps, those of one target in the order in which they are given. Totals of their targets are locked.
+pub async fn add_activity(db: &Db, tx: &mut Tx, steps: &mut [Step<'_>]) -> StoreResult<()> {
+    steps.sort_by_key(|step| (step.flip.kind, step.flip.target)); // in the order of the index; it keeps each target's
+    for of_kind in steps.chunk_by(|one, other| one.flip.kind == other.flip.kind) {
+        for page in of_kind.chunks(STEPS_AT_ONCE) {
+            add_steps(db, tx, page[0].flip.kind, page).await?;
+        }
+    }
+    Ok(())
+}
+
+async fn add_steps(db: &Db, tx: &mut Tx, kind: EdgeKind, steps: &[Step<'_>]) -> StoreResult<()> {
     let query = sqlx::query(concat!(
-        "INSERT INTO activity (at, kind, actor_id, target_id, is_on, total_after)
+        "INSERT INTO activity (at, kind, actor_id, target_id, is_on, total_after, position)
          SELECT ",
         timestamp!("at"),
-        ", kind, actor_id, target_id, is_on, total_after
-         FROM unnest($1::bigint[], $2::text[], $3::bigint[], $4::bigint[], $5::boolean[], $6::bigint[])
-         AS step (at, kind, actor_id, target_id, is_on, total_after)"
+        ", $1, actor_id, target_id, is_on, total_after, block.first + place - 1
+         FROM (SELECT nextval('activity_position') AS first OFFSET 0) AS block
+         CROSS JOIN unnest($2::bigint[], $3::bigint[], $4::bigint[], $5::boolean[], $6::bigint[]) WITH ORDINALITY
+                 AS step (at, actor_id, target_id, is_on, total_after, place)"
     ))
+    .bind(kind.name())
     .bind(steps.iter().map(|step| step.flip.at).collect::<Vec<_>>())
-    .bind(steps.iter().map(|step| step.flip.kind.name()).collect::<Vec<_>>())
     .bind(steps.iter().map(|step| step.flip.actor.get()).collect::<Vec<_>>())
     .bind(steps.iter().map(|step| step.flip.target.get()).collect::<Vec<_>>())
     .bind(steps.iter().map(|step| step.flip.on).collect::<Vec<_>>())

@@ -14,7 +14,7 @@ use super::{
     users::id,
 };
 use crate::{
-    catalogue::{Counts, Deltas, Entity, EntityKind},
+    catalogue::{Counter, Counts, Deltas, Entity, EntityKind},
     primitives::{Id, Offset},
     store::StoreResult,
 };
@@ -89,15 +89,22 @@ pub async fn add_totals(db: &Db, tx: &mut Tx, kind: EntityKind, deltas: &Deltas)
     if moved.is_empty() {
         return Ok(());
     }
-    let text = addition(kind);
-    let query = bind_differences(sqlx::query(from_catalogue(text)), kind, &moved);
-    db.run(query.execute(&mut **tx)).await?;
-    rescore(db, tx, kind, &moved).await
+    add_in_order(db, tx, kind, &moved).await
 }
 
-/// Adds differences to the totals of entities of one kind, and reads what the totals are then: locking, moving and
-/// reading in one go. The differences are in id order, and [`super::advance_offset`] sees to it that the rows are taken
-/// in that order.
+/// Adds differences to the totals of entities of one kind. The differences are in id order, and
+/// [`super::advance_offset`] sees to it that the rows are taken in that order.
+pub async fn add_in_order(db: &Db, tx: &mut Tx, kind: EntityKind, moved: &[(Id, Counts)]) -> StoreResult<()> {
+    if moved.is_empty() {
+        return Ok(());
+    }
+    let counters = moving(kind, moved);
+    let query = bind_differences(sqlx::query(from_catalogue(addition(kind, &counters))), &counters, moved);
+    db.run(query.execute(&mut **tx)).await?;
+    rescore(db, tx, kind, moved).await
+}
+
+/// Does the same, and reads what the totals are then: locking, moving and reading in one go.
 pub async fn add_and_read_totals(
     db: &Db,
     tx: &mut Tx,
@@ -107,33 +114,42 @@ pub async fn add_and_read_totals(
     if moved.is_empty() {
         return Ok(BTreeMap::new());
     }
-    let text = format!("{} RETURNING c.id, {}", addition(kind), columns(kind, "c."));
-    let query = bind_differences(sqlx::query(from_catalogue(text)), kind, moved);
+    let counters = moving(kind, moved);
+    let text = format!("{} RETURNING c.id, {}", addition(kind, &counters), columns(kind, "c."));
+    let query = bind_differences(sqlx::query(from_catalogue(text)), &counters, moved);
     let rows = db.run(query.fetch_all(&mut **tx)).await?;
     rescore(db, tx, kind, moved).await?;
     rows.iter().map(|row| Ok((id(row, 0)?, counts(kind, row, 1)?))).collect()
 }
 
-fn addition(kind: EntityKind) -> String {
-    let counters = kind.counters();
-    let sets: Vec<_> = counters.iter().map(|c| format!("{0} = c.{0} + d.{0}", c.name())).collect();
-    let arrays: Vec<_> = (0..counters.len()).map(|i| format!("${}::bigint[]", i + 2)).collect();
+/// The counters that move, or else the first one: totals that stay are locked all the same. A column that does not
+/// move costs as much as one that does.
+fn moving(kind: EntityKind, moved: &[(Id, Counts)]) -> Vec<Counter> {
+    let moves = |counter: &Counter| moved.iter().any(|(_, delta)| delta.get(*counter) != 0);
+    let moving: Vec<Counter> = kind.counters().iter().copied().filter(moves).collect();
+    if moving.is_empty() { vec![kind.counters()[0]] } else { moving }
+}
+
+fn addition(kind: EntityKind, counters: &[Counter]) -> String {
+    let names: Vec<_> = counters.iter().map(|counter| counter.name()).collect();
+    let sets: Vec<_> = names.iter().map(|name| format!("{name} = c.{name} + d.{name}")).collect();
+    let arrays: Vec<_> = (0..names.len()).map(|i| format!("${}::bigint[]", i + 2)).collect();
     format!(
         "UPDATE {}_counts AS c SET {} FROM unnest($1::bigint[], {}) AS d (id, {}) WHERE c.id = d.id",
         kind.name(),
         sets.join(", "),
         arrays.join(", "),
-        columns(kind, ""),
+        names.join(", "),
     )
 }
 
 fn bind_differences<'q>(
     query: Query<'q, Postgres, PgArguments>,
-    kind: EntityKind,
+    counters: &[Counter],
     moved: &[(Id, Counts)],
 ) -> Query<'q, Postgres, PgArguments> {
     let ids: Vec<i64> = moved.iter().map(|(id, _)| id.get()).collect();
-    kind.counters().iter().fold(query.bind(ids), |query, counter| {
+    counters.iter().fold(query.bind(ids), |query, counter| {
         query.bind(moved.iter().map(|(_, delta)| delta.get(*counter)).collect::<Vec<_>>())
     })
 }

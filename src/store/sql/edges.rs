@@ -1,6 +1,12 @@
 //! Edge rows: written by the persister, read when the cached sets do not know.
 
-use sqlx::{Row, postgres::PgRow};
+use std::collections::HashMap;
+
+use sqlx::{
+    Postgres, Row,
+    postgres::{PgArguments, PgRow},
+    query::Query,
+};
 
 use super::{Db, Tx, from_catalogue, times::timestamp};
 use crate::{
@@ -38,28 +44,49 @@ pub struct MemberPage {
 }
 
 /// Switches rows on; those that are on already stay as they are. All flips are of `kind`, one per pair.
+///
+/// Of rows that are written for the first time and count, which nearly all do, only the number comes back.
 pub async fn switch_on(
     db: &Db,
     tx: &mut Tx,
     kind: EdgeKind,
     flips: &[&Flip],
 ) -> StoreResult<Vec<ChangedEdge>> {
+    if flips.is_empty() {
+        return Ok(Vec::new());
+    }
     let text = format!(
-        "INSERT INTO {edges} AS edge (actor_id, target_id, is_on, counted, created_at, changed_at)
-         SELECT f.actor, f.target, true, u.id IS NOT NULL AND t.id IS NOT NULL, f.at, f.at
-         FROM (SELECT actor, target, {at} AS at
-               FROM unnest($1::bigint[], $2::bigint[], $3::bigint[]) AS flip (actor, target, at)) AS f
-         LEFT JOIN app_user AS u ON u.id = f.actor AND u.removed_at IS NULL AND u.hidden_at IS NULL
-         LEFT JOIN {targets} AS t ON t.id = f.target AND t.removed_at IS NULL
-         ON CONFLICT (actor_id, target_id) DO UPDATE
-             SET is_on = true, counted = excluded.counted, changed_at = excluded.changed_at
-             WHERE NOT edge.is_on
-         RETURNING actor_id, target_id, counted, xmax = 0 AS first",
+        "WITH changed AS (
+             INSERT INTO {edges} AS edge (actor_id, target_id, is_on, counted, created_at, changed_at)
+             SELECT f.actor, f.target, true, u.id IS NOT NULL AND t.id IS NOT NULL, f.at, f.at
+             FROM (SELECT actor, target, {at} AS at
+                   FROM unnest($1::bigint[], $2::bigint[], $3::bigint[]) AS flip (actor, target, at)) AS f
+             LEFT JOIN app_user AS u ON u.id = f.actor AND u.removed_at IS NULL AND u.hidden_at IS NULL
+             LEFT JOIN {targets} AS t ON t.id = f.target AND t.removed_at IS NULL
+             ON CONFLICT (actor_id, target_id) DO UPDATE
+                 SET is_on = true, counted = excluded.counted, changed_at = excluded.changed_at
+                 WHERE NOT edge.is_on
+             RETURNING actor_id, target_id, counted, xmax = 0 AS first)
+         SELECT actor_id, target_id, counted, first, all_changed
+         FROM (SELECT count(*) = cardinality($1) AS all_changed FROM changed) AS told
+         LEFT JOIN changed ON NOT (all_changed AND counted AND first)",
         edges = kind.name(),
         targets = entity_table(kind.target()),
         at = timestamp!("at"),
     );
-    write(db, tx, text, flips).await
+    let rows = db.run(bind(sqlx::query(from_catalogue(text)), flips).fetch_all(&mut **tx)).await?;
+    let all_changed: bool = rows.first().map_or(Ok(false), |row| row.try_get(4))?;
+    let has_edge = |row: &&PgRow| !matches!(row.try_get::<Option<i64>, _>(0), Ok(None));
+    let told = rows.iter().filter(has_edge).map(changed_edge).collect::<StoreResult<Vec<_>>>()?;
+    Ok(if all_changed { with_plain(flips, &told) } else { told })
+}
+
+/// All rows have changed: those that were not told count, and are on for the first time.
+fn with_plain(flips: &[&Flip], told: &[ChangedEdge]) -> Vec<ChangedEdge> {
+    let told: HashMap<_, _> = told.iter().map(|edge| ((edge.actor, edge.target), *edge)).collect();
+    let plain =
+        |flip: &&Flip| ChangedEdge { actor: flip.actor, target: flip.target, counted: true, first: true };
+    flips.iter().map(|flip| told.get(&(flip.actor, flip.target)).copied().unwrap_or(plain(flip))).collect()
 }
 
 /// Switches rows off; those that are off already, or missing, stay as they are.
@@ -100,12 +127,15 @@ async fn write(db: &Db, tx: &mut Tx, text: String, flips: &[&Flip]) -> StoreResu
     if flips.is_empty() {
         return Ok(Vec::new());
     }
-    let query = sqlx::query(from_catalogue(text))
+    let rows = db.run(bind(sqlx::query(from_catalogue(text)), flips).fetch_all(&mut **tx)).await?;
+    rows.iter().map(changed_edge).collect()
+}
+
+fn bind<'q>(query: Query<'q, Postgres, PgArguments>, flips: &[&Flip]) -> Query<'q, Postgres, PgArguments> {
+    query
         .bind(flips.iter().map(|flip| flip.actor.get()).collect::<Vec<_>>())
         .bind(flips.iter().map(|flip| flip.target.get()).collect::<Vec<_>>())
-        .bind(flips.iter().map(|flip| flip.at).collect::<Vec<_>>());
-    let rows = db.run(query.fetch_all(&mut **tx)).await?;
-    rows.iter().map(changed_edge).collect()
+        .bind(flips.iter().map(|flip| flip.at).collect::<Vec<_>>())
 }
 
 fn changed_edge(row: &PgRow) -> StoreResult<ChangedEdge> {

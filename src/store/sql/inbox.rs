@@ -1,13 +1,11 @@
 //! Inbox entries: what reached a user.
 
-use std::collections::HashMap;
-
 use chrono::{DateTime, Utc};
 use sqlx::{Row, postgres::PgRow};
 
 use super::{Db, Tx, times::timestamp, users::id};
 use crate::{
-    catalogue::Flip,
+    catalogue::{EdgeKind, Flip},
     primitives::{Id, PageRequest, Slice, UserId},
     store::StoreResult,
 };
@@ -27,38 +25,63 @@ pub struct InboxRow {
     pub created_at: DateTime<Utc>,
 }
 
-/// Writes one entry per flip to the inbox of its recipient; those that exist stay as they are. Returns
-/// for each entry that is new the position of its flip.
-pub async fn add_inbox_entries(db: &Db, tx: &mut Tx, entries: &[(UserId, &Flip)]) -> StoreResult<Vec<usize>> {
+/// Writes one entry per flip, all of `kind`, to the inbox of its recipient; those that exist stay as they are.
+/// Returns which are new. No two are the same, and a transaction calls it once per kind.
+pub async fn add_inbox_entries<'a>(
+    db: &Db,
+    tx: &mut Tx,
+    kind: EdgeKind,
+    entries: Vec<(UserId, &'a Flip)>,
+) -> StoreResult<Vec<(UserId, &'a Flip)>> {
     if entries.is_empty() {
-        return Ok(Vec::new());
+        return Ok(entries);
     }
     let query = sqlx::query(concat!(
         "INSERT INTO inbox_entry (recipient_id, kind, actor_id, target_id, created_at)
-         SELECT recipient_id, kind, actor_id, target_id, ",
+         SELECT recipient_id, $1, actor_id, target_id, ",
         timestamp!("at"),
-        " FROM unnest($1::bigint[], $2::text[], $3::bigint[], $4::bigint[], $5::bigint[])
-               AS given (recipient_id, kind, actor_id, target_id, at)
-         ON CONFLICT DO NOTHING
-         RETURNING recipient_id, kind, actor_id, target_id"
-    ))
-    .bind(entries.iter().map(|(recipient, _)| recipient.get()).collect::<Vec<_>>())
-    .bind(entries.iter().map(|(_, flip)| flip.kind.name()).collect::<Vec<_>>())
-    .bind(entries.iter().map(|(_, flip)| flip.actor.get()).collect::<Vec<_>>())
-    .bind(entries.iter().map(|(_, flip)| flip.target.get()).collect::<Vec<_>>())
-    .bind(entries.iter().map(|(_, flip)| flip.at).collect::<Vec<_>>());
-    let rows = db.run(query.fetch_all(&mut **tx)).await?;
-    // Matched here: the pipeline's connections join row by row, which is slow without an index.
-    let place = |(position, (recipient, flip)): (usize, &(UserId, &Flip))| {
-        ((recipient.get(), flip.kind.name(), flip.actor.get(), flip.target.get()), position)
-    };
-    let places: HashMap<_, _> = entries.iter().enumerate().map(place).collect();
-    let mut added = Vec::with_capacity(rows.len());
-    for row in &rows {
-        let key = (row.try_get(0)?, row.try_get(1)?, row.try_get(2)?, row.try_get(3)?);
-        added.extend(places.get(&key).copied());
-    }
-    Ok(added)
+        " FROM unnest($2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[])
+               AS given (recipient_id, actor_id, target_id, at)
+         ON CONFLICT (recipient_id, kind, actor_id, target_id) DO NOTHING"
+    ));
+    let (name, recipients, actors, targets) = keys(kind, &entries);
+    let query = query
+        .bind(name)
+        .bind(recipients)
+        .bind(actors)
+        .bind(targets)
+        .bind(entries.iter().map(|(_, flip)| flip.at).collect::<Vec<_>>());
+    let added = db.run(query.execute(&mut **tx)).await?.rows_affected();
+    if added == entries.len() as u64 { Ok(entries) } else { only_added(db, tx, kind, entries).await }
+}
+
+/// Those whose entry this transaction has written. Hardly ever asked: a row that is on for the first time has no
+/// entry, unless somebody deleted the row.
+async fn only_added<'a>(
+    db: &Db,
+    tx: &mut Tx,
+    kind: EdgeKind,
+    entries: Vec<(UserId, &'a Flip)>,
+) -> StoreResult<Vec<(UserId, &'a Flip)>> {
+    let query = sqlx::query_scalar(
+        "SELECT given.place
+         FROM unnest($2::bigint[], $3::bigint[], $4::bigint[]) WITH ORDINALITY
+              AS given (recipient_id, actor_id, target_id, place)
+         JOIN inbox_entry AS entry USING (recipient_id, actor_id, target_id)
+         WHERE entry.kind = $1 AND entry.xmin = pg_current_xact_id()::xid",
+    );
+    let (name, recipients, actors, targets) = keys(kind, &entries);
+    let query = query.bind(name).bind(recipients).bind(actors).bind(targets);
+    let places: Vec<i64> = db.run(query.fetch_all(&mut **tx)).await?;
+    Ok(places.iter().filter_map(|place| entries.get(*place as usize - 1).copied()).collect())
+}
+
+/// What entries are found by: the kind's name, recipients, actors and targets.
+fn keys(kind: EdgeKind, entries: &[(UserId, &Flip)]) -> (&'static str, Vec<i64>, Vec<i64>, Vec<i64>) {
+    let recipients = entries.iter().map(|(recipient, _)| recipient.get()).collect();
+    let actors = entries.iter().map(|(_, flip)| flip.actor.get()).collect();
+    let targets = entries.iter().map(|(_, flip)| flip.target.get()).collect();
+    (kind.name(), recipients, actors, targets)
 }
 
 /// Notes that someone wrote to the recipient. Returns whether it is the first time.

@@ -53,7 +53,7 @@ pub use conversation::{
     set_placeholders,
 };
 pub use counts::{
-    CountsSnapshot, add_and_read_totals, add_totals, lock_all_totals, lock_totals, move_totals,
+    CountsSnapshot, add_and_read_totals, add_in_order, add_totals, lock_all_totals, lock_totals, move_totals,
 };
 pub use dead::{
     DeadEvent, DeadState, GivenUp, add_dead_event, decide_dead_event, edge_changed_after, lock_dead_event,
