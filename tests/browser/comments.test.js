@@ -39,48 +39,6 @@ for (const [name, screen] of Object.entries(screens)) {
       }
     });
 
-    test("a comment whose answer is lost keeps its text, and is no second one when it is sent again", async () => {
-      const { id } = await makeNote(newName("author"));
-      const visitor = await arrive({ screen, user: newName("one") });
-      const talk = await Talk.open(visitor, id);
-      const lost = [];
-      await visitor.page.route("**/graphql", async (route) => {
-        if (lost.length > 0 || !route.request().postData().includes("AddComment")) return route.fallback();
-        lost.push(await route.fetch());
-        await route.abort();
-      });
-
-      await talk.say("Once is enough.");
-      await visitor.page.getByText("The server does not answer.").waitFor();
-      assert.match(await lost[0].text(), /"changed":true/);
-      assert.equal(await talk.composer.inputValue(), "Once is enough.");
-
-      await visitor.page.getByRole("button", { name: "Comment", exact: true }).click();
-      await talk.comment("Once is enough.").waitFor();
-      await talk.seeCount(1);
-      assert.equal(await talk.composer.inputValue(), "");
-      await visitor.page.getByRole("button", { name: /^Show \d+ new/ }).waitFor({ state: "detached" });
-      assert.equal(await visitor.page.locator("article[data-comment]").count(), 1);
-      assert.deepEqual(await commentsOf(id), ["Once is enough."]);
-      visitor.forgiveConnections();
-    });
-
-    test("a like of a comment moves another's page, and is taken back the same way", async () => {
-      const { id } = await makeNote(newName("author"));
-      await comment(newName("writer"), id, "Likeable.");
-      const [one, other] = await twoAt(id, screen);
-
-      await other.likes("Likeable.", 0).waitFor();
-      await one.likes("Likeable.", 0).click();
-      await one.likes("Likeable.", 1).waitFor();
-      await other.likes("Likeable.", 1).waitFor();
-      assert.equal(await one.likes("Likeable.", 1).getAttribute("aria-pressed"), "true");
-      assert.equal(await other.likes("Likeable.", 1).getAttribute("aria-pressed"), "false");
-      await one.likes("Likeable.", 1).click();
-      await one.likes("Likeable.", 0).waitFor();
-      await other.likes("Likeable.", 0).waitFor();
-    });
-
     test("one deletes one's own comment alone, after a question, and it is gone on another's page too", async () => {
       const { id } = await makeNote(newName("author"));
       await comment(newName("writer"), id, "It stays.");
@@ -111,9 +69,51 @@ for (const [name, screen] of Object.entries(screens)) {
   });
 }
 
-test("a comment with replies leaves its place when it is deleted, and the replies stay", async () => {
+test("a comment whose answer is lost keeps its text, and is no second one when it is sent again", async () => {
   const { id } = await makeNote(newName("author"));
-  const [one, other] = await twoAt(id, screens.desktop);
+  const visitor = await arrive({ user: newName("one") });
+  const talk = await Talk.open(visitor, id);
+  const lost = [];
+  await visitor.page.route("**/graphql", async (route) => {
+    if (lost.length > 0 || !route.request().postData().includes("AddComment")) return route.fallback();
+    lost.push(await route.fetch());
+    await route.abort();
+  });
+
+  await talk.say("Once is enough.");
+  await visitor.page.getByText("The server does not answer.").waitFor();
+  assert.match(await lost[0].text(), /"changed":true/);
+  assert.equal(await talk.composer.inputValue(), "Once is enough.");
+
+  await visitor.page.getByRole("button", { name: "Comment", exact: true }).click();
+  await talk.comment("Once is enough.").waitFor();
+  await talk.seeCount(1);
+  assert.equal(await talk.composer.inputValue(), "");
+  await visitor.page.getByRole("button", { name: /^Show \d+ new/ }).waitFor({ state: "detached" });
+  assert.equal(await visitor.page.locator("article[data-comment]").count(), 1);
+  assert.deepEqual(await commentsOf(id), ["Once is enough."]);
+  visitor.forgiveConnections();
+});
+
+test("a like of a comment moves another's page, and is taken back the same way", async () => {
+  const { id } = await makeNote(newName("author"));
+  await comment(newName("writer"), id, "Likeable.");
+  const [one, other] = await twoAt(id);
+
+  await other.likes("Likeable.", 0).waitFor();
+  await one.likes("Likeable.", 0).click();
+  await one.likes("Likeable.", 1).waitFor();
+  await other.likes("Likeable.", 1).waitFor();
+  assert.equal(await one.likes("Likeable.", 1).getAttribute("aria-pressed"), "true");
+  assert.equal(await other.likes("Likeable.", 1).getAttribute("aria-pressed"), "false");
+  await one.likes("Likeable.", 1).click();
+  await one.likes("Likeable.", 0).waitFor();
+  await other.likes("Likeable.", 0).waitFor();
+});
+
+test("a comment with replies keeps its place when it is deleted, and so do the replies, on all pages", async () => {
+  const { id } = await makeNote(newName("author"));
+  const [one, other] = await twoAt(id);
   await one.say("A question.");
   await one.seeCount(1);
   await other.page.getByRole("button", { name: "Show 1 new comment" }).click();
@@ -126,7 +126,16 @@ test("a comment with replies leaves its place when it is deleted, and the replie
   await one.comment("An answer.").waitFor();
   await one.seeCount(1);
   await other.seeCount(1);
+  await other.comment("This comment was removed.").waitFor();
+  await other.comment("An answer.").waitFor();
   assert.deepEqual(await commentsOf(id), [""]);
+
+  await other.comment("An answer.").getByRole("button", { name: "Delete this comment" }).click();
+  await other.page.getByRole("dialog").getByRole("button", { name: "Delete" }).click();
+  for (const talk of [one, other]) {
+    await talk.comment("An answer.").waitFor({ state: "detached" });
+    await talk.seeCount(0);
+  }
 });
 
 test("comments and replies are written by keyboard: Ctrl+Enter sends, Escape gives up", async () => {

@@ -12,9 +12,11 @@ const way = ({ page }, name) => page.getByRole("navigation", { name: "Pages" }).
 const listed = ({ page }, list, count) =>
   page.getByRole("group", { name: "Lists" }).getByRole("button", { name: list }).locator(`[data-count="${count}"]`);
 
-/** The members of a group on its page, while they are `count` if that is given. */
-const members = ({ page }, count) =>
-  page.locator("dl > div", { hasText: "Members" }).locator(count === undefined ? "[data-count]" : `[data-count="${count}"]`);
+/** The number of a group's members, on its page. */
+const members = ({ page }) => page.locator("dl > div", { hasText: "Members" }).locator("[data-count]");
+
+/** Where that number is `count`. */
+const membersAre = (visitor, count) => members(visitor).and(visitor.page.locator(`[data-count="${count}"]`));
 
 /** Lets no action through to the server until the function that it returns is called. */
 async function holdActions({ page }) {
@@ -53,22 +55,6 @@ for (const [name, screen] of Object.entries(screens)) {
       await listed(followed, "Followers", 0).waitFor();
     });
 
-    test("joining a group shows at once and moves another's page, and so does leaving it", async () => {
-      const group = await makeGroup(newName("owner"));
-      const [one, other] = [await arrive({ screen, user: newName("one") }), await arrive({ screen })];
-      await one.goTo(`/group/${group.id}`);
-      await other.goTo(`/group/${group.id}`);
-      const count = Number(await members(other).getAttribute("data-count"));
-      const button = (label) => one.page.getByRole("button", { name: `${label} ${group.name}`, exact: true });
-
-      await choose(one, button("Join"), [button("Joined"), members(one, count + 1)]);
-      await members(other, count + 1).waitFor();
-      await one.page.getByLabel("Title").waitFor();
-      await choose(one, button("Joined"), [button("Join"), members(one, count)]);
-      await members(other, count).waitFor();
-      await one.page.getByLabel("Title").waitFor({ state: "detached" });
-    });
-
     test("the inbox's badge rises while others act, is emptied by reading, and stays empty", async () => {
       const user = newName("mia");
       const note = await makeNote(user);
@@ -97,7 +83,7 @@ for (const [name, screen] of Object.entries(screens)) {
       assert.equal(await way(visitor, /unread/).count(), 0);
     });
 
-    test("who is new gets a profile without a reload, and finds what they liked until they take that back", async () => {
+    test("who is new gets a profile without a reload, and finds own likes until they are taken back", async () => {
       const user = newName("new");
       const visitor = await arrive({ screen, user });
       await visitor.goTo("/user/me");
@@ -122,35 +108,51 @@ for (const [name, screen] of Object.entries(screens)) {
       await toLikes();
       await visitor.page.getByRole("heading", { name: "Nothing yet." }).waitFor();
     });
-
-    test("a note is written above the feed, stands on top and on the profile, and is deleted", async () => {
-      const user = newName("writer");
-      const visitor = await arrive({ screen, user });
-      const { page } = visitor;
-      await visitor.goTo("/");
-      const before = await visitor.notes();
-
-      const title = newName("Today");
-      await page.getByRole("button", { name: "What is on your mind?" }).click();
-      await page.getByLabel("Title").fill(title);
-      await page.getByLabel("Text").fill("It rains, and nobody minds.");
-      await page.getByRole("button", { name: "Post", exact: true }).click();
-      const note = page.getByRole("article", { name: title });
-      await note.waitFor();
-      const [id, ...others] = await visitor.notes();
-      assert.equal(await note.getAttribute("data-note"), id, "it stands on top");
-      assert.deepEqual(others.slice(0, before.length), before);
-
-      await way(visitor, /Profile/).click();
-      await listed(visitor, "Notes", 1).waitFor();
-      await note.getByRole("link", { name: title }).click();
-      await page.getByRole("button", { name: "Delete this note" }).click();
-      await page.getByRole("dialog").getByRole("button", { name: "Delete" }).click();
-      await visitor.notes();
-      await note.waitFor({ state: "detached" });
-      await way(visitor, /Profile/).click();
-      await page.getByRole("heading", { name: "No notes yet." }).waitFor();
-      await listed(visitor, "Notes", 0).waitFor();
-    });
   });
 }
+
+test("joining a group shows at once and moves another's page, and so does leaving it", async () => {
+  const group = await makeGroup(newName("owner"));
+  const [one, other] = [await arrive({ user: newName("one") }), await arrive()];
+  await one.goTo(`/group/${group.id}`);
+  await other.goTo(`/group/${group.id}`);
+  const count = Number(await members(other).getAttribute("data-count"));
+  const button = (label) => one.page.getByRole("button", { name: `${label} ${group.name}`, exact: true });
+
+  await choose(one, button("Join"), [button("Joined"), membersAre(one, count + 1)]);
+  await membersAre(other, count + 1).waitFor();
+  await one.page.getByLabel("Title").waitFor();
+  await choose(one, button("Joined"), [button("Join"), membersAre(one, count)]);
+  await membersAre(other, count).waitFor();
+  await one.page.getByLabel("Title").waitFor({ state: "detached" });
+});
+
+test("a note is written above the feed, stands on top and on the profile, and is deleted", async () => {
+  const user = newName("writer");
+  const visitor = await arrive({ user });
+  const { page } = visitor;
+  await visitor.goTo("/");
+  const before = await visitor.notes();
+
+  const title = newName("Today");
+  await page.getByRole("button", { name: "What is on your mind?" }).click();
+  await page.getByLabel("Title").fill(title);
+  await page.getByLabel("Text").fill("It rains, and nobody minds.");
+  await page.getByRole("button", { name: "Post", exact: true }).click();
+  const note = page.getByRole("article", { name: title });
+  await note.waitFor();
+  const [id, ...others] = await visitor.notes();
+  assert.equal(await note.getAttribute("data-note"), id, "it stands on top");
+  assert.deepEqual(others.slice(0, before.length), before);
+
+  await way(visitor, /Profile/).click();
+  await listed(visitor, "Notes", 1).waitFor();
+  await note.getByRole("link", { name: title }).click();
+  await page.getByRole("button", { name: "Delete this note" }).click();
+  await page.getByRole("dialog").getByRole("button", { name: "Delete" }).click();
+  await visitor.notes();
+  await note.waitFor({ state: "detached" });
+  await way(visitor, /Profile/).click();
+  await page.getByRole("heading", { name: "No notes yet." }).waitFor();
+  await listed(visitor, "Notes", 0).waitFor();
+});

@@ -24,7 +24,8 @@ export class Talk {
     await this.comment(text).getByRole("button", { name: "Reply", exact: true }).click();
     const composer = this.page.getByLabel(/^Reply to/);
     await composer.fill(reply);
-    await this.page.locator("form").filter({ has: composer }).getByRole("button", { name: "Reply", exact: true }).click();
+    const form = this.page.locator("form").filter({ has: composer });
+    await form.getByRole("button", { name: "Reply", exact: true }).click();
   }
 
   /** A comment or a reply by its text: the innermost that has it. */
