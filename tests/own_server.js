@@ -17,9 +17,12 @@ const env = Object.fromEntries(Object.entries(process.env).filter(([name]) => !n
 export class OwnServer {
   #process;
   #port;
+  #flags;
   #dir = mkdtempSync(join(tmpdir(), "plaudit-tests-"));
 
-  constructor() {
+  /** `flags` are more settings, such as `["--moderator", "http", …]`. */
+  constructor(flags = []) {
+    this.#flags = flags;
     chmodSync(this.#dir, 0o755); // PostgreSQL runs as another user than root, and must get in here
   }
 
@@ -42,7 +45,7 @@ export class OwnServer {
   /** Until it is ready. Each time on the same port, as behind one address. */
   async start() {
     this.#port ??= await freePort();
-    const flags = ["--listen", `127.0.0.1:${this.#port}`, "--appendfsync", "always", ...this.#place()];
+    const flags = ["--listen", `127.0.0.1:${this.#port}`, "--appendfsync", "always", ...this.#flags, ...this.#place()];
     this.#process = spawn(bin, ["serve", ...flags], { env, stdio: ["ignore", "pipe", "ignore"] });
     const lines = createInterface({ input: this.#process.stdout });
     for await (const line of lines) if (line.startsWith("listening on")) return;

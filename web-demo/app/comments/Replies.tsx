@@ -8,6 +8,7 @@ import { useSettled } from "../layout/useSettled";
 import { LiveComments } from "./LiveComments";
 import styles from "./Replies.module.css";
 import { Reply } from "./Reply";
+import { useRemoved } from "./useRemoved";
 import { isPending, withOwn } from "./withOwn";
 
 /** Counts and replies come one after the other: only what lasts is told. */
@@ -39,6 +40,7 @@ function Loaded({ comment, sort, own, onReply, onReadAgain }: Props & { onReadAg
   );
   const { hasMore, isLoading, error, onMore, onRetry } = endless;
   const replies = withOwn(nodes, own);
+  useRemoved(replies, comment.replyCount);
   const restNow = comment.replyCount - replies.length - own.filter(isPending).length;
   const rest = Math.min(restNow, useSettled(restNow, SETTLED_MS));
   if (error) return <Problem error={error} retry={onRetry} />;

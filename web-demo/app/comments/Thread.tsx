@@ -9,6 +9,7 @@ import { LiveComments } from "./LiveComments";
 import styles from "./Thread.module.css";
 import { useJudged } from "./useJudged";
 import { useNewcomers } from "./useNewcomers";
+import { useRemoved } from "./useRemoved";
 import { isPending, isUnpublished, withOwn } from "./withOwn";
 
 /** Comments that share a subscription; it runs while one of them is near the screen. */
@@ -36,6 +37,7 @@ export function Thread({ noteId, sort, onReadAgain }: Props) {
   const unpublished = own.filter(isUnpublished);
   const pending = all.filter(isPending);
   useJudged(pending, data?.note?.commentCount);
+  useRemoved(comments, data?.note?.commentCount);
   const newcomers = useNewcomers(comments, data?.note?.commentCount, pending.length);
 
   const isEmpty = !!data && comments.length === 0 && unpublished.length === 0 && !endless.isLoading && !endless.error;

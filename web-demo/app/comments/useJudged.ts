@@ -1,6 +1,6 @@
 import { useEffect } from "react";
 import { useClient } from "urql";
-import { type CommentItemFragment, JudgedCommentsDocument } from "../../shared/api/generated";
+import { type CommentItemFragment, CommentsAgainDocument } from "../../shared/api/generated";
 
 /** A moderator that is a program answers within moments, a person later: asked ever less often. */
 const FIRST_MS = 150;
@@ -18,7 +18,7 @@ export function useJudged(pending: CommentItemFragment[], commentCount: number |
     let wait = FIRST_MS;
     let timer = setTimeout(ask, wait);
     function ask() {
-      client.query(JudgedCommentsDocument, { ids: ids.split(",") }, { requestPolicy: "network-only" }).toPromise();
+      client.query(CommentsAgainDocument, { ids: ids.split(",") }, { requestPolicy: "network-only" }).toPromise();
       wait = Math.min(wait * 2, LONGEST_MS);
       timer = setTimeout(ask, wait);
     }

@@ -18,17 +18,21 @@ export function useNewcomers(loaded: Loaded[], commentCount: number | undefined,
   const known = loaded.reduce((sum, { isRemoved, replyCount }) => sum + (isRemoved ? 0 : 1) + replyCount, 0);
   const rest = commentCount === undefined ? undefined : commentCount - known;
   const lastId = loaded.at(-1)?.id;
-  const before = useRef<{ rest: number; lastId?: string }>(undefined);
+  const before = useRef<{ rest: number; known: number; lastId?: string }>(undefined);
   const [newcomers, setNewcomers] = useState(0);
 
   useEffect(() => {
     if (rest === undefined) return;
     const { current } = before;
-    before.current = { rest, lastId };
+    before.current = { rest, known, lastId };
     // The list ends elsewhere: another page was loaded, and what it has is not new.
     const isOtherEnd = current?.lastId !== undefined && current.lastId !== lastId;
-    if (current && !isOtherEnd) setNewcomers((n) => n + rest - current.rest);
-  }, [rest, lastId]);
+    if (!current || isOtherEnd) return;
+    const change = rest - current.rest;
+    // What left the page was counted, and the count falls before or after: that makes no other comment new.
+    const hasLeft = known < current.known && change > 0;
+    setNewcomers((n) => (hasLeft ? Math.max(n, Math.min(n + change, 0)) : n + change));
+  }, [rest, known, lastId]);
 
   // Comments were removed: the next one is new all the same.
   const lasting = useSettled(newcomers, SETTLED_MS);

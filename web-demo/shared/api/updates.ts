@@ -9,7 +9,10 @@ type Input = { input: Record<string, string> };
 export function updates(): UpdatesConfig {
   const meet = meetViewer();
   return {
-    Query: { hotNotes: beginAnew, viewer: meet.viewer },
+    Query: {
+      ...{ hotNotes: beginAnew, viewer: meet.viewer },
+      nodes: ({ nodes }, { ids }, cache) => dropGone(cache, ids as string[], nodes as unknown[]),
+    },
     Note: { comments: beginAnew, likers: beginAnew },
     Comment: { replies: beginAnew },
     User: {
@@ -83,6 +86,15 @@ function commentDeleted(cache: Cache, commentId: string) {
     cache.writeFragment(PLACEHOLDER, { __typename: "Comment", id: commentId, isRemoved: true, body: "", author: null });
     return;
   }
+  dropComment(cache, key);
+}
+
+/** Of comments that were asked for again, those that are not there any more. */
+function dropGone(cache: Cache, ids: string[], nodes: unknown[]) {
+  ids.forEach((id, i) => nodes[i] === null && dropComment(cache, `Comment:${id}`));
+}
+
+function dropComment(cache: Cache, key: string) {
   const note = linked(cache, key, "note");
   dropUnpublished(cache, note, key);
   drop(cache, note, "comments", key);
