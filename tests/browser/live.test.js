@@ -59,6 +59,8 @@ for (const [name, screen] of Object.entries(screens)) {
       const id = (await left.notes())[1];
       await visitor.page.evaluate(() => scrollTo(0, 40));
       const place = await visitor.page.evaluate(() => scrollY);
+      const length = await visitor.page.evaluate(() => document.documentElement.scrollHeight / innerHeight);
+      assert.ok(length < 1.5, `the page is ${length} screens long; only its sides scroll`);
 
       await left.card(id).getByRole("heading").click();
       await left.page.getByRole("heading", { name: /^Note by/ }).waitFor();
