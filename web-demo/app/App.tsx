@@ -8,7 +8,6 @@ import { Toasts } from "../shared/ui/toasts";
 import { CurtainProvider } from "./drawer/Curtain";
 import { Shell } from "./layout/Shell";
 import { choose } from "./layout/chosenUser";
-import { useTop } from "./layout/useTop";
 import { FeedPage } from "./notes/FeedPage";
 import { ViewsProvider } from "./notes/views";
 
@@ -55,7 +54,6 @@ export function App({ first }: { first: Session | undefined }) {
 
 /** What stands in the middle column, by address. */
 export function Pages() {
-  useTop();
   return (
     <Suspense fallback={<Loading />}>
       <Switch>

@@ -1,4 +1,5 @@
 import { type ReactNode, createContext, lazy, Suspense, useCallback, useContext, useEffect, useMemo, useState } from "react";
+import { type Api, useApi } from "../../shared/api/client";
 
 const Drawer = lazy(() => import("./Drawer"));
 
@@ -11,8 +12,15 @@ const CurtainContext = createContext<Curtain>({ isOpen: false, turn: () => {} })
 
 export const useCurtain = () => useContext(CurtainContext);
 
+interface Props {
+  children: ReactNode;
+  /** Whose wires it can show, each with a session; without, those of the page. */
+  apis?: Api[];
+}
+
 /** Lets what is below it open the drawer. Until then nothing of it is loaded, and nothing drawn. */
-export function CurtainProvider({ children }: { children: ReactNode }) {
+export function CurtainProvider({ children, apis }: Props) {
+  const own = useApi();
   const [isOpen, setOpen] = useState(false);
   const turn = useCallback(() => setOpen((open) => !open), []);
   const curtain = useMemo(() => ({ isOpen, turn }), [isOpen, turn]);
@@ -32,7 +40,7 @@ export function CurtainProvider({ children }: { children: ReactNode }) {
       {children}
       {isOpen && (
         <Suspense>
-          <Drawer onClose={turn} />
+          <Drawer apis={apis ?? [own]} onClose={turn} />
         </Suspense>
       )}
     </CurtainContext>

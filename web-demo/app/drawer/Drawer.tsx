@@ -1,6 +1,6 @@
 import { Pause, Play, Search, Trash2, X } from "lucide-react";
 import { useEffect, useRef, useState } from "react";
-import { useApi } from "../../shared/api/client";
+import { type Api, ApiProvider, useApi } from "../../shared/api/client";
 import { Tabs } from "../layout/Tabs";
 import styles from "./Drawer.module.css";
 import { FrameRow } from "./FrameRow";
@@ -8,22 +8,12 @@ import { OperationRow } from "./OperationRow";
 import { SocketState } from "./SocketState";
 import { useJournal } from "./useJournal";
 
-/** What goes over the wire while one uses the page: operations, and the socket's frames. The newest is on top. */
-export default function Drawer({ onClose }: { onClose: () => void }) {
-  const { journal } = useApi();
-  const [part, setPart] = useState<"operations" | "frames">("operations");
-  const [paused, setPaused] = useState(false);
-  const [words, setWords] = useState("");
-  const shown = useJournal(paused);
+/** What goes over the wire while one uses the page; where there are several users, of one of them. */
+export default function Drawer({ apis, onClose }: { apis: Api[]; onClose: () => void }) {
+  const [whose, setWhose] = useState(0);
+  const api = apis[whose]!;
   const panel = useRef<HTMLElement>(null);
   useFocus(panel);
-
-  const has = (...texts: string[]) => texts.some((text) => text.toLowerCase().includes(words.trim().toLowerCase()));
-  const operations = shown.operations.filter(({ kind, name, error, query, variables }) =>
-    has(kind, name, error ?? "", query, JSON.stringify(variables)),
-  );
-  const frames = shown.frames.filter(({ direction, message, text }) => has(direction, message, text));
-  const isEmpty = (part === "operations" ? operations : frames).length === 0;
 
   return (
     <aside
@@ -39,6 +29,40 @@ export default function Drawer({ onClose }: { onClose: () => void }) {
           <X size={19} />
         </button>
       </header>
+      {apis.length > 1 && (
+        <div className={styles.whose}>
+          <Tabs
+            label="Whose"
+            options={apis.map(({ session }, place) => ({ value: place, text: session!.user }))}
+            value={whose}
+            onChange={setWhose}
+          />
+        </div>
+      )}
+      <ApiProvider value={api} key={`${whose} ${api.session?.user}`}>
+        <Wire />
+      </ApiProvider>
+    </aside>
+  );
+}
+
+/** Operations, and the socket's frames. The newest is on top. */
+function Wire() {
+  const { journal } = useApi();
+  const [part, setPart] = useState<"operations" | "frames">("operations");
+  const [paused, setPaused] = useState(false);
+  const [words, setWords] = useState("");
+  const shown = useJournal(paused);
+
+  const has = (...texts: string[]) => texts.some((text) => text.toLowerCase().includes(words.trim().toLowerCase()));
+  const operations = shown.operations.filter(({ kind, name, error, query, variables }) =>
+    has(kind, name, error ?? "", query, JSON.stringify(variables)),
+  );
+  const frames = shown.frames.filter(({ direction, message, text }) => has(direction, message, text));
+  const isEmpty = (part === "operations" ? operations : frames).length === 0;
+
+  return (
+    <>
       <SocketState />
       <div className={styles.tools}>
         <Tabs
@@ -82,7 +106,7 @@ export default function Drawer({ onClose }: { onClose: () => void }) {
           ? operations.reverse().map((operation) => <OperationRow key={operation.id} operation={operation} />)
           : frames.reverse().map((frame) => <FrameRow key={frame.id} frame={frame} />)}
       </ol>
-    </aside>
+    </>
   );
 }
 

@@ -6,10 +6,12 @@ import { ConnectionMark } from "./ConnectionMark";
 import { Nav } from "./Nav";
 import styles from "./Shell.module.css";
 import { UserMenu } from "./UserMenu";
+import { useTop } from "./useTop";
 
 /** What surrounds every page: the ways to go on its left, what is hot on its right; on a phone a bar below. */
 export function Shell({ children, onSwitch }: { children: ReactNode; onSwitch: (user: string) => void }) {
   const { isOpen } = useCurtain();
+  useTop();
   return (
     <div className={styles.shell} data-curtain={isOpen}>
       <a href="#main" className={styles.skip}>

@@ -2,8 +2,7 @@ import { House } from "lucide-react";
 import { Suspense, useEffect, useMemo, useRef } from "react";
 import { Provider } from "urql";
 import { Link, Router } from "wouter";
-import { ApiProvider, createApi } from "../../shared/api/client";
-import { type Session } from "../../shared/session";
+import { type Api, ApiProvider } from "../../shared/api/client";
 import { Loading } from "../../shared/ui/States";
 import { Pages } from "../App";
 import { FrameContext } from "../layout/frame";
@@ -15,14 +14,14 @@ import { paneLocation } from "./paneLocation";
 
 interface Props {
   side: Side;
-  session: Session;
+  api: Api;
   stopwatch: Stopwatch;
   onSwitch: (user: string) => void;
 }
 
 /** The app as one of two users sees it: with a cache, a socket and an address of its own. */
-export function Pane({ side, session, stopwatch, onSwitch }: Props) {
-  const api = useMemo(() => createApi(session, stopwatch.exchange(side)), [session, stopwatch, side]);
+export function Pane({ side, api, stopwatch, onSwitch }: Props) {
+  const { user } = api.session!;
   const location = useMemo(() => paneLocation(), []);
   return (
     <ApiProvider value={api}>
@@ -32,11 +31,11 @@ export function Pane({ side, session, stopwatch, onSwitch }: Props) {
             <FrameContext value={location.frame}>
               <section
                 className={`${styles.pane} ${styles[side]}`}
-                aria-label={`${side === "left" ? "Left" : "Right"} side, ${session.user}`}
+                aria-label={`${side === "left" ? "Left" : "Right"} side, ${user}`}
                 onClickCapture={({ timeStamp }) => stopwatch.click(side, timeStamp)}
               >
                 <div className={styles.head}>
-                  <Who label={`Who is on the ${side}`} user={session.user} onSwitch={onSwitch} />
+                  <Who label={`Who is on the ${side}`} user={user} onSwitch={onSwitch} />
                   <Link href="/" aria-label="Feed" title="Feed" className={styles.home}>
                     <House size={19} />
                   </Link>

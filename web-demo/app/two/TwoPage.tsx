@@ -1,9 +1,11 @@
 import { ArrowLeft } from "lucide-react";
 import { useEffect, useMemo, useState } from "react";
 import { Link } from "wouter";
-import { useApi } from "../../shared/api/client";
+import { type Api, createApi, useApi } from "../../shared/api/client";
 import { type Session, developmentSession } from "../../shared/session";
 import { Empty, Loading } from "../../shared/ui/States";
+import { CurtainProvider } from "../drawer/Curtain";
+import { CurtainButton } from "../drawer/CurtainButton";
 import { StormPanel } from "../storm/StormPanel";
 import { Delays } from "./Delays";
 import { Pane } from "./Pane";
@@ -17,51 +19,67 @@ const SIDES: Side[] = ["left", "right"];
 export default function TwoPage() {
   const { session } = useApi();
   const stopwatch = useMemo(() => new Stopwatch(), []);
-  const [sessions, setSessions] = useState<Record<Side, Session> | "none">();
+  const [apis, setApis] = useState<Record<Side, Api> | "none">();
+  const isReady = typeof apis === "object";
 
   useEffect(() => {
     document.title = "Side by side · Plaudit";
-    twoSessions(session?.user).then((both) => setSessions(both ?? "none"));
-  }, [session]);
+    // Later answers would take the caches from under pages that have begun to read.
+    let isAwaited = true;
+    const open = (side: Side, session: Session) => createApi(session, stopwatch.exchange(side));
+    twoSessions(session?.user).then((both) => {
+      if (isAwaited) setApis(both ? { left: open("left", both.left), right: open("right", both.right) } : "none");
+    });
+    return () => {
+      isAwaited = false;
+    };
+  }, [session, stopwatch]);
 
   async function switchTo(side: Side, user: string) {
     const next = await developmentSession(user);
-    if (next) setSessions((both) => (both && both !== "none" ? { ...both, [side]: next } : both));
+    if (!next) return;
+    const api = createApi(next, stopwatch.exchange(side));
+    setApis((both) => (both && both !== "none" ? { ...both, [side]: api } : both));
   }
 
   return (
-    <div className={styles.page}>
-      <header className={styles.head}>
-        <Link href="/" aria-label="Back to the feed" className={styles.back}>
-          <ArrowLeft size={20} />
-        </Link>
-        <h1>Side by side</h1>
-        <p>Two people, each with a connection of their own. Like something here, and watch it arrive there.</p>
-      </header>
-      <main className={styles.main}>
-        {sessions === undefined && <Loading />}
-        {sessions === "none" && <NeedsDevelopment />}
-        {typeof sessions === "object" && (
-          <>
-            {SIDES.map((side) => (
-              <Pane
-                key={side + sessions[side].user}
-                side={side}
-                session={sessions[side]}
-                stopwatch={stopwatch}
-                onSwitch={(user) => switchTo(side, user)}
-              />
-            ))}
-            <div className={styles.delays}>
-              <Delays stopwatch={stopwatch} />
-            </div>
-            <div className={styles.storm}>
-              <StormPanel />
-            </div>
-          </>
-        )}
-      </main>
-    </div>
+    <CurtainProvider apis={isReady ? SIDES.map((side) => apis[side]) : undefined}>
+      <div className={styles.page}>
+        <header className={styles.head}>
+          <Link href="/" aria-label="Back to the feed" className={styles.back}>
+            <ArrowLeft size={20} />
+          </Link>
+          <h1>Side by side</h1>
+          <p>Two people, each with a connection of their own. Like something here, and watch it arrive there.</p>
+          <span className={styles.curtain}>
+            <CurtainButton />
+          </span>
+        </header>
+        <main className={styles.main}>
+          {apis === undefined && <Loading />}
+          {apis === "none" && <NeedsDevelopment />}
+          {isReady && (
+            <>
+              {SIDES.map((side) => (
+                <Pane
+                  key={side + apis[side].session!.user}
+                  side={side}
+                  api={apis[side]}
+                  stopwatch={stopwatch}
+                  onSwitch={(user) => switchTo(side, user)}
+                />
+              ))}
+              <div className={styles.delays}>
+                <Delays stopwatch={stopwatch} />
+              </div>
+              <div className={styles.storm}>
+                <StormPanel />
+              </div>
+            </>
+          )}
+        </main>
+      </div>
+    </CurtainProvider>
   );
 }
 
