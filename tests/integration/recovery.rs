@@ -32,8 +32,8 @@ async fn script_flushes_in_a_storm_of_requests_are_unnoticed() {
         let (mut redis, mut flushes) = (stores.redis().await, 0);
         while !is_over.load(Relaxed) {
             let () = redis::cmd("SCRIPT").arg("FLUSH").query_async(&mut redis).await.unwrap();
-            // Between two flushes there is room for a few calls, as there is not between two in a pipeline.
-            let () = redis::cmd("WAIT").arg(1).arg(5).query_async(&mut redis).await.unwrap();
+            // Between two flushes there is room for a few calls, also on a busy machine: 20 ms.
+            let () = redis::cmd("WAIT").arg(1).arg(20).query_async(&mut redis).await.unwrap();
             flushes += 1;
         }
         flushes

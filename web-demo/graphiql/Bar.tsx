@@ -1,5 +1,5 @@
 import { Columns2, Gauge, House } from "lucide-react";
-import { Logo } from "../app/layout/Logo";
+import { Logo } from "../shared/ui/Logo";
 import styles from "./Bar.module.css";
 
 /** Above GraphiQL: whose it is, and the ways to the other pages. */

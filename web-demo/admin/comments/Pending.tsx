@@ -1,6 +1,6 @@
 import { Check, X } from "lucide-react";
 import { useState } from "react";
-import { useAction } from "../../app/layout/useAction";
+import { useAction } from "../../shared/api/useAction";
 import { ApproveCommentDocument, type PendingCommentsQuery } from "../../shared/api/generated";
 import { Avatar } from "../../shared/ui/Avatar";
 import { Button } from "../../shared/ui/Button";

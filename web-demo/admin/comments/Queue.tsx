@@ -1,7 +1,7 @@
 import { useEffect, useRef, useState } from "react";
 import { useQuery } from "urql";
-import { Endless } from "../../app/layout/Endless";
-import { usePages } from "../../app/layout/usePages";
+import { Endless } from "../../shared/lists/Endless";
+import { usePages } from "../../shared/lists/usePages";
 import { CommentQueueDocument, PendingCommentsDocument } from "../../shared/api/generated";
 import { ABOUT } from "../panels/explained";
 import { Card } from "../ui/Card";

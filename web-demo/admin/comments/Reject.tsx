@@ -1,5 +1,5 @@
 import { type FormEvent, useId } from "react";
-import { useAction } from "../../app/layout/useAction";
+import { useAction } from "../../shared/api/useAction";
 import { RejectCommentDocument } from "../../shared/api/generated";
 import { Button } from "../../shared/ui/Button";
 import styles from "./comments.module.css";

@@ -1,5 +1,6 @@
 import { House, LogOut, Moon, SquareTerminal, Sun } from "lucide-react";
-import { Logo } from "../../app/layout/Logo";
+import { Logo } from "../../shared/ui/Logo";
+import { SkipLink } from "../../shared/ui/SkipLink";
 import { Theme } from "../../shared/ui/theme";
 import { Answering } from "./Answering";
 import styles from "./TopBar.module.css";
@@ -14,9 +15,7 @@ interface Props {
 export function TopBar({ user, onLeave }: Props) {
   return (
     <header className={styles.bar}>
-      <a href="#main" className={styles.skip}>
-        Skip to the numbers
-      </a>
+      <SkipLink />
       <a href="/" className={styles.logo} aria-label="Plaudit, home">
         <Logo size={26} />
       </a>

@@ -2,7 +2,7 @@ import { Heart } from "lucide-react";
 import { type ReactNode } from "react";
 import { type CommentItemFragment, LikeCommentDocument, UnlikeCommentDocument } from "../../shared/api/generated";
 import { CountButton } from "../layout/CountButton";
-import { useAction } from "../layout/useAction";
+import { useAction } from "../../shared/api/useAction";
 import { useViewer } from "../layout/useViewer";
 import styles from "./CommentActions.module.css";
 import { CommentState } from "./CommentState";

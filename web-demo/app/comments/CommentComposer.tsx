@@ -4,7 +4,7 @@ import { useApi } from "../../shared/api/client";
 import { Avatar } from "../../shared/ui/Avatar";
 import { Button } from "../../shared/ui/Button";
 import { Left, lengthOf } from "../layout/Left";
-import { useAction } from "../layout/useAction";
+import { useAction } from "../../shared/api/useAction";
 import { useRetryKey } from "../layout/useRetryKey";
 import { useViewer } from "../layout/useViewer";
 import styles from "./CommentComposer.module.css";

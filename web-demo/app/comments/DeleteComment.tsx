@@ -2,7 +2,7 @@ import { Trash2 } from "lucide-react";
 import { useState } from "react";
 import { DeleteCommentDocument } from "../../shared/api/generated";
 import { Confirm } from "../../shared/ui/Confirm";
-import { useAction } from "../layout/useAction";
+import { useAction } from "../../shared/api/useAction";
 import styles from "./DeleteComment.module.css";
 
 /** For its author. */

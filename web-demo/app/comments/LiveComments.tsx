@@ -1,7 +1,7 @@
 import { type ReactNode, useEffect, useRef } from "react";
 import { useSubscription } from "urql";
 import { CommentCountsDocument } from "../../shared/api/generated";
-import { useInView } from "../layout/useInView";
+import { useInView } from "../../shared/lists/useInView";
 
 /** Events per second and comment: people do not read faster. */
 const RATE = 5;

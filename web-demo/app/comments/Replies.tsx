@@ -3,7 +3,7 @@ import { type CommentItemFragment, CommentRepliesDocument, type CommentSort } fr
 import { exactly } from "../../shared/ui/Count";
 import { Problem } from "../../shared/ui/States";
 import { chunks } from "../layout/chunks";
-import { usePages } from "../layout/usePages";
+import { usePages } from "../../shared/lists/usePages";
 import { useSettled } from "../layout/useSettled";
 import { LiveComments } from "./LiveComments";
 import styles from "./Replies.module.css";

@@ -1,9 +1,9 @@
 import { ArrowUp } from "lucide-react";
 import { type CommentItemFragment, type CommentSort, NoteCommentsDocument } from "../../shared/api/generated";
 import { Empty } from "../../shared/ui/States";
-import { Endless } from "../layout/Endless";
+import { Endless } from "../../shared/lists/Endless";
 import { chunks } from "../layout/chunks";
-import { usePages } from "../layout/usePages";
+import { usePages } from "../../shared/lists/usePages";
 import { Comment } from "./Comment";
 import { LiveComments } from "./LiveComments";
 import styles from "./Thread.module.css";

@@ -1,6 +1,6 @@
 import { type GroupRowFragment, JoinGroupDocument, LeaveGroupDocument } from "../../shared/api/generated";
 import { SwitchButton } from "../layout/SwitchButton";
-import { useAction } from "../layout/useAction";
+import { useAction } from "../../shared/api/useAction";
 
 interface Props {
   group: Pick<GroupRowFragment, "id" | "name" | "viewerIsMember">;

@@ -1,6 +1,6 @@
 import { MyGroupsDocument } from "../../shared/api/generated";
 import { Empty } from "../../shared/ui/States";
-import { usePages } from "../layout/usePages";
+import { usePages } from "../../shared/lists/usePages";
 import { GroupList } from "./GroupList";
 
 /** Read anew whenever they appear: one joins on other pages. */

@@ -3,7 +3,7 @@ import { type FormEvent, useEffect, useRef, useState } from "react";
 import { useLocation } from "wouter";
 import { CreateGroupDocument, JoinGroupDocument } from "../../shared/api/generated";
 import { Button } from "../../shared/ui/Button";
-import { useAction } from "../layout/useAction";
+import { useAction } from "../../shared/api/useAction";
 import styles from "./NewGroup.module.css";
 import formStyles from "./form.module.css";
 import { freshKey } from "./freshKey";

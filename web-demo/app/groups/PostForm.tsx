@@ -1,7 +1,7 @@
 import { type FormEvent, useRef, useState } from "react";
 import { PostInGroupDocument } from "../../shared/api/generated";
 import { Button } from "../../shared/ui/Button";
-import { useAction } from "../layout/useAction";
+import { useAction } from "../../shared/api/useAction";
 import styles from "./PostForm.module.css";
 import formStyles from "./form.module.css";
 import { freshKey } from "./freshKey";

@@ -1,6 +1,6 @@
 import { GroupMembersDocument, GroupNotesDocument } from "../../shared/api/generated";
 import { Empty } from "../../shared/ui/States";
-import { usePages } from "../layout/usePages";
+import { usePages } from "../../shared/lists/usePages";
 import { NoteList } from "../notes/NoteList";
 import { PeopleList } from "../users/PeopleList";
 

@@ -4,8 +4,8 @@ import { type InboxEntryFragment, InboxEntriesDocument, type InboxKind } from ".
 import { Button } from "../../shared/ui/Button";
 import { exactly } from "../../shared/ui/Count";
 import { Empty } from "../../shared/ui/States";
-import { Endless } from "../layout/Endless";
-import { usePages } from "../layout/usePages";
+import { Endless } from "../../shared/lists/Endless";
+import { usePages } from "../../shared/lists/usePages";
 import { EntryRow } from "./EntryRow";
 import styles from "./InboxEntries.module.css";
 import { BADGE_OF, NOTHING, type Unread, total, unreadOf } from "./badges";

@@ -4,7 +4,7 @@ import { type InboxBadgesFragment, type InboxKind, MarkInboxReadDocument } from 
 import { Button } from "../../shared/ui/Button";
 import { ForViewer } from "../layout/ForViewer";
 import { PageHead } from "../layout/PageHead";
-import { useAction } from "../layout/useAction";
+import { useAction } from "../../shared/api/useAction";
 import { InboxEntries } from "./InboxEntries";
 import { InboxTabs } from "./InboxTabs";
 import { KINDS, total, unreadOf } from "./badges";

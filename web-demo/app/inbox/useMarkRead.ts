@@ -1,6 +1,6 @@
 import { useEffect } from "react";
 import { type InboxKind, MarkInboxReadDocument } from "../../shared/api/generated";
-import { useAction } from "../layout/useAction";
+import { useAction } from "../../shared/api/useAction";
 
 /** Who looks at a list for so long has seen it. */
 const LOOK_MS = 1_500;

@@ -1,8 +1,8 @@
 import { type ComponentProps, type ComponentType, type ReactNode, useRef } from "react";
-import { Endless } from "./Endless";
+import { Endless } from "../../shared/lists/Endless";
 import styles from "./LiveList.module.css";
 import { chunks } from "./chunks";
-import { useInView } from "./useInView";
+import { useInView } from "../../shared/lists/useInView";
 
 interface Props<Item> {
   items: Item[];

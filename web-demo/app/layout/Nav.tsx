@@ -3,7 +3,7 @@ import { useQuery, useSubscription } from "urql";
 import { Link, useRoute } from "wouter";
 import { type InboxBadgesFragment, InboxCountsDocument, ViewerDocument } from "../../shared/api/generated";
 import { useApi } from "../../shared/api/client";
-import { Logo } from "./Logo";
+import { Logo } from "../../shared/ui/Logo";
 import styles from "./Nav.module.css";
 
 /** The ways to go. On a phone the first five are a bar at the bottom. */

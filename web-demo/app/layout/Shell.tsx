@@ -1,4 +1,5 @@
 import { type ReactNode } from "react";
+import { SkipLink } from "../../shared/ui/SkipLink";
 import { useCurtain } from "../drawer/Curtain";
 import { HotNow } from "../rankings/HotNow";
 import { StormPanel } from "../storm/StormPanel";
@@ -14,9 +15,7 @@ export function Shell({ children, onSwitch }: { children: ReactNode; onSwitch: (
   useTop();
   return (
     <div className={styles.shell} data-curtain={isOpen}>
-      <a href="#main" className={styles.skip}>
-        Skip to the page
-      </a>
+      <SkipLink />
       <header className={styles.side}>
         <Nav />
         <div className={styles.foot}>

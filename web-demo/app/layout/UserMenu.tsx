@@ -1,29 +1,21 @@
-import { Gauge, Moon, Sun, SquareTerminal } from "lucide-react";
+import { Columns2, Gauge, Moon, SquareTerminal, Sun } from "lucide-react";
+import { Link } from "wouter";
 import { useApi } from "../../shared/api/client";
 import { CurtainButton } from "../drawer/CurtainButton";
-import { Avatar } from "../../shared/ui/Avatar";
 import { Theme } from "../../shared/ui/theme";
 import styles from "./UserMenu.module.css";
-import { useDevelopmentUsers } from "./useDevelopmentUsers";
+import { UserSwitch } from "./UserSwitch";
 
-/** Who one is; a development server lets one be somebody else. Also the ways out of the feed. */
+/** Who one is, and the ways out of the feed. */
 export function UserMenu({ onSwitch }: { onSwitch: (user: string) => void }) {
   const { session } = useApi();
-  const users = useDevelopmentUsers();
-  const user = session?.user ?? "Nobody";
-  const subjects = users.filter(({ role }) => role === "user").map(({ subject }) => subject);
 
   return (
     <div className={styles.menu}>
-      <Avatar name={user} size={32} />
-      <label className={styles.user}>
-        <span className="only-heard">Act as</span>
-        <select value={user} onChange={(event) => onSwitch(event.target.value)} disabled={subjects.length === 0}>
-          {[...new Set([user, ...subjects])].map((subject) => (
-            <option key={subject}>{subject}</option>
-          ))}
-        </select>
-      </label>
+      <UserSwitch label="Act as" user={session?.user ?? "Nobody"} className={styles.user} onSwitch={onSwitch} />
+      <Link href="/two" className={styles.onPhone} aria-label="Side by side" title="Side by side">
+        <Columns2 size={19} />
+      </Link>
       <CurtainButton />
       <a href="/graphiql" aria-label="GraphiQL" title="GraphiQL">
         <SquareTerminal size={19} />
@@ -31,11 +23,7 @@ export function UserMenu({ onSwitch }: { onSwitch: (user: string) => void }) {
       <a href="/admin" aria-label="Operations" title="Operations">
         <Gauge size={19} />
       </a>
-      <button
-        aria-label="Light or dark"
-        title="Light or dark"
-        onClick={Theme.turn}
-      >
+      <button aria-label="Light or dark" title="Light or dark" onClick={Theme.turn}>
         <Sun size={19} className="only-dark" />
         <Moon size={19} className="only-light" />
       </button>

@@ -4,7 +4,7 @@ import { Empty } from "../../shared/ui/States";
 import { ForViewer } from "../layout/ForViewer";
 import { PageHead } from "../layout/PageHead";
 import { Tabs } from "../layout/Tabs";
-import { usePages } from "../layout/usePages";
+import { usePages } from "../../shared/lists/usePages";
 import { NoteList } from "../notes/NoteList";
 
 /** What one likes and what one collected; nobody else sees it. */

@@ -3,7 +3,7 @@ import { useState } from "react";
 import { useLocation } from "wouter";
 import { DeleteNoteDocument, type NoteCardFragment } from "../../shared/api/generated";
 import { Confirm } from "../../shared/ui/Confirm";
-import { useAction } from "../layout/useAction";
+import { useAction } from "../../shared/api/useAction";
 import styles from "./DeleteNote.module.css";
 
 /** For its author. Afterwards there is nothing to see here any more. */

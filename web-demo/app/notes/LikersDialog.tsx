@@ -2,8 +2,8 @@ import { Link } from "wouter";
 import { NoteLikersDocument } from "../../shared/api/generated";
 import { Avatar } from "../../shared/ui/Avatar";
 import { Dialog } from "../../shared/ui/Dialog";
-import { Endless } from "../layout/Endless";
-import { usePages } from "../layout/usePages";
+import { Endless } from "../../shared/lists/Endless";
+import { usePages } from "../../shared/lists/usePages";
 import styles from "./LikersDialog.module.css";
 
 /** Everybody who likes a note, the last one first. */

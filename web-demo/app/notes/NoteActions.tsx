@@ -10,7 +10,7 @@ import {
 } from "../../shared/api/generated";
 import { Count, exactly } from "../../shared/ui/Count";
 import { CountButton } from "../layout/CountButton";
-import { useAction } from "../layout/useAction";
+import { useAction } from "../../shared/api/useAction";
 import buttonStyles from "../layout/CountButton.module.css";
 import styles from "./NoteActions.module.css";
 

@@ -1,6 +1,6 @@
 import { type ComponentProps, type ReactNode } from "react";
 import { type NoteCardFragment } from "../../shared/api/generated";
-import { Endless } from "../layout/Endless";
+import { Endless } from "../../shared/lists/Endless";
 import { chunks } from "../layout/chunks";
 import { NoteCard } from "./NoteCard";
 import { LiveNotes } from "./live";

@@ -3,7 +3,7 @@ import { useEffect, useId, useState } from "react";
 import { RateNoteDocument } from "../../shared/api/generated";
 import { exactly, forPeople } from "../../shared/ui/Count";
 import { Button } from "../../shared/ui/Button";
-import { useAction } from "../layout/useAction";
+import { useAction } from "../../shared/api/useAction";
 import { type WholeNote } from "./NotePage";
 import styles from "./Rating.module.css";
 

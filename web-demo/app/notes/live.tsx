@@ -1,7 +1,7 @@
 import { type ReactNode, useRef } from "react";
 import { useSubscription } from "urql";
 import { NoteCountsDocument } from "../../shared/api/generated";
-import { useInView } from "../layout/useInView";
+import { useInView } from "../../shared/lists/useInView";
 
 /** Events per second and note in a list: people do not read faster. */
 const LIST_RATE = 5;

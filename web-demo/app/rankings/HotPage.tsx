@@ -3,7 +3,7 @@ import { HotNotesDocument, type HotWindow } from "../../shared/api/generated";
 import { Empty } from "../../shared/ui/States";
 import { PageHead } from "../layout/PageHead";
 import { Tabs } from "../layout/Tabs";
-import { usePages } from "../layout/usePages";
+import { usePages } from "../../shared/lists/usePages";
 import { NoteList } from "../notes/NoteList";
 import styles from "./HotPage.module.css";
 

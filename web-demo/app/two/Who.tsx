@@ -1,23 +1,12 @@
-import { Avatar } from "../../shared/ui/Avatar";
 import { ConnectionMark } from "../layout/ConnectionMark";
-import { useDevelopmentUsers } from "../layout/useDevelopmentUsers";
+import { UserSwitch } from "../layout/UserSwitch";
 import styles from "./Pane.module.css";
 
-/** Who one side is, and a way to be somebody else. */
+/** Who one side is, and whether its numbers move right now. */
 export function Who({ label, user, onSwitch }: { label: string; user: string; onSwitch: (user: string) => void }) {
-  const users = useDevelopmentUsers().filter(({ role }) => role === "user");
-  const subjects = new Set([user, ...users.map(({ subject }) => subject)]);
   return (
     <>
-      <Avatar name={user} size={32} />
-      <label className={styles.user}>
-        <span className="only-heard">{label}</span>
-        <select value={user} onChange={(event) => onSwitch(event.target.value)} disabled={users.length === 0}>
-          {[...subjects].map((subject) => (
-            <option key={subject}>{subject}</option>
-          ))}
-        </select>
-      </label>
+      <UserSwitch label={label} user={user} className={styles.user} onSwitch={onSwitch} />
       <ConnectionMark />
     </>
   );

@@ -1,6 +1,6 @@
 import { FollowUserDocument, type PersonRowFragment, UnfollowUserDocument } from "../../shared/api/generated";
 import { SwitchButton } from "../layout/SwitchButton";
-import { useAction } from "../layout/useAction";
+import { useAction } from "../../shared/api/useAction";
 
 interface Props {
   user: Pick<PersonRowFragment, "id" | "name" | "viewerIsFollowing">;

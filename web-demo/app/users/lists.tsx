@@ -6,7 +6,7 @@ import {
 } from "../../shared/api/generated";
 import { Empty } from "../../shared/ui/States";
 import { GroupList } from "../groups/GroupList";
-import { usePages } from "../layout/usePages";
+import { usePages } from "../../shared/lists/usePages";
 import { NoteList } from "../notes/NoteList";
 import { PeopleList } from "./PeopleList";
 

@@ -1,6 +1,6 @@
 import { type ReactNode, useEffect, useRef } from "react";
 import { type CombinedError } from "urql";
-import { Loading, Problem } from "../../shared/ui/States";
+import { Loading, Problem } from "../ui/States";
 import { useInView } from "./useInView";
 
 interface Props {

@@ -1,7 +1,7 @@
 import { useCallback } from "react";
 import { type AnyVariables, type DocumentInput, type OperationResult, useClient } from "urql";
-import { sentence } from "../../shared/ui/States";
-import { useTell } from "../../shared/ui/toasts";
+import { sentence } from "../ui/States";
+import { useTell } from "../ui/toasts";
 
 /**
  * Runs a mutation. What it will most likely do shows at once (`shared/api/cache.ts`); when it fails, the cache takes
