@@ -9,7 +9,7 @@ export function ConnectionMark() {
   return (
     <p className={styles.mark} role="status" data-state={state}>
       <i aria-hidden="true" />
-      {WORDS[state]}
+      <span>{WORDS[state]}</span>
     </p>
   );
 }
