@@ -68,6 +68,11 @@ export class OwnServer {
     await ended;
   }
 
+  /** While it is stopped: the tokens that it gave before are not its own any more. */
+  forgetSecret() {
+    rmSync(join(this.#dir, "data", "jwt-secret"));
+  }
+
   /** What a user's requests carry. */
   bearer(user) {
     const { stdout } = spawnSync(bin, ["token", "--user", user, ...this.#place()], { env, encoding: "utf8" });

@@ -50,20 +50,28 @@ describe("with a server of its own", () => {
   });
   after(() => server.dispose());
 
-  for (const [what, end] of [
-    ["killed", () => server.kill()],
-    ["stopped", () => server.stop()],
+  async function forget() {
+    await server.stop();
+    server.forgetSecret();
+  }
+
+  for (const [what, end, screen] of [
+    ["killed", () => server.kill(), screens.desktop],
+    ["killed under a phone", () => server.kill(), screens.phone],
+    ["stopped", () => server.stop(), screens.desktop],
+    ["stopped, and forgets the tokens that it gave,", forget, screens.desktop],
   ]) {
     test(`a page whose server is ${what} and started again recovers by itself, with the right numbers`, async () => {
-      const visitor = await arrive({ origin: server.origin });
+      const visitor = await arrive({ origin: server.origin, screen });
       await visitor.goTo("/");
-      const before = await somebodyLikes(id, `before.${what}`, server.origin);
+      const somebody = what.replace(/\W+/g, ".");
+      const before = await somebodyLikes(id, `before.${somebody}`, server.origin);
       await visitor.see(id, "Like", before);
 
       await end();
       await visitor.page.locator('[data-state="waiting"], [data-state="connecting"]').first().waitFor();
       await server.start();
-      const after = await somebodyLikes(id, `after.${what}`, server.origin);
+      const after = await somebodyLikes(id, `after.${somebody}`, server.origin);
       assert.equal(after, before + 1);
       await visitor.seeLive();
       await visitor.see(id, "Like", after);

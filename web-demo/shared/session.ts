@@ -36,6 +36,7 @@ export async function developmentUsers(): Promise<{ subject: string; role: Role 
 /** The token of a session; renews it when it is about to end. */
 export class TokenSource {
   #session: Session;
+  #isRefused = false;
   #renewal?: Promise<void>;
 
   constructor(
@@ -46,13 +47,13 @@ export class TokenSource {
     this.#session = session;
   }
 
-  /** The one to send now, perhaps at its end: then `fresh` asks for a new one. */
-  get current(): string {
-    return this.#session.token;
+  /** The server refuses the token, as one does that began anew with another secret: the next is to be a new one. */
+  distrust() {
+    this.#isRefused = true;
   }
 
   async fresh(): Promise<string> {
-    if (Date.now() > this.#session.expiresAt - MARGIN_MS) {
+    if (this.#isRefused || Date.now() > this.#session.expiresAt - MARGIN_MS) {
       this.#renewal ??= this.#renewNow();
       await this.#renewal;
     }
@@ -61,6 +62,7 @@ export class TokenSource {
 
   async #renewNow() {
     this.#session = (await this.renew(this.#session)) ?? this.#session;
+    this.#isRefused = false;
     this.#renewal = undefined;
   }
 }

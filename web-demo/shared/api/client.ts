@@ -27,11 +27,7 @@ export function createApi(session: Session | undefined, ...watching: Exchange[])
   const client = new Client({
     url: "/graphql",
     preferGetMethod: false,
-    fetch: async (input, init) => {
-      const headers = new Headers(init?.headers);
-      if (tokens) headers.set("Authorization", `Bearer ${await tokens.fresh()}`);
-      return fetch(input, { ...init, headers });
-    },
+    fetch: tokens ? fetchWith(tokens) : fetch,
     exchanges: [
       cache(),
       newestExchange(),
@@ -49,6 +45,21 @@ export function createApi(session: Session | undefined, ...watching: Exchange[])
   });
   return { session, tokens, client, socket, journal };
 }
+
+/** Sends the session's token along; one that is refused is renewed once. */
+const fetchWith =
+  (tokens: TokenSource): typeof fetch =>
+  async (input, init) => {
+    const send = async () => {
+      const headers = new Headers(init?.headers);
+      headers.set("Authorization", `Bearer ${await tokens.fresh()}`);
+      return fetch(input, { ...init, headers });
+    };
+    const answer = await send();
+    if (answer.status !== 401) return answer;
+    tokens.distrust();
+    return send();
+  };
 
 const ApiContext = createContext<Api | undefined>(undefined);
 export const ApiProvider = ApiContext.Provider;

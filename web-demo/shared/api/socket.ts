@@ -2,6 +2,8 @@ import { type Client, createClient } from "graphql-ws";
 import { type TokenSource } from "../session";
 import { type Journal } from "./journal";
 
+/** Closed with this code, the server has refused the token, or its time is over. */
+const FORBIDDEN = 4403;
 const PING_MS = 10_000;
 /** A server that has not answered a ping by then is gone. */
 const PONG_MS = 5_000;
@@ -26,7 +28,10 @@ export class Socket {
   #wasOpen = false;
   #wake?: () => void;
 
-  constructor(tokens: TokenSource | undefined, journal: Journal) {
+  constructor(
+    private readonly tokens: TokenSource | undefined,
+    journal: Journal,
+  ) {
     let pong: ReturnType<typeof setTimeout> | undefined;
     this.client = createClient({
       url: socketUrl(),
@@ -34,7 +39,7 @@ export class Socket {
       connectionParams: async () => (tokens ? { Authorization: `Bearer ${await tokens.fresh()}` } : {}),
       keepAlive: PING_MS,
       retryAttempts: Infinity,
-      // Also after a refused token: by then there may be a new one.
+      // Also after a refused token: the next one is new.
       shouldRetry: () => true,
       retryWait: (retries) => this.#waitToRetry(retries),
       on: {
@@ -75,6 +80,7 @@ export class Socket {
   }
 
   #closed({ code, reason }: CloseEvent) {
+    if (code === FORBIDDEN) this.tokens?.distrust();
     const isWanted = code === 1000;
     this.#become({
       state: isWanted ? "idle" : "waiting",
