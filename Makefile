@@ -93,4 +93,4 @@ prerequisites-test:
 
 .PHONY: clean
 clean: ## Remove all that was built, but no data
-	rm -rf target web-demo/dist web-demo/node_modules tests/browser/node_modules tests/clients/node_modules
+	rm -rf target web-demo/dist web-demo/node_modules web-demo/shared/api/generated.ts tests/browser/node_modules tests/clients/node_modules
