@@ -7,18 +7,18 @@ import { cachingClients } from "./caching.js";
 const server = { graphqlUrl, socketUrl, bearer };
 
 for (const [name, create] of Object.entries(cachingClients)) {
-  test(`${name} updates a watched query from a subscription, with no code of its own`, async () => {
+  test(`${name} updates a watched query from a subscription, with no code of its own`, async (t) => {
     const [client, id] = [create(server), await newNote()];
     const { shown, stop } = client.watch(id);
+    t.after(() => (stop(), client.dispose()));
     await likeAndLook(shown, id);
     assert.ok(shown.latest.title, "only the query asked for the title");
-    stop();
-    client.dispose();
   });
 
-  test(`${name} never shows a count of before, while it likes and is pushed at the same time`, async () => {
+  test(`${name} never shows a count of before, while it likes and is pushed at the same time`, async (t) => {
     const [client, id] = [create(server), await newNote()];
     const { shown, stop } = client.watch(id);
+    t.after(() => (stop(), client.dispose()));
     await shown.likes(0);
     for (let round = 0; round < 10; round++) {
       for (const [mutation, likes] of [["likeNote", 1], ["unlikeNote", 0]]) {
@@ -29,7 +29,5 @@ for (const [name, create] of Object.entries(cachingClients)) {
         await shown.likes(likes);
       }
     }
-    stop();
-    client.dispose();
   });
 }
