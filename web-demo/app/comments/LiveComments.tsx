@@ -1,10 +1,7 @@
-import { type ReactNode, useEffect, useRef } from "react";
+import { type ReactNode, useEffect } from "react";
 import { useSubscription } from "urql";
 import { CommentCountsDocument } from "../../shared/api/generated";
-import { useInView } from "../../shared/lists/useInView";
-
-/** Events per second and comment: people do not read faster. */
-const RATE = 5;
+import { LIST_RATE, WhileNear } from "../../shared/lists/WhileNear";
 
 interface Props {
   /** At most 100. */
@@ -16,22 +13,15 @@ interface Props {
 
 /** Keeps the counts of comments live while their place is near the screen. */
 export function LiveComments({ commentIds, onGone, children }: Props) {
-  const place = useRef<HTMLDivElement>(null);
-  const isNear = useInView(place, "200px");
-  return (
-    <div ref={place}>
-      {isNear && commentIds.length > 0 && <Listener commentIds={commentIds} onGone={onGone} />}
-      {children}
-    </div>
-  );
+  const listener = commentIds.length > 0 && <Listener commentIds={commentIds} onGone={onGone} />;
+  return <WhileNear listener={listener}>{children}</WhileNear>;
 }
 
 /** What was told to be gone: a thread that has it again shall not be read for ever. */
 const told = new Set<string>();
 
-/** Alone in its component, so that an event draws only what shows its numbers. */
 function Listener({ commentIds, onGone }: Omit<Props, "children">) {
-  const [{ error }] = useSubscription({ query: CommentCountsDocument, variables: { commentIds, maxRate: RATE } });
+  const [{ error }] = useSubscription({ query: CommentCountsDocument, variables: { commentIds, maxRate: LIST_RATE } });
   const isGone = error?.graphQLErrors[0]?.extensions.code === "NOT_FOUND";
   const ids = commentIds.join();
   useEffect(() => {

@@ -1,6 +1,7 @@
 import { Link } from "wouter";
 import { type GroupQuery } from "../../shared/api/generated";
 import { Count } from "../../shared/ui/Count";
+import head from "../layout/Head.module.css";
 import styles from "./GroupHead.module.css";
 import { GroupMark } from "./GroupMark";
 import { JoinButton } from "./JoinButton";
@@ -8,8 +9,8 @@ import { JoinButton } from "./JoinButton";
 /** What the group is, and how big. */
 export function GroupHead({ group }: { group: NonNullable<GroupQuery["group"]> }) {
   return (
-    <section className={styles.head} aria-label="About">
-      <div className={styles.top}>
+    <section className={head.head} aria-label="About">
+      <div className={head.top}>
         <GroupMark name={group.name} size={76} />
         <JoinButton group={group} isMain />
       </div>
@@ -20,7 +21,7 @@ export function GroupHead({ group }: { group: NonNullable<GroupQuery["group"]> }
         </p>
       )}
       {group.description && <p className={styles.description}>{group.description}</p>}
-      <dl className={styles.counts}>
+      <dl className={head.tiles}>
         <Counted name="Members" count={group.memberCount} />
         <Counted name="Notes" count={group.noteCount} />
         <Counted name="Featured" count={group.featuredNoteCount} />

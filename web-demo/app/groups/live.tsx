@@ -1,11 +1,9 @@
 import { useSubscription } from "urql";
 import { GroupCountsDocument } from "../../shared/api/generated";
-
-/** Events per second and group: people do not read faster. */
-const RATE = 5;
+import { LIST_RATE } from "../../shared/lists/WhileNear";
 
 /** Keeps the counts of groups (at most 100) live. Alone, so that an event draws only what shows its numbers. */
 export function GroupListener({ ids }: { ids: string[] }) {
-  useSubscription({ query: GroupCountsDocument, variables: { groupIds: ids, maxRate: RATE } });
+  useSubscription({ query: GroupCountsDocument, variables: { groupIds: ids, maxRate: LIST_RATE } });
   return null;
 }

@@ -1,8 +1,8 @@
-import { type ComponentProps, type ComponentType, type ReactNode, useRef } from "react";
+import { type ComponentProps, type ComponentType, type ReactNode } from "react";
 import { Endless } from "../../shared/lists/Endless";
+import { WhileNear } from "../../shared/lists/WhileNear";
 import styles from "./LiveList.module.css";
 import { chunks } from "./chunks";
-import { useInView } from "../../shared/lists/useInView";
 
 interface Props<Item> {
   items: Item[];
@@ -21,31 +21,14 @@ export function LiveList<Item extends { id: string }>({ items, endless, Listener
     <Endless {...endless}>
       {isEmpty && empty}
       {chunks(items).map((chunk) => (
-        <Chunk key={chunk[0]!.id} ids={chunk.map(({ id }) => id)} Listener={Listener}>
+        <WhileNear key={chunk[0]!.id} as="ul" listener={<Listener ids={chunk.map(({ id }) => id)} />}>
           {chunk.map((item) => (
             <li key={item.id} className={styles.row}>
               {children(item)}
             </li>
           ))}
-        </Chunk>
+        </WhileNear>
       ))}
     </Endless>
-  );
-}
-
-interface ChunkProps {
-  ids: string[];
-  Listener: ComponentType<{ ids: string[] }>;
-  children: ReactNode;
-}
-
-function Chunk({ ids, Listener, children }: ChunkProps) {
-  const place = useRef<HTMLUListElement>(null);
-  const isNear = useInView(place, "200px");
-  return (
-    <ul ref={place}>
-      {isNear && <Listener ids={ids} />}
-      {children}
-    </ul>
   );
 }

@@ -4,6 +4,7 @@ import { type ProfileHeadFragment } from "../../shared/api/generated";
 import { Avatar } from "../../shared/ui/Avatar";
 import { Count } from "../../shared/ui/Count";
 import { FollowButton } from "./FollowButton";
+import head from "../layout/Head.module.css";
 import styles from "./ProfileHead.module.css";
 import { useViewerId } from "./useViewerId";
 
@@ -13,8 +14,8 @@ const month = new Intl.DateTimeFormat("en", { month: "long", year: "numeric" });
 export function ProfileHead({ user }: { user: ProfileHeadFragment }) {
   const isSelf = useViewerId() === user.id;
   return (
-    <section className={styles.head} aria-label="About">
-      <div className={styles.top}>
+    <section className={head.head} aria-label="About">
+      <div className={head.top}>
         <Avatar name={user.name} size={84} />
         {isSelf ? (
           <Link href="/likes" className={styles.likes}>
@@ -31,7 +32,7 @@ export function ProfileHead({ user }: { user: ProfileHeadFragment }) {
           Here since <time dateTime={user.createdAt}>{month.format(new Date(user.createdAt))}</time>
         </span>
       </p>
-      <dl className={styles.received}>
+      <dl className={`${head.tiles} ${styles.received}`}>
         <Received icon={Heart} colour="like" name="Likes" count={user.likesReceivedCount} />
         <Received icon={Bookmark} colour="collect" name="Collects" count={user.collectsReceivedCount} />
         <Received icon={Coins} colour="coins" name="Coins" count={user.coinCount} />
