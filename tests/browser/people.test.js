@@ -29,6 +29,21 @@ async function holdActions({ page }) {
   return release;
 }
 
+/** Answers the page's first question who one is with "nobody", and only after the page heard of one's inbox. */
+async function answerLate({ page }) {
+  const socket = page.waitForEvent("websocket");
+  let isFirst = true;
+  await page.route("**/graphql", async (route) => {
+    if (!isFirst || !route.request().postDataJSON().query.includes("query Viewer")) return route.fallback();
+    isFirst = false;
+    await heard;
+    await route.fulfill({ json: { data: { viewer: null } } });
+  });
+  const heard = socket.then((socket) =>
+    socket.waitForEvent("framereceived", ({ payload }) => payload.includes("inboxCountsChanged")),
+  );
+}
+
 /** Chooses a button, and sees what it did before the server knows of it. */
 async function choose(visitor, button, seen) {
   const release = await holdActions(visitor);
@@ -110,6 +125,14 @@ for (const [name, screen] of Object.entries(screens)) {
     });
   });
 }
+
+test("who is new gets a profile also when the answer that knew nobody comes last", async () => {
+  const user = newName("late");
+  const visitor = await arrive({ user });
+  await answerLate(visitor);
+  await visitor.goTo("/user/me");
+  await visitor.page.getByRole("heading", { level: 2, name: user }).waitFor();
+});
 
 test("joining a group shows at once and moves another's page, and so does leaving it", async () => {
   const group = await makeGroup(newName("owner"));

@@ -1,17 +1,13 @@
 import { Bell, Columns2, Flame, Heart, House, type LucideIcon, UserRound, UsersRound } from "lucide-react";
-import { useQuery, useSubscription } from "urql";
 import { Link, useRoute } from "wouter";
-import { type InboxBadgesFragment, InboxCountsDocument, ViewerDocument } from "../../shared/api/generated";
-import { useApi } from "../../shared/api/client";
+import { type InboxBadgesFragment } from "../../shared/api/generated";
 import { Logo } from "../../shared/ui/Logo";
 import styles from "./Nav.module.css";
+import { useLiveViewer } from "./useLiveViewer";
 
 /** The ways to go. On a phone the first five are a bar at the bottom. */
 export function Nav() {
-  const { session } = useApi();
-  const [{ data }] = useQuery({ query: ViewerDocument, pause: !session });
-  useSubscription({ query: InboxCountsDocument, pause: !session });
-  const viewer = data?.viewer;
+  const viewer = useLiveViewer();
   return (
     <nav className={styles.nav} aria-label="Pages">
       <Link href="/" className={styles.logo} aria-label="Plaudit, home">

@@ -1,16 +1,15 @@
 import { type Cache, type UpdatesConfig } from "@urql/exchange-graphcache";
 import { gql } from "urql";
 import { beginAnew, drop, prepend } from "./lists";
-import { knowViewer, meetViewer, viewerKey } from "./viewer";
+import { knowViewer, viewerKey } from "./viewer";
 
 type Input = { input: Record<string, string> };
 
 /** What answers change beside the objects in them: the lists in which something stands. */
 export function updates(): UpdatesConfig {
-  const meet = meetViewer();
   return {
     Query: {
-      ...{ hotNotes: beginAnew, viewer: meet.viewer },
+      hotNotes: beginAnew,
       nodes: ({ nodes }, { ids }, cache) => dropGone(cache, ids as string[], nodes as unknown[]),
     },
     Note: { comments: beginAnew, likers: beginAnew },
@@ -21,7 +20,6 @@ export function updates(): UpdatesConfig {
     },
     Group: { notes: beginAnew, members: beginAnew },
     Inbox: { entries: beginAnew },
-    Subscription: { inboxCountsChanged: meet.inbox },
     Mutation: {
       createNote: ({ createNote }, _args, cache) => createNote && noteCreated(cache, createNote as Created),
       deleteNote: ({ deleteNote }, { input }: Input, cache) => deleteNote && noteDeleted(cache, input.noteId!),
