@@ -1,7 +1,9 @@
-//! How fast a backlog drains: 200,000 first likes of 20,000 users on 10,000 notes wait in the logs of four
-//! shards when the pipeline starts, and are folded already, as after an outage of PostgreSQL. Each becomes an edge
-//! row, an inbox entry and a step of the history, and moves three totals; few of a batch share a note, which is the
-//! slowest case. Prints events per second, and the processors' time per event.
+//! How fast a backlog drains: 200,000 first likes of 20,000 users on 10,000 notes wait in the logs of two shards when
+//! the pipeline starts, and are folded already, as after an outage of PostgreSQL. Each becomes an edge row, an inbox
+//! entry and a step of the history, and moves three totals. Prints events per second, and the processors' time per
+//! event, for two cases:
+//! - `popular`: as in a feed, the n-th note has about 1/n of the likes of the first one (Zipf's law);
+//! - `spread`: all notes have the same, so few likes of a batch share one, which is the slowest case.
 //!
 //! `cargo bench --bench backlog`; the stores are embedded, durable, and share the machine with the pipeline.
 
@@ -27,24 +29,34 @@ use plaudit::{
 const USERS: i64 = 20_000;
 const NOTES: i64 = 10_000;
 const LIKES_PER_USER: i64 = 10;
-const SHARDS: u16 = 4;
+/// As many as there are by default.
+const SHARDS: u16 = 2;
 /// Likes that are sent to Redis at the same time.
 const AT_ONCE: usize = 256;
 const LONGEST: Duration = Duration::from_secs(180);
 
 type Outcome<T> = Result<T, Box<dyn std::error::Error>>;
 
+/// Which note a user likes, of those from 1 to [`NOTES`]; the same one never twice.
+type Choice = fn(user: i64, like: i64) -> i64;
+const CASES: &[(&str, Choice)] = &[("popular", popular), ("spread", spread)];
+
 fn main() -> Outcome<()> {
+    CASES.iter().try_for_each(|(name, choice)| drain(name, *choice))
+}
+
+fn drain(name: &str, choice: Choice) -> Outcome<()> {
+    println!("{name}:");
     let place = tempfile::Builder::new().permissions(PermissionsExt::from_mode(0o755)).tempdir()?;
     let data = DataDir::open(place.path().join("data"))?;
     let lock = data.lock("a benchmark")?;
     let servers = EmbeddedServers::start(&lock, Options::default())?;
-    let measured = tokio::runtime::Runtime::new()?.block_on(measure(&data));
+    let measured = tokio::runtime::Runtime::new()?.block_on(measure(&data, choice));
     servers.stop();
     measured
 }
 
-async fn measure(data: &DataDir) -> Outcome<()> {
+async fn measure(data: &DataDir, choice: Choice) -> Outcome<()> {
     let shards = ShardCount::new(SHARDS).ok_or("no shards")?;
     let redis = Redis::new(&data.redis_url(), shards)?;
     let db = Db::for_pipeline(&data.database_url(), 2)?;
@@ -54,7 +66,7 @@ async fn measure(data: &DataDir) -> Outcome<()> {
     until("the shards are verified", || async { redis.log_state(ShardId(SHARDS - 1)).await.is_ok() }).await?;
     pipeline.stop()?;
     create_people_and_notes(&data.database_url()).await?;
-    append_likes(&redis).await?;
+    append_likes(&redis, choice).await?;
     fold_all(data, &redis, shards).await?;
     let before = db.persisted_state().await?.offsets;
 
@@ -216,15 +228,26 @@ async fn create_people_and_notes(url: &str) -> Outcome<()> {
     Ok(())
 }
 
-/// Each user likes notes that nobody else of the same batch is likely to like.
-async fn append_likes(redis: &Redis) -> Outcome<()> {
+/// In rounds of all users, so that few likes of a batch are of the same one.
+async fn append_likes(redis: &Redis, choice: Choice) -> Outcome<()> {
     let row = EdgeRow { is_on: false, persisted: redis.log_state(ShardId(0)).await?.cleaned };
     let pairs = (0..LIKES_PER_USER).flat_map(|round| (1..=USERS).map(move |user| (user, round)));
-    let likes = pairs.map(|(user, round)| async move {
-        let note = 1 + (user * 7_919 + round * 104_729) % NOTES;
-        like(redis, row, user, note).await
-    });
+    let likes = pairs.map(|(user, round)| async move { like(redis, row, user, choice(user, round)).await });
     stream::iter(likes).buffer_unordered(AT_ONCE).try_collect::<()>().await
+}
+
+/// Notes far apart, in an order that no other user of the batch has.
+const fn spread(user: i64, like: i64) -> i64 {
+    1 + (user * 7_919 + like * 104_729) % NOTES
+}
+
+/// Each like of a user falls into another range of ranks; the ranges have the same part of all likes. Users begin
+/// with different ones.
+fn popular(user: i64, like: i64) -> i64 {
+    // Multiples of the golden ratio fill an interval evenly.
+    let within = (user as f64 * 0.618_033_988_749_895).fract();
+    let range = ((user + like) % LIKES_PER_USER) as f64;
+    (NOTES as f64).powf((range + within) / LIKES_PER_USER as f64) as i64
 }
 
 async fn like(redis: &Redis, row: EdgeRow, user: i64, note: i64) -> Outcome<()> {

@@ -173,7 +173,7 @@ pub async fn open_stores(
     database: &Database,
 ) -> Result<(Redis, Db), AppError> {
     let db = open_database(place, database).await?;
-    let shards = db.shards_of_installation().await?.ok_or(AppError::NeverStarted)?;
+    let shards = db.shard_count().await?.ok_or(AppError::NeverStarted)?;
     let url = match &redis.redis_url {
         Some(url) => url.as_str().to_owned(),
         None => beside_running_server(place)?.redis_url(),

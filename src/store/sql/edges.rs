@@ -1,6 +1,6 @@
 //! Edge rows: written by the persister, read when the cached sets do not know.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use sqlx::{
     Postgres, Row,
@@ -55,14 +55,24 @@ pub async fn switch_on(
     if flips.is_empty() {
         return Ok(Vec::new());
     }
+    // Looking at all of them first costs less than joining them to the rows, and nearly always all are there.
+    let (counted, joins) = if all_count(db, tx, kind, flips).await? {
+        ("true", String::new())
+    } else {
+        let joins = format!(
+            "LEFT JOIN app_user AS u ON u.id = f.actor AND u.removed_at IS NULL AND u.hidden_at IS NULL
+             LEFT JOIN {targets} AS t ON t.id = f.target AND t.removed_at IS NULL",
+            targets = entity_table(kind.target()),
+        );
+        ("u.id IS NOT NULL AND t.id IS NOT NULL", joins)
+    };
     let text = format!(
         "WITH changed AS (
              INSERT INTO {edges} AS edge (actor_id, target_id, is_on, counted, created_at, changed_at)
-             SELECT f.actor, f.target, true, u.id IS NOT NULL AND t.id IS NOT NULL, f.at, f.at
+             SELECT f.actor, f.target, true, {counted}, f.at, f.at
              FROM (SELECT actor, target, {at} AS at
                    FROM unnest($1::bigint[], $2::bigint[], $3::bigint[]) AS flip (actor, target, at)) AS f
-             LEFT JOIN app_user AS u ON u.id = f.actor AND u.removed_at IS NULL AND u.hidden_at IS NULL
-             LEFT JOIN {targets} AS t ON t.id = f.target AND t.removed_at IS NULL
+             {joins}
              ON CONFLICT (actor_id, target_id) DO UPDATE
                  SET is_on = true, counted = excluded.counted, changed_at = excluded.changed_at
                  WHERE NOT edge.is_on
@@ -71,7 +81,6 @@ pub async fn switch_on(
          FROM (SELECT count(*) = cardinality($1) AS all_changed FROM changed) AS told
          LEFT JOIN changed ON NOT (all_changed AND counted AND first)",
         edges = kind.name(),
-        targets = entity_table(kind.target()),
         at = timestamp!("at"),
     );
     let rows = db.run(bind(sqlx::query(from_catalogue(text)), flips).fetch_all(&mut **tx)).await?;
@@ -79,6 +88,22 @@ pub async fn switch_on(
     let has_edge = |row: &&PgRow| !matches!(row.try_get::<Option<i64>, _>(0), Ok(None));
     let told = rows.iter().filter(has_edge).map(changed_edge).collect::<StoreResult<Vec<_>>>()?;
     Ok(if all_changed { with_plain(flips, &told) } else { told })
+}
+
+/// Whether all actors are visible and all targets there, so that every row counts. The transaction holds the lock of
+/// removals, so it stays so.
+async fn all_count(db: &Db, tx: &mut Tx, kind: EdgeKind, flips: &[&Flip]) -> StoreResult<bool> {
+    let text = format!(
+        "SELECT (SELECT count(*) FROM app_user WHERE id = ANY($1) AND removed_at IS NULL AND hidden_at IS NULL)
+                = cardinality($1)
+            AND (SELECT count(*) FROM {} WHERE id = ANY($2) AND removed_at IS NULL) = cardinality($2)",
+        entity_table(kind.target()),
+    );
+    let distinct = |ids: BTreeSet<i64>| ids.into_iter().collect::<Vec<_>>();
+    let query = sqlx::query_scalar(from_catalogue(text))
+        .bind(distinct(flips.iter().map(|flip| flip.actor.get()).collect()))
+        .bind(distinct(flips.iter().map(|flip| flip.target.get()).collect()));
+    db.run(query.fetch_one(&mut **tx)).await
 }
 
 /// All rows have changed: those that were not told count, and are on for the first time.

@@ -37,13 +37,6 @@ impl Db {
         self.run(rows.execute(&self.pool())).await?;
         Ok(Installation { shards })
     }
-
-    /// The number of virtual shards; `None` before the first start.
-    pub async fn shards_of_installation(&self) -> StoreResult<Option<ShardCount>> {
-        let query = sqlx::query_scalar("SELECT virtual_shards FROM installation");
-        let stored: Option<i32> = self.run(query.fetch_optional(&self.pool())).await?;
-        Ok(stored.and_then(|stored| u16::try_from(stored).ok()).and_then(ShardCount::new))
-    }
 }
 
 fn shard_count(stored: i32) -> StoreResult<ShardCount> {
