@@ -267,6 +267,7 @@ fn api_lines(address: SocketAddr, settings: &Settings, dev: Option<&Development>
     if settings.serves_graphiql() {
         lines.push(format!("  GraphiQL  http://{address}/graphiql"));
     }
+    lines.push(format!("  admin     http://{address}/admin"));
     if let Some(token) = dev.and_then(|dev| dev.sign().ok()) {
         lines.push(format!("  a token of {DEV_SUBJECT}, for development:\n{token}"));
     }
