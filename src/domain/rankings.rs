@@ -23,6 +23,8 @@ use crate::{
 
 /// The most notes of a ranking.
 const MOST: usize = 1_000;
+/// PostgreSQL finds the hottest notes by steps of heat: so many of the highest are ranked.
+const CANDIDATES: usize = 4 * MOST;
 /// How long a ranking is the current one, for all instances; this one may show it for [`LIFE_HERE`] more.
 const LIFE: Duration = Duration::from_secs(5);
 const LIFE_HERE: Duration = Duration::from_secs(1);
@@ -135,11 +137,11 @@ async fn hottest(redis: &Redis, db: &Db, window: HotWindow) -> StoreResult<Vec<N
     };
     match of_shards {
         Some(notes) if !notes.is_empty() => Ok(merge(notes)),
-        _ => db.hottest_notes(MOST).await,
+        _ => Ok(merge(db.hot_candidates(CANDIDATES).await?)),
     }
 }
 
-/// Ranks the notes of all shards: by heat, the newer one first when it is equal.
+/// Ranks notes: by heat, the newer one first when it is equal.
 fn merge(mut notes: Vec<(Id, i64)>) -> Vec<NoteId> {
     notes.sort_unstable_by_key(|(note, heat)| Reverse((*heat, *note)));
     notes.truncate(MOST);

@@ -112,7 +112,7 @@ pub struct Pipeline {
     #[arg(long, value_name = "COUNT", default_value = "2", value_parser = shard_count())]
     pub virtual_shards: ShardCount,
 
-    /// Events that one PostgreSQL transaction takes at most, 1 to 2000; five times as many in a backlog
+    /// Events that one PostgreSQL transaction takes at most, 1 to 2000; up to 10000 in a backlog
     #[arg(long, value_name = "EVENTS", default_value = "1000", value_parser = whole(1..=2_000, Some))]
     pub batch_events: u32,
 

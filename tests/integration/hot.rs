@@ -131,6 +131,29 @@ async fn pages_go_on_in_the_same_order_while_likes_arrive() {
     assert_eq!((seen, sizes), (ids(&[e, d, c, b, a]), vec![2, 2, 1]));
 }
 
+/// PostgreSQL reads more notes than a ranking has, by steps of heat.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_thousand_hottest_notes_ever_are_found_among_many() {
+    let server = Server::start(&[]);
+    let stores = server.stores();
+    let (author, sql) = (stores.new_user().await, stores.sql().await);
+    let many = "INSERT INTO note (author_id, title, body) SELECT $1, 'A note', 'Text' FROM generate_series(1, 6000)";
+    sqlx::query(many).bind(author).execute(&sql).await.unwrap();
+    // The n-th note has an n-th of the likes of the first one; the order of ids is another.
+    let likes = "UPDATE note_counts SET likes = 1000000 / (1 + id * 7919 % 6007)";
+    sqlx::query(likes).execute(&sql).await.unwrap();
+    let hottest = "SELECT id FROM note_counts ORDER BY likes DESC, id DESC LIMIT 1000";
+    let expected: Vec<i64> = sqlx::query_scalar(hottest).fetch_all(&sql).await.unwrap();
+
+    let (reader, mut seen, mut after) = (server.anonymous(), Vec::new(), Value::Null);
+    for _ in 0..10 {
+        let (ids, info) = page(&reader, "ALL", 100, &after).await.unwrap();
+        seen.extend(ids);
+        after = info["endCursor"].clone();
+    }
+    assert_eq!(seen, ids(&expected));
+}
+
 #[tokio::test]
 async fn a_cursor_leads_nowhere_in_the_list_of_another_window_and_a_page_has_a_size() {
     let server = Server::shared();

@@ -261,9 +261,9 @@ fn fault(nodes: &[&Value]) -> Option<String> {
     })
 }
 
-/// Its index cond stands elsewhere; or it is a ranking, which is the first thousand of its index.
+/// Its index cond stands elsewhere; or it is a ranking, which is the first thousands of its index.
 fn is_bounded(node: &Value) -> bool {
-    node["Node Type"] == "Bitmap Heap Scan" || node["Index Name"] == "note_counts_hot"
+    node["Node Type"] == "Bitmap Heap Scan" || node["Index Name"] == "note_counts_by_heat"
 }
 
 /// Conditions by an id, or by a place in the list: for an index, not for a look at each row.

@@ -6,9 +6,9 @@ use parking_lot::Mutex;
 
 /// Failures in a row after which batches are halved.
 const PATIENCE: u32 = 5;
-/// While the persister is behind, batches may be so many times as large as the settings say. Events of the same
-/// entities then share an update of the totals, and a correction.
-const GROWTH: usize = 5;
+/// While the persister is behind, batches may take so many events, whatever the settings say. Events of the same
+/// entities then share an update of the totals, and a correction. Their steps of the history fill one block.
+const MOST: usize = 10_000;
 /// A batch that is to be followed by a larger one must be written within this time, and after one that took twice
 /// as long the next one is half as large: whoever needs a row that a batch locks waits, and a request does so for
 /// a second at most.
@@ -56,7 +56,7 @@ impl BatchSize {
         } else if took > 2 * SHORT {
             (state.now / 2).max(self.usual)
         } else if took <= SHORT {
-            (state.now * 2).min(self.usual * GROWTH)
+            (state.now * 2).min(MOST)
         } else {
             state.now
         };
@@ -84,15 +84,15 @@ mod tests {
     }
 
     #[test]
-    fn batches_that_come_full_grow_to_five_times_the_usual_size_until_one_does_not() {
+    fn batches_that_come_full_grow_to_ten_thousand_events_until_one_does_not() {
         let size = BatchSize::new(1_000);
         let after = |events: usize, took: u64| {
             size.worked(events, Duration::from_millis(took));
             size.get()
         };
         assert_eq!(after(999, 10), 1_000);
-        assert_eq!((after(1_000, 10), after(2_000, 10), after(4_000, 10)), (2_000, 4_000, 5_000));
-        assert_eq!((after(5_000, 10), after(4_999, 10)), (5_000, 1_000));
+        assert_eq!((after(1_000, 10), after(2_000, 10), after(4_000, 10)), (2_000, 4_000, 8_000));
+        assert_eq!((after(8_000, 10), after(10_000, 10), after(9_999, 10)), (10_000, 10_000, 1_000));
     }
 
     #[test]

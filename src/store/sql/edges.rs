@@ -43,7 +43,8 @@ pub struct MemberPage {
     pub persisted: Offset,
 }
 
-/// Switches rows on; those that are on already stay as they are. All flips are of `kind`, one per pair.
+/// Switches rows on; those that are on already stay as they are. All flips are of `kind`, one per pair. The transaction
+/// holds the lock of removals, so who is visible and what is there stays so.
 ///
 /// Of rows that are written for the first time and count, which nearly all do, only the number comes back.
 pub async fn switch_on(
@@ -55,55 +56,45 @@ pub async fn switch_on(
     if flips.is_empty() {
         return Ok(Vec::new());
     }
-    // Looking at all of them first costs less than joining them to the rows, and nearly always all are there.
-    let (counted, joins) = if all_count(db, tx, kind, flips).await? {
-        ("true", String::new())
-    } else {
-        let joins = format!(
-            "LEFT JOIN app_user AS u ON u.id = f.actor AND u.removed_at IS NULL AND u.hidden_at IS NULL
-             LEFT JOIN {targets} AS t ON t.id = f.target AND t.removed_at IS NULL",
-            targets = entity_table(kind.target()),
-        );
-        ("u.id IS NOT NULL AND t.id IS NOT NULL", joins)
-    };
+    // Whether a row counts is looked up for all together, which costs a fraction, and for each only if one does not.
     let text = format!(
-        "WITH changed AS (
+        "WITH visible AS NOT MATERIALIZED (
+             SELECT id FROM app_user WHERE removed_at IS NULL AND hidden_at IS NULL
+         ), present AS NOT MATERIALIZED (
+             SELECT id FROM {targets} WHERE removed_at IS NULL
+         ), changed AS (
              INSERT INTO {edges} AS edge (actor_id, target_id, is_on, counted, created_at, changed_at)
-             SELECT f.actor, f.target, true, {counted}, f.at, f.at
-             FROM (SELECT actor, target, {at} AS at
-                   FROM unnest($1::bigint[], $2::bigint[], $3::bigint[]) AS flip (actor, target, at)) AS f
-             {joins}
+             SELECT actor, target, true,
+                    ((SELECT count(*) FROM visible WHERE id = ANY($4)) = cardinality($4)
+                        AND (SELECT count(*) FROM present WHERE id = ANY($5)) = cardinality($5))
+                    OR coalesce((SELECT true FROM visible WHERE id = actor)
+                        AND (SELECT true FROM present WHERE id = target), false),
+                    {at}, {at}
+             FROM unnest($1::bigint[], $2::bigint[], $3::bigint[]) AS flip (actor, target, at)
              ON CONFLICT (actor_id, target_id) DO UPDATE
                  SET is_on = true, counted = excluded.counted, changed_at = excluded.changed_at
                  WHERE NOT edge.is_on
-             RETURNING actor_id, target_id, counted, xmax = 0 AS first)
+             RETURNING actor_id, target_id, counted, xmax = 0 AS first
+         )
          SELECT actor_id, target_id, counted, first, all_changed
          FROM (SELECT count(*) = cardinality($1) AS all_changed FROM changed) AS told
          LEFT JOIN changed ON NOT (all_changed AND counted AND first)",
         edges = kind.name(),
+        targets = entity_table(kind.target()),
         at = timestamp!("at"),
     );
-    let rows = db.run(bind(sqlx::query(from_catalogue(text)), flips).fetch_all(&mut **tx)).await?;
+    let query = bind(sqlx::query(from_catalogue(text)), flips)
+        .bind(distinct(flips.iter().map(|flip| flip.actor.0)))
+        .bind(distinct(flips.iter().map(|flip| flip.target)));
+    let rows = db.run(query.fetch_all(&mut **tx)).await?;
     let all_changed: bool = rows.first().map_or(Ok(false), |row| row.try_get(4))?;
     let has_edge = |row: &&PgRow| !matches!(row.try_get::<Option<i64>, _>(0), Ok(None));
     let told = rows.iter().filter(has_edge).map(changed_edge).collect::<StoreResult<Vec<_>>>()?;
     Ok(if all_changed { with_plain(flips, &told) } else { told })
 }
 
-/// Whether all actors are visible and all targets there, so that every row counts. The transaction holds the lock of
-/// removals, so it stays so.
-async fn all_count(db: &Db, tx: &mut Tx, kind: EdgeKind, flips: &[&Flip]) -> StoreResult<bool> {
-    let text = format!(
-        "SELECT (SELECT count(*) FROM app_user WHERE id = ANY($1) AND removed_at IS NULL AND hidden_at IS NULL)
-                = cardinality($1)
-            AND (SELECT count(*) FROM {} WHERE id = ANY($2) AND removed_at IS NULL) = cardinality($2)",
-        entity_table(kind.target()),
-    );
-    let distinct = |ids: BTreeSet<i64>| ids.into_iter().collect::<Vec<_>>();
-    let query = sqlx::query_scalar(from_catalogue(text))
-        .bind(distinct(flips.iter().map(|flip| flip.actor.get()).collect()))
-        .bind(distinct(flips.iter().map(|flip| flip.target.get()).collect()));
-    db.run(query.fetch_one(&mut **tx)).await
+fn distinct(ids: impl Iterator<Item = Id>) -> Vec<i64> {
+    ids.collect::<BTreeSet<_>>().into_iter().map(Id::get).collect()
 }
 
 /// All rows have changed: those that were not told count, and are on for the first time.

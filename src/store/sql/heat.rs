@@ -5,7 +5,7 @@ use sqlx::{Row, postgres::PgRow};
 use super::{Db, from_catalogue, times::timestamp, users::id};
 use crate::{
     catalogue::{EdgeKind, UnixMillis, WEIGHTS},
-    primitives::{Id, NoteId, ShardCount, ShardId},
+    primitives::{Id, ShardCount, ShardId},
     store::StoreResult,
 };
 
@@ -34,20 +34,25 @@ impl Db {
             .bind(i64::from(shard.0))
             .bind(most as i64);
         let rows = self.run(query.fetch_all(&self.pool())).await?;
-        rows.iter().map(|row: &PgRow| Ok((id(row, 0)?, row.try_get(1)?))).collect()
+        rows.iter().map(note_and_heat).collect()
     }
 
-    /// The notes with the most heat since ever, the hottest first.
-    pub async fn hottest_notes(&self, most: usize) -> StoreResult<Vec<NoteId>> {
+    /// Notes of the highest steps of heat since ever with their heat, the newest first within a step. A step is about
+    /// as wide as chance makes counts differ, so the hottest are those with the most heat among more than are wanted.
+    pub async fn hot_candidates(&self, most: usize) -> StoreResult<Vec<(Id, i64)>> {
         let text = format!(
-            "SELECT c.id FROM note_counts AS c JOIN note AS n ON n.id = c.id AND n.removed_at IS NULL
-             ORDER BY {} DESC, c.id DESC LIMIT $1",
+            "SELECT c.id, {} FROM note_counts AS c JOIN note AS n ON n.id = c.id AND n.removed_at IS NULL
+             ORDER BY c.heat_step DESC, c.id DESC LIMIT $1",
             heat_of_totals("c.")
         );
         let query = sqlx::query(from_catalogue(text)).bind(most as i64);
         let rows = self.run(query.fetch_all(&self.pool())).await?;
-        rows.iter().map(|row| Ok(NoteId(id(row, 0)?))).collect()
+        rows.iter().map(note_and_heat).collect()
     }
+}
+
+fn note_and_heat(row: &PgRow) -> StoreResult<(Id, i64)> {
+    Ok((id(row, 0)?, row.try_get(1)?))
 }
 
 /// SQL for what an edge's kind weighs.
@@ -60,7 +65,7 @@ fn heat_of_edge() -> String {
     format!("CASE kind {} ELSE 0 END", cases.join(" "))
 }
 
-/// SQL for the heat in a note's totals; `note_counts_hot` is an index on exactly this.
+/// SQL for the heat in a note's totals; the column `heat_step` is made of exactly this.
 fn heat_of_totals(prefix: &str) -> String {
     let terms: Vec<_> = WEIGHTS
         .iter()
@@ -77,8 +82,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_index_is_on_the_expression_that_ranks_by_totals() {
-        let migration = include_str!("../../../migrations/0011_hot_notes.sql");
-        assert!(migration.contains(&format!("({} DESC, id DESC)", heat_of_totals(""))), "{migration}");
+    fn steps_of_heat_are_of_the_heat_that_ranks_by_totals() {
+        let migration = include_str!("../../../migrations/0018_heat_steps.sql");
+        assert!(migration.contains(&format!("greatest({}, 0)", heat_of_totals(""))), "{migration}");
     }
 }
