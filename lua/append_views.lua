@@ -32,8 +32,10 @@ end
 -- when it begins, and lets it finish once it has written.
 local offset
 for i = 4, #ARGV do
-  offset = redis.pcall('XADD', KEYS[2], generation .. '-*', 'e', ARGV[i])
-  if type(offset) == 'table' then
+  offset = redis.pcall('XADD', KEYS[2], 'NOMKSTREAM', generation .. '-*', 'e', ARGV[i])
+  if not offset then
+    return { 'not_ready' } -- somebody deleted the log
+  elseif type(offset) == 'table' then
     -- The log's next generation has begun, but its verification is not finished.
     return string.find(offset.err, 'equal or smaller') and { 'not_ready' } or offset
   end

@@ -20,7 +20,7 @@
 -- Returns  {"done", 1, offset}   switched; offset of its event
 --          {"done", 0, offset}   it already was so; offset of the pair's pending flip, or ""
 --          {"repeated", 1, offset}  the key was used for this before: what the first call returned, if "done"
---          {"not_ready"}         the shard is not verified yet; nothing written
+--          {"not_ready"}         the shard is not verified yet, or its log is gone; nothing written
 --          {"need_set"}          load the set first
 --          {"need_row"}          ask SQL about this one edge first
 --          {"limit"}             the limit is reached; nothing written
@@ -121,8 +121,10 @@ end
 -- First the append, which fails as a whole when memory is short; only then the rest.
 local offset = pending_at or ''
 if changes then
-  offset = redis.pcall('XADD', KEYS[2], generation .. '-*', 'e', event)
-  if type(offset) == 'table' then
+  offset = redis.pcall('XADD', KEYS[2], 'NOMKSTREAM', generation .. '-*', 'e', event)
+  if not offset then
+    return { 'not_ready' } -- somebody deleted the log
+  elseif type(offset) == 'table' then
     -- The log's next generation has begun, but its verification is not finished.
     return string.find(offset.err, 'equal or smaller') and { 'not_ready' } or offset
   end

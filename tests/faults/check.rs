@@ -5,7 +5,10 @@ use std::{
     time::{Duration, Instant},
 };
 
-use plaudit::catalogue::{Counter, EdgeKind, Entity, EntityKind};
+use plaudit::{
+    catalogue::{Counter, EdgeKind, Entity, EntityKind},
+    primitives::ShardCount,
+};
 use redis::AsyncCommands;
 use sqlx::{AssertSqlSafe, PgPool, Row};
 
@@ -17,6 +20,21 @@ use crate::{
 
 /// A subscriber may have to hear of an interruption first.
 const PUSHED_WITHIN: Duration = Duration::from_secs(30);
+
+/// Where the shards are, for whoever looks into a failure.
+pub async fn state(stores: &Stores, shards: ShardCount) -> String {
+    let rows = "SELECT to_jsonb(shard)::text FROM shard ORDER BY id";
+    let rows: Vec<String> = sqlx::query_scalar(rows).fetch_all(&stores.sql().await).await.unwrap();
+    let mut redis = stores.redis().await;
+    let mut told = vec![format!("now {}", chrono::Utc::now())];
+    for (shard, row) in shards.all().zip(rows) {
+        let meta: BTreeMap<String, String> = redis.hgetall(format!("{{{shard}}}:meta")).await.unwrap();
+        let log: Vec<redis::Value> =
+            redis.xrevrange_count(format!("{{{shard}}}:log"), "+", "-", 3).await.unwrap();
+        told.push(format!("{row}\n  meta {meta:?}\n  log's end {log:?}"));
+    }
+    told.join("\n")
+}
 
 /// All that is wrong. `lossless`: every acknowledged flip must be among the rows.
 pub async fn differences(

@@ -15,7 +15,7 @@ use rand::{RngExt, SeedableRng, rngs::StdRng};
 
 use crate::{
     blows, check,
-    load::{Load, Progress, Service},
+    load::{Answer, Load, Progress, Service},
     node::{Node, has_struck, killed, values},
     plan::{Blow, Plan},
     seeds,
@@ -102,7 +102,11 @@ impl Bench {
         let schedule = Schedule::new(self, &world, &plan, seed);
         let running = AssertUnwindSafe(schedule.run()).catch_unwind();
         let wrong = running.await.unwrap_or_else(|panic| vec![words_of(&*panic)]);
-        (!wrong.is_empty()).then(|| format!("SEED={seed}: {plan}\n  {}", wrong.join("\n  ")))
+        if wrong.is_empty() {
+            return None;
+        }
+        let state = check::state(&self.stores, self.shards).await;
+        Some(format!("SEED={seed}: {plan}\n  {}\n{state}", wrong.join("\n  ")))
     }
 }
 
@@ -231,29 +235,33 @@ impl<'a> Schedule<'a> {
     async fn anywhere<T: Send + 'static, F: Future<Output = T> + Send + 'static>(
         &self,
         work: impl FnOnce(Plaudit) -> F,
-    ) -> Option<T> {
+    ) -> Answer<T> {
+        let at = rand::random_range(0..2);
         let running = {
-            let node = self.nodes[rand::random_range(0..2)].read();
-            let work = work(node.plaudit.clone());
-            node.spawn(work)?
+            let node = self.nodes[at].read();
+            node.spawn(work(node.plaudit.clone()))
         };
-        tokio::time::timeout(ACT_WITHIN, running).await.ok()?.ok()
+        let running = running.ok_or_else(|| format!("{} is gone", NAMES[at]))?;
+        let ended = tokio::time::timeout(ACT_WITHIN, running).await;
+        let ended = ended.map_err(|_| format!("nothing from {} within {ACT_WITHIN:?}", NAMES[at]))?;
+        ended.map_err(|gone| format!("{}: {gone}", NAMES[at]))
     }
 }
 
 impl Service for Schedule<'_> {
-    async fn act(&self, world: &World, actor: usize, act: Act, key: &str) -> Option<bool> {
+    async fn act(&self, world: &World, actor: usize, act: Act, key: &str) -> Answer<bool> {
         let key = IdempotencyKey::parse(key.to_owned()).unwrap();
         let actor = UserId(id(world.people[actor].id));
         self.anywhere(move |plaudit| async move { perform(&plaudit, actor, act, &key).await }).await?
     }
 
-    async fn is_on(&self, world: &World, actor: usize, kind: EdgeKind, target: i64) -> Option<bool> {
+    async fn is_on(&self, world: &World, actor: usize, kind: EdgeKind, target: i64) -> Answer<bool> {
         let (actor, target) = (UserId(id(world.people[actor].id)), id(target));
         let states = self
-            .anywhere(move |plaudit| async move { plaudit.membership(actor, &[(kind, target)]).await.ok() })
-            .await??;
-        states.get(&(kind, target)).copied()
+            .anywhere(move |plaudit| async move { plaudit.membership(actor, &[(kind, target)]).await })
+            .await?;
+        let states = states.map_err(|error| format!("{error:?}"))?;
+        states.get(&(kind, target)).copied().ok_or_else(|| "not among the states".to_owned())
     }
 
     async fn read(&self, world: &World) {
@@ -265,7 +273,7 @@ impl Service for Schedule<'_> {
     }
 }
 
-async fn perform(plaudit: &Plaudit, actor: UserId, act: Act, key: &IdempotencyKey) -> Option<bool> {
+async fn perform(plaudit: &Plaudit, actor: UserId, act: Act, key: &IdempotencyKey) -> Answer<bool> {
     let key = Some(key);
     let changed = match act {
         Act::Grant { user, amount } => {
@@ -291,8 +299,8 @@ async fn perform(plaudit: &Plaudit, actor: UserId, act: Act, key: &IdempotencyKe
     };
     use plaudit::domain::DomainError::{CatchingUp, Overloaded, RetryLater};
     match changed {
-        Ok(changed) => Some(changed),
-        Err(RetryLater(_) | Overloaded(_) | CatchingUp) => None,
+        Ok(changed) => Ok(changed),
+        Err(later @ (RetryLater(_) | Overloaded(_) | CatchingUp)) => Err(format!("{later:?}")),
         Err(error) => panic!("{act:?} was refused: {error:?}"),
     }
 }

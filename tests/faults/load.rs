@@ -16,10 +16,13 @@ use crate::world::{Act, Done, World};
 const PATIENCE: Duration = Duration::from_secs(60);
 const PAUSE: Duration = Duration::from_millis(15);
 
-/// Somebody to send actions to. `None`: no answer, or one that says "later".
+/// What was answered; or why there is no answer, or one that says "later".
+pub type Answer<T> = Result<T, String>;
+
+/// Somebody to send actions to.
 pub trait Service: Sync {
     /// Whether it changed anything.
-    fn act(&self, world: &World, actor: usize, act: Act, key: &str) -> impl Future<Output = Option<bool>>;
+    fn act(&self, world: &World, actor: usize, act: Act, key: &str) -> impl Future<Output = Answer<bool>>;
 
     /// Whether an edge is on, as its actor is told.
     fn is_on(
@@ -28,7 +31,7 @@ pub trait Service: Sync {
         actor: usize,
         kind: EdgeKind,
         target: i64,
-    ) -> impl Future<Output = Option<bool>>;
+    ) -> impl Future<Output = Answer<bool>>;
 
     /// Reads counts of everything, for [`crate::seen::Seen`].
     fn read(&self, world: &World) -> impl Future<Output = ()>;
@@ -75,7 +78,7 @@ impl Load {
         for step in 0..self.steps {
             let act = world.any_act(me, &mut rng);
             let key = format!("{}-{actor}-{step}", world.people[0].id);
-            let changed = until(|| service.act(world, actor, act, &key)).await;
+            let changed = until(act, || service.act(world, actor, act, &key)).await;
             match act {
                 Act::Flip { kind, target, on } => {
                     let was_on = done.edges.insert((kind, me, target.id), on).unwrap_or(false);
@@ -83,7 +86,7 @@ impl Load {
                         assert_eq!(changed, was_on != on, "seed {}: {act:?} of user {me}", self.seed);
                     }
                     if self.lossless && rng.random_bool(0.3) {
-                        let is_on = until(|| service.is_on(world, actor, kind, target.id)).await;
+                        let is_on = until(act, || service.is_on(world, actor, kind, target.id)).await;
                         assert_eq!(is_on, on, "seed {}: after {act:?} of user {me}", self.seed);
                     }
                 }
@@ -98,13 +101,13 @@ impl Load {
     }
 }
 
-async fn until<T, F: Future<Output = Option<T>>>(mut call: impl FnMut() -> F) -> T {
+async fn until<T, F: Future<Output = Answer<T>>>(act: Act, mut call: impl FnMut() -> F) -> T {
     let began = Instant::now();
     loop {
-        if let Some(answer) = call().await {
-            return answer;
+        match call().await {
+            Ok(answer) => return answer,
+            Err(why) => assert!(began.elapsed() < PATIENCE, "no answer to {act:?} for {PATIENCE:?}: {why}"),
         }
-        assert!(began.elapsed() < PATIENCE, "no answer for {PATIENCE:?}");
         tokio::time::sleep(PAUSE).await;
     }
 }

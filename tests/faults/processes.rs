@@ -16,7 +16,7 @@ use tokio::{sync::Mutex, task::JoinSet};
 use crate::{
     check,
     in_process::words_of,
-    load::{Load, Progress, Service},
+    load::{Answer, Load, Progress, Service},
     plan::{Kill, KillPlan},
     seeds,
     seen::{Seen, Values},
@@ -174,14 +174,16 @@ struct Guests<'a> {
 }
 
 impl Guests<'_> {
-    async fn ask(&self, client: Client, query: &str, variables: Value) -> Option<Value> {
-        let reply = tokio::time::timeout(ACT_WITHIN, client.try_send(query, variables)).await.ok()?.ok()?;
+    async fn ask(&self, client: Client, query: &str, variables: Value) -> Answer<Value> {
+        let answered = tokio::time::timeout(ACT_WITHIN, client.try_send(query, variables)).await;
+        let answered = answered.map_err(|_| format!("nothing within {ACT_WITHIN:?}"))?;
+        let reply = answered.map_err(|error| format!("{error:?}"))?;
         let errors = &reply.body["errors"];
         if errors.is_null() {
-            return Some(reply.body["data"].clone());
+            return Ok(reply.body["data"].clone());
         }
         assert_eq!(errors[0]["extensions"]["code"], "RETRY_LATER", "{query}: {}", reply.body);
-        None
+        Err(errors[0].to_string())
     }
 
     fn url(&self) -> String {
@@ -190,7 +192,7 @@ impl Guests<'_> {
 }
 
 impl Service for Guests<'_> {
-    async fn act(&self, world: &World, actor: usize, act: Act, key: &str) -> Option<bool> {
+    async fn act(&self, world: &World, actor: usize, act: Act, key: &str) -> Answer<bool> {
         let subject = &world.people[actor].subject;
         let (client, mutation, mut input) = match act {
             Act::Grant { user, amount } => {
@@ -206,15 +208,15 @@ impl Service for Guests<'_> {
         input["idempotencyKey"] = json!(key);
         let type_name = format!("{}{}Input", mutation[..1].to_uppercase(), &mutation[1..]);
         let query = format!("mutation ($input: {type_name}!) {{ {mutation}(input: $input) {{ changed }} }}");
-        self.ask(client, &query, json!({ "input": input })).await?[mutation]["changed"].as_bool()
+        flag(&self.ask(client, &query, json!({ "input": input })).await?[mutation]["changed"])
     }
 
-    async fn is_on(&self, world: &World, actor: usize, kind: EdgeKind, target: i64) -> Option<bool> {
+    async fn is_on(&self, world: &World, actor: usize, kind: EdgeKind, target: i64) -> Answer<bool> {
         let (.., of, field) = words(kind);
         let type_name = format!("{}{}", of[..1].to_uppercase(), &of[1..]);
         let query = format!("query ($id: ID!) {{ node(id: $id) {{ ... on {type_name} {{ {field} }} }} }}");
         let client = Client::of(&self.url(), Role::User, &world.people[actor].subject);
-        self.ask(client, &query, json!({ "id": format!("{of}_{target}") })).await?["node"][field].as_bool()
+        flag(&self.ask(client, &query, json!({ "id": format!("{of}_{target}") })).await?["node"][field])
     }
 
     async fn read(&self, world: &World) {
@@ -222,13 +224,17 @@ impl Service for Guests<'_> {
         let parts: Vec<String> = SHOWN.iter().map(|shown| format!("... on {}", shown.selection())).collect();
         let query = format!("query ($ids: [ID!]!) {{ nodes(ids: $ids) {{ {} }} }}", parts.join(" "));
         let client = Client::new(&self.url(), None);
-        let Some(data) = self.ask(client, &query, json!({ "ids": ids })).await else { return };
+        let Ok(data) = self.ask(client, &query, json!({ "ids": ids })).await else { return };
         for object in data["nodes"].as_array().unwrap() {
             if let Some((entity, version, values)) = counts(object) {
                 self.seen.read(entity, version, &values);
             }
         }
     }
+}
+
+fn flag(value: &Value) -> Answer<bool> {
+    value.as_bool().ok_or_else(|| format!("{value} is no answer"))
 }
 
 /// Mutations that switch on and off, their argument, the kind of target in ids, and the field that tells.
