@@ -137,7 +137,8 @@ async fn the_thousand_hottest_notes_ever_are_found_among_many() {
     let server = Server::start(&[]);
     let stores = server.stores();
     let (author, sql) = (stores.new_user().await, stores.sql().await);
-    let many = "INSERT INTO note (author_id, title, body) SELECT $1, 'A note', 'Text' FROM generate_series(1, 6000)";
+    let many =
+        "INSERT INTO note (author_id, title, body) SELECT $1, 'A note', 'Text' FROM generate_series(1, 6000)";
     sqlx::query(many).bind(author).execute(&sql).await.unwrap();
     // The n-th note has an n-th of the likes of the first one; the order of ids is another.
     let likes = "UPDATE note_counts SET likes = 1000000 / (1 + id * 7919 % 6007)";
