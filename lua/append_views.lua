@@ -8,7 +8,7 @@
 -- ARGV[3]  keep     ms for which the sender's last number is kept from now
 -- ARGV[4…] events   texts of the log entries
 -- Returns  {"done"}       appended, now or before
---          {"not_ready"}  the shard is not verified yet; nothing written, here and below
+--          {"not_ready"}  the shard is not verified yet, or its log is gone; nothing written, here and below
 --          {"full"}       the log has no room
 local source, number, keep = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
 if not (number and keep and #ARGV > 3) then

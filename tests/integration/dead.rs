@@ -278,6 +278,24 @@ async fn an_event_that_cannot_be_read_is_applied_by_a_release_that_can() {
     assert_eq!(stores.likes(id).await, at_rest(1));
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn what_somebody_else_puts_into_a_log_is_a_dead_event_and_its_shard_goes_on() {
+    let server = Server::start(&[]);
+    let stores = server.stores();
+    let id = stores.new_note().await;
+    let liker = stores.new_subject_of_shard(0).await;
+    let mut redis = stores.redis().await;
+    let generation: i64 = redis.hget("{0}:meta", "gen").await.unwrap();
+    for fields in [[("e", "1 note_like"), ("f", "2")].as_slice(), [("name", "nothing")].as_slice()] {
+        let _: String = redis.xadd("{0}:log", format!("{generation}-*"), fields).await.unwrap();
+    }
+    let _: String = redis.xadd("{0}:log", format!("{generation}-*"), &[("e", b"\xff\xfe")]).await.unwrap();
+    server.client(&liker).like(&note(id)).await;
+    stores.rest().await;
+    assert_eq!(listed(&stores).len(), 3);
+    assert_eq!(stores.likes(id).await, at_rest(1));
+}
+
 /// Every note but the bad one has all these likes, and the bad one's only like is dead, once.
 async fn check_one_dead(server: &Server, stores: &Stores, bad: i64, good: &[i64], likes: i64) {
     stores.rest().await;
