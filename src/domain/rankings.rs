@@ -135,10 +135,11 @@ async fn hottest(redis: &Redis, db: &Db, window: HotWindow) -> StoreResult<Vec<N
         HotWindow::Last(span) => redis.hottest(span, chrono::Utc::now().timestamp_millis(), MOST).await?,
         HotWindow::All => None,
     };
-    match of_shards {
-        Some(notes) if !notes.is_empty() => Ok(merge(notes)),
-        _ => Ok(merge(db.hot_candidates(CANDIDATES).await?)),
-    }
+    let notes = match of_shards {
+        Some(notes) if !notes.is_empty() => notes,
+        _ => db.hot_candidates(CANDIDATES).await?,
+    };
+    Ok(merge(notes))
 }
 
 /// Ranks notes: by heat, the newer one first when it is equal.

@@ -368,7 +368,7 @@ async fn persisted(stores: &Stores, note: i64, likes: i64) {
     .await;
 }
 
-/// The next event begins the log again, with the numbers of those that were deleted.
+/// Else the next event would begin it again, with the numbers of those that were deleted.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_log_that_was_deleted_takes_no_event_until_its_next_generation_begins() {
     let server = Server::start(&["--lease", "1s"]);
