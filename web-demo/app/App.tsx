@@ -3,26 +3,17 @@ import { Provider } from "urql";
 import { Route, Switch } from "wouter";
 import { ApiProvider, createApi } from "../shared/api/client";
 import { type Session } from "../shared/session";
-import { Empty, Loading } from "../shared/ui/States";
+import { Loading } from "../shared/ui/States";
 import { Toasts } from "../shared/ui/toasts";
+import { Pages } from "./Pages";
 import { CurtainProvider } from "./drawer/Curtain";
 import { Shell } from "./layout/Shell";
-import { choose } from "./layout/chosenUser";
-import { FeedPage } from "./notes/FeedPage";
+import { choose } from "./viewer/chosenUser";
 import { ViewsProvider } from "./notes/views";
 
-/** Pages that a first visitor does not see at once are loaded when somebody goes there. */
-const NotePage = lazy(() => import("./notes/NotePage"));
 const TwoPage = lazy(() => import("./two/TwoPage"));
-const HotPage = lazy(() => import("./rankings/HotPage"));
-const GroupsPage = lazy(() => import("./groups/GroupsPage"));
-const GroupPage = lazy(() => import("./groups/GroupPage"));
-const InboxPage = lazy(() => import("./inbox/InboxPage"));
-const LikesPage = lazy(() => import("./likes/LikesPage"));
-const MePage = lazy(() => import("./users/MePage"));
-const UserPage = lazy(() => import("./users/UserPage"));
 
-/** One session: everything below it acts as this user, and forgets everything with it. */
+/** One session. A switch of users replaces the client and its cache. */
 export function App({ first }: { first: Session | undefined }) {
   const [session, setSession] = useState(first);
   const api = useMemo(() => createApi(session), [session]);
@@ -49,27 +40,5 @@ export function App({ first }: { first: Session | undefined }) {
         </Toasts>
       </Provider>
     </ApiProvider>
-  );
-}
-
-/** What stands in the middle column, by address. */
-export function Pages() {
-  return (
-    <Suspense fallback={<Loading />}>
-      <Switch>
-        <Route path="/" component={FeedPage} />
-        <Route path="/hot" component={HotPage} />
-        <Route path="/groups" component={GroupsPage} />
-        <Route path="/group/:id" component={GroupPage} />
-        <Route path="/inbox" component={InboxPage} />
-        <Route path="/likes" component={LikesPage} />
-        <Route path="/user/me" component={MePage} />
-        <Route path="/user/:id" component={UserPage} />
-        <Route path="/note/:id">{({ id }) => <NotePage key={id} noteId={id} />}</Route>
-        <Route>
-          <Empty title="There is nothing at this address.">Perhaps it was removed.</Empty>
-        </Route>
-      </Switch>
-    </Suspense>
   );
 }

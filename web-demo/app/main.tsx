@@ -3,7 +3,7 @@ import { createRoot } from "react-dom/client";
 import "../shared/theme.css";
 import { Theme } from "../shared/ui/theme";
 import { App } from "./App";
-import { chosenSession } from "./layout/chosenUser";
+import { chosenSession } from "./viewer/chosenUser";
 
 Theme.restore();
 const session = await chosenSession();

@@ -32,7 +32,7 @@ export const ABOUT = explained({
     "Errors per second",
     "Answers whose first error has a code, whoever is at fault. The table says which operation.",
     "near 0. RATE_LIMITED and a few mistakes of clients are nobody's trouble.",
-    "INTERNAL: look for it in the log. RETRY_LATER or UNAVAILABLE: look at the stores and the shards.",
+    "INTERNAL: look for it in the log. RETRY_LATER: look at the stores and the shards.",
   ],
   p50: [
     "p50",

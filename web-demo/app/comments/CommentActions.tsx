@@ -1,9 +1,9 @@
 import { Heart } from "lucide-react";
 import { type ReactNode } from "react";
 import { type CommentItemFragment, LikeCommentDocument, UnlikeCommentDocument } from "../../shared/api/generated";
-import { CountButton } from "../layout/CountButton";
+import { CountButton } from "../controls/CountButton";
 import { useAction } from "../../shared/api/useAction";
-import { useViewer } from "../layout/useViewer";
+import { useViewer } from "../viewer/useViewer";
 import styles from "./CommentActions.module.css";
 import { CommentState } from "./CommentState";
 import { DeleteComment } from "./DeleteComment";

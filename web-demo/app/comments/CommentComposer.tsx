@@ -3,10 +3,10 @@ import { AddCommentDocument, type CommentItemFragment } from "../../shared/api/g
 import { useApi } from "../../shared/api/client";
 import { Avatar } from "../../shared/ui/Avatar";
 import { Button } from "../../shared/ui/Button";
-import { Left, lengthOf } from "../layout/Left";
+import { CharactersLeft, lengthOf } from "../controls/CharactersLeft";
 import { useAction } from "../../shared/api/useAction";
-import { useRetryKey } from "../layout/useRetryKey";
-import { useViewer } from "../layout/useViewer";
+import { useRetryKey } from "../controls/useRetryKey";
+import { useViewer } from "../viewer/useViewer";
 import styles from "./CommentComposer.module.css";
 
 /** As the server counts it: characters without the white space around them. */
@@ -63,7 +63,7 @@ export function CommentComposer({ noteId, answered, onSent, onCancel }: Props) {
         onKeyDown={onKeyDown}
       />
       <div className={styles.foot} hidden={!answered && !text}>
-        <Left most={MOST} length={length} />
+        <CharactersLeft most={MOST} length={length} />
         {onCancel && (
           <Button look="quiet" onClick={onCancel}>
             Cancel

@@ -1,7 +1,7 @@
 import { type Ref, useEffect, useId, useRef, useState } from "react";
 import { type CommentSort } from "../../shared/api/generated";
 import { Count } from "../../shared/ui/Count";
-import { Tabs } from "../layout/Tabs";
+import { Tabs } from "../controls/Tabs";
 import { CommentComposer } from "./CommentComposer";
 import styles from "./Comments.module.css";
 import { Thread } from "./Thread";

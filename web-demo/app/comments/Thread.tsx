@@ -2,7 +2,7 @@ import { ArrowUp } from "lucide-react";
 import { type CommentItemFragment, type CommentSort, NoteCommentsDocument } from "../../shared/api/generated";
 import { Empty } from "../../shared/ui/States";
 import { Endless } from "../../shared/lists/Endless";
-import { chunks } from "../layout/chunks";
+import { chunks } from "../lists/chunks";
 import { usePages } from "../../shared/lists/usePages";
 import { Comment } from "./Comment";
 import { LiveComments } from "./LiveComments";

@@ -1,5 +1,5 @@
 import { useEffect, useRef, useState } from "react";
-import { useSettled } from "../layout/useSettled";
+import { useSettled } from "../controls/useSettled";
 
 interface Loaded {
   id: string;

@@ -1,7 +1,7 @@
 import { useEffect, useEffectEvent, useRef } from "react";
 import { useClient } from "urql";
 import { CommentsAgainDocument } from "../../shared/api/generated";
-import { chunks } from "../layout/chunks";
+import { chunks } from "../lists/chunks";
 
 /** As many as one query takes. */
 const MOST = 100;

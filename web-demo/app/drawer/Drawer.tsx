@@ -1,7 +1,7 @@
 import { Pause, Play, Search, Trash2, X } from "lucide-react";
 import { useEffect, useRef, useState } from "react";
 import { type Api, ApiProvider, useApi } from "../../shared/api/client";
-import { Tabs } from "../layout/Tabs";
+import { Tabs } from "../controls/Tabs";
 import styles from "./Drawer.module.css";
 import { FrameRow } from "./FrameRow";
 import { OperationRow } from "./OperationRow";

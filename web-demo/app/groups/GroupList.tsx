@@ -1,6 +1,6 @@
 import { type ComponentProps, type ReactNode } from "react";
 import { type GroupRowFragment } from "../../shared/api/generated";
-import { LiveList } from "../layout/LiveList";
+import { LiveList } from "../lists/LiveList";
 import { GroupRow } from "./GroupRow";
 import { GroupListener } from "./live";
 

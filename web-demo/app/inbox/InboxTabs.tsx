@@ -1,7 +1,7 @@
 import { Heart, Inbox, type LucideIcon, Mail, MessageCircle, UserRoundPlus } from "lucide-react";
 import { type InboxKind } from "../../shared/api/generated";
 import { exactly, forPeople } from "../../shared/ui/Count";
-import { WideTabs } from "../layout/WideTabs";
+import { Tabs } from "../controls/Tabs";
 import styles from "./InboxTabs.module.css";
 import { type Unread } from "./badges";
 
@@ -15,7 +15,8 @@ interface Props {
 /** What to read, each with how much of it is unread. */
 export function InboxTabs({ unread, value, onChange }: Props) {
   return (
-    <WideTabs
+    <Tabs
+      isWide
       label="What to show"
       options={[
         { value: null, text: "All", above: <Badged icon={Inbox} /> },

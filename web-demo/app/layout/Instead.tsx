@@ -1,4 +1,5 @@
 import { type CombinedError } from "urql";
+import { isInvalidId } from "../../shared/api/errors";
 import { Empty, Loading, Problem } from "../../shared/ui/States";
 import { PageHead } from "./PageHead";
 
@@ -17,7 +18,7 @@ export function Instead({ title, isLoading, error, retry }: Props) {
       <PageHead title={title} back />
       {isLoading ? (
         <Loading />
-      ) : error && !isNoId(error) ? (
+      ) : error && !isInvalidId(error) ? (
         <Problem error={error} retry={retry} />
       ) : (
         <Empty title="There is nothing at this address.">Perhaps it was removed.</Empty>
@@ -25,6 +26,3 @@ export function Instead({ title, isLoading, error, retry }: Props) {
     </>
   );
 }
-
-/** The address has an id that can be nobody's. */
-const isNoId = (error: CombinedError) => error.graphQLErrors[0]?.extensions.code === "BAD_USER_INPUT";

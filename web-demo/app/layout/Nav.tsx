@@ -3,7 +3,7 @@ import { Link, useRoute } from "wouter";
 import { type InboxBadgesFragment } from "../../shared/api/generated";
 import { Logo } from "../../shared/ui/Logo";
 import styles from "./Nav.module.css";
-import { useLiveViewer } from "./useLiveViewer";
+import { useLiveViewer } from "../viewer/useLiveViewer";
 
 /** The ways to go. On a phone the first five are a bar at the bottom. */
 export function Nav() {

@@ -4,7 +4,7 @@ import { useApi } from "../../shared/api/client";
 import { CurtainButton } from "../drawer/CurtainButton";
 import { Theme } from "../../shared/ui/theme";
 import styles from "./UserMenu.module.css";
-import { UserSwitch } from "./UserSwitch";
+import { UserSwitch } from "../viewer/UserSwitch";
 
 /** Who one is, and the ways out of the feed. */
 export function UserMenu({ onSwitch }: { onSwitch: (user: string) => void }) {

@@ -3,7 +3,7 @@ import { CollectedNotesDocument, type CollectedNotesQuery, LikedNotesDocument } 
 import { Empty } from "../../shared/ui/States";
 import { ForViewer } from "../layout/ForViewer";
 import { PageHead } from "../layout/PageHead";
-import { Tabs } from "../layout/Tabs";
+import { Tabs } from "../controls/Tabs";
 import { usePages } from "../../shared/lists/usePages";
 import { NoteList } from "../notes/NoteList";
 

@@ -3,7 +3,7 @@ import { Avatar } from "../../shared/ui/Avatar";
 import { exactly, forPeople } from "../../shared/ui/Count";
 import styles from "./Likers.module.css";
 import { LikersDialog } from "./LikersDialog";
-import { type WholeNote } from "./NotePage";
+import { type WholeNote } from "./wholeNote";
 
 const FACES = 3;
 

@@ -9,9 +9,9 @@ import {
   UnlikeNoteDocument,
 } from "../../shared/api/generated";
 import { Count, exactly } from "../../shared/ui/Count";
-import { CountButton } from "../layout/CountButton";
+import { CountButton } from "../controls/CountButton";
 import { useAction } from "../../shared/api/useAction";
-import buttonStyles from "../layout/CountButton.module.css";
+import buttonStyles from "../controls/CountButton.module.css";
 import styles from "./NoteActions.module.css";
 
 interface Props {

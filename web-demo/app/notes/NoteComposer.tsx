@@ -3,10 +3,10 @@ import { CreateNoteDocument } from "../../shared/api/generated";
 import { useApi } from "../../shared/api/client";
 import { Avatar } from "../../shared/ui/Avatar";
 import { Button } from "../../shared/ui/Button";
-import { Left, lengthOf } from "../layout/Left";
+import { CharactersLeft, lengthOf } from "../controls/CharactersLeft";
 import { useAction } from "../../shared/api/useAction";
-import { useRetryKey } from "../layout/useRetryKey";
-import { useViewer } from "../layout/useViewer";
+import { useRetryKey } from "../controls/useRetryKey";
+import { useViewer } from "../viewer/useViewer";
 import styles from "./NoteComposer.module.css";
 
 /** As the server counts them: characters without the white space around them. */
@@ -70,8 +70,8 @@ function Open({ onClose }: { onClose: () => void }) {
         onChange={(event) => setBody(event.target.value)}
       />
       <div className={styles.foot}>
-        <Left most={MOST_TITLE} length={titleLength} />
-        <Left most={MOST_BODY} length={bodyLength} />
+        <CharactersLeft most={MOST_TITLE} length={titleLength} />
+        <CharactersLeft most={MOST_BODY} length={bodyLength} />
         <Button look="quiet" onClick={onClose}>
           Cancel
         </Button>

@@ -1,7 +1,7 @@
 import { type ComponentProps, type ReactNode } from "react";
 import { type NoteCardFragment } from "../../shared/api/generated";
 import { Endless } from "../../shared/lists/Endless";
-import { chunks } from "../layout/chunks";
+import { chunks } from "../lists/chunks";
 import { NoteCard } from "./NoteCard";
 import { LiveNotes } from "./live";
 

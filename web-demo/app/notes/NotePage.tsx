@@ -1,10 +1,11 @@
 import { type MouseEvent, useCallback, useId, useRef } from "react";
-import { type CombinedError, useQuery, useSubscription } from "urql";
-import { NotePageCountsDocument, NotePageDocument, type NotePageQuery } from "../../shared/api/generated";
+import { useQuery, useSubscription } from "urql";
+import { NotePageCountsDocument, NotePageDocument } from "../../shared/api/generated";
+import { isInvalidId } from "../../shared/api/errors";
 import { Empty, Loading, Problem } from "../../shared/ui/States";
 import { Comments } from "../comments/Comments";
 import { PageHead } from "../layout/PageHead";
-import { useViewer } from "../layout/useViewer";
+import { useViewer } from "../viewer/useViewer";
 import { DeleteNote } from "./DeleteNote";
 import { Likers } from "./Likers";
 import { NoteActions } from "./NoteActions";
@@ -12,8 +13,7 @@ import { Byline } from "./NoteCard";
 import styles from "./NotePage.module.css";
 import { Rating } from "./Rating";
 import { useViewed } from "./views";
-
-export type WholeNote = NonNullable<NotePageQuery["note"]>;
+import { type WholeNote } from "./wholeNote";
 
 /** One note with everything about it, and what people say to it. */
 export default function NotePage({ noteId }: { noteId: string }) {
@@ -39,7 +39,7 @@ export default function NotePage({ noteId }: { noteId: string }) {
           <Whole note={note} onTalk={write} />
           <Comments ref={comments} note={note} />
         </>
-      ) : data || isNoId(error) ? (
+      ) : data || isInvalidId(error) ? (
         <Empty title="There is no such note.">Perhaps it was removed.</Empty>
       ) : error ? (
         <Problem error={error} retry={retry} />
@@ -78,6 +78,3 @@ function Whole({ note, onTalk }: { note: WholeNote; onTalk: (event: MouseEvent) 
     </article>
   );
 }
-
-/** An address that was mistyped is no id at all. */
-const isNoId = (error: CombinedError | undefined) => error?.graphQLErrors[0]?.extensions.code === "BAD_USER_INPUT";

@@ -4,7 +4,7 @@ import { RateNoteDocument } from "../../shared/api/generated";
 import { exactly, forPeople } from "../../shared/ui/Count";
 import { Button } from "../../shared/ui/Button";
 import { useAction } from "../../shared/api/useAction";
-import { type WholeNote } from "./NotePage";
+import { type WholeNote } from "./wholeNote";
 import styles from "./Rating.module.css";
 
 const SCORES = Array.from({ length: 11 }, (_, score) => score);

@@ -2,7 +2,7 @@ import { useState } from "react";
 import { HotNotesDocument, type HotWindow } from "../../shared/api/generated";
 import { Empty } from "../../shared/ui/States";
 import { PageHead } from "../layout/PageHead";
-import { Tabs } from "../layout/Tabs";
+import { Tabs } from "../controls/Tabs";
 import { usePages } from "../../shared/lists/usePages";
 import { NoteList } from "../notes/NoteList";
 import styles from "./HotPage.module.css";

@@ -1,7 +1,7 @@
 import { Square, Zap } from "lucide-react";
 import { exactly } from "../../shared/ui/Count";
 import { Button } from "../../shared/ui/Button";
-import { useDevelopmentUsers } from "../layout/useDevelopmentUsers";
+import { useDevelopmentUsers } from "../viewer/useDevelopmentUsers";
 import { Bars } from "./Bars";
 import styles from "./StormPanel.module.css";
 import { SECONDS, USERS } from "./storm";

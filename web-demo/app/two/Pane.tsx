@@ -4,7 +4,7 @@ import { Provider } from "urql";
 import { Link, Router } from "wouter";
 import { type Api, ApiProvider } from "../../shared/api/client";
 import { Loading } from "../../shared/ui/States";
-import { Pages } from "../App";
+import { Pages } from "../Pages";
 import { FrameContext } from "../layout/frame";
 import { ViewsProvider } from "../notes/views";
 import styles from "./Pane.module.css";

@@ -1,5 +1,5 @@
 import { ConnectionMark } from "../layout/ConnectionMark";
-import { UserSwitch } from "../layout/UserSwitch";
+import { UserSwitch } from "../viewer/UserSwitch";
 import styles from "./Pane.module.css";
 
 /** Who one side is, and whether its numbers move right now. */

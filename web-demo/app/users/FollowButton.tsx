@@ -1,5 +1,5 @@
 import { FollowUserDocument, type PersonRowFragment, UnfollowUserDocument } from "../../shared/api/generated";
-import { SwitchButton } from "../layout/SwitchButton";
+import { SwitchButton } from "../controls/SwitchButton";
 import { useAction } from "../../shared/api/useAction";
 
 interface Props {

@@ -1,9 +1,9 @@
 import { type ComponentProps, type ReactNode } from "react";
 import { type PersonRowFragment } from "../../shared/api/generated";
-import { LiveList } from "../layout/LiveList";
+import { LiveList } from "../lists/LiveList";
 import { PersonRow } from "./PersonRow";
 import { UserListener } from "./live";
-import { useViewerId } from "./useViewerId";
+import { useViewerId } from "../viewer/useViewerId";
 
 interface Props {
   people: PersonRowFragment[];

@@ -6,7 +6,7 @@ import { Count } from "../../shared/ui/Count";
 import { FollowButton } from "./FollowButton";
 import head from "../layout/Head.module.css";
 import styles from "./ProfileHead.module.css";
-import { useViewerId } from "./useViewerId";
+import { useViewerId } from "../viewer/useViewerId";
 
 const month = new Intl.DateTimeFormat("en", { month: "long", year: "numeric" });
 

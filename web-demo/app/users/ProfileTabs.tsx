@@ -1,6 +1,6 @@
 import { type ProfileHeadFragment } from "../../shared/api/generated";
 import { Count } from "../../shared/ui/Count";
-import { WideTabs } from "../layout/WideTabs";
+import { Tabs } from "../controls/Tabs";
 
 export type Tab = "notes" | "followers" | "following" | "groups";
 
@@ -13,7 +13,8 @@ interface Props {
 /** The lists of a user, each with how long it is. */
 export function ProfileTabs({ user, value, onChange }: Props) {
   return (
-    <WideTabs
+    <Tabs
+      isWide
       label="Lists"
       options={[
         { value: "notes", text: "Notes", above: <Count value={user.noteCount} /> },

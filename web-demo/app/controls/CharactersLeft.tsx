@@ -1,10 +1,10 @@
-import styles from "./Left.module.css";
+import styles from "./CharactersLeft.module.css";
 
 /** From how many characters before the end one is told. */
 const NEAR = 120;
 
 /** How many characters are left, once that is worth knowing. */
-export function Left({ most, length }: { most: number; length: number }) {
+export function CharactersLeft({ most, length }: { most: number; length: number }) {
   const left = most - length;
   if (left > NEAR) return null;
   return (
