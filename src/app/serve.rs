@@ -174,8 +174,8 @@ fn owner_name(stores: &Stores) -> Result<String, AppError> {
     Ok(name.to_string())
 }
 
-fn pipeline_settings(settings: &Settings, owner: String, moderator: Moderator) -> pipeline::Settings {
-    pipeline::Settings {
+fn pipeline_settings(settings: &Settings, owner: String, moderator: Moderator) -> pipeline::PipelineSettings {
+    pipeline::PipelineSettings {
         owner,
         lease: settings.pipeline.lease,
         batch_events: settings.pipeline.batch_events as usize,

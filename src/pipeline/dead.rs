@@ -7,10 +7,10 @@ use std::time::Duration;
 
 use backon::{ExponentialBuilder, Retryable};
 
-use super::persist::{Plan, apply, mismatches};
 use crate::{
     catalogue::Flip,
     event_log::{Entry, Event, Moves},
+    pipeline::counting::persist::{Plan, apply, mismatches},
     primitives::ShardCount,
     store::{
         StoreError, StoreResult,

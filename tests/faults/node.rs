@@ -115,8 +115,8 @@ pub fn values(entity: Entity, counts: &plaudit::catalogue::Counts) -> Values {
     entity.kind.counters().iter().map(|counter| (*counter, counts.get(*counter))).collect()
 }
 
-fn settings(name: &str, plan: &Plan) -> pipeline::Settings {
-    pipeline::Settings {
+fn settings(name: &str, plan: &Plan) -> pipeline::PipelineSettings {
+    pipeline::PipelineSettings {
         owner: name.to_owned(),
         lease: LEASE,
         batch_events: plan.batch_events,

@@ -1,4 +1,4 @@
-//! Direct changes, and the corrections that lines of `stale_base` ask for (`pipeline/stale_base.rs`,
+//! Direct changes, and the corrections that lines of `stale_base` ask for (`pipeline/jobs/invalidations.rs`,
 //! `lua/drop_base.lua`). A request that corrects by itself takes the same steps for its own line.
 
 use super::{

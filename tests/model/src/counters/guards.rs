@@ -20,7 +20,7 @@ variants! {
         CleanFromPosition,
         /// Only what the target has folded is cleaned (`to <= w`, `clean_counters.lua`).
         CleanAfterFold,
-        /// A clean of which entries are missing in the log is not sent (`pipeline/clean.rs`): the pending part
+        /// A clean of which entries are missing in the log is not sent (`pipeline/counting/retire.rs`): the pending part
         /// would keep what they had added.
         CleanReadsAll,
         /// A clean is refused by a target that began anew meanwhile (`epoch`, `clean_counters.lua`).
@@ -50,16 +50,16 @@ variants! {
         DropTakesToken,
         /// A correction says "unknown" under a version of its own (`drop_base.lua`).
         DropSaysUnknown,
-        /// Lines of `stale_base` are deleted after the drop (`pipeline/stale_base.rs`).
+        /// Lines of `stale_base` are deleted after the drop (`pipeline/jobs/invalidations.rs`).
         DropBeforeDelete,
         /// Exactly the lines that were read before the drop are deleted (`delete_stale_lines`).
         DeleteOwnLines,
         /// Ids of lines are never used again, also not after a failover: UUIDs (`store/sql/stale_base.rs`).
         LineIdsNeverReused,
         /// A batch whose rows moved otherwise than its events say writes a line (`mismatches`,
-        /// `pipeline/persist/plan.rs`).
+        /// `pipeline/counting/persist/plan.rs`).
         MismatchWritesLine,
-        /// A target whose state is gone begins under a higher epoch (`restart_reason`, `pipeline/verify.rs`).
+        /// A target whose state is gone begins under a higher epoch (`restart_reason`, `pipeline/ownership/recovery.rs`).
         EpochAfterMissingMeta,
         /// A target on another Redis process does nothing before it began anew (`run`, `restart_reason`,
         /// `load_scripts`).
@@ -87,9 +87,9 @@ variants! {
         FenceBeforePosition,
         /// A tenure on another process takes a higher fence (`acquire_lease`).
         FenceOfNewProcess,
-        /// A tenure ends when PostgreSQL is behind what its persister believes (`pipeline/watch.rs`).
+        /// A tenure ends when PostgreSQL is behind what its persister believes (`pipeline/ownership/watch.rs`).
         PersisterNotAhead,
-        /// A tenure ends with all that it has in hand (`pipeline/owner.rs work`).
+        /// A tenure ends with all that it has in hand (`pipeline/ownership/owner.rs work`).
         TenureForgets,
         /// A log's end is compared with what is folded too, not only with what is persisted (`adopt_log`).
         LogComparedWithFold,

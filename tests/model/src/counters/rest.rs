@@ -20,7 +20,7 @@ impl Counters {
     pub(super) fn all_properties() -> Vec<Property<Self>> {
         vec![
             // A target that has not yet noticed that it must begin anew, because a log or PostgreSQL lost
-            // something, may count an event twice until it does (two seconds, `pipeline/watch.rs`).
+            // something, may count an event twice until it does (two seconds, `pipeline/ownership/watch.rs`).
             Property::always("a total holds each event at most once", |model: &Self, state: &State| {
                 let State { target, sql, .. } = state;
                 let is_given_up = (target.epoch, target.timeline) != (sql.epoch, sql.timeline);

@@ -1,4 +1,4 @@
-//! Fold, persist and clean of the logs (`pipeline/fold.rs`, `pipeline/persist`, `pipeline/clean.rs` and their
+//! Fold, persist and clean of the logs (`pipeline/counting/fold.rs`, `pipeline/counting/persist`, `pipeline/counting/retire.rs` and their
 //! scripts).
 //!
 //! Log 0 in small steps: a batch is read, and later sent. In hand it may get old: other owners, restarts and
@@ -106,7 +106,7 @@ impl Counters {
         Some(next)
     }
 
-    /// `pipeline/persist/write.rs write_batch`. What is refused ends the tenure.
+    /// `pipeline/counting/persist/write.rs write_batch`. What is refused ends the tenure.
     pub(super) fn persister_commits(&self, state: &State, who: Who) -> Option<State> {
         let mut next = *state;
         let owner = in_hand(&mut next, who);

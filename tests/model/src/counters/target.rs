@@ -1,5 +1,5 @@
 //! The target shard: when its scripts run, and how its counters begin anew (`restart_counters` in
-//! `pipeline/verify.rs`, `raise_epoch`, `lua/restart_target.lua`).
+//! `pipeline/ownership/recovery.rs`, `raise_epoch`, `lua/restart_target.lua`).
 
 use super::{
     Action, Counters, Fault, Guard,

@@ -1,5 +1,5 @@
 //! The tenure of log 0's owner up to where it works: lease, fence, comparison, next generation
-//! (`pipeline/owner.rs`, `pipeline/verify.rs`, `lua/take_over.lua`, `lua/finish_verification.lua`).
+//! (`pipeline/ownership/owner.rs`, `pipeline/ownership/recovery.rs`, `lua/take_over.lua`, `lua/finish_verification.lua`).
 
 use super::{
     Action, Counters, Guard,
@@ -20,7 +20,7 @@ impl Counters {
         });
     }
 
-    /// The tenure ended for a reason that `pipeline/watch.rs` or a refusal gave; the next one takes a higher
+    /// The tenure ended for a reason that `pipeline/ownership/watch.rs` or a refusal gave; the next one takes a higher
     /// fence (`acquire_lease`).
     pub(super) fn begins_tenure(&self, state: &State, was_refused: bool) -> Option<State> {
         let is_on_other_process = state.owner.run != state.log.process;

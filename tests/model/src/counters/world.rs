@@ -89,7 +89,7 @@ impl Counters {
         Some(next)
     }
 
-    /// `pipeline/retry.rs keep_on`: each part begins anew by reading where it stands.
+    /// `pipeline/leadership/retry.rs keep_on`: each part begins anew by reading where it stands.
     pub(super) fn calls_are_delayed(&self, state: &State) -> Option<State> {
         if !state.owner.has_in_hand() || state.late_owner.has_in_hand() {
             return None;

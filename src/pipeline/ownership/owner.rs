@@ -5,14 +5,16 @@ use std::{sync::Arc, time::Duration};
 use tokio::{sync::Notify, task::JoinSet};
 use tokio_util::sync::CancellationToken;
 
-use super::{
-    Context, clean, fold, heartbeat, hot, housekeeping, lag, moderate, persist, reconcile,
-    retry::{self, Streak},
-    settle, stale_base,
-    tenure::{Progress, Tenure},
-    trim, verify, waiting, watch,
-};
+use super::{heartbeat, recovery, watch};
 use crate::{
+    pipeline::{
+        counting::{fold, persist, retire, trim},
+        jobs::{backfill, housekeeping, invalidations, lag, moderation, rankings, reconcile, waiting},
+        leadership::{
+            Context, Leadership, Progress,
+            retry::{self, FailureStreak},
+        },
+    },
     primitives::{
         ShardId,
         fault::{self, Point},
@@ -24,26 +26,26 @@ use crate::{
 const LOOK: Duration = Duration::from_millis(500);
 /// How long a stop waits for PostgreSQL to take a shard back.
 const HAND_OVER: Duration = Duration::from_secs(2);
-/// Until the next tenure after one that ended for a good reason.
+/// Until the next leadership after one that ended for a good reason.
 const MOMENT: Duration = Duration::from_millis(10);
-/// A tenure that lasts so long works.
+/// A leadership that lasts so long works.
 const STEADY: Duration = Duration::from_secs(10);
 
 /// Owns the shard whenever it can, until `stop`.
-pub(super) async fn run(context: Context, shard: ShardId, stop: CancellationToken) {
+pub async fn run(context: Context, shard: ShardId, stop: CancellationToken) {
     for total in ["plaudit_lost_events_total", "plaudit_dead_events_total", "plaudit_persist_retries_total"] {
         metrics::counter!(total, "shard" => shard.to_string()).increment(0); // they may stay so
     }
-    let streak = Streak::new(shard, "own");
+    let streak = FailureStreak::new(shard, "own");
     while !stop.is_cancelled() {
-        // In a task of its own, so that a panic ends one tenure and not the shard.
+        // In a task of its own, so that a panic ends one leadership and not the shard.
         let again = streak.is_under_way();
-        let mut tenure = tokio::spawn(serve(context.clone(), shard, stop.clone(), again));
-        let ended = match tokio::time::timeout(STEADY, &mut tenure).await {
+        let mut leadership = tokio::spawn(serve(context.clone(), shard, stop.clone(), again));
+        let ended = match tokio::time::timeout(STEADY, &mut leadership).await {
             Ok(ended) => ended,
             Err(_) => {
                 streak.worked();
-                tenure.await
+                leadership.await
             }
         };
         let delay = match ended.unwrap_or_else(|panic| Err(StoreError::Unexpected(panic.to_string()))) {
@@ -57,7 +59,7 @@ pub(super) async fn run(context: Context, shard: ShardId, stop: CancellationToke
     }
 }
 
-/// One tenure, if the shard is to be had. `Ok` after a tenure that ended for a good reason. `again`: the one
+/// One leadership, if the shard is to be had. `Ok` after a leadership that ended for a good reason. `again`: the one
 /// before failed.
 async fn serve(context: Context, shard: ShardId, stop: CancellationToken, again: bool) -> StoreResult<()> {
     let settings = &context.settings;
@@ -66,18 +68,18 @@ async fn serve(context: Context, shard: ShardId, stop: CancellationToken, again:
         return Ok(());
     };
     fault::reached(Point::AtTakeover)?;
-    let run = verify::verify(&context, lease).await?;
+    let run = recovery::recover(&context, lease).await?;
     if !again {
         tracing::info!(shard = shard.0, fence = lease.fence, "owns the shard");
     }
-    let tenure = Arc::new(Tenure {
+    let leadership = Arc::new(Leadership {
         context: context.clone(),
         lease,
         run,
         progress: Progress::default(),
         back: Notify::new(),
     });
-    let ended = work(&tenure, &stop).await;
+    let ended = work(&leadership, &stop).await;
     context.status.set_serving(shard, false);
     match ended {
         Some(error) => Err(error),
@@ -95,40 +97,40 @@ async fn hand_over(context: &Context, lease: Lease) -> StoreResult<()> {
 
 /// Runs all parts until one of them cannot go on (its error), or until `stop` and what is pending is
 /// persisted (`None`).
-async fn work(tenure: &Arc<Tenure>, stop: &CancellationToken) -> Option<StoreError> {
+async fn work(leadership: &Arc<Leadership>, stop: &CancellationToken) -> Option<StoreError> {
     let mut parts = JoinSet::new();
-    parts.spawn(fold::run(Arc::clone(tenure)));
-    parts.spawn(persist::run(Arc::clone(tenure)));
-    parts.spawn(clean::run(Arc::clone(tenure)));
-    parts.spawn(stale_base::run(Arc::clone(tenure)));
-    parts.spawn(moderate::run(Arc::clone(tenure)));
-    parts.spawn(settle::run(Arc::clone(tenure)));
-    parts.spawn(hot::run(Arc::clone(tenure)));
-    parts.spawn(heartbeat::run(Arc::clone(tenure)));
-    parts.spawn(housekeeping::run(Arc::clone(tenure)));
-    parts.spawn(reconcile::run(Arc::clone(tenure)));
-    parts.spawn(trim::run(Arc::clone(tenure)));
-    parts.spawn(lag::run(Arc::clone(tenure)));
-    parts.spawn(waiting::run(Arc::clone(tenure)));
-    parts.spawn(watch::run(Arc::clone(tenure)));
-    parts.spawn(serve_when_caught_up(Arc::clone(tenure)));
+    parts.spawn(fold::run(Arc::clone(leadership)));
+    parts.spawn(persist::run(Arc::clone(leadership)));
+    parts.spawn(retire::run(Arc::clone(leadership)));
+    parts.spawn(invalidations::run(Arc::clone(leadership)));
+    parts.spawn(moderation::run(Arc::clone(leadership)));
+    parts.spawn(backfill::run(Arc::clone(leadership)));
+    parts.spawn(rankings::run(Arc::clone(leadership)));
+    parts.spawn(heartbeat::run(Arc::clone(leadership)));
+    parts.spawn(housekeeping::run(Arc::clone(leadership)));
+    parts.spawn(reconcile::run(Arc::clone(leadership)));
+    parts.spawn(trim::run(Arc::clone(leadership)));
+    parts.spawn(lag::run(Arc::clone(leadership)));
+    parts.spawn(waiting::run(Arc::clone(leadership)));
+    parts.spawn(watch::run(Arc::clone(leadership)));
+    parts.spawn(serve_when_caught_up(Arc::clone(leadership)));
     tokio::select! {
         ended = parts.join_next() => Some(match ended {
             Some(Ok(error)) => error,
             Some(Err(panic)) => StoreError::Unexpected(panic.to_string()),
             None => StoreError::Unexpected("no part of the pipeline ran".into()),
         }),
-        () = drained(tenure, stop) => None,
+        () = drained(leadership, stop) => None,
     }
 }
 
 /// Counts are what they were before the takeover once everything that was appended by then is folded: only
 /// then the shard counts as served.
-async fn serve_when_caught_up(tenure: Arc<Tenure>) -> StoreError {
-    retry::keep_on(&tenure, "catch up", || async {
-        let end = tenure.redis().log_end(tenure.lease.shard).await?.unwrap_or_default();
-        let _ = tenure.progress.folded.subscribe().wait_for(|folded| *folded >= end).await;
-        tenure.context.status.set_serving(tenure.lease.shard, true);
+async fn serve_when_caught_up(leadership: Arc<Leadership>) -> StoreError {
+    retry::keep_on(&leadership, "catch up", || async {
+        let end = leadership.redis().log_end(leadership.lease.shard).await?.unwrap_or_default();
+        let _ = leadership.progress.folded.subscribe().wait_for(|folded| *folded >= end).await;
+        leadership.context.status.set_serving(leadership.lease.shard, true);
         std::future::pending().await
     })
     .await
@@ -136,16 +138,16 @@ async fn serve_when_caught_up(tenure: Arc<Tenure>) -> StoreError {
 
 /// Returns after `stop`, when all that was appended before is persisted and cleaned, or time is up (then
 /// the next owner goes on from there: nothing is lost).
-async fn drained(tenure: &Tenure, stop: &CancellationToken) {
+async fn drained(leadership: &Leadership, stop: &CancellationToken) {
     stop.cancelled().await;
     let drain = async {
-        if let Ok(Some(end)) = tenure.redis().log_end(tenure.lease.shard).await {
-            let _ = tenure.progress.cleaned.subscribe().wait_for(|cleaned| *cleaned >= end).await;
+        if let Ok(Some(end)) = leadership.redis().log_end(leadership.lease.shard).await {
+            let _ = leadership.progress.cleaned.subscribe().wait_for(|cleaned| *cleaned >= end).await;
         }
     };
-    if tokio::time::timeout(tenure.context.settings.drain, drain).await.is_err() {
+    if tokio::time::timeout(leadership.context.settings.drain, drain).await.is_err() {
         tracing::warn!(
-            shard = tenure.lease.shard.0,
+            shard = leadership.lease.shard.0,
             "stopped with pending events; the next start persists them"
         );
     }

@@ -4,8 +4,8 @@ use std::{sync::Arc, time::Duration};
 
 use metrics::gauge;
 
-use super::{retry::keep_on, tenure::Tenure};
 use crate::{
+    pipeline::leadership::{Leadership, retry::keep_on},
     primitives::Offset,
     store::{StoreError, StoreResult},
 };
@@ -13,23 +13,23 @@ use crate::{
 const EVERY: Duration = Duration::from_secs(1);
 const SOON: Duration = Duration::from_millis(50);
 
-pub async fn run(tenure: Arc<Tenure>) -> StoreError {
-    let gauges = Gauges::of(&tenure);
-    keep_on(&tenure, "measure the lag", || async {
+pub async fn run(leadership: Arc<Leadership>) -> StoreError {
+    let gauges = Gauges::of(&leadership);
+    keep_on(&leadership, "measure the lag", || async {
         // Before fold and persister have said where they stand, all of the log would seem to be ahead of them.
-        if !has_begun(&tenure) {
+        if !has_begun(&leadership) {
             tokio::time::sleep(SOON).await;
             return Ok(());
         }
-        gauges.set(Lag::measure(&tenure).await?);
+        gauges.set(Lag::measure(&leadership).await?);
         tokio::time::sleep(EVERY).await;
         Ok(())
     })
     .await
 }
 
-fn has_begun(tenure: &Tenure) -> bool {
-    let places = [&tenure.progress.folded, &tenure.progress.persisted];
+fn has_begun(leadership: &Leadership) -> bool {
+    let places = [&leadership.progress.folded, &leadership.progress.persisted];
     places.iter().all(|place| *place.borrow() > Offset::default())
 }
 
@@ -43,14 +43,14 @@ struct Lag {
 }
 
 impl Lag {
-    async fn measure(tenure: &Tenure) -> StoreResult<Self> {
-        let (redis, shard) = (tenure.redis(), tenure.lease.shard);
+    async fn measure(leadership: &Leadership) -> StoreResult<Self> {
+        let (redis, shard) = (leadership.redis(), leadership.lease.shard);
         let end = redis.log_end(shard).await?.unwrap_or_default();
-        let persisted = *tenure.progress.persisted.borrow();
+        let persisted = *leadership.progress.persisted.borrow();
         let oldest = if end > persisted { redis.first_after(shard, persisted).await? } else { None };
         let age = |at: i64| (chrono::Utc::now().timestamp_millis() - at).max(0) as u64;
         Ok(Self {
-            fold_events: behind(end, *tenure.progress.folded.borrow()),
+            fold_events: behind(end, *leadership.progress.folded.borrow()),
             persist_events: behind(end, persisted),
             persist_age: Duration::from_millis(oldest.and_then(|entry| entry.event.at()).map_or(0, age)),
         })
@@ -68,14 +68,14 @@ fn behind(end: Offset, at: Offset) -> u64 {
     }
 }
 
-/// They fall to zero with the tenure: whoever owns the shard then measures it.
+/// They fall to zero with the leadership: whoever owns the shard then measures it.
 struct Gauges {
     shard: String,
 }
 
 impl Gauges {
-    fn of(tenure: &Tenure) -> Self {
-        Self { shard: tenure.lease.shard.to_string() }
+    fn of(leadership: &Leadership) -> Self {
+        Self { shard: leadership.lease.shard.to_string() }
     }
 
     fn set(&self, lag: Lag) {

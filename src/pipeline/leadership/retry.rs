@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use backon::{BackoffBuilder, ExponentialBackoff, ExponentialBuilder};
 use parking_lot::Mutex;
 
-use super::tenure::Tenure;
+use super::state::Leadership;
 use crate::{
     primitives::ShardId,
     store::{StoreError, StoreResult},
@@ -26,7 +26,7 @@ pub fn delays() -> ExponentialBackoff {
 }
 
 /// Failures of one kind of work in a row. Its first failure and its end are logged, not each.
-pub struct Streak {
+pub struct FailureStreak {
     shard: ShardId,
     what: &'static str,
     under_way: Mutex<Option<UnderWay>>,
@@ -40,7 +40,7 @@ struct UnderWay {
     is_logged: bool,
 }
 
-impl Streak {
+impl FailureStreak {
     pub fn new(shard: ShardId, what: &'static str) -> Self {
         Self { shard, what, under_way: Mutex::default() }
     }
@@ -83,13 +83,17 @@ impl Streak {
 }
 
 /// Does `work` again and again: it returns only with an error. Outages are waited out for ever. Ends when the
-/// tenure has no ground any more.
-pub async fn keep_on<F>(tenure: &Tenure, what: &'static str, mut work: impl FnMut() -> F) -> StoreError
+/// leadership has no ground any more.
+pub async fn keep_on<F>(
+    leadership: &Leadership,
+    what: &'static str,
+    mut work: impl FnMut() -> F,
+) -> StoreError
 where
     F: Future<Output = StoreResult<()>>,
 {
-    let streak = Streak::new(tenure.lease.shard, what);
-    keep_on_with(tenure, &streak, || {
+    let streak = FailureStreak::new(leadership.lease.shard, what);
+    keep_on_with(leadership, &streak, || {
         let done = work();
         async {
             done.await?;
@@ -101,18 +105,24 @@ where
 }
 
 /// The same for work that goes on by itself until an error: it tells the streak when it works.
-pub async fn keep_on_with<F>(tenure: &Tenure, streak: &Streak, mut work: impl FnMut() -> F) -> StoreError
+pub async fn keep_on_with<F>(
+    leadership: &Leadership,
+    streak: &FailureStreak,
+    mut work: impl FnMut() -> F,
+) -> StoreError
 where
     F: Future<Output = StoreResult<()>>,
 {
     loop {
         let Err(error) = work().await else { continue };
-        if !error.is_transient() || (matches!(error, StoreError::Unverified) && !tenure.is_verified().await) {
+        if !error.is_transient()
+            || (matches!(error, StoreError::Unverified) && !leadership.is_verified().await)
+        {
             return error;
         }
         tokio::select! {
             () = tokio::time::sleep(streak.failed(&error)) => {}
-            () = tenure.back.notified() => {}
+            () = leadership.back.notified() => {}
         }
     }
 }
@@ -123,7 +133,7 @@ mod tests {
 
     #[test]
     fn pauses_grow_while_a_streak_lasts_and_begin_anew_after_it() {
-        let streak = Streak::new(ShardId(0), "test");
+        let streak = FailureStreak::new(ShardId(0), "test");
         let gone = StoreError::SqlUnreachable("gone".into());
         for _ in 0..2 {
             let pauses: Vec<Duration> = (0..30).map(|_| streak.failed(&gone)).collect();

@@ -4,8 +4,8 @@
 
 use std::{collections::VecDeque, sync::Arc, time::Duration};
 
-use super::{Context, tenure::Tenure};
 use crate::{
+    pipeline::leadership::{Context, Leadership},
     primitives::{
         Offset, ShardId,
         fault::{self, Point},
@@ -30,8 +30,8 @@ const BYTES_PER_EVENT: u64 = 210;
 /// However little memory there is.
 const LEAST_ENTRIES: u64 = 100;
 
-pub async fn run(tenure: Arc<Tenure>) -> StoreError {
-    let mut trimmer = Trimmer::new(tenure);
+pub async fn run(leadership: Arc<Leadership>) -> StoreError {
+    let mut trimmer = Trimmer::new(leadership);
     loop {
         match trimmer.look().await {
             Err(error) if !error.is_transient() => return error,
@@ -41,7 +41,7 @@ pub async fn run(tenure: Arc<Tenure>) -> StoreError {
 }
 
 /// The number up to which a log may grow that nobody trims meanwhile; 0 when it is full.
-pub(super) async fn room(context: &Context, shard: ShardId) -> StoreResult<u64> {
+pub async fn room(context: &Context, shard: ShardId) -> StoreResult<u64> {
     let limit = limit(context).await?;
     let extent = context.redis.log_extent(shard).await?.ok_or(StoreError::Unverified)?;
     Ok(room_of(extent, limit))
@@ -63,7 +63,7 @@ fn entries_in(memory: u64, percent: u32, shards: u64) -> u64 {
 }
 
 struct Trimmer {
-    tenure: Arc<Tenure>,
+    leadership: Arc<Leadership>,
     looks: u64,
     limit: u64,
     /// Where the clean was, minute by minute; the oldest is the one that may go.
@@ -95,9 +95,9 @@ impl Strain {
 }
 
 impl Trimmer {
-    fn new(tenure: Arc<Tenure>) -> Self {
+    fn new(leadership: Arc<Leadership>) -> Self {
         let minutes = VecDeque::with_capacity(BEHIND + 1);
-        Self { tenure, looks: 0, limit: 0, minutes, room: None, strain: Strain::Little }
+        Self { leadership, looks: 0, limit: 0, minutes, room: None, strain: Strain::Little }
     }
 
     async fn look(&mut self) -> StoreResult<()> {
@@ -110,7 +110,7 @@ impl Trimmer {
         self.looks += 1;
         let mut extent = self.extent().await?;
         if Strain::of(extent.entries, self.limit) > Strain::Little {
-            let cleaned = *self.tenure.progress.cleaned.borrow();
+            let cleaned = *self.leadership.progress.cleaned.borrow();
             self.trim(cleaned, Pages::Cut).await?;
             extent = self.extent().await?;
         }
@@ -121,14 +121,14 @@ impl Trimmer {
     }
 
     async fn look_closely(&mut self) -> StoreResult<()> {
-        self.limit = limit(&self.tenure.context).await?;
+        self.limit = limit(&self.leadership.context).await?;
         self.gauge("plaudit_log_limit_entries", self.limit);
-        self.gauge("plaudit_log_bytes", self.tenure.redis().log_bytes(self.shard()).await?);
+        self.gauge("plaudit_log_bytes", self.leadership.redis().log_bytes(self.shard()).await?);
         Ok(())
     }
 
     async fn forget_a_minute(&mut self) -> StoreResult<()> {
-        self.minutes.push_back(*self.tenure.progress.cleaned.borrow());
+        self.minutes.push_back(*self.leadership.progress.cleaned.borrow());
         if self.minutes.len() > BEHIND
             && let Some(offset) = self.minutes.pop_front()
         {
@@ -139,19 +139,19 @@ impl Trimmer {
 
     async fn trim(&self, offset: Offset, pages: Pages) -> StoreResult<()> {
         fault::reached(Point::BeforeTrim)?;
-        self.tenure.redis().trim_log(self.shard(), offset, pages).await
+        self.leadership.redis().trim_log(self.shard(), offset, pages).await
     }
 
     async fn extent(&self) -> StoreResult<LogExtent> {
-        let extent = self.tenure.redis().log_extent(self.shard()).await?.ok_or(StoreError::Unverified)?;
-        self.tenure.context.status.see(self.shard(), extent.end);
+        let extent = self.leadership.redis().log_extent(self.shard()).await?.ok_or(StoreError::Unverified)?;
+        self.leadership.context.status.see(self.shard(), extent.end);
         Ok(extent)
     }
 
     async fn make_room(&mut self, extent: LogExtent) -> StoreResult<()> {
         let room = room_of(extent, self.limit);
         if self.room != Some(room) {
-            self.tenure.redis().set_room(self.shard(), self.tenure.lease.fence, room).await?;
+            self.leadership.redis().set_room(self.shard(), self.leadership.lease.fence, room).await?;
             self.room = Some(room);
         }
         Ok(())
@@ -182,7 +182,7 @@ impl Trimmer {
     }
 
     fn shard(&self) -> ShardId {
-        self.tenure.lease.shard
+        self.leadership.lease.shard
     }
 }
 

@@ -5,27 +5,30 @@ use std::{sync::Arc, time::Duration};
 
 use metrics::gauge;
 
-use super::{housekeeping::KEEPER, retry::keep_on, tenure::Tenure};
-use crate::store::{StoreError, sql::QueueState};
+use super::housekeeping::KEEPER;
+use crate::{
+    pipeline::leadership::{Leadership, retry::keep_on},
+    store::{StoreError, sql::QueueState},
+};
 
 /// Counting goes through all that waits, so not more often.
 const EVERY: Duration = Duration::from_secs(5);
 
 /// Never returns.
-pub async fn run(tenure: Arc<Tenure>) -> StoreError {
-    if tenure.lease.shard != KEEPER {
+pub async fn run(leadership: Arc<Leadership>) -> StoreError {
+    if leadership.lease.shard != KEEPER {
         return std::future::pending().await;
     }
     let gauges = Gauges;
-    keep_on(&tenure, "count what waits", || async {
-        gauges.set(&tenure.db().queue_state().await?, tenure.db().undecided_dead_events().await?);
+    keep_on(&leadership, "count what waits", || async {
+        gauges.set(&leadership.db().queue_state().await?, leadership.db().undecided_dead_events().await?);
         tokio::time::sleep(EVERY).await;
         Ok(())
     })
     .await
 }
 
-/// They fall to zero with the tenure: whoever owns the shard then counts.
+/// They fall to zero with the leadership: whoever owns the shard then counts.
 struct Gauges;
 
 impl Gauges {

@@ -4,12 +4,12 @@
 
 use std::{sync::Arc, time::Duration};
 
-use super::{
-    retry::{Streak, keep_on_with},
-    targets::Targets,
-    tenure::Tenure,
-};
+use super::targets::Targets;
 use crate::{
+    pipeline::leadership::{
+        Leadership,
+        retry::{FailureStreak, keep_on_with},
+    },
     primitives::fault::{self, Point},
     store::{StoreError, StoreResult},
 };
@@ -18,31 +18,31 @@ use crate::{
 /// meanwhile, at an earlier place, must not have to wait for the next event.
 const WAIT: Duration = Duration::from_secs(1);
 
-pub async fn run(tenure: Arc<Tenure>) -> StoreError {
-    let streak = Streak::new(tenure.lease.shard, "fold");
-    keep_on_with(&tenure, &streak, || fold(&tenure, &streak)).await
+pub async fn run(leadership: Arc<Leadership>) -> StoreError {
+    let streak = FailureStreak::new(leadership.lease.shard, "fold");
+    keep_on_with(&leadership, &streak, || fold(&leadership, &streak)).await
 }
 
 /// Reads where the targets stand and folds until an error.
-async fn fold(tenure: &Tenure, streak: &Streak) -> StoreResult<()> {
-    let (redis, source) = (tenure.redis(), tenure.lease.shard);
-    let mut reader = redis.log_reader(source, tenure.context.settings.replicas).await?;
+async fn fold(leadership: &Leadership, streak: &FailureStreak) -> StoreResult<()> {
+    let (redis, source) = (leadership.redis(), leadership.lease.shard);
+    let mut reader = redis.log_reader(source, leadership.context.settings.replicas).await?;
     let read_targets = || Targets::read(redis, source, |meta| &meta.folded);
     let mut targets = read_targets().await?;
     loop {
         let from = targets.lowest();
-        tenure.progress.folded.send_replace(from);
-        let entries = reader.read(from, tenure.context.settings.batch_events, WAIT).await?;
+        leadership.progress.folded.send_replace(from);
+        let entries = reader.read(from, leadership.context.settings.batch_events, WAIT).await?;
         let Some(last) = entries.last() else {
             targets = read_targets().await?;
             streak.worked();
             continue;
         };
-        tenure.context.status.see(source, last.offset);
+        leadership.context.status.see(source, last.offset);
         let mut batches = targets.batches(&entries, last.offset);
         targets.add_heat(&mut batches, &entries, chrono::Utc::now().timestamp_millis());
         fault::reached(Point::BeforeFold)?;
-        let applied = redis.fold(source, tenure.lease.fence, &batches).await?;
+        let applied = redis.fold(source, leadership.lease.fence, &batches).await?;
         fault::reached(Point::AfterFold)?;
         if !targets.advance(&batches, &applied) {
             targets = read_targets().await?;

@@ -4,8 +4,10 @@ use std::{sync::Arc, time::Duration};
 
 use tokio::sync::Notify;
 
-use super::retry::delays;
-use crate::store::sql::{Channel, Db};
+use crate::{
+    pipeline::leadership::retry::delays,
+    store::sql::{Channel, Db},
+};
 
 const LONGEST_PAUSE: Duration = Duration::from_secs(10);
 

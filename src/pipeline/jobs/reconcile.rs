@@ -11,13 +11,13 @@ use chrono::{DateTime, Days, NaiveTime, Utc};
 use parking_lot::Mutex;
 use tokio_stream::StreamExt;
 
-use super::{
-    housekeeping::KEEPER,
-    retry::{self, delays},
-    tenure::Tenure,
-};
+use super::housekeeping::KEEPER;
 use crate::{
     catalogue::{Entity, EntityKind},
+    pipeline::leadership::{
+        Leadership,
+        retry::{self, delays},
+    },
     reconcile::{By, Outcome, PAGE, Reconciler, Walk},
     store::{StoreError, StoreResult, sql::Nightly},
 };
@@ -31,21 +31,21 @@ const LOOK: Duration = Duration::from_secs(5);
 const SHORTEST_REST: Duration = Duration::from_millis(20);
 
 /// Never returns.
-pub async fn run(tenure: Arc<Tenure>) -> StoreError {
-    if tenure.lease.shard != KEEPER {
+pub async fn run(leadership: Arc<Leadership>) -> StoreError {
+    if leadership.lease.shard != KEEPER {
         return std::future::pending().await;
     }
     tell(&Outcome::default()); // it may stay so
-    let settings = &tenure.context.settings;
+    let settings = &leadership.context.settings;
     let (touched, sample) = (Mutex::new(Touched::default()), settings.reconcile_sample as usize);
     let background = async {
         if sample > 0 {
-            tokio::join!(hear(&tenure, &touched), check_samples(&tenure, &touched, sample));
+            tokio::join!(hear(&leadership, &touched), check_samples(&leadership, &touched, sample));
         }
     };
     let nights = async {
         if let Some(at) = settings.reconcile_at {
-            attend_nights(&tenure, at).await;
+            attend_nights(&leadership, at).await;
         }
     };
     tokio::join!(background, nights);
@@ -81,10 +81,10 @@ impl Touched {
 }
 
 /// Never returns.
-async fn hear(tenure: &Tenure, touched: &Mutex<Touched>) {
+async fn hear(leadership: &Leadership, touched: &Mutex<Touched>) {
     let mut waits = delays();
     loop {
-        if let Ok(listener) = tenure.redis().listen().await {
+        if let Ok(listener) = leadership.redis().listen().await {
             waits = delays();
             let mut messages = std::pin::pin!(listener.into_messages());
             while let Some(message) = messages.next().await {
@@ -99,8 +99,8 @@ async fn hear(tenure: &Tenure, touched: &Mutex<Touched>) {
 }
 
 /// Never returns. What is not filled by touched entities is filled by a walk over all.
-async fn check_samples(tenure: &Tenure, touched: &Mutex<Touched>, size: usize) {
-    let reconciler = reconciler(tenure, By::Background);
+async fn check_samples(leadership: &Leadership, touched: &Mutex<Touched>, size: usize) {
+    let reconciler = reconciler(leadership, By::Background);
     let mut walk = Walk::default();
     let mut ticks = tokio::time::interval(SECOND);
     ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
@@ -111,7 +111,7 @@ async fn check_samples(tenure: &Tenure, touched: &Mutex<Touched>, size: usize) {
             tell(&reconciler.check_all(&entities).await?);
             let free = size - entities.len();
             if free > 0 {
-                match walk.next(tenure.db(), free).await? {
+                match walk.next(leadership.db(), free).await? {
                     Some((kind, ids)) => tell(&reconciler.check(kind, &ids).await?),
                     None => walk = Walk::default(),
                 }
@@ -123,12 +123,12 @@ async fn check_samples(tenure: &Tenure, touched: &Mutex<Touched>, size: usize) {
 }
 
 /// Never returns.
-async fn attend_nights(tenure: &Tenure, at: NaiveTime) {
-    let reconciler = reconciler(tenure, By::Nightly);
+async fn attend_nights(leadership: &Leadership, at: NaiveTime) {
+    let reconciler = reconciler(leadership, By::Nightly);
     loop {
         let mut is_under_way = false;
         attend(async {
-            is_under_way = next_page_of_night(tenure, &reconciler, at).await?;
+            is_under_way = next_page_of_night(leadership, &reconciler, at).await?;
             Ok(())
         })
         .await;
@@ -140,8 +140,12 @@ async fn attend_nights(tenure: &Tenure, at: NaiveTime) {
 
 /// Checks a page if the night's run is due or under way; it goes on where an earlier owner stopped. Returns
 /// whether there is more to do.
-async fn next_page_of_night(tenure: &Tenure, reconciler: &Reconciler, at: NaiveTime) -> StoreResult<bool> {
-    let db = tenure.db();
+async fn next_page_of_night(
+    leadership: &Leadership,
+    reconciler: &Reconciler,
+    at: NaiveTime,
+) -> StoreResult<bool> {
+    let db = leadership.db();
     let mut run = db.nightly().await?;
     if run.is_finished {
         if run.began_at >= last_time(at, Utc::now()) {
@@ -193,8 +197,8 @@ fn last_time(at: NaiveTime, now: DateTime<Utc>) -> DateTime<Utc> {
     if today <= now { today } else { today - Days::new(1) }
 }
 
-fn reconciler(tenure: &Tenure, by: By) -> Reconciler {
-    Reconciler::new(tenure.redis().clone(), tenure.db().clone(), by, true)
+fn reconciler(leadership: &Leadership, by: By) -> Reconciler {
+    Reconciler::new(leadership.redis().clone(), leadership.db().clone(), by, true)
 }
 
 /// Nothing here is urgent, and no failure may end what the shard does for everybody else.

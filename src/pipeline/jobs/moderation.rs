@@ -10,10 +10,10 @@ use backon::{BackoffBuilder, ExponentialBuilder, Retryable};
 use futures_util::{StreamExt, stream::FuturesUnordered};
 use tokio::time::timeout;
 
-use super::{retry::keep_on, tenure::Tenure};
 use crate::{
     catalogue::Entity,
     moderation::{Failure, Judgement, Submission},
+    pipeline::leadership::{Leadership, retry::keep_on},
     primitives::{CommentId, ShardId},
     store::{
         StoreError, StoreResult,
@@ -46,12 +46,12 @@ enum Outcome {
     Failed(Duration),
 }
 
-pub async fn run(tenure: Arc<Tenure>) -> StoreError {
-    if tenure.lease.shard != KEEPER {
+pub async fn run(leadership: Arc<Leadership>) -> StoreError {
+    if leadership.lease.shard != KEEPER {
         return std::future::pending().await;
     }
-    keep_on(&tenure, "moderate", || async {
-        match moderate(&tenure).await {
+    keep_on(&leadership, "moderate", || async {
+        match moderate(&leadership).await {
             // One odd comment must not end what the shard does for everybody else.
             Err(error) if !error.is_transient() => {
                 tracing::error!(%error, "cannot decide a comment; trying again");
@@ -66,16 +66,16 @@ pub async fn run(tenure: Arc<Tenure>) -> StoreError {
 
 /// Judges comments until none is left; waits for more then. None waits for one that is slower to judge: no
 /// more are leased than are judged at the same time.
-async fn moderate(tenure: &Tenure) -> StoreResult<()> {
-    let at_once = tenure.context.settings.moderator.at_once().min(MOST);
-    let lease = tenure.context.settings.moderator_timeout * 2 + SPARE;
+async fn moderate(leadership: &Leadership) -> StoreResult<()> {
+    let at_once = leadership.context.settings.moderator.at_once().min(MOST);
+    let lease = leadership.context.settings.moderator_timeout * 2 + SPARE;
     let mut judging = FuturesUnordered::new();
     loop {
-        let more = timeout(EVERY, tenure.context.queued.notified());
+        let more = timeout(EVERY, leadership.context.queued.notified());
         let free = at_once - judging.len();
         if free > 0 {
-            let comments = tenure.db().lease_queued_comments(free as i64, lease).await?;
-            judging.extend(comments.into_iter().map(|comment| judge(tenure, comment)));
+            let comments = leadership.db().lease_queued_comments(free as i64, lease).await?;
+            judging.extend(comments.into_iter().map(|comment| judge(leadership, comment)));
         }
         if judging.is_empty() {
             let _ = more.await;
@@ -83,22 +83,22 @@ async fn moderate(tenure: &Tenure) -> StoreResult<()> {
         }
         let mut judged = (&mut judging).ready_chunks(MOST);
         tokio::select! {
-            Some(judged) = judged.next() => carry_out(tenure, judged).await?,
+            Some(judged) = judged.next() => carry_out(leadership, judged).await?,
             _ = more, if free > 0 => {}
         }
     }
 }
 
-async fn judge(tenure: &Tenure, comment: QueuedComment) -> Judged {
+async fn judge(leadership: &Leadership, comment: QueuedComment) -> Judged {
     let QueuedComment { id: comment, body, images, tries } = comment;
-    let moderator = &tenure.context.settings.moderator;
+    let moderator = &leadership.context.settings.moderator;
     let outcome = match moderator.judge(&Submission { text: body, images }).await {
         Ok(Judgement::Approved) => Outcome::Decided(Verdict::Approved, String::new()),
         Ok(Judgement::Rejected { reason }) => Outcome::Decided(Verdict::Rejected, reason),
         Ok(Judgement::Undecided { reason }) => Outcome::Decided(Verdict::Undecided, reason),
         Err(failure) if failure.is_transient() && tries < TRIES => {
             tracing::debug!(%comment, %failure, "cannot judge a comment now");
-            Outcome::Failed(pause(tenure, tries, &failure))
+            Outcome::Failed(pause(leadership, tries, &failure))
         }
         Err(failure) => Outcome::Decided(Verdict::Undecided, failure.to_string()),
     };
@@ -106,9 +106,9 @@ async fn judge(tenure: &Tenure, comment: QueuedComment) -> Judged {
 }
 
 /// Until the next try: four times as long each time, with jitter, and not before the moderator wants it.
-fn pause(tenure: &Tenure, tries: i32, failure: &Failure) -> Duration {
+fn pause(leadership: &Leadership, tries: i32, failure: &Failure) -> Duration {
     let mut pauses = ExponentialBuilder::new()
-        .with_min_delay(tenure.context.settings.moderator_retry)
+        .with_min_delay(leadership.context.settings.moderator_retry)
         .with_factor(4.0)
         .without_max_delay()
         .with_jitter()
@@ -118,27 +118,27 @@ fn pause(tenure: &Tenure, tries: i32, failure: &Failure) -> Duration {
     pause.max(failure.retry_after().unwrap_or_default())
 }
 
-async fn carry_out(tenure: &Tenure, judged: Vec<Judged>) -> StoreResult<()> {
-    let by = tenure.context.settings.moderator.name();
+async fn carry_out(leadership: &Leadership, judged: Vec<Judged>) -> StoreResult<()> {
+    let by = leadership.context.settings.moderator.name();
     let mut decisions = Vec::with_capacity(judged.len());
     for Judged { comment, outcome } in &judged {
         match outcome {
             Outcome::Decided(verdict, reason) => {
                 decisions.push(Decision { comment: *comment, verdict: *verdict, reason, by });
             }
-            Outcome::Failed(pause) => tenure.db().requeue_comment(*comment, *pause).await?,
+            Outcome::Failed(pause) => leadership.db().requeue_comment(*comment, *pause).await?,
         }
     }
-    match decide(tenure, &decisions).await {
-        Err(error) if !error.is_transient() => decide_one_by_one(tenure, &decisions).await,
+    match decide(leadership, &decisions).await {
+        Err(error) if !error.is_transient() => decide_one_by_one(leadership, &decisions).await,
         outcome => outcome,
     }
 }
 
 /// One bad comment must not stop the others.
-async fn decide_one_by_one(tenure: &Tenure, decisions: &[Decision<'_>]) -> StoreResult<()> {
+async fn decide_one_by_one(leadership: &Leadership, decisions: &[Decision<'_>]) -> StoreResult<()> {
     for decision in decisions {
-        match decide(tenure, slice::from_ref(decision)).await {
+        match decide(leadership, slice::from_ref(decision)).await {
             Err(error) if !error.is_transient() => {
                 let comment = decision.comment;
                 tracing::error!(%comment, %error, "cannot decide a comment; trying again");
@@ -150,7 +150,7 @@ async fn decide_one_by_one(tenure: &Tenure, decisions: &[Decision<'_>]) -> Store
 }
 
 /// Tries for a while to keep the decisions: to judge again costs more.
-async fn decide(tenure: &Tenure, decisions: &[Decision<'_>]) -> StoreResult<()> {
+async fn decide(leadership: &Leadership, decisions: &[Decision<'_>]) -> StoreResult<()> {
     if decisions.is_empty() {
         return Ok(());
     }
@@ -158,18 +158,18 @@ async fn decide(tenure: &Tenure, decisions: &[Decision<'_>]) -> StoreResult<()> 
         .with_min_delay(Duration::from_millis(10))
         .with_jitter()
         .with_max_times(TRIES_TO_KEEP);
-    (|| keep(tenure, decisions)).retry(pauses).when(StoreError::is_transient).await
+    (|| keep(leadership, decisions)).retry(pauses).when(StoreError::is_transient).await
 }
 
 /// One transaction: the decisions, what they count, and corrections.
-async fn keep(tenure: &Tenure, decisions: &[Decision<'_>]) -> StoreResult<()> {
-    let db = tenure.db();
+async fn keep(leadership: &Leadership, decisions: &[Decision<'_>]) -> StoreResult<()> {
+    let db = leadership.db();
     let mut tx = db.begin().await?;
     sql::lock_removals_shared(db, &mut tx).await?;
     let decided = sql::decide(db, &mut tx, decisions).await?;
     sql::move_totals(db, &mut tx, &decided.moved).await?;
     let stale: BTreeSet<Entity> = decided.moved.keys().copied().chain(decided.touched).collect();
     let stale: Vec<Entity> = stale.into_iter().collect();
-    sql::add_stale_lines(db, &mut tx, tenure.redis().shards(), &stale, "a comment was decided").await?;
+    sql::add_stale_lines(db, &mut tx, leadership.redis().shards(), &stale, "a comment was decided").await?;
     sql::commit(db, tx).await
 }

@@ -7,10 +7,10 @@
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
-use super::{retry::keep_on, tenure::Tenure};
 use crate::{
     catalogue::{Bucket, Span, UnixMillis},
     event_log::Heat,
+    pipeline::leadership::{Leadership, retry::keep_on},
     primitives::{Id, Offset},
     store::{StoreError, StoreResult, redis::HeatState},
 };
@@ -26,28 +26,28 @@ const ASK: Duration = Duration::from_millis(100);
 /// Notes that are rebuilt per stretch of time: as many as a bucket keeps.
 const MOST: usize = 2_000;
 
-pub async fn run(tenure: Arc<Tenure>) -> StoreError {
-    keep_on(&tenure, "heat", || tend(&tenure)).await
+pub async fn run(leadership: Arc<Leadership>) -> StoreError {
+    keep_on(&leadership, "heat", || tend(&leadership)).await
 }
 
 /// Looks at the heat once, and does what it needs.
-async fn tend(tenure: &Tenure) -> StoreResult<()> {
-    match tenure.redis().heat_state(tenure.lease.shard).await? {
-        None => begin(tenure).await,
+async fn tend(leadership: &Leadership) -> StoreResult<()> {
+    match leadership.redis().heat_state(leadership.lease.shard).await? {
+        None => begin(leadership).await,
         Some(state) if state.is_complete() => {
             tokio::time::sleep(EVERY).await;
             Ok(())
         }
-        Some(state) => rebuild(tenure, state).await,
+        Some(state) => rebuild(leadership, state).await,
     }
 }
 
-async fn begin(tenure: &Tenure) -> StoreResult<()> {
-    let (shard, now) = (tenure.lease.shard, now());
-    if tenure.context.settings.activity {
-        tenure.redis().begin_heat(shard, now, AHEAD, Some(oldest(now))).await
+async fn begin(leadership: &Leadership) -> StoreResult<()> {
+    let (shard, now) = (leadership.lease.shard, now());
+    if leadership.context.settings.activity {
+        leadership.redis().begin_heat(shard, now, AHEAD, Some(oldest(now))).await
     } else {
-        tenure.redis().begin_heat(shard, now, Duration::ZERO, None).await
+        leadership.redis().begin_heat(shard, now, Duration::ZERO, None).await
     }
 }
 
@@ -56,14 +56,14 @@ fn oldest(now: UnixMillis) -> UnixMillis {
     Span::ALL.iter().flat_map(|span| span.window(now)).map(Bucket::begins_at).min().unwrap_or(now)
 }
 
-async fn rebuild(tenure: &Tenure, mut state: HeatState) -> StoreResult<()> {
-    let shard = (tenure.lease.shard, tenure.redis().shards());
-    all_persisted(tenure, state.since).await?;
+async fn rebuild(leadership: &Leadership, mut state: HeatState) -> StoreResult<()> {
+    let shard = (leadership.lease.shard, leadership.redis().shards());
+    all_persisted(leadership, state.since).await?;
     while !state.is_complete() {
         let to = page_end(state);
-        let notes = tenure.db().heat_between(shard, state.built, to, MOST).await?;
+        let notes = leadership.db().heat_between(shard, state.built, to, MOST).await?;
         let heat = heat_at(state.built, now(), notes);
-        if !tenure.redis().add_heat(shard.0, state, to, &heat).await? {
+        if !leadership.redis().add_heat(shard.0, state, to, &heat).await? {
             return Ok(()); // begun anew
         }
         state.built = to;
@@ -73,20 +73,20 @@ async fn rebuild(tenure: &Tenure, mut state: HeatState) -> StoreResult<()> {
 }
 
 /// Waits until PostgreSQL has everything that happened before that moment.
-async fn all_persisted(tenure: &Tenure, moment: UnixMillis) -> StoreResult<()> {
+async fn all_persisted(leadership: &Leadership, moment: UnixMillis) -> StoreResult<()> {
     let arrived = moment + ARRIVAL.as_millis() as UnixMillis;
     tokio::time::sleep(Duration::from_millis((arrived - now()).max(0) as u64)).await;
-    let ends = log_ends(tenure).await?;
-    while !reach(&tenure.db().persisted_state().await?.offsets, &ends) {
+    let ends = log_ends(leadership).await?;
+    while !reach(&leadership.db().persisted_state().await?.offsets, &ends) {
         tokio::time::sleep(ASK).await;
     }
     Ok(())
 }
 
-async fn log_ends(tenure: &Tenure) -> StoreResult<Vec<Offset>> {
-    let mut ends = Vec::with_capacity(tenure.redis().shards().get());
-    for shard in tenure.redis().shards().all() {
-        ends.push(tenure.redis().log_end(shard).await?.ok_or(StoreError::Unverified)?);
+async fn log_ends(leadership: &Leadership) -> StoreResult<Vec<Offset>> {
+    let mut ends = Vec::with_capacity(leadership.redis().shards().get());
+    for shard in leadership.redis().shards().all() {
+        ends.push(leadership.redis().log_end(shard).await?.ok_or(StoreError::Unverified)?);
     }
     Ok(ends)
 }

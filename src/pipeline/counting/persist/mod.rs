@@ -2,7 +2,6 @@
 //! offset. A transaction that fails, or whose outcome is unknown, is resolved by reading the offset.
 
 mod isolate;
-mod pace;
 mod plan;
 mod size;
 mod write;
@@ -12,31 +11,30 @@ use std::{sync::Arc, time::Duration};
 use metrics::{counter, histogram};
 use tokio::time::Instant;
 
-use super::{
-    Context,
-    retry::{Streak, keep_on_with},
-    tenure::Tenure,
-};
 use crate::{
+    pipeline::leadership::{
+        Context, Leadership,
+        retry::{FailureStreak, keep_on_with},
+    },
     primitives::Offset,
     store::{StoreError, StoreResult, redis::LogReader, sql::Lease},
 };
-pub use pace::Pace;
-pub(super) use plan::{Plan, mismatches};
+pub use plan::{Plan, mismatches};
 use size::BatchSize;
-pub(super) use write::apply;
+pub use write::apply;
 
 /// How long one wait for new events lasts; then the wait begins anew.
 const WAIT: Duration = Duration::from_secs(5);
 
-pub async fn run(tenure: Arc<Tenure>) -> StoreError {
-    let streak = Streak::new(tenure.lease.shard, "persist");
-    let size = BatchSize::new(tenure.context.settings.batch_events);
-    keep_on_with(&tenure, &streak, || async {
-        let ended = persist(&tenure, &streak, &size).await;
+pub async fn run(leadership: Arc<Leadership>) -> StoreError {
+    let streak = FailureStreak::new(leadership.lease.shard, "persist");
+    let size = BatchSize::new(leadership.context.settings.batch_events);
+    keep_on_with(&leadership, &streak, || async {
+        let ended = persist(&leadership, &streak, &size).await;
         if matches!(&ended, Err(error) if error.is_of_postgresql()) {
             size.failed();
-            counter!("plaudit_persist_retries_total", "shard" => tenure.lease.shard.to_string()).increment(1);
+            counter!("plaudit_persist_retries_total", "shard" => leadership.lease.shard.to_string())
+                .increment(1);
         }
         ended
     })
@@ -44,12 +42,12 @@ pub async fn run(tenure: Arc<Tenure>) -> StoreError {
 }
 
 /// Reads where PostgreSQL stands and persists from there until an error.
-async fn persist(tenure: &Tenure, streak: &Streak, size: &BatchSize) -> StoreResult<()> {
-    let (context, lease) = (&tenure.context, tenure.lease);
+async fn persist(leadership: &Leadership, streak: &FailureStreak, size: &BatchSize) -> StoreResult<()> {
+    let (context, lease) = (&leadership.context, leadership.lease);
     let mut reader = context.redis.log_reader(lease.shard, context.settings.replicas).await?;
     let mut at = context.db.persisted_state().await?.offsets[lease.shard.index()];
     loop {
-        tenure.progress.persisted.send_replace(at);
+        leadership.progress.persisted.send_replace(at);
         at = persist_next(context, lease, &mut reader, at, size).await?;
         streak.worked();
     }
@@ -83,11 +81,7 @@ async fn persist_next(
 }
 
 /// Persists whatever entries are left after `from`, gaps or not. Returns how many.
-pub(super) async fn persist_survivors(
-    context: &Context,
-    lease: Lease,
-    mut from: Offset,
-) -> StoreResult<usize> {
+pub async fn persist_survivors(context: &Context, lease: Lease, mut from: Offset) -> StoreResult<usize> {
     let end = Offset::new(u64::MAX, u64::MAX);
     let mut reader = context.redis.log_reader(lease.shard, 0).await?;
     let mut survivors = 0;

@@ -27,17 +27,17 @@ impl Status {
     }
 
     /// The shard's log reaches that far.
-    pub(super) fn see(&self, shard: ShardId, offset: Offset) {
+    pub fn see(&self, shard: ShardId, offset: Offset) {
         let mut seen = self.seen[shard.index()].lock();
         *seen = (*seen).max(Some(offset));
     }
 
     /// The latest event of the shard's log that this process ever saw; `None` before it looked.
-    pub(super) fn seen(&self, shard: ShardId) -> Option<Offset> {
+    pub fn seen(&self, shard: ShardId) -> Option<Offset> {
         *self.seen[shard.index()].lock()
     }
 
-    pub(super) fn set_serving(&self, shard: ShardId, serving: bool) {
+    pub fn set_serving(&self, shard: ShardId, serving: bool) {
         self.serving[shard.index()].store(serving, Relaxed);
     }
 

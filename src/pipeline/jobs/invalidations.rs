@@ -3,8 +3,8 @@
 
 use std::{sync::Arc, time::Duration};
 
-use super::{retry::keep_on, tenure::Tenure};
 use crate::{
+    pipeline::leadership::{Leadership, retry::keep_on},
     primitives::fault::{self, Point},
     store::{StoreError, StoreResult},
 };
@@ -14,21 +14,21 @@ const MOST: usize = 20;
 /// Looks by itself this often: an announcement may be missed.
 const EVERY: Duration = Duration::from_secs(1);
 
-pub async fn run(tenure: Arc<Tenure>) -> StoreError {
-    keep_on(&tenure, "stale_base", || correct(&tenure)).await
+pub async fn run(leadership: Arc<Leadership>) -> StoreError {
+    keep_on(&leadership, "stale_base", || correct(&leadership)).await
 }
 
 /// Handles the lines that are there; waits when there are none.
-async fn correct(tenure: &Tenure) -> StoreResult<()> {
-    let announced = tenure.context.stale.notified();
-    let due = tenure.db().stale_lines(tenure.lease.shard, MOST).await?;
+async fn correct(leadership: &Leadership) -> StoreResult<()> {
+    let announced = leadership.context.stale.notified();
+    let due = leadership.db().stale_lines(leadership.lease.shard, MOST).await?;
     if due.ids.is_empty() {
         let _ = tokio::time::timeout(EVERY, announced).await;
         return Ok(());
     }
     let entities: Vec<_> = due.entities.into_iter().collect();
-    tenure.redis().drop_bases(&entities).await?;
-    tenure.redis().drop_members(&due.sets).await?;
+    leadership.redis().drop_bases(&entities).await?;
+    leadership.redis().drop_members(&due.sets).await?;
     fault::reached(Point::AfterDrop)?;
-    tenure.db().delete_stale_lines(&due.ids).await
+    leadership.db().delete_stale_lines(&due.ids).await
 }

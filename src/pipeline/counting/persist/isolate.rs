@@ -13,7 +13,7 @@ use metrics::counter;
 use super::write::{bury, write_batch};
 use crate::{
     event_log::Entry,
-    pipeline::{Context, retry::delays},
+    pipeline::leadership::{Context, retry::delays},
     primitives::Offset,
     store::{Refusal, StoreError, StoreResult, sql::Lease},
 };

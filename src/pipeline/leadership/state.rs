@@ -2,7 +2,7 @@
 
 use tokio::sync::{Notify, watch};
 
-use super::Context;
+use super::context::Context;
 use crate::{
     primitives::Offset,
     store::{
@@ -13,7 +13,7 @@ use crate::{
 };
 
 /// From a verification to its end.
-pub struct Tenure {
+pub struct Leadership {
     pub context: Context,
     pub lease: Lease,
     /// Redis process on which the shard was verified.
@@ -39,7 +39,7 @@ impl Default for Progress {
     }
 }
 
-impl Tenure {
+impl Leadership {
     pub fn redis(&self) -> &Redis {
         &self.context.redis
     }

@@ -3,9 +3,9 @@
 
 use std::{sync::Arc, time::Duration};
 
-use super::{retry::keep_on, tenure::Tenure};
 use crate::{
     catalogue::{Counter, Deltas, EdgeKind, Entity, Flip},
+    pipeline::leadership::{Leadership, retry::keep_on},
     primitives::{NoteId, UserId},
     store::{
         StoreError, StoreResult,
@@ -20,11 +20,11 @@ const EVERY: Duration = Duration::from_secs(1);
 /// Progress is logged this often, in rows.
 const TELL_EVERY: i64 = 20 * PAGE as i64;
 
-pub async fn run(tenure: Arc<Tenure>) -> StoreError {
-    keep_on(&tenure, "settle", || async {
+pub async fn run(leadership: Arc<Leadership>) -> StoreError {
+    keep_on(&leadership, "settle", || async {
         // Whoever orders work writes corrections too, and those are announced.
-        let announced = tenure.context.stale.notified();
-        match settle_page(&tenure).await {
+        let announced = leadership.context.stale.notified();
+        match settle_page(&leadership).await {
             Ok(true) => {}
             Ok(false) => drop(tokio::time::timeout(EVERY, announced).await),
             // One bad order must not end what the shard does for everybody else.
@@ -40,8 +40,8 @@ pub async fn run(tenure: Arc<Tenure>) -> StoreError {
 }
 
 /// Does one page of the shard's oldest work. Returns whether there was some.
-async fn settle_page(tenure: &Tenure) -> StoreResult<bool> {
-    let (db, shard) = (tenure.db(), tenure.lease.shard);
+async fn settle_page(leadership: &Leadership) -> StoreResult<bool> {
+    let (db, shard) = (leadership.db(), leadership.lease.shard);
     // Asked without a lock first: the lock keeps batches away.
     if !db.has_settlements(shard).await? {
         return Ok(false);
@@ -56,7 +56,7 @@ async fn settle_page(tenure: &Tenure) -> StoreResult<bool> {
     };
     sql::move_totals(db, &mut tx, &page.moved).await?;
     let stale: Vec<Entity> = page.moved.keys().copied().chain(page.changed).collect();
-    let shards = tenure.redis().shards();
+    let shards = leadership.redis().shards();
     sql::add_stale_lines(db, &mut tx, shards, &stale, work_name(work.work)).await?;
     sql::keep_settlement(db, &mut tx, &work).await?;
     sql::commit(db, tx).await?;

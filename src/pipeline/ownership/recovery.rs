@@ -3,8 +3,11 @@
 
 use std::time::Duration;
 
-use super::{Context, persist, trim};
 use crate::{
+    pipeline::{
+        counting::{persist, trim},
+        leadership::{Context, retry::delays},
+    },
     primitives::{
         Offset, ShardId, Version,
         fault::{self, Point},
@@ -17,7 +20,7 @@ use crate::{
 };
 
 /// Verifies the shard's log and counters; actions are possible afterwards. Returns the Redis process.
-pub(super) async fn verify(context: &Context, lease: Lease) -> StoreResult<String> {
+pub async fn recover(context: &Context, lease: Lease) -> StoreResult<String> {
     // Read first and written last: if the process changes in between, the verification is void.
     let run = context.redis.run_id().await?;
     let generation = adopt_log(context, lease).await?;
@@ -176,7 +179,7 @@ async fn restart_counters(context: &Context, lease: Lease, run: &str) -> StoreRe
 }
 
 /// Why the shard's counters may not be trusted; `None` when they may.
-pub(super) fn restart_reason(
+pub fn restart_reason(
     shard: ShardId,
     meta: Option<&ShardMeta>,
     state: &PersistedState,
@@ -206,7 +209,7 @@ pub(super) fn restart_reason(
 fn sweep_soon(context: &Context, shard: ShardId) {
     let redis = context.redis.clone();
     tokio::spawn(async move {
-        for delay in super::retry::delays().take(30) {
+        for delay in delays().take(30) {
             tokio::time::sleep(delay).await;
             match redis.sweep(shard).await {
                 Ok(removed) => {

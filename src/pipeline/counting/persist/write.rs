@@ -8,7 +8,7 @@ use super::plan::{Plan, mismatches};
 use crate::{
     catalogue::{Counter, Counts, Deltas, EdgeKind, Entity, EntityKind, Flip},
     event_log::{Entry, sum},
-    pipeline::Context,
+    pipeline::leadership::Context,
     primitives::{
         NoteId, Offset, UserId,
         fault::{self, Point},

@@ -3,14 +3,14 @@
 
 use std::{sync::Arc, time::Duration};
 
-use super::{
-    retry::{Streak, keep_on_with},
-    targets::Targets,
-    tenure::Tenure,
-};
+use super::targets::Targets;
 use crate::{
     catalogue::Flip,
     event_log::Entry,
+    pipeline::leadership::{
+        Leadership,
+        retry::{FailureStreak, keep_on_with},
+    },
     primitives::{
         Offset,
         fault::{self, Point},
@@ -28,25 +28,25 @@ const MOST_EVENTS: usize = 5_000;
 /// others in Redis, for some 10 ms then.
 const MOST_ENTITIES: usize = 2_000;
 
-pub async fn run(tenure: Arc<Tenure>) -> StoreError {
-    let streak = Streak::new(tenure.lease.shard, "clean");
-    keep_on_with(&tenure, &streak, || clean(&tenure, &streak)).await
+pub async fn run(leadership: Arc<Leadership>) -> StoreError {
+    let streak = FailureStreak::new(leadership.lease.shard, "clean");
+    keep_on_with(&leadership, &streak, || clean(&leadership, &streak)).await
 }
 
 /// Reads where the targets stand and cleans until an error.
-async fn clean(tenure: &Tenure, streak: &Streak) -> StoreResult<()> {
-    let (redis, lease) = (tenure.redis(), tenure.lease);
+async fn clean(leadership: &Leadership, streak: &FailureStreak) -> StoreResult<()> {
+    let (redis, lease) = (leadership.redis(), leadership.lease);
     let mut reader = redis.log_reader(lease.shard, 0).await?;
     let read_targets = || Targets::read(redis, lease.shard, |meta| &meta.cleaned);
     let mut targets = read_targets().await?;
     let meta = redis.shard_meta(lease.shard).await?.ok_or(StoreError::Unverified)?;
     let mut members = meta.members_cleaned.ok_or(StoreError::Unverified)?;
-    let usual = tenure.context.settings.batch_events;
+    let usual = leadership.context.settings.batch_events;
     let mut most = usual;
     loop {
         let from = targets.lowest().min(members);
-        tenure.progress.cleaned.send_replace(from);
-        let Ok(goal) = tokio::time::timeout(WAIT, beyond(tenure, from)).await else {
+        leadership.progress.cleaned.send_replace(from);
+        let Ok(goal) = tokio::time::timeout(WAIT, beyond(leadership, from)).await else {
             targets = read_targets().await?;
             streak.worked();
             continue;
@@ -66,7 +66,7 @@ async fn clean(tenure: &Tenure, streak: &Streak) -> StoreResult<()> {
             continue;
         }
         // From the table, not from what the persister remembers: it may have been another one.
-        let dead = tenure.db().dead_between(lease.shard, members, to).await?;
+        let dead = leadership.db().dead_between(lease.shard, members, to).await?;
         let with_fate = |entry: &Entry| entry.flip().map(|flip| (*flip, dead.contains(&entry.offset)));
         let flips: Vec<(Flip, bool)> =
             entries.iter().filter(|entry| entry.offset > members).filter_map(with_fate).collect();
@@ -91,9 +91,9 @@ fn next_size(most: usize, usual: usize, entities: usize) -> usize {
 }
 
 /// Waits until something after `from` is both folded and persisted; returns up to where.
-async fn beyond(tenure: &Tenure, from: Offset) -> Offset {
-    let mut folded = tenure.progress.folded.subscribe();
-    let mut persisted = tenure.progress.persisted.subscribe();
+async fn beyond(leadership: &Leadership, from: Offset) -> Offset {
+    let mut folded = leadership.progress.folded.subscribe();
+    let mut persisted = leadership.progress.persisted.subscribe();
     loop {
         let goal = (*folded.borrow_and_update()).min(*persisted.borrow_and_update());
         if goal > from {
