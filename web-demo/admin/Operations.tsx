@@ -9,7 +9,7 @@ import { MonitorContext } from "./metrics/useMonitor";
 /** Loaded beside the numbers: it needs the GraphQL client, they do not. */
 const Comments = lazy(() => import("./comments/Comments"));
 
-/** Everything that a moderator sees. */
+/** The whole page, for moderators. */
 export function Operations({ session, onLeave }: { session: Session; onLeave: (problem?: string) => void }) {
   const monitor = useMonitor(session);
   const monitored = useSyncExternalStore(monitor.listen, () => monitor.monitored);
@@ -37,7 +37,7 @@ export function Operations({ session, onLeave }: { session: Session; onLeave: (p
   );
 }
 
-/** Runs for as long as somebody looks. */
+/** Runs while the page is mounted. */
 function useMonitor(session: Session): Monitor {
   const monitor = useMemo(() => new Monitor(new TokenSource(session)), [session]);
   useEffect(() => monitor.start(), [monitor]);

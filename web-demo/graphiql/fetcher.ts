@@ -1,7 +1,7 @@
 import { createGraphiQLFetcher, type Fetcher } from "@graphiql/toolkit";
 import { createClient } from "graphql-ws";
 
-/** Closed with this code, the server has refused the token. */
+/** Close code for a refused token. */
 const FORBIDDEN = 4403;
 
 const socketUrl = new URL("/graphql/ws", location.href);

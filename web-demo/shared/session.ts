@@ -1,4 +1,4 @@
-/** Who acts: a name and a token that the server believes. */
+/** A signed-in user: a name and a token. */
 export interface Session {
   /** The token's subject. */
   user: string;
@@ -6,17 +6,17 @@ export interface Session {
   token: string;
   /** When the token ends, in milliseconds since 1970. */
   expiresAt: number;
-  /** A note worth showing, when the server names one. */
+  /** A note to show first, if the server names one. */
   noteId?: string;
 }
 
 export type Role = "user" | "moderator";
 
-/** Renewed this long before its end, so that no request carries a token that ends on its way. */
+/** The token is renewed this long before it expires, in milliseconds, so that it cannot expire in flight. */
 const MARGIN_MS = 60_000;
 
 /**
- * A session of a server in development mode; `undefined` where it hands out none, as in production.
+ * A session of a development server; `undefined` if the server issues none, as in production.
  * Without `user`, the server chooses one.
  */
 export async function developmentSession(user?: string, role: Role = "user"): Promise<Session | undefined> {
@@ -27,13 +27,13 @@ export async function developmentSession(user?: string, role: Role = "user"): Pr
   return { ...session, expiresAt: Date.parse(expiresAt) };
 }
 
-/** Whom a development server offers to be. */
+/** The users that a development server offers. */
 export async function developmentUsers(): Promise<{ subject: string; role: Role }[]> {
   const answer = await fetch("/dev/users").catch(() => undefined);
   return answer?.status === 200 ? (await answer.json()).users : [];
 }
 
-/** The token of a session; renews it when it is about to end. */
+/** The token of a session, renewed when it is about to expire. */
 export class TokenSource {
   #session: Session;
   #isRefused = false;
@@ -47,7 +47,7 @@ export class TokenSource {
     this.#session = session;
   }
 
-  /** The server refuses the token, as one does that began anew with another secret: the next is to be a new one. */
+  /** Discards a refused token (a restarted server may have another secret), so that the next request gets a new one. */
   distrust() {
     this.#isRefused = true;
   }

@@ -4,10 +4,10 @@ import { type Moment } from "../metrics/tracks";
 import { type Format, duration, time, words } from "../ui/format";
 import styles from "./Chart.module.css";
 
-/** As long as is kept; a page that was just opened shows less, or its charts would be nearly empty. */
+/** The longest period; a page that was just opened shows less, so that its charts are not nearly empty. */
 const LONGEST_MS = 10 * 60 * 1_000;
 const SHORTEST_MS = 60 * 1_000;
-/** Farther apart, two moments are not joined: the page was hidden, or the server away. */
+/** Points farther apart than this are not joined: the page was hidden or the server unreachable. */
 const GAP_MS = 3_500;
 /** The drawing is stretched to its place; a line's width is not. */
 const WIDTH = 600;
@@ -28,7 +28,7 @@ interface Props {
 
 /**
  * Up to ten minutes. An own SVG rather than a library that draws on a canvas: the look follows the theme by CSS,
- * those who hear the page are told the numbers, and it costs one path a second.
+ * screen readers get the numbers, and it costs one path a second.
  */
 export function Chart({ label, lines, format }: Props) {
   const { history } = useMonitored();
@@ -121,13 +121,13 @@ function nearest(history: readonly Moment[], at: number): Moment | undefined {
   );
 }
 
-/** In steps, so that a chart is not squeezed a little each second: 1, 2, 5 and 10 minutes. */
+/** In steps of 1, 2, 5 and 10 minutes, so that the scale does not change each second. */
 function spanOf(history: readonly Moment[], end: number): number {
   const known = end - (history[0]?.at ?? end);
   return [1, 2, 5].map((minutes) => minutes * SHORTEST_MS).find((span) => span >= known) ?? LONGEST_MS;
 }
 
-/** 1, 2 or 5 with zeros: a top that does not move with every number. */
+/** The next 1, 2 or 5 times a power of ten, so that the scale is steady. */
 function roundTop(value: number): number {
   if (value <= 0) return 1;
   const power = 10 ** Math.floor(Math.log10(value));

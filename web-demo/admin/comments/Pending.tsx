@@ -12,11 +12,11 @@ type PendingComment = NonNullable<PendingCommentsQuery["pendingComments"]>["node
 
 interface Props {
   pending: PendingComment;
-  /** At once; a failure brings the comment back. */
+  /** Called at once; after a failure the comment comes back. */
   onDecided: (how: string) => void;
 }
 
-/** A comment that waits, why, and the decision. */
+/** A comment that waits for a decision, the reason, and the buttons. */
 export function Pending({ pending: { why, comment }, onDecided }: Props) {
   const approve = useAction(ApproveCommentDocument);
   const [isRejecting, setRejecting] = useState(false);
@@ -42,7 +42,7 @@ export function Pending({ pending: { why, comment }, onDecided }: Props) {
         </p>
         <p className={styles.body}>{comment.body}</p>
         {comment.images.map((address) => (
-          // Not shown: this page asks no other host for anything.
+          // Images are not shown: this page sends no requests to other hosts.
           <a key={address} href={address} rel="noreferrer" target="_blank" className={styles.image}>
             {address}
           </a>

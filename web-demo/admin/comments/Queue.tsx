@@ -11,16 +11,16 @@ import { Pending } from "./Pending";
 import styles from "./comments.module.css";
 import { useEvery } from "./useEvery";
 
-/** How much waits is asked for this often; nothing tells of it by itself. */
+/** The length of the queue is polled at this interval, in milliseconds; it is not pushed. */
 const EVERY_MS = 5_000;
 
-/** How much waits to be judged, and what waits for a person: the oldest first, more on scroll. */
+/** The length of the queue, and the comments that wait for a person: the oldest first, more on scroll. */
 export function Queue() {
   const [{ data }, ask] = useQuery({ query: CommentQueueDocument });
   useEvery(EVERY_MS, () => ask({ requestPolicy: "network-only" }));
   const queue = data?.commentQueue;
   const { nodes, endless } = usePages(PendingCommentsDocument, {}, (data) => data.pendingComments);
-  // What was decided here stays in the cache's list, in its new state.
+  // Decided comments stay in the cache's list, in their new state.
   const waiting = nodes.filter(({ comment }) => comment.state === "PENDING");
 
   const list = useRef<HTMLUListElement>(null);

@@ -4,7 +4,7 @@ import { RejectCommentDocument } from "../../shared/api/generated";
 import { Button } from "../../shared/ui/Button";
 import styles from "./comments.module.css";
 
-/** As many characters as the server takes. */
+/** The server's limit, in characters. */
 const LONGEST = 200;
 
 interface Props {
@@ -13,7 +13,7 @@ interface Props {
   onCancel: () => void;
 }
 
-/** Asks for the reason, which the comment's author reads. */
+/** Asks for the reason, which is shown to the comment's author. */
 export function Reject({ commentId, onDecided, onCancel }: Props) {
   const id = useId();
   const reject = useAction(RejectCommentDocument);

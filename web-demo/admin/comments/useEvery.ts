@@ -1,6 +1,6 @@
 import { useEffect, useEffectEvent } from "react";
 
-/** Does it again and again, while the page is visible. */
+/** Repeats a task while the page is visible. */
 export function useEvery(milliseconds: number, work: () => void) {
   const unlessHidden = useEffectEvent(() => {
     if (!document.hidden) work();

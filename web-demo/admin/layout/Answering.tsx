@@ -3,7 +3,7 @@ import { Mark } from "../ui/Mark";
 import { time } from "../ui/format";
 import styles from "./Answering.module.css";
 
-/** Whose numbers these are, whether they still come, and what the process needs. */
+/** The process that answers, whether it still does, and its dependencies. */
 export function Answering() {
   const { state, dependencies, restartedAt } = useMonitored();
   const isReady = dependencies?.every(({ ok }) => ok);

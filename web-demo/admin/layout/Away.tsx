@@ -3,7 +3,7 @@ import { useMonitored } from "../metrics/useMonitor";
 import { time } from "../ui/format";
 import styles from "./Away.module.css";
 
-/** The server does not answer: since when, and that it is tried again. */
+/** Shown while the server does not answer, with the time since. */
 export function Away() {
   const { since, readings } = useMonitored();
   return (

@@ -6,12 +6,12 @@ import { Answering } from "./Answering";
 import styles from "./TopBar.module.css";
 
 interface Props {
-  /** Without, nobody is signed in. */
+  /** Undefined: nobody is signed in. */
   user?: string;
   onLeave?: () => void;
 }
 
-/** What the page is, who answers, and the ways out. */
+/** Title, the process that answers, and links. */
 export function TopBar({ user, onLeave }: Props) {
   return (
     <header className={styles.bar}>

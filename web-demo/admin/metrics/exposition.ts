@@ -1,4 +1,4 @@
-/** One line of numbers over time: a name and its labels. The same object at every reading, so it can be a key. */
+/** A time series: a name and its labels. The same object at every reading, so that it can be a key. */
 export interface Series {
   name: string;
   labels: Readonly<Record<string, string>>;
@@ -11,8 +11,8 @@ export type Exposition = ReadonlyMap<Series, number>;
  * Reads the text format of Prometheus, version 0.0.4: `name{label="value"} number`, perhaps with a time behind it.
  * Comments are skipped, and so is a line that is none of this: one odd line does not hide all others.
  *
- * Own code: the one parser in npm was left in 2019, and makes objects anew for thousands of lines each second. Here
- * labels are taken apart when a series is seen first; after that its text is looked up.
+ * Own code: the one parser in npm is unmaintained since 2019 and creates objects for thousands of lines each second.
+ * Here labels are parsed when a series first appears; after that its text is looked up.
  */
 export class ExpositionReader {
   #known = new Map<string, Series>();

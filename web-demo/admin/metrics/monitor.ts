@@ -4,9 +4,9 @@ import { Readings } from "./readings";
 import { type Moment, moment } from "./tracks";
 
 const EVERY_MS = 1_000;
-/** A probe asks the stores themselves, so it is sent more rarely. */
+/** A probe queries the stores, so it is sent less often. */
 const PROBE_EVERY_MS = 5_000;
-/** Without an answer by then the server is away. */
+/** Without an answer after this time the server counts as unreachable. */
 const PATIENCE_MS = 5_000;
 const KEPT_MS = 10 * 60 * 1_000;
 
@@ -16,7 +16,7 @@ export interface Dependency {
   reason: string | null;
 }
 
-/** What is known of the process that answers. */
+/** The state of the process that answers. */
 export interface Monitored {
   /** `unauthenticated`: the token was refused; `forbidden`: it is not a moderator's. */
   state: "starting" | "live" | "away" | "unauthenticated" | "forbidden";
@@ -25,9 +25,9 @@ export interface Monitored {
   readings?: Readings;
   /** Ten minutes, the newest last. */
   history: readonly Moment[];
-  /** When counters began again, which another process or a restart does. */
+  /** When counters were reset, by a restart or because another process answers. */
   restartedAt?: number;
-  /** What the process needs, by `/readyz`; undefined when it does not answer here. */
+  /** The dependencies by `/readyz`; undefined if it does not answer here. */
   dependencies?: Dependency[];
 }
 
@@ -48,7 +48,7 @@ export class Monitor {
     return () => this.#listeners.delete(listener);
   };
 
-  /** Runs until the function that comes back is called. */
+  /** Runs until the returned function is called. */
   start(): () => void {
     const stopping = new AbortController();
     const { signal } = stopping;
@@ -97,7 +97,7 @@ export class Monitor {
 const get = (url: string, signal: AbortSignal, headers?: Record<string, string>) =>
   fetch(url, { headers, signal: AbortSignal.any([signal, AbortSignal.timeout(PATIENCE_MS)]) }).catch(() => undefined);
 
-/** Does it again and again, `everyMs` from start to start; not while nobody sees the page. */
+/** Repeats a task every `everyMs` milliseconds, from start to start, while the page is visible. */
 async function repeat(everyMs: number, signal: AbortSignal, work: () => Promise<void>) {
   while (!signal.aborted) {
     const began = Date.now();

@@ -14,7 +14,7 @@ const RATE_SECONDS = 3;
 /** Quantiles need more samples, and whole seconds of CPU time more time. */
 export const LONG_SECONDS = 30;
 
-/** The last readings of one process, the newest last; answers what they say together. */
+/** The last readings of one process, the newest last, with rates and quantiles over them. */
 export class Readings {
   constructor(private readonly all: readonly Reading[]) {}
 
@@ -22,7 +22,7 @@ export class Readings {
     return this.#newest.at;
   }
 
-  /** These and one more. After a restart, counters begin again: what was read before says nothing any more. */
+  /** These and one more reading. After a restart counters are reset, so earlier readings are dropped. */
   with(reading: Reading): Readings {
     const kept = this.all.filter(({ at }) => at >= reading.at - (LONG_SECONDS + 1) * 1000);
     return new Readings([...kept, reading]);
@@ -51,7 +51,7 @@ export class Readings {
     return (rise * 1000) / (this.at - before.at);
   }
 
-  /** How long a share `q` of what a histogram counted lately took at most, in its unit. */
+  /** The quantile `q` of the recent samples of a histogram, in its unit. */
   quantile(q: number, name: string, labels: Labels = {}): number | undefined {
     const before = this.#ago(LONG_SECONDS);
     const counts = new Map<number, number>();

@@ -39,7 +39,7 @@ export function Actions() {
 
 const ALWAYS = ["like_note", "like_comment", "collect_note", "follow", "add_comment", "create_note", "join_group", "record_views"];
 
-/** Those of everybody always; what only services and moderators do, once somebody did. */
+/** Actions of users always; those of services and moderators once one occurred. */
 function ofPeople(now: Readings): string[] {
   const kinds = now.values("plaudit_actions_total", "kind");
   const others = kinds.filter((kind) => !ALWAYS.includes(kind) && now.value("plaudit_actions_total", { kind })! > 0);

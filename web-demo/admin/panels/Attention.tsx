@@ -3,7 +3,7 @@ import { useMonitored } from "../metrics/useMonitor";
 import styles from "./Attention.module.css";
 import { alarms } from "./alarms";
 
-/** Whether somebody is needed, in one place. Heard when it changes. */
+/** All alarms in one place, announced to screen readers when they change. */
 export function Attention() {
   const found = alarms(useMonitored());
   const isBad = found.length > 0;

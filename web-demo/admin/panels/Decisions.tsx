@@ -5,7 +5,7 @@ import { count } from "../ui/format";
 import { ABOUT } from "./explained";
 import styles from "./panels.module.css";
 
-/** What waits for a person or a moderator, as the owner of shard 0 counts it. */
+/** Comments that wait for the configured moderator or for a person, counted by the owner of shard 0. */
 export function Decisions() {
   const now = useReadings();
   const pending = (state: string) => now.value("plaudit_comments_pending", { state });

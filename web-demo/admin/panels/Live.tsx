@@ -7,7 +7,7 @@ import { count, perSecond, words } from "../ui/format";
 import { ABOUT } from "./explained";
 import styles from "./panels.module.css";
 
-/** Sockets, what runs on them, and what they bring. */
+/** Sockets, subscriptions and deliveries. */
 export function Live() {
   const now = useReadings();
   const hearing = now.value("plaudit_hub_hearing");

@@ -86,7 +86,7 @@ function Operation({ labels }: { labels: { operation: string; kind: string } }) 
   );
 }
 
-/** Which errors an operation gets right now. */
+/** The current errors of an operation. */
 function errorCodes(now: Readings, labels: Labels): string {
   return now
     .values("plaudit_requests_total", "outcome", labels)

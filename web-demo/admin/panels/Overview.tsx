@@ -7,7 +7,7 @@ import { count, duration, perSecond } from "../ui/format";
 import { ABOUT } from "./explained";
 import styles from "./panels.module.css";
 
-/** What one looks at first. */
+/** The most important numbers. */
 export function Overview() {
   const now = useReadings();
   return (

@@ -7,7 +7,7 @@ import { bytes, count, perSecond, words } from "../ui/format";
 import { ABOUT } from "./explained";
 import styles from "./panels.module.css";
 
-/** What the process itself takes. */
+/** CPU, memory and files of the process. */
 export function Process() {
   const now = useReadings();
   return (

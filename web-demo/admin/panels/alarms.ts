@@ -2,7 +2,7 @@ import { type Monitored } from "../metrics/monitor";
 import { type Readings } from "../metrics/readings";
 import { count, duration, words } from "../ui/format";
 
-/** Seconds after which what waits for PostgreSQL needs somebody. */
+/** Persist lag in seconds from which an alarm shows. */
 const PERSIST_LATE_SECONDS = 60;
 const LOG_SHARE = 0.5;
 
@@ -12,10 +12,10 @@ export const isPersistLate = (now: Readings, shard: string) =>
 export const isLogHalfFull = (now: Readings, shard: string) =>
   now.value("plaudit_log_entries", { shard })! > LOG_SHARE * (now.value("plaudit_log_limit_entries", { shard }) ?? Infinity);
 
-/** Those that nobody has decided. */
+/** Undecided ones. */
 export const deadEvents = (now: Readings) => now.value("plaudit_dead_events");
 
-/** What needs somebody, in sentences; nothing else on the page is red. */
+/** The alarms, in sentences; nothing else on the page is red. */
 export function alarms({ readings: now, dependencies = [] }: Monitored): string[] {
   if (!now) return [];
   const found: string[] = [];

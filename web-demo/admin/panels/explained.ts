@@ -1,4 +1,4 @@
-/** What somebody needs to know of a number. */
+/** Explanation of a number. */
 export interface Explanation {
   title: string;
   what: string;
@@ -19,7 +19,7 @@ export const ABOUT = explained({
   likes: [
     "Likes per second",
     "Likes of notes and comments that changed something, averaged over 3 seconds. A like that was there already does not count.",
-    "whatever people do.",
+    "depends on your users.",
     "0 while people are there: look at errors by operation, and at Redis.",
   ],
   requests: [
@@ -31,7 +31,7 @@ export const ABOUT = explained({
   errors: [
     "Errors per second",
     "Answers whose first error has a code, whoever is at fault. The table says which operation.",
-    "near 0. RATE_LIMITED and a few mistakes of clients are nobody's trouble.",
+    "near 0. RATE_LIMITED and a few mistakes of clients are normal.",
     "INTERNAL: look for it in the log. RETRY_LATER: look at the stores and the shards.",
   ],
   p50: [
@@ -56,17 +56,17 @@ export const ABOUT = explained({
     "Operation",
     "By root field of the schema; “several” has different ones, “unknown” was refused before it was read. A subscription counts once, when it begins.",
     "the busiest first.",
-    "one that nobody knows: ask who sends it; its limits are those of every client.",
+    "an unexpected operation: find out which client sends it.",
   ],
   action: [
     "Actions per second",
-    "Actions that changed something, by kind. Those that take back, such as an unlike, stand beside.",
-    "more are done than taken back.",
-    "much taken back at once may be one user who switches to and fro: rate limits hold that.",
+    "Actions that changed something, by kind; those that undo, such as an unlike, beside them.",
+    "more on than off.",
+    "many undone at once may be one user who toggles: rate limits bound that.",
   ],
   foldLag: [
     "Fold lag",
-    "Events in the shard's log that are not in the counts yet. Until then people see the older number.",
+    "Events in the shard's log that are not in the counts yet. Until then readers see the older number.",
     "0, or a few hundred for a moment.",
     "it grows: nobody owns the shard, or Redis is slow. Look at readiness and at Redis.",
   ],
@@ -126,21 +126,21 @@ export const ABOUT = explained({
   ],
   executions: [
     "Executions per second",
-    "Subscription events that were executed, once for all who asked the same question.",
+    "Subscription events that were executed, once per shared subscription.",
     "far fewer than deliveries when many watch the same note.",
-    "as many as deliveries: documents differ that need not, or they ask for what is the viewer's own.",
+    "as many as deliveries: documents differ without need, or they select fields of the viewer.",
   ],
   deliveries: [
     "Deliveries per second",
     "Subscription events that were handed to subscribers.",
     "rises with what people watch.",
-    "0 while actions happen and subscriptions run: see whether changes are heard.",
+    "0 while actions happen and subscriptions run: check whether changes are received.",
   ],
   hearing: [
-    "Hears changes",
-    "Whether this process hears the changes of all shards from Redis.",
+    "Receives changes",
+    "Whether this process receives the changes of all shards from Redis.",
     "yes.",
-    "no: its subscriptions stand still until the connection to Redis is back, which it tries by itself.",
+    "no: its subscriptions get no events until the connection to Redis is back; it reconnects by itself.",
   ],
   drift: [
     "Drift found",
@@ -156,7 +156,7 @@ export const ABOUT = explained({
   ],
   dead: [
     "Dead events",
-    "Events that PostgreSQL refused for good, and that nobody has decided.",
+    "Events that PostgreSQL refuses permanently and that are neither retried nor dropped.",
     "0.",
     "“plaudit dead list” says why; then “plaudit dead retry” or “plaudit dead drop”.",
   ],
@@ -164,11 +164,11 @@ export const ABOUT = explained({
     "Lost events",
     "Acknowledged actions that Redis lost before they were persisted, since this process started.",
     "0, always.",
-    "look for the line in the log: it says how much. Then see how Redis lost memory: appendonly, eviction, a failover.",
+    "the log says how many. Then see how Redis lost memory: appendonly, eviction, a failover.",
   ],
   waiting: [
     "With the moderator",
-    "Comments that the configured moderator has still to judge.",
+    "Comments that the configured moderator has not decided yet.",
     "0, or a few for some seconds.",
     "it grows: the moderator's model is slow or away; see “moderator_*” in the settings.",
   ],
@@ -180,7 +180,7 @@ export const ABOUT = explained({
   ],
   oldestWait: [
     "Oldest with the moderator",
-    "How long the oldest of the comments that the moderator has still to judge has waited.",
+    "Age of the oldest comment that the configured moderator has not decided yet.",
     "some seconds.",
     "minutes: the moderator's model is slow or away. After five tries a comment waits for a person.",
   ],

@@ -7,12 +7,12 @@ import styles from "./SignIn.module.css";
 import { pastedSession } from "./pastedSession";
 
 interface Props {
-  /** Why one is here again. */
+  /** Why a new sign-in is needed. */
   problem?: string;
   onSession: (session: Session) => void;
 }
 
-/** Takes a token. It stays in this page's memory: a reload forgets it, and no storage ever has it. */
+/** Accepts a token. It stays in the page's memory only: a reload discards it. */
 export function SignIn({ problem, onSession }: Props) {
   const id = useId();
   const [isUnreadable, setUnreadable] = useState(false);

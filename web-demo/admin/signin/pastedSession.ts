@@ -1,8 +1,8 @@
 import { type Session } from "../../shared/session";
 
 /**
- * The session of a token that somebody pasted. Whether it is good is the server's to say: here its claims are read,
- * to show whose it is. `undefined` for what is no token at all.
+ * The session of a pasted token. Its claims are read for display only; the server verifies it. `undefined` if the text
+ * is not a token.
  */
 export function pastedSession(text: string): Session | undefined {
   const token = text.trim().replace(/^Bearer\s+/i, "");

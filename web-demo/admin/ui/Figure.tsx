@@ -7,7 +7,7 @@ import { type Format } from "./format";
 
 interface Props {
   about: Explanation;
-  /** Instead of the explanation's title, where the place says the rest. */
+  /** Replaces the explanation's title where the context is clear. */
   label?: string;
   value: number | undefined;
   format: Format;

@@ -7,8 +7,8 @@ import styles from "./Tip.module.css";
 const DISTANCE = 8;
 
 /**
- * What a number means, what is normal and what to do. It opens on hover and on focus, by a touch or a click, and
- * closes with Escape. A popover lies above everything, so no edge cuts it off; hidden it still describes the button.
+ * Explains a number: its meaning, its normal range and what to do. Opens on hover, focus, touch or click, closes with
+ * Escape. As a popover it is never clipped; hidden it still describes the button.
  */
 export const Tip = memo(function Tip({ of: { title, what, normal, act } }: { of: Explanation }) {
   const id = useId();

@@ -4,7 +4,7 @@ import styles from "./Value.module.css";
 interface Props {
   value: number | undefined;
   format: Format;
-  /** Somebody is needed. */
+  /** Needs attention. */
   isBad?: boolean;
 }
 

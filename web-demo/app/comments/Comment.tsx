@@ -15,13 +15,13 @@ interface Props {
   comment: CommentItemFragment;
   noteId: string;
   sort: CommentSort;
-  /** The viewer's own replies that are not in the thread yet, or never will be. */
+  /** The viewer's own replies that are pending or rejected. */
   ownReplies: CommentItemFragment[];
 }
 
 /** A comment on a note, with its replies folded below it. */
 export function Comment({ comment, noteId, sort, ownReplies }: Props) {
-  /** What the reply that is being written answers: this comment, or a reply below it. */
+  /** The comment that the reply form answers: this one, or a reply below it. */
   const [answered, setAnswered] = useState<CommentItemFragment>();
   const [isUnfolded, setUnfolded] = useState(false);
   const repliesId = useId();

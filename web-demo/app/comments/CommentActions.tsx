@@ -11,11 +11,11 @@ import { DeleteComment } from "./DeleteComment";
 interface Props {
   comment: CommentItemFragment;
   onReply: () => void;
-  /** What else stands in the row. */
+  /** Further content of the row. */
   children?: ReactNode;
 }
 
-/** What one can do with a comment: like and answer it when others see it, delete it when it is one's own. */
+/** Actions on a comment: like and reply if it is published, delete if it is the viewer's own. */
 export function CommentActions({ comment, onReply, children }: Props) {
   const like = useAction(LikeCommentDocument);
   const unlike = useAction(UnlikeCommentDocument);

@@ -9,18 +9,18 @@ import { useRetryKey } from "../controls/useRetryKey";
 import { useViewer } from "../viewer/useViewer";
 import styles from "./CommentComposer.module.css";
 
-/** As the server counts it: characters without the white space around them. */
+/** The server's limit, in characters without surrounding white space. */
 const MOST = 1024;
 
 interface Props {
   noteId: string;
-  /** The comment that it answers; none for a comment on the note itself. */
+  /** The comment that it answers; undefined for a comment on the note itself. */
   answered?: CommentItemFragment;
   onSent?: () => void;
   onCancel?: () => void;
 }
 
-/** Where a comment or a reply is written. The text stays until the server has it. */
+/** Form for a comment or a reply. The text stays until the server has stored it. */
 export function CommentComposer({ noteId, answered, onSent, onCancel }: Props) {
   const { session } = useApi();
   const viewer = useViewer();
@@ -29,7 +29,7 @@ export function CommentComposer({ noteId, answered, onSent, onCancel }: Props) {
   const field = useRef<HTMLTextAreaElement>(null);
   useEffect(() => {
     if (!answered) return;
-    // With the room below it that the style asks for; the scrolling of `focus` leaves none.
+    // `scrollIntoView` respects the margin of the style, which the scrolling of `focus` does not.
     field.current?.focus({ preventScroll: true });
     field.current?.scrollIntoView({ block: "nearest" });
   }, [answered]);
@@ -77,7 +77,7 @@ export function CommentComposer({ noteId, answered, onSent, onCancel }: Props) {
   );
 }
 
-/** Sends a text; whether that went well. */
+/** Sends a text; resolves to whether it succeeded. */
 function useSend(noteId: string, parentId?: string) {
   const add = useAction(AddCommentDocument);
   const { keyOf, forget } = useRetryKey();

@@ -6,7 +6,7 @@ import { Avatar } from "../../shared/ui/Avatar";
 import { TimeAgo } from "../../shared/ui/TimeAgo";
 import styles from "./CommentText.module.css";
 
-/** Who wrote what, and whom it answers. `children` is what one can do with it. */
+/** Author, text and answered user of a comment. `children`: its actions. */
 export function CommentText({ comment, children }: { comment: CommentItemFragment; children: ReactNode }) {
   const { author, body, createdAt, isRemoved, parent, ratingAtWriting, replyTo } = comment;
   if (isRemoved) {

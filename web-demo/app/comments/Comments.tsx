@@ -16,11 +16,11 @@ interface Props {
   ref: Ref<HTMLElement>;
 }
 
-/** What people say about a note, and a place to join them. */
+/** The comments on a note and the form for a new one. */
 export function Comments({ note: { id: noteId, commentCount }, ref }: Props) {
   const titleId = useId();
   const [sort, setSort] = useState<CommentSort>("HOT");
-  /** Times that the thread was read again from its first page. */
+  /** How often the thread was read again from its first page. */
   const [readings, setReadings] = useState(0);
   const title = useRef<HTMLHeadingElement>(null);
   useEffect(() => {
@@ -28,7 +28,7 @@ export function Comments({ note: { id: noteId, commentCount }, ref }: Props) {
   }, []);
   function readAgain() {
     setReadings((n) => n + 1);
-    // The button that asked for it goes away: what is new is below the title.
+    // The button disappears, so the focus moves to the title above the new comments.
     title.current?.focus({ preventScroll: true });
     title.current?.scrollIntoView({ block: "nearest" });
   }

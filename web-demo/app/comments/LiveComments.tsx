@@ -6,18 +6,18 @@ import { LIST_RATE, WhileNear } from "../../shared/lists/WhileNear";
 interface Props {
   /** At most 100. */
   commentIds: string[];
-  /** One of them is not there any more, so nothing is watched. Called once for the same ids. */
+  /** One of them does not exist any more, so the subscription ended. Called once for the same ids. */
   onGone?: () => void;
   children: ReactNode;
 }
 
-/** Keeps the counts of comments live while their place is near the screen. */
+/** Keeps the counts of comments live while they are near the screen. */
 export function LiveComments({ commentIds, onGone, children }: Props) {
   const listener = commentIds.length > 0 && <Listener commentIds={commentIds} onGone={onGone} />;
   return <WhileNear listener={listener}>{children}</WhileNear>;
 }
 
-/** What was told to be gone: a thread that has it again shall not be read for ever. */
+/** Ids reported as gone: a thread that shows one again must not be read in a loop. */
 const told = new Set<string>();
 
 function Listener({ commentIds, onGone }: Omit<Props, "children">) {

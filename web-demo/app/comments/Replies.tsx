@@ -11,22 +11,22 @@ import { Reply } from "./Reply";
 import { useRemoved } from "./useRemoved";
 import { isPending, withOwn } from "./withOwn";
 
-/** Counts and replies come one after the other: only what lasts is told. */
+/** Counts and replies arrive one after the other: a difference shows only if it lasts this long. */
 const SETTLED_MS = 700;
-/** Replies that share a subscription: as many as one takes. */
+/** Replies per subscription: the limit of one. */
 const GROUP = 100;
 
 interface Props {
   comment: CommentItemFragment;
   sort: CommentSort;
-  /** The viewer's own that are not in the thread yet, or never will be. */
+  /** The viewer's own replies that are pending or rejected. */
   own: CommentItemFragment[];
   onReply: (reply: CommentItemFragment) => void;
 }
 
-/** What stands below a comment, unfolded. */
+/** The expanded replies of a comment. */
 export function Replies(props: Props) {
-  /** Times that they were read again from the first page. */
+  /** How often they were read again from the first page. */
   const [readings, setReadings] = useState(0);
   return <Loaded key={readings} {...props} onReadAgain={() => setReadings((n) => n + 1)} />;
 }

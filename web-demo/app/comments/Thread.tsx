@@ -12,7 +12,7 @@ import { useNewcomers } from "./useNewcomers";
 import { useRemoved } from "./useRemoved";
 import { isPending, isUnpublished, withOwn } from "./withOwn";
 
-/** Comments that share a subscription; it runs while one of them is near the screen. */
+/** Comments per subscription; it runs while one of them is near the screen. */
 const GROUP = 10;
 
 interface Props {
@@ -22,7 +22,7 @@ interface Props {
   onReadAgain: () => void;
 }
 
-/** The comments on a note itself, each with its replies below it; one's own unpublished ones first. */
+/** The comments on a note, each with its replies below it; the viewer's own unpublished ones first. */
 export function Thread({ noteId, sort, onReadAgain }: Props) {
   const { data, nodes, endless } = usePages(
     NoteCommentsDocument,
@@ -30,7 +30,7 @@ export function Thread({ noteId, sort, onReadAgain }: Props) {
     (data) => data.note?.comments,
     "cache-and-network",
   );
-  /** The viewer's own on this page, replies among them. */
+  /** The viewer's own comments and replies on this page. */
   const all = data?.note?.viewerUnpublishedComments ?? [];
   const own = all.filter(({ parent }) => !parent);
   const comments = withOwn(nodes, own);

@@ -2,13 +2,13 @@ import { useEffect } from "react";
 import { useClient } from "urql";
 import { type CommentItemFragment, CommentsAgainDocument } from "../../shared/api/generated";
 
-/** A moderator that is a program answers within moments, a person later: asked ever less often. */
+/** Milliseconds between two questions, growing: a program decides at once, a person later. */
 const FIRST_MS = 150;
 const LONGEST_MS = 30_000;
 
 /**
- * Asks what became of own comments that wait. Nothing pushes that: an approval moves `commentCount`, so a change of
- * it is a reason to ask at once; a rejection moves nothing.
+ * Polls the decisions about the viewer's pending comments, which are not pushed. An approval moves `commentCount`, so
+ * a change of it triggers a question at once; a rejection moves no count.
  */
 export function useJudged(pending: CommentItemFragment[], commentCount: number | undefined) {
   const client = useClient();

@@ -7,12 +7,12 @@ interface Loaded {
   replyCount: number;
 }
 
-/** Counts of the note and of its comments come one after the other: only what lasts is told. */
+/** Counts of the note and of its comments arrive one after the other: a difference shows only if it lasts this long. */
 const SETTLED_MS = 700;
 
 /**
- * How many comments others wrote since the thread was read. The rest of a note's comments are those that are neither
- * loaded nor replies to loaded ones: it grows by each new comment, and is smaller after each page that is loaded.
+ * The number of comments that others wrote since the thread was read. It compares the number of comments that are
+ * neither loaded nor replies to loaded ones: a new comment raises it, a loaded page lowers it.
  */
 export function useNewcomers(loaded: Loaded[], commentCount: number | undefined, ownPending: number): number {
   const known = loaded.reduce((sum, { isRemoved, replyCount }) => sum + (isRemoved ? 0 : 1) + replyCount, 0);
@@ -25,11 +25,11 @@ export function useNewcomers(loaded: Loaded[], commentCount: number | undefined,
     if (rest === undefined) return;
     const { current } = before;
     before.current = { rest, known, lastId };
-    // The list ends elsewhere: another page was loaded, and what it has is not new.
+    // Another page was loaded: its comments are not new.
     const isOtherEnd = current?.lastId !== undefined && current.lastId !== lastId;
     if (!current || isOtherEnd) return;
     const change = rest - current.rest;
-    // What left the page was counted, and the count falls before or after: that makes no other comment new.
+    // A removed comment lowers the count before or after it leaves the page: that makes no other comment new.
     const hasLeft = known < current.known && change > 0;
     setNewcomers((n) => (hasLeft ? Math.max(n, Math.min(n + change, 0)) : n + change));
   }, [rest, known, lastId]);

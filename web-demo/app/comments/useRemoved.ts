@@ -3,12 +3,12 @@ import { useClient } from "urql";
 import { CommentsAgainDocument } from "../../shared/api/generated";
 import { chunks } from "../lists/chunks";
 
-/** As many as one query takes. */
+/** The limit of one query. */
 const MOST = 100;
 
 /**
- * Takes removed comments off the page. Nothing pushes that one is gone, but the count above it falls: then it is
- * asked which of those that are shown are still there, and the cache drops the others.
+ * Removes deleted comments from the page. A deletion is not pushed, but the count above the comment falls: then a query
+ * asks which of the shown comments still exist, and the cache drops the others.
  */
 export function useRemoved(shown: { id: string }[], count: number | undefined) {
   const client = useClient();

@@ -1,8 +1,8 @@
 import { type CommentItemFragment } from "../../shared/api/generated";
 
 /**
- * A thread with the viewer's own comments that were approved since it was read: they stand at its head until it is
- * read again, and then where they belong.
+ * A thread with the viewer's own comments that were approved since it was read. They are at its head until the thread
+ * is read again.
  */
 export function withOwn(thread: CommentItemFragment[], unpublished: CommentItemFragment[]): CommentItemFragment[] {
   const known = new Set(thread.map(({ id }) => id));

@@ -1,9 +1,9 @@
 import styles from "./CharactersLeft.module.css";
 
-/** From how many characters before the end one is told. */
+/** The number shows from this many characters before the limit. */
 const NEAR = 120;
 
-/** How many characters are left, once that is worth knowing. */
+/** The number of characters left, near the limit. */
 export function CharactersLeft({ most, length }: { most: number; length: number }) {
   const left = most - length;
   if (left > NEAR) return null;

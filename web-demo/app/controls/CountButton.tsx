@@ -8,7 +8,7 @@ import { shake } from "./shake";
 interface Props {
   icon: LucideIcon;
   colour: "like" | "collect" | "talk";
-  /** What it does, such as `Like`. */
+  /** Name of the action, such as `Like`. */
   label: string;
   /** What is counted, such as `likes`. */
   unit: string;
@@ -18,7 +18,7 @@ interface Props {
   onTurn: (on: boolean) => Promise<OperationResult>;
 }
 
-/** A switch with a number. When what it did is taken back, it shakes. */
+/** A switch with a count. It shakes when its action failed and was undone. */
 export function CountButton({ icon: Icon, colour, label, unit, count, isOn, onTurn }: Props) {
   const button = useRef<HTMLButtonElement>(null);
   async function turn() {

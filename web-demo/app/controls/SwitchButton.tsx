@@ -5,15 +5,15 @@ import styles from "./SwitchButton.module.css";
 import { shake } from "./shake";
 
 interface Props {
-  /** With whom or what, for those who hear the page. */
+  /** The object of the action, for screen readers. */
   name: string;
   /** Shown while it is off, such as `Follow`. */
   off: string;
   /** Shown while it is on, such as `Following`. */
   on: string;
-  /** Shown while it is on and is pointed at, such as `Unfollow`. */
+  /** Shown while it is on and has the pointer, such as `Unfollow`. */
   undo: string;
-  /** Whether it is what the page is about; one of many in a list is quieter. */
+  /** Whether it is the page's main action; in lists it is less prominent. */
   isMain?: boolean;
   /** Null for somebody who is not signed in. */
   isOn: boolean | null;
@@ -21,8 +21,8 @@ interface Props {
 }
 
 /**
- * A switch in words. It says how to undo only when one comes back to it: right after a click the pointer is still
- * there, and the answer to "Follow" is "Following". When what it did is taken back, it shakes.
+ * A switch with a text. It offers to undo only when the pointer returns: right after a click the pointer is still
+ * there, and "Following" confirms "Follow". It shakes when its action failed and was undone.
  */
 export function SwitchButton({ name, off, on, undo, isMain, isOn, onTurn }: Props) {
   const button = useRef<HTMLSpanElement>(null);

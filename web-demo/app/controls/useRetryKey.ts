@@ -1,8 +1,8 @@
 import { useCallback, useRef } from "react";
 
 /**
- * A key for a mutation that makes something. The same text gets the same key until `forget`, so that sending it again
- * after a lost answer makes nothing twice; another text gets another one, as the server asks.
+ * An idempotency key for a creating mutation. The same text keeps its key until `forget`, so that a retry after a lost
+ * answer creates nothing twice; another text gets another key, as the server requires.
  */
 export function useRetryKey() {
   const last = useRef<{ text: string; key: string }>(undefined);
@@ -14,6 +14,6 @@ export function useRetryKey() {
   return { keyOf, forget };
 }
 
-/** 128 random bits. `crypto.randomUUID` exists on https pages and the own machine only. */
+/** 128 random bits. `crypto.randomUUID` exists in secure contexts only (https, localhost). */
 const randomKey = (): string =>
   Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, "0")).join("");

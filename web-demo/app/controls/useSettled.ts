@@ -1,6 +1,6 @@
 import { useEffect, useState } from "react";
 
-/** The number that held for `ms`: what goes up and comes down at once is never shown. */
+/** The value once it has been stable for `ms`: a short rise and fall does not show. */
 export function useSettled(value: number, ms: number): number {
   const [settled, setSettled] = useState(value);
   useEffect(() => {

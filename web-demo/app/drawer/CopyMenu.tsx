@@ -6,10 +6,10 @@ import { useTell } from "../../shared/ui/toasts";
 import styles from "./CopyMenu.module.css";
 import { SNIPPETS } from "./snippets";
 
-/** How long it says that it was copied. */
+/** How long the confirmation shows, in milliseconds. */
 const SAID_MS = 2_000;
 
-/** Puts a program that does the same into the clipboard. */
+/** Copies a program that sends the same operation. */
 export function CopyMenu({ operation: { kind, query, variables } }: { operation: OperationEntry }) {
   const user = useApi().session?.user;
   const tell = useTell();

@@ -14,11 +14,11 @@ export const useCurtain = () => useContext(CurtainContext);
 
 interface Props {
   children: ReactNode;
-  /** Whose wires it can show, each with a session; without, those of the page. */
+  /** The clients whose traffic it can show; by default the page's own. */
   apis?: Api[];
 }
 
-/** Lets what is below it open the drawer. Until then nothing of it is loaded, and nothing drawn. */
+/** Lets its children open the drawer, which is loaded when it is first opened. */
 export function CurtainProvider({ children, apis }: Props) {
   const own = useApi();
   const [isOpen, setOpen] = useState(false);

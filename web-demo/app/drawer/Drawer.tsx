@@ -8,7 +8,7 @@ import { OperationRow } from "./OperationRow";
 import { SocketState } from "./SocketState";
 import { useJournal } from "./useJournal";
 
-/** What goes over the wire while one uses the page; where there are several users, of one of them. */
+/** The page's network traffic; on a page with several users, that of one of them. */
 export default function Drawer({ apis, onClose }: { apis: Api[]; onClose: () => void }) {
   const [whose, setWhose] = useState(0);
   const api = apis[whose]!;
@@ -110,7 +110,7 @@ function Wire() {
   );
 }
 
-/** The panel has the focus when it opens; whatever had it before has it again afterwards. */
+/** Moves the focus to the panel when it opens, and back when it closes. */
 function useFocus(panel: React.RefObject<HTMLElement | null>) {
   useEffect(() => {
     const before = document.activeElement as HTMLElement | null;

@@ -6,7 +6,7 @@ import { Row } from "./Row";
 import styles from "./Row.module.css";
 import { graphiqlLink } from "./snippets";
 
-/** A query, mutation or subscription: what it is, and how it went. */
+/** A query, mutation or subscription with its result. */
 export const OperationRow = memo(function OperationRow({ operation }: { operation: OperationEntry }) {
   const { kind, name, query, variables, error } = operation;
   return (

@@ -2,7 +2,7 @@ import { ChevronRight } from "lucide-react";
 import { type ReactNode, useState } from "react";
 import styles from "./Row.module.css";
 
-/** A line that opens. What is inside is made only then. */
+/** A row that expands. Its content is rendered at the first expansion. */
 export function Row({ line, children }: { line: ReactNode; children: () => ReactNode }) {
   const [isOpen, setOpen] = useState(false);
   return (

@@ -4,7 +4,7 @@ import styles from "./SocketState.module.css";
 
 const clock = new Intl.DateTimeFormat("en", { timeStyle: "medium", hourCycle: "h23" });
 
-/** Where the socket stands, and how it went so far. */
+/** State of the socket and its history. */
 export function SocketState() {
   const { openSince, reconnects, lastClose } = useConnection();
   return (

@@ -1,15 +1,15 @@
-/** What a snippet is made of. */
+/** The input of a snippet. */
 export interface Call {
   kind: "query" | "mutation" | "subscription";
   query: string;
   variables: Record<string, unknown>;
-  /** Where the service is, such as `https://plaudit.example`. */
+  /** Base URL of the service, such as `https://plaudit.example`. */
   origin: string;
-  /** Whose token the snippet asks for; without one, it asks as nobody. */
+  /** User whose token the snippet asks for; undefined: no token. */
   user?: string;
 }
 
-/** Programs that send one operation as it was sent here. They run as they are; none has the token in it. */
+/** Programs that send one operation as the page sent it. They run unchanged and contain no token. */
 export const SNIPPETS: { name: string; write: (call: Call) => string }[] = [
   { name: "curl", write: curl },
   { name: "graphql-ws", write: graphqlWs },
@@ -17,7 +17,7 @@ export const SNIPPETS: { name: string; write: (call: Call) => string }[] = [
   { name: "Apollo", write: apollo },
 ];
 
-/** The operation in GraphiQL, ready to be run. */
+/** A link that opens the operation in GraphiQL. */
 export function graphiqlLink({ query, variables }: Pick<Call, "query" | "variables">): string {
   return `/graphiql?${new URLSearchParams({ query, variables: json(variables) })}`;
 }
@@ -121,7 +121,7 @@ export function apollo({ kind, query, variables, origin, user }: Call): string {
   ]);
 }
 
-/** How JavaScript comes by a token. */
+/** JavaScript that reads the token. */
 function token(origin: string, user: string | undefined): string[] {
   if (!user) return [];
   return [
@@ -136,7 +136,7 @@ const socketUrl = (origin: string) => `${origin.replace(/^http/, "ws")}/graphql/
 const json = (value: unknown) => JSON.stringify(value, null, 2);
 const text = (value: string) => JSON.stringify(value);
 
-/** Nothing means anything inside a shell's single quotes, and none can stand there itself. */
+/** In single quotes a POSIX shell interprets nothing; a single quote itself must stand outside of them. */
 const quoted = (value: string) => `'${value.replaceAll("'", `'\\''`)}'`;
 
 const template = (value: string) => `\`\n${value.trim().replace(/[\\`]|\$\{/g, "\\$&")}\n\``;

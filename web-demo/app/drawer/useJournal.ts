@@ -1,10 +1,10 @@
 import { useEffect, useState } from "react";
 import { useApi } from "../../shared/api/client";
 
-/** People read no faster; and hundreds of frames per second are drawn as few times as this says. */
+/** Milliseconds between two renderings, however many frames arrive. */
 const DRAW_MS = 250;
 
-/** What the journal holds, drawn a few times per second; `paused` holds it as it is. */
+/** The entries of the journal, updated a few times per second; `paused` stops the updates. */
 export function useJournal(paused: boolean) {
   const { journal } = useApi();
   const [shown, setShown] = useState(() => ({ operations: journal.operations, frames: journal.frames }));

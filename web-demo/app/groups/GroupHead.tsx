@@ -6,7 +6,7 @@ import styles from "./GroupHead.module.css";
 import { GroupMark } from "./GroupMark";
 import { JoinButton } from "./JoinButton";
 
-/** What the group is, and how big. */
+/** Name, description and member count of a group. */
 export function GroupHead({ group }: { group: NonNullable<GroupQuery["group"]> }) {
   return (
     <section className={head.head} aria-label="About">

@@ -7,11 +7,11 @@ import { GroupListener } from "./live";
 interface Props {
   groups: GroupRowFragment[];
   endless: ComponentProps<typeof LiveList>["endless"];
-  /** What stands there when there are none. */
+  /** Shown when the list is empty. */
   children: ReactNode;
 }
 
-/** Groups, each with a way to join. */
+/** Groups, each with a join button. */
 export function GroupList({ groups, endless, children }: Props) {
   return (
     <LiveList items={groups} endless={endless} Listener={GroupListener} empty={children}>

@@ -12,7 +12,7 @@ import { PostForm } from "./PostForm";
 import { GroupMembers, GroupNotes } from "./lists";
 import { GroupListener } from "./live";
 
-/** Where people post together. */
+/** A group with its notes and members. */
 export default function GroupPage() {
   const { id } = useParams<{ id: string }>();
   return <GroupOf key={id} id={id} />;
@@ -21,7 +21,7 @@ export default function GroupPage() {
 function GroupOf({ id }: { id: string }) {
   const viewerId = useViewerId();
   const [tab, setTab] = useState<"notes" | "members">("notes");
-  /** How often one posted: each time the notes are read anew. */
+  /** How often the viewer posted: each time the notes are read again. */
   const [posts, setPosts] = useState(0);
   const [{ data, fetching, error }, run] = useQuery({ query: GroupDocument, variables: { id } });
   const group = data?.group;

@@ -9,7 +9,7 @@ import { HotGroups } from "./HotGroups";
 import { MyGroups } from "./MyGroups";
 import { NewGroup } from "./NewGroup";
 
-/** One's own groups, and others that one might like. */
+/** The viewer's groups, and suggestions. */
 export default function GroupsPage() {
   const { session } = useApi();
   const [isMaking, setMaking] = useState(false);

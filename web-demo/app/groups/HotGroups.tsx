@@ -4,7 +4,7 @@ import { type GroupRowFragment, HotGroupsDocument, type HotGroupsQuery } from ".
 import { Empty } from "../../shared/ui/States";
 import { GroupList } from "./GroupList";
 
-/** Groups in which something is hot, and of which one was no member when the page was opened. */
+/** Groups with hot notes of which the viewer was no member when the page was opened. */
 export function HotGroups() {
   const [{ data, fetching, error }, run] = useQuery({ query: HotGroupsDocument });
   const onRetry = useCallback(() => run({ requestPolicy: "network-only" }), [run]);
@@ -24,7 +24,7 @@ function groupsOf({ today, thisWeek, ever }: HotGroupsQuery): GroupRowFragment[]
   return [...new Map(groups.map((group) => [group.id, group])).values()];
 }
 
-/** Leaves out one's own, but keeps a group that one joins here, so that one can undo. */
+/** Omits the viewer's groups, but keeps a group that was joined here, so that it can be undone. */
 function useStrangers(groups: GroupRowFragment[]): GroupRowFragment[] {
   const known = useRef(new Map<string, boolean>());
   return groups.filter(({ id, viewerIsMember }) => {

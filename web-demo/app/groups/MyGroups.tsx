@@ -3,7 +3,7 @@ import { Empty } from "../../shared/ui/States";
 import { usePages } from "../../shared/lists/usePages";
 import { GroupList } from "./GroupList";
 
-/** Read anew whenever they appear: one joins on other pages. */
+/** Read again whenever it appears: the viewer joins groups on other pages, too. */
 export function MyGroups() {
   const { nodes, endless } = usePages(MyGroupsDocument, {}, (data) => data.viewer?.groups, "cache-and-network");
   return (

@@ -8,7 +8,7 @@ import styles from "./NewGroup.module.css";
 import formStyles from "./form.module.css";
 import { freshKey } from "./freshKey";
 
-/** As long as the server takes, in characters. */
+/** The server's limits, in characters. */
 const LONGEST_NAME = 80;
 const LONGEST_DESCRIPTION = 1000;
 

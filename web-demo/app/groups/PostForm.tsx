@@ -6,7 +6,7 @@ import styles from "./PostForm.module.css";
 import formStyles from "./form.module.css";
 import { freshKey } from "./freshKey";
 
-/** As long as the server takes, in characters. */
+/** The server's limits, in characters. */
 const LONGEST_TITLE = 200;
 const LONGEST_BODY = 10_000;
 
@@ -16,12 +16,12 @@ interface Props {
   onPosted: () => void;
 }
 
-/** One line until one writes a title; then the text follows. */
+/** One line for the title; the text field follows once there is one. */
 export function PostForm({ groupId, name, onPosted }: Props) {
   const [title, setTitle] = useState("");
   const [body, setBody] = useState("");
   const [isSending, setSending] = useState(false);
-  /** Kept until the note is there, so that a second try posts no second note. */
+  /** Kept until the note is stored, so that a retry creates no second note. */
   const key = useRef(freshKey());
   const post = useAction(PostInGroupDocument);
 

@@ -4,7 +4,7 @@ import { usePages } from "../../shared/lists/usePages";
 import { NoteList } from "../notes/NoteList";
 import { PeopleList } from "../users/PeopleList";
 
-/** Both lists are read anew whenever they appear: people post and join while one looks elsewhere. */
+/** Both lists are read again whenever they appear, because others post and join meanwhile. */
 export function GroupNotes({ id }: { id: string }) {
   const { nodes, endless } = usePages(GroupNotesDocument, { id }, (data) => data.group?.notes, "cache-and-network");
   return (

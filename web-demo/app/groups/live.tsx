@@ -2,7 +2,7 @@ import { useSubscription } from "urql";
 import { GroupCountsDocument } from "../../shared/api/generated";
 import { LIST_RATE } from "../../shared/lists/WhileNear";
 
-/** Keeps the counts of groups (at most 100) live. Alone, so that an event draws only what shows its numbers. */
+/** Keeps the counts of groups (at most 100) live. A component of its own, so that an event renders only the counts. */
 export function GroupListener({ ids }: { ids: string[] }) {
   useSubscription({ query: GroupCountsDocument, variables: { groupIds: ids, maxRate: LIST_RATE } });
   return null;

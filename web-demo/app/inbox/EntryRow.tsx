@@ -9,7 +9,7 @@ import styles from "./EntryRow.module.css";
 
 type Colour = "like" | "talk" | "brand";
 
-/** What happened, in words that follow the actor's name. */
+/** The event, in words that follow the actor's name. */
 const KINDS: Record<InboxEntryKind, { icon: LucideIcon; colour: Colour; did: string }> = {
   NOTE_LIKED: { icon: Heart, colour: "like", did: "liked your note" },
   COMMENT_LIKED: { icon: Heart, colour: "like", did: "liked your comment" },
@@ -25,11 +25,11 @@ interface Props {
   isUnread: boolean;
 }
 
-/** One thing that reached the viewer. All of it leads to what it is about. */
+/** An entry of the inbox, which links to its subject. */
 export const EntryRow = memo(function EntryRow({ entry, isUnread }: Props) {
   const { kind, actor, createdAt } = entry;
   const { icon: Icon, colour, did } = KINDS[kind];
-  /** Then the row leads to who did it. */
+  /** The row links to the actor then. */
   const isAboutPerson = entry.about?.__typename === "User";
   const name = actor?.name ?? "Somebody";
   return (
@@ -59,7 +59,7 @@ export const EntryRow = memo(function EntryRow({ entry, isUnread }: Props) {
   );
 });
 
-/** A link to what it is about; none to what was removed, nor to the viewer. */
+/** A link to the entry's subject; no link if it was removed or is the viewer. */
 function About({ entry: { kind, about } }: { entry: InboxEntryFragment }) {
   switch (about?.__typename) {
     case "Note":

@@ -12,7 +12,7 @@ import { BADGE_OF, NOTHING, type Unread, total, unreadOf } from "./badges";
 import { useMarkRead } from "./useMarkRead";
 import { useNews } from "./useNews";
 
-/** The server lists all kinds together: after so many entries of other kinds one is asked whether to go on. */
+/** The server lists all kinds together: after this many entries of other kinds a button asks whether to continue. */
 const PATIENCE = 500;
 
 interface Props {
@@ -22,7 +22,7 @@ interface Props {
   onRenew: () => void;
 }
 
-/** The entries, those that are unread marked; what arrives meanwhile is offered. */
+/** The entries, unread ones marked; a button offers entries that arrived since. */
 export function InboxEntries({ kind, onRenew }: Props) {
   const find = usePages(InboxEntriesDocument, {}, (data) => data.viewer?.inbox?.entries, "cache-and-network");
   const { data, nodes, endless, isStale } = find;
@@ -68,7 +68,7 @@ export function InboxEntries({ kind, onRenew }: Props) {
   );
 }
 
-/** Of each badge, as many of its newest entries are unread as it says. */
+/** The newest entries of each badge, as many as it counts, are unread. */
 function marked(entries: InboxEntryFragment[], unread: Unread) {
   const left = { ...NOTHING, ...unread };
   return entries.map((entry) => ({ entry, isUnread: left[BADGE_OF[entry.kind]]-- > 0 }));

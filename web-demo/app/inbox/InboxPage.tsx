@@ -9,7 +9,7 @@ import { InboxEntries } from "./InboxEntries";
 import { InboxTabs } from "./InboxTabs";
 import { KINDS, total, unreadOf } from "./badges";
 
-/** What reached one: everything, or what counts under one badge. */
+/** The inbox: all entries, or those of one badge. */
 export default function InboxPage() {
   return (
     <ForViewer what="your inbox" title="Inbox">

@@ -12,7 +12,7 @@ interface Props {
   onChange: (kind: InboxKind | null) => void;
 }
 
-/** What to read, each with how much of it is unread. */
+/** The filter of the inbox, with the unread count of each kind. */
 export function InboxTabs({ unread, value, onChange }: Props) {
   return (
     <Tabs
@@ -31,7 +31,7 @@ export function InboxTabs({ unread, value, onChange }: Props) {
   );
 }
 
-/** The badge hangs on the icon: that it comes and goes moves nothing. */
+/** The badge is positioned on the icon, so that it does not shift the tabs. */
 function Badged({ icon: Icon, count = 0 }: { icon: LucideIcon; count?: number }) {
   return (
     <span className={styles.icon}>

@@ -4,7 +4,7 @@ export type Unread = Record<InboxKind, number>;
 
 export const KINDS: InboxKind[] = ["REPLIES", "LIKES", "NEW_FOLLOWERS", "DIRECT_MESSAGES"];
 
-/** Under which badge an entry counts: each entry counts once. */
+/** The badge of each kind of entry; each entry counts once. */
 export const BADGE_OF: Record<InboxEntryKind, InboxKind> = {
   NOTE_COMMENTED: "REPLIES",
   COMMENT_ANSWERED: "REPLIES",
@@ -24,7 +24,7 @@ export const unreadOf = (inbox: InboxBadgesFragment): Unread => ({
   DIRECT_MESSAGES: inbox.unreadMessageCount,
 });
 
-/** By how much each badge of `now` is above that of `before`. */
+/** How much each badge rose from `before` to `now`. */
 export const risen = (now: Unread, before: Unread): Unread => each((kind) => Math.max(now[kind] - before[kind], 0));
 
 export const lower = (one: Unread, other: Unread): Unread => each((kind) => Math.min(one[kind], other[kind]));

@@ -2,10 +2,10 @@ import { useEffect } from "react";
 import { type InboxKind, MarkInboxReadDocument } from "../../shared/api/generated";
 import { useAction } from "../../shared/api/useAction";
 
-/** Who looks at a list for so long has seen it. */
+/** A list that was visible for this many milliseconds counts as read. */
 const LOOK_MS = 1_500;
 
-/** Empties the badge of `kind` after one looked at it; `undefined` while there is nothing to empty. */
+/** Marks the badge of `kind` as read after a pause; `undefined`: there is nothing to mark. */
 export function useMarkRead(kind: InboxKind | undefined) {
   const markRead = useAction(MarkInboxReadDocument);
   useEffect(() => {

@@ -2,8 +2,8 @@ import { useState } from "react";
 import { NOTHING, type Unread, lower, risen, total } from "./badges";
 
 /**
- * What is new in the inbox, by its badges alone. `unread`: what was unread when the list was read, so that its marks
- * stay while one looks at it. `arrived`: what came since, which the list does not show yet.
+ * New entries of the inbox, derived from its badges. `unread`: unread when the list was read, so that its marks stay
+ * while it is shown. `arrived`: newer entries, which the list does not show yet.
  */
 export function useNews(badges: Unread | undefined, isRead: boolean): { unread: Unread; arrived: Unread } {
   const [unread, setUnread] = useState<Unread>();

@@ -3,7 +3,7 @@ import styles from "./ConnectionMark.module.css";
 
 const WORDS = { idle: "Not live", connecting: "Connecting…", open: "Live", waiting: "Reconnecting…" };
 
-/** Whether numbers move right now. */
+/** Shows whether counts are live. */
 export function ConnectionMark() {
   const { state } = useConnection();
   return (

@@ -8,14 +8,14 @@ import { PageHead } from "./PageHead";
 export type Viewer = NonNullable<ViewerQuery["viewer"]>;
 
 interface Props {
-  /** What one would see, such as `your inbox`. */
+  /** The content that needs a viewer, such as `your inbox`. */
   what: string;
-  /** Of the page, when all of it is about oneself. */
+  /** Title of the page, if the whole page belongs to the viewer. */
   title?: string;
   children: (viewer: Viewer) => ReactNode;
 }
 
-/** What is about oneself; somebody who is nobody yet is told how to become somebody. */
+/** Content of the viewer. Without a user it explains how to sign in or to begin. */
 export function ForViewer({ what, title, children }: Props) {
   const { session } = useApi();
   const [{ data, fetching, error }, run] = useQuery({ query: ViewerDocument, pause: !session });
@@ -24,7 +24,7 @@ export function ForViewer({ what, title, children }: Props) {
     <>
       {title && <PageHead title={title} />}
       {!session ? (
-        <Empty title={`Sign in to see ${what}.`}>Everything else is open: read on, nobody minds.</Empty>
+        <Empty title={`Sign in to see ${what}.`}>Everything else can be read without an account.</Empty>
       ) : error ? (
         <Problem error={error} retry={() => run({ requestPolicy: "network-only" })} />
       ) : fetching ? (

@@ -4,14 +4,14 @@ import { Empty, Loading, Problem } from "../../shared/ui/States";
 import { PageHead } from "./PageHead";
 
 interface Props {
-  /** What the page is about, such as `Profile`. */
+  /** Title of the page, such as `Profile`. */
   title: string;
   isLoading: boolean;
   error?: CombinedError;
   retry: () => void;
 }
 
-/** What a page about one thing shows while it has not got it, or when there is no such thing. */
+/** Replaces a page while its object is loading, after an error, and when there is no such object. */
 export function Instead({ title, isLoading, error, retry }: Props) {
   return (
     <>

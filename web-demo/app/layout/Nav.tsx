@@ -5,7 +5,7 @@ import { Logo } from "../../shared/ui/Logo";
 import styles from "./Nav.module.css";
 import { useLiveViewer } from "../viewer/useLiveViewer";
 
-/** The ways to go. On a phone the first five are a bar at the bottom. */
+/** The main navigation. On a phone its first five links are a bar at the bottom. */
 export function Nav() {
   const viewer = useLiveViewer();
   return (

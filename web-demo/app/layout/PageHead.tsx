@@ -3,7 +3,7 @@ import { type ReactNode, useContext, useEffect } from "react";
 import { FrameContext } from "./frame";
 import styles from "./PageHead.module.css";
 
-/** The bar above a page; it stays while one scrolls. `back` adds the way to where one came from. */
+/** The sticky bar above a page. `back` adds a back button. */
 export function PageHead({ title, back = false, children }: { title: string; back?: boolean; children?: ReactNode }) {
   const frame = useContext(FrameContext);
   useEffect(() => frame.entitle(title), [frame, title]);

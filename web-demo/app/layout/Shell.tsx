@@ -9,7 +9,7 @@ import styles from "./Shell.module.css";
 import { UserMenu } from "./UserMenu";
 import { useTop } from "./useTop";
 
-/** What surrounds every page: the ways to go on its left, what is hot on its right; on a phone a bar below. */
+/** The frame of every page: navigation on the left, hot notes on the right; on a phone a bar below. */
 export function Shell({ children, onSwitch }: { children: ReactNode; onSwitch: (user: string) => void }) {
   const { isOpen } = useCurtain();
   useTop();

@@ -6,7 +6,7 @@ import { Theme } from "../../shared/ui/theme";
 import styles from "./UserMenu.module.css";
 import { UserSwitch } from "../viewer/UserSwitch";
 
-/** Who one is, and the ways out of the feed. */
+/** The current user, and links to the other pages. */
 export function UserMenu({ onSwitch }: { onSwitch: (user: string) => void }) {
   const { session } = useApi();
 

@@ -1,8 +1,8 @@
 import { createContext } from "react";
 
-/** What a page stands in: the browser's tab, or one side of `/two`. */
+/** The surroundings of a page: the browser's tab, or one side of `/two`. */
 export interface Frame {
-  /** To where one came from. */
+  /** Returns to the previous page. */
   back: () => void;
   entitle: (title: string) => void;
 }

@@ -1,7 +1,7 @@
 import { useEffect, useRef } from "react";
 import { useLocation } from "wouter";
 
-/** Shows a new page from its top. Going back, the browser finds the place where one was. */
+/** Scrolls a new page to its top. On going back, the browser restores the position. */
 export function useTop() {
   const [path] = useLocation();
   const before = useRef(path);

@@ -7,7 +7,7 @@ import { Tabs } from "../controls/Tabs";
 import { usePages } from "../../shared/lists/usePages";
 import { NoteList } from "../notes/NoteList";
 
-/** What one likes and what one collected; nobody else sees it. */
+/** The viewer's liked and collected notes, which only the viewer sees. */
 export default function LikesPage() {
   const [isCollects, setCollects] = useState(false);
   return (
@@ -29,8 +29,8 @@ export default function LikesPage() {
 }
 
 /**
- * Both lists are read when they appear, and not again: who takes a like back may have slipped, so the card stays,
- * and one can undo, until one leaves.
+ * Both lists are read when they appear, and not again: a note stays in place after an unlike until the page is left,
+ * so that it can be undone.
  */
 function Liked() {
   const { nodes, endless } = usePages(LikedNotesDocument, {}, (data) => data.viewer?.likedNotes, "cache-and-network");

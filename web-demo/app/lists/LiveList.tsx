@@ -7,14 +7,14 @@ import { chunks } from "./chunks";
 interface Props<Item> {
   items: Item[];
   endless: Omit<ComponentProps<typeof Endless>, "children">;
-  /** Draws nothing, and keeps the counts of these (at most 100) live while it is there. */
+  /** Renders nothing; keeps the counts of these ids (at most 100) live while it is mounted. */
   Listener: ComponentType<{ ids: string[] }>;
-  /** What stands there when there are none. */
+  /** Shown when the list is empty. */
   empty: ReactNode;
   children: (item: Item) => ReactNode;
 }
 
-/** Rows whose numbers are live, for as long as one scrolls. */
+/** An endless list of rows with live counts. */
 export function LiveList<Item extends { id: string }>({ items, endless, Listener, empty, children }: Props<Item>) {
   const isEmpty = items.length === 0 && !endless.isLoading && !endless.error;
   return (

@@ -6,7 +6,7 @@ import { Confirm } from "../../shared/ui/Confirm";
 import { useAction } from "../../shared/api/useAction";
 import styles from "./DeleteNote.module.css";
 
-/** For its author. Afterwards there is nothing to see here any more. */
+/** Shown to the author. After the deletion the page goes back. */
 export function DeleteNote({ note }: { note: NoteCardFragment }) {
   const remove = useAction(DeleteNoteDocument);
   const [, navigate] = useLocation();

@@ -7,7 +7,7 @@ import { usePages } from "../../shared/lists/usePages";
 import { NoteComposer } from "./NoteComposer";
 import { NoteList } from "./NoteList";
 
-/** The newest notes of all, or of those whom one follows. */
+/** The newest notes of everybody, or of the users that the viewer follows. */
 export function FeedPage() {
   const [following, setFollowing] = useState(false);
   return (

@@ -7,12 +7,12 @@ import { type WholeNote } from "./wholeNote";
 
 const FACES = 3;
 
-/** A few of those who like a note; all of them on demand. */
+/** The newest likers of a note; a click opens the whole list. */
 export function Likers({ note }: { note: WholeNote }) {
   const [all, setAll] = useState(false);
   const likers = note.likers?.nodes ?? [];
   const first = likers[0];
-  // Kept while nobody likes it, so that the first like moves nothing.
+  // Keeps its height without likes, so that the first like does not shift the page.
   if (!first || note.likeCount === 0) return <p className={styles.none}>Nobody likes this yet.</p>;
   const others = note.likeCount - 1;
   return (

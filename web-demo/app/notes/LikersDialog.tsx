@@ -6,7 +6,7 @@ import { Endless } from "../../shared/lists/Endless";
 import { usePages } from "../../shared/lists/usePages";
 import styles from "./LikersDialog.module.css";
 
-/** Everybody who likes a note, the last one first. */
+/** All likers of a note, the newest first. */
 export function LikersDialog({ noteId, onClose }: { noteId: string; onClose: () => void }) {
   const { nodes, endless } = usePages(
     NoteLikersDocument,

@@ -16,11 +16,11 @@ import styles from "./NoteActions.module.css";
 
 interface Props {
   note: NoteCardFragment;
-  /** In place of the way to the comments, where they are on the same page. */
+  /** Replaces the link to the comments where they are on the same page. */
   onTalk?: (event: MouseEvent) => void;
 }
 
-/** The numbers of a note, and what one can do with it. */
+/** Counts of a note, and buttons for like, collect and comment. */
 export function NoteActions({ note, onTalk }: Props) {
   const like = useAction(LikeNoteDocument);
   const unlike = useAction(UnlikeNoteDocument);

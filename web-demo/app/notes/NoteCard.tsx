@@ -24,7 +24,7 @@ export const NoteCard = memo(function NoteCard({ note }: { note: NoteCardFragmen
   );
 });
 
-/** Who wrote it, when, and in which group. */
+/** Author, time and group of a note. */
 export function Byline({ note: { author, createdAt, group } }: { note: NoteCardFragment }) {
   const name = author?.name ?? "Somebody";
   return (

@@ -9,11 +9,11 @@ import { useRetryKey } from "../controls/useRetryKey";
 import { useViewer } from "../viewer/useViewer";
 import styles from "./NoteComposer.module.css";
 
-/** As the server counts them: characters without the white space around them. */
+/** The server's limits, in characters without surrounding white space. */
 const MOST_TITLE = 200;
 const MOST_BODY = 10_000;
 
-/** Where a note is written: one line until it is used. The text stays until the server has it. */
+/** Form for a new note: one line until it has the focus. The text stays until the server has stored it. */
 export function NoteComposer() {
   const { session } = useApi();
   const viewer = useViewer();
@@ -83,7 +83,7 @@ function Open({ onClose }: { onClose: () => void }) {
   );
 }
 
-/** Sends a note; whether that went well. */
+/** Sends a note; resolves to whether it succeeded. */
 function useSend() {
   const create = useAction(CreateNoteDocument);
   const { keyOf } = useRetryKey();

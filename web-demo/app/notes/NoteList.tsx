@@ -8,11 +8,11 @@ import { LiveNotes } from "./live";
 interface Props {
   notes: NoteCardFragment[];
   endless: Omit<ComponentProps<typeof Endless>, "children">;
-  /** What stands there when there are none. */
+  /** Shown when the list is empty. */
   children: ReactNode;
 }
 
-/** Cards whose numbers are live, for as long as one scrolls. */
+/** An endless list of cards with live counts. */
 export function NoteList({ notes, endless, children }: Props) {
   const isEmpty = notes.length === 0 && !endless.isLoading && !endless.error;
   return (

@@ -15,7 +15,7 @@ import { Rating } from "./Rating";
 import { useViewed } from "./views";
 import { type WholeNote } from "./wholeNote";
 
-/** One note with everything about it, and what people say to it. */
+/** A note with its counts, rating and comments. */
 export default function NotePage({ noteId }: { noteId: string }) {
   const [{ data, error }, run] = useQuery({
     query: NotePageDocument,
@@ -50,7 +50,7 @@ export default function NotePage({ noteId }: { noteId: string }) {
   );
 }
 
-/** Alone in its component, so that an event draws only what shows its numbers. */
+/** A component of its own, so that an event renders only the counts. */
 function Listener({ noteId }: { noteId: string }) {
   useSubscription({ query: NotePageCountsDocument, variables: { noteIds: [noteId] } });
   return null;

@@ -8,10 +8,10 @@ import { type WholeNote } from "./wholeNote";
 import styles from "./Rating.module.css";
 
 const SCORES = Array.from({ length: 11 }, (_, score) => score);
-/** Sent when the choice rests: arrow keys pass over scores, and two answers could overtake each other. */
+/** A choice is sent after this pause: arrow keys pass over scores, and two answers could arrive out of order. */
 const REST_MS = 300;
 
-/** What people think of a note from 0 to 10, and what the viewer does. */
+/** The average rating of a note, 0 to 10, and the viewer's own. */
 export function Rating({ note }: { note: WholeNote }) {
   const [isOpen, setOpen] = useState(false);
   const { chosen, choose } = useChoice(note);
@@ -54,7 +54,7 @@ export function Rating({ note }: { note: WholeNote }) {
   );
 }
 
-/** The viewer's rating: what was chosen last until that is sent, then what the cache says. */
+/** The viewer's rating: the last choice until it is sent, then the cached value. */
 function useChoice({ id: noteId, viewerRating }: WholeNote) {
   const rate = useAction(RateNoteDocument);
   const [resting, setResting] = useState<number>();

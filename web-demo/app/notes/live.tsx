@@ -3,7 +3,7 @@ import { useSubscription } from "urql";
 import { NoteCountsDocument } from "../../shared/api/generated";
 import { LIST_RATE, WhileNear } from "../../shared/lists/WhileNear";
 
-/** Keeps the counts of `noteIds` (at most 100) live while their place is near the screen. The cache takes what comes. */
+/** Keeps the counts of `noteIds` (at most 100) live while they are near the screen. The cache applies the events. */
 export function LiveNotes({ noteIds, children }: { noteIds: string[]; children: ReactNode }) {
   return <WhileNear listener={<Listener noteIds={noteIds} />}>{children}</WhileNear>;
 }

@@ -2,15 +2,15 @@ import { type ReactNode, type RefObject, createContext, useContext, useEffect, u
 import { type Client, useClient } from "urql";
 import { RecordViewsDocument } from "../../shared/api/generated";
 
-/** As many as one mutation takes. */
+/** The limit of one mutation. */
 const MOST_IDS = 100;
-/** Views are sent together, this long after the first of them. */
+/** Views are sent in one mutation, this many milliseconds after the first. */
 const GATHER_MS = 2_000;
-/** A note counts as viewed when this much of it was on the screen for so long. */
+/** A note counts as viewed when this share of it was on the screen for this long. */
 const SHARE = 0.6;
 const LOOK_MS = 800;
 
-/** Gathers views; each note once per visit. */
+/** Collects views; each note counts once per visit. */
 class Views {
   #known = new Set<string>();
   #waiting: string[] = [];
@@ -39,7 +39,7 @@ export function ViewsProvider({ children }: { children: ReactNode }) {
   return <ViewsContext value={views}>{children}</ViewsContext>;
 }
 
-/** Counts a view of the note when the element was looked at. */
+/** Counts a view of the note once the element was visible long enough. */
 export function useViewed(ref: RefObject<Element | null>, noteId: string) {
   const views = useContext(ViewsContext);
   useEffect(() => {

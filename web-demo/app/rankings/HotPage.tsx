@@ -7,7 +7,7 @@ import { usePages } from "../../shared/lists/usePages";
 import { NoteList } from "../notes/NoteList";
 import styles from "./HotPage.module.css";
 
-/** The notes that were liked and collected most. */
+/** The notes with the most likes and collects of a period. */
 export default function HotPage() {
   const [window, setWindow] = useState<HotWindow>("DAY");
   return (

@@ -2,13 +2,13 @@ import styles from "./Bars.module.css";
 
 interface Props {
   values: number[];
-  /** As many bars have room; fewer stand on the left. */
+  /** The number of bars that fit; fewer start at the left. */
   most: number;
-  /** What the bars are, for those who hear the page. */
+  /** Description for screen readers. */
   label: string;
 }
 
-/** A small chart. The highest bar has the whole height. */
+/** A small bar chart, scaled to the highest bar. */
 export function Bars({ values, most, label }: Props) {
   const highest = Math.max(...values, 1);
   const shown = values.slice(-most);

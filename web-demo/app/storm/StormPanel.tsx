@@ -7,7 +7,7 @@ import styles from "./StormPanel.module.css";
 import { SECONDS, USERS } from "./storm";
 import { useStorm } from "./useStorm";
 
-/** Lets hundreds of simulated users act on what is on the screen. Only a development server does that. */
+/** Starts hundreds of simulated users on the notes on the screen. Development servers only. */
 export function StormPanel() {
   const isDevelopment = useDevelopmentUsers().length > 0;
   return isDevelopment && <Panel />;
@@ -55,10 +55,10 @@ const average = (line: Line | undefined) => (line ? Math.round((line.acted * 100
 
 const failures = (failed: number) => (failed === 0 ? "none failed" : `${exactly(failed)} failed`);
 
-/** As many as one storm takes. */
+/** The limit of one storm. */
 const MOST_NOTES = 100;
 
-/** The ids of the notes that one sees; without any, the server chooses. */
+/** Ids of the notes on the screen; if there are none, the server chooses. */
 function notesOnScreen(): string[] {
   const cards = [...document.querySelectorAll<HTMLElement>("[data-note]")].filter((card) => {
     const { top, bottom } = card.getBoundingClientRect();

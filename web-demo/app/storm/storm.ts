@@ -1,4 +1,4 @@
-/** How it goes, as the server tells four times a second. */
+/** Progress of a storm, as the server reports it four times a second. */
 export interface Progress {
   elapsedMs: number;
   /** Actions that were taken, and those that were refused or failed. */
@@ -9,11 +9,11 @@ export interface Progress {
   done: boolean;
 }
 
-/** What one storm is: it ends by itself. */
+/** Size of a storm; it ends by itself. */
 export const USERS = 300;
 export const SECONDS = 10;
 
-/** Lets simulated users act on these notes; gives a line whenever the server has one. Aborted, it ends early. */
+/** Starts simulated users on these notes and yields the server's progress lines. Abort the signal to stop early. */
 export async function* storm(noteIds: string[], signal: AbortSignal): AsyncGenerator<Progress> {
   const answer = await fetch("/dev/storm", {
     method: "POST",

@@ -1,7 +1,7 @@
 import { useCallback, useEffect, useRef, useState } from "react";
 import { type Progress, storm } from "./storm";
 
-/** A storm that one can begin and stop; it stops with the component. */
+/** Starts and stops a storm; it stops with the component. */
 export function useStorm() {
   const [lines, setLines] = useState<Progress[]>([]);
   const [running, setRunning] = useState(false);

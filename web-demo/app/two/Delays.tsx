@@ -6,7 +6,7 @@ import { type Stopwatch } from "./Stopwatch";
 /** Bars of the strip. */
 const SHOWN = 20;
 
-/** How long it took until the other side showed it. */
+/** Delays until the other side showed a change. */
 export function Delays({ stopwatch }: { stopwatch: Stopwatch }) {
   const delays = useSyncExternalStore(stopwatch.listen, () => stopwatch.delays);
   return (

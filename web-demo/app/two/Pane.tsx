@@ -19,7 +19,7 @@ interface Props {
   onSwitch: (user: string) => void;
 }
 
-/** The app as one of two users sees it: with a cache, a socket and an address of its own. */
+/** The app of one of two users, with its own cache, socket and location. */
 export function Pane({ side, api, stopwatch, onSwitch }: Props) {
   const { user } = api.session!;
   const location = useMemo(() => paneLocation(), []);
@@ -50,7 +50,7 @@ export function Pane({ side, api, stopwatch, onSwitch }: Props) {
   );
 }
 
-/** Scrolls by itself, and begins at its top wherever one goes. */
+/** Scrolls independently; a new page starts at the top. */
 function Page({ usePath }: { usePath: () => string }) {
   const path = usePath();
   const place = useRef<HTMLDivElement>(null);

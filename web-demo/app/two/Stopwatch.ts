@@ -3,41 +3,41 @@ import { type OperationDefinitionNode } from "graphql";
 
 export type Side = "left" | "right";
 
-/** What is measured: a click that turns one of these. */
+/** Root fields whose delay is measured. */
 const MEASURED = /^(un)?(like|collect|follow)(Note|Comment)?$/;
-/** An event that has not come by then is no longer waited for. */
+/** An event that has not arrived after this time is given up. */
 const LONGEST_MS = 10_000;
 
-interface Counted {
+interface CountedObject {
   __typename: string;
   id: string;
   countsVersion: number;
 }
 
-/** A change that one side has made, and that the other is to show. */
-interface Awaited {
+/** A change made on one side that the other side has not shown yet. */
+interface PendingChange {
   by: Side;
   clickedAt: number;
-  object: Counted;
+  object: CountedObject;
 }
 
-/** An object as one side has drawn it. */
-interface Painted {
+/** An object as one side has rendered it. */
+interface Rendering {
   on: Side;
   at: number;
-  object: Counted;
+  object: CountedObject;
 }
 
 /**
- * Measures how long it takes from a click on one side until the other side, which has heard of it by an event, has
- * drawn it. By `countsVersion` it knows which event has it, also when others change the same count meanwhile; and the
- * event may come before the answer to the one who clicked.
+ * Measures the time from a click on one side until the other side, which learns of it by a subscription event, has
+ * rendered it. `countsVersion` tells which event contains the change, also when others change the same count. The
+ * event may arrive before the mutation's answer.
  */
 export class Stopwatch {
   #clicks: Partial<Record<Side, number>> = {};
-  #running = new Map<number, Pick<Awaited, "by" | "clickedAt">>();
-  #awaited: Awaited[] = [];
-  #painted: Painted[] = [];
+  #running = new Map<number, Pick<PendingChange, "by" | "clickedAt">>();
+  #pending: PendingChange[] = [];
+  #renderings: Rendering[] = [];
   #delays: readonly number[] = [];
   #listeners = new Set<() => void>();
 
@@ -51,12 +51,12 @@ export class Stopwatch {
     return () => this.#listeners.delete(listener);
   };
 
-  /** `at` is a moment of `performance.now()`, as the `timeStamp` of events is. */
+  /** `at`: as `performance.now()` and the `timeStamp` of DOM events. */
   click(side: Side, at: number) {
     this.#clicks[side] = at;
   }
 
-  /** Sees what goes to the server for one side, and what comes from it. */
+  /** An urql exchange that observes the operations and results of one side. */
   exchange(side: Side): Exchange {
     return mapExchange({
       onOperation: (operation) => this.#sent(side, operation),
@@ -80,26 +80,26 @@ export class Stopwatch {
     const payload = data?.[rootField(operation)];
     const object = Object.values(payload ?? {}).find(isCounted);
     if (!begun || !payload?.changed || !object) return;
-    this.#awaited.push({ ...begun, object });
+    this.#pending.push({ ...begun, object });
     this.#compare();
   }
 
   #received(on: Side, data: Record<string, unknown> | undefined) {
     const object = Object.values(data ?? {}).find(isCounted);
     if (!object) return;
-    onceDrawn(() => {
-      this.#painted.push({ on, at: performance.now(), object });
+    afterPaint(() => {
+      this.#renderings.push({ on, at: performance.now(), object });
       this.#compare();
     });
   }
 
   #compare() {
     const since = performance.now() - LONGEST_MS;
-    this.#painted = this.#painted.filter(({ at }) => at > since);
-    this.#awaited = this.#awaited.filter((awaited) => {
-      const shown = this.#painted.find((painted) => hasChange(painted, awaited));
-      if (shown) this.#add(shown.at - awaited.clickedAt);
-      return !shown && awaited.clickedAt > since;
+    this.#renderings = this.#renderings.filter(({ at }) => at > since);
+    this.#pending = this.#pending.filter((pending) => {
+      const shown = this.#renderings.find((rendering) => hasChange(rendering, pending));
+      if (shown) this.#add(shown.at - pending.clickedAt);
+      return !shown && pending.clickedAt > since;
     });
   }
 
@@ -109,16 +109,16 @@ export class Stopwatch {
   }
 }
 
-/** What is in the cache now may miss the next frame, and is on the screen when the one after it begins. */
-const onceDrawn = (tell: () => void) => requestAnimationFrame(() => requestAnimationFrame(tell));
+/** A change of the cache may miss the next frame; it is on the screen when the frame after that begins. */
+const afterPaint = (callback: () => void) => requestAnimationFrame(() => requestAnimationFrame(callback));
 
-const hasChange = ({ on, object: shown }: Painted, { by, object }: Awaited): boolean =>
+const hasChange = ({ on, object: shown }: Rendering, { by, object }: PendingChange): boolean =>
   on !== by &&
   shown.__typename === object.__typename &&
   shown.id === object.id &&
   shown.countsVersion >= object.countsVersion;
 
-function isCounted(value: unknown): value is Counted {
+function isCounted(value: unknown): value is CountedObject {
   return typeof value === "object" && value !== null && "countsVersion" in value && "id" in value;
 }
 

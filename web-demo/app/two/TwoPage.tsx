@@ -15,7 +15,7 @@ import { twoSessions } from "./two";
 
 const SIDES: Side[] = ["left", "right"];
 
-/** Two users next to each other, so that one sees what one does arrive at the other. */
+/** Two users next to each other: an action on one side shows on the other. */
 export default function TwoPage() {
   const { session } = useApi();
   const stopwatch = useMemo(() => new Stopwatch(), []);
@@ -24,14 +24,14 @@ export default function TwoPage() {
 
   useEffect(() => {
     document.title = "Side by side · Plaudit";
-    // Later answers would take the caches from under pages that have begun to read.
-    let isAwaited = true;
+    // An answer that arrives after the page was left would replace caches that are in use.
+    let isCurrent = true;
     const open = (side: Side, session: Session) => createApi(session, stopwatch.exchange(side));
     twoSessions(session?.user).then((both) => {
-      if (isAwaited) setApis(both ? { left: open("left", both.left), right: open("right", both.right) } : "none");
+      if (isCurrent) setApis(both ? { left: open("left", both.left), right: open("right", both.right) } : "none");
     });
     return () => {
-      isAwaited = false;
+      isCurrent = false;
     };
   }, [session, stopwatch]);
 

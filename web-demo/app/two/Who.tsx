@@ -2,7 +2,7 @@ import { ConnectionMark } from "../layout/ConnectionMark";
 import { UserSwitch } from "../viewer/UserSwitch";
 import styles from "./Pane.module.css";
 
-/** Who one side is, and whether its numbers move right now. */
+/** The user of one side and the state of its connection. */
 export function Who({ label, user, onSwitch }: { label: string; user: string; onSwitch: (user: string) => void }) {
   return (
     <>

@@ -1,7 +1,7 @@
 import { memoryLocation } from "wouter/memory-location";
 import { type Frame } from "../layout/frame";
 
-/** An address that is not the browser's: each side goes its own way. */
+/** A location of its own for each side, apart from the browser's address. */
 export function paneLocation() {
   const { hook, searchHook, navigate, history } = memoryLocation({ path: "/", record: true });
 
@@ -10,7 +10,7 @@ export function paneLocation() {
       if (history.length > 1) history.pop();
       navigate(history.at(-1)!, { replace: true });
     },
-    // The tab is called after what is on both sides.
+    // The tab's title covers both sides.
     entitle() {},
   };
   const usePath = () => hook()[0].split("#")[0]!;

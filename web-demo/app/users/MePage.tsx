@@ -1,7 +1,7 @@
 import { Redirect } from "wouter";
 import { ForViewer } from "../layout/ForViewer";
 
-/** Where one's own profile will be: a user exists only after the first action. */
+/** The viewer's own profile. Before the first action there is no user, so it explains that. */
 export default function MePage() {
   return (
     <ForViewer what="your profile" title="Profile">

@@ -8,11 +8,11 @@ import { useViewerId } from "../viewer/useViewerId";
 interface Props {
   people: PersonRowFragment[];
   endless: ComponentProps<typeof LiveList>["endless"];
-  /** What stands there when there are none. */
+  /** Shown when the list is empty. */
   children: ReactNode;
 }
 
-/** People, each with a way to follow. */
+/** Users, each with a follow button. */
 export function PeopleList({ people, endless, children }: Props) {
   const viewerId = useViewerId();
   return (

@@ -6,7 +6,7 @@ import { Count } from "../../shared/ui/Count";
 import { FollowButton } from "./FollowButton";
 import styles from "./PersonRow.module.css";
 
-/** Somebody in a list. Nobody follows themselves. */
+/** A user in a list. The viewer's own row has no follow button. */
 export const PersonRow = memo(function PersonRow({ user, isSelf }: { user: PersonRowFragment; isSelf: boolean }) {
   return (
     <div className={styles.person}>

@@ -10,7 +10,7 @@ import { useViewerId } from "../viewer/useViewerId";
 
 const month = new Intl.DateTimeFormat("en", { month: "long", year: "numeric" });
 
-/** Who it is, and what others gave them. */
+/** The user's name and counts. */
 export function ProfileHead({ user }: { user: ProfileHeadFragment }) {
   const isSelf = useViewerId() === user.id;
   return (

@@ -10,7 +10,7 @@ interface Props {
   onChange: (tab: Tab) => void;
 }
 
-/** The lists of a user, each with how long it is. */
+/** The lists of a user, each with its length. */
 export function ProfileTabs({ user, value, onChange }: Props) {
   return (
     <Tabs

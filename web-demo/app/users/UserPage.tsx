@@ -9,7 +9,7 @@ import { ProfileTabs, type Tab } from "./ProfileTabs";
 import { UserFollowers, UserFollowing, UserGroups, UserNotes } from "./lists";
 import { UserListener } from "./live";
 
-/** Somebody: their numbers, what they wrote, and whom they know. */
+/** A user's profile: counts, notes, followers, following, groups. */
 export default function UserPage() {
   const { id } = useParams<{ id: string }>();
   return <Profile key={id} id={id} />;

@@ -24,7 +24,7 @@ export function UserNotes({ id, name }: Props) {
   );
 }
 
-/** People follow while one looks elsewhere, so these lists are read anew whenever they appear. */
+/** Read again whenever they appear, because others follow meanwhile. */
 export function UserFollowers({ id, name }: Props) {
   const { nodes, endless } = usePages(UserFollowersDocument, { id }, (data) => data.user?.followers, "cache-and-network");
   return (

@@ -3,15 +3,15 @@ import { useDevelopmentUsers } from "./useDevelopmentUsers";
 import { useViewer } from "./useViewer";
 
 interface Props {
-  /** What it is, for those who hear the page. */
+  /** Label for screen readers. */
   label: string;
-  /** The subject of whom one acts as. */
+  /** Subject of the current user. */
   user: string;
   className?: string;
   onSwitch: (user: string) => void;
 }
 
-/** Who one is; a development server lets one be somebody else. */
+/** Shows the current user; with a development server it switches users. */
 export function UserSwitch({ label, user, className, onSwitch }: Props) {
   const viewer = useViewer();
   const users = useDevelopmentUsers().filter(({ role }) => role === "user");

@@ -1,9 +1,9 @@
 import { type Session, developmentSession } from "../../shared/session";
 
-/** Under this key a tab keeps whom it acts as: the name alone, never a token. */
+/** Session storage key of the tab's user: the name, never a token. */
 const KEY = "plaudit.user";
 
-/** The session of whom this tab acted as last, or of whom the server proposes. */
+/** A session of the user that this tab used last, or of the server's default user. */
 export async function chosenSession(): Promise<Session | undefined> {
   const chosen = sessionStorage.getItem(KEY) ?? undefined;
   return (await developmentSession(chosen)) ?? (await developmentSession());

@@ -3,11 +3,11 @@ import { type Role, developmentUsers } from "../../shared/session";
 
 type User = { subject: string; role: Role };
 
-/** Asked for once per visit. */
+/** One request per visit. */
 let asked: Promise<User[]> | undefined;
 let known: User[] = [];
 
-/** Whom a development server offers to be; nobody until it has answered, and with any other server. */
+/** The users that a development server offers; empty until it has answered, and in production. */
 export function useDevelopmentUsers(): User[] {
   const [users, setUsers] = useState(known);
   useEffect(() => {

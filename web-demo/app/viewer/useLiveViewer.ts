@@ -4,8 +4,8 @@ import { useApi } from "../../shared/api/client";
 import { InboxCountsDocument, ViewerDocument } from "../../shared/api/generated";
 
 /**
- * The viewer with badges that are live. Who has an inbox is somebody, so an answer that the viewer is nobody is of a
- * moment before: it is asked for once more, whichever of the two comes first.
+ * The viewer with live badges. A viewer with an inbox has a user, so a null viewer beside inbox counts is outdated: the
+ * query runs once more, whichever of the two answers arrives first.
  */
 export function useLiveViewer() {
   const { session } = useApi();

@@ -2,7 +2,7 @@ import { useQuery } from "urql";
 import { useApi } from "../../shared/api/client";
 import { ViewerDocument, type ViewerQuery } from "../../shared/api/generated";
 
-/** The user as whom one acts; null for nobody, and before the first action of somebody new. */
+/** The viewer's user; null if nobody is signed in, or before the viewer's first action. */
 export function useViewer(): NonNullable<ViewerQuery["viewer"]> | null {
   const { session } = useApi();
   const [{ data }] = useQuery({ query: ViewerDocument, pause: !session });

@@ -1,4 +1,4 @@
 import { useViewer } from "./useViewer";
 
-/** Who looks at the page; `undefined` for somebody who is not signed in, or has not done anything yet. */
+/** Id of the viewer; `undefined` if nobody is signed in, or before the viewer's first action. */
 export const useViewerId = (): string | undefined => useViewer()?.id;

@@ -4,10 +4,10 @@ import { optimistic } from "./optimistic";
 import { updates } from "./updates";
 
 /**
- * The normalised cache: an object is stored once, by `__typename` and `id`, so a subscription that brings its new
- * counts changes every place that shows it, and no page does anything for that.
+ * The normalised cache: an object is stored once, by `__typename` and `id`, so a subscription event with new
+ * counts updates every place that shows it, without code in the pages.
  *
- * Actions show at once what they will most likely do. The answer replaces that; an error takes it back.
+ * Actions have optimistic results. The answer replaces them; an error undoes them.
  */
 export function cache() {
   return cacheExchange({
@@ -34,7 +34,7 @@ export function cache() {
   });
 }
 
-/** Without its false alarm: it looks for the fields of an inline fragment in objects of other types, too. */
+/** Suppresses a false warning: Graphcache looks for the fields of an inline fragment in objects of other types, too. */
 function tell(severity: "debug" | "error" | "warn", message: string) {
   if (severity !== "debug" && !message.includes("Inline Fragment on")) console[severity](message);
 }

@@ -7,7 +7,7 @@ import { newestExchange } from "./newest";
 import { recordExchange } from "./record";
 import { type Connection, Socket } from "./socket";
 
-/** Everything by which one session talks to the server. */
+/** The client, socket and journal of one session. */
 export interface Api {
   session: Session | undefined;
   tokens: TokenSource | undefined;
@@ -17,8 +17,8 @@ export interface Api {
 }
 
 /**
- * Queries and mutations go by POST, subscriptions by one WebSocket; what they bring goes into one cache. `watching`
- * sees all of it between the cache and the wire.
+ * Queries and mutations use POST, subscriptions one WebSocket; all share one cache. The exchange `watching` observes the
+ * traffic between the cache and the network.
  */
 export function createApi(session: Session | undefined, ...watching: Exchange[]): Api {
   const tokens = session && new TokenSource(session);
@@ -46,7 +46,7 @@ export function createApi(session: Session | undefined, ...watching: Exchange[])
   return { session, tokens, client, socket, journal };
 }
 
-/** Sends the session's token along; one that is refused is renewed once. */
+/** Adds the session's token to requests; a refused token is renewed once. */
 const fetchWith =
   (tokens: TokenSource): typeof fetch =>
   async (input, init) => {

@@ -1,4 +1,4 @@
-/** What went over the wire, for the drawer: operations with their answers, and frames of the socket. */
+/** A record of network traffic for the drawer: operations with their answers, and frames of the socket. */
 export type Entry = OperationEntry | FrameEntry;
 
 export interface OperationEntry {
@@ -10,7 +10,7 @@ export interface OperationEntry {
   variables: Record<string, unknown>;
   /** Milliseconds since 1970. */
   startedAt: number;
-  /** Until the answer, or the first event; undefined while it is awaited. */
+  /** Milliseconds until the answer or the first event; undefined until then. */
   tookMs?: number;
   /** Of a subscription: messages so far. */
   events: number;
@@ -34,8 +34,8 @@ const MOST_OPERATIONS = 150;
 const MOST_FRAMES = 300;
 
 /**
- * Operations and frames in the order in which they came; listeners hear of changes once per task. Each have a list
- * of their own, so that many frames do not drive the operations out.
+ * Operations and frames in order of arrival; listeners are notified once per task. Each has its own list, so that many
+ * frames do not displace operations.
  */
 export class Journal {
   #operations: readonly OperationEntry[] = [];

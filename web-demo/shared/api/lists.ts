@@ -37,8 +37,8 @@ export function drop(cache: Cache, parent: Entity, list: string, key: string) {
 }
 
 /**
- * A first page that is read anew begins the list anew: pages that followed the old one would leave a gap, or come
- * twice.
+ * A first page that was read again resets the list: pages that followed the old one would leave a gap or repeat
+ * entries.
  */
 export const beginAnew: UpdateResolver = (_data, args, cache, { parentKey, fieldName }) => {
   if (args.after) return;

@@ -3,9 +3,9 @@ import { type Exchange, mapExchange } from "urql";
 type Counted = Record<string, unknown> & { __typename: string; id: string; countsVersion: number };
 
 /**
- * Keeps counts from going back. A query and a subscription travel by different connections, so the answer
- * that was true first may arrive last. Every object with counts carries `countsVersion`, which only rises: what
- * is older than what was seen gets the counts that were seen (schema/PROTOCOL.md, "Versions").
+ * Keeps counts from going back. A query and a subscription use different connections, so the older answer may arrive
+ * last. Every object with counts has `countsVersion`, which only rises: an object with a lower version gets the
+ * counts of the highest version received (schema/PROTOCOL.md, "Versions").
  */
 export function newestExchange(): Exchange {
   const seen = new Map<string, Counted>();

@@ -1,7 +1,7 @@
 import { type Cache, type OptimisticMutationConfig, type OptimisticMutationResolver } from "@urql/exchange-graphcache";
 import { type InboxKind } from "./generated";
 
-/** An entity that an action turns something on or off for. */
+/** An entity with a state that an action switches. */
 interface Switch {
   typename: "Note" | "Comment" | "User" | "Group";
   /** The field of the payload that has the entity, and with `Id` behind it the variable that names it. */
@@ -35,7 +35,7 @@ const emptied: OptimisticMutationResolver = ({ input }, store) => {
   };
 };
 
-/** What the payload will be, if the action is done. */
+/** The expected payload. */
 function turned({ typename, field, count, flag }: Switch, on: boolean): OptimisticMutationResolver {
   return (args, store: Cache) => {
     const id = (args.input as Record<string, string>)[`${field}Id`]!;
@@ -62,7 +62,7 @@ const rated: OptimisticMutationResolver = ({ input }: { input?: { noteId: string
   return { __typename: "Payload", changed: true, note: { ...entity, viewerRating: score, ratingCount, ratingAverage } };
 };
 
-/** It counted if others saw it. Where it stood, `updates.ts` takes it away. */
+/** A published comment was counted. `updates.ts` removes it from its list. */
 const commentDeleted: OptimisticMutationResolver = ({ input }: { input?: { commentId: string } }, store: Cache) => {
   const { commentId } = input!;
   const comment = { __typename: "Comment", id: commentId };
@@ -77,7 +77,7 @@ const commentDeleted: OptimisticMutationResolver = ({ input }: { input?: { comme
   };
 };
 
-/** The comment as a moderator's decision leaves it. */
+/** The comment after a moderator's decision. */
 function decided(state: "APPROVED" | "REJECTED"): OptimisticMutationResolver {
   return ({ input }) => {
     const { commentId, reason = null } = input as { commentId: string; reason?: string };
@@ -89,7 +89,7 @@ function decided(state: "APPROVED" | "REJECTED"): OptimisticMutationResolver {
   };
 }
 
-/** What each action will most likely answer. It shows at once, and gives way to the answer. */
+/** The optimistic result of each action, shown until the answer arrives. */
 export const optimistic: OptimisticMutationConfig = {
   likeNote: turned(NOTE_LIKE, true),
   unlikeNote: turned(NOTE_LIKE, false),

@@ -2,7 +2,7 @@ import { type Exchange, type Operation, mapExchange, stringifyDocument } from "u
 import { pipe, tap } from "wonka";
 import { type Journal } from "./journal";
 
-/** Writes every operation that goes to the server, and what became of it, into the journal. */
+/** Records every operation and its result in the journal. */
 export function recordExchange(journal: Journal): Exchange {
   /** Entry of each operation that runs, by the operation's key. */
   const running = new Map<number, number>();
@@ -37,7 +37,7 @@ export function recordExchange(journal: Journal): Exchange {
     },
   });
 
-  /** The page no longer wants it. `mapExchange` does not tell of that. */
+  /** The page cancelled it, which `mapExchange` does not report. */
   const ended = tap(({ kind, key }: Operation) => {
     if (kind !== "teardown") return;
     journal.change(running.get(key), (entry) => ({ ...entry, ended: true }));

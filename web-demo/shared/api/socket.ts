@@ -2,17 +2,17 @@ import { type Client, createClient } from "graphql-ws";
 import { type TokenSource } from "../session";
 import { type Journal } from "./journal";
 
-/** Closed with this code, the server has refused the token, or its time is over. */
+/** Close code for a refused or expired token. */
 const FORBIDDEN = 4403;
 const PING_MS = 10_000;
-/** A server that has not answered a ping by then is gone. */
+/** A server that has not answered a ping after this many milliseconds is gone. */
 const PONG_MS = 5_000;
 const LONGEST_WAIT_MS = 10_000;
 
-/** Where the socket stands, for people. */
+/** The state of the socket, for display. */
 export interface Connection {
   state: "idle" | "connecting" | "open" | "waiting";
-  /** Times that it was open again after it had been lost. */
+  /** The number of reconnections. */
   reconnects: number;
   /** When the socket opened, in milliseconds since 1970. */
   openSince?: number;
@@ -20,7 +20,7 @@ export interface Connection {
   lastClose?: string;
 }
 
-/** The WebSocket of one session: opened by the first subscription, opened again for ever when it is lost. */
+/** The WebSocket of one session: opened by the first subscription, reopened without limit when it is lost. */
 export class Socket {
   readonly client: Client;
   #connection: Connection = { state: "idle", reconnects: 0 };
@@ -90,7 +90,7 @@ export class Socket {
     if (isWanted) this.#wasOpen = false;
   }
 
-  /** Longer each time, and never at the same moment as everybody else; at once when the network is back. */
+  /** Exponential backoff with jitter; at once when the network is back. */
   async #waitToRetry(retries: number) {
     const longest = Math.min(250 * 2 ** retries, LONGEST_WAIT_MS);
     await new Promise<void>((resolve) => {
@@ -121,7 +121,7 @@ function recordingWebSocket(journal: Journal): typeof WebSocket {
     }
 
     override send(data: string) {
-      // The token of the sign-in is nobody's to read.
+      // The token of `connection_init` is not recorded.
       const type = messageType(data);
       record("sent", type, type === "connection_init" ? '{"type":"connection_init","payload":…}' : data);
       super.send(data);

@@ -5,7 +5,7 @@ import { knowViewer, viewerKey } from "./viewer";
 
 type Input = { input: Record<string, string> };
 
-/** What answers change beside the objects in them: the lists in which something stands. */
+/** Cache updates that follow from mutations beyond the returned objects: the lists that contain them. */
 export function updates(): UpdatesConfig {
   return {
     Query: {
@@ -60,7 +60,7 @@ function noteDeleted(cache: Cache, noteId: string) {
   cache.link("Query", "note", { id: noteId }, null);
 }
 
-/** One's own face among those who like a note. Its place in the database follows moments later. */
+/** The viewer among the likers of a note. The server's list follows moments later. */
 function turnLiker(cache: Cache, noteId: string, on: boolean) {
   const viewer = viewerKey(cache);
   if (!viewer) return;
@@ -68,7 +68,7 @@ function turnLiker(cache: Cache, noteId: string, on: boolean) {
   else drop(cache, `Note:${noteId}`, "likers", viewer);
 }
 
-/** It stands here until the list is read again, also when it is approved by then: see `withOwn`. */
+/** It stays here until the list is read again, even if it is approved by then: see `withOwn`. */
 function commentAdded(cache: Cache, { comment }: Added) {
   const key = `Comment:${comment.id}`;
   const note = linked(cache, key, "note");
@@ -77,7 +77,7 @@ function commentAdded(cache: Cache, { comment }: Added) {
   knowViewer(cache);
 }
 
-/** A comment with replies leaves its place, as on the server. */
+/** A removed comment with replies stays as a placeholder, as on the server. */
 function commentDeleted(cache: Cache, commentId: string) {
   const key = `Comment:${commentId}`;
   if (Number(cache.resolve(key, "replyCount")) > 0) {
@@ -87,7 +87,7 @@ function commentDeleted(cache: Cache, commentId: string) {
   dropComment(cache, key);
 }
 
-/** Of comments that were asked for again, those that are not there any more. */
+/** Drops comments that a query asked for and that do not exist any more. */
 function dropGone(cache: Cache, ids: string[], nodes: unknown[]) {
   ids.forEach((id, i) => nodes[i] === null && dropComment(cache, `Comment:${id}`));
 }

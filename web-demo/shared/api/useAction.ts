@@ -4,8 +4,8 @@ import { sentence } from "../ui/States";
 import { useTell } from "../ui/toasts";
 
 /**
- * Runs a mutation. What it will most likely do shows at once (`shared/api/cache.ts`); when it fails, the cache takes
- * that back, and a message says why.
+ * Runs a mutation with an optimistic result (`shared/api/cache.ts`). If it fails, the cache undoes that result and a
+ * message says why.
  */
 export function useAction<Data, Variables extends AnyVariables>(document: DocumentInput<Data, Variables>) {
   const client = useClient();

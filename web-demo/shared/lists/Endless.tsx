@@ -14,7 +14,7 @@ interface Props {
   onRetry: () => void;
 }
 
-/** A list that goes on while one scrolls; what follows is asked for before its end is on the screen. */
+/** An infinite list: the next page is requested before the end is on the screen. */
 export function Endless({ children, hasMore, isLoading, error, onMore, onRetry }: Props) {
   const end = useRef<HTMLDivElement>(null);
   const isNear = useInView(end, "800px");

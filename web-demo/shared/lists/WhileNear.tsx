@@ -5,13 +5,13 @@ import { useInView } from "./useInView";
 export const LIST_RATE = 5;
 
 interface Props {
-  /** Draws nothing, and keeps counts live while it is there: alone in its component, so that an event draws no list. */
+  /** Renders nothing and keeps counts live while it is mounted: a component of its own, so that an event renders no list. */
   listener: ReactNode;
   as?: "div" | "ul";
   children: ReactNode;
 }
 
-/** Part of a list that is listened to while its place is near the screen. */
+/** Part of a list with a subscription while it is near the screen. */
 export function WhileNear({ listener, as: Place = "div", children }: Props) {
   const place = useRef<HTMLElement>(null);
   const isNear = useInView(place, "200px");

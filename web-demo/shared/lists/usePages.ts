@@ -8,8 +8,8 @@ interface Connection<Node> {
 
 /**
  * A list by pages: `find` says where in the answer it is. The cache joins its pages, so `nodes` are all that were
- * loaded. What comes back fits `Endless`. With `cache-and-network`, the first page is read anew whenever the list
- * appears: for lists that change by what one does elsewhere.
+ * loaded. The result fits `Endless`. With `cache-and-network`, the first page is read again whenever the list
+ * appears: for lists that change on other pages.
  */
 export function usePages<Data, Variables extends AnyVariables & { after?: string | null }, Node>(
   document: DocumentInput<Data, Variables>,
@@ -29,10 +29,10 @@ export function usePages<Data, Variables extends AnyVariables & { after?: string
   return {
     data,
     nodes,
-    /** What is shown is being read anew. */
+    /** The first page is being read again. */
     isStale: stale,
     endless: {
-      // What follows an old first page may not follow the new one.
+      // Pages after the old first page may not fit the new one.
       hasMore: !stale && (list?.pageInfo.hasNextPage ?? false),
       // Reading the first page again is nothing to wait for.
       isLoading: fetching || (stale && (after !== null || nodes.length === 0)),

@@ -2,7 +2,7 @@ import { type ButtonHTMLAttributes } from "react";
 import styles from "./Button.module.css";
 
 interface Props extends ButtonHTMLAttributes<HTMLButtonElement> {
-  /** `primary` is what one came to do; `quiet` is beside it. */
+  /** `primary`: the page's main action; `quiet`: a secondary one. */
   look?: "primary" | "plain" | "quiet";
 }
 

@@ -5,12 +5,12 @@ import { Dialog } from "./Dialog";
 interface Props {
   /** The question. */
   title: string;
-  /** What becomes of it. */
+  /** The consequence. */
   text: string;
-  /** What the button says, such as `Delete`. */
+  /** Text of the button, such as `Delete`. */
   action: string;
   onYes: () => void;
-  /** In any case, after `onYes`. */
+  /** Called in any case, after `onYes`. */
   onClose: () => void;
 }
 

@@ -4,7 +4,7 @@ import styles from "./Count.module.css";
 const compact = new Intl.NumberFormat("en", { notation: "compact", maximumFractionDigits: 1 });
 const exact = new Intl.NumberFormat("en");
 
-/** 12,345 as people say it: `12.3K`. */
+/** A short form: 12,345 as `12.3K`. */
 export const forPeople = (count: number): string => compact.format(count);
 export const exactly = (count: number): string => exact.format(count);
 
@@ -12,9 +12,9 @@ export const exactly = (count: number): string => exact.format(count);
 const MOVE_MS = 260;
 
 /**
- * A total that moves gently: a change slides in from where it goes. One that comes while the last still moves, shows
- * without: under a storm, hundreds would move at once. Its exact value shows on hover. The width is that of its
- * digits, which are all equally wide, so a change moves nothing else.
+ * A count that slides when it changes. A change during the animation shows without one, because under load hundreds
+ * would move at once. Hover shows the exact value. Digits have equal widths, so that a change does not shift the
+ * text beside it.
  */
 export function Count({ value }: { value: number }) {
   const shown = useRef<HTMLSpanElement>(null);

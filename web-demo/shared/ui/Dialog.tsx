@@ -4,12 +4,12 @@ import styles from "./Dialog.module.css";
 
 interface Props {
   title: string;
-  /** It is closed: by its button, by Escape, or by a click beside it. `answer` is the value of the button. */
+  /** The dialog was closed by its button, by Escape or by a click outside. `answer` is the value of the button. */
   onClose: (answer: string) => void;
   children: ReactNode;
 }
 
-/** A window above the page, by the browser's own element: it holds the focus, and gives it back. */
+/** A modal dialog, the browser's own element: it traps the focus and restores it. */
 export function Dialog({ title, onClose, children }: Props) {
   const dialog = useRef<HTMLDialogElement>(null);
   const titleId = useId();

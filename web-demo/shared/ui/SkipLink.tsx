@@ -1,6 +1,6 @@
 import styles from "./SkipLink.module.css";
 
-/** The first thing that the Tab key comes to: past the navigation, to the page. */
+/** The first element in tab order: skips the navigation. */
 export function SkipLink() {
   return (
     <a href="#main" className={styles.skip}>

@@ -5,7 +5,7 @@ import { useConnection } from "../api/client";
 import { Button } from "./Button";
 import styles from "./States.module.css";
 
-/** Grey shapes in the place of what is still on its way. */
+/** Grey placeholders while content is loading. */
 export function Loading({ rows = 3 }: { rows?: number }) {
   return (
     <div role="status" className={styles.loading}>
@@ -21,7 +21,7 @@ export function Loading({ rows = 3 }: { rows?: number }) {
   );
 }
 
-/** Nothing is here, and why that is fine. */
+/** An empty list, with an explanation. */
 export function Empty({ title, children }: { title: string; children?: ReactNode }) {
   return (
     <div className={styles.state}>
@@ -31,7 +31,7 @@ export function Empty({ title, children }: { title: string; children?: ReactNode
   );
 }
 
-/** What went wrong, in a sentence, and a way to try again; it does so by itself when the connection is back. */
+/** An error in a sentence, with a retry button; it retries by itself when the connection is back. */
 export function Problem({ error, retry }: { error: CombinedError; retry: () => void }) {
   const { state } = useConnection();
   const before = useRef(state);
@@ -51,7 +51,7 @@ export function Problem({ error, retry }: { error: CombinedError; retry: () => v
   );
 }
 
-/** An error as people should read it. */
+/** The text of an error for users. */
 export function sentence(error: CombinedError): string {
   if (error.networkError) return navigator.onLine ? "The server does not answer." : "You are offline.";
   const first = error.graphQLErrors[0];

@@ -9,7 +9,7 @@ const UNITS: [Intl.RelativeTimeFormatUnit, number, number][] = [
   ["day", 86_400, 7 * 86_400],
 ];
 
-/** When something happened, as people say it; the moment itself on hover. */
+/** A relative time; hover shows the absolute one. */
 export function TimeAgo({ at }: { at: string }) {
   const moment = new Date(at);
   return (

@@ -1,4 +1,4 @@
-/** Under this key the browser keeps a choice of `light` or `dark`. Without one, the system's counts. */
+/** Local storage key of the choice, `light` or `dark`. Without one, the system's setting applies. */
 const KEY = "plaudit.theme";
 
 type Look = "light" | "dark";

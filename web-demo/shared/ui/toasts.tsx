@@ -18,7 +18,7 @@ export const useTell = () => useContext(TellContext);
 
 let nextId = 1;
 
-/** Shows what `useTell` says, above everything, and lets it be heard. */
+/** Shows the messages of `useTell` above the page and announces them to screen readers. */
 export function Toasts({ children }: { children: ReactNode }) {
   const [toasts, setToasts] = useState<Toast[]>([]);
   const drop = useCallback((id: number) => setToasts((all) => all.filter((toast) => toast.id !== id)), []);
