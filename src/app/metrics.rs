@@ -1,4 +1,4 @@
-//! What `/metrics` says: every metric, with its unit and what it means. README.md lists them for operators.
+//! Every metric of `/metrics`, with its unit and meaning. docs/reference/metrics.md lists them for operators.
 
 use std::time::Duration;
 

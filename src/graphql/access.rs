@@ -1,7 +1,7 @@
 //! Who may do what: one table for all operations, and for the private fields of types.
 //!
 //! [`ByTable`] asks it before a root field is resolved, [`Private`] before a private one. A field that has a
-//! guard and no line here is refused. docs/security.md shows the table to people; tests compare the two, and
+//! guard and no line here is refused. docs/operations/security.md shows the table; tests compare the two, and
 //! try every line as everybody.
 
 use std::{collections::HashMap, sync::LazyLock};
@@ -34,7 +34,7 @@ pub enum Who {
 }
 
 impl Who {
-    /// As docs/security.md calls it.
+    /// As docs/operations/security.md calls it.
     pub const fn name(self) -> &'static str {
         match self {
             Anyone => "anyone",
@@ -108,7 +108,7 @@ pub fn is_creation(mutation: &str) -> bool {
 
 const MODERATORS_ONLY: &str = "this needs a token with the role moderator";
 
-/// What a field of the table is to the rates, as docs/security.md calls it.
+/// What a field of the table is to the rates, as docs/operations/security.md calls it.
 pub fn counts_as(of_type: &str, field: &str) -> &'static str {
     match of_type {
         "Query" | "Subscription" => "read",

@@ -8,9 +8,9 @@ use crate::support::{EventStream, SOON, Server, Stores, eventually, note, token,
 /// A metric: its kind and its labels.
 type Shapes = BTreeMap<String, (String, BTreeSet<String>)>;
 
-/// As the README's table says: `| name | kind, unit | label: values; label | meaning |`.
+/// As the table of docs/reference/metrics.md says: `| name | kind, unit | label: values; label | meaning |`.
 fn documented() -> Shapes {
-    let readme = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/README.md")).unwrap();
+    let readme = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/docs/reference/metrics.md")).unwrap();
     let (_, rest) = readme.split_once("| Metric | Kind, unit | Labels |").unwrap();
     let rows = rest.lines().skip(2).take_while(|line| line.starts_with('|'));
     let in_backticks = |text: &str| text.split('`').nth(1).map(str::to_owned);
@@ -57,7 +57,7 @@ async fn answered(server: &Server, transport: &str, kind: &str, operation: &str,
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_metric_stands_in_the_readme_with_its_kind_and_labels_and_everything_there_is_exported() {
+async fn every_metric_stands_in_the_reference_with_its_kind_and_labels_and_everything_there_is_exported() {
     let server = Server::start(&["--reconcile-sample", "20"]);
     let n = note(server.stores().new_note().await);
     server.client("ann is measured").like(&n).await;
@@ -80,7 +80,7 @@ async fn every_metric_stands_in_the_readme_with_its_kind_and_labels_and_everythi
     let (documented, exported) = (documented(), exported(&server).await);
     let wrong: Vec<_> =
         exported.iter().filter(|(name, shape)| documented.get(*name) != Some(shape)).collect();
-    assert!(wrong.is_empty(), "the README's table of metrics says otherwise of these: {wrong:#?}");
+    assert!(wrong.is_empty(), "docs/reference/metrics.md says otherwise of these: {wrong:#?}");
 }
 
 #[tokio::test]

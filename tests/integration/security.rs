@@ -1,13 +1,13 @@
-//! docs/security.md says what the code does.
+//! docs/operations/security.md and docs/reference/limits.md say what the code does.
 
-use std::{collections::BTreeMap, fs};
+use std::{collections::BTreeMap, fs, path::Path};
 
 use plaudit::graphql::{RULES, Who, counts_as};
 
 use crate::support::Server;
 
-fn page() -> String {
-    fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/docs/security.md")).unwrap()
+fn page(path: &str) -> String {
+    fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(path)).unwrap()
 }
 
 #[test]
@@ -17,10 +17,10 @@ fn the_table_of_operations_is_the_one_that_is_enforced() {
     };
     let head = "| Field | Who may | Counts as |\n|---|---|---|\n";
     let expected = format!("{head}{}", RULES.iter().map(line).collect::<String>());
-    let page = page();
+    let page = page("docs/operations/security.md");
     let (_, rest) = page.split_once("<!-- operations -->\n").unwrap();
     let (shown, _) = rest.split_once("<!-- /operations -->").unwrap();
-    assert!(shown == expected, "docs/security.md needs this table:\n{expected}");
+    assert!(shown == expected, "docs/operations/security.md needs this table:\n{expected}");
 }
 
 /// The settings by name, each with its default if it has one.
@@ -43,7 +43,7 @@ fn quoted(cell: &str) -> Vec<&str> {
 
 #[test]
 fn every_setting_in_the_table_of_limits_exists_and_has_the_default_that_is_shown() {
-    let (page, settings) = (page(), settings());
+    let (page, settings) = (page("docs/reference/limits.md"), settings());
     let (_, rest) = page.split_once("| Limit | Setting |").unwrap();
     let rows = rest.lines().skip(2).take_while(|line| line.starts_with('|'));
     let mut checked = 0;
