@@ -211,7 +211,8 @@ async fn everybody_may_exactly_what_the_table_says() {
 
 /// The paths that are no GraphQL, each with who may read it, as docs/operations/security.md says.
 fn paths() -> Vec<(String, String)> {
-    let page = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/docs/operations/security.md")).unwrap();
+    let page =
+        std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/docs/operations/security.md")).unwrap();
     let (_, rest) = page.split_once("| Path | Who may |").unwrap();
     let rows = rest.lines().skip(2).take_while(|line| line.starts_with('|'));
     rows.flat_map(|row| {

@@ -10,7 +10,8 @@ type Shapes = BTreeMap<String, (String, BTreeSet<String>)>;
 
 /// As the table of docs/reference/metrics.md says: `| name | kind, unit | label: values; label | meaning |`.
 fn documented() -> Shapes {
-    let readme = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/docs/reference/metrics.md")).unwrap();
+    let readme =
+        std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/docs/reference/metrics.md")).unwrap();
     let (_, rest) = readme.split_once("| Metric | Kind, unit | Labels |").unwrap();
     let rows = rest.lines().skip(2).take_while(|line| line.starts_with('|'));
     let in_backticks = |text: &str| text.split('`').nth(1).map(str::to_owned);
