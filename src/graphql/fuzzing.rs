@@ -6,8 +6,8 @@ use async_graphql::{Variables, connection::CursorType};
 
 use super::{
     guard::{Guard, RequestLimits},
-    ids::{global_id, parse_any},
-    pages::List,
+    reading::pages::List,
+    request::ids::{global_id, parse_any},
     schema,
 };
 use crate::primitives::{Id, Moment, Ranked};

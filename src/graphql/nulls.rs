@@ -15,7 +15,7 @@ use async_graphql::{
     },
 };
 
-use super::operation::operation_of;
+use super::request::operation::operation_of;
 
 /// The types of all fields, by the name of their object.
 pub struct Nulls {

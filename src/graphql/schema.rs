@@ -3,24 +3,18 @@
 use async_graphql::{MergedObject, SDLExportOptions, Schema as EngineSchema};
 
 use super::{
-    coins::CoinMutations,
-    collects::CollectMutations,
-    commenting::CommentMutations,
-    feed::FeedQueries,
-    follows::FollowMutations,
-    groups::{GroupMutations, GroupQueries},
-    history::HistoryQueries,
-    hot::HotQueries,
-    inbox::InboxMutations,
-    likes::LikeMutations,
-    live::Subscription,
-    moderation::{ModerationMutations, ModerationQueries},
-    nodes::NodeQueries,
-    notes::NoteQueries,
-    posting::PostingMutations,
-    users::UserQueries,
-    verdicts::{VerdictMutations, VerdictQueries},
-    views::ViewMutations,
+    live::subscriptions::Subscription,
+    mutations::{
+        coins::CoinMutations, collects::CollectMutations, comments::CommentMutations,
+        follows::FollowMutations, groups::GroupMutations, inbox::InboxMutations, likes::LikeMutations,
+        moderation::ModerationMutations, notes::NoteMutations, ratings::RatingMutations,
+        views::ViewMutations, visibility::VisibilityMutations,
+    },
+    queries::{
+        feed::FeedQueries, groups::GroupQueries, history::HistoryQueries, moderation::ModerationQueries,
+        nodes::NodeQueries, notes::NoteQueries, rankings::RankingQueries, users::UserQueries,
+        visibility::VisibilityQueries,
+    },
 };
 
 /// How deep the engine follows fragments and selection sets. The guard's own limit comes first; this is the
@@ -32,27 +26,28 @@ pub struct Query(
     UserQueries,
     NoteQueries,
     GroupQueries,
-    FeedQueries,
-    HotQueries,
     NodeQueries,
+    FeedQueries,
+    RankingQueries,
     HistoryQueries,
     ModerationQueries,
-    VerdictQueries,
+    VisibilityQueries,
 );
 
 #[derive(MergedObject, Default)]
 pub struct Mutation(
+    NoteMutations,
+    CommentMutations,
+    RatingMutations,
     LikeMutations,
     CollectMutations,
     FollowMutations,
-    ViewMutations,
     GroupMutations,
-    PostingMutations,
-    InboxMutations,
+    ViewMutations,
     CoinMutations,
+    InboxMutations,
     ModerationMutations,
-    CommentMutations,
-    VerdictMutations,
+    VisibilityMutations,
 );
 
 pub type Schema = EngineSchema<Query, Mutation, Subscription>;

@@ -2,24 +2,23 @@
 
 use std::sync::Arc;
 
-use async_graphql::{Request, ServerError, Value, parser::types::OperationType};
+use async_graphql::{Request, ServerError, parser::types::OperationType};
 
-use super::Engine;
 use crate::{
     auth::{Role, Subject},
-    domain::{Asking, PerClass},
+    domain::{Asking, PerClass, Plaudit},
     graphql::{
         errors::ApiError,
-        guard::{Document, brief},
-        operation::OperationLabel,
-        rates::{READ, mutation_cost},
-        scope::Scope,
-        viewer::{Caller, Viewer},
+        guard::{Document, Guard},
+        reading::scope::Scope,
+        request::{
+            error::{Rejected, first_errors},
+            operation::OperationLabel,
+            rates::{READ, mutation_cost},
+            viewer::{Caller, Viewer},
+        },
     },
 };
-
-/// How many errors of a document are told.
-const MAX_ERRORS: usize = 16;
 
 /// One operation that may be executed: parsed, and within the limits.
 pub struct Prepared {
@@ -48,32 +47,34 @@ impl Prepared {
     }
 }
 
-/// Nothing was executed, so the answer has errors and no data: a request error of the GraphQL specification.
-#[derive(Debug)]
-pub struct Rejected(pub Vec<ServerError>);
-
-impl Rejected {
-    /// After how many seconds the request may be sent again, when it came too soon.
-    pub fn retry_after(&self) -> Option<u64> {
-        self.0.iter().find_map(|error| match error.extensions.as_ref()?.get("retryAfter")? {
-            Value::Number(seconds) => seconds.as_u64(),
-            _ => None,
-        })
-    }
-}
-
 /// What was sent, for mending the answer.
 pub(super) struct Source {
     pub document: Arc<Document>,
     pub operation: Option<String>,
 }
 
-impl Engine {
+/// Prepares requests. Cheap to clone.
+#[derive(Clone)]
+pub(super) struct Preparer {
+    plaudit: Plaudit,
+    guard: Arc<Guard>,
+}
+
+impl Preparer {
+    pub fn new(plaudit: Plaudit, guard: Guard) -> Self {
+        Self { plaudit, guard: Arc::new(guard) }
+    }
+
+    /// Keeps the document of an operation that was executed, so that it is not parsed again.
+    pub fn keep(&self, document: &Arc<Document>) {
+        self.guard.keep(document);
+    }
+
     /// Parses the document, finds the operation that is meant, checks its variables, and counts it for the
     /// caller's rates. What is refused was work, too: it counts as a read.
     ///
     /// # Errors
-    /// [`crate::graphql::Code::RateLimited`]; a document that cannot be parsed, that costs too much, or an operation that is
+    /// [`Code::RateLimited`](crate::graphql::Code::RateLimited); a document that cannot be parsed, that costs too much, or an operation that is
     /// not in it; variables that are not what the operation asks for.
     pub fn prepare(&self, request: Request, caller: Caller) -> Result<Prepared, Rejected> {
         let asking = caller.clone();
@@ -106,13 +107,4 @@ impl Engine {
         let request = request.data(Scope::new(self.plaudit.clone(), viewer.clone()));
         Ok(Prepared { request, kind, label, source, viewer })
     }
-}
-
-/// A document of a thousand errors is not answered with all of them.
-pub(super) fn first_errors(mut errors: Vec<ServerError>) -> Rejected {
-    errors.truncate(MAX_ERRORS);
-    for error in &mut errors {
-        error.message = brief(std::mem::take(&mut error.message));
-    }
-    Rejected(errors)
 }

@@ -19,7 +19,7 @@ use super::{
 };
 use crate::graphql::{
     errors::{ApiError, Code},
-    operation::{OperationLabel, root_field},
+    request::operation::{OperationLabel, root_field},
 };
 
 /// Memory that a token takes once it is parsed, in bytes, at most.

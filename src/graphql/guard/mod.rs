@@ -28,7 +28,7 @@ pub use document::{Document, Operation};
 pub use limits::RequestLimits;
 pub use refusal::brief;
 
-use super::errors::{Code, give_code};
+use crate::graphql::errors::{Code, give_code};
 use documents::Documents;
 use refusal::Refusal;
 use types::Types;

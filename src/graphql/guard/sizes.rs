@@ -6,7 +6,7 @@ use async_graphql::{
 };
 use async_graphql_value::{ConstValue, Value};
 
-use crate::graphql::{history, pages::MAX_PAGE};
+use crate::graphql::{queries::history, reading::pages::MAX_PAGE};
 
 /// Arguments as they stand at a field.
 pub type Arguments = [(Positioned<Name>, Positioned<Value>)];

@@ -13,7 +13,7 @@ use super::{
     refusal::{Refusal, brief},
     types::{Input, Types},
 };
-use crate::graphql::scalars::DateTime;
+use crate::graphql::request::scalars::DateTime;
 
 /// What does not fit, and where: the way to it from the inside out.
 struct Misfit {

@@ -1,0 +1,193 @@
+//! Who may do what: one table for all operations, and for the private fields of types.
+//!
+//! [`ByTable`] asks it before a root field is resolved, [`Private`] before a private one. A field that has a
+//! guard and no line here is refused. docs/operations/security.md shows the table; tests compare the two, and
+//! try every line as everybody.
+
+use std::{collections::HashMap, sync::LazyLock};
+
+use Who::{Anyone, AuthorOrModerator, Moderator, Owner, Service, SignedIn};
+
+use super::viewer::Viewer;
+use crate::{
+    auth::Role,
+    graphql::errors::{ApiError, ApiResult},
+};
+
+/// Who may use a field.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Who {
+    /// Also without a token.
+    Anyone,
+    /// Whoever has a token, of any role.
+    SignedIn,
+    /// The user whom it is about, whatever the token's role.
+    Owner,
+    /// Who wrote it; and moderators. Which object it is about is known later, so the domain decides it: here a
+    /// token is needed.
+    AuthorOrModerator,
+    Moderator,
+    Service,
+}
+
+impl Who {
+    /// As docs/operations/security.md calls it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Anyone => "anyone",
+            SignedIn => "signed in",
+            Owner => "owner",
+            AuthorOrModerator => "author, moderator",
+            Moderator => "moderator",
+            Service => "service",
+        }
+    }
+}
+
+/// A field of a type, and who may use it.
+pub type Rule = (&'static str, &'static str, Who);
+
+pub const RULES: &[Rule] = &[
+    ("Query", "commentQueue", Moderator),
+    ("Query", "feed", Anyone),
+    ("Query", "group", Anyone),
+    ("Query", "hotNotes", Anyone),
+    ("Query", "node", Anyone),
+    ("Query", "nodes", Anyone),
+    ("Query", "note", Anyone),
+    ("Query", "noteActivity", AuthorOrModerator),
+    ("Query", "pendingComments", Moderator),
+    ("Query", "user", Anyone),
+    ("Query", "userVisibility", Moderator),
+    ("Query", "viewer", Anyone),
+    ("Mutation", "addComment", SignedIn),
+    ("Mutation", "approveComment", Moderator),
+    ("Mutation", "collectNote", SignedIn),
+    ("Mutation", "createGroup", SignedIn),
+    ("Mutation", "createNote", SignedIn),
+    ("Mutation", "deleteComment", AuthorOrModerator),
+    ("Mutation", "deleteNote", AuthorOrModerator),
+    ("Mutation", "featureNote", Moderator),
+    ("Mutation", "follow", SignedIn),
+    ("Mutation", "grantCoins", Service),
+    ("Mutation", "hideUser", Moderator),
+    ("Mutation", "joinGroup", SignedIn),
+    ("Mutation", "leaveGroup", SignedIn),
+    ("Mutation", "likeComment", SignedIn),
+    ("Mutation", "likeNote", SignedIn),
+    ("Mutation", "markInboxRead", SignedIn),
+    ("Mutation", "rateNote", SignedIn),
+    ("Mutation", "recordDirectMessage", Service),
+    ("Mutation", "recordViews", SignedIn),
+    ("Mutation", "rejectComment", Moderator),
+    ("Mutation", "restoreUser", Moderator),
+    ("Mutation", "uncollectNote", SignedIn),
+    ("Mutation", "unfeatureNote", Moderator),
+    ("Mutation", "unfollow", SignedIn),
+    ("Mutation", "unlikeComment", SignedIn),
+    ("Mutation", "unlikeNote", SignedIn),
+    ("Subscription", "commentCountsChanged", Anyone),
+    ("Subscription", "groupCountsChanged", Anyone),
+    ("Subscription", "inboxCountsChanged", SignedIn),
+    ("Subscription", "noteCountsChanged", Anyone),
+    ("Subscription", "userCountsChanged", Anyone),
+    ("User", "collectedNotes", Owner),
+    ("User", "inbox", Owner),
+    ("User", "likedNotes", Owner),
+];
+
+/// Mutations that make something new which others see.
+const CREATIONS: &[&str] = &["addComment", "createGroup", "createNote", "recordDirectMessage"];
+
+pub fn is_creation(mutation: &str) -> bool {
+    CREATIONS.contains(&mutation)
+}
+
+pub const MODERATORS_ONLY: &str = "this needs a token with the role moderator";
+
+/// What a field of the table is to the rates, as docs/operations/security.md calls it.
+pub fn counts_as(of_type: &str, field: &str) -> &'static str {
+    match of_type {
+        "Query" | "Subscription" => "read",
+        "Mutation" if is_creation(field) => "creation",
+        "Mutation" => "write",
+        _ => "",
+    }
+}
+
+/// The name as it stands in the table, if it does.
+pub fn field_in_table(of_type: &str, field: &str) -> Option<&'static str> {
+    RULES.iter().find(|rule| rule.0 == of_type && rule.1 == field).map(|rule| rule.1)
+}
+
+/// For what moderators see that is not part of the schema.
+///
+/// # Errors
+/// As for a field that is theirs.
+pub fn must_be_moderator(viewer: &Viewer) -> ApiResult<()> {
+    viewer.must_be_signed_in()?;
+    if viewer.has_role(Role::Moderator) { Ok(()) } else { Err(ApiError::forbidden(MODERATORS_ONLY)) }
+}
+
+/// Who may use a field; `None` for one that is not in the table.
+pub fn rule(of_type: &'static str, field: &str) -> Option<Who> {
+    static BY_NAME: LazyLock<HashMap<(&str, &str), Who>> =
+        LazyLock::new(|| RULES.iter().map(|(of_type, field, who)| ((*of_type, *field), *who)).collect());
+    BY_NAME.get(&(of_type, field)).copied()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+    use crate::{domain::ACTIONS, graphql::sdl};
+
+    /// Fields of a type, out of the schema as text.
+    fn fields(of_type: &str) -> BTreeSet<String> {
+        let sdl = sdl();
+        let begin = sdl.find(&format!("\ntype {of_type} ")).unwrap();
+        let body = &sdl[begin + 1..];
+        let body = &body[..body.find("\n}").unwrap()];
+        let lines = body.lines().skip(1).filter(|line| line.starts_with("  ") && !line.starts_with("   "));
+        let name = |line: &str| line.trim().split(['(', ':']).next().unwrap().to_owned();
+        lines
+            .filter(|line| line.contains('(') || line.contains(": "))
+            .map(name)
+            .filter(|name| is_name(name))
+            .collect()
+    }
+
+    fn is_name(text: &str) -> bool {
+        !text.is_empty() && text.chars().all(char::is_alphanumeric)
+    }
+
+    #[test]
+    fn every_operation_has_a_line_and_every_line_is_a_field() {
+        for root in ["Query", "Mutation", "Subscription"] {
+            let lines = RULES.iter().filter(|rule| rule.0 == root).map(|rule| rule.1.to_owned());
+            assert_eq!(lines.collect::<BTreeSet<_>>(), fields(root), "{root}");
+        }
+        for (of_type, field, _) in RULES {
+            assert!(fields(of_type).contains(*field), "{of_type}.{field}");
+        }
+        for mutation in CREATIONS {
+            assert!(fields("Mutation").contains(*mutation), "{mutation}");
+        }
+        let distinct: BTreeSet<_> = RULES.iter().map(|(of_type, field, _)| (of_type, field)).collect();
+        assert_eq!(distinct.len(), RULES.len());
+    }
+
+    #[test]
+    fn every_mutation_is_counted_as_an_action() {
+        let counted: BTreeSet<_> = ACTIONS.iter().map(|(action, ..)| *action).collect();
+        let mutations = RULES.iter().filter(|rule| rule.0 == "Mutation").map(|rule| rule.1);
+        assert_eq!(counted, mutations.collect());
+    }
+
+    #[test]
+    fn what_is_only_for_its_owner_is_told_to_be_so() {
+        let owners = RULES.iter().filter(|rule| rule.2 == Owner).map(|rule| rule.1);
+        assert_eq!(owners.count(), sdl().matches("Only for yourself").count());
+    }
+}

@@ -1,0 +1,161 @@
+//! Global ids, as clients see them: `note_42`.
+
+use async_graphql::ID;
+
+use crate::{
+    catalogue::{Entity, EntityKind},
+    graphql::errors::{ApiError, ApiResult},
+    primitives::{CommentId, GroupId, Id, NoteId, UserId},
+};
+
+/// The kinds of things that can be found by a global id.
+const KINDS: [EntityKind; 4] = [EntityKind::User, EntityKind::Note, EntityKind::Comment, EntityKind::Group];
+
+/// Longest part of a bad id that an error repeats, in characters.
+const SHOWN: usize = 40;
+
+/// An id that belongs to one kind of thing.
+pub trait TypedId: Copy + Into<Entity> {
+    const KIND: EntityKind;
+
+    fn from_id(id: Id) -> Self;
+}
+
+impl TypedId for UserId {
+    const KIND: EntityKind = EntityKind::User;
+
+    fn from_id(id: Id) -> Self {
+        Self(id)
+    }
+}
+
+impl TypedId for NoteId {
+    const KIND: EntityKind = EntityKind::Note;
+
+    fn from_id(id: Id) -> Self {
+        Self(id)
+    }
+}
+
+impl TypedId for CommentId {
+    const KIND: EntityKind = EntityKind::Comment;
+
+    fn from_id(id: Id) -> Self {
+        Self(id)
+    }
+}
+
+impl TypedId for GroupId {
+    const KIND: EntityKind = EntityKind::Group;
+
+    fn from_id(id: Id) -> Self {
+        Self(id)
+    }
+}
+
+/// As clients see it.
+pub fn global_id(of: impl Into<Entity>) -> ID {
+    let Entity { kind, id } = of.into();
+    ID(format!("{}_{id}", kind.name()))
+}
+
+/// Reads the id of anything.
+///
+/// # Errors
+/// [`Code::BadUserInput`](crate::graphql::Code::BadUserInput) naming `argument`.
+pub fn parse_any(argument: &'static str, text: &str) -> ApiResult<Entity> {
+    parse(argument, text, "note_42")
+}
+
+/// Reads the id of one kind of thing.
+///
+/// # Errors
+/// [`Code::BadUserInput`](crate::graphql::Code::BadUserInput) naming `argument`: also for the id of another kind.
+pub fn parse_as<T: TypedId>(argument: &'static str, text: &str) -> ApiResult<T> {
+    let expected = T::KIND.name();
+    let Entity { kind, id } = parse(argument, text, &format!("{expected}_42"))?;
+    if kind == T::KIND {
+        return Ok(T::from_id(id));
+    }
+    let message = format!("{argument}: \"{text}\" is the id of a {}, not of a {expected}", kind.name());
+    Err(ApiError::bad_input(argument, message))
+}
+
+/// The id of anything, without a word about what is wrong.
+pub fn public_id(text: &str) -> Option<Entity> {
+    parse_any("id", text).ok()
+}
+
+fn parse(argument: &'static str, text: &str, example: &str) -> ApiResult<Entity> {
+    let parts = text.split_once('_').and_then(|(name, number)| Some((kind_named(name)?, number)));
+    let Some((kind, number)) = parts else {
+        let message = format!("{argument}: {} is not an id; expected one like \"{example}\"", quoted(text));
+        return Err(ApiError::bad_input(argument, message));
+    };
+    let id = number.parse().map_err(|why| {
+        let message = format!("{argument}: {} is not the id of a {}: {why}", quoted(text), kind.name());
+        ApiError::bad_input(argument, message)
+    })?;
+    Ok(Entity::new(kind, id))
+}
+
+fn kind_named(name: &str) -> Option<EntityKind> {
+    KINDS.into_iter().find(|kind| kind.name() == name)
+}
+
+fn quoted(text: &str) -> String {
+    match text.char_indices().nth(SHOWN) {
+        Some((end, _)) => format!("{:?}", format!("{}…", &text[..end])),
+        None => format!("{text:?}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn message(result: ApiResult<NoteId>) -> String {
+        async_graphql::Error::from(result.unwrap_err()).message
+    }
+
+    #[test]
+    fn an_id_reads_back_as_it_was_written() {
+        let note = NoteId(Id::try_from(42).unwrap());
+        assert_eq!(global_id(note).as_str(), "note_42");
+        assert_eq!(parse_as("noteId", "note_42"), Ok(note));
+        assert_eq!(parse_any("id", "note_42"), Ok(note.into()));
+    }
+
+    #[test]
+    fn another_kinds_id_is_named_as_such() {
+        assert_eq!(
+            message(parse_as("noteId", "user_7")),
+            "noteId: \"user_7\" is the id of a user, not of a note"
+        );
+    }
+
+    #[test]
+    fn what_is_no_id_is_answered_with_an_example() {
+        for text in ["", "42", "note", "note-42", "inbox_1", "Note_42"] {
+            let message = message(parse_as("noteId", text));
+            assert_eq!(message, format!("noteId: {text:?} is not an id; expected one like \"note_42\""));
+        }
+    }
+
+    #[test]
+    fn a_number_that_is_no_id_is_answered_with_the_range() {
+        for text in ["note_", "note_0", "note_042", "note_-1", "note_1_2", "note_9007199254740992"] {
+            let message = message(parse_as("noteId", text));
+            let expected = format!(
+                "noteId: {text:?} is not the id of a note: an id is a whole number from 1 to {}",
+                Id::MAX
+            );
+            assert_eq!(message, expected);
+        }
+    }
+
+    #[test]
+    fn a_long_text_is_not_repeated_whole() {
+        assert!(message(parse_as("noteId", &"é".repeat(10_000))).len() < 200);
+    }
+}
