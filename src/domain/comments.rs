@@ -1,11 +1,14 @@
-//! Reading comments: threads, and who may see what.
+//! Comments: written, removed, and read in threads.
 
 use std::{collections::HashMap, sync::Arc};
 
-use super::{Comment, DomainError, DomainResult, Plaudit};
+use super::{
+    Comment, CommentText, DomainError, DomainResult, IdempotencyKey, Outcome, Plaudit, changes::Begun,
+    keys::Operation,
+};
 use crate::{
     primitives::{CommentId, Id, NoteId, PageRequest, Ranked, Slice, UserId},
-    store::sql::CommentState,
+    store::sql::{self, CommentPlace, CommentState},
 };
 
 pub use crate::store::sql::{CommentSort, Thread};
@@ -29,6 +32,123 @@ impl Comment {
 }
 
 impl Plaudit {
+    /// Writes a comment on a note, or (with `parent`) a reply to a comment. A reply to a reply stays on the
+    /// second level and names the one whom it answers. It is shown to others once it is approved.
+    ///
+    /// # Errors
+    /// [`DomainError::NotFound`] for an unknown note, parent or mentioned user; [`DomainError::BadInput`]
+    /// for a parent on another note.
+    pub async fn add_comment(
+        &self,
+        author: UserId,
+        note: NoteId,
+        parent: Option<CommentId>,
+        text: &CommentText,
+        key: Option<&IdempotencyKey>,
+    ) -> DomainResult<(Arc<Comment>, bool)> {
+        let note = self.notes().get(note).await?.id;
+        if self.users().get_many(&text.mentions).await?.len() < text.mentions.len() {
+            return Err(DomainError::NotFound("user"));
+        }
+        let parent = match parent {
+            Some(parent) => Some(self.answered(note, parent).await?),
+            None => None,
+        };
+        let arguments =
+            (note, parent.as_ref().map(|parent| parent.id), text.body.as_str(), &text.images, &text.mentions);
+        let mut change = match self.begin(author, key, &Operation::new("addComment", &arguments)).await? {
+            Begun::Before(outcome) => return self.written(outcome).await,
+            Begun::New(change) => change,
+        };
+        let (db, tx) = change.sql();
+        // A removal goes through the comments that it finds, so none may come while it is under way.
+        sql::lock_removals_shared(db, tx).await?;
+        if sql::present_notes(db, tx, &[note]).await?.is_empty() {
+            return Err(DomainError::NotFound("note"));
+        }
+        let (below, reply_to) = match &parent {
+            // The answered comment is on the second level itself.
+            Some(Comment { id, parent: Some(top), .. }) => (Some(*top), Some(*id)),
+            Some(Comment { id, .. }) => (Some(*id), None),
+            None => (None, None),
+        };
+        let CommentText { body, images, mentions } = text;
+        let body = body.as_str();
+        let new = sql::NewComment { note, author, parent: below, reply_to, body, images, mentions };
+        let id = sql::add_comment(db, tx, new).await?;
+        change.touch(id);
+        let outcome = change.finish(true, Some(id.0)).await?;
+        self.written(outcome).await
+    }
+
+    /// The comment that is answered: approved, there, and on this note.
+    async fn answered(&self, note: NoteId, parent: CommentId) -> DomainResult<Comment> {
+        let parent = self.public_comment(parent).await?;
+        if parent.note == note {
+            Ok((*parent).clone())
+        } else {
+            Err(DomainError::bad_input("parentId", "parentId: this comment is on another note"))
+        }
+    }
+
+    async fn written(&self, outcome: Outcome) -> DomainResult<(Arc<Comment>, bool)> {
+        let id = CommentId(outcome.created.ok_or(DomainError::NotFound("comment"))?);
+        Ok((self.comments().get(id).await?, outcome.changed))
+    }
+
+    /// Removes a comment: the actor's own, or any if they may. Its text is deleted. A comment that others
+    /// have replied to leaves a placeholder, as long as there are replies. What it counted is taken back:
+    /// for its note, its author and the comment above it; its likes stay with it, and its replies go on
+    /// counting.
+    ///
+    /// # Errors
+    /// [`DomainError::NotFound`] when there never was such a comment, or for somebody else's that is not
+    /// public; [`DomainError::Forbidden`] for somebody else's.
+    pub async fn delete_comment(
+        &self,
+        actor: UserId,
+        comment: CommentId,
+        may_remove_any: bool,
+        key: Option<&IdempotencyKey>,
+    ) -> DomainResult<(CommentPlace, Outcome)> {
+        let not_found = || DomainError::NotFound("comment");
+        let mut change = match self.begin(actor, key, &Operation::new("deleteComment", &comment)).await? {
+            Begun::Before(outcome) => {
+                let (db, mut tx) = (&self.inner.db, self.inner.db.begin().await?);
+                let place = sql::comment_place(db, &mut tx, comment).await?;
+                return Ok((place.ok_or_else(not_found)?, outcome));
+            }
+            Begun::New(change) => change,
+        };
+        let (db, tx) = change.sql();
+        // What is left of a removed note is settled in another order: comments first, then totals.
+        sql::lock_removals_shared(db, tx).await?;
+        let place = sql::comment_place(db, tx, comment).await?.ok_or_else(not_found)?;
+        if place.author != actor && !may_remove_any {
+            let is_public = place.state == CommentState::Approved && !place.is_removed;
+            let forbidden = DomainError::Forbidden("only its author and moderators can remove a comment");
+            return Err(if is_public { forbidden } else { not_found() });
+        }
+        sql::lock_totals_of(db, tx, &[place], &[]).await?;
+        let place = sql::lock_comments(db, tx, &[comment]).await?.pop().ok_or_else(not_found)?;
+        if place.is_removed {
+            return Ok((place, change.finish(false, None).await?));
+        }
+        let has_replies = sql::live_replies(db, tx, comment).await? > 0;
+        sql::remove_comment(db, tx, comment, has_replies).await?;
+        let counted = place.state == CommentState::Approved;
+        if let Some(parent) = place.parent.filter(|_| counted) {
+            let others = sql::live_replies(db, tx, parent).await? - 1;
+            sql::set_placeholders(db, tx, &[parent], others > 0).await?;
+            change.touch(parent);
+        }
+        if counted {
+            change.count_comment(&place, -1);
+        }
+        change.touch(comment);
+        Ok((place, change.finish(true, None).await?))
+    }
+
     /// A page of each of these threads, in one statement per kind of thread. Only approved comments, and
     /// placeholders of removed ones that have replies.
     pub async fn threads(

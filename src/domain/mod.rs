@@ -5,21 +5,19 @@
 
 mod accounts;
 mod actions;
-pub mod bodies;
 mod changes;
 mod coins;
 mod collects;
+mod comment_text;
 mod comments;
-mod conversation;
 mod edges;
+pub mod entity_cache;
 mod error;
 mod feed;
 mod follows;
 mod groups;
 mod history;
-mod hot;
 mod inbox;
-mod kept;
 mod keys;
 mod likes;
 mod lists;
@@ -30,36 +28,36 @@ mod rankings;
 mod rates;
 mod ratings;
 mod text;
-mod verdicts;
 mod views;
+mod visibility;
 
 use std::{sync::Arc, time::Duration};
 
 pub use crate::store::sql::CommentState;
 pub use actions::ACTIONS;
-pub use bodies::{Comment, Group, Note, User};
 pub use changes::Outcome;
 pub use coins::Amount;
+pub use comment_text::CommentText;
 pub use comments::{CommentSort, Thread, ThreadPage};
-pub use conversation::CommentText;
+pub use entity_cache::{Comment, Group, Note, User};
 pub use error::{DomainError, DomainResult, ErrorClass, Reason};
 pub use history::{ActivityKind, ActivityPoint, ActivityRequest, ActivityStep, MAX_POINTS};
-pub use hot::HotPlace;
 pub use inbox::{Badge, DirectMessage, InboxEntry, inbox_of};
 pub use keys::IdempotencyKey;
-pub use moderation::Visibility;
+pub use moderation::QueueState;
 pub use notes::NewNote;
+pub use rankings::HotPlace;
 pub use rates::{Asking, PerClass, RateClass, RateLimits};
 pub use ratings::Score;
 pub use text::{GRANT_REASON, GROUP_DESCRIPTION, GROUP_NAME, NOTE_BODY, NOTE_TITLE, REJECTION_REASON, Text};
-pub use verdicts::QueueState;
+pub use visibility::Visibility;
 
 use crate::{
     hub::Hub,
     store::{redis::Redis, sql::Db},
 };
 use accounts::Accounts;
-use bodies::{Bodies, Texts};
+use entity_cache::{Bodies, Texts};
 use membership::Memberships;
 use rankings::Rankings;
 use rates::Rates;

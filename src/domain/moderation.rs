@@ -1,65 +1,76 @@
-//! Hiding users: their edges stop counting everywhere, and count again when they are restored.
+//! Decisions of persons on comments that no moderator could decide, or that wait.
 
-use super::{DomainError, DomainResult, IdempotencyKey, Outcome, Plaudit, changes::Begun, keys::Operation};
+use std::sync::Arc;
+
+use super::{Comment, DomainError, DomainResult, IdempotencyKey, Plaudit, changes::Begun, keys::Operation};
 use crate::{
-    primitives::UserId,
-    store::sql::{self, Settlement, Work},
+    primitives::{CommentId, Id, PageRequest, Slice, UserId},
+    store::sql::{self, CommentPlace, CommentState, Decision, Verdict},
 };
 
-/// How far a hiding or a restoring has come.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Visibility {
-    pub user: UserId,
-    pub is_hidden: bool,
-    /// Edges gone through since the user was last hidden or restored, of how many as counted then.
-    pub settled: i64,
-    pub total: i64,
-    pub is_settled: bool,
-}
+pub use crate::store::sql::QueueState;
 
 impl Plaudit {
-    /// Hides a user, or restores them. From now on what they do counts no longer (or again); what they did
-    /// before is settled in the background: see [`Self::visibility`]. Returns whether anything changed.
+    /// Approves or rejects a pending comment, whoever it waits for. Returns it and whether that changed
+    /// anything: what is decided stays decided.
     ///
     /// # Errors
-    /// [`DomainError::NotFound`] for an unknown user.
-    pub async fn set_hidden(
+    /// [`DomainError::NotFound`] for an unknown or removed comment; [`DomainError::BadInput`] for one that
+    /// was decided otherwise.
+    pub async fn decide_comment(
         &self,
         moderator: UserId,
-        user: UserId,
-        hidden: bool,
+        comment: CommentId,
+        approve: bool,
+        reason: &str,
         key: Option<&IdempotencyKey>,
-    ) -> DomainResult<Outcome> {
-        let action = if hidden { "hideUser" } else { "restoreUser" };
-        let mut change = match self.begin(moderator, key, &Operation::new(action, &user)).await? {
-            Begun::Before(outcome) => return Ok(outcome),
-            Begun::New(change) => change,
+    ) -> DomainResult<(Arc<Comment>, bool)> {
+        let action = if approve { "approveComment" } else { "rejectComment" };
+        let outcome = match self.begin(moderator, key, &Operation::new(action, &(comment, reason))).await? {
+            Begun::Before(outcome) => outcome,
+            Begun::New(mut change) => {
+                let (db, tx) = change.sql();
+                sql::lock_removals_shared(db, tx).await?;
+                let verdict = if approve { Verdict::Approved } else { Verdict::Rejected };
+                let by = format!("user:{moderator}");
+                let decision = Decision { comment, verdict, reason, by: &by };
+                let decided = sql::decide(db, tx, &[decision]).await?;
+                let changed = !decided.touched.is_empty();
+                if !changed {
+                    must_be(sql::comment_place(db, tx, comment).await?, verdict)?;
+                }
+                change.take_in(decided);
+                change.finish(changed, None).await?
+            }
         };
-        let (db, tx) = change.sql();
-        if sql::lock_user(db, tx, user).await?.ok_or(DomainError::NotFound("user"))? == hidden {
-            return change.finish(false, None).await;
-        }
-        // Counted before the removal lock, for which batches wait. It only tells how far the work has come.
-        let edges = sql::count_edges_of(db, tx, user).await?;
-        sql::lock_removals(db, tx).await?;
-        sql::set_hidden(db, tx, user, hidden).await?;
-        let (shards, work) = (self.inner.redis.shards(), if hidden { Work::Hide } else { Work::Restore });
-        sql::order_settlement(db, tx, shards, user.into(), work, edges, moderator).await?;
-        change.touch(user);
-        change.finish(true, None).await
+        Ok((self.comments().get(comment).await?, outcome.changed))
     }
 
-    /// Whether a user is hidden, and how far that is settled.
-    ///
-    /// # Errors
-    /// [`DomainError::NotFound`] for an unknown user.
-    pub async fn visibility(&self, user: UserId) -> DomainResult<Visibility> {
-        let is_hidden = self.inner.db.is_hidden(user).await?.ok_or(DomainError::NotFound("user"))?;
-        let settlement = self.inner.db.settlement_of(user.into()).await?;
-        let (settled, total, is_settled) = match settlement {
-            Some(Settlement { done, total, is_finished, .. }) => (done, total, is_finished),
-            None => (0, 0, true),
-        };
-        Ok(Visibility { user, is_hidden, settled, total, is_settled })
+    /// Comments that wait for a person, the oldest first, each with why no moderator could decide.
+    pub async fn undecided_comments(
+        &self,
+        page: &PageRequest<Id>,
+    ) -> DomainResult<Slice<(Arc<Comment>, String)>> {
+        let Slice { items, has_more } = self.inner.db.undecided_comments(page).await?;
+        let ids: Vec<CommentId> = items.iter().map(|(comment, _)| *comment).collect();
+        let comments = self.comments().get_many(&ids).await?;
+        let found = items.into_iter().filter_map(|(id, why)| Some((Arc::clone(comments.get(&id)?), why)));
+        Ok(Slice { items: found.collect(), has_more })
+    }
+
+    /// How much waits to be judged.
+    pub async fn comment_queue(&self) -> DomainResult<QueueState> {
+        Ok(self.inner.db.queue_state().await?)
+    }
+}
+
+/// What is decided stays decided.
+fn must_be(place: Option<CommentPlace>, verdict: Verdict) -> DomainResult<()> {
+    let place = place.filter(|place| !place.is_removed).ok_or(DomainError::NotFound("comment"))?;
+    match (place.state, verdict) {
+        (CommentState::Approved, Verdict::Approved) | (CommentState::Rejected, Verdict::Rejected) => Ok(()),
+        // Its note was removed, and it is about to be.
+        (CommentState::Pending, _) => Err(DomainError::NotFound("comment")),
+        _ => Err(DomainError::bad_input("commentId", "commentId: this comment was decided otherwise before")),
     }
 }

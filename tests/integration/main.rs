@@ -6,57 +6,65 @@
 #[path = "../support/mod.rs"]
 mod support;
 
-mod access;
 mod architecture;
-mod backlog;
-mod bad_input;
-mod browsers;
-mod coins;
-mod comment_moderation;
-mod comments;
-mod concurrency;
-mod configuration;
-mod costs;
-mod crashes;
-mod dead;
 mod demo_data;
-mod dev;
-mod documents;
-mod edges;
+mod domain {
+    mod coins;
+    mod comments;
+    mod concurrency;
+    mod edges;
+    mod feed;
+    mod follows;
+    mod history;
+    mod inbox;
+    mod likes;
+    mod lists;
+    mod membership;
+    mod moderation;
+    mod notes;
+    mod plans;
+    mod rankings;
+    mod views;
+    mod visibility;
+}
 mod embedded;
-mod explain;
-mod fanout;
-mod feed;
-mod follows;
-mod fuzz;
-mod history;
-mod hot;
-mod http;
-mod inbox;
-mod likes;
-mod limits;
-mod lists;
-mod live;
-mod log;
-mod membership;
-mod metrics;
-mod moderation;
-mod outages;
-mod pages;
-mod plans;
-mod posting;
-mod races;
-mod rates;
-mod reconcile;
-mod recovery;
-mod roles;
-mod schema;
-mod security;
-mod shutdown;
-mod slow_clients;
-mod socket;
-mod socket_limits;
-mod sse;
-mod storm;
-mod tokens;
-mod views;
+mod graphql {
+    mod access;
+    mod bad_input;
+    mod costs;
+    mod documents;
+    mod fanout;
+    mod fuzz;
+    mod live;
+    mod schema;
+}
+mod http {
+    mod browsers;
+    mod configuration;
+    mod dev;
+    mod limits;
+    mod log;
+    mod metrics;
+    mod pages;
+    mod rates;
+    mod requests;
+    mod roles;
+    mod security;
+    mod slow_clients;
+    mod socket;
+    mod socket_limits;
+    mod sse;
+    mod tokens;
+}
+mod pipeline {
+    mod backlog;
+    mod crashes;
+    mod dead;
+    mod explain;
+    mod outages;
+    mod races;
+    mod reconcile;
+    mod recovery;
+    mod shutdown;
+    mod storm;
+}

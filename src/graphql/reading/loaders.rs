@@ -15,7 +15,7 @@ use crate::{
     catalogue::{EdgeKind, Entity},
     domain::{
         Comment, CommentSort, DomainError, Group, Note, Plaudit, Thread, ThreadPage, User,
-        bodies::{Bodies, Body},
+        entity_cache::{Bodies, Body},
     },
     graphql::{
         errors::{ApiError, ApiResult},

@@ -14,7 +14,6 @@ use std::{
 use moka::sync::Cache;
 use serde::{Deserialize, Serialize};
 
-use super::DomainResult;
 use crate::{
     catalogue::HotWindow,
     primitives::{Id, NoteId},
@@ -54,7 +53,7 @@ impl FromStr for RankingId {
 
 /// The hottest notes of a window at some moment, the hottest first.
 #[derive(PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub(super) struct Ranking {
+pub struct Ranking {
     pub id: RankingId,
     pub notes: Vec<NoteId>,
 }
@@ -68,7 +67,7 @@ impl Ranking {
 }
 
 /// Knows rankings from this process, then Redis; the current one is made when it is too old.
-pub(super) struct Rankings {
+pub struct Rankings {
     current: Cache<HotWindow, Arc<Ranking>>,
     kept: Cache<RankingId, Arc<Ranking>>,
     flights: SingleFlight<HotWindow, Arc<Ranking>>,
@@ -87,7 +86,7 @@ impl Rankings {
         }
     }
 
-    pub async fn current(&self, window: HotWindow) -> DomainResult<Arc<Ranking>> {
+    pub async fn current(&self, window: HotWindow) -> StoreResult<Arc<Ranking>> {
         if let Some(ranking) = self.current.get(&window) {
             return Ok(ranking);
         }
@@ -104,7 +103,7 @@ impl Rankings {
     }
 
     /// The ranking with that id; the current one, when that one is not kept any more.
-    pub async fn kept(&self, window: HotWindow, id: RankingId) -> DomainResult<Arc<Ranking>> {
+    pub async fn kept(&self, window: HotWindow, id: RankingId) -> StoreResult<Arc<Ranking>> {
         if let Some(ranking) = self.kept.get(&id) {
             return Ok(ranking);
         }

@@ -1,11 +1,13 @@
 //! Hot notes: those that were liked and collected most.
 
+mod cache;
+
 use std::{fmt, str::FromStr, sync::Arc};
 
-use super::{
-    DomainError, DomainResult, Note, Plaudit,
-    rankings::{Ranking, RankingId},
-};
+pub(super) use cache::Rankings;
+use cache::{Ranking, RankingId};
+
+use super::{DomainError, DomainResult, Note, Plaudit};
 use crate::{
     catalogue::HotWindow,
     primitives::{NoteId, PageRequest, Slice},
@@ -83,8 +85,10 @@ impl Plaudit {
 
     async fn ranking(&self, window: HotWindow, after: Option<HotPlace>) -> DomainResult<Arc<Ranking>> {
         match after {
-            None => self.inner.rankings.current(window).await,
-            Some(place) if place.window == window => self.inner.rankings.kept(window, place.snapshot).await,
+            None => Ok(self.inner.rankings.current(window).await?),
+            Some(place) if place.window == window => {
+                Ok(self.inner.rankings.kept(window, place.snapshot).await?)
+            }
             Some(_) => Err(DomainError::bad_input(
                 "after",
                 "after: it is a cursor of another window; pass an endCursor of the same window",

@@ -1,10 +1,14 @@
 //! Static text of users, notes, comments and groups: this process's cache, then Redis, then PostgreSQL.
 
+mod local;
+
 use std::{collections::HashMap, sync::Arc, time::Instant};
 
 use serde::{Serialize, de::DeserializeOwned};
 
-use super::{DomainError, DomainResult, kept::Kept};
+use local::Kept;
+
+use super::{DomainError, DomainResult};
 use crate::{
     catalogue::{Entity, EntityKind},
     primitives::{CommentId, GroupId, NoteId, Slice, UserId},

@@ -1,0 +1,94 @@
+//! Text of a comment: its body, images and mentions, within their limits.
+
+use std::collections::BTreeSet;
+
+use super::{
+    DomainError, DomainResult,
+    text::{COMMENT_BODY, Text, TextRule},
+};
+use crate::primitives::UserId;
+
+const MAX_IMAGES: usize = 9;
+const MAX_IMAGE_BYTES: usize = 2_048;
+const MAX_MENTIONS: usize = 10;
+
+/// What somebody wants to say.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct CommentText {
+    pub(super) body: Text,
+    pub(super) images: Vec<String>,
+    pub(super) mentions: Vec<UserId>,
+}
+
+impl CommentText {
+    /// # Errors
+    /// [`DomainError::BadInput`] naming `body`, `images` or `mentions`.
+    pub fn parse(body: &str, images: Vec<String>, mentions: Vec<UserId>) -> DomainResult<Self> {
+        // An image says something by itself.
+        let rule = TextRule { min: usize::from(images.is_empty()), ..COMMENT_BODY };
+        let body = Text::parse(body, &rule)?;
+        if images.len() > MAX_IMAGES {
+            let message = format!("images: at most {MAX_IMAGES} addresses, not {}", images.len());
+            return Err(DomainError::bad_input("images", message));
+        }
+        let mentions: BTreeSet<UserId> = mentions.into_iter().collect();
+        if mentions.len() > MAX_MENTIONS {
+            let message = format!("mentions: at most {MAX_MENTIONS} users, not {}", mentions.len());
+            return Err(DomainError::bad_input("mentions", message));
+        }
+        let images = images.iter().map(|address| image(address)).collect::<DomainResult<_>>()?;
+        Ok(Self { body, images, mentions: mentions.into_iter().collect() })
+    }
+}
+
+/// The address of an image as a browser writes it. Nobody fetches it here.
+fn image(address: &str) -> DomainResult<String> {
+    let refused = |why: &str| DomainError::bad_input("images", format!("images: {why}"));
+    if address.len() > MAX_IMAGE_BYTES {
+        return Err(refused(&format!("an address has at most {MAX_IMAGE_BYTES} bytes")));
+    }
+    let url = url::Url::parse(address).map_err(|why| refused(&format!("not an address: {why}")))?;
+    if url.scheme() != "https"
+        || url.host().is_none()
+        || !url.username().is_empty()
+        || url.password().is_some()
+    {
+        return Err(refused("only https addresses without user and password"));
+    }
+    Ok(url.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refused(body: &str, images: &[&str]) -> String {
+        let images = images.iter().map(|image| (*image).to_owned()).collect();
+        CommentText::parse(body, images, Vec::new()).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn a_comment_has_text_or_an_image_within_the_limits() {
+        assert!(CommentText::parse(&"é".repeat(1_024), Vec::new(), Vec::new()).is_ok());
+        assert!(CommentText::parse("", vec!["https://a.example/x.png".into()], Vec::new()).is_ok());
+        assert!(refused(&"é".repeat(1_025), &[]).starts_with("body: 1 to 1024"));
+        assert!(refused(" \n", &[]).starts_with("body: 1 to 1024"));
+        assert!(refused("nul\0", &[]).contains("U+0000"));
+        assert!(refused("x", &["https://a.example/"; 10]).contains("at most 9"));
+    }
+
+    #[test]
+    fn only_plain_https_addresses_are_images() {
+        for bad in [
+            "",
+            "x",
+            "http://a.example/",
+            "javascript:alert(1)",
+            "https://me:pw@a.example/",
+            "data:image/png,x",
+        ] {
+            assert!(refused("x", &[bad]).starts_with("images:"), "{bad}");
+        }
+        assert!(refused("x", &[&format!("https://a.example/{}", "x".repeat(2_048))]).contains("2048 bytes"));
+    }
+}
