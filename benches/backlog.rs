@@ -87,7 +87,7 @@ async fn measure(data: &DataDir, choice: Choice) -> Outcome<()> {
     println!("until persisted: {}", cpu.since(events)?);
     until("nothing is pending", || async { cleaned(&redis, shards).await == ends }).await?;
     let sql = sqlx::PgPool::connect(&data.database_url()).await?;
-    until("nothing is to be corrected", || async { stale_lines(&sql).await == Some(0) }).await?;
+    until("nothing is to be corrected", || async { invalidations(&sql).await == Some(0) }).await?;
     println!("until clean, {:.2} s: {}", began.elapsed().as_secs_f64(), cpu.since(events)?);
     pipeline.stop()
 }
@@ -117,8 +117,8 @@ async fn cleaned(redis: &Redis, shards: ShardCount) -> Vec<Offset> {
     cleaned
 }
 
-async fn stale_lines(sql: &sqlx::PgPool) -> Option<i64> {
-    sqlx::query_scalar("SELECT count(*) FROM stale_base").fetch_one(sql).await.ok()
+async fn invalidations(sql: &sqlx::PgPool) -> Option<i64> {
+    sqlx::query_scalar("SELECT count(*) FROM invalidation").fetch_one(sql).await.ok()
 }
 
 /// Time of processors that the processes below this one have taken, in microseconds by their name.

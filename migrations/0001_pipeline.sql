@@ -27,25 +27,25 @@ CREATE TABLE shard (
 -- Entities whose totals moved in PostgreSQL otherwise than through the log. The shard's owner drops
 -- their base in Redis and then deletes exactly the lines that it read. Ids are random, not from a
 -- sequence: after a failover a sequence may give the same id twice.
-CREATE TABLE stale_base (
+CREATE TABLE invalidation (
     id          uuid PRIMARY KEY DEFAULT gen_random_uuid(),
     shard       smallint NOT NULL,
-    entity      text NOT NULL,           -- as in the keys: note:42
+    names       text NOT NULL,           -- as in the keys: note:42
     reason      text NOT NULL,
     created_at  timestamptz NOT NULL DEFAULT now()
 );
 
-CREATE INDEX stale_base_by_shard ON stale_base (shard, created_at);
+CREATE INDEX invalidation_by_shard ON invalidation (shard, created_at);
 
 -- Wakes the owners of the shards; they also look by themselves once a second.
-CREATE FUNCTION announce_stale_base() RETURNS trigger LANGUAGE plpgsql AS $$
+CREATE FUNCTION announce_invalidation() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
-    PERFORM pg_notify('stale_base', '');
+    PERFORM pg_notify('invalidation', '');
     RETURN NULL;
 END $$;
 
-CREATE TRIGGER stale_base_announced AFTER INSERT ON stale_base
-    FOR EACH STATEMENT EXECUTE FUNCTION announce_stale_base();
+CREATE TRIGGER invalidation_announced AFTER INSERT ON invalidation
+    FOR EACH STATEMENT EXECUTE FUNCTION announce_invalidation();
 
 -- Log entries that this release could not read. Their place in the log counts as persisted.
 CREATE TABLE dead_event (

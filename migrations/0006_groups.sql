@@ -37,7 +37,7 @@ CREATE TABLE note_collect (
     actor_id    bigint NOT NULL,
     target_id   bigint NOT NULL,
     is_on       boolean NOT NULL,
-    counted     boolean NOT NULL,
+    included    boolean NOT NULL,
     created_at  timestamptz NOT NULL,
     changed_at  timestamptz NOT NULL,
     PRIMARY KEY (actor_id, target_id)
@@ -47,7 +47,7 @@ CREATE TABLE group_join (
     actor_id    bigint NOT NULL,
     target_id   bigint NOT NULL,
     is_on       boolean NOT NULL,
-    counted     boolean NOT NULL,
+    included    boolean NOT NULL,
     created_at  timestamptz NOT NULL,
     changed_at  timestamptz NOT NULL,
     PRIMARY KEY (actor_id, target_id)

@@ -11,9 +11,9 @@ CREATE INDEX follow_by_actor ON follow (actor_id, changed_at DESC, target_id DES
 CREATE INDEX group_join_by_actor ON group_join (actor_id, changed_at DESC, target_id DESC) WHERE is_on;
 
 -- Who likes a note, follows a user, is a member of a group. Only who counts is listed: no hidden users.
-CREATE INDEX note_like_of_target ON note_like (target_id, changed_at DESC, actor_id DESC) WHERE counted;
-CREATE INDEX follow_of_target ON follow (target_id, changed_at DESC, actor_id DESC) WHERE counted;
-CREATE INDEX group_join_of_target ON group_join (target_id, changed_at DESC, actor_id DESC) WHERE counted;
+CREATE INDEX note_like_of_target ON note_like (target_id, changed_at DESC, actor_id DESC) WHERE included;
+CREATE INDEX follow_of_target ON follow (target_id, changed_at DESC, actor_id DESC) WHERE included;
+CREATE INDEX group_join_of_target ON group_join (target_id, changed_at DESC, actor_id DESC) WHERE included;
 
 -- An inbox in order of arrival: entries of one batch share their time, so they are numbered.
 ALTER TABLE inbox_entry ADD COLUMN id bigint GENERATED ALWAYS AS IDENTITY;

@@ -18,4 +18,4 @@ CREATE INDEX idempotency_key_age ON idempotency_key (created_at);
 
 -- Whoever writes a correction for a request also makes it, so that the reply has the new counts; it
 -- becomes the shard owner's duty only if that did not happen.
-ALTER TABLE stale_base ADD COLUMN due_at timestamptz NOT NULL DEFAULT now();
+ALTER TABLE invalidation ADD COLUMN due_at timestamptz NOT NULL DEFAULT now();

@@ -34,8 +34,8 @@ INSERT INTO nightly_reconcile DEFAULT VALUES;
 
 -- Recounting reads the rows of one entity along an index. These lists have no other reader.
 -- The price: one more index entry per new row, and per like of a comment, whose score moves the row.
-CREATE INDEX note_collect_of_target ON note_collect (target_id) WHERE counted;
-CREATE INDEX comment_like_of_target ON comment_like (target_id) WHERE counted;
+CREATE INDEX note_collect_of_target ON note_collect (target_id) WHERE included;
+CREATE INDEX comment_like_of_target ON comment_like (target_id) WHERE included;
 -- Not partial: before its first ANALYZE PostgreSQL takes an index on what is approved and not removed for
 -- nearly empty, and reads all of it to find the comments of a note.
 CREATE INDEX comment_by_author ON comment_index (author_id);

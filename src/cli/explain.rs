@@ -202,10 +202,10 @@ fn edges(of: &Explanation, page: &mut String) -> Written {
         match row {
             None => writeln!(page, "  row            none\n")?,
             Some(row) => {
-                let counted = if row.counted { "counted" } else { "not counted" };
+                let included = if row.included { "included" } else { "not included" };
                 writeln!(
                     page,
-                    "  row            {}, {counted}, since {}\n",
+                    "  row            {}, {included}, since {}\n",
                     state(row.is_on),
                     row.changed_at
                 )?;

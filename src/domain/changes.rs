@@ -96,7 +96,7 @@ impl Plaudit {
     }
 
     async fn done_with(&self, lines: &[Uuid]) {
-        if let Err(error) = self.inner.db.delete_stale_lines(lines).await {
+        if let Err(error) = self.inner.db.delete_invalidations(lines).await {
             tracing::debug!(%error, "a correction will be made once more");
         }
     }
@@ -142,7 +142,7 @@ impl Change<'_> {
         let stale: BTreeSet<Entity> = self.moved.keys().copied().chain(self.touched).collect();
         let stale: Vec<Entity> = stale.into_iter().collect();
         let shards = plaudit.inner.redis.shards();
-        let lines = sql::add_own_stale_lines(db, &mut self.tx, shards, &stale, "changed directly").await?;
+        let lines = sql::add_own_invalidations(db, &mut self.tx, shards, &stale, "changed directly").await?;
         if let Some((actor, key)) = self.key {
             sql::keep_result(db, &mut self.tx, actor, key.as_str(), changed, created).await?;
         }

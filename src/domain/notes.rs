@@ -11,7 +11,7 @@ use super::{
 use crate::{
     catalogue::{Counter, EdgeKind, Entity, EntityKind},
     primitives::{GroupId, NoteId, PageRequest, Slice, UserId},
-    store::sql::{self, NoteState, Work},
+    store::sql::{self, BackfillKind, NoteState},
 };
 
 /// What somebody wants to post.
@@ -129,7 +129,7 @@ impl Plaudit {
         let comments = sql::count_comments_of(db, tx, note).await?;
         if comments > 0 {
             let shards = self.inner.redis.shards();
-            sql::order_settlement(db, tx, shards, note.into(), Work::Remove, comments, actor).await?;
+            sql::add_backfill(db, tx, shards, note.into(), BackfillKind::Remove, comments, actor).await?;
         }
         change.count(state.author, Counter::UserNotes, -1);
         change.count(state.author, Counter::UserLikesReceived, -totals.get(Counter::NoteLikes));

@@ -3,7 +3,7 @@
 use super::{DomainError, DomainResult, IdempotencyKey, Outcome, Plaudit, changes::Begun, keys::Operation};
 use crate::{
     primitives::UserId,
-    store::sql::{self, Settlement, Work},
+    store::sql::{self, Backfill, BackfillKind},
 };
 
 /// How far a hiding or a restoring has come.
@@ -43,8 +43,9 @@ impl Plaudit {
         let edges = sql::count_edges_of(db, tx, user).await?;
         sql::lock_removals(db, tx).await?;
         sql::set_hidden(db, tx, user, hidden).await?;
-        let (shards, work) = (self.inner.redis.shards(), if hidden { Work::Hide } else { Work::Restore });
-        sql::order_settlement(db, tx, shards, user.into(), work, edges, moderator).await?;
+        let (shards, work) =
+            (self.inner.redis.shards(), if hidden { BackfillKind::Hide } else { BackfillKind::Restore });
+        sql::add_backfill(db, tx, shards, user.into(), work, edges, moderator).await?;
         change.touch(user);
         change.finish(true, None).await
     }
@@ -55,9 +56,9 @@ impl Plaudit {
     /// [`DomainError::NotFound`] for an unknown user.
     pub async fn visibility(&self, user: UserId) -> DomainResult<Visibility> {
         let is_hidden = self.inner.db.is_hidden(user).await?.ok_or(DomainError::NotFound("user"))?;
-        let settlement = self.inner.db.settlement_of(user.into()).await?;
+        let settlement = self.inner.db.backfill_of(user.into()).await?;
         let (settled, total, is_settled) = match settlement {
-            Some(Settlement { done, total, is_finished, .. }) => (done, total, is_finished),
+            Some(Backfill { done, total, is_finished, .. }) => (done, total, is_finished),
             None => (0, 0, true),
         };
         Ok(Visibility { user, is_hidden, settled, total, is_settled })

@@ -34,7 +34,8 @@ pub async fn run(redis: Redis, db: Db, settings: PipelineSettings, status: Statu
     let (redis, settings) = (redis.patient(), Arc::new(settings));
     let context = Context { redis, db, settings, status, pace, stale, queued };
     let mut listening = JoinSet::new();
-    for (channel, bell) in [(Channel::Corrections, &context.stale), (Channel::CommentQueue, &context.queued)]
+    for (channel, bell) in
+        [(Channel::Invalidations, &context.stale), (Channel::CommentQueue, &context.queued)]
     {
         listening.spawn(jobs::announcements::listen(context.db.clone(), channel, Arc::clone(bell)));
     }

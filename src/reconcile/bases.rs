@@ -108,7 +108,7 @@ impl Reconciler {
         }
         let snapshot = self.db.read_totals(kind, &ids).await?;
         // After the totals: a line goes only when its correction has reached Redis.
-        let stale = self.db.stale_among(&entities).await?;
+        let stale = self.db.invalidated_among(&entities).await?;
         let (metas_after, after) = self.redis.held_counters(&entities).await?;
         let after: BTreeMap<Entity, HeldCounters> = after.into_iter().collect();
         let look = |(entity, before): &(Entity, HeldCounters)| {

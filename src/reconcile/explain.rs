@@ -10,7 +10,7 @@ use crate::{
     store::{
         StoreResult,
         redis::{HeldCounters, HeldMembers, Redis, ShardMeta},
-        sql::{Db, EdgeRowState, KeptRepair, KeptStep, Recount, Recounted, WaitingLine},
+        sql::{Db, EdgeRowState, EntityRecount, HistoryRow, PendingInvalidation, Recount, RepairRow},
     },
 };
 
@@ -33,9 +33,9 @@ pub struct Explanation {
     /// The newest last, from the ends of the logs.
     pub last_events: Vec<LogEvent>,
     /// From the history; the newest first.
-    pub last_steps: Vec<KeptStep>,
-    pub waiting_corrections: Vec<WaitingLine>,
-    pub last_repairs: Vec<KeptRepair>,
+    pub last_steps: Vec<HistoryRow>,
+    pub waiting_corrections: Vec<PendingInvalidation>,
+    pub last_repairs: Vec<RepairRow>,
     pub edges: Vec<EdgeSides>,
     pub findings: Vec<Finding>,
     /// It moved while it was looked at, each time.
@@ -157,7 +157,7 @@ pub async fn explain(redis: &Redis, db: &Db, entity: Entity, actors: &[UserId]) 
         counters: recounted.iter().flat_map(|one| counters(entity, one, &held)).collect(),
         last_events: last_events(redis, entity, meta.as_ref(), &state.offsets).await,
         last_steps: db.last_steps(entity, LAST).await?,
-        waiting_corrections: db.waiting_lines(entity).await?,
+        waiting_corrections: db.pending_invalidations(entity).await?,
         last_repairs: db.repairs_of(entity, LAST).await?,
         edges: Vec::new(),
         findings: Vec::new(),
@@ -179,7 +179,7 @@ pub async fn explain(redis: &Redis, db: &Db, entity: Entity, actors: &[UserId]) 
     Ok(explanation)
 }
 
-fn counters(entity: Entity, recounted: &Recounted, held: &HeldCounters) -> Vec<CounterSides> {
+fn counters(entity: Entity, recounted: &EntityRecount, held: &HeldCounters) -> Vec<CounterSides> {
     let counter = |(i, counter): (usize, &crate::catalogue::Counter)| CounterSides {
         name: counter.name(),
         total: recounted.totals.map(|totals| totals.get(*counter)),

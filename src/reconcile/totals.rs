@@ -12,7 +12,7 @@ use crate::{
     primitives::Id,
     store::{
         StoreResult,
-        sql::{self, Recounted, Repair},
+        sql::{self, EntityRecount, Repair},
     },
 };
 
@@ -22,7 +22,7 @@ const LOCKED: usize = 20;
 impl Reconciler {
     pub(super) async fn check_totals(&self, kind: EntityKind, ids: &[Id]) -> StoreResult<Outcome> {
         let (recounted, too_large) = self.recount(kind, ids).await?;
-        let known: Vec<Recounted> =
+        let known: Vec<EntityRecount> =
             recounted.into_iter().filter(|entity| entity.exists || entity.totals.is_some()).collect();
         let mut outcome = Outcome { checked: known.len() as u64, skipped: too_large, ..Outcome::default() };
         let findings = findings(kind, &known);
@@ -47,7 +47,11 @@ impl Reconciler {
     }
 
     /// A page that takes too long is recounted in halves. Returns also those that take too long alone.
-    async fn recount(&self, kind: EntityKind, ids: &[Id]) -> StoreResult<(Vec<Recounted>, BTreeSet<Entity>)> {
+    async fn recount(
+        &self,
+        kind: EntityKind,
+        ids: &[Id],
+    ) -> StoreResult<(Vec<EntityRecount>, BTreeSet<Entity>)> {
         let (mut recounted, mut too_large, mut rest) = (Vec::new(), BTreeSet::new(), vec![ids]);
         while let Some(page) = rest.pop() {
             match self.db.recount(kind, page).await {
@@ -82,7 +86,7 @@ impl Reconciler {
         sql::add_totals(db, &mut tx, kind, &sql::corrections(kind, &recounted)).await?;
         let mut stale: Vec<Entity> = findings.iter().map(|finding| finding.entity).collect();
         stale.dedup();
-        sql::add_stale_lines(db, &mut tx, self.redis.shards(), &stale, "repaired").await?;
+        sql::add_invalidations(db, &mut tx, self.redis.shards(), &stale, "repaired").await?;
         let repairs: Vec<Repair> = findings.iter().map(Finding::repair).collect();
         sql::add_repairs(db, &mut tx, &repairs, self.by.name()).await?;
         sql::commit(db, tx).await?;
@@ -94,7 +98,7 @@ impl Reconciler {
 }
 
 /// What drifted, entity by entity.
-fn findings(kind: EntityKind, recounted: &[Recounted]) -> Vec<Finding> {
+fn findings(kind: EntityKind, recounted: &[EntityRecount]) -> Vec<Finding> {
     let mut findings = Vec::new();
     for one in recounted {
         let entity = Entity::new(kind, one.id);

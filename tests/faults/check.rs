@@ -91,7 +91,7 @@ async fn pairs_on(sql: &PgPool, world: &World) -> BTreeSet<Pair> {
     let mut pairs = BTreeSet::new();
     for kind in EdgeKind::ALL {
         let query = format!(
-            "SELECT actor_id, target_id FROM {} WHERE is_on AND counted AND actor_id = ANY($1)",
+            "SELECT actor_id, target_id FROM {} WHERE is_on AND included AND actor_id = ANY($1)",
             kind.name()
         );
         let rows = sqlx::query(AssertSqlSafe(query)).bind(&people).fetch_all(sql).await.unwrap();

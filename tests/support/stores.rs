@@ -218,7 +218,7 @@ impl Stores {
         for total in [
             "UPDATE note_counts SET comments = comments + 1 WHERE id = $1 AND $2 > 0",
             "UPDATE user_counts SET comments = comments + 1 WHERE id = $2 AND $1 > 0",
-            "INSERT INTO stale_base (shard, entity, reason) VALUES
+            "INSERT INTO invalidation (shard, names, reason) VALUES
              ($1::bigint % 2, 'note:' || $1, 'a test'), ($2::bigint % 2, 'user:' || $2, 'a test')",
         ] {
             sqlx::query(total).bind(note).bind(author).execute(&mut *tx).await.unwrap();
@@ -277,9 +277,10 @@ impl Stores {
     async fn unrest(&self) -> Vec<String> {
         let (sql, mut redis) = (self.sql().await, self.redis().await);
         let mut unrest = Vec::new();
-        let stale: i64 = sqlx::query_scalar("SELECT count(*) FROM stale_base").fetch_one(&sql).await.unwrap();
+        let stale: i64 =
+            sqlx::query_scalar("SELECT count(*) FROM invalidation").fetch_one(&sql).await.unwrap();
         if stale > 0 {
-            unrest.push(format!("{stale} lines of stale_base"));
+            unrest.push(format!("{stale} lines of invalidation"));
         }
         let offsets = "SELECT generation || '-' || number FROM shard ORDER BY id";
         let persisted: Vec<String> = sqlx::query_scalar(offsets).fetch_all(&sql).await.unwrap();

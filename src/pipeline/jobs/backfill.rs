@@ -9,7 +9,7 @@ use crate::{
     primitives::{NoteId, UserId},
     store::{
         StoreError, StoreResult,
-        sql::{self, Db, FoundEdge, Settlement, Tx, Work},
+        sql::{self, Backfill, BackfillEdge, BackfillKind, Db, Tx},
     },
 };
 
@@ -43,22 +43,22 @@ pub async fn run(leadership: Arc<Leadership>) -> StoreError {
 async fn settle_page(leadership: &Leadership) -> StoreResult<bool> {
     let (db, shard) = (leadership.db(), leadership.lease.shard);
     // Asked without a lock first: the lock keeps batches away.
-    if !db.has_settlements(shard).await? {
+    if !db.has_backfills(shard).await? {
         return Ok(false);
     }
     let mut tx = db.begin().await?;
     sql::lock_removals(db, &mut tx).await?;
-    let Some(mut work) = sql::next_settlement(db, &mut tx, shard).await? else { return Ok(false) };
-    let page = match work.work {
-        Work::Hide => recount_edges(db, &mut tx, &mut work, false).await?,
-        Work::Restore => recount_edges(db, &mut tx, &mut work, true).await?,
-        Work::Remove => remove_comments(db, &mut tx, &mut work).await?,
+    let Some(mut work) = sql::next_backfill(db, &mut tx, shard).await? else { return Ok(false) };
+    let page = match work.kind {
+        BackfillKind::Hide => recount_edges(db, &mut tx, &mut work, false).await?,
+        BackfillKind::Restore => recount_edges(db, &mut tx, &mut work, true).await?,
+        BackfillKind::Remove => remove_comments(db, &mut tx, &mut work).await?,
     };
     sql::move_totals(db, &mut tx, &page.moved).await?;
     let stale: Vec<Entity> = page.moved.keys().copied().chain(page.changed).collect();
     let shards = leadership.redis().shards();
-    sql::add_stale_lines(db, &mut tx, shards, &stale, work_name(work.work)).await?;
-    sql::keep_settlement(db, &mut tx, &work).await?;
+    sql::add_invalidations(db, &mut tx, shards, &stale, work_name(work.kind)).await?;
+    sql::save_backfill(db, &mut tx, &work).await?;
     sql::commit(db, tx).await?;
     tell(&work);
     Ok(true)
@@ -74,7 +74,7 @@ struct Page {
 
 /// The next edges of a user count again, or no longer. Removal of a target has settled its totals, so an
 /// edge to it moves none.
-async fn recount_edges(db: &Db, tx: &mut Tx, work: &mut Settlement, count: bool) -> StoreResult<Page> {
+async fn recount_edges(db: &Db, tx: &mut Tx, work: &mut Backfill, count: bool) -> StoreResult<Page> {
     let mut page = Page::default();
     let Some(kind) = EdgeKind::ALL.get(work.stage).copied() else {
         work.is_finished = true;
@@ -82,8 +82,8 @@ async fn recount_edges(db: &Db, tx: &mut Tx, work: &mut Settlement, count: bool)
     };
     let actor = UserId(work.subject.id);
     let edges = sql::edges_after(db, tx, kind, actor, work.after, PAGE).await?;
-    let changing: Vec<&FoundEdge> =
-        edges.iter().filter(|edge| edge.counted != (count && edge.target_is_present)).collect();
+    let changing: Vec<&BackfillEdge> =
+        edges.iter().filter(|edge| edge.included != (count && edge.target_is_present)).collect();
     for edge in changing.iter().filter(|edge| edge.target_is_present) {
         let flip = Flip { kind, actor, target: edge.target, owner: edge.owner, on: count, at: 0 };
         for (entity, counter, delta) in flip.deltas() {
@@ -91,7 +91,7 @@ async fn recount_edges(db: &Db, tx: &mut Tx, work: &mut Settlement, count: bool)
         }
     }
     let targets: Vec<_> = changing.iter().map(|edge| edge.target).collect();
-    sql::set_counted(db, tx, kind, actor, &targets, count).await?;
+    sql::set_included(db, tx, kind, actor, &targets, count).await?;
     work.done += edges.len() as i64;
     match edges.last() {
         Some(last) if edges.len() == PAGE => work.after = last.target.get(),
@@ -101,12 +101,12 @@ async fn recount_edges(db: &Db, tx: &mut Tx, work: &mut Settlement, count: bool)
 }
 
 /// The next comments of a removed note are removed with it, and leave their authors' totals.
-async fn remove_comments(db: &Db, tx: &mut Tx, work: &mut Settlement) -> StoreResult<Page> {
+async fn remove_comments(db: &Db, tx: &mut Tx, work: &mut Backfill) -> StoreResult<Page> {
     let mut page = Page::default();
     let note = NoteId(work.subject.id);
     let comments = sql::remove_comments_after(db, tx, note, work.after, PAGE).await?;
     for comment in &comments {
-        if comment.counted {
+        if comment.included {
             page.moved.entry(comment.author.into()).or_default().add(Counter::UserComments, -1);
         }
         page.changed.push(comment.id.into());
@@ -117,9 +117,9 @@ async fn remove_comments(db: &Db, tx: &mut Tx, work: &mut Settlement) -> StoreRe
     Ok(page)
 }
 
-fn tell(work: &Settlement) {
-    let Settlement { subject, done, total, is_finished, .. } = work;
-    let what = work_name(work.work);
+fn tell(work: &Backfill) {
+    let Backfill { subject, done, total, is_finished, .. } = work;
+    let what = work_name(work.kind);
     if *is_finished {
         tracing::info!(%subject, what, done, "settled");
     } else if done % TELL_EVERY == 0 && *done > 0 {
@@ -127,10 +127,10 @@ fn tell(work: &Settlement) {
     }
 }
 
-const fn work_name(work: Work) -> &'static str {
-    match work {
-        Work::Hide => "hidden",
-        Work::Restore => "restored",
-        Work::Remove => "removed",
+const fn work_name(kind: BackfillKind) -> &'static str {
+    match kind {
+        BackfillKind::Hide => "hidden",
+        BackfillKind::Restore => "restored",
+        BackfillKind::Remove => "removed",
     }
 }

@@ -21,7 +21,7 @@ pub async fn run(leadership: Arc<Leadership>) -> StoreError {
 /// Handles the lines that are there; waits when there are none.
 async fn correct(leadership: &Leadership) -> StoreResult<()> {
     let announced = leadership.context.stale.notified();
-    let due = leadership.db().stale_lines(leadership.lease.shard, MOST).await?;
+    let due = leadership.db().due_invalidations(leadership.lease.shard, MOST).await?;
     if due.ids.is_empty() {
         let _ = tokio::time::timeout(EVERY, announced).await;
         return Ok(());
@@ -30,5 +30,5 @@ async fn correct(leadership: &Leadership) -> StoreResult<()> {
     leadership.redis().drop_bases(&entities).await?;
     leadership.redis().drop_members(&due.sets).await?;
     fault::reached(Point::AfterDrop)?;
-    leadership.db().delete_stale_lines(&due.ids).await
+    leadership.db().delete_invalidations(&due.ids).await
 }

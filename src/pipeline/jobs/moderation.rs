@@ -170,6 +170,6 @@ async fn keep(leadership: &Leadership, decisions: &[Decision<'_>]) -> StoreResul
     sql::move_totals(db, &mut tx, &decided.moved).await?;
     let stale: BTreeSet<Entity> = decided.moved.keys().copied().chain(decided.touched).collect();
     let stale: Vec<Entity> = stale.into_iter().collect();
-    sql::add_stale_lines(db, &mut tx, leadership.redis().shards(), &stale, "a comment was decided").await?;
+    sql::add_invalidations(db, &mut tx, leadership.redis().shards(), &stale, "a comment was decided").await?;
     sql::commit(db, tx).await
 }

@@ -8,8 +8,8 @@ use crate::store::StoreResult;
 /// What triggers announce.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Channel {
-    /// Lines of `stale_base`.
-    Corrections,
+    /// Rows of `invalidation`.
+    Invalidations,
     /// Comments to be judged.
     CommentQueue,
 }
@@ -17,7 +17,7 @@ pub enum Channel {
 impl Channel {
     const fn name(self) -> &'static str {
         match self {
-            Self::Corrections => "stale_base",
+            Self::Invalidations => "invalidation",
             Self::CommentQueue => "comment_queue",
         }
     }

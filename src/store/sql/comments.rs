@@ -1,215 +1,139 @@
-//! Comments: their text, and the lists in which they stand.
+//! Writing comments and removing them.
 
-use std::collections::BTreeMap;
-
-use chrono::{DateTime, Utc};
-use serde::{Deserialize, Serialize};
 use sqlx::{Row, postgres::PgRow};
 
-use super::{Db, from_catalogue};
+use super::{
+    Db, Tx, from_catalogue,
+    threads::{CommentState, state},
+    users::id,
+};
 use crate::{
-    primitives::{CommentId, Id, NoteId, PageRequest, Ranked, Slice, UserId},
-    store::{StoreError, StoreResult},
+    primitives::{CommentId, NoteId, UserId},
+    store::StoreResult,
 };
 
-/// Whether a comment may be shown.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum CommentState {
-    /// Not judged yet: only its author sees it.
-    Pending,
-    Approved,
-    /// Only its author sees it.
-    Rejected,
+/// A comment to write.
+#[derive(Clone, Copy, Debug)]
+pub struct NewComment<'a> {
+    pub note: NoteId,
+    pub author: UserId,
+    pub parent: Option<CommentId>,
+    /// The reply that it answers.
+    pub reply_to: Option<CommentId>,
+    pub body: &'a str,
+    pub images: &'a [String],
+    pub mentions: &'a [UserId],
 }
 
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct CommentRow {
+/// How a comment stands in its conversation.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct CommentPlace {
     pub id: CommentId,
     pub note: NoteId,
     pub author: UserId,
-    /// The comment below which it stands; `None` for one on the note itself.
     pub parent: Option<CommentId>,
-    /// Who wrote the reply that it answers; `None` when it answers the comment above, or the note.
-    pub reply_to: Option<UserId>,
+    pub reply_to: Option<CommentId>,
     pub state: CommentState,
-    /// It is a placeholder for what was removed: there is no text any more.
     pub is_removed: bool,
-    pub rating_at_writing: Option<i16>,
-    pub body: String,
-    pub images: Vec<String>,
-    pub mentions: Vec<UserId>,
-    /// Why it was rejected.
-    pub rejected_because: Option<String>,
-    pub created_at: DateTime<Utc>,
 }
 
-/// Where a list of comments hangs.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub enum Thread {
-    /// Comments on a note itself.
-    Note(NoteId),
-    /// Replies below a comment.
-    Comment(CommentId),
+const PLACES: &str = "SELECT id, note_id, author_id, parent_id, reply_to_id, state, removed_at IS NOT NULL
+                      FROM comment_index WHERE id = ANY($1) ORDER BY id";
+
+/// Where a comment stands; what may change of it (state, removal) is not locked. `None` when there never was
+/// such a comment.
+pub async fn comment_place(db: &Db, tx: &mut Tx, comment: CommentId) -> StoreResult<Option<CommentPlace>> {
+    Ok(comment_places(db, tx, &[comment]).await?.pop())
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub enum CommentSort {
-    Hot,
-    Newest,
+/// The same for several; those that never were are missing.
+pub async fn comment_places(db: &Db, tx: &mut Tx, comments: &[CommentId]) -> StoreResult<Vec<CommentPlace>> {
+    let query = sqlx::query(PLACES).bind(raw(comments));
+    db.run(query.fetch_all(&mut **tx)).await?.iter().map(place).collect()
 }
 
-/// A list of comments, each with its place. In a list by age the score is always 0.
-pub type CommentSlice = Slice<(Ranked, CommentRow)>;
-
-const COLUMNS: &str = "i.id, i.note_id, i.author_id, i.parent_id, answered.author_id AS reply_to, i.state,
-    i.removed_at IS NOT NULL AS is_removed, i.rating_at_writing, b.body, b.images, b.mentions,
-    CASE WHEN i.state = 'rejected' THEN (SELECT d.reason FROM comment_decision AS d WHERE d.comment_id = i.id
-                                         ORDER BY d.id DESC LIMIT 1) END AS rejected_because,
-    i.created_at";
-
-impl Thread {
-    const fn id(self) -> Id {
-        match self {
-            Self::Note(id) => id.0,
-            Self::Comment(id) => id.0,
-        }
-    }
-
-    /// Conditions of the indexes of such lists; `thread.id` is the id.
-    const fn condition(self) -> &'static str {
-        match self {
-            Self::Note(_) => "i.note_id = thread.id AND i.parent_id IS NULL",
-            Self::Comment(_) => "i.parent_id = thread.id AND i.parent_id IS NOT NULL",
-        }
-    }
+/// The same, locked. Lock the totals that are going to move before: batches lock totals, then comments.
+pub async fn lock_comments(db: &Db, tx: &mut Tx, comments: &[CommentId]) -> StoreResult<Vec<CommentPlace>> {
+    let query = sqlx::query(from_catalogue(format!("{PLACES} FOR NO KEY UPDATE"))).bind(raw(comments));
+    db.run(query.fetch_all(&mut **tx)).await?.iter().map(place).collect()
 }
 
-impl CommentSort {
-    const fn score(self) -> &'static str {
-        match self {
-            Self::Hot => "i.hot_score",
-            Self::Newest => "0::bigint",
-        }
-    }
-
-    /// Behind the place `($2, $3)`, in order.
-    const fn behind_in_order(self) -> &'static str {
-        match self {
-            Self::Hot => "AND (i.hot_score, i.id) < ($2, $3) ORDER BY i.hot_score DESC, i.id DESC",
-            Self::Newest => "AND $2 >= 0 AND i.id < $3 ORDER BY i.id DESC",
-        }
-    }
+pub(super) fn raw(comments: &[CommentId]) -> Vec<i64> {
+    comments.iter().map(|comment| comment.get()).collect()
 }
 
-impl Db {
-    /// Comments that do not exist, or are removed and no placeholders, are missing. Those that are not
-    /// approved are there: only their authors may see them.
-    pub async fn comments(&self, ids: &[CommentId]) -> StoreResult<Vec<CommentRow>> {
-        let text = format!(
-            "SELECT {COLUMNS} FROM comment_index AS i JOIN comment_body AS b ON b.id = i.id
-             LEFT JOIN comment_index AS answered ON answered.id = i.reply_to_id
-             WHERE i.id = ANY($1) AND (i.removed_at IS NULL OR i.is_placeholder)"
-        );
-        let ids: Vec<i64> = ids.iter().map(|id| id.get()).collect();
-        let query = sqlx::query(from_catalogue(text)).bind(ids);
-        self.run(query.fetch_all(&self.pool())).await?.iter().map(comment).collect()
-    }
-
-    /// A page of each of these threads, which are all of one sort, in one statement. Threads without
-    /// comments are missing.
-    pub async fn threads(
-        &self,
-        threads: &[Thread],
-        sort: CommentSort,
-        page: &PageRequest<Ranked>,
-    ) -> StoreResult<BTreeMap<Id, CommentSlice>> {
-        let Some(kind) = threads.first() else { return Ok(BTreeMap::new()) };
-        let text = format!(
-            "SELECT thread.id AS thread, {score} AS score, {COLUMNS}
-             FROM unnest($1::bigint[]) AS thread (id)
-             CROSS JOIN LATERAL (
-                 SELECT * FROM comment_index AS i
-                 WHERE {of} AND i.state = 'approved' AND (i.removed_at IS NULL OR i.is_placeholder) {order} LIMIT $4
-             ) AS i
-             JOIN comment_body AS b ON b.id = i.id
-             LEFT JOIN comment_index AS answered ON answered.id = i.reply_to_id",
-            score = sort.score(),
-            of = kind.condition(),
-            order = sort.behind_in_order(),
-        );
-        let after = page.after.unwrap_or(Ranked::LAST);
-        let query = sqlx::query(from_catalogue(text))
-            .bind(threads.iter().map(|thread| thread.id().get()).collect::<Vec<_>>())
-            .bind(after.score)
-            .bind(after.id.get())
-            .bind(page.rows());
-        let rows = self.run(query.fetch_all(&self.pool())).await?;
-        let mut found = BTreeMap::<Id, Vec<(Ranked, CommentRow)>>::new();
-        for row in &rows {
-            let comment = comment(row)?;
-            let place = Ranked { score: row.try_get("score")?, id: comment.id.0 };
-            let thread: i64 = row.try_get("thread")?;
-            let thread = Id::try_from(thread).map_err(|error| StoreError::Unexpected(error.to_string()))?;
-            found.entry(thread).or_default().push((place, comment));
-        }
-        let slice = |mut comments: Vec<(Ranked, CommentRow)>| {
-            comments.sort_unstable_by_key(|(place, _)| std::cmp::Reverse(*place));
-            page.slice(comments)
-        };
-        Ok(found.into_iter().map(|(thread, comments)| (thread, slice(comments))).collect())
-    }
-
-    /// Comments of an author on a note that are not approved, newest first.
-    pub async fn unpublished_comments(
-        &self,
-        author: UserId,
-        note: NoteId,
-        most: i64,
-    ) -> StoreResult<Vec<CommentRow>> {
-        let text = format!(
-            "SELECT {COLUMNS} FROM comment_index AS i JOIN comment_body AS b ON b.id = i.id
-             LEFT JOIN comment_index AS answered ON answered.id = i.reply_to_id
-             WHERE i.author_id = $1 AND i.note_id = $2 AND i.state <> 'approved' AND i.removed_at IS NULL
-             ORDER BY i.id DESC LIMIT $3"
-        );
-        let query = sqlx::query(from_catalogue(text)).bind(author.get()).bind(note.get()).bind(most);
-        self.run(query.fetch_all(&self.pool())).await?.iter().map(comment).collect()
-    }
+/// Writes a comment that waits to be judged, with its author's present rating of the note.
+pub async fn add_comment(db: &Db, tx: &mut Tx, comment: NewComment<'_>) -> StoreResult<CommentId> {
+    let query = sqlx::query(
+        "WITH written AS (
+             INSERT INTO comment_index (note_id, author_id, parent_id, reply_to_id, hot_score, rating_at_writing)
+             VALUES ($1, $2, $3, $4, comment_hot_score(0, 0, now()),
+                     (SELECT score FROM note_rating WHERE user_id = $2 AND note_id = $1))
+             RETURNING id
+         ), text AS (
+             INSERT INTO comment_body (id, body, images, mentions) SELECT id, $5, $6, $7 FROM written
+         ), queued AS (
+             INSERT INTO comment_queue (comment_id) SELECT id FROM written
+         )
+         SELECT id FROM written",
+    )
+    .bind(comment.note.get())
+    .bind(comment.author.get())
+    .bind(comment.parent.map(CommentId::get))
+    .bind(comment.reply_to.map(CommentId::get))
+    .bind(comment.body)
+    .bind(comment.images)
+    .bind(comment.mentions.iter().map(|user| user.get()).collect::<Vec<_>>());
+    let row = db.run(query.fetch_one(&mut **tx)).await?;
+    Ok(CommentId(id(&row, 0)?))
 }
 
-fn comment(row: &PgRow) -> StoreResult<CommentRow> {
-    let optional_id = |column: &str| {
-        let raw: Option<i64> = row.try_get(column)?;
-        raw.map(|raw| Id::try_from(raw).map_err(|error| StoreError::Unexpected(error.to_string())))
-            .transpose()
+/// Removes a comment and its text; as a placeholder it stays in lists.
+pub async fn remove_comment(
+    db: &Db,
+    tx: &mut Tx,
+    comment: CommentId,
+    as_placeholder: bool,
+) -> StoreResult<()> {
+    let query = sqlx::query(
+        "WITH text AS (UPDATE comment_body SET body = '', images = '{}', mentions = '{}' WHERE id = $1),
+         queued AS (DELETE FROM comment_queue WHERE comment_id = $1)
+         UPDATE comment_index SET removed_at = now(), is_placeholder = $2 WHERE id = $1",
+    )
+    .bind(comment.get())
+    .bind(as_placeholder);
+    db.run(query.execute(&mut **tx)).await.map(drop)
+}
+
+/// Replies below a comment that are shown. Lock its totals before.
+pub async fn live_replies(db: &Db, tx: &mut Tx, comment: CommentId) -> StoreResult<i64> {
+    let query = sqlx::query_scalar("SELECT coalesce((SELECT replies FROM comment_counts WHERE id = $1), 0)")
+        .bind(comment.get());
+    db.run(query.fetch_one(&mut **tx)).await
+}
+
+/// Removed comments stay in lists as long as they have replies. Nothing happens to those that are there.
+pub async fn set_placeholders(db: &Db, tx: &mut Tx, comments: &[CommentId], on: bool) -> StoreResult<()> {
+    let query = sqlx::query(
+        "UPDATE comment_index SET is_placeholder = $2 WHERE id = ANY($1) AND removed_at IS NOT NULL",
+    )
+    .bind(raw(comments))
+    .bind(on);
+    db.run(query.execute(&mut **tx)).await.map(drop)
+}
+
+fn place(row: &PgRow) -> StoreResult<CommentPlace> {
+    let optional = |column: usize| match row.try_get::<Option<i64>, _>(column)? {
+        Some(_) => StoreResult::Ok(Some(CommentId(id(row, column)?))),
+        None => Ok(None),
     };
-    let required_id = |column: &str| {
-        optional_id(column)?.ok_or_else(|| StoreError::Unexpected(format!("{column} is null")))
-    };
-    let mentions: Vec<i64> = row.try_get("mentions")?;
-    Ok(CommentRow {
-        id: CommentId(required_id("id")?),
-        note: NoteId(required_id("note_id")?),
-        author: UserId(required_id("author_id")?),
-        parent: optional_id("parent_id")?.map(CommentId),
-        reply_to: optional_id("reply_to")?.map(UserId),
-        state: state(row.try_get("state")?)?,
-        is_removed: row.try_get("is_removed")?,
-        rating_at_writing: row.try_get("rating_at_writing")?,
-        body: row.try_get("body")?,
-        images: row.try_get("images")?,
-        mentions: mentions.into_iter().filter_map(|id| Some(UserId(Id::try_from(id).ok()?))).collect(),
-        rejected_because: row.try_get("rejected_because")?,
-        created_at: row.try_get("created_at")?,
+    Ok(CommentPlace {
+        id: CommentId(id(row, 0)?),
+        note: NoteId(id(row, 1)?),
+        author: UserId(id(row, 2)?),
+        parent: optional(3)?,
+        reply_to: optional(4)?,
+        state: state(row.try_get(5)?)?,
+        is_removed: row.try_get(6)?,
     })
-}
-
-pub(super) fn state(name: &str) -> StoreResult<CommentState> {
-    match name {
-        "pending" => Ok(CommentState::Pending),
-        "approved" => Ok(CommentState::Approved),
-        "rejected" => Ok(CommentState::Rejected),
-        other => Err(StoreError::Unexpected(format!("state of a comment {other:?}"))),
-    }
 }

@@ -22,7 +22,7 @@ pub struct ChangedEdge {
     pub target: Id,
     /// Switched on: the totals include it now. Switched off: they included it before. Removal of the target
     /// has settled the totals already.
-    pub counted: bool,
+    pub included: bool,
     /// It is the first time ever that it is on.
     pub first: bool,
 }
@@ -63,7 +63,7 @@ pub async fn switch_on(
          ), present AS NOT MATERIALIZED (
              SELECT id FROM {targets} WHERE removed_at IS NULL
          ), changed AS (
-             INSERT INTO {edges} AS edge (actor_id, target_id, is_on, counted, created_at, changed_at)
+             INSERT INTO {edges} AS edge (actor_id, target_id, is_on, included, created_at, changed_at)
              SELECT actor, target, true,
                     ((SELECT count(*) FROM visible WHERE id = ANY($4)) = cardinality($4)
                         AND (SELECT count(*) FROM present WHERE id = ANY($5)) = cardinality($5))
@@ -72,13 +72,13 @@ pub async fn switch_on(
                     {at}, {at}
              FROM unnest($1::bigint[], $2::bigint[], $3::bigint[]) AS flip (actor, target, at)
              ON CONFLICT (actor_id, target_id) DO UPDATE
-                 SET is_on = true, counted = excluded.counted, changed_at = excluded.changed_at
+                 SET is_on = true, included = excluded.included, changed_at = excluded.changed_at
                  WHERE NOT edge.is_on
-             RETURNING actor_id, target_id, counted, xmax = 0 AS first
+             RETURNING actor_id, target_id, included, xmax = 0 AS first
          )
-         SELECT actor_id, target_id, counted, first, all_changed
+         SELECT actor_id, target_id, included, first, all_changed
          FROM (SELECT count(*) = cardinality($1) AS all_changed FROM changed) AS told
-         LEFT JOIN changed ON NOT (all_changed AND counted AND first)",
+         LEFT JOIN changed ON NOT (all_changed AND included AND first)",
         edges = kind.name(),
         targets = entity_table(kind.target()),
         at = timestamp!("at"),
@@ -101,7 +101,7 @@ fn distinct(ids: impl Iterator<Item = Id>) -> Vec<i64> {
 fn with_plain(flips: &[&Flip], told: &[ChangedEdge]) -> Vec<ChangedEdge> {
     let told: HashMap<_, _> = told.iter().map(|edge| ((edge.actor, edge.target), *edge)).collect();
     let plain =
-        |flip: &&Flip| ChangedEdge { actor: flip.actor, target: flip.target, counted: true, first: true };
+        |flip: &&Flip| ChangedEdge { actor: flip.actor, target: flip.target, included: true, first: true };
     flips.iter().map(|flip| told.get(&(flip.actor, flip.target)).copied().unwrap_or(plain(flip))).collect()
 }
 
@@ -113,12 +113,12 @@ pub async fn switch_off(
     flips: &[&Flip],
 ) -> StoreResult<Vec<ChangedEdge>> {
     let text = format!(
-        "UPDATE {edges} AS edge SET is_on = false, counted = false, changed_at = {at}
+        "UPDATE {edges} AS edge SET is_on = false, included = false, changed_at = {at}
          FROM unnest($1::bigint[], $2::bigint[], $3::bigint[]) AS f (actor, target, at)
          JOIN {edges} AS old ON old.actor_id = f.actor AND old.target_id = f.target
          LEFT JOIN {targets} AS t ON t.id = f.target AND t.removed_at IS NULL
          WHERE edge.actor_id = f.actor AND edge.target_id = f.target AND edge.is_on
-         RETURNING edge.actor_id, edge.target_id, old.counted AND t.id IS NOT NULL AS counted, false AS first",
+         RETURNING edge.actor_id, edge.target_id, old.included AND t.id IS NOT NULL AS included, false AS first",
         edges = kind.name(),
         targets = entity_table(kind.target()),
         at = timestamp!("f.at"),
@@ -158,7 +158,7 @@ fn changed_edge(row: &PgRow) -> StoreResult<ChangedEdge> {
     Ok(ChangedEdge {
         actor: UserId(super::users::id(row, 0)?),
         target: super::users::id(row, 1)?,
-        counted: row.try_get(2)?,
+        included: row.try_get(2)?,
         first: row.try_get(3)?,
     })
 }

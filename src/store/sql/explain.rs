@@ -13,7 +13,7 @@ use crate::{
 
 /// A correction that waits.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
-pub struct WaitingLine {
+pub struct PendingInvalidation {
     pub reason: String,
     pub created_at: DateTime<Utc>,
     /// From then on it is the duty of the shard's owner.
@@ -22,7 +22,7 @@ pub struct WaitingLine {
 
 /// A step of the history.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
-pub struct KeptStep {
+pub struct HistoryRow {
     pub at: DateTime<Utc>,
     pub kind: String,
     pub actor: i64,
@@ -34,7 +34,7 @@ pub struct KeptStep {
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct EdgeRowState {
     pub is_on: bool,
-    pub counted: bool,
+    pub included: bool,
     pub created_at: DateTime<Utc>,
     pub changed_at: DateTime<Utc>,
 }
@@ -48,16 +48,16 @@ impl Db {
     }
 
     /// The corrections of an entity that have not been made.
-    pub async fn waiting_lines(&self, entity: Entity) -> StoreResult<Vec<WaitingLine>> {
+    pub async fn pending_invalidations(&self, entity: Entity) -> StoreResult<Vec<PendingInvalidation>> {
         let query = sqlx::query(
-            "SELECT reason, created_at, due_at FROM stale_base WHERE $1 = ANY(string_to_array(entity, ' '))
+            "SELECT reason, created_at, due_at FROM invalidation WHERE $1 = ANY(string_to_array(names, ' '))
              ORDER BY created_at LIMIT 20",
         )
         .bind(entity.to_string());
         let rows = self.run(query.fetch_all(&self.pool())).await?;
         rows.iter()
             .map(|row| {
-                Ok(WaitingLine {
+                Ok(PendingInvalidation {
                     reason: row.try_get(0)?,
                     created_at: row.try_get(1)?,
                     due_at: row.try_get(2)?,
@@ -67,7 +67,7 @@ impl Db {
     }
 
     /// The newest steps in which it was the target, of all kinds of edges.
-    pub async fn last_steps(&self, target: Entity, most: i64) -> StoreResult<Vec<KeptStep>> {
+    pub async fn last_steps(&self, target: Entity, most: i64) -> StoreResult<Vec<HistoryRow>> {
         let kinds = EdgeKind::ALL.iter().filter(|kind| kind.target() == target.kind);
         let kinds: Vec<&str> = kinds.map(|kind| kind.name()).collect();
         let query = sqlx::query(
@@ -82,7 +82,7 @@ impl Db {
         let rows = self.run(query.fetch_all(&self.pool())).await?;
         rows.iter()
             .map(|row| {
-                Ok(KeptStep {
+                Ok(HistoryRow {
                     at: row.try_get(0)?,
                     kind: row.try_get(1)?,
                     actor: row.try_get(2)?,
@@ -100,7 +100,7 @@ impl Db {
         target: Id,
     ) -> StoreResult<Option<EdgeRowState>> {
         let text = format!(
-            "SELECT is_on, counted, created_at, changed_at FROM {} WHERE actor_id = $1 AND target_id = $2",
+            "SELECT is_on, included, created_at, changed_at FROM {} WHERE actor_id = $1 AND target_id = $2",
             kind.name()
         );
         let query = sqlx::query(from_catalogue(text)).bind(actor.get()).bind(target.get());
@@ -108,7 +108,7 @@ impl Db {
         row.map(|row| {
             Ok(EdgeRowState {
                 is_on: row.try_get(0)?,
-                counted: row.try_get(1)?,
+                included: row.try_get(1)?,
                 created_at: row.try_get(2)?,
                 changed_at: row.try_get(3)?,
             })

@@ -62,7 +62,7 @@ impl Db {
         let before = page.before();
         let text = format!(
             "SELECT actor_id, changed_at FROM {}
-             WHERE target_id = $1 AND counted AND (changed_at, actor_id) < ($2, $3)
+             WHERE target_id = $1 AND included AND (changed_at, actor_id) < ($2, $3)
              ORDER BY changed_at DESC, actor_id DESC LIMIT $4",
             kind.name(),
         );

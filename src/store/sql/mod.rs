@@ -2,31 +2,31 @@
 
 mod activity;
 mod announcements;
+mod backfills;
 mod coins;
 mod comments;
-mod conversation;
 mod counts;
 mod dead;
 mod edges;
 mod explain;
 mod groups;
-mod heat;
 mod idempotency;
 mod inbox;
 mod installation;
+mod invalidations;
 mod lists;
+mod moderation;
 mod notes;
+mod rankings;
 mod ratings;
 mod recount;
 mod repairs;
 pub mod seed;
-mod settlement;
 mod shards;
-mod stale_base;
+mod threads;
 mod times;
 mod touched;
 mod users;
-mod verdicts;
 
 use std::{
     str::FromStr,
@@ -46,9 +46,12 @@ use sqlx::{
 
 pub use activity::{History, HistoryQuery, HistoryStep, Step, add_activity, day_of};
 pub use announcements::{Announcements, Channel};
+pub use backfills::{
+    Backfill, BackfillEdge, BackfillKind, RemovedComment, add_backfill, count_comments_of, count_edges_of,
+    edges_after, next_backfill, remove_comments_after, save_backfill, set_included,
+};
 pub use coins::{Grant, add_grant};
-pub use comments::{CommentRow, CommentSlice, CommentSort, CommentState, Thread};
-pub use conversation::{
+pub use comments::{
     CommentPlace, NewComment, add_comment, comment_place, live_replies, lock_comments, remove_comment,
     set_placeholders,
 };
@@ -60,27 +63,24 @@ pub use dead::{
     supersede_dead_events,
 };
 pub use edges::{ChangedEdge, EdgeState, MemberPage, switch_off, switch_on, switch_on_again};
-pub use explain::{EdgeRowState, KeptStep, WaitingLine};
+pub use explain::{EdgeRowState, HistoryRow, PendingInvalidation};
 pub use groups::{GroupRow, add_group};
 pub use idempotency::{UsedKey, keep_result, take_key};
 pub use inbox::{InboxRow, add_direct_message, add_inbox_entries};
 pub use installation::Installation;
+pub use invalidations::{DueInvalidations, add_invalidations, add_own_invalidations, add_set_invalidations};
+pub use moderation::{
+    Decided, Decision, QueueState, QueuedComment, Verdict, count_comment, decide, lock_totals_of,
+};
 pub use notes::{NoteRow, NoteState, add_note, lock_note, present_notes, remove_note, set_featured};
 pub use ratings::{rating, set_rating};
 pub use recount::{
-    Recount, Recounted, add_missing_totals, corrections, delete_orphaned_totals, recount, took_too_long,
+    EntityRecount, Recount, add_missing_totals, corrections, delete_orphaned_totals, recount, took_too_long,
 };
-pub use repairs::{KeptRepair, Nightly, Repair, add_repairs};
-pub use settlement::{
-    FoundEdge, RemovedComment, Settlement, Work, count_comments_of, count_edges_of, edges_after,
-    keep_settlement, next_settlement, order_settlement, remove_comments_after, set_counted,
-};
+pub use repairs::{Nightly, Repair, RepairRow, add_repairs};
 pub use shards::{Lease, PersistedState, advance_offset, lock_removals, lock_removals_shared};
-pub use stale_base::{DueLines, add_own_stale_lines, add_stale_lines, add_stale_sets};
+pub use threads::{CommentRow, CommentSlice, CommentSort, CommentState, Thread};
 pub use users::{UserRow, lock_user, set_hidden};
-pub use verdicts::{
-    Decided, Decision, QueueState, QueuedComment, Verdict, count_comment, decide, lock_totals_of,
-};
 
 use super::{
     StoreError, StoreResult,

@@ -36,7 +36,7 @@ pub enum Recount {
 
 /// What PostgreSQL says of one entity, at one moment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Recounted {
+pub struct EntityRecount {
     pub id: Id,
     /// There is, or was, such an entity.
     pub exists: bool,
@@ -118,14 +118,14 @@ fn edges(counter: Counter) -> String {
 fn edges_of_kind(kind: EdgeKind, party: Party) -> String {
     let edges = kind.name();
     match party {
-        Party::Actor => format!("(SELECT count(*) FROM {edges} AS r WHERE r.actor_id = t.id AND r.counted)"),
+        Party::Actor => format!("(SELECT count(*) FROM {edges} AS r WHERE r.actor_id = t.id AND r.included)"),
         Party::Target => {
-            format!("(SELECT count(*) FROM {edges} AS r WHERE r.target_id = t.id AND r.counted)")
+            format!("(SELECT count(*) FROM {edges} AS r WHERE r.target_id = t.id AND r.included)")
         }
         // A removal has taken back what its target had brought.
         Party::Owner => format!(
             "(SELECT count(*) FROM {targets} AS own JOIN {edges} AS r ON r.target_id = own.id
-              WHERE own.{owner} = t.id AND own.removed_at IS NULL AND r.counted)",
+              WHERE own.{owner} = t.id AND own.removed_at IS NULL AND r.included)",
             targets = entity_table(kind.target()),
             owner = owner_column(kind.target()),
         ),
@@ -156,7 +156,7 @@ fn moves_while(counter: Counter) -> &'static str {
     }
 }
 
-impl Recounted {
+impl EntityRecount {
     /// What the total must be; `None` for a frozen one.
     pub fn rows(&self, counter: Counter) -> Option<i64> {
         (self.frozen & (1 << counter.index()) == 0).then(|| self.rows.get(counter))
@@ -182,7 +182,7 @@ impl Db {
     ///
     /// # Errors
     /// One of which [`took_too_long`] is true.
-    pub async fn recount(&self, kind: EntityKind, ids: &[Id]) -> StoreResult<Vec<Recounted>> {
+    pub async fn recount(&self, kind: EntityKind, ids: &[Id]) -> StoreResult<Vec<EntityRecount>> {
         let mut tx = self.begin().await?;
         recount(self, &mut tx, kind, ids).await
     }
@@ -210,7 +210,7 @@ impl Db {
 
 /// The same as [`Db::recount`] within a transaction. Lock the totals before: then nobody moves them, nor what
 /// they count, until it ends.
-pub async fn recount(db: &Db, tx: &mut Tx, kind: EntityKind, ids: &[Id]) -> StoreResult<Vec<Recounted>> {
+pub async fn recount(db: &Db, tx: &mut Tx, kind: EntityKind, ids: &[Id]) -> StoreResult<Vec<EntityRecount>> {
     // Less than the client waits, so that it is the server that gives up, and the connection stays.
     let bound = format!("SET LOCAL statement_timeout = {}", LONGEST.as_millis());
     db.run(sqlx::query(from_catalogue(bound)).execute(&mut **tx)).await?;
@@ -240,7 +240,7 @@ pub async fn delete_orphaned_totals(db: &Db, tx: &mut Tx, kind: EntityKind, ids:
 }
 
 /// By how much totals must be moved to be what their rows say.
-pub fn corrections(kind: EntityKind, recounted: &[Recounted]) -> Deltas {
+pub fn corrections(kind: EntityKind, recounted: &[EntityRecount]) -> Deltas {
     let mut deltas = BTreeMap::new();
     for entity in recounted {
         let mut by = Counts::default();
@@ -272,7 +272,7 @@ fn text(kind: EntityKind) -> String {
     )
 }
 
-fn recounted(kind: EntityKind, row: &PgRow) -> StoreResult<Recounted> {
+fn recounted(kind: EntityKind, row: &PgRow) -> StoreResult<EntityRecount> {
     let (mut totals, mut rows, mut frozen) = (Counts::default(), Counts::default(), 0);
     for counter in kind.counters() {
         let column = 3 + 2 * counter.index();
@@ -283,7 +283,7 @@ fn recounted(kind: EntityKind, row: &PgRow) -> StoreResult<Recounted> {
         }
     }
     let has_totals: bool = row.try_get(2)?;
-    Ok(Recounted {
+    Ok(EntityRecount {
         id: id(row, 0)?,
         exists: row.try_get(1)?,
         totals: has_totals.then_some(totals),

@@ -26,7 +26,7 @@ pub struct Repair {
 
 /// A repair as it was kept.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
-pub struct KeptRepair {
+pub struct RepairRow {
     pub what: String,
     pub counter: String,
     pub from: Option<i64>,
@@ -70,7 +70,7 @@ pub async fn add_repairs(db: &Db, tx: &mut Tx, repairs: &[Repair], made_by: &str
 
 impl Db {
     /// The newest repairs of an entity.
-    pub async fn repairs_of(&self, entity: Entity, most: i64) -> StoreResult<Vec<KeptRepair>> {
+    pub async fn repairs_of(&self, entity: Entity, most: i64) -> StoreResult<Vec<RepairRow>> {
         let query = sqlx::query(
             "SELECT what, counter, from_value, to_value, made_by, made_at FROM repair
              WHERE entity = $1 ORDER BY id DESC LIMIT $2",
@@ -129,8 +129,8 @@ impl Db {
     }
 }
 
-fn kept(row: &PgRow) -> StoreResult<KeptRepair> {
-    Ok(KeptRepair {
+fn kept(row: &PgRow) -> StoreResult<RepairRow> {
+    Ok(RepairRow {
         what: row.try_get(0)?,
         counter: row.try_get(1)?,
         from: row.try_get(2)?,

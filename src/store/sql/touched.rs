@@ -52,7 +52,7 @@ impl Db {
             touched.extend(self.touched_by_new_rows(rows, time, entities, (from, to)).await?);
         }
         let settled = concat!(
-            "SELECT subject FROM settlement WHERE started_at >= ",
+            "SELECT subject FROM backfill WHERE started_at >= ",
             timestamp!("$1"),
             " AND started_at < ",
             timestamp!("$2"),

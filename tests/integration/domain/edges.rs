@@ -147,7 +147,7 @@ async fn sixty_four_users_at_once_count_sixty_four_everywhere_for_every_edge() {
         assert_eq!(changes.iter().sum::<usize>(), 64 + 16, "{}", pair.turn_on);
         assert_eq!(pair.shown(&server.anonymous(), &target).await, 48, "{}", pair.turn_on);
         stores.rest().await;
-        let rows = format!("SELECT count(*) FROM {} WHERE target_id = $1 AND counted AND is_on", pair.table);
+        let rows = format!("SELECT count(*) FROM {} WHERE target_id = $1 AND included AND is_on", pair.table);
         assert_eq!(stores.number(&rows, id).await, 48, "{}", pair.turn_on);
         assert_eq!(stores.number(pair.total, id).await, 48, "{}", pair.turn_on);
         assert_eq!(pair.shown(&server.anonymous(), &target).await, 48, "{}", pair.turn_on);

@@ -279,7 +279,7 @@ async fn a_page_on_which_every_note_is_gone_leads_to_the_next_one() {
     reader.like(&note(gone)).await;
     for text in [
         "UPDATE note SET removed_at = now() WHERE id = $1",
-        "INSERT INTO stale_base (shard, entity, reason) VALUES ($1::bigint % 2, 'note:' || $1, 'a test')",
+        "INSERT INTO invalidation (shard, names, reason) VALUES ($1::bigint % 2, 'note:' || $1, 'a test')",
     ] {
         sqlx::query(text).bind(gone).execute(&stores.sql().await).await.unwrap();
     }

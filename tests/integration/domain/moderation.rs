@@ -688,7 +688,7 @@ async fn a_comment_that_is_removed_while_it_is_judged_is_never_approved() {
     let stores = server.stores();
     eventually("nothing waits, and the note's removal is settled", SOON, || async {
         let left = "SELECT (SELECT count(*) FROM comment_queue)
-                         + (SELECT count(*) FROM settlement WHERE finished_at IS NULL) WHERE $1 >= 0";
+                         + (SELECT count(*) FROM backfill WHERE finished_at IS NULL) WHERE $1 >= 0";
         (stores.number(left, 0).await == 0).then_some(())
     })
     .await;
@@ -721,7 +721,7 @@ async fn comments_of_a_note_that_is_removed_before_they_are_judged_leave_the_que
     })
     .await;
     eventually("the removal is settled", SOON, || async {
-        let left = "SELECT count(*) FROM settlement WHERE finished_at IS NULL AND $1 >= 0";
+        let left = "SELECT count(*) FROM backfill WHERE finished_at IS NULL AND $1 >= 0";
         (stores.number(left, 0).await == 0).then_some(())
     })
     .await;

@@ -135,7 +135,7 @@ async fn hiding_a_user_with_thousands_of_likes_goes_on_after_a_kill_and_settles_
     let progress = settled(&moderator, &stores, &user(id)).await;
     assert_eq!((&progress["settledCount"], &progress["edgeCount"]), (&json!(LIKES + 1), &json!(LIKES + 1)));
     assert_eq!(stores.number(received, author).await, 0);
-    let counted = "SELECT count(*) FROM note_like WHERE actor_id = $1 AND counted";
+    let counted = "SELECT count(*) FROM note_like WHERE actor_id = $1 AND included";
     assert_eq!(stores.number(counted, id).await, 0);
     let totals =
         "SELECT sum(c.likes)::bigint FROM note_counts AS c JOIN note AS n USING (id) WHERE author_id = $1";

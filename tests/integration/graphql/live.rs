@@ -163,7 +163,7 @@ async fn a_correction_that_is_heard_while_a_load_is_under_way_reaches_subscriber
         socket.watch_notes(&[&note(first), &note(second)]).await;
         socket.note_until(|shown| shown["id"] == note(first)).await;
         let correct = "WITH moved AS (UPDATE note_counts SET likes = $2 WHERE id = $1)
-                       INSERT INTO stale_base (shard, entity, reason) VALUES (0, 'note:' || $1, 'a test')";
+                       INSERT INTO invalidation (shard, names, reason) VALUES (0, 'note:' || $1, 'a test')";
         sqlx::query(correct).bind(first).bind(corrected).execute(&stores.sql().await).await.unwrap();
         socket.note_until(|shown| shown["id"] == note(first) && shown["likeCount"] == corrected).await;
     }

@@ -158,7 +158,7 @@ async fn a_direct_change_whose_process_is_killed_before_its_correction_is_seen_b
         second.try_send(query, json!({ "input": input })).await
     });
     eventually("the change is committed", SOON, || async {
-        let lines = "SELECT count(*) FROM stale_base WHERE due_at > created_at";
+        let lines = "SELECT count(*) FROM invalidation WHERE due_at > created_at";
         let lines: i64 = sqlx::query_scalar(lines).fetch_one(&sql).await.unwrap();
         (lines > 0).then_some(())
     })

@@ -26,7 +26,7 @@ async fn explain_shows_a_note_from_all_sides_and_names_what_differs_and_its_mend
         for part in [
             &format!("note_like on  by user:{actor}, total then 1"),
             &format!("note_like by user:{actor}: on"),
-            "row            on, counted",
+            "row            on, included",
             "cached set     in it",
             "cleaned    1 note_like",
             "version ",

@@ -119,7 +119,7 @@ async fn a_repaired_total_reaches_subscribers_under_a_rising_version() {
         &stores,
         format!(
             "UPDATE note_counts SET likes = 40 WHERE id = {id};
-             INSERT INTO stale_base (shard, entity, reason) VALUES ({id} % 2, 'note:{id}', 'a test');"
+             INSERT INTO invalidation (shard, names, reason) VALUES ({id} % 2, 'note:{id}', 'a test');"
         ),
     )
     .await;

@@ -349,8 +349,8 @@ async fn shown(client: &Client, expected: &Numbers) -> Numbers {
 /// Totals and the rows that they count; every line that comes back is a difference. Removed entities keep
 /// the totals that they had.
 const TOTALS: [(&str, &str, &str); 19] = [
-    ("user", "following", "SELECT actor_id AS id FROM follow WHERE counted"),
-    ("user", "followers", "SELECT target_id AS id FROM follow WHERE counted"),
+    ("user", "following", "SELECT actor_id AS id FROM follow WHERE included"),
+    ("user", "followers", "SELECT target_id AS id FROM follow WHERE included"),
     ("user", "notes", "SELECT author_id AS id FROM note WHERE removed_at IS NULL AND title = 'In a storm'"),
     (
         "user",
@@ -372,18 +372,18 @@ const TOTALS: [(&str, &str, &str); 19] = [
     (
         "user",
         "likes_received",
-        "SELECT n.author_id AS id FROM note_like AS e JOIN note AS n ON n.id = e.target_id WHERE e.counted AND n.removed_at IS NULL",
+        "SELECT n.author_id AS id FROM note_like AS e JOIN note AS n ON n.id = e.target_id WHERE e.included AND n.removed_at IS NULL",
     ),
     (
         "user",
         "collects_received",
-        "SELECT n.author_id AS id FROM note_collect AS e JOIN note AS n ON n.id = e.target_id WHERE e.counted AND n.removed_at IS NULL",
+        "SELECT n.author_id AS id FROM note_collect AS e JOIN note AS n ON n.id = e.target_id WHERE e.included AND n.removed_at IS NULL",
     ),
-    ("user", "groups", "SELECT actor_id AS id FROM group_join WHERE counted"),
-    ("note", "likes", "SELECT target_id AS id FROM note_like WHERE counted"),
-    ("note", "collects", "SELECT target_id AS id FROM note_collect WHERE counted"),
-    ("comment", "likes", "SELECT target_id AS id FROM comment_like WHERE counted"),
-    ("group", "members", "SELECT target_id AS id FROM group_join WHERE counted"),
+    ("user", "groups", "SELECT actor_id AS id FROM group_join WHERE included"),
+    ("note", "likes", "SELECT target_id AS id FROM note_like WHERE included"),
+    ("note", "collects", "SELECT target_id AS id FROM note_collect WHERE included"),
+    ("comment", "likes", "SELECT target_id AS id FROM comment_like WHERE included"),
+    ("group", "members", "SELECT target_id AS id FROM group_join WHERE included"),
     ("group", "notes", "SELECT group_id AS id FROM note WHERE removed_at IS NULL AND group_id IS NOT NULL"),
     (
         "inbox",

@@ -49,7 +49,7 @@ pub async fn write_batch(
         sql::add_dead_event(db, &mut tx, lease.shard, entry, given_up).await?;
     }
     let stale = mismatches(&sum(entries), &moved);
-    sql::add_stale_lines(db, &mut tx, context.redis.shards(), &stale, "persisted otherwise").await?;
+    sql::add_invalidations(db, &mut tx, context.redis.shards(), &stale, "persisted otherwise").await?;
     fault::reached(Point::BeforeCommit)?;
     sql::commit(db, tx).await?;
     if let Some(first) = plan.unreadable.first() {
@@ -81,7 +81,7 @@ pub async fn bury(
     sql::advance_offset(db, &mut tx, lease, from, entry.offset).await?;
     sql::add_dead_event(db, &mut tx, lease.shard, entry, given_up).await?;
     let stale = mismatches(&sum([entry]), &Deltas::new());
-    sql::add_stale_lines(db, &mut tx, context.redis.shards(), &stale, "dead event").await?;
+    sql::add_invalidations(db, &mut tx, context.redis.shards(), &stale, "dead event").await?;
     fault::reached(Point::BeforeCommit)?;
     sql::commit(db, tx).await?;
     fault::reached(Point::AfterCommit)?;
@@ -113,7 +113,7 @@ async fn switch_rows<'a>(db: &Db, tx: &mut Tx, plan: &Plan<'a>) -> StoreResult<(
         let mut changed = sql::switch_on(db, tx, *kind, &plan.rows(*kind, true)).await?;
         changed.extend(sql::switch_off(db, tx, *kind, &plan.rows(*kind, false)).await?);
         sql::switch_on_again(db, tx, *kind, &plan.rows_again(*kind)).await?;
-        for row in changed.iter().filter(|row| row.counted) {
+        for row in changed.iter().filter(|row| row.included) {
             let Some(flip) = plan.flip_of(*kind, row) else { continue };
             for (entity, counter, delta) in flip.deltas() {
                 moved.entry(entity).or_default().add(counter, delta);

@@ -12,23 +12,23 @@ use crate::{
 
 /// Counters and the rows that they count: one row per unit, with the id of the entity whose it is.
 pub const TOTALS: [(Counter, &str); 19] = [
-    (Counter::UserFollowing, "SELECT actor_id AS id FROM follow WHERE counted"),
-    (Counter::UserFollowers, "SELECT target_id AS id FROM follow WHERE counted"),
+    (Counter::UserFollowing, "SELECT actor_id AS id FROM follow WHERE included"),
+    (Counter::UserFollowers, "SELECT target_id AS id FROM follow WHERE included"),
     (Counter::UserNotes, "SELECT author_id AS id FROM note"),
     (Counter::UserComments, "SELECT author_id AS id FROM comment_index"),
     (
         Counter::UserLikesReceived,
-        "SELECT n.author_id AS id FROM note_like AS l JOIN note AS n ON n.id = l.target_id WHERE l.counted",
+        "SELECT n.author_id AS id FROM note_like AS l JOIN note AS n ON n.id = l.target_id WHERE l.included",
     ),
     (
         Counter::UserCollectsReceived,
-        "SELECT n.author_id AS id FROM note_collect AS c JOIN note AS n ON n.id = c.target_id WHERE c.counted",
+        "SELECT n.author_id AS id FROM note_collect AS c JOIN note AS n ON n.id = c.target_id WHERE c.included",
     ),
-    (Counter::UserGroups, "SELECT actor_id AS id FROM group_join WHERE counted"),
-    (Counter::NoteLikes, "SELECT target_id AS id FROM note_like WHERE counted"),
-    (Counter::NoteCollects, "SELECT target_id AS id FROM note_collect WHERE counted"),
+    (Counter::UserGroups, "SELECT actor_id AS id FROM group_join WHERE included"),
+    (Counter::NoteLikes, "SELECT target_id AS id FROM note_like WHERE included"),
+    (Counter::NoteCollects, "SELECT target_id AS id FROM note_collect WHERE included"),
     (Counter::NoteComments, "SELECT note_id AS id FROM comment_index"),
-    (Counter::CommentLikes, "SELECT target_id AS id FROM comment_like WHERE counted"),
+    (Counter::CommentLikes, "SELECT target_id AS id FROM comment_like WHERE included"),
     (Counter::CommentReplies, "SELECT parent_id AS id FROM comment_index WHERE parent_id IS NOT NULL"),
     (Counter::InboxReplies, "SELECT recipient_id AS id FROM inbox_entry WHERE kind IN ('comment', 'reply')"),
     (
@@ -40,7 +40,7 @@ pub const TOTALS: [(Counter, &str); 19] = [
         Counter::InboxDirectMessages,
         "SELECT recipient_id AS id FROM inbox_entry WHERE kind = 'direct_message'",
     ),
-    (Counter::GroupMembers, "SELECT target_id AS id FROM group_join WHERE counted"),
+    (Counter::GroupMembers, "SELECT target_id AS id FROM group_join WHERE included"),
     (Counter::GroupNotes, "SELECT group_id AS id FROM note WHERE group_id IS NOT NULL"),
     (Counter::GroupFeaturedNotes, "SELECT group_id AS id FROM note WHERE featured_at IS NOT NULL"),
 ];
@@ -126,7 +126,7 @@ pub async fn add_history(db: &Db, tx: &mut Tx, kind: EdgeKind, since: NaiveDate)
          SELECT created_at, '{edges}', actor_id, target_id, true, total
          FROM (SELECT created_at, actor_id, target_id,
                       row_number() OVER (PARTITION BY target_id ORDER BY created_at, actor_id) AS total
-               FROM {edges} WHERE counted) AS step
+               FROM {edges} WHERE included) AS step
          WHERE created_at >= $1::date::timestamp AT TIME ZONE 'UTC'
          ORDER BY created_at, target_id, total",
         edges = kind.name(),

@@ -140,7 +140,7 @@ pub async fn add_edges(
     since: Vec<UnixMillis>,
 ) -> StoreResult<()> {
     let text = format!(
-        "INSERT INTO {edges} (actor_id, target_id, is_on, counted, created_at, changed_at)
+        "INSERT INTO {edges} (actor_id, target_id, is_on, included, created_at, changed_at)
          SELECT actor, target, true, true, at, at
          FROM (SELECT actor, target, {at} AS at
                FROM unnest($1::bigint[], $2::bigint[], $3::bigint[]) AS edge (actor, target, at)) AS edge",

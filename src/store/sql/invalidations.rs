@@ -24,14 +24,14 @@ const OWN_CORRECTION: Duration = Duration::from_secs(2);
 /// What is due in a shard. A line names entities (`note:42 note:44`) whose base and text are to be forgotten, or
 /// cached sets of edges (`note_like:42`: what user 42 likes).
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct DueLines {
+pub struct DueInvalidations {
     pub ids: Vec<Uuid>,
     pub entities: BTreeSet<Entity>,
     pub sets: BTreeSet<(EdgeKind, UserId)>,
 }
 
 /// Writes lines that name the entities whose totals this transaction moved otherwise than its events say.
-pub async fn add_stale_lines(
+pub async fn add_invalidations(
     db: &Db,
     tx: &mut Tx,
     shards: ShardCount,
@@ -43,7 +43,7 @@ pub async fn add_stale_lines(
 
 /// The same for a writer that makes the corrections itself, at once: they become the owners' duty only
 /// after a while. Returns the lines, to be deleted then.
-pub async fn add_own_stale_lines(
+pub async fn add_own_invalidations(
     db: &Db,
     tx: &mut Tx,
     shards: ShardCount,
@@ -55,7 +55,7 @@ pub async fn add_own_stale_lines(
 
 /// Writes lines that name the cached sets of these actors' edges: rows of them were switched otherwise than
 /// through the log.
-pub async fn add_stale_sets(
+pub async fn add_set_invalidations(
     db: &Db,
     tx: &mut Tx,
     shards: ShardCount,
@@ -99,9 +99,9 @@ async fn add_lines(
         }
     }
     let query = sqlx::query(
-        "INSERT INTO stale_base (id, shard, entity, reason, due_at)
-         SELECT id, shard, entity, $4, now() + $5 * interval '1 ms'
-         FROM unnest($1::uuid[], $2::smallint[], $3::text[]) AS line (id, shard, entity)",
+        "INSERT INTO invalidation (id, shard, names, reason, due_at)
+         SELECT id, shard, names, $4, now() + $5 * interval '1 ms'
+         FROM unnest($1::uuid[], $2::smallint[], $3::text[]) AS line (id, shard, names)",
     )
     .bind(&ids)
     .bind(shards)
@@ -114,18 +114,18 @@ async fn add_lines(
 
 impl Db {
     /// The oldest lines of a shard that are due. Lines about what only a later release knows stay for that one.
-    pub async fn stale_lines(&self, shard: ShardId, most: usize) -> StoreResult<DueLines> {
+    pub async fn due_invalidations(&self, shard: ShardId, most: usize) -> StoreResult<DueInvalidations> {
         let entities = EntityKind::ALL.iter().map(|kind| kind.name());
         let known: Vec<&str> = entities.chain(EdgeKind::ALL.iter().map(|kind| kind.name())).collect();
         let query = sqlx::query(
-            "SELECT id, entity FROM stale_base WHERE shard = $1 AND due_at <= now() AND split_part(entity, ':', 1) = ANY($3)
+            "SELECT id, names FROM invalidation WHERE shard = $1 AND due_at <= now() AND split_part(names, ':', 1) = ANY($3)
              ORDER BY created_at LIMIT $2",
         )
         .bind(shard.0 as i16)
         .bind(most as i64)
         .bind(known);
         let rows = self.run(query.fetch_all(&self.pool())).await?;
-        let mut due = DueLines::default();
+        let mut due = DueInvalidations::default();
         for row in &rows {
             due.ids.push(row.try_get(0)?);
             for name in row.try_get::<&str, _>(1)?.split(' ') {
@@ -136,27 +136,27 @@ impl Db {
     }
 
     /// Those of the entities that have a line, due or not: Redis is behind PostgreSQL there, and is told so.
-    pub async fn stale_among(&self, entities: &[Entity]) -> StoreResult<BTreeSet<Entity>> {
+    pub async fn invalidated_among(&self, entities: &[Entity]) -> StoreResult<BTreeSet<Entity>> {
         let names: Vec<String> = entities.iter().map(Entity::to_string).collect();
         let query = sqlx::query_scalar(
-            "SELECT DISTINCT name FROM stale_base, string_to_table(entity, ' ') AS name WHERE name = ANY($1)",
+            "SELECT DISTINCT name FROM invalidation, string_to_table(names, ' ') AS name WHERE name = ANY($1)",
         )
         .bind(names);
         let rows: Vec<String> = self.run(query.fetch_all(&self.pool())).await?;
         let read = |name: &String| {
-            name.parse().map_err(|_| StoreError::Unexpected(format!("stale_base names {name:?}")))
+            name.parse().map_err(|_| StoreError::Unexpected(format!("invalidation names {name:?}")))
         };
         rows.iter().map(read).collect()
     }
 
     /// Deletes exactly these lines; others about the same may have come meanwhile.
-    pub async fn delete_stale_lines(&self, ids: &[Uuid]) -> StoreResult<()> {
-        let query = sqlx::query("DELETE FROM stale_base WHERE id = ANY($1)").bind(ids);
+    pub async fn delete_invalidations(&self, ids: &[Uuid]) -> StoreResult<()> {
+        let query = sqlx::query("DELETE FROM invalidation WHERE id = ANY($1)").bind(ids);
         self.run(query.execute(&self.pool())).await.map(drop)
     }
 }
 
-impl DueLines {
+impl DueInvalidations {
     fn add(&mut self, name: &str) -> StoreResult<()> {
         if let Ok(entity) = name.parse() {
             self.entities.insert(entity);
@@ -166,7 +166,8 @@ impl DueLines {
             let (kind, actor) = name.split_once(':')?;
             Some((EdgeKind::from_name(kind)?, UserId(actor.parse().ok()?)))
         };
-        self.sets.insert(set().ok_or_else(|| StoreError::Unexpected(format!("stale_base names {name:?}")))?);
+        self.sets
+            .insert(set().ok_or_else(|| StoreError::Unexpected(format!("invalidation names {name:?}")))?);
         Ok(())
     }
 }
@@ -177,7 +178,7 @@ mod tests {
 
     #[test]
     fn a_line_names_an_entity_or_a_set_of_edges() {
-        let mut due = DueLines::default();
+        let mut due = DueInvalidations::default();
         for name in ["note:42", "note_like:42", "note:42"] {
             due.add(name).unwrap();
         }

@@ -16,7 +16,7 @@ use crate::{
 
 /// What is to be done with the subject.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Work {
+pub enum BackfillKind {
     /// A user's edges stop counting.
     Hide,
     /// They count again.
@@ -27,9 +27,9 @@ pub enum Work {
 
 /// Where the work on one subject stands.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Settlement {
+pub struct Backfill {
     pub subject: Entity,
-    pub work: Work,
+    pub kind: BackfillKind,
     /// For users: position of the edge kind in [`EdgeKind::ALL`].
     pub stage: usize,
     /// Ids up to this one are done in this stage.
@@ -40,16 +40,16 @@ pub struct Settlement {
     pub is_finished: bool,
 }
 
-/// An edge that is on, as a settlement finds it.
+/// An edge that is on, as a backfill finds it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct FoundEdge {
+pub struct BackfillEdge {
     pub target: Id,
     pub owner: UserId,
     pub target_is_present: bool,
-    pub counted: bool,
+    pub included: bool,
 }
 
-impl Work {
+impl BackfillKind {
     const fn name(self) -> &'static str {
         match self {
             Self::Hide => "hide",
@@ -60,76 +60,76 @@ impl Work {
 
     fn from_name(name: &str) -> StoreResult<Self> {
         let all = [Self::Hide, Self::Restore, Self::Remove];
-        let found = all.into_iter().find(|work| work.name() == name);
-        found.ok_or_else(|| StoreError::Unexpected(format!("settlement of work {name:?}")))
+        let found = all.into_iter().find(|kind| kind.name() == name);
+        found.ok_or_else(|| StoreError::Unexpected(format!("backfill of kind {name:?}")))
     }
 }
 
 /// Orders work on a subject; it begins anew if there was some before.
-pub async fn order_settlement(
+pub async fn add_backfill(
     db: &Db,
     tx: &mut Tx,
     shards: ShardCount,
     subject: Entity,
-    work: Work,
+    kind: BackfillKind,
     total: i64,
     ordered_by: UserId,
 ) -> StoreResult<()> {
     let query = sqlx::query(
-        "INSERT INTO settlement (subject, shard, work, total, ordered_by) VALUES ($1, $2, $3, $4, $5)
+        "INSERT INTO backfill (subject, shard, kind, total, ordered_by) VALUES ($1, $2, $3, $4, $5)
          ON CONFLICT (subject) DO UPDATE
-             SET work = excluded.work, total = excluded.total, ordered_by = excluded.ordered_by,
+             SET kind = excluded.kind, total = excluded.total, ordered_by = excluded.ordered_by,
                  stage = 0, after_id = 0, done = 0, started_at = now(), finished_at = NULL",
     )
     .bind(subject.to_string())
     .bind(shards.shard_of(subject.id).0 as i16)
-    .bind(work.name())
+    .bind(kind.name())
     .bind(total)
     .bind(ordered_by.get());
     db.run(query.execute(&mut **tx)).await.map(drop)
 }
 
-const COLUMNS: &str = "subject, work, stage, after_id, done, total, finished_at IS NOT NULL";
+const COLUMNS: &str = "subject, kind, stage, after_id, done, total, finished_at IS NOT NULL";
 
 impl Db {
     /// Whether a shard has work that is not finished.
-    pub async fn has_settlements(&self, shard: ShardId) -> StoreResult<bool> {
+    pub async fn has_backfills(&self, shard: ShardId) -> StoreResult<bool> {
         let query = sqlx::query_scalar(
-            "SELECT EXISTS (SELECT FROM settlement WHERE shard = $1 AND finished_at IS NULL)",
+            "SELECT EXISTS (SELECT FROM backfill WHERE shard = $1 AND finished_at IS NULL)",
         )
         .bind(shard.0 as i16);
         self.run(query.fetch_one(&self.pool())).await
     }
 
     /// The newest work on a subject.
-    pub async fn settlement_of(&self, subject: Entity) -> StoreResult<Option<Settlement>> {
-        let text = format!("SELECT {COLUMNS} FROM settlement WHERE subject = $1");
+    pub async fn backfill_of(&self, subject: Entity) -> StoreResult<Option<Backfill>> {
+        let text = format!("SELECT {COLUMNS} FROM backfill WHERE subject = $1");
         let query = sqlx::query(from_catalogue(text)).bind(subject.to_string());
-        self.run(query.fetch_optional(&self.pool())).await?.as_ref().map(settlement).transpose()
+        self.run(query.fetch_optional(&self.pool())).await?.as_ref().map(backfill).transpose()
     }
 }
 
 /// Locks the oldest work of a shard that is not finished.
-pub async fn next_settlement(db: &Db, tx: &mut Tx, shard: ShardId) -> StoreResult<Option<Settlement>> {
+pub async fn next_backfill(db: &Db, tx: &mut Tx, shard: ShardId) -> StoreResult<Option<Backfill>> {
     let text = format!(
-        "SELECT {COLUMNS} FROM settlement WHERE shard = $1 AND finished_at IS NULL
+        "SELECT {COLUMNS} FROM backfill WHERE shard = $1 AND finished_at IS NULL
          ORDER BY started_at LIMIT 1 FOR UPDATE SKIP LOCKED"
     );
     let query = sqlx::query(from_catalogue(text)).bind(shard.0 as i16);
-    db.run(query.fetch_optional(&mut **tx)).await?.as_ref().map(settlement).transpose()
+    db.run(query.fetch_optional(&mut **tx)).await?.as_ref().map(backfill).transpose()
 }
 
 /// Records where the work stands now.
-pub async fn keep_settlement(db: &Db, tx: &mut Tx, settlement: &Settlement) -> StoreResult<()> {
+pub async fn save_backfill(db: &Db, tx: &mut Tx, backfill: &Backfill) -> StoreResult<()> {
     let query = sqlx::query(
-        "UPDATE settlement SET stage = $2, after_id = $3, done = $4,
+        "UPDATE backfill SET stage = $2, after_id = $3, done = $4,
              finished_at = CASE WHEN $5 THEN now() END WHERE subject = $1",
     )
-    .bind(settlement.subject.to_string())
-    .bind(settlement.stage as i16)
-    .bind(settlement.after)
-    .bind(settlement.done)
-    .bind(settlement.is_finished);
+    .bind(backfill.subject.to_string())
+    .bind(backfill.stage as i16)
+    .bind(backfill.after)
+    .bind(backfill.done)
+    .bind(backfill.is_finished);
     db.run(query.execute(&mut **tx)).await.map(drop)
 }
 
@@ -158,9 +158,9 @@ pub async fn edges_after(
     actor: UserId,
     after: i64,
     most: usize,
-) -> StoreResult<Vec<FoundEdge>> {
+) -> StoreResult<Vec<BackfillEdge>> {
     let text = format!(
-        "SELECT e.target_id, t.{owner}, t.removed_at IS NULL, e.counted FROM {edges} AS e
+        "SELECT e.target_id, t.{owner}, t.removed_at IS NULL, e.included FROM {edges} AS e
          JOIN {targets} AS t ON t.id = e.target_id
          WHERE e.actor_id = $1 AND e.target_id > $2 AND e.is_on ORDER BY e.target_id LIMIT $3",
         owner = owner_column(kind.target()),
@@ -171,28 +171,29 @@ pub async fn edges_after(
     let rows = db.run(query.fetch_all(&mut **tx)).await?;
     rows.iter()
         .map(|row| {
-            Ok(FoundEdge {
+            Ok(BackfillEdge {
                 target: id(row, 0)?,
                 owner: UserId(id(row, 1)?),
                 target_is_present: row.try_get(2)?,
-                counted: row.try_get(3)?,
+                included: row.try_get(3)?,
             })
         })
         .collect()
 }
 
 /// Sets whether the totals include these edges.
-pub async fn set_counted(
+pub async fn set_included(
     db: &Db,
     tx: &mut Tx,
     kind: EdgeKind,
     actor: UserId,
     targets: &[Id],
-    counted: bool,
+    included: bool,
 ) -> StoreResult<()> {
-    let text = format!("UPDATE {} SET counted = $3 WHERE actor_id = $1 AND target_id = ANY($2)", kind.name());
+    let text =
+        format!("UPDATE {} SET included = $3 WHERE actor_id = $1 AND target_id = ANY($2)", kind.name());
     let query =
-        sqlx::query(from_catalogue(text)).bind(actor.get()).bind(super::counts::raw(targets)).bind(counted);
+        sqlx::query(from_catalogue(text)).bind(actor.get()).bind(super::counts::raw(targets)).bind(included);
     db.run(query.execute(&mut **tx)).await.map(drop)
 }
 
@@ -202,7 +203,7 @@ pub struct RemovedComment {
     pub id: CommentId,
     pub author: UserId,
     /// It had been approved, so totals include it.
-    pub counted: bool,
+    pub included: bool,
 }
 
 /// Removes the next comments of a note, by rising id.
@@ -214,12 +215,12 @@ pub async fn remove_comments_after(
     most: usize,
 ) -> StoreResult<Vec<RemovedComment>> {
     let query = sqlx::query(
-        "WITH page AS (SELECT id, removed_at IS NULL AND state = 'approved' AS counted FROM comment_index
+        "WITH page AS (SELECT id, removed_at IS NULL AND state = 'approved' AS included FROM comment_index
                        WHERE note_id = $1 AND id > $2 AND (removed_at IS NULL OR is_placeholder)
                        ORDER BY id LIMIT $3 FOR NO KEY UPDATE),
          unqueued AS (DELETE FROM comment_queue AS q USING page WHERE q.comment_id = page.id)
          UPDATE comment_index AS c SET removed_at = coalesce(removed_at, now()), is_placeholder = false
-         FROM page WHERE c.id = page.id RETURNING c.id, c.author_id, page.counted",
+         FROM page WHERE c.id = page.id RETURNING c.id, c.author_id, page.included",
     )
     .bind(note.get())
     .bind(after)
@@ -230,19 +231,19 @@ pub async fn remove_comments_after(
             Ok(RemovedComment {
                 id: CommentId(id(row, 0)?),
                 author: UserId(id(row, 1)?),
-                counted: row.try_get(2)?,
+                included: row.try_get(2)?,
             })
         })
         .collect()
 }
 
-fn settlement(row: &PgRow) -> StoreResult<Settlement> {
+fn backfill(row: &PgRow) -> StoreResult<Backfill> {
     let subject: String = row.try_get(0)?;
     let subject: Entity =
-        subject.parse().map_err(|_| StoreError::Unexpected(format!("settlement of {subject:?}")))?;
-    Ok(Settlement {
+        subject.parse().map_err(|_| StoreError::Unexpected(format!("backfill of {subject:?}")))?;
+    Ok(Backfill {
         subject,
-        work: Work::from_name(row.try_get(1)?)?,
+        kind: BackfillKind::from_name(row.try_get(1)?)?,
         stage: row.try_get::<i16, _>(2)? as usize,
         after: row.try_get(3)?,
         done: row.try_get(4)?,

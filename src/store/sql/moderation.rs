@@ -9,7 +9,7 @@ use sqlx::Row;
 
 use super::{
     CommentState, Db, Tx,
-    conversation::{CommentPlace, comment_places, lock_comments, raw, set_placeholders},
+    comments::{CommentPlace, comment_places, lock_comments, raw, set_placeholders},
     counts::lock_all_totals,
     notes::present_notes,
     users::id,

@@ -1,0 +1,215 @@
+//! Comments: their text, and the lists in which they stand.
+
+use std::collections::BTreeMap;
+
+use chrono::{DateTime, Utc};
+use serde::{Deserialize, Serialize};
+use sqlx::{Row, postgres::PgRow};
+
+use super::{Db, from_catalogue};
+use crate::{
+    primitives::{CommentId, Id, NoteId, PageRequest, Ranked, Slice, UserId},
+    store::{StoreError, StoreResult},
+};
+
+/// Whether a comment may be shown.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum CommentState {
+    /// Not judged yet: only its author sees it.
+    Pending,
+    Approved,
+    /// Only its author sees it.
+    Rejected,
+}
+
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct CommentRow {
+    pub id: CommentId,
+    pub note: NoteId,
+    pub author: UserId,
+    /// The comment below which it stands; `None` for one on the note itself.
+    pub parent: Option<CommentId>,
+    /// Who wrote the reply that it answers; `None` when it answers the comment above, or the note.
+    pub reply_to: Option<UserId>,
+    pub state: CommentState,
+    /// It is a placeholder for what was removed: there is no text any more.
+    pub is_removed: bool,
+    pub rating_at_writing: Option<i16>,
+    pub body: String,
+    pub images: Vec<String>,
+    pub mentions: Vec<UserId>,
+    /// Why it was rejected.
+    pub rejected_because: Option<String>,
+    pub created_at: DateTime<Utc>,
+}
+
+/// Where a list of comments hangs.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Thread {
+    /// Comments on a note itself.
+    Note(NoteId),
+    /// Replies below a comment.
+    Comment(CommentId),
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum CommentSort {
+    Hot,
+    Newest,
+}
+
+/// A list of comments, each with its place. In a list by age the score is always 0.
+pub type CommentSlice = Slice<(Ranked, CommentRow)>;
+
+const COLUMNS: &str = "i.id, i.note_id, i.author_id, i.parent_id, answered.author_id AS reply_to, i.state,
+    i.removed_at IS NOT NULL AS is_removed, i.rating_at_writing, b.body, b.images, b.mentions,
+    CASE WHEN i.state = 'rejected' THEN (SELECT d.reason FROM comment_decision AS d WHERE d.comment_id = i.id
+                                         ORDER BY d.id DESC LIMIT 1) END AS rejected_because,
+    i.created_at";
+
+impl Thread {
+    const fn id(self) -> Id {
+        match self {
+            Self::Note(id) => id.0,
+            Self::Comment(id) => id.0,
+        }
+    }
+
+    /// Conditions of the indexes of such lists; `thread.id` is the id.
+    const fn condition(self) -> &'static str {
+        match self {
+            Self::Note(_) => "i.note_id = thread.id AND i.parent_id IS NULL",
+            Self::Comment(_) => "i.parent_id = thread.id AND i.parent_id IS NOT NULL",
+        }
+    }
+}
+
+impl CommentSort {
+    const fn score(self) -> &'static str {
+        match self {
+            Self::Hot => "i.hot_score",
+            Self::Newest => "0::bigint",
+        }
+    }
+
+    /// Behind the place `($2, $3)`, in order.
+    const fn behind_in_order(self) -> &'static str {
+        match self {
+            Self::Hot => "AND (i.hot_score, i.id) < ($2, $3) ORDER BY i.hot_score DESC, i.id DESC",
+            Self::Newest => "AND $2 >= 0 AND i.id < $3 ORDER BY i.id DESC",
+        }
+    }
+}
+
+impl Db {
+    /// Comments that do not exist, or are removed and no placeholders, are missing. Those that are not
+    /// approved are there: only their authors may see them.
+    pub async fn comments(&self, ids: &[CommentId]) -> StoreResult<Vec<CommentRow>> {
+        let text = format!(
+            "SELECT {COLUMNS} FROM comment_index AS i JOIN comment_body AS b ON b.id = i.id
+             LEFT JOIN comment_index AS answered ON answered.id = i.reply_to_id
+             WHERE i.id = ANY($1) AND (i.removed_at IS NULL OR i.is_placeholder)"
+        );
+        let ids: Vec<i64> = ids.iter().map(|id| id.get()).collect();
+        let query = sqlx::query(from_catalogue(text)).bind(ids);
+        self.run(query.fetch_all(&self.pool())).await?.iter().map(comment).collect()
+    }
+
+    /// A page of each of these threads, which are all of one sort, in one statement. Threads without
+    /// comments are missing.
+    pub async fn threads(
+        &self,
+        threads: &[Thread],
+        sort: CommentSort,
+        page: &PageRequest<Ranked>,
+    ) -> StoreResult<BTreeMap<Id, CommentSlice>> {
+        let Some(kind) = threads.first() else { return Ok(BTreeMap::new()) };
+        let text = format!(
+            "SELECT thread.id AS thread, {score} AS score, {COLUMNS}
+             FROM unnest($1::bigint[]) AS thread (id)
+             CROSS JOIN LATERAL (
+                 SELECT * FROM comment_index AS i
+                 WHERE {of} AND i.state = 'approved' AND (i.removed_at IS NULL OR i.is_placeholder) {order} LIMIT $4
+             ) AS i
+             JOIN comment_body AS b ON b.id = i.id
+             LEFT JOIN comment_index AS answered ON answered.id = i.reply_to_id",
+            score = sort.score(),
+            of = kind.condition(),
+            order = sort.behind_in_order(),
+        );
+        let after = page.after.unwrap_or(Ranked::LAST);
+        let query = sqlx::query(from_catalogue(text))
+            .bind(threads.iter().map(|thread| thread.id().get()).collect::<Vec<_>>())
+            .bind(after.score)
+            .bind(after.id.get())
+            .bind(page.rows());
+        let rows = self.run(query.fetch_all(&self.pool())).await?;
+        let mut found = BTreeMap::<Id, Vec<(Ranked, CommentRow)>>::new();
+        for row in &rows {
+            let comment = comment(row)?;
+            let place = Ranked { score: row.try_get("score")?, id: comment.id.0 };
+            let thread: i64 = row.try_get("thread")?;
+            let thread = Id::try_from(thread).map_err(|error| StoreError::Unexpected(error.to_string()))?;
+            found.entry(thread).or_default().push((place, comment));
+        }
+        let slice = |mut comments: Vec<(Ranked, CommentRow)>| {
+            comments.sort_unstable_by_key(|(place, _)| std::cmp::Reverse(*place));
+            page.slice(comments)
+        };
+        Ok(found.into_iter().map(|(thread, comments)| (thread, slice(comments))).collect())
+    }
+
+    /// Comments of an author on a note that are not approved, newest first.
+    pub async fn unpublished_comments(
+        &self,
+        author: UserId,
+        note: NoteId,
+        most: i64,
+    ) -> StoreResult<Vec<CommentRow>> {
+        let text = format!(
+            "SELECT {COLUMNS} FROM comment_index AS i JOIN comment_body AS b ON b.id = i.id
+             LEFT JOIN comment_index AS answered ON answered.id = i.reply_to_id
+             WHERE i.author_id = $1 AND i.note_id = $2 AND i.state <> 'approved' AND i.removed_at IS NULL
+             ORDER BY i.id DESC LIMIT $3"
+        );
+        let query = sqlx::query(from_catalogue(text)).bind(author.get()).bind(note.get()).bind(most);
+        self.run(query.fetch_all(&self.pool())).await?.iter().map(comment).collect()
+    }
+}
+
+fn comment(row: &PgRow) -> StoreResult<CommentRow> {
+    let optional_id = |column: &str| {
+        let raw: Option<i64> = row.try_get(column)?;
+        raw.map(|raw| Id::try_from(raw).map_err(|error| StoreError::Unexpected(error.to_string())))
+            .transpose()
+    };
+    let required_id = |column: &str| {
+        optional_id(column)?.ok_or_else(|| StoreError::Unexpected(format!("{column} is null")))
+    };
+    let mentions: Vec<i64> = row.try_get("mentions")?;
+    Ok(CommentRow {
+        id: CommentId(required_id("id")?),
+        note: NoteId(required_id("note_id")?),
+        author: UserId(required_id("author_id")?),
+        parent: optional_id("parent_id")?.map(CommentId),
+        reply_to: optional_id("reply_to")?.map(UserId),
+        state: state(row.try_get("state")?)?,
+        is_removed: row.try_get("is_removed")?,
+        rating_at_writing: row.try_get("rating_at_writing")?,
+        body: row.try_get("body")?,
+        images: row.try_get("images")?,
+        mentions: mentions.into_iter().filter_map(|id| Some(UserId(Id::try_from(id).ok()?))).collect(),
+        rejected_because: row.try_get("rejected_because")?,
+        created_at: row.try_get("created_at")?,
+    })
+}
+
+pub(super) fn state(name: &str) -> StoreResult<CommentState> {
+    match name {
+        "pending" => Ok(CommentState::Pending),
+        "approved" => Ok(CommentState::Approved),
+        "rejected" => Ok(CommentState::Rejected),
+        other => Err(StoreError::Unexpected(format!("state of a comment {other:?}"))),
+    }
+}
