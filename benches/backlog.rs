@@ -18,13 +18,13 @@ use std::{
 use futures_util::{StreamExt, TryStreamExt, stream};
 use plaudit::{
     catalogue::{EdgeKind, Flip},
-    embedded::{DataDir, EmbeddedServers, Options},
     primitives::{Id, Offset, ShardCount, ShardId, UserId},
     store::{
         redis::{EdgeRow, FlipOutcome, FlipRequest, Redis},
         sql::Db,
     },
 };
+use plaudit_embedded_stores::{DataDir, EmbeddedServers, Options};
 
 const USERS: i64 = 20_000;
 const NOTES: i64 = 10_000;

@@ -11,7 +11,7 @@ use std::{
 };
 
 use hdrhistogram::Histogram;
-use plaudit::auth::{Role, Subject, TokenSecret, TokenSigner};
+use plaudit_token_auth::{Role, Subject, TokenSecret, TokenSigner};
 use serde_json::{Value, json};
 
 const SECRET: &str = "the benchmark's secret, 32 bytes or more";

@@ -11,10 +11,10 @@ use std::{
 
 use plaudit::{
     catalogue::{EdgeKind, Flip},
-    embedded::{DataDir, EmbeddedServers, Options},
     primitives::{Id, ShardCount, ShardId, UserId},
     store::redis::{FlipOutcome, FlipRequest, Redis, SET_CAP},
 };
+use plaudit_embedded_stores::{DataDir, EmbeddedServers, Options};
 use redis::aio::MultiplexedConnection;
 
 /// Both users belong to one shard.

@@ -16,22 +16,20 @@
 //! | [`catalogue`] | what is counted, and what moves it |
 //! | [`primitives`] | ids, offsets, shards, versions, pages |
 //!
-//! Beside them: [`auth`] (tokens), [`moderation`] (judging comments), [`settings`], [`embedded`] (private
-//! servers), [`seed`] (demo data).
+//! Beside them: [`settings`] and [`seed`] (demo data). Crates of their own, which know nothing of counting:
+//! [`plaudit_token_auth`], [`plaudit_moderation`] (judging comments), [`plaudit_embedded_stores`] (private
+//! servers).
 
 pub mod app;
-pub mod auth;
 pub mod catalogue;
 pub mod cli;
 pub mod domain;
-pub mod embedded;
 pub mod event_log;
 #[doc(hidden)]
 pub mod fuzzing;
 pub mod graphql;
 pub mod http;
 pub mod hub;
-pub mod moderation;
 pub mod pipeline;
 pub mod primitives;
 pub mod reconcile;

@@ -9,7 +9,7 @@ use std::{
     time::Duration,
 };
 
-use plaudit::auth::{Role, Subject, TokenSecret, TokenSigner};
+use plaudit_token_auth::{Role, Subject, TokenSecret, TokenSigner};
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 

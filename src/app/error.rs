@@ -1,9 +1,10 @@
 //! Why a command cannot do its work: one clear line.
 
-use crate::{
-    auth, embedded::EmbeddedError, graphql::ManifestError, moderation::ModeratorError,
-    settings::SettingsError, store::StoreError,
-};
+use plaudit_embedded_stores::EmbeddedError;
+use plaudit_moderation::ModeratorError;
+use plaudit_token_auth::{JwksError, SecretTooShort};
+
+use crate::{graphql::ManifestError, settings::SettingsError, store::StoreError};
 
 #[derive(Debug, thiserror::Error)]
 pub enum AppError {
@@ -31,9 +32,9 @@ pub enum AppError {
     #[error("{0}")]
     Store(#[from] StoreError),
     #[error(transparent)]
-    Jwks(#[from] auth::JwksError),
+    Jwks(#[from] JwksError),
     #[error("the secret of the tokens in the data directory is unusable: {0}")]
-    Secret(#[from] auth::SecretTooShort),
+    Secret(#[from] SecretTooShort),
     #[error("{0}")]
     Io(#[from] std::io::Error),
 }

@@ -1,12 +1,10 @@
 //! The keys of tokens, as they are set.
 
 use super::AppError;
-use crate::{
-    auth::{Subject, TokenSecret, TokenSigner, TokenVerifier},
-    embedded::DataDir,
-    http::Development,
-    settings::Settings,
-};
+use plaudit_embedded_stores::DataDir;
+use plaudit_token_auth::{Subject, TokenSecret, TokenSigner, TokenVerifier};
+
+use crate::{http::Development, settings::Settings};
 
 /// A user that the demo data begins with; the development token is for them.
 pub const DEV_SUBJECT: &str = "mira.okafor";

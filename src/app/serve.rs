@@ -13,12 +13,13 @@ use super::{
     readiness::Checks,
     stores::Stores,
 };
+use plaudit_moderation::Moderator;
+
 use crate::{
     domain::{Limits, PerClass, Plaudit, RateLimits},
     graphql::{Documents, Manifest, RequestLimits},
     http::{self, Api, BodyLimits, ConnectionTimes, Development, Pages, SocketRules, TrustedProxies},
     hub::Hub,
-    moderation::Moderator,
     pipeline,
     seed::{SeedSize, progress_bar, seed},
     settings::{Part, Settings},

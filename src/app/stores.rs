@@ -5,8 +5,9 @@ use std::time::Duration;
 use backon::{ConstantBuilder, Retryable};
 
 use super::AppError;
+use plaudit_embedded_stores::{DataDir, DataDirLock, EmbeddedServers, Options};
+
 use crate::{
-    embedded::{DataDir, DataDirLock, EmbeddedServers, Options},
     primitives::ShardCount,
     settings::{self, Database, Place, Settings, StoreUrl},
     store::{StoreResult, redis::Redis, sql::Db},

@@ -3,11 +3,9 @@
 use std::{fs, io, path::PathBuf, time::Duration};
 
 use clap::Args;
+use plaudit_token_auth::{JwksSource, Role, SecretTooShort, SignError, Subject, TokenSecret, TokenSigner};
 
-use crate::{
-    auth::{JwksSource, Role, SecretTooShort, SignError, Subject, TokenSecret, TokenSigner},
-    settings::{Auth, Place, duration},
-};
+use crate::settings::{Auth, Place, duration};
 
 /// Where the service keeps its generated secret, in the data directory.
 const SECRET_FILE: &str = "jwt-secret";
@@ -89,10 +87,8 @@ mod tests {
     use clap::Parser;
 
     use super::*;
-    use crate::{
-        auth::{Expected, TokenVerifier},
-        embedded::DataDir,
-    };
+    use plaudit_embedded_stores::DataDir;
+    use plaudit_token_auth::{Expected, TokenVerifier};
 
     #[derive(Parser)]
     struct Line {

@@ -3,11 +3,9 @@
 use std::{any::Any, sync::Arc};
 
 use async_graphql::{Error, ErrorExtensionValues, PathSegment, ServerError, Value};
+use plaudit_token_auth::TokenError;
 
-use crate::{
-    auth::TokenError,
-    domain::{DomainError, Reason},
-};
+use crate::domain::{DomainError, Reason};
 
 pub type ApiResult<T> = Result<T, ApiError>;
 

@@ -8,10 +8,9 @@ use axum::{
 };
 
 use super::{Shared, address::client_address, refusal::Refusal};
-use crate::{
-    auth::TokenVerifier,
-    graphql::{ApiError, ApiResult, Caller, Code, Viewer},
-};
+use plaudit_token_auth::TokenVerifier;
+
+use crate::graphql::{ApiError, ApiResult, Caller, Code, Viewer};
 
 /// Nobody in particular without an `Authorization` header. A bad token is refused, whatever was asked: its
 /// owner believes to be signed in.
@@ -59,7 +58,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::auth::{Role, TokenSecret, TokenSigner};
+    use plaudit_token_auth::{Role, TokenSecret, TokenSigner};
 
     #[tokio::test]
     async fn only_a_good_bearer_token_is_accepted() {

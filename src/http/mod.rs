@@ -51,11 +51,11 @@ pub use body::BodyLimits;
 pub use dev::Development;
 pub use health::{Dependency, Readiness, router as health_router};
 pub use pages::Pages;
+use plaudit_token_auth::TokenVerifier;
 pub use serve::{ConnectionTimes, serve};
 pub use sockets::{SocketRules, Sockets};
 
 use crate::{
-    auth::TokenVerifier,
     domain::Plaudit,
     graphql::{ApiError, Documents, Engine, RequestLimits},
 };

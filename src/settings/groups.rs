@@ -12,11 +12,10 @@ use super::values::{
     NightlyAt, StoreUrl, append_fsync, duration, hub_cache, log_filter, nightly_at, shard_count,
     socket_address, whole,
 };
-use crate::{
-    embedded::AppendFsync,
-    moderation::{ApiKey, Endpoint},
-    primitives::ShardCount,
-};
+use plaudit_embedded_stores::AppendFsync;
+use plaudit_moderation::{ApiKey, Endpoint};
+
+use crate::primitives::ShardCount;
 
 const DAY: Duration = Duration::from_hours(24);
 /// As humantime reads it: 365.25 days.

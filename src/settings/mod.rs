@@ -161,7 +161,7 @@ mod tests {
     use clap::{Command, FromArgMatches};
 
     use super::*;
-    use crate::moderation;
+    use plaudit_moderation::ModeratorSettings;
 
     fn settings(flags: &[&str]) -> Settings {
         let command = Settings::augment_args(Command::new("settings").no_binary_name(true));
@@ -270,11 +270,11 @@ mod tests {
     #[test]
     fn the_chosen_moderator_gets_what_was_set_for_it() {
         let chosen = |flags: &[&str]| settings(flags).moderation.chosen().unwrap();
-        assert!(matches!(chosen(&[]), moderation::Settings::AcceptAll));
+        assert!(matches!(chosen(&[]), ModeratorSettings::AcceptAll));
         let words = chosen(&["--moderator", "blocklist", "--moderator-blocklist", "words.txt"]);
-        assert!(matches!(words, moderation::Settings::Blocklist(path) if path.ends_with("words.txt")));
+        assert!(matches!(words, ModeratorSettings::Blocklist(path) if path.ends_with("words.txt")));
         let flags = ["--moderator", "http", "--moderator-url", "http://llm/v1", "--moderator-model", "small"];
-        let moderation::Settings::Http(http) = chosen(&flags) else { panic!() };
+        let ModeratorSettings::Http(http) = chosen(&flags) else { panic!() };
         assert_eq!((http.model.as_str(), http.concurrency, http.timeout.as_secs()), ("small", 8, 10));
     }
 

@@ -1,24 +1,24 @@
 //! What the chosen moderator needs, out of all that is set.
 
 use super::{Moderation, ModeratorKind, SettingsError};
-use crate::moderation;
+use plaudit_moderation::{HttpSettings, ModeratorSettings};
 
 impl Moderation {
     /// # Errors
     /// [`SettingsError::ModeratorNeeds`] naming the first setting that is missing.
-    pub fn chosen(&self) -> Result<moderation::Settings, SettingsError> {
+    pub fn chosen(&self) -> Result<ModeratorSettings, SettingsError> {
         match self.moderator {
-            ModeratorKind::AcceptAll => Ok(moderation::Settings::AcceptAll),
+            ModeratorKind::AcceptAll => Ok(ModeratorSettings::AcceptAll),
             ModeratorKind::Blocklist => {
                 let path = needed("blocklist", "moderator_blocklist", self.moderator_blocklist.as_ref())?;
-                Ok(moderation::Settings::Blocklist(path))
+                Ok(ModeratorSettings::Blocklist(path))
             }
-            ModeratorKind::Http => Ok(moderation::Settings::Http(self.http()?)),
+            ModeratorKind::Http => Ok(ModeratorSettings::Http(self.http()?)),
         }
     }
 
-    fn http(&self) -> Result<moderation::HttpSettings, SettingsError> {
-        Ok(moderation::HttpSettings {
+    fn http(&self) -> Result<HttpSettings, SettingsError> {
+        Ok(HttpSettings {
             endpoint: needed("http", "moderator_url", self.moderator_url.as_ref())?,
             model: needed("http", "moderator_model", self.moderator_model.as_ref())?,
             prompt: self.moderator_prompt.clone(),

@@ -5,7 +5,7 @@ use std::{path::PathBuf, time::Duration};
 use clap::{Args, builder::NonEmptyStringValueParser};
 
 use super::{SettingsError, values::duration};
-use crate::auth::{Expected, JwksSource, JwksUrl, TokenSecret};
+use plaudit_token_auth::{Expected, JwksSource, JwksUrl, TokenSecret};
 
 /// With both stores embedded and a loopback address nothing of this need be set: a secret is generated.
 #[derive(Args, Clone, Debug)]

@@ -13,9 +13,10 @@ use chrono::NaiveTime;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use humantime::{format_duration, parse_duration};
 use ipnet::IpNet;
+use plaudit_embedded_stores::AppendFsync;
 use tracing_subscriber::{EnvFilter, filter::ParseError};
 
-use crate::{embedded::AppendFsync, primitives::ShardCount};
+use crate::primitives::ShardCount;
 
 /// Address of a store. It may hold a password, so it does not print.
 #[derive(Clone, PartialEq, Eq)]

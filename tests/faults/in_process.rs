@@ -7,10 +7,10 @@ use parking_lot::RwLock;
 use plaudit::{
     catalogue::{EdgeKind, Entity},
     domain::{Amount, GRANT_REASON, IdempotencyKey, Plaudit, Text},
-    embedded::AppendFsync,
     primitives::{CommentId, GroupId, Id, NoteId, ShardCount, UserId, fault::Point},
     store::sql::Db,
 };
+use plaudit_embedded_stores::AppendFsync;
 use rand::{RngExt, SeedableRng, rngs::StdRng};
 
 use crate::{

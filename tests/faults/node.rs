@@ -14,11 +14,11 @@ use plaudit::{
     catalogue::Entity,
     domain::{Limits, Plaudit, RateLimits},
     hub::Hub,
-    moderation::{self, Moderator},
     pipeline,
     primitives::{ShardCount, fault::Point},
     store::{redis::Redis, sql::Db},
 };
+use plaudit_moderation::{Moderator, ModeratorSettings};
 use tokio::{runtime::Runtime, sync::mpsc, task::JoinHandle};
 use tokio_util::sync::CancellationToken;
 
@@ -129,7 +129,7 @@ fn settings(name: &str, plan: &Plan) -> pipeline::PipelineSettings {
         log_share: plan.log_share,
         activity: true,
         activity_retention: Duration::from_hours(24),
-        moderator: Moderator::new(&moderation::Settings::AcceptAll).unwrap(),
+        moderator: Moderator::new(&ModeratorSettings::AcceptAll).unwrap(),
         moderator_timeout: Duration::from_secs(1),
         moderator_retry: Duration::from_secs(1),
         drain: Duration::from_secs(10),

@@ -4,11 +4,9 @@ use std::{any::Any, panic::AssertUnwindSafe, sync::Arc, time::Duration};
 
 use futures_util::FutureExt;
 use parking_lot::RwLock;
-use plaudit::{
-    auth::Role,
-    catalogue::{Counter, EdgeKind, Entity},
-    embedded::AppendFsync,
-};
+use plaudit::catalogue::{Counter, EdgeKind, Entity};
+use plaudit_embedded_stores::AppendFsync;
+use plaudit_token_auth::Role;
 use rand::{SeedableRng, rngs::StdRng};
 use serde_json::{Value, json};
 use tokio::{sync::Mutex, task::JoinSet};

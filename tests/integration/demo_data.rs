@@ -1,5 +1,5 @@
 use chrono::{Days, Utc};
-use plaudit::auth::Role;
+use plaudit_token_auth::Role;
 use serde_json::{Value, json};
 use sqlx::{AssertSqlSafe, PgPool};
 

@@ -9,7 +9,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use plaudit::embedded::{AppendFsync, DataDir, DataDirLock, EmbeddedServers, Options};
+use plaudit_embedded_stores::{AppendFsync, DataDir, DataDirLock, EmbeddedServers, Options};
 use rustix::process::{Pid, Signal, kill_process};
 use sqlx::{AssertSqlSafe, Connection, PgConnection};
 

@@ -2,7 +2,7 @@
 
 use std::sync::OnceLock;
 
-use plaudit::auth::Role;
+use plaudit_token_auth::Role;
 use serde_json::{Value, json};
 
 use super::server::token_as;

@@ -10,10 +10,8 @@ use std::{
     time::Duration,
 };
 
-use plaudit::{
-    auth::{Role, Subject, TokenSecret, TokenSigner},
-    embedded::DataDir,
-};
+use plaudit_embedded_stores::DataDir;
+use plaudit_token_auth::{Role, Subject, TokenSecret, TokenSigner};
 
 use rustix::process::{Pid, Signal, kill_process};
 

@@ -184,8 +184,9 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
+    use plaudit_token_auth::{Identity, Role};
+
     use crate::{
-        auth::{Identity, Role},
         domain::{Limits, RateLimits},
         graphql::request::viewer::Viewer,
         hub::Hub,

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use async_graphql::{Request, ServerError, parser::types::OperationType};
+use plaudit_token_auth::{Role, Subject};
 
 use crate::{
-    auth::{Role, Subject},
     domain::{Asking, PerClass, Plaudit},
     graphql::{
         errors::ApiError,

@@ -159,8 +159,9 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use plaudit_token_auth::{Identity, Role};
+
     use crate::{
-        auth::{Identity, Role},
         catalogue::EntityKind,
         graphql::{
             guard::{Guard, RequestLimits},

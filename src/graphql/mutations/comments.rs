@@ -3,8 +3,9 @@
 use async_graphql::{Context, ID, Object};
 
 use super::action::{Action, action_types};
+use plaudit_token_auth::Role;
+
 use crate::{
-    auth::Role,
     domain::CommentText,
     graphql::{
         errors::ApiResult,

@@ -2,9 +2,9 @@
 
 use async_graphql::{Context, Enum, ID, InputType, Object, ScalarType, SimpleObject, Value};
 use chrono::Utc;
+use plaudit_token_auth::Role;
 
 use crate::{
-    auth::Role,
     domain::{self, ActivityRequest, MAX_POINTS},
     graphql::{
         errors::ApiResult,

@@ -1,9 +1,9 @@
 //! Looking up users.
 
 use async_graphql::{Context, ID, Object};
+use plaudit_token_auth::Subject;
 
 use crate::{
-    auth::Subject,
     graphql::{
         errors::{ApiError, ApiResult},
         objects::users::User,

@@ -3,8 +3,9 @@
 use async_graphql::{Context, Guard, Result};
 
 use super::scope::Scope;
+use plaudit_token_auth::Role;
+
 use crate::{
-    auth::Role,
     graphql::{
         errors::{ApiError, ApiResult},
         request::access::{

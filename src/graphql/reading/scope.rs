@@ -5,8 +5,9 @@ use std::{collections::HashMap, hash::Hash, sync::Arc};
 use async_graphql::Context;
 
 use super::loaders::{Loaders, OwnEdge, ThreadKey, load};
+use plaudit_token_auth::Role;
+
 use crate::{
-    auth::Role,
     catalogue::{Counter, EdgeKind, Entity},
     domain::{Comment, CommentSort, Group, Note, Plaudit, Thread, ThreadPage, User},
     graphql::{

@@ -9,10 +9,9 @@ use std::{collections::HashMap, sync::LazyLock};
 use Who::{Anyone, AuthorOrModerator, Moderator, Owner, Service, SignedIn};
 
 use super::viewer::Viewer;
-use crate::{
-    auth::Role,
-    graphql::errors::{ApiError, ApiResult},
-};
+use plaudit_token_auth::Role;
+
+use crate::graphql::errors::{ApiError, ApiResult};
 
 /// Who may use a field.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -6,9 +6,9 @@ use std::{
 };
 
 use chrono::{DateTime, Utc};
+use plaudit_token_auth::{Identity, Role, Subject};
 
 use crate::{
-    auth::{Identity, Role, Subject},
     domain::Plaudit,
     graphql::errors::{ApiError, ApiResult},
     primitives::UserId,

@@ -23,10 +23,9 @@ use super::{
     ask,
     targets::{Note, Targets},
 };
-use crate::{
-    auth::{Identity, Role, Subject},
-    graphql::{Caller, Engine, Viewer},
-};
+use plaudit_token_auth::{Identity, Role, Subject};
+
+use crate::graphql::{Caller, Engine, Viewer};
 
 /// Between two actions of one user. So nobody acts more than 200 times in 30 s, and two storms in a minute
 /// stay below the usual limit of 600.

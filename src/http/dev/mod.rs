@@ -28,10 +28,9 @@ use super::{
     refusal::Refusal,
     sockets::Sockets,
 };
-use crate::{
-    auth::{Subject, TokenSigner},
-    graphql::{ApiError, Caller, Code, Engine, Rejected},
-};
+use plaudit_token_auth::{Subject, TokenSigner};
+
+use crate::graphql::{ApiError, Caller, Code, Engine, Rejected};
 
 /// Signs tokens for whoever asks.
 pub struct Development {

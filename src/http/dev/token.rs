@@ -12,10 +12,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use super::{Development, Refusal, State, ask, bad_request};
-use crate::{
-    auth::{Role, SignError, Subject},
-    graphql::{ApiError, Caller, Engine},
-};
+use plaudit_token_auth::{Role, SignError, Subject};
+
+use crate::graphql::{ApiError, Caller, Engine};
 
 const LIFE: Duration = Duration::from_hours(12);
 

@@ -6,10 +6,9 @@ use serde::Serialize;
 use serde_json::json;
 
 use super::{State, ask};
-use crate::{
-    auth::{Role, Subject},
-    graphql::{Caller, Engine},
-};
+use plaudit_token_auth::{Role, Subject};
+
+use crate::graphql::{Caller, Engine};
 
 #[derive(Serialize)]
 pub struct Users {

@@ -8,11 +8,11 @@ use std::{collections::BTreeSet, slice, sync::Arc, time::Duration};
 
 use backon::{BackoffBuilder, ExponentialBuilder, Retryable};
 use futures_util::{StreamExt, stream::FuturesUnordered};
+use plaudit_moderation::{Failure, Judgement, Submission};
 use tokio::time::timeout;
 
 use crate::{
     catalogue::Entity,
-    moderation::{Failure, Judgement, Submission},
     pipeline::leadership::{Leadership, retry::keep_on},
     primitives::{CommentId, ShardId},
     store::{

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use chrono::NaiveTime;
 
-use crate::moderation::Moderator;
+use plaudit_moderation::Moderator;
 
 /// How the pipeline works; see the settings of the same names.
 #[derive(Clone, Debug)]

@@ -1,5 +1,5 @@
 use futures_util::future::join_all;
-use plaudit::auth::Role;
+use plaudit_token_auth::Role;
 use serde_json::{Value, json};
 
 use crate::support::{Client, SOON, Server, eventually, note, number, user};

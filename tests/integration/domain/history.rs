@@ -1,6 +1,6 @@
 use chrono::{DateTime, Days, NaiveTime, SecondsFormat, TimeDelta, Utc};
-use plaudit::auth::Role;
-use plaudit::embedded::AppendFsync;
+use plaudit_embedded_stores::AppendFsync;
+use plaudit_token_auth::Role;
 use serde_json::{Value, json};
 use sqlx::PgPool;
 

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use plaudit::embedded::AppendFsync;
+use plaudit_embedded_stores::AppendFsync;
 use serde_json::{Value, json};
 
 use crate::support::{Client, Server, Stores, note, user};

@@ -6,7 +6,8 @@ use std::{
 };
 
 use futures_util::{StreamExt, future::join_all, stream};
-use plaudit::{auth::Role, embedded::AppendFsync};
+use plaudit_embedded_stores::AppendFsync;
+use plaudit_token_auth::Role;
 use redis::AsyncCommands;
 use serde_json::{Value, json};
 

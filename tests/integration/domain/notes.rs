@@ -1,7 +1,7 @@
 use std::time::Duration;
 
 use futures_util::future::join_all;
-use plaudit::auth::Role;
+use plaudit_token_auth::Role;
 use serde_json::{Value, json};
 
 use crate::support::{Client, SOON, Server, eventually, note, number, user};
@@ -180,7 +180,7 @@ async fn likes_that_race_with_the_removal_of_their_note_leave_its_authors_total_
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_note_that_is_removed_on_one_instance_is_gone_on_the_other_at_once() {
-    let stores = crate::support::Stores::start(plaudit::embedded::AppendFsync::EverySec).await;
+    let stores = crate::support::Stores::start(plaudit_embedded_stores::AppendFsync::EverySec).await;
     let one = Server::start_on(&stores, &[]);
     let two = Server::start_on(&stores, &["--roles", "api"]);
     let author = one.client("fay removes");

@@ -2,7 +2,7 @@
 
 use std::{collections::HashSet, fs};
 
-use plaudit::embedded::AppendFsync;
+use plaudit_embedded_stores::AppendFsync;
 use serde_json::{Value, json};
 use sqlx::PgPool;
 

@@ -1,4 +1,4 @@
-use plaudit::embedded::AppendFsync;
+use plaudit_embedded_stores::AppendFsync;
 use redis::AsyncCommands;
 use serde_json::{Value, json};
 

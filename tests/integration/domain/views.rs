@@ -1,9 +1,9 @@
 use plaudit::{
-    embedded::AppendFsync,
     event_log::Event,
     primitives::{Id, NoteId, ShardCount, ShardId},
     store::redis::{Redis, ViewBundle},
 };
+use plaudit_embedded_stores::AppendFsync;
 use redis::AsyncCommands;
 use serde_json::{Value, json};
 

@@ -2,10 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use plaudit::{
-    auth::Role,
-    graphql::{RULES, Rule, Who},
-};
+use plaudit::graphql::{RULES, Rule, Who};
+use plaudit_token_auth::Role;
 use serde_json::{Value, json};
 
 use crate::support::{

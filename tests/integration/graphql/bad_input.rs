@@ -1,4 +1,4 @@
-use plaudit::auth::Role;
+use plaudit_token_auth::Role;
 use serde_json::{Value, json};
 
 use crate::support::{Client, Server, note, user};

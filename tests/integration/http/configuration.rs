@@ -1,6 +1,6 @@
 use std::{fs, process::Output};
 
-use plaudit::embedded::AppendFsync;
+use plaudit_embedded_stores::AppendFsync;
 
 use crate::support::{Place, Server, Stores};
 

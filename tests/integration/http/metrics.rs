@@ -1,6 +1,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use plaudit::{auth::Role, embedded::AppendFsync};
+use plaudit_embedded_stores::AppendFsync;
+use plaudit_token_auth::Role;
 use serde_json::{Value, json};
 
 use crate::support::{EventStream, SOON, Server, Stores, eventually, note, token, user};

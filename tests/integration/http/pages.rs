@@ -1,6 +1,6 @@
 //! The pages in the binary: where they are, and what they let a browser do.
 
-use plaudit::embedded::AppendFsync;
+use plaudit_embedded_stores::AppendFsync;
 
 use crate::support::{
     Server, Stores,

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use plaudit::{auth::Role, embedded::AppendFsync};
+use plaudit_embedded_stores::AppendFsync;
+use plaudit_token_auth::Role;
 use serde_json::{Value, json};
 
 use crate::support::{Client, Reply, SOON, Server, Stores, eventually, note};

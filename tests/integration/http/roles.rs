@@ -1,7 +1,5 @@
-use plaudit::{
-    embedded::AppendFsync,
-    store::sql::{Db, lock_removals, lock_removals_shared},
-};
+use plaudit::store::sql::{Db, lock_removals, lock_removals_shared};
+use plaudit_embedded_stores::AppendFsync;
 use serde_json::json;
 
 use crate::support::{Server, Stores, note};

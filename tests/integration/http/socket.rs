@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use plaudit::embedded::AppendFsync;
+use plaudit_embedded_stores::AppendFsync;
 use serde_json::{Value, json};
 use tokio_tungstenite::tungstenite::Message;
 

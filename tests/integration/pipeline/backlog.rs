@@ -1,6 +1,6 @@
 //! What waits for PostgreSQL takes a bounded share of Redis, and Redis may run out of memory.
 
-use plaudit::embedded::AppendFsync;
+use plaudit_embedded_stores::AppendFsync;
 use redis::AsyncCommands;
 use serde_json::json;
 

@@ -2,7 +2,7 @@ use std::{collections::HashSet, sync::Arc};
 
 use futures_util::{StreamExt, stream};
 use parking_lot::Mutex;
-use plaudit::embedded::AppendFsync;
+use plaudit_embedded_stores::AppendFsync;
 use serde_json::json;
 
 use crate::support::{SOON, Server, Stores, eventually, note};

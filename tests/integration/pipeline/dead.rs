@@ -6,10 +6,10 @@ use std::process::Output;
 use futures_util::future::join_all;
 use plaudit::{
     catalogue::EdgeKind,
-    embedded::AppendFsync,
     primitives::{Id, ShardCount, UserId},
     store::redis::Redis,
 };
+use plaudit_embedded_stores::AppendFsync;
 use redis::AsyncCommands;
 use serde_json::{Value, json};
 

@@ -1,6 +1,6 @@
 use std::time::{Duration, Instant};
 
-use plaudit::embedded::AppendFsync;
+use plaudit_embedded_stores::AppendFsync;
 use serde_json::{Value, json};
 
 use crate::support::{SOON, Server, Stores, eventually, note, user};

@@ -1,7 +1,7 @@
 //! Sixty-four at once, for every action that is not an edge: whoever wins, it happens once.
 
 use futures_util::future::join_all;
-use plaudit::auth::Role;
+use plaudit_token_auth::Role;
 use serde_json::{Value, json};
 
 use crate::support::{Client, SOON, Server, eventually, note, user};

@@ -1,7 +1,7 @@
 //! Drift is planted in every place where counts are kept; reconciliation finds it, tells by how much, and
 //! repairs it only when asked to. What is right it leaves alone, also while everything moves (`storm.rs`).
 
-use plaudit::embedded::AppendFsync;
+use plaudit_embedded_stores::AppendFsync;
 use serde_json::{Value, json};
 
 use crate::support::{SOON, Server, Stores, eventually, note, plaudit, user};

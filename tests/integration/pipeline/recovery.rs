@@ -1,7 +1,7 @@
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use futures_util::future::join_all;
-use plaudit::embedded::AppendFsync;
+use plaudit_embedded_stores::AppendFsync;
 use serde_json::json;
 
 use crate::support::{SOON, Server, Stores, eventually, note};

@@ -1,6 +1,6 @@
 //! A stop by signal: clients are sent elsewhere, work is finished, shards are handed over, nothing is lost.
 
-use plaudit::embedded::AppendFsync;
+use plaudit_embedded_stores::AppendFsync;
 use serde_json::json;
 use tokio::task::spawn_blocking;
 

@@ -10,7 +10,7 @@ use std::{
 };
 
 use futures_util::future::join_all;
-use plaudit::auth::Role;
+use plaudit_token_auth::Role;
 use rand::{RngExt, SeedableRng, rngs::StdRng, seq::IndexedRandom};
 use serde_json::{Value, json};
 

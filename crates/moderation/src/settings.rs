@@ -6,7 +6,7 @@ use reqwest::{Url, header::HeaderValue};
 
 /// Which moderator judges.
 #[derive(Clone, Debug)]
-pub enum Settings {
+pub enum ModeratorSettings {
     AcceptAll,
     /// The file with the words.
     Blocklist(PathBuf),

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use super::{Failure, Judgement, ModeratorError, Settings, Submission, blocklist::Blocklist, http::Http};
+use super::{
+    Failure, Judgement, ModeratorError, ModeratorSettings, Submission, blocklist::Blocklist, http::Http,
+};
 
 /// Cheap to clone; clones share bounds and connections.
 #[derive(Clone, Debug)]
@@ -18,11 +20,11 @@ enum Kind {
 impl Moderator {
     /// # Errors
     /// The blocklist cannot be used, or no connection could be secured on this machine.
-    pub fn new(settings: &Settings) -> Result<Self, ModeratorError> {
+    pub fn new(settings: &ModeratorSettings) -> Result<Self, ModeratorError> {
         let kind = match settings {
-            Settings::AcceptAll => Kind::AcceptAll,
-            Settings::Blocklist(path) => Kind::Blocklist(Blocklist::load(path)?),
-            Settings::Http(settings) => Kind::Http(Box::new(Http::new(settings)?)),
+            ModeratorSettings::AcceptAll => Kind::AcceptAll,
+            ModeratorSettings::Blocklist(path) => Kind::Blocklist(Blocklist::load(path)?),
+            ModeratorSettings::Http(settings) => Kind::Http(Box::new(Http::new(settings)?)),
         };
         Ok(Self(Arc::new(kind)))
     }
@@ -62,25 +64,25 @@ mod tests {
     use std::{fs, time::Duration};
 
     use super::*;
-    use crate::moderation::HttpSettings;
+    use crate::HttpSettings;
 
     #[tokio::test]
     async fn the_moderator_that_is_chosen_judges() {
         let comment = Submission { text: "spam".to_owned(), images: Vec::new() };
-        let all = Moderator::new(&Settings::AcceptAll).unwrap();
+        let all = Moderator::new(&ModeratorSettings::AcceptAll).unwrap();
         assert_eq!((all.name(), all.judge(&comment).await), ("accept_all", Ok(Judgement::Approved)));
 
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("words");
         fs::write(&path, "spam").unwrap();
-        let list = Moderator::new(&Settings::Blocklist(path)).unwrap();
+        let list = Moderator::new(&ModeratorSettings::Blocklist(path)).unwrap();
         assert_eq!(list.name(), "blocklist");
         assert!(matches!(list.clone().judge(&comment).await, Ok(Judgement::Rejected { .. })));
     }
 
     #[test]
     fn calls_can_be_encrypted() {
-        let http = Moderator::new(&Settings::Http(HttpSettings {
+        let http = Moderator::new(&ModeratorSettings::Http(HttpSettings {
             endpoint: "https://127.0.0.1:1".parse().unwrap(),
             model: "small".to_owned(),
             prompt: None,

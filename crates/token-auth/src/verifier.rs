@@ -105,7 +105,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::auth::{
+    use crate::{
         Role, Subject, TokenSigner,
         claims::{ALGORITHM, LEEWAY_S},
     };

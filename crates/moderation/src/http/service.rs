@@ -9,7 +9,7 @@ use reqwest::{
 };
 
 use super::{request, retry_after::retry_after, verdict};
-use crate::moderation::{Failure, HttpSettings, Judgement, ModeratorError, Submission};
+use crate::{Failure, HttpSettings, Judgement, ModeratorError, Submission};
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(3);
 /// Longest body of an answer, in bytes; a verdict has some hundred.

@@ -151,7 +151,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::auth::{
+    use crate::{
         TokenError, TokenVerifier,
         samples::{ED25519, P256, RSA, RSA_OTHER, Sample},
     };

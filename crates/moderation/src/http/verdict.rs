@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-use crate::moderation::{Failure, Judgement};
+use crate::{Failure, Judgement};
 
 /// What we need of a chat completion.
 #[derive(Deserialize)]

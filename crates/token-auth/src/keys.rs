@@ -168,7 +168,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::auth::samples::{ED25519, P256, RSA, RSA_OTHER};
+    use crate::samples::{ED25519, P256, RSA, RSA_OTHER};
 
     fn parse(keys: Value) -> Result<KeySet, KeySetError> {
         KeySet::parse(json!({ "keys": keys }).to_string().as_bytes(), &Expected::default())

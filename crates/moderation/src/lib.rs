@@ -20,4 +20,4 @@ mod settings;
 pub use error::ModeratorError;
 pub use judgement::{Failure, Judgement, Submission};
 pub use moderator::Moderator;
-pub use settings::{ApiKey, BadApiKey, BadEndpoint, Endpoint, HttpSettings, Settings};
+pub use settings::{ApiKey, BadApiKey, BadEndpoint, Endpoint, HttpSettings, ModeratorSettings};

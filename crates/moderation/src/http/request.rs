@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::moderation::Submission;
+use crate::Submission;
 
 /// What is allowed, unless the settings say otherwise.
 const DEFAULT_PROMPT: &str = "You moderate the comments of a social app. Reject insults, hate, threats, \

@@ -10,7 +10,7 @@ pub struct Sample {
 
 macro_rules! pem {
     ($name:literal) => {
-        include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/keys/", $name, ".pem"))
+        include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/keys/", $name, ".pem"))
     };
 }
 

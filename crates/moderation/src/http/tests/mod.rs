@@ -23,7 +23,7 @@ use tokio::{sync::Barrier, time::timeout};
 
 use self::endpoint::{decides, endpoint, endpoint_that_reads, fails, pushes_back, says, silent_endpoint};
 use super::{Http, Patience};
-use crate::moderation::{Failure, HttpSettings, Judgement, Submission};
+use crate::{Failure, HttpSettings, Judgement, Submission};
 
 fn settings(url: &str) -> HttpSettings {
     HttpSettings {
