@@ -85,7 +85,7 @@ async fn measure(data: &DataDir, choice: Choice) -> Outcome<()> {
         events as f64 / took
     );
     println!("until persisted: {}", cpu.since(events)?);
-    until("nothing is pending", || async { cleaned(&redis, shards).await == ends }).await?;
+    until("nothing is pending", || async { retired(&redis, shards).await == ends }).await?;
     let sql = sqlx::PgPool::connect(&data.database_url()).await?;
     until("nothing is to be corrected", || async { invalidations(&sql).await == Some(0) }).await?;
     println!("until clean, {:.2} s: {}", began.elapsed().as_secs_f64(), cpu.since(events)?);
@@ -109,12 +109,12 @@ async fn fold_all(data: &DataDir, redis: &Redis, shards: ShardCount) -> Outcome<
     pipeline.stop()
 }
 
-async fn cleaned(redis: &Redis, shards: ShardCount) -> Vec<Offset> {
-    let mut cleaned = Vec::new();
+async fn retired(redis: &Redis, shards: ShardCount) -> Vec<Offset> {
+    let mut retired = Vec::new();
     for shard in shards.all() {
-        cleaned.extend(redis.log_state(shard).await.ok().map(|state| state.cleaned));
+        retired.extend(redis.log_state(shard).await.ok().map(|state| state.retired));
     }
-    cleaned
+    retired
 }
 
 async fn invalidations(sql: &sqlx::PgPool) -> Option<i64> {
@@ -230,7 +230,7 @@ async fn create_people_and_notes(url: &str) -> Outcome<()> {
 
 /// In rounds of all users, so that few likes of a batch are of the same one.
 async fn append_likes(redis: &Redis, choice: Choice) -> Outcome<()> {
-    let row = EdgeRow { is_on: false, persisted: redis.log_state(ShardId(0)).await?.cleaned };
+    let row = EdgeRow { is_on: false, persisted: redis.log_state(ShardId(0)).await?.retired };
     let pairs = (0..LIKES_PER_USER).flat_map(|round| (1..=USERS).map(move |user| (user, round)));
     let likes = pairs.map(|(user, round)| async move { like(redis, row, user, choice(user, round)).await });
     stream::iter(likes).buffer_unordered(AT_ONCE).try_collect::<()>().await

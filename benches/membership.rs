@@ -98,7 +98,7 @@ async fn give_likes(redis: &Redis, user: i64, likes: i64) -> Outcome<()> {
     let before = redis.log_state(redis.shard_of(user.0)).await?;
     let truncated = likes > targets.len() as i64;
     let kind = EdgeKind::NoteLike;
-    if redis.install_members(user, kind, before, before.cleaned, &targets, truncated).await? {
+    if redis.install_members(user, kind, before, before.retired, &targets, truncated).await? {
         Ok(())
     } else {
         Err("something moved meanwhile".into())

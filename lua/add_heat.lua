@@ -1,13 +1,14 @@
--- Add what happened in a stretch of time to the heat of a shard's notes, exactly once.
+-- Add the heat of past events, from one interval of time, to a shard's notes. Exactly once: the interval must
+-- begin where the last one ended.
 -- KEYS[1]   meta   hash    of the shard
--- KEYS[2]   built  string  up to when what happened is in (Unix ms)
--- KEYS[3…]  heat   zset    of those notes
+-- KEYS[2]   built  string  Unix ms up to which past events are counted
+-- KEYS[3…]  heat   zset    of those notes, one per bucket of time
 -- ARGV[1]   since  Unix ms from which on the fold adds heat
--- ARGV[2]   from   Unix ms at which the stretch begins
--- ARGV[3]   to     Unix ms at which it ends
--- then for each heat:  Unix ms at which its life ends, number of notes, for each note: id, heat
+-- ARGV[2]   from   Unix ms at which the interval begins
+-- ARGV[3]   to     Unix ms at which the interval ends
+-- then for each heat:  Unix ms at which it expires, number of notes, for each note: id, heat
 -- Returns   {"done"}
---           {"moved"}  it was begun anew, or built by another one; nothing written
+--           {"moved"}  heat was reset, or another process has added this interval; nothing written
 local meta = redis.call('HGET', KEYS[1], 'hot')
 if meta ~= ARGV[1] or redis.call('GET', KEYS[2]) ~= ARGV[2] then
   return { 'moved' }

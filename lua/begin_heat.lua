@@ -1,13 +1,13 @@
--- Begin the heat of a shard's notes anew: from a moment just ahead on the fold adds it, and what happened
--- before is to be rebuilt. The moment lies ahead so that nothing after it can have been folded already.
--- KEYS[1]   meta    hash    of the shard: "hot", the moment (Unix ms)
--- KEYS[2]   built   string  up to when what happened is in (Unix ms): all of it at "hot"
--- KEYS[3…]  heat    zset    every one that may hold something of an earlier beginning
+-- Reset the heat of a shard's notes: the fold adds heat from a moment in the near future on, and the heat of earlier
+-- events must be rebuilt. The moment is in the future so that no event after it can have been folded already.
+-- KEYS[1]   meta    hash    of the shard; its field "hot" is the moment (Unix ms)
+-- KEYS[2]   built   string  Unix ms up to which past events are counted; complete when it reaches "hot"
+-- KEYS[3…]  heat    zset    every bucket that may hold something from before the reset
 -- ARGV[1]   ahead   ms from now to the moment
--- ARGV[2]   from    Unix ms at which the rebuilding begins; empty when there is nothing to rebuild from
+-- ARGV[2]   from    Unix ms at which the rebuild begins; empty when there is nothing to rebuild from
 -- Returns   {"done"}
---           {"kept"}     it has begun already; nothing written, here and below
---           {"no_meta"}  the shard is not verified
+--           {"kept"}     heat has begun already; nothing written, here and below
+--           {"no_meta"}  the shard is not recovered
 local ahead, from = tonumber(ARGV[1]), ARGV[2]
 if not (ahead and (from == '' or tonumber(from))) then
   return redis.error_reply('ERR begin_heat: bad arguments')

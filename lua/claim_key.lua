@@ -1,12 +1,12 @@
 -- Claim an idempotency key for an operation that is not an edge's flip.
--- What is kept has the form that flip_edge.lua keeps: "<0|1> <offset or -> <operation>".
+-- The stored value has the form that flip_edge.lua stores: "<0|1> <offset or -> <operation>".
 -- KEYS[1]  idempotency string  the client's key
--- ARGV[1]  operation  what the key is to stand for
--- ARGV[2]  kept       what is kept: "1 - " and the operation
--- ARGV[3]  keep       ms for which it is kept
+-- ARGV[1]  operation  what the key stands for
+-- ARGV[2]  kept       the value to store: "1 - " and the operation
+-- ARGV[3]  keep       ms for which it is stored
 -- Returns  {"fresh"}     claimed now
 --          {"again"}     claimed before, for the same operation; nothing written
---          {"conflict"}  it stands for another operation; nothing written
+--          {"conflict"}  the key stands for another operation; nothing written
 local kept = redis.call('GET', KEYS[1])
 if not kept then
   redis.call('SET', KEYS[1], ARGV[2], 'PX', ARGV[3])

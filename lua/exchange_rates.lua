@@ -1,8 +1,8 @@
--- Add to the counts of requests that all instances share, and tell what they are now.
--- KEYS[1…]  counts  hash  for each asker: of the present window, then of the one before
+-- Add to the counts of requests that all instances share, and return the new counts.
+-- KEYS[1…]  counts  hash  for each asker: of the current window, then of the one before
 -- ARGV[1]   life    ms for which counts are kept from now
 -- then for each asker:  reads, writes, creations to add
--- Returns   {"done", number, …}  for each asker: reads, writes, creations of the present window, then of the
+-- Returns   {"done", number, …}  for each asker: reads, writes, creations of the current window, then of the
 --                                one before
 local FIELDS = { 'r', 'w', 'c' }
 local life, adds = tonumber(ARGV[1]), {}

@@ -1,7 +1,8 @@
--- Switch an edge on or off: decide whether that changes anything, append the event, record the flip.
+-- Switch an edge on or off: decide whether that changes anything, append the event, add the flip to the pending
+-- overlay.
 -- KEYS[1]  meta       hash    of the actor's shard
 -- KEYS[2]  log        stream  of the actor's shard
--- KEYS[3]  pending    hash    the actor's flips that are not yet cleaned
+-- KEYS[3]  pending    hash    the actor's flips that are not retired
 -- KEYS[4]  edges      set     the actor's targets of this kind (a cache of rows)
 -- KEYS[5]  floor      string  lowest target id in a truncated set
 -- KEYS[6]  idempotency string optional: given when the client sent a key
@@ -11,20 +12,20 @@
 -- ARGV[4]  on         1 or 0
 -- ARGV[5]  event      text of the log entry
 -- ARGV[6]  limit      the most edges of this kind that may be on; 0 for no limit
--- ARGV[7]  row        what SQL says of this edge: 1, 0, or empty when SQL was not asked
+-- ARGV[7]  row        state of this edge in SQL: 1, 0, or empty when SQL was not asked
 -- ARGV[8]  row_at     offset up to which SQL had persisted the shard's log then; empty as above
--- ARGV[9]  renew      ms of life for the set from now; 0 leaves it as it is
+-- ARGV[9]  renew      new time to live of the set in ms; 0 leaves it as it is
 -- ARGV[10] operation  what the idempotency key stands for: operation and target
 -- ARGV[11] keep       ms for which the idempotency key is kept
 -- ARGV[12] at         time of the flip, Unix ms
 -- Returns  {"done", 1, offset}   switched; offset of its event
---          {"done", 0, offset}   it already was so; offset of the pair's pending flip, or ""
+--          {"done", 0, offset}   it already was in that state; offset of the pair's pending flip, or ""
 --          {"repeated", 1, offset}  the key was used for this before: what the first call returned, if "done"
---          {"not_ready"}         the shard is not verified yet, or its log is gone; nothing written
+--          {"not_ready"}         the shard is not recovered, or its log was deleted; nothing written
 --          {"need_set"}          load the set first
 --          {"need_row"}          ask SQL about this one edge first
 --          {"limit"}             the limit is reached; nothing written
---          {"full"}              the log has no room; nothing written
+--          {"full"}              the log has reached its append limit; nothing written
 --          {"key_conflict"}      the idempotency key stands for something else
 local source, kind, target, on, event = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 local limit, row, row_at, renew = tonumber(ARGV[6]), ARGV[7], ARGV[8], tonumber(ARGV[9])
@@ -33,13 +34,13 @@ if not (limit and renew and tonumber(target) and tonumber(at) and (on == '1' or 
   return redis.error_reply('ERR flip_edge: bad arguments')
 end
 
-local meta = redis.call('HMGET', KEYS[1], 'gen', 'k:' .. source, 'gone', 'room')
+local meta = redis.call('HMGET', KEYS[1], 'generation', 'retired:' .. source, 'members_retiring', 'append_limit')
 local generation = meta[1]
 if not (generation and meta[2] and meta[3]) then
   return { 'not_ready' }
 end
--- Flips up to there are not pending any more: SQL must know them.
-local cleaned = later(meta[2], meta[3])
+-- Flips up to there may have left the pending overlay: an answer of SQL must include them.
+local retired = later(meta[2], meta[3])
 
 if KEYS[6] then
   local kept = redis.call('GET', KEYS[6])
@@ -56,10 +57,10 @@ local complete = '-' .. string.format('%.0f', 2 * tonumber(generation))
 local truncated = '-' .. string.format('%.0f', 2 * tonumber(generation) + 1)
 local held = redis.call('SMISMEMBER', KEYS[4], complete, truncated, target)
 local is_complete, is_member = held[1] == 1, held[3] == 1
--- A truncated set whose floor has expired says nothing.
+-- A truncated set whose floor has expired cannot be used.
 local floor = held[2] == 1 and redis.call('GET', KEYS[5])
 
--- What the flip of this pair that is still pending made of it. One of an earlier generation is in SQL.
+-- State and offset of the pair's pending flip. A flip of an earlier generation is persisted and does not count.
 local field = kind .. ':' .. target
 local pending = redis.call('HGET', KEYS[3], field)
 local pending_on, pending_at
@@ -78,7 +79,7 @@ elseif is_member and (is_complete or floor) then
 elseif is_complete then
   was = '0'
 else
-  local known = row ~= '' and at_most(cleaned, row_at)
+  local known = row ~= '' and at_most(retired, row_at)
   if floor and tonumber(target) >= tonumber(floor) then
     was = '0'
   elseif known then
@@ -97,7 +98,7 @@ if changes and on == '1' and limit > 0 then
     return { 'need_set' }
   end
   local count = redis.call('SCARD', KEYS[4]) - 1
-  -- Counting the pending flips one by one is needed only near the limit.
+  -- The exact count with pending flips is needed only near the limit.
   if count + redis.call('HLEN', KEYS[3]) >= limit then
     local flips = redis.call('HGETALL', KEYS[3])
     for i = 1, #flips, 2 do
@@ -118,14 +119,14 @@ if changes and is_full(meta[4]) then
   return { 'full' }
 end
 
--- First the append, which fails as a whole when memory is short; only then the rest.
+-- The append goes first: when memory is short it fails before anything is written.
 local offset = pending_at or ''
 if changes then
   offset = redis.pcall('XADD', KEYS[2], 'NOMKSTREAM', generation .. '-*', 'e', event)
   if not offset then
-    return { 'not_ready' } -- somebody deleted the log
+    return { 'not_ready' } -- the log was deleted
   elseif type(offset) == 'table' then
-    -- The log's next generation has begun, but its verification is not finished.
+    -- The log's next generation has begun, but its recovery is not finished.
     return string.find(offset.err, 'equal or smaller') and { 'not_ready' } or offset
   end
   redis.call('HSET', KEYS[3], field, on .. ':' .. offset .. ':' .. at)

@@ -1,29 +1,30 @@
--- Apply one batch of a source shard's log to the counters of one target shard, exactly once, and tell.
+-- Fold one batch of a source shard's log into the counters of one target shard, exactly once, and publish the new
+-- counts.
 -- KEYS[1]   meta     hash     of the target shard
 -- KEYS[2]   channel  pub/sub  of the target shard
 -- KEYS[3…]  counters hash     one per entity, then:
---           heat     zset     of notes, one per stretch of time
+--           heat     zset     of notes, one per bucket of time
 -- ARGV[1]   source   shard whose log this is
 -- ARGV[2]   from     offset up to which the target must have folded that log
--- ARGV[3]   to       offset up to which it has afterwards
+-- ARGV[3]   to       offset up to which it has folded afterwards
 -- ARGV[4]   epoch    of the target's counters
 -- ARGV[5]   fence    of the source's owner
--- ARGV[6]   hot      Unix ms from which on heat is added, as the caller knows it; empty: none is added
+-- ARGV[6]   hot      Unix ms from which on heat is added, as the caller read it; empty: none is added
 -- ARGV[7]   entities how many
 -- ARGV[8]   kinds    how many kinds of entities follow
 -- then for each kind:    number of counters, their names
 -- then for each entity:  position of its kind (from 1), entity, offset just before its first event,
 --                        offset of its last event, one difference per counter
--- then for each heat:    Unix ms at which its life ends, number of notes, for each note: id, heat
+-- then for each heat:    Unix ms at which it expires, number of notes, for each note: id, heat
 -- Returns   {"done"}
---           {"no_meta"}             the target is not verified; nothing written, here and below
---           {"other_epoch", epoch}  the target began anew
+--           {"no_meta"}             the target is not recovered; nothing written, here and below
+--           {"other_epoch", epoch}  the target was reset
 --           {"fenced"}              the source has a newer owner
 --           {"moved", offset}       the target has folded up to there
 --           {"other_heat", hot}     heat is added since then
 local source, from, to, epoch, fence = ARGV[1], ARGV[2], ARGV[3], ARGV[4], tonumber(ARGV[5])
 
-local meta = redis.call('HMGET', KEYS[1], 'epoch', 'fence:' .. source, 'w:' .. source, 'seq', 'hot')
+local meta = redis.call('HMGET', KEYS[1], 'epoch', 'fence:' .. source, 'folded:' .. source, 'change', 'hot')
 if not meta[1] then
   return { 'no_meta' }
 elseif meta[1] ~= epoch then
@@ -63,11 +64,11 @@ for _, entry in ipairs(batch) do
     writes[#writes + 1] = field
     writes[#writes + 1] = value
   end
-  if not held.first then
+  if not held.low_watermark then
     write('~' .. source, entry.after)
-    write('marks', integer(held.marks + 1))
+    write('marks', integer(held.sources + 1))
   end
-  local values, known = {}, true
+  local values, is_complete = {}, true
   for j, name in ipairs(names) do
     local total, delta = held.totals[j], entry.deltas[j]
     if delta ~= 0 then
@@ -77,18 +78,18 @@ for _, entry in ipairs(batch) do
         write(name, total)
       end
     end
-    known = known and total
+    is_complete = is_complete and total
     values[j] = total or '?'
   end
   redis.call('HSET', entry.key, unpack(writes))
-  if not held.first then
-    redis.call('PERSIST', entry.key) -- what is pending must not expire
+  if not held.low_watermark then
+    redis.call('PERSIST', entry.key) -- a pending overlay must not expire
   end
-  local told = known and table.concat(values, ' ') or '?'
-  lines[#lines + 1] = entry.entity .. ' ' .. integer(change) .. ' ' .. told
+  local published = is_complete and table.concat(values, ' ') or '?'
+  lines[#lines + 1] = entry.entity .. ' ' .. integer(change) .. ' ' .. published
 end
 add_heat(heat)
 
-redis.call('HSET', KEYS[1], 'w:' .. source, to, 'seq', integer(change), 'fence:' .. source, ARGV[5])
+redis.call('HSET', KEYS[1], 'folded:' .. source, to, 'change', integer(change), 'fence:' .. source, ARGV[5])
 publish(KEYS[2], epoch, before, change, source, to, lines)
 return { 'done' }

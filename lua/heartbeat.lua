@@ -1,17 +1,17 @@
--- Say that a shard's channel is alive, which change is its newest and how far each log is folded.
+-- Publish a heartbeat: the number of the shard's newest change, and how far each log is folded into the shard.
 -- KEYS[1]  meta     hash     of the shard
 -- KEYS[2]  channel  pub/sub  of the shard
 -- ARGV[1]  shards   number of virtual shards
 -- Returns  {"done"}
---          {"no_meta"}  the shard is not verified; nothing said
-local meta = redis.call('HMGET', KEYS[1], 'epoch', 'seq')
+--          {"no_meta"}  the shard is not recovered; nothing published
+local meta = redis.call('HMGET', KEYS[1], 'epoch', 'change')
 if not meta[1] then
   return { 'no_meta' }
 end
 local lines = {}
 for source = 0, tonumber(ARGV[1]) - 1 do
-  local folded = redis.call('HGET', KEYS[1], 'w:' .. source)
-  lines[#lines + 1] = 'w ' .. source .. ' ' .. folded
+  local folded = redis.call('HGET', KEYS[1], 'folded:' .. source)
+  lines[#lines + 1] = 'folded ' .. source .. ' ' .. folded
 end
 publish(KEYS[2], meta[1], tonumber(meta[2]), tonumber(meta[2]), '-', '-', lines)
 return { 'done' }

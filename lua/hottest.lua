@@ -1,11 +1,11 @@
--- The hottest notes of a shard in some of its stretches of time together.
+-- The hottest notes of a shard in some of its buckets of time together.
 -- KEYS[1]   meta    hash    of the shard
--- KEYS[2]   built   string  up to when what happened is in (Unix ms)
--- KEYS[3]   merged  zset    used in between
--- KEYS[4…]  heat    zset    the stretches
+-- KEYS[2]   built   string  Unix ms up to which past events are counted
+-- KEYS[3]   merged  zset    temporary
+-- KEYS[4…]  heat    zset    the buckets
 -- ARGV[1]   most    how many notes
 -- Returns   {"done", note, heat, …}  the hottest first; only those with some heat
---           {"incomplete"}           what happened is not all in
+--           {"incomplete"}           not all past events are counted
 local since, built = redis.call('HGET', KEYS[1], 'hot'), redis.call('GET', KEYS[2])
 if not (since and built and tonumber(built) >= tonumber(since)) then
   return { 'incomplete' }

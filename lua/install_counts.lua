@@ -1,4 +1,4 @@
--- Finish a load: put the totals that SQL gave, plus what is pending, into one entity's counters.
+-- Finish a load: set an entity's totals to the base totals from SQL plus the pending overlay.
 -- KEYS[1]  meta      hash     of the entity's shard
 -- KEYS[2]  channel   pub/sub  of the shard
 -- KEYS[3]  counters  hash     of the entity
@@ -10,7 +10,7 @@
 -- ARGV[5]  life      ms for which the counters are kept while nothing of them is pending
 -- ARGV[6]  shards    number of virtual shards
 -- ARGV[7…]  per source shard: offset up to which SQL had persisted its log, in that same statement
--- then per counter:  name, total
+-- then per counter:  name, base total
 -- Returns  {"done", change, value per counter}
 --          {"refused"}  something moved meanwhile: load again; nothing written
 local token, epoch, timeline, entity, shards = ARGV[1], ARGV[2], ARGV[3], ARGV[4], tonumber(ARGV[6])
@@ -19,31 +19,31 @@ if not shards or counters < 1 or counters % 1 ~= 0 then
   return redis.error_reply('ERR install_counts: bad arguments')
 end
 
-local meta_fields, mark_fields = { 'epoch', 'tl', 'seq' }, { 'epoch', 'marks' }
+local meta_fields, watermark_fields = { 'epoch', 'timeline', 'change' }, { 'epoch', 'marks' }
 for source = 0, shards - 1 do
-  meta_fields[#meta_fields + 1] = 'w:' .. source
-  meta_fields[#meta_fields + 1] = 'shown:' .. source
-  mark_fields[#mark_fields + 1] = '~' .. source
+  meta_fields[#meta_fields + 1] = 'folded:' .. source
+  meta_fields[#meta_fields + 1] = 'folded_before_reset:' .. source
+  watermark_fields[#watermark_fields + 1] = '~' .. source
 end
 local meta = redis.call('HMGET', KEYS[1], unpack(meta_fields))
 if meta[1] ~= epoch or meta[2] ~= timeline or redis.call('GET', KEYS[4]) ~= token then
   return { 'refused' }
 end
 
-local held = redis.call('HMGET', KEYS[3], unpack(mark_fields))
+local held = redis.call('HMGET', KEYS[3], unpack(watermark_fields))
 local same_epoch = held[1] == epoch
 for source = 0, shards - 1 do
-  local persisted, folded, shown = ARGV[7 + source], meta[4 + 2 * source], meta[5 + 2 * source]
-  local pending_after = same_epoch and held[3 + source]
-  -- SQL must not be ahead of what is folded, nor hold any part of what is still counted as pending.
+  local persisted, folded, folded_before_reset = ARGV[7 + source], meta[4 + 2 * source], meta[5 + 2 * source]
+  local low_watermark = same_epoch and held[3 + source]
+  -- The base totals must not be ahead of the fold, nor include any part of the pending overlay.
   if not folded or not at_most(persisted, folded) then
     return { 'refused' }
   end
-  -- After a restart of the shard, counts must not be less than what was shown before.
-  if not at_most(shown, folded) then
+  -- After a reset of the shard, counts must not be behind those that clients saw before it.
+  if not at_most(folded_before_reset, folded) then
     return { 'refused' }
   end
-  if pending_after and not at_most(persisted, pending_after) then
+  if low_watermark and not at_most(persisted, low_watermark) then
     return { 'refused' }
   end
 end
@@ -58,7 +58,7 @@ for i = 1, counters do
   local name, total = ARGV[5 + shards + 2 * i], tonumber(ARGV[6 + shards + 2 * i])
   local pair = redis.call('HMGET', KEYS[3], name, '+' .. name)
   if pair[1] then
-    values[i] = pair[1] -- installed before; a counter that is new in this release may be missing beside it
+    values[i] = pair[1] -- installed before; only a counter that is new in this release may be missing
   else
     values[i] = integer(total + tonumber(pair[2] or '0'))
     writes[#writes + 1] = name
@@ -69,7 +69,8 @@ redis.call('HSET', KEYS[3], unpack(writes))
 if not same_epoch or tonumber(held[2] or '0') == 0 then
   redis.call('PEXPIRE', KEYS[3], ARGV[5])
 end
-redis.call('HSET', KEYS[1], 'seq', change)
+redis.call('HSET', KEYS[1], 'change', change)
 redis.call('DEL', KEYS[4])
-publish(KEYS[2], epoch, before, before + 1, '-', '-', { entity .. ' ' .. change .. ' ' .. table.concat(values, ' ') })
+local line = entity .. ' ' .. change .. ' ' .. table.concat(values, ' ')
+publish(KEYS[2], epoch, before, before + 1, '-', '-', { line })
 return { 'done', change, unpack(values) }

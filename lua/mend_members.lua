@@ -1,13 +1,13 @@
--- Forget what is cached of one actor's edges of one kind, and flips that were left behind as pending.
+-- Repair the cache of one actor's edges of one kind: delete the set, and flips that stayed pending too long.
 -- KEYS[1]  meta     hash    of the actor's shard
 -- KEYS[2]  pending  hash    of the actor
 -- KEYS[3]  edges    set     of the actor
 -- KEYS[4]  floor    string  lowest target id of a truncated set
--- ARGV[1]  drop     1 to forget the set, else 0
--- ARGV[2…] fields   of flips in the pending hash; one that is not cleaned yet stays
+-- ARGV[1]  drop     1 to delete the set, else 0
+-- ARGV[2…] fields   of flips in the pending hash; a flip that is not retired stays
 -- Returns  {"done"}
---          {"no_meta"}  the shard is not verified; nothing written
-local meta = redis.call('HMGET', KEYS[1], 'gen', 'm')
+--          {"no_meta"}  the shard is not recovered; nothing written
+local meta = redis.call('HMGET', KEYS[1], 'generation', 'members_retired')
 if not (meta[1] and meta[2]) then
   return { 'no_meta' }
 end

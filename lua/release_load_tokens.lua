@@ -1,4 +1,4 @@
--- Give up loads of counters: remove the tokens that are this loader's own.
+-- Abandon loads of counters: delete the tokens that this loader holds.
 -- KEYS[1…] load token string  one per entity
 -- ARGV[1]  token      as taken
 -- Returns  {"done"}

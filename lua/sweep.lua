@@ -1,8 +1,8 @@
--- End the life of what an earlier epoch or generation left behind under one key.
+-- Delete what an earlier epoch or generation left behind under one key.
 -- KEYS[1]  meta  hash  of the shard
 -- KEYS[2]  counters hash, or pending hash of an actor
 -- Returns  {number of fields or keys removed}
-local meta = redis.call('HMGET', KEYS[1], 'epoch', 'gen')
+local meta = redis.call('HMGET', KEYS[1], 'epoch', 'generation')
 if not (meta[1] and meta[2]) then
   return { 0 }
 end

@@ -1,13 +1,14 @@
--- A new owner of a source shard shows its fence to one target shard and learns how far it has ever folded: also
--- before it was begun anew, for it waits for that.
--- Run with EVAL: it belongs to the verification of a Redis process that has no scripts yet.
+-- A new owner of a source shard writes its fence to one target shard and learns how far the target has ever folded the
+-- source's log, including before a reset: recovery waits until the target is there again.
+-- Run with EVAL: recovery works on a Redis process that has no scripts yet.
 -- KEYS[1]  meta    hash  of the target shard
 -- ARGV[1]  source  shard that is taken over
 -- ARGV[2]  fence   of its new owner
 -- Returns  {"done", folded-to offset}
---          {"no_meta"}  the target has not begun; nothing written, here and below
---          {"fenced"}   there is a newer owner
-local meta = redis.call('HMGET', KEYS[1], 'fence:' .. ARGV[1], 'w:' .. ARGV[1], 'shown:' .. ARGV[1])
+--          {"no_meta"}  the target has no counters yet; nothing written, here and below
+--          {"fenced"}   the source has a newer owner
+local fields = { 'fence:' .. ARGV[1], 'folded:' .. ARGV[1], 'folded_before_reset:' .. ARGV[1] }
+local meta = redis.call('HMGET', KEYS[1], unpack(fields))
 if not meta[2] then
   return { 'no_meta' }
 elseif tonumber(meta[1] or '0') > tonumber(ARGV[2]) then

@@ -1,6 +1,6 @@
--- Reading arguments one after the other. Put before the scripts that take lists of lists.
+-- Reading arguments in order. Put before the scripts that take lists of lists.
 
--- Gives one argument after the other, beginning behind position `at`.
+-- Returns a function that returns one argument after the other, starting after position `at`.
 local function arguments_after(at)
   return function()
     at = at + 1

@@ -1,8 +1,12 @@
 -- Reading a batch's arguments, and the counters that it is applied to. Put before the scripts that take
 -- batches of one source shard.
 
--- The kinds of entities in the batch: number of counters, then their names, for each kind. A kind's fields
--- are those of its hashes that concern this source: its marks, then each counter's total and pending part.
+-- Positions of the fields that a script reads of a counters hash: its epoch; the low and high watermark of this source's
+-- pending overlay; the number of sources that have an overlay; then each counter's total and pending part.
+local EPOCH, LOW_WATERMARK, HIGH_WATERMARK, SOURCES, FIRST_TOTAL, FIRST_PENDING = 1, 2, 3, 4, 5, 6
+local FIELDS_PER_COUNTER = 2
+
+-- The kinds of entities in the batch: number of counters, then their names, for each kind.
 local function read_kinds(argument, count, source)
   local kinds = {}
   for i = 1, count do
@@ -29,13 +33,20 @@ end
 -- What a hash holds; nothing when it is of another epoch.
 local function read_counters(key, kind, epoch)
   local held = redis.call('HMGET', key, unpack(kind.fields))
-  if held[1] ~= epoch then
-    return { is_of_another_epoch = held[1], marks = 0, totals = {}, pending = {} }
+  if held[EPOCH] ~= epoch then
+    return { is_of_another_epoch = held[EPOCH], sources = 0, totals = {}, pending = {} }
   end
-  local counters = { first = held[2], last = held[3], marks = tonumber(held[4] or '0'), totals = {}, pending = {} }
+  local counters = {
+    low_watermark = held[LOW_WATERMARK],
+    sources = tonumber(held[SOURCES] or '0'),
+    totals = {},
+    pending = {},
+  }
+  local at = FIRST_TOTAL
   for j = 1, #kind.names do
-    counters.totals[j] = held[2 * j + 3] or nil
-    counters.pending[j] = tonumber(held[2 * j + 4] or '0')
+    counters.totals[j] = held[at] or nil
+    counters.pending[j] = tonumber(held[at + 1] or '0')
+    at = at + FIELDS_PER_COUNTER
   end
   return counters
 end

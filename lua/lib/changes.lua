@@ -1,8 +1,8 @@
 -- The message on a shard's channel. Put before the scripts that publish.
 -- First line:  <epoch> <change before> <change after> <source shard or -> <folded to or ->
 -- Then lines:  <entity> <change> <value> <value> …    values of all its counters, in catalogue order
---              <entity> <change> ?                    not known: read it
---              w <source shard> <folded to>
+--              <entity> <change> ?                    invalidated, or never loaded: read it
+--              folded <source shard> <folded to>
 -- A message continues the one before it: its "change before" is that one's "change after".
 local function integer(number)
   return string.format('%.0f', number)

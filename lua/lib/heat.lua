@@ -1,11 +1,10 @@
--- The heat of notes, summed in sorted sets by time. Put before the scripts that add to it.
+-- The heat of notes, summed in sorted sets, one per bucket of time. Put before the scripts that add to it.
 
--- A set of more notes is cut down to the hottest: it ranks few, and merging takes time.
+-- A set that grows beyond this is cut down to its hottest notes: a ranking shows few, and merging sets takes time.
 local MOST_HEATED, HEATED_KEPT = 4000, 2000
 
--- What is to be added to the sets whose keys begin at `first`: for each set when its life ends (Unix ms) and
--- its number of notes, then for each note its id and the heat. Fails, before anything is written, when one is
--- missing.
+-- Reads what to add to the sets whose keys begin at `first`: for each set when it expires (Unix ms) and its number of
+-- notes, then for each note its id and the heat. Fails, before anything is written, when an argument is missing.
 local function read_heat(argument, first)
   local sets = {}
   for i = first, #KEYS do

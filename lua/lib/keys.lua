@@ -1,6 +1,6 @@
--- Deleting many keys: each call of a command costs more than what it deletes. Put before the scripts that do.
+-- Deleting many keys with few calls, because each call costs more than what it deletes. Put before the scripts that do.
 
--- A call takes so many: Lua's stack is bounded.
+-- Keys per call: Lua's stack is bounded.
 local DELETED_AT_ONCE = 1000
 
 local function delete_all(keys)

@@ -4,7 +4,7 @@ local function parts(offset)
   return tonumber(generation), tonumber(number)
 end
 
--- A question asked of many offsets: whether one is at or before `limit`, which is read once.
+-- Returns a test for many offsets: whether one is at or before `limit`, which is parsed once.
 local function at_or_before(limit)
   local limit_generation, limit_number = parts(limit)
   return function(offset)

@@ -11,7 +11,7 @@ use super::{DomainResult, Plaudit};
 use crate::{
     primitives::{ShardId, UserId},
     store::{
-        redis::{BodyRead, Redis, Seen},
+        redis::{CacheLookup, CacheMark, Redis},
         sql::Db,
     },
 };
@@ -45,14 +45,14 @@ impl Accounts {
         if self.absent.contains_key(subject) {
             return Ok(None);
         }
-        let mut cached = self.redis.read_bodies::<UserId>(&[(self.shard(subject), key(subject))]).await?;
+        let mut cached = self.redis.cached_entities::<UserId>(&[(self.shard(subject), key(subject))]).await?;
         let seen = match cached.pop() {
-            Some(BodyRead::Cached(Some(user))) => {
+            Some(CacheLookup::Hit(Some(user))) => {
                 self.here.insert(subject.to_owned(), user);
                 return Ok(Some(user));
             }
-            Some(BodyRead::NotCached(seen)) => seen,
-            _ => Seen::default(),
+            Some(CacheLookup::Miss(seen)) => seen,
+            _ => CacheMark::default(),
         };
         let user = self.db.user_by_subject(subject).await?;
         match user {
@@ -68,14 +68,14 @@ impl Accounts {
         }
         let name: String = subject.chars().take(NAME_LENGTH).collect();
         let user = self.db.ensure_user(subject, &name).await?;
-        self.keep(subject, Seen::default(), user).await?;
+        self.keep(subject, CacheMark::default(), user).await?;
         Ok(user)
     }
 
-    async fn keep(&self, subject: &str, seen: Seen, user: UserId) -> DomainResult<()> {
+    async fn keep(&self, subject: &str, seen: CacheMark, user: UserId) -> DomainResult<()> {
         self.here.insert(subject.to_owned(), user);
         self.absent.invalidate(subject);
-        self.redis.write_bodies(&[((self.shard(subject), key(subject)), seen, Some(user))]).await?;
+        self.redis.cache_entities(&[((self.shard(subject), key(subject)), seen, Some(user))]).await?;
         Ok(())
     }
 

@@ -83,7 +83,7 @@ impl Plaudit {
         for entity in entities {
             self.inner.texts.forget(Some(*entity));
         }
-        match self.inner.redis.drop_bases(entities).await {
+        match self.inner.redis.invalidate_counts(entities).await {
             Ok(told) => {
                 tokio::join!(self.hear(&told), self.done_with(lines));
             }

@@ -31,7 +31,7 @@ impl Plaudit {
             let except: Vec<Id> = pending.flips.iter().map(|flip| flip.target).collect();
             let (rows, persisted) = db.targets_of(shard, kind, actor, &except, page).await?;
             // What was cleaned before the flips were read must be in the rows.
-            if persisted >= pending.cleaned {
+            if persisted >= pending.retired {
                 return Ok(page.slice(merge(rows, &pending, page)));
             }
         }
@@ -75,7 +75,7 @@ mod tests {
     fn pending_flips_stand_at_their_time_among_the_rows() {
         let flip = |at, target, is_on| PendingFlip { target: id(target), is_on, at };
         let flips = vec![flip(30, 3, true), flip(15, 4, true), flip(40, 5, false)];
-        let pending = Pending { flips, cleaned: Default::default() };
+        let pending = Pending { flips, retired: Default::default() };
         let rows = vec![at(20, 1), at(10, 2)];
         let first = PageRequest { first: 10, after: None };
         assert_eq!(merge(rows.clone(), &pending, &first), [at(30, 3), at(20, 1), at(15, 4), at(10, 2)]);

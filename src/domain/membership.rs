@@ -65,7 +65,7 @@ impl Memberships {
                 }
             }
             for (kind, targets) in below_floor {
-                match self.rows(actor, kind, &targets, read.cleaned).await? {
+                match self.rows(actor, kind, &targets, read.retired).await? {
                     Some(rows) => known.extend(rows.into_iter().map(|(id, on)| ((kind, id), on))),
                     None => wanted.extend(targets.into_iter().map(|target| (kind, target))),
                 }

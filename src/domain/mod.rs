@@ -101,7 +101,7 @@ impl Plaudit {
         let texts = Arc::new(Texts::new(&redis, &db));
         // Whichever instance made the change.
         let told = Arc::clone(&texts);
-        hub.when_corrected(move |entity| told.forget(entity));
+        hub.on_invalidated(move |entity| told.forget(entity));
         let inner = Inner {
             accounts: Accounts::new(redis.clone(), db.clone()),
             memberships: Memberships::new(redis.clone(), db.clone()),

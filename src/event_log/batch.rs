@@ -10,7 +10,7 @@ use crate::{
 
 /// What a batch does to one entity.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Moved {
+pub struct EntityDelta {
     pub by: Counts,
     /// The place just before the entity's first event in the batch.
     pub after: Offset,
@@ -20,7 +20,7 @@ pub struct Moved {
 
 /// Per entity, in entity order. Entities whose events cancel out stay with zeros: their pending marks must
 /// still be set and cleared.
-pub type Moves = BTreeMap<Entity, Moved>;
+pub type Moves = BTreeMap<Entity, EntityDelta>;
 
 /// What the entries' events add up to. The entries are in order.
 pub fn sum<'a>(entries: impl IntoIterator<Item = &'a Entry>) -> Moves {
@@ -34,7 +34,7 @@ pub fn sum_of<'a>(entries: impl IntoIterator<Item = &'a Entry>, is_wanted: impl 
         for (entity, counter, delta) in entry.event.deltas().filter(|(entity, ..)| is_wanted(*entity)) {
             let moved = match moves.entry(entity) {
                 MapEntry::Occupied(known) => known.into_mut(),
-                MapEntry::Vacant(new) => new.insert(Moved {
+                MapEntry::Vacant(new) => new.insert(EntityDelta {
                     by: Counts::default(),
                     // Number 0 is the genesis marker, so an event has a place before it.
                     after: Offset::new(entry.offset.generation, entry.offset.number.saturating_sub(1)),

@@ -6,6 +6,6 @@ mod entry;
 pub(crate) mod fuzzing;
 mod heat;
 
-pub use batch::{Moved, Moves, sum, sum_of};
+pub use batch::{EntityDelta, Moves, sum, sum_of};
 pub use entry::{Entry, Event, GENESIS};
 pub use heat::{Heat, heat_of};

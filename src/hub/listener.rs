@@ -12,7 +12,7 @@ use crate::{
     catalogue::Entity,
     store::{
         StoreError, StoreResult,
-        redis::{Listener, Message},
+        redis::{ChangeListener, ShardMessage},
     },
 };
 
@@ -85,7 +85,7 @@ impl Hub {
     }
 
     /// Returns why it ended.
-    async fn hear_messages(&self, listener: Listener) -> StoreError {
+    async fn hear_messages(&self, listener: ChangeListener) -> StoreError {
         let mut messages = pin!(listener.into_messages().timeout(SILENCE));
         loop {
             match messages.next().await {
@@ -97,8 +97,8 @@ impl Hub {
         }
     }
 
-    fn hear(&self, message: &Message) {
-        for entity in message.corrected() {
+    fn hear(&self, message: &ShardMessage) {
+        for entity in message.invalidated() {
             self.forget(Some(entity));
         }
         let to_read = {

@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, time::Duration};
 
 use tokio::time::Instant;
 
-use super::{Counted, Found, Hub, view::ReadTicket};
+use super::{CountsAt, CountsMap, Hub, view::ReadTicket};
 use crate::{
     catalogue::{Entity, EntityKind},
     primitives::{
@@ -14,7 +14,7 @@ use crate::{
     },
     store::{
         StoreError, StoreResult,
-        redis::{CountsRead, Install, Installed, LoadTickets},
+        redis::{CountsRead, Install, InstallOutcome, LoadTickets},
         sql::CountsSnapshot,
     },
 };
@@ -29,9 +29,9 @@ pub(super) type Wanted = (Entity, ReadTicket);
 
 impl Hub {
     /// Loads entities; those that do not exist are missing.
-    pub(super) async fn load(&self, entities: &[Entity]) -> StoreResult<Found> {
+    pub(super) async fn load(&self, entities: &[Entity]) -> StoreResult<CountsMap> {
         let (began, mut tries) = (Instant::now(), 0);
-        let mut all = Found::with_capacity(entities.len());
+        let mut all = CountsMap::with_capacity(entities.len());
         let mut missing = entities.to_vec();
         while !missing.is_empty() {
             tries += 1;
@@ -54,7 +54,7 @@ impl Hub {
 
     /// Requests that miss the same entity share one load, which goes on when they go away. After an
     /// interruption nobody joins a load from before: what that finds reaches no subscriber.
-    async fn load_together(&self, entities: &[Entity]) -> StoreResult<Found> {
+    async fn load_together(&self, entities: &[Entity]) -> StoreResult<CountsMap> {
         let hub = self.clone();
         let wanted: Vec<Wanted> =
             entities.iter().map(|entity| (*entity, self.view_of(*entity).lock().ticket())).collect();
@@ -68,9 +68,9 @@ impl Hub {
         Ok(found.into_iter().map(|((entity, _), counted)| (entity, counted)).collect())
     }
 
-    async fn load_with_token(&self, entities: &[Entity]) -> StoreResult<Found> {
+    async fn load_with_token(&self, entities: &[Entity]) -> StoreResult<CountsMap> {
         let token = uuid::Uuid::new_v4().simple().to_string();
-        let mut found = Found::with_capacity(entities.len());
+        let mut found = CountsMap::with_capacity(entities.len());
         let outcome = self.load_until_done(entities, &token, &mut found).await;
         let given_up: Vec<Entity> =
             entities.iter().filter(|entity| !found.contains_key(entity)).copied().collect();
@@ -81,7 +81,12 @@ impl Hub {
         outcome.map(|()| found)
     }
 
-    async fn load_until_done(&self, entities: &[Entity], token: &str, found: &mut Found) -> StoreResult<()> {
+    async fn load_until_done(
+        &self,
+        entities: &[Entity],
+        token: &str,
+        found: &mut CountsMap,
+    ) -> StoreResult<()> {
         let began = Instant::now();
         let mut missing = entities.to_vec();
         let mut tries = 0;
@@ -108,7 +113,7 @@ impl Hub {
         &self,
         entities: &[Entity],
         token: &str,
-        found: &mut Found,
+        found: &mut CountsMap,
     ) -> StoreResult<Vec<Entity>> {
         let reads = self.begin_reads(entities);
         let tickets = self.inner.redis.take_load_tokens(entities, token).await?;
@@ -132,12 +137,12 @@ impl Hub {
         Ok(missing)
     }
 
-    fn keep_installed(&self, read: ReadTicket, entity: Entity, outcome: Installed) -> Option<Counted> {
+    fn keep_installed(&self, read: ReadTicket, entity: Entity, outcome: InstallOutcome) -> Option<CountsAt> {
         match outcome {
-            Installed::Done(version, counts) => {
+            InstallOutcome::Done(version, counts) => {
                 self.finish_read(read, entity, CountsRead::Known(version, counts))
             }
-            Installed::Refused => None,
+            InstallOutcome::Refused => None,
         }
     }
 
@@ -168,7 +173,7 @@ fn installs<'a>(
     for entity in &ticket.taken {
         let Some(snapshot) = snapshots.get(&entity.kind) else { continue };
         let Some(totals) = snapshot.totals.get(&entity.id) else { continue };
-        if is_behind(&snapshot.persisted, &ticket.cleaned) {
+        if is_behind(&snapshot.persisted, &ticket.retired) {
             behind.push(*entity);
         } else {
             installs.push(Install {
@@ -182,6 +187,6 @@ fn installs<'a>(
     (installs, behind)
 }
 
-fn is_behind(persisted: &[Offset], cleaned: &[Offset]) -> bool {
-    persisted.iter().zip(cleaned).any(|(persisted, cleaned)| persisted < cleaned)
+fn is_behind(persisted: &[Offset], retired: &[Offset]) -> bool {
+    persisted.iter().zip(retired).any(|(persisted, retired)| persisted < retired)
 }

@@ -34,7 +34,7 @@ use view::ShardView;
 
 /// Counts of one entity at one version.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Counted {
+pub struct CountsAt {
     pub version: Version,
     pub counts: Counts,
 }
@@ -50,7 +50,7 @@ struct Inner {
     db: Db,
     /// By shard. Held only for moments, never across an await.
     views: Vec<Mutex<ShardView>>,
-    loads: SingleFlight<Wanted, Counted>,
+    loads: SingleFlight<Wanted, CountsAt>,
     forget: OnceLock<Box<Forget>>,
 }
 
@@ -70,7 +70,7 @@ impl Hub {
     /// Has `forget` called, before anything else is done about it, for each entity that changed in
     /// PostgreSQL, and with `None` when something may have been missed. For one that keeps more of entities
     /// than their counts; a second one is not taken.
-    pub fn when_corrected(&self, forget: impl Fn(Option<Entity>) + Send + Sync + 'static) {
+    pub fn on_invalidated(&self, forget: impl Fn(Option<Entity>) + Send + Sync + 'static) {
         let _ = self.inner.forget.set(Box::new(forget));
     }
 
@@ -136,4 +136,4 @@ impl Hub {
 }
 
 /// Counts found for some entities; those that do not exist are missing.
-pub type Found = HashMap<Entity, Counted>;
+pub type CountsMap = HashMap<Entity, CountsAt>;

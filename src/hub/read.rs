@@ -1,6 +1,6 @@
 //! Counts for requests: from this process, else from Redis in one round trip, else from PostgreSQL.
 
-use super::{Counted, Found, Hub, view::ReadTicket};
+use super::{CountsAt, CountsMap, Hub, view::ReadTicket};
 use crate::{
     catalogue::Entity,
     store::{StoreResult, redis::CountsRead},
@@ -9,14 +9,14 @@ use crate::{
 impl Hub {
     /// Counts of many entities, and why some could not be had. At most one round trip to Redis when it
     /// has them. Entities that do not exist are missing.
-    pub async fn counts(&self, entities: &[Entity]) -> (Found, StoreResult<()>) {
-        let mut found = Found::with_capacity(entities.len());
+    pub async fn counts(&self, entities: &[Entity]) -> (CountsMap, StoreResult<()>) {
+        let mut found = CountsMap::with_capacity(entities.len());
         let missing = self.held_here(entities, &mut found);
         let outcome = self.read_or_load(&missing, &mut found).await;
         (found, outcome)
     }
 
-    async fn read_or_load(&self, entities: &[Entity], found: &mut Found) -> StoreResult<()> {
+    async fn read_or_load(&self, entities: &[Entity], found: &mut CountsMap) -> StoreResult<()> {
         if entities.is_empty() {
             return Ok(());
         }
@@ -28,7 +28,7 @@ impl Hub {
     }
 
     /// Adds what this process holds; returns the rest, without repetitions.
-    fn held_here(&self, entities: &[Entity], found: &mut Found) -> Vec<Entity> {
+    fn held_here(&self, entities: &[Entity], found: &mut CountsMap) -> Vec<Entity> {
         let mut missing = Vec::new();
         for entity in entities {
             match self.view_of(*entity).lock().held(*entity) {
@@ -44,7 +44,7 @@ impl Hub {
     }
 
     /// Adds what Redis has; returns the rest.
-    pub(super) async fn read(&self, entities: &[Entity], found: &mut Found) -> StoreResult<Vec<Entity>> {
+    pub(super) async fn read(&self, entities: &[Entity], found: &mut CountsMap) -> StoreResult<Vec<Entity>> {
         let tickets = self.begin_reads(entities);
         let read = self.inner.redis.read_counts(entities).await?;
         let mut to_load = Vec::new();
@@ -73,7 +73,7 @@ impl Hub {
         ticket: ReadTicket,
         entity: Entity,
         read: CountsRead,
-    ) -> Option<Counted> {
+    ) -> Option<CountsAt> {
         self.view_of(entity).lock().finish_read(ticket, entity, read)
     }
 }

@@ -6,7 +6,7 @@ use std::{collections::HashMap, sync::Arc};
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 
-use super::{Counted, Hub};
+use super::{CountsAt, Hub};
 use crate::{catalogue::Entity, primitives::Version};
 
 /// Bounded by the number of watched entities.
@@ -19,14 +19,14 @@ pub struct Mailbox {
 #[derive(Default)]
 struct Letters {
     /// In order of arrival; a newer value takes the place of an older one.
-    waiting: Vec<(Entity, Counted)>,
+    waiting: Vec<(Entity, CountsAt)>,
     /// Newest version per entity that waits or was taken out.
     newest: HashMap<Entity, Version>,
 }
 
 impl Mailbox {
     /// Only what is newer than all before it: versions never go backwards for one subscriber.
-    pub fn put(&self, entity: Entity, counted: Counted) {
+    pub fn put(&self, entity: Entity, counted: CountsAt) {
         let mut letters = self.letters.lock();
         if letters.newest.get(&entity).is_some_and(|newest| counted.version <= *newest) {
             return;
@@ -40,7 +40,7 @@ impl Mailbox {
         self.arrived.notify_one();
     }
 
-    fn take(&self) -> Option<(Entity, Counted)> {
+    fn take(&self) -> Option<(Entity, CountsAt)> {
         let mut letters = self.letters.lock();
         (!letters.waiting.is_empty()).then(|| letters.waiting.remove(0))
     }
@@ -71,7 +71,7 @@ impl Subscriber {
 
     /// The next entity whose counts are new to this subscriber. The first one per entity is what its
     /// counts are when the subscription begins.
-    pub async fn next(&mut self) -> (Entity, Counted) {
+    pub async fn next(&mut self) -> (Entity, CountsAt) {
         loop {
             self.arrived().await;
             if let Some(newest) = self.try_next() {
@@ -81,7 +81,7 @@ impl Subscriber {
     }
 
     /// The same, if there is one now.
-    pub fn try_next(&mut self) -> Option<(Entity, Counted)> {
+    pub fn try_next(&mut self) -> Option<(Entity, CountsAt)> {
         self.mailbox.take()
     }
 

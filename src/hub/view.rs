@@ -8,11 +8,11 @@ use std::{collections::HashMap, num::NonZeroUsize, sync::Arc};
 use lru::LruCache;
 use tokio::sync::watch;
 
-use super::{Counted, subscriber::Mailbox};
+use super::{CountsAt, subscriber::Mailbox};
 use crate::{
     catalogue::Entity,
     primitives::{Offset, ShardCount, ShardId, Version},
-    store::redis::{Change, CountsRead, Message},
+    store::redis::{CountsChange, CountsRead, ShardMessage},
 };
 
 pub struct ShardView {
@@ -35,7 +35,7 @@ pub struct ShardView {
 
 #[derive(Clone, Copy, Debug)]
 enum Slot {
-    Known(Counted),
+    Known(CountsAt),
     /// Not known since that version; a read under way may fill it.
     Unknown(Version),
 }
@@ -81,7 +81,7 @@ impl ShardView {
         self.newest.subscribe()
     }
 
-    pub fn held(&mut self, entity: Entity) -> Option<Counted> {
+    pub fn held(&mut self, entity: Entity) -> Option<CountsAt> {
         match self.slots.get(&entity) {
             Some(Slot::Known(counted)) if self.hearing => Some(*counted),
             _ => None,
@@ -104,7 +104,7 @@ impl ShardView {
     }
 
     /// Takes in a message. Returns the watched entities that must be read.
-    pub fn hear(&mut self, message: &Message) -> Vec<Entity> {
+    pub fn hear(&mut self, message: &ShardMessage) -> Vec<Entity> {
         let mut to_read = Vec::new();
         if Some(message.epoch) < self.epoch() {
             return to_read; // of counters that have been given up
@@ -133,7 +133,7 @@ impl ShardView {
     }
 
     /// Whether nothing happened between what is known and the message.
-    fn is_continued_by(&self, message: &Message) -> bool {
+    fn is_continued_by(&self, message: &ShardMessage) -> bool {
         match self.position {
             Some(position) => position == (message.epoch, message.before),
             None => self.read_epoch.is_none_or(|epoch| epoch == message.epoch),
@@ -146,11 +146,11 @@ impl ShardView {
     }
 
     /// Returns whether someone watches the entity.
-    fn hear_change(&mut self, change: &Change) -> bool {
+    fn hear_change(&mut self, change: &CountsChange) -> bool {
         let held = self.slots.peek(&change.entity).map(Slot::version);
         if held.is_none_or(|held| held < change.version) {
             match change.counts {
-                Some(counts) => self.keep(change.entity, Counted { version: change.version, counts }),
+                Some(counts) => self.keep(change.entity, CountsAt { version: change.version, counts }),
                 None => {
                     self.slots.put(change.entity, Slot::Unknown(change.version));
                 }
@@ -173,9 +173,9 @@ impl ShardView {
     }
 
     /// Takes in what a registered read (or a load) found. Returns what is known now; `None`: load it.
-    pub fn finish_read(&mut self, ticket: ReadTicket, entity: Entity, read: CountsRead) -> Option<Counted> {
+    pub fn finish_read(&mut self, ticket: ReadTicket, entity: Entity, read: CountsRead) -> Option<CountsAt> {
         let read = match read {
-            CountsRead::Known(version, counts) => Some(Counted { version, counts }),
+            CountsRead::Known(version, counts) => Some(CountsAt { version, counts }),
             CountsRead::Missing => None,
         };
         if !self.hearing || ticket.interruptions != self.interruptions {
@@ -204,12 +204,12 @@ impl ShardView {
         }
     }
 
-    fn keep(&mut self, entity: Entity, counted: Counted) {
+    fn keep(&mut self, entity: Entity, counted: CountsAt) {
         self.slots.put(entity, Slot::Known(counted));
         self.tell(entity, counted);
     }
 
-    fn tell(&self, entity: Entity, counted: Counted) {
+    fn tell(&self, entity: Entity, counted: CountsAt) {
         for mailbox in self.watchers.get(&entity).into_iter().flatten() {
             mailbox.put(entity, counted);
         }
@@ -267,24 +267,24 @@ mod tests {
         view
     }
 
-    fn counted(change: u64, likes: i64) -> Counted {
-        Counted { version: Version::new(EPOCH, change), counts: Counts::from_values([likes]) }
+    fn counted(change: u64, likes: i64) -> CountsAt {
+        CountsAt { version: Version::new(EPOCH, change), counts: Counts::from_values([likes]) }
     }
 
     fn read(change: u64, likes: i64) -> CountsRead {
-        let Counted { version, counts } = counted(change, likes);
+        let CountsAt { version, counts } = counted(change, likes);
         CountsRead::Known(version, counts)
     }
 
     /// One message with one change, `likes` or unknown.
-    fn message(change: u64, likes: Option<i64>) -> Message {
-        let Counted { version, counts } = counted(change, likes.unwrap_or_default());
-        Message {
+    fn message(change: u64, likes: Option<i64>) -> ShardMessage {
+        let CountsAt { version, counts } = counted(change, likes.unwrap_or_default());
+        ShardMessage {
             shard: ShardId(0),
             epoch: EPOCH,
             before: change - 1,
             after: change,
-            changes: vec![Change { entity: note(), version, counts: likes.map(|_| counts) }],
+            changes: vec![CountsChange { entity: note(), version, counts: likes.map(|_| counts) }],
             folded: vec![],
         }
     }
@@ -349,7 +349,7 @@ mod tests {
     fn a_heartbeat_that_tells_of_a_newer_change_shows_the_gap() {
         let mut view = view();
         view.hear(&message(7, Some(70)));
-        let heartbeat = Message { before: 8, after: 8, changes: vec![], ..message(8, None) };
+        let heartbeat = ShardMessage { before: 8, after: 8, changes: vec![], ..message(8, None) };
         view.hear(&heartbeat);
         assert_eq!(view.held(note()), None);
         view.hear(&heartbeat);
@@ -362,7 +362,8 @@ mod tests {
     /// The first message after an interruption has nothing to be compared with but what was read.
     #[test]
     fn counters_that_are_begun_anew_before_the_first_message_are_read_anew() {
-        let anew = Message { epoch: EPOCH + 1, before: 0, after: 0, changes: vec![], ..message(8, None) };
+        let anew =
+            ShardMessage { epoch: EPOCH + 1, before: 0, after: 0, changes: vec![], ..message(8, None) };
         let mut view = view();
         let mailbox = Arc::new(Mailbox::default());
         view.watch(note(), Arc::clone(&mailbox));
@@ -376,7 +377,8 @@ mod tests {
 
     #[test]
     fn a_read_that_finds_counters_of_the_epoch_before_is_not_kept() {
-        let anew = Message { epoch: EPOCH + 1, before: 0, after: 0, changes: vec![], ..message(8, None) };
+        let anew =
+            ShardMessage { epoch: EPOCH + 1, before: 0, after: 0, changes: vec![], ..message(8, None) };
         let mut view = view();
         let late = view.begin_read(note());
         assert_eq!(view.hear(&anew), []);

@@ -45,24 +45,24 @@ points! {
     BeforeCommit "commit.before"
     /// It is committed; a failure here is a commit of unknown outcome.
     AfterCommit "commit.after"
-    BeforeClean "clean.before"
+    BeforeRetire "retire.before"
     /// One target shard is clean, the others are not.
-    BetweenCleans "clean.between"
+    BetweenRetires "retire.between"
     /// Counters are clean, pending flips are not.
-    BeforeMembers "clean.members"
+    BeforeMembers "retire.members"
     /// Everything is clean but does not say so.
-    AfterMembers "clean.after"
+    AfterMembers "retire.after"
     BeforeTrim "trim.before"
     /// Totals were read from PostgreSQL and are not yet installed.
     WhileLoading "load.install"
     /// The lease is taken, nothing else is done.
     AtTakeover "takeover.begin"
     /// The log is adopted and the counters are restarted, but the shard is not allowed to be used.
-    BeforeVerified "takeover.verified"
+    BeforeRecovered "takeover.recovered"
     /// PostgreSQL has the next generation, the log has not.
     BeforeGenesis "takeover.genesis"
     /// A base is dropped, its line in `stale_base` is still there.
-    AfterDrop "stale_base.dropped"
+    AfterInvalidation "invalidation.after"
     BeforeChange "change.before"
     /// A direct change is committed, Redis is not corrected.
     AfterChange "change.after"

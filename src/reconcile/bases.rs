@@ -18,7 +18,7 @@ use crate::{
     primitives::{Id, Offset, ShardId},
     store::{
         StoreResult,
-        redis::{HeldCounters, ShardMeta},
+        redis::{CountersHash, ShardMeta},
         sql::CountsSnapshot,
     },
 };
@@ -40,10 +40,10 @@ pub(super) enum Look {
 /// One entity on both sides.
 pub(super) struct Sides<'a> {
     pub entity: Entity,
-    pub before: (&'a ShardMeta, &'a HeldCounters),
+    pub before: (&'a ShardMeta, &'a CountersHash),
     pub totals: &'a Counts,
     pub snapshot: &'a CountsSnapshot,
-    pub after: (&'a ShardMeta, &'a HeldCounters),
+    pub after: (&'a ShardMeta, &'a CountersHash),
 }
 
 impl Reconciler {
@@ -86,7 +86,7 @@ impl Reconciler {
             return Ok(());
         }
         let entities: BTreeSet<Entity> = findings.iter().map(|finding| finding.entity).collect();
-        self.redis.drop_bases(&entities.into_iter().collect::<Vec<_>>()).await?;
+        self.redis.invalidate_counts(&entities.into_iter().collect::<Vec<_>>()).await?;
         self.keep_repairs(findings).await?;
         for finding in findings {
             finding.repaired = true;
@@ -98,8 +98,8 @@ impl Reconciler {
         if entities.is_empty() {
             return Ok(Vec::new());
         }
-        let (metas, before) = self.redis.held_counters(entities).await?;
-        let held: Vec<(Entity, HeldCounters)> =
+        let (metas, before) = self.redis.read_counter_hashes(entities).await?;
+        let held: Vec<(Entity, CountersHash)> =
             before.into_iter().filter(|(_, held)| held.epoch.is_some()).collect();
         let entities: Vec<Entity> = held.iter().map(|(entity, _)| *entity).collect();
         let ids: Vec<Id> = entities.iter().map(|entity| entity.id).collect();
@@ -109,9 +109,9 @@ impl Reconciler {
         let snapshot = self.db.read_totals(kind, &ids).await?;
         // After the totals: a line goes only when its correction has reached Redis.
         let stale = self.db.invalidated_among(&entities).await?;
-        let (metas_after, after) = self.redis.held_counters(&entities).await?;
-        let after: BTreeMap<Entity, HeldCounters> = after.into_iter().collect();
-        let look = |(entity, before): &(Entity, HeldCounters)| {
+        let (metas_after, after) = self.redis.read_counter_hashes(&entities).await?;
+        let after: BTreeMap<Entity, CountersHash> = after.into_iter().collect();
+        let look = |(entity, before): &(Entity, CountersHash)| {
             if stale.contains(entity) {
                 return Some(Look::Busy);
             }
@@ -142,7 +142,7 @@ impl Sides<'_> {
         let between = |(persisted, (cleaned, folded)): (&Offset, (&Offset, &Offset))| {
             cleaned <= persisted && persisted <= folded
         };
-        let positions = meta.cleaned.iter().zip(&meta_after.folded);
+        let positions = meta.retired.iter().zip(&meta_after.folded);
         if moved || !self.snapshot.persisted.iter().zip(positions).all(between) {
             return Look::Busy;
         }
@@ -153,7 +153,7 @@ impl Sides<'_> {
     }
 
     /// Whether PostgreSQL has all that is pending, or nothing of it; `None` when it has some.
-    fn persisted_part(&self, held: &HeldCounters) -> Option<bool> {
+    fn persisted_part(&self, held: &CountersHash) -> Option<bool> {
         let persisted =
             |source: ShardId| self.snapshot.persisted.get(source.index()).copied().unwrap_or_default();
         if held.marks.iter().all(|(source, _, last)| persisted(*source) >= *last) {
@@ -165,7 +165,7 @@ impl Sides<'_> {
         }
     }
 
-    fn compare(&self, held: &HeldCounters, has_pending: bool) -> Look {
+    fn compare(&self, held: &CountersHash, has_pending: bool) -> Look {
         let mut findings = Vec::new();
         for (i, counter) in self.entity.kind.counters().iter().enumerate() {
             let (total, pending) = (self.totals.get(*counter), held.pending[i]);
@@ -196,20 +196,20 @@ mod tests {
             epoch: 3,
             change: 9,
             timeline: "1".into(),
-            run: None,
+            redis_run_id: None,
             generation: Some(1),
             folded: vec![at(folded)],
-            cleaned: vec![at(cleaned)],
-            shown: vec![at(0)],
-            members_cleaned: None,
+            retired: vec![at(cleaned)],
+            folded_before_reset: vec![at(0)],
+            members_retired: None,
             hot_since: None,
         }
     }
 
     /// A note with this many likes, of which so many are pending between two offsets.
-    fn held(likes: i64, pending: i64, marks: Option<(u64, u64)>) -> HeldCounters {
+    fn held(likes: i64, pending: i64, marks: Option<(u64, u64)>) -> CountersHash {
         let none = |first| [vec![first], vec![0; 5]].concat();
-        HeldCounters {
+        CountersHash {
             epoch: Some(3),
             change: 7,
             totals: none(likes).into_iter().map(Some).collect(),
@@ -219,7 +219,7 @@ mod tests {
     }
 
     /// PostgreSQL has `total` likes and the log up to `persisted`; folded to 20, cleaned to 10.
-    fn judge(held: &HeldCounters, after: &HeldCounters, total: i64, persisted: u64) -> Look {
+    fn judge(held: &CountersHash, after: &CountersHash, total: i64, persisted: u64) -> Look {
         let entity: Entity = "note:5".parse().unwrap();
         let totals = Counts::from_values([total]);
         let snapshot = CountsSnapshot {
@@ -238,7 +238,7 @@ mod tests {
         sides.judge()
     }
 
-    fn alone(held: &HeldCounters, total: i64, persisted: u64) -> Look {
+    fn alone(held: &CountersHash, total: i64, persisted: u64) -> Look {
         judge(held, held, total, persisted)
     }
 

@@ -9,7 +9,7 @@ use crate::{
     primitives::{Offset, ShardId, UserId, Version},
     store::{
         StoreResult,
-        redis::{HeldCounters, HeldMembers, Redis, ShardMeta},
+        redis::{ActorEdges, CountersHash, Redis, ShardMeta},
         sql::{Db, EdgeRowState, EntityRecount, HistoryRow, PendingInvalidation, Recount, RepairRow},
     },
 };
@@ -179,7 +179,7 @@ pub async fn explain(redis: &Redis, db: &Db, entity: Entity, actors: &[UserId]) 
     Ok(explanation)
 }
 
-fn counters(entity: Entity, recounted: &EntityRecount, held: &HeldCounters) -> Vec<CounterSides> {
+fn counters(entity: Entity, recounted: &EntityRecount, held: &CountersHash) -> Vec<CounterSides> {
     let counter = |(i, counter): (usize, &crate::catalogue::Counter)| CounterSides {
         name: counter.name(),
         total: recounted.totals.map(|totals| totals.get(*counter)),
@@ -195,14 +195,15 @@ fn counters(entity: Entity, recounted: &EntityRecount, held: &HeldCounters) -> V
 }
 
 /// Redis may be away, or not be verified: the other side is told all the same.
-async fn redis_side(redis: &Redis, entity: Entity) -> (RedisSide, HeldCounters, Option<ShardMeta>) {
-    let read =
-        async { StoreResult::Ok((redis.held_counters(&[entity]).await?, redis.held_beside(entity).await?)) };
+async fn redis_side(redis: &Redis, entity: Entity) -> (RedisSide, CountersHash, Option<ShardMeta>) {
+    let read = async {
+        StoreResult::Ok((redis.read_counter_hashes(&[entity]).await?, redis.read_entity_keys(entity).await?))
+    };
     let ((metas, held), beside) = match read.await {
         Ok(read) => read,
         Err(error) => {
             let side = RedisSide { error: Some(error.to_string()), ..RedisSide::default() };
-            return (side, HeldCounters::default(), None);
+            return (side, CountersHash::default(), None);
         }
     };
     let meta = metas.into_values().next();
@@ -248,7 +249,7 @@ async fn log_sides(
             owner: owners.get(source.index()).cloned().flatten(),
             folded: on_target(|meta| &meta.folded),
             persisted: persisted.to_string(),
-            cleaned: on_target(|meta| &meta.cleaned),
+            cleaned: on_target(|meta| &meta.retired),
             behind: end.as_ref().and_then(behind),
             end: end.map(|end| end.to_string()),
         });
@@ -271,7 +272,7 @@ async fn last_events(
             if !moved.contains(&entity) {
                 continue;
             }
-            let state = if offset <= meta.cleaned[index] {
+            let state = if offset <= meta.retired[index] {
                 "cleaned"
             } else if offset <= persisted[index] {
                 "persisted"
@@ -293,7 +294,7 @@ async fn edge(
     actor: UserId,
     target: Entity,
 ) -> StoreResult<EdgeSides> {
-    let held = redis.held_members(actor, kind).await.map(|(_, held)| held).unwrap_or_default();
+    let held = redis.read_actor_edges(actor, kind).await.map(|(_, held)| held).unwrap_or_default();
     let row = db.edge_row(kind, actor, target.id).await?;
     let pending = held.pending.get(&target.id);
     let set = set_side(&held, target);
@@ -307,7 +308,7 @@ async fn edge(
     Ok(EdgeSides { kind: kind.name(), actor: Entity::from(actor).to_string(), pending, set, row, is_on })
 }
 
-fn set_side(held: &HeldMembers, target: Entity) -> SetSide {
+fn set_side(held: &ActorEdges, target: Entity) -> SetSide {
     match &held.set {
         None => SetSide::NotCached,
         Some(set) if set.targets.contains(&target.id) => SetSide::In,

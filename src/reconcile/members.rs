@@ -11,7 +11,7 @@ use crate::{
     primitives::{Id, Offset, UserId},
     store::{
         StoreError, StoreResult,
-        redis::{HeldMembers, HeldSet},
+        redis::{ActorEdges, MemberSet},
         sql::MemberPage,
     },
 };
@@ -110,24 +110,24 @@ impl Reconciler {
     }
 
     async fn look_at_members(&self, actor: UserId, kind: EdgeKind) -> StoreResult<Look> {
-        let (meta, before) = self.redis.held_members(actor, kind).await?;
+        let (meta, before) = self.redis.read_actor_edges(actor, kind).await?;
         let shard = self.redis.shard_of(actor.0);
         let page = self.db.member_page(shard, kind, actor, MOST).await?;
-        let (meta_after, after) = self.redis.held_members(actor, kind).await?;
-        let members_cleaned = meta.members_cleaned.ok_or(StoreError::Unverified)?;
-        let cleaned = members_cleaned.max(meta.cleaned[shard.index()]);
+        let (meta_after, after) = self.redis.read_actor_edges(actor, kind).await?;
+        let members_retired = meta.members_retired.ok_or(StoreError::NotRecovered)?;
+        let cleaned = members_retired.max(meta.retired[shard.index()]);
         // The rows know whatever is cleaned, and what is not cleaned stands among the pending flips.
         if before != after || meta.generation != meta_after.generation || page.persisted < cleaned {
             return Ok(Look::Busy);
         }
-        Ok(Look::Told(compare(&before, &page, members_cleaned)))
+        Ok(Look::Told(compare(&before, &page, members_retired)))
     }
 }
 
-fn compare(held: &HeldMembers, page: &MemberPage, cleaned: Offset) -> Wrongs {
+fn compare(held: &ActorEdges, page: &MemberPage, cleaned: Offset) -> Wrongs {
     let flips = held.pending.iter().filter(|(_, flip)| flip.at <= cleaned).map(|(id, _)| *id).collect();
     let mut wrongs = Wrongs { flips, ..Wrongs::default() };
-    let Some(HeldSet { targets, floor }) = &held.set else { return wrongs };
+    let Some(MemberSet { targets, floor }) = &held.set else { return wrongs };
     let lowest_row = if page.truncated { page.targets.iter().min().map_or(0, |id| id.get()) } else { 0 };
     let from = floor.unwrap_or(0).max(lowest_row);
     let counts = |id: &&Id| id.get() >= from && !held.pending.contains_key(*id);
@@ -148,7 +148,7 @@ fn compare(held: &HeldMembers, page: &MemberPage, cleaned: Offset) -> Wrongs {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::store::redis::HeldFlip;
+    use crate::store::redis::OverlayFlip;
 
     fn ids(raw: &[i64]) -> Vec<Id> {
         raw.iter().map(|id| Id::try_from(*id).unwrap()).collect()
@@ -162,10 +162,10 @@ mod tests {
         truncated: bool,
     ) -> Wrongs {
         let flip = |(id, at): &(i64, u64)| {
-            (Id::try_from(*id).unwrap(), HeldFlip { is_on: true, at: Offset::new(1, *at) })
+            (Id::try_from(*id).unwrap(), OverlayFlip { is_on: true, at: Offset::new(1, *at) })
         };
-        let held = HeldMembers {
-            set: Some(HeldSet { targets: ids(set).into_iter().collect(), floor }),
+        let held = ActorEdges {
+            set: Some(MemberSet { targets: ids(set).into_iter().collect(), floor }),
             pending: pending.iter().map(flip).collect(),
         };
         let page = MemberPage { targets: ids(rows), truncated, persisted: Offset::new(1, 9) };

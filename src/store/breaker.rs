@@ -22,21 +22,21 @@ const FAILURES: u32 = 3;
 const FIRST_REST: Duration = Duration::from_millis(50);
 const LONGEST_REST: Duration = Duration::from_millis(500);
 
-/// Who calls.
+/// What a call does while its store does not answer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Caller {
-    /// A request: is refused while the store rests.
-    Request,
-    /// Whoever waits until the store is back: is never refused, so that its first answer ends the rest.
-    Patient,
+pub enum WaitPolicy {
+    /// Fails at once: for requests.
+    FailFast,
+    /// Is sent in any case, and closes the breaker when it is answered: for the pipeline, which waits for the store.
+    Wait,
 }
 
-impl Caller {
-    /// How long the answers to such calls take, in the metric of a store.
+impl WaitPolicy {
+    /// Histogram of the durations of such calls, in a store's metric.
     pub fn seconds(self, metric: &'static str) -> metrics::Histogram {
         let caller = match self {
-            Self::Request => "request",
-            Self::Patient => "pipeline",
+            Self::FailFast => "request",
+            Self::Wait => "pipeline",
         };
         metrics::histogram!(metric, "caller" => caller)
     }
@@ -72,8 +72,8 @@ impl Breaker {
     ///
     /// # Errors
     /// [`StoreError::Resting`] at once when the call must not be made.
-    pub fn admit(&self, caller: Caller) -> StoreResult<Admitted<'_>> {
-        let is_probe = caller == Caller::Request && self.is_open();
+    pub fn admit(&self, policy: WaitPolicy) -> StoreResult<Admitted<'_>> {
+        let is_probe = policy == WaitPolicy::FailFast && self.is_open();
         if is_probe && (!self.machine.is_call_permitted() || self.probing.swap(true, Relaxed)) {
             return Err(StoreError::Resting(self.told.store));
         }
@@ -182,8 +182,12 @@ mod tests {
         Err(redis::RedisError::from(io::Error::from(io::ErrorKind::TimedOut)).into())
     }
 
-    fn call<T>(breaker: &Breaker, caller: Caller, answer: impl FnOnce() -> StoreResult<T>) -> StoreResult<T> {
-        let admitted = breaker.admit(caller)?;
+    fn call<T>(
+        breaker: &Breaker,
+        policy: WaitPolicy,
+        answer: impl FnOnce() -> StoreResult<T>,
+    ) -> StoreResult<T> {
+        let admitted = breaker.admit(policy)?;
         admitted.ended(answer())
     }
 
@@ -192,7 +196,7 @@ mod tests {
         let breaker = Breaker::new("A store");
         for _ in 0..FAILURES {
             assert!(!breaker.is_open());
-            let _ = call(&breaker, Caller::Request, silence);
+            let _ = call(&breaker, WaitPolicy::FailFast, silence);
         }
         assert!(breaker.is_open());
         breaker
@@ -202,7 +206,7 @@ mod tests {
     fn next_admitted(breaker: &Breaker) -> Admitted<'_> {
         let began = Instant::now();
         loop {
-            match breaker.admit(Caller::Request) {
+            match breaker.admit(WaitPolicy::FailFast) {
                 Ok(admitted) => return admitted,
                 Err(error) => assert_eq!(error.class(), ErrorClass::Transient),
             }
@@ -214,7 +218,7 @@ mod tests {
     fn a_silent_store_is_not_called_while_it_rests() {
         let (breaker, began) = (opened(), Instant::now());
         for _ in 0..1_000 {
-            let refused = breaker.admit(Caller::Request).is_err();
+            let refused = breaker.admit(WaitPolicy::FailFast).is_err();
             assert!(refused || began.elapsed() >= FIRST_REST);
         }
     }
@@ -223,7 +227,7 @@ mod tests {
     fn one_request_finds_out_whether_the_store_is_back_and_the_others_do_not_wait_for_it() {
         let breaker = opened();
         let probe = next_admitted(&breaker);
-        assert!(matches!(breaker.admit(Caller::Request), Err(StoreError::Resting("A store"))));
+        assert!(matches!(breaker.admit(WaitPolicy::FailFast), Err(StoreError::Resting("A store"))));
         // It was given up: the next one is let through, and its answer ends the rest.
         drop(probe);
         next_admitted(&breaker).ended(Ok(())).unwrap();
@@ -240,10 +244,10 @@ mod tests {
     #[test]
     fn whoever_waits_for_the_store_is_let_through_and_ends_the_rest() {
         let breaker = opened();
-        assert!(call(&breaker, Caller::Patient, silence).is_err());
-        call(&breaker, Caller::Patient, || Ok(())).unwrap();
+        assert!(call(&breaker, WaitPolicy::Wait, silence).is_err());
+        call(&breaker, WaitPolicy::Wait, || Ok(())).unwrap();
         assert!(!breaker.is_open());
-        call(&breaker, Caller::Request, || Ok(())).unwrap();
+        call(&breaker, WaitPolicy::FailFast, || Ok(())).unwrap();
     }
 
     #[test]
@@ -260,8 +264,8 @@ mod tests {
         let breaker = Breaker::new("A store");
         for _ in 0..10 * FAILURES {
             let refused = || StoreResult::<()>::Err(StoreError::RedisBusy("OOM".into()));
-            let _ = call(&breaker, Caller::Request, refused);
-            let _ = call(&breaker, Caller::Request, silence);
+            let _ = call(&breaker, WaitPolicy::FailFast, refused);
+            let _ = call(&breaker, WaitPolicy::FailFast, silence);
         }
         assert!(!breaker.is_open());
     }

@@ -66,7 +66,7 @@ pub enum StoreError {
     /// This Redis process, or this shard on it, has not been verified yet. Nothing was done; it passes
     /// when the shard's owner has looked at it.
     #[error("shard state in Redis is not verified yet")]
-    Unverified,
+    NotRecovered,
     /// The shard has a newer owner. Nothing was done.
     #[error("the shard has a newer owner")]
     Fenced,
@@ -79,7 +79,7 @@ pub enum StoreError {
     /// PostgreSQL refuses what it was given, and will again: it breaks a rule of the tables, or is no valid
     /// value. Nothing was done.
     #[error("PostgreSQL refuses it: {0}")]
-    Refused(Refusal),
+    Refused(SqlRefusal),
     /// A store answered what it never should; a bug or foreign data.
     #[error("unexpected answer: {0}")]
     Unexpected(String),
@@ -88,14 +88,14 @@ pub enum StoreError {
 /// Why PostgreSQL refuses something.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("{message} (SQLSTATE {code})")]
-pub struct Refusal {
+pub struct SqlRefusal {
     pub code: String,
     /// The constraint that it breaks, if it is one.
     pub constraint: Option<String>,
     pub message: String,
 }
 
-impl Refusal {
+impl SqlRefusal {
     /// `None` for errors that are not about the values: nothing else would fare better.
     fn of(error: &dyn sqlx::error::DatabaseError) -> Option<Self> {
         let code = error.code()?;
@@ -121,7 +121,7 @@ impl StoreError {
             | Self::SqlUnreachable(_)
             | Self::SqlInterrupted(_)
             | Self::Resting(_)
-            | Self::Unverified => ErrorClass::Transient,
+            | Self::NotRecovered => ErrorClass::Transient,
             Self::Refused(_) => ErrorClass::Caller,
             Self::Fenced | Self::LogGap { .. } | Self::Unexpected(_) => ErrorClass::Fault,
         }
@@ -153,7 +153,7 @@ impl From<::redis::RedisError> for StoreError {
     fn from(error: ::redis::RedisError) -> Self {
         use ::redis::{ErrorKind, ServerErrorKind};
         match error.kind() {
-            ErrorKind::Server(ServerErrorKind::NoScript) => Self::Unverified,
+            ErrorKind::Server(ServerErrorKind::NoScript) => Self::NotRecovered,
             ErrorKind::Io | ErrorKind::ClusterConnectionNotFound => Self::RedisUnreachable(error),
             ErrorKind::Server(
                 ServerErrorKind::BusyLoading
@@ -198,7 +198,7 @@ impl From<sqlx::Error> for StoreError {
                 {
                     Self::SqlInterrupted(error.to_string())
                 }
-                _ => match Refusal::of(database.as_ref()) {
+                _ => match SqlRefusal::of(database.as_ref()) {
                     Some(refusal) => Self::Refused(refusal),
                     None => Self::Unexpected(error.to_string()),
                 },

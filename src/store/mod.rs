@@ -9,7 +9,7 @@ pub mod tally;
 
 use std::time::Duration;
 
-pub use error::{ErrorClass, Refusal, StoreError, StoreResult};
+pub use error::{ErrorClass, SqlRefusal, StoreError, StoreResult};
 
 /// How long an idempotency key is remembered, in either store.
 pub const KEY_LIFE: Duration = Duration::from_hours(24);

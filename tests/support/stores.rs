@@ -306,7 +306,7 @@ impl Stores {
         let mut unrest = Vec::new();
         let meta: HashMap<String, String> = redis.hgetall(format!("{{{target}}}:meta")).await.unwrap();
         for (source, persisted) in persisted.iter().enumerate() {
-            for field in [format!("w:{source}"), format!("k:{source}")] {
+            for field in [format!("folded:{source}"), format!("retired:{source}")] {
                 if meta.get(&field) != Some(persisted) {
                     unrest
                         .push(format!("shard {target}: {field} is {:?}, not {persisted}", meta.get(&field)));

@@ -14,7 +14,7 @@ use crate::{
     primitives::{CommentId, GroupId, NoteId, Slice, UserId},
     store::{
         StoreResult,
-        redis::{BodyRead, Redis},
+        redis::{CacheLookup, Redis},
         single_flight::SingleFlight,
         sql::{CommentRow, Db, GroupRow, NoteRow, UserRow},
     },
@@ -214,15 +214,15 @@ async fn fetch<T: Body>(
         let entity: Entity = (*id).into();
         (redis.shard_of(entity.id), entity)
     };
-    let cached = redis.read_bodies::<T>(&ids.iter().map(place).collect::<Vec<_>>()).await?;
+    let cached = redis.cached_entities::<T>(&ids.iter().map(place).collect::<Vec<_>>()).await?;
     let mut found = HashMap::with_capacity(ids.len());
     let mut missing = Vec::new();
     for (id, body) in ids.iter().zip(cached) {
         match body {
-            BodyRead::Cached(body) => {
+            CacheLookup::Hit(body) => {
                 found.insert(*id, body.map(Arc::new));
             }
-            BodyRead::NotCached(seen) => missing.push((*id, seen)),
+            CacheLookup::Miss(seen) => missing.push((*id, seen)),
         }
     }
     if !missing.is_empty() {
@@ -231,7 +231,7 @@ async fn fetch<T: Body>(
             T::fetch(&db, &wanted).await?.into_iter().map(|row| (row.id(), row)).collect();
         let bodies: Vec<_> =
             missing.into_iter().map(|(id, seen)| (place(&id), seen, rows.get(&id).cloned())).collect();
-        redis.write_bodies(&bodies).await?;
+        redis.cache_entities(&bodies).await?;
         found.extend(wanted.into_iter().map(|id| (id, rows.remove(&id).map(Arc::new))));
     }
     for (id, body) in &found {

@@ -27,7 +27,7 @@ use crate::{
         },
         schema::{self, Schema},
     },
-    hub::Counted,
+    hub::CountsAt,
 };
 
 /// Executes requests, each in a scope of its own. Cheap to clone.
@@ -110,7 +110,7 @@ impl Engine {
     }
 
     /// Executes and encodes one event, in a scope of its own.
-    async fn tell(&self, asked: &Asked, topic: Topic, counted: Counted) -> Told {
+    async fn tell(&self, asked: &Asked, topic: Topic, counted: CountsAt) -> Told {
         let scope = match asked.viewer() {
             Some(viewer) => Scope::new(self.plaudit.clone(), viewer.clone()),
             None => Scope::shared(self.plaudit.clone()),

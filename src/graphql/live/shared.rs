@@ -16,7 +16,7 @@ use tokio::{
 
 use super::{pace::Pace, ready_set::Inbox, topic::Topic};
 use crate::{
-    hub::{Counted, Hub, Subscriber},
+    hub::{CountsAt, Hub, Subscriber},
     primitives::Version,
 };
 
@@ -34,7 +34,7 @@ pub struct Told {
 }
 
 /// Executes a question for counts that are new.
-pub type Answer = Box<dyn Fn(Counted) -> BoxFuture<'static, Told> + Send + Sync>;
+pub type Answer = Box<dyn Fn(CountsAt) -> BoxFuture<'static, Told> + Send + Sync>;
 
 pub struct Running {
     topic: Topic,
@@ -213,7 +213,7 @@ impl Question {
     }
 
     /// What was heard; `read`: also what a query would be answered, so that who comes from one sees nothing older.
-    async fn newer_than(&mut self, known: Counted, read: bool) -> Option<Counted> {
+    async fn newer_than(&mut self, known: CountsAt, read: bool) -> Option<CountsAt> {
         let entity = self.running.topic.entity;
         let heard = self.counts.try_next().map(|(_, counted)| counted);
         let read = if read { self.hub.counts(&[entity]).await.0.remove(&entity) } else { None };
@@ -221,7 +221,7 @@ impl Question {
         newest.filter(|newest| newest.version > known.version)
     }
 
-    async fn execute(&self, counted: Counted) {
+    async fn execute(&self, counted: CountsAt) {
         let executed = Instant::now();
         let told = (self.answer)(counted).await;
         self.executions.increment(1);

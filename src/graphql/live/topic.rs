@@ -14,7 +14,7 @@ use crate::{
         errors::{ApiError, ApiResult},
         reading::scope::{Known, Scope},
     },
-    hub::Counted,
+    hub::CountsAt,
 };
 
 /// What a question is about.
@@ -78,7 +78,7 @@ impl Topics {
 pub struct Event {
     pub field: Name,
     pub entity: Entity,
-    pub counted: Counted,
+    pub counted: CountsAt,
 }
 
 /// What a root field gives: the object of an event, or nothing.

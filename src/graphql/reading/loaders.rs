@@ -21,7 +21,7 @@ use crate::{
         errors::{ApiError, ApiResult},
         request::viewer::Viewer,
     },
-    hub::Counted,
+    hub::CountsAt,
     primitives::{CommentId, GroupId, Id, NoteId, PageRequest, UserId},
 };
 
@@ -43,7 +43,7 @@ type LoaderOf<K, V, F> = Loader<K, ApiResult<V>, F>;
 
 /// `None` stands for "does not exist".
 pub struct Loaders {
-    pub counts: LoaderOf<Entity, Option<Counted>, CountsBatch>,
+    pub counts: LoaderOf<Entity, Option<CountsAt>, CountsBatch>,
     /// Whether edges of the viewer are on.
     pub own_edges: LoaderOf<OwnEdge, bool, OwnEdgesBatch>,
     pub own_ratings: LoaderOf<NoteId, Option<i16>, OwnRatingsBatch>,
@@ -112,8 +112,8 @@ fn unanswered(error: &std::io::Error) -> ApiError {
 /// Counters of entities: at most one round trip to Redis when it has them.
 pub struct CountsBatch(Plaudit);
 
-impl BatchFn<Entity, ApiResult<Option<Counted>>> for CountsBatch {
-    async fn load(&mut self, entities: &[Entity]) -> HashMap<Entity, ApiResult<Option<Counted>>> {
+impl BatchFn<Entity, ApiResult<Option<CountsAt>>> for CountsBatch {
+    async fn load(&mut self, entities: &[Entity]) -> HashMap<Entity, ApiResult<Option<CountsAt>>> {
         let (found, outcome) = self.0.hub().counts(entities).await;
         let rest = outcome.map(|()| None).map_err(DomainError::from).map_err(ApiError::from);
         let answer = |entity| found.get(entity).map_or_else(|| rest.clone(), |counted| Ok(Some(*counted)));

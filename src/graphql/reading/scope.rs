@@ -17,7 +17,7 @@ use crate::{
             viewer::Viewer,
         },
     },
-    hub::Counted,
+    hub::CountsAt,
     primitives::{CommentId, GroupId, Id, NoteId, PageRequest, Ranked, UserId},
 };
 
@@ -40,7 +40,7 @@ struct Inner {
 /// What was read before the fields asked for it. Keys and values are those of the [`Loaders`].
 #[derive(Default)]
 pub struct Known {
-    pub counts: HashMap<Entity, Option<Counted>>,
+    pub counts: HashMap<Entity, Option<CountsAt>>,
     pub own_edges: HashMap<OwnEdge, bool>,
     pub users: HashMap<UserId, Option<Arc<User>>>,
     pub notes: HashMap<NoteId, Option<Arc<Note>>>,
@@ -102,7 +102,7 @@ impl Scope {
     }
 
     /// All counts of one entity, of one version.
-    pub async fn counted(&self, of: impl Into<Entity>) -> ApiResult<Counted> {
+    pub async fn counted(&self, of: impl Into<Entity>) -> ApiResult<CountsAt> {
         let entity = of.into();
         let counted = match held(&self.0.known.counts, entity) {
             Some(counted) => counted,

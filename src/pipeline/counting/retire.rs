@@ -37,10 +37,10 @@ pub async fn run(leadership: Arc<Leadership>) -> StoreError {
 async fn clean(leadership: &Leadership, streak: &FailureStreak) -> StoreResult<()> {
     let (redis, lease) = (leadership.redis(), leadership.lease);
     let mut reader = redis.log_reader(lease.shard, 0).await?;
-    let read_targets = || Targets::read(redis, lease.shard, |meta| &meta.cleaned);
+    let read_targets = || Targets::read(redis, lease.shard, |meta| &meta.retired);
     let mut targets = read_targets().await?;
-    let meta = redis.shard_meta(lease.shard).await?.ok_or(StoreError::Unverified)?;
-    let mut members = meta.members_cleaned.ok_or(StoreError::Unverified)?;
+    let meta = redis.shard_meta(lease.shard).await?.ok_or(StoreError::NotRecovered)?;
+    let mut members = meta.members_retired.ok_or(StoreError::NotRecovered)?;
     let usual = leadership.context.settings.batch_events;
     let mut most = usual;
     loop {
@@ -57,8 +57,8 @@ async fn clean(leadership: &Leadership, streak: &FailureStreak) -> StoreResult<(
         let batches = targets.batches(&entries, to);
         let entities = batches.iter().map(|batch| batch.moves.len()).max().unwrap_or_default();
         most = if entries.len() < most { usual } else { next_size(most, usual, entities) };
-        fault::reached(Point::BeforeClean)?;
-        let applied = redis.clean_counters(lease.shard, lease.fence, &batches).await?;
+        fault::reached(Point::BeforeRetire)?;
+        let applied = redis.retire_counters(lease.shard, lease.fence, &batches).await?;
         if !targets.advance(&batches, &applied) {
             // A target was begun anew and is folded up to here in a moment.
             tokio::time::sleep(PAUSE).await;
@@ -71,7 +71,7 @@ async fn clean(leadership: &Leadership, streak: &FailureStreak) -> StoreResult<(
         let flips: Vec<(Flip, bool)> =
             entries.iter().filter(|entry| entry.offset > members).filter_map(with_fate).collect();
         fault::reached(Point::BeforeMembers)?;
-        redis.clean_members(lease.shard, lease.fence, to, &flips).await?;
+        redis.retire_members(lease.shard, lease.fence, to, &flips).await?;
         fault::reached(Point::AfterMembers)?;
         redis.advance_members(lease.shard, lease.fence, to).await?;
         members = members.max(to);

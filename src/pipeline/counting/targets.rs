@@ -6,7 +6,7 @@ use crate::{
     primitives::{Offset, ShardCount, ShardId},
     store::{
         StoreError, StoreResult,
-        redis::{Applied, Batch, Redis, ShardMeta},
+        redis::{Batch, BatchOutcome, Redis, ShardMeta},
     },
 };
 
@@ -29,7 +29,7 @@ impl Targets {
     /// Reads where all targets stand with the source's log; `positions` picks from a target's meta.
     ///
     /// # Errors
-    /// [`StoreError::Unverified`] while a target has not begun.
+    /// [`StoreError::NotRecovered`] while a target has not begun.
     pub async fn read(
         redis: &Redis,
         source: ShardId,
@@ -38,12 +38,12 @@ impl Targets {
         let shards = redis.shards();
         let mut all = Vec::with_capacity(shards.get());
         for shard in shards.all() {
-            let meta = redis.shard_meta(shard).await?.ok_or(StoreError::Unverified)?;
+            let meta = redis.shard_meta(shard).await?.ok_or(StoreError::NotRecovered)?;
             all.push(Target {
                 shard,
                 epoch: meta.epoch,
                 at: positions(&meta)[source.index()],
-                heated: meta.shown[source.index()],
+                heated: meta.folded_before_reset[source.index()],
                 hot_since: meta.hot_since,
             });
         }
@@ -93,15 +93,15 @@ impl Targets {
     }
 
     /// Takes in what became of batches. Returns whether all went well; else the targets must be read anew.
-    pub fn advance(&mut self, batches: &[Batch], applied: &[Applied]) -> bool {
+    pub fn advance(&mut self, batches: &[Batch], applied: &[BatchOutcome]) -> bool {
         for (batch, outcome) in batches.iter().zip(applied) {
-            if *outcome == Applied::Done
+            if *outcome == BatchOutcome::Done
                 && let Some(target) = self.all.iter_mut().find(|target| target.shard == batch.target)
             {
                 target.at = batch.to;
             }
         }
-        applied.iter().all(|outcome| *outcome == Applied::Done)
+        applied.iter().all(|outcome| *outcome == BatchOutcome::Done)
     }
 }
 

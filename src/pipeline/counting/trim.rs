@@ -43,7 +43,7 @@ pub async fn run(leadership: Arc<Leadership>) -> StoreError {
 /// The number up to which a log may grow that nobody trims meanwhile; 0 when it is full.
 pub async fn room(context: &Context, shard: ShardId) -> StoreResult<u64> {
     let limit = limit(context).await?;
-    let extent = context.redis.log_extent(shard).await?.ok_or(StoreError::Unverified)?;
+    let extent = context.redis.log_extent(shard).await?.ok_or(StoreError::NotRecovered)?;
     Ok(room_of(extent, limit))
 }
 
@@ -143,7 +143,8 @@ impl Trimmer {
     }
 
     async fn extent(&self) -> StoreResult<LogExtent> {
-        let extent = self.leadership.redis().log_extent(self.shard()).await?.ok_or(StoreError::Unverified)?;
+        let extent =
+            self.leadership.redis().log_extent(self.shard()).await?.ok_or(StoreError::NotRecovered)?;
         self.leadership.context.status.see(self.shard(), extent.end);
         Ok(extent)
     }
@@ -151,7 +152,7 @@ impl Trimmer {
     async fn make_room(&mut self, extent: LogExtent) -> StoreResult<()> {
         let room = room_of(extent, self.limit);
         if self.room != Some(room) {
-            self.leadership.redis().set_room(self.shard(), self.leadership.lease.fence, room).await?;
+            self.leadership.redis().set_append_limit(self.shard(), self.leadership.lease.fence, room).await?;
             self.room = Some(room);
         }
         Ok(())

@@ -27,8 +27,8 @@ async fn correct(leadership: &Leadership) -> StoreResult<()> {
         return Ok(());
     }
     let entities: Vec<_> = due.entities.into_iter().collect();
-    leadership.redis().drop_bases(&entities).await?;
-    leadership.redis().drop_members(&due.sets).await?;
-    fault::reached(Point::AfterDrop)?;
+    leadership.redis().invalidate_counts(&entities).await?;
+    leadership.redis().invalidate_members(&due.sets).await?;
+    fault::reached(Point::AfterInvalidation)?;
     leadership.db().delete_invalidations(&due.ids).await
 }

@@ -86,7 +86,7 @@ async fn all_persisted(leadership: &Leadership, moment: UnixMillis) -> StoreResu
 async fn log_ends(leadership: &Leadership) -> StoreResult<Vec<Offset>> {
     let mut ends = Vec::with_capacity(leadership.redis().shards().get());
     for shard in leadership.redis().shards().all() {
-        ends.push(leadership.redis().log_end(shard).await?.ok_or(StoreError::Unverified)?);
+        ends.push(leadership.redis().log_end(shard).await?.ok_or(StoreError::NotRecovered)?);
     }
     Ok(ends)
 }

@@ -55,7 +55,7 @@ impl FailureStreak {
             is_logged: false,
         });
         streak.failures += 1;
-        if !streak.is_logged && !matches!(error, StoreError::Unverified) {
+        if !streak.is_logged && !matches!(error, StoreError::NotRecovered) {
             streak.is_logged = true;
             let (shard, what) = (self.shard.0, self.what);
             if error.is_transient() || matches!(error, StoreError::Fenced) {
@@ -116,7 +116,7 @@ where
     loop {
         let Err(error) = work().await else { continue };
         if !error.is_transient()
-            || (matches!(error, StoreError::Unverified) && !leadership.is_verified().await)
+            || (matches!(error, StoreError::NotRecovered) && !leadership.is_verified().await)
         {
             return error;
         }

@@ -54,7 +54,7 @@ impl Leadership {
         let same_state = async {
             let meta = self.redis().shard_meta(self.lease.shard).await?;
             let run = self.redis().run_id().await?;
-            Ok::<_, StoreError>(run == self.run && meta.is_some_and(|meta| meta.run == Some(run)))
+            Ok::<_, StoreError>(run == self.run && meta.is_some_and(|meta| meta.redis_run_id == Some(run)))
         };
         same_state.await.unwrap_or(true)
     }

@@ -26,8 +26,8 @@ pub async fn recover(context: &Context, lease: Lease) -> StoreResult<String> {
     let generation = adopt_log(context, lease).await?;
     restart_counters(context, lease, &run).await?;
     let room = trim::room(context, lease.shard).await?;
-    fault::reached(Point::BeforeVerified)?;
-    context.redis.finish_verification(lease.shard, lease.fence, generation, room, &run).await?;
+    fault::reached(Point::BeforeRecovered)?;
+    context.redis.finish_recovery(lease.shard, lease.fence, generation, room, &run).await?;
     Ok(run)
 }
 
@@ -91,10 +91,10 @@ async fn cleaned(context: &Context, shard: ShardId, state: &PersistedState) -> S
     for target in context.redis.shards().all() {
         let Some(meta) = context.redis.shard_meta(target).await? else { continue };
         if meta.epoch == state.epochs[target.index()] {
-            lowest = lowest.min(meta.cleaned[shard.index()]);
+            lowest = lowest.min(meta.retired[shard.index()]);
         }
         if target == shard
-            && let Some(members) = meta.members_cleaned
+            && let Some(members) = meta.members_retired
             && members.generation == persisted.generation
         {
             lowest = lowest.min(members);
@@ -172,7 +172,7 @@ async fn restart_counters(context: &Context, lease: Lease, run: &str) -> StoreRe
     let state = context.db.raise_epoch(lease, seen).await?;
     let epoch = state.epochs[lease.shard.index()];
     let sources: Vec<_> = state.offsets.iter().copied().zip(state.fences.iter().copied()).collect();
-    context.redis.restart_target(lease.shard, epoch, &state.timeline, &sources).await?;
+    context.redis.reset_target(lease.shard, epoch, &state.timeline, &sources).await?;
     tracing::info!(shard = lease.shard.0, epoch, reason, "began the shard's counters anew");
     sweep_soon(context, lease.shard);
     Ok(())
@@ -189,13 +189,13 @@ pub fn restart_reason(
         return Some("Redis has no state of the shard");
     };
     let behind = |(persisted, cleaned): (&Offset, &Offset)| persisted < cleaned;
-    if meta.run.as_deref() != Some(run) {
+    if meta.redis_run_id.as_deref() != Some(run) {
         Some("Redis is another process")
     } else if meta.timeline != state.timeline {
         Some("PostgreSQL is on another timeline")
     } else if meta.epoch != state.epochs[shard.index()] {
         Some("PostgreSQL has another epoch")
-    } else if state.offsets.iter().zip(&meta.cleaned).any(behind) {
+    } else if state.offsets.iter().zip(&meta.retired).any(behind) {
         Some("PostgreSQL lost what was persisted")
     } else if meta.change > Version::MAX_CHANGE / 2 {
         Some("the epoch has used half of its change numbers")

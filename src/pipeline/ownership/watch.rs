@@ -25,7 +25,7 @@ pub async fn run(leadership: Arc<Leadership>) -> StoreError {
             Ok(None) => {}
             Ok(Some(reason)) => {
                 tracing::warn!(shard = leadership.lease.shard.0, reason, "verifying the shard again");
-                return StoreError::Unverified;
+                return StoreError::NotRecovered;
             }
             Err(error) if error.is_transient() => is_away = true,
             Err(error) => return error,

@@ -35,7 +35,7 @@ pub struct Batch {
 
 /// What became of a batch on one target shard.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Applied {
+pub enum BatchOutcome {
     Done,
     /// The target's position, epoch or heat is not what the caller thought: read its meta again.
     Moved,
@@ -45,23 +45,28 @@ pub enum Applied {
 
 impl Redis {
     /// Applies a source shard's batch to target shards, in one round trip.
-    pub async fn fold(&self, source: ShardId, fence: u64, batches: &[Batch]) -> StoreResult<Vec<Applied>> {
+    pub async fn fold(
+        &self,
+        source: ShardId,
+        fence: u64,
+        batches: &[Batch],
+    ) -> StoreResult<Vec<BatchOutcome>> {
         let cmds: Vec<Cmd> = batches.iter().map(|batch| fold_one(source, fence, batch)).collect();
         self.apply(&cmds, Point::BetweenFolds).await
     }
 
     /// Tells target shards that a source shard's batch is persisted, in one round trip.
-    pub async fn clean_counters(
+    pub async fn retire_counters(
         &self,
         source: ShardId,
         fence: u64,
         batches: &[Batch],
-    ) -> StoreResult<Vec<Applied>> {
-        let cmds: Vec<Cmd> = batches.iter().map(|batch| clean_one(source, fence, batch)).collect();
-        self.apply(&cmds, Point::BetweenCleans).await
+    ) -> StoreResult<Vec<BatchOutcome>> {
+        let cmds: Vec<Cmd> = batches.iter().map(|batch| retire_one(source, fence, batch)).collect();
+        self.apply(&cmds, Point::BetweenRetires).await
     }
 
-    async fn apply(&self, cmds: &[Cmd], between: Point) -> StoreResult<Vec<Applied>> {
+    async fn apply(&self, cmds: &[Cmd], between: Point) -> StoreResult<Vec<BatchOutcome>> {
         if let Some(fault) = fault::due(between) {
             self.pipeline(&cmds[..1]).await?;
             fault.strike()?;
@@ -72,9 +77,9 @@ impl Redis {
             .map(|reply| {
                 let reply = script_reply(reply)?;
                 match reply.code.as_str() {
-                    "done" => Ok(Applied::Done),
-                    "moved" | "other_epoch" | "other_heat" => Ok(Applied::Moved),
-                    "too_early" => Ok(Applied::TooEarly),
+                    "done" => Ok(BatchOutcome::Done),
+                    "moved" | "other_epoch" | "other_heat" => Ok(BatchOutcome::Moved),
+                    "too_early" => Ok(BatchOutcome::TooEarly),
                     _ => Err(reply.into_error()),
                 }
             })
@@ -101,13 +106,13 @@ fn fold_one(source: ShardId, fence: u64, batch: &Batch) -> Cmd {
     cmd
 }
 
-fn clean_one(source: ShardId, fence: u64, batch: &Batch) -> Cmd {
+fn retire_one(source: ShardId, fence: u64, batch: &Batch) -> Cmd {
     let mut touched = vec![keys::meta(batch.target)];
     for entity in batch.moves.keys() {
         touched.push(keys::counters(batch.target, *entity));
         touched.push(keys::load_token(batch.target, *entity));
     }
-    let mut cmd = scripts::CLEAN_COUNTERS.call(&touched);
+    let mut cmd = scripts::RETIRE_COUNTERS.call(&touched);
     write_borders(&mut cmd, source, fence, batch);
     cmd.arg(life_with_jitter(COUNTS_LIFE));
     let kinds = Kinds::moved(&batch.moves);

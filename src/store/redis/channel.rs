@@ -13,29 +13,29 @@ use crate::{
 
 /// One message of a shard.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Message {
+pub struct ShardMessage {
     pub shard: ShardId,
     pub epoch: u64,
     /// The change that the message before it ended with.
     pub before: u64,
     /// The change that it ends with.
     pub after: u64,
-    pub changes: Vec<Change>,
+    pub changes: Vec<CountsChange>,
     /// Logs and how far they are folded.
     pub folded: Vec<(ShardId, Offset)>,
 }
 
 /// New counts of one entity; `None`: not known, read them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Change {
+pub struct CountsChange {
     pub entity: Entity,
     pub version: Version,
     pub counts: Option<Counts>,
 }
 
-impl Message {
+impl ShardMessage {
     /// Entities that changed in PostgreSQL. A fold, too, says "unknown": of counters that nobody has loaded.
-    pub fn corrected(&self) -> impl Iterator<Item = Entity> + '_ {
+    pub fn invalidated(&self) -> impl Iterator<Item = Entity> + '_ {
         let is_fold = !self.folded.is_empty();
         self.changes
             .iter()
@@ -63,7 +63,7 @@ impl Message {
         }
         for line in lines {
             let (subject, rest) = line.split_once(' ').ok_or_else(malformed)?;
-            if subject == "w" {
+            if subject == "folded" {
                 let (source, to) = rest.split_once(' ').ok_or_else(malformed)?;
                 message.folded.push((ShardId(parse(source)?), parse(to)?));
             } else if let Ok(entity) = subject.parse() {
@@ -74,7 +74,7 @@ impl Message {
     }
 }
 
-fn change(epoch: u64, entity: Entity, rest: &str) -> StoreResult<Change> {
+fn change(epoch: u64, entity: Entity, rest: &str) -> StoreResult<CountsChange> {
     let (number, values) = rest
         .split_once(' ')
         .ok_or_else(|| StoreError::Unexpected(format!("change of {entity}: {rest:?}")))?;
@@ -87,11 +87,11 @@ fn change(epoch: u64, entity: Entity, rest: &str) -> StoreResult<Change> {
             same_counters.then(|| Counts::from_values(values))
         }
     };
-    Ok(Change { entity, version: Version::new(epoch, parse(number)?), counts })
+    Ok(CountsChange { entity, version: Version::new(epoch, parse(number)?), counts })
 }
 
 /// Hears the channels of all shards on one connection.
-pub struct Listener {
+pub struct ChangeListener {
     pushes: mpsc::UnboundedReceiver<PushInfo>,
     connection: MultiplexedConnection,
     channels: Vec<(String, ShardId)>,
@@ -99,7 +99,7 @@ pub struct Listener {
 
 impl Redis {
     /// Returns when all channels are subscribed to.
-    pub async fn listen(&self) -> StoreResult<Listener> {
+    pub async fn listen(&self) -> StoreResult<ChangeListener> {
         let (sender, pushes) = mpsc::unbounded_channel();
         let config = AsyncConnectionConfig::new()
             .set_push_sender(sender)
@@ -114,7 +114,7 @@ impl Redis {
             connection.send_packed_command(&subscribe).await?;
         }
         self.answered();
-        Ok(Listener { pushes, connection, channels })
+        Ok(ChangeListener { pushes, connection, channels })
     }
 }
 
@@ -125,9 +125,9 @@ fn resp3(client: &redis::Client) -> StoreResult<redis::Client> {
     Ok(redis::Client::open(info.set_redis_settings(redis))?)
 }
 
-impl Listener {
+impl ChangeListener {
     /// Every message, until the connection ends: whoever reads then must assume to have missed something.
-    pub fn into_messages(self) -> impl Stream<Item = StoreResult<Message>> + Send {
+    pub fn into_messages(self) -> impl Stream<Item = StoreResult<ShardMessage>> + Send {
         let Self { pushes, connection, channels } = self;
         UnboundedReceiverStream::new(pushes)
             .take_while(|push| push.kind != PushKind::Disconnection)
@@ -138,7 +138,7 @@ impl Listener {
     }
 }
 
-fn decode(channels: &[(String, ShardId)], push: PushInfo) -> StoreResult<Message> {
+fn decode(channels: &[(String, ShardId)], push: PushInfo) -> StoreResult<ShardMessage> {
     let mut data = push.data.into_iter();
     let mut text = || super::reply::read::<String>(data.next().unwrap_or(redis::Value::Nil));
     let (channel, payload) = (text()?, text()?);
@@ -147,7 +147,7 @@ fn decode(channels: &[(String, ShardId)], push: PushInfo) -> StoreResult<Message
         .find(|(name, _)| *name == channel)
         .map(|(_, shard)| *shard)
         .ok_or_else(|| StoreError::Unexpected(format!("message on {channel}")))?;
-    Message::decode(shard, &payload)
+    ShardMessage::decode(shard, &payload)
 }
 
 #[cfg(test)]
@@ -157,8 +157,8 @@ mod tests {
 
     #[test]
     fn a_message_tells_counts_unknowns_and_how_far_logs_are_folded() {
-        let text = "3 10 12 1 7-42\nnote:5 11 1 2 3 4 5 6\nuser:9 12 ?\nw 0 7-40";
-        let message = Message::decode(ShardId(0), text).unwrap();
+        let text = "3 10 12 1 7-42\nnote:5 11 1 2 3 4 5 6\nuser:9 12 ?\nfolded 0 7-40";
+        let message = ShardMessage::decode(ShardId(0), text).unwrap();
         assert_eq!((message.epoch, message.before, message.after), (3, 10, 12));
         assert_eq!(message.folded, [(ShardId(1), Offset::new(7, 42)), (ShardId(0), Offset::new(7, 40))]);
         assert_eq!(message.changes[0].version, Version::new(3, 11));
@@ -169,7 +169,11 @@ mod tests {
     #[test]
     fn a_correction_tells_what_changed_in_postgresql_and_a_fold_does_not() {
         let corrected = |text| {
-            Message::decode(ShardId(0), text).unwrap().corrected().map(|e| e.to_string()).collect::<Vec<_>>()
+            ShardMessage::decode(ShardId(0), text)
+                .unwrap()
+                .invalidated()
+                .map(|e| e.to_string())
+                .collect::<Vec<_>>()
         };
         assert_eq!(corrected("3 10 11 - -\nuser:9 11 ?"), ["user:9"]);
         assert_eq!(corrected("3 10 11 1 7-42\nuser:9 11 ?"), [""; 0]);
@@ -178,7 +182,8 @@ mod tests {
     #[test]
     fn kinds_and_counters_of_another_release_do_not_disturb() {
         let message =
-            Message::decode(ShardId(0), "3 10 13 - -\ncat:5 11 1\nnote:5 12 1 2 3\nuser:9 13 ?").unwrap();
+            ShardMessage::decode(ShardId(0), "3 10 13 - -\ncat:5 11 1\nnote:5 12 1 2 3\nuser:9 13 ?")
+                .unwrap();
         let changes: Vec<_> = message.changes.iter().map(|c| (c.entity.to_string(), c.counts)).collect();
         assert_eq!(changes, [("note:5".to_owned(), None), ("user:9".to_owned(), None)]);
     }
@@ -186,7 +191,7 @@ mod tests {
     #[test]
     fn nonsense_is_an_error_and_not_a_panic() {
         for text in ["", "x", "1 2 3", "1 2 3 - -\nnote:5", "1 2 3 - -\nnote:5 9 1 x"] {
-            assert!(Message::decode(ShardId(0), text).is_err(), "{text:?}");
+            assert!(ShardMessage::decode(ShardId(0), text).is_err(), "{text:?}");
         }
     }
 }

@@ -21,7 +21,7 @@ use crate::{
     primitives::{Id, ShardCount, ShardId},
     store::{
         StoreError, StoreResult,
-        breaker::{Breaker, Caller},
+        breaker::{Breaker, WaitPolicy},
         tally,
     },
 };
@@ -46,7 +46,7 @@ pub struct Redis {
     commands: Arc<RwLock<ConnectionManager>>,
     unanswered: Arc<AtomicU32>,
     breaker: Arc<Breaker>,
-    caller: Caller,
+    policy: WaitPolicy,
     /// How long round trips take.
     seconds: Histogram,
     shards: ShardCount,
@@ -66,8 +66,8 @@ impl Redis {
             commands,
             unanswered: Arc::default(),
             breaker: Arc::new(Breaker::new("Redis")),
-            caller: Caller::Request,
-            seconds: Caller::Request.seconds(SECONDS),
+            policy: WaitPolicy::FailFast,
+            seconds: WaitPolicy::FailFast.seconds(SECONDS),
             shards,
             loading: Arc::default(),
             loads: Arc::default(),
@@ -76,7 +76,7 @@ impl Redis {
 
     /// The same Redis, for whoever waits until it is back: calls are made also while requests leave it alone.
     pub fn patient(&self) -> Self {
-        Self { caller: Caller::Patient, seconds: Caller::Patient.seconds(SECONDS), ..self.clone() }
+        Self { policy: WaitPolicy::Wait, seconds: WaitPolicy::Wait.seconds(SECONDS), ..self.clone() }
     }
 
     /// Redis was heard on another connection.
@@ -109,7 +109,7 @@ impl Redis {
     /// # Errors
     /// At once while Redis does not answer; see [`Self::patient`].
     pub(super) async fn command(&self, cmd: &Cmd) -> StoreResult<Value> {
-        let admitted = self.breaker.admit(self.caller)?;
+        let admitted = self.breaker.admit(self.policy)?;
         admitted.ended(self.send(cmd).await)
     }
 
@@ -135,7 +135,7 @@ impl Redis {
     /// # Errors
     /// At once while Redis does not answer; see [`Self::patient`].
     pub(super) async fn pipeline(&self, cmds: &[Cmd]) -> StoreResult<Vec<StoreResult<Value>>> {
-        let admitted = self.breaker.admit(self.caller)?;
+        let admitted = self.breaker.admit(self.policy)?;
         admitted.ended(self.send_all(cmds).await)
     }
 
@@ -214,11 +214,11 @@ impl Redis {
         let run = info_field(&mut connection, "server", "run_id").await?;
         let mut asking = redis::pipe();
         for shard in self.shards.all() {
-            asking.cmd("HGET").arg(keys::meta(shard)).arg("run");
+            asking.cmd("HGET").arg(keys::meta(shard)).arg("redis_run_id");
         }
         let verified: Vec<Option<String>> = asking.query_async(&mut connection).await?;
         if verified.iter().any(|verified| verified.as_ref() != Some(&run)) {
-            return Err(StoreError::Unverified);
+            return Err(StoreError::NotRecovered);
         }
         let mut loading = redis::pipe();
         for script in scripts::loaded() {

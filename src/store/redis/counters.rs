@@ -34,12 +34,9 @@ pub enum CountsRead {
     Missing,
 }
 
-/// One answer per entity that was asked for.
-pub type ReadCounts = Vec<(Entity, CountsRead)>;
-
 impl Redis {
     /// Reads the counters of many entities in one round trip.
-    pub async fn read_counts(&self, entities: &[Entity]) -> StoreResult<ReadCounts> {
+    pub async fn read_counts(&self, entities: &[Entity]) -> StoreResult<Vec<(Entity, CountsRead)>> {
         let by_shard = self.group_by_shard(entities);
         let mut cmds = Vec::with_capacity(entities.len() + by_shard.len());
         for (shard, entities) in &by_shard {
@@ -72,7 +69,7 @@ impl Redis {
 
     /// Forgets the loaded totals and the text of entities and tells the hubs, in one round trip. Returns per
     /// shard the version of the last "unknown" that they are told.
-    pub async fn drop_bases(&self, entities: &[Entity]) -> StoreResult<BTreeMap<ShardId, Version>> {
+    pub async fn invalidate_counts(&self, entities: &[Entity]) -> StoreResult<BTreeMap<ShardId, Version>> {
         let by_shard = self.group_by_shard(entities);
         let pages = by_shard
             .iter()
@@ -110,9 +107,9 @@ fn drop_page(shard: ShardId, entities: &[Entity]) -> Cmd {
     for entity in entities {
         touched.push(keys::counters(shard, *entity));
         touched.push(keys::load_token(shard, *entity));
-        touched.push(keys::body(shard, *entity));
+        touched.push(keys::cached_entity(shard, *entity));
     }
-    let mut cmd = scripts::DROP_BASE.call(&touched);
+    let mut cmd = scripts::INVALIDATE_COUNTS.call(&touched);
     cmd.arg(TEXT_GUARD.as_millis() as u64);
     for entity in entities {
         let has_text = entity.kind != EntityKind::Inbox;

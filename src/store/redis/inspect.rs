@@ -11,9 +11,9 @@ use super::{
     connection::{Redis, script_reply},
     keys,
     pending::read_flip,
+    recovery::ShardMeta,
     reply::{parse, read},
     scripts,
-    verification::ShardMeta,
 };
 use crate::{
     catalogue::{EdgeKind, Entity},
@@ -23,7 +23,7 @@ use crate::{
 
 /// The counters of one entity.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct HeldCounters {
+pub struct CountersHash {
     /// Epoch under which they were written; `None`: there are none.
     pub epoch: Option<u64>,
     /// Number of their last change.
@@ -38,29 +38,29 @@ pub struct HeldCounters {
 
 /// What Redis holds of one actor's edges of one kind.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct HeldMembers {
+pub struct ActorEdges {
     /// The cached set; `None` when there is none that counts.
-    pub set: Option<HeldSet>,
-    /// Flips of the kind that are not cleaned, by target.
-    pub pending: BTreeMap<Id, HeldFlip>,
+    pub set: Option<MemberSet>,
+    /// Flips of the kind that are not retired, by target.
+    pub pending: BTreeMap<Id, OverlayFlip>,
 }
 
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct HeldSet {
+pub struct MemberSet {
     pub targets: BTreeSet<Id>,
     /// Only ids from there on are in it; `None`: all are.
     pub floor: Option<i64>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct HeldFlip {
+pub struct OverlayFlip {
     pub is_on: bool,
     pub at: Offset,
 }
 
 /// The other keys of an entity.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct HeldBeside {
+pub struct EntityKeys {
     /// Milliseconds until its counters end; `None`: never, or there are none.
     pub counters_end_in: Option<i64>,
     /// Milliseconds for which somebody else may load them.
@@ -71,10 +71,10 @@ pub struct HeldBeside {
 
 impl Redis {
     /// The counters of entities, each with the state of its shard from before. One round trip.
-    pub async fn held_counters(
+    pub async fn read_counter_hashes(
         &self,
         entities: &[Entity],
-    ) -> StoreResult<(BTreeMap<ShardId, ShardMeta>, Vec<(Entity, HeldCounters)>)> {
+    ) -> StoreResult<(BTreeMap<ShardId, ShardMeta>, Vec<(Entity, CountersHash)>)> {
         let by_shard = self.group_by_shard(entities);
         let mut cmds = Vec::with_capacity(entities.len() + 2 * by_shard.len());
         for (shard, entities) in &by_shard {
@@ -114,7 +114,11 @@ impl Redis {
     }
 
     /// What is cached of one actor's edges, with the state of the actor's shard from before. One round trip.
-    pub async fn held_members(&self, actor: UserId, kind: EdgeKind) -> StoreResult<(ShardMeta, HeldMembers)> {
+    pub async fn read_actor_edges(
+        &self,
+        actor: UserId,
+        kind: EdgeKind,
+    ) -> StoreResult<(ShardMeta, ActorEdges)> {
         let shard = self.shard_of(actor.0);
         let mut cmds = self.state(shard).to_vec();
         cmds.push(command("HGETALL", &keys::pending(shard, actor)));
@@ -122,19 +126,19 @@ impl Redis {
         cmds.push(command("GET", &keys::floor(shard, kind, actor)));
         let mut replies = self.pipeline(&cmds).await?.into_iter();
         let meta = self.read_state(&mut replies)?;
-        let generation = meta.generation.ok_or(StoreError::Unverified)?;
+        let generation = meta.generation.ok_or(StoreError::NotRecovered)?;
         let fields: HashMap<String, String> = next(&mut replies)?;
         let members: BTreeSet<i64> = next(&mut replies)?;
         let floor: Option<i64> = next(&mut replies)?;
-        let held = HeldMembers {
-            set: held_set(members, floor, generation),
+        let held = ActorEdges {
+            set: member_set(members, floor, generation),
             pending: flips(kind, generation, &fields),
         };
         Ok((meta, held))
     }
 
     /// Forgets the cached set of one actor's edges (`set`), which is then loaded anew, and pending flips that
-    /// are cleaned already.
+    /// are retired already.
     pub async fn mend_members(
         &self,
         actor: UserId,
@@ -157,10 +161,13 @@ impl Redis {
     }
 
     /// The rest of what Redis holds of an entity.
-    pub async fn held_beside(&self, entity: Entity) -> StoreResult<HeldBeside> {
+    pub async fn read_entity_keys(&self, entity: Entity) -> StoreResult<EntityKeys> {
         let shard = self.shard_of(entity.id);
-        let (counters, token, text) =
-            (keys::counters(shard, entity), keys::load_token(shard, entity), keys::body(shard, entity));
+        let (counters, token, text) = (
+            keys::counters(shard, entity),
+            keys::load_token(shard, entity),
+            keys::cached_entity(shard, entity),
+        );
         let cmds = [
             command("PTTL", &counters),
             command("PTTL", &token),
@@ -172,7 +179,7 @@ impl Redis {
         let (counters_end_in, load_ends_in) = (left(next(&mut replies)?), left(next(&mut replies)?));
         let text: Option<String> = next(&mut replies)?;
         let ends_in: i64 = next(&mut replies)?;
-        Ok(HeldBeside { counters_end_in, load_ends_in, text: text.map(|text| (text, ends_in)) })
+        Ok(EntityKeys { counters_end_in, load_ends_in, text: text.map(|text| (text, ends_in)) })
     }
 
     /// The script fails on a process that nobody has verified.
@@ -188,7 +195,7 @@ impl Redis {
         self.meta_from(&next(replies)?)
     }
 
-    fn counters_from(&self, entity: Entity, fields: &HashMap<String, String>) -> StoreResult<HeldCounters> {
+    fn counters_from(&self, entity: Entity, fields: &HashMap<String, String>) -> StoreResult<CountersHash> {
         let number = |name: &str| fields.get(name).map(|text| parse::<i64>(text)).transpose();
         let counters = entity.kind.counters();
         let mark =
@@ -196,7 +203,7 @@ impl Redis {
                 (Some(after), Some(last)) => Some((|| Ok((source, parse(after)?, parse(last)?)))()),
                 _ => None,
             };
-        Ok(HeldCounters {
+        Ok(CountersHash {
             epoch: number("epoch")?.map(|epoch| epoch as u64),
             change: number("v")?.unwrap_or(0) as u64,
             totals: counters.iter().map(|counter| number(counter.name())).collect::<StoreResult<_>>()?,
@@ -209,7 +216,7 @@ impl Redis {
     }
 }
 
-fn held_set(members: BTreeSet<i64>, floor: Option<i64>, generation: u64) -> Option<HeldSet> {
+fn member_set(members: BTreeSet<i64>, floor: Option<i64>, generation: u64) -> Option<MemberSet> {
     let complete = -2 * generation as i64;
     let floor = if members.contains(&complete) {
         None
@@ -218,15 +225,15 @@ fn held_set(members: BTreeSet<i64>, floor: Option<i64>, generation: u64) -> Opti
     } else {
         return None;
     };
-    Some(HeldSet { targets: members.into_iter().filter_map(|id| Id::try_from(id).ok()).collect(), floor })
+    Some(MemberSet { targets: members.into_iter().filter_map(|id| Id::try_from(id).ok()).collect(), floor })
 }
 
-fn flips(kind: EdgeKind, generation: u64, fields: &HashMap<String, String>) -> BTreeMap<Id, HeldFlip> {
+fn flips(kind: EdgeKind, generation: u64, fields: &HashMap<String, String>) -> BTreeMap<Id, OverlayFlip> {
     let flip = |(field, text): (&String, &String)| {
         let (name, target) = field.split_once(':')?;
         let (is_on, _) = read_flip(text, generation)?;
         let at = text.split(':').nth(1)?.parse().ok()?;
-        (name == kind.name()).then_some((target.parse().ok()?, HeldFlip { is_on, at }))
+        (name == kind.name()).then_some((target.parse().ok()?, OverlayFlip { is_on, at }))
     };
     fields.iter().filter_map(flip).collect()
 }

@@ -1,4 +1,6 @@
-//! Names of keys. All keys of a shard share its hash tag, so that one script may touch them.
+//! Names of keys. All keys of a shard share its hash tag, so that one script may touch them. Keys of entities and
+//! actors are short, like the fields in their hashes, because there are millions of them; the fields of `meta` are
+//! spelled out.
 
 use std::fmt::Display;
 
@@ -61,9 +63,9 @@ pub fn last_views(shard: ShardId, sender: impl Display) -> String {
     format!("{{{shard}}}:views:{sender}")
 }
 
-/// Cached static text of something: `note:42`, or `subject:…`.
-pub fn body(shard: ShardId, of: impl Display) -> String {
-    format!("{{{shard}}}:b:{of}")
+/// An entry of the entity cache: `note:42`, or `subject:…`.
+pub fn cached_entity(shard: ShardId, of: impl Display) -> String {
+    format!("{{{shard}}}:ec:{of}")
 }
 
 /// Heat of the shard's notes in one stretch of time.

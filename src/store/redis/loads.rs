@@ -29,8 +29,8 @@ pub struct LoadTickets {
     /// Entities that this caller may load; the others are being loaded by someone else.
     pub taken: Vec<Entity>,
     pub others: Vec<Entity>,
-    /// Per source shard: cleaned-to offset. SQL must not be behind it.
-    pub cleaned: Vec<Offset>,
+    /// Per source shard: retired-to offset. SQL must not be behind it.
+    pub retired: Vec<Offset>,
 }
 
 /// Totals that SQL gave in one statement with how far each log was persisted.
@@ -42,7 +42,7 @@ pub struct Install<'a> {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Installed {
+pub enum InstallOutcome {
     Done(Version, Counts),
     /// Something moved meanwhile: load again.
     Refused,
@@ -96,7 +96,7 @@ impl Redis {
         &self,
         tickets: &LoadTickets,
         installs: &[Install<'_>],
-    ) -> StoreResult<Vec<Installed>> {
+    ) -> StoreResult<Vec<InstallOutcome>> {
         let cmds: Vec<Cmd> = installs.iter().map(|install| install_one(tickets, install)).collect();
         let replies = self.pipeline(&cmds).await?;
         replies
@@ -108,9 +108,9 @@ impl Redis {
                         let version = Version::new(tickets.epoch, reply.next()?);
                         let counts = Counts::from_values(reply.rest::<i64>()?);
 
-                        Ok(Installed::Done(version, counts))
+                        Ok(InstallOutcome::Done(version, counts))
                     }
-                    "refused" => Ok(Installed::Refused),
+                    "refused" => Ok(InstallOutcome::Refused),
                     _ => Err(reply.into_error()),
                 }
             })
@@ -129,7 +129,7 @@ fn tickets(
     }
     let epoch = reply.next()?;
     let flags: Vec<bool> = reply.next()?;
-    let cleaned: Vec<String> = reply.next()?;
+    let retired: Vec<String> = reply.next()?;
     let (taken, others): (Vec<_>, Vec<_>) = entities.into_iter().zip(flags).partition(|(_, taken)| *taken);
     let only_entities = |pairs: Vec<(Entity, bool)>| pairs.into_iter().map(|(entity, _)| entity).collect();
     Ok(LoadTickets {
@@ -138,7 +138,7 @@ fn tickets(
         epoch,
         taken: only_entities(taken),
         others: only_entities(others),
-        cleaned: cleaned.iter().map(|text| parse(text)).collect::<StoreResult<_>>()?,
+        retired: retired.iter().map(|text| parse(text)).collect::<StoreResult<_>>()?,
     })
 }
 

@@ -95,8 +95,8 @@ impl Redis {
     }
 
     /// Says up to which number a log may grow, 0 for none; more is refused with [`StoreError::LogFull`].
-    pub async fn set_room(&self, shard: ShardId, fence: u64, room: u64) -> StoreResult<()> {
-        let mut cmd = scripts::SET_ROOM.call(&[keys::meta(shard)]);
+    pub async fn set_append_limit(&self, shard: ShardId, fence: u64, room: u64) -> StoreResult<()> {
+        let mut cmd = scripts::SET_APPEND_LIMIT.call(&[keys::meta(shard)]);
         cmd.arg(shard.0).arg(fence).arg(room);
         Reply::read(self.command(&cmd).await?)?.expect_done()
     }

@@ -9,7 +9,7 @@ use super::{
     counters::life_with_jitter,
     keys,
     pending::read_flip,
-    reply::{LogState, Reply, generation_and_cleaned, log_state, read},
+    reply::{LogState, Reply, generation_and_retired, log_state, read},
     scripts,
 };
 use crate::{
@@ -23,8 +23,8 @@ pub const SET_CAP: usize = 5_000;
 /// A set that grew beyond this is dropped. It stays below `set-max-intset-entries 8192`, and below 64 kB: Redis
 /// gets 57,344 bytes for an intset of up to 7,167 large ids, and 65,536 for the next one.
 const SET_LIMIT: usize = 7_000;
-/// Actors that are cleaned by one script, about 1 ms: a bound on how long requests wait behind it.
-const CLEANED_AT_ONCE: usize = 200;
+/// Actors that are retired by one script, about 1 ms: a bound on how long requests wait behind it.
+const RETIRED_AT_ONCE: usize = 200;
 const SET_LIFE: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 
 /// What Redis knows of one edge.
@@ -42,8 +42,8 @@ pub enum Membership {
 #[derive(Debug)]
 pub struct MembershipRead {
     pub generation: u64,
-    /// The actor's shard is cleaned up to there: SQL must not be behind it.
-    pub cleaned: Offset,
+    /// The actor's shard is retired up to there: SQL must not be behind it.
+    pub retired: Offset,
     pub states: Vec<((EdgeKind, Id), Membership)>,
 }
 
@@ -67,7 +67,7 @@ impl Redis {
         let mut replies = self.pipeline(&cmds).await?.into_iter();
         let mut next = || replies.next().unwrap_or(Ok(Value::Nil));
 
-        let (now, cleaned) = generation_and_cleaned(script_reply(next())?)?;
+        let (now, retired) = generation_and_retired(script_reply(next())?)?;
         let mut states = Vec::with_capacity(edges.len());
         for (kind, targets) in &by_kind {
             let pending: Vec<Option<String>> = read(next()?)?;
@@ -87,7 +87,7 @@ impl Redis {
                 states.push(((*kind, *target), state));
             }
         }
-        Ok(MembershipRead { generation: now, cleaned, states })
+        Ok(MembershipRead { generation: now, retired, states })
     }
 
     /// What a load of a set must know of the shard before it asks SQL.
@@ -116,7 +116,7 @@ impl Redis {
             .arg(before.generation)
             .arg(persisted.to_string())
             .arg(life_with_jitter(SET_LIFE))
-            .arg(before.drops);
+            .arg(before.sets_invalidated);
         match targets.iter().min() {
             Some(lowest) if truncated => cmd.arg(lowest.get()),
             _ => cmd.arg(""),
@@ -134,35 +134,35 @@ impl Redis {
 
     /// Moves the pending flips of a persisted batch into the cached sets. The sets of flips that are `dead`,
     /// so that no row says what they do, are dropped.
-    pub async fn clean_members(
+    pub async fn retire_members(
         &self,
         shard: ShardId,
         fence: u64,
         to: Offset,
         flips: &[(Flip, bool)],
     ) -> StoreResult<()> {
-        let mut by_actor = BTreeMap::<UserId, BTreeMap<EdgeKind, Cleaned>>::new();
+        let mut by_actor = BTreeMap::<UserId, BTreeMap<EdgeKind, RetiredFlips>>::new();
         for (flip, dead) in flips {
-            let cleaned = by_actor.entry(flip.actor).or_default().entry(flip.kind).or_default();
-            cleaned.targets.push(flip.target);
-            cleaned.dead |= dead;
+            let retired = by_actor.entry(flip.actor).or_default().entry(flip.kind).or_default();
+            retired.targets.push(flip.target);
+            retired.dead |= dead;
         }
         let actors: Vec<_> = by_actor.into_iter().collect();
-        for page in actors.chunks(CLEANED_AT_ONCE) {
-            let reply = self.command(&clean_actors(shard, fence, to, page)).await?;
+        for page in actors.chunks(RETIRED_AT_ONCE) {
+            let reply = self.command(&retire_actors(shard, fence, to, page)).await?;
             Reply::read(reply)?.expect_done()?;
         }
         Ok(())
     }
 
     /// Forgets cached sets whose rows were switched otherwise than through the log.
-    pub async fn drop_members<'a>(
+    pub async fn invalidate_members<'a>(
         &self,
         sets: impl IntoIterator<Item = &'a (EdgeKind, UserId)>,
     ) -> StoreResult<()> {
         let drop_set = |(kind, actor): &(EdgeKind, UserId)| {
             let shard = self.shard_of(actor.0);
-            scripts::DROP_MEMBERS.call(&[
+            scripts::INVALIDATE_MEMBERS.call(&[
                 keys::meta(shard),
                 keys::edges(shard, *kind, *actor),
                 keys::floor(shard, *kind, *actor),
@@ -175,7 +175,7 @@ impl Redis {
         Ok(())
     }
 
-    /// Records that all pending flips up to `to` are cleaned.
+    /// Records that all pending flips up to `to` are retired.
     pub async fn advance_members(&self, shard: ShardId, fence: u64, to: Offset) -> StoreResult<()> {
         let mut cmd = scripts::ADVANCE_MEMBERS.call(&[keys::meta(shard)]);
         cmd.arg(shard.0).arg(fence).arg(to.to_string());
@@ -190,7 +190,7 @@ impl Redis {
 
 /// An actor's flips of one kind in a batch.
 #[derive(Default)]
-struct Cleaned {
+struct RetiredFlips {
     targets: Vec<Id>,
     /// One of them made no row.
     dead: bool,
@@ -240,11 +240,11 @@ fn read_kind(shard: ShardId, actor: UserId, kind: EdgeKind, targets: &[Id], gene
     [pending, floor.clone(), members, floor]
 }
 
-fn clean_actors(
+fn retire_actors(
     shard: ShardId,
     fence: u64,
     to: Offset,
-    actors: &[(UserId, BTreeMap<EdgeKind, Cleaned>)],
+    actors: &[(UserId, BTreeMap<EdgeKind, RetiredFlips>)],
 ) -> Cmd {
     let mut touched = vec![keys::meta(shard)];
     for (actor, by_kind) in actors {
@@ -254,13 +254,13 @@ fn clean_actors(
             touched.push(keys::floor(shard, *kind, *actor));
         }
     }
-    let mut cmd = scripts::CLEAN_MEMBERS.call(&touched);
+    let mut cmd = scripts::RETIRE_MEMBERS.call(&touched);
     cmd.arg(shard.0).arg(fence).arg(to.to_string()).arg(SET_LIMIT);
     for (_, by_kind) in actors {
         cmd.arg(by_kind.len());
-        for (kind, cleaned) in by_kind {
-            cmd.arg(i32::from(cleaned.dead)).arg(cleaned.targets.len());
-            for target in &cleaned.targets {
+        for (kind, retired) in by_kind {
+            cmd.arg(i32::from(retired.dead)).arg(retired.targets.len());
+            for target in &retired.targets {
                 cmd.arg(keys::pending_field(*kind, target)).arg(target.get());
             }
         }

@@ -1,11 +1,11 @@
 //! Redis: connections, keys, scripts.
 
 mod batches;
-mod bodies;
 mod channel;
 mod claim;
 mod connection;
 mod counters;
+mod entities;
 mod flip;
 mod heat;
 mod inspect;
@@ -17,26 +17,26 @@ mod pending;
 mod process;
 mod rankings;
 mod rates;
+mod recovery;
 mod reply;
 mod scripts;
-mod verification;
 mod views;
 
-pub use batches::{Applied, Batch};
-pub use bodies::{BodyRead, Seen};
-pub use channel::{Change, Listener, Message};
+pub use batches::{Batch, BatchOutcome};
+pub use channel::{ChangeListener, CountsChange, ShardMessage};
 pub use claim::KeyClaim;
 pub use connection::Redis;
-pub use counters::{CountsRead, ReadCounts};
+pub use counters::CountsRead;
+pub use entities::{CacheLookup, CacheMark};
 pub use flip::{EdgeRow, FlipOutcome, FlipRequest};
 pub use heat::HeatState;
-pub use inspect::{HeldBeside, HeldCounters, HeldFlip, HeldMembers, HeldSet};
-pub use loads::{Install, Installed, LoadTickets};
+pub use inspect::{ActorEdges, CountersHash, EntityKeys, MemberSet, OverlayFlip};
+pub use loads::{Install, InstallOutcome, LoadTickets};
 pub use log::{LogExtent, LogReader, Pages};
 pub use members::{Membership, MembershipRead, SET_CAP};
 pub use pending::{Pending, PendingFlip};
 pub use process::ProcessCheck;
 pub use rates::{RateAsker, RateCounts, RateShare, RateTotals};
+pub use recovery::{ShardMeta, TakeOver};
 pub use reply::LogState;
-pub use verification::{ShardMeta, TakeOver};
 pub use views::ViewBundle;

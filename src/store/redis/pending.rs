@@ -1,4 +1,4 @@
-//! An actor's flips that are not cleaned yet: what lists must add to rows, or take away from them.
+//! An actor's flips that are not retired yet: what lists must add to rows, or take away from them.
 
 use std::collections::{HashMap, HashSet};
 
@@ -7,7 +7,7 @@ use redis::{Cmd, Value};
 use super::{
     connection::{Redis, script_reply},
     keys,
-    reply::{generation_and_cleaned, read},
+    reply::{generation_and_retired, read},
 };
 use crate::{
     catalogue::{EdgeKind, UnixMillis},
@@ -28,7 +28,7 @@ pub struct PendingFlip {
 pub struct Pending {
     pub flips: Vec<PendingFlip>,
     /// All flips up to there are rows: SQL must not be behind it.
-    pub cleaned: Offset,
+    pub retired: Offset,
 }
 
 impl Redis {
@@ -38,9 +38,9 @@ impl Redis {
         let replies = self.pipeline(&[self.read_meta(shard), pending(self, actor)]).await?;
         let mut replies = replies.into_iter();
         let mut next = || replies.next().unwrap_or(Ok(Value::Nil));
-        let (generation, cleaned) = generation_and_cleaned(script_reply(next())?)?;
+        let (generation, retired) = generation_and_retired(script_reply(next())?)?;
         let fields: HashMap<String, String> = read(next()?)?;
-        Ok(Pending { flips: flips_of(kind, generation, &fields), cleaned })
+        Ok(Pending { flips: flips_of(kind, generation, &fields), retired })
     }
 
     /// All targets that an actor has switched on, if the cached set is complete: one round trip. `None`:
@@ -49,11 +49,11 @@ impl Redis {
         let shard = self.shard_of(actor.0);
         let mut set = redis::cmd("SMEMBERS");
         set.arg(keys::edges(shard, kind, actor));
-        // Pending flips first: one that is cleaned in between is in the set, and says the same there.
+        // Pending flips first: one that is retired in between is in the set, and says the same there.
         let replies = self.pipeline(&[self.read_meta(shard), pending(self, actor), set]).await?;
         let mut replies = replies.into_iter();
         let mut next = || replies.next().unwrap_or(Ok(Value::Nil));
-        let (generation, _) = generation_and_cleaned(script_reply(next())?)?;
+        let (generation, _) = generation_and_retired(script_reply(next())?)?;
         let fields: HashMap<String, String> = read(next()?)?;
         let members: HashSet<i64> = read(next()?)?;
         if !members.contains(&(-2 * generation as i64)) {

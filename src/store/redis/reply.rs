@@ -36,7 +36,7 @@ impl Reply {
     /// The error that a result stands for which the caller does not handle itself.
     pub fn into_error(self) -> StoreError {
         match self.code.as_str() {
-            "no_meta" | "not_ready" => StoreError::Unverified,
+            "no_meta" | "not_ready" => StoreError::NotRecovered,
             "fenced" => StoreError::Fenced,
             "full" => StoreError::LogFull,
             code => StoreError::Unexpected(format!("script result {code:?}")),
@@ -49,32 +49,33 @@ impl Reply {
     }
 }
 
-/// What a set that is loaded from SQL must be compared with.
+/// State of a shard's log that a set loaded from SQL is compared with.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct LogState {
     /// Of the shard's log.
     pub generation: u64,
-    /// The log is cleaned up to there.
-    pub cleaned: Offset,
-    /// How many sets of the shard were dropped, because their rows were switched otherwise.
-    pub drops: u64,
+    /// The log is retired up to there.
+    pub retired: Offset,
+    /// Number of sets that were invalidated on the shard, because their rows were changed by something other than the
+    /// log.
+    pub sets_invalidated: u64,
 }
 
-/// What `lua/read_meta.lua` says of a shard's log: its generation, and up to where it is cleaned.
-pub fn generation_and_cleaned(reply: Reply) -> StoreResult<(u64, Offset)> {
-    log_state(reply).map(|state| (state.generation, state.cleaned))
+/// Generation of a shard's log, and up to where it is retired, as `lua/read_meta.lua` returns them.
+pub fn generation_and_retired(reply: Reply) -> StoreResult<(u64, Offset)> {
+    log_state(reply).map(|state| (state.generation, state.retired))
 }
 
-/// What `lua/read_meta.lua` says of a shard.
+/// State of a shard's log, as `lua/read_meta.lua` returns it.
 pub fn log_state(mut reply: Reply) -> StoreResult<LogState> {
     if reply.code != "done" {
         return Err(reply.into_error());
     }
     let _epoch: u64 = reply.next()?;
     let generation = reply.next()?;
-    let cleaned: String = reply.next()?;
-    let cleaned = cleaned.parse().map_err(|_| StoreError::Unexpected(cleaned))?;
-    Ok(LogState { generation, cleaned, drops: reply.next()? })
+    let retired: String = reply.next()?;
+    let retired = parse(&retired)?;
+    Ok(LogState { generation, retired, sets_invalidated: reply.next()? })
 }
 
 /// A value as a Rust type.

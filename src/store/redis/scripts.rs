@@ -1,4 +1,4 @@
-//! The Lua scripts, in the binary. Each file's header tells its keys, arguments and results.
+//! The Lua scripts, compiled into the binary. Each file's header documents its keys, arguments and results.
 
 use std::sync::LazyLock;
 
@@ -11,16 +11,16 @@ pub struct Script {
     sha: String,
 }
 
-/// Declares each script with the library files that stand before it, and the list of those that are
-/// loaded into a verified process. One that is marked `allow_oom` also runs when Redis is out of memory: it
-/// belongs to the way on which what is pending is persisted, and memory becomes free.
+/// Declares each script with the library files that are put before it. `loaded` scripts are loaded into a Redis
+/// process on which all shards are recovered; `evaluated` ones are sent as text. A script marked `allow_oom` also runs
+/// when Redis is out of memory, because pending events must be persisted before memory becomes free.
 macro_rules! scripts {
     (loaded { $($loaded:ident = $loaded_name:literal [$($loaded_lib:literal),*] $($loaded_oom:ident)?;)+ }
      evaluated { $($eval:ident = $eval_name:literal [$($eval_lib:literal),*] $($eval_oom:ident)?;)+ }) => {
         $(scripts!(@one $loaded = $loaded_name [$($loaded_lib),*] $($loaded_oom)?);)+
         $(scripts!(@one $eval = $eval_name [$($eval_lib),*] $($eval_oom)?);)+
 
-        /// Scripts that a verified Redis process has loaded. One that answers NOSCRIPT is not verified.
+        /// Scripts that a recovered Redis process has loaded. A process that answers NOSCRIPT is not recovered.
         pub fn loaded() -> impl Iterator<Item = &'static Script> {
             [$(&*$loaded),+].into_iter()
         }
@@ -49,33 +49,33 @@ scripts! {
     loaded {
         ADD_HEAT = "add_heat" ["arguments", "heat"];
         ADVANCE_MEMBERS = "advance_members" [] allow_oom;
-        APPEND_VIEWS = "append_views" ["room"];
+        APPEND_VIEWS = "append_views" ["append_limit"];
         BEGIN_HEAT = "begin_heat" [];
+        CACHE_ENTITY = "cache_entity" [];
         CLAIM_KEY = "claim_key" [];
-        CLEAN_COUNTERS = "clean_counters" ["arguments", "offset", "changes", "batch", "keys"] allow_oom;
-        CLEAN_MEMBERS = "clean_members" ["arguments", "offset"] allow_oom;
-        DROP_BASE = "drop_base" ["changes", "keys"];
-        DROP_MEMBERS = "drop_members" [];
         EXCHANGE_RATES = "exchange_rates" [];
-        FLIP_EDGE = "flip_edge" ["offset", "room"];
+        FLIP_EDGE = "flip_edge" ["offset", "append_limit"];
         FOLD = "fold" ["arguments", "changes", "batch", "heat"] allow_oom;
         HEARTBEAT = "heartbeat" ["changes"];
         HOTTEST = "hottest" [];
         INSTALL_COUNTS = "install_counts" ["offset", "changes"];
         INSTALL_MEMBERS = "install_members" ["offset"];
-        KEEP_BODY = "keep_body" [];
+        INVALIDATE_COUNTS = "invalidate_counts" ["changes", "keys"];
+        INVALIDATE_MEMBERS = "invalidate_members" [];
         MEND_MEMBERS = "mend_members" ["offset"];
         READ_META = "read_meta" ["offset"];
         RELEASE_LOAD_TOKENS = "release_load_tokens" [];
-        SET_ROOM = "set_room" [] allow_oom;
+        RETIRE_COUNTERS = "retire_counters" ["arguments", "offset", "changes", "batch", "keys"] allow_oom;
+        RETIRE_MEMBERS = "retire_members" ["arguments", "offset"] allow_oom;
+        SET_APPEND_LIMIT = "set_append_limit" [] allow_oom;
         SWEEP = "sweep" [];
         TAKE_LOAD_TOKENS = "take_load_tokens" [];
     }
-    // The verification itself runs on a process that has no scripts yet.
+    // Recovery works on a Redis process that has no scripts yet.
     evaluated {
         CLOSE_LOG = "close_log" [] allow_oom;
-        FINISH_VERIFICATION = "finish_verification" [] allow_oom;
-        RESTART_TARGET = "restart_target" ["offset", "changes"] allow_oom;
+        FINISH_RECOVERY = "finish_recovery" [] allow_oom;
+        RESET_TARGET = "reset_target" ["offset", "changes"] allow_oom;
         TAKE_OVER = "take_over" ["offset"] allow_oom;
     }
 }

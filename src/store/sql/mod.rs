@@ -84,7 +84,7 @@ pub use users::{UserRow, lock_user, set_hidden};
 
 use super::{
     StoreError, StoreResult,
-    breaker::{Breaker, Caller},
+    breaker::{Breaker, WaitPolicy},
     tally,
 };
 
@@ -113,7 +113,7 @@ pub struct Db {
     /// When PostgreSQL last answered anybody here.
     last_answer: Arc<Mutex<Option<Instant>>>,
     breaker: Arc<Breaker>,
-    caller: Caller,
+    policy: WaitPolicy,
     /// How long statements take, with the wait for a connection.
     seconds: Histogram,
     options: PgPoolOptions,
@@ -137,7 +137,7 @@ impl Db {
             ("jit", "off"),
             NO_IDLE_TRANSACTIONS,
         ];
-        Self::new(url, connections, REQUEST_TIMEOUT, Caller::Request, &settings)
+        Self::new(url, connections, REQUEST_TIMEOUT, WaitPolicy::FailFast, &settings)
     }
 
     /// For the pipeline: longer waits, and plans that suit a thousand look-ups by key (with its defaults
@@ -150,14 +150,14 @@ impl Db {
             ("jit", "off"), // compiling takes longer than a batch
             NO_IDLE_TRANSACTIONS,
         ];
-        Self::new(url, connections, PIPELINE_TIMEOUT, Caller::Patient, &settings)
+        Self::new(url, connections, PIPELINE_TIMEOUT, WaitPolicy::Wait, &settings)
     }
 
     fn new(
         url: &str,
         connections: u32,
         timeout: Duration,
-        caller: Caller,
+        policy: WaitPolicy,
         settings: &[(&str, &str)],
     ) -> StoreResult<Self> {
         let statement_timeout = format!("{}ms", timeout.as_millis());
@@ -172,8 +172,8 @@ impl Db {
             unanswered: Arc::default(),
             last_answer: Arc::default(),
             breaker: Arc::new(Breaker::new("PostgreSQL")),
-            caller,
-            seconds: caller.seconds(SECONDS),
+            policy,
+            seconds: policy.seconds(SECONDS),
             options,
             connect,
             timeout,
@@ -183,7 +183,7 @@ impl Db {
     /// The same pool, for whoever has to find out whether PostgreSQL is there: calls are made also while
     /// requests leave it alone.
     pub fn patient(&self) -> Self {
-        Self { caller: Caller::Patient, seconds: Caller::Patient.seconds(SECONDS), ..self.clone() }
+        Self { policy: WaitPolicy::Wait, seconds: WaitPolicy::Wait.seconds(SECONDS), ..self.clone() }
     }
 
     /// For another pool of the same PostgreSQL: what one learns of outages, the other knows.
@@ -220,7 +220,7 @@ impl Db {
     /// # Errors
     /// At once while PostgreSQL does not answer, for requests.
     async fn run<T>(&self, statement: impl Future<Output = Result<T, sqlx::Error>>) -> StoreResult<T> {
-        let admitted = self.breaker.admit(self.caller)?;
+        let admitted = self.breaker.admit(self.policy)?;
         tally::sql_statement();
         let began = Instant::now();
         // Boxed: the futures of resolvers hold this one on each level of a query, and live on the stack at times.

@@ -204,7 +204,7 @@ async fn removed_notes_are_left_out_and_others_fill_the_page() {
     // The text is kept for a while: by the process, and in Redis.
     server.stop();
     server.start_again();
-    let () = stores.redis().await.unlink(format!("{{{}}}:b:note:{b}", b % 2)).await.unwrap();
+    let () = stores.redis().await.unlink(format!("{{{}}}:ec:note:{b}", b % 2)).await.unwrap();
     let remove = "UPDATE note SET removed_at = now() WHERE id = $1";
     sqlx::query(remove).bind(b).execute(&stores.sql().await).await.unwrap();
     ranked(&server, "DAY", &[c, a]).await;

@@ -152,18 +152,18 @@ async fn the_bound_holds_in_the_next_generation_and_after_counters_began_anew() 
         async |field: &str| -> Option<String> { stores.redis().await.hget("{1}:meta", field).await.unwrap() };
     let epoch = meta("epoch").await;
     // Near the end of its change numbers a shard begins a new epoch.
-    stores.command(&["HSET", "{1}:meta", "seq", &((1_u64 << 36) + 1).to_string()]).await;
+    stores.command(&["HSET", "{1}:meta", "change", &((1_u64 << 36) + 1).to_string()]).await;
     eventually("a new epoch", SOON, || async { (meta("epoch").await > epoch).then_some(()) }).await;
     for lost in [false, true] {
-        let generation = meta("gen").await.unwrap();
+        let generation = meta("generation").await.unwrap();
         if lost {
             stores.command(&["FLUSHALL"]).await;
             eventually("a new generation", SOON, || async {
-                meta("gen").await.is_some_and(|now| now != generation).then_some(())
+                meta("generation").await.is_some_and(|now| now != generation).then_some(())
             })
             .await;
         }
-        let room: usize = meta("room").await.unwrap().parse().unwrap();
+        let room: usize = meta("append_limit").await.unwrap().parse().unwrap();
         let end = log_end(&stores).await;
         assert!(end < room && room <= end + ROOM, "{room} after {end}");
     }

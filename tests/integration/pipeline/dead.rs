@@ -255,7 +255,7 @@ async fn an_event_that_cannot_be_read_is_applied_by_a_release_that_can() {
     );
     let shard = actor % 2;
     let mut redis = stores.redis().await;
-    let generation: i64 = redis.hget(format!("{{{shard}}}:meta"), "gen").await.unwrap();
+    let generation: i64 = redis.hget(format!("{{{shard}}}:meta"), "generation").await.unwrap();
     let text = format!("9 wave\0 {actor} {id}");
     let _: String =
         redis.xadd(format!("{{{shard}}}:log"), format!("{generation}-*"), &[("e", text)]).await.unwrap();
@@ -285,7 +285,7 @@ async fn what_somebody_else_puts_into_a_log_is_a_dead_event_and_its_shard_goes_o
     let id = stores.new_note().await;
     let liker = stores.new_subject_of_shard(0).await;
     let mut redis = stores.redis().await;
-    let generation: i64 = redis.hget("{0}:meta", "gen").await.unwrap();
+    let generation: i64 = redis.hget("{0}:meta", "generation").await.unwrap();
     for fields in [[("e", "1 note_like"), ("f", "2")].as_slice(), [("name", "nothing")].as_slice()] {
         let _: String = redis.xadd("{0}:log", format!("{generation}-*"), fields).await.unwrap();
     }
@@ -434,9 +434,9 @@ async fn a_set_that_was_read_before_an_event_was_applied_is_not_cached() {
     for is_dropped in [true, false] {
         let before = redis.log_state(shard).await.unwrap();
         if is_dropped {
-            redis.drop_members(&[(EdgeKind::NoteLike, actor)]).await.unwrap();
+            redis.invalidate_members(&[(EdgeKind::NoteLike, actor)]).await.unwrap();
         }
-        let install = redis.install_members(actor, EdgeKind::NoteLike, before, before.cleaned, &[], false);
+        let install = redis.install_members(actor, EdgeKind::NoteLike, before, before.retired, &[], false);
         assert_eq!(install.await.unwrap(), !is_dropped);
     }
 }

@@ -177,8 +177,12 @@ async fn a_cached_set_and_pending_flips_that_differ_from_the_rows_are_dropped() 
     let () = redis::cmd("SADD").arg(&set).arg(other).query_async(&mut redis).await.unwrap();
     let () = redis::cmd("SREM").arg(&set).arg(liked).query_async(&mut redis).await.unwrap();
     let stuck = (format!("{{{shard}}}:p:{actor}"), format!("note_collect:{other}"));
-    let generation: String =
-        redis::cmd("HGET").arg(format!("{{{shard}}}:meta")).arg("gen").query_async(&mut redis).await.unwrap();
+    let generation: String = redis::cmd("HGET")
+        .arg(format!("{{{shard}}}:meta"))
+        .arg("generation")
+        .query_async(&mut redis)
+        .await
+        .unwrap();
     let flip = format!("1:{generation}-1:1763700000000");
     let () = redis::cmd("HSET").arg(&stuck.0).arg(&stuck.1).arg(flip).query_async(&mut redis).await.unwrap();
     assert_eq!(ann.note(&note(other)).await["viewerHasLiked"], true);

@@ -177,7 +177,7 @@ async fn a_shard_that_is_begun_anew_alone_catches_up_with_the_idle_logs_of_the_o
     let mut redis = stores.redis().await;
     let () = redis::cmd("HSET")
         .arg("{0}:meta")
-        .arg("seq")
+        .arg("change")
         .arg((1_u64 << 36) + 1)
         .query_async(&mut redis)
         .await
@@ -185,7 +185,7 @@ async fn a_shard_that_is_begun_anew_alone_catches_up_with_the_idle_logs_of_the_o
     eventually("the shard has a new epoch", SOON, || async {
         let seq: u64 = redis::cmd("HGET")
             .arg("{0}:meta")
-            .arg("seq")
+            .arg("change")
             .query_async(&mut stores.redis().await)
             .await
             .unwrap();
@@ -285,7 +285,7 @@ async fn a_postgresql_that_lost_what_is_not_yet_cleaned_gets_it_again_from_the_l
     ann.unlike(&n).await;
     stores.rest().await;
     server.kill();
-    assert!(server.try_start(&[("FAILPOINTS", "clean.before=return(fail)")]));
+    assert!(server.try_start(&[("FAILPOINTS", "retire.before=return(fail)")]));
     stores.stop_postgres();
     let copy = stores.copy_files("postgres");
     stores.start_postgres();
@@ -315,7 +315,7 @@ async fn nobody_is_told_what_rows_said_before_a_flip_that_is_not_pending_any_mor
     stores.rest().await;
     let actor = stores.user_of("ann").await;
     server.kill();
-    let points = "clean.after=return(fail);commit.before=1*off->return(fail)";
+    let points = "retire.after=return(fail);commit.before=1*off->return(fail)";
     assert!(server.try_start(&[("FAILPOINTS", points)]));
     stores.stop_postgres();
     let copy = stores.copy_files("postgres");

@@ -15,7 +15,7 @@ use crate::{
     event_log::Entry,
     pipeline::leadership::{Context, retry::delays},
     primitives::Offset,
-    store::{Refusal, StoreError, StoreResult, sql::Lease},
+    store::{SqlRefusal, StoreError, StoreResult, sql::Lease},
 };
 
 /// Tries per cause before what is refused is halved.
@@ -78,18 +78,18 @@ impl Patience {
     }
 
     /// Counts a try. Returns how long to wait before the next one, if there is to be one with the same events.
-    fn pause(&mut self, refusal: &Refusal) -> Option<Duration> {
+    fn pause(&mut self, refusal: &SqlRefusal) -> Option<Duration> {
         let (tries, delays) = self.causes.entry(cause(refusal)).or_insert_with(|| (0, delays()));
         *tries += 1;
         if *tries < TRIES { delays.next() } else { None }
     }
 
-    fn tries(&self, refusal: &Refusal) -> u32 {
+    fn tries(&self, refusal: &SqlRefusal) -> u32 {
         self.causes.get(&cause(refusal)).map_or(0, |(tries, _)| *tries)
     }
 }
 
-fn cause(refusal: &Refusal) -> Cause {
+fn cause(refusal: &SqlRefusal) -> Cause {
     (refusal.code.clone(), refusal.constraint.clone())
 }
 
@@ -97,9 +97,9 @@ fn cause(refusal: &Refusal) -> Cause {
 mod tests {
     use super::*;
 
-    fn refusal(code: &str, constraint: Option<&str>, message: &str) -> Refusal {
+    fn refusal(code: &str, constraint: Option<&str>, message: &str) -> SqlRefusal {
         let constraint = constraint.map(str::to_owned);
-        Refusal { code: code.to_owned(), constraint, message: message.to_owned() }
+        SqlRefusal { code: code.to_owned(), constraint, message: message.to_owned() }
     }
 
     #[test]

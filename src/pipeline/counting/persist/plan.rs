@@ -129,7 +129,7 @@ mod tests {
 
     use super::*;
     use crate::{
-        event_log::{Moved, sum},
+        event_log::{EntityDelta, sum},
         primitives::Offset,
     };
 
@@ -196,7 +196,8 @@ mod tests {
     fn an_entity_whose_rows_moved_otherwise_than_its_events_is_a_mismatch() {
         let (note, user) = (Entity::new(EntityKind::Note, id(5)), Entity::new(EntityKind::User, id(9)));
         let delta = |value| Counts::from_values([value]);
-        let moved = |value| Moved { by: delta(value), after: Offset::default(), last: Offset::new(1, 1) };
+        let moved =
+            |value| EntityDelta { by: delta(value), after: Offset::default(), last: Offset::new(1, 1) };
         let by_events = Moves::from([(note, moved(2)), (user, moved(0))]);
         assert_eq!(mismatches(&by_events, &Deltas::from([(note, delta(2))])), []);
         assert_eq!(mismatches(&by_events, &Deltas::from([(note, delta(1))])), [note]);

@@ -14,7 +14,7 @@ use crate::{
         fault::{self, Point},
     },
     store::{
-        Refusal, StoreResult,
+        SqlRefusal, StoreResult,
         sql::{self, Db, GivenUp, Lease, Tx},
     },
 };
@@ -71,7 +71,7 @@ pub async fn bury(
     lease: Lease,
     from: Offset,
     entry: &Entry,
-    refusal: &Refusal,
+    refusal: &SqlRefusal,
     tries: u32,
 ) -> StoreResult<Offset> {
     let db = &context.db;

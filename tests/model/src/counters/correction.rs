@@ -1,5 +1,5 @@
 //! Direct changes, and the corrections that lines of `stale_base` ask for (`pipeline/jobs/invalidations.rs`,
-//! `lua/drop_base.lua`). A request that corrects by itself takes the same steps for its own line.
+//! `lua/invalidate_counts.lua`). A request that corrects by itself takes the same steps for its own line.
 
 use super::{
     Action, Counters, Guard, Message,
@@ -39,7 +39,7 @@ impl Counters {
         Some(State { correction: Correction::Read { lines: state.sql.lines }, ..*state })
     }
 
-    /// `lua/drop_base.lua`
+    /// `lua/invalidate_counts.lua`
     pub(super) fn drops_base(&self, state: &State, message: Message) -> Option<State> {
         if !self.is_ready(state) {
             return None;

@@ -10,22 +10,22 @@ variants! {
         FoldFromPosition,
         /// A fold is refused by a target that began anew meanwhile (`epoch`, `fold.lua`).
         FoldOfEpoch,
-        /// Fold and clean of a late owner are refused (`fence:<source>`, `fold.lua`, `clean_counters.lua`).
+        /// Fold and clean of a late owner are refused (`fence:<source>`, `fold.lua`, `retire_counters.lua`).
         FenceInRedis,
         /// The transaction of a late owner is refused (`advance_offset`, `store/sql/shards.rs`).
         FenceInSql,
         /// A batch is persisted only from where the log is persisted (`advance_offset`).
         PersistFromOffset,
-        /// A clean moves the target only from where it stands (`k == from`, `clean_counters.lua`).
+        /// A clean moves the target only from where it stands (`k == from`, `retire_counters.lua`).
         CleanFromPosition,
-        /// Only what the target has folded is cleaned (`to <= w`, `clean_counters.lua`).
+        /// Only what the target has folded is cleaned (`to <= w`, `retire_counters.lua`).
         CleanAfterFold,
         /// A clean of which entries are missing in the log is not sent (`pipeline/counting/retire.rs`): the pending part
         /// would keep what they had added.
         CleanReadsAll,
-        /// A clean is refused by a target that began anew meanwhile (`epoch`, `clean_counters.lua`).
+        /// A clean is refused by a target that began anew meanwhile (`epoch`, `retire_counters.lua`).
         CleanOfEpoch,
-        /// A clean takes the load token away (`clean_counters.lua`): a load that read before it must not
+        /// A clean takes the load token away (`retire_counters.lua`): a load that read before it must not
         /// install, because its pending part is gone.
         CleanTakesToken,
         /// A load installs only with its token (`install_counts.lua`).
@@ -42,13 +42,13 @@ variants! {
         /// `install_counts.lua`).
         InstallNotIntoPending,
         /// After a restart nothing is installed before the logs are folded as far as they were
-        /// (`shown:<source>`, `restart_target.lua`, `install_counts.lua`).
+        /// (`shown:<source>`, `reset_target.lua`, `install_counts.lua`).
         InstallAfterShown,
         /// An install takes a version of its own (`install_counts.lua`).
         InstallTakesVersion,
-        /// A correction takes the load token away (`drop_base.lua`).
+        /// A correction takes the load token away (`invalidate_counts.lua`).
         DropTakesToken,
-        /// A correction says "unknown" under a version of its own (`drop_base.lua`).
+        /// A correction says "unknown" under a version of its own (`invalidate_counts.lua`).
         DropSaysUnknown,
         /// Lines of `stale_base` are deleted after the drop (`pipeline/jobs/invalidations.rs`).
         DropBeforeDelete,
@@ -75,9 +75,9 @@ variants! {
         EpochAfterLogLoss,
         /// A new epoch is above PostgreSQL's and above what the target has (`raise_epoch`).
         EpochAboveBoth,
-        /// A restart whose epoch is not above the target's is refused (`restart_target.lua`).
+        /// A restart whose epoch is not above the target's is refused (`reset_target.lua`).
         RestartOnlyUpwards,
-        /// A hash of another epoch is absent (`fold.lua`, `clean_counters.lua`, `install_counts.lua`).
+        /// A hash of another epoch is absent (`fold.lua`, `retire_counters.lua`, `install_counts.lua`).
         HashOfEpoch,
         /// What is pending does not expire (`PERSIST` in `fold.lua`).
         PendingDoesNotExpire,

@@ -136,7 +136,7 @@ impl Counters {
         Some(next)
     }
 
-    /// `lua/clean_counters.lua`
+    /// `lua/retire_counters.lua`
     pub(super) fn clean_is_sent(&self, state: &State, who: Who) -> Option<State> {
         let mut next = *state;
         let owner = in_hand(&mut next, who);

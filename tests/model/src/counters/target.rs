@@ -1,5 +1,5 @@
 //! The target shard: when its scripts run, and how its counters begin anew (`restart_counters` in
-//! `pipeline/ownership/recovery.rs`, `raise_epoch`, `lua/restart_target.lua`).
+//! `pipeline/ownership/recovery.rs`, `raise_epoch`, `lua/reset_target.lua`).
 
 use super::{
     Action, Counters, Fault, Guard,
@@ -79,7 +79,7 @@ impl Counters {
         Some(next)
     }
 
-    /// `lua/restart_target.lua`, then `lua/finish_verification.lua`, which writes `run` in any case.
+    /// `lua/reset_target.lua`, then `lua/finish_recovery.lua`, which writes `run` in any case.
     pub(super) fn restarts_target(&self, state: &State, is_late: bool) -> Option<State> {
         let mut next = *state;
         let slot = if is_late { &mut next.late_restart } else { &mut next.restart };

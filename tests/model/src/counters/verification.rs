@@ -1,5 +1,5 @@
 //! The tenure of log 0's owner up to where it works: lease, fence, comparison, next generation
-//! (`pipeline/ownership/owner.rs`, `pipeline/ownership/recovery.rs`, `lua/take_over.lua`, `lua/finish_verification.lua`).
+//! (`pipeline/ownership/owner.rs`, `pipeline/ownership/recovery.rs`, `lua/take_over.lua`, `lua/finish_recovery.lua`).
 
 use super::{
     Action, Counters, Guard,
@@ -124,7 +124,7 @@ impl Counters {
         Some(next)
     }
 
-    /// `lua/finish_verification.lua`; then the parts of the pipeline read where they stand.
+    /// `lua/finish_recovery.lua`; then the parts of the pipeline read where they stand.
     fn begins_work(&self, state: &mut State) {
         state.log.verified_on = state.owner.run;
         state.owner = Owner { phase: Phase::Works, timeline: state.sql.timeline, ..state.owner };

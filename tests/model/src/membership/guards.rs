@@ -37,13 +37,13 @@ variants! {
         InstallNotBeforeClean,
         /// Rows become a set only in the generation in which they were read (`install_members.lua`).
         InstallOfGeneration,
-        /// The script that removes pending flips notes up to where (`clean_members.lua`), and that never goes
+        /// The script that removes pending flips notes up to where (`retire_members.lua`), and that never goes
         /// back. The other positions may: `k` when the counters begin anew where PostgreSQL stands, and `m` is
         /// written after the flips are gone.
         CleanNotesPosition,
-        /// A pending flip is removed only if that very flip is persisted (`lua/clean_members.lua`).
+        /// A pending flip is removed only if that very flip is persisted (`lua/retire_members.lua`).
         CleanUpToPosition,
-        /// What is cleaned moves into the set (`clean_members.lua`).
+        /// What is cleaned moves into the set (`retire_members.lua`).
         CleanMovesIntoSet,
         /// Nothing acts on a Redis process that was not verified (`load_scripts`).
         VerifiedProcess,

@@ -1,5 +1,5 @@
 //! Persister, clean and verification, as far as members are concerned (`pipeline/counting/persist`,
-//! `pipeline/counting/retire.rs`, `lua/clean_members.lua`, `lua/advance_members.lua`, `pipeline/ownership/recovery.rs`), and faults.
+//! `pipeline/counting/retire.rs`, `lua/retire_members.lua`, `lua/advance_members.lua`, `pipeline/ownership/recovery.rs`), and faults.
 
 use super::{
     Action, Fault, Guard, Membership,

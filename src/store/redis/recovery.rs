@@ -1,4 +1,4 @@
-//! Verifying a shard on a Redis process, before anything else may happen there.
+//! Recovery: what a shard's new owner does on a Redis process before actions may run there.
 
 use std::collections::HashMap;
 
@@ -23,32 +23,32 @@ pub struct ShardMeta {
     /// Newest change number.
     pub change: u64,
     pub timeline: String,
-    /// Redis process on which the shard was last verified.
-    pub run: Option<String>,
-    /// Generation of the shard's own log; `None` before it was first verified.
+    /// Run id of the Redis process on which the shard was last recovered.
+    pub redis_run_id: Option<String>,
+    /// Generation of the shard's own log; `None` while it has never been recovered, or its log is closed.
     pub generation: Option<u64>,
     /// Per source shard.
     pub folded: Vec<Offset>,
-    pub cleaned: Vec<Offset>,
-    /// Up to where the log was folded before the counters began anew, if that is farther.
-    pub shown: Vec<Offset>,
-    /// Up to where the shard's own pending flips are cleaned.
-    pub members_cleaned: Option<Offset>,
-    /// The fold adds the heat of what happens from then on; `None` while heat has not begun.
+    pub retired: Vec<Offset>,
+    /// Up to where the log was folded before the last reset of the counters, if that is farther.
+    pub folded_before_reset: Vec<Offset>,
+    /// Up to where the shard's own pending flips are retired.
+    pub members_retired: Option<Offset>,
+    /// The fold adds the heat of events from then on; `None` while heat has not begun.
     pub hot_since: Option<UnixMillis>,
 }
 
-/// What a target shard answers to the new owner of a source shard.
+/// What the new owner of a source shard learns from a target shard.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum TakeOver {
-    /// It has folded the source's log up to there.
+    /// The target has folded the source's log up to there.
     FoldedTo(Offset),
-    /// It has not begun; it will, where PostgreSQL is.
+    /// The target has no counters yet; they will begin where PostgreSQL is.
     NotBegun,
 }
 
 impl Redis {
-    /// `None` when the shard has not begun on this Redis.
+    /// `None` when the shard has no counters on this Redis.
     pub async fn shard_meta(&self, shard: ShardId) -> StoreResult<Option<ShardMeta>> {
         let mut cmd = redis::cmd("HGETALL");
         cmd.arg(keys::meta(shard));
@@ -66,26 +66,26 @@ impl Redis {
         };
         Ok(ShardMeta {
             epoch: parse(field("epoch")?)?,
-            change: parse(field("seq")?)?,
-            timeline: field("tl")?.clone(),
-            run: fields.get("run").cloned(),
-            generation: fields.get("gen").map(|text| parse(text)).transpose()?,
-            folded: offsets("w")?,
-            cleaned: offsets("k")?,
-            shown: offsets("shown")?,
-            members_cleaned: fields.get("m").map(|text| parse(text)).transpose()?,
+            change: parse(field("change")?)?,
+            timeline: field("timeline")?.clone(),
+            redis_run_id: fields.get("redis_run_id").cloned(),
+            generation: fields.get("generation").map(|text| parse(text)).transpose()?,
+            folded: offsets("folded")?,
+            retired: offsets("retired")?,
+            folded_before_reset: offsets("folded_before_reset")?,
+            members_retired: fields.get("members_retired").map(|text| parse(text)).transpose()?,
             hot_since: fields.get("hot").map(|text| parse(text)).transpose()?,
         })
     }
 
-    /// Id that the Redis process which answers now gave itself at its start.
+    /// Run id of the Redis process that answers: each start of a process gives a new one.
     pub async fn run_id(&self) -> StoreResult<String> {
         let mut cmd = redis::cmd("INFO");
         cmd.arg("server");
         info_line(&read::<String>(self.command(&cmd).await?)?, "run_id")
     }
 
-    /// Shows a new owner's fence to a target shard.
+    /// Writes a new owner's fence to a target shard, so that the old owner's calls are refused there.
     pub async fn take_over(&self, source: ShardId, target: ShardId, fence: u64) -> StoreResult<TakeOver> {
         let mut cmd = scripts::TAKE_OVER.evaluate(&[keys::meta(target)]);
         cmd.arg(source.0).arg(fence);
@@ -97,16 +97,16 @@ impl Redis {
         }
     }
 
-    /// Begins a shard's counters anew, where PostgreSQL is: per source shard its persisted-to offset and the
-    /// fence of its newest owner. Harmless when the shard has that epoch, or a later one, already.
-    pub async fn restart_target(
+    /// Resets a shard's counters to where PostgreSQL is. `persisted` holds per source shard the persisted-to offset
+    /// and the fence of its newest owner. Idempotent: nothing is done when the shard has that epoch or a later one.
+    pub async fn reset_target(
         &self,
         shard: ShardId,
         epoch: u64,
         timeline: &str,
         persisted: &[(Offset, u64)],
     ) -> StoreResult<()> {
-        let mut cmd = scripts::RESTART_TARGET.evaluate(&[keys::meta(shard), keys::changes(shard)]);
+        let mut cmd = scripts::RESET_TARGET.evaluate(&[keys::meta(shard), keys::changes(shard)]);
         cmd.arg(epoch).arg(timeline);
         for (offset, fence) in persisted {
             cmd.arg(offset.to_string()).arg(fence);
@@ -115,26 +115,26 @@ impl Redis {
         if reply.code == "newer" { Ok(()) } else { reply.expect_done() }
     }
 
-    /// Allows actions on the shard, on the Redis process `run`, of the log as far as the number `room`.
-    pub async fn finish_verification(
+    /// Allows actions on the shard, on the Redis process `run`. The log may grow up to the number `append_limit`.
+    pub async fn finish_recovery(
         &self,
         shard: ShardId,
         fence: u64,
         generation: u64,
-        room: u64,
+        append_limit: u64,
         run: &str,
     ) -> StoreResult<()> {
-        let mut cmd = scripts::FINISH_VERIFICATION.evaluate(&[keys::meta(shard), keys::log(shard)]);
-        cmd.arg(shard.0).arg(fence).arg(generation).arg(run).arg(room);
+        let mut cmd = scripts::FINISH_RECOVERY.evaluate(&[keys::meta(shard), keys::log(shard)]);
+        cmd.arg(shard.0).arg(fence).arg(generation).arg(run).arg(append_limit);
         Reply::read(self.command(&cmd).await?)?.expect_done()?;
-        // The last shard to be verified finds all of them so; the scripts may be used from now on.
+        // Scripts are loaded when the last shard is recovered.
         match self.load_scripts().await {
-            Err(StoreError::Unverified) => Ok(()),
+            Err(StoreError::NotRecovered) => Ok(()),
             result => result,
         }
     }
 
-    /// Nothing is appended to the shard's log any more, until it is verified.
+    /// Closes the shard's log: nothing is appended until the shard is recovered.
     pub async fn close_log(&self, shard: ShardId, fence: u64) -> StoreResult<()> {
         let mut cmd = scripts::CLOSE_LOG.evaluate(&[keys::meta(shard)]);
         cmd.arg(shard.0).arg(fence);
@@ -142,8 +142,8 @@ impl Redis {
         if reply.code == "no_meta" { Ok(()) } else { reply.expect_done() }
     }
 
-    /// Removes what earlier epochs and generations left of a shard, a page of keys at a time.
-    /// Returns how many keys and fields went.
+    /// Deletes what earlier epochs and generations left of a shard, a page of keys at a time.
+    /// Returns the number of deleted keys and fields.
     pub async fn sweep(&self, shard: ShardId) -> StoreResult<u64> {
         let mut removed = 0;
         for pattern in [keys::all_counters(shard), keys::all_pending(shard)] {

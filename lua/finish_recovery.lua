@@ -1,0 +1,35 @@
+-- Mark a shard as recovered on this Redis process: actions may begin.
+-- Run with EVAL: recovery works on a Redis process that has no scripts yet.
+-- KEYS[1]  meta          hash    of the shard
+-- KEYS[2]  log           stream  of the shard
+-- ARGV[1]  source        the shard
+-- ARGV[2]  fence         of its owner
+-- ARGV[3]  generation    of its log
+-- ARGV[4]  run id        of the Redis process
+-- ARGV[5]  append limit  number up to which events may be appended; 0 for none
+-- Returns  {"done"}
+--          {"no_meta"}  the shard has no counters yet; nothing written, here and below
+--          {"fenced"}   the shard has a newer owner
+local source, fence, generation = ARGV[1], tonumber(ARGV[2]), ARGV[3]
+local meta = redis.call('HMGET', KEYS[1], 'epoch', 'fence:' .. source, 'generation', 'members_retired',
+  'members_retiring')
+if not meta[1] then
+  return { 'no_meta' }
+elseif tonumber(meta[2] or '0') > fence then
+  return { 'fenced' }
+end
+-- Entries that are no longer in the log were retired.
+local begin, first = generation .. '-0', redis.call('XRANGE', KEYS[2], '-', '+', 'COUNT', 1)[1]
+local first_generation, first_number = string.match(first and first[1] or '', '^(%d+)%-(%d+)$')
+if first_generation == generation and tonumber(first_number) > 0 then
+  begin = generation .. '-' .. string.format('%.0f', tonumber(first_number) - 1)
+end
+if meta[3] ~= generation or not meta[4] then
+  redis.call('HSET', KEYS[1], 'members_retired', begin, 'members_retiring', begin)
+elseif not meta[5] then
+  redis.call('HSET', KEYS[1], 'members_retiring', meta[4])
+end
+local append_limit, run_id = ARGV[5], ARGV[4]
+redis.call('HSET', KEYS[1], 'fence:' .. source, ARGV[2], 'generation', generation,
+  'append_limit', append_limit, 'redis_run_id', run_id)
+return { 'done' }

@@ -1,0 +1,72 @@
+//! Entity cache: texts of entities (and other small look-ups) as JSON, shared by all processes. An entry is never older
+//! than the last invalidation of its entity.
+
+use std::{fmt::Display, time::Duration};
+
+use redis::Cmd;
+use serde::{Serialize, de::DeserializeOwned};
+
+use super::{connection::Redis, counters::life_with_jitter, keys, reply::read, scripts};
+use crate::{primitives::ShardId, store::StoreResult};
+
+const ENTITY_LIFE: Duration = Duration::from_secs(60 * 60);
+/// "Does not exist" is cached for this long only: enough against floods of unknown ids.
+const ABSENT_LIFE: Duration = Duration::from_secs(10);
+
+/// Result of a look-up in the entity cache.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum CacheLookup<T> {
+    /// `None`: the entity does not exist.
+    Hit(Option<T>),
+    Miss(CacheMark),
+}
+
+/// What stands in an entity's place in the cache instead of a text: nothing, the mark of an invalidation, or a text of
+/// an older release. A text that is read from SQL now may be cached only while that mark stands there.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct CacheMark(String);
+
+impl Redis {
+    /// Looks up many entities in one round trip.
+    pub async fn cached_entities<T: DeserializeOwned>(
+        &self,
+        of: &[(ShardId, impl Display)],
+    ) -> StoreResult<Vec<CacheLookup<T>>> {
+        let cmds: Vec<Cmd> = of
+            .iter()
+            .map(|(shard, of)| {
+                let mut cmd = redis::cmd("GET");
+                cmd.arg(keys::cached_entity(*shard, of));
+                cmd
+            })
+            .collect();
+        let replies = self.pipeline(&cmds).await?;
+        replies
+            .into_iter()
+            .map(|reply| {
+                let text: String = read::<Option<String>>(reply?)?.unwrap_or_default();
+                let entity = serde_json::from_str(&text);
+                Ok(entity.map_or_else(|_| CacheLookup::Miss(CacheMark(text)), CacheLookup::Hit))
+            })
+            .collect()
+    }
+
+    /// Caches many entities in one round trip; `None` as "does not exist". An entry whose mark has changed since the
+    /// look-up is left as it is.
+    pub async fn cache_entities<T: Serialize>(
+        &self,
+        entities: &[((ShardId, impl Display), CacheMark, Option<T>)],
+    ) -> StoreResult<()> {
+        let cmds: Vec<Cmd> = entities
+            .iter()
+            .map(|((shard, of), mark, entity)| {
+                let life = if entity.is_some() { ENTITY_LIFE } else { ABSENT_LIFE };
+                let mut cmd = scripts::CACHE_ENTITY.call(&[keys::cached_entity(*shard, of)]);
+                cmd.arg(&mark.0).arg(serde_json::to_string(entity).unwrap_or_default());
+                cmd.arg(life_with_jitter(life));
+                cmd
+            })
+            .collect();
+        self.pipeline(&cmds).await.map(drop)
+    }
+}
