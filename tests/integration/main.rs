@@ -8,6 +8,7 @@ mod support;
 
 mod architecture;
 mod demo_data;
+mod documentation;
 mod domain {
     mod coins;
     mod comments;
