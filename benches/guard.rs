@@ -10,10 +10,11 @@ use std::{fmt::Write, num::NonZeroUsize, time::Duration};
 
 use async_graphql::{Request, Variables};
 use plaudit::{
-    domain::{Limits, Plaudit, RateLimits},
-    graphql::{Caller, Engine, RequestLimits},
+    domain::Plaudit,
+    graphql::{Caller, Engine},
     hub::Hub,
     primitives::ShardCount,
+    settings::{CostSettings, DomainSettings, RateSettings},
     store::{redis::Redis, sql::Db},
 };
 use rustix::time::{ClockId, clock_gettime};
@@ -26,15 +27,10 @@ fn engine(introspection: bool) -> Engine {
     let redis = Redis::new("redis://127.0.0.1:1", ShardCount::new(2).unwrap()).unwrap();
     let db = Db::for_requests("postgres://127.0.0.1:1/nowhere", 1).unwrap();
     let hub = Hub::new(redis.clone(), db.clone(), NonZeroUsize::MIN);
-    let limits = Limits {
-        follows: 5_000,
-        topics: 100,
-        reply_wait: Duration::from_secs(1),
-        rates: RateLimits::default(),
-    };
+    let settings = DomainSettings { rates: RateSettings::unlimited(), ..DomainSettings::default() };
     Engine::new(
-        Plaudit::new(redis, db, hub, limits),
-        RequestLimits { introspection, ..RequestLimits::usual() },
+        Plaudit::new(redis, db, hub, settings),
+        CostSettings { introspection: Some(introspection), ..CostSettings::of_development() },
     )
 }
 

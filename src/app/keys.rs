@@ -42,6 +42,7 @@ impl TokenKeys {
             None => data_dir.jwt_secret()?.parse::<TokenSecret>()?,
         };
         let dev = settings
+            .server
             .gives_dev_tokens()
             .then(|| development(TokenSigner::hs256(&secret).expected(expected.clone())));
         Ok(Self { verifier: TokenVerifier::hs256_expecting(&secret, &expected), dev: dev.transpose()? })

@@ -2,10 +2,10 @@
 
 use std::io::{self, IsTerminal, Write};
 
-use crate::settings::{Log, LogFormat};
+use crate::settings::{LogFormat, LogSettings};
 
 /// To stderr: stdout is for what was asked for.
-pub fn start_log(log: &Log) {
+pub fn start_log(log: &LogSettings) {
     let ansi = io::stderr().is_terminal();
     let subscriber = tracing_subscriber::fmt()
         .with_env_filter(log.log.clone())

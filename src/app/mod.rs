@@ -1,7 +1,7 @@
 //! Putting the service together from its parts.
 //!
 //! - `stores`: opens Redis and PostgreSQL, embedded or yours, and checks that they are fit;
-//! - `serve`: runs the API, the pipeline, or both, until a signal;
+//! - `serve`: the order of start and stop; `api`, `pipeline`: the two roles of a process;
 //! - `keys`: what tokens are verified with;
 //! - `readiness`: what `/readyz` says;
 //! - `metrics`: what `/metrics` says;
@@ -9,11 +9,13 @@
 //! - `open_files`: as many connections as the system allows;
 //! - `error`: why a start fails, in one line.
 
+mod api;
 mod error;
 mod keys;
 mod log;
 mod metrics;
 mod open_files;
+mod pipeline;
 mod process;
 mod readiness;
 mod serve;

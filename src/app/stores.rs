@@ -9,7 +9,7 @@ use plaudit_embedded_stores::{DataDir, DataDirLock, EmbeddedServers, Options};
 
 use crate::{
     primitives::ShardCount,
-    settings::{self, Database, Place, Settings, StoreUrl},
+    settings::{DatabaseSettings, PlaceSettings, RedisSettings, Settings, StoreUrl},
     store::{StoreResult, redis::Redis, sql::Db},
 };
 
@@ -72,7 +72,7 @@ async fn start_embedded(settings: &Settings, data_dir: &DataDir) -> Result<Optio
     if !options.redis && !options.postgres {
         return Ok(None);
     }
-    let (data_dir, listen) = (data_dir.clone(), settings.http.listen.to_string());
+    let (data_dir, listen) = (data_dir.clone(), settings.server.listen.to_string());
     let started = tokio::task::spawn_blocking(move || {
         let lock = data_dir.lock(&listen)?;
         let servers = EmbeddedServers::start(&lock, options)?;
@@ -142,7 +142,7 @@ fn address(url: &str) -> String {
 ///
 /// # Errors
 /// [`AppError::NotRunning`] when none does.
-pub fn beside_running_server(place: &Place) -> Result<DataDir, AppError> {
+pub fn beside_running_server(place: &PlaceSettings) -> Result<DataDir, AppError> {
     let not_running = || AppError::NotRunning { data_dir: place.data_dir.display().to_string() };
     if !place.data_dir.exists() {
         return Err(not_running());
@@ -152,7 +152,7 @@ pub fn beside_running_server(place: &Place) -> Result<DataDir, AppError> {
 }
 
 /// The database of a command that works beside a running server, with an up-to-date schema.
-pub async fn open_database(place: &Place, database: &Database) -> Result<Db, AppError> {
+pub async fn open_database(place: &PlaceSettings, database: &DatabaseSettings) -> Result<Db, AppError> {
     let url = match &database.database_url {
         Some(url) => url.as_str().to_owned(),
         None => beside_running_server(place)?.database_url(),
@@ -169,9 +169,9 @@ pub async fn open_database(place: &Place, database: &Database) -> Result<Db, App
 
 /// Both stores of a command that works beside a running server, or on stores of your own that one has used.
 pub async fn open_stores(
-    place: &Place,
-    redis: &settings::Redis,
-    database: &Database,
+    place: &PlaceSettings,
+    redis: &RedisSettings,
+    database: &DatabaseSettings,
 ) -> Result<(Redis, Db), AppError> {
     let db = open_database(place, database).await?;
     let shards = db.shard_count().await?.ok_or(AppError::NeverStarted)?;

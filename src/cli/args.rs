@@ -4,7 +4,7 @@ use clap::{Args, ValueEnum};
 
 use crate::{
     app::{self, AppError},
-    settings::{Database, Log, Place, Redis},
+    settings::{DatabaseSettings, LogSettings, PlaceSettings, RedisSettings},
     store::{self, sql::Db},
 };
 
@@ -19,24 +19,24 @@ pub enum Format {
 #[derive(Args, Clone, Debug)]
 pub struct DatabaseArgs {
     #[command(flatten)]
-    pub place: Place,
+    pub place: PlaceSettings,
     #[command(flatten)]
-    pub database: Database,
+    pub database: DatabaseSettings,
     #[command(flatten)]
-    pub log: Log,
+    pub log: LogSettings,
 }
 
 /// Where both stores are.
 #[derive(Args, Clone, Debug)]
 pub struct StoresArgs {
     #[command(flatten)]
-    pub place: Place,
+    pub place: PlaceSettings,
     #[command(flatten)]
-    pub redis: Redis,
+    pub redis: RedisSettings,
     #[command(flatten)]
-    pub database: Database,
+    pub database: DatabaseSettings,
     #[command(flatten)]
-    pub log: Log,
+    pub log: LogSettings,
 }
 
 impl DatabaseArgs {

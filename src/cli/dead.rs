@@ -12,7 +12,7 @@ use crate::{
     event_log::Event,
     pipeline::dead::{self, Decision},
     primitives::ShardCount,
-    settings::Log,
+    settings::LogSettings,
     store::{
         StoreResult,
         sql::{Db, DeadEvent, DeadState},
@@ -77,7 +77,7 @@ pub enum DeadCommandError {
 }
 
 impl DeadCommand {
-    pub const fn log(&self) -> &Log {
+    pub const fn log(&self) -> &LogSettings {
         match self {
             Self::List(args) => &args.stores.log,
             Self::Retry(args) | Self::Drop(args) => &args.stores.log,

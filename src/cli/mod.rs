@@ -19,7 +19,7 @@ use std::{
 
 use clap::{ArgMatches, Args, CommandFactory, FromArgMatches, Parser, Subcommand, error::ErrorKind};
 
-use crate::settings::{self, CONFIG, Layers, Settings, SettingsError, whole};
+use crate::settings::{self, CONFIG, Layers, Settings, SettingsError, as_usize, whole};
 
 pub use args::DatabaseArgs;
 use args::StoresArgs;
@@ -106,8 +106,9 @@ impl Cli {
             return Self::from_arg_matches(&asked);
         };
         let layers = Layers::read(chosen_file.as_deref(), usual_file, environment).map_err(as_clap_prints)?;
-        let cli = Self::from_arg_matches(&layers.lay_under(command).try_get_matches_from(&args)?)?;
-        if let Command::Serve(settings) = &cli.command {
+        let mut cli = Self::from_arg_matches(&layers.lay_under(command).try_get_matches_from(&args)?)?;
+        if let Command::Serve(settings) = &mut cli.command {
+            settings.complete();
             settings.check().map_err(as_clap_prints)?;
         }
         Ok(cli)
@@ -125,10 +126,6 @@ fn settings_file(matches: &ArgMatches) -> Option<Option<PathBuf>> {
         command = inner;
     }
     command.try_get_one::<PathBuf>(CONFIG).ok().map(|file| file.cloned())
-}
-
-fn as_usize(count: u32) -> Option<usize> {
-    count.try_into().ok()
 }
 
 #[cfg(test)]
@@ -165,10 +162,10 @@ mod tests {
         let variables = [("PLAUDIT_FOLLOW_LIMIT", "2"), ("PLAUDIT_BATCH_EVENTS", "2")];
         for _ in 0..2 {
             let settings = serve("--follow-limit 3", &variables, file);
-            assert_eq!(settings.follow_limit, 3);
+            assert_eq!(settings.domain.follow_limit, 3);
             assert_eq!(settings.pipeline.batch_events, 2);
             assert_eq!(settings.pipeline.batch_wait, Duration::from_millis(1));
-            assert!(!settings.runs(settings::Part::Api));
+            assert!(!settings.runs(settings::ProcessRole::Api));
             assert_eq!(settings.database.database_connections, 20);
         }
     }

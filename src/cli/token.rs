@@ -5,7 +5,7 @@ use std::{fs, io, path::PathBuf, time::Duration};
 use clap::Args;
 use plaudit_token_auth::{JwksSource, Role, SecretTooShort, SignError, Subject, TokenSecret, TokenSigner};
 
-use crate::settings::{Auth, Place, duration};
+use crate::settings::{PlaceSettings, TokenSettings, duration};
 
 /// Where the service keeps its generated secret, in the data directory.
 const SECRET_FILE: &str = "jwt-secret";
@@ -28,9 +28,9 @@ pub struct TokenArgs {
     pub ttl: Duration,
 
     #[command(flatten)]
-    pub place: Place,
+    pub place: PlaceSettings,
     #[command(flatten)]
-    pub auth: Auth,
+    pub auth: TokenSettings,
 }
 
 #[derive(Debug, thiserror::Error)]

@@ -92,7 +92,7 @@ impl Plaudit {
     }
 
     async fn hear(&self, told: &BTreeMap<ShardId, Version>) {
-        self.hub().heard_changes(told, self.inner.limits.reply_wait).await;
+        self.hub().heard_changes(told, self.inner.settings.reply_wait).await;
     }
 
     async fn done_with(&self, lines: &[Uuid]) {

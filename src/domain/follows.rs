@@ -31,7 +31,7 @@ impl Plaudit {
             target: user.id.0,
             owner: user.id,
             on,
-            limit: self.inner.limits.follows,
+            limit: self.inner.settings.follow_limit,
             key,
         };
         let changed = self.switch(action).await?;

@@ -31,7 +31,7 @@ mod text;
 mod views;
 mod visibility;
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
 
 pub use crate::store::sql::CommentState;
 pub use actions::ACTIONS;
@@ -47,13 +47,14 @@ pub use keys::IdempotencyKey;
 pub use moderation::QueueState;
 pub use notes::NewNote;
 pub use rankings::HotPlace;
-pub use rates::{Asking, PerClass, RateClass, RateLimits};
+pub use rates::{Asking, PerClass, RateClass};
 pub use ratings::Score;
 pub use text::{GRANT_REASON, GROUP_DESCRIPTION, GROUP_NAME, NOTE_BODY, NOTE_TITLE, REJECTION_REASON, Text};
 pub use visibility::Visibility;
 
 use crate::{
     hub::Hub,
+    settings::DomainSettings,
     store::{redis::Redis, sql::Db},
 };
 use accounts::Accounts;
@@ -62,19 +63,6 @@ use membership::Memberships;
 use rankings::Rankings;
 use rates::Rates;
 use views::Views;
-
-/// Limits that an operator may set.
-#[derive(Clone, Copy, Debug)]
-pub struct Limits {
-    /// How many others a user may follow.
-    pub follows: u32,
-    /// How many objects a subscription may watch.
-    pub topics: u32,
-    /// How long a mutation waits to hear its own event.
-    pub reply_wait: Duration,
-    /// How often somebody may ask.
-    pub rates: RateLimits,
-}
 
 /// Everything that requests may do. Cheap to clone.
 #[derive(Clone)]
@@ -86,7 +74,7 @@ struct Inner {
     redis: Redis,
     db: Db,
     hub: Hub,
-    limits: Limits,
+    settings: DomainSettings,
     accounts: Accounts,
     memberships: Memberships,
     views: Views,
@@ -96,7 +84,7 @@ struct Inner {
 }
 
 impl Plaudit {
-    pub fn new(redis: Redis, db: Db, hub: Hub, limits: Limits) -> Self {
+    pub fn new(redis: Redis, db: Db, hub: Hub, settings: DomainSettings) -> Self {
         actions::begin_metrics();
         let texts = Arc::new(Texts::new(&redis, &db));
         // Whichever instance made the change.
@@ -107,12 +95,12 @@ impl Plaudit {
             memberships: Memberships::new(redis.clone(), db.clone()),
             views: Views::new(redis.clone()),
             rankings: Rankings::new(redis.clone(), db.clone()),
-            rates: Rates::new(limits.rates, redis.clone()),
+            rates: Rates::new(&settings.rates, redis.clone()),
             texts,
             redis,
             db,
             hub,
-            limits,
+            settings,
         };
         Self { inner: Arc::new(inner) }
     }
@@ -121,8 +109,8 @@ impl Plaudit {
         &self.inner.hub
     }
 
-    pub fn limits(&self) -> &Limits {
-        &self.inner.limits
+    pub fn settings(&self) -> &DomainSettings {
+        &self.inner.settings
     }
 
     pub fn users(&self) -> &Bodies<User> {

@@ -5,24 +5,27 @@ use std::sync::OnceLock;
 use async_graphql::{Variables, connection::CursorType};
 
 use super::{
-    guard::{Guard, RequestLimits},
+    guard::Guard,
     reading::pages::List,
     request::ids::{global_id, parse_any},
     schema,
 };
-use crate::primitives::{Id, Moment, Ranked};
+use crate::{
+    primitives::{Id, Moment, Ranked},
+    settings::CostSettings,
+};
 
 /// A document, and behind a zero byte its variables as JSON. Measuring is bounded by the tokens, and those by
 /// the limit; variables that were given their form keep it.
 pub fn guard(bytes: &[u8]) {
     static GUARD: OnceLock<Guard> = OnceLock::new();
-    let limits = RequestLimits::usual();
+    let limits = CostSettings::of_development();
     let guard = GUARD.get_or_init(|| Guard::new(&schema::sdl(), limits));
     let text = String::from_utf8_lossy(bytes);
     let (text, variables) = text.split_once('\0').unwrap_or((&text, "{}"));
 
     let (document, work) = guard.measure(text);
-    assert!(work.tokens <= u64::from(limits.tokens) + 1, "{work:?}");
+    assert!(work.tokens <= u64::from(limits.max_tokens) + 1, "{work:?}");
     let Ok(document) = document else { return };
     assert!(work.selections <= work.tokens, "more was parsed than was counted: {work:?}");
     let Ok(operation) = document.operation(None) else { return };

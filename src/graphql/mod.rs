@@ -35,7 +35,6 @@ pub use engine::{
     prepare::Prepared,
 };
 pub use errors::{ApiError, ApiResult, Code, outcome};
-pub use guard::RequestLimits;
 pub use request::{
     access::{RULES, Rule, Who, counts_as, must_be_moderator},
     documents::Documents,

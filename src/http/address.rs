@@ -1,7 +1,8 @@
 //! Where a request comes from.
 //!
-//! Anybody can write `X-Forwarded-For`; only what a trusted proxy added to it is true. Each proxy appends
-//! whom it was asked by, so the list is read from its end, as long as it tells of trusted proxies.
+//! Any client can send `X-Forwarded-For`; only the entries that a trusted proxy appended are true. Each proxy
+//! appends the address of its own client, so the list is read from its end, as long as the entries are trusted
+//! proxies.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -12,41 +13,31 @@ use axum::{
 use ipnet::IpNet;
 
 const FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
-/// So many proxies one behind the other; more are not believed.
-const MOST_HOPS: usize = 16;
+/// Most entries of the header that are read.
+const MAX_HOPS: usize = 16;
 
-/// The proxies before this server; by default there is none.
-#[derive(Clone, Debug, Default)]
-pub struct TrustedProxies(pub Vec<IpNet>);
-
-impl TrustedProxies {
-    fn contain(&self, address: IpAddr) -> bool {
-        self.0.iter().any(|network| network.contains(&address))
-    }
-
-    /// Who asked the first of the trusted proxies that lead here; whoever is connected, when that is none.
-    fn client(&self, connected: IpAddr, headers: &HeaderMap) -> IpAddr {
-        let mut client = connected.to_canonical();
-        let told = headers.get_all(FORWARDED_FOR).iter().rev();
-        let hops = told.flat_map(|value| value.to_str().unwrap_or("?").rsplit(','));
-        for hop in hops.take(MOST_HOPS) {
-            if !self.contain(client) {
-                break;
-            }
-            let Some(before) = parse(hop.trim()) else { break };
-            client = before;
-        }
-        client
-    }
-}
-
-/// The client's address, not that of a trusted proxy.
-pub fn client_address(parts: &Parts, proxies: &TrustedProxies) -> IpAddr {
+/// The client's address, not that of one of the trusted proxies.
+pub fn client_address(parts: &Parts, proxies: &[IpNet]) -> IpAddr {
     let ConnectInfo(connected) = parts
         .extensions
         .get::<ConnectInfo<SocketAddr>>()
         .expect("the server is told where connections come from");
-    proxies.client(connected.ip(), &parts.headers)
+    client(proxies, connected.ip(), &parts.headers)
+}
+
+/// The address before the outermost trusted proxy; the connected one if it is no trusted proxy.
+fn client(proxies: &[IpNet], connected: IpAddr, headers: &HeaderMap) -> IpAddr {
+    let mut client = connected.to_canonical();
+    let forwarded = headers.get_all(FORWARDED_FOR).iter().rev();
+    let hops = forwarded.flat_map(|value| value.to_str().unwrap_or("?").rsplit(','));
+    for hop in hops.take(MAX_HOPS) {
+        if !proxies.iter().any(|network| network.contains(&client)) {
+            break;
+        }
+        let Some(before) = parse(hop.trim()) else { break };
+        client = before;
+    }
+    client
 }
 
 /// Some proxies write a port, too.
@@ -62,12 +53,12 @@ mod tests {
     use super::*;
 
     fn client(trusted: &[&str], connected: &str, told: &[&str]) -> String {
-        let proxies = TrustedProxies(trusted.iter().map(|network| network.parse().unwrap()).collect());
+        let proxies: Vec<IpNet> = trusted.iter().map(|network| network.parse().unwrap()).collect();
         let mut headers = HeaderMap::new();
         for value in told {
             headers.append(FORWARDED_FOR, value.parse().unwrap());
         }
-        proxies.client(connected.parse().unwrap(), &headers).to_string()
+        super::client(&proxies, connected.parse().unwrap(), &headers).to_string()
     }
 
     #[test]

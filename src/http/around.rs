@@ -18,6 +18,8 @@ use tower_http::{
 use tracing::Instrument;
 use uuid::Uuid;
 
+use crate::settings::PageOrigin;
+
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
 /// Characters of an id that clients and proxies give to a request.
@@ -65,9 +67,9 @@ fn request_id(headers: &HeaderMap) -> HeaderValue {
 }
 
 /// For the pages of these origins. Without credentials of the browser: tokens are sent by the page itself.
-pub fn cors(origins: Vec<HeaderValue>) -> CorsLayer {
+pub fn cors(origins: &[PageOrigin]) -> CorsLayer {
     CorsLayer::new()
-        .allow_origin(origins)
+        .allow_origin(origins.iter().map(|origin| origin.0.clone()).collect::<Vec<_>>())
         .allow_methods([Method::GET, Method::POST])
         .allow_headers(AllowHeaders::mirror_request())
         .expose_headers([REQUEST_ID, header::RETRY_AFTER])

@@ -10,28 +10,23 @@ use bytes::{Bytes, BytesMut};
 use futures_util::StreamExt;
 
 use super::{media_type::MediaRange, refusal::Refusal};
-use crate::graphql::{ApiError, Code};
-
-/// What a body may be.
-#[derive(Clone, Copy, Debug)]
-pub struct BodyLimits {
-    pub bytes: usize,
-    /// From the end of the head to the end of the body.
-    pub time: Duration,
-}
+use crate::{
+    graphql::{ApiError, Code},
+    settings::RequestSettings,
+};
 
 /// Reads a whole body.
 ///
 /// # Errors
 /// 415 for what is not JSON in UTF-8: a page of any origin may send forms and text without being allowed to
 /// by a preflight. 413 and 408 beyond the limits, 400 for a body that breaks off.
-pub async fn read(headers: &HeaderMap, body: Body, limits: BodyLimits) -> Result<Bytes, Refusal> {
+pub async fn read(headers: &HeaderMap, body: Body, settings: &RequestSettings) -> Result<Bytes, Refusal> {
     check_type(headers)?;
-    if announced(headers).is_some_and(|bytes| bytes > limits.bytes) {
-        return Err(too_large(limits.bytes));
+    if announced(headers).is_some_and(|bytes| bytes > settings.max_body) {
+        return Err(too_large(settings.max_body));
     }
-    let read = tokio::time::timeout(limits.time, collect(body, limits.bytes));
-    read.await.unwrap_or_else(|_| Err(too_slow(limits.time)))
+    let read = tokio::time::timeout(settings.body_timeout, collect(body, settings.max_body));
+    read.await.unwrap_or_else(|_| Err(too_slow(settings.body_timeout)))
 }
 
 fn check_type(headers: &HeaderMap) -> Result<(), Refusal> {
@@ -95,14 +90,17 @@ mod tests {
 
     use super::*;
 
-    const LIMITS: BodyLimits = BodyLimits { bytes: 10, time: Duration::from_millis(200) };
-
     async fn status(headers: &[(&'static str, &'static str)], body: Body) -> Result<Bytes, StatusCode> {
         let headers = headers
             .iter()
             .map(|(name, value)| (name.parse().unwrap(), HeaderValue::from_static(value)))
             .collect();
-        read(&headers, body, LIMITS).await.map_err(|refusal| refusal.into_response().status())
+        let settings = RequestSettings {
+            max_body: 10,
+            body_timeout: Duration::from_millis(200),
+            ..RequestSettings::default()
+        };
+        read(&headers, body, &settings).await.map_err(|refusal| refusal.into_response().status())
     }
 
     const JSON: (&str, &str) = ("content-type", "application/json");

@@ -24,8 +24,9 @@ impl FromRequestParts<Arc<Shared>> for SentBy {
             Some(value) => viewer_of(value, &shared.api.verifier).await,
             None => Ok(Viewer::default()),
         };
-        let caller =
-            |viewer| Self(Caller { viewer, address: client_address(parts, &shared.api.trusted_proxies) });
+        let caller = |viewer| {
+            Self(Caller { viewer, address: client_address(parts, &shared.api.requests.trusted_proxies) })
+        };
         viewer.map(caller).map_err(|error| {
             Refusal::new(StatusCode::UNAUTHORIZED, error).with_header(
                 header::WWW_AUTHENTICATE,

@@ -58,7 +58,7 @@ pub async fn open(state: State, request: Request) -> Result<Response, Refusal> {
         // Not a status of HTTP: browsers would tell nobody why.
         Err(why) => rejected(why),
     };
-    let keep_alive = KeepAlive::new().interval(state.api.sockets.rules().ping);
+    let keep_alive = KeepAlive::new().interval(state.api.sockets.settings().socket_ping);
     let events = Sse::new(events(&state, steps, token_ends, place)).keep_alive(keep_alive);
     Ok(([UNBUFFERED], events).into_response())
 }

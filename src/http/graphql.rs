@@ -53,7 +53,7 @@ pub async fn refuse_method() -> Refusal {
 pub async fn read(state: &State, parts: &mut Parts, body: Body) -> Result<(Caller, Parameters), Refusal> {
     let SentBy(caller) = SentBy::from_request_parts(parts, state).await?;
     let parameters = if parts.method == Method::POST {
-        let body = body::read(&parts.headers, body, state.api.body).await?;
+        let body = body::read(&parts.headers, body, &state.api.requests).await?;
         Parameters::from_json(&body).map_err(|error| Refusal::new(StatusCode::BAD_REQUEST, error))?
     } else {
         query_string::parameters(parts.uri.query().unwrap_or_default())?

@@ -38,7 +38,7 @@ use std::{any::Any, sync::Arc};
 
 use axum::{
     Router,
-    http::{HeaderValue, StatusCode},
+    http::StatusCode,
     middleware,
     response::{IntoResponse, Response},
     routing::{any, get},
@@ -46,18 +46,17 @@ use axum::{
 use metrics_exporter_prometheus::PrometheusHandle;
 use tower_http::catch_panic::CatchPanicLayer;
 
-pub use address::TrustedProxies;
-pub use body::BodyLimits;
 pub use dev::Development;
 pub use health::{Dependency, Readiness, router as health_router};
-pub use pages::Pages;
+pub use serve::serve;
+pub use sockets::Sockets;
+
 use plaudit_token_auth::TokenVerifier;
-pub use serve::{ConnectionTimes, serve};
-pub use sockets::{SocketRules, Sockets};
 
 use crate::{
     domain::Plaudit,
-    graphql::{ApiError, Documents, Engine, RequestLimits},
+    graphql::{ApiError, Documents, Engine},
+    settings::{CostSettings, PageOrigin, RequestSettings, ServerSettings},
 };
 use refusal::Refusal;
 
@@ -65,21 +64,15 @@ use refusal::Refusal;
 pub struct Api {
     pub plaudit: Plaudit,
     pub verifier: TokenVerifier,
-    /// Whose word on the client's address counts.
-    pub trusted_proxies: TrustedProxies,
     /// Hands out tokens to anybody; for development only.
     pub dev: Option<Development>,
     pub readiness: Arc<dyn Readiness>,
     pub metrics: PrometheusHandle,
     pub sockets: Sockets,
-    /// What a request may cost.
-    pub limits: RequestLimits,
-    pub pages: Pages,
     pub documents: Documents,
-    /// What the body of a request may be.
-    pub body: BodyLimits,
-    /// Whose pages may ask, beside those from here.
-    pub cors_origins: Vec<HeaderValue>,
+    pub server: ServerSettings,
+    pub requests: Arc<RequestSettings>,
+    pub cost: CostSettings,
 }
 
 /// What handlers share.
@@ -92,12 +85,12 @@ type State = axum::extract::State<Arc<Shared>>;
 
 /// All routes.
 pub fn router(mut api: Api) -> Router {
-    let engine = Engine::new(api.plaudit.clone(), api.limits);
-    let dev = dev::router(api.dev.take(), engine.clone(), api.body, api.sockets.clone());
+    let engine = Engine::new(api.plaudit.clone(), api.cost);
+    let dev = dev::router(api.dev.take(), engine.clone(), Arc::clone(&api.requests), api.sockets.clone());
     let probes = health_router(Arc::clone(&api.readiness), api.metrics.clone());
-    let pages = pages::router(api.pages);
+    let pages = pages::router(&api.server);
     api.sockets.begin_metrics();
-    graphql_routes(&api.cors_origins)
+    graphql_routes(&api.requests.cors_origins)
         .route("/admin/metrics", get(admin::metrics))
         .with_state(Arc::new(Shared { api, engine }))
         .merge(probes)
@@ -111,7 +104,7 @@ pub fn router(mut api: Api) -> Router {
 }
 
 /// What pages of other origins may ask, if they are listed.
-fn graphql_routes(cors_origins: &[HeaderValue]) -> Router<Arc<Shared>> {
+fn graphql_routes(cors_origins: &[PageOrigin]) -> Router<Arc<Shared>> {
     let graphql = get(graphql::answer).post(graphql::answer).fallback(graphql::refuse_method);
     let routes = Router::new()
         .route("/graphql", graphql)
@@ -119,7 +112,7 @@ fn graphql_routes(cors_origins: &[HeaderValue]) -> Router<Arc<Shared>> {
         .route("/graphql/stream", get(event_stream::open).post(event_stream::open));
     match cors_origins {
         [] => routes,
-        origins => routes.layer(around::cors(origins.to_vec())),
+        origins => routes.layer(around::cors(origins)),
     }
 }
 

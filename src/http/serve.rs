@@ -1,6 +1,6 @@
 //! Accepts connections and serves HTTP/1.1 on them until a stop.
 
-use std::{convert::Infallible, net::SocketAddr, pin::pin, time::Duration};
+use std::{convert::Infallible, net::SocketAddr, pin::pin, sync::Arc};
 
 use axum::{
     Router,
@@ -23,32 +23,22 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use super::connection::{Phase, Timed};
+use crate::settings::RequestSettings;
 
 /// Bytes of a request's head, which has 100 lines at most: hyper's default, and cheaper than any other.
 const MAX_HEAD: usize = 64 * 1024;
-
-/// How long a connection may take for what.
-#[derive(Clone, Copy, Debug)]
-pub struct ConnectionTimes {
-    /// From the first byte of a head to its last, and from the beginning to the first head.
-    pub head: Duration,
-    /// Between two requests.
-    pub idle: Duration,
-    /// Without reading anything of what it is sent.
-    pub send: Duration,
-}
 
 /// Serves until `stop`, then until all requests under way are answered.
 pub async fn serve(
     mut listener: TcpListener,
     router: Router,
-    times: ConnectionTimes,
+    settings: Arc<RequestSettings>,
     stop: CancellationToken,
 ) {
     let connections = TaskTracker::new();
     // `accept` goes on by itself after errors, such as too many open files.
     while let Some((stream, address)) = stop.run_until_cancelled(Listener::accept(&mut listener)).await {
-        connections.spawn(serve_one(stream, address, router.clone(), times, stop.clone()));
+        connections.spawn(serve_one(stream, address, router.clone(), Arc::clone(&settings), stop.clone()));
     }
     drop(listener);
     connections.close();
@@ -59,18 +49,18 @@ async fn serve_one(
     stream: TcpStream,
     address: SocketAddr,
     router: Router,
-    times: ConnectionTimes,
+    settings: Arc<RequestSettings>,
     stop: CancellationToken,
 ) {
     // Answers are written at once and whole; waiting for more would only delay them.
     let _ = stream.set_nodelay(true);
     let phase = Phase::default();
-    let io = TokioIo::new(Timed::new(stream, phase.clone(), times.head, times.send));
+    let io = TokioIo::new(Timed::new(stream, phase.clone(), settings.header_timeout, settings.send_timeout));
     let service = service(router, address, phase);
     let mut connection = pin!(
         http1::Builder::new()
             .timer(TokioTimer::new())
-            .header_read_timeout(times.idle)
+            .header_read_timeout(settings.idle_timeout)
             .max_header_size(MAX_HEAD)
             .max_buf_size(MAX_HEAD)
             .serve_connection(io, service)

@@ -1,7 +1,7 @@
 //! The connections that stay open, WebSockets and event streams: how many there may be, and how a stop sends
 //! them elsewhere.
 
-use std::{collections::HashMap, net::IpAddr, num::NonZeroU32, sync::Arc, time::Duration};
+use std::{collections::HashMap, net::IpAddr, sync::Arc, time::Duration};
 
 use axum::http::{StatusCode, header};
 use metrics::{counter, gauge};
@@ -15,32 +15,11 @@ use super::refusal::Refusal;
 use crate::{
     graphql::{ApiError, Code},
     primitives::network_of,
+    settings::SocketSettings,
 };
 
 /// When whom no socket was left for may ask again, in seconds.
 const RETRY_AFTER_S: u32 = 5;
-
-/// What an operator may set.
-#[derive(Clone, Copy, Debug)]
-pub struct SocketRules {
-    /// Open at the same time, in all.
-    pub sockets: u32,
-    /// Open at the same time from one address; with IPv6 from one network of 64 bits, which is what one
-    /// subscriber of a provider has.
-    pub sockets_per_address: u32,
-    /// Operations that run at the same time on one socket.
-    pub subscriptions: u32,
-    /// Messages and frames that one client may send per second; four times as many at once.
-    pub messages_per_second: NonZeroU32,
-    /// Bytes of one message from a client.
-    pub message_bytes: usize,
-    /// How long a client may take to send `connection_init`.
-    pub init_wait: Duration,
-    /// Between two pings; what answers none of them until the next one is due is dead.
-    pub ping: Duration,
-    /// How long one message may take to be sent.
-    pub send_wait: Duration,
-}
 
 /// Cheap to clone.
 #[derive(Clone)]
@@ -49,7 +28,7 @@ pub struct Sockets {
 }
 
 struct Inner {
-    rules: SocketRules,
+    settings: SocketSettings,
     stopping: CancellationToken,
     open: TaskTracker,
     taken: Mutex<Taken>,
@@ -101,9 +80,9 @@ pub enum Full {
 }
 
 impl Sockets {
-    pub fn new(rules: SocketRules) -> Self {
+    pub fn new(settings: SocketSettings) -> Self {
         let (stopping, open, taken) = Default::default();
-        Self { inner: Arc::new(Inner { rules, stopping, open, taken }) }
+        Self { inner: Arc::new(Inner { settings, stopping, open, taken }) }
     }
 
     /// Begins the metrics at 0, so that they are there before the first connection.
@@ -119,7 +98,7 @@ impl Sockets {
 
     /// Has every connection closed, WebSockets with 1012, also those that are opened later. Waits until that
     /// is sent, at most for `bound`.
-    pub async fn send_elsewhere(&self, bound: Duration) {
+    pub async fn close_all(&self, bound: Duration) {
         self.inner.stopping.cancel();
         self.inner.open.close();
         if tokio::time::timeout(bound, self.inner.open.wait()).await.is_err() {
@@ -128,16 +107,16 @@ impl Sockets {
     }
 
     /// # Errors
-    /// There are as many as the rules allow.
+    /// There are as many as the settings allow.
     pub(super) fn admit(&self, address: IpAddr, transport: Transport) -> Result<Place, Full> {
         let network = network_of(address);
-        self.inner.taken.lock().take(network, &self.inner.rules)?;
+        self.inner.taken.lock().take(network, &self.inner.settings)?;
         gauge!("plaudit_sockets", "transport" => transport.name()).increment(1.0);
         Ok(Place { sockets: self.clone(), network, transport, _open: self.inner.open.token() })
     }
 
-    pub(super) fn rules(&self) -> &SocketRules {
-        &self.inner.rules
+    pub(super) fn settings(&self) -> &SocketSettings {
+        &self.inner.settings
     }
 
     pub(super) fn stopping(&self) -> WaitForCancellationFutureOwned {
@@ -146,13 +125,13 @@ impl Sockets {
 }
 
 impl Taken {
-    fn take(&mut self, network: IpAddr, rules: &SocketRules) -> Result<(), Full> {
-        if self.in_all >= rules.sockets {
+    fn take(&mut self, network: IpAddr, settings: &SocketSettings) -> Result<(), Full> {
+        if self.in_all >= settings.sockets {
             return Err(Full::InAll);
         }
         let of_network = self.by_network.entry(network).or_default();
-        if *of_network >= rules.sockets_per_address {
-            return Err(Full::ForAddress(rules.sockets_per_address));
+        if *of_network >= settings.sockets_per_address {
+            return Err(Full::ForAddress(settings.sockets_per_address));
         }
         *of_network += 1;
         self.in_all += 1;
@@ -213,15 +192,10 @@ mod tests {
     use super::*;
 
     fn sockets(in_all: u32, per_address: u32) -> Sockets {
-        Sockets::new(SocketRules {
+        Sockets::new(SocketSettings {
             sockets: in_all,
             sockets_per_address: per_address,
-            subscriptions: 1,
-            messages_per_second: NonZeroU32::MIN,
-            message_bytes: 1,
-            init_wait: Duration::ZERO,
-            ping: Duration::ZERO,
-            send_wait: Duration::ZERO,
+            ..SocketSettings::default()
         })
     }
 

@@ -19,7 +19,7 @@ use tokio::{sync::Notify, task::JoinSet};
 use tokio_util::sync::CancellationToken;
 
 use leadership::{Context, Pace};
-pub use leadership::{PipelineSettings, Status};
+pub use leadership::{PipelineSetup, Status};
 
 use crate::store::{
     redis::Redis,
@@ -27,12 +27,14 @@ use crate::store::{
 };
 
 /// Owns whatever shards it can get until `stop`, then persists what is pending and hands them over.
-pub async fn run(redis: Redis, db: Db, settings: PipelineSettings, status: Status, stop: CancellationToken) {
+pub async fn run(redis: Redis, db: Db, setup: PipelineSetup, status: Status, stop: CancellationToken) {
     let (stale, queued) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
+    let PipelineSetup { owner, moderator, moderation, settings } = setup;
     let pace = Arc::new(Pace::new(settings.persist_rate, settings.batch_events));
     // Outages are waited out here, so no call is refused beforehand.
-    let (redis, settings) = (redis.patient(), Arc::new(settings));
-    let context = Context { redis, db, settings, status, pace, stale, queued };
+    let redis = redis.patient();
+    let (owner, moderation, settings) = (owner.into(), Arc::new(moderation), Arc::new(settings));
+    let context = Context { redis, db, owner, moderator, moderation, settings, status, pace, stale, queued };
     let mut listening = JoinSet::new();
     for (channel, bell) in
         [(Channel::Invalidations, &context.stale), (Channel::CommentQueue, &context.queued)]

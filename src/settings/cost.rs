@@ -2,16 +2,16 @@
 
 use clap::{Args, builder::BoolishValueParser};
 
-use super::values::whole;
+use super::values::{mebibytes, whole};
 
 /// What a request may cost. Each is measured before anything is executed.
-#[derive(Args, Clone, Debug)]
+#[derive(Args, Clone, Copy, PartialEq, Eq, Debug)]
 #[command(next_help_heading = "Cost of a request")]
-pub struct Cost {
+pub struct CostSettings {
     /// Answer questions about the schema (__schema, __type), and name similar fields in errors; default: only
     /// with embedded servers on a loopback address
     ///
-    /// [`super::Settings::introspects`] decides when this is `None`.
+    /// [`super::Settings::complete`] decides when this is not set.
     #[arg(long, value_name = "BOOL", value_parser = BoolishValueParser::new())]
     #[arg(num_args = 0..=1, default_missing_value = "true")]
     pub introspection: Option<bool>,
@@ -65,6 +65,18 @@ pub struct Cost {
     pub max_variable_values: u32,
 
     /// Memory for documents that were executed and need not be parsed again, in MiB, 0 to 1024
-    #[arg(long, value_name = "MIB", default_value = "16", value_parser = whole(0..=1024, Some))]
-    pub document_cache: u32,
+    #[arg(long, value_name = "MIB", default_value = "16", value_parser = whole(0..=1024, mebibytes))]
+    pub document_cache: u64,
+}
+
+impl CostSettings {
+    /// Whether clients may ask for the schema, and are told similar names.
+    pub fn introspects(&self) -> bool {
+        self.introspection == Some(true)
+    }
+
+    /// The defaults on a developer's own machine.
+    pub fn of_development() -> Self {
+        Self { introspection: Some(true), ..Self::default() }
+    }
 }

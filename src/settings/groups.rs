@@ -8,9 +8,12 @@ use clap::{
 };
 use tracing_subscriber::EnvFilter;
 
-use super::values::{
-    NightlyAt, StoreUrl, append_fsync, duration, hub_cache, log_filter, nightly_at, shard_count,
-    socket_address, whole,
+use super::{
+    RateSettings,
+    values::{
+        NightlyAt, StoreUrl, append_fsync, as_usize, duration, hub_cache, log_filter, nightly_at,
+        shard_count, socket_address, whole,
+    },
 };
 use plaudit_embedded_stores::AppendFsync;
 use plaudit_moderation::{ApiKey, Endpoint};
@@ -24,7 +27,7 @@ const YEAR: Duration = Duration::from_hours(8_766);
 /// Where this installation lies. Every command that takes settings takes these.
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Place")]
-pub struct Place {
+pub struct PlaceSettings {
     /// Settings file (TOML); without this option plaudit.toml is read if it exists
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
@@ -37,37 +40,51 @@ pub struct Place {
 /// What is served, and where.
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "HTTP")]
-pub struct Http {
+pub struct ServerSettings {
     /// Address and port to listen on; port 0 takes any that is free
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8080", value_parser = socket_address)]
     pub listen: SocketAddr,
 
     /// Serve the demo app at /; default: only with embedded servers on a loopback address
     ///
-    /// [`super::Settings::serves_demo`] decides when this is `None`.
+    /// [`super::Settings::complete`] decides when this is not set.
     #[arg(long, value_name = "BOOL", value_parser = BoolishValueParser::new())]
     #[arg(num_args = 0..=1, default_missing_value = "true")]
     pub demo: Option<bool>,
 
     /// Serve GraphiQL, a page to try queries on; default: only with embedded servers on a loopback address
     ///
-    /// [`super::Settings::serves_graphiql`] decides when this is `None`.
+    /// [`super::Settings::complete`] decides when this is not set.
     #[arg(long, value_name = "BOOL", value_parser = BoolishValueParser::new())]
     #[arg(num_args = 0..=1, default_missing_value = "true")]
     pub graphiql: Option<bool>,
 
     /// Give a token to anybody who asks; default: only with embedded servers on a loopback address
     ///
-    /// [`super::Settings::gives_dev_tokens`] decides when this is `None`.
+    /// [`super::Settings::complete`] decides when this is not set.
     #[arg(long, value_name = "BOOL", value_parser = BoolishValueParser::new())]
     #[arg(num_args = 0..=1, default_missing_value = "true")]
     pub dev_token: Option<bool>,
 }
 
+impl ServerSettings {
+    pub fn serves_demo(&self) -> bool {
+        self.demo == Some(true)
+    }
+
+    pub fn serves_graphiql(&self) -> bool {
+        self.graphiql == Some(true)
+    }
+
+    pub fn gives_dev_tokens(&self) -> bool {
+        self.dev_token == Some(true)
+    }
+}
+
 /// Where what is live is kept.
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Redis")]
-pub struct Redis {
+pub struct RedisSettings {
     /// Your own Redis 7 or newer; default: an embedded one
     #[arg(long, value_name = "URL")]
     pub redis_url: Option<StoreUrl>,
@@ -77,14 +94,6 @@ pub struct Redis {
     #[arg(num_args = 0..=1, default_missing_value = "true")]
     pub redis_allow_unsafe: bool,
 
-    /// How many replicas must have an event before it is counted, at most 10
-    #[arg(long, value_name = "COUNT", default_value = "0", value_parser = whole(0..=10, Some))]
-    pub redis_replicas: u32,
-
-    /// Percent of Redis' memory that actions may take that are not in PostgreSQL yet, 1 to 90
-    #[arg(long, value_name = "PERCENT", default_value = "50", value_parser = whole(1..=90, Some))]
-    pub redis_log_share: u32,
-
     /// When the embedded Redis syncs to disk: once a second, or before each reply (slower, loses nothing)
     #[arg(long, value_name = "WHEN", default_value = "everysec", value_parser = append_fsync())]
     pub appendfsync: AppendFsync,
@@ -93,7 +102,7 @@ pub struct Redis {
 /// Where what is kept is kept.
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "PostgreSQL")]
-pub struct Database {
+pub struct DatabaseSettings {
     /// Your own PostgreSQL 15 or newer; default: an embedded one
     #[arg(long, value_name = "URL")]
     pub database_url: Option<StoreUrl>,
@@ -106,14 +115,14 @@ pub struct Database {
 /// How counts get from Redis to PostgreSQL.
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Pipeline")]
-pub struct Pipeline {
+pub struct PipelineSettings {
     /// Parts into which users and entities are divided, 1 to 1024; used at the very first start only
     #[arg(long, value_name = "COUNT", default_value = "2", value_parser = shard_count())]
     pub virtual_shards: ShardCount,
 
     /// Events that one PostgreSQL transaction takes at most, 1 to 2000; up to 10000 in a backlog
-    #[arg(long, value_name = "EVENTS", default_value = "1000", value_parser = whole(1..=2_000, Some))]
-    pub batch_events: u32,
+    #[arg(long, value_name = "EVENTS", default_value = "1000", value_parser = whole(1..=2_000, as_usize))]
+    pub batch_events: usize,
 
     /// Events that one process persists per second at most, 1 to 10000000
     #[arg(long, value_name = "EVENTS", default_value = "50000", value_parser = whole(1..=10_000_000, Some))]
@@ -148,23 +157,50 @@ pub struct Pipeline {
     #[arg(long, value_name = "TIME", default_value = "02:00", value_parser = nightly_at)]
     pub reconcile_at: NightlyAt,
 
-    /// Users, notes and others that are recounted each second and repaired, at most 1000; 0 for none
-    #[arg(long, value_name = "COUNT", default_value = "20", value_parser = whole(0..=1000, Some))]
-    pub reconcile_sample: u32,
+    /// Users, notes, comments and groups that are recounted each second and repaired, at most 1000; 0 for none
+    #[arg(long, value_name = "COUNT", default_value = "20", value_parser = whole(0..=1000, as_usize))]
+    pub reconcile_sample: usize,
+
+    /// How many replicas must have an event before it is counted, at most 10
+    #[arg(long, value_name = "COUNT", default_value = "0", value_parser = whole(0..=10, Some))]
+    #[arg(help_heading = "Redis")]
+    pub redis_replicas: u32,
+
+    /// Percent of Redis' memory that events may take that are not in PostgreSQL yet, 1 to 90
+    #[arg(long, value_name = "PERCENT", default_value = "50", value_parser = whole(1..=90, Some))]
+    #[arg(help_heading = "Redis")]
+    pub redis_log_share: u32,
 }
 
-/// How counts get to those who watch.
+/// How this process follows the counts.
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Live counts")]
-pub struct Live {
+pub struct HubSettings {
     /// Users, notes, comments and groups whose counts are held in memory, 1 to 10000000
     #[arg(long, value_name = "ENTITIES", default_value = "100000", value_parser = hub_cache())]
     pub hub_cache: NonZeroUsize,
+}
+
+/// Limits of the domain's rules.
+#[derive(Args, Clone, Copy, PartialEq, Eq, Debug)]
+pub struct DomainSettings {
+    /// How many users one user may follow, at most 5000
+    #[arg(long, value_name = "USERS", default_value = "5000", value_parser = whole(1..=5000, Some))]
+    #[arg(help_heading = "Service")]
+    pub follow_limit: u32,
+
+    /// Objects that one subscription watches, 1 to 100
+    #[arg(long, value_name = "OBJECTS", default_value = "100", value_parser = whole(1..=100, as_usize))]
+    #[arg(help_heading = "Sockets")]
+    pub subscription_topics: usize,
 
     /// How long a mutation waits for its own change, so that its reply has the new count; 0s to 1m
     #[arg(long, value_name = "DURATION", default_value = "1s")]
-    #[arg(value_parser = duration(Duration::ZERO..=Duration::from_mins(1)))]
+    #[arg(value_parser = duration(Duration::ZERO..=Duration::from_mins(1)), help_heading = "Live counts")]
     pub reply_wait: Duration,
+
+    #[command(flatten)]
+    pub rates: RateSettings,
 }
 
 /// Who judges comments before they are displayed.
@@ -172,7 +208,7 @@ pub struct Live {
 /// [`Self::chosen`] is what the chosen moderator needs of them.
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Moderation")]
-pub struct Moderation {
+pub struct ModerationSettings {
     /// Who judges comments: nobody, a list of words, or a language model behind an HTTP endpoint
     #[arg(long, value_name = "MODERATOR", value_enum, default_value = "accept_all")]
     pub moderator: ModeratorKind,
@@ -203,8 +239,8 @@ pub struct Moderation {
     pub moderator_timeout: Duration,
 
     /// Calls that `http` makes at the same time, 1 to 1000
-    #[arg(long, value_name = "CALLS", default_value = "8", value_parser = whole(1..=1000, Some))]
-    pub moderator_concurrency: u32,
+    #[arg(long, value_name = "CALLS", default_value = "8", value_parser = whole(1..=1000, as_usize))]
+    pub moderator_concurrency: usize,
 
     /// How long a comment waits for its second try, four times as long for each further one; 10ms to 10m
     #[arg(long, value_name = "DURATION", default_value = "2s")]
@@ -215,7 +251,7 @@ pub struct Moderation {
 /// What is told about the running.
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Log")]
-pub struct Log {
+pub struct LogSettings {
     /// What to log: error, warn, info, debug or trace, also by module, such as info,plaudit::hub=debug
     #[arg(long, value_name = "FILTER", default_value = "info,sqlx::postgres::notice=warn", value_parser = log_filter)]
     pub log: EnvFilter,
@@ -225,9 +261,9 @@ pub struct Log {
     pub log_format: LogFormat,
 }
 
-/// A part of the service; one process may run both.
+/// What a process does; one process may do both.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
-pub enum Part {
+pub enum ProcessRole {
     /// Answers clients.
     Api,
     /// Folds events into counts and persists them.

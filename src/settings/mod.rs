@@ -25,35 +25,67 @@ mod sockets;
 mod tokens;
 mod values;
 
-use clap::{Args, builder::BoolishValueParser};
+use clap::{Args, Command, builder::BoolishValueParser};
 
-pub use cost::Cost;
+pub use cost::CostSettings;
 pub(crate) use definitions::CONFIG;
 pub use error::{Origin, SettingsError};
 pub use groups::{
-    Database, Http, Live, Log, LogFormat, Moderation, ModeratorKind, Part, Pipeline, Place, Redis,
+    DatabaseSettings, DomainSettings, HubSettings, LogFormat, LogSettings, ModerationSettings, ModeratorKind,
+    PipelineSettings, PlaceSettings, ProcessRole, RedisSettings, ServerSettings,
 };
 pub use help::explain;
 pub use layers::Layers;
-pub use rates::Rates;
-pub use requests::{Documents, PageOrigin, Requests};
-pub use sockets::Sockets;
-pub use tokens::Auth;
+pub use rates::RateSettings;
+pub use requests::{DocumentSettings, PageOrigin, RequestSettings};
+pub use sockets::SocketSettings;
+pub use tokens::TokenSettings;
 pub use values::{NightlyAt, StoreUrl, ValueError};
-pub(crate) use values::{duration, whole};
+pub(crate) use values::{as_usize, duration, whole};
 
-/// All that `plaudit serve` can be told.
+/// Each group of settings has defaults: what clap makes of an empty command line.
+macro_rules! defaults {
+    ($($group:ident),+ $(,)?) => {
+        $(impl Default for $group {
+            fn default() -> Self {
+                parse_flags(&[]).expect("every setting is optional")
+            }
+        })+
+    };
+}
+
+defaults!(
+    Settings,
+    CostSettings,
+    DatabaseSettings,
+    DocumentSettings,
+    DomainSettings,
+    HubSettings,
+    LogSettings,
+    ModerationSettings,
+    PipelineSettings,
+    PlaceSettings,
+    RateSettings,
+    RedisSettings,
+    RequestSettings,
+    ServerSettings,
+    SocketSettings,
+    TokenSettings,
+);
+
+fn parse_flags<T: Args>(flags: &[&str]) -> Result<T, clap::Error> {
+    let command = T::augment_args(Command::new("settings").no_binary_name(true));
+    T::from_arg_matches(&command.try_get_matches_from(flags)?)
+}
+
+/// All settings of `plaudit serve`.
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Service")]
 pub struct Settings {
     // These come first: clap would print them under the heading of whatever is flattened before them.
     /// What this process does: answer clients (api), move counts to PostgreSQL (pipeline), or both
     #[arg(long, value_name = "PARTS", value_enum, value_delimiter = ',', default_value = "api,pipeline")]
-    pub roles: Vec<Part>,
-
-    /// How many users one user may follow, at most 5000
-    #[arg(long, value_name = "USERS", default_value = "5000", value_parser = whole(1..=5000, Some))]
-    pub follow_limit: u32,
+    pub roles: Vec<ProcessRole>,
 
     /// Fill an empty database with demo data before the start
     #[arg(long, value_name = "BOOL", default_value = "false", value_parser = BoolishValueParser::new())]
@@ -61,38 +93,38 @@ pub struct Settings {
     pub seed_if_empty: bool,
 
     #[command(flatten)]
-    pub place: Place,
+    pub domain: DomainSettings,
     #[command(flatten)]
-    pub http: Http,
+    pub place: PlaceSettings,
     #[command(flatten)]
-    pub requests: Requests,
+    pub server: ServerSettings,
     #[command(flatten)]
-    pub documents: Documents,
+    pub requests: RequestSettings,
     #[command(flatten)]
-    pub cost: Cost,
+    pub documents: DocumentSettings,
     #[command(flatten)]
-    pub auth: Auth,
+    pub cost: CostSettings,
     #[command(flatten)]
-    pub rates: Rates,
+    pub auth: TokenSettings,
     #[command(flatten)]
-    pub redis: Redis,
+    pub redis: RedisSettings,
     #[command(flatten)]
-    pub database: Database,
+    pub database: DatabaseSettings,
     #[command(flatten)]
-    pub pipeline: Pipeline,
+    pub pipeline: PipelineSettings,
     #[command(flatten)]
-    pub live: Live,
+    pub hub: HubSettings,
     #[command(flatten)]
-    pub sockets: Sockets,
+    pub sockets: SocketSettings,
     #[command(flatten)]
-    pub moderation: Moderation,
+    pub moderation: ModerationSettings,
     #[command(flatten)]
-    pub log: Log,
+    pub log: LogSettings,
 }
 
 impl Settings {
-    pub fn runs(&self, part: Part) -> bool {
-        self.roles.contains(&part)
+    pub fn runs(&self, role: ProcessRole) -> bool {
+        self.roles.contains(&role)
     }
 
     /// Whether this process runs both stores itself.
@@ -104,7 +136,7 @@ impl Settings {
     /// Settings that are right by themselves but not together.
     pub fn check(&self) -> Result<(), SettingsError> {
         self.check_keys()?;
-        if self.redis.redis_url.is_none() && self.redis.redis_replicas > 0 {
+        if self.redis.redis_url.is_none() && self.pipeline.redis_replicas > 0 {
             return Err(SettingsError::NoReplicas);
         }
         if self.documents.only_trusted_documents && self.documents.trusted_documents.is_none() {
@@ -119,11 +151,11 @@ impl Settings {
     fn check_keys(&self) -> Result<(), SettingsError> {
         self.auth.check()?;
         let has_public_keys = self.auth.jwks().is_some();
-        let needs_own = self.runs(Part::Api) && !self.is_development();
+        let needs_own = self.runs(ProcessRole::Api) && !self.is_development();
         if needs_own && !has_public_keys && self.auth.jwt_secret.is_none() {
             return Err(SettingsError::SecretNeeded);
         }
-        if has_public_keys && self.http.dev_token == Some(true) {
+        if has_public_keys && self.server.dev_token == Some(true) {
             return Err(SettingsError::NoDevToken);
         }
         Ok(())
@@ -131,80 +163,68 @@ impl Settings {
 
     /// Whether this looks like a developer's own machine: nobody else can come here, and nothing else is kept.
     pub const fn is_development(&self) -> bool {
-        self.is_embedded() && self.http.listen.ip().is_loopback()
+        self.is_embedded() && self.server.listen.ip().is_loopback()
     }
 
-    /// Whether the demo app is served: as set, else only in development.
-    pub fn serves_demo(&self) -> bool {
-        self.http.demo.unwrap_or(self.is_development())
-    }
-
-    /// Whether GraphiQL is served: as set, else only in development.
-    pub fn serves_graphiql(&self) -> bool {
-        self.http.graphiql.unwrap_or(self.is_development())
-    }
-
-    /// Whether clients may ask for the schema: as set, else only where nobody else can ask.
-    pub fn introspects(&self) -> bool {
-        self.cost.introspection.unwrap_or(self.is_development())
-    }
-
-    /// Whether anybody may have a token: as set, else only where nobody else can ask. Without a secret there is
-    /// none to give.
-    pub fn gives_dev_tokens(&self) -> bool {
-        self.http.dev_token.unwrap_or(self.is_development() && self.auth.jwks().is_none())
+    /// Decides what is not set and has no fixed default: on a developer's own machine the demo app and GraphiQL
+    /// are served, clients may ask for the schema, and anybody may have a token if there is a secret to sign it.
+    pub fn complete(&mut self) {
+        let is_development = self.is_development();
+        self.server.demo.get_or_insert(is_development);
+        self.server.graphiql.get_or_insert(is_development);
+        self.server.dev_token.get_or_insert(is_development && self.auth.jwks().is_none());
+        self.cost.introspection.get_or_insert(is_development);
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use clap::{Command, FromArgMatches};
-
     use super::*;
     use plaudit_moderation::ModeratorSettings;
 
     fn settings(flags: &[&str]) -> Settings {
-        let command = Settings::augment_args(Command::new("settings").no_binary_name(true));
-        Settings::from_arg_matches(&command.get_matches_from(flags)).unwrap()
+        let mut settings: Settings = parse_flags(flags).unwrap();
+        settings.complete();
+        settings
     }
 
     #[test]
     fn dev_tokens_are_given_only_where_nobody_else_can_ask_unless_they_are_asked_for() {
-        assert!(settings(&[]).gives_dev_tokens());
-        assert!(!settings(&["--listen", "0.0.0.0:8080"]).gives_dev_tokens());
-        assert!(!settings(&["--redis-url", "redis://cache"]).gives_dev_tokens());
-        assert!(!settings(&["--dev-token", "false"]).gives_dev_tokens());
-        assert!(settings(&["--dev-token", "--listen", "0.0.0.0:8080"]).gives_dev_tokens());
+        assert!(settings(&[]).server.gives_dev_tokens());
+        assert!(!settings(&["--listen", "0.0.0.0:8080"]).server.gives_dev_tokens());
+        assert!(!settings(&["--redis-url", "redis://cache"]).server.gives_dev_tokens());
+        assert!(!settings(&["--dev-token", "false"]).server.gives_dev_tokens());
+        assert!(settings(&["--dev-token", "--listen", "0.0.0.0:8080"]).server.gives_dev_tokens());
     }
 
     #[test]
     fn the_demo_and_graphiql_are_served_only_in_development_unless_they_are_asked_for() {
         for (flag, serves) in [
-            ("--demo", Settings::serves_demo as fn(&Settings) -> bool),
-            ("--graphiql", Settings::serves_graphiql),
+            ("--demo", ServerSettings::serves_demo as fn(&ServerSettings) -> bool),
+            ("--graphiql", ServerSettings::serves_graphiql),
         ] {
-            assert!(serves(&settings(&[])));
-            assert!(!serves(&settings(&["--listen", "0.0.0.0:8080"])));
-            assert!(!serves(&settings(&["--redis-url", "redis://cache"])));
-            assert!(!serves(&settings(&[flag, "false"])));
-            assert!(serves(&settings(&[flag, "--listen", "0.0.0.0:8080"])));
+            assert!(serves(&settings(&[]).server));
+            assert!(!serves(&settings(&["--listen", "0.0.0.0:8080"]).server));
+            assert!(!serves(&settings(&["--redis-url", "redis://cache"]).server));
+            assert!(!serves(&settings(&[flag, "false"]).server));
+            assert!(serves(&settings(&[flag, "--listen", "0.0.0.0:8080"]).server));
         }
     }
 
     #[test]
     fn the_schema_is_told_only_where_nobody_else_can_ask_unless_it_is_asked_for() {
-        assert!(settings(&[]).introspects());
-        assert!(!settings(&["--listen", "0.0.0.0:8080"]).introspects());
-        assert!(!settings(&["--redis-url", "redis://cache"]).introspects());
-        assert!(!settings(&["--introspection", "false"]).introspects());
-        assert!(settings(&["--introspection", "--listen", "0.0.0.0:8080"]).introspects());
+        assert!(settings(&[]).cost.introspects());
+        assert!(!settings(&["--listen", "0.0.0.0:8080"]).cost.introspects());
+        assert!(!settings(&["--redis-url", "redis://cache"]).cost.introspects());
+        assert!(!settings(&["--introspection", "false"]).cost.introspects());
+        assert!(settings(&["--introspection", "--listen", "0.0.0.0:8080"]).cost.introspects());
     }
 
     #[test]
     fn a_process_runs_the_parts_that_are_named() {
-        assert!(settings(&[]).runs(Part::Api) && settings(&[]).runs(Part::Pipeline));
+        assert!(settings(&[]).runs(ProcessRole::Api) && settings(&[]).runs(ProcessRole::Pipeline));
         let one = settings(&["--roles", "pipeline"]);
-        assert!(!one.runs(Part::Api) && one.runs(Part::Pipeline));
+        assert!(!one.runs(ProcessRole::Api) && one.runs(ProcessRole::Pipeline));
     }
 
     #[test]
@@ -250,7 +270,7 @@ mod tests {
             assert!(error.contains(named), "{error}");
         }
         let public = settings(&["--jwks-url", url]);
-        assert!(public.check().is_ok() && !public.gives_dev_tokens());
+        assert!(public.check().is_ok() && !public.server.gives_dev_tokens());
         let asked_for = settings(&["--jwks-url", url, "--dev-token"]).check();
         assert!(matches!(asked_for, Err(SettingsError::NoDevToken)));
     }

@@ -1,9 +1,9 @@
 //! What the chosen moderator needs, out of all that is set.
 
-use super::{Moderation, ModeratorKind, SettingsError};
+use super::{ModerationSettings, ModeratorKind, SettingsError};
 use plaudit_moderation::{HttpSettings, ModeratorSettings};
 
-impl Moderation {
+impl ModerationSettings {
     /// # Errors
     /// [`SettingsError::ModeratorNeeds`] naming the first setting that is missing.
     pub fn chosen(&self) -> Result<ModeratorSettings, SettingsError> {
@@ -24,7 +24,7 @@ impl Moderation {
             prompt: self.moderator_prompt.clone(),
             api_key: self.moderator_api_key.clone(),
             timeout: self.moderator_timeout,
-            concurrency: self.moderator_concurrency as usize,
+            concurrency: self.moderator_concurrency,
         })
     }
 }

@@ -3,14 +3,13 @@
 use std::time::Duration;
 
 use clap::Args;
-use ipnet::IpNet;
 
-use super::values::{duration, network, whole};
+use super::values::{duration, whole};
 
 /// The most requests in any `rate_window`, by class; 0: no limit. Creations are mutations that make something new.
-#[derive(Args, Clone, Debug)]
+#[derive(Args, Clone, Copy, PartialEq, Eq, Debug)]
 #[command(next_help_heading = "Rates")]
-pub struct Rates {
+pub struct RateSettings {
     /// The time in which requests are counted, 1s to 1h; it slides
     #[arg(long, value_name = "DURATION", default_value = "1m")]
     #[arg(value_parser = duration(Duration::from_secs(1)..=Duration::from_hours(1)))]
@@ -39,10 +38,21 @@ pub struct Rates {
     /// Notes, comments and groups that are created from one address
     #[arg(long, value_name = "COUNT", default_value = "300", value_parser = rate())]
     pub rate_address_creations: u32,
+}
 
-    /// Proxies whose X-Forwarded-For is believed, as addresses or networks such as 10.0.0.0/8; default: none
-    #[arg(long, value_name = "NETWORKS", value_delimiter = ',', value_parser = network)]
-    pub trusted_proxies: Vec<IpNet>,
+impl RateSettings {
+    /// No limits.
+    pub fn unlimited() -> Self {
+        Self {
+            rate_user_reads: 0,
+            rate_user_writes: 0,
+            rate_user_creations: 0,
+            rate_address_reads: 0,
+            rate_address_writes: 0,
+            rate_address_creations: 0,
+            ..Self::default()
+        }
+    }
 }
 
 fn rate() -> impl Fn(&str) -> Result<u32, super::ValueError> + Clone + Send + Sync + 'static {

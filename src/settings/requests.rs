@@ -2,18 +2,20 @@
 
 use std::{path::PathBuf, str::FromStr, time::Duration};
 
+use axum::http::HeaderValue;
 use clap::{Args, builder::BoolishValueParser};
+use ipnet::IpNet;
 use url::Url;
 
-use super::values::{ValueError, duration, whole};
+use super::values::{ValueError, duration, kibibytes, mebibytes, network, whole};
 
 /// What is answered, and who may ask from a browser.
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Requests")]
-pub struct Requests {
+pub struct RequestSettings {
     /// Bytes that a request's body may have, in KiB, 1 to 10240
-    #[arg(long, value_name = "KIB", default_value = "256", value_parser = whole(1..=10_240, Some))]
-    pub max_body: u32,
+    #[arg(long, value_name = "KIB", default_value = "256", value_parser = whole(1..=10_240, kibibytes))]
+    pub max_body: usize,
 
     /// How long a request's head may take to arrive, 100ms to 5m
     #[arg(long, value_name = "DURATION", default_value = "10s")]
@@ -38,12 +40,16 @@ pub struct Requests {
     /// Origins whose pages may ask, such as https://app.example.com, with commas; default: only pages from here
     #[arg(long, value_name = "ORIGINS", value_delimiter = ',')]
     pub cors_origins: Vec<PageOrigin>,
+
+    /// Proxies whose X-Forwarded-For is believed, as addresses or networks such as 10.0.0.0/8; default: none
+    #[arg(long, value_name = "NETWORKS", value_delimiter = ',', value_parser = network)]
+    pub trusted_proxies: Vec<IpNet>,
 }
 
 /// Documents that need not be sent with each request.
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Documents")]
-pub struct Documents {
+pub struct DocumentSettings {
     /// Manifest of documents that clients ask for by documentId: a JSON file, { "<id>": "<document>" }
     #[arg(long, value_name = "FILE")]
     pub trusted_documents: Option<PathBuf>,
@@ -54,19 +60,13 @@ pub struct Documents {
     pub only_trusted_documents: bool,
 
     /// Memory for documents that clients introduce (automatic persisted queries), in MiB, 1 to 1024
-    #[arg(long, value_name = "MIB", default_value = "16", value_parser = whole(1..=1024, Some))]
-    pub persisted_queries: u32,
+    #[arg(long, value_name = "MIB", default_value = "16", value_parser = whole(1..=1024, mebibytes))]
+    pub persisted_queries: u64,
 }
 
 /// Where a page comes from, spelled as browsers spell it.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct PageOrigin(String);
-
-impl PageOrigin {
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-}
+pub struct PageOrigin(pub HeaderValue);
 
 impl FromStr for PageOrigin {
     type Err = ValueError;
@@ -74,7 +74,8 @@ impl FromStr for PageOrigin {
     fn from_str(text: &str) -> Result<Self, ValueError> {
         let url = Url::parse(text).ok().filter(|url| matches!(url.scheme(), "http" | "https"));
         let origin = url.map(|url| url.origin().ascii_serialization());
-        origin.filter(|origin| origin == text && !text.contains('*')).map(Self).ok_or(ValueError::Origin)
+        let origin = origin.filter(|origin| origin == text && !text.contains('*'));
+        origin.and_then(|origin| HeaderValue::try_from(origin).ok()).map(Self).ok_or(ValueError::Origin)
     }
 }
 
@@ -85,7 +86,7 @@ mod tests {
     #[test]
     fn an_origin_is_spelled_as_browsers_spell_it() {
         for good in ["https://app.example.com", "http://localhost:5173", "https://xn--bcher-kva.example"] {
-            assert_eq!(good.parse::<PageOrigin>().unwrap().as_str(), good);
+            assert_eq!(good.parse::<PageOrigin>().unwrap().0, good);
         }
         for bad in [
             "*",

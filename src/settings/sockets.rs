@@ -4,15 +4,15 @@ use std::{num::NonZeroU32, time::Duration};
 
 use clap::Args;
 
-use super::values::{duration, whole};
+use super::values::{as_usize, duration, whole};
 
 const SECOND: Duration = Duration::from_secs(1);
 const MINUTE: Duration = Duration::from_mins(1);
 
 /// What WebSockets and event streams may take.
-#[derive(Args, Clone, Debug)]
+#[derive(Args, Clone, Copy, PartialEq, Eq, Debug)]
 #[command(next_help_heading = "Sockets")]
-pub struct Sockets {
+pub struct SocketSettings {
     /// WebSockets and event streams that one process holds open, 1 to 1000000
     #[arg(long, value_name = "SOCKETS", default_value = "20000", value_parser = whole(1..=1_000_000, Some))]
     pub sockets: u32,
@@ -25,13 +25,9 @@ pub struct Sockets {
     #[arg(long, value_name = "COUNT", default_value = "50", value_parser = whole(1..=1000, Some))]
     pub socket_subscriptions: u32,
 
-    /// Objects that one subscription watches, 1 to 100
-    #[arg(long, value_name = "OBJECTS", default_value = "100", value_parser = whole(1..=100, Some))]
-    pub subscription_topics: u32,
-
     /// Bytes of one message from a client, 1024 to 1048576
-    #[arg(long, value_name = "BYTES", default_value = "65536", value_parser = whole(1024..=1_048_576, Some))]
-    pub socket_message_bytes: u32,
+    #[arg(long, value_name = "BYTES", default_value = "65536", value_parser = whole(1024..=1_048_576, as_usize))]
+    pub socket_message_bytes: usize,
 
     /// Messages that a client may send per second, 1 to 10000; four times as many at once
     #[arg(long, value_name = "COUNT", default_value = "50", value_parser = whole(1..=10_000, NonZeroU32::new))]

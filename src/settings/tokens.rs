@@ -10,7 +10,7 @@ use plaudit_token_auth::{Expected, JwksSource, JwksUrl, TokenSecret};
 /// With both stores embedded and a loopback address nothing of this need be set: a secret is generated.
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Tokens")]
-pub struct Auth {
+pub struct TokenSettings {
     /// Secret of the tokens (HS256), at least 32 bytes; default: one generated into the data directory
     ///
     /// The generated one is for development, see [`super::Settings::is_development`].
@@ -39,7 +39,7 @@ pub struct Auth {
     pub jwt_issuer: Option<String>,
 }
 
-impl Auth {
+impl TokenSettings {
     /// Where the public keys are; `None` when tokens are signed with a secret.
     pub fn jwks(&self) -> Option<JwksSource> {
         let file = self.jwks_file.clone().map(JwksSource::File);

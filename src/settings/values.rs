@@ -117,6 +117,20 @@ pub(crate) fn duration(
     }
 }
 
+pub(crate) fn as_usize(number: u32) -> Option<usize> {
+    number.try_into().ok()
+}
+
+/// As bytes.
+pub(super) fn kibibytes(number: u32) -> Option<usize> {
+    as_usize(number)?.checked_mul(1024)
+}
+
+/// As bytes.
+pub(super) fn mebibytes(number: u32) -> Option<u64> {
+    Some(u64::from(number) << 20)
+}
+
 pub(super) fn shard_count() -> impl TypedValueParser<Value = ShardCount> {
     whole(1..=ShardCount::MAX.into(), |count| ShardCount::new(count.try_into().ok()?))
 }

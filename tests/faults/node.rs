@@ -12,13 +12,14 @@ use std::{
 
 use plaudit::{
     catalogue::Entity,
-    domain::{Limits, Plaudit, RateLimits},
+    domain::Plaudit,
     hub::Hub,
-    pipeline,
+    pipeline::{self, PipelineSetup},
     primitives::{ShardCount, fault::Point},
+    settings::{DomainSettings, ModerationSettings, NightlyAt, PipelineSettings, RateSettings},
     store::{redis::Redis, sql::Db},
 };
-use plaudit_moderation::{Moderator, ModeratorSettings};
+use plaudit_moderation::Moderator;
 use tokio::{runtime::Runtime, sync::mpsc, task::JoinHandle};
 use tokio_util::sync::CancellationToken;
 
@@ -48,21 +49,20 @@ impl Node {
         let redis = Redis::new(stores.redis_url(), shards).unwrap();
         let db = Db::for_requests(stores.database_url(), 8).unwrap();
         let hub = Hub::new(redis.clone(), db.clone(), NonZeroUsize::new(1_000).unwrap());
-        let limits = Limits {
-            follows: 5_000,
-            topics: 100,
+        let settings = DomainSettings {
             reply_wait: Duration::from_millis(100),
-            rates: RateLimits::default(),
+            rates: RateSettings::unlimited(),
+            ..DomainSettings::default()
         };
-        let plaudit = Plaudit::new(redis.clone(), db, hub.clone(), limits);
+        let plaudit = Plaudit::new(redis.clone(), db, hub.clone(), settings);
         let (for_hub, beside) = (stop.clone(), plaudit.clone());
         runtime.spawn(async move { hub.run(for_hub).await });
         let for_views = stop.clone();
         runtime.spawn(async move { beside.run(for_views).await });
         let pipeline = plan.map(|plan| {
             let db = Db::for_pipeline(stores.database_url(), 6 + 4 * shards.get() as u32).unwrap();
-            let (settings, status) = (settings(name, plan), pipeline::Status::new(shards));
-            runtime.spawn(pipeline::run(redis, db, settings, status, stop.clone()))
+            let (setup, status) = (setup(name, plan), pipeline::Status::new(shards));
+            runtime.spawn(pipeline::run(redis, db, setup, status, stop.clone()))
         });
         drop(entered);
         Self { runtime: Some(runtime), plaudit, stop, pipeline }
@@ -115,25 +115,29 @@ pub fn values(entity: Entity, counts: &plaudit::catalogue::Counts) -> Values {
     entity.kind.counters().iter().map(|counter| (*counter, counts.get(*counter))).collect()
 }
 
-fn settings(name: &str, plan: &Plan) -> pipeline::PipelineSettings {
-    pipeline::PipelineSettings {
-        owner: name.to_owned(),
+fn setup(name: &str, plan: &Plan) -> PipelineSetup {
+    let settings = PipelineSettings {
         lease: LEASE,
         batch_events: plan.batch_events,
         batch_wait: plan.batch_wait,
         persist_rate: 1_000_000,
         // What it repairs is a failure of the schedule: nothing must drift.
         reconcile_sample: 50,
-        reconcile_at: None,
-        replicas: 0,
-        log_share: plan.log_share,
+        reconcile_at: NightlyAt(None),
+        redis_replicas: 0,
+        redis_log_share: plan.log_share,
         activity: true,
         activity_retention: Duration::from_hours(24),
-        moderator: Moderator::new(&ModeratorSettings::AcceptAll).unwrap(),
+        shutdown_drain: Duration::from_secs(10),
+        ..PipelineSettings::default()
+    };
+    let moderation = ModerationSettings {
         moderator_timeout: Duration::from_secs(1),
         moderator_retry: Duration::from_secs(1),
-        drain: Duration::from_secs(10),
-    }
+        ..ModerationSettings::default()
+    };
+    let moderator = Moderator::new(&moderation.chosen().unwrap()).unwrap();
+    PipelineSetup { owner: name.to_owned(), moderator, moderation, settings }
 }
 
 type Kills = Mutex<HashMap<String, mpsc::UnboundedSender<()>>>;

@@ -18,6 +18,7 @@ use self::window::{Counts, Moment};
 use super::{DomainError, DomainResult, edges::now};
 use crate::{
     primitives::network_of,
+    settings::RateSettings,
     store::redis::{RateAsker, RateShare, Redis},
 };
 
@@ -45,14 +46,6 @@ pub struct PerClass {
     pub reads: u32,
     pub writes: u32,
     pub creations: u32,
-}
-
-/// What is allowed; 0 for no limit.
-#[derive(Clone, Copy, Debug)]
-pub struct RateLimits {
-    pub window: Duration,
-    pub user: PerClass,
-    pub address: PerClass,
 }
 
 /// Whom a request counts for.
@@ -117,16 +110,13 @@ impl PerClass {
     }
 }
 
-impl Default for RateLimits {
-    /// None.
-    fn default() -> Self {
-        Self { window: Duration::from_secs(60), user: PerClass::default(), address: PerClass::default() }
-    }
-}
-
 /// The requests that this process has seen lately, and what it knows of others.
 pub(super) struct Rates {
-    limits: RateLimits,
+    window: Duration,
+    /// What a user may ask for in a window; 0 for no limit.
+    per_user: PerClass,
+    /// The same for an address.
+    per_address: PerClass,
     users: Cache<String, Arc<Asker>>,
     addresses: Cache<IpAddr, Arc<Asker>>,
     /// Of whom the other instances are to hear.
@@ -148,18 +138,34 @@ struct State {
 }
 
 impl Rates {
-    pub fn new(limits: RateLimits, redis: Redis) -> Self {
+    pub fn new(settings: &RateSettings, redis: Redis) -> Self {
         for class in RateClass::ALL {
             limited_total(class).increment(0);
         }
-        Self { users: cache(&limits), addresses: cache(&limits), limits, to_share: Mutex::default(), redis }
+        Self {
+            window: settings.rate_window,
+            per_user: PerClass {
+                reads: settings.rate_user_reads,
+                writes: settings.rate_user_writes,
+                creations: settings.rate_user_creations,
+            },
+            per_address: PerClass {
+                reads: settings.rate_address_reads,
+                writes: settings.rate_address_writes,
+                creations: settings.rate_address_creations,
+            },
+            users: cache(settings.rate_window),
+            addresses: cache(settings.rate_window),
+            to_share: Mutex::default(),
+            redis,
+        }
     }
 
     /// Counts a request, or refuses it; then it does not count.
     fn admit(&self, asking: Asking<'_>, cost: &PerClass) -> DomainResult<()> {
         let user = asking.subject.and_then(|subject| self.user(subject));
         let address = self.address(asking.address);
-        let now = Moment::at(now(), self.limits.window);
+        let now = Moment::at(now(), self.window);
         // Both are held while both are asked, always in this order.
         let askers: Vec<&Arc<Asker>> = [user.as_ref(), address.as_ref()].into_iter().flatten().collect();
         let mut states: Vec<_> = askers.iter().map(|asker| asker.state.lock()).collect();
@@ -187,13 +193,13 @@ impl Rates {
     }
 
     fn user(&self, subject: &str) -> Option<Arc<Asker>> {
-        let allowed = self.limits.user;
+        let allowed = self.per_user;
         let asker = || Arc::new(Asker::new(&format!("user:{subject}"), allowed));
         (!allowed.is_zero()).then(|| self.users.get_with_by_ref(subject, asker))
     }
 
     fn address(&self, address: IpAddr) -> Option<Arc<Asker>> {
-        let allowed = self.limits.address;
+        let allowed = self.per_address;
         let network = network_of(address);
         let asker = || Arc::new(Asker::new(&format!("address:{network}"), allowed));
         (!allowed.is_zero()).then(|| self.addresses.get_with(network, asker))
@@ -216,7 +222,7 @@ impl Rates {
             return;
         }
         let shares: Vec<RateShare> = askers.iter().map(|asker| asker.share()).collect();
-        match self.redis.exchange_rates(&shares, 2 * self.limits.window + EXCHANGE).await {
+        match self.redis.exchange_rates(&shares, 2 * self.window + EXCHANGE).await {
             Ok(totals) => {
                 for ((asker, share), totals) in askers.iter().zip(&shares).zip(&totals) {
                     asker.state.lock().counts.take_in(share.window, &share.add, totals);
@@ -293,8 +299,8 @@ impl super::Plaudit {
 }
 
 /// Two windows after somebody's last request nothing of it counts.
-fn cache<K: std::hash::Hash + Eq + Send + Sync + 'static>(limits: &RateLimits) -> Cache<K, Arc<Asker>> {
-    let builder = Cache::builder().max_capacity(MOST_ASKERS).time_to_idle(2 * limits.window);
+fn cache<K: std::hash::Hash + Eq + Send + Sync + 'static>(window: Duration) -> Cache<K, Arc<Asker>> {
+    let builder = Cache::builder().max_capacity(MOST_ASKERS).time_to_idle(2 * window);
     builder.eviction_policy(EvictionPolicy::lru()).build()
 }
 
@@ -309,7 +315,16 @@ mod tests {
 
     fn rates(user: PerClass, address: PerClass) -> Rates {
         let redis = Redis::new("redis://127.0.0.1:1", ShardCount::new(2).unwrap()).unwrap();
-        Rates::new(RateLimits { window: Duration::from_hours(1), user, address }, redis)
+        let settings = RateSettings {
+            rate_window: Duration::from_hours(1),
+            rate_user_reads: user.reads,
+            rate_user_writes: user.writes,
+            rate_user_creations: user.creations,
+            rate_address_reads: address.reads,
+            rate_address_writes: address.writes,
+            rate_address_creations: address.creations,
+        };
+        Rates::new(&settings, redis)
     }
 
     fn ask(rates: &Rates, subject: Option<&str>, address: &str, class: RateClass) -> Option<RateClass> {

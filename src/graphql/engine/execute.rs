@@ -11,7 +11,7 @@ use crate::{
     domain::Plaudit,
     graphql::{
         errors::{ApiError, code_of_engine_error, give_code, log_causes},
-        guard::{Guard, RequestLimits},
+        guard::Guard,
         live::{
             fanout::Fanout,
             key::Asked,
@@ -28,6 +28,7 @@ use crate::{
         schema::{self, Schema},
     },
     hub::CountsAt,
+    settings::CostSettings,
 };
 
 /// Executes requests, each in a scope of its own. Cheap to clone.
@@ -44,8 +45,8 @@ pub struct Engine {
 pub type Events = BoxStream<'static, Bytes>;
 
 impl Engine {
-    pub fn new(plaudit: Plaudit, limits: RequestLimits) -> Self {
-        let schema = schema::build(limits.introspection);
+    pub fn new(plaudit: Plaudit, limits: CostSettings) -> Self {
+        let schema = schema::build(limits.introspects());
         let sdl = schema.sdl();
         let nulls = Arc::new(Nulls::of(&sdl));
         let preparer = Preparer::new(plaudit.clone(), Guard::new(&sdl, limits));
@@ -187,10 +188,10 @@ mod tests {
     use plaudit_token_auth::{Identity, Role};
 
     use crate::{
-        domain::{Limits, RateLimits},
         graphql::request::viewer::Viewer,
         hub::Hub,
         primitives::ShardCount,
+        settings::{DomainSettings, RateSettings},
         store::{redis::Redis, sql::Db},
     };
 
@@ -199,13 +200,8 @@ mod tests {
         let redis = Redis::new("redis://127.0.0.1:1", ShardCount::new(2).unwrap()).unwrap();
         let db = Db::for_requests("postgres://127.0.0.1:1/nowhere", 1).unwrap();
         let hub = Hub::new(redis.clone(), db.clone(), NonZeroUsize::MIN);
-        let limits = Limits {
-            follows: 5_000,
-            topics: 100,
-            reply_wait: Duration::from_secs(1),
-            rates: RateLimits::default(),
-        };
-        Engine::new(Plaudit::new(redis, db, hub, limits), RequestLimits::usual())
+        let settings = DomainSettings { rates: RateSettings::unlimited(), ..DomainSettings::default() };
+        Engine::new(Plaudit::new(redis, db, hub, settings), CostSettings::of_development())
     }
 
     fn viewer() -> Viewer {

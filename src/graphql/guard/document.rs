@@ -11,7 +11,6 @@ use async_graphql::{
 
 use super::{
     cost::Cost,
-    limits::RequestLimits,
     measure::{Measure, Measured},
     refusal::{Limit, Refusal},
     types::Types,
@@ -21,6 +20,7 @@ use crate::graphql::{
     errors::{ApiError, Code},
     request::operation::{OperationLabel, root_field},
 };
+use crate::settings::CostSettings;
 
 /// Memory that a token takes once it is parsed, in bytes, at most.
 const PER_TOKEN: u64 = 256;
@@ -52,7 +52,7 @@ impl Document {
         tokens: u64,
         parsed: ExecutableDocument,
         types: &Types,
-        limits: &RequestLimits,
+        limits: &CostSettings,
     ) -> (Result<Self, Refusal>, u64) {
         let mut measure = Measure::new(types);
         let operations = measure_operations(&mut measure, &parsed, limits);
@@ -123,15 +123,15 @@ impl Document {
 
     /// # Errors
     /// Variables that are too deep or too many.
-    pub(super) fn check_size(&self, variables: &Variables, limits: &RequestLimits) -> Result<(), Refusal> {
+    pub(super) fn check_size(&self, variables: &Variables, limits: &CostSettings) -> Result<(), Refusal> {
         let mut values = 0_u64;
         for (name, value) in variables.iter() {
             let weight = Weight::of(value);
-            Refusal::beyond(Limit::VariableDepth, weight.depth.into(), limits.variable_depth)?;
+            Refusal::beyond(Limit::VariableDepth, weight.depth.into(), limits.max_variable_depth)?;
             let uses = self.uses.iter().find(|(used, _)| used == name).map_or(1, |(_, uses)| *uses);
             values = values.saturating_add(weight.values.saturating_mul(uses));
         }
-        Refusal::beyond(Limit::VariableValues, values, limits.variable_values)
+        Refusal::beyond(Limit::VariableValues, values, limits.max_variable_values)
     }
 
     /// # Errors
@@ -140,9 +140,9 @@ impl Document {
         &self,
         operation: &Operation,
         variables: &Variables,
-        limits: &RequestLimits,
+        limits: &CostSettings,
     ) -> Result<(), Refusal> {
-        Refusal::beyond(Limit::Complexity, self.complexity(operation, variables), limits.complexity)
+        Refusal::beyond(Limit::Complexity, self.complexity(operation, variables), limits.max_complexity)
     }
 
     fn complexity(&self, operation: &Operation, variables: &Variables) -> u64 {
@@ -158,7 +158,7 @@ impl Document {
 fn measure_operations<'a>(
     measure: &mut Measure<'a>,
     parsed: &'a ExecutableDocument,
-    limits: &RequestLimits,
+    limits: &CostSettings,
 ) -> Result<Vec<Operation>, Refusal> {
     measure.fragments(parsed)?;
     let (mut operations, mut all) = (Vec::new(), Measured::default());
@@ -167,7 +167,7 @@ fn measure_operations<'a>(
         let measured = measure.operation(&definition.node)?;
         let roots = match kind {
             OperationType::Query => u32::MAX,
-            OperationType::Mutation => limits.mutations,
+            OperationType::Mutation => limits.max_mutations,
             OperationType::Subscription => 1,
         };
         Refusal::beyond(Limit::RootFields(kind), measured.fields, roots)?;
@@ -179,7 +179,7 @@ fn measure_operations<'a>(
         all.include(measured);
     }
     all.check(&measure.found, limits)?;
-    if measure.found.introspects && !limits.introspection {
+    if measure.found.introspects && !limits.introspects() {
         return Err(Refusal::IntrospectionOff);
     }
     Ok(operations)

@@ -14,12 +14,12 @@ use async_graphql_value::Value;
 use super::{
     cost::Cost,
     fragments,
-    limits::RequestLimits,
     refusal::{Limit, Refusal},
     sizes::Arguments,
     types::{Introspected, Parent, Types},
     values,
 };
+use crate::settings::CostSettings;
 
 /// Fields of the schema that an answer may have. Lists count with their usual lengths; what GraphiQL asks for
 /// is four fifths of it.
@@ -262,15 +262,15 @@ impl Measured {
 
     /// # Errors
     /// A document that is beyond a limit; `self` is all of its operations.
-    pub fn check(&self, found: &Found, limits: &RequestLimits) -> Result<(), Refusal> {
-        let compared = limits.selections.saturating_mul(COMPARED);
+    pub fn check(&self, found: &Found, limits: &CostSettings) -> Result<(), Refusal> {
+        let compared = limits.max_selections.saturating_mul(COMPARED);
         for (limit, measured, maximum) in [
-            (Limit::Nesting, self.nesting, limits.nesting),
-            (Limit::Depth, self.depth, limits.depth),
-            (Limit::Aliases, found.aliases, limits.aliases),
-            (Limit::Directives, found.directives, limits.directives),
-            (Limit::DirectivesAtOnce, found.directives_at_once, limits.directives_at_once),
-            (Limit::Selections, self.selections, limits.selections),
+            (Limit::Nesting, self.nesting, limits.max_nesting),
+            (Limit::Depth, self.depth, limits.max_depth),
+            (Limit::Aliases, found.aliases, limits.max_aliases),
+            (Limit::Directives, found.directives, limits.max_directives),
+            (Limit::DirectivesAtOnce, found.directives_at_once, limits.max_directives_at_once),
+            (Limit::Selections, self.selections, limits.max_selections),
             (Limit::Compared, found.compared, compared),
             (Limit::Introspection, self.introspection, INTROSPECTION),
         ] {

@@ -4,13 +4,12 @@
 //!   each fragment once, however often it is spread; [`variables`] (with [`values`]): what is sent along
 //! - [`types`], [`sizes`]: what the schema says of fields, their lists and inputs
 //! - [`document`]: a document that may be executed; [`documents`]: those that were, kept
-//! - [`limits`]: how much may be; [`refusal`]: what a client is told
+//! - [`refusal`]: what a client is told; the limits are [`CostSettings`]
 
 mod cost;
 mod document;
 mod documents;
 mod fragments;
-mod limits;
 mod measure;
 mod refusal;
 mod sizes;
@@ -25,24 +24,26 @@ use async_graphql::{ServerError, Variables, parser::parse_query};
 use metrics::counter;
 
 pub use document::{Document, Operation};
-pub use limits::RequestLimits;
 pub use refusal::brief;
 
-use crate::graphql::errors::{Code, give_code};
+use crate::{
+    graphql::errors::{Code, give_code},
+    settings::CostSettings,
+};
 use documents::Documents;
 use refusal::Refusal;
 use types::Types;
 
 /// Reads documents, and refuses what would cost too much.
 pub struct Guard {
-    limits: RequestLimits,
+    limits: CostSettings,
     types: Types,
     documents: Documents,
 }
 
 impl Guard {
     /// For the schema that `sdl` describes.
-    pub fn new(sdl: &str, limits: RequestLimits) -> Self {
+    pub fn new(sdl: &str, limits: CostSettings) -> Self {
         for reason in refusal::REASONS {
             counter!("plaudit_guard_refusals_total", "reason" => reason).increment(0);
         }

@@ -9,13 +9,13 @@ use serde_json::{Value as Json, json};
 use super::*;
 use crate::graphql::schema;
 
-fn guard(limits: RequestLimits) -> Guard {
+fn guard(limits: CostSettings) -> Guard {
     static SDL: OnceLock<String> = OnceLock::new();
     Guard::new(SDL.get_or_init(schema::sdl), limits)
 }
 
 fn usual() -> Guard {
-    guard(RequestLimits::usual())
+    guard(CostSettings::of_development())
 }
 
 /// The refusal's extensions.
@@ -39,7 +39,8 @@ fn admit(guard: &Guard, text: &str, variables: Json) -> Result<Variables, Vec<Js
 
 /// The measured complexity, by a guard that allows none.
 fn complexity(text: &str, variables: Json) -> u64 {
-    let none = guard(RequestLimits { complexity: 0, selections: 20_000, ..RequestLimits::usual() });
+    let none =
+        guard(CostSettings { max_complexity: 0, max_selections: 20_000, ..CostSettings::of_development() });
     admit(&none, text, variables).unwrap_err()[0]["extensions"]["measured"].as_u64().unwrap()
 }
 
@@ -71,7 +72,7 @@ fn what_usual_clients_send_is_within_the_limits() {
     ] {
         assert!(admit(&guard, text, variables).is_ok(), "{text}");
     }
-    let (_, tokens) = tokens::count(RELAY, &RequestLimits::usual());
+    let (_, tokens) = tokens::count(RELAY, &CostSettings::of_development());
     assert!((200..1_000).contains(&tokens), "{tokens}");
 }
 
@@ -87,7 +88,7 @@ fn the_schema_may_be_asked_for_once_but_not_twice_nor_in_circles() {
 
 #[test]
 fn without_introspection_only_the_type_name_is_told() {
-    let guard = guard(RequestLimits { introspection: false, ..RequestLimits::usual() });
+    let guard = guard(CostSettings { introspection: Some(false), ..CostSettings::of_development() });
     for asks in [
         INTROSPECTION,
         "{ __type(name: \"Note\") { name } }",
@@ -102,60 +103,59 @@ fn without_introspection_only_the_type_name_is_told() {
 // Limits of documents.
 
 /// A document that is exactly `n` of something, and the limit that it is measured by.
-type Grown = (&'static str, fn(u32) -> RequestLimits, fn(u32) -> String);
+type Grown = (&'static str, fn(u32) -> CostSettings, fn(u32) -> String);
 
 #[test]
 fn each_limit_lets_pass_what_is_just_within_it() {
-    const USUAL: RequestLimits = RequestLimits::usual();
     let cases: [Grown; 10] = [
         (
             "DOCUMENT_TOO_LONG",
-            |n| RequestLimits { document_size: n, ..USUAL },
+            |n| CostSettings { max_document_size: n, ..CostSettings::of_development() },
             |n| format!("{{ id }}{}", " ".repeat(n as usize - 6)),
         ),
         (
             "TOO_MANY_TOKENS",
-            |n| RequestLimits { tokens: n, ..USUAL },
+            |n| CostSettings { max_tokens: n, ..CostSettings::of_development() },
             |n| format!("{{{}}}", " id".repeat(n as usize - 2)),
         ),
         (
             "TOO_DEEPLY_NESTED",
-            |n| RequestLimits { nesting: n, ..USUAL },
+            |n| CostSettings { max_nesting: n, ..CostSettings::of_development() },
             |n| format!("{{ a(x: {}{}) }}", "[".repeat(n as usize - 2), "]".repeat(n as usize - 2)),
         ),
         (
             "TOO_DEEP",
-            |n| RequestLimits { depth: n, ..USUAL },
+            |n| CostSettings { max_depth: n, ..CostSettings::of_development() },
             |n| format!("{}{}", "{ a ".repeat(n as usize), "}".repeat(n as usize)),
         ),
         (
             "TOO_MANY_ALIASES",
-            |n| RequestLimits { aliases: n, ..USUAL },
+            |n| CostSettings { max_aliases: n, ..CostSettings::of_development() },
             |n| format!("{{{}}}", (0..n).map(|n| format!(" a{n}: id")).collect::<String>()),
         ),
         (
             "TOO_MANY_DIRECTIVES",
-            |n| RequestLimits { directives: n, ..USUAL },
+            |n| CostSettings { max_directives: n, ..CostSettings::of_development() },
             |n| format!("{{{}}}", " id @a".repeat(n as usize)),
         ),
         (
             "TOO_MANY_DIRECTIVES",
-            |n| RequestLimits { directives_at_once: n, ..USUAL },
+            |n| CostSettings { max_directives_at_once: n, ..CostSettings::of_development() },
             |n| format!("{{ ...F {} }} fragment F on Query {{ id }}", "@a".repeat(n as usize)),
         ),
         (
             "TOO_MANY_ROOT_FIELDS",
-            |n| RequestLimits { mutations: n, ..USUAL },
+            |n| CostSettings { max_mutations: n, ..CostSettings::of_development() },
             |n| format!("mutation {{ x ...F }} fragment F on Mutation {{ {} }}", " x".repeat(n as usize - 1)),
         ),
         (
             "TOO_MANY_SELECTIONS",
-            |n| RequestLimits { selections: n, ..USUAL },
+            |n| CostSettings { max_selections: n, ..CostSettings::of_development() },
             |n| format!("{{ ...F ...F }} fragment F on Query {{ {} }}", " x".repeat((n as usize - 2) / 2)),
         ),
         (
             "TOO_DEEPLY_NESTED",
-            |n| RequestLimits { nesting: n, ..USUAL },
+            |n| CostSettings { max_nesting: n, ..CostSettings::of_development() },
             |n| {
                 let spread = |f: u32| format!("fragment F{f} on Query {{ ...F{} }}", f + 1);
                 let row = (0..n - 1).map(spread).collect::<String>();
@@ -176,7 +176,7 @@ fn each_limit_lets_pass_what_is_just_within_it() {
 
 #[test]
 fn a_subscription_has_one_root_field_whatever_the_settings_say() {
-    let guard = guard(RequestLimits { mutations: 100, ..RequestLimits::usual() });
+    let guard = guard(CostSettings { max_mutations: 100, ..CostSettings::of_development() });
     assert!(guard.read("subscription { a }").is_ok());
     for two in ["subscription { a b }", "subscription { ...F } fragment F on Subscription { a b }"] {
         assert_eq!(refused(&guard, two)["maximum"], 1, "{two}");
@@ -185,7 +185,7 @@ fn a_subscription_has_one_root_field_whatever_the_settings_say() {
 
 #[test]
 fn what_no_operation_uses_is_measured_too() {
-    let limits = RequestLimits { selections: 20, ..RequestLimits::usual() };
+    let limits = CostSettings { max_selections: 20, ..CostSettings::of_development() };
     let unused = format!("{{ id }} fragment F on Query {{ {} }}", "x ".repeat(20));
     assert_eq!(reason(&guard(limits), &unused), "TOO_MANY_SELECTIONS");
     let other = format!("query A {{ id }} query B {{ {} }}", "x ".repeat(20));
@@ -203,7 +203,7 @@ fn fragments_that_multiply_are_counted_in_a_few_hundred_steps() {
         assert!(document.is_err() && work.tokens < 400 && work.selections < 100, "{work:?}");
     }
     // Beyond what a number holds.
-    let wide = RequestLimits { nesting: 64, ..RequestLimits::usual() };
+    let wide = CostSettings { max_nesting: 64, ..CostSettings::of_development() };
     let refusal = refused(&self::guard(wide), &bomb(60));
     assert_eq!(
         (refusal["reason"].as_str(), refusal["maximum"].as_u64()),
@@ -296,7 +296,7 @@ fn pages_of_full_pages_are_refused_and_the_numbers_do_not_overflow() {
     assert_eq!(errors[0]["extensions"]["code"], "GRAPHQL_VALIDATION_FAILED");
     let deep =
         (0..7).fold("id".to_owned(), |inner, _| format!("followers(first: 100) {{ nodes {{ {inner} }} }}"));
-    let wide = RequestLimits { depth: 64, ..RequestLimits::usual() };
+    let wide = CostSettings { max_depth: 64, ..CostSettings::of_development() };
     let deep = format!("{{ user {{ {} }} }}", ["a", "b"].map(|alias| format!("{alias}: {deep}")).concat());
     assert!(admit(&self::guard(wide), &deep, json!({})).is_err());
 }
@@ -402,7 +402,11 @@ fn each_variable_that_does_not_fit_has_an_error() {
 
 #[test]
 fn variables_are_bounded_in_depth_and_number_also_unknown_ones() {
-    let guard = guard(RequestLimits { variable_depth: 3, variable_values: 100, ..RequestLimits::usual() });
+    let guard = guard(CostSettings {
+        max_variable_depth: 3,
+        max_variable_values: 100,
+        ..CostSettings::of_development()
+    });
     let reason = |variables: Json| -> Option<String> {
         let errors = admit(
             &guard,
@@ -446,7 +450,7 @@ fn a_document_is_read_once_if_it_was_executed() {
 
 #[test]
 fn documents_that_come_once_do_not_push_out_one_that_comes_often() {
-    let guard = guard(RequestLimits { document_cache: 200_000, ..RequestLimits::usual() });
+    let guard = guard(CostSettings { document_cache: 200_000, ..CostSettings::of_development() });
     let often = guard.read("{ viewer { id } }").unwrap();
     guard.keep(&often);
     for round in 0..2_000 {
@@ -517,13 +521,13 @@ proptest! {
         let parsed = parse_query(&text).unwrap();
         let operation = parsed.operations.iter().next().unwrap().1;
         let (selections, depth, cost) = naive(&operation.node.selection_set.node, &parsed);
-        let exactly = |selections: u64, depth: u64| RequestLimits {
-            selections: selections as u32,
-            depth: depth as u32,
-            complexity: 0,
-            ..RequestLimits::usual()
+        let exactly = |selections: u64, depth: u64| CostSettings {
+            max_selections: selections as u32,
+            max_depth: depth as u32,
+            max_complexity: 0,
+            ..CostSettings::of_development()
         };
-        let within = guard(RequestLimits { ..exactly(selections.max(1_000), depth) });
+        let within = guard(CostSettings { ..exactly(selections.max(1_000), depth) });
         prop_assert_eq!(&admit(&within, &text, json!({})).unwrap_err()[0]["extensions"]["measured"], &json!(cost));
         let fewer = refused(&guard(exactly(selections - 1, depth)), &text);
         prop_assert_eq!(&fewer["measured"], &json!(selections));

@@ -6,16 +6,14 @@
 
 use std::{borrow::Cow, ops::Range};
 
-use super::{
-    limits::RequestLimits,
-    refusal::{Limit, Refusal},
-};
+use super::refusal::{Limit, Refusal};
+use crate::settings::CostSettings;
 
 /// The text for the parser, and how many tokens there are; of a text that is refused, how many were looked at.
 ///
 /// Comments are blank in it, for the parser takes a microsecond for each; positions stay what they were.
-pub fn count<'a>(text: &'a str, limits: &RequestLimits) -> (Result<Cow<'a, str>, Refusal>, u64) {
-    if let Err(refusal) = Refusal::beyond(Limit::DocumentSize, text.len() as u64, limits.document_size) {
+pub fn count<'a>(text: &'a str, limits: &CostSettings) -> (Result<Cow<'a, str>, Refusal>, u64) {
+    if let Err(refusal) = Refusal::beyond(Limit::DocumentSize, text.len() as u64, limits.max_document_size) {
         return (Err(refusal), 0);
     }
     let (mut tokens, mut nesting) = (0_u64, 0_u32);
@@ -23,8 +21,8 @@ pub fn count<'a>(text: &'a str, limits: &RequestLimits) -> (Result<Cow<'a, str>,
     for token in &mut lexer {
         tokens += 1;
         let Some(token) = token else { return (Err(Refusal::UnterminatedString), tokens) };
-        if tokens > limits.tokens.into() {
-            let maximum = limits.tokens.into();
+        if tokens > limits.max_tokens.into() {
+            let maximum = limits.max_tokens.into();
             return (Err(Refusal::Beyond { limit: Limit::Tokens, maximum, measured: None }), tokens);
         }
         match token {
@@ -32,8 +30,8 @@ pub fn count<'a>(text: &'a str, limits: &RequestLimits) -> (Result<Cow<'a, str>,
             b'}' | b']' | b')' => nesting = nesting.saturating_sub(1),
             _ => {}
         }
-        if nesting > limits.nesting {
-            let maximum = limits.nesting.into();
+        if nesting > limits.max_nesting {
+            let maximum = limits.max_nesting.into();
             return (Err(Refusal::Beyond { limit: Limit::Nesting, maximum, measured: None }), tokens);
         }
     }
@@ -169,13 +167,13 @@ mod tests {
     use super::*;
 
     fn tokens(text: &str) -> u64 {
-        let (counted, tokens) = count(text, &RequestLimits::usual());
+        let (counted, tokens) = count(text, &CostSettings::of_development());
         counted.unwrap();
         tokens
     }
 
     fn reason(text: &str) -> &'static str {
-        count(text, &RequestLimits::usual()).0.unwrap_err().reason()
+        count(text, &CostSettings::of_development()).0.unwrap_err().reason()
     }
 
     #[test]
@@ -217,14 +215,14 @@ mod tests {
     #[test]
     fn comments_are_blank_for_the_parser_and_what_only_looks_like_one_is_not() {
         let text = "{ a # é { \n b(x: \"# no\", y: \"\"\"\n# no\"\"\") #\r }#";
-        let blank = count(text, &RequestLimits::usual()).0.unwrap();
+        let blank = count(text, &CostSettings::of_development()).0.unwrap();
         assert_eq!(blank, "{ a        \n b(x: \"# no\", y: \"\"\"\n# no\"\"\")  \r } ");
-        assert!(matches!(count("{ a }", &RequestLimits::usual()).0, Ok(Cow::Borrowed("{ a }"))));
+        assert!(matches!(count("{ a }", &CostSettings::of_development()).0, Ok(Cow::Borrowed("{ a }"))));
     }
 
     #[test]
     fn counting_ends_at_the_limit() {
-        let limits = RequestLimits { tokens: 10, ..RequestLimits::usual() };
+        let limits = CostSettings { max_tokens: 10, ..CostSettings::of_development() };
         assert!(count(&"a ".repeat(10), &limits).0.is_ok());
         let long = "a ".repeat(10_000);
         let (refused, steps) = count(&long, &limits);
@@ -242,7 +240,7 @@ mod tests {
     #[test]
     fn a_long_text_is_refused_unread() {
         let long = " ".repeat(32_769);
-        let (refused, steps) = count(&long, &RequestLimits::usual());
+        let (refused, steps) = count(&long, &CostSettings::of_development());
         assert_eq!((refused.unwrap_err().reason(), steps), ("DOCUMENT_TOO_LONG", 0));
     }
 }

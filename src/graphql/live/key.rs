@@ -163,10 +163,8 @@ mod tests {
 
     use crate::{
         catalogue::EntityKind,
-        graphql::{
-            guard::{Guard, RequestLimits},
-            schema,
-        },
+        graphql::{guard::Guard, schema},
+        settings::CostSettings,
     };
 
     fn asked(query: &str, variables: serde_json::Value) -> Asked {
@@ -175,7 +173,7 @@ mod tests {
 
     fn asked_by(query: &str, variables: serde_json::Value, viewer: Option<Viewer>) -> Asked {
         static SDL: OnceLock<String> = OnceLock::new();
-        let guard = Guard::new(SDL.get_or_init(schema::sdl), RequestLimits::usual());
+        let guard = Guard::new(SDL.get_or_init(schema::sdl), CostSettings::of_development());
         let document = guard.read(query).unwrap();
         Asked::new(document, None, Variables::from_json(variables), viewer)
     }

@@ -118,7 +118,7 @@ impl Subscription {
 
 /// The ids, without repetitions.
 fn parse_all<T: TypedId + Ord>(scope: &Scope, argument: &'static str, ids: &[ID]) -> ApiResult<Vec<T>> {
-    let limit = scope.plaudit().limits().topics as usize;
+    let limit = scope.plaudit().settings().subscription_topics;
     let mut parsed = ids.iter().map(|id| parse_as(argument, id)).collect::<ApiResult<Vec<T>>>()?;
     parsed.sort_unstable();
     parsed.dedup();

@@ -23,14 +23,16 @@ use serde_json::Value;
 use tokio::{sync::Semaphore, time::timeout};
 
 use super::{
-    body::BodyLimits,
     graphql::{LONGEST, took_too_long},
     refusal::Refusal,
     sockets::Sockets,
 };
 use plaudit_token_auth::{Subject, TokenSigner};
 
-use crate::graphql::{ApiError, Caller, Code, Engine, Rejected};
+use crate::{
+    graphql::{ApiError, Caller, Code, Engine, Rejected},
+    settings::RequestSettings,
+};
 
 /// Signs tokens for whoever asks.
 pub struct Development {
@@ -47,7 +49,7 @@ pub struct Development {
 struct Shared {
     development: Development,
     engine: Engine,
-    body: BodyLimits,
+    requests: Arc<RequestSettings>,
     /// They know when this server stops.
     sockets: Sockets,
     /// Storms that there may be: one.
@@ -60,7 +62,7 @@ type State = axum::extract::State<Arc<Shared>>;
 pub fn router(
     development: Option<Development>,
     engine: Engine,
-    body: BodyLimits,
+    requests: Arc<RequestSettings>,
     sockets: Sockets,
 ) -> Router {
     let Some(development) = development else { return Router::new() };
@@ -69,7 +71,7 @@ pub fn router(
         .route("/dev/token", get(token::token))
         .route("/dev/users", get(users::users))
         .route("/dev/storm", post(storm::begin))
-        .with_state(Arc::new(Shared { development, engine, body, sockets, storms }))
+        .with_state(Arc::new(Shared { development, engine, requests, sockets, storms }))
 }
 
 /// Executes a document of our own, as any other is executed; gives its data.

@@ -75,7 +75,7 @@ struct Storm {
 /// `POST /dev/storm`: a line of JSON four times a second, the last one with `done`.
 pub async fn begin(state: State, request: Request) -> Result<Response, Refusal> {
     let (parts, body) = request.into_parts();
-    let asked = Asked::read(&body::read(&parts.headers, body, state.body).await?)?;
+    let asked = Asked::read(&body::read(&parts.headers, body, &state.requests).await?)?;
     let only_one = Arc::clone(&state.storms).try_acquire_owned().map_err(|_| one_at_a_time())?;
     let targets = Targets::find(&state.engine, &asked.note_ids).await?;
     let time = Duration::from_secs(asked.seconds.unsigned_abs());

@@ -15,6 +15,8 @@ use axum::{
 pub use assets::router as assets;
 use built::Built;
 
+use crate::settings::ServerSettings;
+
 /// What the demo app shows; it tells them apart by itself.
 const APP_ADDRESSES: [&str; 9] =
     ["/", "/two", "/note/{id}", "/user/{id}", "/group/{id}", "/groups", "/inbox", "/hot", "/likes"];
@@ -36,13 +38,6 @@ const GRAPHIQL: Page = Page { file: "graphiql/index.html", policy: EDITOR };
 
 const NOT_BUILT: &str = "This page is not in this build. Run `make web`, then build again.\n";
 
-/// Which pages are served, beside the operator's, which has no data inside.
-#[derive(Clone, Copy, Debug)]
-pub struct Pages {
-    pub demo: bool,
-    pub graphiql: bool,
-}
-
 /// An HTML document with the policy that its browser is to hold it to.
 #[derive(Clone, Copy)]
 struct Page {
@@ -50,15 +45,15 @@ struct Page {
     policy: &'static str,
 }
 
-/// All pages. What they are made of is at [`assets`].
-pub fn router(pages: Pages) -> Router {
+/// The pages that are served, the operator's always: it has no data inside. Their parts are at [`assets`].
+pub fn router(settings: &ServerSettings) -> Router {
     let mut routes = Router::new().route("/admin", ADMIN.at());
-    if pages.demo {
+    if settings.serves_demo() {
         routes = APP_ADDRESSES.iter().fold(routes, |routes, address| routes.route(address, APP.at()));
-    } else if pages.graphiql {
+    } else if settings.serves_graphiql() {
         routes = routes.route("/", get(async || Redirect::temporary("/graphiql")));
     }
-    if pages.graphiql {
+    if settings.serves_graphiql() {
         routes = routes.route("/graphiql", GRAPHIQL.at());
     }
     routes

@@ -16,14 +16,17 @@ use super::{
         caller::viewer_of,
         observe::Observed,
         operation::{Operation, Step, rejected},
-        sockets::{SocketRules, Transport},
+        sockets::Transport,
     },
     close::{Close, End},
     deadlines::{Deadlines, Due},
     messages::{self, ClientMessage},
     operations::Operations,
 };
-use crate::graphql::{ApiError, Caller, Code, Parameters};
+use crate::{
+    graphql::{ApiError, Caller, Code, Parameters},
+    settings::SocketSettings,
+};
 
 /// How long a client may take to confirm a close. Until then what it has sent is read and thrown away:
 /// unread it would make the network throw away the close itself.
@@ -46,15 +49,15 @@ pub struct Connection {
 
 impl Connection {
     pub fn new(socket: WebSocket, shared: Arc<Shared>, caller: Caller) -> Self {
-        let rules = shared.api.sockets.rules();
-        let quota = Quota::per_second(rules.messages_per_second);
-        let burst = rules.messages_per_second.saturating_mul(BURST.try_into().unwrap_or(quota.burst_size()));
+        let settings = shared.api.sockets.settings();
+        let quota = Quota::per_second(settings.socket_messages);
+        let burst = settings.socket_messages.saturating_mul(BURST.try_into().unwrap_or(quota.burst_size()));
         Self {
             socket,
             caller,
             is_initialised: false,
-            operations: Operations::new(rules.subscriptions),
-            deadlines: Deadlines::new(rules.init_wait, rules.ping, Instant::now()),
+            operations: Operations::new(settings.socket_subscriptions),
+            deadlines: Deadlines::new(settings.socket_init_wait, settings.socket_ping, Instant::now()),
             messages: RateLimiter::direct(quota.allow_burst(burst)),
             shared,
         }
@@ -100,12 +103,12 @@ impl Connection {
     async fn hear(&mut self, received: Option<Result<Message, axum::Error>>) -> Result<(), End> {
         let message = match received {
             Some(Ok(message)) => message,
-            Some(Err(error)) => return Err(Close::of_failure(error, self.rules().message_bytes)),
+            Some(Err(error)) => return Err(Close::of_failure(error, self.settings().socket_message_bytes)),
             None => return Err(End::Lost),
         };
         self.deadlines.heard();
         if self.messages.check().is_err() {
-            return Err(Close::too_many_messages(self.rules().messages_per_second.get()).into());
+            return Err(Close::too_many_messages(self.settings().socket_messages.get()).into());
         }
         match message {
             Message::Text(text) => self.take(&text).await,
@@ -160,7 +163,7 @@ impl Connection {
         let observed = Observed::begin(Transport::WebSocket);
         if self.operations.is_full() {
             observed.end(Code::LimitExceeded.name(), None);
-            let error = too_many_operations(self.rules().subscriptions);
+            let error = too_many_operations(self.settings().socket_subscriptions);
             return self.send(messages::error(&id, &[error])).await;
         }
         let operation = Operation::prepare(&self.shared, parameters, self.caller.clone(), observed);
@@ -185,7 +188,7 @@ impl Connection {
 
     /// Returns when the message has left this process.
     async fn send(&mut self, message: Message) -> Result<(), End> {
-        match timeout(self.rules().send_wait, self.socket.send(message)).await {
+        match timeout(self.settings().socket_send_wait, self.socket.send(message)).await {
             Ok(Ok(())) => Ok(()),
             Ok(Err(_)) | Err(_) => Err(End::Lost),
         }
@@ -205,8 +208,8 @@ impl Connection {
         let _ = timeout(CONFIRM_CLOSE, confirmed).await;
     }
 
-    fn rules(&self) -> &SocketRules {
-        self.shared.api.sockets.rules()
+    fn settings(&self) -> &SocketSettings {
+        self.shared.api.sockets.settings()
     }
 }
 

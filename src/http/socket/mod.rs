@@ -40,7 +40,7 @@ pub(super) async fn open(
 ) -> Result<Response, Refusal> {
     let shared = Arc::clone(&state.0);
     let place = shared.api.sockets.admit(caller.address, Transport::WebSocket)?;
-    let limit = shared.api.sockets.rules().message_bytes;
+    let limit = shared.api.sockets.settings().socket_message_bytes;
     let upgrade = upgrade
         .protocols([SUBPROTOCOL])
         .max_message_size(limit)

@@ -26,7 +26,7 @@ pub async fn run(leadership: Arc<Leadership>) -> StoreError {
 /// Reads where the targets stand and folds until an error.
 async fn fold(leadership: &Leadership, streak: &FailureStreak) -> StoreResult<()> {
     let (redis, source) = (leadership.redis(), leadership.lease.shard);
-    let mut reader = redis.log_reader(source, leadership.context.settings.replicas).await?;
+    let mut reader = redis.log_reader(source, leadership.context.settings.redis_replicas).await?;
     let read_targets = || Targets::read(redis, source, |meta| &meta.folded);
     let mut targets = read_targets().await?;
     loop {

@@ -54,7 +54,7 @@ const fn room_of(extent: LogExtent, limit: u64) -> u64 {
 /// Entries that a shard's log may have.
 async fn limit(context: &Context) -> StoreResult<u64> {
     let (memory, shards) = (context.redis.memory().await?, context.redis.shards().get() as u64);
-    Ok(entries_in(memory, context.settings.log_share, shards))
+    Ok(entries_in(memory, context.settings.redis_log_share, shards))
 }
 
 /// How many entries a shard's log may have, for `percent` of `memory` bytes.

@@ -67,8 +67,8 @@ pub async fn run(leadership: Arc<Leadership>) -> StoreError {
 /// Judges comments until none is left; waits for more then. None waits for one that is slower to judge: no
 /// more are leased than are judged at the same time.
 async fn moderate(leadership: &Leadership) -> StoreResult<()> {
-    let at_once = leadership.context.settings.moderator.at_once().min(MOST);
-    let lease = leadership.context.settings.moderator_timeout * 2 + SPARE;
+    let at_once = leadership.context.moderator.at_once().min(MOST);
+    let lease = leadership.context.moderation.moderator_timeout * 2 + SPARE;
     let mut judging = FuturesUnordered::new();
     loop {
         let more = timeout(EVERY, leadership.context.queued.notified());
@@ -91,7 +91,7 @@ async fn moderate(leadership: &Leadership) -> StoreResult<()> {
 
 async fn judge(leadership: &Leadership, comment: QueuedComment) -> Judged {
     let QueuedComment { id: comment, body, images, tries } = comment;
-    let moderator = &leadership.context.settings.moderator;
+    let moderator = &leadership.context.moderator;
     let outcome = match moderator.judge(&Submission { text: body, images }).await {
         Ok(Judgement::Approved) => Outcome::Decided(Verdict::Approved, String::new()),
         Ok(Judgement::Rejected { reason }) => Outcome::Decided(Verdict::Rejected, reason),
@@ -108,7 +108,7 @@ async fn judge(leadership: &Leadership, comment: QueuedComment) -> Judged {
 /// Until the next try: four times as long each time, with jitter, and not before the moderator wants it.
 fn pause(leadership: &Leadership, tries: i32, failure: &Failure) -> Duration {
     let mut pauses = ExponentialBuilder::new()
-        .with_min_delay(leadership.context.settings.moderator_retry)
+        .with_min_delay(leadership.context.moderation.moderator_retry)
         .with_factor(4.0)
         .without_max_delay()
         .with_jitter()
@@ -119,7 +119,7 @@ fn pause(leadership: &Leadership, tries: i32, failure: &Failure) -> Duration {
 }
 
 async fn carry_out(leadership: &Leadership, judged: Vec<Judged>) -> StoreResult<()> {
-    let by = leadership.context.settings.moderator.name();
+    let by = leadership.context.moderator.name();
     let mut decisions = Vec::with_capacity(judged.len());
     for Judged { comment, outcome } in &judged {
         match outcome {

@@ -37,14 +37,14 @@ pub async fn run(leadership: Arc<Leadership>) -> StoreError {
     }
     tell(&Outcome::default()); // it may stay so
     let settings = &leadership.context.settings;
-    let (touched, sample) = (Mutex::new(Touched::default()), settings.reconcile_sample as usize);
+    let (touched, sample) = (Mutex::new(Touched::default()), settings.reconcile_sample);
     let background = async {
         if sample > 0 {
             tokio::join!(hear(&leadership, &touched), check_samples(&leadership, &touched, sample));
         }
     };
     let nights = async {
-        if let Some(at) = settings.reconcile_at {
+        if let Some(at) = settings.reconcile_at.0 {
             attend_nights(&leadership, at).await;
         }
     };

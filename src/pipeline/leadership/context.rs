@@ -4,14 +4,24 @@ use std::sync::Arc;
 
 use tokio::sync::Notify;
 
-use super::{pace::Pace, settings::PipelineSettings, status::Status};
-use crate::store::{redis::Redis, sql::Db};
+use super::{pace::Pace, status::Status};
+use plaudit_moderation::Moderator;
+
+use crate::{
+    settings::{ModerationSettings, PipelineSettings},
+    store::{redis::Redis, sql::Db},
+};
 
 /// Everything that the owners of all shards share.
 #[derive(Clone)]
 pub struct Context {
     pub redis: Redis,
     pub db: Db,
+    /// Under which name this process owns shards.
+    pub owner: Arc<str>,
+    /// Judges comments.
+    pub moderator: Moderator,
+    pub moderation: Arc<ModerationSettings>,
     pub settings: Arc<PipelineSettings>,
     pub status: Status,
     /// Bounds what is persisted.

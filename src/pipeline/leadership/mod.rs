@@ -8,12 +8,12 @@
 mod context;
 mod pace;
 pub mod retry;
-mod settings;
+mod setup;
 mod state;
 mod status;
 
 pub use context::Context;
 pub use pace::Pace;
-pub use settings::PipelineSettings;
+pub use setup::PipelineSetup;
 pub use state::{Leadership, Progress};
 pub use status::Status;

@@ -63,7 +63,7 @@ pub async fn run(context: Context, shard: ShardId, stop: CancellationToken) {
 /// before failed.
 async fn serve(context: Context, shard: ShardId, stop: CancellationToken, again: bool) -> StoreResult<()> {
     let settings = &context.settings;
-    let Some(lease) = context.db.acquire_lease(shard, &settings.owner, settings.lease).await? else {
+    let Some(lease) = context.db.acquire_lease(shard, &context.owner, settings.lease).await? else {
         stop.run_until_cancelled(tokio::time::sleep(LOOK)).await;
         return Ok(());
     };
@@ -145,7 +145,7 @@ async fn drained(leadership: &Leadership, stop: &CancellationToken) {
             let _ = leadership.progress.cleaned.subscribe().wait_for(|cleaned| *cleaned >= end).await;
         }
     };
-    if tokio::time::timeout(leadership.context.settings.drain, drain).await.is_err() {
+    if tokio::time::timeout(leadership.context.settings.shutdown_drain, drain).await.is_err() {
         tracing::warn!(
             shard = leadership.lease.shard.0,
             "stopped with pending events; the next start persists them"

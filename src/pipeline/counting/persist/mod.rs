@@ -44,7 +44,7 @@ pub async fn run(leadership: Arc<Leadership>) -> StoreError {
 /// Reads where PostgreSQL stands and persists from there until an error.
 async fn persist(leadership: &Leadership, streak: &FailureStreak, size: &BatchSize) -> StoreResult<()> {
     let (context, lease) = (&leadership.context, leadership.lease);
-    let mut reader = context.redis.log_reader(lease.shard, context.settings.replicas).await?;
+    let mut reader = context.redis.log_reader(lease.shard, context.settings.redis_replicas).await?;
     let mut at = context.db.persisted_state().await?.offsets[lease.shard.index()];
     loop {
         leadership.progress.persisted.send_replace(at);

@@ -1,0 +1,105 @@
+//! The role `api`: the hub, the domain with its background work, and the routes that clients use.
+
+use std::{net::SocketAddr, sync::Arc};
+
+use axum::Router;
+use metrics_exporter_prometheus::PrometheusHandle;
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+
+use super::{
+    AppError,
+    keys::{DEV_SUBJECT, TokenKeys},
+    stores::Stores,
+};
+use crate::{
+    domain::Plaudit,
+    graphql::{Documents, Manifest},
+    http::{self, Api, Readiness, Sockets},
+    hub::Hub,
+    settings::{DocumentSettings, Settings},
+};
+
+pub struct ApiRole {
+    settings: Settings,
+    plaudit: Plaudit,
+    stop: CancellationToken,
+    /// Shares counted requests between processes, and appends views to the log.
+    background: JoinHandle<()>,
+}
+
+impl ApiRole {
+    /// Starts to follow the counts, and the domain's background work.
+    pub fn start(settings: &Settings, stores: &Stores) -> Self {
+        let stop = CancellationToken::new();
+        let hub = Hub::new(stores.redis.clone(), stores.db.clone(), settings.hub.hub_cache);
+        let (following, until) = (hub.clone(), stop.clone());
+        tokio::spawn(async move { following.run(until).await });
+        let plaudit = Plaudit::new(stores.redis.clone(), stores.db.clone(), hub, settings.domain);
+        let (working, until) = (plaudit.clone(), stop.clone());
+        let background = tokio::spawn(async move { working.run(until).await });
+        Self { settings: settings.clone(), plaudit, stop, background }
+    }
+
+    pub fn hub(&self) -> &Hub {
+        self.plaudit.hub()
+    }
+
+    /// All routes. `sockets` are the connections that they keep open.
+    pub fn router(
+        &self,
+        keys: TokenKeys,
+        documents: Documents,
+        sockets: Sockets,
+        readiness: Arc<dyn Readiness>,
+        metrics: PrometheusHandle,
+    ) -> Router {
+        http::router(Api {
+            plaudit: self.plaudit.clone(),
+            verifier: keys.verifier,
+            dev: keys.dev,
+            documents,
+            readiness,
+            metrics,
+            sockets,
+            server: self.settings.server.clone(),
+            requests: Arc::new(self.settings.requests.clone()),
+            cost: self.settings.cost,
+        })
+    }
+
+    /// The addresses, and in development a token, for the person who started the server.
+    pub fn start_lines(&self, address: SocketAddr, keys: &TokenKeys) -> Vec<String> {
+        let mut lines =
+            vec![format!("  GraphQL   http://{address}/graphql, subscriptions at ws://{address}/graphql/ws")];
+        if self.settings.server.serves_demo() {
+            lines.push(format!("  demo      http://{address}/"));
+        }
+        if self.settings.server.serves_graphiql() {
+            lines.push(format!("  GraphiQL  http://{address}/graphiql"));
+        }
+        lines.push(format!("  admin     http://{address}/admin"));
+        if let Some(token) = keys.dev.as_ref().and_then(|dev| dev.sign().ok()) {
+            lines.push(format!("  a token of {DEV_SUBJECT}, for development:\n{token}"));
+        }
+        lines
+    }
+
+    pub async fn stop(self) {
+        self.stop.cancel();
+        let _ = self.background.await;
+    }
+}
+
+/// Reads the manifest of trusted documents, if one is named.
+///
+/// # Errors
+/// It cannot be read.
+pub fn documents(settings: &DocumentSettings) -> Result<Documents, AppError> {
+    let manifest = settings.trusted_documents.as_deref().map(Manifest::read).transpose()?;
+    Ok(Documents::new(
+        manifest.unwrap_or_default(),
+        settings.only_trusted_documents,
+        settings.persisted_queries,
+    ))
+}

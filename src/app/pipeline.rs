@@ -1,0 +1,57 @@
+//! The role `pipeline`: the pipeline's task, and under which name it owns shards.
+
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+
+use super::{AppError, stores::Stores};
+use plaudit_moderation::Moderator;
+
+use crate::{
+    pipeline::{self, PipelineSetup, Status},
+    settings::Settings,
+};
+
+pub struct PipelineRole {
+    owner: String,
+    status: Status,
+    stop: CancellationToken,
+    task: JoinHandle<()>,
+}
+
+impl PipelineRole {
+    /// # Errors
+    /// The moderator cannot be used, or the owner's name cannot be read from the data directory.
+    pub fn start(settings: &Settings, stores: &Stores) -> Result<Self, AppError> {
+        let owner = owner_name(stores)?;
+        let setup = PipelineSetup {
+            owner: owner.clone(),
+            moderator: Moderator::new(&settings.moderation.chosen()?)?,
+            moderation: settings.moderation.clone(),
+            settings: settings.pipeline.clone(),
+        };
+        let (status, stop) = (Status::new(stores.redis.shards()), CancellationToken::new());
+        let (redis, db) = (stores.redis.clone(), stores.pipeline_db.clone());
+        let task = tokio::spawn(pipeline::run(redis, db, setup, status.clone(), stop.clone()));
+        Ok(Self { owner, status, stop, task })
+    }
+
+    /// Under which name this process owns shards, and which of them it serves.
+    pub fn ownership(&self) -> (String, Status) {
+        (self.owner.clone(), self.status.clone())
+    }
+
+    /// Persists pending events for as long as the settings allow, then gives the shards up.
+    pub async fn stop(self) {
+        self.stop.cancel();
+        let _ = self.task.await;
+    }
+}
+
+/// The same name after a restart on the same data directory; with stores of your own a new one each time.
+fn owner_name(stores: &Stores) -> Result<String, AppError> {
+    let name = match &stores.embedded {
+        Some(_) => stores.data_dir.owner_id()?,
+        None => uuid::Uuid::new_v4(),
+    };
+    Ok(name.to_string())
+}
