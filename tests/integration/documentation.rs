@@ -66,6 +66,7 @@ fn faults_of(page: &str) -> Vec<String> {
         ),
         ("src/settings/groups.rs", "pub redis_log_share: u8,"),
         ("src/cli/mod.rs", "enum Command { Serve }"),
+        ("src/primitives/fault.rs", "BeforeFold \"fold.before\""),
         ("src/app/metrics.rs", "(Gauge, \"plaudit_sockets\", Unit::Count, \"Open sockets\")"),
         ("tests/integration/likes.rs", "#[test]\nfn a_like_counts_once() {}"),
         ("docs/reference/settings.md", "# Settings\n\n| Setting |\n|---|\n| `redis_log_share` |\n"),
@@ -80,7 +81,7 @@ fn what_exists_is_no_fault() {
     let page = "# A page\n\n\
         `src/catalogue/edges.rs`, `src/catalogue/edges.rs EdgeKind`, `src/catalogue/`, `EdgeKind::NoteLike`,\n\
         `tests/integration/likes.rs a_like_counts_once`, `redis_log_share`, `PLAUDIT_REDIS_LOG_SHARE`,\n\
-        `--redis-log-share 50`, `plaudit_sockets`, `RETRY_LATER`, `plaudit serve`, `make run`, `src/domain/<word>.rs`,\n\
+        `--redis-log-share 50`, `plaudit_sockets`, `RETRY_LATER`, `fold.before`, `plaudit serve`, `make run`, `src/domain/<word>.rs`,\n\
         [here](#a-page), [there](../src/catalogue/edges.rs), [far](https://example.com/none.md)\n\n\
         ```sh\nPLAUDIT_REDIS_LOG_SHARE=5 plaudit serve --redis-log-share 50\n```\n";
     assert_eq!(faults_of(page), Vec::<String>::new());
@@ -106,6 +107,7 @@ fn what_does_not_exist_is_a_fault_whatever_it_is() {
         "`plaudit_socket_count`",             // a metric
         "`TRY_LATER`",                        // an error code
         "`UNAVAILABLE`",                      // the same
+        "`fold.never`",                       // a fail point
         "`plaudit sevre`",                    // a command
         "`make walk`",                        // a target of the Makefile
         "[gone](gone.md)",                    // a link

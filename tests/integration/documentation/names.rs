@@ -12,6 +12,9 @@ const VARIABLES: &[&str] = &["PLAUDIT_BIN"];
 /// Programs whose arguments are their own.
 const PROGRAMS: &[&str] = &["cargo", "npm", "node", "curl", "kill", "UNLINK"];
 
+/// What stands before a dot elsewhere: members of an error, a user of the demo data.
+const DOTTED: &[&str] = &["extensions", "mira"];
+
 /// Words of Redis, PostgreSQL, protocols and packages, which this code need not have.
 const FOREIGN: &[&str] = &["Allow", "LISTEN", "OverlappingFieldsCanBeMerged", "truefalse"];
 
@@ -49,7 +52,10 @@ fn fault(repository: &Repository, span: &str) -> Option<String> {
     if let Some(command) = span.strip_prefix("plaudit ") {
         return subcommand(repository, command).or_else(|| settings(repository, span));
     }
-    settings(repository, span).or_else(|| metric(repository, span)).or_else(|| unknown_word(repository, span))
+    settings(repository, span)
+        .or_else(|| metric(repository, span))
+        .or_else(|| fail_point(repository, span))
+        .or_else(|| unknown_word(repository, span))
 }
 
 /// A shape to be filled in, such as `src/domain/<word>.rs`.
@@ -82,7 +88,7 @@ fn make(repository: &Repository, targets: &str) -> Option<String> {
 
 /// `plaudit serve` is the variant `Serve` of the command line's enum.
 fn subcommand(repository: &Repository, command: &str) -> Option<String> {
-    let name = command.split_whitespace().next()?;
+    let name = command.split_whitespace().next().filter(|name| !is_pattern(name))?;
     let variant = name[..1].to_uppercase() + &name[1..];
     let in_cli = |(path, text): (&String, &String)| {
         path.starts_with("src/cli/") && words(text).any(|word| word == variant)
@@ -120,6 +126,18 @@ fn metric(repository: &Repository, span: &str) -> Option<String> {
     let quoted = format!("\"{name}\"");
     let exported = |(path, text): (&String, &String)| path.starts_with("src/") && text.contains(&quoted);
     (!repository.files.iter().any(exported)).then(|| format!("`{name}` is no metric"))
+}
+
+/// `fold.before`: two lower-case words with a dot are a fail point, which is a text of the code.
+fn fail_point(repository: &Repository, span: &str) -> Option<String> {
+    let word = |text: &str| !text.is_empty() && text.chars().all(|c| c.is_ascii_lowercase() || c == '_');
+    let (first, _) = span.split_once('.').filter(|(first, second)| word(first) && word(second))?;
+    if DOTTED.contains(&first) {
+        return None;
+    }
+    let quoted = format!("\"{span}\"");
+    let known = |(path, text): (&String, &String)| path.starts_with("src/") && text.contains(&quoted);
+    (!repository.files.iter().any(known)).then(|| format!("`{span}` is no fail point"))
 }
 
 /// Names that no code has. A span of one word is a name; in longer ones names are what has an underscore.
