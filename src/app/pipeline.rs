@@ -7,13 +7,13 @@ use super::{AppError, stores::Stores};
 use plaudit_moderation::Moderator;
 
 use crate::{
-    pipeline::{self, PipelineSetup, Status},
+    pipeline::{self, PipelineSetup, PipelineStatus},
     settings::Settings,
 };
 
 pub struct PipelineRole {
     owner: String,
-    status: Status,
+    status: PipelineStatus,
     stop: CancellationToken,
     task: JoinHandle<()>,
 }
@@ -29,14 +29,14 @@ impl PipelineRole {
             moderation: settings.moderation.clone(),
             settings: settings.pipeline.clone(),
         };
-        let (status, stop) = (Status::new(stores.redis.shards()), CancellationToken::new());
+        let (status, stop) = (PipelineStatus::new(stores.redis.shards()), CancellationToken::new());
         let (redis, db) = (stores.redis.clone(), stores.pipeline_db.clone());
         let task = tokio::spawn(pipeline::run(redis, db, setup, status.clone(), stop.clone()));
         Ok(Self { owner, status, stop, task })
     }
 
     /// Under which name this process owns shards, and which of them it serves.
-    pub fn ownership(&self) -> (String, Status) {
+    pub fn ownership(&self) -> (String, PipelineStatus) {
         (self.owner.clone(), self.status.clone())
     }
 

@@ -5,7 +5,7 @@ use futures_util::future::{BoxFuture, FutureExt};
 use crate::{
     http::{Dependency, Readiness},
     hub::Hub,
-    pipeline::Status,
+    pipeline::PipelineStatus,
     store::{redis::Redis, sql::Db},
 };
 
@@ -17,7 +17,7 @@ pub struct Checks {
     /// With the role `api`.
     pub hub: Option<Hub>,
     /// With the role `pipeline`: under which name this process owns shards, and which of them it serves.
-    pub pipeline: Option<(String, Status)>,
+    pub pipeline: Option<(String, PipelineStatus)>,
 }
 
 const fn dependency(name: &'static str, reason: Option<String>) -> Dependency {

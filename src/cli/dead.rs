@@ -10,7 +10,7 @@ use super::args::{DatabaseArgs, Format};
 use crate::{
     app::AppError,
     event_log::Event,
-    pipeline::dead::{self, Decision},
+    pipeline::dead::{self, DeadEventDecision},
     primitives::ShardCount,
     settings::LogSettings,
     store::{
@@ -120,10 +120,10 @@ async fn list(args: &ListArgs) -> Result<(), AppError> {
 }
 
 /// An installation that was never served has no shards, and no dead events either.
-async fn retry(db: &Db, shards: Option<ShardCount>, serial: i64) -> StoreResult<Decision> {
+async fn retry(db: &Db, shards: Option<ShardCount>, serial: i64) -> StoreResult<DeadEventDecision> {
     match shards {
         Some(shards) => dead::retry(db, shards, serial).await,
-        None => Ok(Decision::Unknown),
+        None => Ok(DeadEventDecision::Unknown),
     }
 }
 
@@ -134,7 +134,7 @@ async fn decide<F>(
     mut decide_one: impl FnMut(i64) -> F,
 ) -> Result<(), DeadCommandError>
 where
-    F: Future<Output = StoreResult<Decision>>,
+    F: Future<Output = StoreResult<DeadEventDecision>>,
 {
     let mut undecided = 0;
     let mut page = if args.all { next_page(db, 0).await? } else { args.ids.clone() };
@@ -142,7 +142,10 @@ where
         for serial in page {
             let decision = decide_one(serial).await.map_err(AppError::from)?;
             println!("{serial}: {}", in_words(&decision));
-            undecided += usize::from(!matches!(decision, Decision::Now(_) | Decision::Before(_)));
+            undecided += usize::from(!matches!(
+                decision,
+                DeadEventDecision::Made(_) | DeadEventDecision::MadeBefore(_)
+            ));
         }
         page = if args.all { next_page(db, last).await? } else { Vec::new() };
     }
@@ -153,19 +156,19 @@ async fn next_page(db: &Db, after: i64) -> Result<Vec<i64>, AppError> {
     Ok(db.dead_events(after, false, PAGE).await?.iter().map(|event| event.serial).collect())
 }
 
-fn in_words(decision: &Decision) -> String {
+fn in_words(decision: &DeadEventDecision) -> String {
     match decision {
-        Decision::Now(DeadState::Superseded) => {
+        DeadEventDecision::Made(DeadState::Superseded) => {
             "not applied: a later event of the same edge was persisted".into()
         }
-        Decision::Now(state) => state.name().into(),
-        Decision::Before(DeadState::Superseded) => {
+        DeadEventDecision::Made(state) => state.name().into(),
+        DeadEventDecision::MadeBefore(DeadState::Superseded) => {
             "not applied: it was superseded by a later event of the same edge".into()
         }
-        Decision::Before(state) => format!("was {} already", state.name()),
-        Decision::Refused(why) => format!("refused again: {why}"),
-        Decision::Unreadable => "this release cannot read it; a newer one may".into(),
-        Decision::Unknown => "there is no such dead event; see plaudit dead list --decided".into(),
+        DeadEventDecision::MadeBefore(state) => format!("was {} already", state.name()),
+        DeadEventDecision::Refused(why) => format!("refused again: {why}"),
+        DeadEventDecision::Unreadable => "this release cannot read it; a newer one may".into(),
+        DeadEventDecision::Unknown => "there is no such dead event; see plaudit dead list --decided".into(),
     }
 }
 

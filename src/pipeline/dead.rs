@@ -1,7 +1,7 @@
-//! What operators do with dead events: apply one after its cause was mended, or drop it.
+//! Dead events (dead letters): an operator applies one after its cause is mended, or drops it.
 //!
-//! A dead event is applied once: its state is checked under its lock, in the transaction that writes what it
-//! does. Nothing here needs Redis: lines in `stale_base` tell it, also later.
+//! A dead event is applied at most once: its state is checked under a lock in the transaction that writes its
+//! effects. This needs no Redis: invalidations in PostgreSQL reach it later.
 
 use std::time::Duration;
 
@@ -19,67 +19,69 @@ use crate::{
 };
 
 const REASON: &str = "a dead event was applied";
-/// Tries when PostgreSQL is busy, or breaks a deadlock.
-const TRIES: usize = 5;
+/// Attempts when PostgreSQL is busy, or breaks a deadlock.
+const ATTEMPTS: usize = 5;
 
-/// What came of deciding a dead event.
+/// Result of an operator's decision on a dead event.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Decision {
-    /// It is so now.
-    Now(DeadState),
-    /// It was decided before; nothing was done.
-    Before(DeadState),
+pub enum DeadEventDecision {
+    /// The event now has this state.
+    Made(DeadState),
+    /// The event was decided before; nothing was done.
+    MadeBefore(DeadState),
     /// PostgreSQL still refuses it.
     Refused(String),
     /// This release cannot read it either.
     Unreadable,
-    /// There is none with that id.
+    /// No event has this id.
     Unknown,
 }
 
-/// Applies an event as if it were persisted now, unless a later event of its edge was persisted meanwhile.
-pub async fn retry(db: &Db, shards: ShardCount, serial: i64) -> StoreResult<Decision> {
-    match patiently(|| try_to_apply(db, shards, serial)).await {
+/// Applies an event as if it were persisted now, unless a later event of its edge has been persisted.
+pub async fn retry(db: &Db, shards: ShardCount, serial: i64) -> StoreResult<DeadEventDecision> {
+    match with_retries(|| try_to_apply(db, shards, serial)).await {
         Err(StoreError::Refused(refusal)) => {
             db.note_refusal(serial, &refusal.to_string()).await?;
-            Ok(Decision::Refused(refusal.to_string()))
+            Ok(DeadEventDecision::Refused(refusal.to_string()))
         }
         outcome => outcome,
     }
 }
 
-/// Gives an event up for good.
-pub async fn discard(db: &Db, serial: i64) -> StoreResult<Decision> {
-    patiently(|| async {
+/// Drops an event for good.
+pub async fn discard(db: &Db, serial: i64) -> StoreResult<DeadEventDecision> {
+    with_retries(|| async {
         let mut tx = db.begin().await?;
         match sql::lock_dead_event(db, &mut tx, serial).await? {
-            None => Ok(Decision::Unknown),
-            Some(event) if event.state != DeadState::Dead => Ok(Decision::Before(event.state)),
+            None => Ok(DeadEventDecision::Unknown),
+            Some(event) if event.state != DeadState::Dead => Ok(DeadEventDecision::MadeBefore(event.state)),
             Some(_) => decide(db, tx, serial, DeadState::Dropped).await,
         }
     })
     .await
 }
 
-async fn try_to_apply(db: &Db, shards: ShardCount, serial: i64) -> StoreResult<Decision> {
-    // A partition locks the whole history for a moment, so it is made before the transaction.
-    let Some(found) = db.dead_event(serial).await? else { return Ok(Decision::Unknown) };
+async fn try_to_apply(db: &Db, shards: ShardCount, serial: i64) -> StoreResult<DeadEventDecision> {
+    // Creating a partition locks the whole history for a moment, so it happens before the transaction.
+    let Some(found) = db.dead_event(serial).await? else { return Ok(DeadEventDecision::Unknown) };
     let entries = [Entry { offset: found.offset, event: found.event() }];
     let plan = Plan::of(&entries);
     if found.history && found.state == DeadState::Dead {
         db.ensure_activity_days(&plan.days()).await?;
     }
 
-    // The order of locks is that of a batch: removals, dead events, rows, totals.
+    // The same lock order as a batch: removals, dead events, rows, totals.
     let mut tx = db.begin().await?;
     sql::lock_removals_shared(db, &mut tx).await?;
-    let Some(dead) = sql::lock_dead_event(db, &mut tx, serial).await? else { return Ok(Decision::Unknown) };
+    let Some(dead) = sql::lock_dead_event(db, &mut tx, serial).await? else {
+        return Ok(DeadEventDecision::Unknown);
+    };
     if dead.state != DeadState::Dead {
-        return Ok(Decision::Before(dead.state));
+        return Ok(DeadEventDecision::MadeBefore(dead.state));
     }
     match &entries[0].event {
-        Event::Unreadable(_) => return Ok(Decision::Unreadable),
-        Event::Flip(flip) if is_past(db, &mut tx, &dead, flip).await? => {
+        Event::Unreadable(_) => return Ok(DeadEventDecision::Unreadable),
+        Event::Flip(flip) if is_superseded(db, &mut tx, &dead, flip).await? => {
             return decide(db, tx, serial, DeadState::Superseded).await;
         }
         Event::Flip(_) | Event::Views { .. } | Event::Genesis => {}
@@ -93,26 +95,26 @@ async fn try_to_apply(db: &Db, shards: ShardCount, serial: i64) -> StoreResult<D
     decide(db, tx, serial, DeadState::Applied).await
 }
 
-/// Whether the edge was switched since. Batches mark the dead events of their edges; of one that could not be
-/// read they did not know the edge, so there the row's time tells.
-async fn is_past(db: &Db, tx: &mut Tx, dead: &DeadEvent, flip: &Flip) -> StoreResult<bool> {
+/// Whether a later event switched the edge. Batches supersede the dead events of their edges. They do not know the
+/// edge of an event that could not be read; there the row's time decides.
+async fn is_superseded(db: &Db, tx: &mut Tx, dead: &DeadEvent, flip: &Flip) -> StoreResult<bool> {
     Ok(!dead.edge_is_known && sql::edge_changed_after(db, tx, flip).await?)
 }
 
-async fn decide(db: &Db, mut tx: Tx, serial: i64, state: DeadState) -> StoreResult<Decision> {
+async fn decide(db: &Db, mut tx: Tx, serial: i64, state: DeadState) -> StoreResult<DeadEventDecision> {
     sql::decide_dead_event(db, &mut tx, serial, state).await?;
     sql::commit(db, tx).await?;
-    Ok(Decision::Now(state))
+    Ok(DeadEventDecision::Made(state))
 }
 
-/// A commit of unknown outcome is settled by the state, which the next try reads.
-async fn patiently<F>(work: impl FnMut() -> F) -> StoreResult<Decision>
+/// Retries while PostgreSQL is busy. After a commit of unknown outcome the next attempt reads the event's state.
+async fn with_retries<F>(work: impl FnMut() -> F) -> StoreResult<DeadEventDecision>
 where
-    F: Future<Output = StoreResult<Decision>>,
+    F: Future<Output = StoreResult<DeadEventDecision>>,
 {
     let pauses = ExponentialBuilder::new()
         .with_min_delay(Duration::from_millis(10))
-        .with_max_times(TRIES)
+        .with_max_times(ATTEMPTS)
         .with_jitter();
     work.retry(pauses).when(StoreError::is_transient).await
 }

@@ -46,22 +46,22 @@ points! {
     /// It is committed; a failure here is a commit of unknown outcome.
     AfterCommit "commit.after"
     BeforeRetire "retire.before"
-    /// One target shard is clean, the others are not.
+    /// One target shard has retired the batch, the others have not.
     BetweenRetires "retire.between"
-    /// Counters are clean, pending flips are not.
-    BeforeMembers "retire.members"
-    /// Everything is clean but does not say so.
-    AfterMembers "retire.after"
+    /// Counters have retired the batch, members have not.
+    BeforeRetireMembers "retire.members"
+    /// Everything is retired, but the offset is not written.
+    AfterRetireMembers "retire.after"
     BeforeTrim "trim.before"
     /// Totals were read from PostgreSQL and are not yet installed.
     WhileLoading "load.install"
     /// The lease is taken, nothing else is done.
     AtTakeover "takeover.begin"
-    /// The log is adopted and the counters are restarted, but the shard is not allowed to be used.
+    /// The log is recovered and the counters are reset, but the shard is not yet marked as recovered.
     BeforeRecovered "takeover.recovered"
     /// PostgreSQL has the next generation, the log has not.
     BeforeGenesis "takeover.genesis"
-    /// A base is dropped, its line in `stale_base` is still there.
+    /// Redis has dropped what an invalidation names; the invalidation is not yet deleted.
     AfterInvalidation "invalidation.after"
     BeforeChange "change.before"
     /// A direct change is committed, Redis is not corrected.

@@ -61,7 +61,7 @@ impl Node {
         runtime.spawn(async move { beside.run(for_views).await });
         let pipeline = plan.map(|plan| {
             let db = Db::for_pipeline(stores.database_url(), 6 + 4 * shards.get() as u32).unwrap();
-            let (setup, status) = (setup(name, plan), pipeline::Status::new(shards));
+            let (setup, status) = (setup(name, plan), pipeline::PipelineStatus::new(shards));
             runtime.spawn(pipeline::run(redis, db, setup, status, stop.clone()))
         });
         drop(entered);

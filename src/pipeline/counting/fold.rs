@@ -1,33 +1,34 @@
-//! Counter fold: log → one difference per entity → counters in Redis → hubs.
+//! Fold, the projector to Redis: log → one difference per entity → counters in Redis → hubs. Each event is
+//! applied to each target exactly once.
 //!
-//! An idle fold runs at once. Under load batches grow by themselves while the one before is in flight.
+//! When idle, an event is folded at once. Under load the next batch grows while the previous one is in flight.
 
 use std::{sync::Arc, time::Duration};
 
-use super::targets::Targets;
+use super::targets::TargetShards;
 use crate::{
     pipeline::leadership::{
         Leadership,
-        retry::{FailureStreak, keep_on_with},
+        retry::{FailureStreak, repeat_with},
     },
     primitives::fault::{self, Point},
     store::{StoreError, StoreResult},
 };
 
-/// How long one wait for new events lasts. Then the targets are looked at again: one that was begun anew
-/// meanwhile, at an earlier place, must not have to wait for the next event.
+/// How long one wait for new events lasts. Then the targets are read again: a target that was reset to an
+/// earlier offset must not wait for the next event.
 const WAIT: Duration = Duration::from_secs(1);
 
 pub async fn run(leadership: Arc<Leadership>) -> StoreError {
     let streak = FailureStreak::new(leadership.lease.shard, "fold");
-    keep_on_with(&leadership, &streak, || fold(&leadership, &streak)).await
+    repeat_with(&leadership, &streak, || fold(&leadership, &streak)).await
 }
 
-/// Reads where the targets stand and folds until an error.
+/// Reads the position of each target and folds until an error.
 async fn fold(leadership: &Leadership, streak: &FailureStreak) -> StoreResult<()> {
     let (redis, source) = (leadership.redis(), leadership.lease.shard);
     let mut reader = redis.log_reader(source, leadership.context.settings.redis_replicas).await?;
-    let read_targets = || Targets::read(redis, source, |meta| &meta.folded);
+    let read_targets = || TargetShards::read(redis, source, |meta| &meta.folded);
     let mut targets = read_targets().await?;
     loop {
         let from = targets.lowest();
@@ -35,10 +36,10 @@ async fn fold(leadership: &Leadership, streak: &FailureStreak) -> StoreResult<()
         let entries = reader.read(from, leadership.context.settings.batch_events, WAIT).await?;
         let Some(last) = entries.last() else {
             targets = read_targets().await?;
-            streak.worked();
+            streak.succeeded();
             continue;
         };
-        leadership.context.status.see(source, last.offset);
+        leadership.context.status.record_log_end(source, last.offset);
         let mut batches = targets.batches(&entries, last.offset);
         targets.add_heat(&mut batches, &entries, chrono::Utc::now().timestamp_millis());
         fault::reached(Point::BeforeFold)?;
@@ -47,6 +48,6 @@ async fn fold(leadership: &Leadership, streak: &FailureStreak) -> StoreResult<()
         if !targets.advance(&batches, &applied) {
             targets = read_targets().await?;
         }
-        streak.worked();
+        streak.succeeded();
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! - [`fold`]: log → counters in Redis → hubs;
 //! - [`persist`]: log → rows and totals in PostgreSQL;
-//! - [`retire`]: what both have is no longer pending in Redis;
+//! - [`retire`]: events that both have leave the pending overlay;
 //! - [`trim`]: keeps the log within its bounds.
 
 pub mod fold;

@@ -1,4 +1,4 @@
-//! The target shards of one source shard's log: where each one stands, and what it gets next.
+//! Target shards of one source shard's log: the position of each, and the batch that it gets next.
 
 use crate::{
     catalogue::{Flip, UnixMillis},
@@ -10,26 +10,26 @@ use crate::{
     },
 };
 
-/// Positions differ after a crash between two targets, so each has its own.
-pub struct Targets {
+/// Each target has its own position: they differ after a crash between two targets.
+pub struct TargetShards {
     shards: ShardCount,
-    all: Vec<Target>,
+    all: Vec<TargetShard>,
 }
 
-struct Target {
+struct TargetShard {
     shard: ShardId,
     epoch: u64,
     at: Offset,
-    /// The heat of entries up to there is in already, though they may be folded once more.
+    /// The heat includes entries up to there, even if they are folded once more after a reset.
     heated: Offset,
     hot_since: Option<UnixMillis>,
 }
 
-impl Targets {
-    /// Reads where all targets stand with the source's log; `positions` picks from a target's meta.
+impl TargetShards {
+    /// Reads the positions of all targets in the source's log; `positions` selects them from a target's meta.
     ///
     /// # Errors
-    /// [`StoreError::NotRecovered`] while a target has not begun.
+    /// [`StoreError::NotRecovered`] while a target is not recovered.
     pub async fn read(
         redis: &Redis,
         source: ShardId,
@@ -39,7 +39,7 @@ impl Targets {
         let mut all = Vec::with_capacity(shards.get());
         for shard in shards.all() {
             let meta = redis.shard_meta(shard).await?.ok_or(StoreError::NotRecovered)?;
-            all.push(Target {
+            all.push(TargetShard {
                 shard,
                 epoch: meta.epoch,
                 at: positions(&meta)[source.index()],
@@ -50,19 +50,19 @@ impl Targets {
         Ok(Self { shards, all })
     }
 
-    /// Up to there every target is done.
+    /// The lowest position: every target has the entries up to there.
     pub fn lowest(&self) -> Offset {
         self.all.iter().map(|target| target.at).min().unwrap_or_default()
     }
 
-    /// What each target that is behind `to` gets of these entries, also when it is nothing but the
-    /// position: all targets must pass every border.
+    /// One batch for each target that is behind `to`. A batch without moves still advances the target's position:
+    /// all targets must pass each border of batches.
     pub fn batches(&self, entries: &[Entry], to: Offset) -> Vec<Batch> {
         let behind = self.all.iter().filter(|target| target.at < to);
         behind
             .map(|target| {
-                let news = entries.iter().filter(|entry| entry.offset > target.at && entry.offset <= to);
-                let moves = sum_of(news, |entity| self.shards.shard_of(entity.id) == target.shard);
+                let new = entries.iter().filter(|entry| entry.offset > target.at && entry.offset <= to);
+                let moves = sum_of(new, |entity| self.shards.shard_of(entity.id) == target.shard);
                 Batch {
                     target: target.shard,
                     epoch: target.epoch,
@@ -76,23 +76,23 @@ impl Targets {
             .collect()
     }
 
-    /// Gives each batch the heat of its entries: of those that happened since the target's heat began, and
-    /// not of those that were folded before the target's counters began anew.
+    /// Adds the heat of its entries to each batch: of entries since the target's heat began, without those that
+    /// were folded before the target's counters were reset.
     pub fn add_heat(&self, batches: &mut [Batch], entries: &[Entry], now: UnixMillis) {
         for batch in batches {
             let Some(target) = self.all.iter().find(|target| target.shard == batch.target) else { continue };
             let Some(since) = target.hot_since else { continue };
-            let news = entries.iter().filter(|entry| {
+            let new = entries.iter().filter(|entry| {
                 let after = target.at.max(target.heated);
                 let is_hot =
                     |flip: &Flip| flip.at >= since && self.shards.shard_of(flip.target) == target.shard;
                 entry.offset > after && entry.offset <= batch.to && entry.flip().is_some_and(is_hot)
             });
-            batch.heat = heat_of(news, now);
+            batch.heat = heat_of(new, now);
         }
     }
 
-    /// Takes in what became of batches. Returns whether all went well; else the targets must be read anew.
+    /// Records the outcomes of batches. Returns whether all succeeded; otherwise the targets must be read again.
     pub fn advance(&mut self, batches: &[Batch], applied: &[BatchOutcome]) -> bool {
         for (batch, outcome) in batches.iter().zip(applied) {
             if *outcome == BatchOutcome::Done
@@ -126,14 +126,14 @@ mod tests {
         Entry { offset: Offset::new(1, number), event: Event::Flip(flip) }
     }
 
-    fn target(shard: u16, at: u64, heated: u64, hot_since: Option<UnixMillis>) -> Target {
-        let place = |number| Offset::new(1, number);
-        Target { shard: ShardId(shard), epoch: 1, at: place(at), heated: place(heated), hot_since }
+    fn target(shard: u16, at: u64, heated: u64, hot_since: Option<UnixMillis>) -> TargetShard {
+        let offset = |number| Offset::new(1, number);
+        TargetShard { shard: ShardId(shard), epoch: 1, at: offset(at), heated: offset(heated), hot_since }
     }
 
-    /// Notes with heat per batch, in the hour.
-    fn heated(all: Vec<Target>, entries: &[Entry]) -> Vec<Vec<i64>> {
-        let targets = Targets { shards: ShardCount::new(2).unwrap(), all };
+    /// The notes with heat in the current hour, per batch.
+    fn heated(all: Vec<TargetShard>, entries: &[Entry]) -> Vec<Vec<i64>> {
+        let targets = TargetShards { shards: ShardCount::new(2).unwrap(), all };
         let mut batches = targets.batches(entries, entries.last().unwrap().offset);
         targets.add_heat(&mut batches, entries, NOW);
         let hour = Bucket::of(Span::Hour, NOW);
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn a_note_is_heated_on_its_shard_by_what_happened_since_heat_began() {
+    fn a_notes_shard_adds_the_heat_of_events_since_its_heat_began() {
         let entries = [like(1, 10, NOW), like(2, 11, NOW), like(3, 12, NOW - 1), like(4, 14, NOW + 1)];
         let of = |since| heated(vec![target(0, 0, 0, since), target(1, 0, 0, since)], &entries);
         assert_eq!(of(Some(NOW)), [vec![10, 14], vec![11]]);
@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_folded_once_more_heats_nothing() {
+    fn an_event_that_is_folded_once_more_adds_no_heat() {
         let entries = [like(1, 10, NOW), like(2, 12, NOW), like(3, 14, NOW)];
         let of = |at, heat| heated(vec![target(0, at, heat, Some(0))], &entries);
         assert_eq!((of(0, 2), of(1, 0), of(2, 1)), (vec![vec![14]], vec![vec![12, 14]], vec![vec![14]]));

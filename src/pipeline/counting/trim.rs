@@ -1,6 +1,6 @@
-//! Keeps the log within bounds. Usually it is trimmed ten minutes behind the slowest reader: a PostgreSQL that
-//! failed over may need to read what it had persisted once more. A log that takes more than half of what it
-//! may is trimmed to what is cleaned, at once. The events of a full one are refused until there is room.
+//! Trimming: keeps the shard's log within its share of Redis' memory. Usually the log is trimmed ten minutes
+//! behind the retired offset: after a failover PostgreSQL may have to persist events once more. A log above half of
+//! its limit is trimmed to the retired offset at once. A full log refuses events until there is room.
 
 use std::{collections::VecDeque, sync::Arc, time::Duration};
 
@@ -17,41 +17,41 @@ use crate::{
 };
 
 const EVERY: Duration = Duration::from_secs(1);
-/// Looks between two positions that are remembered.
-const MINUTE: u64 = 60;
-/// Remembered positions that are kept in the log.
-const BEHIND: usize = 10;
-/// Looks between two questions that cost Redis more.
-const SELDOM: u64 = 10;
+/// Rounds between two recordings of the retired offset.
+const ROUNDS_PER_MINUTE: u64 = 60;
+/// Minutes of retired events that stay in the log.
+const MINUTES_KEPT: usize = 10;
+/// Rounds between two measurements that cost Redis more.
+const ROUNDS_PER_MEASUREMENT: u64 = 10;
 
-/// What an event takes in Redis until it is cleaned: 64 bytes in the log, 138 at most as a pending flip.
-/// Measured, Redis 7.0 with 7-digit ids: 202 for people with one pending flip each, 170 for one with many.
+/// Memory of an event in Redis until it is retired: 64 bytes in the log, at most 138 in the pending overlay.
+/// Measured, Redis 7.0 with 7-digit ids: 202 for actors with one pending flip each, 170 for one actor with many.
 const BYTES_PER_EVENT: u64 = 210;
-/// However little memory there is.
-const LEAST_ENTRIES: u64 = 100;
+/// Lower bound of a log's limit, for any amount of memory.
+const MIN_ENTRIES: u64 = 100;
 
 pub async fn run(leadership: Arc<Leadership>) -> StoreError {
     let mut trimmer = Trimmer::new(leadership);
     loop {
-        match trimmer.look().await {
+        match trimmer.round().await {
             Err(error) if !error.is_transient() => return error,
-            _ => tokio::time::sleep(EVERY).await, // what failed is done by the next look
+            _ => tokio::time::sleep(EVERY).await, // the next round repeats what failed
         }
     }
 }
 
-/// The number up to which a log may grow that nobody trims meanwhile; 0 when it is full.
-pub async fn room(context: &Context, shard: ShardId) -> StoreResult<u64> {
+/// The entry number up to which the shard's log may grow until it is trimmed again; 0 when it is full.
+pub async fn append_limit(context: &Context, shard: ShardId) -> StoreResult<u64> {
     let limit = limit(context).await?;
     let extent = context.redis.log_extent(shard).await?.ok_or(StoreError::NotRecovered)?;
-    Ok(room_of(extent, limit))
+    Ok(append_limit_of(extent, limit))
 }
 
-const fn room_of(extent: LogExtent, limit: u64) -> u64 {
+const fn append_limit_of(extent: LogExtent, limit: u64) -> u64 {
     if extent.entries < limit { extent.end.number + limit - extent.entries } else { 0 }
 }
 
-/// Entries that a shard's log may have.
+/// Maximum entries of a shard's log.
 async fn limit(context: &Context) -> StoreResult<u64> {
     let (memory, shards) = (context.redis.memory().await?, context.redis.shards().get() as u64);
     Ok(entries_in(memory, context.settings.redis_log_share, shards))
@@ -59,77 +59,77 @@ async fn limit(context: &Context) -> StoreResult<u64> {
 
 /// How many entries a shard's log may have, for `percent` of `memory` bytes.
 fn entries_in(memory: u64, percent: u32, shards: u64) -> u64 {
-    (memory / 100 * u64::from(percent) / shards / BYTES_PER_EVENT).max(LEAST_ENTRIES)
+    (memory / 100 * u64::from(percent) / shards / BYTES_PER_EVENT).max(MIN_ENTRIES)
 }
 
 struct Trimmer {
     leadership: Arc<Leadership>,
-    looks: u64,
+    rounds: u64,
     limit: u64,
-    /// Where the clean was, minute by minute; the oldest is the one that may go.
+    /// The retired offsets of the last minutes, oldest first.
     minutes: VecDeque<Offset>,
-    /// What was said last. It changes with each trim, and without one nothing that was found full has room.
-    room: Option<u64>,
-    strain: Strain,
+    /// The limit that was last written to Redis. It changes with each trim: until then a full log stays full.
+    append_limit: Option<u64>,
+    fill: LogFill,
 }
 
-/// How much of its bound the log takes.
+/// How full the log is.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-enum Strain {
-    Little,
-    /// More than half.
+enum LogFill {
+    Low,
+    /// More than half of its limit.
     High,
     Full,
 }
 
-impl Strain {
+impl LogFill {
     const fn of(entries: u64, limit: u64) -> Self {
         if entries >= limit {
             Self::Full
         } else if entries > limit / 2 {
             Self::High
         } else {
-            Self::Little
+            Self::Low
         }
     }
 }
 
 impl Trimmer {
     fn new(leadership: Arc<Leadership>) -> Self {
-        let minutes = VecDeque::with_capacity(BEHIND + 1);
-        Self { leadership, looks: 0, limit: 0, minutes, room: None, strain: Strain::Little }
+        let minutes = VecDeque::with_capacity(MINUTES_KEPT + 1);
+        Self { leadership, rounds: 0, limit: 0, minutes, append_limit: None, fill: LogFill::Low }
     }
 
-    async fn look(&mut self) -> StoreResult<()> {
-        if self.looks.is_multiple_of(SELDOM) {
-            self.look_closely().await?;
+    async fn round(&mut self) -> StoreResult<()> {
+        if self.rounds.is_multiple_of(ROUNDS_PER_MEASUREMENT) {
+            self.measure().await?;
         }
-        if self.looks.is_multiple_of(MINUTE) {
-            self.forget_a_minute().await?;
+        if self.rounds.is_multiple_of(ROUNDS_PER_MINUTE) {
+            self.trim_oldest_minute().await?;
         }
-        self.looks += 1;
+        self.rounds += 1;
         let mut extent = self.extent().await?;
-        if Strain::of(extent.entries, self.limit) > Strain::Little {
-            let cleaned = *self.leadership.progress.cleaned.borrow();
-            self.trim(cleaned, Pages::Cut).await?;
+        if LogFill::of(extent.entries, self.limit) > LogFill::Low {
+            let retired = *self.leadership.progress.retired.borrow();
+            self.trim(retired, Pages::Cut).await?;
             extent = self.extent().await?;
         }
-        self.make_room(extent).await?;
-        self.tell(Strain::of(extent.entries, self.limit));
+        self.write_append_limit(extent).await?;
+        self.log_change(LogFill::of(extent.entries, self.limit));
         self.gauge("plaudit_log_entries", extent.entries);
         Ok(())
     }
 
-    async fn look_closely(&mut self) -> StoreResult<()> {
+    async fn measure(&mut self) -> StoreResult<()> {
         self.limit = limit(&self.leadership.context).await?;
         self.gauge("plaudit_log_limit_entries", self.limit);
         self.gauge("plaudit_log_bytes", self.leadership.redis().log_bytes(self.shard()).await?);
         Ok(())
     }
 
-    async fn forget_a_minute(&mut self) -> StoreResult<()> {
-        self.minutes.push_back(*self.leadership.progress.cleaned.borrow());
-        if self.minutes.len() > BEHIND
+    async fn trim_oldest_minute(&mut self) -> StoreResult<()> {
+        self.minutes.push_back(*self.leadership.progress.retired.borrow());
+        if self.minutes.len() > MINUTES_KEPT
             && let Some(offset) = self.minutes.pop_front()
         {
             self.trim(offset, Pages::Whole).await?;
@@ -145,37 +145,40 @@ impl Trimmer {
     async fn extent(&self) -> StoreResult<LogExtent> {
         let extent =
             self.leadership.redis().log_extent(self.shard()).await?.ok_or(StoreError::NotRecovered)?;
-        self.leadership.context.status.see(self.shard(), extent.end);
+        self.leadership.context.status.record_log_end(self.shard(), extent.end);
         Ok(extent)
     }
 
-    async fn make_room(&mut self, extent: LogExtent) -> StoreResult<()> {
-        let room = room_of(extent, self.limit);
-        if self.room != Some(room) {
-            self.leadership.redis().set_append_limit(self.shard(), self.leadership.lease.fence, room).await?;
-            self.room = Some(room);
+    async fn write_append_limit(&mut self, extent: LogExtent) -> StoreResult<()> {
+        let limit = append_limit_of(extent, self.limit);
+        if self.append_limit != Some(limit) {
+            self.leadership
+                .redis()
+                .set_append_limit(self.shard(), self.leadership.lease.fence, limit)
+                .await?;
+            self.append_limit = Some(limit);
         }
         Ok(())
     }
 
-    /// Logs only what is new.
-    fn tell(&mut self, strain: Strain) {
+    /// Logs when the fill level changes.
+    fn log_change(&mut self, fill: LogFill) {
         let (shard, limit) = (self.shard().0, self.limit);
-        match strain {
-            _ if strain == self.strain => {}
-            Strain::Full => tracing::error!(
+        match fill {
+            _ if fill == self.fill => {}
+            LogFill::Full => tracing::error!(
                 shard,
                 limit,
                 "the shard's log is full: actions answer RETRY_LATER until PostgreSQL has caught up"
             ),
-            Strain::High => tracing::warn!(
+            LogFill::High => tracing::warn!(
                 shard,
                 limit,
-                "the shard's log takes more than half of what it may: nothing that is persisted stays in it"
+                "the shard's log is above half of its limit: retired events are trimmed at once"
             ),
-            Strain::Little => tracing::info!(shard, limit, "the shard's log has room again"),
+            LogFill::Low => tracing::info!(shard, limit, "the shard's log has room again"),
         }
-        self.strain = strain;
+        self.fill = fill;
     }
 
     fn gauge(&self, name: &'static str, value: u64) {
@@ -187,7 +190,7 @@ impl Trimmer {
     }
 }
 
-/// Whoever owns the shard next tells of its log.
+/// Gauges fall to zero with the leadership: the next owner reports the shard's log.
 impl Drop for Trimmer {
     fn drop(&mut self) {
         for name in ["plaudit_log_entries", "plaudit_log_limit_entries", "plaudit_log_bytes"] {
@@ -203,20 +206,20 @@ mod tests {
     #[test]
     fn a_share_of_the_memory_is_divided_among_the_shards() {
         assert_eq!(entries_in(21_000_000, 50, 2), 25_000);
-        assert_eq!(entries_in(0, 50, 2), LEAST_ENTRIES);
+        assert_eq!(entries_in(0, 50, 2), MIN_ENTRIES);
     }
 
     #[test]
-    fn a_log_has_room_for_what_its_bound_leaves() {
+    fn a_log_may_grow_by_what_its_limit_leaves() {
         let end = Offset::new(7, 42);
-        assert_eq!(room_of(LogExtent { entries: 10, end }, 100), 132);
-        assert_eq!(room_of(LogExtent { entries: 99, end }, 100), 43);
-        assert_eq!(room_of(LogExtent { entries: 100, end }, 100), 0);
+        assert_eq!(append_limit_of(LogExtent { entries: 10, end }, 100), 132);
+        assert_eq!(append_limit_of(LogExtent { entries: 99, end }, 100), 43);
+        assert_eq!(append_limit_of(LogExtent { entries: 100, end }, 100), 0);
     }
 
     #[test]
-    fn a_log_is_strained_beyond_half_of_its_bound() {
-        let strains = [50, 51, 99, 100].map(|entries| Strain::of(entries, 100));
-        assert_eq!(strains, [Strain::Little, Strain::High, Strain::High, Strain::Full]);
+    fn a_log_is_high_above_half_of_its_limit() {
+        let fills = [50, 51, 99, 100].map(|entries| LogFill::of(entries, 100));
+        assert_eq!(fills, [LogFill::Low, LogFill::High, LogFill::High, LogFill::Full]);
     }
 }

@@ -1,4 +1,4 @@
-//! Wakes parts of the pipeline when there is work for them in a table.
+//! PostgreSQL notifications: wake jobs when a table has work for them.
 
 use std::{sync::Arc, time::Duration};
 
@@ -11,15 +11,15 @@ use crate::{
 
 const LONGEST_PAUSE: Duration = Duration::from_secs(10);
 
-/// Rings `bell` whenever something is announced, and when it may have been missed. Never returns.
-pub async fn listen(db: Db, channel: Channel, bell: Arc<Notify>) {
+/// Signals `wake` at each announcement, and whenever one may have been missed. Never returns.
+pub async fn listen(db: Db, channel: Channel, wake: Arc<Notify>) {
     let mut waits = delays();
     loop {
         if let Ok(mut announcements) = db.listen(channel).await {
             waits = delays();
-            bell.notify_waiters();
+            wake.notify_waiters();
             while announcements.next().await.is_ok() {
-                bell.notify_waiters();
+                wake.notify_waiters();
             }
         }
         tokio::time::sleep(waits.next().unwrap_or(LONGEST_PAUSE)).await;

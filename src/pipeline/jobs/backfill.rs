@@ -1,11 +1,11 @@
-//! Settles what a removal or a hiding has left behind, page by page: which rows count, and the totals that
-//! they move, in one transaction with the place where the work stands.
+//! Backfill after a removal, a hiding or a restoration: recounts the affected rows page by page. Each page is one
+//! transaction with the totals that it moves and the position of the work, so a kill neither skips nor repeats one.
 
 use std::{sync::Arc, time::Duration};
 
 use crate::{
     catalogue::{Counter, Deltas, EdgeKind, Entity, Flip},
-    pipeline::leadership::{Leadership, retry::keep_on},
+    pipeline::leadership::{Leadership, retry::repeat},
     primitives::{NoteId, UserId},
     store::{
         StoreError, StoreResult,
@@ -13,23 +13,23 @@ use crate::{
     },
 };
 
-/// Rows of one page: batches of likes wait for it.
+/// Rows of one page: batches of the persister wait for its locks.
 const PAGE: usize = 500;
-/// Looks by itself this often: an announcement may be missed.
+/// Looks for work this often without an announcement: one may be missed.
 const EVERY: Duration = Duration::from_secs(1);
-/// Progress is logged this often, in rows.
-const TELL_EVERY: i64 = 20 * PAGE as i64;
+/// Rows between two log lines about progress.
+const LOG_EVERY: i64 = 20 * PAGE as i64;
 
 pub async fn run(leadership: Arc<Leadership>) -> StoreError {
-    keep_on(&leadership, "settle", || async {
-        // Whoever orders work writes corrections too, and those are announced.
-        let announced = leadership.context.stale.notified();
-        match settle_page(&leadership).await {
+    repeat(&leadership, "backfill", || async {
+        // A transaction that orders a backfill also writes invalidations, which are announced.
+        let announced = leadership.context.invalidations_announced.notified();
+        match backfill_page(&leadership).await {
             Ok(true) => {}
             Ok(false) => drop(tokio::time::timeout(EVERY, announced).await),
-            // One bad order must not end what the shard does for everybody else.
+            // A backfill that fails for good must not end the leadership.
             Err(error) if !error.is_transient() => {
-                tracing::error!(%error, "cannot settle; trying again");
+                tracing::error!(%error, "a backfill failed; retrying");
                 tokio::time::sleep(EVERY).await;
             }
             Err(error) => return Err(error),
@@ -39,10 +39,10 @@ pub async fn run(leadership: Arc<Leadership>) -> StoreError {
     .await
 }
 
-/// Does one page of the shard's oldest work. Returns whether there was some.
-async fn settle_page(leadership: &Leadership) -> StoreResult<bool> {
+/// Does one page of the shard's oldest backfill. Returns whether there was one.
+async fn backfill_page(leadership: &Leadership) -> StoreResult<bool> {
     let (db, shard) = (leadership.db(), leadership.lease.shard);
-    // Asked without a lock first: the lock keeps batches away.
+    // Checked without a lock first: the lock blocks batches.
     if !db.has_backfills(shard).await? {
         return Ok(false);
     }
@@ -60,22 +60,22 @@ async fn settle_page(leadership: &Leadership) -> StoreResult<bool> {
     sql::add_invalidations(db, &mut tx, shards, &stale, work_name(work.kind)).await?;
     sql::save_backfill(db, &mut tx, &work).await?;
     sql::commit(db, tx).await?;
-    tell(&work);
+    log_progress(&work);
     Ok(true)
 }
 
-/// What a page does.
+/// Effects of a page.
 #[derive(Default)]
-struct Page {
+struct PageEffects {
     moved: Deltas,
-    /// Entities whose text changed.
+    /// Entities whose texts changed.
     changed: Vec<Entity>,
 }
 
-/// The next edges of a user count again, or no longer. Removal of a target has settled its totals, so an
-/// edge to it moves none.
-async fn recount_edges(db: &Db, tx: &mut Tx, work: &mut Backfill, count: bool) -> StoreResult<Page> {
-    let mut page = Page::default();
+/// Includes a user's next edges in totals, or excludes them. Edges to a removed target move no totals: the removal
+/// has done that.
+async fn recount_edges(db: &Db, tx: &mut Tx, work: &mut Backfill, count: bool) -> StoreResult<PageEffects> {
+    let mut page = PageEffects::default();
     let Some(kind) = EdgeKind::ALL.get(work.stage).copied() else {
         work.is_finished = true;
         return Ok(page);
@@ -100,9 +100,9 @@ async fn recount_edges(db: &Db, tx: &mut Tx, work: &mut Backfill, count: bool) -
     Ok(page)
 }
 
-/// The next comments of a removed note are removed with it, and leave their authors' totals.
-async fn remove_comments(db: &Db, tx: &mut Tx, work: &mut Backfill) -> StoreResult<Page> {
-    let mut page = Page::default();
+/// Removes the next comments of a removed note, and subtracts them from their authors' totals.
+async fn remove_comments(db: &Db, tx: &mut Tx, work: &mut Backfill) -> StoreResult<PageEffects> {
+    let mut page = PageEffects::default();
     let note = NoteId(work.subject.id);
     let comments = sql::remove_comments_after(db, tx, note, work.after, PAGE).await?;
     for comment in &comments {
@@ -117,13 +117,13 @@ async fn remove_comments(db: &Db, tx: &mut Tx, work: &mut Backfill) -> StoreResu
     Ok(page)
 }
 
-fn tell(work: &Backfill) {
+fn log_progress(work: &Backfill) {
     let Backfill { subject, done, total, is_finished, .. } = work;
     let what = work_name(work.kind);
     if *is_finished {
-        tracing::info!(%subject, what, done, "settled");
-    } else if done % TELL_EVERY == 0 && *done > 0 {
-        tracing::info!(%subject, what, done, total, "settling");
+        tracing::info!(%subject, what, done, "backfill finished");
+    } else if done % LOG_EVERY == 0 && *done > 0 {
+        tracing::info!(%subject, what, done, total, "backfill under way");
     }
 }
 

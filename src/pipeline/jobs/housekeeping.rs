@@ -1,5 +1,5 @@
-//! What is due once an hour for the whole installation; the owner of shard 0 does it, at its start and then
-//! hourly. Nothing of it is urgent: what fails is tried again an hour later.
+//! Retention: a singleton job that deletes what is older than its retention, when a leadership starts and then
+//! hourly. Nothing of it is urgent: a task that fails is repeated an hour later.
 
 use std::{sync::Arc, time::Duration};
 
@@ -7,50 +7,43 @@ use chrono::{Days, Utc};
 
 use crate::{
     pipeline::leadership::Leadership,
-    primitives::ShardId,
     store::{KEY_LIFE, StoreError, StoreResult},
 };
 
 const EVERY: Duration = Duration::from_hours(1);
 const PAGE: i64 = 1_000;
-/// How long dead events that were decided are kept, and what reconciliation has repaired.
-const TOLD_LIFE: Duration = Duration::from_hours(24 * 90);
-/// The shard whose owner keeps house.
-pub(super) const KEEPER: ShardId = ShardId(0);
+/// Retention of decided dead events and of records of repairs.
+const RECORD_RETENTION: Duration = Duration::from_hours(24 * 90);
 
 /// Never returns.
 pub async fn run(leadership: Arc<Leadership>) -> StoreError {
-    if leadership.lease.shard != KEEPER {
-        return std::future::pending().await;
-    }
     loop {
-        // One line per duty.
-        attend("forget old history", forget_old_history(&leadership)).await;
-        attend("prepare tomorrow's history", prepare_tomorrow(&leadership)).await;
-        attend("forget old idempotency keys", forget_old_keys(&leadership)).await;
-        attend("forget decided dead events", forget_decided(&leadership)).await;
-        attend("forget old repairs", forget_old_repairs(&leadership)).await;
+        attempt("drop old history", drop_old_history(&leadership)).await;
+        attempt("prepare tomorrow's history", prepare_tomorrow(&leadership)).await;
+        attempt("delete old idempotency keys", delete_old_keys(&leadership)).await;
+        attempt("delete decided dead events", delete_decided_dead_events(&leadership)).await;
+        attempt("delete old repairs", delete_old_repairs(&leadership)).await;
         tokio::time::sleep(EVERY).await;
     }
 }
 
-async fn attend(duty: &str, work: impl Future<Output = StoreResult<()>>) {
+async fn attempt(task: &str, work: impl Future<Output = StoreResult<()>>) {
     if let Err(error) = work.await {
-        tracing::warn!(duty, %error, "cannot do it now; trying again in an hour");
+        tracing::warn!(task, %error, "housekeeping failed; repeating it in an hour");
     }
 }
 
 /// Drops the days of `activity` that are wholly older than the retention.
-async fn forget_old_history(leadership: &Leadership) -> StoreResult<()> {
-    let kept = (Utc::now() - leadership.context.settings.activity_retention).date_naive();
-    for day in leadership.db().activity_days_before(kept).await? {
+async fn drop_old_history(leadership: &Leadership) -> StoreResult<()> {
+    let oldest_kept = (Utc::now() - leadership.context.settings.activity_retention).date_naive();
+    for day in leadership.db().activity_days_before(oldest_kept).await? {
         leadership.db().drop_activity_day(day).await?;
         tracing::info!(%day, "dropped a day of history");
     }
     Ok(())
 }
 
-/// Makes tomorrow's partition of `activity`, so that no batch has to.
+/// Creates tomorrow's partition of `activity`, so that no batch has to.
 async fn prepare_tomorrow(leadership: &Leadership) -> StoreResult<()> {
     if !leadership.context.settings.activity {
         return Ok(());
@@ -59,20 +52,20 @@ async fn prepare_tomorrow(leadership: &Leadership) -> StoreResult<()> {
     leadership.db().prepare_activity_day(tomorrow).await
 }
 
-/// Deletes idempotency keys that are free again, page by page.
-async fn forget_old_keys(leadership: &Leadership) -> StoreResult<()> {
+/// Deletes expired idempotency keys, page by page.
+async fn delete_old_keys(leadership: &Leadership) -> StoreResult<()> {
     while leadership.db().delete_old_keys(KEY_LIFE, PAGE).await? == PAGE as u64 {}
     Ok(())
 }
 
-/// Deletes dead events that were decided long ago, page by page.
-async fn forget_decided(leadership: &Leadership) -> StoreResult<()> {
-    while leadership.db().delete_decided_dead_events(TOLD_LIFE, PAGE).await? == PAGE as u64 {}
+/// Deletes dead events that were decided longer ago than the retention, page by page.
+async fn delete_decided_dead_events(leadership: &Leadership) -> StoreResult<()> {
+    while leadership.db().delete_decided_dead_events(RECORD_RETENTION, PAGE).await? == PAGE as u64 {}
     Ok(())
 }
 
-/// Deletes what is told of repairs, page by page.
-async fn forget_old_repairs(leadership: &Leadership) -> StoreResult<()> {
-    while leadership.db().delete_old_repairs(TOLD_LIFE, PAGE).await? == PAGE as u64 {}
+/// Deletes old records of repairs, page by page.
+async fn delete_old_repairs(leadership: &Leadership) -> StoreResult<()> {
+    while leadership.db().delete_old_repairs(RECORD_RETENTION, PAGE).await? == PAGE as u64 {}
     Ok(())
 }

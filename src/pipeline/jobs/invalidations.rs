@@ -1,27 +1,27 @@
-//! The one path by which PostgreSQL corrects Redis: drop the named bases and sets, then delete exactly the lines
-//! that were read before.
+//! Cache invalidation: the one path by which a change in PostgreSQL reaches Redis. It drops the base totals and
+//! sets that invalidations name, then deletes exactly those invalidations. A kill in between only repeats a drop.
 
 use std::{sync::Arc, time::Duration};
 
 use crate::{
-    pipeline::leadership::{Leadership, retry::keep_on},
+    pipeline::leadership::{Leadership, retry::repeat},
     primitives::fault::{self, Point},
     store::{StoreError, StoreResult},
 };
 
-/// Lines at a time, which may name thousands of entities. Those that name the same one are one correction.
-const MOST: usize = 20;
-/// Looks by itself this often: an announcement may be missed.
+/// Invalidations at a time; each may name hundreds of entities. An entity that several of them name is dropped once.
+const MAX_INVALIDATIONS: usize = 20;
+/// Reads the table this often without an announcement: one may be missed.
 const EVERY: Duration = Duration::from_secs(1);
 
 pub async fn run(leadership: Arc<Leadership>) -> StoreError {
-    keep_on(&leadership, "stale_base", || correct(&leadership)).await
+    repeat(&leadership, "invalidate", || invalidate(&leadership)).await
 }
 
-/// Handles the lines that are there; waits when there are none.
-async fn correct(leadership: &Leadership) -> StoreResult<()> {
-    let announced = leadership.context.stale.notified();
-    let due = leadership.db().due_invalidations(leadership.lease.shard, MOST).await?;
+/// Carries out the invalidations that are there; waits if there are none.
+async fn invalidate(leadership: &Leadership) -> StoreResult<()> {
+    let announced = leadership.context.invalidations_announced.notified();
+    let due = leadership.db().due_invalidations(leadership.lease.shard, MAX_INVALIDATIONS).await?;
     if due.ids.is_empty() {
         let _ = tokio::time::timeout(EVERY, announced).await;
         return Ok(());

@@ -1,22 +1,23 @@
-//! How far a shard's fold and persister are behind its log, for the metrics.
+//! Consumer lag: how far a shard's fold and persister are behind its log, for the metrics.
 
 use std::{sync::Arc, time::Duration};
 
 use metrics::gauge;
 
 use crate::{
-    pipeline::leadership::{Leadership, retry::keep_on},
+    pipeline::leadership::{Leadership, retry::repeat},
     primitives::Offset,
     store::{StoreError, StoreResult},
 };
 
 const EVERY: Duration = Duration::from_secs(1);
+/// Pause until fold and persister have reported their positions.
 const SOON: Duration = Duration::from_millis(50);
 
 pub async fn run(leadership: Arc<Leadership>) -> StoreError {
-    let gauges = Gauges::of(&leadership);
-    keep_on(&leadership, "measure the lag", || async {
-        // Before fold and persister have said where they stand, all of the log would seem to be ahead of them.
+    let gauges = LagGauges::of(&leadership);
+    repeat(&leadership, "measure the lag", || async {
+        // Without the positions of fold and persister the whole log would count as lag.
         if !has_begun(&leadership) {
             tokio::time::sleep(SOON).await;
             return Ok(());
@@ -29,11 +30,11 @@ pub async fn run(leadership: Arc<Leadership>) -> StoreError {
 }
 
 fn has_begun(leadership: &Leadership) -> bool {
-    let places = [&leadership.progress.folded, &leadership.progress.persisted];
-    places.iter().all(|place| *place.borrow() > Offset::default())
+    let positions = [&leadership.progress.folded, &leadership.progress.persisted];
+    positions.iter().all(|position| *position.borrow() > Offset::default())
 }
 
-/// Of one shard's log.
+/// Lag of one shard.
 #[derive(Default)]
 struct Lag {
     fold_events: u64,
@@ -50,15 +51,15 @@ impl Lag {
         let oldest = if end > persisted { redis.first_after(shard, persisted).await? } else { None };
         let age = |at: i64| (chrono::Utc::now().timestamp_millis() - at).max(0) as u64;
         Ok(Self {
-            fold_events: behind(end, *leadership.progress.folded.borrow()),
-            persist_events: behind(end, persisted),
+            fold_events: events_behind(end, *leadership.progress.folded.borrow()),
+            persist_events: events_behind(end, persisted),
             persist_age: Duration::from_millis(oldest.and_then(|entry| entry.event.at()).map_or(0, age)),
         })
     }
 }
 
-/// Entries between two places of a log. Its numbers have no gaps within a generation.
-fn behind(end: Offset, at: Offset) -> u64 {
+/// Entries after `at` up to `end`. Within a generation numbers have no gaps.
+fn events_behind(end: Offset, at: Offset) -> u64 {
     if end.generation == at.generation {
         end.number.saturating_sub(at.number)
     } else if end > at {
@@ -68,12 +69,12 @@ fn behind(end: Offset, at: Offset) -> u64 {
     }
 }
 
-/// They fall to zero with the leadership: whoever owns the shard then measures it.
-struct Gauges {
+/// Gauges fall to zero with the leadership: the next owner measures the shard.
+struct LagGauges {
     shard: String,
 }
 
-impl Gauges {
+impl LagGauges {
     fn of(leadership: &Leadership) -> Self {
         Self { shard: leadership.lease.shard.to_string() }
     }
@@ -86,7 +87,7 @@ impl Gauges {
     }
 }
 
-impl Drop for Gauges {
+impl Drop for LagGauges {
     fn drop(&mut self) {
         self.set(Lag::default());
     }
@@ -97,11 +98,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lag_is_counted_within_a_generation_and_from_its_beginning() {
+    fn lag_counts_entries_of_the_newest_generation_only() {
         let at = Offset::new;
-        assert_eq!(behind(at(2, 9), at(2, 4)), 5);
-        assert_eq!(behind(at(2, 9), at(2, 9)), 0);
-        assert_eq!(behind(at(2, 9), at(1, 70)), 10);
-        assert_eq!(behind(at(2, 4), at(2, 9)), 0);
+        assert_eq!(events_behind(at(2, 9), at(2, 4)), 5);
+        assert_eq!(events_behind(at(2, 9), at(2, 9)), 0);
+        assert_eq!(events_behind(at(2, 9), at(1, 70)), 10);
+        assert_eq!(events_behind(at(2, 4), at(2, 9)), 0);
     }
 }

@@ -1,16 +1,16 @@
 //! Jobs beside the counting. Of each shard:
 //!
-//! - [`invalidations`]: Redis forgets what PostgreSQL has changed;
-//! - [`backfill`]: recounts, page by page, what a removal or a hiding left behind;
+//! - [`invalidations`]: Redis forgets what it holds of entities that PostgreSQL changed;
+//! - [`backfill`]: recounts rows, page by page, after a removal or a hiding;
 //! - [`rankings`]: begins the heat of notes, and rebuilds it after a loss;
 //! - [`lag`]: measures how far fold and persister are behind the log.
 //!
 //! Singleton jobs, which only the owner of shard 0 runs for the whole installation:
 //!
 //! - [`moderation`]: has waiting comments judged;
-//! - [`reconcile`]: recounts samples, and each night everything;
-//! - [`housekeeping`]: drops old history, keys and records;
-//! - [`waiting`]: counts what waits for a decision.
+//! - [`reconcile`]: compares samples, and each night everything, with PostgreSQL's rows;
+//! - [`housekeeping`]: deletes what is older than its retention;
+//! - [`waiting`]: counts comments and dead events that wait for a decision.
 //!
 //! [`announcements`] wakes jobs when PostgreSQL announces work for them.
 

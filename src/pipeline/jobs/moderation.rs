@@ -1,8 +1,7 @@
-//! Has comments judged that wait, and carries out what is decided. The owner of shard 0 does it.
+//! Moderation: a singleton job that has waiting comments judged and writes the decisions.
 //!
-//! A comment is leased while it is being judged. A kill leaves it leased: it is judged again when the lease
-//! has ended. Whatever is decided twice, the first one counts: a decision finds the comment pending or does
-//! nothing.
+//! A comment is leased while it is judged. After a kill it is judged again when the lease has expired. A comment
+//! that is judged twice is decided once: a decision has no effect unless the comment is pending.
 
 use std::{collections::BTreeSet, slice, sync::Arc, time::Duration};
 
@@ -13,48 +12,44 @@ use tokio::time::timeout;
 
 use crate::{
     catalogue::Entity,
-    pipeline::leadership::{Leadership, retry::keep_on},
-    primitives::{CommentId, ShardId},
+    pipeline::leadership::{Leadership, retry::repeat},
+    primitives::CommentId,
     store::{
         StoreError, StoreResult,
         sql::{self, Decision, QueuedComment, Verdict},
     },
 };
 
-/// The shard whose owner does it.
-const KEEPER: ShardId = ShardId(0);
-/// Comments that are leased and not decided: what is held in memory, and what a transaction decides.
-const MOST: usize = 64;
-/// A lease is longer than a judgement takes by this much.
-const SPARE: Duration = Duration::from_secs(5);
-/// Tries before a comment waits for a person.
-const TRIES: i32 = 5;
-/// Tries to keep decisions before they are given up, and made again when the leases have ended.
-const TRIES_TO_KEEP: usize = 5;
-/// Looks by itself this often: an announcement may be missed, and a pause ends.
+/// Maximum comments that are leased at a time, held in memory, and decided in one transaction.
+const MAX_COMMENTS: usize = 64;
+/// By how much a lease outlasts the longest judgement.
+const LEASE_MARGIN: Duration = Duration::from_secs(5);
+/// Attempts to have a comment judged before it waits for a person.
+const JUDGE_ATTEMPTS: i32 = 5;
+/// Attempts to write decisions. After the last they are dropped, and the comments are judged again when their leases
+/// have expired.
+const WRITE_ATTEMPTS: usize = 5;
+/// Looks for comments this often without an announcement: one may be missed, and pauses of comments end.
 const EVERY: Duration = Duration::from_millis(500);
 
-/// What came of judging a comment.
-struct Judged {
+/// Result of judging one comment.
+struct JudgingResult {
     comment: CommentId,
-    outcome: Outcome,
+    outcome: JudgingOutcome,
 }
 
-enum Outcome {
+enum JudgingOutcome {
     Decided(Verdict, String),
-    /// It is judged again after this.
-    Failed(Duration),
+    /// The comment is judged again after this pause.
+    Retry(Duration),
 }
 
 pub async fn run(leadership: Arc<Leadership>) -> StoreError {
-    if leadership.lease.shard != KEEPER {
-        return std::future::pending().await;
-    }
-    keep_on(&leadership, "moderate", || async {
+    repeat(&leadership, "moderate", || async {
         match moderate(&leadership).await {
-            // One odd comment must not end what the shard does for everybody else.
+            // A comment that cannot be decided must not end the leadership.
             Err(error) if !error.is_transient() => {
-                tracing::error!(%error, "cannot decide a comment; trying again");
+                tracing::error!(%error, "cannot decide a comment; retrying");
                 tokio::time::sleep(EVERY).await;
                 Ok(())
             }
@@ -64,14 +59,14 @@ pub async fn run(leadership: Arc<Leadership>) -> StoreError {
     .await
 }
 
-/// Judges comments until none is left; waits for more then. None waits for one that is slower to judge: no
-/// more are leased than are judged at the same time.
+/// Judges comments until none is left, then waits for more. No comment waits for a slower one: only as many are
+/// leased as are judged at the same time.
 async fn moderate(leadership: &Leadership) -> StoreResult<()> {
-    let at_once = leadership.context.moderator.at_once().min(MOST);
-    let lease = leadership.context.moderation.moderator_timeout * 2 + SPARE;
+    let at_once = leadership.context.moderator.at_once().min(MAX_COMMENTS);
+    let lease = leadership.context.moderation.moderator_timeout * 2 + LEASE_MARGIN;
     let mut judging = FuturesUnordered::new();
     loop {
-        let more = timeout(EVERY, leadership.context.queued.notified());
+        let more = timeout(EVERY, leadership.context.comments_queued.notified());
         let free = at_once - judging.len();
         if free > 0 {
             let comments = leadership.db().lease_queued_comments(free as i64, lease).await?;
@@ -81,52 +76,53 @@ async fn moderate(leadership: &Leadership) -> StoreResult<()> {
             let _ = more.await;
             return Ok(());
         }
-        let mut judged = (&mut judging).ready_chunks(MOST);
+        let mut results = (&mut judging).ready_chunks(MAX_COMMENTS);
         tokio::select! {
-            Some(judged) = judged.next() => carry_out(leadership, judged).await?,
+            Some(results) = results.next() => write_results(leadership, results).await?,
             _ = more, if free > 0 => {}
         }
     }
 }
 
-async fn judge(leadership: &Leadership, comment: QueuedComment) -> Judged {
+async fn judge(leadership: &Leadership, comment: QueuedComment) -> JudgingResult {
     let QueuedComment { id: comment, body, images, tries } = comment;
     let moderator = &leadership.context.moderator;
     let outcome = match moderator.judge(&Submission { text: body, images }).await {
-        Ok(Judgement::Approved) => Outcome::Decided(Verdict::Approved, String::new()),
-        Ok(Judgement::Rejected { reason }) => Outcome::Decided(Verdict::Rejected, reason),
-        Ok(Judgement::Undecided { reason }) => Outcome::Decided(Verdict::Undecided, reason),
-        Err(failure) if failure.is_transient() && tries < TRIES => {
-            tracing::debug!(%comment, %failure, "cannot judge a comment now");
-            Outcome::Failed(pause(leadership, tries, &failure))
+        Ok(Judgement::Approved) => JudgingOutcome::Decided(Verdict::Approved, String::new()),
+        Ok(Judgement::Rejected { reason }) => JudgingOutcome::Decided(Verdict::Rejected, reason),
+        Ok(Judgement::Undecided { reason }) => JudgingOutcome::Decided(Verdict::Undecided, reason),
+        Err(failure) if failure.is_transient() && tries < JUDGE_ATTEMPTS => {
+            tracing::debug!(%comment, %failure, "cannot judge a comment now; retrying later");
+            JudgingOutcome::Retry(pause(leadership, tries, &failure))
         }
-        Err(failure) => Outcome::Decided(Verdict::Undecided, failure.to_string()),
+        Err(failure) => JudgingOutcome::Decided(Verdict::Undecided, failure.to_string()),
     };
-    Judged { comment, outcome }
+    JudgingResult { comment, outcome }
 }
 
-/// Until the next try: four times as long each time, with jitter, and not before the moderator wants it.
+/// Pause before the next attempt: four times as long each time, with jitter, and at least what the moderator asks
+/// for.
 fn pause(leadership: &Leadership, tries: i32, failure: &Failure) -> Duration {
     let mut pauses = ExponentialBuilder::new()
         .with_min_delay(leadership.context.moderation.moderator_retry)
         .with_factor(4.0)
         .without_max_delay()
         .with_jitter()
-        .with_max_times(TRIES as usize)
+        .with_max_times(JUDGE_ATTEMPTS as usize)
         .build();
     let pause = pauses.nth(tries.max(1) as usize - 1).unwrap_or(EVERY);
     pause.max(failure.retry_after().unwrap_or_default())
 }
 
-async fn carry_out(leadership: &Leadership, judged: Vec<Judged>) -> StoreResult<()> {
+async fn write_results(leadership: &Leadership, results: Vec<JudgingResult>) -> StoreResult<()> {
     let by = leadership.context.moderator.name();
-    let mut decisions = Vec::with_capacity(judged.len());
-    for Judged { comment, outcome } in &judged {
+    let mut decisions = Vec::with_capacity(results.len());
+    for JudgingResult { comment, outcome } in &results {
         match outcome {
-            Outcome::Decided(verdict, reason) => {
+            JudgingOutcome::Decided(verdict, reason) => {
                 decisions.push(Decision { comment: *comment, verdict: *verdict, reason, by });
             }
-            Outcome::Failed(pause) => leadership.db().requeue_comment(*comment, *pause).await?,
+            JudgingOutcome::Retry(pause) => leadership.db().requeue_comment(*comment, *pause).await?,
         }
     }
     match decide(leadership, &decisions).await {
@@ -135,13 +131,13 @@ async fn carry_out(leadership: &Leadership, judged: Vec<Judged>) -> StoreResult<
     }
 }
 
-/// One bad comment must not stop the others.
+/// Decides each comment in a transaction of its own, so that one bad comment does not block the others.
 async fn decide_one_by_one(leadership: &Leadership, decisions: &[Decision<'_>]) -> StoreResult<()> {
     for decision in decisions {
         match decide(leadership, slice::from_ref(decision)).await {
             Err(error) if !error.is_transient() => {
                 let comment = decision.comment;
-                tracing::error!(%comment, %error, "cannot decide a comment; trying again");
+                tracing::error!(%comment, %error, "cannot decide a comment; retrying");
             }
             outcome => outcome?,
         }
@@ -149,7 +145,7 @@ async fn decide_one_by_one(leadership: &Leadership, decisions: &[Decision<'_>]) 
     Ok(())
 }
 
-/// Tries for a while to keep the decisions: to judge again costs more.
+/// Writes the decisions. Retries for a while, because judging again costs more.
 async fn decide(leadership: &Leadership, decisions: &[Decision<'_>]) -> StoreResult<()> {
     if decisions.is_empty() {
         return Ok(());
@@ -157,12 +153,12 @@ async fn decide(leadership: &Leadership, decisions: &[Decision<'_>]) -> StoreRes
     let pauses = ExponentialBuilder::new()
         .with_min_delay(Duration::from_millis(10))
         .with_jitter()
-        .with_max_times(TRIES_TO_KEEP);
-    (|| keep(leadership, decisions)).retry(pauses).when(StoreError::is_transient).await
+        .with_max_times(WRITE_ATTEMPTS);
+    (|| write(leadership, decisions)).retry(pauses).when(StoreError::is_transient).await
 }
 
-/// One transaction: the decisions, what they count, and corrections.
-async fn keep(leadership: &Leadership, decisions: &[Decision<'_>]) -> StoreResult<()> {
+/// Writes the decisions, the totals that they move, and invalidations, in one transaction.
+async fn write(leadership: &Leadership, decisions: &[Decision<'_>]) -> StoreResult<()> {
     let db = leadership.db();
     let mut tx = db.begin().await?;
     sql::lock_removals_shared(db, &mut tx).await?;

@@ -1,37 +1,38 @@
-//! Heat of the shard's notes: the fold adds it; here it is begun, and rebuilt from the history after a loss.
+//! Rankings: starts the heat of the shard's notes, and rebuilds it from the history after a loss. The fold adds
+//! the heat of new events.
 //!
-//! Each event counts once, because its own time decides who adds it: the fold what happened from a moment
-//! (`since`) on, the rebuilding what happened before. The moment lies [`AHEAD`] of the beginning, so nothing
-//! after it can have been folded before the fold knew; and the rebuilding waits until everything before it is
-//! persisted. Killed in between, it goes on where it was: that moves with what is added.
+//! Each event is added exactly once. Its own time decides by which part: the fold adds events from `since` on, the
+//! rebuild those before. `since` lies [`CLOCK_ERROR`] in the future when heat starts, so no event after it can have
+//! been folded before the fold knew of it. The rebuild waits until all events before `since` are persisted. Its
+//! position moves together with the heat that it adds, so after a kill it continues where it was.
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use crate::{
     catalogue::{Bucket, Span, UnixMillis},
     event_log::Heat,
-    pipeline::leadership::{Leadership, retry::keep_on},
+    pipeline::leadership::{Leadership, retry::repeat},
     primitives::{Id, Offset},
     store::{StoreError, StoreResult, redis::HeatState},
 };
 
-/// How often it looks whether the heat is still there.
+/// How often it checks that Redis still has the heat.
 const EVERY: Duration = Duration::from_secs(2);
-/// By how much the clocks of API servers may be wrong.
-const AHEAD: Duration = Duration::from_secs(2);
-/// How long after it got its time an event may reach the log: requests are bounded below that.
-const ARRIVAL: Duration = Duration::from_secs(2);
-/// How often it asks whether the logs are persisted far enough.
-const ASK: Duration = Duration::from_millis(100);
+/// Maximum error of the API servers' clocks.
+const CLOCK_ERROR: Duration = Duration::from_secs(2);
+/// Maximum delay between the time of an event and its append to the log: requests have a shorter timeout.
+const MAX_APPEND_DELAY: Duration = Duration::from_secs(2);
+/// How often it checks how far the logs are persisted.
+const POLL: Duration = Duration::from_millis(100);
 /// Notes that are rebuilt per stretch of time: as many as a bucket keeps.
-const MOST: usize = 2_000;
+const MAX_NOTES: usize = 2_000;
 
 pub async fn run(leadership: Arc<Leadership>) -> StoreError {
-    keep_on(&leadership, "heat", || tend(&leadership)).await
+    repeat(&leadership, "heat", || maintain(&leadership)).await
 }
 
-/// Looks at the heat once, and does what it needs.
-async fn tend(leadership: &Leadership) -> StoreResult<()> {
+/// Starts or rebuilds the heat if necessary; otherwise pauses.
+async fn maintain(leadership: &Leadership) -> StoreResult<()> {
     match leadership.redis().heat_state(leadership.lease.shard).await? {
         None => begin(leadership).await,
         Some(state) if state.is_complete() => {
@@ -45,7 +46,7 @@ async fn tend(leadership: &Leadership) -> StoreResult<()> {
 async fn begin(leadership: &Leadership) -> StoreResult<()> {
     let (shard, now) = (leadership.lease.shard, now());
     if leadership.context.settings.activity {
-        leadership.redis().begin_heat(shard, now, AHEAD, Some(oldest(now))).await
+        leadership.redis().begin_heat(shard, now, CLOCK_ERROR, Some(oldest(now))).await
     } else {
         leadership.redis().begin_heat(shard, now, Duration::ZERO, None).await
     }
@@ -58,13 +59,13 @@ fn oldest(now: UnixMillis) -> UnixMillis {
 
 async fn rebuild(leadership: &Leadership, mut state: HeatState) -> StoreResult<()> {
     let shard = (leadership.lease.shard, leadership.redis().shards());
-    all_persisted(leadership, state.since).await?;
+    wait_until_persisted(leadership, state.since).await?;
     while !state.is_complete() {
         let to = page_end(state);
-        let notes = leadership.db().heat_between(shard, state.built, to, MOST).await?;
+        let notes = leadership.db().heat_between(shard, state.built, to, MAX_NOTES).await?;
         let heat = heat_at(state.built, now(), notes);
         if !leadership.redis().add_heat(shard.0, state, to, &heat).await? {
-            return Ok(()); // begun anew
+            return Ok(()); // started again meanwhile
         }
         state.built = to;
     }
@@ -72,13 +73,13 @@ async fn rebuild(leadership: &Leadership, mut state: HeatState) -> StoreResult<(
     Ok(())
 }
 
-/// Waits until PostgreSQL has everything that happened before that moment.
-async fn all_persisted(leadership: &Leadership, moment: UnixMillis) -> StoreResult<()> {
-    let arrived = moment + ARRIVAL.as_millis() as UnixMillis;
+/// Waits until PostgreSQL has all events before `moment`.
+async fn wait_until_persisted(leadership: &Leadership, moment: UnixMillis) -> StoreResult<()> {
+    let arrived = moment + MAX_APPEND_DELAY.as_millis() as UnixMillis;
     tokio::time::sleep(Duration::from_millis((arrived - now()).max(0) as u64)).await;
     let ends = log_ends(leadership).await?;
     while !reach(&leadership.db().persisted_state().await?.offsets, &ends) {
-        tokio::time::sleep(ASK).await;
+        tokio::time::sleep(POLL).await;
     }
     Ok(())
 }
@@ -95,15 +96,15 @@ fn reach(offsets: &[Offset], ends: &[Offset]) -> bool {
     offsets.iter().zip(ends).all(|(offset, end)| offset >= end)
 }
 
-/// End of the stretch that is rebuilt next. It lies within one bucket of each span that still has a bucket
-/// for it: single buckets of the hour for the latest two hours, whole hours before.
+/// End of the stretch of time that is rebuilt next. The stretch lies within one bucket of each span that still has
+/// a bucket for it: one bucket of the hour for the latest two hours, a whole hour before them.
 fn page_end(state: HeatState) -> UnixMillis {
     let (short, long) = (Span::Hour.step(), Span::Day.step());
     let step = if state.built < state.since - 2 * long { long } else { short };
     ((state.built.div_euclid(step) + 1) * step).min(state.since)
 }
 
-/// The heat of what happened in the stretch that begins at that moment.
+/// The heat of the stretch of time that begins at `moment`.
 fn heat_at(moment: UnixMillis, now: UnixMillis, notes: Vec<(Id, i64)>) -> Heat {
     let notes: BTreeMap<Id, i64> = notes.into_iter().filter(|(_, heat)| *heat != 0).collect();
     if notes.is_empty() {
@@ -123,7 +124,7 @@ mod tests {
     use super::*;
 
     proptest! {
-        /// Whatever happened lies in one stretch, which lies in one bucket of each span.
+        /// Every moment lies in one stretch, which lies in one bucket of each span.
         #[test]
         fn stretches_follow_each_other_and_none_crosses_a_bucket_that_is_read(
             since in 1_600_000_000_000..1_900_000_000_000_i64, later in 0..10 * Span::Day.step(),
@@ -145,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn a_log_that_ends_behind_is_waited_for() {
+    fn offsets_reach_ends_only_if_each_does() {
         let at = |number| Offset::new(1, number);
         assert!(reach(&[at(3), at(5)], &[at(3), at(4)]));
         assert!(!reach(&[at(3), at(3)], &[at(3), at(4)]));

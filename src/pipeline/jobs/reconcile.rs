@@ -1,5 +1,5 @@
-//! Reconciliation in the background, by the owner of shard 0: each second a small sample, what was touched
-//! lately first, and once a night everything. It repairs what it finds.
+//! Reconciliation: a singleton job that compares counts with PostgreSQL's rows and repairs differences. Each second
+//! it checks a small sample, recently changed entities first, and once a night everything.
 
 use std::{
     collections::{HashSet, VecDeque},
@@ -11,7 +11,6 @@ use chrono::{DateTime, Days, NaiveTime, Utc};
 use parking_lot::Mutex;
 use tokio_stream::StreamExt;
 
-use super::housekeeping::KEEPER;
 use crate::{
     catalogue::{Entity, EntityKind},
     pipeline::leadership::{
@@ -23,74 +22,74 @@ use crate::{
 };
 
 const SECOND: Duration = Duration::from_secs(1);
-/// Touched entities that wait to be sampled; when there are more, others are left out.
-const MOST_TOUCHED: usize = 1_000;
-/// How often it looks whether a night has come.
-const LOOK: Duration = Duration::from_secs(5);
-/// The nightly run rests after each page for as long as that took, and at least so long.
-const SHORTEST_REST: Duration = Duration::from_millis(20);
+/// Maximum changed entities that wait to be sampled; further ones are left out.
+const MAX_CHANGED: usize = 1_000;
+/// How often it checks whether the nightly run is due.
+const NIGHT_CHECK: Duration = Duration::from_secs(5);
+/// The nightly run pauses after each page for as long as the page took, and at least for this.
+const MIN_PAUSE: Duration = Duration::from_millis(20);
 
 /// Never returns.
 pub async fn run(leadership: Arc<Leadership>) -> StoreError {
-    if leadership.lease.shard != KEEPER {
-        return std::future::pending().await;
-    }
-    tell(&Outcome::default()); // it may stay so
+    report(&Outcome::default()); // registers the counters at 0
     let settings = &leadership.context.settings;
-    let (touched, sample) = (Mutex::new(Touched::default()), settings.reconcile_sample);
+    let (changed, sample) = (Mutex::new(ChangedEntities::default()), settings.reconcile_sample);
     let background = async {
         if sample > 0 {
-            tokio::join!(hear(&leadership, &touched), check_samples(&leadership, &touched, sample));
+            tokio::join!(
+                collect_changes(&leadership, &changed),
+                check_samples(&leadership, &changed, sample)
+            );
         }
     };
-    let nights = async {
+    let nightly = async {
         if let Some(at) = settings.reconcile_at.0 {
-            attend_nights(&leadership, at).await;
+            run_nightly(&leadership, at).await;
         }
     };
-    tokio::join!(background, nights);
+    tokio::join!(background, nightly);
     std::future::pending().await
 }
 
-/// Entities whose counts changed, as the shards say on their channels: by folds and by direct changes,
-/// whoever makes them.
+/// Entities whose counts changed by folds or direct changes of any process, from the shards' channels.
 #[derive(Default)]
-struct Touched {
-    /// Heard since the last sample: they may still move.
+struct ChangedEntities {
+    /// Changed since the last sample, so they may still move.
     fresh: HashSet<Entity>,
-    ripe: VecDeque<Entity>,
+    /// Unchanged since the sample before, so ready to be checked.
+    settled: VecDeque<Entity>,
 }
 
-impl Touched {
-    fn hear(&mut self, entity: Entity) {
-        if self.fresh.len() + self.ripe.len() < MOST_TOUCHED {
+impl ChangedEntities {
+    fn add(&mut self, entity: Entity) {
+        if self.fresh.len() + self.settled.len() < MAX_CHANGED {
             self.fresh.insert(entity);
         }
     }
 
-    /// Takes what has rested for a sample's time.
-    fn take(&mut self, most: usize) -> Vec<Entity> {
-        let taken = self.ripe.drain(..most.min(self.ripe.len())).collect();
+    /// Takes up to `max` entities that have rested for the time of one sample.
+    fn take(&mut self, max: usize) -> Vec<Entity> {
+        let taken = self.settled.drain(..max.min(self.settled.len())).collect();
         for entity in self.fresh.drain() {
-            if !self.ripe.contains(&entity) {
-                self.ripe.push_back(entity);
+            if !self.settled.contains(&entity) {
+                self.settled.push_back(entity);
             }
         }
         taken
     }
 }
 
-/// Never returns.
-async fn hear(leadership: &Leadership, touched: &Mutex<Touched>) {
+/// Collects changed entities. Never returns.
+async fn collect_changes(leadership: &Leadership, changed: &Mutex<ChangedEntities>) {
     let mut waits = delays();
     loop {
         if let Ok(listener) = leadership.redis().listen().await {
             waits = delays();
             let mut messages = std::pin::pin!(listener.into_messages());
             while let Some(message) = messages.next().await {
-                let mut touched = touched.lock();
+                let mut changed = changed.lock();
                 for change in message.into_iter().flat_map(|message| message.changes) {
-                    touched.hear(change.entity);
+                    changed.add(change.entity);
                 }
             }
         }
@@ -98,21 +97,21 @@ async fn hear(leadership: &Leadership, touched: &Mutex<Touched>) {
     }
 }
 
-/// Never returns. What is not filled by touched entities is filled by a walk over all.
-async fn check_samples(leadership: &Leadership, touched: &Mutex<Touched>, size: usize) {
+/// Checks a sample each second: changed entities first, filled up by a walk over all entities. Never returns.
+async fn check_samples(leadership: &Leadership, changed: &Mutex<ChangedEntities>, size: usize) {
     let reconciler = reconciler(leadership, By::Background);
     let mut walk = Walk::default();
     let mut ticks = tokio::time::interval(SECOND);
     ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     loop {
         ticks.tick().await;
-        let entities = touched.lock().take(size);
-        attend(async {
-            tell(&reconciler.check_all(&entities).await?);
+        let entities = changed.lock().take(size);
+        attempt(async {
+            report(&reconciler.check_all(&entities).await?);
             let free = size - entities.len();
             if free > 0 {
                 match walk.next(leadership.db(), free).await? {
-                    Some((kind, ids)) => tell(&reconciler.check(kind, &ids).await?),
+                    Some((kind, ids)) => report(&reconciler.check(kind, &ids).await?),
                     None => walk = Walk::default(),
                 }
             }
@@ -122,25 +121,25 @@ async fn check_samples(leadership: &Leadership, touched: &Mutex<Touched>, size: 
     }
 }
 
-/// Never returns.
-async fn attend_nights(leadership: &Leadership, at: NaiveTime) {
+/// Runs the nightly reconciliation at its time. Never returns.
+async fn run_nightly(leadership: &Leadership, at: NaiveTime) {
     let reconciler = reconciler(leadership, By::Nightly);
     loop {
         let mut is_under_way = false;
-        attend(async {
-            is_under_way = next_page_of_night(leadership, &reconciler, at).await?;
+        attempt(async {
+            is_under_way = check_nightly_page(leadership, &reconciler, at).await?;
             Ok(())
         })
         .await;
         if !is_under_way {
-            tokio::time::sleep(LOOK).await;
+            tokio::time::sleep(NIGHT_CHECK).await;
         }
     }
 }
 
-/// Checks a page if the night's run is due or under way; it goes on where an earlier owner stopped. Returns
+/// Checks a page if the nightly run is due or under way; it continues where an earlier owner stopped. Returns
 /// whether there is more to do.
-async fn next_page_of_night(
+async fn check_nightly_page(
     leadership: &Leadership,
     reconciler: &Reconciler,
     at: NaiveTime,
@@ -159,7 +158,7 @@ async fn next_page_of_night(
     match walk.next(db, PAGE).await? {
         Some((kind, ids)) => {
             let outcome = reconciler.check(kind, &ids).await?;
-            tell(&outcome);
+            report(&outcome);
             run.checked += outcome.checked as i64;
             run.skipped += outcome.skipped.len() as i64;
             run.drifted += outcome.findings.len() as i64;
@@ -173,7 +172,7 @@ async fn next_page_of_night(
         }
     }
     db.keep_nightly(&run).await?;
-    tokio::time::sleep(began.elapsed().max(SHORTEST_REST)).await;
+    tokio::time::sleep(began.elapsed().max(MIN_PAUSE)).await;
     Ok(!run.is_finished)
 }
 
@@ -191,7 +190,7 @@ fn begin(now: DateTime<Utc>) -> Nightly {
     }
 }
 
-/// When the (UTC) time of day was last, up to now.
+/// The latest moment up to `now` with this time of day (UTC).
 fn last_time(at: NaiveTime, now: DateTime<Utc>) -> DateTime<Utc> {
     let today = now.date_naive().and_time(at).and_utc();
     if today <= now { today } else { today - Days::new(1) }
@@ -201,18 +200,18 @@ fn reconciler(leadership: &Leadership, by: By) -> Reconciler {
     Reconciler::new(leadership.redis().clone(), leadership.db().clone(), by, true)
 }
 
-/// Nothing here is urgent, and no failure may end what the shard does for everybody else.
-async fn attend(work: impl Future<Output = StoreResult<()>>) {
+/// Logs a failure and goes on: reconciliation is not urgent, and must not end the leadership.
+async fn attempt(work: impl Future<Output = StoreResult<()>>) {
     if let Err(error) = work.await {
         if error.is_transient() {
             tracing::debug!(%error, "cannot reconcile now");
         } else {
-            tracing::error!(%error, "cannot reconcile; trying again");
+            tracing::error!(%error, "cannot reconcile; retrying");
         }
     }
 }
 
-fn tell(outcome: &Outcome) {
+fn report(outcome: &Outcome) {
     metrics::counter!("plaudit_reconcile_checked_total").increment(outcome.checked);
     metrics::counter!("plaudit_reconcile_skipped_total").increment(outcome.skipped.len() as u64);
     metrics::counter!("plaudit_reconcile_drift_total").increment(outcome.findings.len() as u64);
@@ -238,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn a_night_is_due_from_its_time_on_and_until_the_next_one() {
+    fn the_last_time_is_today_or_yesterday() {
         let at = NaiveTime::from_hms_opt(2, 0, 0).unwrap();
         assert_eq!(last_time(at, utc("2026-03-05T01:59:59Z")), utc("2026-03-04T02:00:00Z"));
         assert_eq!(last_time(at, utc("2026-03-05T02:00:00Z")), utc("2026-03-05T02:00:00Z"));
@@ -246,24 +245,24 @@ mod tests {
     }
 
     #[test]
-    fn what_was_just_heard_rests_for_a_sample_and_is_taken_once() {
+    fn a_changed_entity_rests_for_one_sample_and_is_taken_once() {
         let entity = |id: i64| Entity::new(EntityKind::Note, id.try_into().unwrap());
-        let mut touched = Touched::default();
+        let mut changed = ChangedEntities::default();
         for id in [1, 2, 1] {
-            touched.hear(entity(id));
+            changed.add(entity(id));
         }
-        assert_eq!(touched.take(5), []);
-        assert_eq!(touched.take(1).len(), 1);
-        assert_eq!(touched.take(5).len(), 1);
-        assert_eq!(touched.take(5), []);
+        assert_eq!(changed.take(5), []);
+        assert_eq!(changed.take(1).len(), 1);
+        assert_eq!(changed.take(5).len(), 1);
+        assert_eq!(changed.take(5), []);
     }
 
     #[test]
-    fn touched_entities_do_not_pile_up() {
-        let mut touched = Touched::default();
-        for id in 1..=2 * MOST_TOUCHED as i64 {
-            touched.hear(Entity::new(EntityKind::Note, id.try_into().unwrap()));
+    fn changed_entities_are_bounded() {
+        let mut changed = ChangedEntities::default();
+        for id in 1..=2 * MAX_CHANGED as i64 {
+            changed.add(Entity::new(EntityKind::Note, id.try_into().unwrap()));
         }
-        assert_eq!(touched.fresh.len(), MOST_TOUCHED);
+        assert_eq!(changed.fresh.len(), MAX_CHANGED);
     }
 }

@@ -1,26 +1,21 @@
-//! How much waits for a decision, of a moderator or of a person, for the metrics. The owner of shard 0
-//! counts it for the whole installation.
+//! Queue lengths: a singleton job that counts comments and dead events that wait for a decision, for the metrics.
 
 use std::{sync::Arc, time::Duration};
 
 use metrics::gauge;
 
-use super::housekeeping::KEEPER;
 use crate::{
-    pipeline::leadership::{Leadership, retry::keep_on},
+    pipeline::leadership::{Leadership, retry::repeat},
     store::{StoreError, sql::QueueState},
 };
 
-/// Counting goes through all that waits, so not more often.
+/// Not more often: counting reads all waiting rows.
 const EVERY: Duration = Duration::from_secs(5);
 
 /// Never returns.
 pub async fn run(leadership: Arc<Leadership>) -> StoreError {
-    if leadership.lease.shard != KEEPER {
-        return std::future::pending().await;
-    }
-    let gauges = Gauges;
-    keep_on(&leadership, "count what waits", || async {
+    let gauges = WaitingGauges;
+    repeat(&leadership, "count waiting decisions", || async {
         gauges.set(&leadership.db().queue_state().await?, leadership.db().undecided_dead_events().await?);
         tokio::time::sleep(EVERY).await;
         Ok(())
@@ -28,10 +23,10 @@ pub async fn run(leadership: Arc<Leadership>) -> StoreError {
     .await
 }
 
-/// They fall to zero with the leadership: whoever owns the shard then counts.
-struct Gauges;
+/// Gauges fall to zero with the leadership: the next owner counts.
+struct WaitingGauges;
 
-impl Gauges {
+impl WaitingGauges {
     fn set(&self, comments: &QueueState, dead_events: i64) {
         gauge!("plaudit_comments_pending", "state" => "waiting").set(comments.waiting as f64);
         gauge!("plaudit_comments_pending", "state" => "undecided").set(comments.undecided as f64);
@@ -39,7 +34,7 @@ impl Gauges {
     }
 }
 
-impl Drop for Gauges {
+impl Drop for WaitingGauges {
     fn drop(&mut self) {
         self.set(&QueueState::default(), 0);
     }

@@ -1,33 +1,33 @@
-//! What all shards of a process share.
+//! What the leaderships of all shards in a process share.
 
 use std::sync::Arc;
 
+use plaudit_moderation::Moderator;
 use tokio::sync::Notify;
 
-use super::{pace::Pace, status::Status};
-use plaudit_moderation::Moderator;
-
+use super::{persist_rate::PersistRateLimit, status::PipelineStatus};
 use crate::{
     settings::{ModerationSettings, PipelineSettings},
     store::{redis::Redis, sql::Db},
 };
 
-/// Everything that the owners of all shards share.
+/// Cheap to clone.
 #[derive(Clone)]
 pub struct Context {
     pub redis: Redis,
     pub db: Db,
-    /// Under which name this process owns shards.
+    /// Name under which this process owns shards. After a restart with the same name it takes its shards back at
+    /// once.
     pub owner: Arc<str>,
     /// Judges comments.
     pub moderator: Moderator,
     pub moderation: Arc<ModerationSettings>,
     pub settings: Arc<PipelineSettings>,
-    pub status: Status,
-    /// Bounds what is persisted.
-    pub pace: Arc<Pace>,
-    /// Rings when lines were written to `stale_base`.
-    pub stale: Arc<Notify>,
-    /// Rings when comments were queued.
-    pub queued: Arc<Notify>,
+    pub status: PipelineStatus,
+    /// One bound for all shards of the process.
+    pub persist_rate: Arc<PersistRateLimit>,
+    /// Signalled when PostgreSQL announces invalidations.
+    pub invalidations_announced: Arc<Notify>,
+    /// Signalled when PostgreSQL announces comments that wait for moderation.
+    pub comments_queued: Arc<Notify>,
 }

@@ -1,4 +1,4 @@
-//! Waiting out what passes.
+//! Retry with exponential backoff: a part of the pipeline survives outages of any length.
 
 use std::time::{Duration, Instant};
 
@@ -11,10 +11,10 @@ use crate::{
     store::{StoreError, StoreResult},
 };
 
-/// The longest delay between two tries, jitter included.
+/// The longest delay between two attempts, jitter included.
 pub const LONGEST: Duration = Duration::from_secs(10);
 
-/// Delays from 10 ms to [`LONGEST`], without an end. Jitter adds up to as much again.
+/// Endless delays from 10 ms to [`LONGEST`]. Jitter up to doubles each of them.
 pub fn delays() -> ExponentialBackoff {
     ExponentialBuilder::new()
         .with_min_delay(Duration::from_millis(10))
@@ -25,30 +25,30 @@ pub fn delays() -> ExponentialBackoff {
         .build()
 }
 
-/// Failures of one kind of work in a row. Its first failure and its end are logged, not each.
+/// Consecutive failures of one kind of work. Only the first failure and the end of the streak are logged.
 pub struct FailureStreak {
     shard: ShardId,
     what: &'static str,
-    under_way: Mutex<Option<UnderWay>>,
+    current: Mutex<Option<OngoingStreak>>,
 }
 
-struct UnderWay {
+struct OngoingStreak {
     began: Instant,
     failures: u32,
     delays: ExponentialBackoff,
-    /// Waiting for a verification is no failure that anybody has to know of.
+    /// Waiting for a shard's recovery is not logged.
     is_logged: bool,
 }
 
 impl FailureStreak {
     pub fn new(shard: ShardId, what: &'static str) -> Self {
-        Self { shard, what, under_way: Mutex::default() }
+        Self { shard, what, current: Mutex::default() }
     }
 
-    /// Takes in a failure. Returns how long to wait before the next try.
+    /// Records a failure. Returns how long to wait before the next attempt.
     pub fn failed(&self, error: &StoreError) -> Duration {
-        let mut under_way = self.under_way.lock();
-        let streak = under_way.get_or_insert_with(|| UnderWay {
+        let mut current = self.current.lock();
+        let streak = current.get_or_insert_with(|| OngoingStreak {
             began: Instant::now(),
             failures: 0,
             delays: delays(),
@@ -59,17 +59,17 @@ impl FailureStreak {
             streak.is_logged = true;
             let (shard, what) = (self.shard.0, self.what);
             if error.is_transient() || matches!(error, StoreError::Fenced) {
-                tracing::warn!(shard, what, %error, "failed; trying again until it works");
+                tracing::warn!(shard, what, %error, "failed; retrying until it succeeds");
             } else {
-                tracing::error!(shard, what, %error, "failed; trying again until it works");
+                tracing::error!(shard, what, %error, "failed; retrying until it succeeds");
             }
         }
         streak.delays.next().unwrap_or(LONGEST)
     }
 
-    /// Takes in that it works, which ends the streak if there is one.
-    pub fn worked(&self) {
-        let Some(ended) = self.under_way.lock().take() else { return };
+    /// Records a success, which ends the streak if there is one.
+    pub fn succeeded(&self) {
+        let Some(ended) = self.current.lock().take() else { return };
         if ended.is_logged {
             let (shard, what, failures) = (self.shard.0, self.what, ended.failures);
             let seconds = format!("{:.1}", ended.began.elapsed().as_secs_f64());
@@ -77,35 +77,31 @@ impl FailureStreak {
         }
     }
 
-    pub fn is_under_way(&self) -> bool {
-        self.under_way.lock().is_some()
+    pub fn is_failing(&self) -> bool {
+        self.current.lock().is_some()
     }
 }
 
-/// Does `work` again and again: it returns only with an error. Outages are waited out for ever. Ends when the
-/// leadership has no ground any more.
-pub async fn keep_on<F>(
-    leadership: &Leadership,
-    what: &'static str,
-    mut work: impl FnMut() -> F,
-) -> StoreError
+/// Repeats `work` and retries it through outages, however long they last. Returns only with an error that ends
+/// the leadership: one that is not transient, or a Redis that lost the shard's state.
+pub async fn repeat<F>(leadership: &Leadership, what: &'static str, mut work: impl FnMut() -> F) -> StoreError
 where
     F: Future<Output = StoreResult<()>>,
 {
     let streak = FailureStreak::new(leadership.lease.shard, what);
-    keep_on_with(leadership, &streak, || {
+    repeat_with(leadership, &streak, || {
         let done = work();
         async {
             done.await?;
-            streak.worked();
+            streak.succeeded();
             Ok(())
         }
     })
     .await
 }
 
-/// The same for work that goes on by itself until an error: it tells the streak when it works.
-pub async fn keep_on_with<F>(
+/// Like [`repeat`], for work that loops by itself until an error and calls [`FailureStreak::succeeded`].
+pub async fn repeat_with<F>(
     leadership: &Leadership,
     streak: &FailureStreak,
     mut work: impl FnMut() -> F,
@@ -116,13 +112,13 @@ where
     loop {
         let Err(error) = work().await else { continue };
         if !error.is_transient()
-            || (matches!(error, StoreError::NotRecovered) && !leadership.is_verified().await)
+            || (matches!(error, StoreError::NotRecovered) && !leadership.has_same_redis().await)
         {
             return error;
         }
         tokio::select! {
             () = tokio::time::sleep(streak.failed(&error)) => {}
-            () = leadership.back.notified() => {}
+            () = leadership.stores_back.notified() => {}
         }
     }
 }
@@ -132,18 +128,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pauses_grow_while_a_streak_lasts_and_begin_anew_after_it() {
+    fn delays_grow_during_a_streak_and_start_small_after_it() {
         let streak = FailureStreak::new(ShardId(0), "test");
         let gone = StoreError::SqlUnreachable("gone".into());
         for _ in 0..2 {
             let pauses: Vec<Duration> = (0..30).map(|_| streak.failed(&gone)).collect();
-            // Jitter adds up to as much again.
+            // Jitter up to doubles each delay.
             assert!(pauses[0] >= Duration::from_millis(10) && pauses[0] <= Duration::from_millis(20));
             assert!(pauses[5] >= Duration::from_millis(320) && pauses[5] <= Duration::from_millis(640));
             assert!(pauses[29] >= LONGEST / 2 && pauses[29] <= LONGEST, "{:?}", pauses[29]);
-            assert!(streak.is_under_way());
-            streak.worked();
-            assert!(!streak.is_under_way());
+            assert!(streak.is_failing());
+            streak.succeeded();
+            assert!(!streak.is_failing());
         }
     }
 }

@@ -1,4 +1,4 @@
-//! One owner's time with one shard: what all parts of the pipeline share.
+//! The state of one leadership.
 
 use tokio::sync::{Notify, watch};
 
@@ -12,30 +12,31 @@ use crate::{
     },
 };
 
-/// From a verification to its end.
+/// One shard's leadership, from its recovery to its end.
 pub struct Leadership {
     pub context: Context,
+    /// The lease with its fencing token: a store refuses writes under a lower one.
     pub lease: Lease,
-    /// Redis process on which the shard was verified.
-    pub run: String,
+    /// The Redis process on which the shard was recovered.
+    pub redis_run_id: String,
     pub progress: Progress,
-    /// Rings when both stores answer again: nobody need wait out a long pause between two tries.
-    pub back: Notify,
+    /// Signalled when both stores answer again after an outage, so that long pauses between retries end.
+    pub stores_back: Notify,
 }
 
-/// How far the shard's log has come; the parts of the pipeline wait for each other by it.
+/// How far the shard's log has come; parts of the pipeline wait for each other by it.
 pub struct Progress {
     /// Folded into every target shard.
     pub folded: watch::Sender<Offset>,
     pub persisted: watch::Sender<Offset>,
-    /// Nothing up to there is pending anywhere.
-    pub cleaned: watch::Sender<Offset>,
+    /// No event up to there is in the pending overlay of any shard.
+    pub retired: watch::Sender<Offset>,
 }
 
 impl Default for Progress {
     fn default() -> Self {
         let start = || watch::Sender::new(Offset::default());
-        Self { folded: start(), persisted: start(), cleaned: start() }
+        Self { folded: start(), persisted: start(), retired: start() }
     }
 }
 
@@ -48,13 +49,15 @@ impl Leadership {
         &self.context.db
     }
 
-    /// Whether Redis is still the process on which this shard was verified, and still has its state.
-    /// While Redis is away, nothing speaks against it.
-    pub async fn is_verified(&self) -> bool {
+    /// Whether Redis is still the process on which this shard was recovered, with the shard's state.
+    /// While Redis is unreachable the answer is yes.
+    pub async fn has_same_redis(&self) -> bool {
         let same_state = async {
             let meta = self.redis().shard_meta(self.lease.shard).await?;
             let run = self.redis().run_id().await?;
-            Ok::<_, StoreError>(run == self.run && meta.is_some_and(|meta| meta.redis_run_id == Some(run)))
+            Ok::<_, StoreError>(
+                run == self.redis_run_id && meta.is_some_and(|meta| meta.redis_run_id == Some(run)),
+            )
         };
         same_state.await.unwrap_or(true)
     }

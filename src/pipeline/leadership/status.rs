@@ -1,4 +1,4 @@
-//! Which shards this process owns and serves, for `/readyz`, and how far it has seen their logs.
+//! Which shards this process serves, for `/readyz`, and how far it has seen their logs.
 
 use std::sync::{
     Arc,
@@ -11,30 +11,30 @@ use crate::primitives::{Offset, ShardCount, ShardId};
 
 /// Cheap to clone.
 #[derive(Clone, Debug)]
-pub struct Status {
+pub struct PipelineStatus {
     serving: Arc<[AtomicBool]>,
-    /// Per shard the latest event ever seen, also by earlier owners in this process: after a loss it tells how
-    /// much there was.
-    seen: Arc<[Mutex<Option<Offset>>]>,
+    /// Per shard the end of its log as this process last saw it, also in earlier leaderships: after a loss it
+    /// tells how many events there were.
+    log_ends: Arc<[Mutex<Option<Offset>>]>,
 }
 
-impl Status {
+impl PipelineStatus {
     pub fn new(shards: ShardCount) -> Self {
         Self {
             serving: shards.all().map(|_| AtomicBool::new(false)).collect(),
-            seen: shards.all().map(|_| Mutex::default()).collect(),
+            log_ends: shards.all().map(|_| Mutex::default()).collect(),
         }
     }
 
-    /// The shard's log reaches that far.
-    pub fn see(&self, shard: ShardId, offset: Offset) {
-        let mut seen = self.seen[shard.index()].lock();
-        *seen = (*seen).max(Some(offset));
+    /// Records that the shard's log reaches at least `offset`.
+    pub fn record_log_end(&self, shard: ShardId, offset: Offset) {
+        let mut end = self.log_ends[shard.index()].lock();
+        *end = (*end).max(Some(offset));
     }
 
-    /// The latest event of the shard's log that this process ever saw; `None` before it looked.
-    pub fn seen(&self, shard: ShardId) -> Option<Offset> {
-        *self.seen[shard.index()].lock()
+    /// The highest offset of the shard's log that this process has seen; `None` if it has seen none.
+    pub fn last_log_end(&self, shard: ShardId) -> Option<Offset> {
+        *self.log_ends[shard.index()].lock()
     }
 
     pub fn set_serving(&self, shard: ShardId, serving: bool) {

@@ -1,16 +1,16 @@
-//! A sign of life on the shard's channel, by which hubs notice what they missed.
+//! Heartbeat on the shard's channel: hubs compare it with what they received, and so notice missed messages.
 
 use std::{sync::Arc, time::Duration};
 
 use crate::{
-    pipeline::leadership::{Leadership, retry::keep_on},
+    pipeline::leadership::{Leadership, retry::repeat},
     store::StoreError,
 };
 
 const EVERY: Duration = Duration::from_secs(5);
 
 pub async fn run(leadership: Arc<Leadership>) -> StoreError {
-    keep_on(&leadership, "heartbeat", || async {
+    repeat(&leadership, "heartbeat", || async {
         leadership.redis().heartbeat(leadership.lease.shard).await?;
         tokio::time::sleep(EVERY).await;
         Ok(())

@@ -1,4 +1,4 @@
-//! Ownership of one shard: take it, verify it, work until something ends that, begin again.
+//! Leader of one shard: takes the lease, recovers the shard, and runs its parts until the leadership ends.
 
 use std::{sync::Arc, time::Duration};
 
@@ -22,98 +22,89 @@ use crate::{
     store::{StoreError, StoreResult, sql::Lease},
 };
 
-/// How often a process that does not own a shard looks whether it may.
-const LOOK: Duration = Duration::from_millis(500);
-/// How long a stop waits for PostgreSQL to take a shard back.
-const HAND_OVER: Duration = Duration::from_secs(2);
-/// Until the next leadership after one that ended for a good reason.
-const MOMENT: Duration = Duration::from_millis(10);
-/// A leadership that lasts so long works.
+/// The shard whose owner runs the singleton jobs.
+const SINGLETON_SHARD: ShardId = ShardId(0);
+/// How often a process that does not own a shard tries to take its lease.
+const LEASE_ATTEMPT_EVERY: Duration = Duration::from_millis(500);
+/// How long a stop waits for PostgreSQL to release a lease.
+const RELEASE_TIMEOUT: Duration = Duration::from_secs(2);
+/// Pause after a leadership that ended without an error.
+const SHORT_PAUSE: Duration = Duration::from_millis(10);
+/// A leadership that lasts this long ends a failure streak.
 const STEADY: Duration = Duration::from_secs(10);
 
-/// Owns the shard whenever it can, until `stop`.
+/// The parts of one leadership. Each runs until an error that ends the leadership.
+type Parts = JoinSet<StoreError>;
+
+/// Leads the shard, one leadership after another, until `stop`.
 pub async fn run(context: Context, shard: ShardId, stop: CancellationToken) {
-    for total in ["plaudit_lost_events_total", "plaudit_dead_events_total", "plaudit_persist_retries_total"] {
-        metrics::counter!(total, "shard" => shard.to_string()).increment(0); // they may stay so
-    }
+    register_counters(shard);
     let streak = FailureStreak::new(shard, "own");
     while !stop.is_cancelled() {
         // In a task of its own, so that a panic ends one leadership and not the shard.
-        let again = streak.is_under_way();
-        let mut leadership = tokio::spawn(serve(context.clone(), shard, stop.clone(), again));
+        let mut leadership = tokio::spawn(lead(context.clone(), shard, stop.clone(), streak.is_failing()));
         let ended = match tokio::time::timeout(STEADY, &mut leadership).await {
             Ok(ended) => ended,
             Err(_) => {
-                streak.worked();
+                streak.succeeded();
                 leadership.await
             }
         };
         let delay = match ended.unwrap_or_else(|panic| Err(StoreError::Unexpected(panic.to_string()))) {
             Ok(()) => {
-                streak.worked();
-                MOMENT
+                streak.succeeded();
+                SHORT_PAUSE
             }
-            Err(error) => streak.failed(&error).min(LOOK),
+            Err(error) => streak.failed(&error).min(LEASE_ATTEMPT_EVERY),
         };
         stop.run_until_cancelled(tokio::time::sleep(delay)).await;
     }
 }
 
-/// One leadership, if the shard is to be had. `Ok` after a leadership that ended for a good reason. `again`: the one
-/// before failed.
-async fn serve(context: Context, shard: ShardId, stop: CancellationToken, again: bool) -> StoreResult<()> {
-    let settings = &context.settings;
-    let Some(lease) = context.db.acquire_lease(shard, &context.owner, settings.lease).await? else {
-        stop.run_until_cancelled(tokio::time::sleep(LOOK)).await;
+/// Registers the shard's counters at 0, so that the series exist before the first loss.
+fn register_counters(shard: ShardId) {
+    for total in ["plaudit_lost_events_total", "plaudit_dead_events_total", "plaudit_persist_retries_total"] {
+        metrics::counter!(total, "shard" => shard.to_string()).increment(0);
+    }
+}
+
+/// Takes the lease if it is free, and serves the shard until the leadership ends. `Ok` if the lease was not
+/// free, or after a stop. `is_retry`: the leadership before failed, so the takeover is not logged again.
+async fn lead(context: Context, shard: ShardId, stop: CancellationToken, is_retry: bool) -> StoreResult<()> {
+    let Some(lease) = context.db.acquire_lease(shard, &context.owner, context.settings.lease).await? else {
+        stop.run_until_cancelled(tokio::time::sleep(LEASE_ATTEMPT_EVERY)).await;
         return Ok(());
     };
     fault::reached(Point::AtTakeover)?;
-    let run = recovery::recover(&context, lease).await?;
-    if !again {
+    let redis_run_id = recovery::recover(&context, lease).await?;
+    if !is_retry {
         tracing::info!(shard = shard.0, fence = lease.fence, "owns the shard");
     }
     let leadership = Arc::new(Leadership {
         context: context.clone(),
         lease,
-        run,
+        redis_run_id,
         progress: Progress::default(),
-        back: Notify::new(),
+        stores_back: Notify::new(),
     });
-    let ended = work(&leadership, &stop).await;
+    let failure = run_parts(&leadership, &stop).await;
     context.status.set_serving(shard, false);
-    match ended {
+    match failure {
         Some(error) => Err(error),
-        None => hand_over(&context, lease).await,
+        None => release(&context, lease).await,
     }
 }
 
-/// Gives the shard back. While PostgreSQL is away that is left to the lease's end.
-async fn hand_over(context: &Context, lease: Lease) -> StoreResult<()> {
-    let released = tokio::time::timeout(HAND_OVER, context.db.release_lease(lease));
-    released
-        .await
-        .unwrap_or_else(|_| Err(StoreError::SqlUnreachable(format!("no answer within {HAND_OVER:?}"))))
-}
-
-/// Runs all parts until one of them cannot go on (its error), or until `stop` and what is pending is
-/// persisted (`None`).
-async fn work(leadership: &Arc<Leadership>, stop: &CancellationToken) -> Option<StoreError> {
-    let mut parts = JoinSet::new();
-    parts.spawn(fold::run(Arc::clone(leadership)));
-    parts.spawn(persist::run(Arc::clone(leadership)));
-    parts.spawn(retire::run(Arc::clone(leadership)));
-    parts.spawn(invalidations::run(Arc::clone(leadership)));
-    parts.spawn(moderation::run(Arc::clone(leadership)));
-    parts.spawn(backfill::run(Arc::clone(leadership)));
-    parts.spawn(rankings::run(Arc::clone(leadership)));
-    parts.spawn(heartbeat::run(Arc::clone(leadership)));
-    parts.spawn(housekeeping::run(Arc::clone(leadership)));
-    parts.spawn(reconcile::run(Arc::clone(leadership)));
-    parts.spawn(trim::run(Arc::clone(leadership)));
-    parts.spawn(lag::run(Arc::clone(leadership)));
-    parts.spawn(waiting::run(Arc::clone(leadership)));
-    parts.spawn(watch::run(Arc::clone(leadership)));
-    parts.spawn(serve_when_caught_up(Arc::clone(leadership)));
+/// Runs all parts until one of them ends with an error (`Some`), or until `stop` and all pending events are
+/// persisted and retired (`None`).
+async fn run_parts(leadership: &Arc<Leadership>, stop: &CancellationToken) -> Option<StoreError> {
+    let mut parts = Parts::new();
+    spawn_counting(&mut parts, leadership);
+    spawn_ownership(&mut parts, leadership);
+    spawn_shard_jobs(&mut parts, leadership);
+    if leadership.lease.shard == SINGLETON_SHARD {
+        spawn_singleton_jobs(&mut parts, leadership);
+    }
     tokio::select! {
         ended = parts.join_next() => Some(match ended {
             Some(Ok(error)) => error,
@@ -124,10 +115,41 @@ async fn work(leadership: &Arc<Leadership>, stop: &CancellationToken) -> Option<
     }
 }
 
-/// Counts are what they were before the takeover once everything that was appended by then is folded: only
-/// then the shard counts as served.
+/// Move the log into Redis and PostgreSQL, and keep it within its bounds.
+fn spawn_counting(parts: &mut Parts, leadership: &Arc<Leadership>) {
+    parts.spawn(fold::run(Arc::clone(leadership)));
+    parts.spawn(persist::run(Arc::clone(leadership)));
+    parts.spawn(retire::run(Arc::clone(leadership)));
+    parts.spawn(trim::run(Arc::clone(leadership)));
+}
+
+/// Keep the lease, and tell others that the shard is served.
+fn spawn_ownership(parts: &mut Parts, leadership: &Arc<Leadership>) {
+    parts.spawn(watch::run(Arc::clone(leadership)));
+    parts.spawn(heartbeat::run(Arc::clone(leadership)));
+    parts.spawn(serve_when_caught_up(Arc::clone(leadership)));
+}
+
+/// Run for each shard.
+fn spawn_shard_jobs(parts: &mut Parts, leadership: &Arc<Leadership>) {
+    parts.spawn(invalidations::run(Arc::clone(leadership)));
+    parts.spawn(backfill::run(Arc::clone(leadership)));
+    parts.spawn(rankings::run(Arc::clone(leadership)));
+    parts.spawn(lag::run(Arc::clone(leadership)));
+}
+
+/// Run once for the whole installation.
+fn spawn_singleton_jobs(parts: &mut Parts, leadership: &Arc<Leadership>) {
+    parts.spawn(moderation::run(Arc::clone(leadership)));
+    parts.spawn(reconcile::run(Arc::clone(leadership)));
+    parts.spawn(housekeeping::run(Arc::clone(leadership)));
+    parts.spawn(waiting::run(Arc::clone(leadership)));
+}
+
+/// Reports the shard as served once everything that was in the log at the takeover is folded: from then on
+/// counts are at least what they were before the takeover.
 async fn serve_when_caught_up(leadership: Arc<Leadership>) -> StoreError {
-    retry::keep_on(&leadership, "catch up", || async {
+    retry::repeat(&leadership, "catch up", || async {
         let end = leadership.redis().log_end(leadership.lease.shard).await?.unwrap_or_default();
         let _ = leadership.progress.folded.subscribe().wait_for(|folded| *folded >= end).await;
         leadership.context.status.set_serving(leadership.lease.shard, true);
@@ -136,13 +158,13 @@ async fn serve_when_caught_up(leadership: Arc<Leadership>) -> StoreError {
     .await
 }
 
-/// Returns after `stop`, when all that was appended before is persisted and cleaned, or time is up (then
-/// the next owner goes on from there: nothing is lost).
+/// Returns after `stop`, when all events appended before it are persisted and retired, or when the time for
+/// draining is up. Then the next owner persists the rest: nothing is lost.
 async fn drained(leadership: &Leadership, stop: &CancellationToken) {
     stop.cancelled().await;
     let drain = async {
         if let Ok(Some(end)) = leadership.redis().log_end(leadership.lease.shard).await {
-            let _ = leadership.progress.cleaned.subscribe().wait_for(|cleaned| *cleaned >= end).await;
+            let _ = leadership.progress.retired.subscribe().wait_for(|retired| *retired >= end).await;
         }
     };
     if tokio::time::timeout(leadership.context.settings.shutdown_drain, drain).await.is_err() {
@@ -151,4 +173,13 @@ async fn drained(leadership: &Leadership, stop: &CancellationToken) {
             "stopped with pending events; the next start persists them"
         );
     }
+}
+
+/// Releases the lease, so that another process can take over at once. If PostgreSQL does not answer, the lease
+/// expires by itself.
+async fn release(context: &Context, lease: Lease) -> StoreResult<()> {
+    let released = tokio::time::timeout(RELEASE_TIMEOUT, context.db.release_lease(lease));
+    released
+        .await
+        .unwrap_or_else(|_| Err(StoreError::SqlUnreachable(format!("no answer within {RELEASE_TIMEOUT:?}"))))
 }

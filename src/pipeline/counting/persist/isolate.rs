@@ -1,9 +1,9 @@
-//! Persisting entries of which PostgreSQL may refuse some for good.
+//! Isolation of events that PostgreSQL permanently refuses, by bisection.
 //!
-//! What is refused is tried five times per cause, then halved until the event that it is about stands alone.
-//! That one goes into `dead_event`, in the transaction that moves the log's offset past it. The order of the log is
-//! kept: each part is a transaction of its own, with its own step of the offset. So a kill at any moment leaves
-//! the parts before it persisted, and the next owner goes on from there.
+//! A refused batch is attempted five times per cause, then halved until the refused event stands alone. That event
+//! goes into the dead-event table, in the transaction that moves the log's offset past it. The order of the log is
+//! preserved: each part is a transaction with its own step of the offset. After a kill the parts before it are
+//! persisted, and the next owner continues from there.
 
 use std::{collections::HashMap, time::Duration};
 
@@ -18,15 +18,15 @@ use crate::{
     store::{SqlRefusal, StoreError, StoreResult, sql::Lease},
 };
 
-/// Tries per cause before what is refused is halved.
-const TRIES: u32 = 5;
+/// Attempts per cause before a refused batch is halved.
+const ATTEMPTS: u32 = 5;
 
-/// Persists the entries after `from`, whatever PostgreSQL refuses of them. Returns the new offset.
+/// Persists the entries after `from`; those that PostgreSQL refuses become dead events. Returns the new offset.
 ///
 /// # Errors
 /// As [`write_batch`], but for [`StoreError::Refused`].
 pub async fn write(context: &Context, lease: Lease, from: Offset, entries: &[Entry]) -> StoreResult<Offset> {
-    let (mut at, mut rest, mut patience) = (from, vec![entries], Patience::default());
+    let (mut at, mut rest, mut attempts) = (from, vec![entries], RefusalAttempts::default());
     let mut dead = Vec::new();
     while let Some(part) = rest.pop() {
         let refusal = match write_batch(context, lease, at, part).await {
@@ -37,17 +37,17 @@ pub async fn write(context: &Context, lease: Lease, from: Offset, entries: &[Ent
             Err(StoreError::Refused(refusal)) => refusal,
             Err(error) => return Err(error),
         };
-        if patience.is_new() {
-            tracing::warn!(shard = lease.shard.0, %refusal, "a batch is refused; looking for the event");
+        if attempts.is_first() {
+            tracing::warn!(shard = lease.shard.0, %refusal, "PostgreSQL refused a batch; isolating the event");
         }
-        match (patience.pause(&refusal), part) {
-            (Some(pause), _) => {
+        match (attempts.delay(&refusal), part) {
+            (Some(delay), _) => {
                 counter!("plaudit_persist_retries_total", "shard" => lease.shard.to_string()).increment(1);
-                tokio::time::sleep(pause).await;
+                tokio::time::sleep(delay).await;
                 rest.push(part);
             }
             (None, [alone]) => {
-                at = bury(context, lease, at, alone, &refusal, patience.tries(&refusal)).await?;
+                at = bury(context, lease, at, alone, &refusal, attempts.count(&refusal)).await?;
                 dead.push(alone.offset);
             }
             (None, _) => {
@@ -58,38 +58,38 @@ pub async fn write(context: &Context, lease: Lease, from: Offset, entries: &[Ent
     }
     if let (Some(first), Some(last)) = (dead.first(), dead.last()) {
         let (shard, events) = (lease.shard.0, dead.len());
-        tracing::error!(shard, events, %first, %last, "gave up events that PostgreSQL refuses: plaudit dead list");
+        tracing::error!(shard, events, %first, %last, "PostgreSQL refuses events; see: plaudit dead list");
     }
     Ok(at)
 }
 
-/// A refusal is of the same cause as another one by its code and constraint.
-type Cause = (String, Option<String>);
+/// Refusals with the same code and constraint have the same cause.
+type RefusalCause = (String, Option<String>);
 
-/// The tries of one batch, per cause: all its events share them.
+/// Attempts to write one batch, per cause of its refusals. All its parts share them.
 #[derive(Default)]
-struct Patience {
-    causes: HashMap<Cause, (u32, ExponentialBackoff)>,
+struct RefusalAttempts {
+    causes: HashMap<RefusalCause, (u32, ExponentialBackoff)>,
 }
 
-impl Patience {
-    fn is_new(&self) -> bool {
+impl RefusalAttempts {
+    fn is_first(&self) -> bool {
         self.causes.is_empty()
     }
 
-    /// Counts a try. Returns how long to wait before the next one, if there is to be one with the same events.
-    fn pause(&mut self, refusal: &SqlRefusal) -> Option<Duration> {
-        let (tries, delays) = self.causes.entry(cause(refusal)).or_insert_with(|| (0, delays()));
-        *tries += 1;
-        if *tries < TRIES { delays.next() } else { None }
+    /// Counts an attempt. Returns the delay before the next one with the same events; `None` after the last.
+    fn delay(&mut self, refusal: &SqlRefusal) -> Option<Duration> {
+        let (attempts, delays) = self.causes.entry(cause(refusal)).or_insert_with(|| (0, delays()));
+        *attempts += 1;
+        if *attempts < ATTEMPTS { delays.next() } else { None }
     }
 
-    fn tries(&self, refusal: &SqlRefusal) -> u32 {
-        self.causes.get(&cause(refusal)).map_or(0, |(tries, _)| *tries)
+    fn count(&self, refusal: &SqlRefusal) -> u32 {
+        self.causes.get(&cause(refusal)).map_or(0, |(attempts, _)| *attempts)
     }
 }
 
-fn cause(refusal: &SqlRefusal) -> Cause {
+fn cause(refusal: &SqlRefusal) -> RefusalCause {
     (refusal.code.clone(), refusal.constraint.clone())
 }
 
@@ -103,24 +103,24 @@ mod tests {
     }
 
     #[test]
-    fn there_are_five_tries_per_cause_and_then_no_more() {
-        let mut patience = Patience::default();
-        assert!(patience.is_new());
+    fn a_cause_has_five_attempts() {
+        let mut attempts = RefusalAttempts::default();
+        assert!(attempts.is_first());
         let check = |row: u32| refusal("23514", Some("positive"), &format!("row {row}"));
-        let pauses: Vec<_> = (0..7).map(|row| patience.pause(&check(row))).collect();
+        let delays: Vec<_> = (0..7).map(|row| attempts.delay(&check(row))).collect();
         assert_eq!(
-            pauses.iter().map(Option::is_some).collect::<Vec<_>>(),
+            delays.iter().map(Option::is_some).collect::<Vec<_>>(),
             [true, true, true, true, false, false, false]
         );
         assert!(
-            pauses[3] >= Some(Duration::from_millis(80)) && pauses[3] <= Some(Duration::from_millis(160))
+            delays[3] >= Some(Duration::from_millis(80)) && delays[3] <= Some(Duration::from_millis(160))
         );
-        assert_eq!(patience.tries(&check(0)), 7);
+        assert_eq!(attempts.count(&check(0)), 7);
     }
 
     #[test]
     fn another_code_or_constraint_is_another_cause() {
-        let mut patience = Patience::default();
+        let mut attempts = RefusalAttempts::default();
         let all = [
             refusal("23514", Some("positive"), ""),
             refusal("23514", Some("small"), ""),
@@ -128,7 +128,7 @@ mod tests {
         ];
         for round in 1..=5 {
             for refusal in &all {
-                assert_eq!(patience.pause(refusal).is_some(), round < 5);
+                assert_eq!(attempts.delay(refusal).is_some(), round < 5);
             }
         }
     }

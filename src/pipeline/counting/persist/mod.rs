@@ -1,5 +1,6 @@
 //! Persister: log → one PostgreSQL transaction per batch: edge rows, totals, inbox, history and the log's
-//! offset. A transaction that fails, or whose outcome is unknown, is resolved by reading the offset.
+//! offset. Each event is persisted exactly once: after a failed transaction, or one of unknown outcome, the
+//! persister continues at the offset that PostgreSQL has.
 
 mod isolate;
 mod plan;
@@ -14,7 +15,7 @@ use tokio::time::Instant;
 use crate::{
     pipeline::leadership::{
         Context, Leadership,
-        retry::{FailureStreak, keep_on_with},
+        retry::{FailureStreak, repeat_with},
     },
     primitives::Offset,
     store::{StoreError, StoreResult, redis::LogReader, sql::Lease},
@@ -23,13 +24,13 @@ pub use plan::{Plan, mismatches};
 use size::BatchSize;
 pub use write::apply;
 
-/// How long one wait for new events lasts; then the wait begins anew.
+/// How long one wait for new events lasts before the next begins.
 const WAIT: Duration = Duration::from_secs(5);
 
 pub async fn run(leadership: Arc<Leadership>) -> StoreError {
     let streak = FailureStreak::new(leadership.lease.shard, "persist");
     let size = BatchSize::new(leadership.context.settings.batch_events);
-    keep_on_with(&leadership, &streak, || async {
+    repeat_with(&leadership, &streak, || async {
         let ended = persist(&leadership, &streak, &size).await;
         if matches!(&ended, Err(error) if error.is_of_postgresql()) {
             size.failed();
@@ -41,7 +42,7 @@ pub async fn run(leadership: Arc<Leadership>) -> StoreError {
     .await
 }
 
-/// Reads where PostgreSQL stands and persists from there until an error.
+/// Reads the persisted offset and persists from there until an error.
 async fn persist(leadership: &Leadership, streak: &FailureStreak, size: &BatchSize) -> StoreResult<()> {
     let (context, lease) = (&leadership.context, leadership.lease);
     let mut reader = context.redis.log_reader(lease.shard, context.settings.redis_replicas).await?;
@@ -49,11 +50,11 @@ async fn persist(leadership: &Leadership, streak: &FailureStreak, size: &BatchSi
     loop {
         leadership.progress.persisted.send_replace(at);
         at = persist_next(context, lease, &mut reader, at, size).await?;
-        streak.worked();
+        streak.succeeded();
     }
 }
 
-/// Waits for a batch and persists it. Returns up to where the log is persisted then.
+/// Waits for a batch and persists it. Returns the new offset.
 async fn persist_next(
     context: &Context,
     lease: Lease,
@@ -61,26 +62,26 @@ async fn persist_next(
     from: Offset,
     size: &BatchSize,
 ) -> StoreResult<Offset> {
-    let most = size.get();
-    let mut entries = reader.read(from, most, WAIT).await?;
+    let max = size.get();
+    let mut entries = reader.read(from, max, WAIT).await?;
     if entries.is_empty() {
         return Ok(from);
     }
-    if entries.len() < most.min(context.settings.batch_events) {
+    if entries.len() < max.min(context.settings.batch_events) {
         tokio::time::sleep(context.settings.batch_wait).await;
-        entries = reader.read(from, most, Duration::ZERO).await?;
+        entries = reader.read(from, max, Duration::ZERO).await?;
     }
-    context.pace.wait_for(entries.len()).await;
+    context.persist_rate.wait_for(entries.len()).await;
     let began = Instant::now();
     let to = isolate::write(context, lease, from, &entries).await?;
-    size.worked(entries.len(), began.elapsed());
+    size.succeeded(entries.len(), began.elapsed());
     let shard = lease.shard.to_string();
     histogram!("plaudit_persist_batch_seconds", "shard" => shard.clone()).record(began.elapsed());
     counter!("plaudit_persisted_events_total", "shard" => shard).increment(entries.len() as u64);
     Ok(to)
 }
 
-/// Persists whatever entries are left after `from`, gaps or not. Returns how many.
+/// Persists all entries after `from` that the log still has, even with gaps between them. Returns their number.
 pub async fn persist_survivors(context: &Context, lease: Lease, mut from: Offset) -> StoreResult<usize> {
     let end = Offset::new(u64::MAX, u64::MAX);
     let mut reader = context.redis.log_reader(lease.shard, 0).await?;

@@ -1,4 +1,4 @@
-//! What a batch means for rows and totals. No input or output.
+//! Plan of a batch: the rows that it writes, and the history that it adds. Pure code without input or output.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,18 +11,19 @@ use crate::{
     store::sql::{ChangedEdge, Step, day_of},
 };
 
-type Pair = (EdgeKind, UserId, Id);
+/// Kind, actor and target identify an edge.
+type EdgeKey = (EdgeKind, UserId, Id);
 
-/// A batch, sorted out.
+/// A batch, grouped by what PostgreSQL writes.
 #[derive(Default)]
 pub struct Plan<'a> {
-    /// Every flip, in order: the history keeps each step.
+    /// Every flip, in order: each is a step of the history.
     pub flips: Vec<&'a Flip>,
-    /// The last flip of each pair. Where the row is like that already, nothing is written: a pair that ends
-    /// as it began leaves no trace but history, and what is read once more after a loss does no harm.
-    last: BTreeMap<Pair, &'a Flip>,
-    /// The last flip of each pair that was off in between, and is on again.
-    again: Vec<&'a Flip>,
+    /// The last flip of each edge. A row that has this state already is not written: an edge that ends as it began
+    /// leaves no trace but history, and events that are read once more after a loss do no harm.
+    last: BTreeMap<EdgeKey, &'a Flip>,
+    /// The last flip of each edge that is on at the end and was switched off in between.
+    on_again: Vec<&'a Flip>,
     /// How often each note was viewed.
     pub views: BTreeMap<NoteId, i64>,
     /// Events that this release cannot read.
@@ -32,7 +33,7 @@ pub struct Plan<'a> {
 impl<'a> Plan<'a> {
     pub fn of(entries: &'a [Entry]) -> Self {
         let mut plan = Self::default();
-        let mut off = BTreeSet::<Pair>::new();
+        let mut off = BTreeSet::<EdgeKey>::new();
         for entry in entries {
             match &entry.event {
                 Event::Genesis => {}
@@ -42,35 +43,35 @@ impl<'a> Plan<'a> {
                 }
                 Event::Flip(flip) => {
                     plan.flips.push(flip);
-                    plan.last.insert(pair(flip), flip);
+                    plan.last.insert(key(flip), flip);
                     if !flip.on {
-                        off.insert(pair(flip));
+                        off.insert(key(flip));
                     }
                 }
             }
         }
-        plan.again = plan
+        plan.on_again = plan
             .last
             .iter()
-            .filter(|(pair, last)| last.on && off.contains(pair))
+            .filter(|(key, last)| last.on && off.contains(key))
             .map(|(_, last)| *last)
             .collect();
         plan
     }
 
-    /// Days of the history.
+    /// The days on which flips happened; each has a partition of the history.
     pub fn days(&self) -> BTreeSet<NaiveDate> {
         self.flips.iter().map(|flip| day_of(flip)).collect()
     }
 
-    /// Rows of `kind` to switch on, or off.
+    /// Edges of `kind` to switch on, or off.
     pub fn rows(&self, kind: EdgeKind, on: bool) -> Vec<&'a Flip> {
         self.last.values().copied().filter(|flip| flip.kind == kind && flip.on == on).collect()
     }
 
-    /// Rows of `kind` that stay on, but were switched on later than they say.
-    pub fn rows_again(&self, kind: EdgeKind) -> Vec<&'a Flip> {
-        self.again.iter().copied().filter(|flip| flip.kind == kind).collect()
+    /// Edges of `kind` whose rows stay on, but get a later time.
+    pub fn rows_on_again(&self, kind: EdgeKind) -> Vec<&'a Flip> {
+        self.on_again.iter().copied().filter(|flip| flip.kind == kind).collect()
     }
 
     /// The flip that changed a row.
@@ -79,17 +80,18 @@ impl<'a> Plan<'a> {
     }
 
     /// Entities of one kind whose totals are locked, in id order: those that move and, with a difference of zero,
-    /// those whose history is kept all the same.
+    /// those that only get history.
     pub fn touched(&self, kind: EntityKind, moved: &Deltas) -> Vec<(Id, Counts)> {
-        let told = self.flips.iter().filter(|flip| flip.kind.target() == kind);
-        let mut touched: BTreeMap<Id, Counts> = told.map(|flip| (flip.target, Counts::default())).collect();
+        let with_history = self.flips.iter().filter(|flip| flip.kind.target() == kind);
+        let mut touched: BTreeMap<Id, Counts> =
+            with_history.map(|flip| (flip.target, Counts::default())).collect();
         touched.extend(
             moved.iter().filter(|(entity, _)| entity.kind == kind).map(|(entity, by)| (entity.id, *by)),
         );
         touched.into_iter().collect()
     }
 
-    /// The target's total after each step; the last step of a target ends at the total that the rows make.
+    /// Steps of the history with the target's total after each; a target's last step has the total in `after`.
     pub fn history(&self, after: &BTreeMap<Entity, Counts>) -> Vec<Step<'a>> {
         let mut totals = BTreeMap::new();
         for flip in &self.flips {
@@ -109,7 +111,7 @@ impl<'a> Plan<'a> {
     }
 }
 
-/// Entities whose totals moved otherwise than the events say: their counts in Redis are wrong.
+/// Entities whose totals moved differently than the events say, so that their counts in Redis are wrong.
 pub fn mismatches(by_events: &Moves, by_rows: &Deltas) -> Vec<Entity> {
     let none = Counts::default();
     let entities: BTreeSet<Entity> = by_events.keys().chain(by_rows.keys()).copied().collect();
@@ -119,7 +121,7 @@ pub fn mismatches(by_events: &Moves, by_rows: &Deltas) -> Vec<Entity> {
     entities.into_iter().filter(differs).collect()
 }
 
-const fn pair(flip: &Flip) -> Pair {
+const fn key(flip: &Flip) -> EdgeKey {
     (flip.kind, flip.actor, flip.target)
 }
 
@@ -151,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_state_of_a_pair_wins() {
+    fn the_last_state_of_an_edge_wins() {
         let entries = entries(&[
             like(4, 5, false),
             like(4, 5, true),
@@ -167,7 +169,7 @@ mod tests {
             [&like(1, 5, true), &like(3, 5, true), &like(4, 5, true)]
         );
         assert_eq!(plan.rows(EdgeKind::NoteLike, false), [&like(2, 5, false)]);
-        assert_eq!(plan.rows_again(EdgeKind::NoteLike), [&like(3, 5, true), &like(4, 5, true)]);
+        assert_eq!(plan.rows_on_again(EdgeKind::NoteLike), [&like(3, 5, true), &like(4, 5, true)]);
         assert_eq!(plan.flips.len(), 7);
     }
 
@@ -183,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn history_tells_the_total_after_each_step_and_ends_at_the_rows_total() {
+    fn history_has_the_total_after_each_step_and_ends_at_the_total_of_the_rows() {
         let entries = entries(&[like(1, 5, true), like(2, 5, true), like(2, 5, false)]);
         let plan = Plan::of(&entries);
         let note = Entity::new(EntityKind::Note, id(5));
@@ -193,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn an_entity_whose_rows_moved_otherwise_than_its_events_is_a_mismatch() {
+    fn an_entity_whose_rows_moved_differently_than_its_events_is_a_mismatch() {
         let (note, user) = (Entity::new(EntityKind::Note, id(5)), Entity::new(EntityKind::User, id(9)));
         let delta = |value| Counts::from_values([value]);
         let moved =
@@ -204,22 +206,21 @@ mod tests {
         assert_eq!(mismatches(&Moves::new(), &Deltas::from([(user, delta(1))])), [user]);
     }
 
-    /// PostgreSQL's rows as a plain set of pairs that are on, and totals beside them.
+    /// Model of PostgreSQL's tables: the set of edges that are on, and the totals.
     #[derive(Default)]
-    struct Rows {
-        on: BTreeSet<Pair>,
+    struct TableModel {
+        on: BTreeSet<EdgeKey>,
         totals: BTreeMap<Entity, Counts>,
     }
 
-    impl Rows {
-        /// What the transaction of a batch does. Returns the entities whose totals moved otherwise.
+    impl TableModel {
+        /// Does what a batch's transaction does. Returns the mismatches.
         fn persist(&mut self, entries: &[Entry]) -> Vec<Entity> {
             let (plan, mut moved) = (Plan::of(entries), Deltas::new());
             for kind in EdgeKind::ALL {
                 for on in [true, false] {
                     for flip in plan.rows(*kind, on) {
-                        let changed =
-                            if on { self.on.insert(pair(flip)) } else { self.on.remove(&pair(flip)) };
+                        let changed = if on { self.on.insert(key(flip)) } else { self.on.remove(&key(flip)) };
                         for (entity, counter, delta) in flip.deltas().filter(|_| changed) {
                             moved.entry(entity).or_default().add(counter, delta);
                         }
@@ -232,7 +233,7 @@ mod tests {
                 }
             }
             let steps = plan.history(&self.totals);
-            // The last step of each target ends at its total.
+            // A target's last step has its total.
             let last: BTreeMap<_, _> = steps
                 .iter()
                 .map(|step| ((step.flip.target_entity(), step.flip.kind), step.total_after))
@@ -244,10 +245,10 @@ mod tests {
         }
     }
 
-    /// What a plain model counts: every pair whose last flip is on.
-    fn counted(flips: &[Flip]) -> (BTreeSet<Pair>, BTreeMap<Entity, Counts>) {
-        let last: BTreeMap<Pair, &Flip> = flips.iter().map(|flip| (pair(flip), flip)).collect();
-        let on: BTreeMap<Pair, &Flip> = last.into_iter().filter(|(_, flip)| flip.on).collect();
+    /// The expected edges and totals: every edge whose last flip is on.
+    fn expected(flips: &[Flip]) -> (BTreeSet<EdgeKey>, BTreeMap<Entity, Counts>) {
+        let last: BTreeMap<EdgeKey, &Flip> = flips.iter().map(|flip| (key(flip), flip)).collect();
+        let on: BTreeMap<EdgeKey, &Flip> = last.into_iter().filter(|(_, flip)| flip.on).collect();
         let mut totals = BTreeMap::<Entity, Counts>::new();
         for (entity, counter, delta) in on.values().flat_map(|flip| flip.deltas()) {
             totals.entry(entity).or_default().add(counter, delta);
@@ -255,8 +256,8 @@ mod tests {
         (on.into_keys().collect(), totals)
     }
 
-    /// Any interleaving of flips of a few pairs of all kinds. Flips of a pair alternate, as the action script
-    /// sees to, unless `repeat` says that a loss has made PostgreSQL read some once more.
+    /// Flips of a few edges of all kinds, interleaved. Flips of an edge alternate, as the action script
+    /// ensures, except where `repeat` marks a flip that is read once more after a loss.
     fn flips(pairs: &[(EdgeKind, i64, i64)], repeat: &[bool]) -> Vec<Flip> {
         let mut states = BTreeMap::new();
         let flip = |((kind, actor, target), repeat): (&(EdgeKind, i64, i64), &bool)| {
@@ -278,33 +279,33 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_interleaving_and_any_batch_borders_give_the_totals_of_a_plain_model(
+        fn any_interleaving_and_any_batch_borders_give_the_totals_of_the_model(
             pairs in prop::collection::vec((prop::sample::select(EdgeKind::ALL), 1..4_i64, 1..4_i64), 1..60),
             sizes in prop::collection::vec(1..9_usize, 60),
         ) {
             let flips = flips(&pairs, &vec![false; pairs.len()]);
             let entries = entries(&flips);
-            let (mut rows, mut folded) = (Rows::default(), BTreeMap::<Entity, Counts>::new());
+            let (mut rows, mut folded) = (TableModel::default(), BTreeMap::<Entity, Counts>::new());
             let mut rest = &entries[..];
             for size in sizes {
                 let (batch, later) = rest.split_at(size.min(rest.len()));
                 prop_assert_eq!(rows.persist(batch), []);
                 rest = later;
             }
-            // The fold has borders of its own: here each event is a batch.
+            // The fold has other batch borders than the persister: here each event is a batch.
             for (entity, moved) in entries.iter().flat_map(|entry| sum([entry])) {
                 for counter in entity.kind.counters() {
                     folded.entry(entity).or_default().add(*counter, moved.by.get(*counter));
                 }
             }
-            let (on, totals) = counted(&flips);
+            let (on, totals) = expected(&flips);
             prop_assert_eq!(&rows.on, &on);
             prop_assert_eq!(without_zeros(&rows.totals), without_zeros(&totals));
             prop_assert_eq!(without_zeros(&folded), without_zeros(&totals));
         }
 
         #[test]
-        fn flips_that_are_read_once_more_leave_rows_and_totals_right_and_are_noticed(
+        fn flips_that_are_read_once_more_keep_rows_and_totals_right_and_are_reported_as_mismatches(
             pairs in prop::collection::vec(
                 ((prop::sample::select(EdgeKind::ALL), 1..4_i64, 1..4_i64), any::<bool>()), 1..60),
             sizes in prop::collection::vec(1..9_usize, 60),
@@ -312,20 +313,20 @@ mod tests {
             let (pairs, repeat): (Vec<_>, Vec<_>) = pairs.into_iter().unzip();
             let flips = flips(&pairs, &repeat);
             let entries = entries(&flips);
-            let (mut rows, mut noticed) = (Rows::default(), BTreeSet::new());
+            let (mut rows, mut mismatched) = (TableModel::default(), BTreeSet::new());
             let mut rest = &entries[..];
             for size in sizes {
                 let (batch, later) = rest.split_at(size.min(rest.len()));
-                noticed.extend(rows.persist(batch));
+                mismatched.extend(rows.persist(batch));
                 rest = later;
             }
-            let (on, totals) = counted(&flips);
+            let (on, totals) = expected(&flips);
             prop_assert_eq!(&rows.on, &on);
             prop_assert_eq!(without_zeros(&rows.totals), without_zeros(&totals));
-            // What the events alone add up to differs only where it was noticed.
+            // The sum of the events differs from the total only for mismatches.
             for (entity, moved) in sum(&entries) {
                 let total = totals.get(&entity).copied().unwrap_or_default();
-                prop_assert!(moved.by == total || noticed.contains(&entity), "{} {:?}", entity, moved.by);
+                prop_assert!(moved.by == total || mismatched.contains(&entity), "{} {:?}", entity, moved.by);
             }
         }
     }

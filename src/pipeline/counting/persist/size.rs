@@ -1,64 +1,63 @@
-//! How many events a batch takes.
+//! Adaptive batch size: large during a backlog, small while transactions fail.
 
 use std::time::Duration;
 
 use parking_lot::Mutex;
 
-/// Failures in a row after which batches are halved.
-const PATIENCE: u32 = 5;
-/// While the persister is behind, batches may take so many events, whatever the settings say. Events of the same
-/// entities then share an update of the totals, and a correction. Their steps of the history fill one block.
-const MOST: usize = 10_000;
-/// A batch that is to be followed by a larger one must be written within this time, and after one that took twice
-/// as long the next one is half as large: whoever needs a row that a batch locks waits, and a request does so for
-/// a second at most.
+/// Consecutive failures after which the size is halved.
+const FAILURES_TO_HALVE: u32 = 5;
+/// Largest batch during a backlog, even above the setting. Events of the same entities then share an update of
+/// the totals and an invalidation. Their steps of the history fill one block.
+const MAX_EVENTS: usize = 10_000;
+/// Batches grow only while one is written within this time, and shrink after one that took more than twice as
+/// long: a batch locks rows, and a request waits for a locked row for a second at most.
 const SHORT: Duration = Duration::from_millis(500);
 
-/// What the settings say; more while there is a backlog; and less while transactions fail again and again for
-/// want of time or memory: a smaller one may go through.
+/// The usual size is a setting. It grows during a backlog, and shrinks while transactions fail repeatedly for lack of
+/// time or memory: a smaller one may succeed.
 pub struct BatchSize {
     usual: usize,
-    state: Mutex<State>,
+    state: Mutex<SizeState>,
 }
 
-struct State {
-    now: usize,
+struct SizeState {
+    current: usize,
     failures: u32,
 }
 
 impl BatchSize {
     pub fn new(usual: usize) -> Self {
-        Self { usual, state: Mutex::new(State { now: usual, failures: 0 }) }
+        Self { usual, state: Mutex::new(SizeState { current: usual, failures: 0 }) }
     }
 
     pub fn get(&self) -> usize {
-        self.state.lock().now
+        self.state.lock().current
     }
 
-    /// PostgreSQL did not take a batch, for now.
+    /// Records a batch that failed and will be retried.
     pub fn failed(&self) {
         let mut state = self.state.lock();
         state.failures += 1;
-        state.now = state.now.min(self.usual);
-        if state.failures.is_multiple_of(PATIENCE) {
-            state.now = (state.now / 2).max(1);
+        state.current = state.current.min(self.usual);
+        if state.failures.is_multiple_of(FAILURES_TO_HALVE) {
+            state.current = (state.current / 2).max(1);
         }
     }
 
-    /// PostgreSQL took a batch of so many events.
-    pub fn worked(&self, events: usize, took: Duration) {
+    /// Records a committed batch of this many events.
+    pub fn succeeded(&self, events: usize, took: Duration) {
         let mut state = self.state.lock();
         state.failures = 0;
-        state.now = if state.now < self.usual {
-            (state.now * 2).min(self.usual)
-        } else if events < state.now {
-            self.usual // nothing is left
+        state.current = if state.current < self.usual {
+            (state.current * 2).min(self.usual)
+        } else if events < state.current {
+            self.usual // the backlog is gone
         } else if took > 2 * SHORT {
-            (state.now / 2).max(self.usual)
+            (state.current / 2).max(self.usual)
         } else if took <= SHORT {
-            (state.now * 2).min(MOST)
+            (state.current * 2).min(MAX_EVENTS)
         } else {
-            state.now
+            state.current
         };
     }
 }
@@ -67,27 +66,27 @@ impl BatchSize {
 mod tests {
     use super::*;
 
-    const AT_ONCE: Duration = Duration::from_millis(10);
+    const QUICKLY: Duration = Duration::from_millis(10);
 
     #[test]
-    fn batches_are_halved_after_five_failures_each_and_grow_back() {
+    fn batches_are_halved_after_every_five_failures_and_grow_back() {
         let size = BatchSize::new(1_000);
         let after = |failures: u32| {
             (0..failures).for_each(|_| size.failed());
             size.get()
         };
         assert_eq!((after(4), after(1), after(5), after(5)), (1_000, 500, 250, 125));
-        size.worked(125, AT_ONCE);
+        size.succeeded(125, QUICKLY);
         assert_eq!((size.get(), after(4)), (250, 250));
-        (0..9).for_each(|_| size.worked(1, AT_ONCE));
+        (0..9).for_each(|_| size.succeeded(1, QUICKLY));
         assert_eq!((size.get(), after(500)), (1_000, 1));
     }
 
     #[test]
-    fn batches_that_come_full_grow_to_ten_thousand_events_until_one_does_not() {
+    fn full_batches_grow_to_ten_thousand_events_until_one_is_not_full() {
         let size = BatchSize::new(1_000);
         let after = |events: usize, took: u64| {
-            size.worked(events, Duration::from_millis(took));
+            size.succeeded(events, Duration::from_millis(took));
             size.get()
         };
         assert_eq!(after(999, 10), 1_000);
@@ -99,7 +98,7 @@ mod tests {
     fn batches_grow_only_while_they_are_written_in_a_short_time() {
         let size = BatchSize::new(1_000);
         let after = |took: u64| {
-            size.worked(size.get(), Duration::from_millis(took));
+            size.succeeded(size.get(), Duration::from_millis(took));
             size.get()
         };
         assert_eq!((after(500), after(501), after(1_000), after(1_001)), (2_000, 2_000, 2_000, 1_000));

@@ -1,4 +1,4 @@
-//! One batch, one transaction.
+//! Transaction of one batch: all its effects and the log's offset are committed together.
 
 use std::collections::BTreeMap;
 
@@ -19,12 +19,12 @@ use crate::{
     },
 };
 
-/// Persists the entries after `from` and moves the log's offset with them. Returns the new offset.
+/// Persists the entries after `from` and advances the log's offset. Returns the new offset.
 ///
 /// # Errors
 /// [`crate::store::StoreError::Fenced`] when there is a newer owner or the offset is not `from`;
 /// [`crate::store::StoreError::Refused`] when one of the entries breaks a rule of the tables. After any other
-/// error the commit may or may not have happened: the offset tells.
+/// error the commit may or may not have happened: the offset in PostgreSQL decides.
 pub async fn write_batch(
     context: &Context,
     lease: Lease,
@@ -54,15 +54,15 @@ pub async fn write_batch(
     sql::commit(db, tx).await?;
     if let Some(first) = plan.unreadable.first() {
         let (shard, events, first) = (lease.shard.0, plan.unreadable.len(), first.offset);
-        tracing::error!(shard, events, %first, "gave up events that cannot be read: plaudit dead list");
+        tracing::error!(shard, events, %first, "events cannot be read; see: plaudit dead list");
         count_dead(lease, events);
     }
     fault::reached(Point::AfterCommit)?;
     Ok(last.offset)
 }
 
-/// Sets an event apart that PostgreSQL refuses, and moves the log's offset past it. Redis has counted it, so it
-/// is to forget those counts. Returns the new offset.
+/// Makes an event that PostgreSQL refuses a dead event, and advances the log's offset past it. Redis has counted
+/// the event, so its entities are invalidated. Returns the new offset.
 ///
 /// # Errors
 /// As [`write_batch`].
@@ -93,7 +93,7 @@ fn count_dead(lease: Lease, events: usize) {
     counter!("plaudit_dead_events_total", "shard" => lease.shard.to_string()).increment(events as u64);
 }
 
-/// Writes edge rows, inbox entries and totals, and the history if it is kept. Returns what moved.
+/// Writes edge rows, inbox entries, totals, and the history if it is enabled. Returns how totals moved.
 pub async fn apply(db: &Db, tx: &mut Tx, plan: &Plan<'_>, history: bool) -> StoreResult<Deltas> {
     let (mut moved, first_times) = switch_rows(db, tx, plan).await?;
     deliver(db, tx, &first_times, &mut moved).await?;
@@ -105,14 +105,14 @@ pub async fn apply(db: &Db, tx: &mut Tx, plan: &Plan<'_>, history: bool) -> Stor
     Ok(moved)
 }
 
-/// Writes the edge rows. Returns what the rows that really changed move, and the flips whose rows are on
-/// for the first time ever.
+/// Writes the edge rows. Returns how the changed rows move totals, and the flips that switched a row on for the
+/// first time ever.
 async fn switch_rows<'a>(db: &Db, tx: &mut Tx, plan: &Plan<'a>) -> StoreResult<(Deltas, Vec<&'a Flip>)> {
     let (mut moved, mut first_times) = (Deltas::new(), Vec::new());
     for kind in EdgeKind::ALL {
         let mut changed = sql::switch_on(db, tx, *kind, &plan.rows(*kind, true)).await?;
         changed.extend(sql::switch_off(db, tx, *kind, &plan.rows(*kind, false)).await?);
-        sql::switch_on_again(db, tx, *kind, &plan.rows_again(*kind)).await?;
+        sql::switch_on_again(db, tx, *kind, &plan.rows_on_again(*kind)).await?;
         for row in changed.iter().filter(|row| row.included) {
             let Some(flip) = plan.flip_of(*kind, row) else { continue };
             for (entity, counter, delta) in flip.deltas() {
@@ -126,22 +126,22 @@ async fn switch_rows<'a>(db: &Db, tx: &mut Tx, plan: &Plan<'a>) -> StoreResult<(
     Ok((moved, first_times))
 }
 
-/// Writes inbox entries and adds them to what moves.
+/// Writes inbox entries and adds them to `moved`.
 async fn deliver(db: &Db, tx: &mut Tx, first_times: &[&Flip], moved: &mut Deltas) -> StoreResult<()> {
     for kind in EdgeKind::ALL {
         let Some((_, counter)) = kind.notifies() else { continue };
         let of_kind = first_times.iter().filter(|flip| flip.kind == *kind);
-        let mut told: Vec<(UserId, &Flip)> =
+        let mut notified: Vec<(UserId, &Flip)> =
             of_kind.filter_map(|flip| flip.notifies().map(|(to, _)| (to, *flip))).collect();
-        told.sort_by_key(|(to, _)| *to); // in the order of the indexes, whose pages are then read once
-        for (recipient, _) in sql::add_inbox_entries(db, tx, *kind, told).await? {
+        notified.sort_by_key(|(to, _)| *to); // in index order, so that each page of an index is read once
+        for (recipient, _) in sql::add_inbox_entries(db, tx, *kind, notified).await? {
             moved.entry(Entity::new(EntityKind::Inbox, recipient.0)).or_default().add(counter, 1);
         }
     }
     Ok(())
 }
 
-/// Adds the views of notes that are present to what moves: they have no rows of their own.
+/// Adds the views of present notes to `moved`; views have no rows of their own.
 async fn count_views(db: &Db, tx: &mut Tx, plan: &Plan<'_>, moved: &mut Deltas) -> StoreResult<()> {
     if plan.views.is_empty() {
         return Ok(());
@@ -153,8 +153,8 @@ async fn count_views(db: &Db, tx: &mut Tx, plan: &Plan<'_>, moved: &mut Deltas) 
     Ok(())
 }
 
-/// Locks and moves the totals, in the order of the catalogue. Returns the totals after, of kinds that have a history
-/// if it is kept.
+/// Locks and moves the totals, in the order of the catalogue. If the history is enabled, returns the new totals of
+/// the entities that have one.
 async fn add_totals(
     db: &Db,
     tx: &mut Tx,

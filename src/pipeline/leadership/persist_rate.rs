@@ -1,4 +1,5 @@
-//! A bound on the events that a process persists per second, so that a backlog does not take all of PostgreSQL.
+//! Rate limit of the persister: a bound on the events that a process persists per second, so that a backlog
+//! does not take all of PostgreSQL's capacity.
 
 use std::num::NonZeroU32;
 
@@ -9,26 +10,26 @@ use governor::{
     state::{InMemoryState, NotKeyed},
 };
 
-/// A token bucket, shared by all shards of a process. Full it lets one batch of the usual size pass at once.
-pub struct Pace<C: Clock = DefaultClock> {
+/// A token bucket, shared by all shards of a process. When full it admits one batch of the usual size at once.
+pub struct PersistRateLimit<C: Clock = DefaultClock> {
     bucket: RateLimiter<NotKeyed, InMemoryState, C, NoOpMiddleware<C::Instant>>,
     burst: NonZeroU32,
 }
 
-impl Pace {
+impl PersistRateLimit {
     pub fn new(per_second: u32, batch: usize) -> Self {
-        Self::by_clock(per_second, batch, DefaultClock::default())
+        Self::with_clock(per_second, batch, DefaultClock::default())
     }
 }
 
-impl<C: Clock> Pace<C> {
-    fn by_clock(per_second: u32, batch: usize, clock: C) -> Self {
+impl<C: Clock> PersistRateLimit<C> {
+    fn with_clock(per_second: u32, batch: usize, clock: C) -> Self {
         let burst = at_least_one(batch);
         let quota = Quota::per_second(at_least_one(per_second as usize)).allow_burst(burst);
         Self { bucket: RateLimiter::direct_with_clock(quota, clock), burst }
     }
 
-    /// Waits until so many events may be persisted. Dropping the future takes nothing.
+    /// Waits until this many events may be persisted. Dropping the future takes nothing.
     pub async fn wait_for(&self, events: usize)
     where
         C: ReasonablyRealtime,
@@ -57,21 +58,21 @@ mod tests {
     use super::*;
 
     proptest! {
-        /// Whoever asks whenever: no more passes than the bucket held and the rate has refilled since.
+        /// For any sequence of requests, no more events pass than the bucket held and the rate has refilled.
         #[test]
         fn no_more_events_pass_than_the_rate_allows(
             per_second in 1..10_000_000_u32,
             batch in 1..2_000_usize,
-            asks in prop::collection::vec((0..2_000_u64, 1..2_000_usize), 1..200),
+            requests in prop::collection::vec((0..2_000_u64, 1..2_000_usize), 1..200),
         ) {
             let clock = FakeRelativeClock::default();
-            let pace = Pace::by_clock(per_second, batch, clock.clone());
+            let limit = PersistRateLimit::with_clock(per_second, batch, clock.clone());
             let (mut passed, mut elapsed) = (0_u64, Duration::ZERO);
-            for (pause, events) in asks {
+            for (pause, events) in requests {
                 clock.advance(Duration::from_micros(pause));
                 elapsed += Duration::from_micros(pause);
-                let part = at_least_one(events).min(pace.burst);
-                if pace.bucket.check_n(part).unwrap().is_ok() {
+                let part = at_least_one(events).min(limit.burst);
+                if limit.bucket.check_n(part).unwrap().is_ok() {
                     passed += u64::from(part.get());
                 }
                 // The bucket counts in whole nanoseconds per event.
@@ -83,16 +84,16 @@ mod tests {
 
     #[tokio::test]
     async fn more_events_than_the_bucket_holds_pass_in_parts() {
-        let pace = Pace::new(10_000_000, 3);
-        pace.wait_for(10).await;
-        pace.wait_for(0).await;
+        let limit = PersistRateLimit::new(10_000_000, 3);
+        limit.wait_for(10).await;
+        limit.wait_for(0).await;
     }
 
     #[tokio::test]
-    async fn whoever_stops_waiting_takes_nothing() {
-        let pace = Pace::new(1, 2);
-        pace.wait_for(1).await;
-        assert!(tokio::time::timeout(Duration::from_millis(1), pace.wait_for(2)).await.is_err());
-        pace.wait_for(1).await;
+    async fn an_abandoned_wait_takes_no_tokens() {
+        let limit = PersistRateLimit::new(1, 2);
+        limit.wait_for(1).await;
+        assert!(tokio::time::timeout(Duration::from_millis(1), limit.wait_for(2)).await.is_err());
+        limit.wait_for(1).await;
     }
 }
