@@ -24,7 +24,7 @@ use plaudit::{
         sql::Db,
     },
 };
-use plaudit_embedded_stores::{DataDir, EmbeddedServers, Options};
+use plaudit_embedded_stores::{DataDir, DataDirLock, EmbeddedServers, Options};
 
 const USERS: i64 = 20_000;
 const NOTES: i64 = 10_000;
@@ -49,7 +49,7 @@ fn drain(name: &str, choice: Choice) -> Outcome<()> {
     println!("{name}:");
     let place = tempfile::Builder::new().permissions(PermissionsExt::from_mode(0o755)).tempdir()?;
     let data = DataDir::open(place.path().join("data"))?;
-    let lock = data.lock("a benchmark")?;
+    let lock = DataDirLock::take(&data, "a benchmark")?;
     let servers = EmbeddedServers::start(&lock, Options::default())?;
     let measured = tokio::runtime::Runtime::new()?.block_on(measure(&data, choice));
     servers.stop();

@@ -14,7 +14,7 @@ use plaudit::{
     primitives::{Id, ShardCount, ShardId, UserId},
     store::redis::{FlipOutcome, FlipRequest, Redis, SET_CAP},
 };
-use plaudit_embedded_stores::{DataDir, EmbeddedServers, Options};
+use plaudit_embedded_stores::{DataDir, DataDirLock, EmbeddedServers, Options};
 use redis::aio::MultiplexedConnection;
 
 /// Both users belong to one shard.
@@ -30,7 +30,7 @@ type Outcome<T> = Result<T, Box<dyn std::error::Error>>;
 fn main() -> Outcome<()> {
     let place = tempfile::Builder::new().permissions(PermissionsExt::from_mode(0o755)).tempdir()?;
     let data = DataDir::open(place.path().join("data"))?;
-    let lock = data.lock("a benchmark")?;
+    let lock = DataDirLock::take(&data, "a benchmark")?;
     let servers = EmbeddedServers::start(&lock, Options { durable: false, ..Options::default() })?;
     let measured = tokio::runtime::Runtime::new()?.block_on(async {
         let redis = Redis::new(&data.redis_url(), ShardCount::new(2).ok_or("no shards")?)?;

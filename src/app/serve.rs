@@ -3,6 +3,7 @@
 use std::{net::SocketAddr, sync::Arc, time::Duration};
 
 use tokio::{net::TcpListener, signal::unix};
+use plaudit_demo_data::SeedSize;
 use tokio_util::sync::CancellationToken;
 
 use super::{
@@ -11,7 +12,7 @@ use super::{
 };
 use crate::{
     http::{self, Sockets},
-    seed::{SeedSize, progress_bar, seed},
+    seed::{progress_bar, seed},
     settings::{ProcessRole, Settings},
     store::sql::Db,
 };

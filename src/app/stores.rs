@@ -74,7 +74,7 @@ async fn start_embedded(settings: &Settings, data_dir: &DataDir) -> Result<Optio
     }
     let (data_dir, listen) = (data_dir.clone(), settings.server.listen.to_string());
     let started = tokio::task::spawn_blocking(move || {
-        let lock = data_dir.lock(&listen)?;
+        let lock = DataDirLock::take(&data_dir, &listen)?;
         let servers = EmbeddedServers::start(&lock, options)?;
         Ok::<_, AppError>(Embedded { servers, _lock: lock })
     });

@@ -1,9 +1,11 @@
 //! `plaudit seed`: demo data for an empty database.
 
+use plaudit_demo_data::SeedSize;
+
 use super::SeedArgs;
 use crate::{
     app::{AppError, open_database},
-    seed::{SeedOutcome, SeedSize, progress_bar, seed},
+    seed::{SeedOutcome, progress_bar, seed},
 };
 
 /// Fills the database and says what was written.

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::demo::Demo;
+use plaudit_demo_data::DemoData;
 
 /// What became of it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -30,7 +30,7 @@ pub struct Seeded {
 }
 
 impl Seeded {
-    pub(super) fn of(demo: &Demo) -> Self {
+    pub(super) fn of(demo: &DemoData) -> Self {
         Self {
             users: demo.people.len(),
             groups: demo.groups.len(),

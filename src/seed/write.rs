@@ -3,12 +3,9 @@
 //! No `stale_base` lines: they correct what Redis holds of an entity, and Redis cannot hold anything of
 //! entities that never were.
 
-use super::{
-    SeedOutcome, SeedSize, Seeded,
-    demo::Demo,
-    graph::Edge,
-    history::{History, KEPT, STRETCHES},
-};
+use plaudit_demo_data::{DemoData, DemoEdge, History, STRETCHES, SeedSize};
+
+use super::{SeedOutcome, Seeded};
 use crate::{
     catalogue::{EdgeKind, UnixMillis},
     store::{
@@ -22,6 +19,9 @@ use crate::{
 
 /// Rows per statement.
 const CHUNK: usize = 2_000;
+
+/// Edges whose steps the history keeps: those that make notes hot and draw their charts.
+const KEPT: [EdgeKind; 2] = [EdgeKind::NoteLike, EdgeKind::NoteCollect];
 
 /// How much of each inbox its owner has read.
 const READ_PERCENT: i64 = 70;
@@ -45,7 +45,7 @@ pub async fn seed(
     if !sql::is_empty(db, &mut tx).await? {
         return Ok(SeedOutcome::AlreadyFilled);
     }
-    let (demo, history) = (Demo::new(size, now), History::ending(now));
+    let (demo, history) = (DemoData::new(size, now), History::ending(now));
     // On another connection: partitions made in this transaction would lock the history until its end.
     db.ensure_activity_days(&history.kept_days()).await?;
     let mut writing = Writing { db, tx, done: 0, total: statements(&demo), on_progress };
@@ -53,7 +53,7 @@ pub async fn seed(
     writing.groups(&demo).await?;
     writing.notes(&demo).await?;
     writing.comments(&demo).await?;
-    for (what, kind, edges) in demo.edges() {
+    for (what, kind, edges) in edges(&demo) {
         writing.edges(what, kind, edges).await?;
     }
     writing.coins(&demo).await?;
@@ -65,12 +65,23 @@ pub async fn seed(
     Ok(SeedOutcome::Filled(Seeded::of(&demo)))
 }
 
+/// Everything that is written as edges, with its name in the progress bar.
+fn edges(demo: &DemoData) -> [(&'static str, EdgeKind, &[DemoEdge]); 5] {
+    [
+        ("follows", EdgeKind::Follow, &demo.follows),
+        ("members", EdgeKind::GroupJoin, &demo.members),
+        ("likes", EdgeKind::NoteLike, &demo.note_likes),
+        ("likes of comments", EdgeKind::CommentLike, &demo.comment_likes),
+        ("collects", EdgeKind::NoteCollect, &demo.collects),
+    ]
+}
+
 /// How many statements it takes: the unit of progress.
-fn statements(demo: &Demo) -> u64 {
+fn statements(demo: &DemoData) -> u64 {
     let (notes, comments) = (demo.notes.len(), demo.comments.len());
     let once = [demo.people.len(), demo.groups.len(), demo.ledger.len()];
     let twice = [notes, notes, comments, comments];
-    let edges = demo.edges().map(|(_, _, edges)| edges.len());
+    let edges = edges(demo).map(|(_, _, edges)| edges.len());
     let with_rows = once.iter().chain(&twice).chain(&edges).map(|rows| rows.div_ceil(CHUNK));
     let over_rows = STRETCHES + KEPT.len() + sql::TOTALS.len() + sql::NUMBERED.len();
     let (coins, read_marks, ranks, commit) = (1, 1, 1, 1);
@@ -87,7 +98,7 @@ struct Writing<'a, F> {
 }
 
 impl<F: Fn(u64, u64, &'static str)> Writing<'_, F> {
-    async fn users(&mut self, demo: &Demo) -> StoreResult<()> {
+    async fn users(&mut self, demo: &DemoData) -> StoreResult<()> {
         for (ids, people) in chunks(&demo.people) {
             let subjects = column(people, |person| person.subject.as_str());
             let names = column(people, |person| person.name.as_str());
@@ -98,7 +109,7 @@ impl<F: Fn(u64, u64, &'static str)> Writing<'_, F> {
         Ok(())
     }
 
-    async fn groups(&mut self, demo: &Demo) -> StoreResult<()> {
+    async fn groups(&mut self, demo: &DemoData) -> StoreResult<()> {
         for (ids, groups) in chunks(&demo.groups) {
             let owners = column(groups, |group| id(group.owner));
             let names = column(groups, |group| group.name);
@@ -110,7 +121,7 @@ impl<F: Fn(u64, u64, &'static str)> Writing<'_, F> {
         Ok(())
     }
 
-    async fn notes(&mut self, demo: &Demo) -> StoreResult<()> {
+    async fn notes(&mut self, demo: &DemoData) -> StoreResult<()> {
         for (ids, notes) in chunks(&demo.notes) {
             let rows = NoteRows {
                 ids,
@@ -131,7 +142,7 @@ impl<F: Fn(u64, u64, &'static str)> Writing<'_, F> {
         Ok(())
     }
 
-    async fn comments(&mut self, demo: &Demo) -> StoreResult<()> {
+    async fn comments(&mut self, demo: &DemoData) -> StoreResult<()> {
         for (ids, comments) in chunks(&demo.comments) {
             let notes = column(comments, |comment| id(comment.note));
             let authors = column(comments, |comment| id(comment.author));
@@ -147,7 +158,7 @@ impl<F: Fn(u64, u64, &'static str)> Writing<'_, F> {
         Ok(())
     }
 
-    async fn edges(&mut self, what: &'static str, kind: EdgeKind, edges: &[Edge]) -> StoreResult<()> {
+    async fn edges(&mut self, what: &'static str, kind: EdgeKind, edges: &[DemoEdge]) -> StoreResult<()> {
         for edges in edges.chunks(CHUNK) {
             let actors = column(edges, |edge| id(edge.actor));
             let targets = column(edges, |edge| id(edge.target));
@@ -158,7 +169,7 @@ impl<F: Fn(u64, u64, &'static str)> Writing<'_, F> {
         Ok(())
     }
 
-    async fn coins(&mut self, demo: &Demo) -> StoreResult<()> {
+    async fn coins(&mut self, demo: &DemoData) -> StoreResult<()> {
         for grants in demo.ledger.chunks(CHUNK) {
             let rows = GrantRows {
                 users: column(grants, |grant| id(grant.user)),
@@ -174,7 +185,7 @@ impl<F: Fn(u64, u64, &'static str)> Writing<'_, F> {
         Ok(())
     }
 
-    async fn inboxes(&mut self, demo: &Demo, history: History) -> StoreResult<()> {
+    async fn inboxes(&mut self, demo: &DemoData, history: History) -> StoreResult<()> {
         let messages = MessageRows {
             senders: column(&demo.messages, |message| id(message.actor)),
             recipients: column(&demo.messages, |message| id(message.target)),

@@ -96,7 +96,7 @@ fn a_directory_in_use_is_refused_at_once_and_the_holder_is_named() {
     assert!(place.open().is_running());
     for _ in 0..2 {
         let began = Instant::now();
-        let error = place.open().lock("127.0.0.1:2").unwrap_err().to_string();
+        let error = DataDirLock::take(&place.open(), "127.0.0.1:2").unwrap_err().to_string();
         assert!(began.elapsed() < Duration::from_secs(1));
         assert!(error.contains(&format!("(process {} on 127.0.0.1:1, since 2", helper.pid())), "{error}");
         assert!(error.ends_with("stop it or choose another with --data-dir"), "{error}");
@@ -166,7 +166,7 @@ fn redis_runs_with_the_settings_that_counters_rely_on() {
 #[ignore = "started by other tests"]
 fn helper_that_runs_the_servers() {
     let Some(path) = env::var_os(HELPER_DATA_DIR) else { return };
-    let lock = DataDir::open(path).unwrap().lock("127.0.0.1:1").unwrap();
+    let lock = DataDirLock::take(&DataDir::open(path).unwrap(), "127.0.0.1:1").unwrap();
     let servers = EmbeddedServers::start(&lock, Options::default()).unwrap();
     println!("\nready {} {}", servers.redis_pid().unwrap(), servers.postgres_pid().unwrap());
     let _ = std::io::stdin().read(&mut [0]); // until the test that started us ends
@@ -193,7 +193,7 @@ impl Place {
     }
 
     fn lock(&self) -> DataDirLock {
-        self.open().lock("127.0.0.1:3").unwrap()
+        DataDirLock::take(&self.open(), "127.0.0.1:3").unwrap()
     }
 }
 

@@ -41,7 +41,7 @@ impl Stores {
     pub async fn start(fsync: AppendFsync) -> Self {
         let place = Arc::new(Place::new());
         let data_dir = DataDir::open(place.path().join("data")).unwrap();
-        let lock = data_dir.lock("a test").unwrap();
+        let lock = DataDirLock::take(&data_dir, "a test").unwrap();
         let mut stores = Self::of(&data_dir);
         stores.lock = Some(lock);
         stores._place = Some(place);

@@ -21,7 +21,7 @@ use uuid::Uuid;
 
 use super::{
     error::{EmbeddedError, Result},
-    lock::{self, DataDirLock},
+    lock_file,
 };
 
 /// `sun_path` of a Unix socket address holds 108 bytes, the last of which is zero.
@@ -58,20 +58,9 @@ impl DataDir {
         &self.path
     }
 
-    /// Makes this process the only one that runs servers here, until the lock is dropped.
-    ///
-    /// `listen` is our address, told to whoever finds the directory taken. Blocks up to
-    /// `LEFTOVERS_END_WITHIN` while the servers of a killed plaudit still end.
-    ///
-    /// # Errors
-    /// `InUse` names the living holder; `StillLocked` when the wait was in vain.
-    pub fn lock(&self, listen: &str) -> Result<DataDirLock> {
-        lock::take(self, listen)
-    }
-
     /// Whether a server runs here, so that [`Self::redis_url`] and [`Self::database_url`] lead somewhere.
     pub fn is_running(&self) -> bool {
-        lock::is_held(&self.lock_file()) && self.redis_socket().exists() && self.postgres_socket().exists()
+        lock_file::is_held(&self.lock_file()) && self.redis_socket().exists() && self.postgres_socket().exists()
     }
 
     /// The embedded Redis, as the `redis` crate reads it.

@@ -2,7 +2,7 @@
 
 use std::{io, path::PathBuf, time::Duration};
 
-use super::lock::Holder;
+use super::lock_file::Holder;
 
 pub type Result<T> = std::result::Result<T, EmbeddedError>;
 

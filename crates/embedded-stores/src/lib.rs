@@ -1,7 +1,7 @@
 //! The private Redis and PostgreSQL of `plaudit serve`: the real servers, as child processes.
 //!
 //! - `data_dir`: what lies where; the addresses and secrets that every command reads
-//! - `lock`: one plaudit per data directory, also after a `kill -9`
+//! - `lock`: one plaudit per data directory, also after a `kill -9`; `lock_file`: who holds it
 //! - `redis`, `postgres`: how each `server` is run; `cluster` creates PostgreSQL's files, `account` is
 //!   the user it runs as, `programs` finds what is installed
 //! - `supervisor`: keeps one child running; `tether` makes the child end with us, `log_file` holds
@@ -15,6 +15,7 @@ mod cluster;
 mod data_dir;
 mod error;
 mod lock;
+mod lock_file;
 mod log_file;
 mod postgres;
 mod programs;
@@ -25,7 +26,8 @@ mod tether;
 
 pub use data_dir::DataDir;
 pub use error::{EmbeddedError, Result};
-pub use lock::{DataDirLock, Holder};
+pub use lock::DataDirLock;
+pub use lock_file::Holder;
 
 use postgres::Postgres;
 use redis::Redis;

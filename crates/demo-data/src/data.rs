@@ -1,18 +1,17 @@
-//! The demo data as a whole: the same for the same size and time.
+//! The demo data as a whole: equal for equal size and time.
 
 use rand::{SeedableRng, rngs::StdRng};
 
 use super::{
     coins::{self, Grant},
-    comments::{Comment, comments},
-    graph::{self, Edge},
-    groups::{self, Group},
-    history::History,
-    notes::{Note, notes},
+    comments::{DemoComment, comments},
+    graph::{self, DemoEdge},
+    groups::{self, DemoGroup},
+    history::{EpochMillis, History},
+    notes::{DemoNote, notes},
     people::{Person, people},
     text::Writer,
 };
-use crate::catalogue::{EdgeKind, UnixMillis};
 
 const SEED: u64 = 0x506c_6175_6469_7401;
 
@@ -59,26 +58,26 @@ const fn at_most(limit: usize, number: usize) -> usize {
     if number < limit { number } else { limit }
 }
 
-/// Everything that is written. Relations name positions in these lists.
+/// Everything that an empty database is filled with. Relations name positions in these lists.
 #[derive(PartialEq, Debug)]
-pub(super) struct Demo {
+pub struct DemoData {
     pub people: Vec<Person>,
-    pub groups: Vec<Group>,
-    pub members: Vec<Edge>,
-    pub notes: Vec<Note>,
-    pub comments: Vec<Comment>,
-    pub follows: Vec<Edge>,
-    pub note_likes: Vec<Edge>,
-    pub comment_likes: Vec<Edge>,
-    pub collects: Vec<Edge>,
-    pub messages: Vec<Edge>,
+    pub groups: Vec<DemoGroup>,
+    pub members: Vec<DemoEdge>,
+    pub notes: Vec<DemoNote>,
+    pub comments: Vec<DemoComment>,
+    pub follows: Vec<DemoEdge>,
+    pub note_likes: Vec<DemoEdge>,
+    pub comment_likes: Vec<DemoEdge>,
+    pub collects: Vec<DemoEdge>,
+    pub messages: Vec<DemoEdge>,
     pub ledger: Vec<Grant>,
     /// Of each note.
     pub views: Vec<i64>,
 }
 
-impl Demo {
-    pub fn new(size: SeedSize, now: UnixMillis) -> Self {
+impl DemoData {
+    pub fn new(size: SeedSize, now: EpochMillis) -> Self {
         let (rng, writer) = (&mut StdRng::seed_from_u64(SEED), &mut Writer::new());
         let history = History::ending(now);
         let people = people(rng, size.users, history);
@@ -109,17 +108,6 @@ impl Demo {
             views,
         }
     }
-
-    /// Everything that is written as edges, with what it is called.
-    pub fn edges(&self) -> [(&'static str, EdgeKind, &[Edge]); 5] {
-        [
-            ("follows", EdgeKind::Follow, &self.follows),
-            ("members", EdgeKind::GroupJoin, &self.members),
-            ("likes", EdgeKind::NoteLike, &self.note_likes),
-            ("likes of comments", EdgeKind::CommentLike, &self.comment_likes),
-            ("collects", EdgeKind::NoteCollect, &self.collects),
-        ]
-    }
 }
 
 #[cfg(test)]
@@ -131,19 +119,19 @@ mod tests {
 
     use super::*;
 
-    const NOW: UnixMillis = 1_800_000_000_000;
+    const NOW: EpochMillis = 1_800_000_000_000;
     const SMALL: SeedSize = SeedSize { users: 50, notes: 100 };
 
-    static FULL: LazyLock<Demo> = LazyLock::new(|| Demo::new(SeedSize::default(), NOW));
+    static FULL: LazyLock<DemoData> = LazyLock::new(|| DemoData::new(SeedSize::default(), NOW));
 
-    fn per_target(edges: &[Edge], targets: usize) -> Vec<usize> {
+    fn per_target(edges: &[DemoEdge], targets: usize) -> Vec<usize> {
         let mut counts = vec![0; targets];
         edges.iter().for_each(|edge| counts[edge.target] += 1);
         counts
     }
 
     /// In each hour of the last week, the latest first.
-    fn per_hour(edges: &[Edge]) -> Vec<usize> {
+    fn per_hour(edges: &[DemoEdge]) -> Vec<usize> {
         let mut counts = vec![0; 7 * 24];
         for edge in edges {
             let age = (NOW - edge.since) / (60 * 60 * 1_000);
@@ -156,8 +144,8 @@ mod tests {
 
     #[test]
     fn the_same_size_and_time_give_the_same_data() {
-        assert_eq!(Demo::new(SMALL, NOW), Demo::new(SMALL, NOW));
-        assert_ne!(Demo::new(SMALL, NOW), Demo::new(SMALL, NOW + 1_000));
+        assert_eq!(DemoData::new(SMALL, NOW), DemoData::new(SMALL, NOW));
+        assert_ne!(DemoData::new(SMALL, NOW), DemoData::new(SMALL, NOW + 1_000));
     }
 
     #[test]
@@ -167,7 +155,7 @@ mod tests {
         assert!((15_000..=25_000).contains(&FULL.follows.len()), "{}", FULL.follows.len());
         assert_eq!(FULL.comments.len(), 10_000);
         assert!((1_500..=2_000).contains(&FULL.messages.len()), "{}", FULL.messages.len());
-        let small = Demo::new(SMALL, NOW);
+        let small = DemoData::new(SMALL, NOW);
         assert_eq!((small.people.len(), small.notes.len(), small.comments.len()), (50, 100, 200));
         assert!((400..=800).contains(&small.note_likes.len()), "{}", small.note_likes.len());
         assert!((250..=500).contains(&small.follows.len()), "{}", small.follows.len());
@@ -175,10 +163,10 @@ mod tests {
 
     #[test]
     fn nothing_comes_of_nobody() {
-        let nobody = Demo::new(SeedSize { users: 0, notes: 10 }, NOW);
+        let nobody = DemoData::new(SeedSize { users: 0, notes: 10 }, NOW);
         assert!(nobody.people.is_empty() && nobody.notes.is_empty() && nobody.comments.is_empty());
         assert!(nobody.groups.is_empty() && nobody.ledger.is_empty() && nobody.messages.is_empty());
-        let alone = Demo::new(SeedSize { users: 1, notes: 10 }, NOW);
+        let alone = DemoData::new(SeedSize { users: 1, notes: 10 }, NOW);
         assert_eq!((alone.notes.len(), alone.follows.len()), (10, 0));
     }
 
@@ -208,14 +196,20 @@ mod tests {
     #[test]
     fn nobody_follows_themselves_or_too_many() {
         assert!(FULL.follows.iter().all(|edge| edge.actor != edge.target));
-        let actors = FULL.follows.iter().map(|edge| Edge { target: edge.actor, ..*edge }).collect::<Vec<_>>();
+        let actors = FULL.follows.iter().map(|edge| DemoEdge { target: edge.actor, ..*edge }).collect::<Vec<_>>();
         assert!(per_target(&actors, FULL.people.len()).iter().all(|most| *most <= graph::MOST_FOLLOWED));
     }
 
     #[test]
     fn no_edge_is_there_twice() {
-        let written = FULL.edges().map(|(_, _, edges)| edges);
-        for edges in written.into_iter().chain([&FULL.messages[..]]) {
+        for edges in [
+            &FULL.follows,
+            &FULL.members,
+            &FULL.note_likes,
+            &FULL.comment_likes,
+            &FULL.collects,
+            &FULL.messages,
+        ] {
             let pairs: HashSet<_> = edges.iter().map(|edge| (edge.actor, edge.target)).collect();
             assert_eq!(pairs.len(), edges.len());
         }
@@ -254,7 +248,7 @@ mod tests {
     fn something_is_liked_in_every_hour_of_the_last_days_and_more_lately() {
         let likes = per_hour(&FULL.note_likes);
         assert!(likes.iter().all(|likes| *likes > 30) && likes[0] > 2 * likes[100], "{likes:?}");
-        assert!(per_hour(&Demo::new(SMALL, NOW).note_likes)[0] > 0);
+        assert!(per_hour(&DemoData::new(SMALL, NOW).note_likes)[0] > 0);
     }
 
     #[test]

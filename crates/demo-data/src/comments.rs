@@ -7,11 +7,10 @@ use rand::{Rng, RngExt};
 use super::{
     chances::{Chances, zipf},
     history::History,
-    notes::Note,
+    notes::DemoNote,
     people::Person,
     text::Writer,
 };
-use crate::catalogue::UnixMillis;
 
 /// The share of comments that answer another one.
 const REPLIES: f64 = 0.35;
@@ -28,26 +27,26 @@ const REWORDINGS: usize = 10;
 
 /// A comment. The note, its author and its parent are positions.
 #[derive(Clone, PartialEq, Debug)]
-pub(super) struct Comment {
+pub struct DemoComment {
     pub note: usize,
     pub author: usize,
     /// The top-level comment that it answers.
     pub parent: Option<usize>,
     pub body: String,
-    pub written_at: UnixMillis,
+    pub written_at: EpochMillis,
     /// How likely others react to it.
     pub appeal: f64,
 }
 
 /// Comments in the order in which they were written.
-pub(super) fn comments(
+pub fn comments(
     rng: &mut impl Rng,
     writer: &mut Writer,
     people: &[Person],
-    notes: &[Note],
+    notes: &[DemoNote],
     count: usize,
     history: History,
-) -> Vec<Comment> {
+) -> Vec<DemoComment> {
     let replies = (count as f64 * REPLIES) as usize;
     let mut comments = top_level(rng, people, notes, count - replies, history);
     add_replies(rng, &mut comments, people, notes, replies, history);
@@ -59,10 +58,10 @@ pub(super) fn comments(
 fn top_level(
     rng: &mut impl Rng,
     people: &[Person],
-    notes: &[Note],
+    notes: &[DemoNote],
     count: usize,
     history: History,
-) -> Vec<Comment> {
+) -> Vec<DemoComment> {
     let popular = Chances::new(notes.iter().map(|note| note.appeal.powf(RESTRAINT)));
     let active = Chances::new(people.iter().map(|person| person.activity));
     let mut comments = Vec::with_capacity(count);
@@ -70,7 +69,7 @@ fn top_level(
         let (Some(note), Some(author)) = (popular.draw(rng), active.draw(rng)) else { break };
         let written_at = history.soon_after(rng, people[author].joined_at.max(notes[note].written_at));
         let appeal = wit * notes[note].appeal;
-        comments.push(Comment { note, author, parent: None, body: String::new(), written_at, appeal });
+        comments.push(DemoComment { note, author, parent: None, body: String::new(), written_at, appeal });
     }
     comments
 }
@@ -78,9 +77,9 @@ fn top_level(
 /// Adds replies behind the comments that they answer.
 fn add_replies(
     rng: &mut impl Rng,
-    comments: &mut Vec<Comment>,
+    comments: &mut Vec<DemoComment>,
     people: &[Person],
-    notes: &[Note],
+    notes: &[DemoNote],
     count: usize,
     history: History,
 ) {
@@ -89,10 +88,10 @@ fn add_replies(
     let mut answered = HashSet::new();
     for wit in zipf(rng, count, WIT_SKEW) {
         let (Some(parent), Some(anybody)) = (popular.draw(rng), active.draw(rng)) else { break };
-        let Comment { note, written_at, .. } = comments[parent];
+        let DemoComment { note, written_at, .. } = comments[parent];
         let by_author = rng.random_bool(BY_AUTHOR) && answered.insert(parent);
         let author = if by_author { notes[note].author } else { anybody };
-        comments.push(Comment {
+        comments.push(DemoComment {
             note,
             author,
             parent: Some(parent),
@@ -104,19 +103,19 @@ fn add_replies(
 }
 
 /// Sorts by time; a parent keeps its place before its replies.
-fn in_order(comments: Vec<Comment>) -> Vec<Comment> {
+fn in_order(comments: Vec<DemoComment>) -> Vec<DemoComment> {
     let mut numbered: Vec<_> = comments.into_iter().enumerate().collect();
     numbered.sort_by_key(|(_, comment)| comment.written_at);
     let mut places = vec![0; numbered.len()];
     for (place, (former, _)) in numbered.iter().enumerate() {
         places[*former] = place;
     }
-    let moved = |comment: Comment| Comment { parent: comment.parent.map(|former| places[former]), ..comment };
+    let moved = |comment: DemoComment| DemoComment { parent: comment.parent.map(|former| places[former]), ..comment };
     numbered.into_iter().map(|(_, comment)| moved(comment)).collect()
 }
 
 /// Gives the comments their words, so that none is said twice below one note, if that is possible.
-fn say(rng: &mut impl Rng, writer: &mut Writer, comments: &mut [Comment], notes: &[Note]) {
+fn say(rng: &mut impl Rng, writer: &mut Writer, comments: &mut [DemoComment], notes: &[DemoNote]) {
     let mut said: HashSet<(usize, String)> = HashSet::new();
     for comment in comments {
         let note = &notes[comment.note];

@@ -9,7 +9,7 @@ use serde::{Deserialize, de::DeserializeOwned};
 
 /// What notes of one topic, and comments on them, are made of.
 #[derive(Deserialize)]
-pub(super) struct Topic {
+pub struct Topic {
     /// The group in which they stand.
     pub group: GroupText,
     pub titles: Vec<String>,
@@ -23,14 +23,14 @@ pub(super) struct Topic {
 
 /// What a group calls itself.
 #[derive(Deserialize)]
-pub(super) struct GroupText {
+pub struct GroupText {
     pub name: String,
     pub description: String,
 }
 
 /// What fits every topic.
 #[derive(Deserialize)]
-pub(super) struct SmallTalk {
+pub struct SmallTalk {
     pub comments: Vec<String>,
     /// Short sentences that may follow any comment.
     pub afterthoughts: Vec<String>,
@@ -42,14 +42,14 @@ pub(super) struct SmallTalk {
 
 /// Reasons in the ledger of coins.
 #[derive(Deserialize)]
-pub(super) struct CoinReasons {
+pub struct CoinReasons {
     pub gifts: Vec<String>,
     pub purchases: Vec<String>,
 }
 
 /// Names of people who may well come from one place.
 #[derive(Deserialize)]
-pub(super) struct Region {
+pub struct Region {
     pub first: Vec<String>,
     pub last: Vec<String>,
 }
@@ -91,7 +91,7 @@ pub(super) static REGIONS: LazyLock<Vec<Region>> = LazyLock::new(|| {
 });
 
 /// The slots in a sentence.
-pub(super) fn slots(line: &str) -> impl Iterator<Item = &str> {
+pub fn slots(line: &str) -> impl Iterator<Item = &str> {
     line.split('{').skip(1).filter_map(|part| Some(part.split_once('}')?.0))
 }
 

@@ -8,14 +8,14 @@ const SUMMIT: f64 = 8.0;
 
 /// A weight for each of `count` items, by Zipf's law over a random order of them. The higher the exponent,
 /// the more the best ones get.
-pub(super) fn zipf(rng: &mut impl Rng, count: usize, exponent: f64) -> Vec<f64> {
+pub fn zipf(rng: &mut impl Rng, count: usize, exponent: f64) -> Vec<f64> {
     let mut weights: Vec<f64> = (0..count).map(|rank| (rank as f64 + SUMMIT).powf(-exponent)).collect();
     weights.shuffle(rng);
     weights
 }
 
 /// Draws positions by weight.
-pub(super) struct Chances(Option<WeightedAliasIndex<f64>>);
+pub struct Chances(Option<WeightedAliasIndex<f64>>);
 
 impl Chances {
     pub fn new(weights: impl IntoIterator<Item = f64>) -> Self {

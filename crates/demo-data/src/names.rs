@@ -12,7 +12,7 @@ const FIRST: (&str, &str) = ("Mira", "Okafor");
 const DISTANCE: f64 = 0.7;
 
 /// What one user is called.
-pub(super) struct Name {
+pub struct Name {
     /// As in tokens: `mira.okafor`.
     pub subject: String,
     /// As people read it.
@@ -28,7 +28,7 @@ impl Name {
 }
 
 /// Different names, of which the first is always the same.
-pub(super) fn names(rng: &mut impl Rng, count: usize) -> Vec<Name> {
+pub fn names(rng: &mut impl Rng, count: usize) -> Vec<Name> {
     let pairs = shuffled_pairs(rng);
     let others = (0..count).map(|place| Name::new(pairs[place % pairs.len()], place / pairs.len()));
     std::iter::once(Name::new(FIRST, 0)).chain(others).take(count).collect()

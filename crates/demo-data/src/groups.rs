@@ -4,8 +4,7 @@ use std::collections::HashMap;
 
 use rand::{Rng, RngExt};
 
-use super::{graph::Edge, history::History, library::TOPICS, notes::Note, people::Person};
-use crate::catalogue::UnixMillis;
+use super::{graph::DemoEdge, history::{EpochMillis, History}, library::TOPICS, notes::DemoNote, people::Person};
 
 /// The shares of users who join the group of their dearest topic, of the next one, and of any other.
 const JOINED: [f64; 3] = [0.8, 0.5, 0.03];
@@ -18,21 +17,21 @@ const FEATURED: usize = 3;
 
 /// A group. Its position is that of its topic; its owner is a position among the people.
 #[derive(Clone, PartialEq, Debug)]
-pub(super) struct Group {
+pub struct DemoGroup {
     pub owner: usize,
     pub name: &'static str,
     pub description: &'static str,
-    pub founded_at: UnixMillis,
+    pub founded_at: EpochMillis,
 }
 
 /// One group per topic. None when there is nobody to found it.
-pub(super) fn groups(rng: &mut impl Rng, people: &[Person], history: History) -> Vec<Group> {
+pub fn groups(rng: &mut impl Rng, people: &[Person], history: History) -> Vec<DemoGroup> {
     let mut groups = Vec::with_capacity(TOPICS.len());
     for (topic, text) in TOPICS.iter().map(|topic| &topic.group).enumerate() {
         let owner = founder(people, topic);
         let Some(person) = people.get(owner) else { break };
         let founded_at = history.right_after(rng, person.joined_at);
-        groups.push(Group { owner, name: &text.name, description: &text.description, founded_at });
+        groups.push(DemoGroup { owner, name: &text.name, description: &text.description, founded_at });
     }
     groups
 }
@@ -43,20 +42,20 @@ fn founder(people: &[Person], topic: usize) -> usize {
 }
 
 /// Who is a member of what, and since when. Owners always are.
-pub(super) fn members(
+pub fn members(
     rng: &mut impl Rng,
     people: &[Person],
-    groups: &[Group],
+    groups: &[DemoGroup],
     history: History,
-) -> Vec<Edge> {
+) -> Vec<DemoEdge> {
     let mut members = Vec::new();
     for (target, group) in groups.iter().enumerate() {
         for (actor, person) in people.iter().enumerate() {
             if actor == group.owner {
-                members.push(Edge { actor, target, since: group.founded_at });
+                members.push(DemoEdge { actor, target, since: group.founded_at });
             } else if rng.random_bool(chance_to_join(person, target)) {
                 let since = history.soon_after(rng, person.joined_at.max(group.founded_at));
-                members.push(Edge { actor, target, since });
+                members.push(DemoEdge { actor, target, since });
             }
         }
     }
@@ -72,7 +71,7 @@ fn chance_to_join(person: &Person, topic: usize) -> f64 {
 }
 
 /// Puts notes into the group of their topic, where their authors were members, and features the best.
-pub(super) fn post(rng: &mut impl Rng, notes: &mut [Note], members: &[Edge], history: History) {
+pub fn post(rng: &mut impl Rng, notes: &mut [DemoNote], members: &[DemoEdge], history: History) {
     let joined: HashMap<_, _> = members.iter().map(|edge| ((edge.actor, edge.target), edge.since)).collect();
     for note in notes.iter_mut() {
         let group = note.theme.topic;
@@ -84,8 +83,8 @@ pub(super) fn post(rng: &mut impl Rng, notes: &mut [Note], members: &[Edge], his
     }
 }
 
-fn feature(rng: &mut impl Rng, notes: &mut [Note], group: usize, history: History) {
-    let mut best: Vec<&mut Note> = notes.iter_mut().filter(|note| note.group == Some(group)).collect();
+fn feature(rng: &mut impl Rng, notes: &mut [DemoNote], group: usize, history: History) {
+    let mut best: Vec<&mut DemoNote> = notes.iter_mut().filter(|note| note.group == Some(group)).collect();
     best.sort_by(|a, b| b.appeal.total_cmp(&a.appeal));
     for note in best.into_iter().take(FEATURED) {
         note.featured_at = Some(history.soon_after(rng, note.written_at));
@@ -97,11 +96,11 @@ mod tests {
     use std::sync::LazyLock;
 
     use super::*;
-    use crate::seed::{SeedSize, demo::Demo};
+    use crate::{DemoData, SeedSize};
 
-    const NOW: UnixMillis = 1_800_000_000_000;
+    const NOW: EpochMillis = 1_800_000_000_000;
 
-    static DEMO: LazyLock<Demo> = LazyLock::new(|| Demo::new(SeedSize { users: 200, notes: 800 }, NOW));
+    static DEMO: LazyLock<DemoData> = LazyLock::new(|| DemoData::new(SeedSize { users: 200, notes: 800 }, NOW));
 
     #[test]
     fn every_topic_has_a_group_whose_owner_is_its_first_member() {

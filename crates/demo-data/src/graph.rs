@@ -4,11 +4,10 @@ use std::collections::BTreeSet;
 
 use rand::{Rng, RngExt};
 
-use super::{chances::Chances, comments::Comment, history::History, notes::Note, people::Person};
-use crate::catalogue::UnixMillis;
+use super::{chances::Chances, comments::DemoComment, history::{EpochMillis, History}, notes::DemoNote, people::Person};
 
 /// The most that one user follows.
-pub(super) const MOST_FOLLOWED: usize = 500;
+pub const MOST_FOLLOWED: usize = 500;
 
 /// Where most pairs exist already, a draw seldom finds a new one; so this many draws per pair are enough.
 const DRAWS_PER_PAIR: usize = 8;
@@ -18,14 +17,14 @@ const COLLECTED: f64 = 0.2;
 
 /// A relation that is on. Actor and target are positions.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Edge {
+pub struct DemoEdge {
     pub actor: usize,
     pub target: usize,
-    pub since: UnixMillis,
+    pub since: EpochMillis,
 }
 
 /// At most `count` follows: of others only, and never too many by one user.
-pub(super) fn follows(rng: &mut impl Rng, people: &[Person], count: usize, history: History) -> Vec<Edge> {
+pub fn follows(rng: &mut impl Rng, people: &[Person], count: usize, history: History) -> Vec<DemoEdge> {
     let famous = Chances::new(people.iter().map(|person| person.fame));
     let mut followed = vec![0; people.len()];
     let pairs = pairs(rng, count, people, &famous, |actor, target| {
@@ -37,51 +36,51 @@ pub(super) fn follows(rng: &mut impl Rng, people: &[Person], count: usize, histo
 }
 
 /// At most `count` likes of notes.
-pub(super) fn note_likes(
+pub fn note_likes(
     rng: &mut impl Rng,
     people: &[Person],
-    notes: &[Note],
+    notes: &[DemoNote],
     count: usize,
     history: History,
-) -> Vec<Edge> {
+) -> Vec<DemoEdge> {
     let popular = Chances::new(notes.iter().map(|note| note.appeal));
     let pairs = pairs(rng, count, people, &popular, |_, _| true);
     edges(rng, pairs, people, |target| notes[target].written_at, history)
 }
 
 /// Collects of notes: people collect some of what they like.
-pub(super) fn collects(rng: &mut impl Rng, likes: &[Edge], history: History) -> Vec<Edge> {
+pub fn collects(rng: &mut impl Rng, likes: &[DemoEdge], history: History) -> Vec<DemoEdge> {
     let mut collects = Vec::new();
     for like in likes {
         if rng.random_bool(COLLECTED) {
-            collects.push(Edge { since: history.soon_after(rng, like.since), ..*like });
+            collects.push(DemoEdge { since: history.soon_after(rng, like.since), ..*like });
         }
     }
     collects
 }
 
 /// At most `count` first messages of a user to another.
-pub(super) fn messages(rng: &mut impl Rng, people: &[Person], count: usize, history: History) -> Vec<Edge> {
+pub fn messages(rng: &mut impl Rng, people: &[Person], count: usize, history: History) -> Vec<DemoEdge> {
     let famous = Chances::new(people.iter().map(|person| person.fame));
     let pairs = pairs(rng, count, people, &famous, |actor, target| actor != target);
     edges(rng, pairs, people, |target| people[target].joined_at, history)
 }
 
 /// At most `count` likes of comments.
-pub(super) fn comment_likes(
+pub fn comment_likes(
     rng: &mut impl Rng,
     people: &[Person],
-    comments: &[Comment],
+    comments: &[DemoComment],
     count: usize,
     history: History,
-) -> Vec<Edge> {
+) -> Vec<DemoEdge> {
     let popular = Chances::new(comments.iter().map(|comment| comment.appeal));
     let pairs = pairs(rng, count, people, &popular, |_, _| true);
     edges(rng, pairs, people, |target| comments[target].written_at, history)
 }
 
 /// How often each note was seen: more often than liked.
-pub(super) fn views(rng: &mut impl Rng, notes: &[Note], likes: &[Edge]) -> Vec<i64> {
+pub fn views(rng: &mut impl Rng, notes: &[DemoNote], likes: &[DemoEdge]) -> Vec<i64> {
     let mut views = vec![0; notes.len()];
     for like in likes {
         views[like.target] += rng.random_range(5..25);
@@ -119,13 +118,13 @@ fn edges(
     rng: &mut impl Rng,
     pairs: BTreeSet<(usize, usize)>,
     people: &[Person],
-    target_since: impl Fn(usize) -> UnixMillis,
+    target_since: impl Fn(usize) -> EpochMillis,
     history: History,
-) -> Vec<Edge> {
+) -> Vec<DemoEdge> {
     let mut edges = Vec::with_capacity(pairs.len());
     for (actor, target) in pairs {
         let earliest = people[actor].joined_at.max(target_since(target));
-        edges.push(Edge { actor, target, since: history.reaction_to(rng, earliest) });
+        edges.push(DemoEdge { actor, target, since: history.reaction_to(rng, earliest) });
     }
     edges
 }

@@ -2,8 +2,7 @@
 
 use rand::{Rng, RngExt};
 
-use super::{chances::zipf, history::History, library::TOPICS, names::names};
-use crate::catalogue::UnixMillis;
+use super::{chances::zipf, history::{EpochMillis, History}, library::TOPICS, names::names};
 
 /// The share of users who only look.
 const QUIET: f64 = 0.05;
@@ -15,10 +14,10 @@ const EARLY: f64 = 2.0;
 
 /// A user.
 #[derive(Clone, PartialEq, Debug)]
-pub(super) struct Person {
+pub struct Person {
     pub subject: String,
     pub name: String,
-    pub joined_at: UnixMillis,
+    pub joined_at: EpochMillis,
     /// How likely others notice this user; 0 for those who only look.
     pub fame: f64,
     /// How much this user likes, follows and says; 0 for those who only look.
@@ -28,7 +27,7 @@ pub(super) struct Person {
 }
 
 /// Users in the order in which they joined.
-pub(super) fn people(rng: &mut impl Rng, count: usize, history: History) -> Vec<Person> {
+pub fn people(rng: &mut impl Rng, count: usize, history: History) -> Vec<Person> {
     let joined = history.rising(rng, count, EARLY);
     let mut fame = zipf(rng, count, FAME_SKEW);
     let mut activity = zipf(rng, count, ACTIVITY_SKEW);

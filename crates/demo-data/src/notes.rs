@@ -9,7 +9,6 @@ use super::{
     people::Person,
     text::{Theme, Writer},
 };
-use crate::catalogue::UnixMillis;
 
 /// The share of notes that nobody reacts to.
 const UNSEEN: f64 = 0.08;
@@ -24,27 +23,27 @@ const DILIGENCE: f64 = 0.75;
 
 /// A note. Its author is a position among the people.
 #[derive(Clone, PartialEq, Debug)]
-pub(super) struct Note {
+pub struct DemoNote {
     pub author: usize,
     pub title: String,
     pub body: String,
     pub theme: Theme,
-    pub written_at: UnixMillis,
+    pub written_at: EpochMillis,
     /// How likely others react to it; 0 for some.
     pub appeal: f64,
     /// The group in which it stands, a position.
     pub group: Option<usize>,
-    pub featured_at: Option<UnixMillis>,
+    pub featured_at: Option<EpochMillis>,
 }
 
 /// Notes in the order in which they were written, in no group yet.
-pub(super) fn notes(
+pub fn notes(
     rng: &mut impl Rng,
     writer: &mut Writer,
     people: &[Person],
     count: usize,
     history: History,
-) -> Vec<Note> {
+) -> Vec<DemoNote> {
     let authors = Chances::new(people.iter().map(|person| person.fame.powf(DILIGENCE)));
     let charms = zipf(rng, count, CHARM_SKEW);
     let mut notes = Vec::with_capacity(count);
@@ -55,7 +54,7 @@ pub(super) fn notes(
         let seen = if rng.random_bool(UNSEEN) { 0.0 } else { 1.0 };
         let appeal =
             seen * charm * people[author].fame.powf(HALO) * (1.0 - YOUTH * history.newness(written_at));
-        notes.push(Note {
+        notes.push(DemoNote {
             author,
             title: text.title,
             body: text.body,
@@ -70,7 +69,7 @@ pub(super) fn notes(
 }
 
 /// Somebody who was there already. The first user always was, so this ends.
-fn author_at(rng: &mut impl Rng, authors: &Chances, people: &[Person], at: UnixMillis) -> Option<usize> {
+fn author_at(rng: &mut impl Rng, authors: &Chances, people: &[Person], at: EpochMillis) -> Option<usize> {
     loop {
         let author = authors.draw(rng)?;
         if people[author].joined_at < at {

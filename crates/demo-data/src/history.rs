@@ -5,18 +5,18 @@ use std::collections::BTreeSet;
 use chrono::{DateTime, NaiveDate};
 use rand::{Rng, RngExt};
 
-use crate::catalogue::{EdgeKind, UnixMillis};
 
-const DAY: UnixMillis = 24 * 60 * 60 * 1_000;
-const LENGTH: UnixMillis = 60 * DAY;
+/// Milliseconds since the Unix epoch.
+pub type EpochMillis = i64;
 
-/// In how many pieces what must be in the order of time is written.
-pub(super) const STRETCHES: usize = 12;
+const DAY: EpochMillis = 24 * 60 * 60 * 1_000;
+const LENGTH: EpochMillis = 60 * DAY;
 
-/// Edges whose steps are kept: those that make notes hot and draw their charts.
-pub(super) const KEPT: [EdgeKind; 2] = [EdgeKind::NoteLike, EdgeKind::NoteCollect];
-/// For how many days, besides today: enough for every window of hot notes.
-const KEPT_DAYS: UnixMillis = 7;
+/// Pieces in which rows that must be written in the order of time are written.
+pub const STRETCHES: usize = 12;
+
+/// Days whose single steps are kept, besides today: enough for every window of hot notes.
+const KEPT_DAYS: EpochMillis = 7;
 
 /// The share of reactions that come in the last week, whatever the age of what they are to.
 const LATE: f64 = 0.3;
@@ -31,25 +31,25 @@ const PRELUDE: f64 = 0.01;
 
 /// The time that the demo data covers.
 #[derive(Clone, Copy)]
-pub(super) struct History {
-    now: UnixMillis,
+pub struct History {
+    now: EpochMillis,
 }
 
 impl History {
-    pub const fn ending(now: UnixMillis) -> Self {
+    pub const fn ending(now: EpochMillis) -> Self {
         Self { now }
     }
 
-    pub const fn start(self) -> UnixMillis {
+    pub const fn start(self) -> EpochMillis {
         self.now - LENGTH
     }
 
     /// Moments in rising order. The higher the exponent, the more of them are early; 1 spreads them evenly.
-    pub fn rising(self, rng: &mut impl Rng, count: usize, exponent: f64) -> Vec<UnixMillis> {
+    pub fn rising(self, rng: &mut impl Rng, count: usize, exponent: f64) -> Vec<EpochMillis> {
         let mut moments: Vec<_> = (0..count)
             .map(|_| {
                 let passed = PRELUDE + (1.0 - PRELUDE) * rng.random::<f64>().powf(exponent);
-                self.start() + (LENGTH as f64 * passed) as UnixMillis
+                self.start() + (LENGTH as f64 * passed) as EpochMillis
             })
             .collect();
         moments.sort_unstable();
@@ -57,28 +57,28 @@ impl History {
     }
 
     /// A moment after `earliest`, most likely soon.
-    pub fn soon_after(self, rng: &mut impl Rng, earliest: UnixMillis) -> UnixMillis {
-        earliest + ((self.now - earliest) as f64 * rng.random::<f64>().powi(3)) as UnixMillis
+    pub fn soon_after(self, rng: &mut impl Rng, earliest: EpochMillis) -> EpochMillis {
+        earliest + ((self.now - earliest) as f64 * rng.random::<f64>().powi(3)) as EpochMillis
     }
 
     /// When somebody reacts to what is there since `earliest`: most likely soon, but some do in the last week,
     /// so that at any time something happened within the last hour.
-    pub fn reaction_to(self, rng: &mut impl Rng, earliest: UnixMillis) -> UnixMillis {
+    pub fn reaction_to(self, rng: &mut impl Rng, earliest: EpochMillis) -> EpochMillis {
         if !rng.random_bool(LATE) {
             return self.soon_after(rng, earliest);
         }
         let age = (self.now - earliest).min(7 * DAY) as f64;
-        self.now - (age * rng.random::<f64>().powf(RISE)) as UnixMillis
+        self.now - (age * rng.random::<f64>().powf(RISE)) as EpochMillis
     }
 
     /// A moment soon after `earliest`.
-    pub fn right_after(self, rng: &mut impl Rng, earliest: UnixMillis) -> UnixMillis {
-        earliest + ((self.now - earliest) as f64 * RIGHT_AFTER * rng.random::<f64>()) as UnixMillis
+    pub fn right_after(self, rng: &mut impl Rng, earliest: EpochMillis) -> EpochMillis {
+        earliest + ((self.now - earliest) as f64 * RIGHT_AFTER * rng.random::<f64>()) as EpochMillis
     }
 
     /// Stretches of time, one behind the other, that cover it all: from each moment to before the next. Later
     /// ones are shorter, because more happens in them.
-    pub fn stretches(self) -> [(UnixMillis, UnixMillis); STRETCHES] {
+    pub fn stretches(self) -> [(EpochMillis, EpochMillis); STRETCHES] {
         let edge =
             |left: usize| self.now + 1 - (LENGTH + 1) * (left * left) as i64 / (STRETCHES * STRETCHES) as i64;
         std::array::from_fn(|number| (edge(STRETCHES - number), edge(STRETCHES - number - 1)))
@@ -92,7 +92,7 @@ impl History {
     }
 
     /// From 0 for the oldest moment to 1 for now.
-    pub fn newness(self, moment: UnixMillis) -> f64 {
+    pub fn newness(self, moment: EpochMillis) -> f64 {
         (moment - self.start()) as f64 / LENGTH as f64
     }
 }
@@ -103,7 +103,7 @@ mod tests {
 
     use super::*;
 
-    const NOW: UnixMillis = 1_800_000_000_000;
+    const NOW: EpochMillis = 1_800_000_000_000;
 
     #[test]
     fn stretches_follow_each_other_and_cover_it_all() {

@@ -2,8 +2,7 @@
 
 use rand::{Rng, RngExt};
 
-use super::{deck::Deck, history::History, library::COIN_REASONS, people::Person};
-use crate::catalogue::UnixMillis;
+use super::{deck::Deck, history::{EpochMillis, History}, library::COIN_REASONS, people::Person};
 
 /// The share of users who have, or had, coins. The first user is one of them.
 const OWNERS: f64 = 0.04;
@@ -16,17 +15,17 @@ const PRICES: (i64, i64) = (5, 60);
 
 /// A line of the ledger. The user is a position.
 #[derive(Clone, PartialEq, Debug)]
-pub(super) struct Grant {
+pub struct Grant {
     pub user: usize,
     /// Below zero when coins are spent.
     pub amount: i64,
     pub balance_after: i64,
     pub reason: &'static str,
-    pub at: UnixMillis,
+    pub at: EpochMillis,
 }
 
 /// Lines in order.
-pub(super) fn ledger(rng: &mut impl Rng, people: &[Person], history: History) -> Vec<Grant> {
+pub fn ledger(rng: &mut impl Rng, people: &[Person], history: History) -> Vec<Grant> {
     let (mut gifts, mut purchases) = (Deck::new(&COIN_REASONS.gifts), Deck::new(&COIN_REASONS.purchases));
     let mut ledger = Vec::new();
     for (user, person) in people.iter().enumerate() {
@@ -46,7 +45,7 @@ pub(super) fn ledger(rng: &mut impl Rng, people: &[Person], history: History) ->
     ledger
 }
 
-fn moments(rng: &mut impl Rng, person: &Person, history: History) -> Vec<UnixMillis> {
+fn moments(rng: &mut impl Rng, person: &Person, history: History) -> Vec<EpochMillis> {
     let count = rng.random_range(2..=7);
     let mut moments: Vec<_> = (0..count).map(|_| history.reaction_to(rng, person.joined_at)).collect();
     moments.sort_unstable();
@@ -65,7 +64,7 @@ mod tests {
     use rand::{SeedableRng, rngs::StdRng};
 
     use super::*;
-    use crate::seed::people::people;
+    use crate::people::people;
 
     #[test]
     fn a_few_users_have_coins_and_every_balance_is_the_sum_of_its_lines() {

@@ -11,21 +11,21 @@ use super::{
 
 /// What a note is about, so that the comments on it fit.
 #[derive(Clone, PartialEq, Debug)]
-pub(super) struct Theme {
+pub struct Theme {
     pub topic: usize,
     /// The words that the note uses, with their slots.
     words: Vec<(&'static str, &'static str)>,
 }
 
 /// A note's text.
-pub(super) struct NoteText {
+pub struct NoteText {
     pub title: String,
     pub body: String,
     pub theme: Theme,
 }
 
 /// Remembers what it wrote last, and writes something else.
-pub(super) struct Writer {
+pub struct Writer {
     topics: Vec<TopicDecks>,
     comments: Deck,
     afterthoughts: Deck,

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use rand::{Rng, RngExt};
 
 /// Puts what it dealt at the back and deals from the front half: no card comes again soon.
-pub(super) struct Deck(VecDeque<&'static str>);
+pub struct Deck(VecDeque<&'static str>);
 
 impl Deck {
     pub fn new(cards: &'static [String]) -> Self {
