@@ -16,9 +16,9 @@
 //! | [`catalogue`] | what is counted, and what moves it |
 //! | [`primitives`] | ids, offsets, shards, versions, pages |
 //!
-//! Beside them: [`settings`] and [`seed`] (demo data). Crates of their own, which know nothing of counting:
-//! [`plaudit_token_auth`], [`plaudit_moderation`] (judging comments), [`plaudit_embedded_stores`] (private
-//! servers).
+//! Beside them: [`settings`] and [`seed`] (writes the demo data). Crates of their own, which do not know this
+//! one: [`plaudit_token_auth`], [`plaudit_moderation`] (judging comments), [`plaudit_embedded_stores`] (private
+//! servers), [`plaudit_demo_data`], [`plaudit_storm`] (simulated users).
 
 pub mod app;
 pub mod catalogue;

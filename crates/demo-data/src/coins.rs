@@ -2,7 +2,12 @@
 
 use rand::{Rng, RngExt};
 
-use super::{deck::Deck, history::{EpochMillis, History}, library::COIN_REASONS, people::Person};
+use super::{
+    deck::Deck,
+    history::{EpochMillis, History},
+    library::COIN_REASONS,
+    people::Person,
+};
 
 /// The share of users who have, or had, coins. The first user is one of them.
 const OWNERS: f64 = 0.04;

@@ -6,7 +6,7 @@ use rand::{Rng, RngExt};
 
 use super::{
     chances::{Chances, zipf},
-    history::History,
+    history::{EpochMillis, History},
     notes::DemoNote,
     people::Person,
     text::Writer,
@@ -110,7 +110,8 @@ fn in_order(comments: Vec<DemoComment>) -> Vec<DemoComment> {
     for (place, (former, _)) in numbered.iter().enumerate() {
         places[*former] = place;
     }
-    let moved = |comment: DemoComment| DemoComment { parent: comment.parent.map(|former| places[former]), ..comment };
+    let moved =
+        |comment: DemoComment| DemoComment { parent: comment.parent.map(|former| places[former]), ..comment };
     numbered.into_iter().map(|(_, comment)| moved(comment)).collect()
 }
 

@@ -196,7 +196,8 @@ mod tests {
     #[test]
     fn nobody_follows_themselves_or_too_many() {
         assert!(FULL.follows.iter().all(|edge| edge.actor != edge.target));
-        let actors = FULL.follows.iter().map(|edge| DemoEdge { target: edge.actor, ..*edge }).collect::<Vec<_>>();
+        let actors =
+            FULL.follows.iter().map(|edge| DemoEdge { target: edge.actor, ..*edge }).collect::<Vec<_>>();
         assert!(per_target(&actors, FULL.people.len()).iter().all(|most| *most <= graph::MOST_FOLLOWED));
     }
 

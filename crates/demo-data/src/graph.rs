@@ -4,7 +4,13 @@ use std::collections::BTreeSet;
 
 use rand::{Rng, RngExt};
 
-use super::{chances::Chances, comments::DemoComment, history::{EpochMillis, History}, notes::DemoNote, people::Person};
+use super::{
+    chances::Chances,
+    comments::DemoComment,
+    history::{EpochMillis, History},
+    notes::DemoNote,
+    people::Person,
+};
 
 /// The most that one user follows.
 pub const MOST_FOLLOWED: usize = 500;

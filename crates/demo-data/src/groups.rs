@@ -4,7 +4,13 @@ use std::collections::HashMap;
 
 use rand::{Rng, RngExt};
 
-use super::{graph::DemoEdge, history::{EpochMillis, History}, library::TOPICS, notes::DemoNote, people::Person};
+use super::{
+    graph::DemoEdge,
+    history::{EpochMillis, History},
+    library::TOPICS,
+    notes::DemoNote,
+    people::Person,
+};
 
 /// The shares of users who join the group of their dearest topic, of the next one, and of any other.
 const JOINED: [f64; 3] = [0.8, 0.5, 0.03];
@@ -100,7 +106,8 @@ mod tests {
 
     const NOW: EpochMillis = 1_800_000_000_000;
 
-    static DEMO: LazyLock<DemoData> = LazyLock::new(|| DemoData::new(SeedSize { users: 200, notes: 800 }, NOW));
+    static DEMO: LazyLock<DemoData> =
+        LazyLock::new(|| DemoData::new(SeedSize { users: 200, notes: 800 }, NOW));
 
     #[test]
     fn every_topic_has_a_group_whose_owner_is_its_first_member() {

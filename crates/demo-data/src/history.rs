@@ -5,7 +5,6 @@ use std::collections::BTreeSet;
 use chrono::{DateTime, NaiveDate};
 use rand::{Rng, RngExt};
 
-
 /// Milliseconds since the Unix epoch.
 pub type EpochMillis = i64;
 

@@ -4,7 +4,7 @@ use rand::{Rng, RngExt};
 
 use super::{
     chances::{Chances, zipf},
-    history::History,
+    history::{EpochMillis, History},
     library::TOPICS,
     people::Person,
     text::{Theme, Writer},

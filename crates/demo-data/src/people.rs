@@ -2,7 +2,12 @@
 
 use rand::{Rng, RngExt};
 
-use super::{chances::zipf, history::{EpochMillis, History}, library::TOPICS, names::names};
+use super::{
+    chances::zipf,
+    history::{EpochMillis, History},
+    library::TOPICS,
+    names::names,
+};
 
 /// The share of users who only look.
 const QUIET: f64 = 0.05;

@@ -60,7 +60,9 @@ impl DataDir {
 
     /// Whether a server runs here, so that [`Self::redis_url`] and [`Self::database_url`] lead somewhere.
     pub fn is_running(&self) -> bool {
-        lock_file::is_held(&self.lock_file()) && self.redis_socket().exists() && self.postgres_socket().exists()
+        lock_file::is_held(&self.lock_file())
+            && self.redis_socket().exists()
+            && self.postgres_socket().exists()
     }
 
     /// The embedded Redis, as the `redis` crate reads it.

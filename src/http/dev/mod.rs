@@ -2,12 +2,9 @@
 //! as in production, none of this is there.
 //!
 //! - [`token`]: a token; [`users`]: for whom one is worth having
-//! - [`storm`]: many users at once, for some seconds; [`crowd`]: who they are and what they do; [`targets`]: to
-//!   what
+//! - [`storm`]: many simulated users at once, for some seconds
 
-mod crowd;
 mod storm;
-mod targets;
 mod token;
 mod users;
 

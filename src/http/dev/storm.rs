@@ -1,8 +1,9 @@
-//! Hundreds of simulated users who act for some seconds, through the API as everybody does, so that one sees
-//! the numbers under load. One storm at a time; it ends early when nobody listens any more.
+//! `POST /dev/storm`: simulated users act for some seconds, through the same engine as requests, to show the
+//! counts under load. One storm at a time; it ends early when the client goes away.
 
-use std::{collections::VecDeque, convert::Infallible, sync::Arc, time::Duration};
+use std::{convert::Infallible, net::IpAddr, sync::Arc, time::Duration};
 
+use async_graphql::ServerError;
 use axum::{
     body::Body,
     extract::Request,
@@ -10,16 +11,17 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use bytes::Bytes;
+use chrono::Utc;
 use futures_util::{Stream, StreamExt, stream};
-use serde::{Deserialize, Serialize};
-use tokio::{
-    sync::OwnedSemaphorePermit,
-    time::{Instant, Interval, MissedTickBehavior, interval},
-};
+use plaudit_storm::{Api, FindError, Storm, TargetNotes};
+use plaudit_token_auth::{Identity, Role, Subject};
+use serde::Deserialize;
+use serde_json::Value;
+use tokio::sync::OwnedSemaphorePermit;
 
-use super::{Refusal, State, bad_request, crowd::Crowd, targets::Targets};
+use super::{Refusal, State, ask, bad_request};
 use crate::{
-    graphql::{ApiError, Code},
+    graphql::{ApiError, Caller, Code, Engine, Viewer, outcome},
     http::{body, event_stream::UNBUFFERED},
 };
 
@@ -27,65 +29,67 @@ const USERS: std::ops::RangeInclusive<i64> = 1..=500;
 const SECONDS: std::ops::RangeInclusive<i64> = 1..=30;
 const MAX_NOTES: usize = 100;
 
-/// Between two lines.
-const LINES: Duration = Duration::from_millis(250);
-
-/// Lines back to which the rate is reckoned: a second.
-const RATED: usize = 4;
-
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
-struct Asked {
+struct StormRequest {
     users: i64,
     seconds: i64,
-    /// Notes to act on; none: those that visitors see when they come.
+    /// Notes to act on; if empty, those that visitors see first.
     note_ids: Vec<String>,
 }
 
-impl Default for Asked {
+impl Default for StormRequest {
     fn default() -> Self {
         Self { users: 300, seconds: 10, note_ids: Vec::new() }
     }
 }
 
-/// A line of the answer.
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct Line {
-    elapsed_ms: u64,
-    /// Actions that were taken.
-    acted: u64,
-    /// Actions that were refused or failed.
-    failed: u64,
-    /// Actions taken per second, in the last one.
-    per_second: u64,
-    done: bool,
-}
+/// The engine, as the storm's users reach it.
+struct EngineApi(Engine);
 
-struct Storm {
-    crowd: Crowd,
-    began: Instant,
-    ticks: Interval,
-    /// Milliseconds and actions of the last lines.
-    last: VecDeque<(u64, u64)>,
-    is_done: bool,
-    _only_one: OwnedSemaphorePermit,
+impl Api for EngineApi {
+    type Caller = Caller;
+    type Error = ServerError;
+
+    fn visitor(&self) -> Caller {
+        Caller::nobody()
+    }
+
+    fn user(&self, subject: &str, address: IpAddr) -> Option<Caller> {
+        let subject = subject.parse::<Subject>().ok()?;
+        let expires_at = Utc::now() + Duration::from_hours(1);
+        Some(Caller {
+            viewer: Viewer::signed_in(Identity { subject, role: Role::User, expires_at }),
+            address,
+        })
+    }
+
+    async fn execute(
+        &self,
+        caller: &Caller,
+        document: &'static str,
+        variables: Value,
+    ) -> Result<Value, ServerError> {
+        ask(&self.0, caller.clone(), document, variables).await
+    }
 }
 
 /// `POST /dev/storm`: a line of JSON four times a second, the last one with `done`.
 pub async fn begin(state: State, request: Request) -> Result<Response, Refusal> {
     let (parts, body) = request.into_parts();
-    let asked = Asked::read(&body::read(&parts.headers, body, &state.requests).await?)?;
+    let asked = StormRequest::read(&body::read(&parts.headers, body, &state.requests).await?)?;
     let only_one = Arc::clone(&state.storms).try_acquire_owned().map_err(|_| one_at_a_time())?;
-    let targets = Targets::find(&state.engine, &asked.note_ids).await?;
+    let api = EngineApi(state.engine.clone());
+    let targets =
+        TargetNotes::find(&api, &asked.note_ids).await.map_err(|why| no_targets(why, &asked.note_ids))?;
     let time = Duration::from_secs(asked.seconds.unsigned_abs());
-    let crowd = Crowd::begin(state.engine.clone(), targets, asked.users as u16, time);
-    let lines = lines(Storm::new(crowd, only_one)).take_until(state.sockets.stopping());
+    let storm = Storm::begin(api, targets, asked.users as u16, time);
+    let lines = lines(storm, only_one).take_until(state.sockets.stopping());
     let headers = [(header::CONTENT_TYPE, "application/x-ndjson")];
     Ok((headers, [UNBUFFERED], Body::from_stream(lines)).into_response())
 }
 
-impl Asked {
+impl StormRequest {
     fn read(body: &[u8]) -> Result<Self, Refusal> {
         let asked: Self = serde_json::from_slice(body).map_err(|why| bad_request(why.to_string()))?;
         within("users", asked.users, USERS)?;
@@ -110,44 +114,25 @@ fn one_at_a_time() -> Refusal {
     Refusal::new(StatusCode::CONFLICT, ApiError::new(Code::RetryLater, message))
 }
 
-impl Storm {
-    fn new(crowd: Crowd, only_one: OwnedSemaphorePermit) -> Self {
-        let mut ticks = interval(LINES);
-        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        let (began, last) = (Instant::now(), VecDeque::with_capacity(RATED + 1));
-        Self { crowd, began, ticks, last, is_done: false, _only_one: only_one }
-    }
-
-    async fn next(&mut self) -> Option<Line> {
-        if self.is_done {
-            return None;
+fn no_targets(why: FindError<ServerError>, named: &[String]) -> Refusal {
+    match (why, named) {
+        (FindError::Execution(error), _) if outcome(Some(&error)) == Code::RetryLater.name() => {
+            Refusal::new(StatusCode::SERVICE_UNAVAILABLE, ApiError::new(Code::RetryLater, error.message))
         }
-        tokio::select! {
-            () = self.crowd.ended() => self.is_done = true,
-            _ = self.ticks.tick() => {}
+        (FindError::Execution(error), _) => bad_request(format!("noteIds: {}", error.message)),
+        (FindError::NoNotes, []) => {
+            bad_request("there are no notes to act on: start with --seed-if-empty, or post one")
         }
-        Some(self.line())
-    }
-
-    fn line(&mut self) -> Line {
-        let elapsed_ms = self.began.elapsed().as_millis() as u64;
-        let (acted, failed) = self.crowd.counts();
-        let (then_ms, acted_then) = self.last.front().copied().unwrap_or_default();
-        let per_second = (acted - acted_then) * 1_000 / (elapsed_ms - then_ms).max(1);
-        self.last.push_back((elapsed_ms, acted));
-        if self.last.len() > RATED {
-            self.last.pop_front();
-        }
-        Line { elapsed_ms, acted, failed, per_second, done: self.is_done }
+        (FindError::NoNotes, _) => bad_request("noteIds: none of these is a note"),
     }
 }
 
-/// Ends the storm when it is dropped.
-fn lines(storm: Storm) -> impl Stream<Item = Result<Bytes, Infallible>> {
-    stream::unfold(storm, async |mut storm| {
+/// Ends the storm, and allows the next one, when it is dropped.
+fn lines(storm: Storm, only_one: OwnedSemaphorePermit) -> impl Stream<Item = Result<Bytes, Infallible>> {
+    stream::unfold((storm, only_one), async |(mut storm, only_one)| {
         let mut line = serde_json::to_vec(&storm.next().await?).ok()?;
         line.push(b'\n');
-        Some((Ok(line.into()), storm))
+        Some((Ok(line.into()), (storm, only_one)))
     })
 }
 
@@ -156,10 +141,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_not_said_has_a_default() {
-        let asked = Asked::read(b"{}").ok().unwrap();
+    fn an_absent_field_has_a_default() {
+        let asked = StormRequest::read(b"{}").ok().unwrap();
         assert_eq!((asked.users, asked.seconds, asked.note_ids.len()), (300, 10, 0));
-        let asked = Asked::read(br#"{ "users": 500, "seconds": 1, "noteIds": ["note_1"] }"#).ok().unwrap();
+        let asked =
+            StormRequest::read(br#"{ "users": 500, "seconds": 1, "noteIds": ["note_1"] }"#).ok().unwrap();
         assert_eq!((asked.users, asked.seconds, asked.note_ids.len()), (500, 1, 1));
     }
 }

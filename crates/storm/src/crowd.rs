@@ -1,4 +1,4 @@
-//! The simulated users of a storm: each acts, waits for the answer and pauses, as people do.
+//! The simulated users: each acts, waits for the answer and pauses, as people do.
 
 use std::{
     collections::HashSet,
@@ -10,7 +10,6 @@ use std::{
     time::Duration,
 };
 
-use chrono::Utc;
 use rand::{RngExt, SeedableRng, rngs::StdRng, seq::IndexedRandom};
 use serde_json::json;
 use tokio::{
@@ -20,27 +19,24 @@ use tokio::{
 };
 
 use super::{
-    ask,
-    targets::{Note, Targets},
+    Api,
+    targets::{NoteTarget, TargetNotes},
 };
-use plaudit_token_auth::{Identity, Role, Subject};
 
-use crate::graphql::{Caller, Engine, Viewer};
-
-/// Between two actions of one user. So nobody acts more than 200 times in 30 s, and two storms in a minute
-/// stay below the usual limit of 600.
+/// Between two actions of one user. A user acts at most 200 times in 30 s, so two storms in a minute
+/// stay below the default limit of 600.
 const PAUSE_MS: std::ops::Range<u64> = 150..450;
 
-/// Actions under way at the same time: visitors are to be served meanwhile.
+/// Actions under way at the same time: visitors must be served too.
 const AT_ONCE: usize = 32;
 
-/// How often one looks for something new before one takes back what one has done.
+/// Attempts to find something new before a user takes back an earlier action.
 const LOOKS: usize = 3;
 
-/// How often, in percent, one looks at a note and does nothing more.
+/// How often, in percent, a user views a note and does nothing more.
 const ONLY_LOOKS: u32 = 12;
 
-/// What is done to a note or to what one finds with it, with how often.
+/// What is done to a note, its author or its comments, with its share in percent.
 const DEEDS: [(Deed, u32); 4] =
     [(Deed::Like, 60), (Deed::Collect, 15), (Deed::LikeComment, 15), (Deed::Follow, 10)];
 
@@ -56,7 +52,7 @@ enum Deed {
 }
 
 impl Deed {
-    /// To do it, and to take it back.
+    /// The mutations that do it and take it back.
     const fn documents(self) -> [&'static str; 2] {
         match self {
             Self::Like => [
@@ -78,8 +74,8 @@ impl Deed {
         }
     }
 
-    /// To what it is done, if there is such a thing.
-    fn target<'a>(self, note: &'a Note, rng: &mut StdRng) -> Option<&'a str> {
+    /// The id that it is done to, if the note has such a thing.
+    fn target<'a>(self, note: &'a NoteTarget, rng: &mut StdRng) -> Option<&'a str> {
         match self {
             Self::Like | Self::Collect => Some(note.id()),
             Self::LikeComment => note.comment(rng),
@@ -90,23 +86,28 @@ impl Deed {
 
 /// Users who act. They stop when this is dropped.
 pub struct Crowd {
-    stage: Arc<Stage>,
+    counts: Arc<ActionCounts>,
     users: JoinSet<()>,
 }
 
-/// What all of them share.
-struct Stage {
-    engine: Engine,
-    targets: Targets,
-    until: Instant,
-    at_once: Semaphore,
+#[derive(Default)]
+struct ActionCounts {
     acted: AtomicU64,
     failed: AtomicU64,
 }
 
-struct User {
-    stage: Arc<Stage>,
-    caller: Caller,
+/// What all users share.
+struct Stage<A> {
+    api: A,
+    targets: TargetNotes,
+    until: Instant,
+    at_once: Semaphore,
+    counts: Arc<ActionCounts>,
+}
+
+struct SimulatedUser<A: Api> {
+    stage: Arc<Stage<A>>,
+    caller: A::Caller,
     rng: StdRng,
     /// What this user has done in this storm and not taken back.
     done: HashSet<(Deed, String)>,
@@ -120,45 +121,43 @@ enum Action {
 
 impl Crowd {
     /// Users `storm.001`, `storm.002` and so on act for so long.
-    pub fn begin(engine: Engine, targets: Targets, users: u16, time: Duration) -> Self {
+    pub fn begin<A: Api>(api: A, targets: TargetNotes, users: u16, time: Duration) -> Self {
+        let counts = Arc::<ActionCounts>::default();
         let stage = Arc::new(Stage {
-            engine,
+            api,
             targets,
             until: Instant::now() + time,
             at_once: Semaphore::new(AT_ONCE),
-            acted: AtomicU64::new(0),
-            failed: AtomicU64::new(0),
+            counts: Arc::clone(&counts),
         });
-        let users = (1..=users).filter_map(|number| User::new(&stage, number)).map(User::act).collect();
-        Self { stage, users }
+        let users = (1..=users).filter_map(|number| SimulatedUser::new(&stage, number));
+        Self { counts, users: users.map(SimulatedUser::act).collect() }
     }
 
-    /// Actions that were taken, and those that were refused or failed.
+    /// Actions that succeeded, and those that were refused or failed.
     pub fn counts(&self) -> (u64, u64) {
-        (self.stage.acted.load(Relaxed), self.stage.failed.load(Relaxed))
+        (self.counts.acted.load(Relaxed), self.counts.failed.load(Relaxed))
     }
 
-    /// Waits until all have done their last. May be waited for again.
+    /// Waits until all users have acted for the last time. Can be waited for again.
     pub async fn ended(&mut self) {
         while self.users.join_next().await.is_some() {}
     }
 }
 
-impl User {
-    fn new(stage: &Arc<Stage>, number: u16) -> Option<Self> {
-        let subject = format!("storm.{number:03}").parse::<Subject>().ok()?;
-        let expires_at = Utc::now() + Duration::from_hours(1);
-        let viewer = Viewer::signed_in(Identity { subject, role: Role::User, expires_at });
-        // Each from elsewhere, as people come: of the addresses that are kept for benchmarks (RFC 2544).
+impl<A: Api> SimulatedUser<A> {
+    fn new(stage: &Arc<Stage<A>>, number: u16) -> Option<Self> {
+        // Each has an address of its own, as people have: one of those reserved for benchmarks (RFC 2544).
         let [high, low] = number.to_be_bytes();
-        let caller = Caller { viewer, address: Ipv4Addr::new(198, 18, high, low).into() };
+        let address = Ipv4Addr::new(198, 18, high, low).into();
+        let caller = stage.api.user(&format!("storm.{number:03}"), address)?;
         let (rng, done) = (StdRng::from_rng(&mut rand::rng()), HashSet::new());
         Some(Self { stage: Arc::clone(stage), caller, rng, done })
     }
 
     async fn act(mut self) {
         loop {
-            // Before the first one too: they do not come all at once.
+            // Before the first action too: users do not arrive all at once.
             let pause = Duration::from_millis(self.rng.random_range(PAUSE_MS));
             let next = Instant::now() + pause;
             if next >= self.stage.until {
@@ -170,7 +169,7 @@ impl User {
         }
     }
 
-    /// Something new if it is easily found.
+    /// Something new if it is found within a few attempts.
     fn choose(&mut self) -> Action {
         let stage = Arc::clone(&self.stage);
         let note = stage.targets.draw(&mut self.rng);
@@ -189,7 +188,7 @@ impl User {
         action
     }
 
-    fn deed(&mut self, note: &Note) -> Option<(Deed, String)> {
+    fn deed(&mut self, note: &NoteTarget) -> Option<(Deed, String)> {
         let (deed, _) = DEEDS.choose_weighted(&mut self.rng, |(_, often)| *often).ok()?;
         Some((*deed, deed.target(note, &mut self.rng)?.to_owned()))
     }
@@ -201,8 +200,8 @@ impl User {
             Action::TakeBack(deed, target) => (deed.documents()[1], target),
         };
         let Ok(_turn) = self.stage.at_once.acquire().await else { return };
-        let answer = ask(&self.stage.engine, self.caller.clone(), document, json!({ "id": target })).await;
-        let counter = if answer.is_ok() { &self.stage.acted } else { &self.stage.failed };
+        let answer = self.stage.api.execute(&self.caller, document, json!({ "id": target })).await;
+        let counter = if answer.is_ok() { &self.stage.counts.acted } else { &self.stage.counts.failed };
         counter.fetch_add(1, Relaxed);
         match action {
             Action::Do(deed, target) if answer.is_ok() => _ = self.done.insert((deed, target)),

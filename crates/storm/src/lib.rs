@@ -1,0 +1,39 @@
+//! A load generator: up to hundreds of simulated users act at the same time, for some seconds, through an
+//! [`Api`]. Whoever starts it implements that and reads the progress, four times a second.
+//!
+//! - `targets`: the notes that are acted on; `crowd`: the users and what they do; `progress`: what they have done
+
+mod crowd;
+mod progress;
+mod targets;
+
+use std::net::IpAddr;
+
+use serde_json::Value;
+
+pub use progress::{Progress, Storm};
+pub use targets::{FindError, TargetNotes};
+
+/// Executes GraphQL documents, as the server does for its clients.
+pub trait Api: Send + Sync + 'static {
+    /// Who sends a document.
+    type Caller: Send + Sync;
+    type Error: Send;
+
+    /// Somebody without a token.
+    fn visitor(&self) -> Self::Caller;
+
+    /// `None` when the API has no such user.
+    fn user(&self, subject: &str, address: IpAddr) -> Option<Self::Caller>;
+
+    /// Gives the data of the answer.
+    ///
+    /// # Errors
+    /// The first error of the answer.
+    fn execute(
+        &self,
+        caller: &Self::Caller,
+        document: &'static str,
+        variables: Value,
+    ) -> impl Future<Output = Result<Value, Self::Error>> + Send;
+}
