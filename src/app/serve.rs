@@ -2,8 +2,8 @@
 
 use std::{net::SocketAddr, sync::Arc, time::Duration};
 
-use tokio::{net::TcpListener, signal::unix};
 use plaudit_demo_data::SeedSize;
+use tokio::{net::TcpListener, signal::unix};
 use tokio_util::sync::CancellationToken;
 
 use super::{
