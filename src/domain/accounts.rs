@@ -1,7 +1,9 @@
-//! Token subjects and the users they stand for.
+//! Accounts: the user of each token subject, created at the first action.
 
 use std::{
+    collections::HashMap,
     hash::{DefaultHasher, Hash, Hasher},
+    sync::Arc,
     time::Duration,
 };
 
@@ -11,75 +13,91 @@ use super::{DomainResult, Plaudit};
 use crate::{
     primitives::{ShardId, UserId},
     store::{
+        StoreResult,
         redis::{CacheLookup, CacheMark, Redis},
+        single_flight::SingleFlight,
         sql::Db,
     },
 };
 
 const CAPACITY: u64 = 100_000;
 const LIFE: Duration = Duration::from_secs(10 * 60);
-/// "No user yet" is remembered shortly; this process forgets it when it creates the user.
+/// How long "no user yet" is cached; creating the user in this process removes it.
 const ABSENT_LIFE: Duration = Duration::from_secs(2);
-/// A new user's display name is the beginning of the subject: at most this many characters.
+/// A new user's display name is the subject, cut to this many characters.
 const NAME_LENGTH: usize = 40;
 
-/// Knows the user of a subject from this process, then Redis, then PostgreSQL.
+/// Reads the user of a subject from this process, then Redis, then PostgreSQL. Cheap to clone.
+#[derive(Clone)]
 pub(super) struct Accounts {
-    here: Cache<String, UserId>,
+    users: Cache<String, UserId>,
     absent: Cache<String, ()>,
+    flights: Arc<SingleFlight<String, Option<UserId>>>,
     redis: Redis,
     db: Db,
 }
 
 impl Accounts {
     pub fn new(redis: Redis, db: Db) -> Self {
-        let here = Cache::builder().max_capacity(CAPACITY).time_to_live(LIFE).build();
+        let users = Cache::builder().max_capacity(CAPACITY).time_to_live(LIFE).build();
         let absent = Cache::builder().max_capacity(CAPACITY).time_to_live(ABSENT_LIFE).build();
-        Self { here, absent, redis, db }
+        Self { users, absent, flights: Arc::default(), redis, db }
     }
 
-    async fn find(&self, subject: &str) -> DomainResult<Option<UserId>> {
-        if let Some(user) = self.here.get(subject) {
+    /// Concurrent callers share one read of a subject.
+    async fn find(&self, subject: &str) -> StoreResult<Option<UserId>> {
+        if let Some(user) = self.users.get(subject) {
             return Ok(Some(user));
         }
         if self.absent.contains_key(subject) {
             return Ok(None);
         }
+        let accounts = self.clone();
+        let read = |subjects: Vec<String>| async move {
+            let mut users = HashMap::with_capacity(subjects.len());
+            for subject in subjects {
+                users.insert(subject.clone(), accounts.read(&subject).await?);
+            }
+            Ok(users)
+        };
+        Ok(self.flights.get(&[subject.to_owned()], read).await?.remove(subject).flatten())
+    }
+
+    async fn read(&self, subject: &str) -> StoreResult<Option<UserId>> {
         let mut cached = self.redis.cached_entities::<UserId>(&[(self.shard(subject), key(subject))]).await?;
-        let seen = match cached.pop() {
+        let mark = match cached.pop() {
             Some(CacheLookup::Hit(Some(user))) => {
-                self.here.insert(subject.to_owned(), user);
+                self.users.insert(subject.to_owned(), user);
                 return Ok(Some(user));
             }
-            Some(CacheLookup::Miss(seen)) => seen,
+            Some(CacheLookup::Miss(mark)) => mark,
             _ => CacheMark::default(),
         };
         let user = self.db.user_by_subject(subject).await?;
         match user {
-            Some(user) => self.keep(subject, seen, user).await?,
+            Some(user) => self.insert(subject, mark, user).await?,
             None => self.absent.insert(subject.to_owned(), ()),
         }
         Ok(user)
     }
 
-    async fn ensure(&self, subject: &str) -> DomainResult<UserId> {
+    async fn ensure(&self, subject: &str) -> StoreResult<UserId> {
         if let Some(user) = self.find(subject).await? {
             return Ok(user);
         }
         let name: String = subject.chars().take(NAME_LENGTH).collect();
         let user = self.db.ensure_user(subject, &name).await?;
-        self.keep(subject, CacheMark::default(), user).await?;
+        self.insert(subject, CacheMark::default(), user).await?;
         Ok(user)
     }
 
-    async fn keep(&self, subject: &str, seen: CacheMark, user: UserId) -> DomainResult<()> {
-        self.here.insert(subject.to_owned(), user);
+    async fn insert(&self, subject: &str, mark: CacheMark, user: UserId) -> StoreResult<()> {
+        self.users.insert(subject.to_owned(), user);
         self.absent.invalidate(subject);
-        self.redis.cache_entities(&[((self.shard(subject), key(subject)), seen, Some(user))]).await?;
-        Ok(())
+        self.redis.cache_entities(&[((self.shard(subject), key(subject)), mark, Some(user))]).await
     }
 
-    /// Spreads subjects over the shards; only a cache key depends on it.
+    /// Spreads the cache keys over the shards. Nothing else depends on it.
     fn shard(&self, subject: &str) -> ShardId {
         let mut hasher = DefaultHasher::new();
         subject.hash(&mut hasher);
@@ -92,13 +110,13 @@ fn key(subject: &str) -> String {
 }
 
 impl Plaudit {
-    /// The user of a token's subject; `None` for a subject that has not acted yet.
+    /// The user of a token's subject; `None` if the subject has not acted yet.
     pub async fn find_user(&self, subject: &str) -> DomainResult<Option<UserId>> {
-        self.inner.accounts.find(subject).await
+        Ok(self.inner.accounts.find(subject).await?)
     }
 
     /// The user of a token's subject, created at its first action.
     pub async fn ensure_user(&self, subject: &str) -> DomainResult<UserId> {
-        self.inner.accounts.ensure(subject).await
+        Ok(self.inner.accounts.ensure(subject).await?)
     }
 }

@@ -1,4 +1,4 @@
-//! What the metrics tell of actions: how many changed something.
+//! Metric of actions: how many changed something.
 
 use std::{collections::HashMap, sync::LazyLock};
 
@@ -6,7 +6,7 @@ use metrics::{Counter, counter};
 
 use crate::catalogue::EdgeKind;
 
-/// Each action, with the kind by which the metrics call it, and whether it makes something so or takes it back.
+/// Each action, with its labels `kind` and `change`: whether it does something (on) or undoes it (off).
 pub const ACTIONS: &[(&str, &str, &str)] = &[
     ("addComment", "add_comment", ON),
     ("approveComment", "approve_comment", ON),
@@ -48,19 +48,19 @@ static CHANGED: LazyLock<HashMap<&str, Counter>> = LazyLock::new(|| {
     ACTIONS.iter().map(|(action, kind, change)| (*action, counter(kind, change))).collect()
 });
 
-/// Begins the metric at 0, so that all of it is there before the first action.
-pub fn begin_metrics() {
+/// Registers every series at 0, so that all exist before the first action.
+pub fn register_metrics() {
     LazyLock::force(&CHANGED);
 }
 
-/// The action was done, and it changed something. To be called once, however often it is repeated.
+/// Counts an action that changed something. Call it once, also when the action is repeated.
 pub fn changed(action: &str) {
     if let Some(counter) = CHANGED.get(action) {
         counter.increment(1);
     }
 }
 
-/// The action that switches an edge.
+/// Name of the action that switches an edge.
 pub const fn switching(kind: EdgeKind, on: bool) -> &'static str {
     match (kind, on) {
         (EdgeKind::NoteLike, true) => "likeNote",

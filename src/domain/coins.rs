@@ -1,8 +1,8 @@
-//! Coins: granted and taken by services, every grant a line of an append-only ledger.
+//! Coins: granted and taken by services. Every grant is a row of an append-only ledger.
 
 use super::{
-    DomainError, DomainResult, IdempotencyKey, Outcome, Plaudit, Reason, changes::Begun, keys::Operation,
-    text::Text,
+    ActionOutcome, DomainError, DomainResult, IdempotencyKey, Plaudit, Reason, keys::ActionCall, text::Text,
+    transaction::ActionStart,
 };
 use crate::{
     catalogue::{Counter, EntityKind},
@@ -10,7 +10,7 @@ use crate::{
     store::sql::{self, Grant},
 };
 
-/// An amount of coins to give, or, below zero, to take; never zero.
+/// Coins to give, or to take if negative; never zero.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Amount(i64);
 
@@ -24,17 +24,17 @@ impl Amount {
             return Ok(Self(raw));
         }
         let max = Self::MAX;
-        let message = format!("amount: from -{max} to {max}, and not zero; this is {raw}");
+        let message = format!("amount: must be between -{max} and {max} and not 0; it is {raw}");
         Err(DomainError::bad_input("amount", message))
     }
 }
 
 impl Plaudit {
-    /// Gives coins to a user, or takes some. Nobody has fewer than none.
+    /// Gives coins to a user, or takes some. A balance never becomes negative.
     ///
     /// # Errors
     /// [`DomainError::NotFound`] for an unknown user; [`DomainError::BadInput`] with
-    /// [`Reason::TooFewCoins`] when the user has fewer than are to be taken.
+    /// [`Reason::TooFewCoins`] if the user has fewer coins than are taken.
     pub async fn grant_coins(
         &self,
         service: UserId,
@@ -42,12 +42,12 @@ impl Plaudit {
         amount: Amount,
         reason: Text,
         key: Option<&IdempotencyKey>,
-    ) -> DomainResult<Outcome> {
+    ) -> DomainResult<ActionOutcome> {
         self.users().get(user).await?;
-        let operation = Operation::new("grantCoins", &(user, amount.0, reason.as_str()));
-        let mut change = match self.begin(service, key, &operation).await? {
-            Begun::Before(outcome) => return Ok(outcome),
-            Begun::New(change) => change,
+        let call = ActionCall::new("grantCoins", &(user, amount.0, reason.as_str()));
+        let mut change = match self.begin(service, key, &call).await? {
+            ActionStart::Repeated(outcome) => return Ok(outcome),
+            ActionStart::New(change) => change,
         };
         let (db, tx) = change.sql();
         let totals = sql::lock_totals(db, tx, EntityKind::User, &[user.0]).await?;
@@ -66,7 +66,7 @@ impl Plaudit {
 fn too_few(balance: i64) -> DomainError {
     DomainError::BadInput {
         argument: "amount",
-        message: format!("amount: the user has {balance} coins, and cannot have fewer than none"),
+        message: format!("amount: the user has only {balance} coins"),
         reason: Some(Reason::TooFewCoins),
     }
 }

@@ -1,4 +1,4 @@
-//! Collections of notes.
+//! Collects: notes in a user's collection.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Text of a comment: its body, images and mentions, within their limits.
+//! Text of a comment: body, images and mentions, validated against their limits.
 
 use std::collections::BTreeSet;
 
@@ -12,7 +12,7 @@ const MAX_IMAGES: usize = 9;
 const MAX_IMAGE_BYTES: usize = 2_048;
 const MAX_MENTIONS: usize = 10;
 
-/// What somebody wants to say.
+/// Text of a comment, within its limits.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct CommentText {
     pub(super) body: Text,
@@ -24,7 +24,7 @@ impl CommentText {
     /// # Errors
     /// [`DomainError::BadInput`] naming `body`, `images` or `mentions`.
     pub fn parse(body: &str, images: Vec<String>, mentions: Vec<UserId>) -> DomainResult<Self> {
-        // An image says something by itself.
+        // A comment with an image may have no text.
         let rule = TextRule { min: usize::from(images.is_empty()), ..COMMENT_BODY };
         let body = Text::parse(body, &rule)?;
         if images.len() > MAX_IMAGES {
@@ -41,19 +41,19 @@ impl CommentText {
     }
 }
 
-/// The address of an image as a browser writes it. Nobody fetches it here.
+/// Normalizes the address of an image. It is not fetched.
 fn image(address: &str) -> DomainResult<String> {
     let refused = |why: &str| DomainError::bad_input("images", format!("images: {why}"));
     if address.len() > MAX_IMAGE_BYTES {
         return Err(refused(&format!("an address has at most {MAX_IMAGE_BYTES} bytes")));
     }
-    let url = url::Url::parse(address).map_err(|why| refused(&format!("not an address: {why}")))?;
+    let url = url::Url::parse(address).map_err(|why| refused(&format!("not a valid URL: {why}")))?;
     if url.scheme() != "https"
         || url.host().is_none()
         || !url.username().is_empty()
         || url.password().is_some()
     {
-        return Err(refused("only https addresses without user and password"));
+        return Err(refused("only https addresses without user name and password"));
     }
     Ok(url.into())
 }
@@ -71,8 +71,8 @@ mod tests {
     fn a_comment_has_text_or_an_image_within_the_limits() {
         assert!(CommentText::parse(&"é".repeat(1_024), Vec::new(), Vec::new()).is_ok());
         assert!(CommentText::parse("", vec!["https://a.example/x.png".into()], Vec::new()).is_ok());
-        assert!(refused(&"é".repeat(1_025), &[]).starts_with("body: 1 to 1024"));
-        assert!(refused(" \n", &[]).starts_with("body: 1 to 1024"));
+        assert!(refused(&"é".repeat(1_025), &[]).starts_with("body: must have 1 to 1024"));
+        assert!(refused(" \n", &[]).starts_with("body: must have 1 to 1024"));
         assert!(refused("nul\0", &[]).contains("U+0000"));
         assert!(refused("x", &["https://a.example/"; 10]).contains("at most 9"));
     }

@@ -3,29 +3,29 @@
 use std::{collections::HashMap, sync::Arc};
 
 use super::{
-    Comment, CommentText, DomainError, DomainResult, IdempotencyKey, Outcome, Plaudit, changes::Begun,
-    keys::Operation,
+    ActionOutcome, Comment, CommentText, DomainError, DomainResult, IdempotencyKey, Plaudit,
+    keys::ActionCall, transaction::ActionStart,
 };
 use crate::{
     primitives::{CommentId, Id, NoteId, PageRequest, Ranked, Slice, UserId},
-    store::sql::{self, CommentPlace, CommentState},
+    store::sql::{self, CommentHeader, CommentState},
 };
 
-pub use crate::store::sql::{CommentSort, Thread};
+pub use crate::store::sql::{CommentSort, CommentThread};
 
-/// The most comments of one author on one note that are shown to them before they are approved.
+/// Most comments of one author on one note that the author sees before they are approved.
 const MOST_UNPUBLISHED: i64 = 50;
 
-/// A page of a thread, each comment with its place.
+/// A page of a thread, each comment with its position.
 pub type ThreadPage = Slice<(Ranked, Arc<Comment>)>;
 
 impl Comment {
-    /// Whether anybody may see it.
+    /// Whether everybody may see it.
     pub fn is_public(&self) -> bool {
         self.state == CommentState::Approved
     }
 
-    /// Its author sees it in any state.
+    /// The author sees it in any state.
     pub fn is_visible_to(&self, viewer: Option<UserId>) -> bool {
         self.is_public() || viewer == Some(self.author)
     }
@@ -33,7 +33,7 @@ impl Comment {
 
 impl Plaudit {
     /// Writes a comment on a note, or (with `parent`) a reply to a comment. A reply to a reply stays on the
-    /// second level and names the one whom it answers. It is shown to others once it is approved.
+    /// second level and names the user it answers. Others see the comment once it is approved.
     ///
     /// # Errors
     /// [`DomainError::NotFound`] for an unknown note, parent or mentioned user; [`DomainError::BadInput`]
@@ -56,18 +56,18 @@ impl Plaudit {
         };
         let arguments =
             (note, parent.as_ref().map(|parent| parent.id), text.body.as_str(), &text.images, &text.mentions);
-        let mut change = match self.begin(author, key, &Operation::new("addComment", &arguments)).await? {
-            Begun::Before(outcome) => return self.written(outcome).await,
-            Begun::New(change) => change,
+        let mut change = match self.begin(author, key, &ActionCall::new("addComment", &arguments)).await? {
+            ActionStart::Repeated(outcome) => return self.written(outcome).await,
+            ActionStart::New(change) => change,
         };
         let (db, tx) = change.sql();
-        // A removal goes through the comments that it finds, so none may come while it is under way.
+        // The removal of a note processes the comments that exist, so none may be added meanwhile.
         sql::lock_removals_shared(db, tx).await?;
         if sql::present_notes(db, tx, &[note]).await?.is_empty() {
             return Err(DomainError::NotFound("note"));
         }
         let (below, reply_to) = match &parent {
-            // The answered comment is on the second level itself.
+            // The answered comment is a reply itself.
             Some(Comment { id, parent: Some(top), .. }) => (Some(*top), Some(*id)),
             Some(Comment { id, .. }) => (Some(*id), None),
             None => (None, None),
@@ -81,7 +81,7 @@ impl Plaudit {
         self.written(outcome).await
     }
 
-    /// The comment that is answered: approved, there, and on this note.
+    /// The comment that is answered, if it is public and on this note.
     async fn answered(&self, note: NoteId, parent: CommentId) -> DomainResult<Comment> {
         let parent = self.public_comment(parent).await?;
         if parent.note == note {
@@ -91,39 +91,38 @@ impl Plaudit {
         }
     }
 
-    async fn written(&self, outcome: Outcome) -> DomainResult<(Arc<Comment>, bool)> {
+    async fn written(&self, outcome: ActionOutcome) -> DomainResult<(Arc<Comment>, bool)> {
         let id = CommentId(outcome.created.ok_or(DomainError::NotFound("comment"))?);
         Ok((self.comments().get(id).await?, outcome.changed))
     }
 
-    /// Removes a comment: the actor's own, or any if they may. Its text is deleted. A comment that others
-    /// have replied to leaves a placeholder, as long as there are replies. What it counted is taken back:
-    /// for its note, its author and the comment above it; its likes stay with it, and its replies go on
-    /// counting.
+    /// Removes a comment: the actor's own, or any comment if they may. Its text is deleted. A comment with
+    /// replies leaves a placeholder for as long as there are replies. It no longer counts for its note, its
+    /// author and its parent comment. Its likes stay with it, and its replies still count.
     ///
     /// # Errors
-    /// [`DomainError::NotFound`] when there never was such a comment, or for somebody else's that is not
-    /// public; [`DomainError::Forbidden`] for somebody else's.
+    /// [`DomainError::NotFound`] for a comment that never existed, or is somebody else's and not public;
+    /// [`DomainError::Forbidden`] for another one of somebody else.
     pub async fn delete_comment(
         &self,
         actor: UserId,
         comment: CommentId,
         may_remove_any: bool,
         key: Option<&IdempotencyKey>,
-    ) -> DomainResult<(CommentPlace, Outcome)> {
+    ) -> DomainResult<(CommentHeader, ActionOutcome)> {
         let not_found = || DomainError::NotFound("comment");
-        let mut change = match self.begin(actor, key, &Operation::new("deleteComment", &comment)).await? {
-            Begun::Before(outcome) => {
+        let mut change = match self.begin(actor, key, &ActionCall::new("deleteComment", &comment)).await? {
+            ActionStart::Repeated(outcome) => {
                 let (db, mut tx) = (&self.inner.db, self.inner.db.begin().await?);
-                let place = sql::comment_place(db, &mut tx, comment).await?;
+                let place = sql::comment_header(db, &mut tx, comment).await?;
                 return Ok((place.ok_or_else(not_found)?, outcome));
             }
-            Begun::New(change) => change,
+            ActionStart::New(change) => change,
         };
         let (db, tx) = change.sql();
-        // What is left of a removed note is settled in another order: comments first, then totals.
+        // The backfill of a removed note locks in another order: comments first, then totals.
         sql::lock_removals_shared(db, tx).await?;
-        let place = sql::comment_place(db, tx, comment).await?.ok_or_else(not_found)?;
+        let place = sql::comment_header(db, tx, comment).await?.ok_or_else(not_found)?;
         if place.author != actor && !may_remove_any {
             let is_public = place.state == CommentState::Approved && !place.is_removed;
             let forbidden = DomainError::Forbidden("only its author and moderators can remove a comment");
@@ -136,53 +135,53 @@ impl Plaudit {
         }
         let has_replies = sql::live_replies(db, tx, comment).await? > 0;
         sql::remove_comment(db, tx, comment, has_replies).await?;
-        let counted = place.state == CommentState::Approved;
-        if let Some(parent) = place.parent.filter(|_| counted) {
+        let is_included = place.state == CommentState::Approved;
+        if let Some(parent) = place.parent.filter(|_| is_included) {
             let others = sql::live_replies(db, tx, parent).await? - 1;
             sql::set_placeholders(db, tx, &[parent], others > 0).await?;
             change.touch(parent);
         }
-        if counted {
+        if is_included {
             change.count_comment(&place, -1);
         }
         change.touch(comment);
         Ok((place, change.finish(true, None).await?))
     }
 
-    /// A page of each of these threads, in one statement per kind of thread. Only approved comments, and
+    /// A page of each of these threads, in one statement per kind of thread: approved comments, and
     /// placeholders of removed ones that have replies.
     pub async fn threads(
         &self,
-        threads: &[Thread],
+        threads: &[CommentThread],
         sort: CommentSort,
         page: &PageRequest<Ranked>,
-    ) -> DomainResult<HashMap<Thread, ThreadPage>> {
-        let (of_notes, of_comments): (Vec<Thread>, Vec<Thread>) =
-            threads.iter().partition(|thread| matches!(thread, Thread::Note(_)));
+    ) -> DomainResult<HashMap<CommentThread, ThreadPage>> {
+        let (of_notes, of_comments): (Vec<CommentThread>, Vec<CommentThread>) =
+            threads.iter().partition(|thread| matches!(thread, CommentThread::Note(_)));
         let mut found = HashMap::with_capacity(threads.len());
         for threads in [of_notes, of_comments] {
-            let reading = self.comments().reading();
+            let fill = self.comments().begin_fill();
             let mut pages = self.inner.db.threads(&threads, sort, page).await?;
             for thread in threads {
                 let comments = pages.remove(&thread_id(thread)).unwrap_or_default();
-                found.insert(thread, reading.keep_keyed(comments));
+                found.insert(thread, fill.insert_keyed(comments));
             }
         }
         Ok(found)
     }
 
-    /// An author's own comments on a note that nobody else sees, newest first.
+    /// An author's comments on a note that are not approved, newest first.
     pub async fn unpublished_comments(
         &self,
         author: UserId,
         note: NoteId,
     ) -> DomainResult<Vec<Arc<Comment>>> {
-        let reading = self.comments().reading();
+        let fill = self.comments().begin_fill();
         let items = self.inner.db.unpublished_comments(author, note, MOST_UNPUBLISHED).await?;
-        Ok(reading.keep(Slice { items, has_more: false }).items)
+        Ok(fill.insert(Slice { items, has_more: false }).items)
     }
 
-    /// A comment that anybody may see and that is still there.
+    /// A comment that everybody may see.
     ///
     /// # Errors
     /// [`DomainError::NotFound`] for an unknown, removed or not approved comment, and for one of a removed
@@ -200,9 +199,9 @@ impl Plaudit {
     }
 }
 
-const fn thread_id(thread: Thread) -> Id {
+const fn thread_id(thread: CommentThread) -> Id {
     match thread {
-        Thread::Note(id) => id.0,
-        Thread::Comment(id) => id.0,
+        CommentThread::Note(id) => id.0,
+        CommentThread::Comment(id) => id.0,
     }
 }

@@ -1,4 +1,4 @@
-//! Switching an edge on or off: the same steps for every kind.
+//! Edges: switching one on or off through the event log, by the same steps for every kind.
 
 use std::{
     sync::Arc,
@@ -15,27 +15,27 @@ use crate::{
     },
 };
 
-/// Tries before a request gives up on state that keeps moving.
-const TRIES: u32 = 10;
+/// Attempts before a request gives up because the state keeps changing.
+const ATTEMPTS: u32 = 10;
 const PAUSE: Duration = Duration::from_millis(5);
-/// One use in so many gives the actor's cached set a new lease of life: renewing costs a command.
+/// One flip in this many renews the expiry of the actor's cached set: renewing costs a command.
 const RENEW_ONE_IN: u32 = 16;
 
-/// An edge to switch.
+/// A switch of an edge.
 pub(super) struct EdgeAction<'a> {
     pub kind: EdgeKind,
     pub actor: UserId,
     pub target: Id,
-    /// Author of the target; the target itself when it is a user.
+    /// Author of the target; the target itself if it is a user.
     pub owner: UserId,
     pub on: bool,
-    /// The most edges of this kind that may be on; 0 for no limit.
+    /// Most edges of this kind that may be on; 0 for no limit.
     pub limit: u32,
     pub key: Option<&'a IdempotencyKey>,
 }
 
 impl Plaudit {
-    /// Switches the edge and waits until this instance has heard of it. Returns whether it changed.
+    /// Switches the edge and waits (bounded) until this instance has its counts. Returns whether it changed.
     pub(super) async fn switch(&self, action: EdgeAction<'_>) -> DomainResult<bool> {
         let flip = Flip {
             kind: action.kind,
@@ -47,12 +47,12 @@ impl Plaudit {
         };
         let (changed, at) = self.flip(flip, &action).await?;
         if let Some(at) = at {
-            self.hear_flip(&flip, at).await;
+            self.wait_for_flip(&flip, at).await;
         }
         Ok(changed)
     }
 
-    /// Switches an edge to a note that is there. Returns the note and whether anything changed.
+    /// Switches an edge to an existing note. Returns the note and whether anything changed.
     pub(super) async fn switch_to_note(
         &self,
         kind: EdgeKind,
@@ -67,7 +67,7 @@ impl Plaudit {
         Ok((note, changed))
     }
 
-    /// Runs the action script, giving it what it asks for.
+    /// Runs the script `flip_edge`, and loads the set or row that it asks for.
     async fn flip(&self, flip: Flip, action: &EdgeAction<'_>) -> DomainResult<(bool, Option<Offset>)> {
         let memberships = &self.inner.memberships;
         let mut request = FlipRequest {
@@ -77,7 +77,7 @@ impl Plaudit {
             idempotency_key: action.key.map(IdempotencyKey::as_str),
             renew: (rand::random_range(0..RENEW_ONE_IN) == 0).then(Redis::set_life),
         };
-        for attempt in 0..TRIES {
+        for attempt in 0..ATTEMPTS {
             if attempt > 2 {
                 tokio::time::sleep(PAUSE).await;
             }
@@ -96,11 +96,11 @@ impl Plaudit {
                 FlipOutcome::KeyConflict => return Err(key_reused()),
             }
         }
-        Err(StoreError::Contended { tries: TRIES }.into())
+        Err(StoreError::Contended { tries: ATTEMPTS }.into())
     }
 
-    /// Waits (bounded) until the counters that the flip moves are heard of.
-    async fn hear_flip(&self, flip: &Flip, at: Offset) {
+    /// Waits (bounded) until this instance has received the counters that the flip moves.
+    async fn wait_for_flip(&self, flip: &Flip, at: Offset) {
         let shards = self.inner.redis.shards();
         let mut targets: Vec<ShardId> =
             flip.deltas().map(|(entity, _, _)| shards.shard_of(entity.id)).collect();
@@ -114,10 +114,7 @@ impl Plaudit {
 fn limit_reached(action: &EdgeAction<'_>) -> DomainError {
     DomainError::BadInput {
         argument: "userId",
-        message: format!(
-            "you follow {} others already, which is the most; unfollow someone first",
-            action.limit
-        ),
+        message: format!("you already follow {} users, the maximum; unfollow one first", action.limit),
         reason: Some(Reason::FollowLimit),
     }
 }

@@ -1,4 +1,4 @@
-//! What a request can be told. Causes inside are logged where the answer is made, never sent.
+//! Errors of requests. Their causes are logged where the response is made, and never sent to clients.
 
 use std::time::Duration;
 
@@ -10,51 +10,51 @@ pub type DomainResult<T> = Result<T, DomainError>;
 
 #[derive(Debug, thiserror::Error)]
 pub enum DomainError {
-    /// There is no such thing, or it was removed.
+    /// It does not exist, or was removed.
     #[error("there is no {0} with this id")]
     NotFound(&'static str),
     /// The caller may not do this.
     #[error("{0}")]
     Forbidden(&'static str),
-    /// The caller's fault; the same request never succeeds.
+    /// Invalid input; the same request never succeeds.
     #[error("{message}")]
     BadInput {
-        /// The argument to mend.
+        /// The argument to correct.
         argument: &'static str,
         message: String,
-        /// Set where a client may want to tell cases apart.
+        /// Set where clients may want to distinguish cases.
         reason: Option<Reason>,
     },
-    /// A store is away or busy. Nothing was half-done; the same request may succeed later.
+    /// A store is unavailable or busy. Nothing was partly done; the same request may succeed later.
     #[error("the service cannot do this right now; try again")]
     RetryLater(#[source] StoreError),
-    /// PostgreSQL has fallen so far behind that no more may wait for it. Nothing was done; the same request may
-    /// succeed when it has caught up.
-    #[error("the service is catching up with what was done before; try again in a minute")]
+    /// The log is full, because PostgreSQL is too far behind. Nothing was done; the same request may succeed
+    /// once it has caught up.
+    #[error("the service is catching up with earlier actions; try again in a minute")]
     CatchingUp,
-    /// More of this waits than may wait. Nothing was done; the same request may succeed later.
+    /// The buffer for this is full. Nothing was done; the same request may succeed later.
     #[error("too many {0} at once; try again")]
     Overloaded(&'static str),
-    /// Somebody asks too often. Nothing was done; the same request may succeed after `retry_after`.
+    /// A rate limit is exceeded. Nothing was done; the same request may succeed after `retry_after`.
     #[error(
         "too many {} in a short time; try again in {} s", class.name(), retry_after.as_secs_f64().ceil()
     )]
     RateLimited { class: RateClass, retry_after: Duration },
-    /// A bug, or data that should not be.
+    /// A bug, or corrupt data.
     #[error("internal error")]
     Internal(#[source] StoreError),
 }
 
-/// Why input was refused, for programs.
+/// Machine-readable reason of [`DomainError::BadInput`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Reason {
-    /// The user follows as many others as one may.
+    /// The user follows the maximum number of users.
     FollowLimit,
-    /// The idempotency key was used for something else.
+    /// The idempotency key was used for a different action.
     KeyReused,
-    /// The note stands in no group.
+    /// The note is in no group.
     NotInGroup,
-    /// The user has fewer coins than are to be taken.
+    /// The user has fewer coins than the action takes.
     TooFewCoins,
 }
 

@@ -1,4 +1,4 @@
-//! Who follows whom.
+//! Follows: users who follow users.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ impl Plaudit {
     /// Follows a user (`on`) or stops following. Returns the followed user and whether anything changed.
     ///
     /// # Errors
-    /// [`DomainError::NotFound`] for an unknown user; [`DomainError::BadInput`] for oneself, and with
+    /// [`DomainError::NotFound`] for an unknown user; [`DomainError::BadInput`] for the actor, and with
     /// [`super::Reason::FollowLimit`] beyond the limit.
     pub async fn set_follow(
         &self,
@@ -21,7 +21,7 @@ impl Plaudit {
         if actor == user {
             return Err(DomainError::bad_input(
                 "userId",
-                "nobody can follow themselves; give another user's id",
+                "users cannot follow themselves; pass another user's id",
             ));
         }
         let user = self.users().get(user).await?;

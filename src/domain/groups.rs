@@ -1,10 +1,10 @@
-//! Groups and who is a member.
+//! Groups: creating, joining and leaving them.
 
 use std::sync::Arc;
 
 use super::{
-    DomainError, DomainResult, Group, IdempotencyKey, Plaudit, changes::Begun, edges::EdgeAction,
-    keys::Operation, text::Text,
+    DomainError, DomainResult, Group, IdempotencyKey, Plaudit, edges::EdgeAction, keys::ActionCall,
+    text::Text, transaction::ActionStart,
 };
 use crate::{
     catalogue::EdgeKind,
@@ -13,8 +13,8 @@ use crate::{
 };
 
 impl Plaudit {
-    /// Creates a group. Its creator may post in it, and is a member only after joining. Returns it and
-    /// whether it is new (it is, unless the key was used before).
+    /// Creates a group. Its creator may post in it, but becomes a member only by joining. Returns the group
+    /// and whether it is new: it is not if the key was used before.
     pub async fn create_group(
         &self,
         owner: UserId,
@@ -22,10 +22,10 @@ impl Plaudit {
         description: Text,
         key: Option<&IdempotencyKey>,
     ) -> DomainResult<(Arc<Group>, bool)> {
-        let operation = Operation::new("createGroup", &(name.as_str(), description.as_str()));
-        let outcome = match self.begin(owner, key, &operation).await? {
-            Begun::Before(outcome) => outcome,
-            Begun::New(mut change) => {
+        let call = ActionCall::new("createGroup", &(name.as_str(), description.as_str()));
+        let outcome = match self.begin(owner, key, &call).await? {
+            ActionStart::Repeated(outcome) => outcome,
+            ActionStart::New(mut change) => {
                 let (db, tx) = change.sql();
                 let id = sql::add_group(db, tx, owner, name.as_str(), description.as_str()).await?;
                 change.touch(id);

@@ -1,4 +1,4 @@
-//! The history of a note's numbers, hour by hour or day by day: ready for a chart.
+//! Activity history of a note: its likes or collects per hour or per day, ready for a chart.
 
 use chrono::{DateTime, Utc};
 
@@ -9,36 +9,36 @@ use crate::{
     store::sql::{History, HistoryQuery},
 };
 
-/// The most points of one answer: a month of hours, two years of days.
+/// Most points of one response: a month of hours, or two years of days.
 pub const MAX_POINTS: i64 = 744;
 
-/// Whose history it is.
+/// Which counter the history shows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ActivityKind {
     Likes,
     Collects,
 }
 
-/// How long a step is. Steps begin at full hours, and at midnight, in UTC.
+/// Length of a step. Steps begin at full hours, or at midnight, in UTC.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ActivityStep {
     Hour,
     Day,
 }
 
-/// What is asked for.
+/// A query of the history.
 #[derive(Clone, Copy, Debug)]
 pub struct ActivityRequest {
     pub note: NoteId,
     pub of: ActivityKind,
     pub per: ActivityStep,
-    /// The first step is the one in which this lies.
+    /// The first step contains this time.
     pub since: DateTime<Utc>,
-    /// The last step is the one just before this; now, when it is `None` or later than now.
+    /// Exclusive end of the last step; now, if it is `None` or in the future.
     pub until: Option<DateTime<Utc>>,
 }
 
-/// One step.
+/// One step of the history.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ActivityPoint {
     /// When the step begins.
@@ -50,7 +50,7 @@ pub struct ActivityPoint {
 }
 
 impl ActivityKind {
-    /// As in the table `activity`, and the counter of the note that it moves.
+    /// Its kind in the table `activity`, and its counter of a note.
     const fn of_notes(self) -> (&'static str, Counter) {
         match self {
             Self::Likes => (EdgeKind::NoteLike.name(), Counter::NoteLikes),
@@ -67,7 +67,7 @@ impl ActivityStep {
         }
     }
 
-    /// How many steps lie between two moments, those at both ends included.
+    /// Number of steps from the one that contains `since` to the one before `until`.
     pub const fn count(self, since: DateTime<Utc>, until: DateTime<Utc>) -> i64 {
         let first = since.timestamp_millis().div_euclid(self.millis());
         (until.timestamp_millis() - 1).div_euclid(self.millis()) - first + 1
@@ -75,23 +75,22 @@ impl ActivityStep {
 }
 
 impl Plaudit {
-    /// Every step of the window, also those in which nothing happened: their total is that of the step
-    /// before. Before the first event of the window the total is what the newest event before it made of
-    /// it; else what the oldest event found; else, without any event, what it is now. Events that are older
-    /// than the retention are forgotten.
+    /// Every step of the window; a step without events has the total of the step before. The total before the
+    /// window's first event is the total after the newest older event; without one, the total before the
+    /// oldest event; without any event, the present total. Events older than the retention are deleted.
     ///
     /// # Errors
-    /// [`DomainError::NotFound`] for an unknown or removed note; [`DomainError::Forbidden`] for who is
+    /// [`DomainError::NotFound`] for an unknown or removed note; [`DomainError::Forbidden`] if the viewer is
     /// neither its author nor a moderator; [`DomainError::BadInput`] for a window that is empty or too long.
     pub async fn note_activity(
         &self,
-        asker: Option<UserId>,
+        viewer: Option<UserId>,
         is_moderator: bool,
         request: &ActivityRequest,
     ) -> DomainResult<Vec<ActivityPoint>> {
         let note = self.notes().get(request.note).await?;
-        if !is_moderator && asker != Some(note.author) {
-            return Err(DomainError::Forbidden("only its author sees the history of a note"));
+        if !is_moderator && viewer != Some(note.author) {
+            return Err(DomainError::Forbidden("only the author and moderators see the history of a note"));
         }
         let window = Window::of(request, now())?;
         let (kind, counter) = request.of.of_notes();
@@ -108,7 +107,7 @@ impl Plaudit {
     }
 }
 
-/// Whole steps.
+/// A time window of whole steps.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Window {
     from: UnixMillis,
@@ -122,11 +121,11 @@ impl Window {
         let now = DateTime::from_timestamp_millis(now).unwrap_or_default();
         let (since, until) = (request.since, request.until.map_or(now, |until| until.min(now)));
         if since < DateTime::UNIX_EPOCH || since >= now {
-            let message = "since: choose a moment in the past, not before 1970";
+            let message = "since: must be in the past, and not before 1970";
             return Err(DomainError::bad_input("since", message));
         }
         if until <= since {
-            return Err(DomainError::bad_input("until", "until: it must be later than since"));
+            return Err(DomainError::bad_input("until", "until: must be later than since"));
         }
         let (step, steps) = (request.per.millis(), request.per.count(since, until));
         if steps > MAX_POINTS {
@@ -135,7 +134,7 @@ impl Window {
         Ok(Self { from: since.timestamp_millis() / step * step, step, steps })
     }
 
-    /// The end of the last step.
+    /// End of the last step.
     const fn until(&self) -> UnixMillis {
         self.from + self.steps * self.step
     }
@@ -160,11 +159,13 @@ fn too_many(per: ActivityStep, steps: i64) -> DomainError {
     match per {
         ActivityStep::Hour => DomainError::bad_input(
             "per",
-            format!("per: these are {steps} hours, and the most is {MAX_POINTS}; take DAY or a shorter time"),
+            format!(
+                "per: the window has {steps} hours, the maximum is {MAX_POINTS}; choose DAY or a shorter window"
+            ),
         ),
         ActivityStep::Day => DomainError::bad_input(
             "since",
-            format!("since: these are {steps} days, and the most is {MAX_POINTS}; begin later"),
+            format!("since: the window has {steps} days, the maximum is {MAX_POINTS}; choose a later time"),
         ),
     }
 }
@@ -191,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn a_window_has_the_steps_of_both_ends_and_ends_now() {
+    fn a_window_includes_the_steps_at_both_ends_and_ends_now() {
         let hours = window(ActivityStep::Hour, "2026-11-21T06:59:59Z", None).unwrap();
         assert_eq!((hours.from, hours.steps), (moment("2026-11-21T06:00:00Z").timestamp_millis(), 4));
         let full = window(ActivityStep::Hour, "2026-11-21T06:00:00Z", Some("2026-11-21T08:00:00Z")).unwrap();
@@ -201,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn an_empty_or_too_long_window_names_the_argument_to_mend() {
+    fn an_empty_or_too_long_window_names_the_argument_to_correct() {
         let longest = window(ActivityStep::Hour, "2026-10-21T10:00:00Z", None).unwrap();
         assert_eq!(longest.steps, MAX_POINTS);
         for (per, since, until, argument) in [

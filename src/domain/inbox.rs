@@ -1,13 +1,16 @@
-//! Inboxes: what reached a user, and how much of it they have read.
+//! Inboxes: entries and messages that a user received, and how many of them are unread.
 
-use super::{DomainError, DomainResult, IdempotencyKey, Outcome, Plaudit, changes::Begun, keys::Operation};
+use super::{
+    ActionOutcome, DomainError, DomainResult, IdempotencyKey, Plaudit, keys::ActionCall,
+    transaction::ActionStart,
+};
 use crate::{
     catalogue::{Counter, Entity, EntityKind},
     primitives::{PageRequest, Slice, UserId},
     store::sql,
 };
 
-pub use crate::store::sql::InboxRow as InboxEntry;
+pub use crate::store::sql::InboxEntry;
 
 /// A badge of the inbox.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -21,7 +24,7 @@ pub enum Badge {
 impl Badge {
     pub const ALL: [Self; 4] = [Self::Replies, Self::Likes, Self::NewFollowers, Self::DirectMessages];
 
-    /// What was received, and how much of it was read.
+    /// The counters of what was received, and of what was read.
     pub const fn counters(self) -> (Counter, Counter) {
         match self {
             Self::Replies => (Counter::InboxReplies, Counter::InboxRepliesRead),
@@ -36,7 +39,7 @@ impl Badge {
     }
 }
 
-/// Somebody wrote to somebody else.
+/// A message from one user to another.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct DirectMessage {
     sender: UserId,
@@ -45,10 +48,10 @@ pub struct DirectMessage {
 
 impl DirectMessage {
     /// # Errors
-    /// [`DomainError::BadInput`] naming `recipientId` for a message to oneself.
+    /// [`DomainError::BadInput`] naming `recipientId` if sender and recipient are the same.
     pub fn new(sender: UserId, recipient: UserId) -> DomainResult<Self> {
         if sender == recipient {
-            let message = "recipientId: nobody writes to themselves; give another user's id";
+            let message = "recipientId: must not be the sender; pass another user's id";
             return Err(DomainError::bad_input("recipientId", message));
         }
         Ok(Self { sender, recipient })
@@ -56,17 +59,17 @@ impl DirectMessage {
 }
 
 impl Plaudit {
-    /// Marks everything that has reached the user under these badges as read. The marks only rise.
+    /// Marks everything that the user received under these badges as read. Read counts never decrease.
     pub async fn mark_inbox_read(
         &self,
         user: UserId,
         badges: &[Badge],
         key: Option<&IdempotencyKey>,
-    ) -> DomainResult<Outcome> {
+    ) -> DomainResult<ActionOutcome> {
         let names: Vec<&str> = badges.iter().map(|badge| badge.name()).collect();
-        let mut change = match self.begin(user, key, &Operation::new("markInboxRead", &names)).await? {
-            Begun::Before(outcome) => return Ok(outcome),
-            Begun::New(change) => change,
+        let mut change = match self.begin(user, key, &ActionCall::new("markInboxRead", &names)).await? {
+            ActionStart::Repeated(outcome) => return Ok(outcome),
+            ActionStart::New(change) => change,
         };
         let (db, tx) = change.sql();
         let totals = sql::lock_totals(db, tx, EntityKind::Inbox, &[user.0]).await?;
@@ -83,8 +86,8 @@ impl Plaudit {
         change.finish(changed, None).await
     }
 
-    /// Tells the recipient's inbox that somebody wrote to them. Only the first message of each sender
-    /// counts: the badge says how many people wrote.
+    /// Counts a message in the recipient's inbox. Only the first message of each sender counts: the badge
+    /// shows the number of senders.
     ///
     /// # Errors
     /// [`DomainError::NotFound`] for unknown users.
@@ -93,13 +96,13 @@ impl Plaudit {
         service: UserId,
         DirectMessage { sender, recipient }: DirectMessage,
         key: Option<&IdempotencyKey>,
-    ) -> DomainResult<Outcome> {
+    ) -> DomainResult<ActionOutcome> {
         self.users().get(sender).await?;
         self.users().get(recipient).await?;
-        let operation = Operation::new("recordDirectMessage", &(sender, recipient));
-        let mut change = match self.begin(service, key, &operation).await? {
-            Begun::Before(outcome) => return Ok(outcome),
-            Begun::New(change) => change,
+        let call = ActionCall::new("recordDirectMessage", &(sender, recipient));
+        let mut change = match self.begin(service, key, &call).await? {
+            ActionStart::Repeated(outcome) => return Ok(outcome),
+            ActionStart::New(change) => change,
         };
         let (db, tx) = change.sql();
         let is_first = sql::add_direct_message(db, tx, sender, recipient).await?;
@@ -109,7 +112,7 @@ impl Plaudit {
         change.finish(is_first, None).await
     }
 
-    /// What reached a user, newest first.
+    /// Entries of a user's inbox, newest first.
     pub async fn inbox_entries(&self, user: UserId, page: PageRequest) -> DomainResult<Slice<InboxEntry>> {
         Ok(self.inner.db.inbox_entries(user, page).await?)
     }

@@ -1,8 +1,8 @@
-//! Idempotency keys: the same key within 24 hours gives the first result again, whatever way the action goes.
+//! Idempotency keys: an action repeated with the same key within 24 hours returns the first result.
 //!
-//! A key of an edge stands in Redis, written by the action script; a key of anything else in PostgreSQL, in
-//! the transaction of the action. So that one key cannot stand for two things, the latter is claimed in
-//! Redis too, before the transaction.
+//! The key of an edge is stored in Redis, by the script `flip_edge`; the key of any other action in PostgreSQL, in
+//! the action's transaction. Such an action first claims its key in Redis too, so that one key never belongs to
+//! an edge and another action.
 
 use serde::Serialize;
 use sha2::{Digest, Sha256};
@@ -10,7 +10,7 @@ use sha2::{Digest, Sha256};
 use super::{DomainError, DomainResult, Plaudit, Reason};
 use crate::{primitives::UserId, store::redis::KeyClaim};
 
-/// A client's key for one action; at most 64 bytes.
+/// A client's key for one action; 1 to 64 bytes.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct IdempotencyKey(String);
 
@@ -18,15 +18,15 @@ impl IdempotencyKey {
     const MAX_BYTES: usize = 64;
 
     /// # Errors
-    /// [`DomainError::BadInput`] for an empty or too long key, and for one with a NUL character.
+    /// [`DomainError::BadInput`] for a key that is empty, too long, or contains a NUL character.
     pub fn parse(text: String) -> DomainResult<Self> {
         if !(1..=Self::MAX_BYTES).contains(&text.len()) {
             let message =
-                format!("an idempotency key has 1 to {} bytes, not {}", Self::MAX_BYTES, text.len());
+                format!("an idempotency key must have 1 to {} bytes; it has {}", Self::MAX_BYTES, text.len());
             return Err(DomainError::bad_input("idempotencyKey", message));
         }
         if text.contains('\0') {
-            let message = "an idempotency key has no NUL character";
+            let message = "an idempotency key must not contain a NUL character";
             return Err(DomainError::bad_input("idempotencyKey", message));
         }
         Ok(Self(text))
@@ -37,15 +37,15 @@ impl IdempotencyKey {
     }
 }
 
-/// What a key stands for: an action and its arguments.
+/// An action and a digest of its arguments, for which a key is used.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Operation {
+pub struct ActionCall {
     action: &'static str,
     text: String,
 }
 
-impl Operation {
-    /// Arguments may be long, so only a digest of them is kept.
+impl ActionCall {
+    /// Arguments may be long, so only a digest of them is stored.
     pub fn new(action: &'static str, arguments: &impl Serialize) -> Self {
         let arguments = serde_json::to_vec(arguments).unwrap_or_default();
         let digest: String = Sha256::digest(arguments).iter().take(16).map(|b| format!("{b:02x}")).collect();
@@ -62,17 +62,17 @@ impl Operation {
 }
 
 impl Plaudit {
-    /// Keeps a key for an operation, so that it cannot stand for another one. Returns whether it is new.
+    /// Claims a key for an action, so that it cannot be used for another one. Returns whether it is new.
     ///
     /// # Errors
-    /// [`DomainError::BadInput`] with [`Reason::KeyReused`] when it stands for another one.
+    /// [`DomainError::BadInput`] with [`Reason::KeyReused`] if it was used for another action.
     pub(super) async fn claim_key(
         &self,
         actor: UserId,
         key: &IdempotencyKey,
-        operation: &Operation,
+        call: &ActionCall,
     ) -> DomainResult<bool> {
-        match self.inner.redis.claim_key(actor, key.as_str(), operation.as_str()).await? {
+        match self.inner.redis.claim_key(actor, key.as_str(), call.as_str()).await? {
             KeyClaim::Fresh => Ok(true),
             KeyClaim::Again => Ok(false),
             KeyClaim::Conflict => Err(key_reused()),
@@ -83,7 +83,7 @@ impl Plaudit {
 pub(super) fn key_reused() -> DomainError {
     DomainError::BadInput {
         argument: "idempotencyKey",
-        message: "this idempotency key was used for something else in the last 24 hours; use a new one"
+        message: "this idempotency key was used for a different action in the last 24 hours; use a new one"
             .into(),
         reason: Some(Reason::KeyReused),
     }
@@ -94,10 +94,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_operation_is_its_action_and_its_arguments() {
-        let one = Operation::new("createNote", &("a", "b"));
-        assert_eq!(one, Operation::new("createNote", &("a", "b")));
-        assert_ne!(one, Operation::new("createNote", &("ab", "")));
-        assert_ne!(one, Operation::new("createGroup", &("a", "b")));
+    fn calls_are_equal_if_action_and_arguments_are() {
+        let one = ActionCall::new("createNote", &("a", "b"));
+        assert_eq!(one, ActionCall::new("createNote", &("a", "b")));
+        assert_ne!(one, ActionCall::new("createNote", &("ab", "")));
+        assert_ne!(one, ActionCall::new("createGroup", &("a", "b")));
     }
 }

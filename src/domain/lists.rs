@@ -1,5 +1,5 @@
-//! Lists along edges: what a user likes, collects, follows and is a member of, exact right after a flip;
-//! and who likes a note, follows a user, is a member of a group, as far as it is persisted.
+//! Lists along edges. The targets of a user (likes, collects, follows, memberships) are exact right after a
+//! flip; the actors of a target (likers, followers, members) show what is persisted.
 
 use std::cmp::Reverse;
 
@@ -13,11 +13,11 @@ use crate::{
     },
 };
 
-/// Tries before a request gives up on a shard whose state keeps moving.
-const TRIES: u32 = 20;
+/// Attempts before a request gives up because the shard's state keeps changing.
+const ATTEMPTS: u32 = 20;
 
 impl Plaudit {
-    /// What the actor has switched on, last first: rows, and pending flips which are not rows yet.
+    /// Targets whose edge the actor switched on, newest first: from rows, and from pending flips.
     pub async fn targets_of(
         &self,
         actor: UserId,
@@ -26,7 +26,7 @@ impl Plaudit {
     ) -> DomainResult<Slice<Moment>> {
         let (redis, db) = (&self.inner.redis, &self.inner.db);
         let shard = redis.shard_of(actor.0);
-        for _ in 0..TRIES {
+        for _ in 0..ATTEMPTS {
             let pending = redis.pending_flips(actor, kind).await?;
             let except: Vec<Id> = pending.flips.iter().map(|flip| flip.target).collect();
             let (rows, persisted) = db.targets_of(shard, kind, actor, &except, page).await?;
@@ -35,10 +35,10 @@ impl Plaudit {
                 return Ok(page.slice(merge(rows, &pending, page)));
             }
         }
-        Err(StoreError::Contended { tries: TRIES }.into())
+        Err(StoreError::Contended { tries: ATTEMPTS }.into())
     }
 
-    /// Who has switched the edge to the target on, last first. Hidden users are not listed.
+    /// Users who switched the edge to the target on, newest first, without hidden users.
     pub async fn actors_of(
         &self,
         kind: EdgeKind,
@@ -49,13 +49,13 @@ impl Plaudit {
     }
 }
 
-/// Rows without pending flips, and the pending flips that are on, in the list's order.
+/// Merges rows of targets without pending flips, and pending flips that are on, in the order of the list.
 fn merge(mut rows: Vec<Moment>, pending: &Pending, page: &PageRequest<Moment>) -> Vec<Moment> {
     let before = page.before();
-    let place = |flip: &PendingFlip| Moment { micros: flip.at * 1_000, id: flip.target };
-    let switched_on = pending.flips.iter().filter(|flip| flip.is_on).map(place);
-    rows.extend(switched_on.filter(|place| *place < before));
-    rows.sort_unstable_by_key(|place| Reverse(*place));
+    let moment = |flip: &PendingFlip| Moment { micros: flip.at * 1_000, id: flip.target };
+    let switched_on = pending.flips.iter().filter(|flip| flip.is_on).map(moment);
+    rows.extend(switched_on.filter(|moment| *moment < before));
+    rows.sort_unstable_by_key(|moment| Reverse(*moment));
     rows
 }
 
@@ -72,14 +72,14 @@ mod tests {
     }
 
     #[test]
-    fn pending_flips_stand_at_their_time_among_the_rows() {
+    fn pending_flips_are_merged_into_the_rows_by_time() {
         let flip = |at, target, is_on| PendingFlip { target: id(target), is_on, at };
         let flips = vec![flip(30, 3, true), flip(15, 4, true), flip(40, 5, false)];
         let pending = Pending { flips, retired: Default::default() };
         let rows = vec![at(20, 1), at(10, 2)];
         let first = PageRequest { first: 10, after: None };
         assert_eq!(merge(rows.clone(), &pending, &first), [at(30, 3), at(20, 1), at(15, 4), at(10, 2)]);
-        // Behind the cursor only what is older.
+        // After the cursor come only older ones.
         let next = PageRequest { first: 10, after: Some(at(20, 1)) };
         assert_eq!(merge(vec![at(10, 2)], &pending, &next), [at(15, 4), at(10, 2)]);
     }

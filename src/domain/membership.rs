@@ -1,5 +1,5 @@
-//! "Is this edge on?" Exact for every age of the edge: pending flips first, then the cached set of the
-//! actor, then PostgreSQL for what lies below the set's floor.
+//! Membership: whether edges of a user are on. Exact for edges of any age: read from pending flips, then from
+//! the actor's cached set, then from PostgreSQL for targets below the set's floor.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -19,18 +19,18 @@ use crate::{
     },
 };
 
-/// Tries before a request gives up on a shard whose state keeps moving.
-const TRIES: u32 = 20;
+/// Attempts before a request gives up because the shard's state keeps changing.
+const ATTEMPTS: u32 = 20;
 const PAUSE: Duration = Duration::from_millis(5);
 
-/// Own states of one actor, by edge.
-pub type States = HashMap<(EdgeKind, Id), bool>;
+/// Whether edges of one actor are on.
+pub type EdgeStates = HashMap<(EdgeKind, Id), bool>;
 
 pub(super) struct Memberships {
     redis: Redis,
     db: Db,
     loads: SingleFlight<(EdgeKind, UserId), ()>,
-    /// Per shard, the log's generation as last heard: the markers of sets carry it.
+    /// Last known generation of each shard's log: the markers of sets contain it.
     generations: Vec<AtomicU64>,
 }
 
@@ -40,14 +40,14 @@ impl Memberships {
         Self { redis, db, loads: SingleFlight::default(), generations }
     }
 
-    /// One round trip when Redis has it all.
-    async fn states(&self, actor: UserId, edges: &[(EdgeKind, Id)]) -> DomainResult<States> {
-        let mut known = States::with_capacity(edges.len());
+    /// One round trip if Redis has all sets.
+    async fn states(&self, actor: UserId, edges: &[(EdgeKind, Id)]) -> DomainResult<EdgeStates> {
+        let mut known = EdgeStates::with_capacity(edges.len());
         let mut wanted = edges.to_vec();
-        for _ in 0..TRIES {
+        for _ in 0..ATTEMPTS {
             let generation = self.generation(actor);
             let read = self.redis.read_membership(actor, &wanted, generation).await?;
-            self.hear_generation(actor, read.generation);
+            self.set_generation(actor, read.generation);
             let (mut without_set, mut below_floor) = (Vec::new(), BTreeMap::<EdgeKind, Vec<Id>>::new());
             wanted.clear();
             for ((kind, target), state) in read.states {
@@ -73,17 +73,17 @@ impl Memberships {
             if wanted.is_empty() {
                 return Ok(known);
             }
-            // Markers of another generation were asked for: then the set may well be there.
+            // Otherwise the read used an outdated generation, and the set may exist.
             if read.generation == generation {
                 for kind in without_set {
                     self.load_set(actor, kind).await?;
                 }
             }
         }
-        Err(StoreError::Contended { tries: TRIES }.into())
+        Err(StoreError::Contended { tries: ATTEMPTS }.into())
     }
 
-    /// States of single edges from SQL; `None` when it answered from before the last clean.
+    /// States of edges from PostgreSQL; `None` if the answer is older than what Redis has retired.
     async fn rows(
         &self,
         actor: UserId,
@@ -96,14 +96,14 @@ impl Memberships {
         Ok((persisted >= cleaned).then(|| states.into_iter().map(|s| (s.target, s.is_on)).collect()))
     }
 
-    /// What SQL says of one edge, for the action script.
+    /// The row of one edge, for the script `flip_edge`.
     pub async fn row(&self, actor: UserId, kind: EdgeKind, target: Id) -> DomainResult<Option<EdgeRow>> {
         let shard = self.redis.shard_of(actor.0);
         let (states, persisted) = self.db.edge_states(shard, kind, actor, &[target]).await?;
         Ok(states.first().map(|state| EdgeRow { is_on: state.is_on, persisted }))
     }
 
-    /// Loads an actor's set from SQL into Redis; callers at once share one load.
+    /// Loads an actor's set from PostgreSQL into Redis; concurrent callers share one load.
     pub async fn load_set(&self, actor: UserId, kind: EdgeKind) -> DomainResult<()> {
         let (redis, db) = (self.redis.clone(), self.db.clone());
         let key = (kind, actor);
@@ -119,14 +119,14 @@ impl Memberships {
         self.generations[self.redis.shard_of(actor.0).index()].load(Relaxed)
     }
 
-    fn hear_generation(&self, actor: UserId, generation: u64) {
+    fn set_generation(&self, actor: UserId, generation: u64) {
         self.generations[self.redis.shard_of(actor.0).index()].store(generation, Relaxed);
     }
 }
 
 async fn load_set(redis: &Redis, db: &Db, actor: UserId, kind: EdgeKind) -> StoreResult<()> {
     let shard = redis.shard_of(actor.0);
-    for _ in 0..TRIES {
+    for _ in 0..ATTEMPTS {
         let before = redis.log_state(shard).await?;
         let page = db.member_page(shard, kind, actor, SET_CAP).await?;
         let installed =
@@ -136,14 +136,14 @@ async fn load_set(redis: &Redis, db: &Db, actor: UserId, kind: EdgeKind) -> Stor
         }
         tokio::time::sleep(PAUSE).await;
     }
-    Err(StoreError::Contended { tries: TRIES })
+    Err(StoreError::Contended { tries: ATTEMPTS })
 }
 
 impl Plaudit {
     /// Which of these edges of the actor are on.
-    pub async fn membership(&self, actor: UserId, edges: &[(EdgeKind, Id)]) -> DomainResult<States> {
+    pub async fn membership(&self, actor: UserId, edges: &[(EdgeKind, Id)]) -> DomainResult<EdgeStates> {
         if edges.is_empty() {
-            return Ok(States::new());
+            return Ok(EdgeStates::new());
         }
         self.inner.memberships.states(actor, edges).await
     }

@@ -1,11 +1,10 @@
-//! The rules: who may do what, and what it means. Knows no HTTP and no GraphQL.
+//! Business rules: who may do what, and what it changes. Independent of HTTP and GraphQL.
 //!
-//! An action goes one of two ways: edges through the log ([`edges`]), everything else as one transaction of
-//! PostgreSQL ([`changes`]).
+//! There are two kinds of actions. Edges (likes, follows, collects, memberships) are appended to the event log
+//! ([`edges`]); every other action is one PostgreSQL transaction ([`transaction`]).
 
 mod accounts;
 mod actions;
-mod changes;
 mod coins;
 mod collects;
 mod comment_text;
@@ -28,6 +27,7 @@ mod rankings;
 mod rates;
 mod ratings;
 mod text;
+mod transaction;
 mod views;
 mod visibility;
 
@@ -35,10 +35,9 @@ use std::sync::Arc;
 
 pub use crate::store::sql::CommentState;
 pub use actions::ACTIONS;
-pub use changes::Outcome;
 pub use coins::Amount;
 pub use comment_text::CommentText;
-pub use comments::{CommentSort, Thread, ThreadPage};
+pub use comments::{CommentSort, CommentThread, ThreadPage};
 pub use entity_cache::{Comment, Group, Note, User};
 pub use error::{DomainError, DomainResult, ErrorClass, Reason};
 pub use history::{ActivityKind, ActivityPoint, ActivityRequest, ActivityStep, MAX_POINTS};
@@ -46,10 +45,11 @@ pub use inbox::{Badge, DirectMessage, InboxEntry, inbox_of};
 pub use keys::IdempotencyKey;
 pub use moderation::QueueState;
 pub use notes::NewNote;
-pub use rankings::HotPlace;
-pub use rates::{Asking, PerClass, RateClass};
+pub use rankings::HotNotesCursor;
+pub use rates::{PerClass, RateClass, RequestSource};
 pub use ratings::Score;
 pub use text::{GRANT_REASON, GROUP_DESCRIPTION, GROUP_NAME, NOTE_BODY, NOTE_TITLE, REJECTION_REASON, Text};
+pub use transaction::ActionOutcome;
 pub use visibility::Visibility;
 
 use crate::{
@@ -58,13 +58,13 @@ use crate::{
     store::{redis::Redis, sql::Db},
 };
 use accounts::Accounts;
-use entity_cache::{Bodies, Texts};
+use entity_cache::{EntityCache, EntityCaches};
 use membership::Memberships;
 use rankings::Rankings;
 use rates::Rates;
 use views::Views;
 
-/// Everything that requests may do. Cheap to clone.
+/// Entry point of the domain: every query and action of a request. Cheap to clone.
 #[derive(Clone)]
 pub struct Plaudit {
     inner: Arc<Inner>,
@@ -80,23 +80,23 @@ struct Inner {
     views: Views,
     rankings: Rankings,
     rates: Rates,
-    texts: Arc<Texts>,
+    entities: Arc<EntityCaches>,
 }
 
 impl Plaudit {
     pub fn new(redis: Redis, db: Db, hub: Hub, settings: DomainSettings) -> Self {
-        actions::begin_metrics();
-        let texts = Arc::new(Texts::new(&redis, &db));
-        // Whichever instance made the change.
-        let told = Arc::clone(&texts);
-        hub.on_invalidated(move |entity| told.forget(entity));
+        actions::register_metrics();
+        let entities = Arc::new(EntityCaches::new(&redis, &db));
+        // Invalidations of all instances arrive here.
+        let caches = Arc::clone(&entities);
+        hub.on_invalidated(move |entity| caches.invalidate(entity));
         let inner = Inner {
             accounts: Accounts::new(redis.clone(), db.clone()),
             memberships: Memberships::new(redis.clone(), db.clone()),
             views: Views::new(redis.clone()),
             rankings: Rankings::new(redis.clone(), db.clone()),
             rates: Rates::new(&settings.rates, redis.clone()),
-            texts,
+            entities,
             redis,
             db,
             hub,
@@ -113,19 +113,19 @@ impl Plaudit {
         &self.inner.settings
     }
 
-    pub fn users(&self) -> &Bodies<User> {
-        &self.inner.texts.users
+    pub fn users(&self) -> &EntityCache<User> {
+        &self.inner.entities.users
     }
 
-    pub fn notes(&self) -> &Bodies<Note> {
-        &self.inner.texts.notes
+    pub fn notes(&self) -> &EntityCache<Note> {
+        &self.inner.entities.notes
     }
 
-    pub fn comments(&self) -> &Bodies<Comment> {
-        &self.inner.texts.comments
+    pub fn comments(&self) -> &EntityCache<Comment> {
+        &self.inner.entities.comments
     }
 
-    pub fn groups(&self) -> &Bodies<Group> {
-        &self.inner.texts.groups
+    pub fn groups(&self) -> &EntityCache<Group> {
+        &self.inner.entities.groups
     }
 }

@@ -1,22 +1,24 @@
-//! Decisions of persons on comments that no moderator could decide, or that wait.
+//! Moderation of comments by people: approving and rejecting pending comments, and the queue.
 
 use std::sync::Arc;
 
-use super::{Comment, DomainError, DomainResult, IdempotencyKey, Plaudit, changes::Begun, keys::Operation};
+use super::{
+    Comment, DomainError, DomainResult, IdempotencyKey, Plaudit, keys::ActionCall, transaction::ActionStart,
+};
 use crate::{
     primitives::{CommentId, Id, PageRequest, Slice, UserId},
-    store::sql::{self, CommentPlace, CommentState, Decision, Verdict},
+    store::sql::{self, CommentHeader, CommentState, Decision, Verdict},
 };
 
 pub use crate::store::sql::QueueState;
 
 impl Plaudit {
-    /// Approves or rejects a pending comment, whoever it waits for. Returns it and whether that changed
-    /// anything: what is decided stays decided.
+    /// Approves or rejects a pending comment, also while the automatic moderator has it. A decision is final.
+    /// Returns the comment and whether anything changed.
     ///
     /// # Errors
-    /// [`DomainError::NotFound`] for an unknown or removed comment; [`DomainError::BadInput`] for one that
-    /// was decided otherwise.
+    /// [`DomainError::NotFound`] for an unknown or removed comment; [`DomainError::BadInput`] for one with
+    /// the opposite decision.
     pub async fn decide_comment(
         &self,
         moderator: UserId,
@@ -26,9 +28,9 @@ impl Plaudit {
         key: Option<&IdempotencyKey>,
     ) -> DomainResult<(Arc<Comment>, bool)> {
         let action = if approve { "approveComment" } else { "rejectComment" };
-        let outcome = match self.begin(moderator, key, &Operation::new(action, &(comment, reason))).await? {
-            Begun::Before(outcome) => outcome,
-            Begun::New(mut change) => {
+        let outcome = match self.begin(moderator, key, &ActionCall::new(action, &(comment, reason))).await? {
+            ActionStart::Repeated(outcome) => outcome,
+            ActionStart::New(mut change) => {
                 let (db, tx) = change.sql();
                 sql::lock_removals_shared(db, tx).await?;
                 let verdict = if approve { Verdict::Approved } else { Verdict::Rejected };
@@ -37,7 +39,7 @@ impl Plaudit {
                 let decided = sql::decide(db, tx, &[decision]).await?;
                 let changed = !decided.touched.is_empty();
                 if !changed {
-                    must_be(sql::comment_place(db, tx, comment).await?, verdict)?;
+                    must_be(sql::comment_header(db, tx, comment).await?, verdict)?;
                 }
                 change.take_in(decided);
                 change.finish(changed, None).await?
@@ -46,7 +48,7 @@ impl Plaudit {
         Ok((self.comments().get(comment).await?, outcome.changed))
     }
 
-    /// Comments that wait for a person, the oldest first, each with why no moderator could decide.
+    /// Comments that wait for a person, oldest first, each with the reason why nothing else decided.
     pub async fn undecided_comments(
         &self,
         page: &PageRequest<Id>,
@@ -58,19 +60,22 @@ impl Plaudit {
         Ok(Slice { items: found.collect(), has_more })
     }
 
-    /// How much waits to be judged.
+    /// Size and age of the moderation queue.
     pub async fn comment_queue(&self) -> DomainResult<QueueState> {
         Ok(self.inner.db.queue_state().await?)
     }
 }
 
-/// What is decided stays decided.
-fn must_be(place: Option<CommentPlace>, verdict: Verdict) -> DomainResult<()> {
-    let place = place.filter(|place| !place.is_removed).ok_or(DomainError::NotFound("comment"))?;
-    match (place.state, verdict) {
+/// Fails unless the comment already has this decision.
+fn must_be(header: Option<CommentHeader>, verdict: Verdict) -> DomainResult<()> {
+    let header = header.filter(|header| !header.is_removed).ok_or(DomainError::NotFound("comment"))?;
+    match (header.state, verdict) {
         (CommentState::Approved, Verdict::Approved) | (CommentState::Rejected, Verdict::Rejected) => Ok(()),
-        // Its note was removed, and it is about to be.
+        // Its note was removed; the backfill will remove the comment.
         (CommentState::Pending, _) => Err(DomainError::NotFound("comment")),
-        _ => Err(DomainError::bad_input("commentId", "commentId: this comment was decided otherwise before")),
+        _ => Err(DomainError::bad_input(
+            "commentId",
+            "commentId: this comment already has the opposite decision",
+        )),
     }
 }

@@ -1,12 +1,12 @@
-//! Notes: written, removed, put forward in their group.
+//! Notes: creating, removing, and featuring them in their group.
 
 use std::sync::Arc;
 
 use super::{
-    DomainError, DomainResult, IdempotencyKey, Note, Outcome, Plaudit, Reason,
-    changes::{Begun, Change},
-    keys::Operation,
+    ActionOutcome, DomainError, DomainResult, IdempotencyKey, Note, Plaudit, Reason,
+    keys::ActionCall,
     text::Text,
+    transaction::{ActionStart, ActionTransaction},
 };
 use crate::{
     catalogue::{Counter, EdgeKind, Entity, EntityKind},
@@ -14,20 +14,20 @@ use crate::{
     store::sql::{self, BackfillKind, NoteState},
 };
 
-/// What somebody wants to post.
+/// A note to create.
 #[derive(Clone, Debug)]
 pub struct NewNote {
     pub title: Text,
     pub body: Text,
-    /// In which group, if in one.
+    /// The group that it is posted in.
     pub group: Option<GroupId>,
 }
 
 impl Plaudit {
-    /// Posts a note. Returns it and whether it is new (it is, unless the key was used before).
+    /// Creates a note. Returns it and whether it is new: it is not if the key was used before.
     ///
     /// # Errors
-    /// [`DomainError::NotFound`] for an unknown group; [`DomainError::Forbidden`] when the author neither
+    /// [`DomainError::NotFound`] for an unknown group; [`DomainError::Forbidden`] if the author neither
     /// created the group nor is a member.
     pub async fn create_note(
         &self,
@@ -35,17 +35,17 @@ impl Plaudit {
         note: NewNote,
         key: Option<&IdempotencyKey>,
     ) -> DomainResult<(Arc<Note>, bool)> {
-        let operation = Operation::new("createNote", &(note.title.as_str(), note.body.as_str(), note.group));
-        // Asked before the transaction begins, because it may take a connection: posts that hold one while
-        // they wait for another would wait for each other. Told only if the note is new, so that a
-        // repetition gets its first result.
+        let call = ActionCall::new("createNote", &(note.title.as_str(), note.body.as_str(), note.group));
+        // Checked before the transaction begins, because it may need a connection: actions that hold one while
+        // they wait for a second one could deadlock. Returned only if the note is new, so that a repetition
+        // gets the first result.
         let may_post = match note.group {
             Some(group) => self.may_post_in(author, group).await,
             None => Ok(()),
         };
-        let outcome = match self.begin(author, key, &operation).await? {
-            Begun::Before(outcome) => outcome,
-            Begun::New(mut change) => {
+        let outcome = match self.begin(author, key, &call).await? {
+            ActionStart::Repeated(outcome) => outcome,
+            ActionStart::New(mut change) => {
                 may_post?;
                 let (db, tx) = change.sql();
                 let (title, body) = (note.title.as_str(), note.body.as_str());
@@ -73,30 +73,29 @@ impl Plaudit {
         }
     }
 
-    /// Removes a note, of the actor's own unless they may remove any. What happens to counters:
-    /// the note leaves its author's and its group's notes, and the group's featured ones; its likes and
-    /// collects leave what the author has received; its comments are removed with it in the background,
-    /// and leave what their authors have written. The note's own counts are not shown any more.
+    /// Removes a note: the actor's own, or any note if they may. The note no longer counts for its author and
+    /// its group, nor as featured; its likes and collects no longer count as received by the author. Its
+    /// comments are removed in the background, and then no longer count for their authors. The note's own
+    /// counts are no longer shown.
     ///
-    /// Returns the author, and whether anything changed: a note that the author or a moderator removed
-    /// before stays removed.
+    /// Returns the author, and whether anything changed: it does not if the note was removed before.
     ///
     /// # Errors
-    /// [`DomainError::NotFound`] when there never was such a note; [`DomainError::Forbidden`] for somebody
-    /// else's.
+    /// [`DomainError::NotFound`] for a note that never existed; [`DomainError::Forbidden`] for a note of
+    /// somebody else.
     pub async fn delete_note(
         &self,
         actor: UserId,
         note: NoteId,
         may_remove_any: bool,
         key: Option<&IdempotencyKey>,
-    ) -> DomainResult<(UserId, Outcome)> {
+    ) -> DomainResult<(UserId, ActionOutcome)> {
         let not_found = || DomainError::NotFound("note");
-        let mut change = match self.begin(actor, key, &Operation::new("deleteNote", &note)).await? {
-            Begun::Before(outcome) => {
-                return Ok((self.author_ever(note).await?.ok_or_else(not_found)?, outcome));
+        let mut change = match self.begin(actor, key, &ActionCall::new("deleteNote", &note)).await? {
+            ActionStart::Repeated(outcome) => {
+                return Ok((self.author_of(note).await?.ok_or_else(not_found)?, outcome));
             }
-            Begun::New(change) => change,
+            ActionStart::New(change) => change,
         };
         let (db, tx) = change.sql();
         let state = sql::lock_note(db, tx, note).await?.ok_or_else(not_found)?;
@@ -112,7 +111,7 @@ impl Plaudit {
 
     async fn remove(
         &self,
-        change: &mut Change<'_>,
+        change: &mut ActionTransaction<'_>,
         note: NoteId,
         state: NoteState,
         actor: UserId,
@@ -120,10 +119,10 @@ impl Plaudit {
         let (db, tx) = change.sql();
         sql::lock_removals(db, tx).await?;
         sql::remove_note(db, tx, note).await?;
-        // All that are going to move, in their order: others hold an author's while they wait for a note's.
-        let moving: Vec<Entity> =
+        // Locks all totals that will change, in the global order: others hold an author's and wait for a note's.
+        let affected: Vec<Entity> =
             [state.author.into(), note.into()].into_iter().chain(state.group.map(Entity::from)).collect();
-        sql::lock_all_totals(db, tx, &moving).await?;
+        sql::lock_all_totals(db, tx, &affected).await?;
         let totals = sql::lock_totals(db, tx, EntityKind::Note, &[note.0]).await?;
         let totals = totals.get(&note.0).copied().unwrap_or_default();
         let comments = sql::count_comments_of(db, tx, note).await?;
@@ -142,16 +141,16 @@ impl Plaudit {
         Ok(())
     }
 
-    /// Who wrote a note, also when it was removed since.
-    async fn author_ever(&self, note: NoteId) -> DomainResult<Option<UserId>> {
+    /// Author of a note, also if it was removed.
+    async fn author_of(&self, note: NoteId) -> DomainResult<Option<UserId>> {
         Ok(self.inner.db.author_of(note).await?)
     }
 
-    /// Puts a note forward in its group (`on`), or takes that back. Returns it and whether that changed.
+    /// Features a note in its group (`on`) or stops featuring it. Returns it and whether anything changed.
     ///
     /// # Errors
     /// [`DomainError::NotFound`] for an unknown or removed note; [`DomainError::BadInput`] with
-    /// [`Reason::NotInGroup`] for one that stands in no group.
+    /// [`Reason::NotInGroup`] for one that is in no group.
     pub async fn set_featured(
         &self,
         actor: UserId,
@@ -160,9 +159,9 @@ impl Plaudit {
         key: Option<&IdempotencyKey>,
     ) -> DomainResult<(Arc<Note>, bool)> {
         let action = if on { "featureNote" } else { "unfeatureNote" };
-        let outcome = match self.begin(actor, key, &Operation::new(action, &note)).await? {
-            Begun::Before(outcome) => outcome,
-            Begun::New(mut change) => {
+        let outcome = match self.begin(actor, key, &ActionCall::new(action, &note)).await? {
+            ActionStart::Repeated(outcome) => outcome,
+            ActionStart::New(mut change) => {
                 let (db, tx) = change.sql();
                 let state = sql::lock_note(db, tx, note).await?.filter(|state| !state.is_removed);
                 let state = state.ok_or(DomainError::NotFound("note"))?;
@@ -180,21 +179,21 @@ impl Plaudit {
 
     /// A user's notes, newest first.
     pub async fn notes_of_user(&self, author: UserId, page: PageRequest) -> DomainResult<Slice<Arc<Note>>> {
-        let reading = self.notes().reading();
-        Ok(reading.keep(self.inner.db.notes_of_user(author, page).await?))
+        let fill = self.notes().begin_fill();
+        Ok(fill.insert(self.inner.db.notes_of_user(author, page).await?))
     }
 
     /// A group's notes, newest first.
     pub async fn notes_of_group(&self, group: GroupId, page: PageRequest) -> DomainResult<Slice<Arc<Note>>> {
-        let reading = self.notes().reading();
-        Ok(reading.keep(self.inner.db.notes_of_group(group, page).await?))
+        let fill = self.notes().begin_fill();
+        Ok(fill.insert(self.inner.db.notes_of_group(group, page).await?))
     }
 }
 
 fn not_in_group() -> DomainError {
     DomainError::BadInput {
         argument: "noteId",
-        message: "noteId: this note stands in no group, so it cannot be featured".into(),
+        message: "noteId: this note is in no group, so it cannot be featured".into(),
         reason: Some(Reason::NotInGroup),
     }
 }

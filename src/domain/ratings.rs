@@ -1,15 +1,17 @@
-//! Ratings of notes: one per user, from 0 to 10.
+//! Ratings of notes: one per user and note, from 0 to 10.
 
 use std::{collections::HashMap, sync::Arc};
 
-use super::{DomainError, DomainResult, IdempotencyKey, Note, Plaudit, changes::Begun, keys::Operation};
+use super::{
+    DomainError, DomainResult, IdempotencyKey, Note, Plaudit, keys::ActionCall, transaction::ActionStart,
+};
 use crate::{
     catalogue::{Counter, EntityKind},
     primitives::{NoteId, UserId},
     store::sql,
 };
 
-/// From 0, the worst, to 10.
+/// From 0 (worst) to 10 (best).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Score(i16);
 
@@ -22,13 +24,16 @@ impl Score {
         if (0..=Self::MAX).contains(&raw) {
             Ok(Self(raw as i16))
         } else {
-            Err(DomainError::bad_input("score", format!("score: from 0 to {}, not {raw}", Self::MAX)))
+            Err(DomainError::bad_input(
+                "score",
+                format!("score: must be between 0 and {}; it is {raw}", Self::MAX),
+            ))
         }
     }
 }
 
 impl Plaudit {
-    /// Rates a note, or rates it otherwise than before. Returns the note and whether anything changed.
+    /// Sets the actor's rating of a note. Returns the note and whether anything changed.
     ///
     /// # Errors
     /// [`DomainError::NotFound`] for an unknown or removed note.
@@ -40,10 +45,10 @@ impl Plaudit {
         key: Option<&IdempotencyKey>,
     ) -> DomainResult<(Arc<Note>, bool)> {
         let note = self.notes().get(note).await?;
-        let operation = Operation::new("rateNote", &(note.id, score.0));
-        let mut change = match self.begin(actor, key, &operation).await? {
-            Begun::Before(outcome) => return Ok((note, outcome.changed)),
-            Begun::New(change) => change,
+        let call = ActionCall::new("rateNote", &(note.id, score.0));
+        let mut change = match self.begin(actor, key, &call).await? {
+            ActionStart::Repeated(outcome) => return Ok((note, outcome.changed)),
+            ActionStart::New(change) => change,
         };
         let (db, tx) = change.sql();
         sql::lock_removals_shared(db, tx).await?;
@@ -61,7 +66,7 @@ impl Plaudit {
         Ok((note, outcome.changed))
     }
 
-    /// A user's ratings of these notes; notes without are missing. One statement.
+    /// A user's ratings of these notes, in one statement. Notes without a rating are missing.
     pub async fn ratings_of(&self, user: UserId, notes: &[NoteId]) -> DomainResult<HashMap<NoteId, i16>> {
         Ok(self.inner.db.ratings_of(user, notes).await?)
     }

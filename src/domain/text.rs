@@ -1,13 +1,13 @@
-//! Text that people write: limits, and what may not be in it.
+//! Validation of text that people write: length and control characters.
 
 use super::{DomainError, DomainResult};
 
-/// What a text may be.
+/// Limits of a text.
 #[derive(Clone, Copy, Debug)]
 pub struct TextRule {
-    /// As in error messages.
+    /// Name of the argument in error messages.
     pub argument: &'static str,
-    /// Characters (Unicode scalar values), without the white space around the text.
+    /// Length in characters (Unicode scalar values), without surrounding white space.
     pub min: usize,
     pub max: usize,
     pub line_breaks: bool,
@@ -24,7 +24,7 @@ pub const REJECTION_REASON: TextRule = TextRule { argument: "reason", min: 1, ma
 
 pub const COMMENT_BODY: TextRule = TextRule { argument: "body", min: 1, max: 1_024, line_breaks: true };
 
-/// Text within its rule, without white space around it.
+/// Text that satisfies its rule, without surrounding white space.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Text(String);
 
@@ -36,14 +36,15 @@ impl Text {
         let text = text.trim();
         let length = text.chars().count();
         if !(min..=max).contains(&length) {
-            let message = format!("{argument}: {min} to {max} characters, not {length}");
+            let message = format!("{argument}: must have {min} to {max} characters; it has {length}");
             return Err(DomainError::bad_input(argument, message));
         }
-        let may_stand = |c: char| !c.is_control() || (line_breaks && matches!(c, '\n' | '\r' | '\t'));
-        match text.chars().find(|c| !may_stand(*c)) {
+        let is_allowed = |c: char| !c.is_control() || (line_breaks && matches!(c, '\n' | '\r' | '\t'));
+        match text.chars().find(|c| !is_allowed(*c)) {
             None => Ok(Self(text.to_owned())),
             Some(bad) => {
-                let message = format!("{argument}: the control character U+{:04X} is not text", bad as u32);
+                let message =
+                    format!("{argument}: must not contain the control character U+{:04X}", bad as u32);
                 Err(DomainError::bad_input(argument, message))
             }
         }
@@ -63,18 +64,21 @@ mod tests {
     }
 
     #[test]
-    fn text_is_measured_in_characters_without_the_space_around_it() {
+    fn length_is_counted_in_characters_without_surrounding_white_space() {
         let title = "é".repeat(200);
         assert_eq!(Text::parse(&format!("  {title}\n"), &NOTE_TITLE).unwrap().as_str(), title);
-        assert_eq!(refused(&"é".repeat(201), &NOTE_TITLE), "title: 1 to 200 characters, not 201");
-        assert_eq!(refused(" \n ", &NOTE_BODY), "body: 1 to 10000 characters, not 0");
+        assert_eq!(
+            refused(&"é".repeat(201), &NOTE_TITLE),
+            "title: must have 1 to 200 characters; it has 201"
+        );
+        assert_eq!(refused(" \n ", &NOTE_BODY), "body: must have 1 to 10000 characters; it has 0");
         assert!(Text::parse("", &GROUP_DESCRIPTION).is_ok());
     }
 
     #[test]
-    fn control_characters_are_no_text_and_line_breaks_only_where_they_belong() {
+    fn control_characters_are_rejected_and_line_breaks_allowed_by_rule() {
         assert!(Text::parse("one\ntwo", &NOTE_BODY).is_ok());
-        assert_eq!(refused("one\ntwo", &NOTE_TITLE), "title: the control character U+000A is not text");
-        assert_eq!(refused("nul\0byte", &NOTE_BODY), "body: the control character U+0000 is not text");
+        assert_eq!(refused("one\ntwo", &NOTE_TITLE), "title: must not contain the control character U+000A");
+        assert_eq!(refused("nul\0byte", &NOTE_BODY), "body: must not contain the control character U+0000");
     }
 }

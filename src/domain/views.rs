@@ -1,5 +1,5 @@
-//! Views of notes. There are many of them and each is worth little, so they gather in this process and are
-//! appended together: a kill loses what has gathered, which is a second's worth.
+//! Views of notes: buffered in this process and appended to the log in bundles, each bundle exactly once.
+//! Views are many and worth little: a killed process loses those of the last second.
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -13,7 +13,9 @@ use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use super::{DomainError, DomainResult, IdempotencyKey, Note, Plaudit, actions, edges::now, keys::Operation};
+use super::{
+    DomainError, DomainResult, IdempotencyKey, Note, Plaudit, actions, edges::now, keys::ActionCall,
+};
 use crate::{
     event_log::Event,
     primitives::{NoteId, ShardCount, UserId},
@@ -23,76 +25,76 @@ use crate::{
     },
 };
 
-/// How long views gather.
-const GATHER: Duration = Duration::from_secs(1);
-/// Different notes that gather at most, but for requests at the same moment.
-const MOST_NOTES: usize = 100_000;
-/// Events that one script call appends at most.
+/// How long views are buffered.
+const BUFFER_TIME: Duration = Duration::from_secs(1);
+/// Most different notes in the buffer; concurrent requests may exceed it.
+const BUFFER_LIMIT: usize = 100_000;
+/// Most events that one script call appends.
 const BUNDLE_EVENTS: usize = 500;
-/// How long a stop waits until what has gathered is appended.
+/// How long a stop waits until the buffer is appended.
 const LAST_FLUSH: Duration = Duration::from_secs(3);
 
-type Gathered = HashMap<NoteId, NonZeroU32>;
+type ViewCounts = HashMap<NoteId, NonZeroU32>;
 
-/// The views that this process has not appended yet.
+/// Views that this process has not appended yet.
 pub(super) struct Views {
     redis: Redis,
-    /// Names this process to Redis, so that no bundle is appended twice.
+    /// Identifies this process to Redis, so that no bundle is appended twice.
     sender: Uuid,
-    gathered: Mutex<Gathered>,
+    buffer: Mutex<ViewCounts>,
 }
 
 impl Views {
     pub fn new(redis: Redis) -> Self {
-        Self { redis, sender: Uuid::new_v4(), gathered: Mutex::default() }
+        Self { redis, sender: Uuid::new_v4(), buffer: Mutex::default() }
     }
 
     fn is_full(&self) -> bool {
-        self.gathered.lock().len() >= MOST_NOTES
+        self.buffer.lock().len() >= BUFFER_LIMIT
     }
 
-    fn gather(&self, notes: impl Iterator<Item = NoteId>) {
-        let mut gathered = self.gathered.lock();
+    fn add(&self, notes: impl Iterator<Item = NoteId>) {
+        let mut buffer = self.buffer.lock();
         for note in notes {
-            let by = gathered.entry(note);
+            let by = buffer.entry(note);
             by.and_modify(|by| *by = by.saturating_add(1)).or_insert(NonZeroU32::MIN);
         }
     }
 
-    /// Appends what gathers until `stop`, and then the rest.
+    /// Appends the buffer every second until `stop`, and then once more.
     async fn run(&self, stop: CancellationToken) {
-        let mut queue = Queue::default();
+        let mut queue = BundleQueue::default();
         stop.run_until_cancelled(self.keep_flushing(&mut queue)).await;
         if tokio::time::timeout(LAST_FLUSH, self.flush(&mut queue)).await.is_err() {
-            tracing::warn!("stopped with views that Redis did not take; they are lost");
+            tracing::warn!("stopped before all views were appended; the rest is lost");
         }
     }
 
-    async fn keep_flushing(&self, queue: &mut Queue) {
+    async fn keep_flushing(&self, queue: &mut BundleQueue) {
         loop {
-            tokio::time::sleep(GATHER).await;
+            tokio::time::sleep(BUFFER_TIME).await;
             self.flush(queue).await;
         }
     }
 
-    /// May be dropped half-way: a bundle stays in the queue, under its number, until it is appended.
-    async fn flush(&self, queue: &mut Queue) {
-        let gathered = std::mem::take(&mut *self.gathered.lock());
-        queue.add(gathered, self.redis.shards());
+    /// Cancel-safe: a bundle stays in the queue, under its number, until it is appended.
+    async fn flush(&self, queue: &mut BundleQueue) {
+        let views = std::mem::take(&mut *self.buffer.lock());
+        queue.add(views, self.redis.shards());
         while let Some(bundle) = queue.bundles.front() {
             self.append(bundle).await;
             queue.bundles.pop_front();
         }
     }
 
-    /// Tries until it works; new views gather meanwhile.
+    /// Retries until it succeeds; new views are buffered meanwhile.
     async fn append(&self, bundle: &ViewBundle) {
         let mut failures = 0;
         let append = || self.redis.append_views(self.sender, bundle);
         let note_failure = |error: &StoreError, _| {
             failures += 1;
             if failures == 1 {
-                tracing::warn!(shard = bundle.shard.0, %error, "cannot append views; trying until it works");
+                tracing::warn!(shard = bundle.shard.0, %error, "cannot append views; retrying");
             }
         };
         let outcome = append.retry(delays()).notify(note_failure).await;
@@ -102,7 +104,7 @@ impl Views {
     }
 }
 
-/// From 10 ms to 5 s, with jitter, without an end.
+/// From 10 ms to 5 s, with jitter, without limit.
 fn delays() -> ExponentialBuilder {
     ExponentialBuilder::new()
         .with_min_delay(Duration::from_millis(10))
@@ -111,19 +113,19 @@ fn delays() -> ExponentialBuilder {
         .without_max_times()
 }
 
-/// What is to be appended, in order.
+/// Bundles to append, in order.
 #[derive(Default)]
-struct Queue {
-    /// Of the newest bundle.
+struct BundleQueue {
+    /// Number of the newest bundle.
     number: u64,
     bundles: VecDeque<ViewBundle>,
 }
 
-impl Queue {
-    fn add(&mut self, gathered: Gathered, shards: ShardCount) {
+impl BundleQueue {
+    fn add(&mut self, views: ViewCounts, shards: ShardCount) {
         let at = now();
         let mut by_shard = vec![Vec::new(); shards.get()];
-        for (note, by) in gathered {
+        for (note, by) in views {
             by_shard[shards.shard_of(note.0).index()].push(Event::Views { note, by, at });
         }
         for (shard, events) in shards.all().zip(by_shard) {
@@ -136,12 +138,11 @@ impl Queue {
 }
 
 impl Plaudit {
-    /// Records one view per id. Ids of notes that do not exist, or were removed, are skipped: a page may
-    /// show a note that has just gone. Returns the notes that were viewed, in the order of the ids, without
-    /// repetition. Nobody waits for the counts.
+    /// Records one view per id, without waiting for the counts. Skips ids of unknown and removed notes: a page
+    /// may show a note that was just removed. Returns the viewed notes in the order of the ids, each once.
     ///
     /// # Errors
-    /// [`DomainError::Overloaded`] while more has gathered than this process may hold.
+    /// [`DomainError::Overloaded`] while the buffer is full.
     pub async fn record_views(
         &self,
         actor: UserId,
@@ -149,16 +150,16 @@ impl Plaudit {
         key: Option<&IdempotencyKey>,
     ) -> DomainResult<Vec<Arc<Note>>> {
         let mut notes = self.notes().get_many(ids).await?;
-        // Asked before the key is claimed: a claim must not outlive a refusal.
+        // Checked before the key is claimed: a rejected request must not leave a claim.
         if self.inner.views.is_full() {
             return Err(DomainError::Overloaded("views"));
         }
         let is_new = match key {
-            Some(key) => self.claim_key(actor, key, &operation(ids)).await?,
+            Some(key) => self.claim_key(actor, key, &call(ids)).await?,
             None => true,
         };
         if is_new {
-            self.inner.views.gather(ids.iter().copied().filter(|id| notes.contains_key(id)));
+            self.inner.views.add(ids.iter().copied().filter(|id| notes.contains_key(id)));
             if !notes.is_empty() {
                 actions::changed("recordViews");
             }
@@ -166,17 +167,17 @@ impl Plaudit {
         Ok(ids.iter().filter_map(|id| notes.remove(id)).collect())
     }
 
-    /// What is done beside requests, until `stop`; returns when nothing is left to do, or time is up.
+    /// Runs the background tasks until `stop`; returns once the last views are appended, or time is up.
     pub async fn run(&self, stop: CancellationToken) {
         tokio::join!(self.inner.views.run(stop.clone()), self.inner.rates.run(&stop));
     }
 }
 
-/// The same ids in any order are the same operation.
-fn operation(ids: &[NoteId]) -> Operation {
+/// The same ids in any order are the same call.
+fn call(ids: &[NoteId]) -> ActionCall {
     let mut ids = ids.to_vec();
     ids.sort_unstable();
-    Operation::new("recordViews", &ids)
+    ActionCall::new("recordViews", &ids)
 }
 
 #[cfg(test)]
@@ -189,8 +190,8 @@ mod tests {
     }
 
     #[test]
-    fn what_has_gathered_is_cut_into_numbered_bundles_of_one_shard_each() {
-        let mut queue = Queue::default();
+    fn buffered_views_are_cut_into_numbered_bundles_of_one_shard_each() {
+        let mut queue = BundleQueue::default();
         let by = NonZeroU32::new(3).unwrap();
         queue.add((1..=1_201).map(|id| (note(id), by)).collect(), ShardCount::new(2).unwrap());
         queue.add(HashMap::from([(note(7), by)]), ShardCount::new(2).unwrap());
@@ -203,20 +204,20 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn so_many_different_notes_gather_and_more_is_refused() {
+    async fn a_full_buffer_is_reported() {
         let views = Views::new(Redis::new("redis://127.0.0.1:1", ShardCount::new(2).unwrap()).unwrap());
-        let notes = (1..MOST_NOTES as i64).map(note);
-        views.gather(notes.clone());
-        views.gather(notes);
+        let notes = (1..BUFFER_LIMIT as i64).map(note);
+        views.add(notes.clone());
+        views.add(notes);
         assert!(!views.is_full());
-        views.gather([note(MOST_NOTES as i64)].into_iter());
+        views.add([note(BUFFER_LIMIT as i64)].into_iter());
         assert!(views.is_full());
     }
 
     #[test]
-    fn the_operation_tells_which_notes_and_how_often_but_not_in_which_order() {
-        assert_eq!(operation(&[note(1), note(2)]), operation(&[note(2), note(1)]));
-        assert_ne!(operation(&[note(1)]), operation(&[note(1), note(1)]));
-        assert_ne!(operation(&[note(1)]), operation(&[note(2)]));
+    fn a_call_identifies_notes_and_repetitions_but_not_their_order() {
+        assert_eq!(call(&[note(1), note(2)]), call(&[note(2), note(1)]));
+        assert_ne!(call(&[note(1)]), call(&[note(1), note(1)]));
+        assert_ne!(call(&[note(1)]), call(&[note(2)]));
     }
 }

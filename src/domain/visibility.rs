@@ -1,25 +1,28 @@
-//! Hiding users: their edges stop counting everywhere, and count again when they are restored.
+//! Visibility of users: edges of a hidden user stop counting everywhere, until the user is restored.
 
-use super::{DomainError, DomainResult, IdempotencyKey, Outcome, Plaudit, changes::Begun, keys::Operation};
+use super::{
+    ActionOutcome, DomainError, DomainResult, IdempotencyKey, Plaudit, keys::ActionCall,
+    transaction::ActionStart,
+};
 use crate::{
     primitives::UserId,
     store::sql::{self, Backfill, BackfillKind},
 };
 
-/// How far a hiding or a restoring has come.
+/// Whether a user is hidden, and the progress of the backfill.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Visibility {
     pub user: UserId,
     pub is_hidden: bool,
-    /// Edges gone through since the user was last hidden or restored, of how many as counted then.
-    pub settled: i64,
+    /// Edges processed since the user was last hidden or restored, and the number of edges at that time.
+    pub done: i64,
     pub total: i64,
-    pub is_settled: bool,
+    pub is_finished: bool,
 }
 
 impl Plaudit {
-    /// Hides a user, or restores them. From now on what they do counts no longer (or again); what they did
-    /// before is settled in the background: see [`Self::visibility`]. Returns whether anything changed.
+    /// Hides a user, or restores them. New edges stop counting (or count again) at once, older ones in a
+    /// background backfill: see [`Self::visibility`]. Returns whether anything changed.
     ///
     /// # Errors
     /// [`DomainError::NotFound`] for an unknown user.
@@ -29,17 +32,17 @@ impl Plaudit {
         user: UserId,
         hidden: bool,
         key: Option<&IdempotencyKey>,
-    ) -> DomainResult<Outcome> {
+    ) -> DomainResult<ActionOutcome> {
         let action = if hidden { "hideUser" } else { "restoreUser" };
-        let mut change = match self.begin(moderator, key, &Operation::new(action, &user)).await? {
-            Begun::Before(outcome) => return Ok(outcome),
-            Begun::New(change) => change,
+        let mut change = match self.begin(moderator, key, &ActionCall::new(action, &user)).await? {
+            ActionStart::Repeated(outcome) => return Ok(outcome),
+            ActionStart::New(change) => change,
         };
         let (db, tx) = change.sql();
         if sql::lock_user(db, tx, user).await?.ok_or(DomainError::NotFound("user"))? == hidden {
             return change.finish(false, None).await;
         }
-        // Counted before the removal lock, for which batches wait. It only tells how far the work has come.
+        // Counted before the removal lock, which blocks batches. Only the progress depends on it.
         let edges = sql::count_edges_of(db, tx, user).await?;
         sql::lock_removals(db, tx).await?;
         sql::set_hidden(db, tx, user, hidden).await?;
@@ -50,17 +53,17 @@ impl Plaudit {
         change.finish(true, None).await
     }
 
-    /// Whether a user is hidden, and how far that is settled.
+    /// Whether a user is hidden, and the progress of the backfill.
     ///
     /// # Errors
     /// [`DomainError::NotFound`] for an unknown user.
     pub async fn visibility(&self, user: UserId) -> DomainResult<Visibility> {
         let is_hidden = self.inner.db.is_hidden(user).await?.ok_or(DomainError::NotFound("user"))?;
-        let settlement = self.inner.db.backfill_of(user.into()).await?;
-        let (settled, total, is_settled) = match settlement {
+        let backfill = self.inner.db.backfill_of(user.into()).await?;
+        let (done, total, is_finished) = match backfill {
             Some(Backfill { done, total, is_finished, .. }) => (done, total, is_finished),
             None => (0, 0, true),
         };
-        Ok(Visibility { user, is_hidden, settled, total, is_settled })
+        Ok(Visibility { user, is_hidden, done, total, is_finished })
     }
 }

@@ -1,4 +1,4 @@
-//! Bodies of one kind that this process keeps.
+//! Cache of one kind of entity in this process. Never holds what was read before an invalidation.
 
 use std::{
     hash::Hash,
@@ -9,90 +9,91 @@ use std::{
 use moka::{policy::EvictionPolicy, sync::Cache};
 use parking_lot::Mutex;
 
-/// Entities of one kind that a process keeps.
+/// Entities of one kind.
 const CAPACITY: u64 = 50_000;
-/// How long this process may show text that was changed by SQL, behind Plaudit's back.
+/// Upper bound for showing rows that somebody changed by SQL, without an invalidation.
 const LIFE: Duration = Duration::from_secs(60);
-/// "Does not exist" is remembered shortly: against floods of unknown ids.
+/// How long "does not exist" is cached: protects PostgreSQL from floods of unknown ids.
 const ABSENT_LIFE: Duration = Duration::from_secs(5);
-/// That something changed is remembered for longer than a read takes that began before.
-const CHANGED_LIFE: Duration = Duration::from_secs(5);
+/// How long an invalidation is remembered: longer than any read takes that began before it.
+const INVALIDATED_LIFE: Duration = Duration::from_secs(5);
 
-/// By id. Cheap to clone; all clones are one.
-pub(super) struct Kept<K, T> {
-    here: Cache<K, Arc<T>>,
+/// By id. Clones share one cache.
+pub(super) struct LocalCache<K, T> {
+    entities: Cache<K, Arc<T>>,
     absent: Cache<K, ()>,
-    changed: Cache<K, Instant>,
-    /// When anything may have changed unheard.
-    all_changed: Arc<Mutex<Option<Instant>>>,
+    invalidated: Cache<K, Instant>,
+    /// When everything was invalidated last.
+    all_invalidated: Arc<Mutex<Option<Instant>>>,
 }
 
-impl<K, T> Clone for Kept<K, T> {
+impl<K, T> Clone for LocalCache<K, T> {
     fn clone(&self) -> Self {
-        let (here, absent, changed) = (self.here.clone(), self.absent.clone(), self.changed.clone());
-        Self { here, absent, changed, all_changed: Arc::clone(&self.all_changed) }
+        let (entities, absent, invalidated) =
+            (self.entities.clone(), self.absent.clone(), self.invalidated.clone());
+        Self { entities, absent, invalidated, all_invalidated: Arc::clone(&self.all_invalidated) }
     }
 }
 
-impl<K, T> Kept<K, T>
+impl<K, T> LocalCache<K, T>
 where
     K: Copy + Eq + Hash + Send + Sync + 'static,
     T: Send + Sync + 'static,
 {
     pub fn new() -> Self {
         Self {
-            here: Cache::builder().max_capacity(CAPACITY).time_to_live(LIFE).build(),
+            entities: Cache::builder().max_capacity(CAPACITY).time_to_live(LIFE).build(),
             absent: Cache::builder().max_capacity(CAPACITY).time_to_live(ABSENT_LIFE).build(),
-            changed: Cache::builder()
+            invalidated: Cache::builder()
                 .max_capacity(CAPACITY)
-                .eviction_policy(EvictionPolicy::lru()) // never refuses a new one
-                .time_to_live(CHANGED_LIFE)
+                .eviction_policy(EvictionPolicy::lru()) // always admits the newest
+                .time_to_live(INVALIDATED_LIFE)
                 .build(),
-            all_changed: Arc::default(),
+            all_invalidated: Arc::default(),
         }
     }
 
-    /// `Some(None)`: known not to exist.
+    /// `Some(None)` if it is known not to exist.
     pub fn get(&self, id: &K) -> Option<Option<Arc<T>>> {
-        match self.here.get(id) {
-            Some(body) => Some(Some(body)),
+        match self.entities.get(id) {
+            Some(entity) => Some(Some(entity)),
             None => self.absent.contains_key(id).then_some(None),
         }
     }
 
-    /// Keeps what a read that began at `since` found, unless it has changed meanwhile.
-    pub fn insert(&self, id: K, body: Option<&Arc<T>>, since: Instant) {
-        if self.has_changed(&id, since) {
+    /// Inserts the result of a read that began at `since`, unless it was invalidated since then.
+    pub fn insert(&self, id: K, entity: Option<&Arc<T>>, since: Instant) {
+        if self.was_invalidated(&id, since) {
             return;
         }
-        match body {
-            Some(body) => self.here.insert(id, Arc::clone(body)),
+        match entity {
+            Some(entity) => self.entities.insert(id, Arc::clone(entity)),
             None => self.absent.insert(id, ()),
         }
-        // A change of this very moment has nothing to forget before the insertion.
-        if self.has_changed(&id, since) {
-            self.drop(&id);
+        // An invalidation between the check and the insertion found nothing to remove.
+        if self.was_invalidated(&id, since) {
+            self.remove(&id);
         }
     }
 
-    pub fn forget(&self, id: K) {
-        self.changed.insert(id, Instant::now());
-        self.drop(&id);
+    pub fn invalidate(&self, id: K) {
+        self.invalidated.insert(id, Instant::now());
+        self.remove(&id);
     }
 
-    pub fn forget_all(&self) {
-        *self.all_changed.lock() = Some(Instant::now());
-        self.here.invalidate_all();
+    pub fn invalidate_all(&self) {
+        *self.all_invalidated.lock() = Some(Instant::now());
+        self.entities.invalidate_all();
         self.absent.invalidate_all();
     }
 
-    fn has_changed(&self, id: &K, since: Instant) -> bool {
-        let of_all = *self.all_changed.lock();
-        self.changed.get(id).into_iter().chain(of_all).any(|changed| changed >= since)
+    fn was_invalidated(&self, id: &K, since: Instant) -> bool {
+        let all = *self.all_invalidated.lock();
+        self.invalidated.get(id).into_iter().chain(all).any(|at| at >= since)
     }
 
-    fn drop(&self, id: &K) {
-        self.here.invalidate(id);
+    fn remove(&self, id: &K) {
+        self.entities.invalidate(id);
         self.absent.invalidate(id);
     }
 }
@@ -118,23 +119,23 @@ mod tests {
     }
 
     #[test]
-    fn what_was_read_before_a_change_is_not_kept_and_what_was_read_after_it_is() {
-        let (kept, group) = (Kept::<GroupId, Group>::new(), group());
+    fn a_read_from_before_an_invalidation_is_not_cached_and_one_from_after_it_is() {
+        let (cache, group) = (LocalCache::<GroupId, Group>::new(), group());
         let before = Instant::now();
-        kept.insert(group.id, Some(&group), before);
-        assert_eq!(kept.get(&group.id), Some(Some(Arc::clone(&group))));
-        kept.forget(group.id);
-        assert_eq!(kept.get(&group.id), None);
-        kept.insert(group.id, Some(&group), before);
-        kept.insert(group.id, None, before);
-        assert_eq!(kept.get(&group.id), None);
+        cache.insert(group.id, Some(&group), before);
+        assert_eq!(cache.get(&group.id), Some(Some(Arc::clone(&group))));
+        cache.invalidate(group.id);
+        assert_eq!(cache.get(&group.id), None);
+        cache.insert(group.id, Some(&group), before);
+        cache.insert(group.id, None, before);
+        assert_eq!(cache.get(&group.id), None);
         let after = || Instant::now() + Duration::from_nanos(1);
-        kept.insert(group.id, None, after());
-        assert_eq!(kept.get(&group.id), Some(None));
-        kept.forget_all();
-        kept.insert(group.id, Some(&group), before);
-        assert_eq!(kept.get(&group.id), None);
-        kept.insert(group.id, Some(&group), after());
-        assert_eq!(kept.get(&group.id), Some(Some(group)));
+        cache.insert(group.id, None, after());
+        assert_eq!(cache.get(&group.id), Some(None));
+        cache.invalidate_all();
+        cache.insert(group.id, Some(&group), before);
+        assert_eq!(cache.get(&group.id), None);
+        cache.insert(group.id, Some(&group), after());
+        assert_eq!(cache.get(&group.id), Some(Some(group)));
     }
 }

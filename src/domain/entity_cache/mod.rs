@@ -1,12 +1,12 @@
-//! Static text of users, notes, comments and groups: this process's cache, then Redis, then PostgreSQL.
+//! Entity cache: users, notes, comments and groups, read from this process, then Redis, then PostgreSQL.
+//!
+//! An invalidation removes an entity from every instance; a read that began before it is not cached.
 
 mod local;
 
 use std::{collections::HashMap, sync::Arc, time::Instant};
 
 use serde::{Serialize, de::DeserializeOwned};
-
-use local::Kept;
 
 use super::{DomainError, DomainResult};
 use crate::{
@@ -16,26 +16,24 @@ use crate::{
         StoreResult,
         redis::{CacheLookup, Redis},
         single_flight::SingleFlight,
-        sql::{CommentRow, Db, GroupRow, NoteRow, UserRow},
+        sql::Db,
     },
 };
 
-pub type User = UserRow;
-pub type Note = NoteRow;
-pub type Comment = CommentRow;
-pub type Group = GroupRow;
+pub use crate::store::sql::{Comment, Group, Note, User};
+use local::LocalCache;
 
-/// A kind of entity with static text.
-pub trait Body: Clone + Serialize + DeserializeOwned + Send + Sync + 'static {
+/// A kind of entity that is cached.
+pub trait CachedEntity: Clone + Serialize + DeserializeOwned + Send + Sync + 'static {
     type Id: Copy + Eq + std::hash::Hash + Into<Entity> + Send + Sync + 'static;
-    /// As in error messages.
+    /// Its name in error messages.
     const WHAT: &'static str;
 
     fn id(&self) -> Self::Id;
     fn fetch(db: &Db, ids: &[Self::Id]) -> impl Future<Output = StoreResult<Vec<Self>>> + Send;
 }
 
-impl Body for User {
+impl CachedEntity for User {
     type Id = UserId;
     const WHAT: &'static str = "user";
 
@@ -48,7 +46,7 @@ impl Body for User {
     }
 }
 
-impl Body for Note {
+impl CachedEntity for Note {
     type Id = NoteId;
     const WHAT: &'static str = "note";
 
@@ -61,7 +59,7 @@ impl Body for Note {
     }
 }
 
-impl Body for Comment {
+impl CachedEntity for Comment {
     type Id = CommentId;
     const WHAT: &'static str = "comment";
 
@@ -74,7 +72,7 @@ impl Body for Comment {
     }
 }
 
-impl Body for Group {
+impl CachedEntity for Group {
     type Id = GroupId;
     const WHAT: &'static str = "group";
 
@@ -87,155 +85,154 @@ impl Body for Group {
     }
 }
 
-/// Bodies of all kinds.
-pub struct Texts {
-    pub users: Bodies<User>,
-    pub notes: Bodies<Note>,
-    pub comments: Bodies<Comment>,
-    pub groups: Bodies<Group>,
+/// The caches of all kinds.
+pub struct EntityCaches {
+    pub users: EntityCache<User>,
+    pub notes: EntityCache<Note>,
+    pub comments: EntityCache<Comment>,
+    pub groups: EntityCache<Group>,
 }
 
-impl Texts {
+impl EntityCaches {
     pub(super) fn new(redis: &Redis, db: &Db) -> Self {
         Self {
-            users: Bodies::new(redis.clone(), db.clone()),
-            notes: Bodies::new(redis.clone(), db.clone()),
-            comments: Bodies::new(redis.clone(), db.clone()),
-            groups: Bodies::new(redis.clone(), db.clone()),
+            users: EntityCache::new(redis.clone(), db.clone()),
+            notes: EntityCache::new(redis.clone(), db.clone()),
+            comments: EntityCache::new(redis.clone(), db.clone()),
+            groups: EntityCache::new(redis.clone(), db.clone()),
         }
     }
 
-    /// This entity may have changed; `None`: any may have.
-    pub(super) fn forget(&self, entity: Option<Entity>) {
+    /// Removes an entity; `None` removes all.
+    pub(super) fn invalidate(&self, entity: Option<Entity>) {
         let Some(Entity { kind, id }) = entity else {
-            self.users.forget_all();
-            self.notes.forget_all();
-            self.comments.forget_all();
-            self.groups.forget_all();
+            self.users.invalidate_all();
+            self.notes.invalidate_all();
+            self.comments.invalidate_all();
+            self.groups.invalidate_all();
             return;
         };
         match kind {
-            EntityKind::User => self.users.forget(UserId(id)),
-            EntityKind::Note => self.notes.forget(NoteId(id)),
-            EntityKind::Comment => self.comments.forget(CommentId(id)),
-            EntityKind::Group => self.groups.forget(GroupId(id)),
+            EntityKind::User => self.users.invalidate(UserId(id)),
+            EntityKind::Note => self.notes.invalidate(NoteId(id)),
+            EntityKind::Comment => self.comments.invalidate(CommentId(id)),
+            EntityKind::Group => self.groups.invalidate(GroupId(id)),
             EntityKind::Inbox => {}
         }
     }
 }
 
-/// Cached bodies of one kind; `None` stands for "does not exist".
-pub struct Bodies<T: Body> {
-    kept: Kept<T::Id, T>,
+/// Cache of one kind of entity. Remembers also which ids do not exist.
+pub struct EntityCache<T: CachedEntity> {
+    local: LocalCache<T::Id, T>,
     flights: SingleFlight<T::Id, Option<Arc<T>>>,
     redis: Redis,
     db: Db,
 }
 
-impl<T: Body> Bodies<T> {
+impl<T: CachedEntity> EntityCache<T> {
     fn new(redis: Redis, db: Db) -> Self {
-        Self { kept: Kept::new(), flights: SingleFlight::default(), redis, db }
+        Self { local: LocalCache::new(), flights: SingleFlight::default(), redis, db }
     }
 
     /// # Errors
-    /// [`DomainError::NotFound`] when there is none.
+    /// [`DomainError::NotFound`] for an unknown or removed entity.
     pub async fn get(&self, id: T::Id) -> DomainResult<Arc<T>> {
         self.get_many(&[id]).await?.remove(&id).ok_or(DomainError::NotFound(T::WHAT))
     }
 
-    /// Those that do not exist are missing.
+    /// Entities that do not exist are missing from the result.
     pub async fn get_many(&self, ids: &[T::Id]) -> DomainResult<HashMap<T::Id, Arc<T>>> {
         let mut found = HashMap::with_capacity(ids.len());
         let mut missing = Vec::new();
         for id in ids {
-            match self.kept.get(id) {
-                Some(body) => found.extend(body.map(|body| (*id, body))),
+            match self.local.get(id) {
+                Some(entity) => found.extend(entity.map(|entity| (*id, entity))),
                 None if !missing.contains(id) => missing.push(*id),
                 None => {}
             }
         }
         if !missing.is_empty() {
-            let (kept, redis, db) = (self.kept.clone(), self.redis.clone(), self.db.clone());
-            let fetched = self.flights.get(&missing, |ids| fetch(kept, redis, db, ids)).await?;
-            found.extend(fetched.into_iter().filter_map(|(id, body)| Some((id, body?))));
+            let (local, redis, db) = (self.local.clone(), self.redis.clone(), self.db.clone());
+            let fetched = self.flights.get(&missing, |ids| fetch(local, redis, db, ids)).await?;
+            found.extend(fetched.into_iter().filter_map(|(id, entity)| Some((id, entity?))));
         }
         Ok(found)
     }
 
-    /// Begins to read bodies by a list; what it finds is to be kept.
-    pub fn reading(&self) -> Reading<'_, T> {
-        Reading { kept: &self.kept, since: Instant::now() }
+    /// Call before a statement that reads whole entities, and pass its result to the returned fill.
+    pub fn begin_fill(&self) -> CacheFill<'_, T> {
+        CacheFill { local: &self.local, since: Instant::now() }
     }
 
-    fn forget(&self, id: T::Id) {
-        self.kept.forget(id);
+    fn invalidate(&self, id: T::Id) {
+        self.local.invalidate(id);
         self.flights.leave(&id);
     }
 
-    fn forget_all(&self) {
-        self.kept.forget_all();
+    fn invalidate_all(&self) {
+        self.local.invalidate_all();
         self.flights.leave_all();
     }
 }
 
-/// A list that is being read.
-pub struct Reading<'a, T: Body> {
-    kept: &'a Kept<T::Id, T>,
+/// Puts entities that a list has read into the cache of this process.
+pub struct CacheFill<'a, T: CachedEntity> {
+    local: &'a LocalCache<T::Id, T>,
     since: Instant,
 }
 
-impl<T: Body> Reading<'_, T> {
-    /// Keeps what the list has.
-    pub fn keep(&self, bodies: Slice<T>) -> Slice<Arc<T>> {
-        bodies.map(|body| self.keep_one(body))
+impl<T: CachedEntity> CacheFill<'_, T> {
+    pub fn insert(&self, entities: Slice<T>) -> Slice<Arc<T>> {
+        entities.map(|entity| self.insert_one(entity))
     }
 
-    /// The same for bodies with their keys in the list.
-    pub fn keep_keyed<K>(&self, bodies: Slice<(K, T)>) -> Slice<(K, Arc<T>)> {
-        bodies.map(|(key, body)| (key, self.keep_one(body)))
+    /// The same for entities with their keys in the list.
+    pub fn insert_keyed<K>(&self, entities: Slice<(K, T)>) -> Slice<(K, Arc<T>)> {
+        entities.map(|(key, entity)| (key, self.insert_one(entity)))
     }
 
-    fn keep_one(&self, body: T) -> Arc<T> {
-        let body = Arc::new(body);
-        self.kept.insert(body.id(), Some(&body), self.since);
-        body
+    fn insert_one(&self, entity: T) -> Arc<T> {
+        let entity = Arc::new(entity);
+        self.local.insert(entity.id(), Some(&entity), self.since);
+        entity
     }
 }
 
-/// From Redis in one round trip, and the rest from PostgreSQL in one statement.
-async fn fetch<T: Body>(
-    kept: Kept<T::Id, T>,
+/// Reads from Redis in one round trip, and what it lacks from PostgreSQL in one statement.
+async fn fetch<T: CachedEntity>(
+    local: LocalCache<T::Id, T>,
     redis: Redis,
     db: Db,
     ids: Vec<T::Id>,
 ) -> StoreResult<HashMap<T::Id, Option<Arc<T>>>> {
     let since = Instant::now();
-    let place = |id: &T::Id| {
+    let key = |id: &T::Id| {
         let entity: Entity = (*id).into();
         (redis.shard_of(entity.id), entity)
     };
-    let cached = redis.cached_entities::<T>(&ids.iter().map(place).collect::<Vec<_>>()).await?;
+    let cached = redis.cached_entities::<T>(&ids.iter().map(key).collect::<Vec<_>>()).await?;
     let mut found = HashMap::with_capacity(ids.len());
     let mut missing = Vec::new();
-    for (id, body) in ids.iter().zip(cached) {
-        match body {
-            CacheLookup::Hit(body) => {
-                found.insert(*id, body.map(Arc::new));
+    for (id, read) in ids.iter().zip(cached) {
+        match read {
+            CacheLookup::Hit(entity) => {
+                found.insert(*id, entity.map(Arc::new));
             }
-            CacheLookup::Miss(seen) => missing.push((*id, seen)),
+            CacheLookup::Miss(mark) => missing.push((*id, mark)),
         }
     }
     if !missing.is_empty() {
         let wanted: Vec<T::Id> = missing.iter().map(|(id, _)| *id).collect();
         let mut rows: HashMap<T::Id, T> =
             T::fetch(&db, &wanted).await?.into_iter().map(|row| (row.id(), row)).collect();
-        let bodies: Vec<_> =
-            missing.into_iter().map(|(id, seen)| (place(&id), seen, rows.get(&id).cloned())).collect();
-        redis.cache_entities(&bodies).await?;
+        let read: Vec<_> =
+            missing.into_iter().map(|(id, mark)| (key(&id), mark, rows.get(&id).cloned())).collect();
+        redis.cache_entities(&read).await?;
         found.extend(wanted.into_iter().map(|id| (id, rows.remove(&id).map(Arc::new))));
     }
-    for (id, body) in &found {
-        kept.insert(*id, body.as_ref(), since);
+    for (id, entity) in &found {
+        local.insert(*id, entity.as_ref(), since);
     }
     Ok(found)
 }

@@ -1,5 +1,4 @@
-//! Rankings of notes: merged from the heat in Redis, or taken from totals, and kept while people page
-//! through them.
+//! Cache of rankings: computed from heat in Redis, or from totals, and kept as snapshots for paging.
 
 use std::{
     cmp::Reverse,
@@ -20,19 +19,19 @@ use crate::{
     store::{StoreError, StoreResult, redis::Redis, single_flight::SingleFlight, sql::Db},
 };
 
-/// The most notes of a ranking.
+/// Most notes of a ranking.
 const MOST: usize = 1_000;
-/// PostgreSQL finds the hottest notes by steps of heat: so many of the highest are ranked.
+/// PostgreSQL finds candidates by coarse steps of heat: so many of the highest are ranked.
 const CANDIDATES: usize = 4 * MOST;
-/// How long a ranking is the current one, for all instances; this one may show it for [`LIFE_HERE`] more.
+/// How long a ranking is current, for all instances; each may show it for [`LOCAL_LIFE`] longer.
 const LIFE: Duration = Duration::from_secs(5);
-const LIFE_HERE: Duration = Duration::from_secs(1);
-/// How long a reader may take from one page to the next and still page through the same ranking.
-const KEPT: Duration = Duration::from_secs(10 * 60);
-/// Rankings kept in this process, of some kilobytes each.
+const LOCAL_LIFE: Duration = Duration::from_secs(1);
+/// How long a snapshot lives after its ranking was current: the time a reader has for the next page.
+const SNAPSHOT_LIFE: Duration = Duration::from_secs(10 * 60);
+/// Snapshots in this process, of some kilobytes each.
 const CAPACITY: u64 = 500;
 
-/// Stands for what is ranked and how: equal rankings have the same.
+/// Hash of a ranking: equal rankings have the same id.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct RankingId(u64);
@@ -51,7 +50,7 @@ impl FromStr for RankingId {
     }
 }
 
-/// The hottest notes of a window at some moment, the hottest first.
+/// The hottest notes of a window at one moment, hottest first.
 #[derive(PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Ranking {
     pub id: RankingId,
@@ -66,10 +65,10 @@ impl Ranking {
     }
 }
 
-/// Knows rankings from this process, then Redis; the current one is made when it is too old.
+/// Reads rankings from this process, then Redis. Computes the current one when it has expired.
 pub struct Rankings {
     current: Cache<HotWindow, Arc<Ranking>>,
-    kept: Cache<RankingId, Arc<Ranking>>,
+    snapshots: Cache<RankingId, Arc<Ranking>>,
     flights: SingleFlight<HotWindow, Arc<Ranking>>,
     redis: Redis,
     db: Db,
@@ -78,8 +77,8 @@ pub struct Rankings {
 impl Rankings {
     pub fn new(redis: Redis, db: Db) -> Self {
         Self {
-            current: Cache::builder().time_to_live(LIFE_HERE).build(),
-            kept: Cache::builder().max_capacity(CAPACITY).time_to_live(KEPT).build(),
+            current: Cache::builder().time_to_live(LOCAL_LIFE).build(),
+            snapshots: Cache::builder().max_capacity(CAPACITY).time_to_live(SNAPSHOT_LIFE).build(),
             flights: SingleFlight::default(),
             redis,
             db,
@@ -91,26 +90,26 @@ impl Rankings {
             return Ok(ranking);
         }
         let (redis, db) = (self.redis.clone(), self.db.clone());
-        let make = |_| async move {
+        let compute = |_| async move {
             let ranking = current(&redis, &db, window).await?;
             Ok(HashMap::from([(window, Arc::new(ranking))]))
         };
-        let made = self.flights.get(&[window], make).await?.remove(&window);
-        let ranking = made.ok_or_else(|| StoreError::Unexpected("no ranking was made".into()))?;
+        let computed = self.flights.get(&[window], compute).await?.remove(&window);
+        let ranking = computed.ok_or_else(|| StoreError::Unexpected("no ranking was computed".into()))?;
         self.current.insert(window, Arc::clone(&ranking));
-        self.kept.insert(ranking.id, Arc::clone(&ranking));
+        self.snapshots.insert(ranking.id, Arc::clone(&ranking));
         Ok(ranking)
     }
 
-    /// The ranking with that id; the current one, when that one is not kept any more.
-    pub async fn kept(&self, window: HotWindow, id: RankingId) -> StoreResult<Arc<Ranking>> {
-        if let Some(ranking) = self.kept.get(&id) {
+    /// The ranking with this id; the current one, if the snapshot has expired.
+    pub async fn snapshot(&self, window: HotWindow, id: RankingId) -> StoreResult<Arc<Ranking>> {
+        if let Some(ranking) = self.snapshots.get(&id) {
             return Ok(ranking);
         }
         match self.redis.ranking_snapshot::<Ranking>(window, id).await? {
             Some(ranking) => {
                 let ranking = Arc::new(ranking);
-                self.kept.insert(id, Arc::clone(&ranking));
+                self.snapshots.insert(id, Arc::clone(&ranking));
                 Ok(ranking)
             }
             None => self.current(window).await,
@@ -118,17 +117,17 @@ impl Rankings {
     }
 }
 
-/// The ranking that all instances show now, made if there is none.
+/// The ranking that all instances show now, computed if there is none.
 async fn current(redis: &Redis, db: &Db, window: HotWindow) -> StoreResult<Ranking> {
     if let Some(ranking) = redis.ranking(window).await? {
         return Ok(ranking);
     }
     let ranking = Ranking::of(window, hottest(redis, db, window).await?);
-    redis.write_ranking(window, ranking.id, &ranking, LIFE, KEPT).await?;
+    redis.write_ranking(window, ranking.id, &ranking, LIFE, SNAPSHOT_LIFE).await?;
     Ok(ranking)
 }
 
-/// By the heat of the window; by totals, when nothing is known of it.
+/// By the heat of the window; by totals, if Redis has no heat.
 async fn hottest(redis: &Redis, db: &Db, window: HotWindow) -> StoreResult<Vec<NoteId>> {
     let of_shards = match window {
         HotWindow::Last(span) => redis.hottest(span, chrono::Utc::now().timestamp_millis(), MOST).await?,
@@ -141,7 +140,7 @@ async fn hottest(redis: &Redis, db: &Db, window: HotWindow) -> StoreResult<Vec<N
     Ok(merge(notes))
 }
 
-/// Ranks notes: by heat, the newer one first when it is equal.
+/// Ranks notes by heat; on a tie, the newer note first.
 fn merge(mut notes: Vec<(Id, i64)>) -> Vec<NoteId> {
     notes.sort_unstable_by_key(|(note, heat)| Reverse((*heat, *note)));
     notes.truncate(MOST);
@@ -161,21 +160,21 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_hotter_note_comes_first_and_the_newer_one_of_equals(
+        fn the_hotter_note_comes_first_and_on_a_tie_the_newer_one(
             heat in prop::collection::btree_map(1..5_000_i64, 1..50_i64, 0..1_500),
         ) {
             let notes = heat.iter().map(|(id, heat)| (note(*id).0, *heat)).collect();
             let ranked = merge(notes);
             prop_assert_eq!(ranked.len(), heat.len().min(MOST));
             for pair in ranked.windows(2) {
-                let place = |note: NoteId| (heat[&note.get()], note);
-                prop_assert!(place(pair[0]) > place(pair[1]));
+                let rank = |note: NoteId| (heat[&note.get()], note);
+                prop_assert!(rank(pair[0]) > rank(pair[1]));
             }
         }
     }
 
     #[test]
-    fn an_id_stands_for_the_window_and_the_order() {
+    fn an_id_identifies_the_window_and_the_order() {
         let day = HotWindow::Last(Span::Day);
         let ranking = Ranking::of(day, vec![note(1), note(2)]);
         assert_eq!(ranking, Ranking::of(day, vec![note(1), note(2)]));

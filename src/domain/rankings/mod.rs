@@ -1,4 +1,4 @@
-//! Hot notes: those that were liked and collected most.
+//! Rankings of hot notes: the notes with most likes and collects in a time window.
 
 mod cache;
 
@@ -13,29 +13,29 @@ use crate::{
     primitives::{NoteId, PageRequest, Slice},
 };
 
-/// A place in a list of hot notes, of which the order stays as it was for who pages through it.
+/// Cursor in a ranking. It names a snapshot, so the order is stable while somebody pages through it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct HotPlace {
+pub struct HotNotesCursor {
     window: HotWindow,
     snapshot: RankingId,
-    /// From 1.
+    /// Position in the ranking, from 1.
     rank: usize,
 }
 
-impl fmt::Display for HotPlace {
+impl fmt::Display for HotNotesCursor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:{}:{}", self.window.name(), self.snapshot, self.rank)
     }
 }
 
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
-#[error("not a place in a list of hot notes")]
-pub struct ParseHotPlaceError;
+#[error("not a cursor of hot notes")]
+pub struct ParseHotNotesCursorError;
 
-impl FromStr for HotPlace {
-    type Err = ParseHotPlaceError;
+impl FromStr for HotNotesCursor {
+    type Err = ParseHotNotesCursorError;
 
-    fn from_str(text: &str) -> Result<Self, ParseHotPlaceError> {
+    fn from_str(text: &str) -> Result<Self, ParseHotNotesCursorError> {
         let parse = || {
             let [window, snapshot, rank] = *text.split(':').collect::<Vec<_>>() else {
                 return None;
@@ -46,29 +46,29 @@ impl FromStr for HotPlace {
                 rank: rank.parse().ok()?,
             })
         };
-        parse().ok_or(ParseHotPlaceError)
+        parse().ok_or(ParseHotNotesCursorError)
     }
 }
 
 impl Plaudit {
-    /// The hottest notes of a window, the hottest first; at most 1,000 in
-    /// all pages. Removed notes are left out. Later pages go on in the order of the first one for ten
-    /// minutes, then behind the same rank in the order of that moment.
+    /// The hottest notes of a window, hottest first; at most 1,000 in all pages. Removed notes are left out.
+    /// For ten minutes later pages continue the order of the first one; after that, they continue at the same
+    /// rank of the present order.
     ///
     /// # Errors
-    /// [`DomainError::BadInput`] for a place in the list of another window.
+    /// [`DomainError::BadInput`] for a cursor of another window.
     pub async fn hot_notes(
         &self,
         window: HotWindow,
-        page: &PageRequest<HotPlace>,
-    ) -> DomainResult<Slice<(HotPlace, Arc<Note>)>> {
+        page: &PageRequest<HotNotesCursor>,
+    ) -> DomainResult<Slice<(HotNotesCursor, Arc<Note>)>> {
         let PageRequest { first, after } = *page;
         let ranking = self.ranking(window, after).await?;
-        let begin = after.map_or(0, |place| place.rank);
+        let begin = after.map_or(0, |cursor| cursor.rank);
         let mut rank = begin;
         let mut items = Vec::with_capacity(first + 1);
         while items.len() <= first {
-            // Where many are removed, twice as many each time.
+            // If many of them are removed, take twice as many each time.
             let next = next(&ranking, rank, (first + 1).max(rank - begin));
             if next.is_empty() {
                 break;
@@ -76,28 +76,28 @@ impl Plaudit {
             let mut present = self.notes().get_many(next).await?;
             for note in next {
                 rank += 1;
-                let place = HotPlace { window, snapshot: ranking.id, rank };
-                items.extend(present.remove(note).map(|note| (place, note)));
+                let cursor = HotNotesCursor { window, snapshot: ranking.id, rank };
+                items.extend(present.remove(note).map(|note| (cursor, note)));
             }
         }
         Ok(page.slice(items))
     }
 
-    async fn ranking(&self, window: HotWindow, after: Option<HotPlace>) -> DomainResult<Arc<Ranking>> {
+    async fn ranking(&self, window: HotWindow, after: Option<HotNotesCursor>) -> DomainResult<Arc<Ranking>> {
         match after {
             None => Ok(self.inner.rankings.current(window).await?),
-            Some(place) if place.window == window => {
-                Ok(self.inner.rankings.kept(window, place.snapshot).await?)
+            Some(cursor) if cursor.window == window => {
+                Ok(self.inner.rankings.snapshot(window, cursor.snapshot).await?)
             }
             Some(_) => Err(DomainError::bad_input(
                 "after",
-                "after: it is a cursor of another window; pass an endCursor of the same window",
+                "after: this cursor belongs to another window; pass an endCursor of the same window",
             )),
         }
     }
 }
 
-/// The notes behind a rank, at most so many.
+/// At most `most` notes after a rank.
 fn next(ranking: &Ranking, rank: usize, most: usize) -> &[NoteId] {
     let behind = ranking.notes.get(rank..).unwrap_or_default();
     &behind[..most.min(behind.len())]
@@ -111,24 +111,24 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_place_reads_back_as_it_was_written(
+        fn a_cursor_parses_back(
             window in prop::sample::select(HotWindow::ALL), snapshot: u64, rank: usize,
         ) {
             let snapshot = format!("{snapshot:016x}").parse().unwrap();
-            let place = HotPlace { window, snapshot, rank };
-            prop_assert_eq!(place.to_string().parse(), Ok(place));
+            let cursor = HotNotesCursor { window, snapshot, rank };
+            prop_assert_eq!(cursor.to_string().parse(), Ok(cursor));
         }
 
         #[test]
-        fn any_text_is_read_without_a_panic(text in ".*") {
-            let _ = text.parse::<HotPlace>();
+        fn any_text_parses_without_a_panic(text in ".*") {
+            let _ = text.parse::<HotNotesCursor>();
         }
     }
 
     #[test]
-    fn what_is_no_place_is_refused() {
+    fn invalid_cursors_are_rejected() {
         for text in ["", "note:42", "day:1", "year:1:1", "day:x:1", "day:1:-1", "day:1:1:1"] {
-            assert_eq!(text.parse::<HotPlace>(), Err(ParseHotPlaceError), "{text}");
+            assert_eq!(text.parse::<HotNotesCursor>(), Err(ParseHotNotesCursorError), "{text}");
         }
     }
 }

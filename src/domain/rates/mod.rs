@@ -1,9 +1,9 @@
-//! How often somebody may ask: requests are counted per user and per address, in a window that slides.
+//! Rate limits: requests are counted per user and per address in a sliding window.
 //!
-//! Each instance decides by itself, at once, by what it knows; every [`EXCHANGE`] the instances tell each
-//! other through Redis what they counted. So a limit costs a request no round trip, and holds without Redis,
-//! then for each instance alone. Together `n` instances let through more than the limit, at most what `n - 1`
-//! of them take within an exchange and a [`SHARED_FROM`]th of the limit each.
+//! Each instance decides from its own copy of the counts, so a limit costs no round trip; every [`EXCHANGE`] the
+//! instances exchange what they counted through Redis. Without Redis each instance enforces the limits alone.
+//! The error with `n` instances is at most what `n - 1` of them admit between two exchanges, plus
+//! `(n - 1) / SHARED_FROM` of the limit.
 
 mod window;
 
@@ -14,7 +14,7 @@ use parking_lot::Mutex;
 use sha2::{Digest, Sha256};
 use tokio_util::sync::CancellationToken;
 
-use self::window::{Counts, Moment};
+use self::window::{RequestCounts, WindowMoment};
 use super::{DomainError, DomainResult, edges::now};
 use crate::{
     primitives::network_of,
@@ -22,25 +22,24 @@ use crate::{
     store::redis::{RateAsker, RateShare, Redis},
 };
 
-/// How often instances tell each other.
+/// Interval between exchanges.
 const EXCHANGE: Duration = Duration::from_millis(200);
-/// Who has asked for less than this part of a limit since the last exchange is not worth telling of: most
-/// users never are.
+/// A count below this fraction (1 / SHARED_FROM) of its limit is not exchanged; most users stay below it.
 const SHARED_FROM: u64 = 50;
-/// Users, and as many addresses, that are counted at the same time; beyond it who has not asked for longest is
-/// forgotten. Some 300 bytes each.
-const MOST_ASKERS: u64 = 100_000;
+/// Most users, and most addresses, that are counted at the same time, some 300 bytes each. Beyond it the least
+/// recently used one is evicted.
+const MOST_REQUESTERS: u64 = 100_000;
 
-/// What a request is to the limits.
+/// Class of a request; each has limits of its own.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum RateClass {
     Read,
     Write,
-    /// A write that makes something new which others see.
+    /// A write that creates something others see.
     Creation,
 }
 
-/// A number for each class: what a request costs, or what is allowed in a window.
+/// One number per class: the cost of a request, or a limit per window.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct PerClass {
     pub reads: u32,
@@ -48,10 +47,10 @@ pub struct PerClass {
     pub creations: u32,
 }
 
-/// Whom a request counts for.
+/// The user and the address that a request counts for.
 #[derive(Clone, Copy, Debug)]
-pub struct Asking<'a> {
-    /// Of the token, if there is one.
+pub struct RequestSource<'a> {
+    /// Subject of the token, if there is one.
     pub subject: Option<&'a str>,
     pub address: IpAddr,
 }
@@ -59,7 +58,7 @@ pub struct Asking<'a> {
 impl RateClass {
     pub const ALL: [Self; 3] = [Self::Read, Self::Write, Self::Creation];
 
-    /// For metrics, and in messages.
+    /// Name in metrics and messages.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Read => "reads",
@@ -74,7 +73,7 @@ impl RateClass {
 }
 
 impl PerClass {
-    /// One of a class.
+    /// 1 for this class, 0 for the others.
     pub fn one(class: RateClass) -> Self {
         let mut one = Self::default();
         *one.of_mut(class) = 1;
@@ -110,30 +109,30 @@ impl PerClass {
     }
 }
 
-/// The requests that this process has seen lately, and what it knows of others.
+/// Recent requests, as counted by this process and learnt from the others.
 pub(super) struct Rates {
     window: Duration,
-    /// What a user may ask for in a window; 0 for no limit.
+    /// Limit of a user per window; 0 means no limit.
     per_user: PerClass,
-    /// The same for an address.
+    /// Limit of an address.
     per_address: PerClass,
-    users: Cache<String, Arc<Asker>>,
-    addresses: Cache<IpAddr, Arc<Asker>>,
-    /// Of whom the other instances are to hear.
-    to_share: Mutex<Vec<Arc<Asker>>>,
+    users: Cache<String, Arc<Requester>>,
+    addresses: Cache<IpAddr, Arc<Requester>>,
+    /// Those whose counts the next exchange sends.
+    to_share: Mutex<Vec<Arc<Requester>>>,
     redis: Redis,
 }
 
-struct Asker {
+struct Requester {
     id: RateAsker,
     allowed: PerClass,
-    state: Mutex<State>,
+    state: Mutex<RequesterState>,
 }
 
 #[derive(Default)]
-struct State {
-    counts: Counts,
-    /// Whether it waits in `to_share`.
+struct RequesterState {
+    counts: RequestCounts,
+    /// Whether it is in `to_share`.
     is_queued: bool,
 }
 
@@ -161,29 +160,30 @@ impl Rates {
         }
     }
 
-    /// Counts a request, or refuses it; then it does not count.
-    fn admit(&self, asking: Asking<'_>, cost: &PerClass) -> DomainResult<()> {
-        let user = asking.subject.and_then(|subject| self.user(subject));
-        let address = self.address(asking.address);
-        let now = Moment::at(now(), self.window);
-        // Both are held while both are asked, always in this order.
-        let askers: Vec<&Arc<Asker>> = [user.as_ref(), address.as_ref()].into_iter().flatten().collect();
-        let mut states: Vec<_> = askers.iter().map(|asker| asker.state.lock()).collect();
-        let mut refused = None;
-        for (asker, state) in askers.iter().zip(&mut states) {
+    /// Admits and counts a request, or rejects it without counting it.
+    fn admit(&self, source: RequestSource<'_>, cost: &PerClass) -> DomainResult<()> {
+        let user = source.subject.and_then(|subject| self.user(subject));
+        let address = self.address(source.address);
+        let now = WindowMoment::at(now(), self.window);
+        // Both locks are held until the decision, always taken in this order.
+        let requesters: Vec<&Arc<Requester>> =
+            [user.as_ref(), address.as_ref()].into_iter().flatten().collect();
+        let mut states: Vec<_> = requesters.iter().map(|requester| requester.state.lock()).collect();
+        let mut excess = None;
+        for (requester, state) in requesters.iter().zip(&mut states) {
             state.counts.roll(&now);
-            refused = longest(refused, asker.refusal(&state.counts, &now, cost));
+            excess = longest(excess, requester.excess(&state.counts, &now, cost));
         }
-        for (asker, state) in askers.iter().zip(&mut states) {
-            if refused.is_none() {
-                asker.count(state, cost);
+        for (requester, state) in requesters.iter().zip(&mut states) {
+            if excess.is_none() {
+                requester.count(state, cost);
             }
-            if !state.is_queued && (refused.is_some() || asker.is_worth_telling(&state.counts)) {
+            if !state.is_queued && (excess.is_some() || requester.should_be_shared(&state.counts)) {
                 state.is_queued = true;
-                self.to_share.lock().push(Arc::clone(asker));
+                self.to_share.lock().push(Arc::clone(requester));
             }
         }
-        match refused {
+        match excess {
             None => Ok(()),
             Some((class, retry_after)) => {
                 limited_total(class).increment(1);
@@ -192,20 +192,20 @@ impl Rates {
         }
     }
 
-    fn user(&self, subject: &str) -> Option<Arc<Asker>> {
+    fn user(&self, subject: &str) -> Option<Arc<Requester>> {
         let allowed = self.per_user;
-        let asker = || Arc::new(Asker::new(&format!("user:{subject}"), allowed));
-        (!allowed.is_zero()).then(|| self.users.get_with_by_ref(subject, asker))
+        let requester = || Arc::new(Requester::new(&format!("user:{subject}"), allowed));
+        (!allowed.is_zero()).then(|| self.users.get_with_by_ref(subject, requester))
     }
 
-    fn address(&self, address: IpAddr) -> Option<Arc<Asker>> {
+    fn address(&self, address: IpAddr) -> Option<Arc<Requester>> {
         let allowed = self.per_address;
         let network = network_of(address);
-        let asker = || Arc::new(Asker::new(&format!("address:{network}"), allowed));
-        (!allowed.is_zero()).then(|| self.addresses.get_with(network, asker))
+        let requester = || Arc::new(Requester::new(&format!("address:{network}"), allowed));
+        (!allowed.is_zero()).then(|| self.addresses.get_with(network, requester))
     }
 
-    /// Tells the other instances, and hears of them, until `stop`. Redis may be away meanwhile.
+    /// Exchanges counts with the other instances until `stop`. Redis may be unavailable meanwhile.
     pub async fn run(&self, stop: &CancellationToken) {
         let exchanging = async {
             loop {
@@ -217,24 +217,24 @@ impl Rates {
     }
 
     async fn exchange(&self) {
-        let askers = std::mem::take(&mut *self.to_share.lock());
-        if askers.is_empty() {
+        let requesters = std::mem::take(&mut *self.to_share.lock());
+        if requesters.is_empty() {
             return;
         }
-        let shares: Vec<RateShare> = askers.iter().map(|asker| asker.share()).collect();
+        let shares: Vec<RateShare> = requesters.iter().map(|requester| requester.share()).collect();
         match self.redis.exchange_rates(&shares, 2 * self.window + EXCHANGE).await {
             Ok(totals) => {
-                for ((asker, share), totals) in askers.iter().zip(&shares).zip(&totals) {
-                    asker.state.lock().counts.take_in(share.window, &share.add, totals);
+                for ((requester, share), totals) in requesters.iter().zip(&shares).zip(&totals) {
+                    requester.state.lock().counts.take_in(share.window, &share.add, totals);
                 }
             }
-            // Nothing is lost here. What Redis took of it, if it did, may count twice: for a window.
-            Err(error) => tracing::debug!(%error, "cannot share counts of requests"),
+            // Nothing is lost. If Redis did add the counts, they count twice until the window ends.
+            Err(error) => tracing::debug!(%error, "cannot exchange request counts"),
         }
     }
 }
 
-impl Asker {
+impl Requester {
     fn new(name: &str, allowed: PerClass) -> Self {
         let digest = Sha256::digest(name.as_bytes());
         let mut id = [0; 16];
@@ -242,28 +242,28 @@ impl Asker {
         Self { id: RateAsker(id), allowed, state: Mutex::default() }
     }
 
-    /// The class of which there would be too many for longest.
-    fn refusal(&self, counts: &Counts, now: &Moment, cost: &PerClass) -> Option<Refusal> {
-        let refusals = self.limited(cost).map(|(class, cost)| {
+    /// The exceeded class with the longest wait.
+    fn excess(&self, counts: &RequestCounts, now: &WindowMoment, cost: &PerClass) -> Option<Excess> {
+        let excesses = self.limited(cost).map(|(class, cost)| {
             let wait = counts.wait(now, class.index(), self.allowed.of(class).into(), cost.into())?;
             Some((class, wait))
         });
-        refusals.fold(None, longest)
+        excesses.fold(None, longest)
     }
 
-    fn count(&self, state: &mut State, cost: &PerClass) {
+    fn count(&self, state: &mut RequesterState, cost: &PerClass) {
         for (class, cost) in self.limited(cost) {
             state.counts.add(class.index(), cost.into());
         }
     }
 
-    /// What of a cost there is a limit for.
+    /// The parts of a cost that have a limit.
     fn limited(&self, cost: &PerClass) -> impl Iterator<Item = (RateClass, u32)> {
         let counted = |class: &(RateClass, u32)| class.1 > 0 && self.allowed.of(class.0) > 0;
         RateClass::ALL.map(|class| (class, cost.of(class))).into_iter().filter(counted)
     }
 
-    fn is_worth_telling(&self, counts: &Counts) -> bool {
+    fn should_be_shared(&self, counts: &RequestCounts) -> bool {
         let (_, unshared) = counts.unshared();
         let is_much = |class: RateClass| {
             let count = unshared[class.index()];
@@ -280,27 +280,27 @@ impl Asker {
     }
 }
 
-/// What there is too much of, and how long.
-type Refusal = (RateClass, Duration);
+/// An exceeded class, and how long to wait.
+type Excess = (RateClass, Duration);
 
-/// Whoever comes back must not be refused for the other reason then.
-fn longest(one: Option<Refusal>, other: Option<Refusal>) -> Option<Refusal> {
+/// After the longer wait no other limit rejects the request.
+fn longest(one: Option<Excess>, other: Option<Excess>) -> Option<Excess> {
     one.into_iter().chain(other).max_by_key(|(_, wait)| *wait)
 }
 
 impl super::Plaudit {
-    /// Whether this may be asked for now. Counts it, if so.
+    /// Checks the rate limits, and counts the request if it is admitted.
     ///
     /// # Errors
-    /// [`DomainError::RateLimited`]; nothing was done or counted.
-    pub fn admit(&self, asking: Asking<'_>, cost: &PerClass) -> DomainResult<()> {
-        self.inner.rates.admit(asking, cost)
+    /// [`DomainError::RateLimited`] beyond a limit; then it is not counted.
+    pub fn admit(&self, source: RequestSource<'_>, cost: &PerClass) -> DomainResult<()> {
+        self.inner.rates.admit(source, cost)
     }
 }
 
-/// Two windows after somebody's last request nothing of it counts.
-fn cache<K: std::hash::Hash + Eq + Send + Sync + 'static>(window: Duration) -> Cache<K, Arc<Asker>> {
-    let builder = Cache::builder().max_capacity(MOST_ASKERS).time_to_idle(2 * window);
+/// Entries expire two windows after their last request, when it no longer counts.
+fn cache<K: std::hash::Hash + Eq + Send + Sync + 'static>(window: Duration) -> Cache<K, Arc<Requester>> {
+    let builder = Cache::builder().max_capacity(MOST_REQUESTERS).time_to_idle(2 * window);
     builder.eviction_policy(EvictionPolicy::lru()).build()
 }
 
@@ -328,8 +328,8 @@ mod tests {
     }
 
     fn ask(rates: &Rates, subject: Option<&str>, address: &str, class: RateClass) -> Option<RateClass> {
-        let asking = Asking { subject, address: address.parse().unwrap() };
-        match rates.admit(asking, &PerClass::one(class)) {
+        let source = RequestSource { subject, address: address.parse().unwrap() };
+        match rates.admit(source, &PerClass::one(class)) {
             Err(DomainError::RateLimited { class, retry_after }) => {
                 assert!(retry_after > Duration::ZERO && retry_after <= Duration::from_hours(2));
                 Some(class)
@@ -348,14 +348,14 @@ mod tests {
         assert_eq!(ask(&rates, Some("ann"), two, Read), Some(Read));
         assert_eq!([0; 3].map(|_| ask(&rates, None, one, Read)), [None, None, Some(Read)]);
         assert_eq!(ask(&rates, Some("bob"), one, Read), Some(Read));
-        // What was refused counts for nobody.
+        // Rejected requests are not counted.
         assert_eq!([0; 3].map(|_| ask(&rates, Some("bob"), two, Read)), [None, None, Some(Read)]);
         assert_eq!([0; 2].map(|_| ask(&rates, Some("ann"), two, Write)), [None, Some(Write)]);
         assert_eq!([0; 9].map(|_| ask(&rates, Some("ann"), two, Creation)), [None; 9]);
     }
 
     #[tokio::test]
-    async fn a_network_of_version_6_is_one_asker() {
+    async fn an_ipv6_network_is_counted_as_one_address() {
         let rates = rates(PerClass::default(), PerClass::one(RateClass::Read));
         assert_eq!(ask(&rates, None, "2001:db8::1", RateClass::Read), None);
         assert_eq!(ask(&rates, None, "2001:db8::2", RateClass::Read), Some(RateClass::Read));
@@ -365,7 +365,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn only_who_asks_for_much_is_told_of_and_the_list_has_each_once() {
+    async fn only_large_counts_are_shared_and_each_is_queued_once() {
         let rates = rates(PerClass { reads: 200, ..PerClass::default() }, PerClass::default());
         let ask = |times: usize| {
             for _ in 0..times {
@@ -374,10 +374,10 @@ mod tests {
             rates.to_share.lock().len()
         };
         assert_eq!((ask(3), ask(1), ask(50)), (0, 1, 1));
-        // Redis is away: what was not told is told the next time, and counts meanwhile.
+        // Redis is unavailable: the counts are shared by the next exchange, and count meanwhile.
         rates.exchange().await;
         assert_eq!(rates.to_share.lock().len(), 0);
-        let told = || rates.users.get("ann").unwrap().share().add;
-        assert_eq!(told(), [54, 0, 0]);
+        let shared = || rates.users.get("ann").unwrap().share().add;
+        assert_eq!(shared(), [54, 0, 0]);
     }
 }

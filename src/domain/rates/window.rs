@@ -1,6 +1,6 @@
-//! A sliding window that is counted by two fixed ones: the present count, and of the one before as much as
-//! still lies in the last window's length, as if it had come evenly. (Cloudflare, "How we built rate limiting
-//! capable of scaling to millions of domains", 2017.)
+//! Sliding window counter, estimated from two fixed windows: the count of the present one, plus the share of the
+//! previous one that the sliding window still covers, assuming an even distribution. (Cloudflare, "How we built
+//! rate limiting capable of scaling to millions of domains", 2017.)
 
 use std::time::Duration;
 
@@ -9,35 +9,35 @@ use crate::{
     store::redis::{RateCounts, RateTotals},
 };
 
-/// A moment as a place in its window.
+/// A moment, as a position in its fixed window.
 #[derive(Clone, Copy, Debug)]
-pub struct Moment {
-    /// Of the window, counted from the Unix epoch.
+pub struct WindowMoment {
+    /// Number of the window, counted from the Unix epoch.
     pub window: u64,
     elapsed_ms: u64,
     length_ms: u64,
 }
 
-impl Moment {
+impl WindowMoment {
     pub fn at(now: UnixMillis, length: Duration) -> Self {
         let (now, length_ms) = (now.unsigned_abs(), (length.as_millis() as u64).max(1));
         Self { window: now / length_ms, elapsed_ms: now % length_ms, length_ms }
     }
 }
 
-/// What is known of one asker's requests, by class.
+/// Known requests of one user or address, by class.
 #[derive(Default, Debug)]
-pub struct Counts {
+pub struct RequestCounts {
     window: u64,
     previous: RateCounts,
-    /// Those that were not shared yet among them.
+    /// Includes `unshared`.
     current: RateCounts,
     unshared: RateCounts,
 }
 
-impl Counts {
-    /// Goes on to the moment's window. Clocks may go back a little: then it stays.
-    pub fn roll(&mut self, now: &Moment) {
+impl RequestCounts {
+    /// Advances to the moment's window; ignores a clock that went back.
+    pub fn roll(&mut self, now: &WindowMoment) {
         if now.window <= self.window {
             return;
         }
@@ -47,17 +47,17 @@ impl Counts {
         self.window = now.window;
     }
 
-    /// How long from now `cost` more of a class would be beyond the limit, if nothing else came; `None` when
-    /// it is not. What costs more than the limit costs as much as the limit: it passes when nothing else did.
-    pub fn wait(&self, now: &Moment, class: usize, limit: u64, cost: u64) -> Option<Duration> {
+    /// How long until `cost` more of a class fits into the limit, if nothing else is counted meanwhile; `None`
+    /// if it fits now. A cost above the limit is taken as the limit, so it fits after an idle window.
+    pub fn wait(&self, now: &WindowMoment, class: usize, limit: u64, cost: u64) -> Option<Duration> {
         let (previous, current, cost) = (self.previous[class], self.current[class], cost.min(limit));
-        let Moment { elapsed_ms: elapsed, length_ms: length, .. } = *now;
+        let WindowMoment { elapsed_ms: elapsed, length_ms: length, .. } = *now;
         if previous * (length - elapsed) + (current + cost) * length <= limit * length {
             return None;
         }
         let wait_ms = match limit.checked_sub(current + cost) {
-            Some(room) => place(previous, room, length) - elapsed,
-            None => length - elapsed + place(current, limit - cost, length),
+            Some(room) => elapsed_until(previous, room, length) - elapsed,
+            None => length - elapsed + elapsed_until(current, limit - cost, length),
         };
         Some(Duration::from_millis(wait_ms))
     }
@@ -71,8 +71,8 @@ impl Counts {
         (self.window, self.unshared)
     }
 
-    /// Takes in what all instances together counted, this one's `shared` among it. What Redis has forgotten is
-    /// not forgotten here.
+    /// Merges the totals of all instances, which include this one's `shared`. Counts never decrease, even if
+    /// Redis lost data.
     pub fn take_in(&mut self, window: u64, shared: &RateCounts, totals: &RateTotals) {
         for (class, shared) in shared.iter().enumerate() {
             if window == self.window {
@@ -87,8 +87,8 @@ impl Counts {
     }
 }
 
-/// From where on in its window at most `room` is left of the `previous` one; ms.
-fn place(previous: u64, room: u64, length: u64) -> u64 {
+/// Time within a window, in ms, from which at most `room` of the `previous` count is still covered.
+fn elapsed_until(previous: u64, room: u64, length: u64) -> u64 {
     length - (room * length).checked_div(previous).unwrap_or(length).min(length)
 }
 
@@ -100,12 +100,12 @@ mod tests {
 
     const LENGTH: u64 = 60_000;
 
-    fn moment(window: u64, elapsed_ms: u64) -> Moment {
-        Moment { window, elapsed_ms, length_ms: LENGTH }
+    fn moment(window: u64, elapsed_ms: u64) -> WindowMoment {
+        WindowMoment { window, elapsed_ms, length_ms: LENGTH }
     }
 
-    /// Asks so often; how many passed.
-    fn ask(counts: &mut Counts, now: &Moment, limit: u64, times: u64) -> u64 {
+    /// Sends `times` requests; returns how many passed.
+    fn ask(counts: &mut RequestCounts, now: &WindowMoment, limit: u64, times: u64) -> u64 {
         counts.roll(now);
         let mut passed = 0;
         for _ in 0..times {
@@ -118,19 +118,19 @@ mod tests {
     }
 
     #[test]
-    fn so_many_pass_in_a_window_and_the_one_before_counts_as_far_as_it_reaches() {
-        let mut counts = Counts::default();
+    fn a_window_admits_the_limit_and_the_previous_one_counts_by_its_covered_share() {
+        let mut counts = RequestCounts::default();
         assert_eq!(ask(&mut counts, &moment(7, 0), 60, 100), 60);
         assert_eq!(ask(&mut counts, &moment(7, LENGTH - 1), 60, 100), 0);
         assert_eq!(ask(&mut counts, &moment(8, 0), 60, 100), 0);
         assert_eq!(ask(&mut counts, &moment(8, LENGTH / 2), 60, 100), 30);
-        // A window without any.
+        // An empty window lies between.
         assert_eq!(ask(&mut counts, &moment(10, 0), 60, 100), 60);
     }
 
     #[test]
-    fn what_others_counted_counts_and_is_not_taken_back() {
-        let mut counts = Counts::default();
+    fn counts_of_other_instances_are_added_and_never_taken_back() {
+        let mut counts = RequestCounts::default();
         assert_eq!(ask(&mut counts, &moment(7, 0), 60, 10), 10);
         let (window, shared) = counts.unshared();
         assert_eq!((window, shared), (7, [10, 0, 0]));
@@ -143,8 +143,8 @@ mod tests {
     }
 
     #[test]
-    fn an_exchange_that_ends_in_the_next_window_counts_for_the_one_before() {
-        let mut counts = Counts::default();
+    fn an_exchange_that_ends_in_the_next_window_counts_for_the_previous_one() {
+        let mut counts = RequestCounts::default();
         counts.roll(&moment(7, 0));
         counts.roll(&moment(8, 0));
         counts.take_in(7, &[0; 3], &RateTotals { current: [60, 0, 0], previous: [0; 3] });
@@ -153,13 +153,13 @@ mod tests {
 
     proptest! {
         #[test]
-        fn after_the_wait_it_passes_and_not_before(
+        fn a_request_passes_after_the_wait_and_not_before(
             previous in 0..200_u64, current in 0..200_u64, elapsed in 0..LENGTH, limit in 1..150_u64,
             cost in 1..200_u64,
         ) {
-            let counts = Counts { window: 7, previous: [previous, 0, 0], current: [current, 0, 0], ..Counts::default() };
+            let counts = RequestCounts { window: 7, previous: [previous, 0, 0], current: [current, 0, 0], ..RequestCounts::default() };
             let waited = |wait_ms: u64| {
-                let mut later = Counts { window: 7, previous: counts.previous, current: counts.current, ..Counts::default() };
+                let mut later = RequestCounts { window: 7, previous: counts.previous, current: counts.current, ..RequestCounts::default() };
                 let at = elapsed + wait_ms;
                 let now = moment(7 + at / LENGTH, at % LENGTH);
                 later.roll(&now);

@@ -6,7 +6,7 @@ use async_graphql::{Request, ServerError, parser::types::OperationType};
 use plaudit_token_auth::{Role, Subject};
 
 use crate::{
-    domain::{Asking, PerClass, Plaudit},
+    domain::{PerClass, Plaudit, RequestSource},
     graphql::{
         errors::ApiError,
         guard::{Document, Guard},
@@ -90,7 +90,7 @@ impl Preparer {
         }
         let cost = prepared.map_or(READ, Prepared::cost);
         let asking =
-            Asking { subject: caller.viewer.subject().map(Subject::as_str), address: caller.address };
+            RequestSource { subject: caller.viewer.subject().map(Subject::as_str), address: caller.address };
         let admitted = self.plaudit.admit(asking, &cost);
         admitted.map_err(|error| Rejected(vec![ApiError::from(error).into()]))
     }

@@ -7,7 +7,7 @@ use async_graphql::{Context, Enum, ID, Object};
 use super::{notes::Note, users::User};
 use crate::{
     catalogue::{Counter, EdgeKind},
-    domain::{self, CommentState as State, Thread},
+    domain::{self, CommentState as State, CommentThread},
     graphql::{
         errors::{ApiError, ApiResult},
         reading::{
@@ -68,7 +68,7 @@ impl Comment {
 
     /// A page of a thread, with what is selected in its comments.
     pub async fn page_of(
-        thread: Thread,
+        thread: CommentThread,
         sort: CommentSort,
         first: i32,
         after: Option<String>,
@@ -204,7 +204,7 @@ impl Comment {
         #[graphql(default_with = "Some(FIRST)", desc = "How many: 1 to 100.")] first: Option<i32>,
         #[graphql(desc = "Those after this cursor.")] after: Option<String>,
     ) -> ApiResult<Option<Page<Comment>>> {
-        let thread = Thread::Comment(self.id);
+        let thread = CommentThread::Comment(self.id);
         let (first, selection) = (first.unwrap_or(FIRST), Selection::of_nodes(ctx));
         Self::page_of(thread, sort, first, after, &selection, &self.scope).await.map(Some)
     }

@@ -11,7 +11,7 @@ use super::{
 };
 use crate::{
     catalogue::{Counter, EdgeKind},
-    domain::{self, Thread},
+    domain::{self, CommentThread},
     graphql::{
         errors::{ApiError, ApiResult},
         reading::{
@@ -189,7 +189,7 @@ impl Note {
         #[graphql(default_with = "Some(FIRST_COMMENTS)", desc = "How many: 1 to 100.")] first: Option<i32>,
         #[graphql(desc = "Those after this cursor.")] after: Option<String>,
     ) -> ApiResult<Option<Page<Comment>>> {
-        let thread = Thread::Note(self.id);
+        let thread = CommentThread::Note(self.id);
         let (first, selection) = (first.unwrap_or(FIRST_COMMENTS), Selection::of_nodes(ctx));
         Comment::page_of(thread, sort, first, after, &selection, &self.scope).await.map(Some)
     }

@@ -27,7 +27,7 @@ impl UserVisibility {
 
     /// Edges gone through since the user was last hidden or restored.
     async fn settled_count(&self) -> Count {
-        self.visibility.settled.into()
+        self.visibility.done.into()
     }
 
     /// Edges to go through, as counted when the user was hidden or restored.
@@ -36,7 +36,7 @@ impl UserVisibility {
     }
 
     /// Whether all edges have been gone through.
-    async fn is_settled(&self) -> bool {
-        self.visibility.is_settled
+    async fn is_finished(&self) -> bool {
+        self.visibility.is_finished
     }
 }

@@ -14,8 +14,8 @@ use dataloader::{BatchFn, cached::Loader};
 use crate::{
     catalogue::{EdgeKind, Entity},
     domain::{
-        Comment, CommentSort, DomainError, Group, Note, Plaudit, Thread, ThreadPage, User,
-        entity_cache::{Bodies, Body},
+        Comment, CommentSort, CommentThread, DomainError, Group, Note, Plaudit, ThreadPage, User,
+        entity_cache::{CachedEntity, EntityCache},
     },
     graphql::{
         errors::{ApiError, ApiResult},
@@ -31,7 +31,7 @@ pub type OwnEdge = (EdgeKind, Id);
 /// The first page of a thread.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct ThreadKey {
-    pub thread: Thread,
+    pub thread: CommentThread,
     pub sort: CommentSort,
     pub first: usize,
 }
@@ -48,10 +48,10 @@ pub struct Loaders {
     pub own_edges: LoaderOf<OwnEdge, bool, OwnEdgesBatch>,
     pub own_ratings: LoaderOf<NoteId, Option<i16>, OwnRatingsBatch>,
     pub threads: LoaderOf<ThreadKey, Arc<ThreadPage>, ThreadsBatch>,
-    pub users: LoaderOf<UserId, Option<Arc<User>>, BodiesBatch<User>>,
-    pub notes: LoaderOf<NoteId, Option<Arc<Note>>, BodiesBatch<Note>>,
-    pub comments: LoaderOf<CommentId, Option<Arc<Comment>>, BodiesBatch<Comment>>,
-    pub groups: LoaderOf<GroupId, Option<Arc<Group>>, BodiesBatch<Group>>,
+    pub users: LoaderOf<UserId, Option<Arc<User>>, EntityBatch<User>>,
+    pub notes: LoaderOf<NoteId, Option<Arc<Note>>, EntityBatch<Note>>,
+    pub comments: LoaderOf<CommentId, Option<Arc<Comment>>, EntityBatch<Comment>>,
+    pub groups: LoaderOf<GroupId, Option<Arc<Group>>, EntityBatch<Group>>,
 }
 
 impl Loaders {
@@ -62,10 +62,10 @@ impl Loaders {
             own_edges: loader(own_edges),
             own_ratings: loader(OwnRatingsBatch { plaudit: plaudit.clone(), viewer: viewer.clone() }),
             threads: loader(ThreadsBatch(plaudit.clone())),
-            users: loader(BodiesBatch { plaudit: plaudit.clone(), bodies: Plaudit::users }),
-            notes: loader(BodiesBatch { plaudit: plaudit.clone(), bodies: Plaudit::notes }),
-            comments: loader(BodiesBatch { plaudit: plaudit.clone(), bodies: Plaudit::comments }),
-            groups: loader(BodiesBatch { plaudit: plaudit.clone(), bodies: Plaudit::groups }),
+            users: loader(EntityBatch { plaudit: plaudit.clone(), cache: Plaudit::users }),
+            notes: loader(EntityBatch { plaudit: plaudit.clone(), cache: Plaudit::notes }),
+            comments: loader(EntityBatch { plaudit: plaudit.clone(), cache: Plaudit::comments }),
+            groups: loader(EntityBatch { plaudit: plaudit.clone(), cache: Plaudit::groups }),
         }
     }
 }
@@ -167,7 +167,7 @@ pub struct ThreadsBatch(Plaudit);
 
 impl BatchFn<ThreadKey, ApiResult<Arc<ThreadPage>>> for ThreadsBatch {
     async fn load(&mut self, keys: &[ThreadKey]) -> HashMap<ThreadKey, ApiResult<Arc<ThreadPage>>> {
-        let mut groups = BTreeMap::<(CommentSort, usize), Vec<Thread>>::new();
+        let mut groups = BTreeMap::<(CommentSort, usize), Vec<CommentThread>>::new();
         for key in keys {
             groups.entry((key.sort, key.first)).or_default().push(key.thread);
         }
@@ -188,14 +188,14 @@ impl BatchFn<ThreadKey, ApiResult<Arc<ThreadPage>>> for ThreadsBatch {
 }
 
 /// Static text of entities of one kind: none of the stores is asked when it is warm.
-pub struct BodiesBatch<T: Body> {
+pub struct EntityBatch<T: CachedEntity> {
     plaudit: Plaudit,
-    bodies: fn(&Plaudit) -> &Bodies<T>,
+    cache: fn(&Plaudit) -> &EntityCache<T>,
 }
 
-impl<T: Body<Id: Debug>> BatchFn<T::Id, ApiResult<Option<Arc<T>>>> for BodiesBatch<T> {
+impl<T: CachedEntity<Id: Debug>> BatchFn<T::Id, ApiResult<Option<Arc<T>>>> for EntityBatch<T> {
     async fn load(&mut self, ids: &[T::Id]) -> HashMap<T::Id, ApiResult<Option<Arc<T>>>> {
-        let found = (self.bodies)(&self.plaudit).get_many(ids).await.map_err(ApiError::from);
+        let found = (self.cache)(&self.plaudit).get_many(ids).await.map_err(ApiError::from);
         answer_each(ids, found, |found, id| found.get(id).cloned())
     }
 }

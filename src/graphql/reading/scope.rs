@@ -9,7 +9,7 @@ use plaudit_token_auth::Role;
 
 use crate::{
     catalogue::{Counter, EdgeKind, Entity},
-    domain::{Comment, CommentSort, Group, Note, Plaudit, Thread, ThreadPage, User},
+    domain::{Comment, CommentSort, CommentThread, Group, Note, Plaudit, ThreadPage, User},
     graphql::{
         errors::{ApiError, ApiResult},
         request::{
@@ -158,7 +158,7 @@ impl Scope {
     /// A page of a thread. First pages of several threads that are asked for at once are one statement.
     pub async fn thread(
         &self,
-        thread: Thread,
+        thread: CommentThread,
         sort: CommentSort,
         request: &PageRequest<Ranked>,
     ) -> ApiResult<Arc<ThreadPage>> {

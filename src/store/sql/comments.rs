@@ -27,7 +27,7 @@ pub struct NewComment<'a> {
 
 /// How a comment stands in its conversation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct CommentPlace {
+pub struct CommentHeader {
     pub id: CommentId,
     pub note: NoteId,
     pub author: UserId,
@@ -42,18 +42,22 @@ const PLACES: &str = "SELECT id, note_id, author_id, parent_id, reply_to_id, sta
 
 /// Where a comment stands; what may change of it (state, removal) is not locked. `None` when there never was
 /// such a comment.
-pub async fn comment_place(db: &Db, tx: &mut Tx, comment: CommentId) -> StoreResult<Option<CommentPlace>> {
-    Ok(comment_places(db, tx, &[comment]).await?.pop())
+pub async fn comment_header(db: &Db, tx: &mut Tx, comment: CommentId) -> StoreResult<Option<CommentHeader>> {
+    Ok(comment_headers(db, tx, &[comment]).await?.pop())
 }
 
 /// The same for several; those that never were are missing.
-pub async fn comment_places(db: &Db, tx: &mut Tx, comments: &[CommentId]) -> StoreResult<Vec<CommentPlace>> {
+pub async fn comment_headers(
+    db: &Db,
+    tx: &mut Tx,
+    comments: &[CommentId],
+) -> StoreResult<Vec<CommentHeader>> {
     let query = sqlx::query(PLACES).bind(raw(comments));
     db.run(query.fetch_all(&mut **tx)).await?.iter().map(place).collect()
 }
 
 /// The same, locked. Lock the totals that are going to move before: batches lock totals, then comments.
-pub async fn lock_comments(db: &Db, tx: &mut Tx, comments: &[CommentId]) -> StoreResult<Vec<CommentPlace>> {
+pub async fn lock_comments(db: &Db, tx: &mut Tx, comments: &[CommentId]) -> StoreResult<Vec<CommentHeader>> {
     let query = sqlx::query(from_catalogue(format!("{PLACES} FOR NO KEY UPDATE"))).bind(raw(comments));
     db.run(query.fetch_all(&mut **tx)).await?.iter().map(place).collect()
 }
@@ -122,12 +126,12 @@ pub async fn set_placeholders(db: &Db, tx: &mut Tx, comments: &[CommentId], on: 
     db.run(query.execute(&mut **tx)).await.map(drop)
 }
 
-fn place(row: &PgRow) -> StoreResult<CommentPlace> {
+fn place(row: &PgRow) -> StoreResult<CommentHeader> {
     let optional = |column: usize| match row.try_get::<Option<i64>, _>(column)? {
         Some(_) => StoreResult::Ok(Some(CommentId(id(row, column)?))),
         None => Ok(None),
     };
-    Ok(CommentPlace {
+    Ok(CommentHeader {
         id: CommentId(id(row, 0)?),
         note: NoteId(id(row, 1)?),
         author: UserId(id(row, 2)?),

@@ -11,7 +11,7 @@ use crate::{
 };
 
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct GroupRow {
+pub struct Group {
     pub id: GroupId,
     /// Who created it.
     pub owner: UserId,
@@ -22,7 +22,7 @@ pub struct GroupRow {
 
 impl Db {
     /// Groups that do not exist are missing.
-    pub async fn groups(&self, ids: &[GroupId]) -> StoreResult<Vec<GroupRow>> {
+    pub async fn groups(&self, ids: &[GroupId]) -> StoreResult<Vec<Group>> {
         let ids: Vec<i64> = ids.iter().map(|id| id.get()).collect();
         let query = sqlx::query(
             "SELECT id, owner_id, name, description, created_at FROM app_group
@@ -49,8 +49,8 @@ pub async fn add_group(
     Ok(GroupId(id(&row, 0)?))
 }
 
-fn group(row: &PgRow) -> StoreResult<GroupRow> {
-    Ok(GroupRow {
+fn group(row: &PgRow) -> StoreResult<Group> {
+    Ok(Group {
         id: GroupId(id(row, 0)?),
         owner: UserId(id(row, 1)?),
         name: row.try_get(2)?,

@@ -15,7 +15,7 @@ pub(super) const DIRECT_MESSAGE: &str = "direct_message";
 
 /// One thing that reached a user.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct InboxRow {
+pub struct InboxEntry {
     /// Its place in the inbox; rises with arrival.
     pub id: Id,
     /// Name of an edge kind, `comment`, `reply` or `direct_message`.
@@ -98,7 +98,11 @@ pub async fn add_direct_message(db: &Db, tx: &mut Tx, from: UserId, to: UserId) 
 
 impl Db {
     /// The newest entries of an inbox.
-    pub async fn inbox_entries(&self, recipient: UserId, page: PageRequest) -> StoreResult<Slice<InboxRow>> {
+    pub async fn inbox_entries(
+        &self,
+        recipient: UserId,
+        page: PageRequest,
+    ) -> StoreResult<Slice<InboxEntry>> {
         let query = sqlx::query(
             "SELECT id, kind, actor_id, target_id, created_at FROM inbox_entry
              WHERE recipient_id = $1 AND id < $2 ORDER BY id DESC LIMIT $3",
@@ -111,8 +115,8 @@ impl Db {
     }
 }
 
-fn entry(row: &PgRow) -> StoreResult<InboxRow> {
-    Ok(InboxRow {
+fn entry(row: &PgRow) -> StoreResult<InboxEntry> {
+    Ok(InboxEntry {
         id: id(row, 0)?,
         kind: row.try_get(1)?,
         actor: UserId(id(row, 2)?),

@@ -52,7 +52,7 @@ pub use backfills::{
 };
 pub use coins::{Grant, add_grant};
 pub use comments::{
-    CommentPlace, NewComment, add_comment, comment_place, live_replies, lock_comments, remove_comment,
+    CommentHeader, NewComment, add_comment, comment_header, live_replies, lock_comments, remove_comment,
     set_placeholders,
 };
 pub use counts::{
@@ -64,23 +64,23 @@ pub use dead::{
 };
 pub use edges::{ChangedEdge, EdgeState, MemberPage, switch_off, switch_on, switch_on_again};
 pub use explain::{EdgeRowState, HistoryRow, PendingInvalidation};
-pub use groups::{GroupRow, add_group};
+pub use groups::{Group, add_group};
 pub use idempotency::{UsedKey, keep_result, take_key};
-pub use inbox::{InboxRow, add_direct_message, add_inbox_entries};
+pub use inbox::{InboxEntry, add_direct_message, add_inbox_entries};
 pub use installation::Installation;
 pub use invalidations::{DueInvalidations, add_invalidations, add_own_invalidations, add_set_invalidations};
 pub use moderation::{
     Decided, Decision, QueueState, QueuedComment, Verdict, count_comment, decide, lock_totals_of,
 };
-pub use notes::{NoteRow, NoteState, add_note, lock_note, present_notes, remove_note, set_featured};
+pub use notes::{Note, NoteState, add_note, lock_note, present_notes, remove_note, set_featured};
 pub use ratings::{rating, set_rating};
 pub use recount::{
     EntityRecount, Recount, add_missing_totals, corrections, delete_orphaned_totals, recount, took_too_long,
 };
 pub use repairs::{Nightly, Repair, RepairRow, add_repairs};
 pub use shards::{Lease, PersistedState, advance_offset, lock_removals, lock_removals_shared};
-pub use threads::{CommentRow, CommentSlice, CommentSort, CommentState, Thread};
-pub use users::{UserRow, lock_user, set_hidden};
+pub use threads::{Comment, CommentSlice, CommentSort, CommentState, CommentThread};
+pub use users::{User, lock_user, set_hidden};
 
 use super::{
     StoreError, StoreResult,

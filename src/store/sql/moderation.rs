@@ -9,7 +9,7 @@ use sqlx::Row;
 
 use super::{
     CommentState, Db, Tx,
-    comments::{CommentPlace, comment_places, lock_comments, raw, set_placeholders},
+    comments::{CommentHeader, comment_headers, lock_comments, raw, set_placeholders},
     counts::lock_all_totals,
     notes::present_notes,
     users::id,
@@ -150,15 +150,15 @@ impl Db {
 /// whose note was. Call [`super::lock_removals_shared`] before.
 pub async fn decide(db: &Db, tx: &mut Tx, decisions: &[Decision<'_>]) -> StoreResult<Decided> {
     let comments: Vec<CommentId> = decisions.iter().map(|decision| decision.comment).collect();
-    let places = comment_places(db, tx, &comments).await?;
+    let places = comment_headers(db, tx, &comments).await?;
     let told = recipients(db, tx, &comments).await?;
     lock_totals_of(db, tx, &places, &told).await?;
     let mut open = open_comments(db, tx, &comments).await?;
     // Each once, also if it is there twice.
-    let decided: Vec<(CommentPlace, Decision<'_>)> =
+    let decided: Vec<(CommentHeader, Decision<'_>)> =
         decisions.iter().filter_map(|decision| Some((open.remove(&decision.comment)?, *decision))).collect();
     keep_decisions(db, tx, decided.iter().map(|(_, decision)| decision)).await?;
-    let approved: Vec<CommentPlace> = decided
+    let approved: Vec<CommentHeader> = decided
         .iter()
         .filter(|(_, decision)| decision.verdict == Verdict::Approved)
         .map(|(place, _)| *place)
@@ -182,18 +182,18 @@ async fn open_comments(
     db: &Db,
     tx: &mut Tx,
     comments: &[CommentId],
-) -> StoreResult<BTreeMap<CommentId, CommentPlace>> {
+) -> StoreResult<BTreeMap<CommentId, CommentHeader>> {
     let places = lock_comments(db, tx, comments).await?;
     let notes: Vec<NoteId> = places.iter().map(|place| place.note).collect();
     let notes = present_notes(db, tx, &notes).await?;
-    let is_open = |place: &CommentPlace| {
+    let is_open = |place: &CommentHeader| {
         place.state == CommentState::Pending && !place.is_removed && notes.contains(&place.note)
     };
     Ok(places.into_iter().filter(is_open).map(|place| (place.id, place)).collect())
 }
 
 /// What a comment counts that is shown (`by` 1), or no longer (-1).
-pub fn count_comment(place: &CommentPlace, by: i64, moved: &mut Deltas) {
+pub fn count_comment(place: &CommentHeader, by: i64, moved: &mut Deltas) {
     moved.entry(place.author.into()).or_default().add(Counter::UserComments, by);
     moved.entry(place.note.into()).or_default().add(Counter::NoteComments, by);
     if let Some(parent) = place.parent {
@@ -202,7 +202,12 @@ pub fn count_comment(place: &CommentPlace, by: i64, moved: &mut Deltas) {
 }
 
 /// Locks, in the order of the catalogue, all totals that showing or removing comments moves.
-pub async fn lock_totals_of(db: &Db, tx: &mut Tx, places: &[CommentPlace], told: &[Told]) -> StoreResult<()> {
+pub async fn lock_totals_of(
+    db: &Db,
+    tx: &mut Tx,
+    places: &[CommentHeader],
+    told: &[Told],
+) -> StoreResult<()> {
     let mut moved = Deltas::new();
     for place in places {
         count_comment(place, 1, &mut moved);
@@ -246,7 +251,7 @@ async fn recipients(db: &Db, tx: &mut Tx, comments: &[CommentId]) -> StoreResult
 }
 
 /// Writes the inbox entries of comments that are shown now; returns for each new one to whom it went.
-async fn deliver(db: &Db, tx: &mut Tx, shown: &[CommentPlace], told: &[Told]) -> StoreResult<Vec<UserId>> {
+async fn deliver(db: &Db, tx: &mut Tx, shown: &[CommentHeader], told: &[Told]) -> StoreResult<Vec<UserId>> {
     let authors: BTreeMap<CommentId, UserId> = shown.iter().map(|place| (place.id, place.author)).collect();
     let new: Vec<(&Told, UserId)> =
         told.iter().filter_map(|told| Some((told, *authors.get(&told.comment)?))).collect();

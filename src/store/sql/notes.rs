@@ -11,7 +11,7 @@ use crate::{
 };
 
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct NoteRow {
+pub struct Note {
     pub id: NoteId,
     pub author: UserId,
     // Defaults: a release before groups has cached notes without.
@@ -37,7 +37,7 @@ const COLUMNS: &str = "id, author_id, group_id, featured_at IS NOT NULL, title, 
 
 impl Db {
     /// Notes that do not exist, or are removed, are missing.
-    pub async fn notes(&self, ids: &[NoteId]) -> StoreResult<Vec<NoteRow>> {
+    pub async fn notes(&self, ids: &[NoteId]) -> StoreResult<Vec<Note>> {
         let ids: Vec<i64> = ids.iter().map(|id| id.get()).collect();
         let text = format!("SELECT {COLUMNS} FROM note WHERE id = ANY($1) AND removed_at IS NULL");
         let query = sqlx::query(from_catalogue(text)).bind(ids);
@@ -45,17 +45,17 @@ impl Db {
     }
 
     /// Newest notes.
-    pub async fn feed(&self, page: PageRequest) -> StoreResult<Slice<NoteRow>> {
+    pub async fn feed(&self, page: PageRequest) -> StoreResult<Slice<Note>> {
         self.notes_where("true", None, page).await
     }
 
     /// A user's newest notes.
-    pub async fn notes_of_user(&self, author: UserId, page: PageRequest) -> StoreResult<Slice<NoteRow>> {
+    pub async fn notes_of_user(&self, author: UserId, page: PageRequest) -> StoreResult<Slice<Note>> {
         self.notes_where("author_id = $3", Some(author.0), page).await
     }
 
     /// A group's newest notes.
-    pub async fn notes_of_group(&self, group: GroupId, page: PageRequest) -> StoreResult<Slice<NoteRow>> {
+    pub async fn notes_of_group(&self, group: GroupId, page: PageRequest) -> StoreResult<Slice<Note>> {
         self.notes_where("group_id = $3", Some(group.0), page).await
     }
 
@@ -72,7 +72,7 @@ impl Db {
         condition: &'static str,
         of: Option<Id>,
         page: PageRequest,
-    ) -> StoreResult<Slice<NoteRow>> {
+    ) -> StoreResult<Slice<Note>> {
         let text = format!(
             "SELECT {COLUMNS} FROM note WHERE {condition} AND removed_at IS NULL AND id < $1
              ORDER BY id DESC LIMIT $2"
@@ -181,8 +181,8 @@ pub async fn present_notes(db: &Db, tx: &mut Tx, ids: &[NoteId]) -> StoreResult<
     rows.iter().map(|row| Ok(NoteId(id(row, 0)?))).collect()
 }
 
-fn note(row: &PgRow) -> StoreResult<NoteRow> {
-    Ok(NoteRow {
+fn note(row: &PgRow) -> StoreResult<Note> {
+    Ok(Note {
         id: NoteId(id(row, 0)?),
         author: UserId(id(row, 1)?),
         group: group(row, 2)?,

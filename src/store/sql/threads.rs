@@ -24,7 +24,7 @@ pub enum CommentState {
 }
 
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct CommentRow {
+pub struct Comment {
     pub id: CommentId,
     pub note: NoteId,
     pub author: UserId,
@@ -46,7 +46,7 @@ pub struct CommentRow {
 
 /// Where a list of comments hangs.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub enum Thread {
+pub enum CommentThread {
     /// Comments on a note itself.
     Note(NoteId),
     /// Replies below a comment.
@@ -60,7 +60,7 @@ pub enum CommentSort {
 }
 
 /// A list of comments, each with its place. In a list by age the score is always 0.
-pub type CommentSlice = Slice<(Ranked, CommentRow)>;
+pub type CommentSlice = Slice<(Ranked, Comment)>;
 
 const COLUMNS: &str = "i.id, i.note_id, i.author_id, i.parent_id, answered.author_id AS reply_to, i.state,
     i.removed_at IS NOT NULL AS is_removed, i.rating_at_writing, b.body, b.images, b.mentions,
@@ -68,7 +68,7 @@ const COLUMNS: &str = "i.id, i.note_id, i.author_id, i.parent_id, answered.autho
                                          ORDER BY d.id DESC LIMIT 1) END AS rejected_because,
     i.created_at";
 
-impl Thread {
+impl CommentThread {
     const fn id(self) -> Id {
         match self {
             Self::Note(id) => id.0,
@@ -105,7 +105,7 @@ impl CommentSort {
 impl Db {
     /// Comments that do not exist, or are removed and no placeholders, are missing. Those that are not
     /// approved are there: only their authors may see them.
-    pub async fn comments(&self, ids: &[CommentId]) -> StoreResult<Vec<CommentRow>> {
+    pub async fn comments(&self, ids: &[CommentId]) -> StoreResult<Vec<Comment>> {
         let text = format!(
             "SELECT {COLUMNS} FROM comment_index AS i JOIN comment_body AS b ON b.id = i.id
              LEFT JOIN comment_index AS answered ON answered.id = i.reply_to_id
@@ -120,7 +120,7 @@ impl Db {
     /// comments are missing.
     pub async fn threads(
         &self,
-        threads: &[Thread],
+        threads: &[CommentThread],
         sort: CommentSort,
         page: &PageRequest<Ranked>,
     ) -> StoreResult<BTreeMap<Id, CommentSlice>> {
@@ -145,7 +145,7 @@ impl Db {
             .bind(after.id.get())
             .bind(page.rows());
         let rows = self.run(query.fetch_all(&self.pool())).await?;
-        let mut found = BTreeMap::<Id, Vec<(Ranked, CommentRow)>>::new();
+        let mut found = BTreeMap::<Id, Vec<(Ranked, Comment)>>::new();
         for row in &rows {
             let comment = comment(row)?;
             let place = Ranked { score: row.try_get("score")?, id: comment.id.0 };
@@ -153,7 +153,7 @@ impl Db {
             let thread = Id::try_from(thread).map_err(|error| StoreError::Unexpected(error.to_string()))?;
             found.entry(thread).or_default().push((place, comment));
         }
-        let slice = |mut comments: Vec<(Ranked, CommentRow)>| {
+        let slice = |mut comments: Vec<(Ranked, Comment)>| {
             comments.sort_unstable_by_key(|(place, _)| std::cmp::Reverse(*place));
             page.slice(comments)
         };
@@ -166,7 +166,7 @@ impl Db {
         author: UserId,
         note: NoteId,
         most: i64,
-    ) -> StoreResult<Vec<CommentRow>> {
+    ) -> StoreResult<Vec<Comment>> {
         let text = format!(
             "SELECT {COLUMNS} FROM comment_index AS i JOIN comment_body AS b ON b.id = i.id
              LEFT JOIN comment_index AS answered ON answered.id = i.reply_to_id
@@ -178,7 +178,7 @@ impl Db {
     }
 }
 
-fn comment(row: &PgRow) -> StoreResult<CommentRow> {
+fn comment(row: &PgRow) -> StoreResult<Comment> {
     let optional_id = |column: &str| {
         let raw: Option<i64> = row.try_get(column)?;
         raw.map(|raw| Id::try_from(raw).map_err(|error| StoreError::Unexpected(error.to_string())))
@@ -188,7 +188,7 @@ fn comment(row: &PgRow) -> StoreResult<CommentRow> {
         optional_id(column)?.ok_or_else(|| StoreError::Unexpected(format!("{column} is null")))
     };
     let mentions: Vec<i64> = row.try_get("mentions")?;
-    Ok(CommentRow {
+    Ok(Comment {
         id: CommentId(required_id("id")?),
         note: NoteId(required_id("note_id")?),
         author: UserId(required_id("author_id")?),

@@ -11,7 +11,7 @@ use crate::{
 };
 
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct UserRow {
+pub struct User {
     pub id: UserId,
     pub name: String,
     pub created_at: DateTime<Utc>,
@@ -19,7 +19,7 @@ pub struct UserRow {
 
 impl Db {
     /// Users that do not exist are missing.
-    pub async fn users(&self, ids: &[UserId]) -> StoreResult<Vec<UserRow>> {
+    pub async fn users(&self, ids: &[UserId]) -> StoreResult<Vec<User>> {
         let ids: Vec<i64> = ids.iter().map(|id| id.get()).collect();
         let query = sqlx::query(
             "SELECT id, name, created_at FROM app_user WHERE id = ANY($1) AND removed_at IS NULL",
@@ -28,7 +28,7 @@ impl Db {
         let rows = self.run(query.fetch_all(&self.pool())).await?;
         rows.iter()
             .map(|row| {
-                Ok(UserRow { id: UserId(id(row, 0)?), name: row.try_get(1)?, created_at: row.try_get(2)? })
+                Ok(User { id: UserId(id(row, 0)?), name: row.try_get(1)?, created_at: row.try_get(2)? })
             })
             .collect()
     }

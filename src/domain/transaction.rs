@@ -1,0 +1,167 @@
+//! Actions that bypass the event log: one PostgreSQL transaction with rows, totals, idempotency key and an
+//! invalidation of every entity whose totals or text changed. Edges take the other way: see `edges`.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use uuid::Uuid;
+
+use super::{
+    DomainResult, IdempotencyKey, Plaudit, actions,
+    keys::{ActionCall, key_reused},
+};
+use crate::{
+    catalogue::{Counter, Deltas, Entity},
+    primitives::{
+        Id, ShardId, UserId, Version,
+        fault::{self, Point},
+    },
+    store::{
+        KEY_LIFE, StoreResult,
+        sql::{self, CommentHeader, Db, Decided, Tx},
+    },
+};
+
+/// Result of an action.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ActionOutcome {
+    /// False if the state was already as requested.
+    pub changed: bool,
+    /// Id of the entity that the action created.
+    pub created: Option<Id>,
+}
+
+/// Start of an action: a new transaction, or the stored result if its idempotency key was used before.
+pub(super) enum ActionStart<'a> {
+    New(ActionTransaction<'a>),
+    Repeated(ActionOutcome),
+}
+
+/// Open transaction of an action. Dropping it rolls everything back.
+pub(super) struct ActionTransaction<'a> {
+    plaudit: &'a Plaudit,
+    action: &'static str,
+    tx: Tx,
+    key: Option<(UserId, &'a IdempotencyKey)>,
+    moved: Deltas,
+    touched: BTreeSet<Entity>,
+}
+
+impl Plaudit {
+    /// Begins an action of `actor`.
+    ///
+    /// # Errors
+    /// [`super::DomainError::BadInput`] if the key was used for a different action.
+    pub(super) async fn begin<'a>(
+        &'a self,
+        actor: UserId,
+        key: Option<&'a IdempotencyKey>,
+        call: &ActionCall,
+    ) -> DomainResult<ActionStart<'a>> {
+        if let Some(key) = key {
+            self.claim_key(actor, key, call).await?;
+        }
+        let db = &self.inner.db;
+        let mut tx = db.begin().await?;
+        if let Some(key) = key {
+            let used = sql::take_key(db, &mut tx, actor, key.as_str(), call.as_str(), KEY_LIFE).await?;
+            if let Some(used) = used {
+                if used.operation != call.as_str() {
+                    return Err(key_reused());
+                }
+                return Ok(ActionStart::Repeated(ActionOutcome {
+                    changed: used.changed,
+                    created: used.result,
+                }));
+            }
+        }
+        let key = key.map(|key| (actor, key));
+        let (moved, touched) = (Deltas::new(), BTreeSet::new());
+        let action = call.action();
+        Ok(ActionStart::New(ActionTransaction { plaudit: self, action, tx, key, moved, touched }))
+    }
+
+    /// Applies the invalidations of a committed transaction, and waits (bounded) until this instance has
+    /// received them, so that its next read has the new counts. The shards' owners do what fails here.
+    async fn invalidate(&self, entities: &[Entity], lines: &[Uuid]) {
+        for entity in entities {
+            self.inner.entities.invalidate(Some(*entity));
+        }
+        match self.inner.redis.invalidate_counts(entities).await {
+            Ok(changes) => {
+                tokio::join!(self.wait_for_changes(&changes), self.delete_invalidations(lines));
+            }
+            Err(error) => tracing::debug!(%error, "cannot invalidate in Redis; the owner of the shard will"),
+        }
+    }
+
+    async fn wait_for_changes(&self, changes: &BTreeMap<ShardId, Version>) {
+        self.hub().heard_changes(changes, self.inner.settings.reply_wait).await;
+    }
+
+    async fn delete_invalidations(&self, lines: &[Uuid]) {
+        if let Err(error) = self.inner.db.delete_invalidations(lines).await {
+            tracing::debug!(%error, "cannot delete the invalidation; it will be applied once more");
+        }
+    }
+}
+
+impl ActionTransaction<'_> {
+    /// The transaction, and the database whose time limits apply. Read nothing outside of it meanwhile: that
+    /// needs a second connection, and open transactions may hold all of them.
+    pub fn sql(&mut self) -> (&Db, &mut Tx) {
+        (&self.plaudit.inner.db, &mut self.tx)
+    }
+
+    /// Adds to a counter when the transaction finishes.
+    pub fn count(&mut self, of: impl Into<Entity>, counter: Counter, by: i64) {
+        self.moved.entry(of.into()).or_default().add(counter, by);
+    }
+
+    /// Adds what a comment counts when it becomes public (`by` 1), or stops being public (-1).
+    pub fn count_comment(&mut self, place: &CommentHeader, by: i64) {
+        sql::count_comment(place, by, &mut self.moved);
+    }
+
+    /// Adds the effects of moderation decisions.
+    pub fn take_in(&mut self, decided: Decided) {
+        for (entity, by) in decided.moved {
+            for counter in entity.kind.counters() {
+                self.count(entity, *counter, by.get(*counter));
+            }
+        }
+        self.touched.extend(decided.touched);
+    }
+
+    /// Marks an entity whose text changed, or that is new, for invalidation.
+    pub fn touch(&mut self, entity: impl Into<Entity>) {
+        self.touched.insert(entity.into());
+    }
+
+    /// Adds to the totals, stores the result under the idempotency key, commits, and invalidates what Redis and
+    /// this instance cache. Once committed, this never fails.
+    pub async fn finish(mut self, changed: bool, created: Option<Id>) -> DomainResult<ActionOutcome> {
+        let (plaudit, db) = (self.plaudit, &self.plaudit.inner.db);
+        sql::move_totals(db, &mut self.tx, &self.moved).await?;
+        let stale: BTreeSet<Entity> = self.moved.keys().copied().chain(self.touched).collect();
+        let stale: Vec<Entity> = stale.into_iter().collect();
+        let shards = plaudit.inner.redis.shards();
+        let lines = sql::add_own_invalidations(db, &mut self.tx, shards, &stale, "changed directly").await?;
+        if let Some((actor, key)) = self.key {
+            sql::keep_result(db, &mut self.tx, actor, key.as_str(), changed, created).await?;
+        }
+        commit(db, self.tx).await?;
+        if changed {
+            actions::changed(self.action);
+        }
+        if !lines.is_empty() {
+            plaudit.invalidate(&stale, &lines).await;
+        }
+        Ok(ActionOutcome { changed, created })
+    }
+}
+
+async fn commit(db: &Db, tx: Tx) -> StoreResult<()> {
+    fault::reached(Point::BeforeChange)?;
+    sql::commit(db, tx).await?;
+    Ok(fault::reached(Point::AfterChange)?)
+}
