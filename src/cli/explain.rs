@@ -13,8 +13,8 @@ use crate::{
     catalogue::{Entity, EntityKind},
     primitives::UserId,
     reconcile::{
-        Finding, What,
-        explain::{EdgeSides, Explanation, Rows, SetSide, explain},
+        DriftKind, Finding,
+        explain::{EdgeSides, Explanation, RowCount, SetSide, explain},
     },
 };
 
@@ -81,9 +81,9 @@ fn counters(of: &Explanation, page: &mut String) -> Written {
     writeln!(page, "  {:<22}{rows:>12}{total:>12}{redis:>12}{:>15}", "counter", "of it pending")?;
     for counter in &of.counters {
         let rows = match counter.rows {
-            Rows::Counted(rows) => rows.to_string(),
-            Rows::None => "no rows".into(),
-            Rows::Frozen => "frozen".into(),
+            RowCount::Counted(rows) => rows.to_string(),
+            RowCount::None => "no rows".into(),
+            RowCount::Frozen => "frozen".into(),
         };
         let wrong = of.findings.iter().any(|finding| finding.counter == counter.name);
         writeln!(
@@ -259,13 +259,15 @@ fn told(finding: &Finding) -> String {
     let Finding { counter, off, .. } = finding;
     let (found, expected) = (or_dash(finding.found), or_dash(finding.expected));
     match finding.what {
-        What::Total => format!("=> {counter}: the total is {found}, the rows say {expected} ({off:+})"),
-        What::TotalsMissing => "=> it has no row of totals".into(),
-        What::TotalsOrphaned => "=> there are totals, but there never was such an entity".into(),
-        What::Redis => format!("=> {counter}: Redis has {found}, it must be {expected} ({off:+})"),
-        What::Pending => format!("=> {counter}: {found} count as pending in Redis, but nothing is pending"),
-        What::Members => format!("=> {counter}: the cached set is wrong in {off} places"),
-        What::Flips => format!("=> {counter}: {off} flips are left as pending, but are rows already"),
+        DriftKind::Total => format!("=> {counter}: the total is {found}, the rows say {expected} ({off:+})"),
+        DriftKind::TotalsMissing => "=> it has no row of totals".into(),
+        DriftKind::TotalsOrphaned => "=> there are totals, but there never was such an entity".into(),
+        DriftKind::Redis => format!("=> {counter}: Redis has {found}, it must be {expected} ({off:+})"),
+        DriftKind::Pending => {
+            format!("=> {counter}: {found} count as pending in Redis, but nothing is pending")
+        }
+        DriftKind::Members => format!("=> {counter}: the cached set is wrong in {off} places"),
+        DriftKind::Flips => format!("=> {counter}: {off} flips are left as pending, but are rows already"),
     }
 }
 

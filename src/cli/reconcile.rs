@@ -13,7 +13,7 @@ use super::{
 use crate::{
     app::AppError,
     catalogue::{Entity, EntityKind},
-    reconcile::{By, Finding, Outcome, PAGE, Reconciler, Walk, Windows},
+    reconcile::{CheckReport, EntityWalk, Finding, PAGE, Reconciler, Trigger, Windows},
     settings::duration,
     store::{StoreError, StoreResult, sql::Db},
 };
@@ -47,7 +47,7 @@ pub struct ReconcileArgs {
 /// Runs to the end. Returns whether everything is right now: nothing drifted, or all of it was repaired.
 pub async fn run(args: &ReconcileArgs) -> Result<bool, AppError> {
     let (redis, db) = args.stores.open().await?;
-    let reconciler = Reconciler::new(redis, db.clone(), By::Command, args.repair);
+    let reconciler = Reconciler::new(redis, db.clone(), Trigger::Command, args.repair);
     let mut report = Report::new(args.format);
     let outcome = if !args.entity.is_empty() {
         some(&reconciler, &args.entity, &mut report).await
@@ -97,7 +97,7 @@ async fn everything(reconciler: &Reconciler, db: &Db, report: &mut Report) -> St
         highest.push(db.highest_id(*kind).await? as u64);
     }
     report.bar.set_length(highest.iter().sum());
-    let mut walk = Walk::default();
+    let mut walk = EntityWalk::default();
     while let Some((kind, ids)) = walk.next(db, PAGE).await? {
         let entities: Vec<Entity> = ids.iter().map(|id| Entity::new(kind, *id)).collect();
         report.take_in(&check(reconciler, &entities).await?);
@@ -109,7 +109,7 @@ async fn everything(reconciler: &Reconciler, db: &Db, report: &mut Report) -> St
 }
 
 /// A page; what passes by itself is tried again a few times.
-async fn check(reconciler: &Reconciler, entities: &[Entity]) -> StoreResult<Outcome> {
+async fn check(reconciler: &Reconciler, entities: &[Entity]) -> StoreResult<CheckReport> {
     use backon::{ExponentialBuilder, Retryable};
     let again = || reconciler.check_all(entities);
     again.retry(ExponentialBuilder::default().with_max_times(4)).when(StoreError::is_transient).await
@@ -137,7 +137,7 @@ impl Report {
         Self { format, bar, sums: Sums::default() }
     }
 
-    fn take_in(&mut self, outcome: &Outcome) {
+    fn take_in(&mut self, outcome: &CheckReport) {
         let findings = &outcome.findings;
         if self.format == Format::Table && self.sums.drifted == 0 && !findings.is_empty() {
             let (found, expected) = ("found", "expected");

@@ -1,9 +1,9 @@
-//! One entity from all sides: what PostgreSQL and Redis hold of it, where the logs stand, what happened last,
-//! and what is wrong.
+//! Explains one entity's counts: what PostgreSQL and Redis hold of it, the log positions, its last events, and
+//! what drifted.
 
 use serde::Serialize;
 
-use super::{By, Finding, Reconciler};
+use super::{Finding, Reconciler, Trigger};
 use crate::{
     catalogue::{EdgeKind, Entity},
     primitives::{Offset, ShardId, UserId, Version},
@@ -14,31 +14,31 @@ use crate::{
     },
 };
 
-/// History and repairs that are shown.
+/// History steps and repairs that are shown.
 const LAST: i64 = 5;
-/// Entries at each log's end among which events of the entity are looked for.
+/// Entries at the end of each log that are searched for events of the entity.
 const TAIL: usize = 1_000;
 
 #[derive(Clone, Debug, Serialize)]
 pub struct Explanation {
     pub entity: String,
-    /// Of the entity.
+    /// Shard of the entity.
     pub shard: u16,
     pub exists: bool,
     pub removed_at: Option<chrono::DateTime<chrono::Utc>>,
     pub counters: Vec<CounterSides>,
     pub redis: RedisSide,
-    /// Per shard: how far its log has come for this entity.
+    /// Positions of each shard's log.
     pub logs: Vec<LogSide>,
-    /// The newest last, from the ends of the logs.
+    /// From the ends of the logs, newest last.
     pub last_events: Vec<LogEvent>,
-    /// From the history; the newest first.
+    /// From the history, newest first.
     pub last_steps: Vec<HistoryRow>,
     pub waiting_corrections: Vec<PendingInvalidation>,
     pub last_repairs: Vec<RepairRow>,
     pub edges: Vec<EdgeSides>,
     pub findings: Vec<Finding>,
-    /// It moved while it was looked at, each time.
+    /// It changed during each comparison.
     pub is_busy: bool,
 }
 
@@ -46,44 +46,44 @@ pub struct Explanation {
 #[derive(Clone, Debug, Serialize)]
 pub struct CounterSides {
     pub name: &'static str,
-    /// Column in PostgreSQL; `None`: there is no row of totals.
+    /// In PostgreSQL; `None` if there is no row of totals.
     pub total: Option<i64>,
-    pub rows: Rows,
-    /// In Redis, pending part included; `None`: not loaded.
+    pub rows: RowCount,
+    /// In Redis, including `pending`; `None` if not loaded.
     pub redis: Option<i64>,
     pub pending: i64,
 }
 
-/// What the rows make of a counter.
+/// Recount of a counter from rows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Rows {
+pub enum RowCount {
     Counted(i64),
-    /// Nobody keeps rows of it.
+    /// The counter has no rows.
     None,
-    /// The entity was removed, and the total stays as it was.
+    /// The entity was removed, so the total no longer changes.
     Frozen,
 }
 
-/// What Redis holds, apart from the numbers.
+/// State of the entity in Redis, without the counters.
 #[derive(Clone, Default, Debug, Serialize)]
 pub struct RedisSide {
-    /// Why nothing can be said.
+    /// Why Redis could not be read.
     pub error: Option<String>,
-    /// Epoch of the shard's counters, and of this entity's; another one means absent.
+    /// Epoch of the shard, and of this entity's counters; if they differ, the counters count as absent.
     pub shard_epoch: Option<u64>,
     pub epoch: Option<u64>,
-    /// As clients see it.
+    /// Version that clients see.
     pub version: Option<u64>,
     pub marks: Vec<Mark>,
     pub ends_in_ms: Option<i64>,
-    /// Somebody is loading it, for so long at most.
+    /// Remaining time of a load in progress.
     pub load_ends_in_ms: Option<i64>,
     pub text: Option<String>,
     pub text_ends_in_ms: Option<i64>,
 }
 
-/// Something is pending from a source: after one offset and up to another.
+/// Watermarks of a source: something is pending after one offset and up to another.
 #[derive(Clone, Debug, Serialize)]
 pub struct Mark {
     pub source: u16,
@@ -94,7 +94,7 @@ pub struct Mark {
 #[derive(Clone, Debug, Serialize)]
 pub struct LogSide {
     pub source: u16,
-    /// `None`: nobody owns the shard.
+    /// `None` if nobody owns the shard.
     pub owner: Option<String>,
     pub end: Option<String>,
     /// Folded into this entity's shard.
@@ -102,7 +102,7 @@ pub struct LogSide {
     pub persisted: String,
     /// Cleaned on this entity's shard.
     pub cleaned: Option<String>,
-    /// Entries that are not persisted yet; `None` over a loss, or where Redis says nothing.
+    /// Entries that are not persisted yet; `None` across generations, or if Redis could not be read.
     pub behind: Option<u64>,
 }
 
@@ -123,7 +123,7 @@ pub struct EdgeSides {
     pub pending: Option<PendingSide>,
     pub set: SetSide,
     pub row: Option<EdgeRowState>,
-    /// What the actor is told: is it on?
+    /// Whether the edge is on, as the actor sees it.
     pub is_on: bool,
 }
 
@@ -133,7 +133,7 @@ pub struct PendingSide {
     pub offset: String,
 }
 
-/// What the actor's cached set says of a target.
+/// State of a target in the actor's cached set.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SetSide {
@@ -143,7 +143,7 @@ pub enum SetSide {
     NotIn,
 }
 
-/// Looks at the entity from all sides, and changes nothing. `actors`: whose edges to it are shown.
+/// Reads everything about the entity and changes nothing. `actors`: users whose edges to it are shown.
 pub async fn explain(redis: &Redis, db: &Db, entity: Entity, actors: &[UserId]) -> StoreResult<Explanation> {
     let recounted = db.recount(entity.kind, &[entity.id]).await?;
     let state = db.persisted_state().await?;
@@ -170,7 +170,7 @@ pub async fn explain(redis: &Redis, db: &Db, entity: Entity, actors: &[UserId]) 
             explanation.edges.push(edge(redis, db, *kind, *actor, entity).await?);
         }
     }
-    let reconciler = Reconciler::new(redis.clone(), db.clone(), By::Command, false);
+    let reconciler = Reconciler::new(redis.clone(), db.clone(), Trigger::Command, false);
     let outcome = match &explanation.redis.error {
         None => reconciler.check(entity.kind, &[entity.id]).await?,
         Some(_) => reconciler.check_totals(entity.kind, &[entity.id]).await?,
@@ -184,9 +184,9 @@ fn counters(entity: Entity, recounted: &EntityRecount, held: &CountersHash) -> V
         name: counter.name(),
         total: recounted.totals.map(|totals| totals.get(*counter)),
         rows: match (Recount::of(*counter), recounted.rows(*counter)) {
-            (Recount::Bounds(_), _) => Rows::None,
-            (Recount::Rows(_), Some(rows)) => Rows::Counted(rows),
-            (Recount::Rows(_), None) => Rows::Frozen,
+            (Recount::Bounds(_), _) => RowCount::None,
+            (Recount::Rows(_), Some(rows)) => RowCount::Counted(rows),
+            (Recount::Rows(_), None) => RowCount::Frozen,
         },
         redis: held.totals.get(i).copied().flatten(),
         pending: held.pending.get(i).copied().unwrap_or(0),
@@ -194,7 +194,7 @@ fn counters(entity: Entity, recounted: &EntityRecount, held: &CountersHash) -> V
     entity.kind.counters().iter().enumerate().map(counter).collect()
 }
 
-/// Redis may be away, or not be verified: the other side is told all the same.
+/// Redis may be unavailable or not recovered; the explanation then has PostgreSQL's part alone.
 async fn redis_side(redis: &Redis, entity: Entity) -> (RedisSide, CountersHash, Option<ShardMeta>) {
     let read = async {
         StoreResult::Ok((redis.read_counter_hashes(&[entity]).await?, redis.read_entity_keys(entity).await?))

@@ -1,4 +1,4 @@
-//! What reconciliation found.
+//! Findings: differences that reconciliation reports, and how it repairs them.
 
 use std::{collections::BTreeSet, fmt};
 
@@ -6,54 +6,54 @@ use serde::{Serialize, Serializer};
 
 use crate::{catalogue::Entity, store::sql::Repair};
 
-/// What is not what it must be.
+/// Kind of drift.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub enum What {
-    /// A total in PostgreSQL is not what its rows say.
+pub enum DriftKind {
+    /// A total differs from the count of its rows.
     Total,
     /// An entity has no row of totals.
     TotalsMissing,
-    /// There are totals of an entity that never was.
+    /// Totals of an entity that never existed.
     TotalsOrphaned,
-    /// A counter in Redis is not PostgreSQL's total and what is pending.
+    /// A counter in Redis differs from the total plus what is pending.
     Redis,
-    /// A pending part in Redis is left although nothing is pending.
+    /// Redis has a pending count without pending events.
     Pending,
-    /// A cached set of a user's edges is not what the rows say.
+    /// A cached set of a user's edges differs from the rows.
     Members,
-    /// Flips are left as pending although they are rows since long.
+    /// Flips are still pending although they are retired.
     Flips,
 }
 
-/// One thing that drifted.
+/// One value that drifted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 pub struct Finding {
     #[serde(serialize_with = "as_text")]
     pub entity: Entity,
     #[serde(serialize_with = "as_text")]
-    pub what: What,
+    pub what: DriftKind,
     /// Name of the counter, or of the kind of edges; empty for all counters.
     pub counter: &'static str,
-    /// `None`: nothing was there.
+    /// `None` if nothing was stored.
     pub found: Option<i64>,
-    /// What it must be; `None`: nothing.
+    /// The right value; `None` if nothing should be stored.
     pub expected: Option<i64>,
-    /// By how much it was wrong: `found - expected`; for sets and flips how many are wrong.
+    /// `found - expected`; for sets and flips, the number of wrong ones.
     pub off: i64,
     pub repaired: bool,
 }
 
-/// What came of a check.
+/// Result of a check.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
-pub struct Outcome {
-    /// Entities that were looked at.
+pub struct CheckReport {
+    /// Entities checked.
     pub checked: u64,
-    /// Entities of which a part could not be judged: it moved each time.
+    /// Entities of which a part could not be compared, because it changed each time.
     pub skipped: BTreeSet<Entity>,
     pub findings: Vec<Finding>,
 }
 
-impl What {
+impl DriftKind {
     pub const fn name(self) -> &'static str {
         match self {
             Self::Total => "total",
@@ -66,30 +66,30 @@ impl What {
         }
     }
 
-    /// What the repair does.
-    pub const fn mend(self) -> &'static str {
+    /// Name of the repair.
+    pub const fn repair_name(self) -> &'static str {
         match self {
             Self::Total => "set",
             Self::TotalsMissing => "created",
             Self::TotalsOrphaned => "deleted",
-            Self::Redis | Self::Pending => "dropped, loads anew",
-            Self::Members => "dropped, loads anew",
+            Self::Redis | Self::Pending => "invalidated",
+            Self::Members => "invalidated",
             Self::Flips => "removed",
         }
     }
 }
 
-impl fmt::Display for What {
+impl fmt::Display for DriftKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(self.name())
     }
 }
 
 impl Finding {
-    /// A number that is not what it must be; nothing was done about it.
+    /// A wrong number, not repaired yet.
     pub(super) const fn number(
         entity: Entity,
-        what: What,
+        what: DriftKind,
         counter: &'static str,
         found: i64,
         expected: i64,
@@ -108,13 +108,13 @@ impl Finding {
         }
     }
 
-    /// What it says in one word or two, for a table.
+    /// What was done, for a table.
     pub const fn done(&self) -> &'static str {
-        if self.repaired { self.what.mend() } else { "-" }
+        if self.repaired { self.what.repair_name() } else { "-" }
     }
 }
 
-impl Outcome {
+impl CheckReport {
     pub fn take_in(&mut self, other: Self) {
         self.checked += other.checked;
         self.skipped.extend(other.skipped);

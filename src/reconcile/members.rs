@@ -1,10 +1,10 @@
-//! Cached sets of edges, and pending flips, against rows. Sets are only caches: one that is wrong is dropped.
+//! Compares cached sets of edges, and pending flips, with rows. A set that drifted is dropped: it is a cache.
 
 use std::{collections::BTreeMap, time::Duration};
 
 use super::{
     Reconciler,
-    finding::{Finding, Outcome, What},
+    finding::{CheckReport, DriftKind, Finding},
 };
 use crate::{
     catalogue::{EdgeKind, Entity},
@@ -16,33 +16,33 @@ use crate::{
     },
 };
 
-const TRIES: u32 = 4;
+const ATTEMPTS: u32 = 4;
 const PAUSE: Duration = Duration::from_millis(40);
-/// Rows that are read of one actor: more than a set ever has.
+/// Most rows that are read of one actor: more than a set holds.
 const MOST: usize = 8_000;
-/// Users whose keys are asked for in one round trip.
+/// Users whose keys are read in one round trip.
 const ACTORS: usize = 50;
 
-/// What one look tells of an actor's edges of one kind.
+/// Result of one comparison of an actor's edges of one kind.
 #[derive(Clone, PartialEq, Eq, Debug)]
-enum Look {
-    Told(Wrongs),
-    /// They moved meanwhile.
+enum MemberComparison {
+    Compared(MemberDrift),
+    /// They changed meanwhile.
     Busy,
 }
 
-/// What is wrong with an actor's edges of one kind in Redis.
+/// Differences between an actor's edges of one kind in Redis and their rows.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
-struct Wrongs {
-    /// Targets that are in the set or in the rows, but not in both.
+struct MemberDrift {
+    /// Targets that are only in the set, or only in the rows.
     targets: Vec<Id>,
-    /// Targets of flips that should have been cleaned.
+    /// Targets of flips that should have been retired.
     flips: Vec<Id>,
     in_set: i64,
     in_rows: i64,
 }
 
-impl Wrongs {
+impl MemberDrift {
     fn is_none(&self) -> bool {
         self.targets.is_empty() && self.flips.is_empty()
     }
@@ -57,21 +57,21 @@ impl Wrongs {
             off: off as i64,
             repaired: false,
         };
-        let set = finding(What::Members, self.in_set, self.in_rows, self.targets.len());
-        let flips = finding(What::Flips, self.flips.len() as i64, 0, self.flips.len());
+        let set = finding(DriftKind::Members, self.in_set, self.in_rows, self.targets.len());
+        let flips = finding(DriftKind::Flips, self.flips.len() as i64, 0, self.flips.len());
         [set, flips].into_iter().filter(|finding| finding.off > 0)
     }
 }
 
 impl Reconciler {
-    pub(super) async fn check_members(&self, ids: &[Id]) -> StoreResult<Outcome> {
-        let mut outcome = Outcome::default();
+    pub(super) async fn check_members(&self, ids: &[Id]) -> StoreResult<CheckReport> {
+        let mut outcome = CheckReport::default();
         for page in ids.chunks(ACTORS) {
             let actors: Vec<UserId> = page.iter().copied().map(UserId).collect();
             for (actor, kind) in self.redis.with_members(&actors).await? {
-                match self.wrongs(actor, kind).await? {
-                    Some(wrongs) if wrongs.is_none() => {}
-                    Some(wrongs) => outcome.findings.extend(self.mend(actor, kind, &wrongs).await?),
+                match self.drift(actor, kind).await? {
+                    Some(drift) if drift.is_none() => {}
+                    Some(drift) => outcome.findings.extend(self.mend(actor, kind, &drift).await?),
                     None => {
                         outcome.skipped.insert(actor.into());
                     }
@@ -81,26 +81,28 @@ impl Reconciler {
         Ok(outcome)
     }
 
-    /// What is wrong, as two looks have seen it; `None` when it moves each time.
-    async fn wrongs(&self, actor: UserId, kind: EdgeKind) -> StoreResult<Option<Wrongs>> {
+    /// The drift that two comparisons agree on; `None` if the edges change each time.
+    async fn drift(&self, actor: UserId, kind: EdgeKind) -> StoreResult<Option<MemberDrift>> {
         let mut suspected = None;
-        for _ in 0..TRIES {
-            match self.look_at_members(actor, kind).await? {
-                Look::Told(wrongs) if wrongs.is_none() || suspected.as_ref() == Some(&wrongs) => {
-                    return Ok(Some(wrongs));
+        for _ in 0..ATTEMPTS {
+            match self.compare_members(actor, kind).await? {
+                MemberComparison::Compared(drift)
+                    if drift.is_none() || suspected.as_ref() == Some(&drift) =>
+                {
+                    return Ok(Some(drift));
                 }
-                Look::Told(wrongs) => suspected = Some(wrongs),
-                Look::Busy => {}
+                MemberComparison::Compared(drift) => suspected = Some(drift),
+                MemberComparison::Busy => {}
             }
             tokio::time::sleep(PAUSE).await;
         }
         Ok(None)
     }
 
-    async fn mend(&self, actor: UserId, kind: EdgeKind, wrongs: &Wrongs) -> StoreResult<Vec<Finding>> {
-        let mut findings: Vec<Finding> = wrongs.findings(actor, kind).collect();
+    async fn mend(&self, actor: UserId, kind: EdgeKind, drift: &MemberDrift) -> StoreResult<Vec<Finding>> {
+        let mut findings: Vec<Finding> = drift.findings(actor, kind).collect();
         if self.repairs {
-            self.redis.mend_members(actor, kind, !wrongs.targets.is_empty(), &wrongs.flips).await?;
+            self.redis.mend_members(actor, kind, !drift.targets.is_empty(), &drift.flips).await?;
             self.keep_repairs(&findings).await?;
             for finding in &mut findings {
                 finding.repaired = true;
@@ -109,25 +111,25 @@ impl Reconciler {
         Ok(findings)
     }
 
-    async fn look_at_members(&self, actor: UserId, kind: EdgeKind) -> StoreResult<Look> {
+    async fn compare_members(&self, actor: UserId, kind: EdgeKind) -> StoreResult<MemberComparison> {
         let (meta, before) = self.redis.read_actor_edges(actor, kind).await?;
         let shard = self.redis.shard_of(actor.0);
         let page = self.db.member_page(shard, kind, actor, MOST).await?;
         let (meta_after, after) = self.redis.read_actor_edges(actor, kind).await?;
         let members_retired = meta.members_retired.ok_or(StoreError::NotRecovered)?;
-        let cleaned = members_retired.max(meta.retired[shard.index()]);
-        // The rows know whatever is cleaned, and what is not cleaned stands among the pending flips.
-        if before != after || meta.generation != meta_after.generation || page.persisted < cleaned {
-            return Ok(Look::Busy);
+        let retired = members_retired.max(meta.retired[shard.index()]);
+        // Rows include every retired flip; all others are among the pending flips.
+        if before != after || meta.generation != meta_after.generation || page.persisted < retired {
+            return Ok(MemberComparison::Busy);
         }
-        Ok(Look::Told(compare(&before, &page, members_retired)))
+        Ok(MemberComparison::Compared(compare(&before, &page, members_retired)))
     }
 }
 
-fn compare(held: &ActorEdges, page: &MemberPage, cleaned: Offset) -> Wrongs {
-    let flips = held.pending.iter().filter(|(_, flip)| flip.at <= cleaned).map(|(id, _)| *id).collect();
-    let mut wrongs = Wrongs { flips, ..Wrongs::default() };
-    let Some(MemberSet { targets, floor }) = &held.set else { return wrongs };
+fn compare(held: &ActorEdges, page: &MemberPage, retired: Offset) -> MemberDrift {
+    let flips = held.pending.iter().filter(|(_, flip)| flip.at <= retired).map(|(id, _)| *id).collect();
+    let mut drift = MemberDrift { flips, ..MemberDrift::default() };
+    let Some(MemberSet { targets, floor }) = &held.set else { return drift };
     let lowest_row = if page.truncated { page.targets.iter().min().map_or(0, |id| id.get()) } else { 0 };
     let from = floor.unwrap_or(0).max(lowest_row);
     let counts = |id: &&Id| id.get() >= from && !held.pending.contains_key(*id);
@@ -138,11 +140,11 @@ fn compare(held: &ActorEdges, page: &MemberPage, cleaned: Offset) -> Wrongs {
     for id in page.targets.iter().filter(counts) {
         states.entry(*id).or_default().1 = true;
     }
-    wrongs.in_set = states.values().filter(|(in_set, _)| *in_set).count() as i64;
-    wrongs.in_rows = states.values().filter(|(_, in_rows)| *in_rows).count() as i64;
-    wrongs.targets =
+    drift.in_set = states.values().filter(|(in_set, _)| *in_set).count() as i64;
+    drift.in_rows = states.values().filter(|(_, in_rows)| *in_rows).count() as i64;
+    drift.targets =
         states.into_iter().filter(|(_, (in_set, in_rows))| in_set != in_rows).map(|(id, _)| id).collect();
-    wrongs
+    drift
 }
 
 #[cfg(test)]
@@ -160,7 +162,7 @@ mod tests {
         pending: &[(i64, u64)],
         rows: &[i64],
         truncated: bool,
-    ) -> Wrongs {
+    ) -> MemberDrift {
         let flip = |(id, at): &(i64, u64)| {
             (Id::try_from(*id).unwrap(), OverlayFlip { is_on: true, at: Offset::new(1, *at) })
         };
@@ -173,21 +175,21 @@ mod tests {
     }
 
     #[test]
-    fn a_set_that_has_what_the_rows_have_is_right() {
+    fn a_set_that_equals_the_rows_has_no_drift() {
         assert!(wrong(&[1, 2], None, &[], &[1, 2], false).is_none());
-        // Below the floor, or below what was read of the rows, nothing is known.
+        // Targets below the floor, or below the rows that were read, are not compared.
         assert!(wrong(&[7, 8], Some(7), &[], &[1, 7, 8], false).is_none());
         assert!(wrong(&[1, 7, 8], None, &[], &[7, 8], true).is_none());
     }
 
     #[test]
-    fn a_target_that_is_missing_or_too_much_is_wrong_unless_its_flip_is_pending() {
+    fn a_missing_or_extra_target_is_drift_unless_its_flip_is_pending() {
         assert_eq!(wrong(&[1, 3], None, &[], &[1, 2], false).targets, ids(&[2, 3]));
         assert!(wrong(&[1, 3], None, &[(2, 6), (3, 7)], &[1, 2], false).is_none());
     }
 
     #[test]
-    fn a_flip_that_is_still_pending_although_it_is_cleaned_is_found() {
+    fn a_flip_that_is_pending_although_it_is_retired_is_reported() {
         assert_eq!(wrong(&[], None, &[(2, 5), (3, 6)], &[], false).flips, ids(&[2]));
     }
 }

@@ -1,25 +1,25 @@
 //! Reconciliation: recounts totals from rows, compares what Redis holds with PostgreSQL, and repairs.
 //!
-//! - [`totals`]: totals against rows, in PostgreSQL;
-//! - [`bases`]: counters in Redis against totals;
+//! - [`totals`]: totals against rows, both in PostgreSQL;
+//! - [`counters`]: counters in Redis against totals;
 //! - [`members`]: cached sets and pending flips against rows;
-//! - [`walk`]: everything, page by page; [`touched`]: only what was touched lately;
-//! - [`finding`]: what is said of it; [`explain`]: one entity, or one edge, from all sides.
+//! - [`entity_walk`]: every entity, page by page; [`touched`]: entities changed within a time;
+//! - [`finding`]: the differences found; [`explain`]: the state of one entity in all stores.
 //!
-//! The pipeline runs meanwhile and is not held up. What moves just now is looked at again, and in the end
-//! skipped: it is never taken for drift.
+//! The pipeline keeps running. An entity that changes during the check is checked again, and skipped in the end:
+//! it is never reported as drift.
 
-mod bases;
+mod counters;
+mod entity_walk;
 pub mod explain;
 mod finding;
 mod members;
 mod totals;
 mod touched;
-mod walk;
 
-pub use finding::{Finding, Outcome, What};
+pub use entity_walk::{EntityWalk, PAGE};
+pub use finding::{CheckReport, DriftKind, Finding};
 pub use touched::Windows;
-pub use walk::{PAGE, Walk};
 
 use crate::{
     catalogue::{Entity, EntityKind},
@@ -31,9 +31,9 @@ use crate::{
     },
 };
 
-/// Who lets it run; kept with each repair.
+/// What started a check; stored with each repair.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum By {
+pub enum Trigger {
     Command,
     /// The sample of each second.
     Background,
@@ -46,11 +46,11 @@ pub enum By {
 pub struct Reconciler {
     redis: Redis,
     db: Db,
-    by: By,
+    by: Trigger,
     repairs: bool,
 }
 
-impl By {
+impl Trigger {
     const fn name(self) -> &'static str {
         match self {
             Self::Command => "command",
@@ -61,18 +61,18 @@ impl By {
 }
 
 impl Reconciler {
-    /// One that `repairs` what it finds, or only tells.
-    pub const fn new(redis: Redis, db: Db, by: By, repairs: bool) -> Self {
+    /// `repairs`: repair what drifted, or only report it.
+    pub const fn new(redis: Redis, db: Db, by: Trigger, repairs: bool) -> Self {
         Self { redis, db, by, repairs }
     }
 
     /// Checks entities of one kind: totals, then Redis, for users also their edges. At most about [`PAGE`].
-    pub async fn check(&self, kind: EntityKind, ids: &[Id]) -> StoreResult<Outcome> {
+    pub async fn check(&self, kind: EntityKind, ids: &[Id]) -> StoreResult<CheckReport> {
         let mut outcome = self.check_totals(kind, ids).await?;
-        // What PostgreSQL has wrong Redis has too, until the repair has reached it.
+        // Where totals drifted, Redis differs too until it is invalidated: no finding of its own.
         let right: Vec<Entity> =
             ids.iter().map(|id| Entity::new(kind, *id)).filter(|entity| !outcome.names(*entity)).collect();
-        outcome.take_in(self.check_bases(kind, &right).await?);
+        outcome.take_in(self.check_counters(kind, &right).await?);
         if kind == EntityKind::User {
             outcome.take_in(self.check_members(ids).await?);
         }
@@ -80,8 +80,8 @@ impl Reconciler {
     }
 
     /// The same for entities of any kinds.
-    pub async fn check_all(&self, entities: &[Entity]) -> StoreResult<Outcome> {
-        let mut outcome = Outcome::default();
+    pub async fn check_all(&self, entities: &[Entity]) -> StoreResult<CheckReport> {
+        let mut outcome = CheckReport::default();
         for kind in EntityKind::ALL {
             let ids: Vec<Id> =
                 entities.iter().filter(|entity| entity.kind == *kind).map(|entity| entity.id).collect();
@@ -92,7 +92,7 @@ impl Reconciler {
         Ok(outcome)
     }
 
-    /// Keeps what was repaired outside of PostgreSQL's own transactions.
+    /// Records repairs of Redis.
     async fn keep_repairs(&self, findings: &[Finding]) -> StoreResult<()> {
         let mut tx = self.db.begin().await?;
         let repairs: Vec<Repair> = findings.iter().map(Finding::repair).collect();

@@ -1,11 +1,11 @@
-//! Totals against rows. Found in one statement without a lock; repaired under the lock of the totals, after
-//! counting once more.
+//! Compares totals with rows: first in one statement without locks; totals that drifted are recounted under their
+//! lock and then repaired.
 
 use std::collections::BTreeSet;
 
 use super::{
     Reconciler,
-    finding::{Finding, Outcome, What},
+    finding::{CheckReport, DriftKind, Finding},
 };
 use crate::{
     catalogue::{Entity, EntityKind},
@@ -16,15 +16,16 @@ use crate::{
     },
 };
 
-/// Entities whose totals are locked at the same time: batches of likes wait for that.
+/// Entities whose totals are locked at the same time: batches of likes wait for these locks.
 const LOCKED: usize = 20;
 
 impl Reconciler {
-    pub(super) async fn check_totals(&self, kind: EntityKind, ids: &[Id]) -> StoreResult<Outcome> {
+    pub(super) async fn check_totals(&self, kind: EntityKind, ids: &[Id]) -> StoreResult<CheckReport> {
         let (recounted, too_large) = self.recount(kind, ids).await?;
         let known: Vec<EntityRecount> =
             recounted.into_iter().filter(|entity| entity.exists || entity.totals.is_some()).collect();
-        let mut outcome = Outcome { checked: known.len() as u64, skipped: too_large, ..Outcome::default() };
+        let mut outcome =
+            CheckReport { checked: known.len() as u64, skipped: too_large, ..CheckReport::default() };
         let findings = findings(kind, &known);
         if !self.repairs {
             outcome.findings = findings;
@@ -35,7 +36,7 @@ impl Reconciler {
         for page in drifted.chunks(LOCKED) {
             match self.repair_totals(kind, page).await {
                 Ok(repaired) => outcome.findings.extend(repaired),
-                // Told, but left as it is.
+                // Reported, but not repaired.
                 Err(error) if sql::took_too_long(&error) => {
                     let unrepaired = |finding: &&Finding| page.contains(&finding.entity.id);
                     outcome.findings.extend(findings.iter().filter(unrepaired));
@@ -46,7 +47,7 @@ impl Reconciler {
         Ok(outcome)
     }
 
-    /// A page that takes too long is recounted in halves. Returns also those that take too long alone.
+    /// A page that times out is recounted in halves. Also returns the entities that time out alone.
     async fn recount(
         &self,
         kind: EntityKind,
@@ -69,7 +70,7 @@ impl Reconciler {
         Ok((recounted, too_large))
     }
 
-    /// Sets totals to what their rows say, in one transaction with the lines that correct Redis. The ids rise.
+    /// Sets totals to their recount, in one transaction with the invalidations. Ids must be ascending.
     async fn repair_totals(&self, kind: EntityKind, ids: &[Id]) -> StoreResult<Vec<Finding>> {
         let db = &self.db;
         let mut tx = db.begin().await?;
@@ -78,11 +79,11 @@ impl Reconciler {
         sql::lock_totals(db, &mut tx, kind, ids).await?;
         let recounted = sql::recount(db, &mut tx, kind, ids).await?;
         let mut findings = findings(kind, &recounted);
-        let of = |what: What| -> Vec<Id> {
+        let of = |what: DriftKind| -> Vec<Id> {
             findings.iter().filter(|finding| finding.what == what).map(|finding| finding.entity.id).collect()
         };
-        sql::add_missing_totals(db, &mut tx, kind, &of(What::TotalsMissing)).await?;
-        sql::delete_orphaned_totals(db, &mut tx, kind, &of(What::TotalsOrphaned)).await?;
+        sql::add_missing_totals(db, &mut tx, kind, &of(DriftKind::TotalsMissing)).await?;
+        sql::delete_orphaned_totals(db, &mut tx, kind, &of(DriftKind::TotalsOrphaned)).await?;
         sql::add_totals(db, &mut tx, kind, &sql::corrections(kind, &recounted)).await?;
         let mut stale: Vec<Entity> = findings.iter().map(|finding| finding.entity).collect();
         stale.dedup();
@@ -97,7 +98,7 @@ impl Reconciler {
     }
 }
 
-/// What drifted, entity by entity.
+/// Findings, entity by entity.
 fn findings(kind: EntityKind, recounted: &[EntityRecount]) -> Vec<Finding> {
     let mut findings = Vec::new();
     for one in recounted {
@@ -112,14 +113,14 @@ fn findings(kind: EntityKind, recounted: &[EntityRecount]) -> Vec<Finding> {
             repaired: false,
         };
         match (one.exists, one.totals) {
-            (true, None) => findings.push(row(What::TotalsMissing, None, Some(0), -1)),
-            (false, Some(_)) => findings.push(row(What::TotalsOrphaned, Some(0), None, 1)),
+            (true, None) => findings.push(row(DriftKind::TotalsMissing, None, Some(0), -1)),
+            (false, Some(_)) => findings.push(row(DriftKind::TotalsOrphaned, Some(0), None, 1)),
             _ => {}
         }
         let totals = one.totals.unwrap_or_default();
         findings.extend(one.drifted(kind).filter_map(|counter| {
             let rows = one.rows(counter)?;
-            Some(Finding::number(entity, What::Total, counter.name(), totals.get(counter), rows))
+            Some(Finding::number(entity, DriftKind::Total, counter.name(), totals.get(counter), rows))
         }));
     }
     findings

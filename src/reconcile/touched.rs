@@ -1,4 +1,4 @@
-//! What was touched lately, window by window of time, so that a window's entities fit into memory.
+//! Recently changed entities, in windows of time whose entities fit into memory.
 
 use std::{collections::BTreeSet, time::Duration};
 
@@ -7,11 +7,11 @@ use crate::{
     store::{StoreResult, sql::Db},
 };
 
-/// Length of the shortest window. A longer time has longer ones, because each looks for new rows by itself.
+/// Length of the shortest window. Longer times use longer windows, because each window costs a search for new rows.
 const SHORTEST: UnixMillis = 10 * 60 * 1_000;
 const MOST_WINDOWS: UnixMillis = 100;
 
-/// Windows from some time ago until now.
+/// Windows from `ago` until now.
 #[derive(Clone, Copy, Debug)]
 pub struct Windows {
     next: UnixMillis,
@@ -26,19 +26,19 @@ impl Windows {
         Self { next: now - ago, until: now, length: (ago / MOST_WINDOWS + 1).max(SHORTEST) }
     }
 
-    /// How many windows are left.
+    /// Number of windows left.
     pub const fn left(&self) -> u64 {
         ((self.until - self.next) as u64).div_ceil(self.length as u64)
     }
 
-    /// What was touched in the next window; `None` at the end.
+    /// Entities changed in the next window; `None` at the end.
     pub async fn next(&mut self, db: &Db) -> StoreResult<Option<BTreeSet<Entity>>> {
         if self.next >= self.until {
             return Ok(None);
         }
         let (from, to) = (self.next, (self.next + self.length).min(self.until));
         self.next = to;
-        // The last window is open: times of actions are those of other machines' clocks.
+        // The last window is open-ended: the times of actions come from other machines' clocks.
         let to = if to == self.until { UnixMillis::MAX / 2_000 } else { to };
         db.touched_between(from, to).await.map(Some)
     }

@@ -17,7 +17,7 @@ use crate::{
         Leadership,
         retry::{self, delays},
     },
-    reconcile::{By, Outcome, PAGE, Reconciler, Walk},
+    reconcile::{CheckReport, EntityWalk, PAGE, Reconciler, Trigger},
     store::{StoreError, StoreResult, sql::Nightly},
 };
 
@@ -31,7 +31,7 @@ const MIN_PAUSE: Duration = Duration::from_millis(20);
 
 /// Never returns.
 pub async fn run(leadership: Arc<Leadership>) -> StoreError {
-    report(&Outcome::default()); // registers the counters at 0
+    report(&CheckReport::default()); // registers the counters at 0
     let settings = &leadership.context.settings;
     let (changed, sample) = (Mutex::new(ChangedEntities::default()), settings.reconcile_sample);
     let background = async {
@@ -99,8 +99,8 @@ async fn collect_changes(leadership: &Leadership, changed: &Mutex<ChangedEntitie
 
 /// Checks a sample each second: changed entities first, filled up by a walk over all entities. Never returns.
 async fn check_samples(leadership: &Leadership, changed: &Mutex<ChangedEntities>, size: usize) {
-    let reconciler = reconciler(leadership, By::Background);
-    let mut walk = Walk::default();
+    let reconciler = reconciler(leadership, Trigger::Background);
+    let mut walk = EntityWalk::default();
     let mut ticks = tokio::time::interval(SECOND);
     ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     loop {
@@ -112,7 +112,7 @@ async fn check_samples(leadership: &Leadership, changed: &Mutex<ChangedEntities>
             if free > 0 {
                 match walk.next(leadership.db(), free).await? {
                     Some((kind, ids)) => report(&reconciler.check(kind, &ids).await?),
-                    None => walk = Walk::default(),
+                    None => walk = EntityWalk::default(),
                 }
             }
             Ok(())
@@ -123,7 +123,7 @@ async fn check_samples(leadership: &Leadership, changed: &Mutex<ChangedEntities>
 
 /// Runs the nightly reconciliation at its time. Never returns.
 async fn run_nightly(leadership: &Leadership, at: NaiveTime) {
-    let reconciler = reconciler(leadership, By::Nightly);
+    let reconciler = reconciler(leadership, Trigger::Nightly);
     loop {
         let mut is_under_way = false;
         attempt(async {
@@ -154,7 +154,7 @@ async fn check_nightly_page(
         tracing::info!("the nightly reconciliation begins");
     }
     let began = Instant::now();
-    let mut walk = Walk::behind(run.kind, run.after);
+    let mut walk = EntityWalk::behind(run.kind, run.after);
     match walk.next(db, PAGE).await? {
         Some((kind, ids)) => {
             let outcome = reconciler.check(kind, &ids).await?;
@@ -196,7 +196,7 @@ fn last_time(at: NaiveTime, now: DateTime<Utc>) -> DateTime<Utc> {
     if today <= now { today } else { today - Days::new(1) }
 }
 
-fn reconciler(leadership: &Leadership, by: By) -> Reconciler {
+fn reconciler(leadership: &Leadership, by: Trigger) -> Reconciler {
     Reconciler::new(leadership.redis().clone(), leadership.db().clone(), by, true)
 }
 
@@ -211,7 +211,7 @@ async fn attempt(work: impl Future<Output = StoreResult<()>>) {
     }
 }
 
-fn report(outcome: &Outcome) {
+fn report(outcome: &CheckReport) {
     metrics::counter!("plaudit_reconcile_checked_total").increment(outcome.checked);
     metrics::counter!("plaudit_reconcile_skipped_total").increment(outcome.skipped.len() as u64);
     metrics::counter!("plaudit_reconcile_drift_total").increment(outcome.findings.len() as u64);

@@ -1,4 +1,4 @@
-//! Everything, kind by kind and page by page, by rising ids.
+//! Walk over all entities, kind by kind and page by page, by ascending id.
 
 use crate::{
     catalogue::EntityKind,
@@ -9,27 +9,27 @@ use crate::{
 /// Entities of one page.
 pub const PAGE: usize = 250;
 
-/// Where a walk over all entities stands.
+/// Position of a walk over all entities.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Walk {
-    /// What comes next; `None` at the end.
+pub struct EntityWalk {
+    /// The present kind; `None` at the end.
     kind: Option<EntityKind>,
     after: i64,
 }
 
-impl Default for Walk {
+impl Default for EntityWalk {
     fn default() -> Self {
         Self { kind: EntityKind::ALL.first().copied(), after: 0 }
     }
 }
 
-impl Walk {
-    /// Goes on behind this place.
+impl EntityWalk {
+    /// Continues after this position.
     pub const fn behind(kind: EntityKind, after: i64) -> Self {
         Self { kind: Some(kind), after }
     }
 
-    /// The place; `None` at the end.
+    /// The position; `None` at the end.
     pub fn place(&self) -> Option<(EntityKind, i64)> {
         self.kind.map(|kind| (kind, self.after))
     }

@@ -1,8 +1,8 @@
-//! Counters in Redis against totals in PostgreSQL, which are never of quite the same moment.
+//! Compares counters in Redis with totals in PostgreSQL, although both cannot be read at the same moment.
 //!
-//! Redis is read before PostgreSQL and once more after it. If the entity's last change is the same both times,
-//! nothing of it was folded in between; then positions tell which of its pending events PostgreSQL has. What
-//! cannot be told is tried again, and skipped in the end.
+//! Redis is read before and after PostgreSQL. If the entity's change number is the same both times, nothing was
+//! folded in between, and the log positions say which of its pending events PostgreSQL has. An entity for which
+//! this is undecided is compared again, and skipped in the end.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -11,7 +11,7 @@ use std::{
 
 use super::{
     Reconciler,
-    finding::{Finding, Outcome, What},
+    finding::{CheckReport, DriftKind, Finding},
 };
 use crate::{
     catalogue::{Counts, Entity, EntityKind},
@@ -23,22 +23,22 @@ use crate::{
     },
 };
 
-/// Looks at an entity that moves, or differs.
-const TRIES: u32 = 4;
+/// Comparisons of an entity that changes, or differs.
+const ATTEMPTS: u32 = 4;
 const PAUSE: Duration = Duration::from_millis(40);
 
-/// What one look tells of an entity.
+/// Result of one comparison.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) enum Look {
-    /// What Redis holds is right, or it holds nothing.
+pub(super) enum Comparison {
+    /// The counters in Redis are right, or not loaded.
     Agrees,
     Differs(Vec<Finding>),
-    /// It moved meanwhile.
+    /// It changed meanwhile.
     Busy,
 }
 
-/// One entity on both sides.
-pub(super) struct Sides<'a> {
+/// What Redis and PostgreSQL hold of one entity.
+pub(super) struct EntitySnapshots<'a> {
     pub entity: Entity,
     pub before: (&'a ShardMeta, &'a CountersHash),
     pub totals: &'a Counts,
@@ -47,26 +47,30 @@ pub(super) struct Sides<'a> {
 }
 
 impl Reconciler {
-    /// Of counters that differ the base is dropped, then they are loaded anew.
-    pub(super) async fn check_bases(&self, kind: EntityKind, entities: &[Entity]) -> StoreResult<Outcome> {
-        let mut outcome = Outcome::default();
+    /// Counters that differ are invalidated, so that the next read loads them.
+    pub(super) async fn check_counters(
+        &self,
+        kind: EntityKind,
+        entities: &[Entity],
+    ) -> StoreResult<CheckReport> {
+        let mut outcome = CheckReport::default();
         let mut rest = entities.to_vec();
         let mut suspects = BTreeMap::<Entity, Vec<Finding>>::new();
-        for _ in 0..TRIES {
-            let looks = self.look(kind, &rest).await?;
+        for _ in 0..ATTEMPTS {
+            let comparisons = self.compare_page(kind, &rest).await?;
             rest.clear();
-            for (entity, look) in looks {
-                match look {
-                    Look::Agrees => {}
-                    // Only what is seen twice is believed.
-                    Look::Differs(findings) if suspects.get(&entity) == Some(&findings) => {
+            for (entity, comparison) in comparisons {
+                match comparison {
+                    Comparison::Agrees => {}
+                    // Reported only if two comparisons agree.
+                    Comparison::Differs(findings) if suspects.get(&entity) == Some(&findings) => {
                         outcome.findings.extend(findings);
                     }
-                    Look::Differs(findings) => {
+                    Comparison::Differs(findings) => {
                         suspects.insert(entity, findings);
                         rest.push(entity);
                     }
-                    Look::Busy => rest.push(entity),
+                    Comparison::Busy => rest.push(entity),
                 }
             }
             if rest.is_empty() {
@@ -76,12 +80,12 @@ impl Reconciler {
         }
         outcome.skipped = rest.into_iter().collect();
         if self.repairs {
-            self.drop_found_bases(&mut outcome.findings).await?;
+            self.invalidate_drifted(&mut outcome.findings).await?;
         }
         Ok(outcome)
     }
 
-    async fn drop_found_bases(&self, findings: &mut [Finding]) -> StoreResult<()> {
+    async fn invalidate_drifted(&self, findings: &mut [Finding]) -> StoreResult<()> {
         if findings.is_empty() {
             return Ok(());
         }
@@ -94,7 +98,11 @@ impl Reconciler {
         Ok(())
     }
 
-    async fn look(&self, kind: EntityKind, entities: &[Entity]) -> StoreResult<Vec<(Entity, Look)>> {
+    async fn compare_page(
+        &self,
+        kind: EntityKind,
+        entities: &[Entity],
+    ) -> StoreResult<Vec<(Entity, Comparison)>> {
         if entities.is_empty() {
             return Ok(Vec::new());
         }
@@ -107,52 +115,52 @@ impl Reconciler {
             return Ok(Vec::new());
         }
         let snapshot = self.db.read_totals(kind, &ids).await?;
-        // After the totals: a line goes only when its correction has reached Redis.
-        let stale = self.db.invalidated_among(&entities).await?;
+        // Read after the totals: an invalidation is deleted only once it is applied to Redis.
+        let invalidated = self.db.invalidated_among(&entities).await?;
         let (metas_after, after) = self.redis.read_counter_hashes(&entities).await?;
         let after: BTreeMap<Entity, CountersHash> = after.into_iter().collect();
-        let look = |(entity, before): &(Entity, CountersHash)| {
-            if stale.contains(entity) {
-                return Some(Look::Busy);
+        let comparison = |(entity, before): &(Entity, CountersHash)| {
+            if invalidated.contains(entity) {
+                return Some(Comparison::Busy);
             }
             let shard = self.redis.shard_of(entity.id);
-            let sides = Sides {
+            let snapshots = EntitySnapshots {
                 entity: *entity,
                 before: (metas.get(&shard)?, before),
                 totals: snapshot.totals.get(&entity.id)?,
                 snapshot: &snapshot,
                 after: (metas_after.get(&shard)?, after.get(entity)?),
             };
-            Some(sides.judge())
+            Some(snapshots.judge())
         };
-        Ok(held.iter().filter_map(|held| Some((held.0, look(held)?))).collect())
+        Ok(held.iter().filter_map(|held| Some((held.0, comparison(held)?))).collect())
     }
 }
 
-impl Sides<'_> {
-    pub fn judge(&self) -> Look {
+impl EntitySnapshots<'_> {
+    pub fn judge(&self) -> Comparison {
         let ((meta, held), (meta_after, held_after)) = (self.before, self.after);
         if held.epoch != Some(meta.epoch) {
-            return Look::Agrees; // of a former life: counts as absent
+            return Comparison::Agrees; // of a former epoch: counts as absent
         }
         let moved = meta_after.epoch != meta.epoch
             || held_after.epoch != held.epoch
             || held_after.change != held.change
             || self.snapshot.timeline != meta.timeline;
-        let between = |(persisted, (cleaned, folded)): (&Offset, (&Offset, &Offset))| {
-            cleaned <= persisted && persisted <= folded
+        let between = |(persisted, (retired, folded)): (&Offset, (&Offset, &Offset))| {
+            retired <= persisted && persisted <= folded
         };
         let positions = meta.retired.iter().zip(&meta_after.folded);
         if moved || !self.snapshot.persisted.iter().zip(positions).all(between) {
-            return Look::Busy;
+            return Comparison::Busy;
         }
         match self.persisted_part(held) {
             Some(has_pending) => self.compare(held, has_pending),
-            None => Look::Busy,
+            None => Comparison::Busy,
         }
     }
 
-    /// Whether PostgreSQL has all that is pending, or nothing of it; `None` when it has some.
+    /// Whether PostgreSQL has all pending events (`true`) or none (`false`); `None` if it has some.
     fn persisted_part(&self, held: &CountersHash) -> Option<bool> {
         let persisted =
             |source: ShardId| self.snapshot.persisted.get(source.index()).copied().unwrap_or_default();
@@ -165,21 +173,27 @@ impl Sides<'_> {
         }
     }
 
-    fn compare(&self, held: &CountersHash, has_pending: bool) -> Look {
+    fn compare(&self, held: &CountersHash, has_pending: bool) -> Comparison {
         let mut findings = Vec::new();
         for (i, counter) in self.entity.kind.counters().iter().enumerate() {
             let (total, pending) = (self.totals.get(*counter), held.pending[i]);
             if let Some(shown) = held.totals[i] {
                 let expected = if has_pending { total } else { total + pending };
                 if shown != expected {
-                    findings.push(Finding::number(self.entity, What::Redis, counter.name(), shown, expected));
+                    findings.push(Finding::number(
+                        self.entity,
+                        DriftKind::Redis,
+                        counter.name(),
+                        shown,
+                        expected,
+                    ));
                 }
             }
             if held.marks.is_empty() && pending != 0 {
-                findings.push(Finding::number(self.entity, What::Pending, counter.name(), pending, 0));
+                findings.push(Finding::number(self.entity, DriftKind::Pending, counter.name(), pending, 0));
             }
         }
-        if findings.is_empty() { Look::Agrees } else { Look::Differs(findings) }
+        if findings.is_empty() { Comparison::Agrees } else { Comparison::Differs(findings) }
     }
 }
 
@@ -191,7 +205,7 @@ mod tests {
         Offset::new(1, number)
     }
 
-    fn meta(folded: u64, cleaned: u64) -> ShardMeta {
+    fn meta(folded: u64, retired: u64) -> ShardMeta {
         ShardMeta {
             epoch: 3,
             change: 9,
@@ -199,14 +213,14 @@ mod tests {
             redis_run_id: None,
             generation: Some(1),
             folded: vec![at(folded)],
-            retired: vec![at(cleaned)],
+            retired: vec![at(retired)],
             folded_before_reset: vec![at(0)],
             members_retired: None,
             hot_since: None,
         }
     }
 
-    /// A note with this many likes, of which so many are pending between two offsets.
+    /// A note with `likes`, of which `pending` are pending between two offsets.
     fn held(likes: i64, pending: i64, marks: Option<(u64, u64)>) -> CountersHash {
         let none = |first| [vec![first], vec![0; 5]].concat();
         CountersHash {
@@ -218,8 +232,8 @@ mod tests {
         }
     }
 
-    /// PostgreSQL has `total` likes and the log up to `persisted`; folded to 20, cleaned to 10.
-    fn judge(held: &CountersHash, after: &CountersHash, total: i64, persisted: u64) -> Look {
+    /// PostgreSQL has `total` likes and the log up to `persisted`; folded to 20, retired to 10.
+    fn judge(held: &CountersHash, after: &CountersHash, total: i64, persisted: u64) -> Comparison {
         let entity: Entity = "note:5".parse().unwrap();
         let totals = Counts::from_values([total]);
         let snapshot = CountsSnapshot {
@@ -228,57 +242,57 @@ mod tests {
             timeline: "1".into(),
         };
         let meta = meta(20, 10);
-        let sides = Sides {
+        let snapshots = EntitySnapshots {
             entity,
             before: (&meta, held),
             totals: &totals,
             snapshot: &snapshot,
             after: (&meta, after),
         };
-        sides.judge()
+        snapshots.judge()
     }
 
-    fn alone(held: &CountersHash, total: i64, persisted: u64) -> Look {
+    fn alone(held: &CountersHash, total: i64, persisted: u64) -> Comparison {
         judge(held, held, total, persisted)
     }
 
     #[test]
     fn without_anything_pending_the_counter_is_the_total() {
-        assert_eq!(alone(&held(4, 0, None), 4, 15), Look::Agrees);
-        let Look::Differs(findings) = alone(&held(7, 0, None), 4, 15) else { panic!() };
+        assert_eq!(alone(&held(4, 0, None), 4, 15), Comparison::Agrees);
+        let Comparison::Differs(findings) = alone(&held(7, 0, None), 4, 15) else { panic!() };
         assert_eq!((findings[0].found, findings[0].expected, findings[0].off), (Some(7), Some(4), 3));
     }
 
     #[test]
-    fn what_is_pending_counts_as_far_as_postgresql_has_it() {
+    fn pending_events_are_expected_in_the_total_once_persisted() {
         let pending = held(6, 2, Some((12, 18)));
-        assert_eq!(alone(&pending, 4, 12), Look::Agrees);
-        assert_eq!(alone(&pending, 6, 18), Look::Agrees);
-        assert_eq!(alone(&pending, 5, 15), Look::Busy);
-        assert!(matches!(alone(&pending, 4, 18), Look::Differs(_)));
-        assert!(matches!(alone(&pending, 6, 12), Look::Differs(_)));
+        assert_eq!(alone(&pending, 4, 12), Comparison::Agrees);
+        assert_eq!(alone(&pending, 6, 18), Comparison::Agrees);
+        assert_eq!(alone(&pending, 5, 15), Comparison::Busy);
+        assert!(matches!(alone(&pending, 4, 18), Comparison::Differs(_)));
+        assert!(matches!(alone(&pending, 6, 12), Comparison::Differs(_)));
     }
 
     #[test]
-    fn what_moves_meanwhile_is_busy_and_not_wrong() {
+    fn an_entity_that_changes_meanwhile_is_busy_and_not_drifted() {
         let (before, mut after) = (held(7, 0, None), held(8, 0, None));
         after.change = 8;
-        assert_eq!(judge(&before, &after, 4, 15), Look::Busy);
-        // PostgreSQL is behind what is cleaned, or ahead of what is folded.
-        assert_eq!(alone(&before, 4, 9), Look::Busy);
-        assert_eq!(alone(&before, 4, 21), Look::Busy);
+        assert_eq!(judge(&before, &after, 4, 15), Comparison::Busy);
+        // PostgreSQL is behind the retired position, or ahead of the folded one.
+        assert_eq!(alone(&before, 4, 9), Comparison::Busy);
+        assert_eq!(alone(&before, 4, 21), Comparison::Busy);
     }
 
     #[test]
-    fn a_pending_part_without_pending_events_is_found() {
-        let Look::Differs(findings) = alone(&held(4, 1, None), 4, 15) else { panic!() };
-        assert_eq!(findings[0].what, What::Pending);
+    fn a_pending_count_without_pending_events_is_reported() {
+        let Comparison::Differs(findings) = alone(&held(4, 1, None), 4, 15) else { panic!() };
+        assert_eq!(findings[0].what, DriftKind::Pending);
     }
 
     #[test]
-    fn counters_of_a_former_life_do_not_count() {
+    fn counters_of_a_former_epoch_are_ignored() {
         let mut old = held(99, 0, None);
         old.epoch = Some(2);
-        assert_eq!(alone(&old, 4, 15), Look::Agrees);
+        assert_eq!(alone(&old, 4, 15), Comparison::Agrees);
     }
 }

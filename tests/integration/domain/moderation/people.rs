@@ -1,0 +1,154 @@
+//! Decisions of people, for comments that the automatic moderator did not decide.
+
+use futures_util::future::join_all;
+use plaudit_token_auth::Role;
+use serde_json::{Value, json};
+
+use super::{Scene, decisions, line, patient_judge, pending, queue, state};
+use crate::support::{Answer, Client, Judge, SOON, Server, eventually, number};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn no_bad_answer_approves_a_comment_and_a_person_decides_it_instead() {
+    let judge = Judge::start(|text| match text {
+        "prose" => Answer::Says("I approve of this comment."),
+        "unknown verdict" => Answer::Says(r#"{"verdict":"approved","reason":""}"#),
+        "extra text" => Answer::Says(r#"Sure! {"verdict":"approve","reason":""}"#),
+        "extra field" => Answer::Says(r#"{"verdict":"approve","reason":"","sure":true}"#),
+        "unsure" => Answer::Says(r#"{"verdict":"unsure","reason":"irony?"}"#),
+        "no completion" => Answer::Body("<html>approve</html>"),
+        "half" => Answer::BreaksOff,
+        "429" => Answer::Status(429),
+        "500" => Answer::Status(500),
+        "403" => Answer::Status(403),
+        "silence" => Answer::Silence,
+        _ => Answer::Approve,
+    })
+    .await;
+    let mut server = Server::start(&judge.flags("500ms"));
+    let mut undecided = Vec::new();
+    for (body, why) in [
+        ("prose", "no verdict"),
+        ("unknown verdict", "no verdict"),
+        ("extra text", "no verdict"),
+        ("extra field", "no verdict"),
+        ("unsure", "not sure: irony?"),
+        ("403", "403"),
+        ("no completion", "no chat completion"),
+        ("half", "cannot talk to the moderator"),
+        ("429", "429"),
+        ("500", "500"),
+        ("silence", "did not answer within"),
+    ] {
+        let scene = Scene::new(&server, "ann is judged badly").await;
+        let moderator = server.client_as(Role::Moderator, "mia decides");
+        let comment = scene.comment(&server.client("bea waits"), body).await;
+        let found = eventually(&format!("{body}: it waits for a person"), SOON, || async {
+            pending(&moderator).await.into_iter().find(|(id, _)| *id == comment["id"])
+        })
+        .await;
+        assert!(found.1.contains(why), "{body}: {}", found.1);
+        assert_eq!(state(&server.client("bea waits"), &comment).await, "PENDING", "{body}");
+        assert_eq!(scene.shown(&server.anonymous()).await, (0, Vec::new()), "{body}");
+        assert_eq!(decisions(&server.stores(), &comment).await, [line("undecided", &found.1, "http")]);
+        undecided.push((scene.note, comment, found.1));
+        // A judge that fails again and again is left alone for a while; a new process knows nothing of it.
+        if judge.asked(body).len() > 1 {
+            server.kill();
+            server.start_again();
+        }
+    }
+    // Each waits once, the oldest first; none was decided by the way.
+    let moderator = server.client_as(Role::Moderator, "mia decides");
+    let waiting: Vec<Value> = pending(&moderator).await.into_iter().map(|(id, _)| id).collect();
+    let expected: Vec<Value> = undecided.iter().map(|(_, comment, _)| comment["id"].clone()).collect();
+    assert_eq!(waiting, expected);
+    let state_of_queue = json!({
+        "waitingCount": 0, "undecidedCount": undecided.len(), "oldestWaitingSeconds": 0
+    });
+    assert_eq!(queue(&moderator).await, state_of_queue);
+    // The queue goes on behind them.
+    let scene = Scene::new(&server, "ann is judged well").await;
+    let good = scene.comment(&server.client("bea waits"), "good").await;
+    scene.until_approved(&good).await;
+
+    persons_decide(&server, &undecided).await;
+    assert_eq!(pending(&moderator).await, []);
+}
+
+/// Approves every other comment and rejects the others.
+async fn persons_decide(server: &Server, undecided: &[(String, Value, String)]) {
+    let (moderator, stores) = (server.client_as(Role::Moderator, "mia decides"), server.stores());
+    let by = format!("user:{}", {
+        let query = "{ viewer { id } }";
+        // Whoever acts becomes a user.
+        moderator.follow(&crate::support::user(stores.new_user().await)).await;
+        number(&moderator.data(query, json!({})).await["viewer"]["id"])
+    });
+    for (at, (note, comment, why)) in undecided.iter().enumerate() {
+        let approve = json!({ "commentId": comment["id"] });
+        let reject = json!({ "commentId": comment["id"], "reason": "Not here" });
+        let approves = at % 2 == 0;
+        let (right, wrong) = (("approveComment", &approve), ("rejectComment", &reject));
+        let (right, wrong) = if approves { (right, wrong) } else { (wrong, right) };
+        for changed in [true, false] {
+            let payload = moderator.act(right.0, right.1.clone(), "changed comment { state }").await;
+            let state = if approves { "APPROVED" } else { "REJECTED" };
+            assert_eq!(payload, json!({ "changed": changed, "comment": { "state": state } }));
+        }
+        let refused = moderator.refused(wrong.0, wrong.1.clone()).await;
+        assert_eq!(refused, ("BAD_USER_INPUT".to_owned(), Some("commentId".to_owned())));
+        let last = if approves {
+            line("approved", "approved by a person", &by)
+        } else {
+            line("rejected", "Not here", &by)
+        };
+        assert_eq!(decisions(&stores, comment).await, [line("undecided", why, "http"), last]);
+        stores.rest().await;
+        let query = "query ($n: ID!) { note(id: $n) { commentCount } }";
+        let shown =
+            server.anonymous().data(query, json!({ "n": note })).await["note"]["commentCount"].clone();
+        assert_eq!(shown, i64::from(approves));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn only_moderators_decide_and_see_what_waits() {
+    let judge = patient_judge().await;
+    let server = Server::start(&judge.flags("60s"));
+    let scene = Scene::new(&server, "ann has no role").await;
+    let author = server.client("bea would like to decide");
+    let comment = scene.comment(&author, "hold me").await;
+    let approve = json!({ "commentId": comment["id"] });
+    let reject = json!({ "commentId": comment["id"], "reason": "No" });
+    for (client, code) in [
+        (&author, "FORBIDDEN"),
+        (&scene.owner, "FORBIDDEN"),
+        (&server.client_as(Role::Service, "a service"), "FORBIDDEN"),
+        (&server.anonymous(), "UNAUTHENTICATED"),
+    ] {
+        assert_eq!(client.refused("approveComment", approve.clone()).await.0, code);
+        assert_eq!(client.refused("rejectComment", reject.clone()).await.0, code);
+        for query in ["{ pendingComments { nodes { why } } }", "{ commentQueue { waitingCount } }"] {
+            assert_eq!(client.error(query, json!({})).await["extensions"]["code"], code, "{query}");
+        }
+    }
+    assert_eq!(state(&author, &comment).await, "PENDING");
+    // A person may be faster than the judge, and what is decided stays decided: 64 at once decide once.
+    let moderators: Vec<Client> =
+        (0..64).map(|i| server.client_as(Role::Moderator, &format!("moderator {i}"))).collect();
+    let sent = moderators.iter().map(|moderator| moderator.act("rejectComment", reject.clone(), "changed"));
+    let changed = join_all(sent).await.iter().filter(|payload| payload["changed"] == true).count();
+    assert_eq!(changed, 1);
+    judge.open();
+    let next = scene.comment(&author, "afterwards").await;
+    scene.until_approved(&next).await;
+    eventually("the judge has answered, and nothing waits", SOON, || async {
+        let waiting = server.stores().number("SELECT count(*) FROM comment_queue WHERE $1 >= 0", 0).await;
+        (waiting == 0).then_some(())
+    })
+    .await;
+    assert_eq!(state(&author, &comment).await, "REJECTED");
+    assert_eq!(decisions(&server.stores(), &comment).await.len(), 1);
+    let unknown = json!({ "commentId": "comment_9000000000" });
+    assert_eq!(moderators[0].refused("approveComment", unknown).await.0, "NOT_FOUND");
+}

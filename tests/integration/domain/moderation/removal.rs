@@ -1,0 +1,126 @@
+//! Comments and notes that are removed before a decision.
+
+use futures_util::{StreamExt, future::join_all, stream};
+use plaudit_embedded_stores::AppendFsync;
+use plaudit_token_auth::Role;
+use serde_json::{Value, json};
+
+use super::{PIPELINE, Scene, comments_of, decisions, patient_judge, replies_unread, state};
+use crate::support::{Client, SOON, Server, Stores, eventually, number};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn comments_that_are_removed_one_by_one_and_with_their_note_leave_the_totals_once() {
+    let server = Server::shared();
+    let scene = Scene::new(server, "ann removes all of it").await;
+    let authors: Vec<Client> = (0..8).map(|i| server.client(&format!("withdrawing {i}"))).collect();
+    let comments: Vec<(usize, Value)> = stream::iter(0..128)
+        .map(|i| {
+            let (scene, author) = (&scene, &authors[i % 8]);
+            async move { (i % 8, scene.comment(author, "Never mind").await) }
+        })
+        .buffer_unordered(16)
+        .collect()
+        .await;
+    let removals = stream::iter(&comments)
+        .map(|(author, comment)| {
+            let client = &authors[*author];
+            let query = "mutation ($id: ID!) { deleteComment(input: { commentId: $id }) { changed } }";
+            async move { client.send(query, json!({ "id": comment["id"] })).await.body }
+        })
+        .buffer_unordered(16)
+        .collect::<Vec<Value>>();
+    let note_removal = scene.owner.act("deleteNote", json!({ "noteId": scene.note }), "changed");
+    let (replies, removed) = tokio::join!(removals, note_removal);
+    assert_eq!(removed["changed"], true);
+    for reply in replies {
+        assert!(reply["data"]["deleteComment"]["changed"].is_boolean(), "{reply}");
+    }
+    let stores = server.stores();
+    let n = number(&json!(scene.note));
+    eventually("nothing is left of them", SOON, || async {
+        let left = "SELECT (SELECT count(*) FROM comment_index WHERE note_id = $1 AND removed_at IS NULL)
+                         + (SELECT count(*) FROM comment_queue AS q JOIN comment_index AS i ON i.id = q.comment_id
+                            WHERE i.note_id = $1)";
+        (stores.number(left, n).await == 0).then_some(())
+    })
+    .await;
+    stores.rest().await;
+    for (author, comment) in &comments {
+        assert_eq!(comments_of(&authors[*author], &comment["author"]["id"]).await, 0);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_comment_that_is_removed_while_it_is_judged_is_never_approved() {
+    let judge = patient_judge().await;
+    let server = Server::start(&judge.flags("60s"));
+    let (kept, gone) =
+        (Scene::new(&server, "ann keeps a note").await, Scene::new(&server, "ann keeps a note").await);
+    let author = server.client("bea thinks again");
+    let moderator = server.client_as(Role::Moderator, "mia comes late");
+    let withdrawn = kept.comment(&author, "hold 1").await;
+    let with_note = gone.comment(&author, "hold 2").await;
+    eventually("both are with the judge", SOON, || async {
+        (!judge.asked("hold 1").is_empty() && !judge.asked("hold 2").is_empty()).then_some(())
+    })
+    .await;
+    for changed in [true, false] {
+        let payload = author.act("deleteComment", json!({ "commentId": withdrawn["id"] }), "changed").await;
+        assert_eq!(payload["changed"], changed);
+        let payload = gone.owner.act("deleteNote", json!({ "noteId": gone.note }), "changed").await;
+        assert_eq!(payload["changed"], changed);
+    }
+    for comment in [&withdrawn, &with_note] {
+        let decide = json!({ "commentId": comment["id"] });
+        assert_eq!(moderator.refused("approveComment", decide).await.0, "NOT_FOUND");
+    }
+    judge.open();
+    let last = kept.comment(&author, "fine").await;
+    kept.until_approved(&last).await;
+    let stores = server.stores();
+    eventually("nothing waits, and the note's removal is settled", SOON, || async {
+        let left = "SELECT (SELECT count(*) FROM comment_queue)
+                         + (SELECT count(*) FROM backfill WHERE finished_at IS NULL) WHERE $1 >= 0";
+        (stores.number(left, 0).await == 0).then_some(())
+    })
+    .await;
+    stores.rest().await;
+    for comment in [&withdrawn, &with_note] {
+        assert_eq!(state(&author, comment).await, Value::Null);
+        assert_eq!(decisions(&stores, comment).await, []);
+        let approved = "SELECT count(*) FROM comment_index WHERE id = $1 AND state = 'approved'";
+        assert_eq!(stores.number(approved, number(&comment["id"])).await, 0);
+    }
+    assert_eq!(kept.shown(&author).await, (1, vec![last["id"].clone()]));
+    assert_eq!(comments_of(&author, &last["author"]["id"]).await, 1);
+    assert_eq!(replies_unread(&kept.owner).await, 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn comments_of_a_note_that_is_removed_before_they_are_judged_leave_the_queue() {
+    let stores = Stores::start(AppendFsync::EverySec).await;
+    let mut pipeline = Server::start_on(&stores, &PIPELINE);
+    let api = Server::start_on(&stores, &["--roles", "api"]);
+    pipeline.kill();
+    let scene = Scene::new(&api, "ann removes at once").await;
+    let authors: Vec<Client> = (0..8).map(|i| api.client(&format!("early {i}"))).collect();
+    let comments = join_all(authors.iter().map(|author| scene.comment(author, "First!"))).await;
+    scene.owner.act("deleteNote", json!({ "noteId": scene.note }), "changed").await;
+    // Whoever judges comes when the note is gone.
+    pipeline.start_again();
+    eventually("nothing waits", SOON, || async {
+        (stores.number("SELECT count(*) FROM comment_queue WHERE $1 >= 0", 0).await == 0).then_some(())
+    })
+    .await;
+    eventually("the removal is settled", SOON, || async {
+        let left = "SELECT count(*) FROM backfill WHERE finished_at IS NULL AND $1 >= 0";
+        (stores.number(left, 0).await == 0).then_some(())
+    })
+    .await;
+    stores.rest().await;
+    for (author, comment) in authors.iter().zip(&comments) {
+        assert_eq!(comments_of(author, &comment["author"]["id"]).await, 0);
+        assert_eq!(decisions(&stores, comment).await, []);
+    }
+    assert_eq!(replies_unread(&scene.owner).await, 0);
+}
