@@ -65,6 +65,7 @@ async fn run(command: Command) -> Result<ExitCode, Box<dyn std::error::Error>> {
             println!("{}", cli::token::token(&args)?);
         }
         Command::Schema => print!("{}", plaudit::graphql::sdl()),
+        Command::Docs(args) => print!("{}", cli::docs::run(args)),
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -1,8 +1,9 @@
-//! Every metric of `/metrics`, with its unit and meaning. docs/reference/metrics.md lists them for operators.
+//! The metrics of `/metrics`. [`METRICS`] describes each once, for the exporter's HELP texts and for
+//! docs/reference/metrics.md.
 
 use std::time::Duration;
 
-use metrics::{Unit, counter, describe_counter, describe_gauge, describe_histogram};
+use metrics::{counter, describe_counter, describe_gauge, describe_histogram};
 use metrics_exporter_prometheus::{BuildError, Matcher, PrometheusBuilder, PrometheusHandle};
 
 use super::process;
@@ -10,11 +11,29 @@ use crate::domain::ErrorClass;
 
 /// Upper bounds of the buckets of durations, in seconds.
 const SECONDS: [f64; 12] = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0];
-/// The same for calls of the stores, most of which take less than any of those.
+/// The same for calls of the stores, most of which are shorter.
 const STORE_SECONDS: [f64; 12] =
     [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.5, 2.5];
-/// How often samples of histograms are summed up, also when nobody asks for them, and the process measured.
+/// How often samples of histograms are summed up, also without a scrape, and the process is measured.
 const UPKEEP: Duration = Duration::from_secs(5);
+
+/// What a metric counts or measures.
+pub struct Metric {
+    pub kind: MetricKind,
+    pub name: &'static str,
+    /// The unit.
+    pub counted: &'static str,
+    /// In Markdown: `label`: `value`, `value`; `label`.
+    pub labels: &'static str,
+    pub meaning: &'static str,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum MetricKind {
+    Counter,
+    Gauge,
+    Histogram,
+}
 
 /// Begins to collect metrics, for the life of the process. Before it nothing is counted.
 pub fn install() -> Result<PrometheusHandle, BuildError> {
@@ -47,93 +66,115 @@ async fn keep_up(handle: PrometheusHandle) {
     }
 }
 
-enum Kind {
-    Counter,
-    Gauge,
-    Histogram,
-}
-use Kind::{Counter, Gauge, Histogram};
-
-const METRICS: &[(Kind, &str, Unit, &str)] = &[
-    (
-        Counter,
-        "plaudit_requests_total",
-        Unit::Count,
-        "GraphQL operations, by transport, kind, root field and code of the first error",
-    ),
-    (Histogram, "plaudit_request_seconds", Unit::Seconds, "How long they took until they were answered"),
-    (Counter, "plaudit_actions_total", Unit::Count, "Actions that changed something, by kind"),
-    (Counter, "plaudit_refusals_total", Unit::Count, "Answers with an error, by its class"),
-    (
-        Counter,
-        "plaudit_rate_limited_total",
-        Unit::Count,
-        "Requests that were refused because of a rate limit",
-    ),
-    (
-        Counter,
-        "plaudit_documents_total",
-        Unit::Count,
-        "Documents of requests, by where they came from: cache or text",
-    ),
-    (
-        Counter,
-        "plaudit_guard_steps_total",
-        Unit::Count,
-        "Tokens and selections gone through to measure documents",
-    ),
-    (Counter, "plaudit_guard_refusals_total", Unit::Count, "Requests that would cost too much, by reason"),
-    (Counter, "plaudit_store_errors_total", Unit::Count, "Calls of a store that failed, by class"),
-    (Histogram, "plaudit_redis_seconds", Unit::Seconds, "How long round trips to Redis took"),
-    (Histogram, "plaudit_database_seconds", Unit::Seconds, "How long statements took in PostgreSQL"),
-    (Gauge, "plaudit_breaker_open", Unit::Count, "1 while requests leave a store alone that does not answer"),
-    (Gauge, "plaudit_sockets", Unit::Count, "WebSockets and event streams that are open"),
-    (Gauge, "plaudit_subscriptions", Unit::Count, "Subscriptions that run on them"),
-    (Counter, "plaudit_socket_closes_total", Unit::Count, "WebSockets that were closed, by code"),
-    (Gauge, "plaudit_hub_hearing", Unit::Count, "1 while this process hears the changes of all shards"),
-    (
-        Counter,
-        "plaudit_hub_interruptions_total",
-        Unit::Count,
-        "Times that the connection by which they are heard ended",
-    ),
-    (Counter, "plaudit_fanout_executions_total", Unit::Count, "Subscription events that were executed"),
-    (Counter, "plaudit_fanout_deliveries_total", Unit::Count, "Subscription events that subscribers took"),
-    (Gauge, "plaudit_fanout_questions", Unit::Count, "Different questions that subscribers ask"),
-    (Gauge, "plaudit_log_entries", Unit::Count, "Entries in the shard's log"),
-    (Gauge, "plaudit_log_limit_entries", Unit::Count, "Entries that the shard's log may have"),
-    (Gauge, "plaudit_log_bytes", Unit::Bytes, "Memory that the shard's log takes in Redis"),
-    (Gauge, "plaudit_fold_lag_events", Unit::Count, "Events in the log that are not folded yet"),
-    (Gauge, "plaudit_persist_lag_events", Unit::Count, "Events in the log that are not persisted yet"),
-    (
-        Gauge,
-        "plaudit_persist_lag_seconds",
-        Unit::Seconds,
-        "Age of the oldest event that is not persisted yet",
-    ),
-    (Counter, "plaudit_persisted_events_total", Unit::Count, "Events that were persisted"),
-    (Histogram, "plaudit_persist_batch_seconds", Unit::Seconds, "How long a batch took in PostgreSQL"),
-    (Counter, "plaudit_persist_retries_total", Unit::Count, "Times that a batch was tried again"),
-    (Counter, "plaudit_dead_events_total", Unit::Count, "Events that PostgreSQL refused for good"),
-    (Gauge, "plaudit_dead_events", Unit::Count, "Those of them that nobody has decided"),
-    (Gauge, "plaudit_comments_pending", Unit::Count, "Comments that wait for a decision"),
-    (Counter, "plaudit_reconcile_checked_total", Unit::Count, "Entities that were recounted"),
-    (Counter, "plaudit_reconcile_skipped_total", Unit::Count, "Entities that moved too much to be judged"),
-    (Counter, "plaudit_reconcile_drift_total", Unit::Count, "Numbers and sets that were found wrong"),
-    (Counter, "plaudit_reconcile_repaired_total", Unit::Count, "Those of them that were repaired"),
-    (Counter, "plaudit_lost_events_total", Unit::Count, "Events that Redis lost before they were persisted"),
-    (Counter, "process_cpu_seconds_total", Unit::Seconds, "CPU time of this process"),
-    (Gauge, "process_resident_memory_bytes", Unit::Bytes, "Memory of this process"),
-    (Gauge, "process_open_fds", Unit::Count, "Files and connections that it has open"),
-    (Gauge, "process_max_fds", Unit::Count, "As many as it may have open"),
-];
-
 fn describe() {
-    for (kind, name, unit, meaning) in METRICS {
-        match kind {
-            Counter => describe_counter!(*name, *unit, *meaning),
-            Gauge => describe_gauge!(*name, *unit, *meaning),
-            Histogram => describe_histogram!(*name, *unit, *meaning),
+    for metric in METRICS {
+        let help = metric.meaning.replace('`', "");
+        match metric.kind {
+            MetricKind::Counter => describe_counter!(metric.name, help),
+            MetricKind::Gauge => describe_gauge!(metric.name, help),
+            MetricKind::Histogram => describe_histogram!(metric.name, help),
         }
     }
 }
+
+impl MetricKind {
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Counter => "counter",
+            Self::Gauge => "gauge",
+            Self::Histogram => "histogram",
+        }
+    }
+}
+
+const fn counter(
+    name: &'static str,
+    counted: &'static str,
+    labels: &'static str,
+    meaning: &'static str,
+) -> Metric {
+    Metric { kind: MetricKind::Counter, name, counted, labels, meaning }
+}
+
+const fn gauge(
+    name: &'static str,
+    counted: &'static str,
+    labels: &'static str,
+    meaning: &'static str,
+) -> Metric {
+    Metric { kind: MetricKind::Gauge, name, counted, labels, meaning }
+}
+
+const fn histogram(name: &'static str, labels: &'static str, meaning: &'static str) -> Metric {
+    Metric { kind: MetricKind::Histogram, name, counted: "seconds", labels, meaning }
+}
+
+#[rustfmt::skip]
+pub const METRICS: &[Metric] = &[
+    counter("plaudit_requests_total", "operations",
+        "`transport`: `http`, `websocket`, `sse`; `kind`: `query`, `mutation`, `subscription`, `unknown`; `operation`: the root field; `outcome`: `OK` or the first error's code",
+        "Answered operations; subscriptions count when they begin or are refused. `operation` is `several` for several root fields, `unknown` for requests refused early"),
+    histogram("plaudit_request_seconds", "`transport`; `kind`; `operation`",
+        "Time from the arrival of the whole request to its answer"),
+    counter("plaudit_actions_total", "actions",
+        "`kind`: `like_note`, `follow`, `create_note` and so on, named like the mutations; `change`: `on`, `off`",
+        "Actions that changed something, each once however often it is sent. `off` takes back. `record_views` counts requests with views"),
+    counter("plaudit_refusals_total", "errors", "`class`: `caller`, `overload`, `transient`, `fault`",
+        "Errors in answers, by whose fault they are: the caller's, too much load, an outage or takeover, ours. Refused tokens and documents are not included"),
+    counter("plaudit_rate_limited_total", "requests", "`class`: `reads`, `writes`, `creations`",
+        "Requests refused because of a rate limit"),
+    counter("plaudit_documents_total", "documents", "`from`: `cache`, `text`",
+        "Documents of requests, and whether they were parsed. Many `text` after some minutes: clients write values into documents, or `document_cache` is too small"),
+    counter("plaudit_guard_steps_total", "steps", "", "Tokens and selections visited to measure documents"),
+    counter("plaudit_guard_refusals_total", "requests", "`reason`",
+        "Requests refused because they would cost too much or their variables do not fit, by `extensions.reason`"),
+    counter("plaudit_store_errors_total", "calls", "`dependency`: `Redis`, `PostgreSQL`; `class`",
+        "Failed calls of a store. Calls refused by the circuit breaker are not included"),
+    histogram("plaudit_redis_seconds", "`caller`: `request`, `pipeline`",
+        "Round trips to Redis, also those without an answer. Probes count as `pipeline`; blocking reads are not included"),
+    histogram("plaudit_database_seconds", "`caller`: `request`, `pipeline`",
+        "Statements in PostgreSQL with the wait for a connection, also those that failed"),
+    gauge("plaudit_breaker_open", "0 or 1", "`dependency`",
+        "1 while the store does not answer; requests that need it are refused at once"),
+    gauge("plaudit_sockets", "connections", "`transport`: `websocket`, `sse`", "Open WebSockets and event streams"),
+    gauge("plaudit_subscriptions", "subscriptions", "", "Running subscriptions"),
+    counter("plaudit_socket_closes_total", "WebSockets", "`code`",
+        "Closed WebSockets, by the code that this server sent. 1000: closed by the client. 1006: the network failed, or the client did not read or answer"),
+    gauge("plaudit_hub_hearing", "0 or 1", "",
+        "1 while this process receives the changes of all shards. At 0 its subscriptions stand still"),
+    counter("plaudit_hub_interruptions_total", "interruptions", "",
+        "How often the connection that brings changes ended, or was silent for 12 s"),
+    counter("plaudit_fanout_executions_total", "events", "",
+        "Executed subscription events, each once for all members of a shared subscription"),
+    counter("plaudit_fanout_deliveries_total", "events", "",
+        "Subscription events handed to subscribers. Far more than executions when a note is popular; otherwise documents differ needlessly"),
+    gauge("plaudit_fanout_questions", "shared subscriptions", "",
+        "Shared subscriptions: different documents, variables, objects, and viewers where they matter"),
+    gauge("plaudit_log_entries", "entries", "`shard`", "Entries in the shard's log: pending ones, and usually ten minutes more"),
+    gauge("plaudit_log_limit_entries", "entries", "`shard`",
+        "Entries that the shard's log may have (`redis_log_share`). From half of it on only pending entries are kept"),
+    gauge("plaudit_log_bytes", "bytes", "`shard`", "Memory of the shard's log as Redis estimates it, without the pending overlay"),
+    gauge("plaudit_fold_lag_events", "events", "`shard`", "Events in the log that are not folded into the counts yet"),
+    gauge("plaudit_persist_lag_events", "events", "`shard`", "Events in the log that are not in PostgreSQL yet"),
+    gauge("plaudit_persist_lag_seconds", "seconds", "`shard`", "Age of the oldest event that is not in PostgreSQL yet; 0 without one"),
+    counter("plaudit_persisted_events_total", "events", "`shard`", "Events written to PostgreSQL"),
+    histogram("plaudit_persist_batch_seconds", "`shard`", "Duration of a batch in PostgreSQL"),
+    counter("plaudit_persist_retries_total", "attempts", "`shard`", "Batches tried again after a failure"),
+    counter("plaudit_dead_events_total", "events", "`shard`", "Events that PostgreSQL refused for good; `plaudit dead list` shows them"),
+    gauge("plaudit_dead_events", "events", "",
+        "Dead events that nobody has applied or dropped. Counted by the owner of shard 0, every 5 s"),
+    gauge("plaudit_comments_pending", "comments", "`state`: `waiting`, `undecided`",
+        "Comments without a decision: `waiting` for the automatic moderator, `undecided` for a person. Counted by the owner of shard 0, every 5 s"),
+    counter("plaudit_reconcile_checked_total", "entities", "",
+        "Entities recounted in the background or at night, by the owner of shard 0; other processes do not have it"),
+    counter("plaudit_reconcile_skipped_total", "entities", "", "Entities whose counts moved too much to be compared"),
+    counter("plaudit_reconcile_drift_total", "findings", "",
+        "Wrong numbers and cached sets. Not 0: look for `drifted; repaired` in the log"),
+    counter("plaudit_reconcile_repaired_total", "findings", "", "Wrong numbers and cached sets that were repaired"),
+    counter("plaudit_lost_events_total", "events", "`shard`",
+        "Acknowledged actions that Redis lost before they were persisted. Not 0: look for the line in the log"),
+    counter("process_cpu_seconds_total", "seconds", "", "CPU time of this process, read every 5 s"),
+    gauge("process_resident_memory_bytes", "bytes", "", "Memory of this process, without embedded stores"),
+    gauge("process_open_fds", "files", "", "Open files and connections of this process"),
+    gauge("process_max_fds", "files", "", "Files and connections that this process may have open"),
+];

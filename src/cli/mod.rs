@@ -5,6 +5,7 @@
 
 mod args;
 pub mod dead;
+pub mod docs;
 mod entity;
 pub mod explain;
 pub mod reconcile;
@@ -24,6 +25,7 @@ use crate::settings::{self, CONFIG, Layers, Settings, SettingsError, as_usize, w
 pub use args::DatabaseArgs;
 use args::StoresArgs;
 pub use dead::DeadArgs;
+pub use docs::DocsArgs;
 pub use explain::ExplainArgs;
 pub use reconcile::ReconcileArgs;
 pub use token::TokenArgs;
@@ -62,6 +64,9 @@ pub enum Command {
     Token(TokenArgs),
     /// Print the GraphQL schema
     Schema,
+    /// Print the tables of docs/reference
+    #[command(hide = true)]
+    Docs(DocsArgs),
 }
 
 #[derive(Args, Clone, Debug)]

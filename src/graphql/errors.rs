@@ -51,7 +51,7 @@ pub enum Code {
 }
 
 impl Code {
-    const ALL: [Self; 11] = [
+    pub const ALL: [Self; 11] = [
         Self::Unauthenticated,
         Self::Forbidden,
         Self::NotFound,
@@ -81,8 +81,44 @@ impl Code {
         }
     }
 
+    /// Whose fault it is: the caller's, a store's or a takeover's for a while (transient), too much load
+    /// (overload), or the service's (fault).
+    pub const fn class(self) -> &'static str {
+        match self {
+            Self::RetryLater => "transient, overload",
+            Self::Internal => "fault",
+            _ => "caller",
+        }
+    }
+
+    /// What happened, and what a client does.
+    pub const fn meaning(self) -> &'static str {
+        match self {
+            Self::Unauthenticated => {
+                "The token is missing where one is needed, or it is invalid: sign in, or get a new token"
+            }
+            Self::Forbidden => "The token's user or role may not do or see this: do not offer it",
+            Self::NotFound => "The object does not exist, or was removed",
+            Self::BadUserInput => {
+                "An argument or a variable is wrong; `extensions.argument` or `extensions.variable` names it"
+            }
+            Self::LimitExceeded => "More at the same time than one connection may have: end something first",
+            Self::RateLimited => {
+                "Too many requests of the user or the address: send it again after `extensions.retryAfter` seconds"
+            }
+            Self::RetryLater => {
+                "A store is away or busy: send it again after a growing pause with jitter. The action may have taken \
+                 effect; repeating it is safe"
+            }
+            Self::Internal => "A fault of the service; the cause is in its log",
+            Self::ParseFailed => "The document is no GraphQL",
+            Self::ValidationFailed => "The document does not fit the schema, or costs too much",
+            Self::PersistedQueryNotFound => "The server does not know the document: send it with its hash",
+        }
+    }
+
     /// Whether the same request may succeed a little later.
-    const fn is_retryable(self) -> bool {
+    pub const fn is_retryable(self) -> bool {
         matches!(self, Self::RetryLater | Self::RateLimited)
     }
 }

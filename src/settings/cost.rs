@@ -8,10 +8,8 @@ use super::values::{mebibytes, whole};
 #[derive(Args, Clone, Copy, PartialEq, Eq, Debug)]
 #[command(next_help_heading = "Cost of a request")]
 pub struct CostSettings {
-    /// Answer questions about the schema (__schema, __type), and name similar fields in errors; default: only
-    /// with embedded servers on a loopback address
-    ///
-    /// [`super::Settings::complete`] decides when this is not set.
+    /// Answer __schema and __type, and suggest similar names in errors; default: only with embedded servers
+    /// on a loopback address
     #[arg(long, value_name = "BOOL", value_parser = BoolishValueParser::new())]
     #[arg(num_args = 0..=1, default_missing_value = "true")]
     pub introspection: Option<bool>,
@@ -24,11 +22,11 @@ pub struct CostSettings {
     #[arg(long, value_name = "TOKENS", default_value = "1000", value_parser = whole(100..=20_000, Some))]
     pub max_tokens: u32,
 
-    /// Brackets in each other, and selection sets in each other through fragments, 8 to 64
+    /// Nested brackets, and selection sets nested through fragments, 8 to 64
     #[arg(long, value_name = "LEVELS", default_value = "32", value_parser = whole(8..=64, Some))]
     pub max_nesting: u32,
 
-    /// Fields in each other, 4 to 64; introspection needs 15
+    /// Nested fields, 4 to 64; introspection needs 15
     #[arg(long, value_name = "LEVELS", default_value = "15", value_parser = whole(4..=64, Some))]
     pub max_depth: u32,
 
@@ -45,6 +43,8 @@ pub struct CostSettings {
     pub max_directives_at_once: u32,
 
     /// Root fields of a mutation, 1 to 100
+    ///
+    /// A subscription has one root field.
     #[arg(long, value_name = "COUNT", default_value = "10", value_parser = whole(1..=100, Some))]
     pub max_mutations: u32,
 
@@ -52,11 +52,13 @@ pub struct CostSettings {
     #[arg(long, value_name = "COUNT", default_value = "1000", value_parser = whole(100..=20_000, Some))]
     pub max_selections: u32,
 
-    /// Fields of all objects that an answer may have, with lists as long as asked for, 100 to 1000000
+    /// Fields of all objects that an answer may have, 100 to 1000000
+    ///
+    /// A list counts as long as it was asked for; 256 bytes of text in an argument count as one more field.
     #[arg(long, value_name = "FIELDS", default_value = "5000", value_parser = whole(100..=1_000_000, Some))]
     pub max_complexity: u32,
 
-    /// Lists and objects in each other in a variable, 2 to 64
+    /// Nested lists and objects in a variable, 2 to 64
     #[arg(long, value_name = "LEVELS", default_value = "8", value_parser = whole(2..=64, Some))]
     pub max_variable_depth: u32,
 
@@ -64,7 +66,7 @@ pub struct CostSettings {
     #[arg(long, value_name = "VALUES", default_value = "2000", value_parser = whole(100..=100_000, Some))]
     pub max_variable_values: u32,
 
-    /// Memory for documents that were executed and need not be parsed again, in MiB, 0 to 1024
+    /// Memory for executed documents that need not be parsed again, in MiB, 0 to 1024
     #[arg(long, value_name = "MIB", default_value = "16", value_parser = whole(0..=1024, mebibytes))]
     pub document_cache: u64,
 }

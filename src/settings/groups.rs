@@ -28,7 +28,9 @@ const YEAR: Duration = Duration::from_hours(8_766);
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Place")]
 pub struct PlaceSettings {
-    /// Settings file (TOML); without this option plaudit.toml is read if it exists
+    /// Settings file (TOML); default: plaudit.toml if it exists
+    ///
+    /// A flag or a variable, not a line of the file.
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
 
@@ -41,27 +43,23 @@ pub struct PlaceSettings {
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "HTTP")]
 pub struct ServerSettings {
-    /// Address and port to listen on; port 0 takes any that is free
+    /// Address and port to listen on; port 0 takes any free port
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8080", value_parser = socket_address)]
     pub listen: SocketAddr,
 
     /// Serve the demo app at /; default: only with embedded servers on a loopback address
-    ///
-    /// [`super::Settings::complete`] decides when this is not set.
     #[arg(long, value_name = "BOOL", value_parser = BoolishValueParser::new())]
     #[arg(num_args = 0..=1, default_missing_value = "true")]
     pub demo: Option<bool>,
 
     /// Serve GraphiQL, a page to try queries on; default: only with embedded servers on a loopback address
-    ///
-    /// [`super::Settings::complete`] decides when this is not set.
     #[arg(long, value_name = "BOOL", value_parser = BoolishValueParser::new())]
     #[arg(num_args = 0..=1, default_missing_value = "true")]
     pub graphiql: Option<bool>,
 
     /// Give a token to anybody who asks; default: only with embedded servers on a loopback address
     ///
-    /// [`super::Settings::complete`] decides when this is not set.
+    /// Serves `/dev/token`, `/dev/users` and `/dev/storm`. Needs a secret to sign with.
     #[arg(long, value_name = "BOOL", value_parser = BoolishValueParser::new())]
     #[arg(num_args = 0..=1, default_missing_value = "true")]
     pub dev_token: Option<bool>,
@@ -108,6 +106,8 @@ pub struct DatabaseSettings {
     pub database_url: Option<StoreUrl>,
 
     /// Connections to PostgreSQL that requests share, 1 to 1000
+    ///
+    /// The pipeline takes 7, and 4 per shard, beside them.
     #[arg(long, value_name = "COUNT", default_value = "20", value_parser = whole(1..=1000, Some))]
     pub database_connections: u32,
 }
@@ -121,10 +121,14 @@ pub struct PipelineSettings {
     pub virtual_shards: ShardCount,
 
     /// Events that one PostgreSQL transaction takes at most, 1 to 2000; up to 10000 in a backlog
+    ///
+    /// More than this are taken while a batch needs less than half a second.
     #[arg(long, value_name = "EVENTS", default_value = "1000", value_parser = whole(1..=2_000, as_usize))]
     pub batch_events: usize,
 
     /// Events that one process persists per second at most, 1 to 10000000
+    ///
+    /// Over all its shards together, so that a backlog leaves the database time for others.
     #[arg(long, value_name = "EVENTS", default_value = "50000", value_parser = whole(1..=10_000_000, Some))]
     pub persist_rate: u32,
 
@@ -133,22 +137,26 @@ pub struct PipelineSettings {
     #[arg(value_parser = duration(Duration::ZERO..=Duration::from_secs(10)))]
     pub batch_wait: Duration,
 
-    /// How long after a server's silence another one takes over its shards, 1s to 1h
+    /// How long after a process falls silent another one takes over its shards, 1s to 1h
     #[arg(long, value_name = "DURATION", default_value = "10s")]
     #[arg(value_parser = duration(Duration::from_secs(1)..=Duration::from_hours(1)))]
     pub lease: Duration,
 
-    /// How long a stop waits until pending events are persisted; the next start does the rest; 0s to 10m
+    /// How long a stop waits until pending events are persisted, 0s to 10m
+    ///
+    /// The next owner persists what is left.
     #[arg(long, value_name = "DURATION", default_value = "10s")]
     #[arg(value_parser = duration(Duration::ZERO..=Duration::from_mins(10)))]
     pub shutdown_drain: Duration,
 
-    /// Keep who did what and when in the table `activity`
+    /// Keep who did what and when in the table activity
     #[arg(long, value_name = "BOOL", default_value = "true", value_parser = BoolishValueParser::new())]
     #[arg(num_args = 0..=1, default_missing_value = "true")]
     pub activity: bool,
 
-    /// How long `activity` keeps it, 1day to 10years; older days are dropped
+    /// How long the table activity keeps a step, 1day to 10years
+    ///
+    /// Older days are dropped hourly.
     #[arg(long, value_name = "DURATION", default_value = "90days")]
     #[arg(value_parser = duration(DAY..=YEAR * 10))]
     pub activity_retention: Duration,
@@ -157,16 +165,20 @@ pub struct PipelineSettings {
     #[arg(long, value_name = "TIME", default_value = "02:00", value_parser = nightly_at)]
     pub reconcile_at: NightlyAt,
 
-    /// Users, notes, comments and groups that are recounted each second and repaired, at most 1000; 0 for none
+    /// Users, notes, comments and groups that are recounted each second and repaired, 0 to 1000; 0 for none
     #[arg(long, value_name = "COUNT", default_value = "20", value_parser = whole(0..=1000, as_usize))]
     pub reconcile_sample: usize,
 
-    /// How many replicas must have an event before it is counted, at most 10
+    /// How many replicas must have an event before it is counted, 0 to 10
+    ///
+    /// Only with your own Redis.
     #[arg(long, value_name = "COUNT", default_value = "0", value_parser = whole(0..=10, Some))]
     #[arg(help_heading = "Redis")]
     pub redis_replicas: u32,
 
     /// Percent of Redis' memory that events may take that are not in PostgreSQL yet, 1 to 90
+    ///
+    /// Beyond it actions are refused with `RETRY_LATER`.
     #[arg(long, value_name = "PERCENT", default_value = "50", value_parser = whole(1..=90, Some))]
     #[arg(help_heading = "Redis")]
     pub redis_log_share: u32,
@@ -184,17 +196,17 @@ pub struct HubSettings {
 /// Limits of the domain's rules.
 #[derive(Args, Clone, Copy, PartialEq, Eq, Debug)]
 pub struct DomainSettings {
-    /// How many users one user may follow, at most 5000
+    /// How many users one user may follow, 1 to 5000
     #[arg(long, value_name = "USERS", default_value = "5000", value_parser = whole(1..=5000, Some))]
     #[arg(help_heading = "Service")]
     pub follow_limit: u32,
 
-    /// Objects that one subscription watches, 1 to 100
+    /// Objects that one subscription may watch, 1 to 100
     #[arg(long, value_name = "OBJECTS", default_value = "100", value_parser = whole(1..=100, as_usize))]
     #[arg(help_heading = "Sockets")]
     pub subscription_topics: usize,
 
-    /// How long a mutation waits for its own change, so that its reply has the new count; 0s to 1m
+    /// How long a mutation waits for its own new count before it answers, 0s to 1m
     #[arg(long, value_name = "DURATION", default_value = "1s")]
     #[arg(value_parser = duration(Duration::ZERO..=Duration::from_mins(1)), help_heading = "Live counts")]
     pub reply_wait: Duration,
@@ -209,40 +221,51 @@ pub struct DomainSettings {
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Moderation")]
 pub struct ModerationSettings {
-    /// Who judges comments: nobody, a list of words, or a language model behind an HTTP endpoint
+    /// What decides comments: nothing, a list of words, or a language model behind an HTTP endpoint
+    ///
+    /// It decides before a comment is displayed.
     #[arg(long, value_name = "MODERATOR", value_enum, default_value = "accept_all")]
     pub moderator: ModeratorKind,
 
-    /// File with the words of `blocklist`, one per line; # begins a comment, * at an end matches within words
+    /// File with the words of blocklist, one per line; # begins a comment, * at an end matches within words
+    ///
+    /// Case, width, accents and lookalikes do not matter.
     #[arg(long, value_name = "FILE")]
     pub moderator_blocklist: Option<PathBuf>,
 
-    /// Where `http` asks: an OpenAI-compatible endpoint for chat completions
+    /// Endpoint that http asks: OpenAI-compatible chat completions
+    ///
+    /// It must support answers by a JSON schema.
     #[arg(long, value_name = "URL")]
     pub moderator_url: Option<Endpoint>,
 
-    /// The model that `http` asks for
+    /// The model that http asks for
     #[arg(long, value_name = "NAME", value_parser = NonEmptyStringValueParser::new())]
     pub moderator_model: Option<String>,
 
-    /// What `http` allows and what not; how to answer is added; default: a short one
+    /// What http allows and what not; default: a short text
+    ///
+    /// How to answer is appended to it.
     #[arg(long, value_name = "TEXT", value_parser = NonEmptyStringValueParser::new())]
     pub moderator_prompt: Option<String>,
 
-    /// The key that `http` shows, as a bearer token; default: none
+    /// The key that http sends as a bearer token
     #[arg(long, value_name = "KEY")]
     pub moderator_api_key: Option<ApiKey>,
 
-    /// How long `http` waits for a judgement, quick tries included, 100ms to 2m
+    /// How long http waits for a judgement, quick retries included, 100ms to 2m
     #[arg(long, value_name = "DURATION", default_value = "10s")]
     #[arg(value_parser = duration(Duration::from_millis(100)..=Duration::from_mins(2)))]
     pub moderator_timeout: Duration,
 
-    /// Calls that `http` makes at the same time, 1 to 1000
+    /// Calls that http makes at the same time, 1 to 1000
     #[arg(long, value_name = "CALLS", default_value = "8", value_parser = whole(1..=1000, as_usize))]
     pub moderator_concurrency: usize,
 
-    /// How long a comment waits for its second try, four times as long for each further one; 10ms to 10m
+    /// Pause before the second attempt to judge a comment, four times as long before each further one; 10ms
+    /// to 10m
+    ///
+    /// There are five attempts; a random part of up to the same length is added.
     #[arg(long, value_name = "DURATION", default_value = "2s")]
     #[arg(value_parser = duration(Duration::from_millis(10)..=Duration::from_mins(10)))]
     pub moderator_retry: Duration,
@@ -253,6 +276,8 @@ pub struct ModerationSettings {
 #[command(next_help_heading = "Log")]
 pub struct LogSettings {
     /// What to log: error, warn, info, debug or trace, also by module, such as info,plaudit::hub=debug
+    ///
+    /// Log lines go to stderr.
     #[arg(long, value_name = "FILTER", default_value = "info,sqlx::postgres::notice=warn", value_parser = log_filter)]
     pub log: EnvFilter,
 

@@ -83,7 +83,8 @@ fn parse_flags<T: Args>(flags: &[&str]) -> Result<T, clap::Error> {
 #[command(next_help_heading = "Service")]
 pub struct Settings {
     // These come first: clap would print them under the heading of whatever is flattened before them.
-    /// What this process does: answer clients (api), move counts to PostgreSQL (pipeline), or both
+    /// What this process does: answer clients (api), run the pipeline from Redis to PostgreSQL (pipeline), or
+    /// both
     #[arg(long, value_name = "PARTS", value_enum, value_delimiter = ',', default_value = "api,pipeline")]
     pub roles: Vec<ProcessRole>,
 

@@ -10,32 +10,32 @@ use super::values::{duration, whole};
 #[derive(Args, Clone, Copy, PartialEq, Eq, Debug)]
 #[command(next_help_heading = "Rates")]
 pub struct RateSettings {
-    /// The time in which requests are counted, 1s to 1h; it slides
+    /// The sliding window in which requests are counted, 1s to 1h
     #[arg(long, value_name = "DURATION", default_value = "1m")]
     #[arg(value_parser = duration(Duration::from_secs(1)..=Duration::from_hours(1)))]
     pub rate_window: Duration,
 
-    /// Queries and subscriptions of one user in that time; 0 for no limit
+    /// Queries and subscriptions of one user in a window; 0 for no limit
     #[arg(long, value_name = "COUNT", default_value = "3000", value_parser = rate())]
     pub rate_user_reads: u32,
 
-    /// Mutations of one user, but for creations
+    /// Mutations of one user in a window, except creations; 0 for no limit
     #[arg(long, value_name = "COUNT", default_value = "600", value_parser = rate())]
     pub rate_user_writes: u32,
 
-    /// Notes, comments and groups that one user creates
+    /// Notes, comments and groups that one user creates in a window; 0 for no limit
     #[arg(long, value_name = "COUNT", default_value = "60", value_parser = rate())]
     pub rate_user_creations: u32,
 
-    /// Queries and subscriptions of one address (IPv6: of one /64 network)
+    /// Queries and subscriptions of one address (IPv6: one /64 network) in a window; 0 for no limit
     #[arg(long, value_name = "COUNT", default_value = "15000", value_parser = rate())]
     pub rate_address_reads: u32,
 
-    /// Mutations of one address, but for creations
+    /// Mutations of one address in a window, except creations; 0 for no limit
     #[arg(long, value_name = "COUNT", default_value = "3000", value_parser = rate())]
     pub rate_address_writes: u32,
 
-    /// Notes, comments and groups that are created from one address
+    /// Notes, comments and groups created from one address in a window; 0 for no limit
     #[arg(long, value_name = "COUNT", default_value = "300", value_parser = rate())]
     pub rate_address_creations: u32,
 }

@@ -13,35 +13,47 @@ use super::values::{ValueError, duration, kibibytes, mebibytes, network, whole};
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Requests")]
 pub struct RequestSettings {
-    /// Bytes that a request's body may have, in KiB, 1 to 10240
+    /// Size of a request's body in KiB, 1 to 10240
+    ///
+    /// A larger one is refused with 413.
     #[arg(long, value_name = "KIB", default_value = "256", value_parser = whole(1..=10_240, kibibytes))]
     pub max_body: usize,
 
     /// How long a request's head may take to arrive, 100ms to 5m
+    ///
+    /// Then the connection is closed.
     #[arg(long, value_name = "DURATION", default_value = "10s")]
     #[arg(value_parser = duration(Duration::from_millis(100)..=Duration::from_mins(5)))]
     pub header_timeout: Duration,
 
     /// How long a request's body may take to arrive, 100ms to 5m
+    ///
+    /// Then the request is refused with 408.
     #[arg(long, value_name = "DURATION", default_value = "10s")]
     #[arg(value_parser = duration(Duration::from_millis(100)..=Duration::from_mins(5)))]
     pub body_timeout: Duration,
 
     /// How long a client may read nothing of what is sent to it, 100ms to 5m
+    ///
+    /// Then the connection is closed.
     #[arg(long, value_name = "DURATION", default_value = "30s")]
     #[arg(value_parser = duration(Duration::from_millis(100)..=Duration::from_mins(5)))]
     pub send_timeout: Duration,
 
-    /// How long a connection is kept between two requests, 100ms to 1h; longer than a proxy before it keeps it
+    /// How long a connection is kept between two requests, 100ms to 1h
+    ///
+    /// Behind a proxy, set it longer than the proxy keeps connections.
     #[arg(long, value_name = "DURATION", default_value = "75s")]
     #[arg(value_parser = duration(Duration::from_millis(100)..=Duration::from_hours(1)))]
     pub idle_timeout: Duration,
 
-    /// Origins whose pages may ask, such as https://app.example.com, with commas; default: only pages from here
+    /// Origins whose pages may send requests, such as https://app.example.com; default: only pages from here
+    ///
+    /// Without wildcards.
     #[arg(long, value_name = "ORIGINS", value_delimiter = ',')]
     pub cors_origins: Vec<PageOrigin>,
 
-    /// Proxies whose X-Forwarded-For is believed, as addresses or networks such as 10.0.0.0/8; default: none
+    /// Proxies whose X-Forwarded-For is believed, as addresses or networks such as 10.0.0.0/8
     #[arg(long, value_name = "NETWORKS", value_delimiter = ',', value_parser = network)]
     pub trusted_proxies: Vec<IpNet>,
 }
@@ -50,11 +62,11 @@ pub struct RequestSettings {
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Documents")]
 pub struct DocumentSettings {
-    /// Manifest of documents that clients ask for by documentId: a JSON file, { "<id>": "<document>" }
+    /// Manifest of documents that clients name by documentId: a JSON file, { "<id>": "<document>" }
     #[arg(long, value_name = "FILE")]
     pub trusted_documents: Option<PathBuf>,
 
-    /// Execute nothing but the trusted documents
+    /// Execute only the trusted documents
     #[arg(long, value_name = "BOOL", default_value = "false", value_parser = BoolishValueParser::new())]
     #[arg(num_args = 0..=1, default_missing_value = "true")]
     pub only_trusted_documents: bool,

@@ -14,34 +14,49 @@ const MINUTE: Duration = Duration::from_mins(1);
 #[command(next_help_heading = "Sockets")]
 pub struct SocketSettings {
     /// WebSockets and event streams that one process holds open, 1 to 1000000
+    ///
+    /// One more is refused with 503.
     #[arg(long, value_name = "SOCKETS", default_value = "20000", value_parser = whole(1..=1_000_000, Some))]
     pub sockets: u32,
 
-    /// How many of them from one address (IPv6: one /64 network), 1 to 1000000; all of a proxy's are one's
+    /// WebSockets and event streams from one address (IPv6: one /64 network), 1 to 1000000
+    ///
+    /// One more is refused with 429. Behind a proxy without `trusted_proxies` all clients have its address.
     #[arg(long, value_name = "SOCKETS", default_value = "100", value_parser = whole(1..=1_000_000, Some))]
     pub sockets_per_address: u32,
 
     /// Operations that run at the same time on one WebSocket, 1 to 1000
+    ///
+    /// One more is refused with `LIMIT_EXCEEDED`.
     #[arg(long, value_name = "COUNT", default_value = "50", value_parser = whole(1..=1000, Some))]
     pub socket_subscriptions: u32,
 
     /// Bytes of one message from a client, 1024 to 1048576
+    ///
+    /// A longer one closes the WebSocket with 1009.
     #[arg(long, value_name = "BYTES", default_value = "65536", value_parser = whole(1024..=1_048_576, as_usize))]
     pub socket_message_bytes: usize,
 
     /// Messages that a client may send per second, 1 to 10000; four times as many at once
+    ///
+    /// More close the WebSocket with 1008.
     #[arg(long, value_name = "COUNT", default_value = "50", value_parser = whole(1..=10_000, NonZeroU32::new))]
     pub socket_messages: NonZeroU32,
 
-    /// How long a client may take to send `connection_init`, 1s to 1m
+    /// How long a client may take to send connection_init, 1s to 1m
+    ///
+    /// Then the WebSocket is closed with 4408.
     #[arg(long, value_name = "DURATION", default_value = "10s", value_parser = duration(SECOND..=MINUTE))]
     pub socket_init_wait: Duration,
 
-    /// Time between two pings; a client that answers none until the next is dead; 1s to 10m
+    /// Time between two pings, 1s to 10m
+    ///
+    /// A client that answers none until the next one is disconnected. Set it shorter than the idle timeout of
+    /// a proxy.
     #[arg(long, value_name = "DURATION", default_value = "25s", value_parser = duration(SECOND..=MINUTE * 10))]
     pub socket_ping: Duration,
 
-    /// How long sending may stand still before a client that does not read is given up, 1s to 1m
+    /// How long sending may stand still before a client that does not read is disconnected, 1s to 1m
     #[arg(long, value_name = "DURATION", default_value = "10s", value_parser = duration(SECOND..=MINUTE))]
     pub socket_send_wait: Duration,
 }

@@ -13,7 +13,7 @@ use plaudit_token_auth::{Expected, JwksSource, JwksUrl, TokenSecret};
 pub struct TokenSettings {
     /// Secret of the tokens (HS256), at least 32 bytes; default: one generated into the data directory
     ///
-    /// The generated one is for development, see [`super::Settings::is_development`].
+    /// The generated secret is only for embedded servers on a loopback address.
     #[arg(long, value_name = "SECRET")]
     pub jwt_secret: Option<TokenSecret>,
 
@@ -21,20 +21,22 @@ pub struct TokenSettings {
     #[arg(long, value_name = "FILE")]
     pub jwks_file: Option<PathBuf>,
 
-    /// Address of these keys: https, or http on a loopback address
+    /// Address of the public keys: https, or http on a loopback address
     #[arg(long, value_name = "URL")]
     pub jwks_url: Option<JwksUrl>,
 
-    /// How often the keys are read again, also without an unknown one; 10s to 1day
+    /// How often the public keys are read again, 10s to 1day
+    ///
+    /// An unknown key is looked up at once.
     #[arg(long, value_name = "DURATION", default_value = "10m")]
     #[arg(value_parser = duration(Duration::from_secs(10)..=Duration::from_hours(24)))]
     pub jwks_refresh: Duration,
 
-    /// What a token's `aud` must name; default: a token with an `aud` is refused
+    /// What a token's aud must name; default: a token with an aud is refused
     #[arg(long, value_name = "NAME", value_parser = NonEmptyStringValueParser::new())]
     pub jwt_audience: Option<String>,
 
-    /// What a token's `iss` must be; default: any
+    /// What a token's iss must be; default: any
     #[arg(long, value_name = "NAME", value_parser = NonEmptyStringValueParser::new())]
     pub jwt_issuer: Option<String>,
 }

@@ -1,0 +1,183 @@
+//! The limits that settings hold, each with what happens beyond it, and why it exists.
+
+use clap::Command;
+
+use super::{
+    settings,
+    table::{code, table},
+};
+
+const HEAD: [&str; 5] = ["Limit", "Setting", "Default", "Beyond it", "Prevents"];
+
+/// What is limited, by which settings, what happens beyond the limit, and what that prevents.
+const LIMITS: &[(&str, &[&str], &str, &str)] = &[
+    (
+        "Queries and subscriptions of a user",
+        &["rate_user_reads"],
+        "`RATE_LIMITED`, 429",
+        "scraping with one account",
+    ),
+    ("Mutations of a user", &["rate_user_writes"], "`RATE_LIMITED`, 429", "like storms, toggling"),
+    ("Creations of a user", &["rate_user_creations"], "`RATE_LIMITED`, 429", "spam"),
+    (
+        "Queries and subscriptions of an address",
+        &["rate_address_reads"],
+        "`RATE_LIMITED`, 429",
+        "scraping without an account, floods",
+    ),
+    (
+        "Mutations of an address",
+        &["rate_address_writes"],
+        "`RATE_LIMITED`, 429",
+        "one person with many accounts",
+    ),
+    (
+        "Creations of an address",
+        &["rate_address_creations"],
+        "`RATE_LIMITED`, 429",
+        "one person with many accounts",
+    ),
+    ("Time in which these are counted", &["rate_window"], "", ""),
+    (
+        "Proxies whose `X-Forwarded-For` counts",
+        &["trusted_proxies"],
+        "the header is ignored",
+        "forged addresses",
+    ),
+    ("Bytes of a token", &[], "`UNAUTHENTICATED`, 401", "work before the signature is checked"),
+    (
+        "Reads of a JWKS; for an unknown key at most one in 5 s",
+        &["jwks_refresh"],
+        "`UNAUTHENTICATED`, 401",
+        "floods of unknown keys that reach the identity provider",
+    ),
+    ("Body of a request", &["max_body"], "413", "memory"),
+    ("Time for a request's head", &["header_timeout"], "the connection is closed", "slow senders"),
+    ("Time for a request's body", &["body_timeout"], "408", "slow senders"),
+    (
+        "Time without the client reading",
+        &["send_timeout", "socket_send_wait"],
+        "the connection is closed",
+        "readers that hold answers in memory",
+    ),
+    ("Time between two requests", &["idle_timeout"], "the connection is closed", "unused connections"),
+    ("Batches", &[], "`BAD_USER_INPUT`, 400", "many operations past every other limit"),
+    (
+        "Size of a document",
+        &["max_document_size", "max_tokens", "max_nesting"],
+        "`GRAPHQL_VALIDATION_FAILED`, 400",
+        "documents that cost more to parse than to answer",
+    ),
+    ("Depth", &["max_depth"], "`GRAPHQL_VALIDATION_FAILED`, 400", "friends of friends of friends"),
+    (
+        "Aliases, directives",
+        &["max_aliases", "max_directives", "max_directives_at_once"],
+        "`GRAPHQL_VALIDATION_FAILED`, 400",
+        "the same work a thousand times",
+    ),
+    (
+        "Selections with all fragments written out",
+        &["max_selections"],
+        "`GRAPHQL_VALIDATION_FAILED`, 400",
+        "fragments that multiply",
+    ),
+    ("Complexity", &["max_complexity"], "`GRAPHQL_VALIDATION_FAILED`, 400", "pages in pages"),
+    (
+        "Root fields of a mutation",
+        &["max_mutations"],
+        "`GRAPHQL_VALIDATION_FAILED`, 400",
+        "many actions in one request",
+    ),
+    ("Page size", &[], "`BAD_USER_INPUT`, 200", "reading everything at once"),
+    ("JSON values of a body", &[], "`BAD_USER_INPUT`, 400", "bodies that cost more to read than to refuse"),
+    (
+        "Variables",
+        &["max_variable_depth", "max_variable_values"],
+        "`BAD_USER_INPUT`, 400",
+        "work hidden in variables",
+    ),
+    (
+        "Introspection, and suggested names in errors",
+        &["introspection"],
+        "`GRAPHQL_VALIDATION_FAILED`, 400",
+        "maps for attackers",
+    ),
+    (
+        "Only trusted documents",
+        &["only_trusted_documents", "trusted_documents"],
+        "`BAD_USER_INPUT`, 400",
+        "every other document",
+    ),
+    ("Documents that clients introduce", &["persisted_queries"], "the least used is forgotten", "memory"),
+    ("Bytes of a message on a WebSocket", &["socket_message_bytes"], "closed with 1009", "memory"),
+    (
+        "Messages per second on a WebSocket",
+        &["socket_messages"],
+        "closed with 1008",
+        "floods on one connection",
+    ),
+    ("Time until `connection_init`", &["socket_init_wait"], "closed with 4408", "sockets without operations"),
+    ("Time between pings", &["socket_ping"], "the connection is closed", "sockets of clients that are gone"),
+    ("Operations on a WebSocket", &["socket_subscriptions"], "`LIMIT_EXCEEDED`", "fan-out for one client"),
+    ("Objects of a subscription", &["subscription_topics"], "`BAD_USER_INPUT`", "fan-out for one client"),
+    ("Sockets of an address", &["sockets_per_address"], "`RATE_LIMITED`, 429", "memory"),
+    ("Sockets in all", &["sockets"], "`RETRY_LATER`, 503", "memory"),
+    ("Pages of other origins", &["cors_origins"], "no CORS headers", "pages that read with somebody's token"),
+    (
+        "Demo app, GraphiQL, tokens for development",
+        &["demo", "graphiql", "dev_token"],
+        "404",
+        "tools left open",
+    ),
+];
+
+/// Limits that no setting holds.
+const FIXED: &[(&str, &str)] = &[
+    ("Bytes of a token", "8192"),
+    ("Batches", "none"),
+    ("Page size", "100"),
+    ("JSON values of a body", "20000"),
+];
+
+pub fn table_of_limits() -> String {
+    let settings = settings::definitions();
+    let rows = LIMITS.iter().map(|(limit, names, beyond, prevents)| {
+        let (setting, default) = match FIXED.iter().find(|(fixed, _)| fixed == limit) {
+            Some((_, value)) => ("fixed".to_owned(), (*value).to_owned()),
+            None => (quoted(names), defaults(&settings, names)),
+        };
+        [(*limit).to_owned(), setting, default, (*beyond).to_owned(), (*prevents).to_owned()]
+    });
+    table(HEAD, rows)
+}
+
+fn quoted(names: &[&str]) -> String {
+    names.iter().map(|name| code(name)).collect::<Vec<_>>().join(", ")
+}
+
+fn defaults(settings: &Command, names: &[&str]) -> String {
+    let default = |name: &&str| {
+        let setting = settings.get_arguments().find(|setting| setting.get_id() == *name);
+        settings::default(setting.expect("a limit names a setting"))
+    };
+    let mut defaults: Vec<String> = names.iter().map(default).collect();
+    defaults.dedup();
+    defaults.join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_limit_names_settings_that_exist_or_is_fixed() {
+        let settings = settings::definitions();
+        for (limit, names, ..) in LIMITS {
+            let is_fixed = FIXED.iter().any(|(fixed, _)| fixed == limit);
+            assert_eq!(names.is_empty(), is_fixed, "{limit}");
+            for name in *names {
+                assert!(settings.get_arguments().any(|setting| setting.get_id() == *name), "{name}");
+            }
+        }
+    }
+}
