@@ -14,11 +14,23 @@
 //! | [`store`] | Redis and PostgreSQL, one typed call per script and statement |
 //! | [`event_log`] | what a log entry says |
 //! | [`catalogue`] | what is counted, and what moves it |
+//! | [`settings`] | every setting with its default, read by the layers that it configures |
 //! | [`primitives`] | ids, offsets, shards, versions, pages |
 //!
-//! Beside them: [`settings`] and [`seed`] (writes the demo data). Crates of their own, which do not know this
+//! Beside them: [`seed`] (writes the demo data). Crates of their own, which do not know this
 //! one: [`plaudit_token_auth`], [`plaudit_moderation`] (judging comments), [`plaudit_embedded_stores`] (private
 //! servers), [`plaudit_demo_data`], [`plaudit_storm`] (simulated users).
+//!
+//! The way of a like:
+//!
+//! ```text
+//! graphql/mutations/likes.rs → domain/likes.rs → domain/edges.rs → lua/flip_edge.lua    accepted
+//! pipeline/counting/fold.rs → lua/fold.lua                                counted in Redis, pushed
+//! pipeline/counting/persist/write.rs                                      counted in PostgreSQL
+//! hub/view.rs → graphql/live/ → http/socket/                              seen
+//! ```
+//!
+//! What a like moves is one line of `catalogue/edges.rs`.
 
 pub mod app;
 pub mod catalogue;

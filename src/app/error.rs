@@ -1,4 +1,4 @@
-//! Why a command cannot do its work: one clear line.
+//! Why a command fails, in one line.
 
 use plaudit_embedded_stores::EmbeddedError;
 use plaudit_moderation::ModeratorError;

@@ -1,4 +1,4 @@
-//! The keys of tokens, as they are set.
+//! The keys of tokens, out of the settings.
 
 use super::AppError;
 use plaudit_embedded_stores::DataDir;
@@ -6,9 +6,9 @@ use plaudit_token_auth::{Subject, TokenSecret, TokenSigner, TokenVerifier};
 
 use crate::{http::Development, settings::Settings};
 
-/// A user that the demo data begins with; the development token is for them.
+/// A user of the demo data; the development token is for this user.
 pub const DEV_SUBJECT: &str = "mira.okafor";
-/// More users of the demo data, of those with many notes and followers and a full inbox.
+/// More users of the demo data, with many notes and followers and a full inbox.
 const DEV_OTHERS: [&str; 7] = [
     "freya.jorgensen",
     "vikram.gunawardena",
@@ -20,14 +20,14 @@ const DEV_OTHERS: [&str; 7] = [
 ];
 const DEV_MODERATOR: &str = "moderator";
 
-/// Verifies tokens, and signs those for development, where that is allowed.
+/// Verifies tokens, and signs development tokens where that is allowed.
 pub struct TokenKeys {
     pub verifier: TokenVerifier,
     pub dev: Option<Development>,
 }
 
 impl TokenKeys {
-    /// Reads or fetches public keys; takes the secret that is set, or else the generated one.
+    /// Reads or fetches public keys; without them takes the secret of the settings, or the generated one.
     ///
     /// # Errors
     /// [`AppError::Jwks`], or the generated secret cannot be read.

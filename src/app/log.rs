@@ -4,7 +4,7 @@ use std::io::{self, IsTerminal, Write};
 
 use crate::settings::{LogFormat, LogSettings};
 
-/// To stderr: stdout is for what was asked for.
+/// Logs to stderr: stdout is for the results of commands.
 pub fn start_log(log: &LogSettings) {
     let ansi = io::stderr().is_terminal();
     let subscriber = tracing_subscriber::fmt()
@@ -17,11 +17,11 @@ pub fn start_log(log: &LogSettings) {
     }
 }
 
-/// Writes each event as one line. What clients send may get into events, and must neither begin a line that
-/// looks like an event of its own nor drive a terminal.
+/// Writes each event as one line. Text of clients in an event can neither forge another line nor control a
+/// terminal.
 struct OneLine<W> {
     out: W,
-    /// Colours are our own, and the formatter has escaped those of others.
+    /// Colours are this program's: the formatter escapes those in the text of clients.
     ansi: bool,
 }
 

@@ -1,12 +1,12 @@
-//! Putting the service together from its parts.
+//! Starts the service from its parts.
 //!
 //! - `stores`: opens Redis and PostgreSQL, embedded or yours, and checks that they are fit;
 //! - `serve`: the order of start and stop; `api`, `pipeline`: the two roles of a process;
-//! - `keys`: what tokens are verified with;
+//! - `keys`: the keys of tokens;
 //! - `readiness`: what `/readyz` says;
 //! - `metrics`: what `/metrics` says;
 //! - `log`: how events are written;
-//! - `open_files`: as many connections as the system allows;
+//! - `open_files`: raises the limit of open files;
 //! - `error`: why a start fails, in one line.
 
 mod api;

@@ -1,9 +1,9 @@
-//! How many files, and so connections, this process may have open.
+//! The limit of open files, and so of connections.
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-/// Raises the soft limit to the hard one: every WebSocket is an open file, and the usual soft limit of 1,024 is
-/// one for programs that use `select`.
+/// Raises the soft limit to the hard one: every WebSocket is an open file, and the usual soft limit of 1,024
+/// exists for programs that use `select`.
 pub fn raise_limit() {
     let limit = getrlimit(Resource::Nofile);
     if limit.current == limit.maximum {

@@ -1,4 +1,4 @@
-//! What this process takes of its machine, under the names that Prometheus' own libraries use.
+//! Metrics of this process, under the names that Prometheus' client libraries use.
 
 use metrics::{counter, gauge};
 use procfs::{
@@ -6,7 +6,7 @@ use procfs::{
     process::{LimitValue, Process},
 };
 
-/// Reads it from the kernel: some files of `/proc`, and a directory with a line per open file.
+/// Reads some files of `/proc`, and a directory with an entry per open file.
 pub fn measure() -> ProcResult<()> {
     let process = Process::myself()?;
     let stat = process.stat()?;

@@ -1,4 +1,4 @@
-//! Whether this process can do its work right now.
+//! The readiness check: whether this process can do its work now.
 
 use futures_util::future::{BoxFuture, FutureExt};
 
@@ -9,7 +9,7 @@ use crate::{
     store::{redis::Redis, sql::Db},
 };
 
-/// What must be well for this process's roles.
+/// The dependencies of this process's roles.
 pub struct Checks {
     /// Patient, like `db`: a probe really asks the stores.
     pub redis: Redis,
@@ -43,17 +43,17 @@ impl Checks {
                 found.push(dependency("PostgreSQL", None));
                 found.push(dependency("shards", self.without_owner(&owners)));
             }
-            // Who owns the shards stands there.
+            // The owners of shards are in PostgreSQL.
             Err(error) => found.push(dependency("PostgreSQL", Some(error.to_string()))),
         }
         if let Some(hub) = &self.hub {
-            let deaf = "changes are not heard: the connection to Redis is being made";
-            found.push(dependency("changes", (!hub.is_hearing()).then(|| deaf.into())));
+            let interrupted = "changes do not arrive: the connection to Redis is being established";
+            found.push(dependency("changes", (!hub.is_hearing()).then(|| interrupted.into())));
         }
         found
     }
 
-    /// Says which shards nobody serves, as far as this process can know.
+    /// Names the shards without an owner that serves them, as far as this process can know.
     fn without_owner(&self, owners: &[Option<String>]) -> Option<String> {
         let served = |(shard, owner): (usize, &Option<String>)| match (&self.pipeline, owner) {
             (Some((own_name, status)), Some(owner)) if owner == own_name => status.is_serving(shard),

@@ -13,7 +13,7 @@ use crate::{
     store::{StoreResult, redis::Redis, sql::Db},
 };
 
-/// Below this, statements that Plaudit uses are missing.
+/// Older versions lack statements that Plaudit uses.
 const OLDEST_POSTGRES: u32 = 15;
 /// Connections that the pipeline takes beside those of requests: four per shard at work, listeners, leases,
 /// reconciliation.
@@ -21,7 +21,7 @@ const fn pipeline_connections(shards: ShardCount) -> u32 {
     7 + 4 * shards.get() as u32
 }
 
-/// Both stores, fit for use and with an up-to-date schema.
+/// Both stores, checked, with an up-to-date schema.
 pub struct Stores {
     pub redis: Redis,
     /// For requests.
@@ -32,7 +32,7 @@ pub struct Stores {
     pub data_dir: DataDir,
 }
 
-/// Servers of our own; they end when this is dropped.
+/// The embedded servers; they end when this is dropped.
 pub struct Embedded {
     servers: EmbeddedServers,
     _lock: DataDirLock,
@@ -113,7 +113,7 @@ async fn check_redis(redis: &Redis, url: &str, allow_unsafe: bool) -> Result<(),
     Ok(())
 }
 
-/// A store that is just starting gets a few tries, of up to a second each.
+/// Retries a few times, of up to a second each, for a store that is just starting.
 async fn until_reachable<T, F>(call: impl FnMut() -> F) -> StoreResult<T>
 where
     F: Future<Output = StoreResult<T>>,
@@ -167,7 +167,7 @@ pub async fn open_database(place: &PlaceSettings, database: &DatabaseSettings) -
     Ok(db)
 }
 
-/// Both stores of a command that works beside a running server, or on stores of your own that one has used.
+/// Both stores for a command that works beside a running server, or on your own stores that a server has used.
 pub async fn open_stores(
     place: &PlaceSettings,
     redis: &RedisSettings,
@@ -179,7 +179,7 @@ pub async fn open_stores(
         Some(url) => url.as_str().to_owned(),
         None => beside_running_server(place)?.redis_url(),
     };
-    // Whether it answers shows when it is asked: PostgreSQL's side can be told without it.
+    // Not checked here: PostgreSQL's side can be shown without Redis.
     let redis = Redis::new(&url, shards).map_err(|error| redis_error(&url, error))?;
     Ok((redis, db))
 }

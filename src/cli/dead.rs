@@ -1,5 +1,5 @@
 //! `plaudit dead`: events that PostgreSQL refused, or that could not be read. Needs PostgreSQL only; a running
-//! server, or the next one, takes over to Redis what changed.
+//! server, or the next one, carries the changes to Redis.
 
 use std::fmt::Write as _;
 
@@ -34,7 +34,7 @@ pub struct DeadArgs {
 pub enum DeadCommand {
     /// Print the dead events that wait for a decision
     List(ListArgs),
-    /// Apply dead events, each once, after what was wrong is mended
+    /// Apply dead events, each once, after the cause is fixed
     Retry(DecideArgs),
     /// Give dead events up for good
     Drop(DecideArgs),
@@ -119,7 +119,7 @@ async fn list(args: &ListArgs) -> Result<(), AppError> {
     Ok(())
 }
 
-/// An installation that was never served has no shards, and no dead events either.
+/// An installation on which no server has run has no shards, and no dead events either.
 async fn retry(db: &Db, shards: Option<ShardCount>, serial: i64) -> StoreResult<DeadEventDecision> {
     match shards {
         Some(shards) => dead::retry(db, shards, serial).await,
@@ -127,7 +127,7 @@ async fn retry(db: &Db, shards: Option<ShardCount>, serial: i64) -> StoreResult<
     }
 }
 
-/// Decides one event after the other, and says what came of each.
+/// Decides one event after the other, and prints each result.
 async fn decide<F>(
     db: &Db,
     args: &DecideArgs,
@@ -193,8 +193,8 @@ fn table(events: &[DeadEvent]) -> String {
 
 fn row(event: &DeadEvent) -> [String; 7] {
     let what = match &event.error {
-        Some(error) => format!("{}: {error}", told(&event.event())),
-        None => told(&event.event()),
+        Some(error) => format!("{}: {error}", description(&event.event())),
+        None => description(&event.event()),
     };
     [
         event.serial.to_string(),
@@ -208,7 +208,7 @@ fn row(event: &DeadEvent) -> [String; 7] {
 }
 
 /// Who did what to whom.
-fn told(event: &Event) -> String {
+fn description(event: &Event) -> String {
     match event {
         Event::Flip(flip) => {
             let state = if flip.on { "on" } else { "off" };
@@ -233,7 +233,7 @@ fn as_json(event: &DeadEvent) -> serde_json::Value {
         "state": event.state.name(),
         "decidedAt": event.decided_at,
         "tries": event.tries,
-        "event": told(&event.event()),
+        "event": description(&event.event()),
         "payload": event.payload,
         "error": event.error,
     })

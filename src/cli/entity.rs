@@ -6,7 +6,7 @@ use crate::{catalogue::Entity, graphql::public_id};
 /// latter.
 ///
 /// # Errors
-/// What can be meant.
+/// The possible forms.
 pub fn entity_id(text: &str) -> Result<Entity, String> {
     text.parse().ok().or_else(|| public_id(text)).ok_or_else(|| {
         "an id such as note:42 or note_42 is needed; the kinds are user, note, comment, group and inbox"

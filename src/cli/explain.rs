@@ -1,4 +1,4 @@
-//! `plaudit explain`: one entity's counts from all sides, for whoever wonders where a number comes from.
+//! `plaudit explain`: the counts of one entity in both stores, and where each number comes from.
 
 use std::fmt::Write;
 
@@ -45,7 +45,7 @@ fn user_id(text: &str) -> Result<UserId, String> {
     is_user.then_some(UserId(entity.id)).ok_or_else(|| format!("{entity} is not a user"))
 }
 
-/// What to print.
+/// Returns the text to print.
 pub async fn run(args: &ExplainArgs) -> Result<String, AppError> {
     let (redis, db) = args.stores.open().await?;
     let explanation = explain(&redis, &db, args.entity, &args.actor).await?;
@@ -55,7 +55,7 @@ pub async fn run(args: &ExplainArgs) -> Result<String, AppError> {
     })
 }
 
-/// Sections, the verdict last: it stands where the eye is.
+/// The sections; the verdict is last, where a terminal shows it.
 fn page(of: &Explanation) -> String {
     let mut page = String::new();
     for section in [head, counters, redis, logs, happened, edges, waiting, repairs, verdict] {
@@ -65,9 +65,7 @@ fn page(of: &Explanation) -> String {
     page
 }
 
-type Written = std::fmt::Result;
-
-fn head(of: &Explanation, page: &mut String) -> Written {
+fn head(of: &Explanation, page: &mut String) -> std::fmt::Result {
     let what = match (&of.removed_at, of.exists) {
         (Some(at), _) => format!("removed {at}"),
         (None, true) => "there".to_owned(),
@@ -76,7 +74,7 @@ fn head(of: &Explanation, page: &mut String) -> Written {
     writeln!(page, "{}   {what}, on shard {}\n", of.entity, of.shard)
 }
 
-fn counters(of: &Explanation, page: &mut String) -> Written {
+fn counters(of: &Explanation, page: &mut String) -> std::fmt::Result {
     let (total, rows, redis) = ("total", "rows", "redis");
     writeln!(page, "  {:<22}{rows:>12}{total:>12}{redis:>12}{:>15}", "counter", "of it pending")?;
     for counter in &of.counters {
@@ -99,7 +97,7 @@ fn counters(of: &Explanation, page: &mut String) -> Written {
     writeln!(page)
 }
 
-fn redis(of: &Explanation, page: &mut String) -> Written {
+fn redis(of: &Explanation, page: &mut String) -> std::fmt::Result {
     let redis = &of.redis;
     if let Some(error) = &redis.error {
         return writeln!(page, "redis     {error}\n");
@@ -137,7 +135,7 @@ fn redis(of: &Explanation, page: &mut String) -> Written {
     }
 }
 
-fn logs(of: &Explanation, page: &mut String) -> Written {
+fn logs(of: &Explanation, page: &mut String) -> std::fmt::Result {
     let (end, folded, persisted, cleaned) = ("end", "folded", "persisted", "cleaned");
     writeln!(page, "log   {end:>12}{folded:>12}{persisted:>12}{cleaned:>12}   owner")?;
     for log in &of.logs {
@@ -160,7 +158,7 @@ fn logs(of: &Explanation, page: &mut String) -> Written {
     writeln!(page)
 }
 
-fn happened(of: &Explanation, page: &mut String) -> Written {
+fn happened(of: &Explanation, page: &mut String) -> std::fmt::Result {
     if !of.last_events.is_empty() {
         writeln!(page, "last events in the logs")?;
         for event in &of.last_events {
@@ -184,7 +182,7 @@ fn happened(of: &Explanation, page: &mut String) -> Written {
     Ok(())
 }
 
-fn edges(of: &Explanation, page: &mut String) -> Written {
+fn edges(of: &Explanation, page: &mut String) -> std::fmt::Result {
     for edge in &of.edges {
         let EdgeSides { kind, actor, pending, set, row, is_on } = edge;
         writeln!(page, "{kind} by {actor}: {}", if *is_on { "on" } else { "off" })?;
@@ -215,7 +213,7 @@ fn edges(of: &Explanation, page: &mut String) -> Written {
     Ok(())
 }
 
-fn waiting(of: &Explanation, page: &mut String) -> Written {
+fn waiting(of: &Explanation, page: &mut String) -> std::fmt::Result {
     for line in &of.waiting_corrections {
         writeln!(
             page,
@@ -226,7 +224,7 @@ fn waiting(of: &Explanation, page: &mut String) -> Written {
     if of.waiting_corrections.is_empty() { Ok(()) } else { writeln!(page) }
 }
 
-fn repairs(of: &Explanation, page: &mut String) -> Written {
+fn repairs(of: &Explanation, page: &mut String) -> std::fmt::Result {
     for repair in &of.last_repairs {
         let (from, to) = (or_dash(repair.from), or_dash(repair.to));
         let at = repair.made_at.format("%F %T");
@@ -239,7 +237,7 @@ fn repairs(of: &Explanation, page: &mut String) -> Written {
     if of.last_repairs.is_empty() { Ok(()) } else { writeln!(page) }
 }
 
-fn verdict(of: &Explanation, page: &mut String) -> Written {
+fn verdict(of: &Explanation, page: &mut String) -> std::fmt::Result {
     for finding in &of.findings {
         writeln!(page, "{}", told(finding))?;
     }

@@ -1,7 +1,6 @@
-//! The command line: what can be asked of `plaudit`, and with which settings.
+//! The command line: commands of `plaudit`, and their settings.
 //!
-//! [`Cli::read`] gives the command with every setting parsed; what a command then does is not decided here,
-//! except for `token`, which needs no server.
+//! [`Cli::read`] gives the command with every setting parsed; `main.rs` runs it.
 
 mod args;
 pub mod dead;
@@ -94,8 +93,8 @@ impl Cli {
 
     /// As [`Self::read`], from anywhere. `usual_file` is read if it exists and no other file is named.
     ///
-    /// Help, version and wrong flags are answered before file and environment are looked at, so that these
-    /// cannot stand in the way.
+    /// Help, version and wrong flags are answered before the file and the environment are read, so that mistakes
+    /// there do not prevent them.
     ///
     /// # Errors
     /// What `read` would print.

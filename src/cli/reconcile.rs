@@ -1,4 +1,4 @@
-//! `plaudit reconcile`: recounts from rows, tells what drifted, and repairs it if asked to.
+//! `plaudit reconcile`: recounts from rows, prints drift, and repairs it on request.
 
 use std::{collections::BTreeSet, io::Write, time::Duration};
 
@@ -26,8 +26,8 @@ pub struct ReconcileArgs {
     #[arg(long)]
     pub repair: bool,
 
-    /// Only what was touched within this time, 1s to 366days: likes and other edges as far as `activity`
-    /// tells, new notes, decided comments, grants of coins, hidden users and removed notes
+    /// Only what was touched within this time, 1s to 366days: likes and other edges as far as the table `activity`
+    /// has them, new notes, decided comments, grants of coins, hidden users and removed notes
     #[arg(long, value_name = "DURATION", conflicts_with = "entity")]
     #[arg(value_parser = duration(Duration::from_secs(1)..=LONGEST_SINCE))]
     pub since: Option<Duration>,
@@ -44,7 +44,7 @@ pub struct ReconcileArgs {
     pub stores: StoresArgs,
 }
 
-/// Runs to the end. Returns whether everything is right now: nothing drifted, or all of it was repaired.
+/// Runs to the end. Returns whether all counts are correct: nothing drifted, or all of it was repaired.
 pub async fn run(args: &ReconcileArgs) -> Result<bool, AppError> {
     let (redis, db) = args.stores.open().await?;
     let reconciler = Reconciler::new(redis, db.clone(), Trigger::Command, args.repair);
@@ -79,7 +79,7 @@ async fn lately(reconciler: &Reconciler, db: &Db, since: Duration, report: &mut 
     report.bar.set_length(windows.left());
     let mut told = BTreeSet::new();
     while let Some(touched) = windows.next(db).await? {
-        // What was touched in several windows is told once.
+        // An entity touched in several windows is reported once.
         let touched: Vec<Entity> = touched.difference(&told).copied().collect();
         for page in touched.chunks(PAGE) {
             let outcome = check(reconciler, page).await?;
@@ -108,7 +108,7 @@ async fn everything(reconciler: &Reconciler, db: &Db, report: &mut Report) -> St
     Ok(())
 }
 
-/// A page; what passes by itself is tried again a few times.
+/// A page; retries transient errors a few times.
 async fn check(reconciler: &Reconciler, entities: &[Entity]) -> StoreResult<CheckReport> {
     use backon::{ExponentialBuilder, Retryable};
     let again = || reconciler.check_all(entities);
@@ -123,7 +123,7 @@ struct Sums {
     repaired: u64,
 }
 
-/// Tells findings as they come: on stdout, the progress on stderr if that is a terminal.
+/// Prints findings as they come on stdout, and progress on stderr if that is a terminal.
 struct Report {
     format: Format,
     bar: ProgressBar,
@@ -160,7 +160,7 @@ impl Report {
         self.bar.suspend(|| eprintln!("plaudit: {text}"));
     }
 
-    /// A reader that went away (`| head`) is no reason to stop repairing.
+    /// A closed pipe (`| head`) does not stop the repair.
     fn line(&self, text: &str) {
         self.bar.suspend(|| {
             let _ = writeln!(std::io::stdout(), "{text}");

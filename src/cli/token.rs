@@ -1,4 +1,4 @@
-//! `plaudit token`: a token for anybody, signed with the service's own secret.
+//! `plaudit token`: a token for any user, signed with the service's own secret.
 
 use std::{fs, io, path::PathBuf, time::Duration};
 
@@ -14,7 +14,7 @@ const LONGEST_TTL: Duration = Duration::from_hours(24 * 366 * 10);
 
 #[derive(Args, Clone, Debug)]
 pub struct TokenArgs {
-    /// Whom the token is for: 1 to 255 bytes of any text; the first mutation makes it a user
+    /// The user whom the token is for: 1 to 255 bytes of any text; the first mutation creates the user
     #[arg(long, value_name = "SUBJECT")]
     pub user: Subject,
 
@@ -58,7 +58,7 @@ pub enum TokenCommandError {
     Sign(#[from] SignError),
 }
 
-/// The token that was asked for. Changes nothing and asks no server.
+/// Signs the token. Changes nothing and needs no server.
 pub fn token(args: &TokenArgs) -> Result<String, TokenCommandError> {
     if let Some(keys) = args.auth.jwks() {
         return Err(TokenCommandError::OnlyPublicKeys { keys });
@@ -71,8 +71,7 @@ pub fn token(args: &TokenArgs) -> Result<String, TokenCommandError> {
     Ok(signer.sign(&args.user, args.role, args.ttl)?)
 }
 
-/// Reads what a server has generated and generates nothing: a secret that no server knows signs nothing
-/// of use.
+/// Reads the secret that a server has generated. Generates none: tokens signed with it would be invalid.
 fn generated_secret(file: PathBuf) -> Result<TokenSecret, TokenCommandError> {
     let text = match fs::read_to_string(&file) {
         Ok(text) => text,

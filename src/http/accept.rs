@@ -1,41 +1,21 @@
-//! Which media type the answer has: content negotiation by `Accept`
+//! Content negotiation: the media type of the answer by `Accept`
 //! ([GraphQL over HTTP](https://graphql.github.io/graphql-over-http/draft/#sec-Accept),
 //! [RFC 9110](https://www.rfc-editor.org/rfc/rfc9110#section-12.5.1)).
 
-use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::http::{HeaderMap, StatusCode, header};
 
 use super::{
-    media_type::{MediaRange, split_outside_quotes},
-    refusal::Refusal,
+    media_type::{MediaRange, MediaType, split_outside_quotes},
+    request_error::RequestError,
 };
 use crate::graphql::{ApiError, Code};
 
-/// The media types of answers.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum MediaType {
-    /// Its statuses tell how it went.
-    GraphqlResponse,
-    /// For clients that do not know the former: every well-formed request is answered with 200.
-    Json,
-}
-
-impl MediaType {
-    pub const fn header(self) -> HeaderValue {
-        match self {
-            Self::GraphqlResponse => {
-                HeaderValue::from_static("application/graphql-response+json; charset=utf-8")
-            }
-            Self::Json => HeaderValue::from_static("application/json; charset=utf-8"),
-        }
-    }
-}
-
-/// What the client likes best of what there is. Without preference JSON, which every client can read; but
-/// who names both alike knows the newer one, and gets it.
+/// The media type that the client prefers. On a tie JSON, which every client reads, unless the client names
+/// graphql-response+json.
 ///
 /// # Errors
 /// 406 if it accepts neither.
-pub fn negotiate(headers: &HeaderMap) -> Result<MediaType, Refusal> {
+pub fn negotiate(headers: &HeaderMap) -> Result<MediaType, RequestError> {
     let graphql = quality(headers, "application", "graphql-response+json");
     let json = quality(headers, "application", "json");
     match (graphql.thousandths, json.thousandths) {
@@ -46,17 +26,17 @@ pub fn negotiate(headers: &HeaderMap) -> Result<MediaType, Refusal> {
     }
 }
 
-/// How much a media type is wanted.
+/// The weight of a media type.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Quality {
     /// 0: not acceptable.
     pub thousandths: u16,
-    /// Whether it was named, not only meant by a wildcard.
+    /// Whether it is named, not only matched by a wildcard.
     pub is_named: bool,
 }
 
-/// The quality that `Accept` gives a media type: that of the range that fits most closely. Without `Accept`
-/// everything is accepted. Ranges that cannot be read, or want another encoding than UTF-8, are passed over.
+/// The quality that `Accept` gives a media type: that of the most specific matching range. Without `Accept`
+/// everything is accepted. Invalid ranges, and those with another charset than UTF-8, are ignored one by one.
 pub fn quality(headers: &HeaderMap, kind: &str, subtype: &str) -> Quality {
     let mut elements = elements(headers).peekable();
     if elements.peek().is_none() {
@@ -70,7 +50,7 @@ pub fn quality(headers: &HeaderMap, kind: &str, subtype: &str) -> Quality {
     }
 }
 
-/// Elements of all `Accept` headers. Bytes that are no text are no media range.
+/// Elements of all `Accept` headers. Bytes that are not text are an invalid range.
 fn elements(headers: &HeaderMap) -> impl Iterator<Item = &str> {
     let lines = headers.get_all(header::ACCEPT).iter();
     lines
@@ -78,7 +58,7 @@ fn elements(headers: &HeaderMap) -> impl Iterator<Item = &str> {
         .filter(|element| !element.trim().is_empty())
 }
 
-/// In thousandths; `None` for what is no weight.
+/// In thousandths; `None` for an invalid weight.
 fn weight(range: &MediaRange<'_>) -> Option<u16> {
     let Some(weight) = range.parameter("q") else { return Some(1000) };
     let (whole, decimals) = weight.split_once('.').unwrap_or((&weight, ""));
@@ -92,15 +72,17 @@ fn weight(range: &MediaRange<'_>) -> Option<u16> {
     (thousandths <= 1000).then_some(thousandths)
 }
 
-fn not_acceptable() -> Refusal {
+fn not_acceptable() -> RequestError {
     let message =
         "Accept allows no answer that there is: application/graphql-response+json or application/json";
-    Refusal::new(StatusCode::NOT_ACCEPTABLE, ApiError::new(Code::BadUserInput, message))
+    RequestError::new(StatusCode::NOT_ACCEPTABLE, ApiError::new(Code::BadUserInput, message))
 }
 
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
+
+    use axum::http::HeaderValue;
 
     use super::{MediaType::*, *};
 

@@ -1,23 +1,23 @@
-//! What the operator's page reads: `/admin/…`, for moderators.
+//! `/admin/metrics`, which the operator's page reads; for moderators.
 
 use axum::{
     http::{HeaderValue, StatusCode, header},
     response::Response,
 };
 
-use super::{State, caller::SentBy, health::measured, refusal::Refusal};
+use super::{State, caller::SentBy, health::measured, request_error::RequestError};
 use crate::graphql::{ApiError, Code, must_be_moderator};
 
-/// The text of `/metrics`, which a proxy keeps inside.
-pub async fn metrics(state: State, SentBy(caller): SentBy) -> Result<Response, Refusal> {
+/// The text of `/metrics`, which proxies usually do not pass on.
+pub async fn metrics(state: State, SentBy(caller): SentBy) -> Result<Response, RequestError> {
     must_be_moderator(&caller.viewer).map_err(refused)?;
     Ok(measured(&state.api.metrics))
 }
 
-fn refused(error: ApiError) -> Refusal {
+fn refused(error: ApiError) -> RequestError {
     match error.code() {
-        Code::Forbidden => Refusal::new(StatusCode::FORBIDDEN, error),
-        _ => Refusal::new(StatusCode::UNAUTHORIZED, error)
+        Code::Forbidden => RequestError::new(StatusCode::FORBIDDEN, error),
+        _ => RequestError::new(StatusCode::UNAUTHORIZED, error)
             .with_header(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer")),
     }
 }

@@ -3,15 +3,18 @@
 
 use std::sync::Arc;
 
-use async_graphql::{Response as Executed, ServerError};
+use async_graphql::Response as Executed;
 use async_graphql_axum::GraphQLResponse;
 use axum::{
     http::{HeaderName, HeaderValue, StatusCode, header},
     response::{IntoResponse, Response},
 };
-use serde::Serialize;
 
-use super::{accept::MediaType, rates::too_many, refusal::Refusal};
+use super::{
+    media_type::MediaType,
+    rates::too_many,
+    request_error::{RequestError, errors},
+};
 use crate::{
     graphql::{Rejected, outcome},
     store::tally::Tally,
@@ -19,14 +22,14 @@ use crate::{
 
 const SERVER_TIMING: HeaderName = HeaderName::from_static("server-timing");
 
-/// What became of a request.
+/// The result of a request.
 pub enum Answer {
-    /// Perhaps with errors of fields, perhaps with null data; and what it cost.
+    /// The execution result, perhaps with errors of fields, and what it cost.
     Executed(Executed, Arc<Tally>),
-    /// A well-formed request, but GraphQL's rules forbid to execute it.
+    /// Well-formed, but GraphQL's rules forbid its execution.
     Rejected(Rejected),
-    /// HTTP's rules do, or those of this service.
-    Refused(Refusal),
+    /// Refused by the rules of HTTP or of this service.
+    Refused(RequestError),
 }
 
 impl Answer {
@@ -48,7 +51,7 @@ impl Answer {
     }
 }
 
-/// 200 for all that was executed: errors of fields are part of the result.
+/// 200 after an execution: errors of fields are part of the result.
 fn executed_response(executed: Executed, tally: &Tally, media_type: MediaType) -> Response {
     let mut response = GraphQLResponse::from(executed).into_response();
     let headers = response.headers_mut();
@@ -59,8 +62,8 @@ fn executed_response(executed: Executed, tally: &Tally, media_type: MediaType) -
     response
 }
 
-/// Clients that know only JSON take another status than 200 for the failure of some proxy, and do not look at
-/// the errors.
+/// 200 as `application/json`: clients of that type take another status for a failure of a proxy, and ignore the
+/// errors.
 fn rejected_response(rejected: &Rejected, media_type: MediaType) -> Response {
     let status = match media_type {
         MediaType::GraphqlResponse => StatusCode::BAD_REQUEST,
@@ -71,17 +74,6 @@ fn rejected_response(rejected: &Rejected, media_type: MediaType) -> Response {
         too_many(&mut response, seconds);
     }
     response
-}
-
-/// Errors without `data`: nothing was executed.
-pub fn errors(status: StatusCode, errors: &[ServerError], media_type: MediaType) -> Response {
-    #[derive(Serialize)]
-    struct Body<'a> {
-        errors: &'a [ServerError],
-    }
-
-    let body = serde_json::to_vec(&Body { errors }).unwrap_or_default();
-    (status, [(header::CONTENT_TYPE, media_type.header())], body).into_response()
 }
 
 fn server_timing(tally: &Tally) -> String {

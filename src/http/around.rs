@@ -1,4 +1,4 @@
-//! What surrounds every request: its id, and headers that keep browsers from doing what nobody meant.
+//! Middleware of every request: its id, security headers, CORS and compression.
 
 use std::time::Duration;
 
@@ -28,10 +28,10 @@ const MAX_REQUEST_ID: usize = 64;
 /// How long browsers may keep the answer to a preflight. None of them keeps it for longer.
 const PREFLIGHT: Duration = Duration::from_hours(2);
 
-/// Bytes below which compression saves no packet.
+/// Below this many bytes compression saves no packet.
 const COMPRESS_ABOVE: u64 = 1_024;
 
-/// For whatever does not say otherwise. A page sets its own policy.
+/// Default headers of every response. A page sets its own policy.
 const HEADERS: [(HeaderName, &str); 5] = [
     (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
     (header::REFERRER_POLICY, "no-referrer"),
@@ -40,7 +40,7 @@ const HEADERS: [(HeaderName, &str); 5] = [
     (header::CACHE_CONTROL, "no-store"),
 ];
 
-/// Gives the request an id, which is in the answer and in every line that is logged meanwhile.
+/// Gives the request an id, which is in the response and in each log line of the request.
 pub async fn surround(request: Request, next: Next) -> Response {
     let id = request_id(request.headers());
     let span = tracing::error_span!("request", id = id.to_str().unwrap_or_default());
@@ -53,7 +53,7 @@ pub async fn surround(request: Request, next: Next) -> Response {
     response
 }
 
-/// The one that it came with, if it is fit for a log; else a new one.
+/// The client's id if it is fit for a log, else a new one.
 fn request_id(headers: &HeaderMap) -> HeaderValue {
     let is_allowed = |byte: &u8| byte.is_ascii_alphanumeric() || b"-_.:/+=".contains(byte);
     let is_fit = |id: &&HeaderValue| {
@@ -66,7 +66,7 @@ fn request_id(headers: &HeaderMap) -> HeaderValue {
     })
 }
 
-/// For the pages of these origins. Without credentials of the browser: tokens are sent by the page itself.
+/// CORS for the pages of these origins, without credentials of the browser: pages send tokens themselves.
 pub fn cors(origins: &[PageOrigin]) -> CorsLayer {
     CorsLayer::new()
         .allow_origin(origins.iter().map(|origin| origin.0.clone()).collect::<Vec<_>>())
@@ -76,7 +76,7 @@ pub fn cors(origins: &[PageOrigin]) -> CorsLayer {
         .max_age(PREFLIGHT)
 }
 
-/// Cheap, because the time counts more than the last tenth of the bytes.
+/// Compression at its fastest level: time matters more than the last tenth of the bytes.
 pub fn compression() -> CompressionLayer<And<DefaultPredicate, SizeAbove>> {
     let worth_it = DefaultPredicate::new().and(SizeAbove::new(COMPRESS_ABOVE));
     CompressionLayer::new().quality(CompressionLevel::Fastest).compress_when(worth_it)

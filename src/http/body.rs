@@ -6,10 +6,10 @@ use axum::{
     body::Body,
     http::{HeaderMap, StatusCode, header},
 };
-use bytes::{Bytes, BytesMut};
-use futures_util::StreamExt;
+use bytes::Bytes;
+use http_body_util::{BodyExt, LengthLimitError, Limited};
 
-use super::{media_type::MediaRange, refusal::Refusal};
+use super::{media_type::MediaRange, request_error::RequestError};
 use crate::{
     graphql::{ApiError, Code},
     settings::RequestSettings,
@@ -19,8 +19,12 @@ use crate::{
 ///
 /// # Errors
 /// 415 for what is not JSON in UTF-8: a page of any origin may send forms and text without being allowed to
-/// by a preflight. 413 and 408 beyond the limits, 400 for a body that breaks off.
-pub async fn read(headers: &HeaderMap, body: Body, settings: &RequestSettings) -> Result<Bytes, Refusal> {
+/// by a preflight. 413 and 408 beyond the limits, 400 for a body that ends early.
+pub async fn read(
+    headers: &HeaderMap,
+    body: Body,
+    settings: &RequestSettings,
+) -> Result<Bytes, RequestError> {
     check_type(headers)?;
     if announced(headers).is_some_and(|bytes| bytes > settings.max_body) {
         return Err(too_large(settings.max_body));
@@ -29,7 +33,7 @@ pub async fn read(headers: &HeaderMap, body: Body, settings: &RequestSettings) -
     read.await.unwrap_or_else(|_| Err(too_slow(settings.body_timeout)))
 }
 
-fn check_type(headers: &HeaderMap) -> Result<(), Refusal> {
+fn check_type(headers: &HeaderMap) -> Result<(), RequestError> {
     let mut types = headers.get_all(header::CONTENT_TYPE).iter();
     let given = types.next().and_then(|value| value.to_str().ok()).and_then(MediaRange::parse);
     let is_json = given.is_some_and(|given| given.is("application", "json") && given.is_utf8());
@@ -48,39 +52,34 @@ fn announced(headers: &HeaderMap) -> Option<usize> {
     headers.get(header::CONTENT_LENGTH)?.to_str().ok()?.parse().ok()
 }
 
-async fn collect(body: Body, max: usize) -> Result<Bytes, Refusal> {
-    let mut chunks = body.into_data_stream();
-    let mut read = BytesMut::new();
-    while let Some(chunk) = chunks.next().await {
-        let chunk = chunk.map_err(|_| broken_off())?;
-        if read.len() + chunk.len() > max {
-            return Err(too_large(max));
-        }
-        read.extend_from_slice(&chunk);
+async fn collect(body: Body, max: usize) -> Result<Bytes, RequestError> {
+    match Limited::new(body, max).collect().await {
+        Ok(read) => Ok(read.to_bytes()),
+        Err(error) if error.is::<LengthLimitError>() => Err(too_large(max)),
+        Err(_) => Err(broken_off()),
     }
-    Ok(read.freeze())
 }
 
-fn unsupported(message: &str) -> Refusal {
-    refusal(StatusCode::UNSUPPORTED_MEDIA_TYPE, message.to_owned())
+fn unsupported(message: &str) -> RequestError {
+    request_error(StatusCode::UNSUPPORTED_MEDIA_TYPE, message.to_owned())
 }
 
-fn too_large(max: usize) -> Refusal {
+fn too_large(max: usize) -> RequestError {
     let message =
         format!("a request's body may have {max} bytes at most: send a shorter document or fewer variables");
-    refusal(StatusCode::PAYLOAD_TOO_LARGE, message)
+    request_error(StatusCode::PAYLOAD_TOO_LARGE, message)
 }
 
-fn too_slow(time: Duration) -> Refusal {
-    refusal(StatusCode::REQUEST_TIMEOUT, format!("the body did not arrive within {time:?}"))
+fn too_slow(time: Duration) -> RequestError {
+    request_error(StatusCode::REQUEST_TIMEOUT, format!("the body did not arrive within {time:?}"))
 }
 
-fn broken_off() -> Refusal {
-    refusal(StatusCode::BAD_REQUEST, "the body ended before its end".to_owned())
+fn broken_off() -> RequestError {
+    request_error(StatusCode::BAD_REQUEST, "the body ended early".to_owned())
 }
 
-fn refusal(status: StatusCode, message: String) -> Refusal {
-    Refusal::new(status, ApiError::new(Code::BadUserInput, message))
+fn request_error(status: StatusCode, message: String) -> RequestError {
+    RequestError::new(status, ApiError::new(Code::BadUserInput, message))
 }
 
 #[cfg(test)]

@@ -7,19 +7,19 @@ use axum::{
     http::{HeaderMap, HeaderValue, StatusCode, header, request::Parts},
 };
 
-use super::{Shared, address::client_address, refusal::Refusal};
+use super::{ApiState, address::client_address, request_error::RequestError};
 use plaudit_token_auth::TokenVerifier;
 
 use crate::graphql::{ApiError, ApiResult, Caller, Code, Viewer};
 
-/// Nobody in particular without an `Authorization` header. A bad token is refused, whatever was asked: its
-/// owner believes to be signed in.
+/// The anonymous caller without an `Authorization` header. A request with an invalid token is refused, whatever
+/// it asks for: the caller believes it is signed in.
 pub struct SentBy(pub Caller);
 
-impl FromRequestParts<Arc<Shared>> for SentBy {
-    type Rejection = Refusal;
+impl FromRequestParts<Arc<ApiState>> for SentBy {
+    type Rejection = RequestError;
 
-    async fn from_request_parts(parts: &mut Parts, shared: &Arc<Shared>) -> Result<Self, Refusal> {
+    async fn from_request_parts(parts: &mut Parts, shared: &Arc<ApiState>) -> Result<Self, RequestError> {
         let viewer = match authorization(&parts.headers) {
             Some(value) => viewer_of(value, &shared.api.verifier).await,
             None => Ok(Viewer::default()),
@@ -28,7 +28,7 @@ impl FromRequestParts<Arc<Shared>> for SentBy {
             Self(Caller { viewer, address: client_address(parts, &shared.api.requests.trusted_proxies) })
         };
         viewer.map(caller).map_err(|error| {
-            Refusal::new(StatusCode::UNAUTHORIZED, error).with_header(
+            RequestError::new(StatusCode::UNAUTHORIZED, error).with_header(
                 header::WWW_AUTHENTICATE,
                 HeaderValue::from_static("Bearer error=\"invalid_token\""),
             )
@@ -37,14 +37,14 @@ impl FromRequestParts<Arc<Shared>> for SentBy {
 }
 
 fn authorization(headers: &HeaderMap) -> Option<&str> {
-    // Bytes that are no text cannot be a token; as an empty one they are refused.
+    // Bytes that are not text cannot be a token; as an empty token they are refused.
     headers.get(header::AUTHORIZATION).map(|value| value.to_str().unwrap_or_default())
 }
 
 /// Reads `Bearer <token>`.
 ///
 /// # Errors
-/// [`Code::Unauthenticated`] for anything else, and for a token that is refused.
+/// [`Code::Unauthenticated`] for anything else, and for an invalid token.
 pub async fn viewer_of(authorization: &str, verifier: &TokenVerifier) -> ApiResult<Viewer> {
     let token = authorization
         .split_once(' ')

@@ -1,5 +1,5 @@
-//! A client's connection, bounded in time: a head that drips in, and a client that does not read what it is
-//! sent, end it.
+//! A client's connection with time limits: it is closed when a request's head arrives too slowly, and when the
+//! client does not read.
 
 use std::{
     io,
@@ -18,7 +18,7 @@ use tokio::{
     time::{Sleep, sleep},
 };
 
-/// What the connection is at. Shared with the service, which alone knows when a head is complete.
+/// The phase of a connection. Shared with the service, which alone knows when a head is complete.
 #[derive(Clone, Default)]
 pub struct Phase(Arc<AtomicU8>);
 
@@ -27,7 +27,7 @@ const REQUEST: u8 = 1;
 const IDLE: u8 = 2;
 
 impl Phase {
-    /// A head is complete. Its request sees to its own time from here on; so does whatever it is upgraded to.
+    /// A head is complete. From here on the request, or what it is upgraded to, limits its own time.
     pub fn request_begins(&self) {
         self.0.store(REQUEST, Relaxed);
     }
@@ -38,17 +38,17 @@ impl Phase {
     }
 }
 
-/// Reads and writes, each within its time.
-pub struct Timed {
+/// A TCP stream whose reads and writes have time limits.
+pub struct TimedStream {
     stream: TcpStream,
     phase: Phase,
     head: Deadline,
     sending: Deadline,
 }
 
-impl Timed {
+impl TimedStream {
     /// `head`: from a head's first byte, or from the beginning of the connection, to its end. `send`: how
-    /// long the client may take nothing.
+    /// long the client may read nothing.
     pub fn new(stream: TcpStream, phase: Phase, head: Duration, send: Duration) -> Self {
         Self { stream, phase, head: Deadline::new(head), sending: Deadline::new(send) }
     }
@@ -68,7 +68,7 @@ impl Timed {
     }
 }
 
-/// A time that begins when something is first waited for.
+/// A deadline that starts at the first wait.
 struct Deadline {
     after: Duration,
     timer: Option<Pin<Box<Sleep>>>,
@@ -94,7 +94,7 @@ impl Deadline {
     }
 }
 
-impl AsyncRead for Timed {
+impl AsyncRead for TimedStream {
     fn poll_read(
         self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -117,7 +117,7 @@ impl AsyncRead for Timed {
     }
 }
 
-impl AsyncWrite for Timed {
+impl AsyncWrite for TimedStream {
     fn poll_write(self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         self.get_mut().write(context, |stream, context| stream.poll_write(context, bytes))
     }

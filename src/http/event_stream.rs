@@ -21,25 +21,25 @@ use futures_util::{
 };
 
 use super::{
-    Shared, State, accept,
+    ApiState, State, accept,
     graphql::{read, refused_method},
-    observe::Observed,
-    operation::{Operation, Step, Steps, rejected},
-    refusal::Refusal,
+    observe::Observation,
+    operation::{OperationStep, OperationSteps, StreamedOperation, rejected},
+    request_error::RequestError,
     socket::until,
-    sockets::{Place, Transport},
+    sockets::{OpenConnection, Transport},
 };
 use crate::graphql::{ApiError, Caller, Code, Parameters};
 
-/// Proxies of the nginx family would else hold events back until a buffer is full.
+/// Keeps proxies such as nginx from holding events back until a buffer is full.
 pub const UNBUFFERED: (HeaderName, &str) = (HeaderName::from_static("x-accel-buffering"), "no");
 
 /// `POST /graphql/stream` with a JSON body, and `GET /graphql/stream?query=…`, because a browser's
-/// `EventSource` cannot do otherwise.
-pub async fn open(state: State, request: Request) -> Result<Response, Refusal> {
+/// `EventSource` only sends GET.
+pub async fn open(state: State, request: Request) -> Result<Response, RequestError> {
     let (mut parts, body) = request.into_parts();
     must_accept_events(&parts.headers)?;
-    let observed = Observed::begin(Transport::EventStream);
+    let observed = Observation::begin(Transport::EventStream);
     let (caller, parameters, place) = match admit(&state, &mut parts, body).await {
         Ok(admitted) => admitted,
         Err(refusal) => {
@@ -48,14 +48,14 @@ pub async fn open(state: State, request: Request) -> Result<Response, Refusal> {
         }
     };
     let token_ends = caller.viewer.expires_at();
-    let steps = match Operation::prepare(&state, parameters, caller, observed) {
-        // A link or an image on another page must not act in the name of whoever looks at it.
+    let steps = match StreamedOperation::prepare(&state, parameters, caller, observed) {
+        // A link or an image on another page must not act in the name of the person who opens the page.
         Ok(operation) if operation.kind() == OperationType::Mutation && parts.method != Method::POST => {
             let refusal = refused_method("GET is not for mutations; send this with POST", "POST");
             return Err(operation.refuse(refusal));
         }
         Ok(operation) => operation.run(),
-        // Not a status of HTTP: browsers would tell nobody why.
+        // Not an HTTP status: browsers do not show the body of a failed stream.
         Err(why) => rejected(why),
     };
     let keep_alive = KeepAlive::new().interval(state.api.sockets.settings().socket_ping);
@@ -63,27 +63,31 @@ pub async fn open(state: State, request: Request) -> Result<Response, Refusal> {
     Ok(([UNBUFFERED], events).into_response())
 }
 
-/// Whose request it is, what it asks for, and its place among the open connections.
-async fn admit(state: &State, parts: &mut Parts, body: Body) -> Result<(Caller, Parameters, Place), Refusal> {
+/// Reads the caller and the parameters, and takes a place among the open connections.
+async fn admit(
+    state: &State,
+    parts: &mut Parts,
+    body: Body,
+) -> Result<(Caller, Parameters, OpenConnection), RequestError> {
     let (caller, parameters) = read(state, parts, body).await?;
     let place = state.api.sockets.admit(caller.address, Transport::EventStream)?;
     Ok((caller, parameters, place))
 }
 
-fn must_accept_events(headers: &HeaderMap) -> Result<(), Refusal> {
+fn must_accept_events(headers: &HeaderMap) -> Result<(), RequestError> {
     if accept::quality(headers, "text", "event-stream").thousandths > 0 {
         return Ok(());
     }
-    let message = "this answers with text/event-stream only, which Accept does not allow";
-    Err(Refusal::new(StatusCode::NOT_ACCEPTABLE, ApiError::new(Code::BadUserInput, message)))
+    let message = "the response is text/event-stream, which Accept does not allow";
+    Err(RequestError::new(StatusCode::NOT_ACCEPTABLE, ApiError::new(Code::BadUserInput, message)))
 }
 
-/// Ends without `complete` when the token ends or this server stops: clients then ask again.
+/// Ends without `complete` when the token expires or this server stops: clients then connect again.
 fn events(
-    shared: &Arc<Shared>,
-    steps: Steps,
+    shared: &Arc<ApiState>,
+    steps: OperationSteps,
     token_ends: Option<DateTime<Utc>>,
-    place: Place,
+    place: OpenConnection,
 ) -> impl Stream<Item = Result<Event, Infallible>> + use<> {
     let token_ends = match token_ends {
         Some(end) => Either::Left(tokio::time::sleep_until(until(end))),
@@ -94,18 +98,18 @@ fn events(
         let _ = &place;
         Ok(event)
     };
-    steps.flat_map(|step| stream::iter(told(step))).take_until(end).map(counted)
+    steps.flat_map(|step| stream::iter(encode(step))).take_until(end).map(counted)
 }
 
-fn told(step: Step) -> Vec<Event> {
+fn encode(step: OperationStep) -> Vec<Event> {
     let next = |result: &str| Event::default().event("next").data(result);
-    // Browsers tell nobody of an event without any data, and axum writes none for an empty text.
+    // Browsers ignore an event without data, and axum writes no data for an empty text.
     let complete = || Event::default().event("complete").data("\n");
     match step {
-        Step::Next(result) => vec![next(&String::from_utf8_lossy(&result))],
-        Step::Rejected(errors) => {
+        OperationStep::Next(result) => vec![next(&String::from_utf8_lossy(&result))],
+        OperationStep::Rejected(errors) => {
             vec![next(&serde_json::json!({ "errors": errors }).to_string()), complete()]
         }
-        Step::Complete => vec![complete()],
+        OperationStep::Complete => vec![complete()],
     }
 }

@@ -1,5 +1,5 @@
 //! Queries and mutations over HTTP: `POST /graphql`, and `GET /graphql` for queries, as
-//! [GraphQL over HTTP](https://graphql.github.io/graphql-over-http/draft/) has it.
+//! [GraphQL over HTTP](https://graphql.github.io/graphql-over-http/draft/) specifies.
 
 use std::{sync::Arc, time::Duration};
 
@@ -12,15 +12,15 @@ use axum::{
 };
 
 use super::{
-    State, accept, answer::Answer, body, caller::SentBy, observe::Observed, query_string, refusal::Refusal,
-    sockets::Transport,
+    State, accept, answer::Answer, body, caller::SentBy, observe::Observation, query_string,
+    request_error::RequestError, sockets::Transport,
 };
 use crate::{
     graphql::{ApiError, Caller, Code, Parameters, Prepared, Rejected},
     store::tally::Tally,
 };
 
-/// A request that needs longer is told to try again: each call of a store is bounded by itself, but a
+/// Time limit of a request; beyond it the answer is `RETRY_LATER`. Each call of a store has its own limit, but a
 /// request may make many in a row.
 pub const LONGEST: Duration = Duration::from_millis(1_900);
 
@@ -31,7 +31,7 @@ pub async fn answer(state: State, request: Request) -> Response {
         Ok(media_type) => media_type,
         Err(refusal) => return refusal.into_response(),
     };
-    let mut observed = Observed::begin(Transport::Http);
+    let mut observed = Observation::begin(Transport::Http);
     let answer = match read(&state, &mut parts, body).await {
         Ok((caller, parameters)) => {
             observed.parameters_are(&parameters);
@@ -46,15 +46,19 @@ pub async fn answer(state: State, request: Request) -> Response {
 }
 
 /// All other methods.
-pub async fn refuse_method() -> Refusal {
+pub async fn refuse_method() -> RequestError {
     refused_method("use POST, or GET for queries", "GET, HEAD, POST")
 }
 
-pub async fn read(state: &State, parts: &mut Parts, body: Body) -> Result<(Caller, Parameters), Refusal> {
+pub async fn read(
+    state: &State,
+    parts: &mut Parts,
+    body: Body,
+) -> Result<(Caller, Parameters), RequestError> {
     let SentBy(caller) = SentBy::from_request_parts(parts, state).await?;
     let parameters = if parts.method == Method::POST {
         let body = body::read(&parts.headers, body, &state.api.requests).await?;
-        Parameters::from_json(&body).map_err(|error| Refusal::new(StatusCode::BAD_REQUEST, error))?
+        Parameters::from_json(&body).map_err(|error| RequestError::new(StatusCode::BAD_REQUEST, error))?
     } else {
         query_string::parameters(parts.uri.query().unwrap_or_default())?
     };
@@ -66,7 +70,7 @@ async fn execute(
     method: &Method,
     caller: Caller,
     parameters: Parameters,
-    observed: &mut Observed,
+    observed: &mut Observation,
 ) -> Answer {
     let request = state.api.documents.resolve(parameters);
     let prepared = match request.and_then(|request| state.engine.prepare(request, caller)) {
@@ -76,7 +80,7 @@ async fn execute(
     observed.operation_is(prepared.label());
     match prepared.kind() {
         OperationType::Subscription => Answer::Rejected(no_subscriptions()),
-        // A link or an image on another page must not act in the name of whoever looks at it.
+        // A link or an image on another page must not act in the name of the person who opens the page.
         OperationType::Mutation if method != Method::POST => {
             Answer::Refused(refused_method("GET is for queries; send this with POST", "POST"))
         }
@@ -94,7 +98,7 @@ async fn run(state: &State, prepared: Prepared) -> Answer {
     }
 }
 
-/// Whatever was under way is done or will not be; every mutation may be sent again.
+/// The action may or may not have taken effect; repeating any mutation is safe.
 pub fn took_too_long() -> Executed {
     let message = format!("the stores did not answer within {LONGEST:?}; try again");
     Executed::from_errors(vec![ApiError::new(Code::RetryLater, message).into()])
@@ -106,7 +110,7 @@ fn no_subscriptions() -> Rejected {
     Rejected(vec![ApiError::new(Code::BadUserInput, message).into()])
 }
 
-pub fn refused_method(message: &str, allowed: &'static str) -> Refusal {
-    Refusal::new(StatusCode::METHOD_NOT_ALLOWED, ApiError::new(Code::BadUserInput, message))
+pub fn refused_method(message: &str, allowed: &'static str) -> RequestError {
+    RequestError::new(StatusCode::METHOD_NOT_ALLOWED, ApiError::new(Code::BadUserInput, message))
         .with_header(header::ALLOW, HeaderValue::from_static(allowed))
 }

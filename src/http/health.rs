@@ -1,4 +1,4 @@
-//! Probes and metrics for whoever runs the service.
+//! Probes and metrics for operators.
 
 use std::sync::Arc;
 
@@ -13,16 +13,16 @@ use futures_util::future::BoxFuture;
 use metrics_exporter_prometheus::PrometheusHandle;
 use serde_json::{Value, json};
 
-/// Knows whether this process can do its work.
+/// Whether this process can do its work.
 pub trait Readiness: Send + Sync {
-    /// All that it needs, as far as it can be known.
+    /// Checks every dependency that this process can check.
     fn check(&self) -> BoxFuture<'_, Vec<Dependency>>;
 }
 
-/// Something that must be well.
+/// A dependency of this process.
 pub struct Dependency {
     pub name: &'static str,
-    /// What stands in the way, in one line for people; `None` when it is well.
+    /// Why it is not ready, in one line for people; `None` if it is.
     pub reason: Option<String>,
 }
 

@@ -1,9 +1,31 @@
-//! Media types and ranges of them, as `Content-Type` and `Accept` spell them
+//! Media types and media ranges of `Content-Type` and `Accept`
 //! ([RFC 9110](https://www.rfc-editor.org/rfc/rfc9110), 8.3.1 and 12.5.1).
 
 use std::borrow::Cow;
 
-/// `type/subtype; name=value…`. Compares without regard to case, as the RFC has it.
+use axum::http::HeaderValue;
+
+/// The media types of answers.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum MediaType {
+    /// Its HTTP status says whether the request was executed.
+    GraphqlResponse,
+    /// For older clients: every well-formed request is answered with 200.
+    Json,
+}
+
+impl MediaType {
+    pub const fn header(self) -> HeaderValue {
+        match self {
+            Self::GraphqlResponse => {
+                HeaderValue::from_static("application/graphql-response+json; charset=utf-8")
+            }
+            Self::Json => HeaderValue::from_static("application/json; charset=utf-8"),
+        }
+    }
+}
+
+/// `type/subtype; name=value…`. Compared without regard to case.
 #[derive(Clone, Debug)]
 pub struct MediaRange<'a> {
     kind: &'a str,
@@ -12,7 +34,7 @@ pub struct MediaRange<'a> {
 }
 
 impl<'a> MediaRange<'a> {
-    /// `None` for what is no media range.
+    /// `None` for anything else.
     pub fn parse(text: &'a str) -> Option<Self> {
         let (essence, parameters) = text.split_once(';').unwrap_or((text, ""));
         let (kind, subtype) = essence.trim_matches(BLANK).split_once('/')?;
@@ -23,7 +45,7 @@ impl<'a> MediaRange<'a> {
         self.kind.eq_ignore_ascii_case(kind) && self.subtype.eq_ignore_ascii_case(subtype)
     }
 
-    /// How closely this fits, more for a closer fit; `None` if it does not.
+    /// How specific the match is, higher for more specific; `None` without a match.
     pub fn fits(&self, kind: &str, subtype: &str) -> Option<u8> {
         match (self.kind, self.subtype) {
             _ if self.is(kind, subtype) => Some(2),
@@ -42,7 +64,7 @@ impl<'a> MediaRange<'a> {
         })
     }
 
-    /// Whether text of this type is UTF-8, which it is when nothing else is said.
+    /// Whether its charset is UTF-8, which is the default.
     pub fn is_utf8(&self) -> bool {
         self.parameter("charset").is_none_or(|charset| charset.eq_ignore_ascii_case("utf-8"))
     }
@@ -50,7 +72,7 @@ impl<'a> MediaRange<'a> {
 
 const BLANK: [char; 2] = [' ', '\t'];
 
-/// Splits where `separator` stands outside of quoted strings.
+/// Splits at each `separator` outside of quoted strings.
 pub fn split_outside_quotes(text: &str, separator: char) -> impl Iterator<Item = &str> {
     let (mut is_quoted, mut is_escaped) = (false, false);
     text.split(move |character| {

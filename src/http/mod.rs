@@ -1,15 +1,15 @@
-//! The HTTP service: routes and what surrounds every request.
+//! The HTTP service: routes and middleware.
 //!
 //! - [`graphql`]: queries and mutations; [`accept`] (by [`media_type`]), [`query_string`] and [`body`] read the
-//!   request, [`answer`] writes the response, [`observe`] tells of it
-//! - [`socket`], [`event_stream`]: subscriptions, and what else is asked there; [`operation`]: what both tell;
-//!   [`sockets`]: all that are open
+//!   request, [`answer`] writes the response, [`observe`] counts and logs it
+//! - [`socket`], [`event_stream`]: operations over connections that stay open; [`operation`]: what both
+//!   share; [`sockets`]: the open connections and their limits
 //! - [`caller`]: whose token it is; [`address`]: where a request comes from, also through proxies
-//! - [`refusal`]: what is refused before GraphQL begins; [`rates`]: who asks too often
+//! - [`request_error`]: refusals before GraphQL begins; [`rates`]: status 429
 //! - [`around`]: request ids, security headers, CORS, compression; [`serve`]: connections, each a
-//!   [`connection`] that is bounded in time
-//! - [`health`]: probes and metrics; [`admin`]: what the operator's page reads; [`pages`]: the embedded ones;
-//!   [`dev`]: signing in for trying things out
+//!   [`connection`] with time limits
+//! - [`health`]: probes and metrics; [`admin`]: metrics for the operator's page; [`pages`]: the embedded pages;
+//!   [`dev`]: development tools
 
 mod accept;
 mod address;
@@ -29,7 +29,7 @@ mod operation;
 mod pages;
 mod query_string;
 mod rates;
-mod refusal;
+mod request_error;
 mod serve;
 pub mod socket;
 mod sockets;
@@ -58,9 +58,9 @@ use crate::{
     graphql::{ApiError, Documents, Engine},
     settings::{CostSettings, PageOrigin, RequestSettings, ServerSettings},
 };
-use refusal::Refusal;
+use request_error::RequestError;
 
-/// What the service is made of.
+/// The parts of the service.
 pub struct Api {
     pub plaudit: Plaudit,
     pub verifier: TokenVerifier,
@@ -75,13 +75,13 @@ pub struct Api {
     pub cost: CostSettings,
 }
 
-/// What handlers share.
-struct Shared {
+/// State shared by the handlers.
+struct ApiState {
     api: Api,
     engine: Engine,
 }
 
-type State = axum::extract::State<Arc<Shared>>;
+type State = axum::extract::State<Arc<ApiState>>;
 
 /// All routes.
 pub fn router(mut api: Api) -> Router {
@@ -92,19 +92,19 @@ pub fn router(mut api: Api) -> Router {
     api.sockets.begin_metrics();
     graphql_routes(&api.requests.cors_origins)
         .route("/admin/metrics", get(admin::metrics))
-        .with_state(Arc::new(Shared { api, engine }))
+        .with_state(Arc::new(ApiState { api, engine }))
         .merge(probes)
         .merge(pages)
         .layer(around::compression())
-        // What is compressed already, or to be sent line by line.
+        // Compressed already, or sent line by line.
         .merge(pages::assets())
         .merge(dev)
         .layer(CatchPanicLayer::custom(panicked))
         .layer(middleware::from_fn(around::surround))
 }
 
-/// What pages of other origins may ask, if they are listed.
-fn graphql_routes(cors_origins: &[PageOrigin]) -> Router<Arc<Shared>> {
+/// The routes that pages of listed origins may use.
+fn graphql_routes(cors_origins: &[PageOrigin]) -> Router<Arc<ApiState>> {
     let graphql = get(graphql::answer).post(graphql::answer).fallback(graphql::refuse_method);
     let routes = Router::new()
         .route("/graphql", graphql)
@@ -123,5 +123,5 @@ fn panicked(panic: Box<dyn Any + Send>) -> Response {
         .or_else(|| panic.downcast_ref::<&str>().copied())
         .unwrap_or("no message");
     tracing::error!(message, "a handler panicked");
-    Refusal::new(StatusCode::INTERNAL_SERVER_ERROR, ApiError::internal()).into_response()
+    RequestError::new(StatusCode::INTERNAL_SERVER_ERROR, ApiError::internal()).into_response()
 }

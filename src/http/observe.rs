@@ -1,4 +1,4 @@
-//! What is told of each GraphQL operation: metrics, and at level debug a line in the log.
+//! Metrics of each GraphQL operation, and at level debug a line in the log.
 
 use std::{
     collections::HashMap,
@@ -16,21 +16,21 @@ use crate::graphql::{OperationLabel, Parameters};
 /// Characters of an operation's name that are logged.
 const MAX_NAME: usize = 64;
 
-/// An operation under way.
-pub struct Observed {
+/// A running operation.
+pub struct Observation {
     transport: Transport,
     began: Instant,
     label: OperationLabel,
-    /// What the client calls it.
+    /// The name that the client gave it.
     name: Option<String>,
 }
 
-impl Observed {
+impl Observation {
     pub fn begin(transport: Transport) -> Self {
         Self { transport, began: Instant::now(), label: OperationLabel::UNKNOWN, name: None }
     }
 
-    /// From here on time counts: how long a body takes to arrive is the client's business.
+    /// Starts the clock: the time that the body takes to arrive does not count.
     pub fn parameters_are(&mut self, parameters: &Parameters) {
         self.began = Instant::now();
         if tracing::enabled!(tracing::Level::DEBUG) {
@@ -42,7 +42,7 @@ impl Observed {
         self.label = label;
     }
 
-    /// `outcome`: the code of the first error, or `OK`; `status`: where HTTP tells it.
+    /// `outcome`: the code of the first error, or `OK`; `status`: over plain HTTP.
     pub fn end(self, outcome: &'static str, status: Option<StatusCode>) {
         let took = self.began.elapsed();
         tracing::debug!(
@@ -59,7 +59,7 @@ impl Observed {
     }
 }
 
-/// All of them are bounded: by the schema, and by the codes of errors.
+/// Their number is bounded by the schema and by the error codes.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 struct Labels {
     transport: Transport,
@@ -93,7 +93,7 @@ impl Series {
     }
 }
 
-/// The series are kept, because to find one by its labels costs allocations.
+/// Keeps the series: finding one by its labels costs allocations.
 fn count(labels: Labels, took: Duration) {
     static SERIES: LazyLock<RwLock<HashMap<Labels, Series>>> = LazyLock::new(RwLock::default);
     if let Some(known) = SERIES.read().get(&labels) {

@@ -1,4 +1,4 @@
-//! One operation on a connection that stays open: what a WebSocket or an event stream tells of it.
+//! One operation on a connection that stays open, for WebSockets and event streams.
 
 use std::{sync::Arc, time::Duration};
 
@@ -11,47 +11,47 @@ use futures_util::{
 };
 
 use super::{
-    Shared,
+    ApiState,
     graphql::{LONGEST, took_too_long},
-    observe::Observed,
-    refusal::Refusal,
-    sockets::Subscribed,
+    observe::Observation,
+    request_error::RequestError,
+    sockets::RunningSubscription,
 };
 use crate::graphql::{Caller, Code, Engine, Events, Parameters, Prepared, Rejected, outcome};
 
-/// What there is to tell next.
-pub enum Step {
+/// The next message of an operation.
+pub enum OperationStep {
     /// An execution result: one JSON object, encoded.
     Next(Bytes),
     /// Nothing was executed. Nothing follows.
     Rejected(Vec<ServerError>),
-    /// All has been told.
+    /// The operation is complete.
     Complete,
 }
 
-/// Ends after [`Step::Rejected`] or [`Step::Complete`]. Work is done only while it is polled, and ends when it
-/// is dropped: what changes meanwhile waits inside, and only the latest of it.
-pub type Steps = BoxStream<'static, Step>;
+/// Ends after [`OperationStep::Rejected`] or [`OperationStep::Complete`]. Works only while it is polled; between
+/// two polls only the latest change is kept. Dropping it ends the operation.
+pub type OperationSteps = BoxStream<'static, OperationStep>;
 
-/// An operation that may be executed.
-pub struct Operation {
-    shared: Arc<Shared>,
+/// A prepared operation.
+pub struct StreamedOperation {
+    shared: Arc<ApiState>,
     parameters: Parameters,
     caller: Caller,
     prepared: Prepared,
-    observed: Observed,
+    observed: Observation,
 }
 
-impl Operation {
-    /// Finds the document, and what it means.
+impl StreamedOperation {
+    /// Finds the document and prepares it.
     ///
     /// # Errors
-    /// A document that is not known, and as [`Engine::prepare`].
+    /// An unknown document, and as [`Engine::prepare`].
     pub fn prepare(
-        shared: &Arc<Shared>,
+        shared: &Arc<ApiState>,
         parameters: Parameters,
         caller: Caller,
-        mut observed: Observed,
+        mut observed: Observation,
     ) -> Result<Self, Rejected> {
         observed.parameters_are(&parameters);
         match prepare(shared, parameters.clone(), caller.clone()) {
@@ -66,8 +66,8 @@ impl Operation {
         }
     }
 
-    /// It is not run, for this reason.
-    pub fn refuse(self, refusal: Refusal) -> Refusal {
+    /// Ends it unexecuted, for this reason.
+    pub fn refuse(self, refusal: RequestError) -> RequestError {
         self.observed.end(refusal.code(), None);
         refusal
     }
@@ -76,11 +76,11 @@ impl Operation {
         self.prepared.kind()
     }
 
-    pub fn run(self) -> Steps {
+    pub fn run(self) -> OperationSteps {
         self.begin().boxed().map(steps).flatten_stream().boxed()
     }
 
-    /// A query or a mutation is told of when it is answered, a subscription when it began or was refused.
+    /// Observes a query or a mutation when it is answered, a subscription when it begins or is refused.
     async fn begin(self) -> Result<Events, Rejected> {
         let Self { shared, parameters, caller, prepared, observed } = self;
         let begun = match prepared.kind() {
@@ -89,20 +89,21 @@ impl Operation {
             }
             OperationType::Query | OperationType::Mutation => answer(&shared.engine, prepared).await,
         };
-        let told = begun.as_ref().map_or_else(|Rejected(errors)| outcome(errors.first()), |(_, told)| told);
-        observed.end(told, None);
+        let outcome_code =
+            begun.as_ref().map_or_else(|Rejected(errors)| outcome(errors.first()), |(_, outcome)| outcome);
+        observed.end(outcome_code, None);
         begun.map(|(events, _)| events)
     }
 }
 
-/// Counted while it runs.
+/// Counts the subscription while it runs.
 async fn subscribed(
-    shared: Arc<Shared>,
+    shared: Arc<ApiState>,
     parameters: Parameters,
     caller: Caller,
     prepared: Prepared,
 ) -> Result<Events, Rejected> {
-    let subscribed = Subscribed::begin();
+    let subscribed = RunningSubscription::begin();
     let events = subscribe(shared, parameters, caller, prepared).await?;
     let counted = move |event| {
         let _ = &subscribed;
@@ -111,10 +112,10 @@ async fn subscribed(
     Ok(events.map(counted).boxed())
 }
 
-/// Clients of a server that has just been started again come back before it has what they watch, and
-/// would take a refusal for the end. So it is tried again for a while.
+/// Retries for a while: after a restart clients reconnect before this server can load what they watch, and would
+/// take an error for the end.
 async fn subscribe(
-    shared: Arc<Shared>,
+    shared: Arc<ApiState>,
     parameters: Parameters,
     caller: Caller,
     prepared: Prepared,
@@ -142,11 +143,11 @@ fn is_to_be_retried(Rejected(errors): &Rejected) -> bool {
     errors.iter().all(|error| code(error).as_ref() == Some(&retry_later))
 }
 
-fn prepare(shared: &Shared, parameters: Parameters, caller: Caller) -> Result<Prepared, Rejected> {
+fn prepare(shared: &ApiState, parameters: Parameters, caller: Caller) -> Result<Prepared, Rejected> {
     shared.engine.prepare(shared.api.documents.resolve(parameters)?, caller)
 }
 
-/// The one result of a query or a mutation, and what the metrics call it.
+/// The result of a query or a mutation, and its outcome for the metrics.
 async fn answer(engine: &Engine, prepared: Prepared) -> Result<(Events, &'static str), Rejected> {
     let execution = tokio::time::timeout(LONGEST, engine.execute(prepared));
     let answer = execution.await.unwrap_or_else(|_| Ok(took_too_long()))?;
@@ -154,13 +155,13 @@ async fn answer(engine: &Engine, prepared: Prepared) -> Result<(Events, &'static
     Ok((stream::iter([Bytes::from(encoded)]).boxed(), outcome(answer.errors.first())))
 }
 
-fn steps(begun: Result<Events, Rejected>) -> Steps {
+fn steps(begun: Result<Events, Rejected>) -> OperationSteps {
     match begun {
-        Ok(events) => events.map(Step::Next).chain(stream::iter([Step::Complete])).boxed(),
+        Ok(events) => events.map(OperationStep::Next).chain(stream::iter([OperationStep::Complete])).boxed(),
         Err(why) => rejected(why),
     }
 }
 
-pub fn rejected(Rejected(errors): Rejected) -> Steps {
-    stream::iter([Step::Rejected(errors)]).boxed()
+pub fn rejected(Rejected(errors): Rejected) -> OperationSteps {
+    stream::iter([OperationStep::Rejected(errors)]).boxed()
 }

@@ -5,14 +5,14 @@ use axum::http::StatusCode;
 use serde::de::DeserializeOwned;
 use url::form_urlencoded;
 
-use super::refusal::Refusal;
+use super::request_error::RequestError;
 use crate::graphql::{ApiError, Code, Fields, Parameters};
 
-/// Reads a query string. `variables` and `extensions` are JSON; what is empty is absent.
+/// Reads a query string. `variables` and `extensions` are JSON; empty values are absent.
 ///
 /// # Errors
 /// 400, naming the parameter.
-pub fn parameters(query_string: &str) -> Result<Parameters, Refusal> {
+pub fn parameters(query_string: &str) -> Result<Parameters, RequestError> {
     let mut fields = Fields::default();
     for (name, value) in form_urlencoded::parse(query_string.as_bytes()) {
         let value = Some(value.into_owned()).filter(|value| !value.is_empty());
@@ -28,8 +28,8 @@ pub fn parameters(query_string: &str) -> Result<Parameters, Refusal> {
     fields.try_into().map_err(bad_request)
 }
 
-/// Two of a name are refused: what stands before this server may have read the other.
-fn put<T>(name: &str, field: &mut Option<T>, value: Option<T>) -> Result<(), Refusal> {
+/// Refuses a repeated name: a proxy before this server may have read the other value.
+fn put<T>(name: &str, field: &mut Option<T>, value: Option<T>) -> Result<(), RequestError> {
     if field.is_some() {
         return Err(bad_request(format!("{name} is given twice")));
     }
@@ -37,13 +37,13 @@ fn put<T>(name: &str, field: &mut Option<T>, value: Option<T>) -> Result<(), Ref
     Ok(())
 }
 
-fn json<T: DeserializeOwned>(name: &str, value: Option<String>) -> Result<Option<T>, Refusal> {
+fn json<T: DeserializeOwned>(name: &str, value: Option<String>) -> Result<Option<T>, RequestError> {
     let Some(text) = value else { return Ok(None) };
     serde_json::from_str(&text).map_err(|why| bad_request(format!("{name} must be a JSON object: {why}")))
 }
 
-fn bad_request(message: impl Into<String>) -> Refusal {
-    Refusal::new(StatusCode::BAD_REQUEST, ApiError::new(Code::BadUserInput, message))
+fn bad_request(message: impl Into<String>) -> RequestError {
+    RequestError::new(StatusCode::BAD_REQUEST, ApiError::new(Code::BadUserInput, message))
 }
 
 #[cfg(test)]

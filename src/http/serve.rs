@@ -22,13 +22,13 @@ use hyper_util::{
 use tokio::net::{TcpListener, TcpStream};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
-use super::connection::{Phase, Timed};
+use super::connection::{Phase, TimedStream};
 use crate::settings::RequestSettings;
 
 /// Bytes of a request's head, which has 100 lines at most: hyper's default, and cheaper than any other.
 const MAX_HEAD: usize = 64 * 1024;
 
-/// Serves until `stop`, then until all requests under way are answered.
+/// Serves until `stop`, then answers the requests under way.
 pub async fn serve(
     mut listener: TcpListener,
     router: Router,
@@ -36,7 +36,7 @@ pub async fn serve(
     stop: CancellationToken,
 ) {
     let connections = TaskTracker::new();
-    // `accept` goes on by itself after errors, such as too many open files.
+    // `accept` retries after errors such as too many open files.
     while let Some((stream, address)) = stop.run_until_cancelled(Listener::accept(&mut listener)).await {
         connections.spawn(serve_one(stream, address, router.clone(), Arc::clone(&settings), stop.clone()));
     }
@@ -52,10 +52,11 @@ async fn serve_one(
     settings: Arc<RequestSettings>,
     stop: CancellationToken,
 ) {
-    // Answers are written at once and whole; waiting for more would only delay them.
+    // Answers are written at once and whole; Nagle would only delay them.
     let _ = stream.set_nodelay(true);
     let phase = Phase::default();
-    let io = TokioIo::new(Timed::new(stream, phase.clone(), settings.header_timeout, settings.send_timeout));
+    let io =
+        TokioIo::new(TimedStream::new(stream, phase.clone(), settings.header_timeout, settings.send_timeout));
     let service = service(router, address, phase);
     let mut connection = pin!(
         http1::Builder::new()
@@ -67,14 +68,14 @@ async fn serve_one(
             .with_upgrades()
     );
     tokio::select! {
-        // How a connection ends is the client's business.
+        // Errors of a connection concern the client alone.
         _ = connection.as_mut() => return,
         () = stop.cancelled() => connection.as_mut().graceful_shutdown(),
     }
     let _ = connection.await;
 }
 
-/// The router, told where the request comes from. Tells when it begins and ends.
+/// The router with the address of the client; records in `phase` when a request begins and ends.
 fn service(
     router: Router,
     address: SocketAddr,

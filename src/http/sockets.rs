@@ -1,5 +1,4 @@
-//! The connections that stay open, WebSockets and event streams: how many there may be, and how a stop sends
-//! them elsewhere.
+//! Connections that stay open, WebSockets and event streams: their limits, and how a stop closes them.
 
 use std::{collections::HashMap, net::IpAddr, sync::Arc, time::Duration};
 
@@ -11,14 +10,14 @@ use tokio_util::{
     task::{TaskTracker, task_tracker::TaskTrackerToken},
 };
 
-use super::refusal::Refusal;
+use super::request_error::RequestError;
 use crate::{
     graphql::{ApiError, Code},
     primitives::network_of,
     settings::SocketSettings,
 };
 
-/// When whom no socket was left for may ask again, in seconds.
+/// `Retry-After` of refused connections, in seconds.
 const RETRY_AFTER_S: u32 = 5;
 
 /// Cheap to clone.
@@ -31,16 +30,16 @@ struct Inner {
     settings: SocketSettings,
     stopping: CancellationToken,
     open: TaskTracker,
-    taken: Mutex<Taken>,
+    taken: Mutex<ConnectionCounts>,
 }
 
 #[derive(Default)]
-struct Taken {
+struct ConnectionCounts {
     in_all: u32,
     by_network: HashMap<IpAddr, u32>,
 }
 
-/// By what operations come.
+/// The transport of an operation.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Transport {
     Http,
@@ -49,7 +48,7 @@ pub enum Transport {
 }
 
 impl Transport {
-    /// Those whose connections stay open.
+    /// The transports whose connections stay open.
     const OPEN: [Self; 2] = [Self::WebSocket, Self::EventStream];
 
     pub const fn name(self) -> &'static str {
@@ -62,7 +61,7 @@ impl Transport {
 }
 
 /// A connection that is counted as open until this is dropped.
-pub struct Place {
+pub struct OpenConnection {
     sockets: Sockets,
     network: IpAddr,
     transport: Transport,
@@ -70,11 +69,11 @@ pub struct Place {
 }
 
 /// An operation that is counted as a subscription until this is dropped.
-pub struct Subscribed(());
+pub struct RunningSubscription(());
 
-/// No further connection is taken.
+/// Why no further connection is accepted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Full {
+pub enum SocketLimit {
     ForAddress(u32),
     InAll,
 }
@@ -85,7 +84,7 @@ impl Sockets {
         Self { inner: Arc::new(Inner { settings, stopping, open, taken }) }
     }
 
-    /// Begins the metrics at 0, so that they are there before the first connection.
+    /// Registers the metrics at 0, so that they exist before the first connection.
     pub fn begin_metrics(&self) {
         for transport in Transport::OPEN {
             gauge!("plaudit_sockets", "transport" => transport.name()).set(0.0);
@@ -96,23 +95,23 @@ impl Sockets {
         }
     }
 
-    /// Has every connection closed, WebSockets with 1012, also those that are opened later. Waits until that
-    /// is sent, at most for `bound`.
+    /// Closes every connection, also later ones; WebSockets with 1012. Waits until the closes are sent, at most
+    /// for `bound`.
     pub async fn close_all(&self, bound: Duration) {
         self.inner.stopping.cancel();
         self.inner.open.close();
         if tokio::time::timeout(bound, self.inner.open.wait()).await.is_err() {
-            tracing::warn!(sockets = self.inner.open.len(), "ended without having closed them");
+            tracing::warn!(sockets = self.inner.open.len(), "stopped before every socket was closed");
         }
     }
 
     /// # Errors
-    /// There are as many as the settings allow.
-    pub(super) fn admit(&self, address: IpAddr, transport: Transport) -> Result<Place, Full> {
+    /// As many are open as the settings allow.
+    pub(super) fn admit(&self, address: IpAddr, transport: Transport) -> Result<OpenConnection, SocketLimit> {
         let network = network_of(address);
         self.inner.taken.lock().take(network, &self.inner.settings)?;
         gauge!("plaudit_sockets", "transport" => transport.name()).increment(1.0);
-        Ok(Place { sockets: self.clone(), network, transport, _open: self.inner.open.token() })
+        Ok(OpenConnection { sockets: self.clone(), network, transport, _open: self.inner.open.token() })
     }
 
     pub(super) fn settings(&self) -> &SocketSettings {
@@ -124,14 +123,14 @@ impl Sockets {
     }
 }
 
-impl Taken {
-    fn take(&mut self, network: IpAddr, settings: &SocketSettings) -> Result<(), Full> {
+impl ConnectionCounts {
+    fn take(&mut self, network: IpAddr, settings: &SocketSettings) -> Result<(), SocketLimit> {
         if self.in_all >= settings.sockets {
-            return Err(Full::InAll);
+            return Err(SocketLimit::InAll);
         }
         let of_network = self.by_network.entry(network).or_default();
         if *of_network >= settings.sockets_per_address {
-            return Err(Full::ForAddress(settings.sockets_per_address));
+            return Err(SocketLimit::ForAddress(settings.sockets_per_address));
         }
         *of_network += 1;
         self.in_all += 1;
@@ -149,36 +148,36 @@ impl Taken {
     }
 }
 
-impl Drop for Place {
+impl Drop for OpenConnection {
     fn drop(&mut self) {
         self.sockets.inner.taken.lock().give_back(self.network);
         gauge!("plaudit_sockets", "transport" => self.transport.name()).decrement(1.0);
     }
 }
 
-impl Subscribed {
+impl RunningSubscription {
     pub fn begin() -> Self {
         gauge!("plaudit_subscriptions").increment(1.0);
         Self(())
     }
 }
 
-impl Drop for Subscribed {
+impl Drop for RunningSubscription {
     fn drop(&mut self) {
         gauge!("plaudit_subscriptions").decrement(1.0);
     }
 }
 
-impl From<Full> for Refusal {
-    /// Before anything is upgraded, so that who is too many costs little. Clients try again after a pause.
-    fn from(full: Full) -> Self {
+impl From<SocketLimit> for RequestError {
+    /// Before the upgrade, so that a refusal is cheap. Clients retry after a pause.
+    fn from(full: SocketLimit) -> Self {
         let (status, error) = match full {
-            Full::ForAddress(limit) => {
+            SocketLimit::ForAddress(limit) => {
                 let message =
                     format!("{limit} sockets and event streams are open from your address; close one first");
                 (StatusCode::TOO_MANY_REQUESTS, ApiError::too_often(message, RETRY_AFTER_S))
             }
-            Full::InAll => {
+            SocketLimit::InAll => {
                 let message = "this server has as many open sockets as it takes; try again later";
                 (StatusCode::SERVICE_UNAVAILABLE, ApiError::new(Code::RetryLater, message))
             }
@@ -199,7 +198,7 @@ mod tests {
         })
     }
 
-    fn admit(sockets: &Sockets, address: &str) -> Result<Place, Full> {
+    fn admit(sockets: &Sockets, address: &str) -> Result<OpenConnection, SocketLimit> {
         sockets.admit(address.parse().unwrap(), Transport::WebSocket)
     }
 
@@ -209,13 +208,13 @@ mod tests {
         for _ in 0..2 {
             let one = admit(&sockets, "10.0.0.1").unwrap();
             let _two = admit(&sockets, "10.0.0.1").unwrap();
-            assert_eq!(admit(&sockets, "10.0.0.1").err(), Some(Full::ForAddress(2)));
+            assert_eq!(admit(&sockets, "10.0.0.1").err(), Some(SocketLimit::ForAddress(2)));
             let _other = admit(&sockets, "10.0.0.2").unwrap();
-            assert_eq!(admit(&sockets, "10.0.0.3").err(), Some(Full::InAll));
+            assert_eq!(admit(&sockets, "10.0.0.3").err(), Some(SocketLimit::InAll));
             drop(one);
             assert!(admit(&sockets, "10.0.0.3").is_ok());
         }
-        assert!(sockets.inner.taken.lock().by_network.is_empty(), "nobody is remembered");
+        assert!(sockets.inner.taken.lock().by_network.is_empty(), "no address is kept");
     }
 
     #[test]

@@ -15,10 +15,10 @@ use clap::{
 
 use super::{Settings, error::Origin};
 
-/// What every variable of ours begins with.
+/// The prefix of every variable.
 pub(super) const PREFIX: &str = "PLAUDIT_";
 
-/// The setting that names the settings file, and therefore cannot stand in it.
+/// The setting that names the settings file, and therefore cannot be in it.
 pub(crate) const CONFIG: &str = "config";
 
 pub(super) struct Definitions(Command);
@@ -38,7 +38,7 @@ impl Definitions {
         self.0.get_arguments().find(|arg| spelling(arg, origin).is_some_and(|spelled| spelled == name))
     }
 
-    /// The known name that somebody who wrote `name` most likely meant.
+    /// The known name nearest to `name`.
     pub fn nearest(&self, name: &str, origin: &Origin) -> Option<String> {
         let flag = format!("--{}", name.trim_start_matches(PREFIX).to_lowercase().replace('_', "-"));
         let meant = self.suggestion(&flag).unwrap_or(flag);
@@ -76,7 +76,7 @@ fn spelling(setting: &Arg, origin: &Origin) -> Option<String> {
     }
 }
 
-/// The bare reason: clap's own message would name a flag that nobody gave and repeat the value.
+/// The bare reason: clap's own message would name a flag that was not given, and repeat the value.
 fn reason(error: &clap::Error) -> String {
     match (error.source(), error.get(ContextKind::ValidValue)) {
         (Some(source), _) => source.to_string(),

@@ -1,8 +1,8 @@
-//! What is wrong with the settings. A single flag that is wrong is clap's to report.
+//! Errors of the settings. clap itself reports a wrong flag.
 
 use std::{fmt, io, path::PathBuf};
 
-/// Written for the person who set it. Values are not repeated: they may be secrets.
+/// For the person who wrote the setting. Values are not repeated: they may be secrets.
 #[derive(Debug, thiserror::Error)]
 pub enum SettingsError {
     #[error("cannot read the settings file {}: {source}", path.display())]

@@ -24,7 +24,7 @@ const DAY: Duration = Duration::from_hours(24);
 /// As humantime reads it: 365.25 days.
 const YEAR: Duration = Duration::from_hours(8_766);
 
-/// Where this installation lies. Every command that takes settings takes these.
+/// The place of this installation. Every command with settings takes these.
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Place")]
 pub struct PlaceSettings {
@@ -39,7 +39,7 @@ pub struct PlaceSettings {
     pub data_dir: PathBuf,
 }
 
-/// What is served, and where.
+/// The address, and which pages are served.
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "HTTP")]
 pub struct ServerSettings {
@@ -79,7 +79,7 @@ impl ServerSettings {
     }
 }
 
-/// Where what is live is kept.
+/// The store of the log and the live counts.
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Redis")]
 pub struct RedisSettings {
@@ -97,7 +97,7 @@ pub struct RedisSettings {
     pub appendfsync: AppendFsync,
 }
 
-/// Where what is kept is kept.
+/// The store of all durable data.
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "PostgreSQL")]
 pub struct DatabaseSettings {
@@ -112,7 +112,7 @@ pub struct DatabaseSettings {
     pub database_connections: u32,
 }
 
-/// How counts get from Redis to PostgreSQL.
+/// The pipeline from Redis to PostgreSQL.
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Pipeline")]
 pub struct PipelineSettings {
@@ -184,7 +184,7 @@ pub struct PipelineSettings {
     pub redis_log_share: u32,
 }
 
-/// How this process follows the counts.
+/// The hub, which follows the counts.
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Live counts")]
 pub struct HubSettings {
@@ -215,9 +215,9 @@ pub struct DomainSettings {
     pub rates: RateSettings,
 }
 
-/// Who judges comments before they are displayed.
+/// The automatic moderator of comments.
 ///
-/// [`Self::chosen`] is what the chosen moderator needs of them.
+/// [`Self::chosen`] collects the settings of the chosen moderator.
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Moderation")]
 pub struct ModerationSettings {
@@ -271,7 +271,7 @@ pub struct ModerationSettings {
     pub moderator_retry: Duration,
 }
 
-/// What is told about the running.
+/// The log.
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Log")]
 pub struct LogSettings {

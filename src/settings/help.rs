@@ -1,4 +1,4 @@
-//! What the help texts say beside each setting's own documentation.
+//! Additions to the help texts of the settings.
 
 use clap::{Arg, Command};
 
@@ -9,7 +9,7 @@ A setting can be given as a flag (--data-dir DIR), as a variable of the environm
 or as a line of the settings file (data_dir = \"DIR\"). The flag counts more than the environment, and the
 environment more than the file.";
 
-/// Names each setting's variable, and tells of every command's settings where they may stand.
+/// Adds each setting's variable, and to every command with settings where they may be given.
 pub fn explain(command: Command) -> Command {
     explain_with(&Definitions::new(), command)
 }

@@ -22,11 +22,11 @@ use super::{
 #[derive(Debug)]
 pub struct Layers(HashMap<String, OsString>);
 
-/// One value, as it was found.
-struct Given {
+/// One value with its origin.
+struct GivenValue {
     name: String,
     origin: Origin,
-    /// `None` when it is nothing that a flag could say: a table.
+    /// `None` for a table, which no flag can express.
     value: Option<OsString>,
 }
 
@@ -34,8 +34,7 @@ impl Layers {
     /// Reads both layers. The file is the first of: `chosen`, the environment's `PLAUDIT_CONFIG`,
     /// `usual` if it exists; without any there is none.
     ///
-    /// Of the environment only variables named `PLAUDIT_…` count, and of these not the empty ones:
-    /// deployment tools pass on as empty what is not set.
+    /// Only non-empty variables named `PLAUDIT_…` count: deployment tools pass unset values as empty ones.
     ///
     /// # Errors
     /// The first name that is no setting, with the nearest one that is, or the first value that its setting
@@ -68,24 +67,24 @@ impl Layers {
     }
 }
 
-fn variables(environment: impl IntoIterator<Item = (OsString, OsString)>) -> Vec<Given> {
+fn variables(environment: impl IntoIterator<Item = (OsString, OsString)>) -> Vec<GivenValue> {
     let ours = environment.into_iter().filter_map(|(name, value)| {
         let name = name.into_string().ok().filter(|name| name.starts_with(PREFIX))?;
         let counts = !value.is_empty() && !is_service_link(&name, &value);
-        counts.then_some(Given { name, origin: Origin::Environment, value: Some(value) })
+        counts.then_some(GivenValue { name, origin: Origin::Environment, value: Some(value) })
     });
     ours.collect()
 }
 
 /// Kubernetes puts the addresses of its services into every container's environment; those of a service
-/// called `plaudit` look like ours: `PLAUDIT_SERVICE_HOST`, `PLAUDIT_PORT=tcp://…`, `PLAUDIT_PORT_80_TCP`.
+/// called `plaudit` have the same prefix: `PLAUDIT_SERVICE_HOST`, `PLAUDIT_PORT=tcp://…`, `PLAUDIT_PORT_80_TCP`.
 fn is_service_link(name: &str, value: &OsStr) -> bool {
     let is_address = value.to_string_lossy().contains("://");
     ["_SERVICE_HOST", "_SERVICE_PORT", "_PORT_"].iter().any(|part| name.contains(part))
         || name.ends_with("_PORT") && is_address
 }
 
-fn keys(path: PathBuf) -> Result<Vec<Given>, SettingsError> {
+fn keys(path: PathBuf) -> Result<Vec<GivenValue>, SettingsError> {
     let text = match fs::read_to_string(&path) {
         Ok(text) => text,
         Err(source) => return Err(SettingsError::Unreadable { path, source }),
@@ -95,8 +94,11 @@ fn keys(path: PathBuf) -> Result<Vec<Given>, SettingsError> {
         Err(error) => return Err(not_toml(path, &text, &error)),
     };
     let origin = Origin::File(path);
-    let given =
-        |(name, value)| Given { name, origin: origin.clone(), value: as_flag_value(&value).map(Into::into) };
+    let given = |(name, value)| GivenValue {
+        name,
+        origin: origin.clone(),
+        value: as_flag_value(&value).map(Into::into),
+    };
     Ok(table.into_iter().map(given).collect())
 }
 
@@ -119,12 +121,15 @@ fn as_flag_value(value: &Value) -> Option<String> {
     }
 }
 
-fn check(definitions: &Definitions, given: Vec<Given>) -> Result<HashMap<String, OsString>, SettingsError> {
+fn check(
+    definitions: &Definitions,
+    given: Vec<GivenValue>,
+) -> Result<HashMap<String, OsString>, SettingsError> {
     given.into_iter().map(|given| check_one(definitions, given)).collect()
 }
 
-fn check_one(definitions: &Definitions, given: Given) -> Result<(String, OsString), SettingsError> {
-    let Given { name, origin, value } = given;
+fn check_one(definitions: &Definitions, given: GivenValue) -> Result<(String, OsString), SettingsError> {
+    let GivenValue { name, origin, value } = given;
     let Some(setting) = definitions.find(&name, &origin) else {
         let nearest = definitions.nearest(&name, &origin);
         return Err(SettingsError::Unknown { name, origin, nearest });

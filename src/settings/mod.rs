@@ -1,16 +1,16 @@
 //! Every setting: its name, meaning, unit, default and limits.
 //!
 //! A field's name is the setting's name everywhere: `data_dir` is the flag `--data-dir`, the variable
-//! `PLAUDIT_DATA_DIR` and the key `data_dir` of the settings file. What a flag says counts more than the
-//! environment, and that more than the file.
+//! `PLAUDIT_DATA_DIR` and the key `data_dir` of the settings file. A flag overrides the environment,
+//! and that overrides the file.
 //!
 //! - `groups`: the settings, one struct per concern, so that a command takes only those that it needs; the
 //!   first line of a field's documentation is what `plaudit serve --help` shows; `tokens`, `requests`, `cost`,
 //!   `sockets` and `rates` hold some of them
-//! - `moderator`: which of them the chosen moderator needs
+//! - `moderator`: the settings of the chosen moderator
 //! - `values`: how single values are read
 //! - `layers`: settings file and environment, laid under the flags; `definitions` looks settings up by name
-//! - `help`: what the help texts say beside that; `error`: what can be wrong
+//! - `help`: additions to the help texts; `error`: errors of the settings
 
 mod cost;
 mod definitions;
@@ -134,7 +134,7 @@ impl Settings {
     }
 
     /// # Errors
-    /// Settings that are right by themselves but not together.
+    /// Settings that contradict each other.
     pub fn check(&self) -> Result<(), SettingsError> {
         self.check_keys()?;
         if self.redis.redis_url.is_none() && self.pipeline.redis_replicas > 0 {
@@ -147,8 +147,8 @@ impl Settings {
         Ok(())
     }
 
-    /// Whoever reads the data directory can make tokens with the generated secret, and other processes do not
-    /// know it. So it is good on a developer's own machine, and nowhere else.
+    /// Everybody who can read the data directory can sign tokens with the generated secret, and other processes do
+    /// not have it. So it is only for a developer's own machine.
     fn check_keys(&self) -> Result<(), SettingsError> {
         self.auth.check()?;
         let has_public_keys = self.auth.jwks().is_some();
@@ -162,7 +162,7 @@ impl Settings {
         Ok(())
     }
 
-    /// Whether this looks like a developer's own machine: nobody else can come here, and nothing else is kept.
+    /// Whether this is a developer's own machine: embedded stores and a loopback address.
     pub const fn is_development(&self) -> bool {
         self.is_embedded() && self.server.listen.ip().is_loopback()
     }

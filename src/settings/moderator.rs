@@ -1,4 +1,4 @@
-//! What the chosen moderator needs, out of all that is set.
+//! The settings of the chosen moderator.
 
 use super::{ModerationSettings, ModeratorKind, SettingsError};
 use plaudit_moderation::{HttpSettings, ModeratorSettings};

@@ -1,4 +1,4 @@
-//! How much one user and one address may ask for, and whose word counts for an address.
+//! Rate limits of users and addresses.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! What a request over HTTP may be, and how long it may take to come.
+//! Limits of HTTP requests: size, time, origins.
 
 use std::{path::PathBuf, str::FromStr, time::Duration};
 
@@ -9,7 +9,7 @@ use url::Url;
 
 use super::values::{ValueError, duration, kibibytes, mebibytes, network, whole};
 
-/// What is answered, and who may ask from a browser.
+/// Limits of requests, and which pages may send them.
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Requests")]
 pub struct RequestSettings {
@@ -58,7 +58,7 @@ pub struct RequestSettings {
     pub trusted_proxies: Vec<IpNet>,
 }
 
-/// Documents that need not be sent with each request.
+/// Trusted documents and automatic persisted queries.
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Documents")]
 pub struct DocumentSettings {
@@ -76,7 +76,7 @@ pub struct DocumentSettings {
     pub persisted_queries: u64,
 }
 
-/// Where a page comes from, spelled as browsers spell it.
+/// The origin of a page, as browsers spell it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct PageOrigin(pub HeaderValue);
 

@@ -9,7 +9,7 @@ use super::values::{as_usize, duration, whole};
 const SECOND: Duration = Duration::from_secs(1);
 const MINUTE: Duration = Duration::from_mins(1);
 
-/// What WebSockets and event streams may take.
+/// Limits of WebSockets and event streams.
 #[derive(Args, Clone, Copy, PartialEq, Eq, Debug)]
 #[command(next_help_heading = "Sockets")]
 pub struct SocketSettings {

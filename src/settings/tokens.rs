@@ -1,4 +1,4 @@
-//! How clients prove who they are: one kind of key, by secret or by public keys.
+//! The keys of tokens: one secret, or public keys.
 
 use std::{path::PathBuf, time::Duration};
 
@@ -7,7 +7,7 @@ use clap::{Args, builder::NonEmptyStringValueParser};
 use super::{SettingsError, values::duration};
 use plaudit_token_auth::{Expected, JwksSource, JwksUrl, TokenSecret};
 
-/// With both stores embedded and a loopback address nothing of this need be set: a secret is generated.
+/// All optional with embedded stores and a loopback address: a secret is generated.
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Tokens")]
 pub struct TokenSettings {

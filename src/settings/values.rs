@@ -1,4 +1,4 @@
-//! How single values are read: each function refuses what cannot be meant and says what can.
+//! Parsers of single values; an error says which values are possible.
 
 use std::{
     fmt,
@@ -26,7 +26,7 @@ pub struct StoreUrl(String);
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct NightlyAt(pub Option<NaiveTime>);
 
-/// What is wrong with a value. The setting's name is added by whoever knows where the value came from.
+/// What is wrong with a value. The caller adds the setting's name and origin.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum ValueError {
     #[error("an IP address and a port are needed, such as 127.0.0.1:8080 or [::]:8080")]
@@ -87,12 +87,12 @@ pub(super) fn nightly_at(text: &str) -> Result<NightlyAt, ValueError> {
     NaiveTime::parse_from_str(text, "%H:%M").map(|at| NightlyAt(Some(at))).map_err(|_| ValueError::TimeOfDay)
 }
 
-/// Unlike the filter's own `FromStr`, this refuses what it does not understand.
+/// Unlike the filter's own `FromStr`, refuses invalid directives.
 pub(super) fn log_filter(text: &str) -> Result<EnvFilter, ParseError> {
     EnvFilter::try_new(text)
 }
 
-/// Reads whole numbers within bounds, as the type that `make` gives them; it may refuse more of them.
+/// Reads whole numbers within bounds, converted by `make`, which may refuse further ones.
 pub(crate) fn whole<T>(
     allowed: RangeInclusive<u32>,
     make: impl Fn(u32) -> Option<T> + Clone + Send + Sync + 'static,

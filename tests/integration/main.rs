@@ -69,3 +69,4 @@ mod pipeline {
     mod shutdown;
     mod storm;
 }
+mod reference;

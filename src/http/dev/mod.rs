@@ -1,7 +1,7 @@
-//! What a development server does for whoever asks: it signs them in as anybody. Without a token to give,
-//! as in production, none of this is there.
+//! Development tools: tokens for any user, and the storm. Without development tokens, as in production, these
+//! routes do not exist.
 //!
-//! - [`token`]: a token; [`users`]: for whom one is worth having
+//! - [`token`]: a token; [`users`]: users of the demo data
 //! - [`storm`]: many simulated users at once, for some seconds
 
 mod storm;
@@ -21,7 +21,7 @@ use tokio::{sync::Semaphore, time::timeout};
 
 use super::{
     graphql::{LONGEST, took_too_long},
-    refusal::Refusal,
+    request_error::RequestError,
     sockets::Sockets,
 };
 use plaudit_token_auth::{Subject, TokenSigner};
@@ -31,29 +31,29 @@ use crate::{
     settings::RequestSettings,
 };
 
-/// Signs tokens for whoever asks.
+/// Signs tokens for every client that asks.
 pub struct Development {
     pub signer: TokenSigner,
-    /// Whom a token is for when nobody is named.
+    /// The user of a token when the request names none.
     pub user: Subject,
     /// More users of the demo data who have something to show.
     pub others: Vec<Subject>,
-    /// Whom a moderator's token is for when nobody is named.
+    /// The user of a moderator's token when the request names none.
     pub moderator: Subject,
 }
 
-/// What these handlers share.
-struct Shared {
+/// State shared by these handlers.
+struct DevState {
     development: Development,
     engine: Engine,
     requests: Arc<RequestSettings>,
-    /// They know when this server stops.
+    /// Know when this server stops.
     sockets: Sockets,
-    /// Storms that there may be: one.
+    /// Allows one storm at a time.
     storms: Arc<Semaphore>,
 }
 
-type State = axum::extract::State<Arc<Shared>>;
+type State = axum::extract::State<Arc<DevState>>;
 
 /// Everything under `/dev`.
 pub fn router(
@@ -68,7 +68,7 @@ pub fn router(
         .route("/dev/token", get(token::token))
         .route("/dev/users", get(users::users))
         .route("/dev/storm", post(storm::begin))
-        .with_state(Arc::new(Shared { development, engine, requests, sockets, storms }))
+        .with_state(Arc::new(DevState { development, engine, requests, sockets, storms }))
 }
 
 /// Executes a document of our own, as any other is executed; gives its data.
@@ -96,6 +96,6 @@ async fn ask(
     error.map_or(Ok(data), Err)
 }
 
-fn bad_request(message: impl Into<String>) -> Refusal {
-    Refusal::new(StatusCode::BAD_REQUEST, ApiError::new(Code::BadUserInput, message))
+fn bad_request(message: impl Into<String>) -> RequestError {
+    RequestError::new(StatusCode::BAD_REQUEST, ApiError::new(Code::BadUserInput, message))
 }

@@ -19,7 +19,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use tokio::sync::OwnedSemaphorePermit;
 
-use super::{Refusal, State, ask, bad_request};
+use super::{RequestError, State, ask, bad_request};
 use crate::{
     graphql::{ApiError, Caller, Code, Engine, Viewer, outcome},
     http::{body, event_stream::UNBUFFERED},
@@ -75,49 +75,49 @@ impl Api for EngineApi {
 }
 
 /// `POST /dev/storm`: a line of JSON four times a second, the last one with `done`.
-pub async fn begin(state: State, request: Request) -> Result<Response, Refusal> {
-    let (parts, body) = request.into_parts();
-    let asked = StormRequest::read(&body::read(&parts.headers, body, &state.requests).await?)?;
+pub async fn begin(state: State, http_request: Request) -> Result<Response, RequestError> {
+    let (parts, body) = http_request.into_parts();
+    let request = StormRequest::read(&body::read(&parts.headers, body, &state.requests).await?)?;
     let only_one = Arc::clone(&state.storms).try_acquire_owned().map_err(|_| one_at_a_time())?;
     let api = EngineApi(state.engine.clone());
     let targets =
-        TargetNotes::find(&api, &asked.note_ids).await.map_err(|why| no_targets(why, &asked.note_ids))?;
-    let time = Duration::from_secs(asked.seconds.unsigned_abs());
-    let storm = Storm::begin(api, targets, asked.users as u16, time);
+        TargetNotes::find(&api, &request.note_ids).await.map_err(|why| no_targets(why, &request.note_ids))?;
+    let time = Duration::from_secs(request.seconds.unsigned_abs());
+    let storm = Storm::begin(api, targets, request.users as u16, time);
     let lines = lines(storm, only_one).take_until(state.sockets.stopping());
     let headers = [(header::CONTENT_TYPE, "application/x-ndjson")];
     Ok((headers, [UNBUFFERED], Body::from_stream(lines)).into_response())
 }
 
 impl StormRequest {
-    fn read(body: &[u8]) -> Result<Self, Refusal> {
-        let asked: Self = serde_json::from_slice(body).map_err(|why| bad_request(why.to_string()))?;
-        within("users", asked.users, USERS)?;
-        within("seconds", asked.seconds, SECONDS)?;
-        let notes = asked.note_ids.len();
+    fn read(body: &[u8]) -> Result<Self, RequestError> {
+        let request: Self = serde_json::from_slice(body).map_err(|why| bad_request(why.to_string()))?;
+        within("users", request.users, USERS)?;
+        within("seconds", request.seconds, SECONDS)?;
+        let notes = request.note_ids.len();
         if notes > MAX_NOTES {
             return Err(bad_request(format!("noteIds may have {MAX_NOTES} ids at most, not {notes}")));
         }
-        Ok(asked)
+        Ok(request)
     }
 }
 
-fn within(name: &str, value: i64, bounds: std::ops::RangeInclusive<i64>) -> Result<(), Refusal> {
+fn within(name: &str, value: i64, bounds: std::ops::RangeInclusive<i64>) -> Result<(), RequestError> {
     if bounds.contains(&value) {
         return Ok(());
     }
     Err(bad_request(format!("{name} must be {} to {}, not {value}", bounds.start(), bounds.end())))
 }
 
-fn one_at_a_time() -> Refusal {
-    let message = "there is a storm already; wait until it has ended";
-    Refusal::new(StatusCode::CONFLICT, ApiError::new(Code::RetryLater, message))
+fn one_at_a_time() -> RequestError {
+    let message = "a storm is running; wait until it ends";
+    RequestError::new(StatusCode::CONFLICT, ApiError::new(Code::RetryLater, message))
 }
 
-fn no_targets(why: FindError<ServerError>, named: &[String]) -> Refusal {
+fn no_targets(why: FindError<ServerError>, named: &[String]) -> RequestError {
     match (why, named) {
         (FindError::Execution(error), _) if outcome(Some(&error)) == Code::RetryLater.name() => {
-            Refusal::new(StatusCode::SERVICE_UNAVAILABLE, ApiError::new(Code::RetryLater, error.message))
+            RequestError::new(StatusCode::SERVICE_UNAVAILABLE, ApiError::new(Code::RetryLater, error.message))
         }
         (FindError::Execution(error), _) => bad_request(format!("noteIds: {}", error.message)),
         (FindError::NoNotes, []) => {
@@ -142,10 +142,10 @@ mod tests {
 
     #[test]
     fn an_absent_field_has_a_default() {
-        let asked = StormRequest::read(b"{}").ok().unwrap();
-        assert_eq!((asked.users, asked.seconds, asked.note_ids.len()), (300, 10, 0));
-        let asked =
+        let request = StormRequest::read(b"{}").ok().unwrap();
+        assert_eq!((request.users, request.seconds, request.note_ids.len()), (300, 10, 0));
+        let request =
             StormRequest::read(br#"{ "users": 500, "seconds": 1, "noteIds": ["note_1"] }"#).ok().unwrap();
-        assert_eq!((asked.users, asked.seconds, asked.note_ids.len()), (500, 1, 1));
+        assert_eq!((request.users, request.seconds, request.note_ids.len()), (500, 1, 1));
     }
 }

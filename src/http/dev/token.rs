@@ -1,4 +1,4 @@
-//! A token for whoever asks, as whomever they want to be.
+//! `GET /dev/token`: a token for any user and role.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use super::{Development, Refusal, State, ask, bad_request};
+use super::{Development, RequestError, State, ask, bad_request};
 use plaudit_token_auth::{Role, SignError, Subject};
 
 use crate::graphql::{ApiError, Caller, Engine};
@@ -20,16 +20,16 @@ const LIFE: Duration = Duration::from_hours(12);
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Wanted {
+pub struct TokenRequest {
     user: Option<Subject>,
     #[serde(default)]
-    role: WantedRole,
+    role: RequestedRole,
 }
 
-/// No services: what they may do, an app's own server does, and no page.
+/// Not `service`: that role is for servers of apps, not for pages.
 #[derive(Clone, Copy, Deserialize, Default)]
 #[serde(rename_all = "lowercase")]
-enum WantedRole {
+enum RequestedRole {
     #[default]
     User,
     Moderator,
@@ -48,7 +48,7 @@ pub struct Session {
 }
 
 impl Development {
-    /// A new token of the user to begin with, good for half a day.
+    /// A new token of the default user, valid for half a day.
     pub fn sign(&self) -> Result<String, SignError> {
         self.signer.sign(&self.user, Role::User, LIFE)
     }
@@ -57,13 +57,13 @@ impl Development {
 /// `GET /dev/token?user=…&role=…`, both optional.
 pub async fn token(
     state: State,
-    wanted: Result<Query<Wanted>, QueryRejection>,
-) -> Result<Json<Session>, Refusal> {
-    let Query(Wanted { user, role }) = wanted.map_err(|why| bad_request(why.body_text()))?;
+    request: Result<Query<TokenRequest>, QueryRejection>,
+) -> Result<Json<Session>, RequestError> {
+    let Query(TokenRequest { user, role }) = request.map_err(|why| bad_request(why.body_text()))?;
     let development = &state.development;
     let (role, user) = match role {
-        WantedRole::User => (Role::User, user.as_ref().unwrap_or(&development.user)),
-        WantedRole::Moderator => (Role::Moderator, user.as_ref().unwrap_or(&development.moderator)),
+        RequestedRole::User => (Role::User, user.as_ref().unwrap_or(&development.user)),
+        RequestedRole::Moderator => (Role::Moderator, user.as_ref().unwrap_or(&development.moderator)),
     };
     let expires_at = Utc::now() + LIFE;
     let token = development.signer.sign(user, role, LIFE).map_err(cannot_sign)?;
@@ -71,12 +71,12 @@ pub async fn token(
     Ok(Json(Session { user: user.to_string(), role, token, expires_at, note_id }))
 }
 
-fn cannot_sign(error: SignError) -> Refusal {
-    tracing::error!(%error, "cannot hand out a token");
-    Refusal::new(StatusCode::INTERNAL_SERVER_ERROR, ApiError::internal())
+fn cannot_sign(error: SignError) -> RequestError {
+    tracing::error!(%error, "cannot sign a development token");
+    RequestError::new(StatusCode::INTERNAL_SERVER_ERROR, ApiError::internal())
 }
 
-/// Without the database there is none, and the token is good all the same.
+/// `None` without the database; the token is valid all the same.
 async fn newest_note(engine: &Engine) -> Option<String> {
     let feed = ask(engine, Caller::nobody(), "{ feed(first: 1) { nodes { id } } }", json!({})).await.ok()?;
     Some(feed.pointer("/feed/nodes/0/id")?.as_str()?.to_owned())

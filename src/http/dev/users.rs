@@ -1,4 +1,4 @@
-//! Whom it is worth being.
+//! `GET /dev/users`: users of the demo data to sign in as.
 
 use axum::Json;
 use futures_util::future::join_all;
@@ -12,11 +12,11 @@ use crate::graphql::{Caller, Engine};
 
 #[derive(Serialize)]
 pub struct Users {
-    users: Vec<User>,
+    users: Vec<DemoUser>,
 }
 
 #[derive(Serialize)]
-struct User {
+struct DemoUser {
     subject: String,
     role: Role,
 }
@@ -26,7 +26,7 @@ pub async fn users(state: State) -> Json<Users> {
     let development = &state.development;
     let others = join_all(development.others.iter().map(|subject| existing(&state.engine, subject))).await;
     let users = std::iter::once(&development.user).chain(others.into_iter().flatten());
-    let with_role = |role| move |subject: &Subject| User { subject: subject.to_string(), role };
+    let with_role = |role| move |subject: &Subject| DemoUser { subject: subject.to_string(), role };
     let moderator = with_role(Role::Moderator)(&development.moderator);
     Json(Users { users: users.map(with_role(Role::User)).chain([moderator]).collect() })
 }

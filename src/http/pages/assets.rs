@@ -1,4 +1,4 @@
-//! What pages are made of. The build has compressed each file that is worth it, so that no request does.
+//! Scripts, styles and images of pages. The build compresses them, so that no request has to.
 
 use axum::{
     Router,
@@ -9,9 +9,9 @@ use axum::{
 };
 use rust_embed::EmbeddedFile;
 
-use super::built::{Built, entity_tag, send};
+use super::built::{BuiltFiles, entity_tag, send};
 
-/// What a file may be compressed by, the smallest first, with the end of the compressed file's name.
+/// Content codings, the one with the smallest result first, with the suffix of the compressed file's name.
 const CODINGS: [(&str, &str); 2] = [("br", ".br"), ("gzip", ".gz")];
 
 /// `GET /assets/…`.
@@ -36,20 +36,20 @@ async fn asset(Path(path): Path<String>, request: HeaderMap) -> Response {
 
 type Encoded = (Option<&'static str>, EmbeddedFile);
 
-/// A file, and what of it is sent. Compressed files are no addresses of their own.
+/// A file and its content coding. Compressed files have no address of their own.
 fn find(path: &str, request: &HeaderMap) -> Option<(EmbeddedFile, Encoded)> {
     if CODINGS.iter().any(|(_, end)| path.ends_with(end)) {
         return None;
     }
-    let original = Built::get(&format!("assets/{path}"))?;
+    let original = BuiltFiles::get(&format!("assets/{path}"))?;
     let mut accepted = CODINGS.iter().filter(|(coding, _)| accepts(coding, request));
-    let compressed =
-        accepted.find_map(|(coding, end)| Some((Some(*coding), Built::get(&format!("assets/{path}{end}"))?)));
+    let compressed = accepted
+        .find_map(|(coding, end)| Some((Some(*coding), BuiltFiles::get(&format!("assets/{path}{end}"))?)));
     let sent = compressed.unwrap_or_else(|| (None, original.clone()));
     Some((original, sent))
 }
 
-/// Whether `Accept-Encoding` names the coding, or all, and not with weight 0.
+/// Whether `Accept-Encoding` allows the coding.
 fn accepts(coding: &str, request: &HeaderMap) -> bool {
     let lines = request.get_all(header::ACCEPT_ENCODING).iter().filter_map(|line| line.to_str().ok());
     let elements: Vec<_> = lines.flat_map(|line| line.split(',')).map(named).collect();
@@ -59,7 +59,7 @@ fn accepts(coding: &str, request: &HeaderMap) -> bool {
     wanted(coding).or_else(|| wanted("*")).unwrap_or(false)
 }
 
-/// `br;q=0.5`: what is named, and whether its weight is more than 0.
+/// Reads `br;q=0.5`: the coding, and whether its weight is above 0.
 fn named(element: &str) -> (&str, bool) {
     let (name, parameters) = element.split_once(';').unwrap_or((element, ""));
     let weight = parameters.split(';').find_map(|parameter| parameter.trim().strip_prefix("q="));

@@ -1,4 +1,4 @@
-//! What Vite built, as it lies in the binary.
+//! The files that Vite built, embedded in the binary.
 
 use axum::{
     http::{HeaderMap, StatusCode, header},
@@ -10,16 +10,16 @@ use rust_embed::{Embed, EmbeddedFile};
 #[derive(Embed)]
 #[folder = "web-demo/dist"]
 #[allow_missing = true]
-pub struct Built;
+pub struct BuiltFiles;
 
-/// A strong one, in quotes.
+/// A strong entity tag, in quotes.
 pub fn entity_tag(file: &EmbeddedFile) -> String {
     let hash = file.metadata.sha256_hash();
     let start: String = hash[..8].iter().map(|byte| format!("{byte:02x}")).collect();
     format!("\"{start}\"")
 }
 
-/// The file; 304 without it for who has it already.
+/// The file, or 304 if the client has it.
 pub fn send(file: EmbeddedFile, tag: &str, request: &HeaderMap) -> Response {
     let headers = [(header::ETAG, tag)];
     if is_known(tag, request) {
@@ -28,7 +28,7 @@ pub fn send(file: EmbeddedFile, tag: &str, request: &HeaderMap) -> Response {
     (headers, file.data).into_response()
 }
 
-/// Compares weakly, as RFC 9110 has it for `If-None-Match`: proxies may have weakened the tag.
+/// Compares weakly, as RFC 9110 says for `If-None-Match`: proxies may have weakened the tag.
 fn is_known(tag: &str, request: &HeaderMap) -> bool {
     let opaque = |tag: &str| tag.trim().trim_start_matches("W/").to_owned();
     let lines = request.get_all(header::IF_NONE_MATCH).iter().filter_map(|line| line.to_str().ok());

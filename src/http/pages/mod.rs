@@ -1,6 +1,6 @@
-//! The pages that this server has inside, so that they work without internet.
+//! The embedded pages, which work without internet.
 //!
-//! - [`built`]: the files, and how they are sent; [`assets`]: what the pages are made of
+//! - [`built`]: the embedded files; [`assets`]: scripts, styles and images
 
 mod assets;
 mod built;
@@ -13,15 +13,15 @@ use axum::{
 };
 
 pub use assets::router as assets;
-use built::Built;
+use built::BuiltFiles;
 
 use crate::settings::ServerSettings;
 
-/// What the demo app shows; it tells them apart by itself.
+/// The addresses of the demo app, which routes them itself.
 const APP_ADDRESSES: [&str; 9] =
     ["/", "/two", "/note/{id}", "/user/{id}", "/group/{id}", "/groups", "/inbox", "/hot", "/likes"];
 
-/// Everything only from here, and nothing inline. `connect-src 'self'` means WebSockets to here too, in
+/// Only resources of this server, and nothing inline. `connect-src 'self'` allows WebSockets to it too, in
 /// Chromium from 71 on, Firefox, and Safari from 16 on.
 const STRICT: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; \
     font-src 'self'; connect-src 'self'; manifest-src 'self'; \
@@ -32,20 +32,20 @@ const EDITOR: &str = "default-src 'self'; script-src 'self'; style-src 'self' 'u
     img-src 'self' data:; font-src 'self' data:; connect-src 'self'; worker-src 'self'; \
     frame-ancestors 'none'; base-uri 'none'; form-action 'none'";
 
-const APP: Page = Page { file: "app/index.html", policy: STRICT };
-const ADMIN: Page = Page { file: "admin/index.html", policy: STRICT };
-const GRAPHIQL: Page = Page { file: "graphiql/index.html", policy: EDITOR };
+const APP: HtmlPage = HtmlPage { file: "app/index.html", policy: STRICT };
+const ADMIN: HtmlPage = HtmlPage { file: "admin/index.html", policy: STRICT };
+const GRAPHIQL: HtmlPage = HtmlPage { file: "graphiql/index.html", policy: EDITOR };
 
 const NOT_BUILT: &str = "This page is not in this build. Run `make web`, then build again.\n";
 
-/// An HTML document with the policy that its browser is to hold it to.
+/// An HTML document with its content security policy.
 #[derive(Clone, Copy)]
-struct Page {
+struct HtmlPage {
     file: &'static str,
     policy: &'static str,
 }
 
-/// The pages that are served, the operator's always: it has no data inside. Their parts are at [`assets`].
+/// Routes of the pages; the operator's page is always served, because it contains no data.
 pub fn router(settings: &ServerSettings) -> Router {
     let mut routes = Router::new().route("/admin", ADMIN.at());
     if settings.serves_demo() {
@@ -59,13 +59,13 @@ pub fn router(settings: &ServerSettings) -> Router {
     routes
 }
 
-impl Page {
+impl HtmlPage {
     fn at(self) -> axum::routing::MethodRouter {
         get(async move |headers: HeaderMap| self.answer(&headers))
     }
 
     fn answer(self, request: &HeaderMap) -> Response {
-        let Some(file) = Built::get(self.file) else {
+        let Some(file) = BuiltFiles::get(self.file) else {
             return (StatusCode::NOT_FOUND, NOT_BUILT).into_response();
         };
         let headers = [
@@ -73,7 +73,7 @@ impl Page {
             (header::CACHE_CONTROL, "no-cache"),
             (header::CONTENT_SECURITY_POLICY, self.policy),
         ];
-        // Weak: what is sent may be compressed on the way.
+        // Weak, because the response may be compressed.
         let tag = format!("W/{}", built::entity_tag(&file));
         (headers, built::send(file, &tag, request)).into_response()
     }
@@ -85,7 +85,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_page_that_is_not_in_the_build_says_how_it_gets_there() {
-        let answer = Page { file: "nowhere/index.html", policy: STRICT }.answer(&HeaderMap::new());
+        let answer = HtmlPage { file: "nowhere/index.html", policy: STRICT }.answer(&HeaderMap::new());
         assert_eq!(answer.status(), StatusCode::NOT_FOUND);
         let text = axum::body::to_bytes(answer.into_body(), 1_000).await.unwrap();
         assert!(String::from_utf8_lossy(&text).contains("make web"), "{text:?}");

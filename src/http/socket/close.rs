@@ -13,13 +13,13 @@ const MAX_REASON: usize = 123;
 pub enum End {
     /// By this server, with a code.
     Closed(Close),
-    /// By the client, which was answered.
+    /// By the client; the close is answered.
     ByClient,
-    /// Without a word: the network failed, or nothing is read or answered any more.
+    /// Without a close: the network failed, or the client does not read or answer.
     Lost,
 }
 
-/// A code, and a reason for people.
+/// A close code, and a reason for people.
 #[derive(PartialEq, Eq, Debug)]
 pub struct Close {
     code: u16,
@@ -27,7 +27,7 @@ pub struct Close {
 }
 
 impl Close {
-    /// The server stops; clients come back by themselves, and find another one or the next.
+    /// The server stops; clients reconnect by themselves.
     pub const SERVICE_RESTART: Self = Self::of(1012, "Service restart");
     pub const INIT_TIMEOUT: Self = Self::of(4408, "Connection initialisation timeout");
     pub const UNAUTHORIZED: Self = Self::of(4401, "Unauthorized");
@@ -58,8 +58,7 @@ impl Close {
         Self::new(4409, format!("Subscriber for {id}{EXISTS}"))
     }
 
-    /// Not one of the protocol's: clients do not come back by themselves, which 4429 means too, but for
-    /// another reason.
+    /// Not a code of the protocol: like 4429 it keeps clients from reconnecting, but 4429 has another meaning.
     pub fn too_many_messages(per_second: u32) -> Self {
         Self::new(1008, format!("Too many messages: {per_second} per second are allowed"))
     }
@@ -76,7 +75,7 @@ impl Close {
         }
     }
 
-    /// What to answer to a message that could not be received.
+    /// The close after a message that could not be received.
     pub fn of_failure(error: axum::Error, limit: usize) -> End {
         let error = error.into_inner();
         let why = error.downcast_ref().and_then(|error| Self::unreadable(error, limit));
@@ -95,7 +94,7 @@ impl From<Close> for End {
 }
 
 impl End {
-    /// The label of the metric. What clients send is not one: they could make up thousands.
+    /// The label of the metric. Codes of clients are not labels: they could invent thousands.
     pub fn label(&self) -> String {
         match self {
             Self::Closed(close) => close.code.to_string(),

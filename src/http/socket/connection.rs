@@ -12,10 +12,10 @@ use tokio::time::{Instant, sleep_until, timeout};
 
 use super::{
     super::{
-        Shared,
+        ApiState,
         caller::viewer_of,
-        observe::Observed,
-        operation::{Operation, Step, rejected},
+        observe::Observation,
+        operation::{OperationStep, StreamedOperation, rejected},
         sockets::Transport,
     },
     close::{Close, End},
@@ -28,18 +28,18 @@ use crate::{
     settings::SocketSettings,
 };
 
-/// How long a client may take to confirm a close. Until then what it has sent is read and thrown away:
-/// unread it would make the network throw away the close itself.
+/// How long a client may take to confirm a close. Until then its messages are read and dropped:
+/// unread data would make TCP discard the close.
 const CONFIRM_CLOSE: Duration = Duration::from_secs(1);
-/// How much may come at once, as a multiple of what may come per second: a page that was away subscribes to
-/// everything again.
+/// Messages allowed at once, as a multiple of those per second: a page that was offline subscribes to everything
+/// again.
 const BURST: u32 = 4;
 
-/// Everything is one task, and no message is made before the one before it was sent. So a slow client has no
-/// queue here: what changes waits inside the operations, and only the latest of it.
+/// One task per connection; a message is made only after the previous one was sent. So a slow client has no queue
+/// here: operations keep only the latest change.
 pub struct Connection {
     socket: WebSocket,
-    shared: Arc<Shared>,
+    shared: Arc<ApiState>,
     caller: Caller,
     is_initialised: bool,
     operations: Operations,
@@ -48,7 +48,7 @@ pub struct Connection {
 }
 
 impl Connection {
-    pub fn new(socket: WebSocket, shared: Arc<Shared>, caller: Caller) -> Self {
+    pub fn new(socket: WebSocket, shared: Arc<ApiState>, caller: Caller) -> Self {
         let settings = shared.api.sockets.settings();
         let quota = Quota::per_second(settings.socket_messages);
         let burst = settings.socket_messages.saturating_mul(BURST.try_into().unwrap_or(quota.burst_size()));
@@ -74,12 +74,12 @@ impl Connection {
         let mut stopping = pin!(self.shared.api.sockets.stopping());
         let mut timer = pin!(sleep_until(self.deadlines.earliest()));
         loop {
-            // In a random order each time: neither operations nor the client can keep the others waiting.
+            // Polled in random order: neither operations nor the client can starve the others.
             let went_on = tokio::select! {
                 () = &mut stopping => Err(Close::SERVICE_RESTART.into()),
-                () = &mut timer => self.look_at_the_clock().await,
-                Some((id, step)) = self.operations.next() => self.tell(&id, step).await,
-                received = self.socket.recv() => self.hear(received).await,
+                () = &mut timer => self.check_deadlines().await,
+                Some((id, step)) = self.operations.next() => self.send_step(&id, step).await,
+                received = self.socket.recv() => self.receive(received).await,
             };
             if let Err(end) = went_on {
                 return end;
@@ -90,7 +90,7 @@ impl Connection {
         }
     }
 
-    async fn look_at_the_clock(&mut self) -> Result<(), End> {
+    async fn check_deadlines(&mut self) -> Result<(), End> {
         match self.deadlines.due(Instant::now()) {
             Due::InitTimeout => Err(Close::INIT_TIMEOUT.into()),
             Due::TokenExpiry => Err(Close::TOKEN_EXPIRED.into()),
@@ -100,7 +100,7 @@ impl Connection {
         }
     }
 
-    async fn hear(&mut self, received: Option<Result<Message, axum::Error>>) -> Result<(), End> {
+    async fn receive(&mut self, received: Option<Result<Message, axum::Error>>) -> Result<(), End> {
         let message = match received {
             Some(Ok(message)) => message,
             Some(Err(error)) => return Err(Close::of_failure(error, self.settings().socket_message_bytes)),
@@ -112,7 +112,7 @@ impl Connection {
         }
         match message {
             Message::Text(text) => self.take(&text).await,
-            // As graphql-ws does: what matters is the text.
+            // As graphql-ws does: text in a binary message is accepted.
             Message::Binary(bytes) => match str::from_utf8(&bytes) {
                 Ok(text) => self.take(text).await,
                 Err(_) => Err(Close::bad_message("a binary message must be UTF-8 text").into()),
@@ -139,7 +139,7 @@ impl Connection {
         }
     }
 
-    /// A token here counts more than one in the header of the upgrade.
+    /// A token here overrides the one in the header of the upgrade.
     async fn initialise(&mut self, payload: &Map<String, Value>) -> Result<(), Close> {
         if self.is_initialised {
             return Err(Close::SECOND_INIT);
@@ -160,25 +160,25 @@ impl Connection {
         if self.operations.has(&id) {
             return Err(Close::subscriber_exists(&id).into());
         }
-        let observed = Observed::begin(Transport::WebSocket);
+        let observed = Observation::begin(Transport::WebSocket);
         if self.operations.is_full() {
             observed.end(Code::LimitExceeded.name(), None);
             let error = too_many_operations(self.settings().socket_subscriptions);
             return self.send(messages::error(&id, &[error])).await;
         }
-        let operation = Operation::prepare(&self.shared, parameters, self.caller.clone(), observed);
-        self.operations.start(id, operation.map_or_else(rejected, Operation::run));
+        let operation = StreamedOperation::prepare(&self.shared, parameters, self.caller.clone(), observed);
+        self.operations.start(id, operation.map_or_else(rejected, StreamedOperation::run));
         Ok(())
     }
 
-    async fn tell(&mut self, id: &str, step: Step) -> Result<(), End> {
+    async fn send_step(&mut self, id: &str, step: OperationStep) -> Result<(), End> {
         let message = match step {
-            Step::Next(result) => messages::next(id, &result),
-            Step::Rejected(errors) => {
+            OperationStep::Next(result) => messages::next(id, &result),
+            OperationStep::Rejected(errors) => {
                 self.operations.stop(id);
                 messages::error(id, &errors)
             }
-            Step::Complete => {
+            OperationStep::Complete => {
                 self.operations.stop(id);
                 messages::complete(id)
             }
@@ -215,7 +215,7 @@ impl Connection {
 
 fn token_in(payload: &Map<String, Value>) -> Option<&str> {
     let value = payload.get("Authorization").or_else(|| payload.get("authorization"))?;
-    // What is no text cannot be a token; as an empty one it is refused.
+    // Anything but text cannot be a token; as an empty token it is refused.
     Some(value.as_str().unwrap_or_default())
 }
 

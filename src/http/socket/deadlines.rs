@@ -1,4 +1,4 @@
-//! When something must have happened on a connection. One timer serves all of it.
+//! The deadlines of a connection. One timer serves all of them.
 
 use std::time::Duration;
 
@@ -6,23 +6,23 @@ use chrono::{DateTime, Utc};
 use tokio::time::Instant;
 
 pub struct Deadlines {
-    /// `connection_init` must have come; `None` once it has.
+    /// `connection_init` must have arrived; `None` once it has.
     init: Option<Instant>,
-    /// The token ends; `None` without a token.
+    /// The token expires; `None` without a token.
     expiry: Option<Instant>,
     /// The next ping is sent.
     ping: Instant,
     between_pings: Duration,
-    /// A ping was sent, and nothing was heard since.
+    /// A ping was sent, and nothing has arrived since.
     is_silent: bool,
 }
 
-/// What the timer stands for.
+/// Which deadline has passed.
 #[derive(PartialEq, Eq, Debug)]
 pub enum Due {
     InitTimeout,
     TokenExpiry,
-    /// Nothing was heard between two pings.
+    /// Nothing arrived between two pings.
     Dead,
     Ping,
     Nothing,
@@ -39,7 +39,7 @@ impl Deadlines {
         self.expiry = token_ends.map(until);
     }
 
-    /// Anything at all came from the client.
+    /// The client sent something.
     pub const fn heard(&mut self) {
         self.is_silent = false;
     }
@@ -66,7 +66,7 @@ impl Deadlines {
     }
 }
 
-/// The moment by this process's clock, which nobody sets.
+/// As a monotonic instant, so that a change of the clock does not move it.
 pub fn until(end: DateTime<Utc>) -> Instant {
     Instant::now() + (end - Utc::now()).to_std().unwrap_or_default()
 }

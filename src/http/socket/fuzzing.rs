@@ -1,4 +1,4 @@
-//! What holds for any bytes that come as a message of a client.
+//! Properties that hold for any bytes received as a message.
 
 use bytes::Bytes;
 use serde_json::{Value, json};
@@ -8,8 +8,7 @@ use super::{
     messages::{self, ClientMessage},
 };
 
-/// What the server says about a message is JSON and repeats its id or payload; the reason of a close fits into its
-/// frame.
+/// The answer to a message is JSON and repeats its id or payload; the reason of a close fits into its frame.
 pub fn messages(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
     match messages::parse(&text) {

@@ -18,7 +18,7 @@ const MAX_ID: usize = 256;
 pub enum ClientMessage {
     /// With its payload.
     ConnectionInit(Map<String, Value>),
-    /// With its payload, which goes back.
+    /// With its payload, which the pong repeats.
     Ping(Option<Map<String, Value>>),
     Pong,
     Subscribe {
@@ -30,7 +30,7 @@ pub enum ClientMessage {
     },
 }
 
-/// Not a message that a client may send; says why.
+/// Why a message is not one that a client may send.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct BadMessage(String);
 
@@ -43,7 +43,7 @@ impl fmt::Display for BadMessage {
 /// Reads one text message.
 ///
 /// # Errors
-/// Whatever PROTOCOL.md of graphql-ws does not allow.
+/// Anything that PROTOCOL.md of graphql-ws does not allow.
 pub fn parse(text: &str) -> Result<ClientMessage, BadMessage> {
     let message: Value =
         serde_json::from_str(text).map_err(|why| bad(format!("the message is not JSON: {why}")))?;
@@ -131,7 +131,7 @@ pub fn pong(payload: Option<Map<String, Value>>) -> Message {
     }
 }
 
-/// One execution result, which is encoded already.
+/// One encoded execution result.
 pub fn next(id: &str, result: &Bytes) -> Message {
     const AROUND: usize = r#"{"type":"next","id":"","payload":}"#.len();
     let mut text = Vec::with_capacity(AROUND + id.len() + 8 + result.len());
@@ -154,7 +154,7 @@ pub fn complete(id: &str) -> Message {
 }
 
 fn utf8(text: Vec<u8>) -> Message {
-    // JSON is; were it not, the client would be told by its own decoder.
+    // JSON is UTF-8.
     Utf8Bytes::try_from(text).map_or_else(|_| Message::text(""), Message::Text)
 }
 

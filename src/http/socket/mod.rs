@@ -1,10 +1,10 @@
 //! GraphQL over WebSocket, `/graphql/ws`: the protocol `graphql-transport-ws`, as PROTOCOL.md of graphql-ws
-//! says.
+//! specifies.
 //!
-//! - [`connection`]: the state of one connection, and what it does about each message
+//! - [`connection`]: the state of one connection, and how it handles each message
 //! - [`messages`]: reading and writing them; [`close`]: the codes by which a connection ends
-//! - [`operations`]: what runs; [`deadlines`]: what must have happened by when
-//! - [`fuzzing`]: what holds for any bytes that come from outside
+//! - [`operations`]: the running operations; [`deadlines`]: its time limits
+//! - [`fuzzing`]: properties for the fuzz tests
 
 mod close;
 mod connection;
@@ -21,7 +21,7 @@ use axum::{
     response::Response,
 };
 
-use super::{State, caller::SentBy, refusal::Refusal, sockets::Transport};
+use super::{State, caller::SentBy, request_error::RequestError, sockets::Transport};
 use close::Close;
 use connection::Connection;
 pub(super) use deadlines::until;
@@ -32,12 +32,12 @@ const SUBPROTOCOL: &str = "graphql-transport-ws";
 const BUFFER: usize = 4 * 1024;
 
 /// Upgrades to a WebSocket. A token may come with this request, or with `connection_init`, which browsers
-/// need; the latter wins.
+/// need; the latter overrides.
 pub(super) async fn open(
     state: State,
     SentBy(caller): SentBy,
     upgrade: WebSocketUpgrade,
-) -> Result<Response, Refusal> {
+) -> Result<Response, RequestError> {
     let shared = Arc::clone(&state.0);
     let place = shared.api.sockets.admit(caller.address, Transport::WebSocket)?;
     let limit = shared.api.sockets.settings().socket_message_bytes;
@@ -58,7 +58,7 @@ pub(super) async fn open(
     }))
 }
 
-/// Only a close code tells a client that knows WebSockets what is wrong.
+/// Closes with a code, because browsers do not show why an upgrade failed.
 async fn refuse(mut socket: WebSocket) {
     let _ = socket.send(Message::Close(Some(Close::NO_SUBPROTOCOL.frame()))).await;
 }

@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use tokio_stream::{StreamExt, StreamMap};
 
-use super::super::operation::{Step, Steps};
+use super::super::operation::{OperationStep, OperationSteps};
 
-/// Fair: whichever has something to tell gets its turn, however much another one has.
+/// Fair: every operation with a message gets its turn, however many another one has.
 pub struct Operations {
-    /// Asked from a random one on, each time.
-    running: StreamMap<Arc<str>, Steps>,
+    /// Polled from a random one on, each time.
+    running: StreamMap<Arc<str>, OperationSteps>,
     limit: usize,
 }
 
@@ -26,11 +26,11 @@ impl Operations {
         self.running.len() >= self.limit
     }
 
-    pub fn start(&mut self, id: String, steps: Steps) {
+    pub fn start(&mut self, id: String, steps: OperationSteps) {
         self.running.insert(id.into(), steps);
     }
 
-    /// Ends its work at once; its id may be used again.
+    /// Ends the operation at once; its id may be used again.
     pub fn stop(&mut self, id: &str) {
         self.running.remove(id);
     }
@@ -39,8 +39,8 @@ impl Operations {
         self.running.clear();
     }
 
-    /// What the next of them has to tell. `None` when none runs. Nothing is lost when this is dropped.
-    pub async fn next(&mut self) -> Option<(Arc<str>, Step)> {
+    /// The next message of any of them. `None` when none runs. Dropping this future loses nothing.
+    pub async fn next(&mut self) -> Option<(Arc<str>, OperationStep)> {
         self.running.next().await
     }
 }
@@ -52,8 +52,8 @@ mod tests {
 
     use super::*;
 
-    fn steps(text: &'static str) -> Steps {
-        Box::pin(stream::repeat_with(|| Step::Next(Bytes::from_static(text.as_bytes()))))
+    fn steps(text: &'static str) -> OperationSteps {
+        Box::pin(stream::repeat_with(|| OperationStep::Next(Bytes::from_static(text.as_bytes()))))
     }
 
     #[tokio::test]

@@ -218,7 +218,7 @@ async fn there_is_one_storm_at_a_time_and_it_ends_when_nobody_listens() {
     for _ in 0..2 {
         let second = storm(&server, &long).await;
         assert_eq!(second.status(), 409);
-        assert!(second.text().await.unwrap().contains("there is a storm already"));
+        assert!(second.text().await.unwrap().contains("a storm is running"));
     }
     eventually("it acts", SOON, async || {
         (steps_since(&stores, DateTime::UNIX_EPOCH, "").await > 0).then_some(())

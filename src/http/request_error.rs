@@ -1,24 +1,25 @@
-//! Requests that are refused before GraphQL begins. The body has GraphQL's shape all the same, so that
-//! clients find the code where they always look for it.
+//! Errors of requests that are refused before GraphQL begins. The body has GraphQL's shape, so that clients find
+//! the code in its usual place.
 
 use async_graphql::ServerError;
 use axum::{
-    http::{HeaderName, HeaderValue, StatusCode},
+    http::{HeaderName, HeaderValue, StatusCode, header},
     response::{IntoResponse, Response},
 };
+use serde::Serialize;
 
-use super::{accept::MediaType, answer};
+use super::media_type::MediaType;
 use crate::graphql::ApiError;
 
 /// An HTTP status and one GraphQL error.
 #[derive(Debug)]
-pub struct Refusal {
+pub struct RequestError {
     status: StatusCode,
     error: Box<ApiError>,
     header: Option<(HeaderName, HeaderValue)>,
 }
 
-impl Refusal {
+impl RequestError {
     pub fn new(status: StatusCode, error: ApiError) -> Self {
         Self { status, error: Box::new(error), header: None }
     }
@@ -33,7 +34,7 @@ impl Refusal {
     }
 
     pub fn into_response_as(self, media_type: MediaType) -> Response {
-        let mut response = answer::errors(self.status, &[ServerError::from(*self.error)], media_type);
+        let mut response = errors(self.status, &[ServerError::from(*self.error)], media_type);
         if let Some((name, value)) = self.header {
             response.headers_mut().insert(name, value);
         }
@@ -41,8 +42,19 @@ impl Refusal {
     }
 }
 
-impl IntoResponse for Refusal {
+impl IntoResponse for RequestError {
     fn into_response(self) -> Response {
         self.into_response_as(MediaType::Json)
     }
+}
+
+/// Errors without `data`: nothing was executed.
+pub fn errors(status: StatusCode, errors: &[ServerError], media_type: MediaType) -> Response {
+    #[derive(Serialize)]
+    struct ErrorBody<'a> {
+        errors: &'a [ServerError],
+    }
+
+    let body = serde_json::to_vec(&ErrorBody { errors }).unwrap_or_default();
+    (status, [(header::CONTENT_TYPE, media_type.header())], body).into_response()
 }
