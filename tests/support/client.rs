@@ -13,7 +13,7 @@ pub struct Client {
     token: Option<String>,
 }
 
-/// An answer, with its parts at hand.
+/// A response, with its parts.
 #[derive(Debug)]
 pub struct Reply {
     pub status: u16,
@@ -131,12 +131,12 @@ const LIKE: &str = "mutation ($n: ID!) { likeNote(input: { noteId: $n }) {
 const FOLLOW: &str = "mutation ($u: ID!) { follow(input: { userId: $u }) {
     changed user { followerCount viewerIsFollowing } viewer { id followingCount } } }";
 
-/// The id of a note, as clients see it.
+/// Public id of a note.
 pub fn note(id: i64) -> String {
     format!("note_{id}")
 }
 
-/// The id of a user, as clients see it.
+/// Public id of a user.
 pub fn user(id: i64) -> String {
     format!("user_{id}")
 }

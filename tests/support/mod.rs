@@ -3,7 +3,7 @@
 mod client;
 mod event_stream;
 mod issuer;
-mod judge;
+mod moderation_service;
 mod place;
 pub mod raw;
 mod server;
@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 pub use client::{Client, Reply, note, number, user};
 pub use event_stream::{EventStream, Told};
 pub use issuer::{Issuer, Key};
-pub use judge::{Answer, Judge};
+pub use moderation_service::{Answer, ModerationService};
 pub use place::Place;
 pub use server::{Server, plaudit, token, token_as, token_for};
 pub use socket::{Socket, upgrade};

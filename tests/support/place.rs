@@ -9,7 +9,7 @@ use std::{
 
 const PREFIX: &str = "plaudit-test-";
 
-/// Removed when dropped; what a killed run left behind is removed by the next one.
+/// Removed when dropped; the next run removes what a killed one left.
 pub struct Place(PathBuf);
 
 impl Place {

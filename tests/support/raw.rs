@@ -1,4 +1,4 @@
-//! HTTP as it is sent, for what a GraphQL client would not send.
+//! Raw HTTP requests, for what a GraphQL client would not send.
 
 use reqwest::{
     Method, RequestBuilder,
@@ -6,7 +6,7 @@ use reqwest::{
 };
 use serde_json::Value;
 
-/// An answer, as it came.
+/// A raw response.
 #[derive(Debug)]
 pub struct Raw {
     pub status: u16,

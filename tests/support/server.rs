@@ -33,7 +33,7 @@ pub struct Server {
 }
 
 impl Server {
-    /// The server that all tests share which neither kill it nor need settings of their own.
+    /// The server shared by all tests that neither kill it nor need their own settings.
     pub fn shared() -> &'static Self {
         static SHARED: OnceLock<Server> = OnceLock::new();
         SHARED.get_or_init(|| Self::start(&[]))
@@ -114,7 +114,7 @@ impl Server {
         }
     }
 
-    /// SIGSTOP: the process is there but does nothing, as when its machine stalls.
+    /// SIGSTOP: the process exists but does nothing, as on a stalled machine.
     pub fn stall(&self) {
         signal(self.child.as_ref().unwrap(), Signal::STOP);
     }

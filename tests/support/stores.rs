@@ -28,7 +28,7 @@ pub struct Stores {
     _place: Option<Arc<Place>>,
 }
 
-/// One number from three sides.
+/// One count in three places.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Totals {
     pub rows: i64,
@@ -101,7 +101,7 @@ impl Stores {
         self.postgres_server.take().unwrap().stop();
     }
 
-    /// SIGSTOP to all processes of a store (`redis` or `postgres`): connections stay, but nobody answers.
+    /// SIGSTOP to all processes of a store (`redis` or `postgres`): connections stay open, but get no answer.
     pub fn stall(&self, store: &str) {
         self.signal(store, Signal::STOP);
     }
@@ -159,7 +159,7 @@ impl Stores {
         PgPoolOptions::new().max_connections(2).connect(&self.database_url).await.unwrap()
     }
 
-    /// Runs a command of Redis that answers nothing of interest.
+    /// Runs a command of Redis and ignores its reply.
     pub async fn command(&self, words: &[&str]) {
         let mut cmd = redis::cmd(words[0]);
         cmd.arg(&words[1..]);

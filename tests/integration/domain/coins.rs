@@ -5,7 +5,7 @@ use serde_json::json;
 use crate::support::{Server, user};
 
 #[tokio::test(flavor = "multi_thread")]
-async fn coins_are_granted_and_taken_and_nobody_has_fewer_than_none() {
+async fn coins_are_granted_and_taken_and_a_balance_is_never_negative() {
     let server = Server::shared();
     let stores = server.stores();
     let (service, id) = (server.client_as(Role::Service, "the shop"), stores.new_user().await);
@@ -21,7 +21,7 @@ async fn coins_are_granted_and_taken_and_nobody_has_fewer_than_none() {
         service.refused("grantCoins", too_many).await,
         ("BAD_USER_INPUT".into(), Some("amount".into()))
     );
-    // 64 at once, and one key for the half of them.
+    // 64 concurrent grants, half of them with the same key.
     let race = (0..64).map(|i| {
         let key = if i % 2 == 0 { "the same".to_owned() } else { format!("grant {i}") };
         let input = json!({ "userId": user(id), "amount": 1, "reason": "A race", "idempotencyKey": key });

@@ -47,7 +47,7 @@ async fn thread(client: &Client, of: &str, sort: &str, first: usize) -> Vec<Stri
     }
 }
 
-/// Comments of the note, of its author's comments, and replies of a comment.
+/// Comment counts of the note and of the author, and the reply count of a comment.
 async fn counts(server: &Server, note: &str, author: &str, comment: &str) -> (i64, i64, i64) {
     let query =
         "query ($n: ID!, $u: ID!, $c: ID!) { note(id: $n) { commentCount } user(id: $u) { commentCount }
@@ -58,7 +58,7 @@ async fn counts(server: &Server, note: &str, author: &str, comment: &str) -> (i6
 }
 
 #[tokio::test]
-async fn replies_stand_on_two_levels_and_name_whom_they_answer() {
+async fn replies_have_two_levels_and_name_the_user_they_answer() {
     let server = Server::shared();
     let n = note(server.stores().new_note().await);
     let (ann, bob) = (server.client("ann talks"), server.client("bob talks"));
@@ -124,7 +124,7 @@ async fn a_removed_comment_leaves_a_placeholder_only_as_long_as_it_has_replies()
     ] {
         assert_eq!(bob.refused(mutation, input).await.0, "NOT_FOUND", "{mutation}");
     }
-    // A reply to the reply keeps the place; when the last one goes, so does the placeholder.
+    // The placeholder stays while a reply is left, and goes with the last one.
     let nested = say(&ann, &n, Some(&reply), "Another reply").await;
     bob.act("deleteComment", json!({ "commentId": reply }), "changed").await;
     assert_eq!(thread(&bob, &n, "NEWEST", 10).await, [top.as_str()]);
@@ -165,7 +165,7 @@ async fn threads_are_hottest_or_newest_first_and_paged_without_gaps_while_likes_
         assert_eq!(thread(&author, &n, "HOT", first).await, hottest);
     }
 
-    // While one comment climbs, a reader pages: the others are seen once each.
+    // A comment rises while a reader pages; every other comment is seen exactly once.
     let storm = async {
         for fan in 3..23 {
             let fan = server.client(&format!("fan {fan} of fay"));
@@ -221,7 +221,7 @@ async fn a_page_of_comments_with_replies_costs_the_same_whatever_its_size() {
         assert_eq!((nodes.len(), nodes[0]["replies"]["nodes"].as_array().unwrap().len()), (first, 2));
         costs.push((warm.redis_round_trips, warm.sql_statements));
     }
-    // Own state of the comments, and of the replies; one statement for each of the two levels.
+    // One round trip each for the viewer's state of comments and of replies; one statement for each level.
     assert_eq!(costs, [(2, 2); 3]);
 }
 
@@ -269,7 +269,7 @@ async fn a_comment_keeps_the_rating_that_its_author_had_given_by_then() {
 }
 
 #[tokio::test]
-async fn what_a_comment_may_not_be_is_refused_and_named() {
+async fn invalid_comments_are_rejected_and_the_argument_is_named() {
     let server = Server::shared();
     let stores = server.stores();
     let (n, other) = (note(stores.new_note().await), note(stores.new_note().await));

@@ -1,11 +1,11 @@
-//! What holds for every action that is on or off.
+//! Properties of every edge: counted once, undone once, idempotent.
 
 use futures_util::{StreamExt, stream};
 use serde_json::{Value, json};
 
 use crate::support::{Client, Server, Stores, note, user};
 
-/// A pair of mutations, and where its effect shows.
+/// The two mutations of an edge, and where its effect is visible.
 struct Pair {
     turn_on: &'static str,
     turn_off: &'static str,
@@ -129,7 +129,7 @@ async fn sixty_four_users_at_once_count_sixty_four_everywhere_for_every_edge() {
     let stores = server.stores();
     for pair in &PAIRS {
         let (id, target) = pair.new_target(&stores).await;
-        // Everybody switches on twice, and every fourth one off twice afterwards.
+        // Every user switches on twice; every fourth then switches off twice.
         let users = (0..64).map(|i| {
             let (client, target) = (server.client(&format!("racer {i}")), target.clone());
             async move {

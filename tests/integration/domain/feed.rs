@@ -21,13 +21,13 @@ async fn a_feed_of_20_notes_costs_one_round_trip_for_counters_and_one_for_own_st
     let first = reader.send(FEED, page.clone()).await;
     assert_eq!(first.body["data"]["feed"]["nodes"].as_array().unwrap().len(), 20, "{}", first.body);
 
-    // Warm: counts are held by the hub, membership is one round trip, the page one statement.
+    // Warm: the hub has the counts, membership costs one round trip, the page one statement.
     let warm = reader.send(FEED, page.clone()).await;
     assert_eq!(warm.body, first.body);
     assert!(warm.redis_round_trips <= 1, "{warm:?}");
     assert_eq!(warm.sql_statements, 1);
 
-    // A hub that holds nothing reads all counters, of notes and authors, in one round trip more.
+    // A cold hub reads all counters of notes and authors in one more round trip.
     drop(reader);
     let mut server = server;
     server.stop();
@@ -41,7 +41,7 @@ async fn a_feed_of_20_notes_costs_one_round_trip_for_counters_and_one_for_own_st
     assert_eq!(cold_hub.sql_statements, 1);
 }
 
-/// Cuts the hub's connection; it forgets all counts, and hears again.
+/// Cuts the hub's connection, so that it drops all counts and reconnects.
 async fn interrupt_hub(server: &Server) {
     let mut redis = server.stores().redis().await;
     let () =
@@ -128,7 +128,7 @@ async fn a_page_of_followed_authors_reads_no_more_notes_than_it_shows() {
     .execute(&stores.sql().await)
     .await
     .unwrap();
-    // Sets that were loaded before do not have them.
+    // Sets that were loaded earlier lack them.
     let mut redis = stores.redis().await;
     let sets: Vec<String> = redis.keys("*:e:follow:*").await.unwrap();
     let () = redis.del(sets).await.unwrap();
@@ -147,7 +147,7 @@ async fn likes_do_not_make_readers_read_text_again() {
         || reader.send("query ($n: ID!) { note(id: $n) { title author { name } } }", json!({ "n": n }));
     read().await;
     assert_eq!(read().await.redis_round_trips, 0);
-    // Nobody has asked for the author's counts, so the fold does not know them.
+    // The author's counts were never read, so Redis does not have them.
     server.client("bob likes").like(&n).await;
     assert_eq!(read().await.redis_round_trips, 0);
 }

@@ -45,7 +45,7 @@ async fn a_follow_reaches_the_rows_and_the_inbox() {
 }
 
 #[tokio::test]
-async fn nobody_follows_themselves() {
+async fn users_cannot_follow_themselves() {
     let server = Server::shared();
     let loner = server.client("cat is alone");
     let me = loner.follow(&user(server.stores().new_user().await)).await["viewer"]["id"].clone();
@@ -77,7 +77,7 @@ async fn the_follow_limit_holds_exactly_also_when_many_follows_race() {
             (&json!("BAD_USER_INPUT"), &json!("FOLLOW_LIMIT"))
         );
     }
-    // Whom one follows already is no news; and who makes room may go on.
+    // Following the same user again changes nothing; after an unfollow there is room for another.
     let (known, _) = followed[0];
     assert_eq!(follower.follow(known).await["changed"], false);
     follower.unfollow(known).await;

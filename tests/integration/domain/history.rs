@@ -18,7 +18,7 @@ fn text(moment: DateTime<Utc>) -> String {
     moment.to_rfc3339_opts(SecondsFormat::Millis, true)
 }
 
-/// Begin of the (UTC) day so many days ago.
+/// Start of the UTC day this many days ago.
 fn days_ago(days: u64) -> DateTime<Utc> {
     (Utc::now().date_naive() - Days::new(days)).and_time(NaiveTime::MIN).and_utc()
 }
@@ -55,7 +55,7 @@ async fn the_author_and_a_moderator_see_points_that_add_up_and_others_see_none()
     let author = server.client(&author_of(&stores, id).await);
     let begin = days_ago(2);
     let minutes = |minutes| begin + TimeDelta::minutes(minutes);
-    // Two are written last but done first: the logs of several shards are persisted side by side.
+    // Two are written last but happened first: the logs of several shards are persisted independently.
     add_step(&sql, id, minutes(10 * 60 + 2), true, 1).await;
     add_step(&sql, id, minutes(10 * 60 + 1), true, 2).await;
     add_step(&sql, id, minutes(13 * 60), true, 3).await;

@@ -21,7 +21,7 @@ fn badges(replies: i64, likes: i64, followers: i64, messages: i64) -> Value {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_inbox_counts_what_is_new_once_per_deed_and_is_read_once() {
+async fn an_inbox_counts_each_action_once_and_is_read_once() {
     let server = Server::shared();
     let stores = server.stores();
     let (me, service) = ("ann is liked", server.client_as(Role::Service, "the messenger"));
@@ -46,7 +46,7 @@ async fn an_inbox_counts_what_is_new_once_per_deed_and_is_read_once() {
 
     let fans = ["fan one", "fan two"].map(|fan| server.client(fan));
     for fan in &fans {
-        // Once more after it was taken back is nothing new.
+        // Repeating an action that was undone adds no entry.
         for mutation in ["likeNote", "unlikeNote", "likeNote"] {
             fan.act(mutation, json!({ "noteId": n }), "changed").await;
             stores.rest().await;
@@ -83,14 +83,14 @@ async fn an_inbox_counts_what_is_new_once_per_deed_and_is_read_once() {
     }
     let payload = read(json!(["REPLIES", "LIKES", "NEW_FOLLOWERS", "DIRECT_MESSAGES"])).await;
     assert_eq!(payload, json!({ "changed": true, "inbox": badges(0, 0, 0, 0) }));
-    // The mark only rises: what comes afterwards is unread again.
+    // Read counts never decrease; later entries are unread.
     server.client("fan three").act("likeNote", json!({ "noteId": n }), "changed").await;
     eventually("one more", SOON, || async { (unread(server, me).await == badges(0, 1, 0, 0)).then_some(()) })
         .await;
 }
 
 #[tokio::test]
-async fn entries_tell_what_happened_newest_first() {
+async fn entries_are_listed_newest_first() {
     let server = Server::shared();
     let stores = server.stores();
     let me = "bob reads entries";
@@ -122,7 +122,7 @@ async fn entries_tell_what_happened_newest_first() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_entry_that_is_there_already_is_not_counted_with_the_new_ones_of_its_batch() {
+async fn an_existing_entry_is_not_counted_again_with_new_ones_of_its_batch() {
     let server = Server::shared();
     let stores = server.stores();
     let (me, fans) = ("eve has an old entry", ["a known fan", "a new fan", "another new fan"]);

@@ -113,7 +113,7 @@ async fn a_user_without_an_account_gets_one_at_the_first_mutation() {
 }
 
 #[tokio::test]
-async fn an_event_that_changes_no_row_is_noticed_and_the_count_is_corrected() {
+async fn an_event_that_changes_no_row_invalidates_the_count() {
     let server = Server::shared();
     let stores = server.stores();
     let (id, sql) = (stores.new_note().await, stores.sql().await);
@@ -123,7 +123,7 @@ async fn an_event_that_changes_no_row_is_noticed_and_the_count_is_corrected() {
         .fetch_one(&sql)
         .await
         .unwrap();
-    // The cached set knows of no like of this note; then a row appears behind its back.
+    // The cached set has no like of this note; then a row is inserted directly.
     assert_eq!(liker.note(&n).await["viewerHasLiked"], false);
     sqlx::query("INSERT INTO note_like VALUES ($1, $2, true, true, now(), now())")
         .bind(me)
@@ -136,7 +136,7 @@ async fn an_event_that_changes_no_row_is_noticed_and_the_count_is_corrected() {
     socket.watch_notes(&[&n]).await;
     assert_eq!(socket.note_until(|_| true).await["id"], n);
 
-    // Counted twice for a moment: the row, and the event. The persister finds that the row was there.
+    // Row and event both count until the persister finds that the row existed.
     assert_eq!(liker.like(&n).await["changed"], true);
     socket.note_until(|note| note["likeCount"] == 1).await;
     eventually("the count is what the rows say", SOON, || async {

@@ -66,7 +66,7 @@ async fn own_lists_are_exact_right_after_each_flip_before_and_after_it_is_persis
     stores.rest().await;
     for field in ["likedNotes", "collectedNotes"] {
         assert_eq!(all(&me, "viewer", field, 1).await, [b, d, c, a]);
-        // What is switched off now is gone at once, though its row still says on.
+        // A target that is switched off leaves the list at once, although its row is still on.
         let off = if field == "likedNotes" { "unlikeNote" } else { "uncollectNote" };
         me.act(off, json!({ "noteId": d }), "changed").await;
         assert_eq!(all(&me, "viewer", field, 2).await, [b, c, a]);
@@ -97,7 +97,7 @@ async fn a_removed_note_leaves_every_list() {
 }
 
 #[tokio::test]
-async fn people_are_listed_last_first_on_both_ends_of_an_edge() {
+async fn users_are_listed_newest_first_on_both_ends_of_an_edge() {
     let server = Server::shared();
     let stores = server.stores();
     let me = server.client("dan is listed");
@@ -134,7 +134,7 @@ async fn people_are_listed_last_first_on_both_ends_of_an_edge() {
 }
 
 #[tokio::test]
-async fn the_feed_of_the_followed_has_their_notes_only_newest_first_and_at_once() {
+async fn the_feed_of_followed_users_is_newest_first_and_current_at_once() {
     let server = Server::shared();
     let me = server.client("eve follows some");
     let authors = ["author a", "author b", "author c"].map(|author| server.client(author));
@@ -250,7 +250,7 @@ async fn a_cursor_of_one_list_is_refused_by_another() {
     }
 }
 
-/// What the viewer likes, and the page's info.
+/// Ids of the notes the viewer likes, and the page info.
 async fn liked(client: &Client, first: i32) -> (Vec<String>, Value) {
     let query = "query ($first: Int) { viewer { likedNotes(first: $first) {
         nodes { id } pageInfo { hasNextPage endCursor } } } }";
@@ -268,7 +268,7 @@ async fn hold_batches(stores: &Stores) -> Transaction<'static, Postgres> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_page_on_which_every_note_is_gone_leads_to_the_next_one() {
+async fn a_page_of_removed_notes_leads_to_the_next_page() {
     let server = Server::start(&[]);
     let stores = server.stores();
     let reader = server.client("oda likes");
@@ -306,7 +306,7 @@ async fn a_note_that_is_liked_again_stands_first_before_and_after_that_is_persis
     stores.rest().await;
     assert_eq!(liked(&reader, 10).await.0, [once.clone(), again.clone()]);
     let held = hold_batches(&stores).await;
-    // A batch that waits already, so that the next two events come in one.
+    // One batch waits already, so the next two events share a batch.
     reader.like(&note(stores.new_note().await)).await;
     let sql = stores.sql().await;
     eventually("the batch waits", SOON, || async {

@@ -1,4 +1,4 @@
-//! "Do I like this?" at any age and for any number of likes, in bounded memory and at bounded cost.
+//! Membership is exact for likes of any age and number, in bounded memory and at bounded cost.
 
 use std::ops::Range;
 
@@ -9,11 +9,11 @@ use crate::support::{Client, Server, Stores, note, user};
 
 /// An edge as clients see it.
 struct Kind {
-    /// As in keys, and the name of its table.
+    /// Name in keys and of its table.
     name: &'static str,
     on: &'static str,
     off: &'static str,
-    /// What it points at.
+    /// Type of its target.
     target: &'static str,
     field: &'static str,
 }
@@ -78,20 +78,20 @@ impl Kind {
     }
 }
 
-/// Ids that need eight bytes, as they may be one day.
+/// Ids that need eight bytes.
 const FIRST_ID: i64 = 5_000_000_000;
-/// What exists, and what of it the user has switched on: neither the first ones nor the last ones.
+/// Existing targets, and those that the user switched on: neither the first nor the last ones.
 const ALL: Range<i64> = FIRST_ID..FIRST_ID + 102_310;
 const ON: Range<i64> = FIRST_ID + 10..FIRST_ID + 100_010;
 const MOST_BYTES: u64 = 64_000;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_user_with_a_hundred_thousand_likes_has_exact_ones_of_every_age_in_bounded_memory() {
+async fn likes_of_every_age_are_exact_for_a_user_with_100000_likes_in_bounded_memory() {
     let stores = Stores::start(AppendFsync::EverySec).await;
     let pipeline = Server::start_on(&stores, &["--roles", "pipeline"]);
     let api = Server::start_on(&stores, &["--roles", "api", "--reply-wait", "0s", "--max-mutations", "50"]);
     let (client, me) = (api.client("eve likes it all"), long_life(&stores, "eve likes it all").await);
-    // The newest, those around where a cached set may begin, the oldest.
+    // The newest ones, those around the floor of a cached set, and the oldest ones.
     let on =
         [ON.end - 1, ON.end - 2, ON.end - 5_001, ON.end - 5_000, ON.start + 50_000, ON.start + 1, ON.start];
     let off = [ALL.start, ON.start - 1, ON.end, ALL.end - 1];
@@ -128,7 +128,7 @@ async fn a_user_with_a_hundred_thousand_likes_has_exact_ones_of_every_age_in_bou
         assert!((30_000..MOST_BYTES).contains(&bytes), "{}: {bytes}", kind.name);
     }
 
-    // However much is switched on next, the set does not grow for ever.
+    // The set stays bounded however many edges are switched on.
     let more: Vec<i64> = (ON.end + 1..ALL.end - 1).collect();
     for kind in &KINDS {
         let mut most = 0;
@@ -149,7 +149,7 @@ async fn a_user_with_a_hundred_thousand_likes_has_exact_ones_of_every_age_in_bou
     }
 }
 
-/// Makes a user with rows as a long life would have left them; nothing of them is cached.
+/// Creates a user with many old rows, none of them cached.
 async fn long_life(stores: &Stores, subject: &str) -> i64 {
     let sql = stores.sql().await;
     let author = stores.new_user().await;
@@ -176,7 +176,7 @@ async fn long_life(stores: &Stores, subject: &str) -> i64 {
 }
 
 #[tokio::test]
-async fn a_user_without_likes_costs_the_database_one_look_up_and_not_one_per_request() {
+async fn a_user_without_likes_costs_one_database_lookup_and_not_one_per_request() {
     let server = Server::shared();
     let stores = server.stores();
     let notes = [note(stores.new_note().await), note(stores.new_note().await)];
@@ -188,7 +188,7 @@ async fn a_user_without_likes_costs_the_database_one_look_up_and_not_one_per_req
 
     let query = "query ($n: ID!) { note(id: $n) { viewerHasLiked viewerHasCollected } }";
     let no = json!({ "note": { "viewerHasLiked": false, "viewerHasCollected": false } });
-    // Someone: one for each kind of edge. Nobody: one for the account.
+    // A user costs one statement per kind of edge, an unknown subject one for the account.
     for (client, first) in [(someone, 2), (nobody, 1)] {
         for (n, statements) in [(&notes[0], first), (&notes[0], 0), (&notes[1], 0)] {
             let reply = client.send(query, json!({ "n": n })).await;
@@ -198,7 +198,7 @@ async fn a_user_without_likes_costs_the_database_one_look_up_and_not_one_per_req
 }
 
 #[tokio::test]
-async fn an_id_that_does_not_exist_costs_the_database_one_look_up_and_not_one_per_request() {
+async fn an_unknown_id_costs_one_database_lookup_and_not_one_per_request() {
     let server = Server::shared();
     let client = server.client("ida looks for what is not there");
     client.follow(&user(server.stores().new_user().await)).await;

@@ -19,7 +19,7 @@ fn text(title: &str) -> Value {
 }
 
 #[tokio::test]
-async fn a_note_is_posted_and_its_author_has_one_more() {
+async fn a_posted_note_counts_for_its_author() {
     let server = Server::shared();
     let client = server.client("ann posts");
     for count in 1..=2 {
@@ -50,7 +50,7 @@ async fn the_same_key_posts_one_note_also_when_sent_at_once() {
     let author = payloads[0]["note"]["author"]["id"].clone();
     assert_eq!(client.data(MINE, json!({ "id": author })).await["user"]["noteCount"], 1);
 
-    // For another text, and for another way, it is used up.
+    // The key is rejected for another text, and for an edge.
     let reused = ("BAD_USER_INPUT".to_owned(), Some("idempotencyKey".to_owned()));
     input["title"] = json!("Another one");
     assert_eq!(client.refused("createNote", input).await, reused);
@@ -83,7 +83,7 @@ async fn many_posts_at_once_in_a_new_group_do_not_wait_for_each_others_connectio
     let owner = server.client("lea posts in her group");
     let group =
         owner.act("createGroup", json!({ "name": "Lea's" }), "group { id }").await["group"]["id"].clone();
-    // More than requests have connections.
+    // More requests than connections.
     let posts = join_all((0..64).map(|i| {
         let mut input = text(&format!("Note {i}"));
         input["groupId"] = group.clone();
@@ -93,7 +93,7 @@ async fn many_posts_at_once_in_a_new_group_do_not_wait_for_each_others_connectio
 }
 
 #[tokio::test]
-async fn removing_a_note_settles_every_counter_that_it_had_moved() {
+async fn removing_a_note_adjusts_every_counter_it_had_moved() {
     let server = Server::shared();
     let stores = server.stores();
     let (author, fan) = (server.client("dan removes"), server.client("a fan of dan"));

@@ -1,4 +1,4 @@
-//! Every list: read by keyset cursors, stable while items arrive, by an index at any size.
+//! Query plans: every list is paged by keyset cursors, stable while items arrive, and read by an index.
 
 use std::{collections::HashSet, fs};
 
@@ -26,7 +26,7 @@ const LISTS: &[&str] = &[
     "viewer { inbox { entries(ARGS) NODES } }",
 ];
 
-/// Lists to whose top the other test cannot easily add.
+/// Lists to whose top the paging test cannot easily add.
 const OTHERS: &[&str] = &[
     "note(id: \"note_WHO\") { comments(sort: NEWEST, ARGS) NODES }",
     "node(id: \"comment_5\") { ... on Comment { replies(ARGS) NODES } }",
@@ -141,10 +141,10 @@ const BIG: [&str; 9] = [
     "comment_index",
     "comment_body",
 ];
-/// The user, note and group with much in every list, and those with little.
+/// The user, note and group with long lists, and those with short ones.
 const MANY: i64 = 1;
 const FEW: i64 = 2;
-/// Often enough that PostgreSQL decides whether to keep one plan for all values.
+/// Enough executions for PostgreSQL to choose between a generic and a custom plan.
 const TIMES: usize = 8;
 
 #[tokio::test(flavor = "multi_thread")]
@@ -186,7 +186,7 @@ async fn no_list_scans_or_sorts_a_table_of_a_million_rows() {
     assert!(faults.is_empty(), "{} faults, the first: {}", faults.len(), faults[0]);
 }
 
-/// The first page, the one behind it, and one behind a place in the middle; of a long list and a short one.
+/// The first page, the next one, and one in the middle; of a long list and a short one.
 async fn read_here_and_there(api: &Server, list: &str) {
     let (many, few) = (api.client(&format!("user {MANY}")), api.client(&format!("user {FEW}")));
     // The short list's items are spread over all times, so its first item lies amid the long list.
@@ -201,7 +201,7 @@ async fn read_here_and_there(api: &Server, list: &str) {
     }
 }
 
-/// From now on, the plan of each statement of a new connection is in PostgreSQL's log.
+/// Makes PostgreSQL log the plan of each statement of new connections.
 async fn explain_everything(stores: &Stores) {
     let sql = stores.sql().await;
     for setting in [
@@ -243,7 +243,7 @@ fn is_big(node: &Value) -> bool {
     node["Relation Name"].as_str().is_some_and(|name| BIG.contains(&name))
 }
 
-/// What a plan does that takes longer the more rows there are.
+/// Nodes of a plan whose cost grows with the table.
 fn fault(nodes: &[&Value]) -> Option<String> {
     nodes.iter().find_map(|node| {
         let kind = node["Node Type"].as_str().unwrap();
@@ -266,19 +266,19 @@ fn is_bounded(node: &Value) -> bool {
     node["Node Type"] == "Bitmap Heap Scan" || node["Index Name"] == "note_counts_by_heat"
 }
 
-/// Conditions by an id, or by a place in the list: for an index, not for a look at each row.
+/// Conditions on an id or a cursor, which an index must answer.
 const SELECTIVE: [&str; 3] = ["id = ", "id < ", "id) < "];
 
 const USERS: i64 = 200_000;
 const GROUPS: i64 = 20_000;
-/// Notes that people turn to; there are more.
+/// Notes that get activity; there are more notes.
 const NOTES: i64 = 300_000;
 const ROWS: i64 = 1_000_000;
-/// The most that somebody may follow.
+/// Most users that one user follows.
 const FOLLOW_LIMIT: i64 = 5_000;
 
 /// A fifth of each table belongs to the first user, note or group; a fifth points at it; the rest is spread.
-/// Rows lie in the order of time, as a long life would have left them.
+/// Rows are inserted in chronological order.
 async fn fill(stores: &Stores) {
     let sql = stores.sql().await;
     for setting in ["fsync = off", "full_page_writes = off", "max_wal_size = '8GB'"] {

@@ -8,7 +8,7 @@ const HOT: &str = "query ($window: HotWindow!, $first: Int, $after: String) {
     hotNotes(window: $window, first: $first, after: $after) {
         nodes { id title likeCount } pageInfo { hasNextPage hasPreviousPage endCursor } } }";
 
-/// Notes, the first of which has likes only in its total: nobody liked it lately.
+/// Creates notes; the first has likes only in its total, none of them recent.
 async fn notes(stores: &Stores, number: usize) -> Vec<i64> {
     let mut notes = Vec::new();
     for _ in 0..number {
@@ -30,7 +30,7 @@ async fn like(server: &Server, id: i64, likers: std::ops::Range<usize>) {
     }
 }
 
-/// A page's ids and the page; `None` while Redis is being verified.
+/// Ids of a page, and the page; `None` while Redis is in recovery.
 async fn page(client: &Client, window: &str, first: usize, after: &Value) -> Option<(Vec<String>, Value)> {
     let reply = client.send(HOT, json!({ "window": window, "first": first, "after": after })).await.body;
     if let Some(error) = reply["errors"].get(0) {
@@ -42,7 +42,7 @@ async fn page(client: &Client, window: &str, first: usize, after: &Value) -> Opt
     Some((ids.collect(), page["pageInfo"].clone()))
 }
 
-/// Waits for the whole list to be that; it must never be empty meanwhile.
+/// Waits until the whole list is `expected`; it must never be empty meanwhile.
 async fn ranked(server: &Server, window: &str, expected: &[i64]) {
     let expected = ids(expected);
     eventually(&format!("{window} is {expected:?}"), SOON, || async {
@@ -59,7 +59,7 @@ async fn ranked_in_spans(server: &Server, expected: &[i64]) {
     }
 }
 
-/// The heat of a note in the buckets of a span together.
+/// Total heat of a note in the buckets of a span.
 async fn heat(stores: &Stores, id: i64, span: &str) -> f64 {
     let mut redis = stores.redis().await;
     let buckets: Vec<String> = redis.keys(format!("{{{}}}:hot:{span}:[0-9]*", id % 2)).await.unwrap();
@@ -87,7 +87,7 @@ async fn complete(stores: &Stores) {
 async fn hot_notes_are_ranked_by_the_likes_of_the_window_and_an_unlike_lowers() {
     let server = Server::start(&[]);
     let [old, a, b, c] = notes(&server.stores(), 4).await[..] else { panic!() };
-    // Nobody has liked anything: by totals, the newer first.
+    // Without likes: by totals, newer notes first.
     ranked_in_spans(&server, &[old, c, b, a]).await;
     like(&server, a, 0..1).await;
     like(&server, b, 0..3).await;
@@ -105,7 +105,7 @@ async fn hot_notes_are_ranked_by_the_likes_of_the_window_and_an_unlike_lowers() 
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn pages_go_on_in_the_same_order_while_likes_arrive() {
+async fn pages_keep_their_order_while_likes_arrive() {
     let server = Server::start(&[]);
     let [_, a, b, c, d, e] = notes(&server.stores(), 6).await[..] else { panic!() };
     for (id, likes) in [(e, 5), (d, 4), (c, 3), (b, 2), (a, 1)] {
@@ -123,7 +123,7 @@ async fn pages_go_on_in_the_same_order_while_likes_arrive() {
         if info["hasNextPage"] == false {
             break;
         }
-        // The order of others changes meanwhile.
+        // Meanwhile the present order changes.
         let likers = 10 * sizes.len();
         like(&server, a, likers..likers + 6).await;
         ranked(&server, "DAY", &[a, e, d, c, b]).await;
@@ -131,7 +131,7 @@ async fn pages_go_on_in_the_same_order_while_likes_arrive() {
     assert_eq!((seen, sizes), (ids(&[e, d, c, b, a]), vec![2, 2, 1]));
 }
 
-/// PostgreSQL reads more notes than a ranking has, by steps of heat.
+/// PostgreSQL reads more candidates than a ranking has, by coarse steps of heat.
 #[tokio::test(flavor = "multi_thread")]
 async fn the_thousand_hottest_notes_ever_are_found_among_many() {
     let server = Server::start(&[]);
@@ -140,7 +140,7 @@ async fn the_thousand_hottest_notes_ever_are_found_among_many() {
     let many =
         "INSERT INTO note (author_id, title, body) SELECT $1, 'A note', 'Text' FROM generate_series(1, 6000)";
     sqlx::query(many).bind(author).execute(&sql).await.unwrap();
-    // The n-th note has an n-th of the likes of the first one; the order of ids is another.
+    // The n-th note has 1/n of the likes of the first one; the order of ids differs.
     let likes = "UPDATE note_counts SET likes = 1000000 / (1 + id * 7919 % 6007)";
     sqlx::query(likes).execute(&sql).await.unwrap();
     let hottest = "SELECT id FROM note_counts ORDER BY likes DESC, id DESC LIMIT 1000";
@@ -156,7 +156,7 @@ async fn the_thousand_hottest_notes_ever_are_found_among_many() {
 }
 
 #[tokio::test]
-async fn a_cursor_leads_nowhere_in_the_list_of_another_window_and_a_page_has_a_size() {
+async fn a_cursor_of_another_window_and_a_wrong_page_size_are_rejected() {
     let server = Server::shared();
     let reader = server.anonymous();
     server.stores().new_note().await;
@@ -176,7 +176,7 @@ async fn a_cursor_leads_nowhere_in_the_list_of_another_window_and_a_page_has_a_s
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_reader_whose_ranking_is_forgotten_goes_on_behind_the_same_rank() {
+async fn paging_continues_at_the_same_rank_when_the_snapshot_has_expired() {
     let mut server = Server::start(&[]);
     let [old, a, b] = notes(&server.stores(), 3).await[..] else { panic!() };
     let (first, info) = page(&server.anonymous(), "ALL", 1, &Value::Null).await.unwrap();
@@ -201,7 +201,7 @@ async fn removed_notes_are_left_out_and_others_fill_the_page() {
         like(&server, id, 0..likes).await;
     }
     stores.rest().await;
-    // The text is kept for a while: by the process, and in Redis.
+    // The notes are cached by the process and in Redis.
     server.stop();
     server.start_again();
     let () = stores.redis().await.unlink(format!("{{{}}}:ec:note:{b}", b % 2)).await.unwrap();
@@ -213,7 +213,7 @@ async fn removed_notes_are_left_out_and_others_fill_the_page() {
     assert_eq!((ids_of_page, &info["hasNextPage"]), (ids(&[c, a]), &json!(false)));
 }
 
-/// Loses everything, then only the heat; is killed while it rebuilds.
+/// Redis loses everything, then only the heat; the server is killed during the rebuild.
 #[tokio::test(flavor = "multi_thread")]
 async fn lost_heat_is_rebuilt_from_the_history_and_the_list_is_never_empty_meanwhile() {
     let mut server = Server::start(&[]);
@@ -233,7 +233,7 @@ async fn lost_heat_is_rebuilt_from_the_history_and_the_list_is_never_empty_meanw
         } else {
             let () = redis::cmd("FLUSHALL").query_async(&mut redis).await.unwrap();
         }
-        // With nothing else to go by, the totals rank.
+        // Without heat, totals rank.
         ranked(&server, "WEEK", &[old, c, b, a]).await;
         if loss.ends_with("server") {
             server.kill();
@@ -248,9 +248,9 @@ async fn lost_heat_is_rebuilt_from_the_history_and_the_list_is_never_empty_meanw
     ranked(&server, "HOUR", &[a, c, b]).await;
 }
 
-/// Redis comes back with files of an earlier moment: what was persisted since then is not in its heat.
+/// Redis restarts from an older copy: its heat lacks what was persisted since then.
 #[tokio::test(flavor = "multi_thread")]
-async fn heat_that_redis_forgot_is_rebuilt_with_what_it_kept_and_counted_once() {
+async fn heat_lost_by_redis_is_rebuilt_and_counted_once() {
     let mut stores = Stores::start(AppendFsync::Always).await;
     let server = Server::start_on(&stores, &[]);
     let [_, a, b] = notes(&stores, 3).await[..] else { panic!() };
@@ -285,7 +285,7 @@ async fn after_kill_9_heat_is_not_counted_twice() {
     complete(&stores).await;
     like(&server, a, 0..3).await;
     for round in 1..=2 {
-        // It is folded, as the reply tells, and not persisted yet: the next owner folds it once more.
+        // Folded, but not persisted: the next owner folds it again.
         like(&server, b, round - 1..round).await;
         server.kill();
         server.start_again();
@@ -308,7 +308,7 @@ async fn without_a_history_heat_counts_from_the_start() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn while_redis_is_away_hot_notes_are_to_be_asked_for_again() {
+async fn while_redis_is_unavailable_hot_notes_answer_retry_later() {
     let mut stores = Stores::start(AppendFsync::Always).await;
     let server = Server::start_on(&stores, &[]);
     let [_, a, b] = notes(&stores, 3).await[..] else { panic!() };
@@ -316,7 +316,7 @@ async fn while_redis_is_away_hot_notes_are_to_be_asked_for_again() {
     like(&server, b, 0..1).await;
     ranked(&server, "DAY", &[a, b]).await;
     stores.stop_redis();
-    // Nobody has asked for this window, so it is kept nowhere.
+    // This window was never read, so no cache has it.
     assert_eq!(page(&server.anonymous(), "WEEK", 5, &Value::Null).await, None);
     stores.start_redis(AppendFsync::Always);
     ranked(&server, "WEEK", &[a, b]).await;

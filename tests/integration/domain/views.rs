@@ -33,7 +33,7 @@ async fn totals(stores: &Stores, id: i64) -> (i64, Option<i64>) {
     (total, stores.redis().await.hget(format!("{{{}}}:c:note:{id}", id % 2), "views").await.unwrap())
 }
 
-/// Waits until PostgreSQL, Redis and a query all say `count`, which none of them may exceed.
+/// Waits until PostgreSQL, Redis and a query all have `count`; none may exceed it.
 async fn all_say(server: &Server, id: i64, count: i64) {
     let (stores, client) = (server.stores(), server.anonymous());
     eventually("all say the same", SOON, || async {
@@ -94,7 +94,7 @@ async fn a_key_that_is_repeated_records_nothing_again() {
 }
 
 #[tokio::test]
-async fn a_key_stands_for_one_action_only_across_likes_and_views() {
+async fn a_key_belongs_to_one_action_across_likes_and_views() {
     let server = Server::shared();
     let (a, b) = (note(server.stores().new_note().await), note(server.stores().new_note().await));
     let client = server.client("cat reuses keys");
@@ -119,7 +119,7 @@ async fn a_key_stands_for_one_action_only_across_likes_and_views() {
 }
 
 #[tokio::test]
-async fn ids_that_lead_to_no_note_are_skipped() {
+async fn unknown_note_ids_are_skipped() {
     let server = Server::shared();
     let a = note(server.stores().new_note().await);
     let client = server.client("dan views what is gone");
@@ -142,7 +142,7 @@ async fn views_of_a_note_that_was_removed_meanwhile_move_no_total() {
 
     let sql = stores.sql().await;
     sqlx::query("UPDATE note SET removed_at = now() WHERE id = $1").bind(id).execute(&sql).await.unwrap();
-    // This process still shows it, as it may for a while.
+    // This process may still show the note from its cache.
     assert_eq!(view(&client, &[&note(id)]).await["changed"], true);
     eventually("the view in the log", SOON, || async { (events(&stores, id).await == 2).then_some(()) })
         .await;
@@ -194,7 +194,7 @@ async fn a_bundle_is_appended_once_however_often_and_late_it_is_sent() {
 }
 
 #[tokio::test]
-async fn a_stop_by_signal_loses_no_view_and_a_script_flush_is_unnoticed() {
+async fn a_stop_by_signal_loses_no_view_and_a_script_flush_has_no_effect() {
     let mut server = Server::start(&[]);
     let stores = server.stores();
     let client = server.client("gus views");
@@ -214,7 +214,7 @@ async fn a_stop_by_signal_loses_no_view_and_a_script_flush_is_unnoticed() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn views_gather_while_redis_is_away_and_are_counted_once_when_it_is_back() {
+async fn views_are_buffered_while_redis_is_unavailable_and_counted_once() {
     let mut stores = Stores::start(AppendFsync::Always).await;
     let server = Server::start_on(&stores, &[]);
     let client = server.client("hal views in an outage");

@@ -66,7 +66,7 @@ async fn a_hidden_users_edges_count_nowhere_and_count_again_when_restored() {
     let progress = settled(&moderator, &stores, &me).await;
     assert_eq!((&progress["settledCount"], &progress["edgeCount"]), (&json!(4), &json!(4)));
     assert_eq!(counts(server, &all).await, none);
-    // What they do while they are hidden does not count either; they notice nothing.
+    // New edges of a hidden user do not count either; the user sees no difference.
     let other = note(stores.new_note().await);
     assert_eq!(actor.act("likeNote", json!({ "noteId": other }), "changed").await["changed"], true);
     actor.act("uncollectNote", json!({ "noteId": n }), "changed").await;
@@ -90,7 +90,7 @@ async fn a_hidden_users_edges_count_nowhere_and_count_again_when_restored() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn hiding_a_user_with_thousands_of_likes_goes_on_after_a_kill_and_settles_each_once() {
+async fn hiding_a_user_with_thousands_of_likes_continues_after_a_kill_and_counts_each_once() {
     const LIKES: i64 = 12_000;
     let mut server = Server::start(&[]);
     let stores = server.stores();
@@ -141,7 +141,7 @@ async fn hiding_a_user_with_thousands_of_likes_goes_on_after_a_kill_and_settles_
         "SELECT sum(c.likes)::bigint FROM note_counts AS c JOIN note AS n USING (id) WHERE author_id = $1";
     assert_eq!(stores.number(totals, author).await, 0);
 
-    // Restored half-way through a hiding: the newer order wins.
+    // Restored while hiding is in progress: the newer request wins.
     moderator.act("restoreUser", json!({ "userId": user(id) }), "changed").await;
     moderator.act("hideUser", json!({ "userId": user(id) }), "changed").await;
     moderator.act("restoreUser", json!({ "userId": user(id) }), "changed").await;

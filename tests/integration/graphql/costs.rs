@@ -1,4 +1,4 @@
-//! What the pages of an app cost: round trips to Redis and SQL statements, as `Server-Timing` tells them.
+//! Cost of an app's pages: round trips to Redis and SQL statements, as reported by `Server-Timing`.
 
 use serde_json::{Value, json};
 
@@ -16,7 +16,7 @@ const INBOX: &str = "query { viewer { inbox {
     unreadReplyCount unreadLikeCount unreadFollowerCount unreadMessageCount
     entries(first: 20) { nodes { kind actor { name followerCount viewerIsFollowing } createdAt } } } } }";
 
-/// Asks twice; returns what the second, warm answer cost: round trips and statements.
+/// Sends a query twice; returns round trips and statements of the second, warm one.
 async fn warm_cost(client: &Client, query: &str, variables: Value) -> (u32, u32) {
     let first = client.send(query, variables.clone()).await;
     assert!(first.body.get("errors").is_none(), "{}", first.body);
@@ -63,9 +63,9 @@ async fn a_note_page_a_profile_and_an_inbox_cost_the_same_whatever_their_size() 
     assert_eq!(warm_cost(&reader, NOTE_PAGE, json!({ "n": n })).await, (2, 1));
     // Own state of the user, and of the notes; the notes are the only statement.
     assert_eq!(warm_cost(&reader, PROFILE, json!({ "u": author })).await, (2, 1));
-    // Own state of who did it; the entries are the only statement.
+    // The viewer's state of the actors; the entries are the only statement.
     assert_eq!(warm_cost(&server.client("the author"), INBOX, json!({})).await, (1, 1));
-    // The same without a token: nothing is asked of Redis.
+    // Without a token nothing is read from Redis.
     assert_eq!(warm_cost(&server.anonymous(), NOTE_PAGE, json!({ "n": n })).await, (0, 1));
     assert_eq!(warm_cost(&server.anonymous(), PROFILE, json!({ "u": author })).await, (0, 1));
 }

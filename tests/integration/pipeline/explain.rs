@@ -1,4 +1,4 @@
-//! `plaudit explain` shows one entity from all sides, and says in a sentence what is wrong.
+//! `plaudit explain` shows what all stores hold of one entity, and names what drifted.
 
 use serde_json::{Value, json};
 
@@ -11,7 +11,7 @@ fn explain(server: &Server, flags: &[&str]) -> String {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn explain_shows_a_note_from_all_sides_and_names_what_differs_and_its_mend() {
+async fn explain_shows_a_note_in_all_stores_and_names_the_drift_and_its_repair() {
     let server = Server::start(&[]);
     let stores = server.stores();
     let id = stores.new_note().await;
@@ -57,7 +57,7 @@ async fn explain_shows_a_note_from_all_sides_and_names_what_differs_and_its_mend
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_pending_is_shown_as_such() {
+async fn pending_likes_are_shown_as_pending() {
     let server = Server::start(&["--batch-wait", "5s"]);
     let stores = server.stores();
     let id = stores.new_note().await;
@@ -76,7 +76,7 @@ async fn what_is_pending_is_shown_as_such() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_never_was_is_said_to_be_nothing() {
+async fn an_entity_that_never_existed_is_reported_as_such() {
     let page = explain(Server::shared(), &["comment:8000000000"]);
     assert!(page.starts_with("comment:8000000000   never was"), "{page}");
     assert!(page.ends_with("=> there is nothing of it\n"), "{page}");

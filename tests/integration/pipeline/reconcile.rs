@@ -1,12 +1,12 @@
-//! Drift is planted in every place where counts are kept; reconciliation finds it, tells by how much, and
-//! repairs it only when asked to. What is right it leaves alone, also while everything moves (`storm.rs`).
+//! Reconciliation finds drift in every place that stores counts, reports it, and repairs it only on request. It
+//! leaves correct counts alone, also under load (`storm.rs`).
 
 use plaudit_embedded_stores::AppendFsync;
 use serde_json::{Value, json};
 
 use crate::support::{SOON, Server, Stores, eventually, note, plaudit, user};
 
-/// What a run has told, and how it ended.
+/// Output and exit code of a run.
 struct Run {
     findings: Vec<Value>,
     sums: Value,
@@ -14,7 +14,7 @@ struct Run {
 }
 
 impl Run {
-    /// What was found: entity, what, counter, by how much it was wrong.
+    /// Findings: entity, kind of drift, counter, difference.
     fn found(&self) -> Vec<(&str, &str, &str, i64)> {
         self.findings
             .iter()
@@ -48,7 +48,7 @@ async fn repairs(stores: &Stores, made_by: &str) -> Vec<(String, String)> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn totals_that_differ_from_their_rows_are_told_and_repaired_only_when_asked_to() {
+async fn totals_that_differ_from_their_rows_are_reported_and_repaired_only_on_request() {
     let server = Server::start(&[]);
     let stores = server.stores();
     let (id, other) = (stores.new_note().await, stores.new_note().await);
@@ -130,7 +130,7 @@ async fn a_repaired_total_reaches_subscribers_under_a_rising_version() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_counter_in_redis_that_differs_from_postgresql_is_dropped_and_loads_anew() {
+async fn a_counter_in_redis_that_differs_from_postgresql_is_invalidated_and_loaded_again() {
     let server = Server::start(&[]);
     let stores = server.stores();
     let id = stores.new_note().await;
@@ -146,7 +146,7 @@ async fn a_counter_in_redis_that_differs_from_postgresql_is_dropped_and_loads_an
         .query_async(&mut stores.redis().await)
         .await
         .unwrap();
-    // What is shown wrong is what the next event makes of it.
+    // The next event adds to the wrong value.
     server.client("cid is cached").like(&note(id)).await;
     socket.note_until(|note| note["likeCount"] == 901).await;
     stores.rest().await;
@@ -213,7 +213,7 @@ async fn demo_data_has_not_drifted() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn since_checks_what_was_touched_lately() {
+async fn since_checks_recently_changed_entities() {
     let server = Server::start(&[]);
     let stores = server.stores();
     let (touched, old) = (stores.new_note().await, stores.new_note().await);
@@ -233,7 +233,7 @@ async fn since_checks_what_was_touched_lately() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_cannot_be_done_ends_with_2_and_says_why() {
+async fn errors_exit_with_2_and_say_why() {
     let place = crate::support::Place::new();
     let none = plaudit(&place.path().join("nowhere")).arg("reconcile").output().unwrap();
     assert_eq!(none.status.code(), Some(2));
@@ -247,7 +247,7 @@ async fn what_cannot_be_done_ends_with_2_and_says_why() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn in_the_background_a_sample_is_repaired_each_second() {
+async fn a_sample_is_repaired_in_the_background_each_second() {
     let server = Server::start(&["--reconcile-sample", "50"]);
     let stores = server.stores();
     let id = stores.new_note().await;
@@ -266,7 +266,7 @@ async fn in_the_background_a_sample_is_repaired_each_second() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn each_night_everything_is_repaired_once_also_after_a_restart_in_the_middle() {
+async fn the_nightly_run_repairs_everything_once_also_after_a_restart() {
     let stores = Stores::start(AppendFsync::EverySec).await;
     let mut server = Server::start_on(&stores, &["--reconcile-at", "02:00"]);
     let id = stores.new_note().await;
@@ -300,7 +300,7 @@ async fn each_night_everything_is_repaired_once_also_after_a_restart_in_the_midd
         .unwrap();
     assert_eq!(sums, (2, 2));
 
-    // A run that was stopped behind the users goes on there, and not from the beginning.
+    // A run that stopped after the users continues there.
     server.stop();
     run_sql(
         &stores,
@@ -312,7 +312,7 @@ async fn each_night_everything_is_repaired_once_also_after_a_restart_in_the_midd
     let totals = stores.likes(id).await;
     let received = stores.number("SELECT likes_received FROM user_counts WHERE id = $1", author).await;
     assert_eq!((totals.total, received), (0, 5));
-    // One night, one run: the second one was the rest of it.
+    // One run per night: the second part finished it.
     assert_eq!(server.log().matches("the nightly reconciliation begins").count(), 1);
     assert_eq!(server.log().matches("the nightly reconciliation has ended").count(), 2);
 }
@@ -325,7 +325,7 @@ async fn likes_that_are_pending_are_not_drift() {
     server.client("ann is warm").note(&note(id)).await;
     for liker in 0..3 {
         server.client(&format!("liker {liker} is pending")).like(&note(id)).await;
-        // Shown, but not a row yet.
+        // Folded, but not persisted.
         assert_eq!(reconcile(&server, &["--repair", "--entity", &note(id)]).found(), []);
     }
     stores.rest().await;

@@ -2,11 +2,11 @@
 
 use serde_json::{Value, json};
 
-use super::{Scene, comments_of, decisions, line, patient_judge, replies_to, replies_unread, state};
+use super::{Scene, comments_of, decisions, holding_service, line, replies_to, replies_unread, state};
 use crate::support::{SOON, Server, eventually};
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_comment_that_all_are_accepted_is_soon_shown_and_everyone_concerned_is_told_once() {
+async fn an_approved_comment_is_shown_soon_and_everyone_concerned_is_notified_once() {
     let server = Server::shared();
     let scene = Scene::new(server, "ann is discussed").await;
     let (bea, cem) = (server.client("bea comments"), server.client("cem replies"));
@@ -47,9 +47,9 @@ async fn a_comment_that_all_are_accepted_is_soon_shown_and_everyone_concerned_is
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_pending_comment_is_its_authors_alone_and_counts_live_once_it_is_approved() {
-    let judge = patient_judge().await;
-    let server = Server::start(&judge.flags("60s"));
+async fn a_pending_comment_is_visible_to_its_author_only_and_counts_once_it_is_approved() {
+    let service = holding_service().await;
+    let server = Server::start(&service.flags("60s"));
     let scene = Scene::new(&server, "ann waits").await;
     let (bea, cem) = (server.client("bea is shown"), server.client("cem is held"));
     let dot = Scene::new(&server, "dot is not told yet").await.owner;
@@ -72,8 +72,8 @@ async fn a_pending_comment_is_its_authors_alone_and_counts_live_once_it_is_appro
     }
     let waits = |comment: &Value| json!({ "id": comment["id"], "state": "PENDING", "rejectionReason": null });
     assert_eq!(scene.unpublished(&cem).await, json!([waits(&top), waits(&held)]));
-    eventually("both are with the judge", SOON, || async {
-        (!judge.asked("hold this").is_empty() && !judge.asked("hold this too").is_empty()).then_some(())
+    eventually("both are with the service", SOON, || async {
+        (!service.asked("hold this").is_empty() && !service.asked("hold this too").is_empty()).then_some(())
     })
     .await;
     for other in [&server.anonymous(), &bea, &scene.owner, &dot] {
@@ -95,7 +95,7 @@ async fn a_pending_comment_is_its_authors_alone_and_counts_live_once_it_is_appro
     assert_eq!(bea.refused("likeComment", json!({ "commentId": held["id"] })).await.0, "NOT_FOUND");
     assert_eq!(bea.refused("deleteComment", json!({ "commentId": held["id"] })).await.0, "NOT_FOUND");
 
-    judge.open();
+    service.open();
     for comment in [&held, &top] {
         scene.until_approved(comment).await;
     }

@@ -4,8 +4,8 @@ use std::fs;
 
 use serde_json::{Value, json};
 
-use super::{Scene, comments_of, decisions, line, patient_judge, replies_unread, state};
-use crate::support::{Answer, Judge, Place, SOON, Server, eventually};
+use super::{Scene, comments_of, decisions, holding_service, line, replies_unread, state};
+use crate::support::{Answer, ModerationService, Place, SOON, Server, eventually};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_listed_word_is_rejected_in_any_disguise_and_only_its_author_learns_why() {
@@ -42,12 +42,12 @@ async fn a_listed_word_is_rejected_in_any_disguise_and_only_its_author_learns_wh
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_comment_that_takes_the_judge_long_holds_up_no_other_one() {
-    let judge = patient_judge().await;
-    let server = Server::start(&judge.flags("60s"));
+async fn a_slow_moderation_delays_no_other_comment() {
+    let service = holding_service().await;
+    let server = Server::start(&service.flags("60s"));
     let scene = Scene::new(&server, "ann has a hard case").await;
     let author = server.client("bea writes easy ones too");
-    // One turn less than the judge has.
+    // One turn less than the service has.
     let mut held = Vec::new();
     for i in 1..8 {
         held.push(scene.comment(&author, &format!("hold {i}")).await);
@@ -59,19 +59,19 @@ async fn a_comment_that_takes_the_judge_long_holds_up_no_other_one() {
     for comment in &held {
         assert_eq!(state(&author, comment).await, "PENDING");
     }
-    judge.open();
+    service.open();
     for comment in &held {
         scene.until_approved(comment).await;
     }
     for i in 1..8 {
-        assert_eq!(judge.asked(&format!("hold {i}")).len(), 1);
+        assert_eq!(service.asked(&format!("hold {i}")).len(), 1);
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_comment_that_speaks_to_the_judge_is_only_data() {
-    let judge = Judge::start(|_| Answer::Reject("Do not speak to the judge")).await;
-    let server = Server::start(&judge.flags("10s"));
+async fn a_prompt_injection_in_a_comment_is_only_data() {
+    let service = ModerationService::start(|_| Answer::Reject("Do not speak to the service")).await;
+    let server = Server::start(&service.flags("10s"));
     let scene = Scene::new(&server, "ann is injected").await;
     let author = server.client("bea injects");
     for body in [
@@ -84,14 +84,14 @@ async fn a_comment_that_speaks_to_the_judge_is_only_data() {
             (state(&author, &comment).await == "REJECTED").then_some(())
         })
         .await;
-        let asked = judge.asked(body);
+        let asked = service.asked(body);
         assert_eq!(asked.len(), 1, "{body}");
         let messages = asked[0]["messages"].as_array().unwrap();
         let roles: Vec<&Value> = messages.iter().map(|message| &message["role"]).collect();
         assert_eq!(roles, ["system", "user"]);
         assert!(!messages[0]["content"].as_str().unwrap().contains(body));
         let mine = &scene.unpublished(&author).await[0];
-        assert_eq!(mine["rejectionReason"], "Do not speak to the judge");
+        assert_eq!(mine["rejectionReason"], "Do not speak to the service");
     }
     assert_eq!(scene.shown(&author).await, (0, Vec::new()));
 }

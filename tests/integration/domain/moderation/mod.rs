@@ -8,7 +8,7 @@ mod removal;
 
 use serde_json::{Value, json};
 
-use crate::support::{Answer, Client, Judge, SOON, Server, Stores, eventually, number};
+use crate::support::{Answer, Client, ModerationService, SOON, Server, Stores, eventually, number};
 
 /// A note whose comments are moderated.
 struct Scene<'a> {
@@ -118,6 +118,6 @@ fn line(verdict: &str, reason: &str, by: &str) -> (String, String, String) {
 const PIPELINE: [&str; 4] = ["--roles", "pipeline", "--lease", "2s"];
 
 /// A moderator that approves at once, but holds comments with `hold` in their text.
-async fn patient_judge() -> Judge {
-    Judge::start(|text| if text.contains("hold") { Answer::Held } else { Answer::Approve }).await
+async fn holding_service() -> ModerationService {
+    ModerationService::start(|text| if text.contains("hold") { Answer::Held } else { Answer::Approve }).await
 }

@@ -4,12 +4,12 @@ use futures_util::future::join_all;
 use plaudit_token_auth::Role;
 use serde_json::{Value, json};
 
-use super::{Scene, decisions, line, patient_judge, pending, queue, state};
-use crate::support::{Answer, Client, Judge, SOON, Server, eventually, number};
+use super::{Scene, decisions, holding_service, line, pending, queue, state};
+use crate::support::{Answer, Client, ModerationService, SOON, Server, eventually, number};
 
 #[tokio::test(flavor = "multi_thread")]
-async fn no_bad_answer_approves_a_comment_and_a_person_decides_it_instead() {
-    let judge = Judge::start(|text| match text {
+async fn an_invalid_answer_never_approves_a_comment_and_a_person_decides() {
+    let service = ModerationService::start(|text| match text {
         "prose" => Answer::Says("I approve of this comment."),
         "unknown verdict" => Answer::Says(r#"{"verdict":"approved","reason":""}"#),
         "extra text" => Answer::Says(r#"Sure! {"verdict":"approve","reason":""}"#),
@@ -24,7 +24,7 @@ async fn no_bad_answer_approves_a_comment_and_a_person_decides_it_instead() {
         _ => Answer::Approve,
     })
     .await;
-    let mut server = Server::start(&judge.flags("500ms"));
+    let mut server = Server::start(&service.flags("500ms"));
     let mut undecided = Vec::new();
     for (body, why) in [
         ("prose", "no verdict"),
@@ -51,8 +51,8 @@ async fn no_bad_answer_approves_a_comment_and_a_person_decides_it_instead() {
         assert_eq!(scene.shown(&server.anonymous()).await, (0, Vec::new()), "{body}");
         assert_eq!(decisions(&server.stores(), &comment).await, [line("undecided", &found.1, "http")]);
         undecided.push((scene.note, comment, found.1));
-        // A judge that fails again and again is left alone for a while; a new process knows nothing of it.
-        if judge.asked(body).len() > 1 {
+        // After repeated failures the service is not called for a while; a new process calls it again.
+        if service.asked(body).len() > 1 {
             server.kill();
             server.start_again();
         }
@@ -112,9 +112,9 @@ async fn persons_decide(server: &Server, undecided: &[(String, Value, String)]) 
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn only_moderators_decide_and_see_what_waits() {
-    let judge = patient_judge().await;
-    let server = Server::start(&judge.flags("60s"));
+async fn only_moderators_decide_and_see_pending_comments() {
+    let service = holding_service().await;
+    let server = Server::start(&service.flags("60s"));
     let scene = Scene::new(&server, "ann has no role").await;
     let author = server.client("bea would like to decide");
     let comment = scene.comment(&author, "hold me").await;
@@ -133,16 +133,16 @@ async fn only_moderators_decide_and_see_what_waits() {
         }
     }
     assert_eq!(state(&author, &comment).await, "PENDING");
-    // A person may be faster than the judge, and what is decided stays decided: 64 at once decide once.
+    // A person may be faster than the service, and what is decided stays decided: 64 at once decide once.
     let moderators: Vec<Client> =
         (0..64).map(|i| server.client_as(Role::Moderator, &format!("moderator {i}"))).collect();
     let sent = moderators.iter().map(|moderator| moderator.act("rejectComment", reject.clone(), "changed"));
     let changed = join_all(sent).await.iter().filter(|payload| payload["changed"] == true).count();
     assert_eq!(changed, 1);
-    judge.open();
+    service.open();
     let next = scene.comment(&author, "afterwards").await;
     scene.until_approved(&next).await;
-    eventually("the judge has answered, and nothing waits", SOON, || async {
+    eventually("the service has answered, and nothing waits", SOON, || async {
         let waiting = server.stores().number("SELECT count(*) FROM comment_queue WHERE $1 >= 0", 0).await;
         (waiting == 0).then_some(())
     })

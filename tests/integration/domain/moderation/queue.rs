@@ -9,16 +9,17 @@ use redis::AsyncCommands;
 use serde_json::json;
 
 use super::{PIPELINE, Scene, comments_of, queue, replies_unread};
-use crate::support::{Answer, Judge, SOON, Server, Stores, eventually, note, number};
+use crate::support::{Answer, ModerationService, SOON, Server, Stores, eventually, note, number};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn kill_9_in_the_middle_of_300_comments_decides_each_of_them_once() {
     const COMMENTS: usize = 300;
     const AUTHORS: usize = 6;
-    let judge =
-        Judge::start(|text| if text.starts_with("bad") { Answer::Reject("bad") } else { Answer::Approve })
-            .await;
-    let mut server = Server::start(&judge.flags("500ms"));
+    let service = ModerationService::start(|text| {
+        if text.starts_with("bad") { Answer::Reject("bad") } else { Answer::Approve }
+    })
+    .await;
+    let mut server = Server::start(&service.flags("500ms"));
     let scene = Scene::new(&server, "ann is discussed in a storm").await;
     let n = scene.note.clone();
     drop(scene);
@@ -84,7 +85,7 @@ async fn kill_9_in_the_middle_of_300_comments_decides_each_of_them_once() {
     let entries = "SELECT count(*) FROM inbox_entry WHERE recipient_id = $1 AND kind = 'comment'";
     let owner_id = stores.user_of("ann is discussed in a storm").await;
     assert_eq!(stores.number(entries, owner_id).await, good);
-    println!("the judge was asked {} times about {COMMENTS} comments", judge.asked_in_all());
+    println!("the service was asked {} times about {COMMENTS} comments", service.asked_in_all());
 }
 
 /// Comments of a note or a user: the total, and what Redis holds.

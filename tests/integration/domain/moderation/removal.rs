@@ -5,7 +5,7 @@ use plaudit_embedded_stores::AppendFsync;
 use plaudit_token_auth::Role;
 use serde_json::{Value, json};
 
-use super::{PIPELINE, Scene, comments_of, decisions, patient_judge, replies_unread, state};
+use super::{PIPELINE, Scene, comments_of, decisions, holding_service, replies_unread, state};
 use crate::support::{Client, SOON, Server, Stores, eventually, number};
 
 #[tokio::test(flavor = "multi_thread")]
@@ -52,16 +52,16 @@ async fn comments_that_are_removed_one_by_one_and_with_their_note_leave_the_tota
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_comment_that_is_removed_while_it_is_judged_is_never_approved() {
-    let judge = patient_judge().await;
-    let server = Server::start(&judge.flags("60s"));
+    let service = holding_service().await;
+    let server = Server::start(&service.flags("60s"));
     let (kept, gone) =
         (Scene::new(&server, "ann keeps a note").await, Scene::new(&server, "ann keeps a note").await);
     let author = server.client("bea thinks again");
     let moderator = server.client_as(Role::Moderator, "mia comes late");
     let withdrawn = kept.comment(&author, "hold 1").await;
     let with_note = gone.comment(&author, "hold 2").await;
-    eventually("both are with the judge", SOON, || async {
-        (!judge.asked("hold 1").is_empty() && !judge.asked("hold 2").is_empty()).then_some(())
+    eventually("both are with the service", SOON, || async {
+        (!service.asked("hold 1").is_empty() && !service.asked("hold 2").is_empty()).then_some(())
     })
     .await;
     for changed in [true, false] {
@@ -74,7 +74,7 @@ async fn a_comment_that_is_removed_while_it_is_judged_is_never_approved() {
         let decide = json!({ "commentId": comment["id"] });
         assert_eq!(moderator.refused("approveComment", decide).await.0, "NOT_FOUND");
     }
-    judge.open();
+    service.open();
     let last = kept.comment(&author, "fine").await;
     kept.until_approved(&last).await;
     let stores = server.stores();
@@ -106,7 +106,7 @@ async fn comments_of_a_note_that_is_removed_before_they_are_judged_leave_the_que
     let authors: Vec<Client> = (0..8).map(|i| api.client(&format!("early {i}"))).collect();
     let comments = join_all(authors.iter().map(|author| scene.comment(author, "First!"))).await;
     scene.owner.act("deleteNote", json!({ "noteId": scene.note }), "changed").await;
-    // Whoever judges comes when the note is gone.
+    // Moderation starts after the note is removed.
     pipeline.start_again();
     eventually("nothing waits", SOON, || async {
         (stores.number("SELECT count(*) FROM comment_queue WHERE $1 >= 0", 0).await == 0).then_some(())

@@ -1,4 +1,4 @@
-//! A judge of comments whose answers the test chooses: an OpenAI-compatible endpoint.
+//! A moderation service whose answers the test chooses: an OpenAI-compatible endpoint.
 
 use std::{io, sync::Arc};
 
@@ -14,55 +14,55 @@ use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio::{net::TcpListener, sync::watch};
 
-/// What a judge does when it is asked about a text.
+/// Answer of the service to a comment.
 #[derive(Clone, Debug)]
 pub enum Answer {
     Approve,
     /// For this reason.
     Reject(&'static str),
-    /// The model says this, whatever it is.
+    /// The model's message, as is.
     Says(&'static str),
     /// The whole body of the response.
     Body(&'static str),
     Status(u16),
     /// Half an approval, then the connection closes.
     BreaksOff,
-    /// Approves when the test opens the judge.
+    /// Approves once the test calls `open`.
     Held,
-    /// Never.
+    /// Never answers.
     Silence,
 }
 
 /// Runs until the test ends.
-pub struct Judge {
+pub struct ModerationService {
     url: String,
     asked: Arc<Mutex<Vec<Value>>>,
     is_open: watch::Sender<bool>,
 }
 
-impl Judge {
+impl ModerationService {
     /// Answers by the text of the comment.
     pub async fn start(answer: impl Fn(&str) -> Answer + Clone + Send + Sync + 'static) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}/v1/chat/completions", listener.local_addr().unwrap());
-        let judge = Self { url, asked: Arc::default(), is_open: watch::Sender::new(false) };
-        let (asked, is_open) = (Arc::clone(&judge.asked), judge.is_open.clone());
+        let service = Self { url, asked: Arc::default(), is_open: watch::Sender::new(false) };
+        let (asked, is_open) = (Arc::clone(&service.asked), service.is_open.clone());
         let handler = async move |Json(request): Json<Value>| {
             let answer = answer(&text_of(&request));
             asked.lock().push(request);
             give(answer, is_open.subscribe()).await
         };
         tokio::spawn(async { axum::serve(listener, Router::new().fallback(handler)).await });
-        judge
+        service
     }
 
-    /// Settings of a server that asks this judge, and waits so long for an answer.
+    /// Flags of a server that uses this service with this timeout.
     pub fn flags<'a>(&'a self, timeout: &'a str) -> Vec<&'a str> {
-        let judge = ["--moderator", "http", "--moderator-url", &self.url, "--moderator-model", "judge"];
-        [&judge[..], &["--moderator-retry", "10ms", "--moderator-timeout", timeout]].concat()
+        let flags = ["--moderator", "http", "--moderator-url", &self.url, "--moderator-model", "judge"];
+        [&flags[..], &["--moderator-retry", "10ms", "--moderator-timeout", timeout]].concat()
     }
 
-    /// Approves what was held back, and holds nothing back any more.
+    /// Approves the held comments, and holds no more.
     pub fn open(&self) {
         self.is_open.send_replace(true);
     }
