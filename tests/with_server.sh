@@ -6,8 +6,8 @@ set -euo pipefail
 
 here=$(dirname "$(realpath "$0")")
 bin=$(realpath "${PLAUDIT_BIN:-$here/../target/debug/plaudit}")
-start_seconds=60
-stop_seconds=30
+start_seconds=240
+stop_seconds=120
 
 # Settings meant for another server, such as its database, do not belong to this one.
 for name in "${!PLAUDIT_@}"; do

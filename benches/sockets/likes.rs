@@ -37,6 +37,8 @@ impl Likes {
         let tokens =
             (0..per_second).map(|user| token(&format!("fan {user}"))).collect::<Outcome<Vec<_>>>()?;
         let url = format!("{url}/graphql");
+        // Fails only when a provider is installed already.
+        let _ = rustls::crypto::ring::default_provider().install_default();
         let likes = Self { client: reqwest::Client::new(), url, tokens, seconds, are_on: true };
         let first = (0..per_second).map(|user| likes.like(user, true));
         stream::iter(first).buffer_unordered(AT_ONCE).try_collect::<Vec<_>>().await?;

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { after, afterEach, before, beforeEach, test } from "node:test";
-import { baseUrl, developmentToken, launchBrowser, send } from "./browser.js";
+import { baseUrl, developmentToken, launchBrowser, openContext, send } from "./browser.js";
 
 let browser;
 let context;
@@ -12,7 +12,7 @@ before(async () => {
 after(() => browser?.close());
 
 beforeEach(async () => {
-  context = await browser.newContext();
+  context = await openContext(browser);
   page = await context.newPage();
 });
 afterEach(() => context?.close());

@@ -9,6 +9,16 @@ if (!process.env.PLAUDIT_URL) {
 /** Scheme, host and port of the server under test. */
 export const baseUrl = new URL(process.env.PLAUDIT_URL).origin;
 
+/** Bounds waits that end by an event: a slow machine must not reach it. */
+const PATIENCE_MS = 120_000;
+
+/** A window's cookies, storage and pages. */
+export async function openContext(browser, options) {
+  const context = await browser.newContext(options);
+  context.setDefaultTimeout(PATIENCE_MS);
+  return context;
+}
+
 export function launchBrowser() {
   return chromium.launch({
     executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium",

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { after, afterEach, before, beforeEach, test } from "node:test";
-import { assertWellBehaved, developmentToken, launchBrowser, observe, send } from "./browser.js";
+import { assertWellBehaved, developmentToken, launchBrowser, observe, openContext, send } from "./browser.js";
 import {
   nextSignIn,
   openGraphiQL,
@@ -44,7 +44,7 @@ before(async () => {
 after(() => browser?.close());
 
 beforeEach(async () => {
-  context = await browser.newContext();
+  context = await openContext(browser);
 });
 afterEach(() => context?.close());
 

@@ -1,7 +1,7 @@
 // Verbs for driving the demo app, as a visitor does.
 
 import { after, afterEach, before } from "node:test";
-import { assertWellBehaved, baseUrl, launchBrowser, observe } from "./browser.js";
+import { assertWellBehaved, baseUrl, launchBrowser, observe, openContext } from "./browser.js";
 
 /** How large the screens are that people come with. */
 export const screens = {
@@ -12,7 +12,7 @@ export const screens = {
 /** Somebody with a browser window: `user` names whom the page acts as. */
 export class Visitor {
   static async arrive(browser, { user = "mira.okafor", screen = screens.desktop, origin = baseUrl, ...more } = {}) {
-    const context = await browser.newContext({ ...screen, ...more, baseURL: origin });
+    const context = await openContext(browser, { ...screen, ...more, baseURL: origin });
     await context.addInitScript((user) => {
       if (location.protocol.startsWith("http")) sessionStorage.setItem("plaudit.user", user);
     }, user);

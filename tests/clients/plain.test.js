@@ -53,7 +53,7 @@ test("graphql-ws keeps a connection alive by pings of its own", async () => {
     on: { pong: (received) => received && pongs.push(received) },
   });
   for (const began = Date.now(); pongs.length < 3; ) {
-    assert.ok(Date.now() - began < 20_000, "pongs");
+    assert.ok(Date.now() - began < 80_000, "pongs");
     await new Promise(setImmediate);
   }
   await client.dispose();

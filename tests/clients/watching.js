@@ -83,7 +83,7 @@ export class Shown {
   }
 
   /** Waits until the client shows so many likes. */
-  likes(count, seconds = 60) {
+  likes(count, seconds = 240) {
     return new Promise((resolve, reject) => {
       const late = () => reject(new Error(`not ${count} likes in ${seconds} s, but ${JSON.stringify(this.latest)}`));
       const timer = setTimeout(late, seconds * 1000);

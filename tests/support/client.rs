@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 use plaudit_token_auth::Role;
 use serde_json::{Value, json};
 
-use super::server::token_as;
+use super::server::{token_as, use_ring};
 
 #[derive(Clone)]
 pub struct Client {
@@ -148,6 +148,7 @@ pub fn number(id: &Value) -> i64 {
 
 fn http() -> &'static reqwest::Client {
     static HTTP: OnceLock<reqwest::Client> = OnceLock::new();
+    use_ring();
     // Each test has a runtime of its own, and an idle connection dies with its runtime.
     HTTP.get_or_init(|| reqwest::Client::builder().pool_max_idle_per_host(0).build().unwrap())
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use reqwest::{RequestBuilder, Response};
 use serde_json::{Value, json};
 
-const PATIENCE: Duration = Duration::from_secs(20);
+const PATIENCE: Duration = Duration::from_secs(80);
 
 /// An answer that is read event by event.
 pub struct EventStream {

@@ -18,7 +18,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use super::{Client, Place, Socket, Stores};
 
 const SECRET: &str = "the integration tests' secret, 32 bytes or more";
-const START: Duration = Duration::from_secs(60);
+const START: Duration = Duration::from_secs(240);
 
 /// A running `plaudit serve`. Killed when dropped.
 pub struct Server {
@@ -211,8 +211,15 @@ fn signal(child: &Child, signal: Signal) {
     kill_process(Pid::from_child(child), signal).unwrap();
 }
 
+/// For reqwest, which panics without a crypto provider.
+pub(super) fn use_ring() {
+    // Fails only when a provider is installed already.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+}
+
 /// The program with this data directory, and no settings from this process's environment.
 pub fn plaudit(data_dir: &Path) -> Command {
+    use_ring();
     let mut command = Command::new(env!("CARGO_BIN_EXE_plaudit"));
     for (name, _) in std::env::vars().filter(|(name, _)| name.starts_with("PLAUDIT_")) {
         command.env_remove(name);

@@ -12,7 +12,7 @@ use tokio_tungstenite::{
     },
 };
 
-const PATIENCE: Duration = Duration::from_secs(20);
+const PATIENCE: Duration = Duration::from_secs(80);
 
 /// An initialised connection.
 pub struct Socket {

@@ -35,6 +35,8 @@ impl Reader {
     /// # Errors
     /// The client for the address cannot be made.
     pub fn new(source: JwksSource) -> Result<Self, String> {
+        // Fails only when a provider is installed already.
+        let _ = rustls::crypto::ring::default_provider().install_default();
         // Whoever answers is whoever was named: a redirect could lead anywhere, also without encryption.
         let client = Client::builder().timeout(TIMEOUT).redirect(redirect::Policy::none()).build();
         Ok(Self { source, client: client.map_err(root_cause)? })

@@ -43,6 +43,8 @@ impl Service {
 }
 
 fn client(settings: &HttpSettings) -> reqwest::Result<Client> {
+    // Fails only when a provider is installed already.
+    let _ = rustls::crypto::ring::default_provider().install_default();
     let key = settings.api_key.iter().map(|key| (AUTHORIZATION, key.bearer()));
     let client = Client::builder()
         .connect_timeout(CONNECT_TIMEOUT)
