@@ -5,6 +5,7 @@ use std::sync::OnceLock;
 use async_graphql::{Variables, connection::CursorType};
 
 use super::{
+    costs,
     guard::Guard,
     reading::pages::List,
     request::ids::{global_id, parse_any},
@@ -20,7 +21,7 @@ use crate::{
 pub fn guard(bytes: &[u8]) {
     static GUARD: OnceLock<Guard> = OnceLock::new();
     let limits = CostSettings::of_development();
-    let guard = GUARD.get_or_init(|| Guard::new(&schema::sdl(), limits));
+    let guard = GUARD.get_or_init(|| costs::guard(&schema::sdl(), limits));
     let text = String::from_utf8_lossy(bytes);
     let (text, variables) = text.split_once('\0').unwrap_or((&text, "{}"));
 

@@ -5,6 +5,7 @@
 //! | folder | what it is |
 //! |---|---|
 //! | [`engine`] | prepares and executes requests |
+//! | [`costs`] | what the guard has to know about this schema |
 //! | [`schema`] | the roots of the schema, and its text |
 //! | [`live`] | subscriptions, executed once for all that select the same |
 //! | [`queries`], [`mutations`] | the root fields, by domain word |
@@ -17,6 +18,7 @@
 //!
 //! [`fuzzing`] holds what must be true for any bytes from outside.
 
+mod costs;
 mod engine;
 mod errors;
 pub(crate) mod fuzzing;
@@ -38,7 +40,7 @@ pub use errors::{ApiError, ApiResult, Code, outcome};
 pub use request::{
     access::{RULES, Rule, Who, counts_as, must_be_moderator},
     documents::Documents,
-    error::Rejected,
+    error::Rejection,
     ids::public_id,
     manifest::{Manifest, ManifestError},
     operation::OperationLabel,

@@ -1,6 +1,6 @@
-//! What a failed field leaves in the data: null, or, where the schema allows none, null in the next place
-//! above that may have it. So the GraphQL specification says ("Handling Execution Errors"), and so clients
-//! with typed results and normalised caches expect it; the engine just leaves a failed field out.
+//! Null propagation: a failed field is null in the data, or, if its type does not allow null, the nearest field above
+//! that does (GraphQL specification, "Handling Execution Errors"). Clients with typed results and normalised caches
+//! rely on that; the engine omits failed fields instead.
 
 use std::collections::HashMap;
 
@@ -53,7 +53,7 @@ impl Nulls {
         }
     }
 
-    /// Puts them where fields failed. Drops the errors of what is gone by then: one tells why it went.
+    /// Sets null where fields failed. Of several errors below one null, keeps the first.
     pub fn put(&self, response: &mut Response, document: &ExecutableDocument, operation: Option<&str>) {
         let mut nulled: Vec<Vec<PathSegment>> = Vec::new();
         let data = &mut response.data;
@@ -73,7 +73,7 @@ impl Nulls {
         });
     }
 
-    /// Whether null may stand at each place of the path, beginning with the data itself, which it may.
+    /// Whether each position of the path may be null, starting with the data itself, which may.
     fn nullable_along(
         &self,
         path: &[PathSegment],
@@ -82,7 +82,7 @@ impl Nulls {
     ) -> Vec<bool> {
         let mut nullable = vec![true];
         let Some((root, selected)) = root(document, operation) else { return nullable };
-        let mut place = Place { object: root, selected: vec![selected], list: None };
+        let mut place = PathPosition { object: root, selected: vec![selected], list: None };
         for segment in path {
             let Some(ty) = self.step(&mut place, segment, document) else { break };
             nullable.push(ty.nullable);
@@ -90,10 +90,10 @@ impl Nulls {
         nullable
     }
 
-    /// Goes one segment down; returns the type found there.
+    /// Moves one segment down the path. Returns the type there.
     fn step<'a>(
         &'a self,
-        place: &mut Place<'a>,
+        place: &mut PathPosition<'a>,
         segment: &PathSegment,
         document: &'a ExecutableDocument,
     ) -> Option<&'a Type> {
@@ -115,9 +115,9 @@ impl Nulls {
     }
 }
 
-/// Where in the document a path has led to.
-struct Place<'a> {
-    /// Type of the object, as far as the document tells.
+/// A position in the document that a path leads to.
+struct PathPosition<'a> {
+    /// Type of the object, as far as the document determines it.
     object: Name,
     /// What is selected in it.
     selected: Vec<&'a SelectionSet>,
@@ -136,7 +136,7 @@ fn root<'a>(document: &'a ExecutableDocument, operation: Option<&str>) -> Option
     Some((Name::new(root), &operation.selection_set.node))
 }
 
-/// The fields that answer under `key`, through all fragments, each with the type that it belongs to.
+/// The fields with this response key, through all fragments, each with the type that it belongs to.
 fn fields_named<'a>(
     key: &str,
     object: &Name,
@@ -170,7 +170,7 @@ fn put_null(data: &mut Value, path: &[PathSegment]) {
         *data = Value::Null;
         return;
     };
-    // The engine shows an object as null when all its fields failed.
+    // The engine returns null for an object if all its fields failed.
     if *data == Value::Null && matches!(segment, PathSegment::Field(_)) {
         *data = Value::Object(Default::default());
     }
@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn null_rises_to_the_next_place_that_may_have_it() {
+    fn null_propagates_to_the_nearest_nullable_field() {
         let query = "{ feed { id ...Counts author { id } } } fragment Counts on Note { likes: likeCount }";
         let note = json!({ "id": "note_1", "author": { "id": "user_1" } });
         let (data, _) = put(query, json!({ "feed": [note, note] }), &[json!(["feed", 1, "likes"])]);
@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn one_error_tells_why_an_object_is_gone() {
+    fn one_error_remains_for_an_object_that_is_null() {
         let (data, errors) = put(
             "{ note { author { id name } } }",
             json!({ "note": { "author": null } }),
@@ -251,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fragment_tells_the_type_behind_an_interface() {
+    fn a_fragment_determines_the_type_behind_an_interface() {
         let query = "{ node { id ... on User { name } } }";
         let (data, _) = put(query, json!({ "node": { "id": "user_1" } }), &[json!(["node", "name"])]);
         assert_eq!(data, json!({ "node": null }));

@@ -16,7 +16,7 @@ use super::{
     request_error::{RequestError, errors},
 };
 use crate::{
-    graphql::{Rejected, outcome},
+    graphql::{Rejection, outcome},
     store::tally::Tally,
 };
 
@@ -27,7 +27,7 @@ pub enum Answer {
     /// The execution result, perhaps with errors of fields, and what it cost.
     Executed(Executed, Arc<Tally>),
     /// Well-formed, but GraphQL's rules forbid its execution.
-    Rejected(Rejected),
+    Rejected(Rejection),
     /// Refused by the rules of HTTP or of this service.
     Refused(RequestError),
 }
@@ -37,7 +37,7 @@ impl Answer {
     pub fn outcome(&self) -> &'static str {
         match self {
             Self::Executed(executed, _) => outcome(executed.errors.first()),
-            Self::Rejected(Rejected(errors)) => outcome(errors.first()),
+            Self::Rejected(Rejection(errors)) => outcome(errors.first()),
             Self::Refused(refusal) => refusal.code(),
         }
     }
@@ -64,7 +64,7 @@ fn executed_response(executed: Executed, tally: &Tally, media_type: MediaType) -
 
 /// 200 as `application/json`: clients of that type take another status for a failure of a proxy, and ignore the
 /// errors.
-fn rejected_response(rejected: &Rejected, media_type: MediaType) -> Response {
+fn rejected_response(rejected: &Rejection, media_type: MediaType) -> Response {
     let status = match media_type {
         MediaType::GraphqlResponse => StatusCode::BAD_REQUEST,
         MediaType::Json => StatusCode::OK,

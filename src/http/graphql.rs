@@ -16,7 +16,7 @@ use super::{
     request_error::RequestError, sockets::Transport,
 };
 use crate::{
-    graphql::{ApiError, Caller, Code, Parameters, Prepared, Rejected},
+    graphql::{ApiError, Caller, Code, Parameters, Prepared, Rejection},
     store::tally::Tally,
 };
 
@@ -104,10 +104,10 @@ pub fn took_too_long() -> Executed {
     Executed::from_errors(vec![ApiError::new(Code::RetryLater, message).into()])
 }
 
-fn no_subscriptions() -> Rejected {
+fn no_subscriptions() -> Rejection {
     let message = "subscriptions are at /graphql/ws, by WebSocket (graphql-transport-ws), and at /graphql/stream, by \
                    server-sent events";
-    Rejected(vec![ApiError::new(Code::BadUserInput, message).into()])
+    Rejection(vec![ApiError::new(Code::BadUserInput, message).into()])
 }
 
 pub fn refused_method(message: &str, allowed: &'static str) -> RequestError {

@@ -17,7 +17,7 @@ use super::{
     request_error::RequestError,
     sockets::RunningSubscription,
 };
-use crate::graphql::{Caller, Code, Engine, Events, Parameters, Prepared, Rejected, outcome};
+use crate::graphql::{Caller, Code, Engine, Events, Parameters, Prepared, Rejection, outcome};
 
 /// The next message of an operation.
 pub enum OperationStep {
@@ -52,7 +52,7 @@ impl StreamedOperation {
         parameters: Parameters,
         caller: Caller,
         mut observed: Observation,
-    ) -> Result<Self, Rejected> {
+    ) -> Result<Self, Rejection> {
         observed.parameters_are(&parameters);
         match prepare(shared, parameters.clone(), caller.clone()) {
             Ok(prepared) => {
@@ -81,7 +81,7 @@ impl StreamedOperation {
     }
 
     /// Observes a query or a mutation when it is answered, a subscription when it begins or is refused.
-    async fn begin(self) -> Result<Events, Rejected> {
+    async fn begin(self) -> Result<Events, Rejection> {
         let Self { shared, parameters, caller, prepared, observed } = self;
         let begun = match prepared.kind() {
             OperationType::Subscription => {
@@ -90,7 +90,7 @@ impl StreamedOperation {
             OperationType::Query | OperationType::Mutation => answer(&shared.engine, prepared).await,
         };
         let outcome_code =
-            begun.as_ref().map_or_else(|Rejected(errors)| outcome(errors.first()), |(_, outcome)| outcome);
+            begun.as_ref().map_or_else(|Rejection(errors)| outcome(errors.first()), |(_, outcome)| outcome);
         observed.end(outcome_code, None);
         begun.map(|(events, _)| events)
     }
@@ -102,7 +102,7 @@ async fn subscribed(
     parameters: Parameters,
     caller: Caller,
     prepared: Prepared,
-) -> Result<Events, Rejected> {
+) -> Result<Events, Rejection> {
     let subscribed = RunningSubscription::begin();
     let events = subscribe(shared, parameters, caller, prepared).await?;
     let counted = move |event| {
@@ -119,7 +119,7 @@ async fn subscribe(
     parameters: Parameters,
     caller: Caller,
     prepared: Prepared,
-) -> Result<Events, Rejected> {
+) -> Result<Events, Rejection> {
     let mut first = Some(prepared);
     let attempt = || {
         let prepared = first.take().map_or_else(|| prepare(&shared, parameters.clone(), caller.clone()), Ok);
@@ -137,31 +137,31 @@ fn tries() -> ExponentialBuilder {
         .with_max_times(13)
 }
 
-fn is_to_be_retried(Rejected(errors): &Rejected) -> bool {
+fn is_to_be_retried(Rejection(errors): &Rejection) -> bool {
     let retry_later = Value::from(Code::RetryLater.name());
     let code = |error: &ServerError| error.extensions.as_ref()?.get("code").cloned();
     errors.iter().all(|error| code(error).as_ref() == Some(&retry_later))
 }
 
-fn prepare(shared: &ApiState, parameters: Parameters, caller: Caller) -> Result<Prepared, Rejected> {
+fn prepare(shared: &ApiState, parameters: Parameters, caller: Caller) -> Result<Prepared, Rejection> {
     shared.engine.prepare(shared.api.documents.resolve(parameters)?, caller)
 }
 
 /// The result of a query or a mutation, and its outcome for the metrics.
-async fn answer(engine: &Engine, prepared: Prepared) -> Result<(Events, &'static str), Rejected> {
+async fn answer(engine: &Engine, prepared: Prepared) -> Result<(Events, &'static str), Rejection> {
     let execution = tokio::time::timeout(LONGEST, engine.execute(prepared));
     let answer = execution.await.unwrap_or_else(|_| Ok(took_too_long()))?;
     let encoded = serde_json::to_vec(&answer).unwrap_or_default();
     Ok((stream::iter([Bytes::from(encoded)]).boxed(), outcome(answer.errors.first())))
 }
 
-fn steps(begun: Result<Events, Rejected>) -> OperationSteps {
+fn steps(begun: Result<Events, Rejection>) -> OperationSteps {
     match begun {
         Ok(events) => events.map(OperationStep::Next).chain(stream::iter([OperationStep::Complete])).boxed(),
         Err(why) => rejected(why),
     }
 }
 
-pub fn rejected(Rejected(errors): Rejected) -> OperationSteps {
+pub fn rejected(Rejection(errors): Rejection) -> OperationSteps {
     stream::iter([OperationStep::Rejected(errors)]).boxed()
 }

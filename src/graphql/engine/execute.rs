@@ -6,23 +6,23 @@ use async_graphql::{Request, Response, Value, parser::types::ExecutableDocument}
 use bytes::Bytes;
 use futures_util::{FutureExt, StreamExt, stream, stream::BoxStream};
 
-use super::prepare::{Prepared, Preparer, Source};
+use super::prepare::{Prepared, PreparedOperation, Preparer};
 use crate::{
     domain::Plaudit,
     graphql::{
+        costs,
         errors::{ApiError, code_of_engine_error, give_code, log_causes},
-        guard::Guard,
         live::{
             fanout::Fanout,
-            key::Asked,
-            shared::{Answer, Told},
-            topic::{Event, Topic, Topics},
+            key::SubscriptionKey,
+            shared::{EncodedEvent, ExecuteEvent},
+            topic::{Topic, TopicEvent, Topics},
             viewers::needs_viewer,
         },
         nulls::Nulls,
         reading::scope::Scope,
         request::{
-            error::{Rejected, first_errors},
+            error::{Rejection, first_errors},
             viewer::Caller,
         },
         schema::{self, Schema},
@@ -41,7 +41,7 @@ pub struct Engine {
     fanout: Arc<Fanout>,
 }
 
-/// What a subscription tells: encoded execution results, one JSON object each.
+/// The events of a subscription: encoded execution results, one JSON object each.
 pub type Events = BoxStream<'static, Bytes>;
 
 impl Engine {
@@ -49,7 +49,7 @@ impl Engine {
         let schema = schema::build(limits.introspects());
         let sdl = schema.sdl();
         let nulls = Arc::new(Nulls::of(&sdl));
-        let preparer = Preparer::new(plaudit.clone(), Guard::new(&sdl, limits));
+        let preparer = Preparer::new(plaudit.clone(), costs::guard(&sdl, limits));
         let fanout = Fanout::new(plaudit.hub().clone());
         Self { schema, nulls, preparer, plaudit, fanout }
     }
@@ -59,70 +59,70 @@ impl Engine {
     ///
     /// # Errors
     /// As [`Preparer::prepare`].
-    pub fn prepare(&self, request: Request, caller: Caller) -> Result<Prepared, Rejected> {
+    pub fn prepare(&self, request: Request, caller: Caller) -> Result<Prepared, Rejection> {
         self.preparer.prepare(request, caller)
     }
 
     /// Executes a query or a mutation.
     ///
     /// # Errors
-    /// A document that does not fit the schema.
-    pub async fn execute(&self, prepared: Prepared) -> Result<Response, Rejected> {
-        let Prepared { request, source, .. } = prepared;
+    /// The document does not fit the schema.
+    pub async fn execute(&self, prepared: Prepared) -> Result<Response, Rejection> {
+        let Prepared { request, operation, .. } = prepared;
         let response = self.schema.execute(request).await;
-        let executed = executed(self.mend(response, source.document.parsed(), source.operation.as_deref()))?;
-        self.preparer.keep(&source.document);
+        let executed = executed(self.mend(response, operation.parsed(), operation.name.as_deref()))?;
+        self.preparer.keep(&operation.document);
         Ok(executed)
     }
 
-    /// Begins a subscription: its arguments are checked now, its events are those of the questions that it asks.
+    /// Starts a subscription: checks its arguments now, then joins the shared subscription of each topic.
     ///
     /// # Errors
-    /// A document that does not fit the schema, and whatever keeps the subscription from beginning.
-    pub async fn subscribe(&self, prepared: Prepared) -> Result<Events, Rejected> {
-        let Prepared { request, source, viewer, .. } = prepared;
+    /// The document does not fit the schema, or the root field refuses its arguments.
+    pub async fn subscribe(&self, prepared: Prepared) -> Result<Events, Rejection> {
+        let Prepared { request, operation, viewer, .. } = prepared;
         let (variables, topics) = (request.variables.clone(), Topics::default());
         let responses = self.schema.execute_stream(request.data(topics.clone()));
-        let told: Vec<Response> = responses
-            .map(|response| self.mend(response, source.document.parsed(), source.operation.as_deref()))
+        let responses: Vec<Response> = responses
+            .map(|response| self.mend(response, operation.parsed(), operation.name.as_deref()))
             .collect()
             .await;
-        let (told, topics) = (begun(told)?, topics.take());
-        self.preparer.keep(&source.document);
+        let (first_events, topics) = (started(responses)?, topics.take());
+        self.preparer.keep(&operation.document);
         if topics.is_empty() {
-            return Ok(stream::iter(told).boxed());
+            return Ok(stream::iter(first_events).boxed());
         }
-        let Source { document, operation } = source;
-        let viewer = needs_viewer(document.parsed(), operation.as_deref(), &self.nulls).then_some(viewer);
-        let asked = Asked::new(document, operation, variables, viewer);
-        let events = self.fanout.listen(asked, topics, |asked, topic| self.answer(asked, topic));
-        Ok(stream::iter(told).chain(events).boxed())
+        let PreparedOperation { document, name } = operation;
+        let viewer = needs_viewer(document.parsed(), name.as_deref(), &self.nulls).then_some(viewer);
+        let key = SubscriptionKey::new(document, name, variables, viewer);
+        let events = self.fanout.join(key, topics, |key, topic| self.event_executor(key, topic));
+        Ok(stream::iter(first_events).chain(events).boxed())
     }
 
-    /// How a question is executed, once for all who asked it.
-    fn answer(&self, asked: &Arc<Asked>, topic: &Topic) -> Answer {
-        let (engine, asked, topic) = (self.clone(), Arc::clone(asked), topic.clone());
+    /// Executes the events of a shared subscription.
+    fn event_executor(&self, key: &Arc<SubscriptionKey>, topic: &Topic) -> ExecuteEvent {
+        let (engine, key, topic) = (self.clone(), Arc::clone(key), topic.clone());
         Box::new(move |counted| {
-            let (engine, asked, topic) = (engine.clone(), Arc::clone(&asked), topic.clone());
-            let told = async move { engine.tell(&asked, topic, counted).await };
-            // A field that panics must not silence the question.
-            AssertUnwindSafe(told).catch_unwind().map(|told| told.unwrap_or_else(|_| panicked())).boxed()
+            let (engine, key, topic) = (engine.clone(), Arc::clone(&key), topic.clone());
+            let event = async move { engine.execute_event(&key, topic, counted).await };
+            // A field that panics must not end the shared subscription.
+            AssertUnwindSafe(event).catch_unwind().map(|event| event.unwrap_or_else(|_| panicked())).boxed()
         })
     }
 
     /// Executes and encodes one event, in a scope of its own.
-    async fn tell(&self, asked: &Asked, topic: Topic, counted: CountsAt) -> Told {
-        let scope = match asked.viewer() {
+    async fn execute_event(&self, key: &SubscriptionKey, topic: Topic, counted: CountsAt) -> EncodedEvent {
+        let scope = match key.viewer() {
             Some(viewer) => Scope::new(self.plaudit.clone(), viewer.clone()),
             None => Scope::shared(self.plaudit.clone()),
         };
-        let event = Event { field: topic.field, entity: topic.entity, counted };
-        let request = asked.request(topic.entity).data(scope).data(event);
+        let event = TopicEvent { field: topic.field, entity: topic.entity, counted };
+        let request = key.request(topic.entity).data(scope).data(event);
         let response = self.schema.execute_stream(request).next().await.unwrap_or_default();
-        told(&self.mend(response, asked.document(), asked.operation()))
+        encoded_event(&self.mend(response, key.document(), key.operation()))
     }
 
-    /// Gives every error a code, and the data its nulls.
+    /// Gives every error a code, and sets null where a field failed.
     fn mend(
         &self,
         mut response: Response,
@@ -142,17 +142,17 @@ impl Engine {
     }
 }
 
-/// An execution that failed as a whole before its first field has no data, and errors without a path.
-fn executed(response: Response) -> Result<Response, Rejected> {
+/// A response without data whose errors have no path failed before its first field: a request error.
+fn executed(response: Response) -> Result<Response, Rejection> {
     let is_rejected = response.data == Value::Null
         && !response.errors.is_empty()
         && response.errors.iter().all(|error| error.path.is_empty());
     if is_rejected { Err(first_errors(response.errors)) } else { Ok(response) }
 }
 
-/// A subscription whose only field refuses its arguments has not begun: that is a request error too, although the
-/// error has a path (GraphQL, 6.2.3.1).
-fn begun(responses: Vec<Response>) -> Result<Vec<Bytes>, Rejected> {
+/// A subscription whose only field refuses its arguments did not start. That is a request error too, although the
+/// error has a path (GraphQL specification, section 6.2.3.1).
+fn started(responses: Vec<Response>) -> Result<Vec<Bytes>, Rejection> {
     match <[Response; 1]>::try_from(responses) {
         Ok([only]) => {
             let is_rejected = only.data == Value::Null
@@ -164,13 +164,13 @@ fn begun(responses: Vec<Response>) -> Result<Vec<Bytes>, Rejected> {
     }
 }
 
-fn told(response: &Response) -> Told {
-    Told { bytes: encoded(response), is_whole: response.errors.is_empty() }
+fn encoded_event(response: &Response) -> EncodedEvent {
+    EncodedEvent { bytes: encoded(response), is_whole: response.errors.is_empty() }
 }
 
-/// The panic itself is logged by the process.
-fn panicked() -> Told {
-    told(&Response::from_errors(vec![ApiError::internal().into()]))
+/// The event after a panic, which the process logs.
+fn panicked() -> EncodedEvent {
+    encoded_event(&Response::from_errors(vec![ApiError::internal().into()]))
 }
 
 fn encoded(response: &Response) -> Bytes {
@@ -218,7 +218,7 @@ mod tests {
         };
         match answer {
             Ok(response) => serde_json::to_value(response).unwrap(),
-            Err(Rejected(errors)) => json!({ "errors": errors }),
+            Err(Rejection(errors)) => json!({ "errors": errors }),
         }
     }
 
@@ -236,7 +236,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_the_engine_refuses_has_a_code() {
+    async fn errors_of_the_engine_have_a_code() {
         for (query, variables, expected) in [
             ("{ feed", json!({}), "GRAPHQL_PARSE_FAILED"),
             ("{ fed { id } }", json!({}), "GRAPHQL_VALIDATION_FAILED"),
@@ -257,8 +257,8 @@ mod tests {
             "mutation { likeNote(input: { noteId: \"note_1\" }) { changed } }",
             "mutation { unfollow(input: { userId: \"user_1\" }) { changed } }",
         ] {
-            let refusal = refused(Viewer::default(), query, json!({})).await;
-            assert_eq!(refusal, code("UNAUTHENTICATED", None), "{query}");
+            let error = refused(Viewer::default(), query, json!({})).await;
+            assert_eq!(error, code("UNAUTHENTICATED", None), "{query}");
         }
     }
 
@@ -279,8 +279,8 @@ mod tests {
             ("{ feed(first: 101) { nodes { id } } }", "first"),
             ("{ feed(after: \"x\") { nodes { id } } }", "after"),
         ] {
-            let refusal = refused(viewer(), query, json!({})).await;
-            assert_eq!(refusal, code("BAD_USER_INPUT", Some(argument)), "{query}");
+            let error = refused(viewer(), query, json!({})).await;
+            assert_eq!(error, code("BAD_USER_INPUT", Some(argument)), "{query}");
         }
     }
 
@@ -304,24 +304,24 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_subscription_that_cannot_begin_is_rejected_with_the_reason() {
+    async fn a_subscription_with_bad_arguments_is_a_request_error() {
         let watch = |ids: Value| async move {
             let query = "subscription($ids: [ID!]!) { noteCountsChanged(noteIds: $ids) { id } }";
             let request = Request::new(query).variables(Variables::from_json(json!({ "ids": ids })));
             let engine = engine();
             let prepared = engine.prepare(request, Caller::nobody()).unwrap();
-            let Err(Rejected(errors)) = engine.subscribe(prepared).await else { panic!("it began") };
+            let Err(Rejection(errors)) = engine.subscribe(prepared).await else { panic!("it started") };
             serde_json::to_value(errors).unwrap()
         };
         for ids in
             [json!([]), json!(["user_7"]), json!((1..=101).map(|n| format!("note_{n}")).collect::<Vec<_>>())]
         {
-            let told = watch(ids).await;
-            assert_eq!(told[0]["extensions"]["code"], "BAD_USER_INPUT", "{told}");
-            assert_eq!(told[0]["extensions"]["argument"], "noteIds", "{told}");
-            assert_eq!(told.as_array().unwrap().len(), 1);
+            let errors = watch(ids).await;
+            assert_eq!(errors[0]["extensions"]["code"], "BAD_USER_INPUT", "{errors}");
+            assert_eq!(errors[0]["extensions"]["argument"], "noteIds", "{errors}");
+            assert_eq!(errors.as_array().unwrap().len(), 1);
         }
-        let told = watch(json!(["note_1", "note_1"])).await;
-        assert_eq!(told[0]["extensions"]["code"], "RETRY_LATER", "{told}");
+        let errors = watch(json!(["note_1", "note_1"])).await;
+        assert_eq!(errors[0]["extensions"]["code"], "RETRY_LATER", "{errors}");
     }
 }

@@ -1,31 +1,34 @@
-//! From a request to one operation that may be executed.
+//! Prepares requests: parses, measures and counts them. A prepared operation may be executed.
 
 use std::sync::Arc;
 
-use async_graphql::{Request, ServerError, parser::types::OperationType};
+use async_graphql::{
+    Request, ServerError,
+    parser::types::{ExecutableDocument, OperationType},
+};
 use plaudit_token_auth::{Role, Subject};
 
 use crate::{
     domain::{PerClass, Plaudit, RequestSource},
     graphql::{
-        errors::ApiError,
+        errors::{ApiError, Code},
         guard::{Document, Guard},
         reading::scope::Scope,
         request::{
-            error::{Rejected, first_errors},
-            operation::OperationLabel,
+            error::{Rejection, cost_error, document_error, first_errors, register_refusals},
+            operation::{OperationLabel, root_field},
             rates::{READ, mutation_cost},
             viewer::{Caller, Viewer},
         },
     },
 };
 
-/// One operation that may be executed: parsed, and within the limits.
+/// An operation that may be executed: parsed, within the limits, and counted for the rates.
 pub struct Prepared {
     pub(super) request: Request,
     kind: OperationType,
     label: OperationLabel,
-    pub(super) source: Source,
+    pub(super) operation: PreparedOperation,
     pub(super) viewer: Viewer,
 }
 
@@ -34,7 +37,7 @@ impl Prepared {
         self.kind
     }
 
-    /// What the metrics call it.
+    /// Its label in the metrics.
     pub const fn label(&self) -> OperationLabel {
         self.label
     }
@@ -43,14 +46,20 @@ impl Prepared {
         if self.kind != OperationType::Mutation {
             return READ;
         }
-        mutation_cost(self.source.document.parsed(), self.source.operation.as_deref())
+        mutation_cost(self.operation.document.parsed(), self.operation.name.as_deref())
     }
 }
 
-/// What was sent, for mending the answer.
-pub(super) struct Source {
+/// The document and which operation of it is executed.
+pub(super) struct PreparedOperation {
     pub document: Arc<Document>,
-    pub operation: Option<String>,
+    pub name: Option<String>,
+}
+
+impl PreparedOperation {
+    pub fn parsed(&self) -> &ExecutableDocument {
+        self.document.parsed()
+    }
 }
 
 /// Prepares requests. Cheap to clone.
@@ -62,6 +71,7 @@ pub(super) struct Preparer {
 
 impl Preparer {
     pub fn new(plaudit: Plaudit, guard: Guard) -> Self {
+        register_refusals();
         Self { plaudit, guard: Arc::new(guard) }
     }
 
@@ -70,21 +80,21 @@ impl Preparer {
         self.guard.keep(document);
     }
 
-    /// Parses the document, finds the operation that is meant, checks its variables, and counts it for the
-    /// caller's rates. What is refused was work, too: it counts as a read.
+    /// Parses and measures the document, checks the variables, and counts the request for the caller's rates. A
+    /// refused request was work too: it counts as a read.
     ///
     /// # Errors
-    /// [`Code::RateLimited`](crate::graphql::Code::RateLimited); a document that cannot be parsed, that costs too much, or an operation that is
-    /// not in it; variables that are not what the operation asks for.
-    pub fn prepare(&self, request: Request, caller: Caller) -> Result<Prepared, Rejected> {
+    /// [`Code::RateLimited`](crate::graphql::Code::RateLimited); the document cannot be parsed, exceeds a limit, or
+    /// has no such operation; the variables do not fit their definitions.
+    pub fn prepare(&self, request: Request, caller: Caller) -> Result<Prepared, Rejection> {
         let asking = caller.clone();
-        let prepared = self.understand(request, caller);
+        let prepared = self.read(request, caller);
         self.admit(&asking, prepared.as_ref().ok())?;
         prepared
     }
 
-    /// Services are the app's own servers: what passes through them is theirs to limit.
-    fn admit(&self, caller: &Caller, prepared: Option<&Prepared>) -> Result<(), Rejected> {
+    /// Rates do not apply to services: they are the app's own servers, and limit their own callers.
+    fn admit(&self, caller: &Caller, prepared: Option<&Prepared>) -> Result<(), Rejection> {
         if caller.viewer.has_role(Role::Service) {
             return Ok(());
         }
@@ -92,19 +102,25 @@ impl Preparer {
         let asking =
             RequestSource { subject: caller.viewer.subject().map(Subject::as_str), address: caller.address };
         let admitted = self.plaudit.admit(asking, &cost);
-        admitted.map_err(|error| Rejected(vec![ApiError::from(error).into()]))
+        admitted.map_err(|error| Rejection(vec![ApiError::from(error).into()]))
     }
 
-    fn understand(&self, mut request: Request, caller: Caller) -> Result<Prepared, Rejected> {
-        let only = |error: ServerError| Rejected(vec![error]);
-        let document = self.guard.read(&request.query).map_err(only)?;
-        let operation = document.operation(request.operation_name.as_deref()).map_err(only)?;
-        let (kind, label) = (operation.kind, document.label(operation));
-        self.guard.admit(&document, operation, &mut request.variables).map_err(first_errors)?;
+    /// Parses and measures the document, and checks the variables.
+    fn read(&self, mut request: Request, caller: Caller) -> Result<Prepared, Rejection> {
+        let only = |error: ServerError| Rejection(vec![error]);
+        let document = self.guard.read(&request.query).map_err(document_error).map_err(only)?;
+        let unknown = |message| only(ApiError::new(Code::BadUserInput, message).into());
+        let operation = document.operation(request.operation_name.as_deref()).map_err(unknown)?;
+        let admitted = self.guard.admit(&document, operation, &mut request.variables);
+        admitted.map_err(|errors| first_errors(errors.into_iter().map(cost_error).collect()))?;
+
+        let root = document.root_name(operation, |parsed, definition| Some(root_field(parsed, definition)));
+        let label = OperationLabel::new(operation.kind, root.unwrap_or(OperationLabel::UNKNOWN.root));
+        let kind = operation.kind;
         request.set_parsed_query(document.parsed().clone());
-        let source = Source { operation: request.operation_name.clone(), document };
+        let operation = PreparedOperation { name: request.operation_name.clone(), document };
         let viewer = caller.viewer;
         let request = request.data(Scope::new(self.plaudit.clone(), viewer.clone()));
-        Ok(Prepared { request, kind, label, source, viewer })
+        Ok(Prepared { request, kind, label, operation, viewer })
     }
 }

@@ -1,82 +1,85 @@
-//! How many fields an answer may have, as far as the document alone tells; the rest is in the variables.
+//! Cost: how many fields the response may have, as a formula over the variables.
 
 use async_graphql::{Name, Positioned, Variables};
 use async_graphql_value::Value;
 
 use super::{
-    sizes::{Arguments, Size},
+    list_size::{Arguments, ListSize},
     values::Weight,
 };
 
-/// A sum that saturates: what is beyond any limit need not be exact.
+/// A sum that saturates: a cost beyond every limit need not be exact.
 #[derive(Clone, Default, Debug)]
 pub struct Cost {
-    known: u64,
-    parts: Vec<Part>,
+    /// What does not depend on variables.
+    constant: u64,
+    terms: Vec<CostTerm>,
 }
 
-/// What variables decide.
+/// A part of the cost that depends on variables.
 #[derive(Clone, Debug)]
-enum Part {
-    /// A long text that is an argument: it is copied for each object.
+enum CostTerm {
+    /// A variable used as an argument: a long text is copied for each object.
     Text(Name),
     Times {
-        size: Size,
+        size: ListSize,
         arguments: Box<Arguments>,
         each: Cost,
     },
-    /// Of a fragment, by its place among them; it is reckoned once, however often it is spread.
+    /// The cost of the fragment with this index, which is computed once however often it is spread.
     Fragment(usize),
 }
 
 impl Cost {
-    pub fn known(known: u64) -> Self {
-        Self { known, parts: Vec::new() }
+    pub fn constant(constant: u64) -> Self {
+        Self { constant, terms: Vec::new() }
     }
 
     pub fn text_of(variable: Name) -> Self {
-        Self { known: 0, parts: vec![Part::Text(variable)] }
+        Self { constant: 0, terms: vec![CostTerm::Text(variable)] }
     }
 
-    /// The cost of the fragment in this place, which is `cost`.
-    pub fn of_fragment(place: usize, cost: &Self) -> Self {
-        if cost.parts.is_empty() {
+    /// The cost of a spread of the fragment with this index, whose own cost is `cost`.
+    pub fn of_fragment(index: usize, cost: &Self) -> Self {
+        if cost.terms.is_empty() {
             cost.clone()
         } else {
-            Self { known: 0, parts: vec![Part::Fragment(place)] }
+            Self { constant: 0, terms: vec![CostTerm::Fragment(index)] }
         }
     }
 
     pub fn add(&mut self, other: Self) {
-        self.known = self.known.saturating_add(other.known);
-        self.parts.extend(other.parts);
+        self.constant = self.constant.saturating_add(other.constant);
+        self.terms.extend(other.terms);
     }
 
-    /// For each item of a list that is so long.
-    pub fn times(self, size: Size, arguments: &Arguments) -> Self {
-        let says_all = |(_, value): &(_, Positioned<Value>)| !has_variable(&value.node);
-        let (size, arguments) = if !size.varies() || arguments.iter().all(says_all) {
-            (Size::Known(size.with(arguments, &Variables::default())), Box::default())
+    /// The cost of each item of a list, times the size of the list.
+    pub fn times(self, size: ListSize, arguments: &Arguments) -> Self {
+        let is_constant = |(_, value): &(_, Positioned<Value>)| !has_variable(&value.node);
+        let (size, arguments) = if !size.varies() || arguments.iter().all(is_constant) {
+            (ListSize::Fixed(size.with(arguments, &Variables::default())), Box::default())
         } else {
             (size, arguments.into())
         };
         match size {
-            Size::Known(1) => self,
-            Size::Known(items) if self.parts.is_empty() => Self::known(self.known.saturating_mul(items)),
-            _ => Self { known: 0, parts: vec![Part::Times { size, arguments, each: self }] },
+            ListSize::Fixed(1) => self,
+            ListSize::Fixed(items) if self.terms.is_empty() => {
+                Self::constant(self.constant.saturating_mul(items))
+            }
+            _ => Self { constant: 0, terms: vec![CostTerm::Times { size, arguments, each: self }] },
         }
     }
 
-    /// With these variables, and fragments that cost so much.
+    /// The cost with these variables; `fragments` are the costs of the fragments.
     pub fn with(&self, fragments: &[u64], variables: &Variables) -> u64 {
-        let part = |part: &Part| match part {
-            Part::Text(variable) => variables.get(variable).map_or(0, |value| Weight::of(value).text),
-            Part::Times { size, arguments, each } => {
+        let term = |term: &CostTerm| match term {
+            CostTerm::Text(variable) => variables.get(variable).map_or(0, |value| Weight::of(value).text),
+            CostTerm::Times { size, arguments, each } => {
                 size.with(arguments, variables).saturating_mul(each.with(fragments, variables))
             }
-            Part::Fragment(place) => fragments.get(*place).copied().unwrap_or(0),
+            CostTerm::Fragment(index) => fragments.get(*index).copied().unwrap_or(0),
         };
-        self.parts.iter().map(part).fold(self.known, u64::saturating_add)
+        self.terms.iter().map(term).fold(self.constant, u64::saturating_add)
     }
 }
 

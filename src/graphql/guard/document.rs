@@ -1,9 +1,9 @@
-//! A document that may be executed: parsed, measured and within the limits.
+//! A document that is parsed, measured and within the limits.
 
 use std::sync::{Arc, OnceLock};
 
 use async_graphql::{
-    Name, Positioned, ServerError, Variables,
+    Name, Positioned, Variables,
     parser::types::{
         DocumentOperations, ExecutableDocument, OperationDefinition, OperationType, VariableDefinition,
     },
@@ -11,61 +11,58 @@ use async_graphql::{
 
 use super::{
     cost::Cost,
-    measure::{Measure, Measured},
-    refusal::{Limit, Refusal},
-    types::Types,
+    error::{CostError, Limit},
+    measure::{Measurer, SetMeasure},
+    schema_index::SchemaIndex,
     values::Weight,
-};
-use crate::graphql::{
-    errors::{ApiError, Code},
-    request::operation::{OperationLabel, root_field},
 };
 use crate::settings::CostSettings;
 
-/// Memory that a token takes once it is parsed, in bytes, at most.
+/// Most memory that a parsed token takes, in bytes.
 const PER_TOKEN: u64 = 256;
 
 /// Shared by all requests that send the same text.
 pub struct Document {
     text: Arc<str>,
     parsed: ExecutableDocument,
-    operations: Vec<Operation>,
-    /// Of the fragments, each behind those that it spreads.
+    operations: Vec<DocumentOperation>,
+    /// Costs of the fragments, each after those that it spreads.
     costs: Vec<Cost>,
-    /// How often each variable stands somewhere, all operations together.
+    /// How often each variable is used, in all operations together.
     uses: Vec<(Name, u64)>,
     tokens: u64,
 }
 
 /// One operation of a document.
-pub struct Operation {
+pub struct DocumentOperation {
     name: Option<Name>,
     pub kind: OperationType,
     cost: Cost,
-    root: OnceLock<&'static str>,
+    /// See [`Document::root_name`].
+    root_name: OnceLock<&'static str>,
 }
 
 impl Document {
-    /// The document, and how many steps it took to measure it.
+    /// The document, and how many steps measuring it took.
     pub(super) fn measure(
         text: &str,
         tokens: u64,
         parsed: ExecutableDocument,
-        types: &Types,
+        schema: &SchemaIndex,
         limits: &CostSettings,
-    ) -> (Result<Self, Refusal>, u64) {
-        let mut measure = Measure::new(types);
-        let operations = measure_operations(&mut measure, &parsed, limits);
-        let (costs, found) = measure.into_costs();
+    ) -> (Result<Self, CostError>, u64) {
+        let mut measurer = Measurer::new(schema);
+        let operations = measure_operations(&mut measurer, &parsed, limits);
+        let (costs, totals) = measurer.into_costs();
         let document = operations.map(|operations| Self {
             text: text.into(),
             operations,
             costs,
-            uses: found.uses.into_iter().collect(),
+            uses: totals.uses.into_iter().collect(),
             tokens,
             parsed,
         });
-        (document, found.steps)
+        (document, totals.steps)
     }
 
     pub const fn parsed(&self) -> &ExecutableDocument {
@@ -76,44 +73,48 @@ impl Document {
         &self.text
     }
 
-    /// Memory, in bytes, at most.
+    /// Most memory that it takes, in bytes.
     pub(super) fn size(&self) -> u32 {
         let size = 2 * self.text.len() as u64 + self.tokens * PER_TOKEN;
         size.try_into().unwrap_or(u32::MAX)
     }
 
-    /// The operation that is meant: the named one, or the only one.
+    /// The operation to execute: the one with this name, or the only one.
     ///
     /// # Errors
-    /// A name that no operation has, or none where there are several.
-    pub fn operation(&self, name: Option<&str>) -> Result<&Operation, ServerError> {
-        let is_meant = |operation: &&Operation| name.is_none() || operation.name.as_deref() == name;
-        let mut meant = self.operations.iter().filter(is_meant);
-        let message = match (meant.next(), meant.next(), name) {
+    /// A message for the client: no operation has the name, or there are several and no name was given.
+    pub fn operation(&self, name: Option<&str>) -> Result<&DocumentOperation, String> {
+        let has_name = |operation: &&DocumentOperation| name.is_none() || operation.name.as_deref() == name;
+        let mut named = self.operations.iter().filter(has_name);
+        let message = match (named.next(), named.next(), name) {
             (Some(only), None, _) => return Ok(only),
             (None, _, Some(name)) => format!("the document has no operation named {name:?}"),
             (None, _, None) => "the document has no operation".to_owned(),
             (Some(_), Some(_), _) => {
-                "the document has several operations; say which by operationName".to_owned()
+                "the document has several operations: choose one by operationName".to_owned()
             }
         };
-        Err(ApiError::new(Code::BadUserInput, message).into())
+        Err(message)
     }
 
-    /// What the metrics call the operation. Looked for once, and only for what is asked.
-    pub fn label(&self, operation: &Operation) -> OperationLabel {
-        let root = operation.root.get_or_init(|| {
-            self.definition(operation)
-                .map_or(OperationLabel::UNKNOWN.root, |found| root_field(&self.parsed, found))
-        });
-        OperationLabel::new(operation.kind, root)
+    /// The name that the caller has for the operation's root field. `name` finds it the first time.
+    pub fn root_name(
+        &self,
+        operation: &DocumentOperation,
+        name: impl FnOnce(&ExecutableDocument, &OperationDefinition) -> Option<&'static str>,
+    ) -> Option<&'static str> {
+        if let Some(known) = operation.root_name.get() {
+            return Some(known);
+        }
+        let found = name(&self.parsed, self.definition(operation)?)?;
+        Some(operation.root_name.get_or_init(|| found))
     }
 
-    pub(super) fn variables_of(&self, operation: &Operation) -> &[Positioned<VariableDefinition>] {
+    pub(super) fn variables_of(&self, operation: &DocumentOperation) -> &[Positioned<VariableDefinition>] {
         self.definition(operation).map_or(&[], |definition| &definition.variable_definitions)
     }
 
-    fn definition(&self, operation: &Operation) -> Option<&OperationDefinition> {
+    fn definition(&self, operation: &DocumentOperation) -> Option<&OperationDefinition> {
         match (&self.parsed.operations, &operation.name) {
             (DocumentOperations::Single(only), _) => Some(&only.node),
             (DocumentOperations::Multiple(all), Some(name)) => all.get(name).map(|found| &found.node),
@@ -122,30 +123,30 @@ impl Document {
     }
 
     /// # Errors
-    /// Variables that are too deep or too many.
-    pub(super) fn check_size(&self, variables: &Variables, limits: &CostSettings) -> Result<(), Refusal> {
+    /// Variables are nested too deeply, or have too many values.
+    pub(super) fn check_size(&self, variables: &Variables, limits: &CostSettings) -> Result<(), CostError> {
         let mut values = 0_u64;
         for (name, value) in variables.iter() {
             let weight = Weight::of(value);
-            Refusal::beyond(Limit::VariableDepth, weight.depth.into(), limits.max_variable_depth)?;
+            CostError::beyond(Limit::VariableDepth, weight.depth.into(), limits.max_variable_depth)?;
             let uses = self.uses.iter().find(|(used, _)| used == name).map_or(1, |(_, uses)| *uses);
             values = values.saturating_add(weight.values.saturating_mul(uses));
         }
-        Refusal::beyond(Limit::VariableValues, values, limits.max_variable_values)
+        CostError::beyond(Limit::VariableValues, values, limits.max_variable_values)
     }
 
     /// # Errors
-    /// An operation that may answer too much.
+    /// The response may have too many fields.
     pub(super) fn check_complexity(
         &self,
-        operation: &Operation,
+        operation: &DocumentOperation,
         variables: &Variables,
         limits: &CostSettings,
-    ) -> Result<(), Refusal> {
-        Refusal::beyond(Limit::Complexity, self.complexity(operation, variables), limits.max_complexity)
+    ) -> Result<(), CostError> {
+        CostError::beyond(Limit::Complexity, self.complexity(operation, variables), limits.max_complexity)
     }
 
-    fn complexity(&self, operation: &Operation, variables: &Variables) -> u64 {
+    fn complexity(&self, operation: &DocumentOperation, variables: &Variables) -> u64 {
         let mut fragments = Vec::with_capacity(self.costs.len());
         for cost in &self.costs {
             let cost = cost.with(&fragments, variables);
@@ -155,32 +156,33 @@ impl Document {
     }
 }
 
+/// Measures all operations, and checks the document against the limits.
 fn measure_operations<'a>(
-    measure: &mut Measure<'a>,
+    measurer: &mut Measurer<'a>,
     parsed: &'a ExecutableDocument,
     limits: &CostSettings,
-) -> Result<Vec<Operation>, Refusal> {
-    measure.fragments(parsed)?;
-    let (mut operations, mut all) = (Vec::new(), Measured::default());
+) -> Result<Vec<DocumentOperation>, CostError> {
+    measurer.fragments(parsed)?;
+    let (mut operations, mut all) = (Vec::new(), SetMeasure::default());
     for (name, definition) in parsed.operations.iter() {
         let OperationDefinition { ty: kind, .. } = definition.node;
-        let measured = measure.operation(&definition.node)?;
+        let measure = measurer.operation(&definition.node)?;
         let roots = match kind {
             OperationType::Query => u32::MAX,
             OperationType::Mutation => limits.max_mutations,
             OperationType::Subscription => 1,
         };
-        Refusal::beyond(Limit::RootFields(kind), measured.fields, roots)?;
-        all.include(&measured);
-        let (name, root) = (name.cloned(), OnceLock::new());
-        operations.push(Operation { name, kind, cost: measured.cost, root });
+        CostError::beyond(Limit::RootFields(kind), measure.fields, roots)?;
+        all.include(&measure);
+        let (name, root_name) = (name.cloned(), OnceLock::new());
+        operations.push(DocumentOperation { name, kind, cost: measure.cost, root_name });
     }
-    for measured in measure.unspread() {
-        all.include(measured);
+    for measure in measurer.unspread() {
+        all.include(measure);
     }
-    all.check(&measure.found, limits)?;
-    if measure.found.introspects && !limits.introspects() {
-        return Err(Refusal::IntrospectionOff);
+    all.check(&measurer.totals, limits)?;
+    if measurer.totals.introspects && !limits.introspects() {
+        return Err(CostError::IntrospectionOff);
     }
     Ok(operations)
 }

@@ -1,20 +1,23 @@
-//! What a request may cost, measured before anything of it is validated or executed.
+//! Cost guard: measures a request before it is validated or executed, and refuses what exceeds a limit.
 //!
-//! - [`tokens`]: the text, before it is parsed; [`measure`] (with [`fragments`] and [`cost`]): the document,
-//!   each fragment once, however often it is spread; [`variables`] (with [`values`]): what is sent along
-//! - [`types`], [`sizes`]: what the schema says of fields, their lists and inputs
-//! - [`document`]: a document that may be executed; [`documents`]: those that were, kept
-//! - [`refusal`]: what a client is told; the limits are [`CostSettings`]
+//! Uses nothing else of this folder: a schema as text, [`SchemaRules`] and the limits ([`CostSettings`]) describe what
+//! it guards.
+//!
+//! - [`tokens`]: the text, before it is parsed; [`measure`] (with [`fragments`] and [`cost`]): the document, each
+//!   fragment once, however often it is spread; [`variables`] (with [`values`]): the variables
+//! - [`schema_index`], [`list_size`]: the fields, lists and input types of the schema
+//! - [`document`]: a document that may be executed; [`cache`]: documents that were executed
+//! - [`error`]: why a request is refused
 
+mod cache;
 mod cost;
 mod document;
-mod documents;
+mod error;
 mod fragments;
+mod list_size;
 mod measure;
-mod refusal;
-mod sizes;
+mod schema_index;
 mod tokens;
-mod types;
 mod values;
 mod variables;
 
@@ -23,39 +26,34 @@ use std::sync::Arc;
 use async_graphql::{ServerError, Variables, parser::parse_query};
 use metrics::counter;
 
-pub use document::{Document, Operation};
-pub use refusal::brief;
+pub use document::{Document, DocumentOperation};
+pub use error::{CostError, CostReason, DocumentError, ErrorClass, brief};
+pub use list_size::{ArgumentValues, ListSize, SchemaRules};
 
-use crate::{
-    graphql::errors::{Code, give_code},
-    settings::CostSettings,
-};
-use documents::Documents;
-use refusal::Refusal;
-use types::Types;
+use crate::settings::CostSettings;
+use cache::DocumentCache;
+use schema_index::SchemaIndex;
 
-/// Reads documents, and refuses what would cost too much.
+/// Reads documents, and refuses those that would cost too much.
 pub struct Guard {
     limits: CostSettings,
-    types: Types,
-    documents: Documents,
+    schema: SchemaIndex,
+    cache: DocumentCache,
 }
 
 impl Guard {
-    /// For the schema that `sdl` describes.
-    pub fn new(sdl: &str, limits: CostSettings) -> Self {
-        for reason in refusal::REASONS {
-            counter!("plaudit_guard_refusals_total", "reason" => reason).increment(0);
-        }
-        Self { types: Types::of(sdl), documents: Documents::new(limits.document_cache), limits }
+    /// For the schema that `sdl` and `rules` describe.
+    pub fn new(sdl: &str, rules: SchemaRules, limits: CostSettings) -> Self {
+        let (schema, cache) = (SchemaIndex::of(sdl, rules), DocumentCache::new(limits.document_cache));
+        Self { limits, schema, cache }
     }
 
-    /// Parses and measures a document, unless it is known.
+    /// Parses and measures a document, unless it is in the cache.
     ///
     /// # Errors
-    /// A document that cannot be parsed, or that is beyond a limit.
-    pub fn read(&self, text: &str) -> Result<Arc<Document>, ServerError> {
-        if let Some(known) = self.documents.find(text) {
+    /// The document cannot be parsed, or exceeds a limit.
+    pub fn read(&self, text: &str) -> Result<Arc<Document>, DocumentError> {
+        if let Some(known) = self.cache.find(text) {
             counter!("plaudit_documents_total", "from" => "cache").increment(1);
             return Ok(known);
         }
@@ -65,62 +63,77 @@ impl Guard {
         document.map(Arc::new)
     }
 
-    /// Says whether the operation may be executed with these variables, which get the form that their types
-    /// ask for.
+    /// Checks the variables and the complexity of an operation, and converts the variables to their types.
     ///
     /// # Errors
-    /// Variables that do not fit their definitions, or too many of them; an operation that would answer too
-    /// much.
+    /// Variables do not fit their definitions or are too many, or the response may have too many fields.
     pub fn admit(
         &self,
         document: &Document,
-        operation: &Operation,
+        operation: &DocumentOperation,
         variables: &mut Variables,
-    ) -> Result<(), Vec<ServerError>> {
-        let only = |refusal: Refusal| vec![refusal.into()];
-        let definitions = document.variables_of(operation);
-        variables::coerce(definitions, variables, &self.types)
-            .map_err(|refusals| refusals.into_iter().map(Into::into).collect::<Vec<_>>())?;
-        // Their defaults too, which are used like what is sent.
+    ) -> Result<(), Vec<CostError>> {
+        let only = |error: CostError| vec![error];
+        variables::coerce(document.variables_of(operation), variables, &self.schema)?;
+        // After coercion, so that defaults count like values that were sent.
         document.check_size(variables, &self.limits).map_err(only)?;
         document.check_complexity(operation, variables, &self.limits).map_err(only)
     }
 
-    /// Keeps a document that was executed, and so is known to fit the schema. Others are not kept: it is for
-    /// nothing that they would push good ones out.
+    /// Caches a document that was executed, and therefore fits the schema. Others are not cached: they would evict
+    /// good ones.
     pub fn keep(&self, document: &Arc<Document>) {
-        self.documents.keep(document);
+        self.cache.keep(document);
     }
 
-    /// The document, and how much work it was.
-    pub fn measure(&self, text: &str) -> (Result<Document, ServerError>, Work) {
+    /// The document, and how much work measuring it was.
+    pub fn measure(&self, text: &str) -> (Result<Document, DocumentError>, MeasuringWork) {
         let (counted, tokens) = tokens::count(text, &self.limits);
-        let work = Work { tokens, selections: 0 };
+        let work = MeasuringWork { tokens, selections: 0 };
         let parsed = match counted {
-            Ok(for_parser) => parse_query(for_parser).map_err(ServerError::from),
-            Err(refusal) => return (Err(refusal.into()), work),
+            Ok(for_parser) => parse_query(for_parser),
+            Err(error) => return (Err(error.into()), work),
         };
         match parsed {
             Ok(parsed) => {
                 let (document, selections) =
-                    Document::measure(text, tokens, parsed, &self.types, &self.limits);
-                (document.map_err(Into::into), Work { selections, ..work })
+                    Document::measure(text, tokens, parsed, &self.schema, &self.limits);
+                (document.map_err(Into::into), MeasuringWork { selections, ..work })
             }
-            Err(mut error) => {
+            Err(error) => {
+                let mut error = ServerError::from(error);
                 error.message = brief(error.message);
-                give_code(&mut error, Code::ParseFailed);
-                (Err(error), work)
+                (Err(DocumentError::Syntax(error)), work)
             }
         }
     }
+
+    /// Lists of the schema whose size no rule gives, and rules that name no field.
+    #[cfg(test)]
+    pub fn gaps_in_rules(&self, rules: &SchemaRules) -> Vec<String> {
+        let unsized_lists = self
+            .schema
+            .fields()
+            .filter(|(_, _, field)| matches!(field.size, ListSize::Unknown(_)))
+            .map(|(object, name, _)| format!("{object}.{name} has no size"));
+        let is_field = |object: &str, name: &str| {
+            self.schema.fields().any(|(o, n, _)| (o.as_str(), n.as_str()) == (object, name))
+        };
+        let strays = rules
+            .lists
+            .iter()
+            .filter(|(object, name, _)| !is_field(object, name))
+            .map(|(object, name, _)| format!("{object}.{name} is not in the schema"));
+        unsized_lists.chain(strays).collect()
+    }
 }
 
-/// What measuring a document took.
+/// The work of measuring a document.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Work {
-    /// Looked at before the document was parsed.
+pub struct MeasuringWork {
+    /// Tokens read before parsing.
     pub tokens: u64,
-    /// Gone through afterwards: selections, fragments, arguments and values. Never more than tokens.
+    /// Selections, fragments, arguments and values walked through after parsing. Never more than tokens.
     pub selections: u64,
 }
 

@@ -1,29 +1,29 @@
-//! Counts the tokens of a document before it is parsed: the parser is slower by far, and recurses.
+//! Lexer: counts the tokens of a document before it is parsed. The parser is far slower, and recurses.
 //!
-//! Lexical grammar: GraphQL specification, section 2.1. What is no token counts as one per byte; the parser
-//! refuses it later. Where the parser takes several tokens that stand together without a border (`truefalse`,
-//! `00`, `1-1`), they are counted as several here too.
+//! Lexical grammar: GraphQL specification, section 2.1. Bytes outside of any token count as one token each; the
+//! parser refuses them later. Where the parser accepts tokens without a separator (`truefalse`, `00`, `1-1`), they
+//! are counted separately here too.
 
 use std::{borrow::Cow, ops::Range};
 
-use super::refusal::{Limit, Refusal};
+use super::error::{CostError, Limit};
 use crate::settings::CostSettings;
 
-/// The text for the parser, and how many tokens there are; of a text that is refused, how many were looked at.
+/// Returns the text for the parser and the number of its tokens; for a refused text, the number of tokens read.
 ///
-/// Comments are blank in it, for the parser takes a microsecond for each; positions stay what they were.
-pub fn count<'a>(text: &'a str, limits: &CostSettings) -> (Result<Cow<'a, str>, Refusal>, u64) {
-    if let Err(refusal) = Refusal::beyond(Limit::DocumentSize, text.len() as u64, limits.max_document_size) {
-        return (Err(refusal), 0);
+/// Comments are replaced by spaces, because the parser takes a microsecond for each; positions stay the same.
+pub fn count<'a>(text: &'a str, limits: &CostSettings) -> (Result<Cow<'a, str>, CostError>, u64) {
+    if let Err(error) = CostError::beyond(Limit::DocumentSize, text.len() as u64, limits.max_document_size) {
+        return (Err(error), 0);
     }
     let (mut tokens, mut nesting) = (0_u64, 0_u32);
     let mut lexer = Lexer::new(text);
     for token in &mut lexer {
         tokens += 1;
-        let Some(token) = token else { return (Err(Refusal::UnterminatedString), tokens) };
+        let Some(token) = token else { return (Err(CostError::UnterminatedString), tokens) };
         if tokens > limits.max_tokens.into() {
             let maximum = limits.max_tokens.into();
-            return (Err(Refusal::Beyond { limit: Limit::Tokens, maximum, measured: None }), tokens);
+            return (Err(CostError::Beyond { limit: Limit::Tokens, maximum, measured: None }), tokens);
         }
         match token {
             b'{' | b'[' | b'(' => nesting += 1,
@@ -32,13 +32,13 @@ pub fn count<'a>(text: &'a str, limits: &CostSettings) -> (Result<Cow<'a, str>, 
         }
         if nesting > limits.max_nesting {
             let maximum = limits.max_nesting.into();
-            return (Err(Refusal::Beyond { limit: Limit::Nesting, maximum, measured: None }), tokens);
+            return (Err(CostError::Beyond { limit: Limit::Nesting, maximum, measured: None }), tokens);
         }
     }
     (Ok(blank(text, &lexer.comments)), tokens)
 }
 
-/// With spaces in these places.
+/// Fills these ranges with spaces.
 fn blank<'a>(text: &'a str, places: &[Range<usize>]) -> Cow<'a, str> {
     if places.is_empty() {
         return Cow::Borrowed(text);
@@ -50,7 +50,7 @@ fn blank<'a>(text: &'a str, places: &[Range<usize>]) -> Cow<'a, str> {
     String::from_utf8(bytes).map_or(Cow::Borrowed(text), Cow::Owned)
 }
 
-/// Gives the first byte of each token; `None` for a block string that does not end.
+/// Yields the first byte of each token; `None` for a block string without its end.
 struct Lexer<'a> {
     rest: &'a [u8],
     /// Bytes of the whole text.
@@ -81,7 +81,7 @@ impl<'a> Lexer<'a> {
         Self { rest: text.as_bytes(), length: text.len(), comments: Vec::new() }
     }
 
-    /// Leaves out whitespace, commas, comments and byte order marks.
+    /// Skips whitespace, commas, comments and byte order marks.
     fn skip_ignored(&mut self) {
         loop {
             let ignored = match self.rest {
@@ -112,7 +112,7 @@ fn name_length(text: &[u8]) -> usize {
     }
 }
 
-/// A lone sign is a token of one byte.
+/// A sign without digits is a token of one byte.
 fn number_length(text: &[u8]) -> usize {
     let digits = |from: usize| length_while(&text[from..], |byte| byte.is_ascii_digit());
     let mut end = usize::from(text[0] == b'-');
@@ -131,7 +131,7 @@ fn number_length(text: &[u8]) -> usize {
     end
 }
 
-/// With its quotes. A string that does not end, ends with its line.
+/// The length with quotes. A string without its closing quote ends with its line.
 fn string_length(text: &[u8]) -> Option<usize> {
     if text.starts_with(b"\"\"\"") {
         return block_string_length(text);
@@ -173,11 +173,11 @@ mod tests {
     }
 
     fn reason(text: &str) -> &'static str {
-        count(text, &CostSettings::of_development()).0.unwrap_err().reason()
+        count(text, &CostSettings::of_development()).0.unwrap_err().reason().name()
     }
 
     #[test]
-    fn what_the_grammar_ignores_is_no_token() {
+    fn ignored_characters_are_no_tokens() {
         assert_eq!(tokens(""), 0);
         assert_eq!(tokens("\u{feff} ,,\t\r\n# a comment { ( [ \" \n"), 0);
         assert_eq!(tokens("{ id } # { a b c }"), 3);
@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_parser_takes_apart_is_counted_apart() {
+    fn tokens_without_separators_are_counted_separately() {
         assert_eq!(tokens("truefalsenulltrue"), 4);
         assert_eq!(tokens("000"), 3);
         assert_eq!(tokens("1-1-1"), 3);
@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn a_string_is_one_token_whatever_stands_in_it() {
+    fn a_string_is_one_token() {
         for string in [r#""""#, r#""{ ( [ # \" \\""#, "\"\"\"\"\"\"", "\"\"\" { \" \"\" \\\"\"\" \n # \"\"\""]
         {
             assert_eq!(tokens(&format!("a {string} b")), 3, "{string}");
@@ -206,14 +206,14 @@ mod tests {
     }
 
     #[test]
-    fn a_string_that_does_not_end_hides_nothing_behind_it() {
+    fn tokens_after_an_unclosed_string_are_counted() {
         assert_eq!(tokens("\"abc\n a b"), 3);
         assert_eq!(tokens("\"abc\\"), 1);
         assert_eq!(reason("{ a(x: [\"\"\" x\" 1 1 1 1]) }"), "UNTERMINATED_STRING");
     }
 
     #[test]
-    fn comments_are_blank_for_the_parser_and_what_only_looks_like_one_is_not() {
+    fn comments_become_spaces_and_hash_signs_in_strings_stay() {
         let text = "{ a # é { \n b(x: \"# no\", y: \"\"\"\n# no\"\"\") #\r }#";
         let blank = count(text, &CostSettings::of_development()).0.unwrap();
         assert_eq!(blank, "{ a        \n b(x: \"# no\", y: \"\"\"\n# no\"\"\")  \r } ");
@@ -221,12 +221,12 @@ mod tests {
     }
 
     #[test]
-    fn counting_ends_at_the_limit() {
+    fn counting_stops_at_the_limit() {
         let limits = CostSettings { max_tokens: 10, ..CostSettings::of_development() };
         assert!(count(&"a ".repeat(10), &limits).0.is_ok());
         let long = "a ".repeat(10_000);
         let (refused, steps) = count(&long, &limits);
-        assert_eq!((refused.unwrap_err().reason(), steps), ("TOO_MANY_TOKENS", 11));
+        assert_eq!((refused.unwrap_err().reason().name(), steps), ("TOO_MANY_TOKENS", 11));
     }
 
     #[test]
@@ -238,9 +238,9 @@ mod tests {
     }
 
     #[test]
-    fn a_long_text_is_refused_unread() {
+    fn a_long_text_is_refused_without_reading_it() {
         let long = " ".repeat(32_769);
         let (refused, steps) = count(&long, &CostSettings::of_development());
-        assert_eq!((refused.unwrap_err().reason(), steps), ("DOCUMENT_TOO_LONG", 0));
+        assert_eq!((refused.unwrap_err().reason().name(), steps), ("DOCUMENT_TOO_LONG", 0));
     }
 }

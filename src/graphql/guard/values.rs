@@ -1,16 +1,16 @@
-//! How much is sent along: values and their depth.
+//! Weight of variables: how many values they have, and how deeply these are nested.
 
 use async_graphql_value::ConstValue;
 
-/// So many bytes of text count as one value more: each use of a variable copies it.
+/// Each 256 bytes of a text count as one more value, because each use of a variable copies the text.
 const BYTES: usize = 256;
 
-/// How much a value is, and how deep it goes. A scalar has depth 0.
+/// Size and depth of a value. A scalar has depth 0.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub struct Weight {
-    /// Each value, and more for long texts.
+    /// Number of values, more for long texts.
     pub values: u64,
-    /// What of it is for long texts.
+    /// The part of `values` that is for long texts.
     pub text: u64,
     pub depth: u32,
 }
@@ -45,7 +45,7 @@ impl Weight {
     }
 }
 
-/// What a text weighs beside being a value.
+/// What a long text weighs in addition to being a value.
 pub const fn text(text: &str) -> u64 {
     (text.len() / BYTES) as u64
 }

@@ -1,102 +1,105 @@
-//! Checks variables against their definitions, and gives them the form that their types ask for.
+//! Coercion of variables: checks them against their definitions, and converts them to their types.
 //!
-//! GraphQL specification, section 6.1.2 "Coercing Variable Values" and the input coercion of each type in
-//! section 3. A variable that the operation does not define is left alone: clients send such ones.
+//! GraphQL specification, section 6.1.2 "Coercing Variable Values", and the input coercion of each type in section
+//! 3. Variables that the operation does not define are left as they are, because clients send them.
 
 use async_graphql::{
-    Name, Positioned, ScalarType, Variables,
+    Name, Positioned, Variables,
     parser::types::{BaseType, Type, VariableDefinition},
 };
 use async_graphql_value::ConstValue;
 
 use super::{
-    refusal::{Refusal, brief},
-    types::{Input, Types},
+    error::{CostError, brief},
+    schema_index::{InputType, SchemaIndex},
 };
-use crate::graphql::request::scalars::DateTime;
 
-/// What does not fit, and where: the way to it from the inside out.
-struct Misfit {
+/// Why a value cannot be converted, and the path to it from the inside out.
+struct CoercionError {
     message: String,
-    way: Vec<Step>,
+    path: Vec<PathStep>,
 }
 
-enum Step {
+enum PathStep {
     Field(Name),
     Item(usize),
 }
 
-/// Puts defaults in, makes lists of single items, and whole numbers of `1.0`.
+/// Sets defaults, turns single values into lists where a list is expected, and `1.0` into `1` for an `Int`.
 ///
 /// # Errors
-/// One for each variable that does not fit.
+/// One for each variable that cannot be converted.
 pub fn coerce(
     definitions: &[Positioned<VariableDefinition>],
     variables: &mut Variables,
-    types: &Types,
-) -> Result<(), Vec<Refusal>> {
-    let refusals: Vec<_> = definitions
+    schema: &SchemaIndex,
+) -> Result<(), Vec<CostError>> {
+    let errors: Vec<_> = definitions
         .iter()
         .filter_map(|definition| {
-            let misfit = coerce_one(&definition.node, variables, types).err()?;
-            Some(misfit.refusal(definition))
+            let error = coerce_one(&definition.node, variables, schema).err()?;
+            Some(error.at_variable(definition))
         })
         .collect();
-    if refusals.is_empty() { Ok(()) } else { Err(refusals) }
+    if errors.is_empty() { Ok(()) } else { Err(errors) }
 }
 
 fn coerce_one(
     definition: &VariableDefinition,
     variables: &mut Variables,
-    types: &Types,
-) -> Result<(), Misfit> {
+    schema: &SchemaIndex,
+) -> Result<(), CoercionError> {
     let (name, ty) = (&definition.name.node, &definition.var_type.node);
     match (variables.get_mut(name), &definition.default_value) {
-        (Some(value), _) => coerce_value(value, ty, types),
+        (Some(value), _) => coerce_value(value, ty, schema),
         (None, Some(default)) => {
             let mut value = default.node.clone();
-            coerce_value(&mut value, ty, types)?;
+            coerce_value(&mut value, ty, schema)?;
             variables.insert(name.clone(), value);
             Ok(())
         }
         (None, None) if ty.nullable => Ok(()),
-        (None, None) => Err(misfit(format!("it is required (type {ty}) and was not sent"))),
+        (None, None) => Err(coercion_error(format!("a value of type {ty} is required"))),
     }
 }
 
-fn coerce_value(value: &mut ConstValue, ty: &Type, types: &Types) -> Result<(), Misfit> {
+fn coerce_value(value: &mut ConstValue, ty: &Type, schema: &SchemaIndex) -> Result<(), CoercionError> {
     if *value == ConstValue::Null {
-        return if ty.nullable { Ok(()) } else { Err(misfit(format!("it must be of type {ty}, not null"))) };
+        return if ty.nullable {
+            Ok(())
+        } else {
+            Err(coercion_error(format!("must be of type {ty}, not null")))
+        };
     }
     match &ty.base {
-        BaseType::List(of) => coerce_list(value, of, types),
-        BaseType::Named(name) => match types.input(name) {
-            Some(Input::Scalar) => coerce_scalar(value, name),
-            Some(Input::Enum(values)) => {
-                let known = match &*value {
+        BaseType::List(of) => coerce_list(value, of, schema),
+        BaseType::Named(name) => match schema.input(name) {
+            Some(InputType::Scalar) => coerce_scalar(value, name, schema),
+            Some(InputType::Enum(values)) => {
+                let is_value = match &*value {
                     ConstValue::String(text) => values.contains(text.as_str()),
                     ConstValue::Enum(name) => values.contains(name),
                     _ => false,
                 };
-                fits(known, || format!("{} is no value of {name}", shown(value)))
+                fits(is_value, || format!("{} is not a value of {name}", description(value)))
             }
-            Some(Input::Object(fields)) => coerce_object(value, name, fields, types),
-            // The engine says that it is no input type.
+            Some(InputType::Object(fields)) => coerce_object(value, name, fields, schema),
+            // Not an input type: the engine reports it.
             None => Ok(()),
         },
     }
 }
 
-/// A single value is a list of one.
-fn coerce_list(value: &mut ConstValue, of: &Type, types: &Types) -> Result<(), Misfit> {
+/// A single value becomes a list of one item.
+fn coerce_list(value: &mut ConstValue, of: &Type, schema: &SchemaIndex) -> Result<(), CoercionError> {
     if !matches!(value, ConstValue::List(_)) {
-        coerce_value(value, of, types)?;
+        coerce_value(value, of, schema)?;
         *value = ConstValue::List(vec![std::mem::take(value)]);
         return Ok(());
     }
     let ConstValue::List(items) = value else { return Ok(()) };
     for (place, item) in items.iter_mut().enumerate() {
-        coerce_value(item, of, types).map_err(|misfit| misfit.at(Step::Item(place)))?;
+        coerce_value(item, of, schema).map_err(|error| error.inside(PathStep::Item(place)))?;
     }
     Ok(())
 }
@@ -105,30 +108,29 @@ fn coerce_object(
     value: &mut ConstValue,
     name: &Name,
     fields: &std::collections::HashMap<Name, (Type, bool)>,
-    types: &Types,
-) -> Result<(), Misfit> {
+    schema: &SchemaIndex,
+) -> Result<(), CoercionError> {
     let ConstValue::Object(given) = value else {
-        return Err(misfit(format!("{} is no object, as {name} is", shown(value))));
+        return Err(coercion_error(format!("{} is not an object of type {name}", description(value))));
     };
     for (field, value) in given.iter_mut() {
-        let at = |misfit: Misfit| misfit.at(Step::Field(field.clone()));
+        let at = |error: CoercionError| error.inside(PathStep::Field(field.clone()));
         let Some((ty, _)) = fields.get(field) else {
-            return Err(at(misfit(format!("{name} has no such field"))));
+            return Err(at(coercion_error(format!("{name} has no such field"))));
         };
-        coerce_value(value, ty, types).map_err(at)?;
+        coerce_value(value, ty, schema).map_err(at)?;
     }
     let is_missing = |field: &Name, ty: &Type, has_default: bool| {
         !ty.nullable && !has_default && !given.contains_key(field)
     };
     match fields.iter().find(|(field, (ty, has_default))| is_missing(field, ty, *has_default)) {
-        Some((field, (ty, _))) => {
-            Err(misfit(format!("it is required (type {ty}) and was not sent")).at(Step::Field(field.clone())))
-        }
+        Some((field, (ty, _))) => Err(coercion_error(format!("a value of type {ty} is required"))
+            .inside(PathStep::Field(field.clone()))),
         None => Ok(()),
     }
 }
 
-fn coerce_scalar(value: &mut ConstValue, name: &Name) -> Result<(), Misfit> {
+fn coerce_scalar(value: &mut ConstValue, name: &Name, schema: &SchemaIndex) -> Result<(), CoercionError> {
     if name == "Int"
         && let Some(whole) = whole_of_float(value)
     {
@@ -140,14 +142,12 @@ fn coerce_scalar(value: &mut ConstValue, name: &Name) -> Result<(), Misfit> {
         ("Boolean", ConstValue::Boolean(_)) | ("ID", ConstValue::String(_)) => true,
         ("ID", ConstValue::Number(number)) => !number.is_f64(),
         ("Int" | "Float" | "String" | "Boolean" | "ID", _) => false,
-        ("DateTime", _) => <DateTime as ScalarType>::parse(value.clone()).is_ok(),
-        // No other scalar is taken by any argument.
-        _ => true,
+        (custom, value) => schema.is_scalar(custom, value),
     };
-    fits(does_fit, || format!("{} is no {name}", shown(value)))
+    fits(does_fit, || format!("{} is not a valid {name}", description(value)))
 }
 
-/// JSON of some languages writes 1 as 1.0.
+/// Some languages write the integer 1 as 1.0 in JSON.
 fn whole_of_float(value: &ConstValue) -> Option<i32> {
     let ConstValue::Number(number) = value else { return None };
     let float = number.as_f64().filter(|_| number.is_f64())?;
@@ -155,41 +155,41 @@ fn whole_of_float(value: &ConstValue) -> Option<i32> {
     is_whole.then_some(float as i32)
 }
 
-fn fits(does_fit: bool, otherwise: impl FnOnce() -> String) -> Result<(), Misfit> {
-    if does_fit { Ok(()) } else { Err(misfit(otherwise())) }
+fn fits(does_fit: bool, otherwise: impl FnOnce() -> String) -> Result<(), CoercionError> {
+    if does_fit { Ok(()) } else { Err(coercion_error(otherwise())) }
 }
 
-/// The kind of a value, and the value itself if it is short.
-fn shown(value: &ConstValue) -> String {
+/// A short value itself, otherwise its kind.
+fn description(value: &ConstValue) -> String {
     const SHORT: usize = 40;
     match value {
         ConstValue::String(text) if text.len() <= SHORT => format!("{text:?}"),
-        ConstValue::String(_) => "this text".to_owned(),
+        ConstValue::String(_) => "this string".to_owned(),
         ConstValue::List(_) => "a list".to_owned(),
         ConstValue::Object(_) => "an object".to_owned(),
         other => other.to_string(),
     }
 }
 
-const fn misfit(message: String) -> Misfit {
-    Misfit { message, way: Vec::new() }
+const fn coercion_error(message: String) -> CoercionError {
+    CoercionError { message, path: Vec::new() }
 }
 
-impl Misfit {
-    fn at(mut self, step: Step) -> Self {
-        self.way.push(step);
+impl CoercionError {
+    fn inside(mut self, step: PathStep) -> Self {
+        self.path.push(step);
         self
     }
 
-    fn refusal(self, definition: &Positioned<VariableDefinition>) -> Refusal {
+    fn at_variable(self, definition: &Positioned<VariableDefinition>) -> CostError {
         let name = definition.node.name.node.to_string();
         let mut place = name.clone();
-        for step in self.way.iter().rev() {
+        for step in self.path.iter().rev() {
             match step {
-                Step::Field(field) => place.extend([".", field]),
-                Step::Item(item) => place.push_str(&format!("[{item}]")),
+                PathStep::Field(field) => place.extend([".", field]),
+                PathStep::Item(item) => place.push_str(&format!("[{item}]")),
             }
         }
-        Refusal::Variable { name, place: brief(place), message: self.message, at: definition.pos }
+        CostError::Variable { name, place: brief(place), message: self.message, at: definition.pos }
     }
 }

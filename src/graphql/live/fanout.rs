@@ -1,14 +1,8 @@
-//! Fan-out: an event is executed and encoded once per distinct question, and its bytes go to all who asked it.
+//! Fan-out: an event is executed and encoded once per shared subscription, and its bytes go to all members.
 //!
-//! A [`question`] is what is asked ([`Asked`]: document, variables but the ids, and, if the document needs
-//! one, the viewer) of one [`Topic`]: a root field, one entity, a rate. Subscriptions with other lists of ids
-//! share the questions that they have in common.
-//!
-//! - [`topic`]: what the engine and the root fields tell each other
-//! - [`question`]: which questions are the same
-//! - [`viewers`]: whether a document shows each viewer something else
-//! - [`running`]: a question while somebody listens; [`pace`]: how often it may speak
-//! - [`subscriber`]: one subscription: which of its topics have news, and the stream of it
+//! A shared subscription is a [`SubscriptionKey`] (document, variables without the ids, and the viewer if the response
+//! depends on it) and a [`Topic`] (root field, one entity, rate). Subscriptions with different lists of ids share the
+//! topics that they have in common.
 
 use std::{collections::HashMap, sync::Arc};
 
@@ -16,88 +10,89 @@ use metrics::{Counter, Gauge, counter, gauge};
 use parking_lot::Mutex;
 
 use super::{
-    key::Asked,
-    ready_set::Inbox,
-    shared::{Answer, Place, Running},
-    subscriber::{Leaving, Listening, Subscriber},
+    key::SubscriptionKey,
+    ready_set::ReadySet,
+    shared::{ExecuteEvent, SharedSubscription},
+    stream::{LeaveAll, Memberships, TopicMember, TopicStream},
     topic::Topic,
 };
 use crate::hub::Hub;
 
-/// All questions that are listened to in this process.
+/// All shared subscriptions of this process.
 pub struct Fanout {
     hub: Hub,
-    /// By what is asked, then of which topic. Held only for moments, never across an await.
-    questions: Mutex<Questions>,
-    meters: Meters,
+    /// Locked only for moments, never across an await.
+    by_key: Mutex<HashMap<Arc<SubscriptionKey>, ByTopic>>,
+    meters: FanoutMeters,
 }
 
-type Questions = HashMap<Arc<Asked>, HashMap<Topic, Arc<Running>>>;
+type ByTopic = HashMap<Topic, Arc<SharedSubscription>>;
 
-struct Meters {
+struct FanoutMeters {
     executions: Counter,
     deliveries: Counter,
-    questions: Gauge,
+    shared: Gauge,
 }
 
 impl Fanout {
     pub fn new(hub: Hub) -> Arc<Self> {
-        let meters = Meters {
+        let meters = FanoutMeters {
             executions: counter!("plaudit_fanout_executions_total"),
             deliveries: counter!("plaudit_fanout_deliveries_total"),
-            questions: gauge!("plaudit_fanout_questions"),
+            shared: gauge!("plaudit_fanout_questions"),
         };
         meters.executions.increment(0);
         meters.deliveries.increment(0);
-        meters.questions.set(0);
-        Arc::new(Self { hub, questions: Mutex::default(), meters })
+        meters.shared.set(0);
+        Arc::new(Self { hub, by_key: Mutex::default(), meters })
     }
 
-    /// Listens to a question of each topic: to one that is running, else to a new one, which `answer` executes.
-    /// At least one topic.
-    pub fn listen(
+    /// Joins the shared subscription of each topic, and starts those that do not run yet; `execute` makes their
+    /// executor. At least one topic.
+    pub fn join(
         self: &Arc<Self>,
-        asked: Asked,
+        key: SubscriptionKey,
         topics: Vec<Topic>,
-        answer: impl Fn(&Arc<Asked>, &Topic) -> Answer,
-    ) -> Subscriber {
-        let inbox = Arc::new(Inbox::default());
-        let mut all = self.questions.lock();
-        let asked = all.get_key_value(&asked).map_or_else(|| Arc::new(asked), |(same, _)| Arc::clone(same));
-        let questions = all.entry(Arc::clone(&asked)).or_default();
-        let listen = |(index, topic)| {
-            let running = questions.entry(topic).or_insert_with_key(|topic| {
-                self.meters.questions.increment(1);
-                Running::start(&self.hub, topic, answer(&asked, topic), self.meters.executions.clone())
+        execute: impl Fn(&Arc<SubscriptionKey>, &Topic) -> ExecuteEvent,
+    ) -> TopicStream {
+        let ready = Arc::new(ReadySet::default());
+        let mut by_key = self.by_key.lock();
+        let key = by_key.get_key_value(&key).map_or_else(|| Arc::new(key), |(equal, _)| Arc::clone(equal));
+        let by_topic = by_key.entry(Arc::clone(&key)).or_default();
+        let join = |(index, topic)| {
+            let shared = by_topic.entry(topic).or_insert_with_key(|topic| {
+                self.meters.shared.increment(1);
+                let executions = self.meters.executions.clone();
+                SharedSubscription::start(&self.hub, topic, execute(&key, topic), executions)
             });
-            Listening::to(running, &inbox, index)
+            TopicMember::join(shared, &ready, index)
         };
-        let listening = topics.into_iter().enumerate().map(listen).collect();
-        drop(all);
+        let members = topics.into_iter().enumerate().map(join).collect();
+        drop(by_key);
         let fanout = Arc::downgrade(self);
-        let leave: Leaving = Box::new(move |places| {
+        let leave: LeaveAll = Box::new(move |memberships| {
             if let Some(fanout) = fanout.upgrade() {
-                fanout.leave(&asked, places);
+                fanout.leave(&key, memberships);
             }
         });
-        Subscriber::new(inbox, listening, self.meters.deliveries.clone(), leave)
+        TopicStream::new(ready, members, self.meters.deliveries.clone(), leave)
     }
 
-    /// The last listener's leaving ends a question.
-    fn leave(&self, asked: &Arc<Asked>, places: Vec<(Arc<Running>, Place)>) {
-        let mut all = self.questions.lock();
-        for (running, place) in places {
-            if !running.leave(place) {
+    /// A shared subscription ends when its last member leaves.
+    fn leave(&self, key: &Arc<SubscriptionKey>, memberships: Memberships) {
+        let mut by_key = self.by_key.lock();
+        for (shared, member) in memberships {
+            if !shared.leave(member) {
                 continue;
             }
-            running.end();
-            self.meters.questions.decrement(1);
-            if let Some(questions) = all.get_mut(asked) {
-                questions.remove(running.topic());
+            shared.end();
+            self.meters.shared.decrement(1);
+            if let Some(by_topic) = by_key.get_mut(key) {
+                by_topic.remove(shared.topic());
             }
         }
-        if all.get(asked).is_some_and(HashMap::is_empty) {
-            all.remove(asked);
+        if by_key.get(key).is_some_and(HashMap::is_empty) {
+            by_key.remove(key);
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Which questions are the same.
+//! Subscription keys: subscriptions with equal keys share one execution per event.
 
 use std::{
     convert::Infallible,
@@ -20,25 +20,25 @@ use crate::{
     },
 };
 
-/// The arguments of root fields that hold nothing but which objects are watched.
+/// Arguments of root fields that only list the objects to watch.
 const IDS: [&str; 4] = ["noteIds", "userIds", "commentIds", "groupIds"];
 
-/// What is asked of a topic, whichever it is.
-pub struct Asked {
+/// What determines the response for a topic: document, operation, variables, and the viewer if it matters.
+pub struct SubscriptionKey {
     document: Arc<Document>,
     operation: Option<String>,
-    /// Those that are left: without [`Self::ids`].
+    /// Without the variable of [`Self::ids`].
     variables: Variables,
-    /// The same as text, to be compared.
+    /// The variables as text, for comparison.
     variables_text: String,
-    /// The variable that says which objects are watched and nothing else, if there is one.
+    /// The variable that lists the watched objects and is used for nothing else, if there is one.
     ids: Option<Name>,
-    /// `None` if all viewers are shown the same.
+    /// `None` if the response is the same for all viewers.
     viewer: Option<Viewer>,
 }
 
-impl Asked {
-    /// `viewer`: if the document needs one.
+impl SubscriptionKey {
+    /// `viewer`: only if the response depends on it.
     pub fn new(
         document: Arc<Document>,
         operation: Option<String>,
@@ -53,7 +53,7 @@ impl Asked {
         Self { document, operation, variables, variables_text, ids, viewer }
     }
 
-    /// The viewer, if all are not shown the same.
+    /// The viewer, if the response depends on it.
     pub const fn viewer(&self) -> Option<&Viewer> {
         self.viewer.as_ref()
     }
@@ -66,7 +66,7 @@ impl Asked {
         self.operation.as_deref()
     }
 
-    /// The request, narrowed to one object.
+    /// The request for one object.
     pub fn request(&self, entity: Entity) -> Request {
         let mut variables = self.variables.clone();
         if let Some(ids) = &self.ids {
@@ -78,27 +78,27 @@ impl Asked {
         request
     }
 
-    fn key(&self) -> impl PartialEq + Hash {
-        let who = self.viewer.as_ref().map(Viewer::who);
-        (self.document.text(), &self.operation, &self.variables_text, who)
+    fn parts(&self) -> impl PartialEq + Hash {
+        let viewer = self.viewer.as_ref().map(Viewer::identity);
+        (self.document.text(), &self.operation, &self.variables_text, viewer)
     }
 }
 
-impl PartialEq for Asked {
+impl PartialEq for SubscriptionKey {
     fn eq(&self, other: &Self) -> bool {
-        self.key() == other.key()
+        self.parts() == other.parts()
     }
 }
 
-impl Eq for Asked {}
+impl Eq for SubscriptionKey {}
 
-impl Hash for Asked {
+impl Hash for SubscriptionKey {
     fn hash<H: Hasher>(&self, hasher: &mut H) {
-        self.key().hash(hasher);
+        self.parts().hash(hasher);
     }
 }
 
-/// The variable that is the list of ids of the only root field, and is used nowhere else.
+/// The variable that is the list of ids of the only root field and is used nowhere else.
 fn ids_variable(document: &ExecutableDocument, operation: Option<&str>) -> Option<Name> {
     let operation = operation_of(document, operation)?;
     let [Positioned { node: Selection::Field(root), .. }] = &operation.selection_set.node.items[..] else {
@@ -106,22 +106,22 @@ fn ids_variable(document: &ExecutableDocument, operation: Option<&str>) -> Optio
     };
     let (_, ids) = root.node.arguments.iter().find(|(argument, _)| IDS.contains(&argument.node.as_str()))?;
     let variable = Name::new(ids.node.to_string().strip_prefix('$')?);
-    let mut used = Used::default();
-    used.directives(&operation.directives);
-    used.selections(&operation.selection_set.node);
+    let mut uses = VariableUses::default();
+    uses.directives(&operation.directives);
+    uses.selections(&operation.selection_set.node);
     for fragment in document.fragments.values() {
-        used.directives(&fragment.node.directives);
-        used.selections(&fragment.node.selection_set.node);
+        uses.directives(&fragment.node.directives);
+        uses.selections(&fragment.node.selection_set.node);
     }
-    let uses = used.0.iter().filter(|name| **name == variable).count();
-    (uses == 1).then_some(variable)
+    let count = uses.0.iter().filter(|name| **name == variable).count();
+    (count == 1).then_some(variable)
 }
 
-/// Variables, once for each time that they are used.
+/// All uses of variables, in any order.
 #[derive(Default)]
-struct Used(Vec<Name>);
+struct VariableUses(Vec<Name>);
 
-impl Used {
+impl VariableUses {
     fn selections(&mut self, set: &SelectionSet) {
         for selection in &set.items {
             self.directives(selection.node.directives());
@@ -163,57 +163,57 @@ mod tests {
 
     use crate::{
         catalogue::EntityKind,
-        graphql::{guard::Guard, schema},
+        graphql::{costs, schema},
         settings::CostSettings,
     };
 
-    fn asked(query: &str, variables: serde_json::Value) -> Asked {
-        asked_by(query, variables, None)
+    fn key(query: &str, variables: serde_json::Value) -> SubscriptionKey {
+        key_of(query, variables, None)
     }
 
-    fn asked_by(query: &str, variables: serde_json::Value, viewer: Option<Viewer>) -> Asked {
+    fn key_of(query: &str, variables: serde_json::Value, viewer: Option<Viewer>) -> SubscriptionKey {
         static SDL: OnceLock<String> = OnceLock::new();
-        let guard = Guard::new(SDL.get_or_init(schema::sdl), CostSettings::of_development());
+        let guard = costs::guard(SDL.get_or_init(schema::sdl), CostSettings::of_development());
         let document = guard.read(query).unwrap();
-        Asked::new(document, None, Variables::from_json(variables), viewer)
+        SubscriptionKey::new(document, None, Variables::from_json(variables), viewer)
     }
 
     const QUERY: &str = "subscription ($n: [ID!]!, $first: Int) { noteCountsChanged(noteIds: $n) { id
         ...More } } fragment More on Note { likers(first: $first) { nodes { id } } }";
 
     #[test]
-    fn questions_are_the_same_whichever_objects_are_watched() {
-        let one = asked(QUERY, json!({ "n": ["note_1"], "first": 3 }));
-        assert!(one == asked(QUERY, json!({ "first": 3, "n": ["note_2", "note_1"] })));
-        assert!(one != asked(QUERY, json!({ "n": ["note_1"], "first": 4 })), "another variable");
-        assert!(one != asked(&format!("{QUERY} "), json!({ "n": ["note_1"], "first": 3 })), "another text");
+    fn keys_do_not_depend_on_the_watched_objects() {
+        let one = key(QUERY, json!({ "n": ["note_1"], "first": 3 }));
+        assert!(one == key(QUERY, json!({ "first": 3, "n": ["note_2", "note_1"] })));
+        assert!(one != key(QUERY, json!({ "n": ["note_1"], "first": 4 })), "another variable");
+        assert!(one != key(&format!("{QUERY} "), json!({ "n": ["note_1"], "first": 3 })), "another text");
     }
 
     #[test]
-    fn who_asks_is_part_of_the_question_if_the_document_needs_a_viewer() {
+    fn the_viewer_is_part_of_the_key_if_the_response_depends_on_it() {
         let viewer = |subject: &str, role, seconds| {
             let expires_at = chrono::DateTime::from_timestamp(seconds, 0).unwrap();
             Some(Viewer::signed_in(Identity { subject: subject.parse().unwrap(), role, expires_at }))
         };
-        let by = |viewer| asked_by(QUERY, json!({ "n": ["note_1"] }), viewer);
+        let by = |viewer| key_of(QUERY, json!({ "n": ["note_1"] }), viewer);
         let ana = by(viewer("ana", Role::User, 1));
         assert!(ana == by(viewer("ana", Role::User, 2)), "a newer token of the same user");
         for other in [viewer("ben", Role::User, 1), viewer("ana", Role::Moderator, 1), None] {
             assert!(ana != by(other.clone()), "{other:?}");
         }
-        assert!(by(None) != by(Some(Viewer::default())), "shared, and of nobody");
+        assert!(by(None) != by(Some(Viewer::default())), "shared by all, and of a viewer without a token");
     }
 
     #[test]
-    fn a_request_is_narrowed_to_its_object() {
+    fn a_request_is_narrowed_to_one_object() {
         let note = Entity::new(EntityKind::Note, "7".parse().unwrap());
-        let variables = |asked: Asked| serde_json::to_value(asked.request(note).variables).unwrap();
+        let variables = |key: SubscriptionKey| serde_json::to_value(key.request(note).variables).unwrap();
         let many = json!({ "n": ["note_1", "note_7"], "first": 3 });
-        assert_eq!(variables(asked(QUERY, many)), json!({ "n": ["note_7"], "first": 3 }));
+        assert_eq!(variables(key(QUERY, many)), json!({ "n": ["note_7"], "first": 3 }));
     }
 
     #[test]
-    fn what_is_unclear_is_not_narrowed() {
+    fn an_ambiguous_list_of_ids_is_not_narrowed() {
         for unclear in [
             "subscription ($n: [ID!]!) { a: noteCountsChanged(noteIds: $n) { id } b: noteCountsChanged(noteIds: $n) { id } }",
             "subscription ($n: [ID!]!) { noteCountsChanged(noteIds: $n) @include(if: $n) { id } }",
@@ -231,7 +231,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_variable_is_narrowed_only_if_nothing_else_depends_on_it(
+        fn a_variable_is_narrowed_only_if_nothing_else_uses_it(
             ids in name(), inner in name(), nested in name(), condition in name(), in_fragment in name(),
         ) {
             let query = format!("subscription Q($a: X, $b: X, $c: X) {{

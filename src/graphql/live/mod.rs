@@ -1,19 +1,18 @@
-//! Subscriptions, and the fan-out of their events: an event is executed and encoded once for all subscriptions
-//! that select the same.
+//! Subscriptions, and the fan-out of their events: subscriptions with equal document, variables and viewer share one
+//! execution per event, and its bytes go to all of them.
 //!
-//! - [`subscriptions`]: the root fields; [`topic`]: what they and the engine tell each other
-//! - [`fanout`]: all shared subscriptions of this process, by their keys
-//! - [`key`]: which subscriptions may share one execution; [`viewers`]: whether a document shows each viewer
-//!   something else
-//! - [`shared`]: the task of one shared subscription; [`pace`]: how often it may send
-//! - [`subscriber`]: the events of one subscription; [`ready_set`]: which of its topics have new ones
+//! - [`subscriptions`]: the root fields; [`topic`]: what they and the engine exchange
+//! - [`fanout`]: the shared subscriptions of this process, by key and topic
+//! - [`key`]: which subscriptions are equal; [`viewers`]: whether the response depends on the viewer
+//! - [`shared`]: the task of a shared subscription and its members; [`pace`]: how often it sends
+//! - [`stream`]: the events of one client's subscription; [`ready_set`]: which of its topics have a new event
 
 pub mod fanout;
 pub mod key;
 pub mod pace;
 pub mod ready_set;
 pub mod shared;
-pub mod subscriber;
+pub mod stream;
 pub mod subscriptions;
 pub mod topic;
 pub mod viewers;

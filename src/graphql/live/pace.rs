@@ -1,41 +1,41 @@
-//! How often a question speaks: at once when it was quiet, at most so often when it is hot, and always the
-//! last change. Without clock and timer.
+//! Pace of a shared subscription: sends at once after a quiet interval, otherwise once per interval, and always the
+//! last change. Reads no clock and sets no timer.
 
 use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// When the next change may be told.
+/// When the next event may be sent.
 #[derive(Debug)]
-pub struct Pace {
-    /// Between two tellings.
+pub struct EventPace {
+    /// Shortest time between two events.
     interval: Duration,
-    told: Option<Instant>,
-    /// Whether something changed since.
-    waits: bool,
+    sent: Option<Instant>,
+    /// Whether something changed since the last event.
+    is_pending: bool,
 }
 
-impl Pace {
+impl EventPace {
     pub const fn new(interval: Duration) -> Self {
-        Self { interval, told: None, waits: false }
+        Self { interval, sent: None, is_pending: false }
     }
 
-    /// Something is to be told.
+    /// Notes a change.
     pub const fn changed(&mut self) {
-        self.waits = true;
+        self.is_pending = true;
     }
 
-    /// When what waits may be told: at once when it was quiet. `None` while nothing waits.
+    /// When the pending event may be sent: now if the last interval was quiet. `None` if nothing is pending.
     pub fn due(&self, now: Instant) -> Option<Instant> {
-        let earliest = self.told.map_or(now, |told| told + self.interval);
-        self.waits.then(|| earliest.max(now))
+        let earliest = self.sent.map_or(now, |sent| sent + self.interval);
+        self.is_pending.then(|| earliest.max(now))
     }
 
-    /// Whether what waits is told now; then it waits no more.
+    /// Returns whether the pending event is due, and marks it as sent.
     pub fn take(&mut self, now: Instant) -> bool {
         let is_due = self.due(now) == Some(now);
         if is_due {
-            (self.told, self.waits) = (Some(now), false);
+            (self.sent, self.is_pending) = (Some(now), false);
         }
         is_due
     }
@@ -50,21 +50,21 @@ mod tests {
     const INTERVAL: Duration = Duration::from_millis(50);
 
     #[test]
-    fn a_lone_change_is_told_at_once() {
-        let (mut pace, start) = (Pace::new(INTERVAL), Instant::now());
+    fn a_single_change_is_sent_at_once() {
+        let (mut pace, start) = (EventPace::new(INTERVAL), Instant::now());
         for minute in 0..3 {
             let now = start + Duration::from_mins(minute);
             assert_eq!(pace.due(now), None);
             pace.changed();
-            assert_eq!(pace.due(now), Some(now), "no timer stands in its way");
+            assert_eq!(pace.due(now), Some(now), "without a timer");
             assert!(pace.take(now));
             assert!(!pace.take(now), "once");
         }
     }
 
     #[test]
-    fn a_change_that_comes_too_soon_waits_for_the_end_of_the_interval() {
-        let (mut pace, start) = (Pace::new(INTERVAL), Instant::now());
+    fn a_second_change_waits_for_the_end_of_the_interval() {
+        let (mut pace, start) = (EventPace::new(INTERVAL), Instant::now());
         pace.changed();
         assert!(pace.take(start));
         let soon = start + Duration::from_millis(20);
@@ -74,50 +74,50 @@ mod tests {
         assert!(pace.take(start + INTERVAL));
     }
 
-    /// Runs a pace as a question does: woken by each change, and when something is due. Returns the times, in
-    /// milliseconds, at which it told something.
-    fn told(changes: &[u64]) -> Vec<u64> {
-        let (mut pace, start) = (Pace::new(INTERVAL), Instant::now());
+    /// Runs a pace as a shared subscription does: woken by each change, and when an event is due. Returns the times
+    /// of events, in milliseconds.
+    fn sent(changes: &[u64]) -> Vec<u64> {
+        let (mut pace, start) = (EventPace::new(INTERVAL), Instant::now());
         let at = |millis: u64| start + Duration::from_millis(millis);
-        let (mut told, mut now, mut changes) = (Vec::new(), 0, changes.iter().copied().peekable());
+        let (mut sent, mut now, mut changes) = (Vec::new(), 0, changes.iter().copied().peekable());
         loop {
             let due = pace.due(at(now)).map(|due| (due - start).as_millis() as u64);
             now = match (changes.peek().copied(), due) {
                 (Some(change), Some(due)) if due <= change => due,
                 (Some(change), _) => change,
                 (None, Some(due)) => due,
-                (None, None) => return told,
+                (None, None) => return sent,
             };
             while changes.next_if_eq(&now).is_some() {
                 pace.changed();
             }
             if pace.take(at(now)) {
-                told.push(now);
+                sent.push(now);
             }
         }
     }
 
     proptest! {
         #[test]
-        fn it_is_never_too_fast_and_never_late_and_tells_the_last_change(
+        fn events_are_never_too_close_never_late_and_include_the_last_change(
             gaps in prop::collection::vec(prop_oneof![0_u64..5, 0_u64..60, 40_u64..200], 1..200)
         ) {
             let changes: Vec<u64> =
                 gaps.iter().scan(0, |now, gap| { *now += gap; Some(*now) }).collect();
-            let told = told(&changes);
+            let sent = sent(&changes);
             let interval = INTERVAL.as_millis() as u64;
-            for pair in told.windows(2) {
-                prop_assert!(pair[1] - pair[0] >= interval, "too fast: {told:?}");
+            for pair in sent.windows(2) {
+                prop_assert!(pair[1] - pair[0] >= interval, "too fast: {sent:?}");
             }
             for change in &changes {
-                let after = told.iter().find(|told| *told >= change);
-                prop_assert!(after.is_some_and(|told| told - change <= interval), "{change} late: {told:?}");
-                let was_quiet = told.iter().all(|told| told >= change || change - told >= interval);
-                prop_assert!(!was_quiet || after == Some(change), "{change} had to wait: {told:?}");
+                let after = sent.iter().find(|sent| *sent >= change);
+                prop_assert!(after.is_some_and(|sent| sent - change <= interval), "{change} late: {sent:?}");
+                let was_quiet = sent.iter().all(|sent| sent >= change || change - sent >= interval);
+                prop_assert!(!was_quiet || after == Some(change), "{change} had to wait: {sent:?}");
             }
-            for told in &told {
-                let before = |change: &&u64| *change <= told && told - *change <= interval;
-                prop_assert!(changes.iter().any(|change| before(&change)), "{told} tells nothing");
+            for sent in &sent {
+                let before = |change: &&u64| *change <= sent && sent - *change <= interval;
+                prop_assert!(changes.iter().any(|change| before(&change)), "{sent} follows no change");
             }
         }
     }

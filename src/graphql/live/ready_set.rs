@@ -1,4 +1,4 @@
-//! The ready set of one subscription: which of its topics have an event that was not taken yet.
+//! The ready set of a subscription: the topics that have an event which was not taken yet.
 
 use std::{
     collections::VecDeque,
@@ -7,34 +7,34 @@ use std::{
 
 use parking_lot::Mutex;
 
-/// Which topics of one subscription have news.
+/// Topics by their indices within the subscription, in order of arrival, each once.
 #[derive(Default)]
-pub struct Inbox(Mutex<News>);
+pub struct ReadySet(Mutex<ReadyTopics>);
 
 #[derive(Default)]
-struct News {
-    /// Indices of topics, each once.
+struct ReadyTopics {
     topics: VecDeque<u32>,
-    /// Of the transport, when it waits.
+    /// Of the transport, while it waits.
     waker: Option<Waker>,
 }
 
-impl Inbox {
-    /// A topic has news. Returns whom to wake, best without holding any lock.
-    pub fn put(&self, topic: u32) -> Option<Waker> {
-        let mut news = self.0.lock();
-        if !news.topics.contains(&topic) {
-            news.topics.push_back(topic);
+impl ReadySet {
+    /// Adds a topic. Returns the waker of a waiting transport: wake it without holding a lock.
+    pub fn add(&self, topic: u32) -> Option<Waker> {
+        let mut ready = self.0.lock();
+        if !ready.topics.contains(&topic) {
+            ready.topics.push_back(topic);
         }
-        news.waker.take()
+        ready.waker.take()
     }
 
+    /// Removes and returns the first topic.
     pub fn poll_take(&self, cx: &Context<'_>) -> Poll<u32> {
-        let mut news = self.0.lock();
-        match news.topics.pop_front() {
+        let mut ready = self.0.lock();
+        match ready.topics.pop_front() {
             Some(topic) => Poll::Ready(topic),
             None => {
-                match &mut news.waker {
+                match &mut ready.waker {
                     Some(waker) => waker.clone_from(cx.waker()),
                     none => *none = Some(cx.waker().clone()),
                 }
@@ -46,32 +46,30 @@ impl Inbox {
 
 #[cfg(test)]
 mod tests {
-    use std::task::Waker;
-
     use super::*;
 
     #[test]
-    fn topics_with_news_are_taken_once_each_in_order_of_arrival() {
-        let (inbox, cx) = (Inbox::default(), Context::from_waker(Waker::noop()));
+    fn topics_are_taken_once_each_in_order_of_arrival() {
+        let (ready, cx) = (ReadySet::default(), Context::from_waker(Waker::noop()));
         for topic in [3, 1, 3, 2, 1] {
-            assert!(inbox.put(topic).is_none(), "nobody waits");
+            assert!(ready.add(topic).is_none(), "nobody waits");
         }
         for expected in [3, 1, 2] {
-            assert_eq!(inbox.poll_take(&cx), Poll::Ready(expected));
+            assert_eq!(ready.poll_take(&cx), Poll::Ready(expected));
         }
-        assert!(inbox.poll_take(&cx).is_pending());
+        assert!(ready.poll_take(&cx).is_pending());
     }
 
     #[test]
-    fn who_waits_is_woken_once_until_they_wait_again() {
-        let (inbox, cx) = (Inbox::default(), Context::from_waker(Waker::noop()));
+    fn a_waiting_transport_is_woken_once_until_it_waits_again() {
+        let (ready, cx) = (ReadySet::default(), Context::from_waker(Waker::noop()));
         for _ in 0..2 {
-            assert!(inbox.poll_take(&cx).is_pending());
-            assert!(inbox.put(1).is_some());
-            assert!(inbox.put(2).is_none());
-            while inbox.poll_take(&cx).is_ready() {}
-            assert!(inbox.put(1).is_some());
-            assert!(inbox.poll_take(&cx).is_ready());
+            assert!(ready.poll_take(&cx).is_pending());
+            assert!(ready.add(1).is_some());
+            assert!(ready.add(2).is_none());
+            while ready.poll_take(&cx).is_ready() {}
+            assert!(ready.add(1).is_some());
+            assert!(ready.poll_take(&cx).is_ready());
         }
     }
 }

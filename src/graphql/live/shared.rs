@@ -1,5 +1,5 @@
-//! A question while somebody listens: a task that hears the counts of its entity, has them executed and
-//! encoded once, and tells all listeners. It ends when the last one leaves.
+//! A shared subscription: one task that follows the counts of an entity, executes and encodes each event once, and
+//! makes it ready for all members. It ends when the last member leaves.
 
 use std::{future::pending, mem, sync::Arc, task::Waker, time::Duration};
 
@@ -14,105 +14,106 @@ use tokio::{
     time::{Instant, sleep_until},
 };
 
-use super::{pace::Pace, ready_set::Inbox, topic::Topic};
+use super::{pace::EventPace, ready_set::ReadySet, topic::Topic};
 use crate::{
     hub::{CountsAt, Hub, Subscriber},
     primitives::Version,
 };
 
-/// What an event shows beside its counts may change without it. So for who comes later than this, it is executed
-/// anew.
+/// How long an event may be shown to new members. Its fields other than counts may change without a new event, so
+/// for members that join later it is executed again.
 const CURRENT: Duration = Duration::from_millis(50);
-/// Listeners that are told under one lock.
+/// Members that are notified under one lock.
 const AT_ONCE: usize = 64;
 
-/// One encoded event.
-pub struct Told {
+/// One event, executed and encoded as JSON.
+pub struct EncodedEvent {
     pub bytes: Bytes,
     /// Without errors.
     pub is_whole: bool,
 }
 
-/// Executes a question for counts that are new.
-pub type Answer = Box<dyn Fn(CountsAt) -> BoxFuture<'static, Told> + Send + Sync>;
+/// Executes an event for new counts.
+pub type ExecuteEvent = Box<dyn Fn(CountsAt) -> BoxFuture<'static, EncodedEvent> + Send + Sync>;
 
-pub struct Running {
+pub struct SharedSubscription {
     topic: Topic,
-    /// Held only for moments, never across an await.
-    state: Mutex<State>,
+    /// Locked only for moments, never across an await.
+    state: Mutex<SharedState>,
     joined: Notify,
 }
 
 #[derive(Default)]
-struct State {
-    listeners: Slab<Listener>,
-    /// Those of them that came since the last look.
-    newcomers: Vec<Newcomer>,
-    latest: Option<Latest>,
-    /// The task; none only while it is being started.
+struct SharedState {
+    members: Slab<Member>,
+    /// Members that joined since the task last looked.
+    new_members: Vec<NewMember>,
+    latest: Option<LatestEvent>,
+    /// `None` only until the task was spawned.
     task: Option<AbortHandle>,
 }
 
-struct Latest {
+struct LatestEvent {
     version: Version,
-    told: Told,
+    event: EncodedEvent,
     executed: Instant,
 }
 
-struct Listener {
-    inbox: Arc<Inbox>,
-    /// Index of this topic in its subscription.
+struct Member {
+    ready: Arc<ReadySet>,
+    /// Index of this topic in the member's subscription.
     topic: u32,
-    /// What was executed before it came may be older than what a query showed: it is not told of that.
+    /// Not yet notified of its first event. An event that was executed before the member joined may be older than
+    /// what a query showed it, so it skips that event.
     is_new: bool,
 }
 
-struct Newcomer {
-    place: Place,
-    /// The place may be somebody else's by now.
-    inbox: Arc<Inbox>,
+struct NewMember {
+    id: MemberId,
+    /// Tells whether the id still belongs to this member: ids are reused.
+    ready: Arc<ReadySet>,
 }
 
-/// Of one listener.
+/// Identifies a member within one shared subscription.
 #[derive(Clone, Copy)]
-pub struct Place(usize);
+pub struct MemberId(usize);
 
-impl Running {
-    /// Runs until [`Self::end`]. `executions` counts.
-    pub fn start(hub: &Hub, topic: &Topic, answer: Answer, executions: Counter) -> Arc<Self> {
-        let running = Arc::new(Self { topic: topic.clone(), state: Mutex::default(), joined: Notify::new() });
-        let question = Question {
+impl SharedSubscription {
+    /// Spawns the task, which runs until [`Self::end`]. `executions` counts the events it executes.
+    pub fn start(hub: &Hub, topic: &Topic, execute: ExecuteEvent, executions: Counter) -> Arc<Self> {
+        let shared = Arc::new(Self { topic: topic.clone(), state: Mutex::default(), joined: Notify::new() });
+        let task = EventTask {
             counts: hub.watch(&[topic.entity]),
-            pace: Pace::new(topic.rate.interval()),
-            running: Arc::clone(&running),
+            pace: EventPace::new(topic.rate.interval()),
+            shared: Arc::clone(&shared),
             hub: hub.clone(),
-            answer,
+            execute,
             executions,
         };
-        running.state.lock().task = Some(tokio::spawn(question.run()).abort_handle());
-        running
+        shared.state.lock().task = Some(tokio::spawn(task.run()).abort_handle());
+        shared
     }
 
     pub const fn topic(&self) -> &Topic {
         &self.topic
     }
 
-    /// The present state comes soon, then every change.
-    pub fn join(&self, inbox: Arc<Inbox>, topic: u32) -> Place {
+    /// Adds a member. It gets the present state soon, then every change.
+    pub fn join(&self, ready: Arc<ReadySet>, topic: u32) -> MemberId {
         let mut state = self.state.lock();
-        let place =
-            Place(state.listeners.insert(Listener { inbox: Arc::clone(&inbox), topic, is_new: true }));
-        state.newcomers.push(Newcomer { place, inbox });
+        let member = Member { ready: Arc::clone(&ready), topic, is_new: true };
+        let id = MemberId(state.members.insert(member));
+        state.new_members.push(NewMember { id, ready });
         drop(state);
         self.joined.notify_one();
-        place
+        id
     }
 
-    /// Returns whether nobody listens any more.
-    pub fn leave(&self, place: Place) -> bool {
+    /// Removes a member. Returns whether it was the last one.
+    pub fn leave(&self, member: MemberId) -> bool {
         let mut state = self.state.lock();
-        state.listeners.try_remove(place.0);
-        state.listeners.is_empty()
+        state.members.try_remove(member.0);
+        state.members.is_empty()
     }
 
     pub fn end(&self) {
@@ -121,119 +122,121 @@ impl Running {
         }
     }
 
-    /// The latest event, if there is a newer one.
+    /// The latest event, if it is newer than `version`.
     pub fn newer_than(&self, version: Option<Version>) -> Option<(Version, Bytes)> {
         let state = self.state.lock();
         let latest = state.latest.as_ref().filter(|latest| Some(latest.version) > version)?;
-        Some((latest.version, latest.told.bytes.clone()))
+        Some((latest.version, latest.event.bytes.clone()))
     }
 
     fn latest_version(&self) -> Option<Version> {
         self.state.lock().latest.as_ref().map(|latest| latest.version)
     }
 
-    /// Whether the latest event may be shown to newcomers.
+    /// Whether the latest event may be shown to new members.
     fn is_current(&self, now: Instant) -> bool {
         let state = self.state.lock();
-        state.latest.as_ref().is_some_and(|latest| latest.told.is_whole && now - latest.executed < CURRENT)
+        state.latest.as_ref().is_some_and(|latest| latest.event.is_whole && now - latest.executed < CURRENT)
     }
 
-    /// They are told, and from now on with all.
-    fn welcome(&self, newcomers: Vec<Newcomer>) {
+    /// Makes the latest event ready for new members. From now on they are notified with the others.
+    fn notify_new(&self, new_members: Vec<NewMember>) {
         let mut state = self.state.lock();
-        let mut wakers = Vec::with_capacity(newcomers.len());
-        for newcomer in newcomers {
-            if let Some(listener) = state.listeners.get_mut(newcomer.place.0)
-                && Arc::ptr_eq(&listener.inbox, &newcomer.inbox)
+        let mut wakers = Vec::with_capacity(new_members.len());
+        for new in new_members {
+            if let Some(member) = state.members.get_mut(new.id.0)
+                && Arc::ptr_eq(&member.ready, &new.ready)
             {
-                listener.is_new = false;
-                wakers.extend(listener.put());
+                member.is_new = false;
+                wakers.extend(member.notify());
             }
         }
         drop(state);
         wakers.into_iter().for_each(Waker::wake);
     }
 
-    fn tell_all(&self) {
+    /// Makes the latest event ready for all members that are not new.
+    fn notify_all(&self) {
         let mut wakers = Vec::with_capacity(AT_ONCE);
         for first in (0..).step_by(AT_ONCE) {
             {
                 let state = self.state.lock();
-                if first >= state.listeners.capacity() {
+                if first >= state.members.capacity() {
                     return;
                 }
-                let listeners = (first..first + AT_ONCE).filter_map(|place| state.listeners.get(place));
-                wakers.extend(listeners.filter(|listener| !listener.is_new).filter_map(Listener::put));
+                let members = (first..first + AT_ONCE).filter_map(|id| state.members.get(id));
+                wakers.extend(members.filter(|member| !member.is_new).filter_map(Member::notify));
             }
             wakers.drain(..).for_each(Waker::wake);
         }
     }
 }
 
-impl Listener {
-    fn put(&self) -> Option<Waker> {
-        self.inbox.put(self.topic)
+impl Member {
+    fn notify(&self) -> Option<Waker> {
+        self.ready.add(self.topic)
     }
 }
 
-/// The work of the task.
-struct Question {
-    running: Arc<Running>,
+/// The task of a shared subscription.
+struct EventTask {
+    shared: Arc<SharedSubscription>,
     hub: Hub,
     counts: Subscriber,
-    pace: Pace,
-    answer: Answer,
+    pace: EventPace,
+    execute: ExecuteEvent,
     executions: Counter,
 }
 
-impl Question {
+impl EventTask {
     async fn run(mut self) {
-        // Until there are counts, nobody can be told anything.
+        // Without counts there is no event.
         let (_, mut counted) = self.counts.next().await;
         self.pace.changed();
         loop {
             let now = Instant::now();
-            let newcomers = mem::take(&mut self.running.state.lock().newcomers);
-            let is_outdated = !newcomers.is_empty() && !self.running.is_current(now);
+            let new_members = mem::take(&mut self.shared.state.lock().new_members);
+            let is_outdated = !new_members.is_empty() && !self.shared.is_current(now);
             if let Some(newer) = self.newer_than(counted, is_outdated).await {
                 counted = newer;
                 self.pace.changed();
             }
             let is_for_all = self.pace.take(now);
-            let is_for_some = is_for_all || !newcomers.is_empty();
-            if is_outdated || is_for_some && self.running.latest_version() != Some(counted.version) {
+            let is_for_some = is_for_all || !new_members.is_empty();
+            if is_outdated || is_for_some && self.shared.latest_version() != Some(counted.version) {
                 self.execute(counted).await;
             }
-            self.running.welcome(newcomers);
+            self.shared.notify_new(new_members);
             if is_for_all {
-                self.running.tell_all();
+                self.shared.notify_all();
             }
-            self.next_reason().await;
+            self.wait().await;
         }
     }
 
-    /// What was heard; `read`: also what a query would be answered, so that who comes from one sees nothing older.
+    /// Newer counts that arrived. With `read`, also those that a query would show, so that a client that subscribes
+    /// after a query sees nothing older.
     async fn newer_than(&mut self, known: CountsAt, read: bool) -> Option<CountsAt> {
-        let entity = self.running.topic.entity;
-        let heard = self.counts.try_next().map(|(_, counted)| counted);
+        let entity = self.shared.topic.entity;
+        let arrived = self.counts.try_next().map(|(_, counted)| counted);
         let read = if read { self.hub.counts(&[entity]).await.0.remove(&entity) } else { None };
-        let newest = heard.into_iter().chain(read).max_by_key(|counted| counted.version);
+        let newest = arrived.into_iter().chain(read).max_by_key(|counted| counted.version);
         newest.filter(|newest| newest.version > known.version)
     }
 
     async fn execute(&self, counted: CountsAt) {
         let executed = Instant::now();
-        let told = (self.answer)(counted).await;
+        let event = (self.execute)(counted).await;
         self.executions.increment(1);
-        self.running.state.lock().latest = Some(Latest { version: counted.version, told, executed });
+        self.shared.state.lock().latest = Some(LatestEvent { version: counted.version, event, executed });
     }
 
-    /// Somebody came, something changed while it is quiet, or what waits is due.
-    async fn next_reason(&mut self) {
+    /// Waits until a member joins, until counts change while no event is pending, or until the pending event is due.
+    async fn wait(&mut self) {
         let now = Instant::now();
         let due = self.pace.due(now);
         tokio::select! {
-            () = self.running.joined.notified() => {}
+            () = self.shared.joined.notified() => {}
             () = self.counts.arrived(), if due.is_none() => {}
             () = reached(due, now) => {}
         }

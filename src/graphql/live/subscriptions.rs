@@ -1,11 +1,15 @@
-//! Subscriptions: counts as they change. A root field is resolved in two ways: see [`super::fanout`].
+//! The fields of `Subscription`: counts as they change.
+//!
+//! Every field is resolved in two phases, see [`super::topic`]: at the start it checks its arguments and registers
+//! topics, then it returns the object of each event. [`watch`] is both, for the fields that take ids.
+
+use std::future::Future;
 
 use async_graphql::{Context, ID, Subscription};
 use futures_util::future::try_join_all;
 
-use super::topic::{Event, Rate, Shown, watch};
+use super::topic::{EventItems, Rate, TopicEvent, Topics};
 use crate::{
-    catalogue::Entity,
     domain::inbox_of,
     graphql::{
         errors::{ApiError, ApiResult, Code},
@@ -23,96 +27,118 @@ pub struct Subscription;
 
 #[Subscription(guard = "ByTable(\"Subscription\")")]
 impl Subscription {
-    /// Notes whenever counts of them change: at most 100. The first message for each is its present state.
-    /// When changes come faster than `maxRate`, or than they can be sent, only the latest is.
+    /// Notes whose counts change: at most 100. The first message for each is its present state. If changes come
+    /// faster than `maxRate`, or than they can be sent, only the latest is sent.
     async fn note_counts_changed(
         &self,
         ctx: &Context<'_>,
         note_ids: Vec<ID>,
         #[graphql(default_with = "Some(Rate::DEFAULT)", desc = "Events per second and object: 1 to 60.")]
         max_rate: Option<i32>,
-    ) -> Result<Shown<Note>, ApiError> {
-        if let Some(event) = Event::of(ctx) {
-            return Ok(event.show(ctx, |entity, scope| Note::new(NoteId(entity.id), scope)));
-        }
-        let (scope, rate) = (Scope::of(ctx), Rate::parse(MAX_RATE, max_rate)?);
-        let notes: Vec<NoteId> = parse_all(scope, "noteIds", &note_ids)?;
-        let found = try_join_all(notes.iter().map(|id| scope.note(*id))).await?;
-        must_exist("noteIds", &notes, &found)?;
-        Ok(watch(ctx, entities(&notes), rate))
+    ) -> Result<EventItems<Note>, ApiError> {
+        watch(ctx, ("noteIds", &note_ids), max_rate, Note::new).await
     }
 
-    /// Users whenever counts of them change: at most 100. The first message for each is its present state.
-    /// When changes come faster than `maxRate`, or than they can be sent, only the latest is.
+    /// Users whose counts change: at most 100. The first message for each is its present state. If changes come
+    /// faster than `maxRate`, or than they can be sent, only the latest is sent.
     async fn user_counts_changed(
         &self,
         ctx: &Context<'_>,
         user_ids: Vec<ID>,
         #[graphql(default_with = "Some(Rate::DEFAULT)", desc = "Events per second and object: 1 to 60.")]
         max_rate: Option<i32>,
-    ) -> Result<Shown<User>, ApiError> {
-        if let Some(event) = Event::of(ctx) {
-            return Ok(event.show(ctx, |entity, scope| User::new(UserId(entity.id), scope)));
-        }
-        let (scope, rate) = (Scope::of(ctx), Rate::parse(MAX_RATE, max_rate)?);
-        let users: Vec<UserId> = parse_all(scope, "userIds", &user_ids)?;
-        let found = try_join_all(users.iter().map(|id| scope.user(*id))).await?;
-        must_exist("userIds", &users, &found)?;
-        Ok(watch(ctx, entities(&users), rate))
+    ) -> Result<EventItems<User>, ApiError> {
+        watch(ctx, ("userIds", &user_ids), max_rate, User::new).await
     }
 
-    /// Comments whenever counts of them change: at most 100. The first message for each is its present state.
-    /// When changes come faster than `maxRate`, or than they can be sent, only the latest is.
+    /// Comments whose counts change: at most 100. The first message for each is its present state. If changes come
+    /// faster than `maxRate`, or than they can be sent, only the latest is sent.
     async fn comment_counts_changed(
         &self,
         ctx: &Context<'_>,
         comment_ids: Vec<ID>,
         #[graphql(default_with = "Some(Rate::DEFAULT)", desc = "Events per second and object: 1 to 60.")]
         max_rate: Option<i32>,
-    ) -> Result<Shown<Comment>, ApiError> {
-        if let Some(event) = Event::of(ctx) {
-            return Ok(event.show(ctx, |entity, scope| Comment::new(CommentId(entity.id), scope)));
-        }
-        let (scope, rate) = (Scope::of(ctx), Rate::parse(MAX_RATE, max_rate)?);
-        let comments: Vec<CommentId> = parse_all(scope, "commentIds", &comment_ids)?;
-        let found = try_join_all(comments.iter().map(|id| scope.comment(*id))).await?;
-        must_exist("commentIds", &comments, &found)?;
-        Ok(watch(ctx, entities(&comments), rate))
+    ) -> Result<EventItems<Comment>, ApiError> {
+        watch(ctx, ("commentIds", &comment_ids), max_rate, Comment::new).await
     }
 
-    /// Groups whenever counts of them change: at most 100. The first message for each is its present state.
-    /// When changes come faster than `maxRate`, or than they can be sent, only the latest is.
+    /// Groups whose counts change: at most 100. The first message for each is its present state. If changes come
+    /// faster than `maxRate`, or than they can be sent, only the latest is sent.
     async fn group_counts_changed(
         &self,
         ctx: &Context<'_>,
         group_ids: Vec<ID>,
         #[graphql(default_with = "Some(Rate::DEFAULT)", desc = "Events per second and object: 1 to 60.")]
         max_rate: Option<i32>,
-    ) -> Result<Shown<Group>, ApiError> {
-        if let Some(event) = Event::of(ctx) {
-            return Ok(event.show(ctx, |entity, scope| Group::new(GroupId(entity.id), scope)));
-        }
-        let (scope, rate) = (Scope::of(ctx), Rate::parse(MAX_RATE, max_rate)?);
-        let groups: Vec<GroupId> = parse_all(scope, "groupIds", &group_ids)?;
-        let found = try_join_all(groups.iter().map(|id| scope.group(*id))).await?;
-        must_exist("groupIds", &groups, &found)?;
-        Ok(watch(ctx, entities(&groups), rate))
+    ) -> Result<EventItems<Group>, ApiError> {
+        watch(ctx, ("groupIds", &group_ids), max_rate, Group::new).await
     }
 
-    /// Your inbox whenever its counts change; the first message is its present state. Needs a token, and
-    /// makes you a user if you are none yet.
+    /// Your inbox whenever its counts change. The first message is its present state. Needs a token, and creates your
+    /// user if you have none yet.
     async fn inbox_counts_changed(
         &self,
         ctx: &Context<'_>,
         #[graphql(default_with = "Some(Rate::DEFAULT)", desc = "Events per second: 1 to 60.")]
         max_rate: Option<i32>,
-    ) -> Result<Shown<Inbox>, ApiError> {
-        if let Some(event) = Event::of(ctx) {
-            return Ok(event.show(ctx, |entity, scope| Inbox::new(UserId(entity.id), scope)));
+    ) -> Result<EventItems<Inbox>, ApiError> {
+        if let Some(event) = TopicEvent::of(ctx) {
+            return Ok(event.object(ctx, |entity, scope| Inbox::new(UserId(entity.id), scope)));
         }
         let (scope, rate) = (Scope::of(ctx), Rate::parse(MAX_RATE, max_rate)?);
         let owner = scope.viewer().actor(scope.plaudit()).await?;
-        Ok(watch(ctx, [inbox_of(owner)], rate))
+        Ok(Topics::register(ctx, [inbox_of(owner)], rate))
+    }
+}
+
+/// Both phases of a field that watches the objects with these ids: registers them as topics, or returns the object of
+/// an event.
+async fn watch<T: WatchedId, N>(
+    ctx: &Context<'_>,
+    (argument, ids): (&'static str, &[ID]),
+    max_rate: Option<i32>,
+    object: fn(T, Scope) -> N,
+) -> Result<EventItems<N>, ApiError> {
+    if let Some(event) = TopicEvent::of(ctx) {
+        return Ok(event.object(ctx, |entity, scope| object(T::from_id(entity.id), scope)));
+    }
+    let (scope, rate) = (Scope::of(ctx), Rate::parse(MAX_RATE, max_rate)?);
+    let ids: Vec<T> = parse_all(scope, argument, ids)?;
+    let exist = try_join_all(ids.iter().map(|id| id.exists(scope))).await?;
+    if let Some((id, _)) = ids.iter().zip(exist).find(|(_, exists)| !exists) {
+        let message = format!("{argument}: there is no {} \"{}\"", T::KIND.name(), *global_id(*id));
+        return Err(ApiError::new(Code::NotFound, message));
+    }
+    Ok(Topics::register(ctx, ids.into_iter().map(Into::into), rate))
+}
+
+/// The ids of objects that can be watched.
+trait WatchedId: TypedId + Ord {
+    fn exists(self, scope: &Scope) -> impl Future<Output = ApiResult<bool>> + Send;
+}
+
+impl WatchedId for NoteId {
+    async fn exists(self, scope: &Scope) -> ApiResult<bool> {
+        Ok(scope.note(self).await?.is_some())
+    }
+}
+
+impl WatchedId for UserId {
+    async fn exists(self, scope: &Scope) -> ApiResult<bool> {
+        Ok(scope.user(self).await?.is_some())
+    }
+}
+
+impl WatchedId for CommentId {
+    async fn exists(self, scope: &Scope) -> ApiResult<bool> {
+        Ok(scope.comment(self).await?.is_some())
+    }
+}
+
+impl WatchedId for GroupId {
+    async fn exists(self, scope: &Scope) -> ApiResult<bool> {
+        Ok(scope.group(self).await?.is_some())
     }
 }
 
@@ -127,18 +153,4 @@ fn parse_all<T: TypedId + Ord>(scope: &Scope, argument: &'static str, ids: &[ID]
     }
     let message = format!("{argument}: 1 to {limit} different ids, not {}", parsed.len());
     Err(ApiError::bad_input(argument, message))
-}
-
-fn must_exist<T: TypedId, B>(argument: &str, ids: &[T], found: &[Option<B>]) -> ApiResult<()> {
-    match ids.iter().zip(found).find(|(_, found)| found.is_none()) {
-        None => Ok(()),
-        Some((id, _)) => {
-            let message = format!("{argument}: there is no {} \"{}\"", T::KIND.name(), *global_id(*id));
-            Err(ApiError::new(Code::NotFound, message))
-        }
-    }
-}
-
-fn entities<T: TypedId>(ids: &[T]) -> impl Iterator<Item = Entity> {
-    ids.iter().map(|id| (*id).into())
 }

@@ -1,6 +1,7 @@
-//! What the engine and the root fields of a subscription tell each other. Each document is executed in two
-//! ways: first the root fields check their arguments and say which topics are meant, then, for each event,
-//! one of them shows one object.
+//! What the engine and the root fields of a subscription exchange.
+//!
+//! A subscription is executed in two phases. At the start, the root fields check their arguments and register
+//! [`Topic`]s. Then, for each [`TopicEvent`], the field of that topic returns one object.
 
 use std::{mem, sync::Arc, time::Duration};
 
@@ -12,27 +13,27 @@ use crate::{
     catalogue::Entity,
     graphql::{
         errors::{ApiError, ApiResult},
-        reading::scope::{Known, Scope},
+        reading::scope::{Prefetched, Scope},
     },
     hub::CountsAt,
 };
 
-/// What a question is about.
+/// What a shared subscription follows.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Topic {
-    /// The root field, by the name under which it answers.
+    /// The response key of the root field.
     pub field: Name,
     pub entity: Entity,
     pub rate: Rate,
 }
 
-/// The most events per second of one object.
+/// Most events per second of one object.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Rate(u32);
 
 impl Rate {
     const MAX: i32 = 60;
-    /// 50 ms between two events: what an eye takes for "at once".
+    /// 50 ms between two events: people perceive that as immediate.
     pub const DEFAULT: i32 = 20;
 
     /// # Errors
@@ -53,12 +54,12 @@ impl Rate {
     }
 }
 
-/// Where root fields say what is to be watched. Clones are the same list.
+/// Where root fields register their topics. Clones share one list.
 #[derive(Clone, Default)]
 pub struct Topics(Arc<Mutex<Vec<Topic>>>);
 
 impl Topics {
-    /// All that were said.
+    /// Removes and returns all topics.
     pub fn take(&self) -> Vec<Topic> {
         mem::take(&mut self.0.lock())
     }
@@ -73,39 +74,45 @@ impl Topics {
     }
 }
 
-/// New counts of a topic: what is shown this time.
+/// New counts of a topic.
 #[derive(Clone)]
-pub struct Event {
+pub struct TopicEvent {
     pub field: Name,
     pub entity: Entity,
     pub counted: CountsAt,
 }
 
-/// What a root field gives: the object of an event, or nothing.
-pub type Shown<N> = stream::Iter<std::option::IntoIter<N>>;
+/// The stream that a root field returns: in the first phase empty, in the second at most one object.
+pub type EventItems<N> = stream::Iter<std::option::IntoIter<N>>;
 
-impl Event {
-    /// The event that is shown, if this is not the time for arguments.
+impl TopicEvent {
+    /// The event that is executed; `None` in the first phase.
     pub fn of<'a>(ctx: &Context<'a>) -> Option<&'a Self> {
         ctx.data_opt()
     }
 
-    /// The object, if it is this field's event. Its counts are those of the event; what its other fields show is
-    /// read now.
-    pub fn show<N>(&self, ctx: &Context<'_>, object: fn(Entity, Scope) -> N) -> Shown<N> {
-        let is_meant = self.field == *response_key(ctx);
+    /// The object of this event, if it is an event of the field that is being resolved. Its counts are those of the
+    /// event; its other fields are read now.
+    pub fn object<N>(&self, ctx: &Context<'_>, object: impl FnOnce(Entity, Scope) -> N) -> EventItems<N> {
+        let is_of_field = self.field == *response_key(ctx);
         let counts = [(self.entity, Some(self.counted))].into();
-        let known = || Scope::of(ctx).knowing(Known { counts, ..Known::default() });
-        stream::iter(is_meant.then(|| object(self.entity, known())))
+        let scope = || Scope::of(ctx).with_prefetched(Prefetched { counts, ..Prefetched::default() });
+        stream::iter(is_of_field.then(|| object(self.entity, scope())))
     }
 }
 
-/// Says that these are watched by the field that is being resolved.
-pub fn watch<N>(ctx: &Context<'_>, entities: impl IntoIterator<Item = Entity>, rate: Rate) -> Shown<N> {
-    let field = response_key(ctx);
-    let topic = |entity| Topic { field: field.clone(), entity, rate };
-    ctx.data_unchecked::<Topics>().add(entities.into_iter().map(topic));
-    stream::iter(None)
+impl Topics {
+    /// Registers topics of the field that is being resolved.
+    pub fn register<N>(
+        ctx: &Context<'_>,
+        entities: impl IntoIterator<Item = Entity>,
+        rate: Rate,
+    ) -> EventItems<N> {
+        let field = response_key(ctx);
+        let topic = |entity| Topic { field: field.clone(), entity, rate };
+        ctx.data_unchecked::<Self>().add(entities.into_iter().map(topic));
+        stream::iter(None)
+    }
 }
 
 fn response_key<'a>(ctx: &Context<'a>) -> &'a Name {
@@ -117,7 +124,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_rate_is_from_1_to_60_and_20_unless_it_is_said() {
+    fn a_rate_is_from_1_to_60_and_20_by_default() {
         let interval = |rate| Rate::parse("maxRate", rate).map(Rate::interval);
         assert_eq!(interval(None), Ok(Duration::from_millis(50)));
         assert_eq!(interval(Some(1)), Ok(Duration::from_secs(1)));

@@ -1,6 +1,6 @@
-//! Whether a document shows each viewer something else. Only what is known to be the same for all is shared,
-//! and what is shared is executed as nobody: a wrong entry in [`SAME_FOR_ALL`] shows less, never what is
-//! somebody else's.
+//! Whether the response to a document depends on the viewer. Only fields that are listed as the same for all viewers
+//! are shared, and shared events are executed without a viewer: a wrong entry in [`SAME_FOR_ALL`] shows too little,
+//! never the data of somebody else.
 
 use std::collections::HashSet;
 
@@ -11,8 +11,7 @@ use async_graphql::{
 
 use crate::graphql::{nulls::Nulls, request::operation::operation_of};
 
-/// Fields, by the type of their object, that say the same to everybody. Fields that are not here are executed
-/// for each viewer.
+/// Fields by type that are the same for all viewers. Other fields are executed for each viewer.
 const SAME_FOR_ALL: &[(&str, &str)] = &[
     ("Subscription", "noteCountsChanged userCountsChanged commentCountsChanged groupCountsChanged"),
     ("Node", "id"),
@@ -26,7 +25,7 @@ const SAME_FOR_ALL: &[(&str, &str)] = &[
         "id name createdAt notes followers following groups followerCount followingCount noteCount
          commentCount likesReceivedCount collectsReceivedCount groupCount coinCount countsVersion",
     ),
-    // Its text is shown only to its author and to moderators until it is approved.
+    // Until a comment is approved, only its author and moderators see its text.
     ("Comment", "id replies likeCount replyCount countsVersion"),
     (
         "Group",
@@ -44,21 +43,21 @@ const SAME_FOR_ALL: &[(&str, &str)] = &[
     ("PageInfo", "startCursor endCursor hasNextPage hasPreviousPage"),
 ];
 
-/// Whether the operation selects anything that may differ between viewers.
+/// Whether the operation selects a field that may differ between viewers.
 pub fn needs_viewer(document: &ExecutableDocument, operation: Option<&str>, types: &Nulls) -> bool {
     let Some(operation) = operation_of(document, operation) else { return true };
-    let mut walk = Walk { document, types, seen: HashSet::new() };
+    let mut walk = SelectionWalk { document, types, seen: HashSet::new() };
     !walk.is_same_for_all("Subscription", &operation.selection_set.node)
 }
 
-struct Walk<'a> {
+struct SelectionWalk<'a> {
     document: &'a ExecutableDocument,
     types: &'a Nulls,
-    /// Fragments whose selections were looked at: a few may multiply to very many.
+    /// Visited fragments. Each is visited once, because fragments multiply.
     seen: HashSet<&'a Name>,
 }
 
-impl<'a> Walk<'a> {
+impl<'a> SelectionWalk<'a> {
     fn is_same_for_all(&mut self, object: &str, selected: &'a SelectionSet) -> bool {
         selected.items.iter().all(|selection| match &selection.node {
             Selection::Field(field) => {
@@ -101,8 +100,8 @@ mod tests {
     use super::*;
     use crate::graphql::sdl;
 
-    /// Fields that a subscription can reach and that may differ between viewers: own state, private lists,
-    /// what only some may see.
+    /// Fields that a subscription can reach and that may differ between viewers: the viewer's own state, private
+    /// lists, data that only some may see.
     const DIFFERENT: &[(&str, &str)] = &[
         ("Subscription", "inboxCountsChanged"),
         ("Note", "viewerHasLiked viewerHasCollected viewerRating viewerUnpublishedComments"),
@@ -155,19 +154,19 @@ mod tests {
     }
 
     #[test]
-    fn every_field_that_a_subscription_can_reach_is_judged() {
+    fn every_field_that_a_subscription_can_reach_is_listed() {
         let (same, different) = (fields(SAME_FOR_ALL), fields(DIFFERENT));
         assert!(same.is_disjoint(&different));
-        let judged: BTreeSet<String> = same.union(&different).cloned().collect();
+        let listed: BTreeSet<String> = same.union(&different).cloned().collect();
         assert_eq!(
-            judged.symmetric_difference(&reachable()).collect::<Vec<_>>(),
+            listed.symmetric_difference(&reachable()).collect::<Vec<_>>(),
             Vec::<&String>::new(),
-            "does it say the same to every viewer? Then it belongs into SAME_FOR_ALL, else into DIFFERENT"
+            "if it is the same for all viewers, add it to SAME_FOR_ALL, otherwise to DIFFERENT"
         );
     }
 
     #[test]
-    fn whatever_is_named_after_the_viewer_differs() {
+    fn fields_named_after_the_viewer_differ() {
         assert!(fields(SAME_FOR_ALL).iter().all(|field| !field.contains(".viewer")));
     }
 
@@ -176,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn a_document_needs_a_viewer_if_anything_in_it_does() {
+    fn a_document_needs_a_viewer_if_any_field_does() {
         for shared in [
             "subscription { noteCountsChanged(noteIds: []) { __typename id likeCount countsVersion } }",
             "subscription { n: noteCountsChanged(noteIds: []) { author { name notes { nodes { id } } } } }",
@@ -200,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn fragments_that_multiply_are_looked_at_once() {
+    fn each_fragment_is_visited_once() {
         let fragments =
             (0..500).map(|i| format!("fragment F{i} on Note {{ ...F{n} ...F{n} ...F{n} }}", n = i + 1));
         let query = format!(

@@ -8,15 +8,15 @@ use crate::{
     primitives::UserId,
 };
 
-/// An action that is about to begin. Arguments are read after this and before [`Self::actor`], so that bad
-/// input leaves nothing behind.
+/// A mutation that is about to start. Arguments are parsed after [`Self::begin`] and before [`Self::actor`],
+/// so that bad input does not create a user.
 pub struct Action<'a> {
     pub scope: &'a Scope,
     key: Option<IdempotencyKey>,
 }
 
 impl<'a> Action<'a> {
-    /// Of whoever may begin it: [`super::access`] has decided that.
+    /// The caller's right to act was checked before, by the [access guards](crate::graphql::reading::guards).
     ///
     /// # Errors
     /// [`Code::BadUserInput`](crate::graphql::Code::BadUserInput) for a bad key.
@@ -32,7 +32,7 @@ impl<'a> Action<'a> {
         self.key.as_ref()
     }
 
-    /// Who acts; created if this is their first action.
+    /// The acting user, created at the first action.
     pub async fn actor(&self) -> ApiResult<UserId> {
         self.scope.viewer().actor(self.plaudit()).await
     }
@@ -47,8 +47,8 @@ macro_rules! action_types {
         #[derive(async_graphql::InputObject)]
         struct $input {
             $($(#[doc = $in_doc])* $in_field: $in_type,)*
-            /// Any text of at most 64 bytes. The same key within 24 hours gives the first result again and
-            /// acts no second time.
+            /// Any text of at most 64 bytes. A request with the same key within 24 hours returns the first
+            /// result and changes nothing.
             idempotency_key: Option<String>,
         }
 

@@ -19,15 +19,15 @@ use crate::{
 
 action_types! {
     GrantCoinsInput {
-        /// Who gets them.
+        /// The user who receives them.
         user_id: ID,
-        /// How many: from -1000000 to 1000000, and not zero. Below zero they are taken away.
+        /// The amount: from -1000000 to 1000000, and not zero. A negative amount takes coins away.
         amount: i32,
         /// What for: 1 to 200 characters, kept in the ledger.
         reason: String,
     }
     GrantCoinsPayload {
-        /// Always true: every grant is a line of the ledger.
+        /// Always true: every grant is an entry of the ledger.
         changed,
         /// The user, with the new counts.
         user: User,
@@ -39,8 +39,8 @@ pub struct CoinMutations;
 
 #[Object(guard = "ByTable(\"Mutation\")")]
 impl CoinMutations {
-    /// Gives coins to a user, or takes some; nobody has fewer than none. A grant is undone by granting the
-    /// opposite amount. Send an idempotency key if you may have to try again. For services.
+    /// Gives coins to a user, or takes coins away; a balance is never negative. To undo a grant, grant the
+    /// opposite amount. Send an idempotency key if you may have to retry. For services.
     async fn grant_coins(
         &self,
         ctx: &Context<'_>,

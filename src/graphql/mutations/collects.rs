@@ -12,7 +12,7 @@ use crate::graphql::{
 
 action_types! {
     CollectNoteInput {
-        /// The note to keep.
+        /// The note to collect.
         note_id: ID,
     }
     CollectNotePayload {
@@ -22,7 +22,7 @@ action_types! {
         note: Note,
     }
     UncollectNoteInput {
-        /// The note to keep no longer.
+        /// The note to remove from your collection.
         note_id: ID,
     }
     UncollectNotePayload {

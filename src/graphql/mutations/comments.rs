@@ -20,13 +20,13 @@ action_types! {
     AddCommentInput {
         /// What it is about.
         note_id: ID,
-        /// The comment that it answers; none for a comment on the note itself.
+        /// The comment to reply to. Omit it to comment on the note itself.
         parent_id: Option<ID>,
         /// At most 1024 characters; at least one, unless there are images.
         body: String,
         /// At most 9 https addresses. They are not fetched.
         images: Option<Vec<String>>,
-        /// Users who are told: at most 10.
+        /// Users to notify: at most 10.
         mentions: Option<Vec<ID>>,
     }
     AddCommentPayload {
@@ -42,9 +42,9 @@ action_types! {
     DeleteCommentPayload {
         /// False when it was removed before.
         changed,
-        /// The id of the removed comment, for your cache to drop.
+        /// The id of the removed comment, to evict from your cache.
         comment_id: ID,
-        /// Its note, with the new counts. Null when the note was removed.
+        /// Its note, with the new counts. Null if the note was removed.
         note: Option<Note>,
     }
 }
@@ -54,8 +54,8 @@ pub struct CommentMutations;
 
 #[Object(guard = "ByTable(\"Mutation\")")]
 impl CommentMutations {
-    /// Comments on a note, or replies to a comment. A reply to a reply stands beside it and names whom it
-    /// answers. Others see it when it is approved. Send an idempotency key if you may have to try again.
+    /// Comments on a note, or replies to a comment. A reply to a reply is listed beside it and names its
+    /// author. Others see it once it is approved. Send an idempotency key if you may have to retry.
     async fn add_comment(
         &self,
         ctx: &Context<'_>,
@@ -77,7 +77,8 @@ impl CommentMutations {
         Ok(Some(AddCommentPayload { changed, comment }))
     }
 
-    /// Removes a comment: your own, or as a moderator any. One that has replies leaves a placeholder.
+    /// Removes a comment: your own, or any if you are a moderator. A comment with replies leaves a
+    /// placeholder.
     async fn delete_comment(
         &self,
         ctx: &Context<'_>,

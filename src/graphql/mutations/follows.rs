@@ -21,19 +21,19 @@ action_types! {
     FollowPayload {
         /// False when you followed the user already.
         changed,
-        /// Who is followed, with the new counts.
+        /// The user whom you follow, with the new counts.
         user: User,
         /// You, with your new counts.
         viewer: User,
     }
     UnfollowInput {
-        /// The user to follow no longer.
+        /// The user to unfollow.
         user_id: ID,
     }
     UnfollowPayload {
         /// False when you did not follow the user.
         changed,
-        /// Who is followed no longer, with the new counts.
+        /// The user whom you no longer follow, with the new counts.
         user: User,
         /// You, with your new counts.
         viewer: User,
@@ -51,7 +51,7 @@ impl FollowMutations {
         Ok(Some(FollowPayload { changed, user, viewer }))
     }
 
-    /// Follows a user no longer.
+    /// Unfollows a user.
     async fn unfollow(&self, ctx: &Context<'_>, input: UnfollowInput) -> ApiResult<Option<UnfollowPayload>> {
         let (changed, user, viewer) = set_follow(ctx, &input.user_id, input.idempotency_key, false).await?;
         Ok(Some(UnfollowPayload { changed, user, viewer }))

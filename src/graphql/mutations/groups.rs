@@ -60,7 +60,7 @@ pub struct GroupMutations;
 
 #[Object(guard = "ByTable(\"Mutation\")")]
 impl GroupMutations {
-    /// Creates a group. You may post in it; to be counted as a member, join it.
+    /// Creates a group. You may post in it; join it to count as a member.
     async fn create_group(
         &self,
         ctx: &Context<'_>,

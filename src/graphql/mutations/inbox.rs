@@ -17,7 +17,7 @@ use crate::{
     primitives::UserId,
 };
 
-/// A badge of the inbox.
+/// A counter of the inbox.
 #[derive(Enum, Clone, Copy, PartialEq, Eq)]
 #[graphql(remote = "Badge")]
 enum InboxKind {
@@ -33,7 +33,7 @@ enum InboxKind {
 
 action_types! {
     MarkInboxReadInput {
-        /// The badges to empty: at least one.
+        /// The counters to reset: at least one.
         kinds: Vec<InboxKind>,
     }
     MarkInboxReadPayload {
@@ -43,15 +43,15 @@ action_types! {
         inbox: Inbox,
     }
     RecordDirectMessageInput {
-        /// Who wrote.
+        /// The user who wrote.
         sender_id: ID,
-        /// To whom.
+        /// The user who received the message.
         recipient_id: ID,
     }
     RecordDirectMessagePayload {
         /// False when this sender has written to this recipient before.
         changed,
-        /// To whom.
+        /// The user who received the message.
         recipient: User,
     }
 }
@@ -61,7 +61,7 @@ pub struct InboxMutations;
 
 #[Object(guard = "ByTable(\"Mutation\")")]
 impl InboxMutations {
-    /// Marks everything that has reached you under these badges as read.
+    /// Marks your notifications under these counters as read.
     async fn mark_inbox_read(
         &self,
         ctx: &Context<'_>,
@@ -77,8 +77,7 @@ impl InboxMutations {
         Ok(Some(MarkInboxReadPayload { changed: outcome.changed, inbox }))
     }
 
-    /// Tells a user's inbox that somebody wrote to them. For services: the messages themselves are not
-    /// Plaudit's.
+    /// Notifies a user that somebody wrote to them. For services, which keep the messages themselves.
     async fn record_direct_message(
         &self,
         ctx: &Context<'_>,
@@ -95,7 +94,7 @@ impl InboxMutations {
     }
 }
 
-/// Without repetitions, in order.
+/// Without duplicates, in order.
 fn badges(argument: &'static str, kinds: Vec<InboxKind>) -> ApiResult<Vec<Badge>> {
     let mut badges: Vec<Badge> = kinds.into_iter().map(Badge::from).collect();
     badges.sort_unstable();

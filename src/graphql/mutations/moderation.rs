@@ -16,7 +16,7 @@ use crate::{
 
 action_types! {
     ApproveCommentInput {
-        /// The comment to show.
+        /// The comment to approve.
         comment_id: ID,
     }
     ApproveCommentPayload {
@@ -26,7 +26,7 @@ action_types! {
         comment: Comment,
     }
     RejectCommentInput {
-        /// The comment not to show.
+        /// The comment to reject.
         comment_id: ID,
         /// Why, for its author: 1 to 200 characters.
         reason: String,
@@ -44,7 +44,7 @@ pub struct ModerationMutations;
 
 #[Object(guard = "ByTable(\"Mutation\")")]
 impl ModerationMutations {
-    /// Shows a comment that waits. For moderators.
+    /// Approves a comment that waits: everybody sees it. For moderators.
     async fn approve_comment(
         &self,
         ctx: &Context<'_>,
@@ -56,7 +56,7 @@ impl ModerationMutations {
         Ok(Some(ApproveCommentPayload { changed, comment }))
     }
 
-    /// Never shows a comment that waits. For moderators.
+    /// Rejects a comment that waits: only its author and moderators see it. For moderators.
     async fn reject_comment(
         &self,
         ctx: &Context<'_>,

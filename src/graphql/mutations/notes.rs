@@ -41,13 +41,13 @@ action_types! {
     DeleteNotePayload {
         /// False when it was removed before.
         changed,
-        /// The id of the removed note, for your cache to drop.
+        /// The id of the removed note, to evict from your cache.
         note_id: ID,
         /// Its author, with the new counts.
         author: User,
     }
     FeatureNoteInput {
-        /// The note to put forward.
+        /// The note to feature.
         note_id: ID,
     }
     FeatureNotePayload {
@@ -57,7 +57,7 @@ action_types! {
         note: Note,
     }
     UnfeatureNoteInput {
-        /// The note to put forward no longer.
+        /// The note to stop featuring.
         note_id: ID,
     }
     UnfeatureNotePayload {
@@ -73,7 +73,7 @@ pub struct NoteMutations;
 
 #[Object(guard = "ByTable(\"Mutation\")")]
 impl NoteMutations {
-    /// Posts a note. Send an idempotency key if you may have to try again.
+    /// Posts a note. Send an idempotency key if you may have to retry.
     async fn create_note(
         &self,
         ctx: &Context<'_>,
@@ -92,8 +92,8 @@ impl NoteMutations {
         Ok(Some(CreateNotePayload { changed, note }))
     }
 
-    /// Removes a note: your own, or as a moderator any. It leaves its author's and its group's notes, its
-    /// likes and collects leave what the author received, and its comments are removed with it.
+    /// Removes a note and its comments: your own note, or any if you are a moderator. The note no longer
+    /// counts for its author and group, and its likes and collects no longer count for its author.
     async fn delete_note(
         &self,
         ctx: &Context<'_>,
@@ -111,7 +111,7 @@ impl NoteMutations {
         Ok(Some(DeleteNotePayload { changed: outcome.changed, note_id: input.note_id, author }))
     }
 
-    /// Puts a note forward in its group. For moderators.
+    /// Features a note in its group. For moderators.
     async fn feature_note(
         &self,
         ctx: &Context<'_>,
@@ -121,7 +121,7 @@ impl NoteMutations {
         Ok(Some(FeatureNotePayload { changed, note }))
     }
 
-    /// Puts a note forward no longer. For moderators.
+    /// Stops featuring a note. For moderators.
     async fn unfeature_note(
         &self,
         ctx: &Context<'_>,

@@ -22,7 +22,7 @@ action_types! {
         score: i32,
     }
     RateNotePayload {
-        /// False when you had rated it like that already.
+        /// False if you already had rated it the same.
         changed,
         /// The note, with its new ratings.
         note: Note,
@@ -34,7 +34,7 @@ pub struct RatingMutations;
 
 #[Object(guard = "ByTable(\"Mutation\")")]
 impl RatingMutations {
-    /// Rates a note from 0 to 10, or rates it otherwise than before.
+    /// Rates a note from 0 to 10, or changes your rating.
     async fn rate_note(&self, ctx: &Context<'_>, input: RateNoteInput) -> ApiResult<Option<RateNotePayload>> {
         let action = Action::begin(ctx, input.idempotency_key)?;
         let note: NoteId = parse_as("noteId", &input.note_id)?;

@@ -16,17 +16,17 @@ use crate::{
     primitives::NoteId,
 };
 
-/// The most views that one request records.
+/// Most views that one request records.
 const MAX_IDS: usize = 100;
 
 action_types! {
     RecordViewsInput {
-        /// The notes that were viewed: 1 to 100 ids. An id that stands there twice counts twice; one that
-        /// leads to no note is skipped.
+        /// The notes that were viewed: 1 to 100 ids. A repeated id counts each time; an id without a note is
+        /// skipped.
         note_ids: Vec<ID>,
     }
     RecordViewsPayload {
-        /// False when none of the ids leads to a note.
+        /// False if none of the ids is that of a note.
         changed,
         /// The notes that were viewed, each once. Their view counts follow within seconds.
         notes: Vec<Note>,
@@ -38,7 +38,7 @@ pub struct ViewMutations;
 
 #[Object(guard = "ByTable(\"Mutation\")")]
 impl ViewMutations {
-    /// Records views of notes. They are counted together after about a second; a crash of the server may
+    /// Records views of notes. Views are counted in batches after about a second; a crash of the server may
     /// lose the views of that second.
     async fn record_views(
         &self,

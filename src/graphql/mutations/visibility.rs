@@ -21,7 +21,7 @@ action_types! {
     HideUserPayload {
         /// False when the user was hidden already.
         changed,
-        /// How far it is settled; ask `userVisibility` again later.
+        /// How far the recount is; query `userVisibility` again later.
         visibility: UserVisibility,
     }
     RestoreUserInput {
@@ -31,7 +31,7 @@ action_types! {
     RestoreUserPayload {
         /// False when the user was not hidden.
         changed,
-        /// How far it is settled; ask `userVisibility` again later.
+        /// How far the recount is; query `userVisibility` again later.
         visibility: UserVisibility,
     }
 }
@@ -41,14 +41,14 @@ pub struct VisibilityMutations;
 
 #[Object(guard = "ByTable(\"Mutation\")")]
 impl VisibilityMutations {
-    /// Hides a user: what they like, collect, follow and join stops counting everywhere. What they do from
-    /// now on does not count at once, the rest is settled in the background. For moderators.
+    /// Hides a user: their likes, collects, follows and memberships no longer count. New ones stop counting
+    /// at once; the others are recounted in the background. For moderators.
     async fn hide_user(&self, ctx: &Context<'_>, input: HideUserInput) -> ApiResult<Option<HideUserPayload>> {
         let (changed, visibility) = set_hidden(ctx, &input.user_id, input.idempotency_key, true).await?;
         Ok(Some(HideUserPayload { changed, visibility }))
     }
 
-    /// Lets a hidden user's edges count again. For moderators.
+    /// Restores a hidden user: their likes, collects, follows and memberships count again. For moderators.
     async fn restore_user(
         &self,
         ctx: &Context<'_>,

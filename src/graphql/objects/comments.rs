@@ -20,7 +20,7 @@ use crate::{
             scalars::{Count, CountsVersion, DateTime},
         },
     },
-    primitives::CommentId,
+    primitives::{CommentId, Slice},
 };
 
 pub struct Comment {
@@ -32,7 +32,7 @@ pub struct Comment {
 #[derive(Enum, Clone, Copy, PartialEq, Eq)]
 #[graphql(remote = "State")]
 enum CommentState {
-    /// Not judged yet: only its author and moderators see it.
+    /// Not decided yet: only its author and moderators see it.
     Pending,
     /// Everybody sees it.
     Approved,
@@ -44,7 +44,7 @@ enum CommentState {
 #[derive(Enum, Clone, Copy, PartialEq, Eq, Default)]
 #[graphql(remote = "domain::CommentSort")]
 pub enum CommentSort {
-    /// By likes and replies, and by age: young comments first among equals.
+    /// By likes and replies, then by age, the youngest first.
     #[default]
     Hot,
     /// By age, the youngest first.
@@ -52,7 +52,7 @@ pub enum CommentSort {
 }
 
 impl CommentSort {
-    /// A cursor of one order is not taken for one of another.
+    /// Each order is a list of its own, so that its cursors are refused by the other.
     const fn list(self) -> List {
         match self {
             Self::Hot => List("hotComments"),
@@ -77,17 +77,15 @@ impl Comment {
     ) -> ApiResult<Page<Self>> {
         let request = sort.list().page_request(first, after.as_deref())?;
         let comments = scope.thread(thread, sort.into(), &request).await?;
-        let mut prefetch = Prefetch::default();
-        for (_, comment) in &comments.items {
+        let comments = Slice { items: comments.items.clone(), has_more: comments.has_more };
+        let want = |prefetch: &mut Prefetch, comment: &Arc<domain::Comment>| {
             prefetch.comment(comment, selection);
-        }
-        let scope = prefetch.read(scope).await;
-        let nodes =
-            comments.items.iter().map(|(place, comment)| (*place, Self::new(comment.id, scope.clone())));
-        Ok(sort.list().page(&request, comments.has_more, nodes))
+        };
+        let node = |comment: Arc<domain::Comment>, scope| Some(Self::new(comment.id, scope));
+        Ok(sort.list().prefetched_page(&request, comments, scope, want, node).await)
     }
 
-    /// Reads ahead what is selected.
+    /// Prefetches what is selected.
     pub async fn read_ahead(
         comment: &Arc<domain::Comment>,
         selection: &Selection<'_>,
@@ -103,21 +101,21 @@ impl Comment {
     }
 }
 
-/// What somebody wrote under a note. All counts of one object are of the same moment.
+/// A comment on a note, or a reply to a comment. All counts of one object are from the same moment.
 #[Object]
 impl Comment {
-    /// Opaque, and unique among all objects.
+    /// Opaque and unique among all objects.
     pub async fn id(&self) -> ID {
         global_id(self.id)
     }
 
-    /// Empty when it was removed.
+    /// Empty if the comment was removed.
     #[graphql(name = "body")]
     async fn text(&self) -> ApiResult<String> {
         Ok(self.body().await?.body.clone())
     }
 
-    /// Addresses of images, as the author gave them: https, and not fetched by us.
+    /// Addresses of images (https) as the author wrote them. The server does not fetch them.
     async fn images(&self) -> ApiResult<Vec<String>> {
         Ok(self.body().await?.images.clone())
     }
@@ -132,22 +130,22 @@ impl Comment {
         Ok(self.body().await?.created_at.into())
     }
 
-    /// Others see it only when it is approved.
+    /// Other users see the comment only once it is approved.
     async fn state(&self) -> ApiResult<CommentState> {
         Ok(self.body().await?.state.into())
     }
 
-    /// Why it was rejected. Null when it was not.
+    /// Why the comment was rejected. Null if it was not.
     async fn rejection_reason(&self) -> ApiResult<Option<String>> {
         Ok(self.body().await?.rejected_because.clone())
     }
 
-    /// Whether it was removed, and is only the place above its replies.
+    /// Whether the comment was removed and only remains as a placeholder above its replies.
     async fn is_removed(&self) -> ApiResult<bool> {
         Ok(self.body().await?.is_removed)
     }
 
-    /// Who wrote it. Null when it was removed, or there is no such user any more.
+    /// The author. Null if the comment was removed, or if the user no longer exists.
     async fn author(&self, ctx: &Context<'_>) -> ApiResult<Option<User>> {
         let body = self.body().await?;
         if body.is_removed {
@@ -156,7 +154,7 @@ impl Comment {
         User::named(body.author, &Selection::of(ctx), &self.scope).await
     }
 
-    /// The user whose reply this reply answers. Null when it answers the comment above it, or the note.
+    /// The author of the reply that this reply answers. Null if it answers the parent comment or the note.
     async fn reply_to(&self, ctx: &Context<'_>) -> ApiResult<Option<User>> {
         match self.body().await?.reply_to {
             Some(user) => User::named(user, &Selection::of(ctx), &self.scope).await,
@@ -164,29 +162,29 @@ impl Comment {
         }
     }
 
-    /// The comment below which this reply stands. Null for a comment on the note itself.
+    /// The comment that this reply is below. Null for a comment on the note itself.
     async fn parent(&self) -> ApiResult<Option<Comment>> {
         let parent = self.body().await?.parent;
         Ok(parent.map(|parent| Self::new(parent, self.scope.clone())))
     }
 
-    /// What it is about. Null when the note was removed.
+    /// The note that was commented on. Null if the note was removed.
     async fn note(&self) -> ApiResult<Option<Note>> {
         let note = self.body().await?.note;
         Ok(self.scope.note(note).await?.map(|_| Note::new(note, self.scope.clone())))
     }
 
-    /// How the author rated the note when this was written. Null without a rating.
+    /// The author's rating of the note when the comment was written. Null without a rating.
     async fn rating_at_writing(&self) -> ApiResult<Option<i32>> {
         Ok(self.body().await?.rating_at_writing.map(i32::from))
     }
 
-    /// How many like it.
+    /// The number of users who like it.
     async fn like_count(&self) -> ApiResult<Count> {
         self.scope.count(self.id, Counter::CommentLikes).await
     }
 
-    /// All replies below it.
+    /// The number of replies to the comment.
     async fn reply_count(&self) -> ApiResult<Count> {
         self.scope.count(self.id, Counter::CommentReplies).await
     }
@@ -196,20 +194,20 @@ impl Comment {
         self.scope.own_edge(EdgeKind::CommentLike, self.id.0).await
     }
 
-    /// Replies below it. A reply has none of its own: what answers it stands beside it.
+    /// Replies to the comment. A reply has no replies of its own: an answer to it is listed beside it.
     async fn replies(
         &self,
         ctx: &Context<'_>,
-        #[graphql(default, desc = "Their order.")] sort: CommentSort,
-        #[graphql(default_with = "Some(FIRST)", desc = "How many: 1 to 100.")] first: Option<i32>,
-        #[graphql(desc = "Those after this cursor.")] after: Option<String>,
+        #[graphql(default, desc = "The order of the comments.")] sort: CommentSort,
+        #[graphql(default_with = "Some(FIRST)", desc = "Number of items: 1 to 100.")] first: Option<i32>,
+        #[graphql(desc = "Only items after this cursor.")] after: Option<String>,
     ) -> ApiResult<Option<Page<Comment>>> {
         let thread = CommentThread::Comment(self.id);
         let (first, selection) = (first.unwrap_or(FIRST), Selection::of_nodes(ctx));
         Self::page_of(thread, sort, first, after, &selection, &self.scope).await.map(Some)
     }
 
-    /// Version of this object's counts.
+    /// The version of this object's counts.
     async fn counts_version(&self) -> ApiResult<CountsVersion> {
         self.scope.counts_version(self.id).await
     }

@@ -36,7 +36,7 @@ impl Group {
         Self { id, scope }
     }
 
-    /// Reads ahead what is selected.
+    /// Prefetches what is selected.
     pub async fn read_ahead(group: &Arc<domain::Group>, selection: &Selection<'_>, scope: &Scope) -> Self {
         let mut prefetch = Prefetch::default();
         prefetch.group(group, selection);
@@ -53,14 +53,12 @@ impl Group {
     ) -> ApiResult<Page<Self>> {
         let ids: Vec<GroupId> = places.items.iter().map(|place| GroupId(place.id)).collect();
         let groups = scope.plaudit().groups().get_many(&ids).await?;
-        let mut prefetch = Prefetch::default();
-        for group in groups.values() {
-            prefetch.group(group, selection);
-        }
-        let scope = prefetch.read(scope).await;
-        let present = places.items.into_iter().filter(|place| groups.contains_key(&GroupId(place.id)));
-        let nodes = present.map(|place| (place, Self::new(GroupId(place.id), scope.clone())));
-        Ok(list.page(request, places.has_more, nodes))
+        let present = |place: Moment| Some((place, Arc::clone(groups.get(&GroupId(place.id))?)));
+        let items = places.items.into_iter().filter_map(present).collect();
+        let want = |prefetch: &mut Prefetch, group: &Arc<domain::Group>| prefetch.group(group, selection);
+        let node = |group: Arc<domain::Group>, scope| Some(Self::new(group.id, scope));
+        let has_more = places.has_more;
+        Ok(list.prefetched_page(request, Slice { items, has_more }, scope, want, node).await)
     }
 
     async fn body(&self) -> ApiResult<Arc<domain::Group>> {
@@ -68,10 +66,10 @@ impl Group {
     }
 }
 
-/// Where people post together. All counts of one object are of the same moment.
+/// A group of users who post together. All counts of one object are from the same moment.
 #[Object]
 impl Group {
-    /// Opaque, and unique among all objects.
+    /// Opaque and unique among all objects.
     pub async fn id(&self) -> ID {
         global_id(self.id)
     }
@@ -88,22 +86,22 @@ impl Group {
         Ok(self.body().await?.created_at.into())
     }
 
-    /// Who created it. Null when there is no such user any more.
+    /// The user who created the group. Null if the user no longer exists.
     async fn owner(&self, ctx: &Context<'_>) -> ApiResult<Option<User>> {
         User::named(self.body().await?.owner, &Selection::of(ctx), &self.scope).await
     }
 
-    /// How many are members.
+    /// The number of members.
     async fn member_count(&self) -> ApiResult<Count> {
         self.scope.count(self.id, Counter::GroupMembers).await
     }
 
-    /// Notes in it.
+    /// The number of notes in the group.
     async fn note_count(&self) -> ApiResult<Count> {
         self.scope.count(self.id, Counter::GroupNotes).await
     }
 
-    /// Notes in it that moderators put forward.
+    /// The number of notes in the group that moderators featured.
     async fn featured_note_count(&self) -> ApiResult<Count> {
         self.scope.count(self.id, Counter::GroupFeaturedNotes).await
     }
@@ -113,31 +111,31 @@ impl Group {
         self.scope.own_edge(EdgeKind::GroupJoin, self.id.0).await
     }
 
-    /// Notes in it, newest first.
+    /// Notes in the group, newest first.
     async fn notes(
         &self,
         ctx: &Context<'_>,
-        #[graphql(default_with = "Some(FIRST)", desc = "How many: 1 to 100.")] first: Option<i32>,
-        #[graphql(desc = "Those after this cursor.")] after: Option<String>,
+        #[graphql(default_with = "Some(FIRST)", desc = "Number of items: 1 to 100.")] first: Option<i32>,
+        #[graphql(desc = "Only items after this cursor.")] after: Option<String>,
     ) -> ApiResult<Option<Page<Note>>> {
         let request = NOTES.page_request(first.unwrap_or(FIRST), after.as_deref())?;
         let notes = self.scope.plaudit().notes_of_group(self.id, request).await?;
         Ok(Some(Note::page(NOTES, &request, notes, &Selection::of_nodes(ctx), &self.scope).await))
     }
 
-    /// Its members, last joined first.
+    /// The members, the latest joined first.
     async fn members(
         &self,
         ctx: &Context<'_>,
-        #[graphql(default_with = "Some(FIRST)", desc = "How many: 1 to 100.")] first: Option<i32>,
-        #[graphql(desc = "Those after this cursor.")] after: Option<String>,
+        #[graphql(default_with = "Some(FIRST)", desc = "Number of items: 1 to 100.")] first: Option<i32>,
+        #[graphql(desc = "Only items after this cursor.")] after: Option<String>,
     ) -> ApiResult<Option<Page<User>>> {
         let request = MEMBERS.page_request(first.unwrap_or(FIRST), after.as_deref())?;
         let members = self.scope.plaudit().actors_of(EdgeKind::GroupJoin, self.id.0, &request).await?;
         Ok(Some(User::page(MEMBERS, &request, members, &Selection::of_nodes(ctx), &self.scope).await))
     }
 
-    /// Version of this object's counts.
+    /// The version of this object's counts.
     async fn counts_version(&self) -> ApiResult<CountsVersion> {
         self.scope.counts_version(self.id).await
     }

@@ -37,10 +37,10 @@ impl Inbox {
     }
 }
 
-/// What reached you. Only its owner sees it. All counts of one object are of the same moment.
+/// A user's notifications. Only the owner sees them. All counts of one object are from the same moment.
 #[Object]
 impl Inbox {
-    /// Opaque, and unique among all objects. Not an id for `node`.
+    /// Opaque and unique among all objects. `node` does not accept it.
     async fn id(&self) -> ID {
         global_id(inbox_of(self.owner))
     }
@@ -50,7 +50,7 @@ impl Inbox {
         self.unread(Badge::Replies).await
     }
 
-    /// Unread likes of your notes and comments. A like that is taken back stays here.
+    /// Unread likes of your notes and comments. A like that is taken back still counts.
     async fn unread_like_count(&self) -> ApiResult<Count> {
         self.unread(Badge::Likes).await
     }
@@ -60,24 +60,24 @@ impl Inbox {
         self.unread(Badge::NewFollowers).await
     }
 
-    /// People who wrote to you for the first time since you last looked.
+    /// Users who wrote to you for the first time since you last marked messages as read.
     async fn unread_message_count(&self) -> ApiResult<Count> {
         self.unread(Badge::DirectMessages).await
     }
 
-    /// Each thing that reached you, newest first.
+    /// Your notifications, newest first.
     async fn entries(
         &self,
         ctx: &Context<'_>,
-        #[graphql(default_with = "Some(FIRST)", desc = "How many: 1 to 100.")] first: Option<i32>,
-        #[graphql(desc = "Those after this cursor.")] after: Option<String>,
+        #[graphql(default_with = "Some(FIRST)", desc = "Number of items: 1 to 100.")] first: Option<i32>,
+        #[graphql(desc = "Only items after this cursor.")] after: Option<String>,
     ) -> ApiResult<Option<Page<InboxEntry>>> {
         let request = ENTRIES.page_request(first.unwrap_or(FIRST), after.as_deref())?;
         let entries = self.scope.plaudit().inbox_entries(self.owner, request).await?;
         Ok(Some(InboxEntry::page(&request, entries, &Selection::of_nodes(ctx), &self.scope).await))
     }
 
-    /// Version of this object's counts.
+    /// The version of this object's counts.
     async fn counts_version(&self) -> ApiResult<CountsVersion> {
         self.scope.counts_version(inbox_of(self.owner)).await
     }

@@ -43,7 +43,8 @@ pub enum InboxEntryKind {
 }
 
 impl InboxEntryKind {
-    /// By the name in the store, and what such an entry is about. `None` for what a later release wrote.
+    /// The kind by its name in the store, and the kind of object it is about. `None` for a kind of a later
+    /// release.
     fn read(name: &str) -> Option<(Self, EntityKind)> {
         Some(match name {
             "note_like" => (Self::NoteLiked, EntityKind::Note),
@@ -66,31 +67,29 @@ pub struct InboxEntry {
 }
 
 impl InboxEntry {
-    /// A page of entries, with what is selected of who did it.
+    /// A page of entries. Prefetches what is selected of the actors.
     pub async fn page(
         request: &PageRequest<Id>,
         entries: Slice<domain::InboxEntry>,
         selection: &Selection<'_>,
         scope: &Scope,
     ) -> Page<Self> {
-        let mut prefetch = Prefetch::default();
-        for entry in &entries.items {
-            prefetch.user(entry.actor, &selection.inside("actor"));
-        }
-        let scope = prefetch.read(scope).await;
-        let entry = |row: domain::InboxEntry| {
+        let entries = entries.map(|entry| (entry.id, entry));
+        let actor = selection.inside("actor");
+        let want = |prefetch: &mut Prefetch, entry: &domain::InboxEntry| prefetch.user(entry.actor, &actor);
+        let node = |row: domain::InboxEntry, scope| {
             let (kind, about) = InboxEntryKind::read(&row.kind)?;
             let about = Entity::new(about, row.target);
-            Some((row.id, Self { kind, about, row, scope: scope.clone() }))
+            Some(Self { kind, about, row, scope })
         };
-        ENTRIES.page(request, entries.has_more, entries.items.into_iter().filter_map(entry))
+        ENTRIES.prefetched_page(request, entries, scope, want, node).await
     }
 }
 
-/// One thing that reached you: the first time that somebody did something to something of yours.
+/// One notification: the first time that a user did something to you, your note or your comment.
 #[Object]
 impl InboxEntry {
-    /// Opaque, and unique among all objects. Not an id for `node`.
+    /// Opaque and unique among all objects. `node` does not accept it.
     async fn id(&self) -> ID {
         ID(format!("entry_{}", self.row.id))
     }
@@ -99,13 +98,12 @@ impl InboxEntry {
         self.kind
     }
 
-    /// Who did it. Null when there is no such user any more.
+    /// The user who did it. Null if the user no longer exists.
     async fn actor(&self, ctx: &Context<'_>) -> ApiResult<Option<User>> {
         User::named(self.row.actor, &Selection::of(ctx), &self.scope).await
     }
 
-    /// What it was done to: your note or comment, the comment that was written, or you. Null when that was
-    /// removed.
+    /// The object of the notification: your note or comment, the new comment, or you. Null if it was removed.
     async fn about(&self, ctx: &Context<'_>) -> ApiResult<Option<Node>> {
         find_one(self.about, &Selection::of(ctx), &self.scope).await
     }

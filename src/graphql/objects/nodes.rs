@@ -21,7 +21,7 @@ use crate::{
 
 /// Anything that has a global id.
 #[derive(Interface)]
-#[graphql(field(name = "id", ty = "ID", desc = "Opaque, and unique among all objects."))]
+#[graphql(field(name = "id", ty = "ID", desc = "Opaque and unique among all objects."))]
 pub enum Node {
     User(User),
     Note(Note),
@@ -29,20 +29,20 @@ pub enum Node {
     Group(Group),
 }
 
-/// What a global id led to.
-enum Found {
+/// The object that a global id leads to.
+enum NodeLookup {
     User(UserId),
     Note(Arc<domain::Note>),
     Comment(Arc<domain::Comment>),
     Group(Arc<domain::Group>),
 }
 
-/// Finds one thing, and reads ahead what is selected in it. `None` when there is none.
+/// Finds an object and prefetches what is selected in it. `None` if it does not exist.
 pub async fn find_one(entity: Entity, selection: &Selection<'_>, scope: &Scope) -> ApiResult<Option<Node>> {
     Ok(find_all(&[entity], selection, scope).await?.into_iter().next().flatten())
 }
 
-/// Finds all in one batch per kind, and reads ahead what is selected in them.
+/// Finds objects in one batch per kind, and prefetches what is selected in them.
 pub async fn find_all(
     entities: &[Entity],
     selection: &Selection<'_>,
@@ -52,32 +52,32 @@ pub async fn find_all(
     let mut prefetch = Prefetch::default();
     for one in found.iter().flatten() {
         match one {
-            Found::User(user) => prefetch.user(*user, selection),
-            Found::Note(note) => prefetch.note(note, selection),
-            Found::Comment(comment) => prefetch.comment(comment, selection),
-            Found::Group(group) => prefetch.group(group, selection),
+            NodeLookup::User(user) => prefetch.user(*user, selection),
+            NodeLookup::Note(note) => prefetch.note(note, selection),
+            NodeLookup::Comment(comment) => prefetch.comment(comment, selection),
+            NodeLookup::Group(group) => prefetch.group(group, selection),
         }
     }
     let scope = prefetch.read(scope).await;
     Ok(found.into_iter().map(|one| one.map(|one| node(one, &scope))).collect())
 }
 
-async fn find(entity: Entity, scope: &Scope) -> ApiResult<Option<Found>> {
+async fn find(entity: Entity, scope: &Scope) -> ApiResult<Option<NodeLookup>> {
     Ok(match entity.kind {
-        EntityKind::User => scope.user(UserId(entity.id)).await?.map(|user| Found::User(user.id)),
-        EntityKind::Note => scope.note(NoteId(entity.id)).await?.map(Found::Note),
-        EntityKind::Comment => scope.comment(CommentId(entity.id)).await?.map(Found::Comment),
-        EntityKind::Group => scope.group(GroupId(entity.id)).await?.map(Found::Group),
+        EntityKind::User => scope.user(UserId(entity.id)).await?.map(|user| NodeLookup::User(user.id)),
+        EntityKind::Note => scope.note(NoteId(entity.id)).await?.map(NodeLookup::Note),
+        EntityKind::Comment => scope.comment(CommentId(entity.id)).await?.map(NodeLookup::Comment),
+        EntityKind::Group => scope.group(GroupId(entity.id)).await?.map(NodeLookup::Group),
         EntityKind::Inbox => None,
     })
 }
 
-fn node(found: Found, scope: &Scope) -> Node {
+fn node(found: NodeLookup, scope: &Scope) -> Node {
     let scope = scope.clone();
     match found {
-        Found::User(user) => User::new(user, scope).into(),
-        Found::Note(note) => Note::new(note.id, scope).into(),
-        Found::Comment(comment) => Comment::new(comment.id, scope).into(),
-        Found::Group(group) => Group::new(group.id, scope).into(),
+        NodeLookup::User(user) => User::new(user, scope).into(),
+        NodeLookup::Note(note) => Note::new(note.id, scope).into(),
+        NodeLookup::Comment(comment) => Comment::new(comment.id, scope).into(),
+        NodeLookup::Group(group) => Group::new(group.id, scope).into(),
     }
 }

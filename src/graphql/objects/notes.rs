@@ -27,7 +27,7 @@ use crate::{
     primitives::{Id, NoteId, PageRequest, Slice},
 };
 
-/// Comments on a page, unless the client asks for another number.
+/// Comments on a page by default.
 const FIRST_COMMENTS: i32 = 10;
 
 const LIKERS: List = List("likers");
@@ -42,7 +42,7 @@ impl Note {
         Self { id, scope }
     }
 
-    /// Reads ahead what is selected.
+    /// Prefetches what is selected.
     pub async fn read_ahead(note: &Arc<domain::Note>, selection: &Selection<'_>, scope: &Scope) -> Self {
         let mut prefetch = Prefetch::default();
         prefetch.note(note, selection);
@@ -69,13 +69,8 @@ impl Note {
         selection: &Selection<'_>,
         scope: &Scope,
     ) -> Page<Self> {
-        let mut prefetch = Prefetch::default();
-        for (_, note) in &notes.items {
-            prefetch.note(note, selection);
-        }
-        let scope = prefetch.read(scope).await;
-        let nodes = notes.items.into_iter().map(|(key, note)| (key, Self::new(note.id, scope.clone())));
-        list.page(request, notes.has_more, nodes)
+        let want = |prefetch: &mut Prefetch, note: &Arc<domain::Note>| prefetch.note(note, selection);
+        list.prefetched_page(request, notes, scope, want, |note, scope| Some(Self::new(note.id, scope))).await
     }
 
     async fn body(&self) -> ApiResult<Arc<domain::Note>> {
@@ -87,10 +82,10 @@ impl Note {
     }
 }
 
-/// What somebody posted. All counts of one object are of the same moment.
+/// A note that a user posted. All counts of one object are from the same moment.
 #[Object]
 impl Note {
-    /// Opaque, and unique among all objects.
+    /// Opaque and unique among all objects.
     pub async fn id(&self) -> ID {
         global_id(self.id)
     }
@@ -108,47 +103,47 @@ impl Note {
         Ok(self.body().await?.created_at.into())
     }
 
-    /// Who wrote it. Null when there is no such user any more.
+    /// The author. Null if the user no longer exists.
     async fn author(&self, ctx: &Context<'_>) -> ApiResult<Option<User>> {
         User::named(self.body().await?.author, &Selection::of(ctx), &self.scope).await
     }
 
-    /// The group in which it stands. Null for none.
+    /// The group that the note was posted in. Null for none.
     async fn group(&self) -> ApiResult<Option<Group>> {
         Ok(self.body().await?.group.map(|group| Group::new(group, self.scope.clone())))
     }
 
-    /// Whether a moderator put it forward in its group.
+    /// Whether a moderator featured the note in its group.
     async fn is_featured(&self) -> ApiResult<bool> {
         Ok(self.body().await?.is_featured)
     }
 
-    /// How many like it.
+    /// The number of users who like it.
     async fn like_count(&self) -> ApiResult<Count> {
         self.count(Counter::NoteLikes).await
     }
 
-    /// How many collected it.
+    /// The number of users who collected it.
     async fn collect_count(&self) -> ApiResult<Count> {
         self.count(Counter::NoteCollects).await
     }
 
-    /// Comments, replies among them.
+    /// The number of comments, including replies.
     async fn comment_count(&self) -> ApiResult<Count> {
         self.count(Counter::NoteComments).await
     }
 
-    /// How often it was viewed.
+    /// The number of views.
     async fn view_count(&self) -> ApiResult<Count> {
         self.count(Counter::NoteViews).await
     }
 
-    /// How many rated it.
+    /// The number of users who rated it.
     async fn rating_count(&self) -> ApiResult<Count> {
         self.count(Counter::NoteRatings).await
     }
 
-    /// The mean of all ratings. Null when nobody rated it.
+    /// The mean of all ratings. Null without ratings.
     async fn rating_average(&self) -> ApiResult<Option<f64>> {
         let counts = self.scope.counted(self.id).await?.counts;
         Ok(average(counts.get(Counter::NoteRatingSum), counts.get(Counter::NoteRatings)))
@@ -164,19 +159,20 @@ impl Note {
         self.scope.own_edge(EdgeKind::NoteCollect, self.id.0).await
     }
 
-    /// Who likes it, last first. Likes show up here when they are in the database: moments later.
+    /// Users who like it, the latest like first. A like appears here moments later, once it is in the
+    /// database.
     async fn likers(
         &self,
         ctx: &Context<'_>,
-        #[graphql(default_with = "Some(FIRST)", desc = "How many: 1 to 100.")] first: Option<i32>,
-        #[graphql(desc = "Those after this cursor.")] after: Option<String>,
+        #[graphql(default_with = "Some(FIRST)", desc = "Number of items: 1 to 100.")] first: Option<i32>,
+        #[graphql(desc = "Only items after this cursor.")] after: Option<String>,
     ) -> ApiResult<Option<Page<User>>> {
         let request = LIKERS.page_request(first.unwrap_or(FIRST), after.as_deref())?;
         let likers = self.scope.plaudit().actors_of(EdgeKind::NoteLike, self.id.0, &request).await?;
         Ok(Some(User::page(LIKERS, &request, likers, &Selection::of_nodes(ctx), &self.scope).await))
     }
 
-    /// Your rating, from 0 to 10. Null without a token, and when you have not rated it.
+    /// Your rating, from 0 to 10. Null without a token, and if you have not rated the note.
     async fn viewer_rating(&self) -> ApiResult<Option<i32>> {
         self.scope.own_rating(self.id).await
     }
@@ -185,16 +181,18 @@ impl Note {
     async fn comments(
         &self,
         ctx: &Context<'_>,
-        #[graphql(default, desc = "Their order.")] sort: CommentSort,
-        #[graphql(default_with = "Some(FIRST_COMMENTS)", desc = "How many: 1 to 100.")] first: Option<i32>,
-        #[graphql(desc = "Those after this cursor.")] after: Option<String>,
+        #[graphql(default, desc = "The order of the comments.")] sort: CommentSort,
+        #[graphql(default_with = "Some(FIRST_COMMENTS)", desc = "Number of items: 1 to 100.")] first: Option<
+            i32,
+        >,
+        #[graphql(desc = "Only items after this cursor.")] after: Option<String>,
     ) -> ApiResult<Option<Page<Comment>>> {
         let thread = CommentThread::Note(self.id);
         let (first, selection) = (first.unwrap_or(FIRST_COMMENTS), Selection::of_nodes(ctx));
         Comment::page_of(thread, sort, first, after, &selection, &self.scope).await.map(Some)
     }
 
-    /// Your own comments and replies here that nobody else sees, newest first: at most 50. Empty without a
+    /// Your own comments and replies here that are not public, newest first: at most 50. Empty without a
     /// token.
     async fn viewer_unpublished_comments(&self, ctx: &Context<'_>) -> ApiResult<Vec<Comment>> {
         let (scope, selection) = (&self.scope, Selection::of(ctx));
@@ -208,7 +206,7 @@ impl Note {
         Ok(comments.iter().map(|comment| Comment::new(comment.id, scope.clone())).collect())
     }
 
-    /// Version of this object's counts.
+    /// The version of this object's counts.
     async fn counts_version(&self) -> ApiResult<CountsVersion> {
         self.scope.counts_version(self.id).await
     }

@@ -41,7 +41,7 @@ impl User {
         Self { id, scope }
     }
 
-    /// Reads ahead what is selected. `None` for a user that does not exist.
+    /// Prefetches what is selected. `None` for a user that does not exist.
     pub async fn find(id: UserId, selection: &Selection<'_>, scope: &Scope) -> ApiResult<Option<Self>> {
         if scope.user(id).await?.is_none() {
             return Ok(None);
@@ -51,10 +51,10 @@ impl User {
         Ok(Some(Self::new(id, prefetch.read(scope).await)))
     }
 
-    /// Somebody whom another object names. Only if text of theirs is selected it is read, and `None` when
-    /// there is no such user any more.
+    /// A user that another object refers to. Reads the user only if a field of its row is selected, and then
+    /// returns `None` if the user no longer exists.
     pub async fn named(id: UserId, selection: &Selection<'_>, scope: &Scope) -> ApiResult<Option<Self>> {
-        let is_gone = selection.has_text_of_user() && scope.user(id).await?.is_none();
+        let is_gone = selection.needs_user() && scope.user(id).await?.is_none();
         Ok((!is_gone).then(|| Self::new(id, scope.clone())))
     }
 
@@ -66,16 +66,12 @@ impl User {
         selection: &Selection<'_>,
         scope: &Scope,
     ) -> Page<Self> {
-        let mut prefetch = Prefetch::default();
-        for place in &users.items {
-            prefetch.user(UserId(place.id), selection);
-        }
-        let scope = prefetch.read(scope).await;
-        let nodes = users.items.into_iter().map(|place| (place, Self::new(UserId(place.id), scope.clone())));
-        list.page(request, users.has_more, nodes)
+        let users = users.map(|place| (place, UserId(place.id)));
+        let want = |prefetch: &mut Prefetch, user: &UserId| prefetch.user(*user, selection);
+        list.prefetched_page(request, users, scope, want, |user, scope| Some(Self::new(user, scope))).await
     }
 
-    /// A page of this user's own notes by an edge of theirs. Only for themselves.
+    /// A page of notes that this user has an edge to. Only for the user itself.
     async fn own_notes(
         &self,
         ctx: &Context<'_>,
@@ -95,8 +91,7 @@ impl User {
         Ok(Note::keyed_page(list, &request, notes, &Selection::of_nodes(ctx), &self.scope).await)
     }
 
-    /// Those notes of a page that are there: one that was removed this moment is left out. And where the page
-    /// ends.
+    /// The notes of a page without those that were just removed, and the end of the page.
     async fn present_notes(
         &self,
         kind: EdgeKind,
@@ -119,30 +114,30 @@ impl User {
     }
 }
 
-/// Somebody who uses the app. All counts of one object are of the same moment.
+/// A user of the app. All counts of one object are from the same moment.
 #[Object]
 impl User {
-    /// Opaque, and unique among all objects.
+    /// Opaque and unique among all objects.
     pub async fn id(&self) -> ID {
         global_id(self.id)
     }
 
-    /// What others see.
+    /// The name that other users see.
     async fn name(&self) -> ApiResult<String> {
         Ok(self.body().await?.name.clone())
     }
 
-    /// When the user first did something.
+    /// The time of the user's first action.
     async fn created_at(&self) -> ApiResult<DateTime> {
         Ok(self.body().await?.created_at.into())
     }
 
-    /// How many follow this user.
+    /// The number of users who follow this user.
     async fn follower_count(&self) -> ApiResult<Count> {
         self.count(Counter::UserFollowers).await
     }
 
-    /// How many this user follows.
+    /// The number of users whom this user follows.
     async fn following_count(&self) -> ApiResult<Count> {
         self.count(Counter::UserFollowing).await
     }
@@ -152,17 +147,17 @@ impl User {
         self.count(Counter::UserNotes).await
     }
 
-    /// Comments that this user wrote, replies among them.
+    /// The number of comments that this user wrote, including replies.
     async fn comment_count(&self) -> ApiResult<Count> {
         self.count(Counter::UserComments).await
     }
 
-    /// Likes of all notes of this user. Likes of comments do not count.
+    /// The number of likes of this user's notes. Likes of comments do not count.
     async fn likes_received_count(&self) -> ApiResult<Count> {
         self.count(Counter::UserLikesReceived).await
     }
 
-    /// How often notes of this user were collected.
+    /// How often this user's notes were collected.
     async fn collects_received_count(&self) -> ApiResult<Count> {
         self.count(Counter::UserCollectsReceived).await
     }
@@ -186,79 +181,80 @@ impl User {
     async fn notes(
         &self,
         ctx: &Context<'_>,
-        #[graphql(default_with = "Some(FIRST)", desc = "How many: 1 to 100.")] first: Option<i32>,
-        #[graphql(desc = "Those after this cursor.")] after: Option<String>,
+        #[graphql(default_with = "Some(FIRST)", desc = "Number of items: 1 to 100.")] first: Option<i32>,
+        #[graphql(desc = "Only items after this cursor.")] after: Option<String>,
     ) -> ApiResult<Option<Page<Note>>> {
         let request = NOTES.page_request(first.unwrap_or(FIRST), after.as_deref())?;
         let notes = self.scope.plaudit().notes_of_user(self.id, request).await?;
         Ok(Some(Note::page(NOTES, &request, notes, &Selection::of_nodes(ctx), &self.scope).await))
     }
 
-    /// Who follows this user, last first. Follows show up here when they are in the database: moments later.
+    /// Users who follow this user, the latest first. A follow appears here moments later, once it is in the
+    /// database.
     async fn followers(
         &self,
         ctx: &Context<'_>,
-        #[graphql(default_with = "Some(FIRST)", desc = "How many: 1 to 100.")] first: Option<i32>,
-        #[graphql(desc = "Those after this cursor.")] after: Option<String>,
+        #[graphql(default_with = "Some(FIRST)", desc = "Number of items: 1 to 100.")] first: Option<i32>,
+        #[graphql(desc = "Only items after this cursor.")] after: Option<String>,
     ) -> ApiResult<Option<Page<User>>> {
         let request = FOLLOWERS.page_request(first.unwrap_or(FIRST), after.as_deref())?;
         let followers = self.scope.plaudit().actors_of(EdgeKind::Follow, self.id.0, &request).await?;
         Ok(Some(User::page(FOLLOWERS, &request, followers, &Selection::of_nodes(ctx), &self.scope).await))
     }
 
-    /// Whom this user follows, last first.
+    /// Users whom this user follows, the latest first.
     async fn following(
         &self,
         ctx: &Context<'_>,
-        #[graphql(default_with = "Some(FIRST)", desc = "How many: 1 to 100.")] first: Option<i32>,
-        #[graphql(desc = "Those after this cursor.")] after: Option<String>,
+        #[graphql(default_with = "Some(FIRST)", desc = "Number of items: 1 to 100.")] first: Option<i32>,
+        #[graphql(desc = "Only items after this cursor.")] after: Option<String>,
     ) -> ApiResult<Option<Page<User>>> {
         let request = FOLLOWING.page_request(first.unwrap_or(FIRST), after.as_deref())?;
         let following = self.scope.plaudit().targets_of(self.id, EdgeKind::Follow, &request).await?;
         Ok(Some(User::page(FOLLOWING, &request, following, &Selection::of_nodes(ctx), &self.scope).await))
     }
 
-    /// Groups that this user is a member of, last joined first.
+    /// Groups that this user is a member of, the latest joined first.
     async fn groups(
         &self,
         ctx: &Context<'_>,
-        #[graphql(default_with = "Some(FIRST)", desc = "How many: 1 to 100.")] first: Option<i32>,
-        #[graphql(desc = "Those after this cursor.")] after: Option<String>,
+        #[graphql(default_with = "Some(FIRST)", desc = "Number of items: 1 to 100.")] first: Option<i32>,
+        #[graphql(desc = "Only items after this cursor.")] after: Option<String>,
     ) -> ApiResult<Option<Page<Group>>> {
         let request = GROUPS.page_request(first.unwrap_or(FIRST), after.as_deref())?;
         let joined = self.scope.plaudit().targets_of(self.id, EdgeKind::GroupJoin, &request).await?;
         Group::page(GROUPS, &request, joined, &Selection::of_nodes(ctx), &self.scope).await.map(Some)
     }
 
-    /// Notes that you like, last liked first. Only for yourself.
+    /// Notes that you like, the latest like first. Only for yourself.
     #[graphql(guard = "Private(\"User\", self.id)")]
     async fn liked_notes(
         &self,
         ctx: &Context<'_>,
-        #[graphql(default_with = "Some(FIRST)", desc = "How many: 1 to 100.")] first: Option<i32>,
-        #[graphql(desc = "Those after this cursor.")] after: Option<String>,
+        #[graphql(default_with = "Some(FIRST)", desc = "Number of items: 1 to 100.")] first: Option<i32>,
+        #[graphql(desc = "Only items after this cursor.")] after: Option<String>,
     ) -> ApiResult<Option<Page<Note>>> {
         self.own_notes(ctx, (LIKED, EdgeKind::NoteLike), first, after).await.map(Some)
     }
 
-    /// Notes in your collection, last collected first. Only for yourself.
+    /// Notes in your collection, the latest first. Only for yourself.
     #[graphql(guard = "Private(\"User\", self.id)")]
     async fn collected_notes(
         &self,
         ctx: &Context<'_>,
-        #[graphql(default_with = "Some(FIRST)", desc = "How many: 1 to 100.")] first: Option<i32>,
-        #[graphql(desc = "Those after this cursor.")] after: Option<String>,
+        #[graphql(default_with = "Some(FIRST)", desc = "Number of items: 1 to 100.")] first: Option<i32>,
+        #[graphql(desc = "Only items after this cursor.")] after: Option<String>,
     ) -> ApiResult<Option<Page<Note>>> {
         self.own_notes(ctx, (COLLECTED, EdgeKind::NoteCollect), first, after).await.map(Some)
     }
 
-    /// What reached you. Only for yourself.
+    /// Your inbox. Only for yourself.
     #[graphql(guard = "Private(\"User\", self.id)")]
     async fn inbox(&self) -> ApiResult<Option<Inbox>> {
         Ok(Some(Inbox::new(self.id, self.scope.clone())))
     }
 
-    /// Version of this object's counts.
+    /// The version of this object's counts.
     async fn counts_version(&self) -> ApiResult<CountsVersion> {
         self.scope.counts_version(self.id).await
     }

@@ -8,8 +8,8 @@ use crate::{
     graphql::{reading::scope::Scope, request::scalars::Count},
 };
 
-/// Whether a user's edges count, and how far that is settled: likes, collects, follows and memberships of
-/// a hidden user count nowhere.
+/// Whether a user is hidden, and how far the recount is. Likes, collects, follows and memberships of a hidden
+/// user do not count.
 pub struct UserVisibility {
     pub visibility: domain::Visibility,
     pub scope: Scope,
@@ -25,18 +25,18 @@ impl UserVisibility {
         self.visibility.is_hidden
     }
 
-    /// Edges gone through since the user was last hidden or restored.
+    /// Edges recounted since the user was last hidden or restored.
     async fn settled_count(&self) -> Count {
         self.visibility.done.into()
     }
 
-    /// Edges to go through, as counted when the user was hidden or restored.
+    /// Edges to recount, as counted when the user was hidden or restored.
     async fn edge_count(&self) -> Count {
         self.visibility.total.into()
     }
 
-    /// Whether all edges have been gone through.
-    async fn is_finished(&self) -> bool {
+    /// Whether all edges have been recounted.
+    async fn is_settled(&self) -> bool {
         self.visibility.is_finished
     }
 }

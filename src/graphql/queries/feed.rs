@@ -24,12 +24,12 @@ pub struct FeedQueries;
 
 #[Object(guard = "ByTable(\"Query\")")]
 impl FeedQueries {
-    /// All notes, or those of the users whom you follow; newest first.
+    /// All notes, or only those of users whom you follow; newest first.
     async fn feed(
         &self,
         ctx: &Context<'_>,
-        #[graphql(default_with = "Some(FIRST)", desc = "How many: 1 to 100.")] first: Option<i32>,
-        #[graphql(desc = "Those after this cursor.")] after: Option<String>,
+        #[graphql(default_with = "Some(FIRST)", desc = "Number of items: 1 to 100.")] first: Option<i32>,
+        #[graphql(desc = "Only items after this cursor.")] after: Option<String>,
         #[graphql(default, desc = "Only notes of users whom you follow; needs a token.")] following: bool,
     ) -> ApiResult<Option<Page<Note>>> {
         let scope = Scope::of(ctx);

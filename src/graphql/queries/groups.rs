@@ -14,7 +14,7 @@ pub struct GroupQueries;
 
 #[Object(guard = "ByTable(\"Query\")")]
 impl GroupQueries {
-    /// A group by its id. Null when there is none.
+    /// A group by its id. Null if there is none.
     async fn group(&self, ctx: &Context<'_>, id: ID) -> ApiResult<Option<Group>> {
         let scope = Scope::of(ctx);
         match scope.group(parse_as("id", &id)?).await? {

@@ -16,13 +16,13 @@ use crate::{
     },
 };
 
-/// Whose history it is.
+/// What the history counts.
 #[derive(Enum, Clone, Copy, PartialEq, Eq)]
 #[graphql(remote = "domain::ActivityKind")]
 enum ActivityKind {
     /// Likes given and taken back.
     Likes,
-    /// Collects, and their taking back.
+    /// Collects added and taken back.
     Collects,
 }
 
@@ -41,11 +41,11 @@ enum ActivityStep {
 struct ActivityPoint {
     /// When the step begins.
     at: DateTime,
-    /// How many were added in the step.
+    /// The number added in the step.
     gained: Count,
-    /// How many were taken back in the step.
+    /// The number taken back in the step.
     lost: Count,
-    /// How many there were at the end of the step.
+    /// The total at the end of the step.
     total: Count,
 }
 
@@ -66,16 +66,16 @@ pub struct HistoryQueries;
 #[Object(guard = "ByTable(\"Query\")")]
 impl HistoryQueries {
     /// The history of a note's likes or collects, for its author and for moderators: one point per step,
-    /// oldest first, also for steps in which nothing happened. At most 744 points. Totals before the oldest
-    /// event that is kept are what that event found.
+    /// oldest first, including steps without changes. At most 744 points. Before the oldest event that is
+    /// stored, the total is the one before that event.
     async fn note_activity(
         &self,
         ctx: &Context<'_>,
         #[graphql(desc = "The note.")] note_id: ID,
         #[graphql(default_with = "ActivityKind::Likes", desc = "What is counted.")] of: ActivityKind,
         #[graphql(default_with = "ActivityStep::Day", desc = "How long a step is.")] per: ActivityStep,
-        #[graphql(desc = "The first step is the one in which this lies.")] since: DateTime,
-        #[graphql(desc = "The last step is the one just before this. By default, and at the latest, now.")]
+        #[graphql(desc = "The first step contains this time.")] since: DateTime,
+        #[graphql(desc = "The last step ends before this time. By default, and at the latest, now.")]
         until: Option<DateTime>,
     ) -> ApiResult<Option<Vec<ActivityPoint>>> {
         let scope = Scope::of(ctx);
@@ -93,8 +93,8 @@ impl HistoryQueries {
     }
 }
 
-/// How many points a history with these arguments has. Arguments that cannot be read are refused later; until
-/// then they may mean as many as there can be.
+/// How many points a history with these arguments has. Invalid arguments are refused later; until then they
+/// count as the longest history.
 pub fn steps(per: Option<Value>, since: Option<Value>, until: Option<Value>) -> usize {
     let per = per.map_or(Ok(ActivityStep::Day), |per| ActivityStep::parse(Some(per)).map_err(drop));
     let moment = |value: Value| <DateTime as ScalarType>::parse(value).map(Into::into).map_err(drop);

@@ -1,22 +1,30 @@
 //! Comments that wait for a decision of a moderator.
 
+use std::sync::Arc;
+
 use async_graphql::{Context, Object, SimpleObject};
 
-use crate::graphql::{
-    errors::ApiResult,
-    objects::comments::Comment,
-    reading::{
-        guards::ByTable,
-        pages::{FIRST, List, Page},
-        prefetch::{Prefetch, Selection},
-        scope::Scope,
+use crate::{
+    domain,
+    graphql::{
+        errors::ApiResult,
+        objects::comments::Comment,
+        reading::{
+            guards::ByTable,
+            pages::{FIRST, List, Page},
+            prefetch::{Prefetch, Selection},
+            scope::Scope,
+        },
+        request::scalars::Count,
     },
-    request::scalars::Count,
 };
 
 const UNDECIDED: List = List("pendingComments");
 
-/// A comment that no moderator could decide.
+/// A comment, and why it waits for a person.
+type UndecidedComment = (Arc<domain::Comment>, String);
+
+/// A comment that the configured moderator could not decide.
 #[derive(SimpleObject)]
 struct PendingComment {
     comment: Comment,
@@ -24,14 +32,14 @@ struct PendingComment {
     why: String,
 }
 
-/// How much waits to be judged.
+/// The queue of comments that wait for a decision.
 #[derive(SimpleObject)]
 struct CommentQueue {
-    /// Comments that the configured moderator has still to judge.
+    /// Comments that wait for the configured moderator.
     waiting_count: Count,
     /// Comments that wait for a person.
     undecided_count: Count,
-    /// How long the oldest of the first has waited, in seconds.
+    /// How long the oldest of `waitingCount` has waited, in seconds.
     oldest_waiting_seconds: i64,
 }
 
@@ -44,25 +52,24 @@ impl ModerationQueries {
     async fn pending_comments(
         &self,
         ctx: &Context<'_>,
-        #[graphql(default_with = "Some(FIRST)", desc = "How many: 1 to 100.")] first: Option<i32>,
-        #[graphql(desc = "Those after this cursor.")] after: Option<String>,
+        #[graphql(default_with = "Some(FIRST)", desc = "Number of items: 1 to 100.")] first: Option<i32>,
+        #[graphql(desc = "Only items after this cursor.")] after: Option<String>,
     ) -> ApiResult<Option<Page<PendingComment>>> {
         let scope = Scope::of(ctx);
         let request = UNDECIDED.page_request(first.unwrap_or(FIRST), after.as_deref())?;
         let waiting = scope.plaudit().undecided_comments(&request).await?;
         let selection = Selection::of_nodes(ctx).inside("comment");
-        let mut prefetch = Prefetch::default();
-        for (comment, _) in &waiting.items {
+        let waiting = waiting.map(|(comment, why)| (comment.id.0, (comment, why)));
+        let want = |prefetch: &mut Prefetch, (comment, _): &UndecidedComment| {
             prefetch.comment(comment, &selection);
-        }
-        let scope = prefetch.read(scope).await;
-        let nodes = waiting.items.into_iter().map(|(comment, why)| {
-            (comment.id.0, PendingComment { comment: Comment::new(comment.id, scope.clone()), why })
-        });
-        Ok(Some(UNDECIDED.page(&request, waiting.has_more, nodes)))
+        };
+        let node = |(comment, why): UndecidedComment, scope| {
+            Some(PendingComment { comment: Comment::new(comment.id, scope), why })
+        };
+        Ok(Some(UNDECIDED.prefetched_page(&request, waiting, scope, want, node).await))
     }
 
-    /// How much waits to be judged. For moderators.
+    /// The queue of comments that wait for a decision. For moderators.
     async fn comment_queue(&self, ctx: &Context<'_>) -> ApiResult<Option<CommentQueue>> {
         let scope = Scope::of(ctx);
         let state = scope.plaudit().comment_queue().await?;

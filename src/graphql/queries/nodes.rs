@@ -9,7 +9,7 @@ use crate::graphql::{
     request::ids::parse_any,
 };
 
-/// The most ids that one query asks for.
+/// Most ids of one query.
 const MAX_IDS: usize = 100;
 
 #[derive(Default)]
@@ -17,12 +17,12 @@ pub struct NodeQueries;
 
 #[Object(guard = "ByTable(\"Query\")")]
 impl NodeQueries {
-    /// Any object by its id. Null when there is none.
+    /// Any object by its id. Null if there is none.
     async fn node(&self, ctx: &Context<'_>, id: ID) -> ApiResult<Option<Node>> {
         find_one(parse_any("id", &id)?, &Selection::of(ctx), Scope::of(ctx)).await
     }
 
-    /// Objects by their ids, in the order of the ids: at most 100. Null for each that does not exist.
+    /// Objects by their ids, in the order of the ids: at most 100. Null for an object that does not exist.
     async fn nodes(&self, ctx: &Context<'_>, ids: Vec<ID>) -> ApiResult<Vec<Option<Node>>> {
         if ids.len() > MAX_IDS {
             let message = format!("ids: at most {MAX_IDS} ids, not {}", ids.len());

@@ -14,7 +14,7 @@ pub struct NoteQueries;
 
 #[Object(guard = "ByTable(\"Query\")")]
 impl NoteQueries {
-    /// A note by its id. Null when there is none.
+    /// A note by its id. Null if there is none.
     async fn note(&self, ctx: &Context<'_>, id: ID) -> ApiResult<Option<Note>> {
         let scope = Scope::of(ctx);
         match scope.note(parse_as("id", &id)?).await? {

@@ -18,7 +18,7 @@ use crate::{
 
 const HOT: List = List("hotNotes");
 
-/// The time in which likes and collects make a note hot.
+/// The period whose likes and collects are ranked.
 #[derive(Enum, Clone, Copy, PartialEq, Eq, Default)]
 enum HotWindow {
     /// About the last hour.
@@ -28,7 +28,7 @@ enum HotWindow {
     Day,
     /// About the last 7 days.
     Week,
-    /// Since ever.
+    /// All time.
     All,
 }
 
@@ -48,14 +48,14 @@ pub struct RankingQueries;
 
 #[Object(guard = "ByTable(\"Query\")")]
 impl RankingQueries {
-    /// The notes that were liked and collected most, at most 1,000; some seconds old. Later pages keep the
-    /// order of the first one.
+    /// The notes with the most likes and collects, at most 1,000; some seconds old. Later pages keep the
+    /// order of the first page.
     async fn hot_notes(
         &self,
         ctx: &Context<'_>,
         #[graphql(default, desc = "Which likes and collects count.")] window: HotWindow,
-        #[graphql(default_with = "Some(FIRST)", desc = "How many: 1 to 100.")] first: Option<i32>,
-        #[graphql(desc = "Those after this cursor.")] after: Option<String>,
+        #[graphql(default_with = "Some(FIRST)", desc = "Number of items: 1 to 100.")] first: Option<i32>,
+        #[graphql(desc = "Only items after this cursor.")] after: Option<String>,
     ) -> ApiResult<Option<Page<Note>>> {
         let scope = Scope::of(ctx);
         let request = HOT.page_request(first.unwrap_or(FIRST), after.as_deref())?;

@@ -27,12 +27,12 @@ impl UserQueries {
         }
     }
 
-    /// A user by `id`, or by the `subject` of its tokens: exactly one of them. Null when there is none.
+    /// A user by `id`, or by the `subject` of its tokens: give exactly one. Null if there is none.
     async fn user(
         &self,
         ctx: &Context<'_>,
         #[graphql(desc = "The global id.")] id: Option<ID>,
-        #[graphql(desc = "By what the app calls the user.")] subject: Option<String>,
+        #[graphql(desc = "The subject of the user's tokens.")] subject: Option<String>,
     ) -> ApiResult<Option<User>> {
         let scope = Scope::of(ctx);
         let user = match (id, subject) {

@@ -14,7 +14,7 @@ pub struct VisibilityQueries;
 
 #[Object(guard = "ByTable(\"Query\")")]
 impl VisibilityQueries {
-    /// Whether a user is hidden, and how far that is settled. For moderators.
+    /// Whether a user is hidden, and how far the recount is. For moderators.
     async fn user_visibility(&self, ctx: &Context<'_>, user_id: ID) -> ApiResult<Option<UserVisibility>> {
         let scope = Scope::of(ctx);
         let visibility = scope.plaudit().visibility(parse_as("userId", &user_id)?).await?;

@@ -1,4 +1,4 @@
-//! Access guards: ask the table of [`access`](crate::graphql::request::access) before a field is resolved.
+//! Access guards: check the [access table](crate::graphql::request::access) before a field is resolved.
 
 use async_graphql::{Context, Guard, Result};
 
@@ -17,7 +17,7 @@ use crate::{
     primitives::UserId,
 };
 
-/// Guards the fields of a root type.
+/// Guards the fields of this root type.
 pub struct ByTable(pub &'static str);
 
 impl Guard for ByTable {
@@ -26,7 +26,7 @@ impl Guard for ByTable {
     }
 }
 
-/// Guards a private field of this type, about this user.
+/// Guards a private field of this type. The field belongs to this user.
 pub struct Private(pub &'static str, pub UserId);
 
 impl Guard for Private {
@@ -37,15 +37,15 @@ impl Guard for Private {
 
 /// # Errors
 /// [`Code::Unauthenticated`](crate::graphql::Code::Unauthenticated) without a token where one is needed;
-/// [`Code::Forbidden`](crate::graphql::Code::Forbidden) for one that does not do. Nothing of the object was looked at.
+/// [`Code::Forbidden`](crate::graphql::Code::Forbidden) if the token is not sufficient. The object was not read.
 async fn check(ctx: &Context<'_>, of_type: &'static str, owner: Option<UserId>) -> ApiResult<()> {
     let (field, scope) = (ctx.field().name(), Scope::of(ctx));
     let Some(who) = rule(of_type, field) else {
-        tracing::error!(of_type, field, "has no line in the table of who may do what");
+        tracing::error!(of_type, field, "the access table has no rule for this field");
         return Err(ApiError::internal());
     };
     if who == Anyone {
-        return Ok(()); // also what is shown to all viewers, where nobody may be asked for
+        return Ok(()); // before `viewer`, which shared events do not have
     }
     let viewer = scope.viewer();
     viewer.must_be_signed_in()?;

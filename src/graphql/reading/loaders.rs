@@ -1,6 +1,6 @@
-//! DataLoaders: reads that several fields ask for at the same moment become one.
+//! DataLoaders: reads that several fields request at the same moment become one batch.
 //!
-//! They remember what they read, so they live as long as one request, or one event of a subscription.
+//! They cache what they read, so they live as long as one request, or one event of a subscription.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -25,7 +25,7 @@ use crate::{
     primitives::{CommentId, GroupId, Id, NoteId, PageRequest, UserId},
 };
 
-/// An edge of the viewer, by its target.
+/// An edge of the viewer: kind and target.
 pub type OwnEdge = (EdgeKind, Id);
 
 /// The first page of a thread.
@@ -36,12 +36,12 @@ pub struct ThreadKey {
     pub first: usize,
 }
 
-/// More than one page ever asks for, so that a page is one batch.
+/// More keys than a page needs, so that a page is one batch.
 const MAX_BATCH: usize = 2_000;
 
 type LoaderOf<K, V, F> = Loader<K, ApiResult<V>, F>;
 
-/// `None` stands for "does not exist".
+/// `None` means that the object does not exist.
 pub struct Loaders {
     pub counts: LoaderOf<Entity, Option<CountsAt>, CountsBatch>,
     /// Whether edges of the viewer are on.
@@ -79,7 +79,7 @@ where
     Loader::new(batch).with_max_batch_size(MAX_BATCH)
 }
 
-/// Loads one key, together with all that are asked for at this moment.
+/// Loads one key, in one batch with all keys that are requested at this moment.
 pub async fn load<K, V, F>(loader: &LoaderOf<K, V, F>, key: K) -> ApiResult<V>
 where
     K: Copy + Eq + Hash + Debug,
@@ -89,8 +89,8 @@ where
     loader.try_load(key).await.unwrap_or_else(|error| Err(unanswered(&error)))
 }
 
-/// Loads many keys in one batch. Those that failed are missing: the loader remembers why.
-pub async fn load_known<K, V, F>(loader: &LoaderOf<K, V, F>, keys: Vec<K>) -> HashMap<K, V>
+/// Loads many keys in one batch. Keys that failed are missing: the loader keeps their errors.
+pub async fn load_many<K, V, F>(loader: &LoaderOf<K, V, F>, keys: Vec<K>) -> HashMap<K, V>
 where
     K: Copy + Eq + Hash + Debug,
     V: Clone,
@@ -103,13 +103,13 @@ where
     loaded.into_iter().filter_map(|(key, value)| Some((key, value.ok()?))).collect()
 }
 
-/// Every batch answers each of its keys; so the future that drove the batch was dropped half-way.
+/// Every batch answers all of its keys, so this happens only if the future that drove the batch was dropped.
 fn unanswered(error: &std::io::Error) -> ApiError {
-    tracing::error!(%error, "a loader was left without an answer");
+    tracing::error!(%error, "a loader got no answer");
     ApiError::internal()
 }
 
-/// Counters of entities: at most one round trip to Redis when it has them.
+/// Counts of entities: at most one round trip if Redis has them.
 pub struct CountsBatch(Plaudit);
 
 impl BatchFn<Entity, ApiResult<Option<CountsAt>>> for CountsBatch {
@@ -121,14 +121,14 @@ impl BatchFn<Entity, ApiResult<Option<CountsAt>>> for CountsBatch {
     }
 }
 
-/// The viewer's own edges: one round trip to Redis when it has them.
+/// The viewer's own edges: one round trip if Redis has them.
 pub struct OwnEdgesBatch {
     plaudit: Plaudit,
     viewer: Viewer,
 }
 
 impl OwnEdgesBatch {
-    /// Those that are missing are off: who has no user yet has no edges.
+    /// Missing edges are off. A viewer without a user has no edges.
     async fn states(&self, edges: &[OwnEdge]) -> ApiResult<HashMap<OwnEdge, bool>> {
         match self.viewer.user(&self.plaudit).await? {
             Some(actor) => Ok(self.plaudit.membership(actor, edges).await?),
@@ -187,7 +187,7 @@ impl BatchFn<ThreadKey, ApiResult<Arc<ThreadPage>>> for ThreadsBatch {
     }
 }
 
-/// Static text of entities of one kind: none of the stores is asked when it is warm.
+/// Texts of entities of one kind: no round trip if the entity cache has them.
 pub struct EntityBatch<T: CachedEntity> {
     plaudit: Plaudit,
     cache: fn(&Plaudit) -> &EntityCache<T>,
@@ -200,7 +200,7 @@ impl<T: CachedEntity<Id: Debug>> BatchFn<T::Id, ApiResult<Option<Arc<T>>>> for E
     }
 }
 
-/// Gives every key its own answer out of that to the whole batch.
+/// Splits the answer to a batch into one answer per key.
 fn answer_each<K: Copy + Eq + Hash, A, V>(
     keys: &[K],
     answer: ApiResult<A>,

@@ -1,4 +1,4 @@
-//! Pages of lists, as Relay's connections.
+//! Pages: Relay connections and their cursors.
 
 use std::{
     convert::Infallible,
@@ -11,28 +11,29 @@ use async_graphql::{
     connection::{Connection, CursorType, Edge, OpaqueCursor},
 };
 
+use super::{prefetch::Prefetch, scope::Scope};
 use crate::{
     graphql::errors::{ApiError, ApiResult},
-    primitives::PageRequest,
+    primitives::{PageRequest, Slice},
 };
 
-/// The most items of one page.
+/// Most items of a page.
 pub const MAX_PAGE: i32 = 100;
-/// Items on a page, unless the client asks for another number.
+/// Items of a page by default.
 pub const FIRST: i32 = 20;
 
-/// Longest cursor that is looked at, in bytes: each item of a list above decodes its own copy. Ours are
-/// shorter than 100.
+/// Longest cursor that is decoded, in bytes: every item of an enclosing list decodes its own copy. Cursors of this
+/// server are shorter than 100.
 const MAX_CURSOR: usize = 256;
 
 /// A page of `N`.
 pub type Page<N> = Connection<Cursor, N>;
 
-/// A list by its name, so that a cursor of one is not taken for one of another.
+/// The name of a list, so that a cursor of one list is refused by others.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct List(pub &'static str);
 
-/// A place in a list: after this item. The name of the list and the item's key; clients see an opaque text.
+/// A position in a list, after an item: the name of the list and the key of the item. Opaque to clients.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Cursor(String);
 
@@ -40,7 +41,7 @@ impl CursorType for Cursor {
     type Error = Infallible;
 
     fn decode_cursor(text: &str) -> Result<Self, Infallible> {
-        // What is not one of ours is no place in any list.
+        // A cursor of another server is a position in no list.
         let decoded = OpaqueCursor::<String>::decode_cursor(text);
         Ok(Self(decoded.map_or_else(|_| String::new(), |OpaqueCursor(place)| place)))
     }
@@ -51,7 +52,7 @@ impl CursorType for Cursor {
 }
 
 impl List {
-    /// Reads the arguments of this list, whose items have keys `K`.
+    /// Reads the page arguments of this list, whose items have keys `K`.
     ///
     /// # Errors
     /// [`Code::BadUserInput`](crate::graphql::Code::BadUserInput) naming `first` or `after`.
@@ -67,22 +68,22 @@ impl List {
     fn key<K: FromStr>(self, text: &str) -> ApiResult<K> {
         let refused = |why| ApiError::bad_input("after", format!("after: {why}; pass a page's endCursor"));
         if text.len() > MAX_CURSOR {
-            return Err(refused("it is not a cursor that a page gave"));
+            return Err(refused("it is not a cursor of this server"));
         }
         let Ok(Cursor(place)) = Cursor::decode_cursor(text);
         let (list, key) =
-            place.split_once(' ').ok_or_else(|| refused("it is not a cursor that a page gave"))?;
+            place.split_once(' ').ok_or_else(|| refused("it is not a cursor of this server"))?;
         if list != self.0 {
             return Err(refused("it is a cursor of another list"));
         }
-        key.parse().map_err(|_| refused("it is not a cursor that a page gave"))
+        key.parse().map_err(|_| refused("it is not a cursor of this server"))
     }
 
     pub fn cursor(self, key: &impl Display) -> Cursor {
         Cursor(format!("{self} {key}"))
     }
 
-    /// Makes a page of what was read for `request`.
+    /// Makes a page of the nodes that were read for `request`, each with its key.
     pub fn page<K: Display, N: OutputType>(
         self,
         request: &PageRequest<K>,
@@ -92,6 +93,25 @@ impl List {
         let mut page = Connection::new(request.after.is_some(), has_more);
         page.edges.extend(nodes.into_iter().map(|(key, node)| Edge::new(self.cursor(&key), node)));
         page
+    }
+
+    /// Makes a page of items, each with its key in the list, after a prefetch for all of them. `want` says what an
+    /// item needs; `node` makes its object, or omits the item.
+    pub async fn prefetched_page<K: Display, T, N: OutputType>(
+        self,
+        request: &PageRequest<K>,
+        items: Slice<(K, T)>,
+        scope: &Scope,
+        want: impl Fn(&mut Prefetch, &T),
+        node: impl Fn(T, Scope) -> Option<N>,
+    ) -> Page<N> {
+        let mut prefetch = Prefetch::default();
+        for (_, item) in &items.items {
+            want(&mut prefetch, item);
+        }
+        let scope = prefetch.read(scope).await;
+        let nodes = items.items.into_iter().filter_map(|(key, item)| Some((key, node(item, scope.clone())?)));
+        self.page(request, items.has_more, nodes)
     }
 }
 
@@ -148,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn a_page_tells_whether_there_is_more_on_either_side() {
+    fn a_page_has_its_neighbours_in_page_info() {
         let first = PageRequest { first: 2, after: None };
         let page = NOTES.page(&first, true, [(id(9), 9), (id(8), 8)]);
         assert!(page.has_next_page && !page.has_previous_page);

@@ -1,15 +1,16 @@
-//! Reading ahead: a resolver looks at what is selected in the objects that it returns, and reads it for all
-//! of them at once. Without it every field would wait for a loader, which costs three times the query itself.
+//! Prefetch: a resolver reads what is selected in the objects that it returns, for all of them at once. Without it
+//! every field would wait for a loader, which takes three times as long as the query itself.
 //!
-//! It only saves time. What it does not know, or could not read, a field asks the loaders for.
+//! It only saves time: fields read from the loaders what was not prefetched. A test fails if a field of an object is in
+//! none of the lists below, so that no field misses its prefetch silently.
 
 use std::{collections::HashMap, sync::Arc};
 
 use async_graphql::{Context, SelectionField};
 
 use super::{
-    loaders::{OwnEdge, load_known},
-    scope::{Known, Scope},
+    loaders::{OwnEdge, load_many},
+    scope::{Prefetched, Scope},
 };
 use crate::{
     catalogue::{EdgeKind, Entity},
@@ -17,7 +18,7 @@ use crate::{
     primitives::{GroupId, UserId},
 };
 
-/// The fields by which objects tell of the viewer's edges to them.
+/// Fields that show the viewer's own edges.
 const OWN_EDGES: [(&str, EdgeKind); 5] = [
     ("viewerHasLiked", EdgeKind::NoteLike),
     ("viewerHasLiked", EdgeKind::CommentLike),
@@ -26,16 +27,21 @@ const OWN_EDGES: [(&str, EdgeKind); 5] = [
     ("viewerIsMember", EdgeKind::GroupJoin),
 ];
 
-/// What is selected inside a field, through all fragments.
+/// Fields of a user that are in its row. The id and the counts are known without it.
+const ROW_OF_USER: [&str; 2] = ["name", "createdAt"];
+/// Fields of a group that are in its row.
+const ROW_OF_GROUP: [&str; 4] = ["name", "description", "createdAt", "owner"];
+
+/// The selections inside a field, through all fragments.
 pub struct Selection<'a>(Vec<SelectionField<'a>>);
 
 impl<'a> Selection<'a> {
-    /// Inside the field that is being resolved.
+    /// Selections inside the field that is being resolved.
     pub fn of(ctx: &'a Context<'a>) -> Self {
         Self(ctx.field().selection_set().collect())
     }
 
-    /// Inside the nodes of the connection that is being resolved.
+    /// Selections inside the nodes of the connection that is being resolved.
     pub fn of_nodes(ctx: &'a Context<'a>) -> Self {
         let page = Self::of(ctx);
         let mut nodes = page.inside("nodes");
@@ -43,19 +49,22 @@ impl<'a> Selection<'a> {
         nodes
     }
 
-    /// Inside the field of that name.
+    /// Selections inside the field of this name.
     pub fn inside(&self, name: &str) -> Self {
         Self(self.named(name).flat_map(SelectionField::selection_set).collect())
     }
 
-    /// Whether the text of a user is selected. Its id and counts are known without.
-    pub fn has_text_of_user(&self) -> bool {
-        self.has("name") || self.has("createdAt")
+    /// Whether a field of a user's row is selected.
+    pub fn needs_user(&self) -> bool {
+        self.has_any(&ROW_OF_USER)
     }
 
-    /// The same of a group.
-    fn has_text_of_group(&self) -> bool {
-        ["name", "description", "createdAt", "owner"].iter().any(|field| self.has(field))
+    fn needs_group(&self) -> bool {
+        self.has_any(&ROW_OF_GROUP)
+    }
+
+    fn has_any(&self, fields: &[&str]) -> bool {
+        fields.iter().any(|field| self.has(field))
     }
 
     fn has(&self, name: &str) -> bool {
@@ -75,15 +84,15 @@ fn is_count(field: &str) -> bool {
     field.ends_with("Count") || field == "countsVersion" || field == "ratingAverage"
 }
 
-/// Collects what objects are going to need, then reads it: everything of one sort in one batch.
+/// Collects what the selected fields of objects need, then reads it, with one batch per kind of data.
 #[derive(Default)]
 pub struct Prefetch {
     counts: Vec<Entity>,
     own_edges: Vec<OwnEdge>,
     users: Vec<UserId>,
     groups: Vec<GroupId>,
-    /// What was there to begin with.
-    known: Known,
+    /// Objects that the resolver has already read.
+    prefetched: Prefetched,
 }
 
 impl Prefetch {
@@ -93,25 +102,25 @@ impl Prefetch {
         if let Some(group) = note.group {
             self.want_group(group, selection);
         }
-        self.known.notes.insert(note.id, Some(Arc::clone(note)));
+        self.prefetched.notes.insert(note.id, Some(Arc::clone(note)));
     }
 
     pub fn comment(&mut self, comment: &Arc<Comment>, selection: &Selection<'_>) {
         self.want_own(comment.id, selection);
         self.want_named_user("author", comment.author, selection);
-        self.known.comments.insert(comment.id, Some(Arc::clone(comment)));
+        self.prefetched.comments.insert(comment.id, Some(Arc::clone(comment)));
     }
 
     pub fn group(&mut self, group: &Arc<Group>, selection: &Selection<'_>) {
         self.want_own(group.id, selection);
         self.want_named_user("owner", group.owner, selection);
-        self.known.groups.insert(group.id, Some(Arc::clone(group)));
+        self.prefetched.groups.insert(group.id, Some(Arc::clone(group)));
     }
 
     pub fn user(&mut self, user: UserId, selection: &Selection<'_>) {
         self.want_own(user, selection);
         self.inbox(user, &selection.inside("inbox"));
-        if selection.has_text_of_user() {
+        if selection.needs_user() {
             self.users.push(user);
         }
     }
@@ -129,7 +138,7 @@ impl Prefetch {
     fn want_group(&mut self, group: GroupId, selection: &Selection<'_>) {
         let selection = selection.inside("group");
         self.want_own(group, &selection);
-        if selection.has_text_of_group() {
+        if selection.needs_group() {
             self.groups.push(group);
         }
     }
@@ -147,18 +156,18 @@ impl Prefetch {
         }
     }
 
-    /// Reads what was collected, all sorts at the same time, into a scope for these objects.
+    /// Reads everything that was collected at the same time. Returns the scope for these objects.
     pub async fn read(self, scope: &Scope) -> Scope {
-        let Self { counts, own_edges, users, groups, known } = self;
+        let Self { counts, own_edges, users, groups, prefetched } = self;
         let loaders = scope.loaders();
         let (counts, own_edges, users, found_groups) = tokio::join!(
-            load_known(&loaders.counts, counts),
+            load_many(&loaders.counts, counts),
             own_edges_of_viewer(scope, own_edges),
-            load_known(&loaders.users, users),
-            load_known(&loaders.groups, groups),
+            load_many(&loaders.users, users),
+            load_many(&loaders.groups, groups),
         );
-        let groups = known.groups.into_iter().chain(found_groups).collect();
-        scope.knowing(Known { counts, own_edges, users, groups, ..known })
+        let groups = prefetched.groups.into_iter().chain(found_groups).collect();
+        scope.with_prefetched(Prefetched { counts, own_edges, users, groups, ..prefetched })
     }
 }
 
@@ -166,5 +175,62 @@ async fn own_edges_of_viewer(scope: &Scope, edges: Vec<OwnEdge>) -> HashMap<OwnE
     if edges.is_empty() || !scope.viewer().is_signed_in() {
         return HashMap::new();
     }
-    load_known(&scope.loaders().own_edges, edges).await
+    load_many(&scope.loaders().own_edges, edges).await
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use async_graphql::parser::{
+        parse_schema,
+        types::{TypeKind, TypeSystemDefinition},
+    };
+
+    use super::*;
+    use crate::graphql::sdl;
+
+    /// Fields of users and groups that need no row: the id, and lists and objects that are read by themselves.
+    const WITHOUT_ROW: [&str; 9] = [
+        "id",
+        "notes",
+        "followers",
+        "following",
+        "groups",
+        "members",
+        "likedNotes",
+        "collectedNotes",
+        "inbox",
+    ];
+
+    fn fields_of(object: &str) -> BTreeSet<String> {
+        let definitions = parse_schema(sdl()).unwrap().definitions;
+        let fields = definitions.into_iter().find_map(|definition| match definition {
+            TypeSystemDefinition::Type(found) if found.node.name.node == object => match found.node.kind {
+                TypeKind::Object(kind) => Some(kind.fields),
+                _ => None,
+            },
+            _ => None,
+        });
+        fields.unwrap().into_iter().map(|field| field.node.name.node.to_string()).collect()
+    }
+
+    #[test]
+    fn every_field_of_users_and_groups_is_prefetched_or_read_by_itself() {
+        for (object, row) in [("User", &ROW_OF_USER[..]), ("Group", &ROW_OF_GROUP[..])] {
+            let fields = fields_of(object);
+            let is_listed = |field: &str| {
+                is_count(field)
+                    || row.contains(&field)
+                    || WITHOUT_ROW.contains(&field)
+                    || OWN_EDGES.iter().any(|(own, _)| *own == field)
+            };
+            for field in &fields {
+                assert!(is_listed(field), "{object}.{field}: add it to ROW_OF_{object} or to WITHOUT_ROW");
+            }
+            for field in row {
+                assert!(fields.contains(*field), "{object}.{field} is not in the schema");
+            }
+        }
+    }
 }

@@ -1,4 +1,4 @@
-//! What one request knows, and how it comes to know more.
+//! Request scope: what one request has read, and how it reads more.
 
 use std::{collections::HashMap, hash::Hash, sync::Arc};
 
@@ -21,25 +21,25 @@ use crate::{
     primitives::{CommentId, GroupId, Id, NoteId, PageRequest, Ranked, UserId},
 };
 
-/// Every object that a resolver returns carries its scope and reads its fields from it: first from what
-/// was read ahead, then from the loaders. Within one scope an entity has one version of its counts.
+/// Every object that a resolver returns carries its scope and reads its fields from it: first from prefetched data,
+/// then from the loaders. Within one scope an entity has one version of its counts.
 ///
 /// Cheap to clone.
 #[derive(Clone)]
-pub struct Scope(Arc<Inner>);
+pub struct Scope(Arc<ScopeData>);
 
-struct Inner {
+struct ScopeData {
     plaudit: Plaudit,
     viewer: Viewer,
-    /// What is made here is shown to all viewers, so nobody's state may be asked for.
+    /// The objects of this scope are shown to all viewers, so they must not depend on one.
     is_shared: bool,
     loaders: Arc<Loaders>,
-    known: Known,
+    prefetched: Prefetched,
 }
 
-/// What was read before the fields asked for it. Keys and values are those of the [`Loaders`].
+/// Data that was read before fields need it. Keys and values are those of the [`Loaders`].
 #[derive(Default)]
-pub struct Known {
+pub struct Prefetched {
     pub counts: HashMap<Entity, Option<CountsAt>>,
     pub own_edges: HashMap<OwnEdge, bool>,
     pub users: HashMap<UserId, Option<Arc<User>>>,
@@ -49,34 +49,46 @@ pub struct Known {
 }
 
 impl Scope {
-    /// A scope that knows nothing yet.
+    /// A scope that has read nothing yet.
     pub fn new(plaudit: Plaudit, viewer: Viewer) -> Self {
         let loaders = Arc::new(Loaders::new(&plaudit, &viewer));
-        Self(Arc::new(Inner { plaudit, viewer, is_shared: false, loaders, known: Known::default() }))
+        Self(Arc::new(ScopeData {
+            plaudit,
+            viewer,
+            is_shared: false,
+            loaders,
+            prefetched: Prefetched::default(),
+        }))
     }
 
-    /// The same, for what is shown to all viewers: nobody asks.
+    /// A scope without a viewer, for objects that are shown to all viewers.
     pub fn shared(plaudit: Plaudit) -> Self {
         let viewer = Viewer::default();
         let loaders = Arc::new(Loaders::new(&plaudit, &viewer));
-        Self(Arc::new(Inner { plaudit, viewer, is_shared: true, loaders, known: Known::default() }))
+        Self(Arc::new(ScopeData {
+            plaudit,
+            viewer,
+            is_shared: true,
+            loaders,
+            prefetched: Prefetched::default(),
+        }))
     }
 
-    /// The scope of the request that is being executed; the engine gives it one.
+    /// The scope of the request that is being executed. The engine sets it.
     pub fn of<'a>(ctx: &Context<'a>) -> &'a Self {
         ctx.data_unchecked()
     }
 
-    /// The same viewer, but everything is read anew: after an action.
+    /// A scope of the same viewer that has read nothing: after a write, everything is read again.
     pub fn renewed(&self) -> Self {
         Self::new(self.plaudit().clone(), self.viewer().clone())
     }
 
-    /// The same request, for objects of which this is known.
-    pub fn knowing(&self, known: Known) -> Self {
-        let Inner { plaudit, viewer, is_shared, loaders, .. } = &*self.0;
+    /// The scope of the same request, for objects whose data was prefetched.
+    pub fn with_prefetched(&self, prefetched: Prefetched) -> Self {
+        let ScopeData { plaudit, viewer, is_shared, loaders, .. } = &*self.0;
         let (plaudit, viewer, loaders) = (plaudit.clone(), viewer.clone(), Arc::clone(loaders));
-        Self(Arc::new(Inner { plaudit, viewer, is_shared: *is_shared, loaders, known }))
+        Self(Arc::new(ScopeData { plaudit, viewer, is_shared: *is_shared, loaders, prefetched }))
     }
 
     pub fn plaudit(&self) -> &Plaudit {
@@ -84,8 +96,8 @@ impl Scope {
     }
 
     pub fn viewer(&self) -> &Viewer {
-        // Whoever fails here belongs into the list of what differs between viewers: `fanout/viewers.rs`.
-        debug_assert!(!self.0.is_shared, "what all viewers are shown depends on the viewer");
+        // If this fails, the field belongs into the list `DIFFERENT` of `live/viewers.rs`.
+        debug_assert!(!self.0.is_shared, "a field that all viewers share depends on the viewer");
         &self.0.viewer
     }
 
@@ -104,19 +116,19 @@ impl Scope {
     /// All counts of one entity, of one version.
     pub async fn counted(&self, of: impl Into<Entity>) -> ApiResult<CountsAt> {
         let entity = of.into();
-        let counted = match held(&self.0.known.counts, entity) {
+        let counted = match prefetched(&self.0.prefetched.counts, entity) {
             Some(counted) => counted,
             None => load(&self.0.loaders.counts, entity).await?,
         };
         counted.ok_or_else(|| ApiError::not_found(entity.kind.name()))
     }
 
-    /// Whether an edge of the viewer is on; `None` without token.
+    /// Whether an edge of the viewer is on; `None` without a token.
     pub async fn own_edge(&self, kind: EdgeKind, target: Id) -> ApiResult<Option<bool>> {
         if !self.viewer().is_signed_in() {
             return Ok(None);
         }
-        match held(&self.0.known.own_edges, (kind, target)) {
+        match prefetched(&self.0.prefetched.own_edges, (kind, target)) {
             Some(is_on) => Ok(Some(is_on)),
             None => load(&self.0.loaders.own_edges, (kind, target)).await.map(Some),
         }
@@ -124,22 +136,22 @@ impl Scope {
 
     /// `None` for a user that does not exist; the same for notes, comments and groups.
     pub async fn user(&self, id: UserId) -> ApiResult<Option<Arc<User>>> {
-        match held(&self.0.known.users, id) {
+        match prefetched(&self.0.prefetched.users, id) {
             Some(user) => Ok(user),
             None => load(&self.0.loaders.users, id).await,
         }
     }
 
     pub async fn note(&self, id: NoteId) -> ApiResult<Option<Arc<Note>>> {
-        match held(&self.0.known.notes, id) {
+        match prefetched(&self.0.prefetched.notes, id) {
             Some(note) => Ok(note),
             None => load(&self.0.loaders.notes, id).await,
         }
     }
 
-    /// One that is not approved is there for its author only.
+    /// `None` also for a comment that is not approved, unless the viewer is its author or a moderator.
     pub async fn comment(&self, id: CommentId) -> ApiResult<Option<Arc<Comment>>> {
-        let comment = match held(&self.0.known.comments, id) {
+        let comment = match prefetched(&self.0.prefetched.comments, id) {
             Some(comment) => comment,
             None => load(&self.0.loaders.comments, id).await?,
         };
@@ -149,13 +161,13 @@ impl Scope {
         }
     }
 
-    /// Moderators see what they are to judge.
+    /// Whether the viewer may see a comment that is not public: its author and moderators may.
     async fn may_see(&self, comment: &Comment) -> ApiResult<bool> {
         let viewer = self.viewer().user(self.plaudit()).await?;
         Ok(comment.is_visible_to(viewer) || self.viewer().has_role(Role::Moderator))
     }
 
-    /// A page of a thread. First pages of several threads that are asked for at once are one statement.
+    /// A page of a thread. First pages of several threads that are requested together are one statement.
     pub async fn thread(
         &self,
         thread: CommentThread,
@@ -178,13 +190,13 @@ impl Scope {
     }
 
     pub async fn group(&self, id: GroupId) -> ApiResult<Option<Arc<Group>>> {
-        match held(&self.0.known.groups, id) {
+        match prefetched(&self.0.prefetched.groups, id) {
             Some(group) => Ok(group),
             None => load(&self.0.loaders.groups, id).await,
         }
     }
 }
 
-fn held<K: Eq + Hash, V: Clone>(known: &HashMap<K, V>, key: K) -> Option<V> {
-    known.get(&key).cloned()
+fn prefetched<K: Eq + Hash, V: Clone>(values: &HashMap<K, V>, key: K) -> Option<V> {
+    values.get(&key).cloned()
 }

@@ -1,18 +1,24 @@
 //! Request errors: why a request is refused before anything of it is executed.
 
 use async_graphql::{ServerError, Value};
+use metrics::counter;
 
-use crate::graphql::guard::brief;
+use crate::graphql::{
+    errors::{Code, give_code},
+    guard::{CostError, CostReason, DocumentError, ErrorClass, brief},
+};
 
-/// How many errors of a document a client is sent.
+const REFUSALS: &str = "plaudit_guard_refusals_total";
+
+/// Most errors of one document that a client is sent.
 const MAX_ERRORS: usize = 16;
 
-/// Nothing was executed, so the answer has errors and no data: a request error of the GraphQL specification.
+/// A request error of the GraphQL specification: nothing was executed, so the response has errors and no data.
 #[derive(Debug)]
-pub struct Rejected(pub Vec<ServerError>);
+pub struct Rejection(pub Vec<ServerError>);
 
-impl Rejected {
-    /// After how many seconds the request may be sent again, when it came too soon.
+impl Rejection {
+    /// Seconds until a request that was refused by a rate limit may be sent again.
     pub fn retry_after(&self) -> Option<u64> {
         self.0.iter().find_map(|error| match error.extensions.as_ref()?.get("retryAfter")? {
             Value::Number(seconds) => seconds.as_u64(),
@@ -21,11 +27,41 @@ impl Rejected {
     }
 }
 
-/// A document of a thousand errors is not answered with all of them.
-pub fn first_errors(mut errors: Vec<ServerError>) -> Rejected {
+/// Keeps the first errors only, with short messages: a document may have a thousand errors.
+pub fn first_errors(mut errors: Vec<ServerError>) -> Rejection {
     errors.truncate(MAX_ERRORS);
     for error in &mut errors {
         error.message = brief(std::mem::take(&mut error.message));
     }
-    Rejected(errors)
+    Rejection(errors)
+}
+
+/// Registers a counter for every reason, so that the series exists before the first refusal.
+pub fn register_refusals() {
+    for reason in CostReason::ALL {
+        counter!(REFUSALS, "reason" => reason.name()).increment(0);
+    }
+}
+
+/// Counts a refused request, and gives the error its code.
+pub fn cost_error(error: CostError) -> ServerError {
+    counter!(REFUSALS, "reason" => error.reason().name()).increment(1);
+    let code = match error.class() {
+        ErrorClass::Syntax => Code::ParseFailed,
+        ErrorClass::Document => Code::ValidationFailed,
+        ErrorClass::Variables => Code::BadUserInput,
+    };
+    let mut error = ServerError::from(error);
+    give_code(&mut error, code);
+    error
+}
+
+pub fn document_error(error: DocumentError) -> ServerError {
+    match error {
+        DocumentError::Cost(error) => cost_error(error),
+        DocumentError::Syntax(mut error) => {
+            give_code(&mut error, Code::ParseFailed);
+            error
+        }
+    }
 }

@@ -1,5 +1,5 @@
-//! The manifest of trusted documents: a JSON object, `{ "<id>": "<document>" }`, as Relay's compiler and
-//! others write it at build time.
+//! The manifest of trusted documents: a JSON object `{ "<id>": "<document>" }`, as written by Relay's compiler and
+//! other build tools.
 
 use std::{
     fmt, fs, io,
@@ -13,13 +13,13 @@ use serde::{
     de::{Error, MapAccess, Visitor},
 };
 
-use super::parameters::{HASH_PREFIX, Hash};
+use super::parameters::{DocumentHash, HASH_PREFIX};
 
-/// Documents by their ids; each can be parsed.
+/// Documents by their ids. All of them can be parsed.
 #[derive(Default, Debug)]
 pub struct Manifest(Vec<(String, String)>);
 
-/// Written for the person who made the file.
+/// Messages are for the author of the file.
 #[derive(Debug, thiserror::Error)]
 pub enum ManifestError {
     #[error("cannot read the trusted documents in {}: {source}", path.display())]
@@ -30,7 +30,7 @@ pub enum ManifestError {
 
 impl Manifest {
     /// # Errors
-    /// A file that cannot be read, or that is no manifest; names the entry that is wrong.
+    /// The file cannot be read, or is not a manifest; the message names the entry.
     pub fn read(path: &Path) -> Result<Self, ManifestError> {
         let path = || path.to_owned();
         let text = fs::read_to_string(path())
@@ -54,7 +54,7 @@ impl FromStr for Manifest {
         let mut ids: Vec<&str> = manifest.0.iter().map(|(id, _)| id.as_str()).collect();
         ids.sort_unstable();
         match ids.windows(2).find(|pair| pair[0] == pair[1]) {
-            Some(pair) => Err(format!("entry {:?} is there twice", pair[0])),
+            Some(pair) => Err(format!("entry {:?} appears twice", pair[0])),
             None => Ok(manifest),
         }
     }
@@ -65,7 +65,7 @@ fn check(id: &str, document: &str) -> Result<(), String> {
         return Err("the id is empty".into());
     }
     if let Some(hash) = id.strip_prefix(HASH_PREFIX)
-        && Hash::from_hex(hash) != Some(Hash::of(document))
+        && DocumentHash::from_hex(hash) != Some(DocumentHash::of(document))
     {
         return Err("the id is not the SHA-256 of the document".into());
     }
@@ -110,14 +110,14 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_manifest_is_refused_naming_the_entry() {
+    fn an_invalid_manifest_is_refused_naming_the_entry() {
         for (text, expected) in [
             ("", "EOF"),
             ("[]", "expected a JSON object with a document for each id"),
             (r#"{ "a": 7 }"#, "entry \"a\": invalid type"),
             (r#"{ "": "{ x }" }"#, "the id is empty"),
             (r#"{ "a": "{ x }", "b": "{ x" }"#, "entry \"b\": the document cannot be parsed"),
-            (r#"{ "a": "{ x }", "a": "{ y }" }"#, "entry \"a\" is there twice"),
+            (r#"{ "a": "{ x }", "a": "{ y }" }"#, "entry \"a\" appears twice"),
             (r#"{ "sha256:00": "{ x }" }"#, "entry \"sha256:00\": the id is not the SHA-256"),
         ] {
             let why = text.parse::<Manifest>().unwrap_err();

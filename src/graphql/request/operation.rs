@@ -1,4 +1,4 @@
-//! Which operation of a document is meant, and what the metrics call it.
+//! Which operation of a document is executed, and its label in the metrics.
 
 use std::{collections::HashSet, slice};
 
@@ -9,21 +9,21 @@ use async_graphql::{
 
 use super::access::field_in_table;
 
-/// What every schema has beside its own root fields.
+/// Root fields that every schema has.
 const OF_INTROSPECTION: [&str; 3] = ["__typename", "__schema", "__type"];
 const SEVERAL: &str = "several";
 const UNKNOWN: &str = "unknown";
 
-/// What the metrics call an operation. Only names of the schema: clients could make up thousands.
+/// The label of an operation in the metrics. Only names of the schema: clients could invent thousands.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct OperationLabel {
     pub kind: &'static str,
-    /// The root field; or that there are different ones.
+    /// The root field, or `several`.
     pub root: &'static str,
 }
 
 impl OperationLabel {
-    /// Before it is known.
+    /// Of a request that was not parsed yet, or could not be.
     pub const UNKNOWN: Self = Self { kind: UNKNOWN, root: UNKNOWN };
 
     pub const fn new(kind: OperationType, root: &'static str) -> Self {
@@ -36,17 +36,17 @@ impl OperationLabel {
     }
 }
 
-/// The operation that is meant: the named one, or the only one.
+/// The operation to execute: the one with this name, or the only one.
 pub fn operation_of<'a>(
     document: &'a ExecutableDocument,
     name: Option<&str>,
 ) -> Option<&'a OperationDefinition> {
     let mut operations = document.operations.iter();
-    let meant = |(of, _): &(Option<&Name>, _)| name.is_none() || of.map(Name::as_str) == name;
-    operations.find(meant).map(|(_, operation)| &operation.node)
+    let has_name = |(of, _): &(Option<&Name>, _)| name.is_none() || of.map(Name::as_str) == name;
+    operations.find(has_name).map(|(_, operation)| &operation.node)
 }
 
-/// The name of the operation's root field, wherever it stands and however often.
+/// The name of the operation's root field, also within fragments; `several` if there are different ones.
 pub fn root_field(document: &ExecutableDocument, operation: &OperationDefinition) -> &'static str {
     let root_type = match operation.ty {
         OperationType::Query => "Query",
@@ -63,7 +63,7 @@ pub fn root_field(document: &ExecutableDocument, operation: &OperationDefinition
     field_in_table(root_type, first).or_else(of_introspection).unwrap_or(UNKNOWN)
 }
 
-/// Goes through root fields, without recursion and each fragment once: fragments multiply.
+/// Iterates over root fields. Does not recurse and visits each fragment once, because fragments multiply.
 struct Roots<'a> {
     document: &'a ExecutableDocument,
     seen: HashSet<&'a Name>,
@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn an_operation_is_called_by_its_root_field_wherever_that_stands() {
+    fn the_label_of_an_operation_is_its_root_field() {
         for (text, name) in [
             ("{ feed { x } }", "feed"),
             ("query Anything { mine: feed { x } }", "feed"),
@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_schema_does_not_have_is_unknown() {
+    fn a_field_that_the_schema_does_not_have_is_unknown() {
         for text in [
             "{ what_a_client_made_up }",
             "mutation { feed }",

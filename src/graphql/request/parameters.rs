@@ -1,5 +1,4 @@
-//! What a client sends to have an operation executed, the same over every transport: a document or what
-//! identifies it, and what belongs to it.
+//! Request parameters, the same for every transport: a document or its identifier, operation name and variables.
 //!
 //! Names and types are those of [GraphQL over HTTP](https://graphql.github.io/graphql-over-http/draft/#sec-Request-Parameters);
 //! `documentId` is from its appendix on persisted documents, `extensions.persistedQuery` is Apollo's protocol
@@ -16,43 +15,46 @@ use sha2::{Digest, Sha256};
 
 use crate::graphql::errors::{ApiError, ApiResult, Code};
 
-/// Begins a `documentId` that is a hash.
+/// Prefix of a `documentId` that is a hash.
 pub(super) const HASH_PREFIX: &str = "sha256:";
 
-/// Well-formed, though the document may still be unknown or wrong. Deserialises from a JSON object: the body
-/// of a request, or the payload of a `subscribe` message.
+/// Most JSON values of one request. More would take milliseconds to read before the guard can count them.
+const MAX_VALUES: usize = 20_000;
+
+/// Well-formed parameters; the document may still be unknown or invalid. Deserialised from a JSON object: the body of
+/// a request, or the payload of a `subscribe` message.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Parameters {
-    pub document: Document,
+    pub document: DocumentSource,
     pub operation_name: Option<String>,
     pub variables: Variables,
 }
 
-/// What to execute.
+/// The document to execute.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Document {
+pub enum DocumentSource {
     Text(String),
-    /// One that the server is expected to know.
-    Known(Identifier),
-    /// For the server to know from now on; whether the hash is the text's is still to be checked.
-    Introduced {
+    /// A document that the server should have.
+    Stored(DocumentId),
+    /// A document for the server to store. The hash is not verified yet.
+    Registration {
         text: String,
-        hash: Hash,
+        hash: DocumentHash,
     },
 }
 
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Identifier {
-    Hash(Hash),
-    /// Means something to a manifest only.
+pub enum DocumentId {
+    Hash(DocumentHash),
+    /// An id of the manifest.
     Name(String),
 }
 
 /// SHA-256 of a document's text.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub struct Hash([u8; 32]);
+pub struct DocumentHash([u8; 32]);
 
-/// The parameters as they were sent, each of the right type. `null` is as good as absent.
+/// The parameters as they were sent, each of the right type. `null` counts as absent.
 #[derive(Default, Debug)]
 pub struct Fields {
     pub query: Option<String>,
@@ -62,10 +64,7 @@ pub struct Fields {
     pub extensions: Option<Object<Extensions>>,
 }
 
-/// Those that mean something here; others are ignored.
-/// JSON values of one request. More would take milliseconds to read, before the guard can count what is used.
-const MAX_VALUES: usize = 20_000;
-
+/// The extensions that this server supports; others are ignored.
 #[derive(Deserialize, Debug)]
 #[serde(rename_all = "camelCase")]
 pub struct Extensions {
@@ -81,7 +80,7 @@ struct PersistedQuery {
 
 impl Parameters {
     /// # Errors
-    /// [`Code::BadUserInput`], naming the parameter, for what is not one JSON object with them, or has more than
+    /// [`Code::BadUserInput`], naming the parameter: the text is not a JSON object of parameters, or has more than
     /// [`MAX_VALUES`] values.
     pub fn from_json(text: &[u8]) -> ApiResult<Self> {
         if values_in(text) > MAX_VALUES {
@@ -93,7 +92,7 @@ impl Parameters {
     }
 }
 
-/// At most as many values as the text has: those behind a comma, and those that begin a list or an object.
+/// A lower bound of the number of JSON values in the text: one per comma, list and object.
 fn values_in(text: &[u8]) -> usize {
     let (mut values, mut in_string, mut escaped) = (1, false, false);
     for byte in text {
@@ -117,15 +116,15 @@ impl TryFrom<Fields> for Parameters {
             (Some(_), Some(_)) => {
                 return Err("send either documentId or extensions.persistedQuery, not both");
             }
-            (Some(id), None) => Some(Identifier::of_id(id)),
-            (None, Some(Object(persisted))) => Some(Identifier::of_apollo(persisted)?),
+            (Some(id), None) => Some(DocumentId::of_id(id)),
+            (None, Some(Object(persisted))) => Some(DocumentId::of_apollo(persisted)?),
             (None, None) => None,
         };
         let document = match (fields.query, identifier) {
-            (Some(text), None) => Document::Text(text),
-            (None, Some(identifier)) => Document::Known(identifier),
-            (Some(text), Some(Identifier::Hash(hash))) => Document::Introduced { text, hash },
-            (Some(_), Some(Identifier::Name(_))) => {
+            (Some(text), None) => DocumentSource::Text(text),
+            (None, Some(identifier)) => DocumentSource::Stored(identifier),
+            (Some(text), Some(DocumentId::Hash(hash))) => DocumentSource::Registration { text, hash },
+            (Some(_), Some(DocumentId::Name(_))) => {
                 return Err(
                     "beside query, documentId must be sha256: and persistedQuery.sha256Hash must be \
                             the text's SHA-256, in 64 hexadecimal digits",
@@ -140,15 +139,15 @@ impl TryFrom<Fields> for Parameters {
     }
 }
 
-impl Identifier {
+impl DocumentId {
     fn of_id(id: String) -> Self {
-        let hash = id.strip_prefix(HASH_PREFIX).and_then(Hash::from_hex);
+        let hash = id.strip_prefix(HASH_PREFIX).and_then(DocumentHash::from_hex);
         hash.map_or(Self::Name(id), Self::Hash)
     }
 
-    /// Lists of persisted operations use Apollo's protocol with names of their own instead of hashes.
+    /// Apollo's protocol also carries ids of the manifest in place of hashes.
     fn of_apollo(persisted: PersistedQuery) -> Result<Self, &'static str> {
-        match Hash::from_hex(&persisted.sha256_hash) {
+        match DocumentHash::from_hex(&persisted.sha256_hash) {
             _ if persisted.version != 1 => Err("extensions.persistedQuery.version must be 1"),
             Some(hash) => Ok(Self::Hash(hash)),
             None => Ok(Self::Name(persisted.sha256_hash)),
@@ -156,7 +155,7 @@ impl Identifier {
     }
 }
 
-impl Hash {
+impl DocumentHash {
     pub fn of(text: &str) -> Self {
         Self(Sha256::digest(text).into())
     }
@@ -263,24 +262,27 @@ mod tests {
 
     #[test]
     fn a_document_is_text_or_known_or_introduced() {
-        let hash = Hash::of("{__typename}");
-        assert_eq!(Hash::from_hex(HASH), Some(hash));
+        let hash = DocumentHash::of("{__typename}");
+        assert_eq!(DocumentHash::from_hex(HASH), Some(hash));
         let text = || "{__typename}".to_owned();
         let persisted = json!({ "persistedQuery": { "version": 1, "sha256Hash": HASH } });
         for (body, document) in [
-            (json!({ "query": text() }), Document::Text(text())),
-            (json!({ "query": text(), "extensions": { "other": [1] } }), Document::Text(text())),
-            (json!({ "documentId": "feed" }), Document::Known(Identifier::Name("feed".into()))),
-            (json!({ "documentId": HASH }), Document::Known(Identifier::Name(HASH.into()))),
-            (json!({ "documentId": format!("sha256:{HASH}") }), Document::Known(Identifier::Hash(hash))),
-            (json!({ "extensions": persisted }), Document::Known(Identifier::Hash(hash))),
+            (json!({ "query": text() }), DocumentSource::Text(text())),
+            (json!({ "query": text(), "extensions": { "other": [1] } }), DocumentSource::Text(text())),
+            (json!({ "documentId": "feed" }), DocumentSource::Stored(DocumentId::Name("feed".into()))),
+            (json!({ "documentId": HASH }), DocumentSource::Stored(DocumentId::Name(HASH.into()))),
+            (
+                json!({ "documentId": format!("sha256:{HASH}") }),
+                DocumentSource::Stored(DocumentId::Hash(hash)),
+            ),
+            (json!({ "extensions": persisted }), DocumentSource::Stored(DocumentId::Hash(hash))),
             (
                 json!({ "query": text(), "extensions": persisted }),
-                Document::Introduced { text: text(), hash },
+                DocumentSource::Registration { text: text(), hash },
             ),
             (
                 json!({ "query": text(), "documentId": format!("sha256:{HASH}") }),
-                Document::Introduced { text: text(), hash },
+                DocumentSource::Registration { text: text(), hash },
             ),
         ] {
             assert_eq!(read(&body).unwrap().document, document, "{body}");

@@ -10,14 +10,14 @@ use crate::primitives::Version;
 pub struct Count(i64);
 
 impl From<i64> for Count {
-    /// Totals are never shown below zero.
+    /// Negative totals are shown as zero.
     fn from(total: i64) -> Self {
         Self(total.max(0))
     }
 }
 
 /// A total: a whole number from 0 to 9007199254740991, which a JavaScript number holds exactly. Not an Int,
-/// because views outgrow that.
+/// because views exceed its range.
 #[Scalar]
 impl ScalarType for Count {
     fn parse(value: Value) -> InputValueResult<Self> {
@@ -30,7 +30,7 @@ impl ScalarType for Count {
     }
 }
 
-/// As clients see a [`Version`].
+/// A [`Version`] as clients see it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct CountsVersion(u64);
 
@@ -40,9 +40,9 @@ impl From<Version> for CountsVersion {
     }
 }
 
-/// The version of an object's counts: a whole number from 0 to 9007199254740991. For one object it only
-/// rises, in queries, mutations and subscriptions alike: drop counts whose version is lower than the one
-/// that you show.
+/// The version of an object's counts: a whole number from 0 to 9007199254740991. For one object it never
+/// decreases, in queries, mutations and subscriptions alike: ignore counts whose version is lower than the
+/// one that you show.
 #[Scalar]
 impl ScalarType for CountsVersion {
     fn parse(value: Value) -> InputValueResult<Self> {
@@ -77,7 +77,7 @@ impl From<DateTime> for chrono::DateTime<Utc> {
     }
 }
 
-/// A moment in UTC, to the millisecond: `2026-11-21T09:30:00.000Z`.
+/// A time in UTC, to the millisecond: `2026-11-21T09:30:00.000Z`.
 #[Scalar(specified_by_url = "https://scalars.graphql.org/andimarek/date-time.html")]
 impl ScalarType for DateTime {
     fn parse(value: Value) -> InputValueResult<Self> {

@@ -1,4 +1,4 @@
-//! Who is asking.
+//! Caller and viewer: who sends a request.
 
 use std::{
     net::{IpAddr, Ipv4Addr},
@@ -14,16 +14,16 @@ use crate::{
     primitives::UserId,
 };
 
-/// Who sends a request, and from where.
+/// Who sends a request, and from which address.
 #[derive(Clone, Debug)]
 pub struct Caller {
     pub viewer: Viewer,
-    /// Of the client, not of a proxy before this server.
+    /// Address of the client, not of a proxy in front of this server.
     pub address: IpAddr,
 }
 
 impl Caller {
-    /// Without a token, from this machine: the server itself.
+    /// The server itself: without a token, from the local address.
     pub fn nobody() -> Self {
         Self { viewer: Viewer::default(), address: Ipv4Addr::LOCALHOST.into() }
     }
@@ -42,17 +42,17 @@ impl Viewer {
         self.0.is_some()
     }
 
-    /// Of the token, if there is one.
+    /// Subject of the token, if there is one.
     pub(in crate::graphql) fn subject(&self) -> Option<&Subject> {
         self.0.as_ref().map(|identity| &identity.subject)
     }
 
-    /// What makes two viewers the same, whichever token they show.
-    pub(in crate::graphql) fn who(&self) -> Option<(&Subject, Role)> {
+    /// Equal for all tokens of one user with one role.
+    pub(in crate::graphql) fn identity(&self) -> Option<(&Subject, Role)> {
         self.0.as_ref().map(|identity| (&identity.subject, identity.role))
     }
 
-    /// When the token ends; `None` without one.
+    /// When the token expires; `None` without a token.
     pub fn expires_at(&self) -> Option<DateTime<Utc>> {
         self.0.as_ref().map(|identity| identity.expires_at)
     }
@@ -63,7 +63,7 @@ impl Viewer {
         self.subject().ok_or_else(ApiError::no_token)
     }
 
-    /// The viewer's user; `None` without token, and for one that has not acted yet.
+    /// The viewer's user; `None` without a token, and before the viewer's first action.
     pub(in crate::graphql) async fn user(&self, plaudit: &Plaudit) -> ApiResult<Option<UserId>> {
         match &self.0 {
             Some(identity) => Ok(plaudit.find_user(identity.subject.as_str()).await?),
@@ -71,12 +71,12 @@ impl Viewer {
         }
     }
 
-    /// Whether the token gives this role.
+    /// Whether the token has this role.
     pub(in crate::graphql) fn has_role(&self, role: Role) -> bool {
         self.0.as_ref().is_some_and(|identity| identity.role == role)
     }
 
-    /// The viewer's user, created if this is its first action.
+    /// The viewer's user, created at the first action.
     ///
     /// # Errors
     /// [`Code::Unauthenticated`](crate::graphql::Code::Unauthenticated) without token.

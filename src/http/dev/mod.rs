@@ -27,7 +27,7 @@ use super::{
 use plaudit_token_auth::{Subject, TokenSigner};
 
 use crate::{
-    graphql::{ApiError, Caller, Code, Engine, Rejected},
+    graphql::{ApiError, Caller, Code, Engine, Rejection},
     settings::RequestSettings,
 };
 
@@ -91,7 +91,7 @@ async fn ask(
     };
     let (data, error) = match executed {
         Ok(response) => (response.data.into_json().unwrap_or_default(), first(response.errors)),
-        Err(Rejected(errors)) => (Value::Null, first(errors)),
+        Err(Rejection(errors)) => (Value::Null, first(errors)),
     };
     error.map_or(Ok(data), Err)
 }

@@ -1,4 +1,4 @@
-//! How many items a field may answer with, for the complexity of a request.
+//! List sizes: how many items a field may return, for the complexity of a request.
 
 use async_graphql::{
     Name, Positioned, Variables,
@@ -6,73 +6,77 @@ use async_graphql::{
 };
 use async_graphql_value::{ConstValue, Value};
 
-use crate::graphql::{queries::history, reading::pages::MAX_PAGE};
-
 /// Arguments as they stand at a field.
 pub type Arguments = [(Positioned<Name>, Positioned<Value>)];
 
-/// How long a field's list is, or how many items lie below it.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Size {
+/// What the schema as text does not say, but the cost of a request depends on.
+#[derive(Clone, Copy)]
+pub struct SchemaRules {
+    /// The largest page: the most that an argument `first` may ask for.
+    pub max_page: i32,
+    /// Sizes of lists that are not pages: object, field, size.
+    pub lists: &'static [(&'static str, &'static str, ListSize)],
+    /// Lists whose items are counted at the field above them.
+    pub counted_above: &'static [&'static str],
+    /// Whether a value can be read as the custom scalar of this name.
+    pub is_scalar: fn(&str, &ConstValue) -> bool,
+}
+
+/// Values of a field's arguments, by their names.
+pub type ArgumentValues<'a> = dyn Fn(&str) -> Option<ConstValue> + 'a;
+
+/// How many items a field returns.
+#[derive(Clone, Copy, Debug)]
+pub enum ListSize {
     One,
     /// A page, by its argument `first`.
     Page {
         default: i32,
+        max: i32,
     },
-    /// As many as ids are given, in the argument or in a field of it.
+    /// As many items as ids in the argument, or in a field of the argument.
     Ids {
         argument: &'static str,
         field: Option<&'static str>,
     },
-    /// Steps of a history, by the arguments of `Query.noteActivity`.
-    Steps,
-    /// Short, whatever is asked.
-    Known(u64),
-    /// A list that nobody has told the size of; a test finds these.
-    Untold,
+    /// Depends on the arguments in a way of its own.
+    Computed(fn(&ArgumentValues<'_>) -> u64),
+    Fixed(u64),
+    /// A list that no rule gives a size. Counts as a full page of so many items; a test finds these.
+    Unknown(i32),
 }
 
-/// Lists that are not pages. Their items are counted where the list is, or where it is asked for.
-const LISTS: [(&str, &str, Size); 6] = [
-    ("Comment", "images", Size::Known(9)),
-    ("Comment", "mentions", Size::Known(10)),
-    ("Note", "viewerUnpublishedComments", Size::Known(10)), // at most 50, and hardly ever one
-    ("Mutation", "recordViews", Size::Ids { argument: "input", field: Some("noteIds") }),
-    ("Query", "nodes", Size::Ids { argument: "ids", field: None }),
-    ("Query", "noteActivity", Size::Steps),
-];
-/// Lists whose items were counted at the field above them: those of pages and of `recordViews`.
-const COUNTED_ABOVE: [&str; 3] = ["edges", "nodes", "notes"];
-
-impl Size {
-    pub fn of(object: &str, field: &FieldDefinition) -> Self {
+impl ListSize {
+    pub fn of(object: &str, field: &FieldDefinition, rules: &SchemaRules) -> Self {
         let name = field.name.node.as_str();
-        let told = LISTS.iter().find(|(of, list, _)| (*of, *list) == (object, name));
-        if let Some((_, _, size)) = told {
+        let listed = rules.lists.iter().find(|(of, list, _)| (*of, *list) == (object, name));
+        if let Some((_, _, size)) = listed {
             return *size;
         }
+        let max = rules.max_page;
         let first = field.arguments.iter().find(|argument| argument.node.name.node == "first");
         if let Some(first) = first {
-            let default = first.node.default_value.as_ref().and_then(|value| whole(&value.node));
-            return Self::Page { default: default.unwrap_or(MAX_PAGE) };
+            let default = first.node.default_value.as_ref();
+            let default = default.and_then(|value| Resolved::Sent(&value.node).as_int(max));
+            return Self::Page { default: default.unwrap_or(max), max };
         }
         let is_list = matches!(field.ty.node.base, BaseType::List(_));
-        if is_list && !COUNTED_ABOVE.contains(&name) { Self::Untold } else { Self::One }
+        if is_list && !rules.counted_above.contains(&name) { Self::Unknown(max) } else { Self::One }
     }
 
-    /// With these arguments.
+    /// The size with these arguments.
     pub fn with(self, arguments: &Arguments, variables: &Variables) -> u64 {
         let given = |name: &str| argument(arguments, name).and_then(|value| resolved(value, variables));
         match self {
             Self::One => 1,
-            Self::Known(items) => items,
-            Self::Untold => MAX_PAGE as u64,
-            Self::Page { default } => {
+            Self::Fixed(items) => items,
+            Self::Unknown(max) => max as u64,
+            Self::Page { default, max } => {
                 let first = match given("first") {
-                    Some(first) => first.as_int().unwrap_or(MAX_PAGE),
+                    Some(first) => first.as_int(max).unwrap_or(max),
                     None => default,
                 };
-                first.clamp(1, MAX_PAGE) as u64
+                first.clamp(1, max) as u64
             }
             Self::Ids { argument, field } => {
                 let ids = given(argument);
@@ -82,20 +86,19 @@ impl Size {
                 }
                 .map_or(0, |ids| ids.length())
             }
-            Self::Steps => {
-                let constant = |name: &str| given(name).and_then(|value| value.constant(variables));
-                history::steps(constant("per"), constant("since"), constant("until")) as u64
+            Self::Computed(size) => {
+                size(&|name: &str| given(name).and_then(|value| value.constant(variables)))
             }
         }
     }
 
-    /// Whether the arguments say something of it.
+    /// Whether the size depends on arguments.
     pub const fn varies(self) -> bool {
-        matches!(self, Self::Page { .. } | Self::Ids { .. } | Self::Steps)
+        matches!(self, Self::Page { .. } | Self::Ids { .. } | Self::Computed(_))
     }
 }
 
-/// A value in the document, or that of a variable.
+/// The value of an argument: written in the document, or sent as a variable.
 #[derive(Clone, Copy)]
 enum Resolved<'a> {
     Written(&'a Value),
@@ -106,7 +109,7 @@ fn argument<'a>(arguments: &'a Arguments, name: &str) -> Option<&'a Value> {
     arguments.iter().find(|(of, _)| of.node == name).map(|(_, value)| &value.node)
 }
 
-/// `None` for a variable that was not sent: the argument counts as left out.
+/// `None` for a variable that was not sent: the argument counts as absent.
 fn resolved<'a>(value: &'a Value, variables: &'a Variables) -> Option<Resolved<'a>> {
     match value {
         Value::Variable(name) => variables.get(name).map(Resolved::Sent),
@@ -115,10 +118,10 @@ fn resolved<'a>(value: &'a Value, variables: &'a Variables) -> Option<Resolved<'
 }
 
 impl<'a> Resolved<'a> {
-    fn as_int(self) -> Option<i32> {
+    fn as_int(self, max: i32) -> Option<i32> {
         match self {
             Self::Written(Value::Number(number)) | Self::Sent(ConstValue::Number(number)) => {
-                number.as_i64().map(|number| number.clamp(0, i64::from(MAX_PAGE)) as i32)
+                number.as_i64().map(|number| number.clamp(0, i64::from(max)) as i32)
             }
             _ => None,
         }
@@ -132,7 +135,7 @@ impl<'a> Resolved<'a> {
         }
     }
 
-    /// Items of a list; what is no list is one of one item.
+    /// Items of a list. A single value counts as a list of one item.
     fn length(self) -> u64 {
         match self {
             Self::Written(Value::List(items)) => items.len() as u64,
@@ -152,10 +155,6 @@ impl<'a> Resolved<'a> {
     }
 }
 
-fn whole(value: &ConstValue) -> Option<i32> {
-    Resolved::Sent(value).as_int()
-}
-
 #[cfg(test)]
 mod tests {
     use async_graphql::parser::{
@@ -165,12 +164,11 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::graphql::{guard::types::Types, schema};
 
-    const NODES: Size = Size::Ids { argument: "ids", field: None };
-    const VIEWS: Size = Size::Ids { argument: "input", field: Some("noteIds") };
+    const NODES: ListSize = ListSize::Ids { argument: "ids", field: None };
+    const VIEWS: ListSize = ListSize::Ids { argument: "input", field: Some("noteIds") };
 
-    fn size(size: Size, field: &str, variables: serde_json::Value) -> u64 {
+    fn size(size: ListSize, field: &str, variables: serde_json::Value) -> u64 {
         let document = parse_query(format!("{{ {field} }}")).unwrap();
         let DocumentOperations::Single(operation) = document.operations else { panic!() };
         let Selection::Field(field) = &operation.node.selection_set.node.items[0].node else { panic!() };
@@ -178,30 +176,13 @@ mod tests {
     }
 
     #[test]
-    fn every_list_of_the_schema_has_a_size() {
-        let types = Types::of(&schema::sdl());
-        let untold: Vec<_> = types
-            .fields()
-            .filter(|(_, _, field)| field.size == Size::Untold)
-            .map(|(object, name, _)| format!("{object}.{name}"))
-            .collect();
-        assert_eq!(untold, Vec::<String>::new(), "say in LISTS how long they are");
-        let is_known = |(object, name): (&str, &str)| {
-            types.fields().any(|(o, n, _)| (o.as_str(), n.as_str()) == (object, name))
-        };
-        for (object, name, _) in LISTS {
-            assert!(is_known((object, name)), "{object}.{name} is not in the schema");
-        }
-    }
-
-    #[test]
-    fn a_page_has_as_many_items_as_are_asked_for() {
-        let page = Size::Page { default: 20 };
+    fn a_page_has_as_many_items_as_first_says() {
+        let page = ListSize::Page { default: 20, max: 100 };
         assert_eq!(size(page, "feed", json!({})), 20);
         assert_eq!(size(page, "feed(first: 7)", json!({})), 7);
         assert_eq!(size(page, "feed(first: $n)", json!({ "n": 9 })), 9);
         assert_eq!(size(page, "feed(first: $n)", json!({})), 20);
-        // What is no number is refused later; until then it is not taken for less than it may be.
+        // A value of another type is refused later. Until then it counts as the largest page.
         for odd in [json!(null), json!("x"), json!(1e300), json!(101)] {
             assert_eq!(size(page, "feed(first: $n)", json!({ "n": odd })), 100, "{odd}");
         }
@@ -219,12 +200,13 @@ mod tests {
     }
 
     #[test]
-    fn a_history_has_as_many_items_as_steps() {
-        let steps = |field: &str, variables| size(Size::Steps, field, variables);
-        let day = "since: \"2026-01-01T00:00:00Z\", until: \"2026-01-02T00:00:00Z\"";
-        assert_eq!(steps(&format!("a(per: HOUR, {day})"), json!({})), 24);
-        assert_eq!(steps(&format!("a(per: $per, {day})"), json!({ "per": "HOUR" })), 24);
-        assert_eq!(steps(&format!("a({day})"), json!({})), 1);
-        assert_eq!(steps("a(since: \"x\")", json!({})), 744);
+    fn a_computed_size_reads_its_arguments() {
+        let doubled = |argument: &ArgumentValues<'_>| match argument("n") {
+            Some(ConstValue::Number(number)) => 2 * number.as_u64().unwrap(),
+            _ => 0,
+        };
+        assert_eq!(size(ListSize::Computed(doubled), "a(n: 4)", json!({})), 8);
+        assert_eq!(size(ListSize::Computed(doubled), "a(n: $n)", json!({ "n": 3 })), 6);
+        assert_eq!(size(ListSize::Computed(doubled), "a(n: $n)", json!({})), 0);
     }
 }

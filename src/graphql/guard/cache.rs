@@ -1,4 +1,4 @@
-//! Documents that are known to be good, by their text.
+//! Cache of valid documents, by their text.
 
 use std::sync::Arc;
 
@@ -6,11 +6,11 @@ use moka::{policy::EvictionPolicy, sync::Cache};
 
 use super::document::Document;
 
-/// Bounded by memory. A text that comes once does not push out one that comes often (TinyLFU), so sending
-/// good documents in many spellings gains nothing.
-pub struct Documents(Cache<Arc<str>, Arc<Document>>);
+/// Bounded by memory. A document that is sent once does not evict one that is sent often (TinyLFU), so sending one
+/// document in many spellings does not empty the cache.
+pub struct DocumentCache(Cache<Arc<str>, Arc<Document>>);
 
-impl Documents {
+impl DocumentCache {
     /// `size`: bytes.
     pub fn new(size: u64) -> Self {
         let weigh = |_: &Arc<str>, document: &Arc<Document>| document.size();

@@ -1,4 +1,4 @@
-//! What the schema says of fields, and of the types of what is sent.
+//! Index of the schema: for each field its type and list size, for each input type what it accepts.
 
 use std::collections::{HashMap, HashSet};
 
@@ -9,34 +9,36 @@ use async_graphql::{
         types::{BaseType, FieldDefinition, InputObjectType, Type, TypeKind, TypeSystemDefinition},
     },
 };
+use async_graphql_value::ConstValue;
 
-use super::sizes::Size;
+use super::list_size::{ListSize, SchemaRules};
 
 /// The schema's types by their names.
-pub struct Types {
-    outputs: HashMap<Name, HashMap<Name, Field>>,
-    inputs: HashMap<Name, Input>,
-    pub introspected: Introspected,
+pub struct SchemaIndex {
+    rules: SchemaRules,
+    outputs: HashMap<Name, HashMap<Name, FieldInfo>>,
+    inputs: HashMap<Name, InputType>,
+    pub introspection: IntrospectionSize,
 }
 
 /// A field of an object or interface.
-pub struct Field {
-    /// Type of the answer, or of its items.
+pub struct FieldInfo {
+    /// Type of the value, or of its items.
     pub of: Name,
-    pub size: Size,
+    pub size: ListSize,
 }
 
-/// A type of what is sent.
-pub enum Input {
+/// What an input type accepts.
+pub enum InputType {
     Enum(HashSet<Name>),
     /// Fields: type, and whether there is a default value.
     Object(HashMap<Name, (Type, bool)>),
     Scalar,
 }
 
-/// Lengths of the lists of an introspection.
+/// Lengths of the lists in a response to introspection.
 #[derive(Clone, Copy)]
-pub struct Introspected {
+pub struct IntrospectionSize {
     pub types: u64,
     /// Of a type, on average.
     pub fields: u64,
@@ -44,32 +46,35 @@ pub struct Introspected {
     pub most_fields: u64,
 }
 
-/// The object that a selection is in, as far as the document tells.
+/// The type that a selection set is on.
 #[derive(Clone, Copy)]
-pub enum Parent<'a> {
-    /// Of the schema's own description: `__Schema`, `__Type` and so on.
+pub enum ParentType<'a> {
+    /// A type of introspection: `__Schema`, `__Type` and so on.
     Introspection,
-    Known(&'a HashMap<Name, Field>),
+    /// An object or interface of the schema, by its fields.
+    Object(&'a HashMap<Name, FieldInfo>),
+    /// The schema has no such type.
     Unknown,
 }
 
-impl Types {
-    pub fn of(sdl: &str) -> Self {
+impl SchemaIndex {
+    pub fn of(sdl: &str, rules: SchemaRules) -> Self {
         let definitions = parse_schema(sdl).map(|document| document.definitions).unwrap_or_default();
         let mut types = Self {
+            rules,
             outputs: HashMap::new(),
             inputs: HashMap::new(),
-            introspected: Introspected { types: 0, fields: 0, most_fields: 0 },
+            introspection: IntrospectionSize { types: 0, fields: 0, most_fields: 0 },
         };
         for definition in definitions {
             let TypeSystemDefinition::Type(definition) = definition else { continue };
             types.add(definition.node.name.node, definition.node.kind);
         }
         for scalar in ["Int", "Float", "String", "Boolean", "ID"] {
-            types.inputs.insert(Name::new(scalar), Input::Scalar);
+            types.inputs.insert(Name::new(scalar), InputType::Scalar);
         }
         let count = types.outputs.len().max(1);
-        types.introspected = Introspected {
+        types.introspection = IntrospectionSize {
             types: (types.outputs.len() + types.inputs.len()) as u64,
             fields: types.outputs.values().map(HashMap::len).sum::<usize>().div_ceil(count) as u64,
             most_fields: types.outputs.values().map(HashMap::len).max().unwrap_or(0) as u64,
@@ -88,39 +93,44 @@ impl Types {
             TypeKind::Union(_) => self.add_output(name, []),
             TypeKind::Enum(of) => {
                 let values = of.values.into_iter().map(|value| value.node.value.node).collect();
-                self.inputs.insert(name, Input::Enum(values));
+                self.inputs.insert(name, InputType::Enum(values));
             }
             TypeKind::InputObject(object) => {
-                self.inputs.insert(name, Input::Object(input_fields(object)));
+                self.inputs.insert(name, InputType::Object(input_fields(object)));
             }
             TypeKind::Scalar => {
-                self.inputs.insert(name, Input::Scalar);
+                self.inputs.insert(name, InputType::Scalar);
             }
         }
     }
 
     fn add_output(&mut self, name: Name, fields: impl IntoIterator<Item = FieldDefinition>) {
         let describe = |field: FieldDefinition| {
-            let size = Size::of(&name, &field);
-            (field.name.node, Field { of: innermost(&field.ty.node).clone(), size })
+            let size = ListSize::of(&name, &field, &self.rules);
+            (field.name.node, FieldInfo { of: innermost(&field.ty.node).clone(), size })
         };
         let fields = fields.into_iter().map(describe).collect();
         self.outputs.insert(name, fields);
     }
 
-    pub fn parent(&self, name: &str) -> Parent<'_> {
+    pub fn parent(&self, name: &str) -> ParentType<'_> {
         if name.starts_with("__") {
-            return Parent::Introspection;
+            return ParentType::Introspection;
         }
-        self.outputs.get(name).map_or(Parent::Unknown, Parent::Known)
+        self.outputs.get(name).map_or(ParentType::Unknown, ParentType::Object)
     }
 
-    pub fn input(&self, name: &Name) -> Option<&Input> {
+    /// Whether a value can be read as the custom scalar of this name.
+    pub fn is_scalar(&self, name: &str, value: &ConstValue) -> bool {
+        (self.rules.is_scalar)(name, value)
+    }
+
+    pub fn input(&self, name: &Name) -> Option<&InputType> {
         self.inputs.get(name)
     }
 
     #[cfg(test)]
-    pub fn fields(&self) -> impl Iterator<Item = (&Name, &Name, &Field)> {
+    pub fn fields(&self) -> impl Iterator<Item = (&Name, &Name, &FieldInfo)> {
         let of = |(object, fields)| HashMap::iter(fields).map(move |(name, field)| (object, name, field));
         self.outputs.iter().flat_map(of)
     }

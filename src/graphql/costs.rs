@@ -1,0 +1,73 @@
+//! What the cost guard has to know about this schema: how long its lists are, and what its scalars accept.
+
+use async_graphql::{ScalarType, Value};
+
+use super::{
+    guard::{ArgumentValues, Guard, ListSize, SchemaRules},
+    queries::history,
+    reading::pages::MAX_PAGE,
+    request::scalars::DateTime,
+};
+use crate::settings::CostSettings;
+
+const RULES: SchemaRules = SchemaRules {
+    max_page: MAX_PAGE,
+    lists: &[
+        ("Comment", "images", ListSize::Fixed(9)),
+        ("Comment", "mentions", ListSize::Fixed(10)),
+        // At most 50, but rarely more than one.
+        ("Note", "viewerUnpublishedComments", ListSize::Fixed(10)),
+        ("Mutation", "recordViews", ListSize::Ids { argument: "input", field: Some("noteIds") }),
+        ("Query", "nodes", ListSize::Ids { argument: "ids", field: None }),
+        ("Query", "noteActivity", ListSize::Computed(history_steps)),
+    ],
+    // The lists of pages and of `recordViews`.
+    counted_above: &["edges", "nodes", "notes"],
+    is_scalar,
+};
+
+/// A guard for this schema. `sdl` is its text.
+pub fn guard(sdl: &str, limits: CostSettings) -> Guard {
+    Guard::new(sdl, RULES, limits)
+}
+
+fn history_steps(argument: &ArgumentValues<'_>) -> u64 {
+    history::steps(argument("per"), argument("since"), argument("until")) as u64
+}
+
+fn is_scalar(name: &str, value: &Value) -> bool {
+    // No argument has another custom scalar.
+    name != "DateTime" || <DateTime as ScalarType>::parse(value.clone()).is_ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use async_graphql::parser::types::{DocumentOperations, Selection};
+    use async_graphql::{Variables, parser::parse_query};
+    use serde_json::json;
+
+    use super::*;
+    use crate::graphql::schema;
+
+    #[test]
+    fn every_list_of_the_schema_has_a_size() {
+        let guard = guard(&schema::sdl(), CostSettings::of_development());
+        assert_eq!(guard.gaps_in_rules(&RULES), Vec::<String>::new(), "add its size to RULES");
+    }
+
+    #[test]
+    fn a_history_has_as_many_items_as_steps() {
+        let steps = |field: &str, variables| {
+            let document = parse_query(format!("{{ {field} }}")).unwrap();
+            let DocumentOperations::Single(operation) = document.operations else { panic!() };
+            let Selection::Field(field) = &operation.node.selection_set.node.items[0].node else { panic!() };
+            let size = ListSize::Computed(history_steps);
+            size.with(&field.node.arguments, &Variables::from_json(variables))
+        };
+        let day = "since: \"2026-01-01T00:00:00Z\", until: \"2026-01-02T00:00:00Z\"";
+        assert_eq!(steps(&format!("a(per: HOUR, {day})"), json!({})), 24);
+        assert_eq!(steps(&format!("a(per: $per, {day})"), json!({ "per": "HOUR" })), 24);
+        assert_eq!(steps(&format!("a({day})"), json!({})), 1);
+        assert_eq!(steps("a(since: \"x\")", json!({})), 744);
+    }
+}

@@ -1,0 +1,51 @@
+//! Documents of common clients, and introspection.
+
+use serde_json::json;
+
+use super::*;
+use crate::graphql::guard::tokens;
+
+/// What GraphiQL sends at its start: the deepest and most complex query that every schema must answer.
+pub const INTROSPECTION: &str = include_str!("../../../../tests/documents/introspection.graphql");
+/// As Relay's compiler writes it: one query, a fragment per component, `__typename` and ids everywhere.
+const RELAY: &str = include_str!("../../../../tests/documents/relay.graphql");
+/// As Apollo Client sends it: with `__typename` in each object.
+const APOLLO: &str = include_str!("../../../../tests/documents/apollo.graphql");
+
+#[test]
+fn documents_of_common_clients_are_within_the_limits() {
+    let guard = usual();
+    for (text, variables) in [
+        (INTROSPECTION, json!({})),
+        (RELAY, json!({ "count": 50, "cursor": null, "withComments": true })),
+        (APOLLO, json!({ "first": 100 })),
+    ] {
+        assert!(admit(&guard, text, variables).is_ok(), "{text}");
+    }
+    let (_, tokens) = tokens::count(RELAY, &CostSettings::of_development());
+    assert!((200..1_000).contains(&tokens), "{tokens}");
+}
+
+#[test]
+fn introspection_is_allowed_once_but_not_twice_nor_in_cycles() {
+    let guard = usual();
+    assert!(guard.read(INTROSPECTION).is_ok());
+    let twice = INTROSPECTION.replacen("types {", "more: types { ...FullType } types {", 1);
+    assert_eq!(reason(&guard, &twice), "INTROSPECTION_TOO_COMPLEX");
+    let circles = "{ __schema { types { fields { type { fields { type { fields { name } } } } } } } }";
+    assert_eq!(reason(&guard, circles), "INTROSPECTION_TOO_COMPLEX");
+}
+
+#[test]
+fn without_introspection_only_typename_is_allowed() {
+    let guard = guard(CostSettings { introspection: Some(false), ..CostSettings::of_development() });
+    for asks in [
+        INTROSPECTION,
+        "{ __type(name: \"Note\") { name } }",
+        "{ ...A } fragment A on Query { ... on Query { a: __schema { queryType { name } } } }",
+        "mutation { __schema { queryType { name } } }",
+    ] {
+        assert_eq!(reason(&guard, asks), "INTROSPECTION_OFF", "{asks}");
+    }
+    assert!(guard.read("{ __typename feed { __typename nodes { __typename id } } }").is_ok());
+}
