@@ -1,0 +1,190 @@
+//! Which module of `src` imports which: read from the sources' paths, with re-exports followed to the module
+//! that defines the item. Unit tests are left out.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fs,
+    path::Path,
+};
+
+/// A module by its names below the crate: `["graphql", "live", "key"]`. A `mod.rs` is its folder.
+pub type Module = Vec<String>;
+
+/// What each module imports.
+pub type Imports = BTreeMap<Module, BTreeSet<Module>>;
+
+/// A path in a module, as it is written.
+struct Mention {
+    segments: Vec<String>,
+    is_reexport: bool,
+}
+
+pub fn imports(src: &Path) -> Imports {
+    let mut code = BTreeMap::new();
+    for file in super::rust_files(src) {
+        let module = module_of(file.strip_prefix(src).unwrap());
+        if !module.iter().any(|name| ["tests", "fuzzing", "main", "lib"].contains(&name.as_str())) {
+            code.insert(module, code_of(&fs::read_to_string(&file).unwrap()));
+        }
+    }
+    let modules: BTreeSet<Module> = code.keys().cloned().collect();
+    let mentions: BTreeMap<_, _> =
+        code.iter().map(|(module, code)| (module, mentions(code, module, &modules))).collect();
+    let reexports = reexports(&mentions);
+    let imported = |module: &Module| {
+        let paths = mentions[module].iter().filter_map(|mention| absolute(module, &mention.segments));
+        let targets = paths.map(|path| defined_in(path, &modules, &reexports));
+        targets.filter(|target| target != module && modules.contains(target)).collect()
+    };
+    modules.iter().map(|module| (module.clone(), imported(module))).collect()
+}
+
+fn module_of(file: &Path) -> Module {
+    let mut names: Module =
+        file.with_extension("").iter().map(|name| name.to_str().unwrap().to_owned()).collect();
+    names.pop_if(|name| name == "mod");
+    names
+}
+
+/// Without comments, unit tests and modules that are declared for tests only.
+pub fn code_of(text: &str) -> String {
+    let mut code = String::new();
+    let mut lines = text.lines().map(|line| line.split("//").next().unwrap_or_default());
+    while let Some(line) = lines.next() {
+        if line.trim() == "#[cfg(test)]" {
+            if lines.next().is_some_and(|item| item.trim_end().ends_with(';')) {
+                continue;
+            }
+            break;
+        }
+        code.push_str(line);
+        code.push('\n');
+    }
+    code
+}
+
+fn mentions(code: &str, module: &Module, modules: &BTreeSet<Module>) -> Vec<Mention> {
+    let (mut mentions, mut rest) = (Vec::new(), String::new());
+    let mut lines = code.lines();
+    while let Some(line) = lines.next() {
+        let Some((is_reexport, path)) = use_of(line.trim()) else {
+            rest.push_str(line);
+            rest.push('\n');
+            continue;
+        };
+        let mut path = path.to_owned();
+        while !path.contains(';') {
+            path.push_str(lines.next().expect("a `use` has its end").trim());
+        }
+        for path in expanded(path.trim_end_matches(';')) {
+            let mut segments: Vec<String> = path.split("::").map(|part| part.trim().to_owned()).collect();
+            if modules.contains(&[module.as_slice(), &segments[..1]].concat()) {
+                segments.insert(0, "self".to_owned());
+            }
+            mentions.push(Mention { segments, is_reexport });
+        }
+    }
+    mentions.extend(inline_paths(&rest).map(|segments| Mention { segments, is_reexport: false }));
+    mentions
+}
+
+/// Whether a line begins a `use`, whether that is a `pub use`, and the path.
+fn use_of(line: &str) -> Option<(bool, &str)> {
+    if let Some(path) = line.strip_prefix("use ") {
+        return Some((false, path));
+    }
+    let (visibility, path) = line.split_once("use ")?;
+    let is_visibility = visibility.starts_with("pub") && visibility.ends_with([' ', ')']);
+    (is_visibility && visibility.trim().split(' ').count() == 1).then_some((true, path))
+}
+
+/// `a::{b, c::{d, e}}` as `a::b`, `a::c::d`, `a::c::e`; names behind `as` are left out.
+fn expanded(path: &str) -> Vec<String> {
+    let Some((before, group)) = path.split_once('{') else {
+        return vec![path.split(" as ").next().unwrap_or_default().trim().to_owned()];
+    };
+    let items = super::top_level(group);
+    items.iter().flat_map(|item| expanded(item)).map(|item| format!("{before}{item}")).collect()
+}
+
+/// Paths outside of `use` that begin with `crate::` or `super::`.
+fn inline_paths(code: &str) -> impl Iterator<Item = Vec<String>> {
+    let is_part = |c: char| c.is_alphanumeric() || c == '_' || c == ':';
+    let words = code.split(move |c: char| !is_part(c));
+    let paths = words.filter(|word| word.starts_with("crate::") || word.starts_with("super::"));
+    paths.map(|path| path.split("::").filter(|name| !name.is_empty()).map(str::to_owned).collect())
+}
+
+/// A path from the crate's root; `None` for other crates.
+fn absolute(module: &Module, segments: &[String]) -> Option<Vec<String>> {
+    let supers = segments.iter().take_while(|segment| *segment == "super").count();
+    let base = match segments[0].as_str() {
+        "crate" => &[],
+        "self" => module.as_slice(),
+        "super" => &module[..module.len() - supers],
+        _ => return None,
+    };
+    let rest = &segments[supers.max(1)..];
+    Some(base.iter().chain(rest).filter(|name| *name != "self").cloned().collect())
+}
+
+/// By module and name: the path that a `pub use` gives that name.
+fn reexports(mentions: &BTreeMap<&Module, Vec<Mention>>) -> BTreeMap<(Module, String), Vec<String>> {
+    let mut reexports = BTreeMap::new();
+    for (module, mentions) in mentions {
+        for mention in mentions.iter().filter(|mention| mention.is_reexport) {
+            let Some(path) = absolute(module, &mention.segments) else { continue };
+            if let Some(name) = path.last() {
+                reexports.insert(((*module).clone(), name.clone()), path.clone());
+            }
+        }
+    }
+    reexports
+}
+
+/// The module that a path leads to, behind re-exports.
+fn defined_in(
+    mut path: Vec<String>,
+    modules: &BTreeSet<Module>,
+    reexports: &BTreeMap<(Module, String), Vec<String>>,
+) -> Module {
+    const DEEPEST: usize = 8;
+    for _ in 0..DEEPEST {
+        let length = (0..=path.len()).rev().find(|length| modules.contains(&path[..*length])).unwrap_or(0);
+        let Some(name) = path.get(length) else { break };
+        match reexports.get(&(path[..length].to_vec(), name.clone())) {
+            Some(original) if original[..] != path[..=length] => {
+                path = [original, &path[length + 1..]].concat();
+            }
+            _ => {
+                path.truncate(length);
+                break;
+            }
+        }
+    }
+    path
+}
+
+/// Groups of at least two that reach each other.
+pub fn circles<T: Ord + Clone>(arrows: &BTreeMap<T, BTreeSet<T>>) -> Vec<BTreeSet<T>> {
+    let reached: BTreeMap<&T, BTreeSet<T>> =
+        arrows.keys().map(|from| (from, reached(arrows, from))).collect();
+    let circle = |from: &T| -> BTreeSet<T> {
+        let back = |to: &&T| reached.get(to).is_some_and(|from_there| from_there.contains(from));
+        reached[from].iter().filter(back).cloned().collect()
+    };
+    let circles: BTreeSet<_> = arrows.keys().map(circle).filter(|circle| circle.len() > 1).collect();
+    circles.into_iter().collect()
+}
+
+fn reached<T: Ord + Clone>(arrows: &BTreeMap<T, BTreeSet<T>>, from: &T) -> BTreeSet<T> {
+    let (mut reached, mut open) = (BTreeSet::new(), vec![from.clone()]);
+    while let Some(next) = open.pop() {
+        for to in arrows.get(&next).into_iter().flatten() {
+            if reached.insert(to.clone()) {
+                open.push(to.clone());
+            }
+        }
+    }
+    reached
+}
