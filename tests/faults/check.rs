@@ -1,4 +1,4 @@
-//! At rest, everything agrees: rows, totals in PostgreSQL, totals in Redis, and what subscribers saw last.
+//! Consistency check: at rest these agree: rows, totals in PostgreSQL, totals in Redis, and what subscribers saw last.
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
@@ -13,35 +13,35 @@ use redis::AsyncCommands;
 use sqlx::{AssertSqlSafe, PgPool, Row};
 
 use crate::{
-    seen::{Seen, Values},
+    observations::{Observations, Values},
     support::Stores,
     world::{Done, Pair, World, counts_of},
 };
 
-/// A subscriber may have to hear of an interruption first.
+/// A subscriber may first have to notice an interruption.
 const PUSHED_WITHIN: Duration = Duration::from_secs(30);
 
-/// Where the shards are, for whoever looks into a failure.
+/// State of the shards, for the report of a failure.
 pub async fn state(stores: &Stores, shards: ShardCount) -> String {
     let rows = "SELECT to_jsonb(shard)::text FROM shard ORDER BY id";
     let rows: Vec<String> = sqlx::query_scalar(rows).fetch_all(&stores.sql().await).await.unwrap();
     let mut redis = stores.redis().await;
-    let mut told = vec![format!("now {}", chrono::Utc::now())];
+    let mut lines = vec![format!("now {}", chrono::Utc::now())];
     for (shard, row) in shards.all().zip(rows) {
         let meta: BTreeMap<String, String> = redis.hgetall(format!("{{{shard}}}:meta")).await.unwrap();
         let log: Vec<redis::Value> =
             redis.xrevrange_count(format!("{{{shard}}}:log"), "+", "-", 3).await.unwrap();
-        told.push(format!("{row}\n  meta {meta:?}\n  log's end {log:?}"));
+        lines.push(format!("{row}\n  meta {meta:?}\n  log's end {log:?}"));
     }
-    told.join("\n")
+    lines.join("\n")
 }
 
-/// All that is wrong. `lossless`: every acknowledged flip must be among the rows.
+/// All differences. `lossless`: every acknowledged flip must be among the rows.
 pub async fn differences(
     stores: &Stores,
     world: &World,
     done: &Done,
-    seen: &Seen,
+    observations: &Observations,
     lossless: bool,
 ) -> Vec<String> {
     stores.rest().await;
@@ -50,7 +50,9 @@ pub async fn differences(
     if lossless {
         let expected = done.pairs_on();
         wrong.extend(expected.difference(&rows).map(|pair| format!("{pair:?} was acknowledged and is lost")));
-        wrong.extend(rows.difference(&expected).map(|pair| format!("{pair:?} is on, and nobody was told")));
+        wrong.extend(
+            rows.difference(&expected).map(|pair| format!("{pair:?} is on, and was not acknowledged")),
+        );
     }
     let mut expected = counts_of(world, &rows);
     for person in &world.people {
@@ -71,9 +73,9 @@ pub async fn differences(
     for (entity, totals) in &totals {
         wrong.extend(redis_differences(stores, *entity, totals).await);
     }
-    wrong.extend(push_differences(seen, &totals).await);
-    wrong.extend(seen.faults());
-    // What a loss leaves in cached sets until it is noticed may well be found first.
+    wrong.extend(push_differences(observations, &totals).await);
+    wrong.extend(observations.faults());
+    // After a loss the reconciliation may find wrong cached sets before the pipeline notices the loss.
     let repaired = "SELECT entity || ' ' || counter FROM repair";
     let repaired: Vec<String> = sqlx::query_scalar(repaired).fetch_all(&sql).await.unwrap();
     if lossless && !repaired.is_empty() {
@@ -106,7 +108,7 @@ async fn totals_of(sql: &PgPool, entity: Entity) -> BTreeMap<Counter, i64> {
     entity.kind.counters().iter().map(|counter| (*counter, row.get(counter.name()))).collect()
 }
 
-/// What inboxes must count: their entries.
+/// Expected counts of inboxes: their entries.
 async fn inboxes(sql: &PgPool, world: &World) -> BTreeMap<(Entity, Counter), i64> {
     let mut counts = BTreeMap::new();
     for person in &world.people {
@@ -145,8 +147,11 @@ async fn redis_differences(stores: &Stores, entity: Entity, totals: &BTreeMap<Co
     totals.iter().filter_map(differs).collect()
 }
 
-/// Each subscriber's last values, which may be on their way still.
-async fn push_differences(seen: &Seen, totals: &BTreeMap<Entity, BTreeMap<Counter, i64>>) -> Vec<String> {
+/// Compares each subscriber's last values, which may still be on their way.
+async fn push_differences(
+    observations: &Observations,
+    totals: &BTreeMap<Entity, BTreeMap<Counter, i64>>,
+) -> Vec<String> {
     let differs = || -> Vec<String> {
         let of_entity = |(entity, totals): (&Entity, &BTreeMap<Counter, i64>)| {
             let differs = |(who, version, values): (String, u64, Values)| {
@@ -155,7 +160,7 @@ async fn push_differences(seen: &Seen, totals: &BTreeMap<Entity, BTreeMap<Counte
                     "{who} saw {entity} {wrong:?} last, at version {version}, the totals are {totals:?}"
                 ))
             };
-            seen.newest(*entity).into_iter().filter_map(differs).collect::<Vec<_>>()
+            observations.newest(*entity).into_iter().filter_map(differs).collect::<Vec<_>>()
         };
         totals.iter().flat_map(of_entity).collect()
     };

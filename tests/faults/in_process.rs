@@ -14,21 +14,21 @@ use plaudit_embedded_stores::AppendFsync;
 use rand::{RngExt, SeedableRng, rngs::StdRng};
 
 use crate::{
-    blows, check,
+    check,
     load::{Answer, Load, Progress, Service},
     node::{Node, has_struck, killed, values},
-    plan::{Blow, Plan},
-    seeds,
-    seen::Seen,
+    observations::Observations,
+    plan::{Plan, StoreFault},
+    seeds, store_faults,
     support::Stores,
     world::{Act, World},
 };
 
 const NAMES: [&str; 2] = ["node-a", "node-b"];
 const SHARDS: u16 = 3;
-/// Of each user.
+/// Steps of each user.
 const STEPS: usize = 14;
-/// No action takes longer; then its outcome is unknown.
+/// Timeout of an action, after which its outcome is unknown.
 const ACT_WITHIN: Duration = Duration::from_secs(5);
 
 #[test]
@@ -54,7 +54,7 @@ fn a_node_that_ends_at_any_point_loses_nothing_and_counts_nothing_twice() {
                 }
             }
             if !has_come {
-                wrong.push(format!("nobody came to {}", point.name()));
+                wrong.push(format!("no node reached {}", point.name()));
             }
         }
         wrong
@@ -63,7 +63,7 @@ fn a_node_that_ends_at_any_point_loses_nothing_and_counts_nothing_twice() {
 }
 
 /// Runs these schedules, one after the other, on the same stores. Fails at the end if any has failed.
-pub fn run_all(seeds: Vec<u64>, mut tell: impl FnMut(usize)) {
+pub fn run_all(seeds: Vec<u64>, mut progress: impl FnMut(usize)) {
     let _alone = fail::FailScenario::setup();
     let runtime = tokio::runtime::Runtime::new().unwrap();
     let failures = runtime.block_on(async {
@@ -72,7 +72,7 @@ pub fn run_all(seeds: Vec<u64>, mut tell: impl FnMut(usize)) {
         for (i, seed) in seeds.into_iter().enumerate() {
             let plan = |steps| Plan::new(seed, &mut StdRng::seed_from_u64(seed), steps);
             failures.extend(bench.run(seed, plan).await);
-            tell(i + 1);
+            progress(i + 1);
         }
         failures
     });
@@ -94,8 +94,8 @@ impl Bench {
         Self { stores, shards }
     }
 
-    /// Runs a plan, which is told the steps of all users together. Returns what went wrong, with all that is
-    /// needed to see it again.
+    /// Runs a plan; `plan` gets the number of steps of all users together. Returns the differences, with all that is
+    /// needed to reproduce them.
     async fn run(&self, seed: u64, plan: impl FnOnce(usize) -> Plan) -> Option<String> {
         let world = World::new(&self.stores.sql().await).await;
         let plan = plan(STEPS * world.people.len());
@@ -110,7 +110,7 @@ impl Bench {
     }
 }
 
-/// What a panic says.
+/// Message of a panic.
 pub fn words_of(panic: &(dyn Any + Send)) -> String {
     let words = panic.downcast_ref::<String>().cloned();
     words
@@ -118,14 +118,14 @@ pub fn words_of(panic: &(dyn Any + Send)) -> String {
         .unwrap_or_else(|| "no words".to_owned())
 }
 
-/// One schedule under way.
+/// A schedule that runs.
 struct Schedule<'a> {
     bench: &'a Bench,
     world: &'a World,
     plan: &'a Plan,
     seed: u64,
     nodes: Arc<[RwLock<Node>; 2]>,
-    seen: Arc<Seen>,
+    observations: Arc<Observations>,
     progress: Progress,
 }
 
@@ -138,15 +138,15 @@ impl<'a> Schedule<'a> {
             plan,
             seed,
             nodes: Arc::new(NAMES.map(start)),
-            seen: Arc::default(),
+            observations: Arc::default(),
             progress: Progress::default(),
         }
     }
 
     async fn run(&self) -> Vec<String> {
-        // It has no pipeline and is not killed: what it shows must be right in the end.
+        // It has no pipeline and is not killed: its counts must be right in the end.
         let watcher = Node::start("watcher", &self.bench.stores, self.bench.shards, None);
-        watcher.watch("watcher", self.world.entities(), Arc::clone(&self.seen));
+        watcher.watch("watcher", self.world.entities(), Arc::clone(&self.observations));
         for trap in &self.plan.traps {
             fail::cfg(trap.point.name(), &trap.actions()).unwrap();
         }
@@ -160,12 +160,13 @@ impl<'a> Schedule<'a> {
         for point in Point::ALL {
             fail::remove(point.name());
         }
-        // Who was killed last comes back, as the other one may be gone as well.
+        // The node that was killed last is started again, because the other one may be down too.
         for (node, name) in NAMES.iter().enumerate() {
             self.restart(node, name);
         }
         let wrong =
-            check::differences(&self.bench.stores, self.world, &done, &self.seen, load.lossless).await;
+            check::differences(&self.bench.stores, self.world, &done, &self.observations, load.lossless)
+                .await;
         for node in self.nodes.iter() {
             node.write().kill();
         }
@@ -188,45 +189,45 @@ impl<'a> Schedule<'a> {
         *self.nodes[node].write() = started;
     }
 
-    /// Strikes from the outside, each blow when its time has come. Never returns.
+    /// Causes each fault of the plan at its time. Never returns.
     async fn strike(&self) {
-        for (step, blow) in &self.plan.blows {
+        for (step, fault) in &self.plan.faults {
             while self.progress.steps() < *step {
                 tokio::time::sleep(Duration::from_millis(2)).await;
             }
-            self.blow(*blow).await;
+            self.inject(*fault).await;
         }
         std::future::pending().await
     }
 
-    async fn blow(&self, blow: Blow) {
+    async fn inject(&self, fault: StoreFault) {
         let stores = &self.bench.stores;
-        match blow {
-            Blow::KillNode(node) => {
+        match fault {
+            StoreFault::KillNode(node) => {
                 self.nodes[node].write().kill();
                 self.restart(node, NAMES[node]);
             }
-            Blow::StopNode(node) => {
+            StoreFault::StopNode(node) => {
                 let spare = Node::start("spare", stores, self.bench.shards, None);
                 let mut stopped = std::mem::replace(&mut *self.nodes[node].write(), spare);
                 stopped.stop().await;
                 self.restart(node, NAMES[node]);
             }
-            Blow::FlushScripts => blows::in_redis(stores, &["SCRIPT", "FLUSH"]).await,
-            Blow::CutRedis => {
-                blows::in_redis(stores, &["CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes"]).await;
-                blows::in_redis(stores, &["CLIENT", "KILL", "TYPE", "pubsub"]).await;
+            StoreFault::FlushScripts => store_faults::in_redis(stores, &["SCRIPT", "FLUSH"]).await,
+            StoreFault::CutRedis => {
+                store_faults::in_redis(stores, &["CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes"]).await;
+                store_faults::in_redis(stores, &["CLIENT", "KILL", "TYPE", "pubsub"]).await;
             }
-            Blow::CutPostgres => blows::cut_postgres(stores).await,
-            Blow::Evict => blows::evict(stores).await,
-            Blow::ForgetTarget => {
+            StoreFault::CutPostgres => store_faults::cut_postgres(stores).await,
+            StoreFault::Evict => store_faults::evict(stores).await,
+            StoreFault::ForgetTarget => {
                 let shard = self.seed % self.bench.shards.get() as u64;
-                blows::in_redis(stores, &["DEL", &format!("{{{shard}}}:meta")]).await;
+                store_faults::in_redis(stores, &["DEL", &format!("{{{shard}}}:meta")]).await;
             }
-            Blow::FlushAll => blows::in_redis(stores, &["FLUSHALL"]).await,
-            Blow::LoseLog => {
+            StoreFault::FlushAll => store_faults::in_redis(stores, &["FLUSHALL"]).await,
+            StoreFault::LoseLog => {
                 let shard = self.seed % self.bench.shards.get() as u64;
-                blows::lose_log(stores, self.bench.shards.get(), shard).await;
+                store_faults::lose_log(stores, self.bench.shards.get(), shard).await;
             }
         }
     }
@@ -268,7 +269,7 @@ impl Service for Schedule<'_> {
         let entities: Vec<Entity> = world.entities();
         let read = move |plaudit: Plaudit| async move { plaudit.hub().counts(&entities).await.0 };
         for (entity, counted) in self.anywhere(read).await.unwrap_or_default() {
-            self.seen.read(entity, counted.version.get(), &values(entity, &counted.counts));
+            self.observations.read(entity, counted.version.get(), &values(entity, &counted.counts));
         }
     }
 }

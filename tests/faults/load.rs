@@ -1,5 +1,5 @@
-//! Users at work: each one step after the other, all at once, each step again and again, under one
-//! idempotency key, until it is acknowledged.
+//! Load: all users act concurrently. Each takes one step after the other, and repeats a step under one idempotency key
+//! until it is acknowledged.
 
 use std::{
     sync::atomic::{AtomicUsize, Ordering::SeqCst},
@@ -12,19 +12,19 @@ use rand::{RngExt, SeedableRng, rngs::StdRng};
 
 use crate::world::{Act, Done, World};
 
-/// No outage of a schedule lasts as long.
+/// Longer than any outage of a schedule.
 const PATIENCE: Duration = Duration::from_secs(60);
 const PAUSE: Duration = Duration::from_millis(15);
 
-/// What was answered; or why there is no answer, or one that says "later".
+/// An answer; or the reason why there is none, or only one that says "later".
 pub type Answer<T> = Result<T, String>;
 
-/// Somebody to send actions to.
+/// The service under test.
 pub trait Service: Sync {
-    /// Whether it changed anything.
+    /// Returns whether the action changed anything.
     fn act(&self, world: &World, actor: usize, act: Act, key: &str) -> impl Future<Output = Answer<bool>>;
 
-    /// Whether an edge is on, as its actor is told.
+    /// Whether an edge is on, as its actor sees it.
     fn is_on(
         &self,
         world: &World,
@@ -33,11 +33,11 @@ pub trait Service: Sync {
         target: i64,
     ) -> impl Future<Output = Answer<bool>>;
 
-    /// Reads counts of everything, for [`crate::seen::Seen`].
+    /// Reads counts of everything, for [`crate::observations::Observations`].
     fn read(&self, world: &World) -> impl Future<Output = ()>;
 }
 
-/// How many steps are done, by all users together.
+/// Number of steps that all users together have done.
 #[derive(Default)]
 pub struct Progress(AtomicUsize);
 
@@ -49,14 +49,14 @@ impl Progress {
 
 pub struct Load {
     pub seed: u64,
-    /// Of each user.
+    /// Steps of each user.
     pub steps: usize,
-    /// Whether nothing may be lost: then each answer must fit what was answered before.
+    /// Whether nothing may be lost: then each answer must be consistent with earlier ones.
     pub lossless: bool,
 }
 
 impl Load {
-    /// Returns what was acknowledged.
+    /// Returns the acknowledged actions.
     pub async fn run(&self, world: &World, service: &impl Service, progress: &Progress) -> Done {
         let users = (0..world.people.len()).map(|actor| self.run_user(world, actor, service, progress));
         let mut all = Done::default();

@@ -1,5 +1,5 @@
 //! A node within this process: API, hub and pipeline on a runtime of their own. It is killed by ending the
-//! runtime: all its tasks stop wherever they are.
+//! runtime: all its tasks stop at once.
 
 use std::{
     collections::{BTreeSet, HashMap},
@@ -24,8 +24,8 @@ use tokio::{runtime::Runtime, sync::mpsc, task::JoinHandle};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
+    observations::{Observations, Values},
     plan::{KILL, Plan},
-    seen::{Seen, Values},
     support::Stores,
 };
 
@@ -39,7 +39,7 @@ pub struct Node {
 }
 
 impl Node {
-    /// With a pipeline that owns under the node's name, if it has a plan.
+    /// Starts a pipeline too, with the node's name as owner, if there is a plan.
     pub fn start(name: &str, stores: &Stores, shards: ShardCount, plan: Option<&Plan>) -> Self {
         report_kills();
         // Several threads: a stall stops one of them only.
@@ -68,7 +68,7 @@ impl Node {
         Self { runtime: Some(runtime), plaudit, stop, pipeline }
     }
 
-    /// Runs something in the node; `None` when the node was killed.
+    /// Runs a future in the node; `None` if the node was killed.
     pub fn spawn<T: Send + 'static>(
         &self,
         work: impl Future<Output = T> + Send + 'static,
@@ -76,14 +76,14 @@ impl Node {
         Some(self.runtime.as_ref()?.spawn(work))
     }
 
-    /// As `kill -9`.
+    /// Like `kill -9`.
     pub fn kill(&mut self) {
         if let Some(runtime) = self.runtime.take() {
             runtime.shutdown_background();
         }
     }
 
-    /// As by a signal: what is pending is persisted, the shards are handed over.
+    /// Like SIGTERM: pending events are persisted, and the shards are handed over.
     pub async fn stop(&mut self) {
         self.stop.cancel();
         if let Some(pipeline) = self.pipeline.take() {
@@ -92,14 +92,14 @@ impl Node {
         self.kill();
     }
 
-    /// Notes all that a subscriber of this node is sent.
-    pub fn watch(&self, name: &'static str, entities: Vec<Entity>, seen: Arc<Seen>) {
+    /// Records everything that a subscriber of this node receives.
+    pub fn watch(&self, name: &'static str, entities: Vec<Entity>, observations: Arc<Observations>) {
         let hub = self.plaudit.hub().clone();
         self.runtime.as_ref().unwrap().spawn(async move {
             let mut subscriber = hub.watch(&entities);
             loop {
                 let (entity, counted) = subscriber.next().await;
-                seen.pushed(name, entity, counted.version.get(), values(entity, &counted.counts));
+                observations.pushed(name, entity, counted.version.get(), values(entity, &counted.counts));
             }
         });
     }
@@ -121,7 +121,7 @@ fn setup(name: &str, plan: &Plan) -> PipelineSetup {
         batch_events: plan.batch_events,
         batch_wait: plan.batch_wait,
         persist_rate: 1_000_000,
-        // What it repairs is a failure of the schedule: nothing must drift.
+        // A repair is a failure of the schedule: nothing must drift.
         reconcile_sample: 50,
         reconcile_at: NightlyAt(None),
         redis_replicas: 0,
@@ -147,7 +147,7 @@ fn kills() -> &'static Kills {
     KILLS.get_or_init(Kills::default)
 }
 
-/// Rings when a trap in this node says that the node is to end.
+/// Receives a message when a trap in this node demands its end.
 pub fn killed(name: &str) -> mpsc::UnboundedReceiver<()> {
     let (sender, receiver) = mpsc::unbounded_channel();
     kills().lock().unwrap().insert(name.to_owned(), sender);
@@ -159,12 +159,12 @@ fn struck() -> &'static Mutex<BTreeSet<String>> {
     &STRUCK
 }
 
-/// Whether a trap at this point has ended a node of this process, since it was asked before.
+/// Whether a trap at this point has ended a node of this process since the last call.
 pub fn has_struck(point: Point) -> bool {
     struck().lock().unwrap().remove(&format!("{KILL} at {}", point.name()))
 }
 
-/// Panics of nodes are a part of the plan; others are told as always.
+/// Silences panics of nodes, which are part of the plan; others are reported as always.
 fn report_kills() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {

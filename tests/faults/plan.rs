@@ -1,15 +1,15 @@
-//! What breaks in a schedule, and when: chosen by its seed.
+//! Plan of a schedule: which faults happen and when, chosen by its seed.
 
 use std::{fmt, time::Duration};
 
 use plaudit::primitives::fault::Point;
 use rand::{RngExt, rngs::StdRng, seq::IndexedRandom};
 
-/// At a fail point.
+/// A fault at a fail point.
 #[derive(Clone, Debug)]
 pub struct Trap {
     pub point: Point,
-    /// Passes before it.
+    /// Passes of the point before the fault.
     pub after: u32,
     pub what: What,
 }
@@ -37,7 +37,7 @@ impl Trap {
         Self { point: *points.choose(rng).unwrap(), after: rng.random_range(0..12), what }
     }
 
-    /// In the words of the crate `fail`.
+    /// In the syntax of the crate `fail`.
     pub fn actions(&self) -> String {
         let what = match &self.what {
             What::Kill => format!("return({KILL})"),
@@ -49,7 +49,7 @@ impl Trap {
     }
 }
 
-/// How the panic begins that stands for the end of a node.
+/// Prefix of the panic message that means the end of a node.
 pub const KILL: &str = "killed";
 
 impl fmt::Display for Trap {
@@ -61,17 +61,17 @@ impl fmt::Display for Trap {
 impl fmt::Display for Plan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let traps: Vec<String> = self.traps.iter().map(ToString::to_string).collect();
-        let Self { blows, batch_events, batch_wait, log_share, .. } = self;
+        let Self { faults, batch_events, batch_wait, log_share, .. } = self;
         write!(
             f,
-            "traps {traps:?}, blows {blows:?}, batches of {batch_events} in {batch_wait:?}, log {log_share} %"
+            "traps {traps:?}, faults {faults:?}, batches of {batch_events} in {batch_wait:?}, log {log_share} %"
         )
     }
 }
 
-/// Something that happens from the outside.
+/// A fault from the outside.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Blow {
+pub enum StoreFault {
     KillNode(usize),
     StopNode(usize),
     FlushScripts,
@@ -79,33 +79,33 @@ pub enum Blow {
     CutRedis,
     /// All connections to PostgreSQL break.
     CutPostgres,
-    /// Redis evicts all that may be evicted.
+    /// Redis evicts all keys that it may evict.
     Evict,
     /// A shard's state is gone.
     ForgetTarget,
-    /// All of Redis is gone. Loses what is not persisted.
+    /// All of Redis is gone. Loses events that are not persisted.
     FlushAll,
-    /// A shard's log is gone, on a Redis that looks as if it had restarted. Loses what is not persisted.
+    /// A shard's log is gone, on a Redis that looks as if it had restarted. Loses events that are not persisted.
     LoseLog,
 }
 
-impl Blow {
+impl StoreFault {
     pub const fn loses(self) -> bool {
         matches!(self, Self::FlushAll | Self::LoseLog)
     }
 }
 
-/// One in so many schedules may lose something.
+/// One in this many schedules may lose events.
 const LOSSY_ONE_IN: u64 = 8;
 
 #[derive(Debug)]
 pub struct Plan {
     pub traps: Vec<Trap>,
-    /// After so many steps of all users.
-    pub blows: Vec<(usize, Blow)>,
+    /// After this many steps of all users.
+    pub faults: Vec<(usize, StoreFault)>,
     pub batch_events: usize,
     pub batch_wait: Duration,
-    /// Percent of Redis' memory; 0 leaves the logs so few entries that they are always being trimmed.
+    /// Percent of Redis' memory; with 0 the logs are so short that they are trimmed all the time.
     pub log_share: u32,
 }
 
@@ -114,47 +114,46 @@ impl Plan {
     pub fn new(seed: u64, rng: &mut StdRng, steps: usize) -> Self {
         let points: Vec<Point> = Point::ALL.to_vec();
         let traps = (0..rng.random_range(1..4)).map(|_| Trap::any(rng, &points)).collect();
-        let mut blows: Vec<(usize, Blow)> = (0..rng.random_range(0..3))
+        let mut faults: Vec<(usize, StoreFault)> = (0..rng.random_range(0..3))
             .map(|_| {
-                let blow = match rng.random_range(0..9) {
-                    0 | 1 => Blow::KillNode(rng.random_range(0..2)),
-                    2 => Blow::StopNode(rng.random_range(0..2)),
-                    3 => Blow::FlushScripts,
-                    4 => Blow::CutRedis,
-                    5 => Blow::CutPostgres,
-                    6 | 7 => Blow::Evict,
-                    _ => Blow::ForgetTarget,
+                let fault = match rng.random_range(0..9) {
+                    0 | 1 => StoreFault::KillNode(rng.random_range(0..2)),
+                    2 => StoreFault::StopNode(rng.random_range(0..2)),
+                    3 => StoreFault::FlushScripts,
+                    4 => StoreFault::CutRedis,
+                    5 => StoreFault::CutPostgres,
+                    6 | 7 => StoreFault::Evict,
+                    _ => StoreFault::ForgetTarget,
                 };
-                (rng.random_range(0..steps), blow)
+                (rng.random_range(0..steps), fault)
             })
             .collect();
         if seed.is_multiple_of(LOSSY_ONE_IN) {
-            let blow = if rng.random_bool(0.5) { Blow::FlushAll } else { Blow::LoseLog };
-            blows.push((rng.random_range(steps / 4..steps), blow));
+            let fault = if rng.random_bool(0.5) { StoreFault::FlushAll } else { StoreFault::LoseLog };
+            faults.push((rng.random_range(steps / 4..steps), fault));
         }
-        blows.sort_by_key(|(step, _)| *step);
+        faults.sort_by_key(|(step, _)| *step);
         Self {
             traps,
-            blows,
+            store_faults,
             batch_events: *[1, 3, 10, 1_000].choose(rng).unwrap(),
             batch_wait: Duration::from_millis(*[0, 5, 50].choose(rng).unwrap()),
             log_share: *[0, 50].choose(rng).unwrap(),
         }
     }
 
-    /// Ends the node that is the first to come to this point, where it would not in most schedules made to
-    /// come there.
+    /// Ends the first node that reaches this point. The plan makes nodes reach points that most schedules do not.
     pub fn of_point(point: Point) -> Self {
-        let blows = match point {
-            Point::BeforeGenesis => vec![(30, Blow::LoseLog)],
+        let faults = match point {
+            Point::BeforeGenesis => vec![(30, StoreFault::LoseLog)],
             _ => Vec::new(),
         };
         let traps = vec![Trap { point, after: 0, what: What::Kill }];
-        Self { traps, blows, batch_events: 10, batch_wait: Duration::from_millis(5), log_share: 0 }
+        Self { traps, faults, batch_events: 10, batch_wait: Duration::from_millis(5), log_share: 0 }
     }
 
     pub fn is_lossless(&self) -> bool {
-        !self.blows.iter().any(|(_, blow)| blow.loses())
+        !self.faults.iter().any(|(_, fault)| fault.loses())
     }
 }
 
@@ -174,7 +173,7 @@ pub enum Kill {
     Postgres,
 }
 
-/// Where a process dies by itself.
+/// A fail point at which a process dies.
 #[derive(Clone, Debug)]
 pub struct Death {
     point: Point,
@@ -189,7 +188,7 @@ impl fmt::Display for Death {
 
 #[derive(Debug)]
 pub struct KillPlan {
-    /// After so many steps of all users.
+    /// After this many steps of all users.
     pub kills: Vec<(usize, Kill)>,
 }
 

@@ -15,19 +15,19 @@ use crate::{
     check,
     in_process::words_of,
     load::{Answer, Load, Progress, Service},
+    observations::{Observations, Values},
     plan::{Kill, KillPlan},
     seeds,
-    seen::{Seen, Values},
     support::{Client, Server, Socket, Stores},
     world::{Act, World},
 };
 
-/// Of each user.
+/// Steps of each user.
 const STEPS: usize = 14;
 const FLAGS: [&str; 8] =
     ["--lease", "1s", "--reply-wait", "200ms", "--batch-wait", "5ms", "--batch-events", "20"];
 const ACT_WITHIN: Duration = Duration::from_secs(5);
-/// Of the servers, told with a failure.
+/// Lines of the servers' logs that are printed with a failure.
 const LOG_LINES: usize = 60;
 const SERVICE: &str = "the service of the schedules";
 
@@ -37,14 +37,14 @@ async fn ten_schedules_of_real_kills_lose_nothing_and_count_nothing_twice() {
 }
 
 /// Runs these schedules, one after the other, on the same servers. Fails at the end if any has failed.
-pub async fn run_all(seeds: Vec<u64>, mut tell: impl FnMut(usize)) {
+pub async fn run_all(seeds: Vec<u64>, mut progress: impl FnMut(usize)) {
     let site = Arc::new(Site::new().await);
     let mut failures = Vec::new();
     for (i, seed) in seeds.into_iter().enumerate() {
         let running = AssertUnwindSafe(run(&site, seed)).catch_unwind();
         let failed = |panic: Box<dyn Any + Send>| Some(format!("SEED={seed}: {}", words_of(&*panic)));
         failures.extend(running.await.unwrap_or_else(failed));
-        tell(i + 1);
+        progress(i + 1);
     }
     assert!(failures.is_empty(), "{} failed:\n{}", failures.len(), failures.join("\n\n"));
 }
@@ -54,7 +54,7 @@ struct Site {
     /// Every acknowledged write is on disk.
     stores: Stores,
     servers: [Mutex<Server>; 2],
-    /// Where they listen.
+    /// The servers' ports.
     urls: [RwLock<String>; 2],
 }
 
@@ -67,7 +67,7 @@ impl Site {
         Self { stores, servers: [Mutex::new(first), Mutex::new(second)], urls }
     }
 
-    /// Starts a server that has ended; it dies at the point that `FAILPOINTS` says, if it says any.
+    /// Starts a server again, with `fail_points` as `FAILPOINTS`.
     async fn start(&self, server: usize, fail_points: &str) {
         let mut started = self.servers[server].lock().await;
         let up = tokio::task::block_in_place(|| started.try_start(&[("FAILPOINTS", fail_points)]));
@@ -120,16 +120,16 @@ impl Site {
     }
 }
 
-/// Returns what went wrong, with all that is needed to see it again.
+/// Returns the differences, with all that is needed to reproduce them.
 async fn run(site: &Arc<Site>, seed: u64) -> Option<String> {
     let world = World::new(&site.stores.sql().await).await;
     let plan = KillPlan::new(&mut StdRng::seed_from_u64(seed), STEPS * world.people.len());
-    let (seen, progress) = (Arc::new(Seen::default()), Progress::default());
+    let (observations, progress) = (Arc::new(Observations::default()), Progress::default());
     let mut watchers = JoinSet::new();
     for server in 0..2 {
-        watchers.spawn(watch(Arc::clone(site), server, questions(&world), Arc::clone(&seen)));
+        watchers.spawn(watch(Arc::clone(site), server, subscriptions(&world), Arc::clone(&observations)));
     }
-    let guests = Guests { site, seen: &seen };
+    let guests = Guests { site, observations: &observations };
     let load = Load { seed, steps: STEPS, lossless: true };
     let strikes = async {
         for (step, kill) in &plan.kills {
@@ -150,7 +150,7 @@ async fn run(site: &Arc<Site>, seed: u64) -> Option<String> {
     }
     let checked = async {
         site.stores.are_up().await;
-        check::differences(&site.stores, &world, &done, &seen, true).await
+        check::differences(&site.stores, &world, &done, &observations, true).await
     };
     let wrong = tokio::select! {
         wrong = checked => wrong,
@@ -168,7 +168,7 @@ async fn run(site: &Arc<Site>, seed: u64) -> Option<String> {
 /// The users, as clients of either server.
 struct Guests<'a> {
     site: &'a Site,
-    seen: &'a Seen,
+    observations: &'a Observations,
 }
 
 impl Guests<'_> {
@@ -218,14 +218,15 @@ impl Service for Guests<'_> {
     }
 
     async fn read(&self, world: &World) {
-        let ids: Vec<String> = SHOWN.iter().flat_map(|shown| shown.ids(world)).collect();
-        let parts: Vec<String> = SHOWN.iter().map(|shown| format!("... on {}", shown.selection())).collect();
+        let ids: Vec<String> = WATCHED_TYPES.iter().flat_map(|shown| shown.ids(world)).collect();
+        let parts: Vec<String> =
+            WATCHED_TYPES.iter().map(|shown| format!("... on {}", shown.selection())).collect();
         let query = format!("query ($ids: [ID!]!) {{ nodes(ids: $ids) {{ {} }} }}", parts.join(" "));
         let client = Client::new(&self.url(), None);
         let Ok(data) = self.ask(client, &query, json!({ "ids": ids })).await else { return };
         for object in data["nodes"].as_array().unwrap() {
             if let Some((entity, version, values)) = counts(object) {
-                self.seen.read(entity, version, &values);
+                self.observations.read(entity, version, &values);
             }
         }
     }
@@ -235,7 +236,7 @@ fn flag(value: &Value) -> Answer<bool> {
     value.as_bool().ok_or_else(|| format!("{value} is no answer"))
 }
 
-/// Mutations that switch on and off, their argument, the kind of target in ids, and the field that tells.
+/// Mutations that switch on and off, their argument, the kind of target in ids, and the viewer's field.
 const fn words(kind: EdgeKind) -> (&'static str, &'static str, &'static str, &'static str, &'static str) {
     match kind {
         EdgeKind::NoteLike => ("likeNote", "unlikeNote", "noteId", "note", "viewerHasLiked"),
@@ -247,7 +248,7 @@ const fn words(kind: EdgeKind) -> (&'static str, &'static str, &'static str, &'s
 }
 
 /// Counts of one type that are watched.
-struct Shown {
+struct WatchedType {
     type_name: &'static str,
     subscription: &'static str,
     argument: &'static str,
@@ -255,15 +256,15 @@ struct Shown {
     fields: &'static [(&'static str, Counter)],
 }
 
-const SHOWN: [Shown; 4] = [
-    Shown {
+const WATCHED_TYPES: [WatchedType; 4] = [
+    WatchedType {
         type_name: "Note",
         subscription: "noteCountsChanged",
         argument: "noteIds",
         ids: |world| world.notes.iter().map(|note| note.id).collect(),
         fields: &[("likeCount", Counter::NoteLikes), ("collectCount", Counter::NoteCollects)],
     },
-    Shown {
+    WatchedType {
         type_name: "User",
         subscription: "userCountsChanged",
         argument: "userIds",
@@ -277,14 +278,14 @@ const SHOWN: [Shown; 4] = [
             ("coinCount", Counter::UserCoins),
         ],
     },
-    Shown {
+    WatchedType {
         type_name: "Comment",
         subscription: "commentCountsChanged",
         argument: "commentIds",
         ids: |world| world.comments.iter().map(|comment| comment.id).collect(),
         fields: &[("likes: likeCount", Counter::CommentLikes)],
     },
-    Shown {
+    WatchedType {
         type_name: "Group",
         subscription: "groupCountsChanged",
         argument: "groupIds",
@@ -293,7 +294,7 @@ const SHOWN: [Shown; 4] = [
     },
 ];
 
-impl Shown {
+impl WatchedType {
     fn ids(&self, world: &World) -> Vec<String> {
         let of = self.type_name.to_lowercase();
         (self.ids)(world).iter().map(|id| format!("{of}_{id}")).collect()
@@ -305,24 +306,29 @@ impl Shown {
     }
 }
 
-/// The subscriptions to everything: query and variables.
-fn questions(world: &World) -> Vec<(String, Value)> {
-    let question = |shown: &Shown| {
+/// Subscriptions to all counts: query and variables.
+fn subscriptions(world: &World) -> Vec<(String, Value)> {
+    let subscription = |shown: &WatchedType| {
         let (name, argument) = (shown.subscription, shown.argument);
         let fields = shown.selection();
         let fields = fields.trim_start_matches(shown.type_name);
         let query = format!("subscription ($ids: [ID!]!) {{ {name}({argument}: $ids) {fields} }}");
         (query, json!({ "ids": shown.ids(world) }))
     };
-    SHOWN.iter().map(question).collect()
+    WATCHED_TYPES.iter().map(subscription).collect()
 }
 
-/// Subscribes at one server, again and again, and notes all that comes. Never returns.
-async fn watch(site: Arc<Site>, server: usize, questions: Vec<(String, Value)>, seen: Arc<Seen>) {
+/// Subscribes at one server, resubscribes after each end, and records all events. Never returns.
+async fn watch(
+    site: Arc<Site>,
+    server: usize,
+    subscriptions: Vec<(String, Value)>,
+    observations: Arc<Observations>,
+) {
     let name = ["first server", "second server"][server];
     loop {
         if let Some(mut socket) = Socket::try_open(&site.url(server), None).await {
-            for (i, (query, variables)) in questions.iter().enumerate() {
+            for (i, (query, variables)) in subscriptions.iter().enumerate() {
                 socket.subscribe(&i.to_string(), query, variables.clone()).await;
             }
             while let Some(message) = socket.try_receive().await {
@@ -331,7 +337,7 @@ async fn watch(site: Arc<Site>, server: usize, questions: Vec<(String, Value)>, 
                 }
                 let Some(data) = message["payload"]["data"].as_object() else { continue };
                 for (entity, version, values) in data.values().filter_map(counts) {
-                    seen.pushed(name, entity, version, values);
+                    observations.pushed(name, entity, version, values);
                 }
             }
         }
@@ -341,7 +347,7 @@ async fn watch(site: Arc<Site>, server: usize, questions: Vec<(String, Value)>, 
 
 /// Reads an object with counts.
 fn counts(object: &Value) -> Option<(Entity, u64, Values)> {
-    let shown = SHOWN.iter().find(|shown| object["__typename"] == shown.type_name)?;
+    let shown = WATCHED_TYPES.iter().find(|shown| object["__typename"] == shown.type_name)?;
     let entity: Entity = object["id"].as_str()?.replace('_', ":").parse().ok()?;
     let value = |(field, counter): &(&str, Counter)| {
         let field = field.split(':').next()?;

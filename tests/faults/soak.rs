@@ -1,4 +1,4 @@
-//! Schedules for as long as there is time: `make soak`.
+//! Schedules for a given time: `make soak`.
 
 use std::time::{Duration, Instant};
 
@@ -50,11 +50,11 @@ fn soak() {
     assert!(failures.is_empty(), "{}", failures.join("\n\n"));
 }
 
-/// Returns what went wrong.
-fn round(kind: usize, seeds: Vec<u64>, mut tell: impl FnMut(usize)) -> Option<String> {
+/// Returns the failure, if there is one.
+fn round(kind: usize, seeds: Vec<u64>, mut progress: impl FnMut(usize)) -> Option<String> {
     let run = std::panic::AssertUnwindSafe(|| match kind {
-        0 => in_process::run_all(seeds, &mut tell),
-        _ => tokio::runtime::Runtime::new().unwrap().block_on(processes::run_all(seeds, &mut tell)),
+        0 => in_process::run_all(seeds, &mut progress),
+        _ => tokio::runtime::Runtime::new().unwrap().block_on(processes::run_all(seeds, &mut progress)),
     });
     let panic = std::panic::catch_unwind(run).err()?;
     Some(in_process::words_of(&*panic))

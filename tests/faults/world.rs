@@ -1,4 +1,4 @@
-//! A small world of users and things, and what they do to it, by seed.
+//! A small world of users and entities, and random actions on it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,14 +13,14 @@ const USERS: usize = 6;
 const NOTES: usize = 4;
 const COMMENTS: usize = 2;
 
-/// One user, as PostgreSQL and as tokens know them.
+/// One user: id in PostgreSQL, and subject of tokens.
 #[derive(Clone, Debug)]
 pub struct Person {
     pub id: i64,
     pub subject: String,
 }
 
-/// Something that edges point at.
+/// A target of edges.
 #[derive(Clone, Copy, Debug)]
 pub struct Target {
     pub id: i64,
@@ -35,7 +35,7 @@ pub struct World {
     pub groups: Vec<Target>,
 }
 
-/// What somebody does.
+/// An action of a user.
 #[derive(Clone, Copy, Debug)]
 pub enum Act {
     Flip { kind: EdgeKind, target: Target, on: bool },
@@ -43,8 +43,7 @@ pub enum Act {
 }
 
 impl World {
-    /// Writes a new world into PostgreSQL, where nobody has done anything. What was repaired in others before
-    /// is forgotten.
+    /// Writes a new world without edges into PostgreSQL, and deletes the records of earlier repairs.
     pub async fn new(sql: &PgPool) -> Self {
         sqlx::query("DELETE FROM repair").execute(sql).await.unwrap();
         let mut people = Vec::new();
@@ -75,7 +74,7 @@ impl World {
         Self { people, notes, comments, groups }
     }
 
-    /// What an edge of this kind may point at, for this actor.
+    /// Possible targets of this actor's edges of this kind.
     pub fn targets(&self, kind: EdgeKind, actor: i64) -> Vec<Target> {
         match kind.target() {
             EntityKind::Note => self.notes.clone(),
@@ -88,7 +87,7 @@ impl World {
         }
     }
 
-    /// Everything that has counts here.
+    /// All entities with counts.
     pub fn entities(&self) -> Vec<Entity> {
         let of = |kind, id| Entity::new(kind, Id::try_from(id).unwrap());
         let users = self.people.iter().map(|person| of(EntityKind::User, person.id));
@@ -99,7 +98,7 @@ impl World {
         users.chain(inboxes).chain(notes).chain(comments).chain(groups).collect()
     }
 
-    /// What this user does next.
+    /// A random next action of this user.
     pub fn any_act(&self, actor: i64, rng: &mut StdRng) -> Act {
         if rng.random_bool(0.06) {
             let user = self.people.choose(rng).unwrap().id;
@@ -122,7 +121,7 @@ async fn add(sql: &PgPool, insert: &'static str, owner: i64, second: i64) -> Tar
 /// One edge: kind, actor, target.
 pub type Pair = (EdgeKind, i64, i64);
 
-/// What users were told was done.
+/// Acknowledged actions.
 #[derive(Default, Debug)]
 pub struct Done {
     /// Last state of each edge.
@@ -131,7 +130,7 @@ pub struct Done {
 }
 
 impl Done {
-    /// Takes in what another user has done: nobody shares an edge.
+    /// Adds the actions of another user. Users share no edge.
     pub fn add(&mut self, other: Self) {
         self.edges.extend(other.edges);
         for (user, coins) in other.coins {
@@ -144,7 +143,7 @@ impl Done {
     }
 }
 
-/// What all counters must be that edges move, when these edges are on.
+/// Expected values of all counters that edges move, when these edges are on.
 pub fn counts_of(world: &World, on: &BTreeSet<Pair>) -> BTreeMap<(Entity, Counter), i64> {
     let mut counts = BTreeMap::new();
     for entity in world.entities() {

@@ -48,7 +48,7 @@ async fn until_taken(client: &Client, query: &str, n: &str) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn without_postgresql_a_log_grows_up_to_its_share_and_nothing_that_was_taken_is_dropped() {
+async fn without_postgresql_a_log_grows_up_to_its_share_and_no_accepted_event_is_dropped() {
     let mut stores = Stores::start(AppendFsync::EverySec).await;
     stores.command(&["CONFIG", "SET", "maxmemory", SMALL_MEMORY]).await;
     let server = Server::start_on(&stores, &SMALL_SHARE);
@@ -140,7 +140,7 @@ async fn a_log_is_bounded_also_while_no_pipeline_runs_and_views_wait_for_room() 
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_bound_holds_in_the_next_generation_and_after_counters_began_anew() {
+async fn the_bound_holds_in_the_next_generation_and_after_a_reset_of_counters() {
     let stores = Stores::start(AppendFsync::EverySec).await;
     stores.command(&["CONFIG", "SET", "maxmemory", SMALL_MEMORY]).await;
     let server = Server::start_on(&stores, &SMALL_SHARE);
@@ -170,7 +170,7 @@ async fn the_bound_holds_in_the_next_generation_and_after_counters_began_anew() 
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_redis_out_of_memory_half_does_nothing_and_what_waits_is_persisted_all_the_same() {
+async fn a_redis_out_of_memory_does_nothing_by_halves_and_pending_events_are_still_persisted() {
     let stores = Stores::start(AppendFsync::EverySec).await;
     let server = Server::start_on(&stores, &["--batch-wait", "1s"]);
     let id = stores.new_note().await;

@@ -140,7 +140,7 @@ async fn a_stop_by_signal_persists_what_is_pending_and_ends_well() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_direct_change_whose_process_is_killed_before_its_correction_is_seen_by_everybody() {
+async fn a_direct_change_whose_process_is_killed_before_its_invalidation_is_still_shown() {
     let mut server = Server::start(&[]);
     let stores = server.stores();
     let author = server.client("an author");

@@ -214,7 +214,7 @@ async fn a_dead_like_does_not_come_back_after_a_later_like_and_unlike_also_witho
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn views_that_are_refused_are_taken_back_and_may_be_dropped() {
+async fn refused_views_are_subtracted_and_can_be_dropped() {
     let server = Server::start(&[]);
     let stores = server.stores();
     let id = stores.new_note().await;
@@ -279,7 +279,7 @@ async fn an_event_that_cannot_be_read_is_applied_by_a_release_that_can() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_somebody_else_puts_into_a_log_is_a_dead_event_and_its_shard_goes_on() {
+async fn a_foreign_entry_in_a_log_is_a_dead_event_and_its_shard_goes_on() {
     let server = Server::start(&[]);
     let stores = server.stores();
     let id = stores.new_note().await;
@@ -339,7 +339,7 @@ async fn kill_9_in_the_middle_of_the_bisection_leaves_one_dead_event_and_loses_n
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn kill_9_between_the_death_of_a_like_and_its_clean_leaves_it_unliked() {
+async fn kill_9_between_the_death_of_a_like_and_its_retirement_leaves_it_unliked() {
     let stores = Stores::start(AppendFsync::Always).await;
     let mut server = Server::start_on(&stores, &["--batch-wait", "1s", "--lease", "1s"]);
     let (bad, good) = (stores.new_note().await, stores.new_note().await);
@@ -402,7 +402,7 @@ async fn an_outage_of_postgresql_makes_no_event_dead() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_error_that_is_no_fault_of_an_event_makes_none_dead_and_is_told_once() {
+async fn an_error_that_no_event_caused_makes_none_dead_and_is_logged_once() {
     let server = Server::start(&[]);
     let stores = server.stores();
     let subject = stores.new_subject_of_shard(0).await;

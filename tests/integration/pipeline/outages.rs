@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use crate::support::{SOON, Server, Stores, eventually, note, user};
 
 #[tokio::test(flavor = "multi_thread")]
-async fn likes_and_live_counts_of_what_is_warm_go_on_without_postgresql_and_are_persisted_afterwards() {
+async fn likes_and_live_counts_of_loaded_notes_continue_without_postgresql_and_are_persisted_afterwards() {
     let mut stores = Stores::start(AppendFsync::EverySec).await;
     let server = Server::start_on(&stores, &[]);
     let (warm, cold) = (stores.new_note().await, stores.new_note().await);
@@ -44,7 +44,7 @@ async fn likes_and_live_counts_of_what_is_warm_go_on_without_postgresql_and_are_
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn without_redis_requests_are_told_to_retry_within_two_seconds_and_all_goes_on_when_it_is_back() {
+async fn without_redis_requests_get_retry_later_within_two_seconds_and_service_resumes_when_it_is_back() {
     let mut stores = Stores::start(AppendFsync::Always).await;
     let server = Server::start_on(&stores, &[]);
     let id = stores.new_note().await;
@@ -90,7 +90,7 @@ async fn without_redis_requests_are_told_to_retry_within_two_seconds_and_all_goe
 
 /// Longer than the 12 s after which a hub takes silence for a dead connection.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_redis_that_falls_silent_is_noticed_and_everything_goes_on_when_it_speaks_again() {
+async fn a_redis_that_stops_answering_is_noticed_and_service_resumes_when_it_answers_again() {
     let stores = Stores::start(AppendFsync::EverySec).await;
     let server = Server::start_on(&stores, &[]);
     let id = stores.new_note().await;
@@ -152,7 +152,7 @@ async fn a_subscription_whose_connection_to_redis_is_killed_gets_what_it_missed(
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_postgresql_that_falls_silent_is_left_alone_and_the_backlog_drains_when_it_speaks_again() {
+async fn a_postgresql_that_stops_answering_is_not_called_and_the_backlog_drains_when_it_answers_again() {
     let stores = Stores::start(AppendFsync::EverySec).await;
     let server = Server::start_on(&stores, &[]);
     let (warm, cold) = (stores.new_note().await, note(stores.new_note().await));
@@ -201,7 +201,7 @@ async fn a_postgresql_that_falls_silent_is_left_alone_and_the_backlog_drains_whe
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn without_postgresql_what_needs_it_is_refused_at_once_and_a_storm_of_likes_is_persisted_afterwards() {
+async fn without_postgresql_requests_that_need_it_are_refused_at_once_and_likes_are_persisted_afterwards() {
     let mut stores = Stores::start(AppendFsync::EverySec).await;
     let server = Server::start_on(&stores, &[]);
     let (id, cold) = (stores.new_note().await, note(stores.new_note().await));

@@ -31,7 +31,7 @@ async fn race(client: &Client, mutation: &'static str, input: &Value) -> usize {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_can_be_done_only_once_is_done_once_and_undone_once() {
+async fn an_action_that_applies_once_is_applied_once_by_concurrent_requests() {
     let server = Server::shared();
     let author = server.client("an author in races");
     let moderator = server.client_as(Role::Moderator, "a moderator in races");
@@ -79,7 +79,7 @@ async fn an_inbox_is_emptied_once() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_new_each_time_is_counted_each_time() {
+async fn concurrent_additions_are_each_counted() {
     let server = Server::shared();
     let stores = server.stores();
     let (n, author) = (note(stores.new_note().await), server.client("a busy author in races"));

@@ -70,7 +70,7 @@ async fn script_flushes_in_a_storm_of_requests_are_unnoticed() {
 
 /// The likes are folded, but PostgreSQL is away when Redis loses them.
 #[tokio::test(flavor = "multi_thread")]
-async fn what_redis_loses_before_it_is_persisted_is_told_with_its_number() {
+async fn events_that_redis_loses_before_they_are_persisted_are_counted_and_logged() {
     let mut stores = Stores::start(AppendFsync::EverySec).await;
     let server = Server::start_on(&stores, &[]);
     let (subject, mut notes) = (stores.new_subject_of_shard(1).await, Vec::new());
@@ -145,7 +145,7 @@ async fn after_flushall_counts_come_back_from_postgresql_and_versions_do_not_go_
 }
 
 #[tokio::test]
-async fn a_counter_that_expired_is_loaded_again_with_what_is_pending() {
+async fn a_counter_that_expired_is_loaded_again_with_its_pending_overlay() {
     let server = Server::start(&["--batch-wait", "2s"]);
     let stores = server.stores();
     let id = stores.new_note().await;
@@ -167,7 +167,7 @@ async fn a_counter_that_expired_is_loaded_again_with_what_is_pending() {
 
 /// The other shard's log is folded further than it is persisted, and nobody acts there afterwards.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_shard_that_is_begun_anew_alone_catches_up_with_the_idle_logs_of_the_others() {
+async fn a_shard_that_is_reset_alone_catches_up_with_the_idle_logs_of_the_others() {
     let server = Server::start(&["--batch-wait", "3s"]);
     let stores = server.stores();
     let (id, subject) = (stores.new_note_of_shard(0).await, stores.new_subject_of_shard(1).await);
@@ -276,7 +276,7 @@ async fn a_postgresql_that_lost_its_last_commits_gets_them_again_from_the_log() 
 
 /// The clean is held up, so nothing in Redis tells that PostgreSQL is behind; and nobody acts any more.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_postgresql_that_lost_what_is_not_yet_cleaned_gets_it_again_from_the_log() {
+async fn a_postgresql_that_lost_events_before_they_were_retired_gets_them_again_from_the_log() {
     let mut stores = Stores::start(AppendFsync::EverySec).await;
     let mut server = Server::start_on(&stores, &["--lease", "1s"]);
     let id = stores.new_note().await;
@@ -305,7 +305,7 @@ async fn a_postgresql_that_lost_what_is_not_yet_cleaned_gets_it_again_from_the_l
 /// The like is cleaned out of the pending ones, but the clean ends before it says so; PostgreSQL loses the row
 /// and does not get it again for a while.
 #[tokio::test(flavor = "multi_thread")]
-async fn nobody_is_told_what_rows_said_before_a_flip_that_is_not_pending_any_more() {
+async fn rows_read_before_a_flip_are_not_shown_after_it_left_the_pending_overlay() {
     let mut stores = Stores::start(AppendFsync::EverySec).await;
     let mut server = Server::start_on(&stores, &["--lease", "1s"]);
     let id = stores.new_note().await;

@@ -1,4 +1,4 @@
-//! Explores a model and says what became of it.
+//! Explores a model and reports violations.
 
 use std::{
     fmt::{self, Debug, Display},
@@ -10,7 +10,7 @@ use std::{
 
 use stateright::{Checker, HasDiscoveries, Model};
 
-/// How far to look.
+/// Bound of an exploration.
 #[derive(Clone, Copy, Debug)]
 pub struct Bound {
     /// States, counted each time they are reached.
@@ -18,7 +18,7 @@ pub struct Bound {
     pub time: Duration,
 }
 
-/// What an exploration found.
+/// Result of an exploration.
 #[derive(Debug)]
 pub struct Findings {
     /// Different states.
@@ -27,12 +27,12 @@ pub struct Findings {
     pub reached: usize,
     pub depth: usize,
     pub took: Duration,
-    /// Whether every state that can be reached was looked at.
+    /// Whether every reachable state was visited.
     pub is_exhaustive: bool,
     pub failure: Option<Failure>,
 }
 
-/// A property that does not hold, and the shortest way there.
+/// A property that does not hold, and the shortest path to a violation.
 #[derive(Debug)]
 pub struct Failure {
     pub property: &'static str,
@@ -40,7 +40,7 @@ pub struct Failure {
     pub last_state: String,
 }
 
-/// Looks at all states within `bound`, nearest first, until a property fails. One thread, so that the first
+/// Visits all states within `bound`, breadth first, until a property fails. One thread, so that the first
 /// failure is the nearest one and the same each time.
 pub fn explore<M>(model: M, bound: Bound) -> Findings
 where

@@ -12,7 +12,7 @@ use plaudit_model::{
     },
 };
 
-/// Far more than any run below needs: a run that meets it was not exhaustive, and fails.
+/// Far more than any run below needs: a run that reaches it was not exhaustive, and fails.
 const BOUND: Bound = Bound { states: 60_000_000, time: Duration::from_secs(600) };
 
 fn run(faults: &[Fault]) -> Scope {
@@ -83,7 +83,7 @@ fn with_two_faults() -> Vec<Scope> {
     ]
 }
 
-/// More of the same: minutes, and some gigabytes of memory.
+/// Larger runs: minutes, and some gigabytes of memory.
 fn deeper() -> Vec<Scope> {
     vec![
         run(&[]).with_hub().with_direct_change().events(2, 1),
@@ -135,59 +135,59 @@ fn needs() -> Vec<Need> {
         need(FenceInRedis, small(&[OwnerKilled, SourceFailover])),
         need(FenceInSql, small(&[OwnerKilled, SourceFailover]).events(2, 0)),
         need(PersistFromOffset, small(&[CallDelayed])),
-        need(CleanFromPosition, small(&[CallDelayed])),
-        need(CleanAfterFold, small(&[PostgresFailover])),
-        need(CleanReadsAll, plain(&[SourceFailover])),
+        need(RetireFromPosition, small(&[CallDelayed])),
+        need(RetireAfterFold, small(&[PostgresFailover])),
+        need(RetireReadsAll, plain(&[SourceFailover])),
         Need {
-            guard: CleanOfEpoch,
-            behind: &[CleanFromPosition],
+            guard: RetireOfEpoch,
+            behind: &[RetireFromPosition],
             scope: small(&[TargetFailover]).events(2, 0),
         },
-        need(CleanTakesToken, plain(&[])),
+        need(RetireTakesToken, plain(&[])),
         need(InstallWithToken, plain(&[])),
         need(InstallInEpoch, plain(&[FlushAll])),
         need(InstallOfTimeline, direct(&[PostgresFailover]).events(1, 0)),
-        need(LoadNotBeforeClean, plain(&[PostgresRestored])),
+        need(LoadNotBeforeRetired, plain(&[PostgresRestored])),
         need(InstallNotAheadOfFold, plain(&[])),
         need(InstallNotIntoPending, plain(&[])),
-        need(InstallAfterShown, hub(&[PostgresFailover])),
+        need(InstallAfterFoldedBeforeReset, hub(&[PostgresFailover])),
         need(InstallTakesVersion, hub(&[]).with_direct_change()),
-        need(DropTakesToken, direct(&[])),
-        need(DropSaysUnknown, hub(&[]).with_direct_change()),
-        need(DropBeforeDelete, direct(&[TargetOwnerKilled])),
-        need(DeleteOwnLines, direct(&[Mismatch])),
-        need(LineIdsNeverReused, plain(&[Mismatch, PostgresFailover]).events(1, 0)),
-        need(MismatchWritesLine, plain(&[Mismatch])),
+        need(InvalidationTakesToken, direct(&[])),
+        need(InvalidationIsSent, hub(&[]).with_direct_change()),
+        need(InvalidateBeforeDelete, direct(&[TargetOwnerKilled])),
+        need(DeleteOwnInvalidations, direct(&[Mismatch])),
+        need(InvalidationIdsNeverReused, plain(&[Mismatch, PostgresFailover]).events(1, 0)),
+        need(MismatchInvalidates, plain(&[Mismatch])),
         need(EpochAfterMissingMeta, hub(&[FlushAll])),
-        need(VerifiedTarget, hub(&[TargetFailover])),
-        need(VerifiedLog, plain(&[SourceFailover])),
+        need(RecoveredTarget, hub(&[TargetFailover])),
+        need(RecoveredLog, plain(&[SourceFailover])),
         need(EpochAfterTimeline, plain(&[PostgresFailover])),
         need(EpochAfterLogLoss, plain(&[SourceFailover])),
         Need {
             guard: EpochAboveBoth,
-            behind: &[RestartOnlyUpwards],
+            behind: &[ResetOnlyUpwards],
             scope: hub(&[PostgresFailover, TargetFailover]).events(1, 0),
         },
-        need(RestartOnlyUpwards, hub(&[TargetOwnerKilled, TargetFailover])),
+        need(ResetOnlyUpwards, hub(&[TargetOwnerKilled, TargetFailover])),
         need(HashOfEpoch, plain(&[TargetFailover])),
         need(PendingDoesNotExpire, plain(&[Expiry])),
         need(SurvivorsPersisted, plain(&[SourceFailover])),
         need(FenceBeforePosition, small(&[OwnerKilled, SourceFailover])),
         need(FenceOfNewProcess, small(&[CallDelayed, SourceFailover]).events(2, 0)),
         need(PersisterNotAhead, small(&[PostgresRestored])),
-        need(TenureForgets, small(&[SourceFailover])),
+        need(LeadershipForgets, small(&[SourceFailover])),
         need(LogComparedWithFold, plain(&[SourceFailover])),
-        need(LogComparedWithShown, plain(&[SourceFailover, PostgresFailover])),
+        need(LogComparedWithFoldedBeforeReset, plain(&[SourceFailover, PostgresFailover])),
         need(VersionFromSequence, hub(&[])),
-        need(UnknownBeatsOlderRead, hub(&[]).with_direct_change()),
+        need(InvalidationBeatsOlderRead, hub(&[]).with_direct_change()),
         need(GapIsReadAgain, hub(&[])),
         need(GapVoidsReads, hub(&[]).with_direct_change()),
         need(EpochIsGap, hub(&[SourceFailover])),
     ]
 }
 
-/// Guards without which nothing was ever seen to fail. `EpochAfterSqlLoss`: whatever PostgreSQL lost of a log is
-/// persisted once more, and `LoadNotBeforeClean` waits for that; the guard only saves the wait.
+/// Guards without which no violation was found. `EpochAfterSqlLoss`: events that PostgreSQL lost are
+/// persisted once more, and `LoadNotBeforeRetired` waits for that; the guard only saves the wait.
 const WITHOUT_NEED: &[Guard] = &[EpochAfterSqlLoss];
 
 #[test]

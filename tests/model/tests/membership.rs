@@ -27,8 +27,8 @@ fn runs() -> Vec<Membership> {
     ]
 }
 
-/// A guard without which nothing was ever seen to fail: rows of an earlier generation were read before the last
-/// clean too, so `InstallNotBeforeClean` refuses them.
+/// A guard without which no violation was found: rows of an earlier generation were read before the last
+/// retirement too, so `InstallNotBeforeRetired` refuses them.
 const WITHOUT_NEED: &[Guard] = &[InstallOfGeneration];
 
 fn needs() -> Vec<(Guard, Membership)> {
@@ -37,13 +37,13 @@ fn needs() -> Vec<(Guard, Membership)> {
         (PendingOfGeneration, run(&[PowerLoss], 2)),
         (SetOfGeneration, run(&[PowerLoss], 2)),
         (FloorAsksPostgres, run(&[], 1)),
-        (RowNotBeforeClean, run(&[], 3)),
-        (InstallNotBeforeClean, run(&[], 3)),
-        (CleanNotesPosition, run(&[PostgresFailover], 2)),
-        (CleanUpToPosition, run(&[], 3)),
-        (CleanMovesIntoSet, run(&[], 2)),
-        (VerifiedProcess, run(&[PowerLoss], 3)),
-        (VerificationFences, run(&[PowerLoss], 3)),
+        (RowNotBeforeRetired, run(&[], 3)),
+        (InstallNotBeforeRetired, run(&[], 3)),
+        (RetireWritesPosition, run(&[PostgresFailover], 2)),
+        (RetireUpToPosition, run(&[], 3)),
+        (RetireMovesIntoSet, run(&[], 2)),
+        (RecoveredProcess, run(&[PowerLoss], 3)),
+        (RecoveryFences, run(&[PowerLoss], 3)),
         (KeyAnswersFirst, run(&[], 2)),
     ]
 }

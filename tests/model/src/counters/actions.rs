@@ -1,14 +1,14 @@
-//! What may happen in one step. A path of these is a story.
+//! Actions: the steps of the model. A sequence of them is a path.
 
 /// Whose batch it is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Who {
     Owner,
-    /// A former owner, with what it had in hand.
+    /// An earlier owner, with a batch that it had in hand.
     LateOwner,
 }
 
-/// Whether the hub hears the message.
+/// Whether the hub receives the message.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Message {
     Heard,
@@ -28,17 +28,17 @@ pub enum Action {
     FoldIsSent(Who, Message),
     PersisterReads { most: u8 },
     PersisterCommits(Who),
-    CleanReads,
-    CleanIsSent(Who),
+    RetireReads,
+    RetireIsSent(Who),
     LateOwnerIsGone,
 
     // Either log, reading and sending in one step
     Folds { source: u8, message: Message },
     Persists { source: u8 },
-    Cleans { source: u8 },
+    Retires { source: u8 },
 
-    // Verification of log 0
-    BeginsTenure,
+    // Recovery of log 0
+    BeginsLeadership,
     ShowsFence,
     ComparesLog,
     PersistsSurvivors,
@@ -47,12 +47,12 @@ pub enum Action {
 
     // The target's owner
     RaisesEpoch,
-    RestartsTarget,
-    LateRestartArrives,
-    LateRestartIsLost,
-    ReadsStaleLines,
-    DropsBase(Message),
-    DeletesStaleLines,
+    ResetsTarget,
+    LateResetArrives,
+    LateResetIsLost,
+    ReadsInvalidations,
+    InvalidatesCounts(Message),
+    DeletesInvalidations,
 
     // A load
     LoadTakesToken,

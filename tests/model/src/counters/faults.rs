@@ -1,4 +1,4 @@
-//! What may go wrong, each at most once in a run.
+//! Faults, each at most once in a run.
 
 use crate::variants::variants;
 
@@ -7,13 +7,13 @@ variants! {
     Fault {
         /// The counter's hash expires, or is evicted (`volatile-…` takes only keys that may expire).
         Expiry,
-        /// The owner of log 0 is killed or stalls at any step; another one takes over. What the old one had in
-        /// hand may still arrive, late.
+        /// The owner of log 0 is killed or stalls at any step; another one takes over. A batch that the old one
+        /// had in hand may still arrive late.
         OwnerKilled,
-        /// The owner of log 0 gets no answer in time: it looks anew where everything stands, while what it had in
-        /// hand may still arrive, late.
+        /// The owner of log 0 gets no answer in time: it reads all positions again, while a batch that it had in
+        /// hand may still arrive late.
         CallDelayed,
-        /// The owner of the target is killed at any step; what it had in hand may still arrive, late.
+        /// The owner of the target is killed at any step; a reset that it had in hand may still arrive late.
         TargetOwnerKilled,
         /// The target's Redis fails over to a replica that lags behind.
         TargetFailover,
@@ -25,13 +25,13 @@ variants! {
         LogLost,
         /// One Redis holds the target and log 0: both fail over to a replica that lags behind.
         RedisFailover,
-        /// PostgreSQL fails over to a standby that lags behind: rows, offsets, epochs, fences and lines of
-        /// `stale_base` go back. The former primary may still answer a load.
+        /// PostgreSQL fails over to a standby that lags behind: rows, offsets, epochs, fences and
+        /// invalidations go back. The former primary may still answer a load.
         PostgresFailover,
         /// PostgreSQL goes back in the same way, but stays on its timeline: a copy was restored.
         PostgresRestored,
-        /// The first event of log 0 changes no row that counts (the actor is hidden, say), so the totals move
-        /// otherwise than Redis did.
+        /// The first event of log 0 changes no included row (for example of a hidden actor), so the totals move
+        /// differently than Redis did.
         Mismatch,
     }
 }

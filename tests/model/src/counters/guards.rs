@@ -1,107 +1,115 @@
-//! The checks that keep counts exact. A run may leave one out.
+//! Guards: the checks that keep counts exact. A run may leave one out, which must lead to a wrong count.
 
 use crate::variants::variants;
 
 variants! {
-    /// A guard, and what it closes.
+    /// A guard, and the error that it prevents.
     Guard {
-        /// A fold moves the target only from where it stands (`w == from`, `fold.lua`): a batch that is sent
-        /// twice counts once.
+        /// A fold advances the target only from its position (`folded == from`, `fold.lua`): a batch that is
+        /// sent twice counts once.
         FoldFromPosition,
-        /// A fold is refused by a target that began anew meanwhile (`epoch`, `fold.lua`).
+        /// A target that was reset meanwhile refuses the fold (`epoch`, `fold.lua`).
         FoldOfEpoch,
-        /// Fold and clean of a late owner are refused (`fence:<source>`, `fold.lua`, `retire_counters.lua`).
+        /// Folds and retirements of an earlier owner are refused (`fence:<source>`, `fold.lua`,
+        /// `retire_counters.lua`).
         FenceInRedis,
-        /// The transaction of a late owner is refused (`advance_offset`, `store/sql/shards.rs`).
+        /// The transaction of an earlier owner is refused (`advance_offset`, `store/sql/shards.rs`).
         FenceInSql,
-        /// A batch is persisted only from where the log is persisted (`advance_offset`).
+        /// A batch is persisted only from the persisted offset (`advance_offset`).
         PersistFromOffset,
-        /// A clean moves the target only from where it stands (`k == from`, `retire_counters.lua`).
-        CleanFromPosition,
-        /// Only what the target has folded is cleaned (`to <= w`, `retire_counters.lua`).
-        CleanAfterFold,
-        /// A clean of which entries are missing in the log is not sent (`pipeline/counting/retire.rs`): the pending part
-        /// would keep what they had added.
-        CleanReadsAll,
-        /// A clean is refused by a target that began anew meanwhile (`epoch`, `retire_counters.lua`).
-        CleanOfEpoch,
-        /// A clean takes the load token away (`retire_counters.lua`): a load that read before it must not
-        /// install, because its pending part is gone.
-        CleanTakesToken,
+        /// A retirement advances the target only from its position (`retired == from`,
+        /// `retire_counters.lua`).
+        RetireFromPosition,
+        /// Only events that the target has folded are retired (`to <= folded`, `retire_counters.lua`).
+        RetireAfterFold,
+        /// A retirement is not sent when the log misses some of its entries (`pipeline/counting/retire.rs`):
+        /// the pending overlay would keep their share.
+        RetireReadsAll,
+        /// A target that was reset meanwhile refuses the retirement (`epoch`, `retire_counters.lua`).
+        RetireOfEpoch,
+        /// A retirement deletes the load token (`retire_counters.lua`): a load that read before it must not
+        /// install, because the overlay that it needs is gone.
+        RetireTakesToken,
         /// A load installs only with its token (`install_counts.lua`).
         InstallWithToken,
         /// A load installs only in the epoch in which it began (`install_counts.lua`).
         InstallInEpoch,
-        /// A load installs only totals of the timeline on which the target began (`install_counts.lua`).
+        /// A load installs only totals of the timeline on which the target was reset (`install_counts.lua`).
         InstallOfTimeline,
-        /// A load is given up when PostgreSQL answered from before the last clean (`hub/load.rs`).
-        LoadNotBeforeClean,
-        /// Totals that hold more than the target has folded are not installed (`install_counts.lua`).
+        /// A load is given up when PostgreSQL's answer is older than the last retirement (`hub/load.rs`).
+        LoadNotBeforeRetired,
+        /// Totals that include more than the target has folded are not installed (`install_counts.lua`).
         InstallNotAheadOfFold,
-        /// Totals that hold a part of what is still pending are not installed (`~<source>`,
+        /// Totals that include a part of the pending overlay are not installed (`~<source>`,
         /// `install_counts.lua`).
         InstallNotIntoPending,
-        /// After a restart nothing is installed before the logs are folded as far as they were
-        /// (`shown:<source>`, `reset_target.lua`, `install_counts.lua`).
-        InstallAfterShown,
+        /// After a reset nothing is installed before the logs are folded as far as they were
+        /// (`folded_before_reset:<source>`, `reset_target.lua`, `install_counts.lua`).
+        InstallAfterFoldedBeforeReset,
         /// An install takes a version of its own (`install_counts.lua`).
         InstallTakesVersion,
-        /// A correction takes the load token away (`invalidate_counts.lua`).
-        DropTakesToken,
-        /// A correction says "unknown" under a version of its own (`invalidate_counts.lua`).
-        DropSaysUnknown,
-        /// Lines of `stale_base` are deleted after the drop (`pipeline/jobs/invalidations.rs`).
-        DropBeforeDelete,
-        /// Exactly the lines that were read before the drop are deleted (`delete_stale_lines`).
-        DeleteOwnLines,
-        /// Ids of lines are never used again, also not after a failover: UUIDs (`store/sql/stale_base.rs`).
-        LineIdsNeverReused,
-        /// A batch whose rows moved otherwise than its events say writes a line (`mismatches`,
+        /// An invalidation deletes the load token (`invalidate_counts.lua`).
+        InvalidationTakesToken,
+        /// An invalidation is sent to hubs under a version of its own (`invalidate_counts.lua`).
+        InvalidationIsSent,
+        /// Rows of `invalidation` are deleted after Redis was invalidated
+        /// (`pipeline/jobs/invalidations.rs`).
+        InvalidateBeforeDelete,
+        /// Exactly the rows that were read before are deleted (`delete_invalidations`).
+        DeleteOwnInvalidations,
+        /// Ids of invalidations are never reused, not even after a failover: UUIDs
+        /// (`store/sql/invalidations.rs`).
+        InvalidationIdsNeverReused,
+        /// A batch whose rows moved differently than its events say writes an invalidation (`mismatches`,
         /// `pipeline/counting/persist/plan.rs`).
-        MismatchWritesLine,
-        /// A target whose state is gone begins under a higher epoch (`restart_reason`, `pipeline/ownership/recovery.rs`).
+        MismatchInvalidates,
+        /// A target whose state is gone gets a higher epoch (`reset_reason`, `pipeline/ownership/reset.rs`).
         EpochAfterMissingMeta,
-        /// A target on another Redis process does nothing before it began anew (`run`, `restart_reason`,
-        /// `load_scripts`).
-        VerifiedTarget,
+        /// A target on another Redis process does nothing before it is reset (`redis_run_id`,
+        /// `reset_reason`, `load_scripts`).
+        RecoveredTarget,
         /// Nothing is appended to a log on another Redis process before it was compared (`load_scripts`).
-        VerifiedLog,
-        /// A target begins anew when PostgreSQL is on another timeline (`restart_reason`).
+        RecoveredLog,
+        /// A target is reset when PostgreSQL is on another timeline (`reset_reason`).
         EpochAfterTimeline,
-        /// A target begins anew when PostgreSQL is behind what was cleaned (`restart_reason`).
+        /// A target is reset when PostgreSQL is behind the retired offset (`reset_reason`).
         EpochAfterSqlLoss,
-        /// A target begins anew when PostgreSQL has another epoch for it (`restart_reason`); with
-        /// `raise_generation` that makes all targets forget what a log lost.
+        /// A target is reset when PostgreSQL has another epoch for it (`reset_reason`); `raise_generation`
+        /// uses this to make all targets forget lost events.
         EpochAfterLogLoss,
-        /// A new epoch is above PostgreSQL's and above what the target has (`raise_epoch`).
+        /// A new epoch is above PostgreSQL's and above the target's (`raise_epoch`).
         EpochAboveBoth,
-        /// A restart whose epoch is not above the target's is refused (`reset_target.lua`).
-        RestartOnlyUpwards,
-        /// A hash of another epoch is absent (`fold.lua`, `retire_counters.lua`, `install_counts.lua`).
+        /// A reset whose epoch is not above the target's is refused (`reset_target.lua`).
+        ResetOnlyUpwards,
+        /// A hash of another epoch counts as absent (`fold.lua`, `retire_counters.lua`,
+        /// `install_counts.lua`).
         HashOfEpoch,
-        /// What is pending does not expire (`PERSIST` in `fold.lua`).
+        /// A hash with a pending overlay does not expire (`PERSIST` in `fold.lua`).
         PendingDoesNotExpire,
-        /// What survived of a log is persisted before its next generation (`begin_generation`).
+        /// Surviving entries of a log are persisted before its next generation (`begin_generation`).
         SurvivorsPersisted,
-        /// A new tenure shows its fence to a target before it reads a position there (`take_over.lua`).
+        /// A new leadership writes its fence to a target before it reads a position there (`take_over.lua`).
         FenceBeforePosition,
-        /// A tenure on another process takes a higher fence (`acquire_lease`).
+        /// A leadership of another process has a higher fence (`acquire_lease`).
         FenceOfNewProcess,
-        /// A tenure ends when PostgreSQL is behind what its persister believes (`pipeline/ownership/watch.rs`).
+        /// A leadership ends when PostgreSQL is behind what its persister believes
+        /// (`pipeline/ownership/watch.rs`).
         PersisterNotAhead,
-        /// A tenure ends with all that it has in hand (`pipeline/ownership/owner.rs work`).
-        TenureForgets,
-        /// A log's end is compared with what is folded too, not only with what is persisted (`adopt_log`).
+        /// A leadership ends with all batches that it has in hand (`pipeline/ownership/owner.rs run_parts`).
+        LeadershipForgets,
+        /// A log's end is compared with the folded offset too, not only with the persisted one
+        /// (`recover_log`).
         LogComparedWithFold,
-        /// It is compared with what was folded before a restart, too (`shown:<source>`, `take_over.lua`).
-        LogComparedWithShown,
-        /// Versions come from one sequence of the target, and do not begin anew with a hash (`seq`).
+        /// It is also compared with the offset that was folded before a reset
+        /// (`folded_before_reset:<source>`, `take_over.lua`).
+        LogComparedWithFoldedBeforeReset,
+        /// Versions come from one sequence of the target, which outlives a hash (`change`).
         VersionFromSequence,
-        /// A read that is older than an "unknown" heard since does not answer it (`hub/view.rs finish_read`).
-        UnknownBeatsOlderRead,
-        /// A hub that missed a message forgets and reads again (`hub/view.rs hear`).
+        /// A read that is older than an invalidation received since is not used (`hub/view.rs finish_read`).
+        InvalidationBeatsOlderRead,
+        /// A hub that missed a message forgets its counts and reads again (`hub/view.rs hear`).
         GapIsReadAgain,
-        /// What was being read when a gap showed is not kept (`ReadTicket`, `hub/view.rs`).
+        /// Reads under way when a gap appears are dropped (`ReadTicket`, `hub/view.rs`).
         GapVoidsReads,
         /// Another epoch counts as a gap (`hub/view.rs hear`).
         EpochIsGap,

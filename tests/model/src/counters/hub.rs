@@ -1,5 +1,5 @@
-//! A hub with one client (`hub/view.rs`, `hub/subscriber.rs`). The client watches the counter, so whatever
-//! the hub does not know is read until it does.
+//! A hub with one client (`hub/view.rs`, `hub/subscriber.rs`). The client watches the counter, so the hub
+//! reads a counter until it has it.
 
 use super::{
     Action, Counters, Guard, Message,
@@ -7,7 +7,7 @@ use super::{
 };
 
 impl Counters {
-    /// Whether messages are heard or missed; without a hub there is no difference.
+    /// Whether messages are received or missed; without a hub there is no difference.
     pub(super) const fn messages(&self) -> &'static [Message] {
         if self.scope.with_hub { &[Message::Heard, Message::Missed] } else { &[Message::Heard] }
     }
@@ -22,7 +22,7 @@ impl Counters {
         actions.push(if state.hub.reading.is_some() { Action::HubGetsReply } else { Action::HubReads });
     }
 
-    /// A message on the target's channel; `total` is `None` for "unknown".
+    /// A message on the target's channel; `total` is `None` for "invalidated".
     pub(super) fn publish(&self, state: &mut State, change: u8, total: Option<i16>, message: Message) {
         if !self.scope.with_hub {
             return;
@@ -37,14 +37,14 @@ impl Counters {
         }
         self.ends_gap(state);
         let held = match state.hub.slot {
-            Slot::Known => state.hub.told,
-            Slot::Unknown(since) => since,
+            Slot::Known => state.hub.sent,
+            Slot::Invalidated(since) => since,
             Slot::Empty => (0, 0),
         };
         if version > held {
             match total {
                 Some(total) => self.keep(state, version, total),
-                None => state.hub.slot = Slot::Unknown(version),
+                None => state.hub.slot = Slot::Invalidated(version),
             }
         }
     }
@@ -53,7 +53,7 @@ impl Counters {
         state.hub.has_gap = self.scope.with_hub;
     }
 
-    /// A heartbeat, a new epoch or a connection that was lost.
+    /// A heartbeat, a new epoch or a lost connection.
     pub(super) fn hub_sees_gap(&self, state: &State) -> Option<State> {
         let mut next = *state;
         self.ends_gap(&mut next);
@@ -89,8 +89,8 @@ impl Counters {
         let mut next = *state;
         let (version, total) = next.hub.reading.take()?;
         let is_kept = match state.hub.slot {
-            Slot::Known => version > state.hub.told,
-            Slot::Unknown(since) => version >= since || !self.has(Guard::UnknownBeatsOlderRead),
+            Slot::Known => version > state.hub.sent,
+            Slot::Invalidated(since) => version >= since || !self.has(Guard::InvalidationBeatsOlderRead),
             Slot::Empty => true,
         };
         if is_kept {
@@ -104,18 +104,18 @@ impl Counters {
         Some((state.target.epoch, self.live(&state.target)?.change))
     }
 
-    /// The hub keeps counts and tells them; the client drops what is not newer (`Mailbox::put`).
+    /// The hub keeps counts and sends them; the client drops counts that are not newer (`Mailbox::put`).
     fn keep(&self, state: &mut State, version: Version, total: i16) {
         state.hub.slot = Slot::Known;
-        let (told, told_total) = (state.hub.told, state.hub.told_total);
-        if version > told {
+        let (sent, sent_total) = (state.hub.sent, state.hub.sent_total);
+        if version > sent {
             let has_lost_target = self.scope.lets_target_forget();
-            let keeps = has_lost_target || self.keeps_what_was_shown(state, told_total, total);
+            let keeps = has_lost_target || self.keeps_what_was_shown(state, sent_total, total);
             let hub = &mut state.hub;
             hub.wrong.taken_back |= !keeps;
-            (hub.told, hub.told_total) = (version, total);
-        } else if version == told {
-            state.hub.wrong.two_values |= total != told_total;
+            (hub.sent, hub.sent_total) = (version, total);
+        } else if version == sent {
+            state.hub.wrong.two_values |= total != sent_total;
         }
     }
 }

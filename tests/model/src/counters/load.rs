@@ -30,15 +30,15 @@ impl Counters {
         if let Some(replica) = &mut next.replica {
             replica.has_token = false; // what a failover brings back is another token
         }
-        next.load = Load::HasToken { epoch: state.target.epoch, cleaned: state.target.cleaned };
+        next.load = Load::HasToken { epoch: state.target.epoch, retired: state.target.retired };
         Some(next)
     }
 
-    /// One statement gives the total and how far each log is persisted.
+    /// One statement reads the total and the persisted offset of each log.
     pub(super) fn load_reads_totals(&self, state: &State, sql: &Sql) -> Option<State> {
-        let Load::HasToken { epoch, cleaned } = state.load else { return None };
-        let is_behind = (0..2).any(|source| sql.persisted[source] < cleaned[source]);
-        let load = if is_behind && self.has(Guard::LoadNotBeforeClean) {
+        let Load::HasToken { epoch, retired } = state.load else { return None };
+        let is_behind = (0..2).any(|source| sql.persisted[source] < retired[source]);
+        let load = if is_behind && self.has(Guard::LoadNotBeforeRetired) {
             Load::Idle
         } else {
             let (timeline, persisted) = (sql.timeline, sql.persisted);
@@ -57,7 +57,8 @@ impl Counters {
             let (persisted, folded) = (persisted[source], target.folded[source]);
             let is_pending = counter.marks[source].is_some_and(|mark| persisted > mark.after);
             persisted > folded && self.has(Guard::InstallNotAheadOfFold)
-                || target.shown[source] > folded && self.has(Guard::InstallAfterShown)
+                || target.folded_before_reset[source] > folded
+                    && self.has(Guard::InstallAfterFoldedBeforeReset)
                 || is_pending && self.has(Guard::InstallNotIntoPending)
         };
         let is_taken = self.is_ready(state)

@@ -10,10 +10,10 @@ pub const EXTRA: u8 = 0b100;
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Log {
-    /// Entries of generation 0 that are there.
+    /// Entries of generation 0 that the log has.
     pub first: u8,
     pub has_genesis: bool,
-    /// Entries of generation 1 that are there.
+    /// Entries of generation 1 that the log has.
     pub second: u8,
     /// Where the extra event was appended; 0 if it was not.
     pub extra_at: u8,
@@ -21,8 +21,8 @@ pub struct Log {
     pub lost: u8,
     /// Redis process that holds the log.
     pub process: u8,
-    /// Process on which it was verified.
-    pub verified_on: u8,
+    /// Process on which it was recovered.
+    pub recovered_on: u8,
 }
 
 impl Log {
@@ -34,20 +34,20 @@ impl Log {
             extra_at: 0,
             lost: 0,
             process: 0,
-            verified_on: 0,
+            recovered_on: 0,
         }
     }
 
-    pub const fn is_verified(&self) -> bool {
-        self.process == self.verified_on
+    pub const fn is_recovered(&self) -> bool {
+        self.process == self.recovered_on
     }
 
-    /// Place of the newest entry.
+    /// Offset of the newest entry.
     pub const fn end(&self) -> u8 {
         if self.has_genesis { GENESIS + self.second } else { self.first }
     }
 
-    /// Event at a place.
+    /// Event at an offset.
     pub const fn event_at(&self, offset: u8) -> u8 {
         if offset == 0 || offset == GENESIS {
             0
@@ -58,7 +58,7 @@ impl Log {
         }
     }
 
-    /// Reads at most `most` entries after `from` and not beyond `limit`. Returns the last place and the events.
+    /// Reads at most `most` entries after `from` and not beyond `limit`. Returns the last offset and the events.
     pub fn read(&self, from: u8, most: u8, limit: u8) -> (u8, u8) {
         let (mut to, mut events) = (from, 0);
         for _ in 0..most {

@@ -1,26 +1,26 @@
-//! The counters: log, fold, persist, clean, load, corrections, verification, ownership, hub.
+//! Model of the counters: log, fold, persister, retirement, load, invalidation, recovery, ownership, hub.
 //!
 //! One counter on one target shard is moved by two logs. Log 0 may lose entries and its owner may be
-//! replaced; log 1 is as good as its owner. The target's owner is a third one, so that nothing happens in a
-//! convenient order. Where one Redis holds all of them, as today, [`Fault::RedisFailover`] is the fault;
-//! the others treat target and log 0 as if they lay apart.
+//! replaced; log 1 and its owner never fail. The target has a third owner, so that no order of steps is excluded.
+//! [`Fault::RedisFailover`] is the fault of an installation whose one Redis holds everything, as today; the other
+//! faults treat target and log 0 as if they were in different Redis processes.
 //!
-//! A step is one script, one transaction or one read. What reads and then writes is two steps.
+//! A step is one script, one transaction or one read. Reading and then writing takes two steps.
 
 mod actions;
-mod correction;
 mod faults;
 mod guards;
 mod hub;
+mod invalidation;
 mod load;
 mod log;
+mod recovery;
 mod rest;
 mod scope;
 mod source;
 mod state;
 mod target;
 mod totals;
-mod verification;
 mod world;
 
 use stateright::{Model, Property};
@@ -32,7 +32,7 @@ pub use scope::Scope;
 pub use state::State;
 
 use log::Log;
-use state::{Correction, Hub, Load, Owner, Sql, Target};
+use state::{Hub, Invalidation, Load, Owner, Sql, Target};
 
 const MOST_EPOCHS: u8 = 4;
 const MOST_FENCES: u8 = 4;
@@ -64,9 +64,9 @@ impl Model for Counters {
             former: None,
             owner: Owner::default(),
             late_owner: Owner::default(),
-            restart: None,
-            late_restart: None,
-            correction: Correction::Idle,
+            reset: None,
+            late_reset: None,
+            invalidation: Invalidation::Idle,
             load: Load::Idle,
             hub: Hub::default(),
             happened: Faults::default(),
@@ -76,9 +76,9 @@ impl Model for Counters {
 
     fn actions(&self, state: &State, actions: &mut Vec<Action>) {
         self.source_actions(state, actions);
-        self.verification_actions(state, actions);
+        self.recovery_actions(state, actions);
         self.target_actions(state, actions);
-        self.correction_actions(state, actions);
+        self.invalidation_actions(state, actions);
         self.load_actions(state, actions);
         self.hub_actions(state, actions);
         self.world_actions(state, actions);
@@ -95,15 +95,15 @@ impl Model for Counters {
             Action::FoldIsSent(who, message) => self.fold_is_sent(state, who, message),
             Action::PersisterReads { most } => self.persister_reads(state, most),
             Action::PersisterCommits(who) => self.persister_commits(state, who),
-            Action::CleanReads => self.clean_reads(state),
-            Action::CleanIsSent(who) => self.clean_is_sent(state, who),
+            Action::RetireReads => self.retire_reads(state),
+            Action::RetireIsSent(who) => self.retire_is_sent(state, who),
             Action::LateOwnerIsGone => self.late_owner_is_gone(state),
 
             Action::Folds { source, message } => self.folds(state, source.into(), message),
             Action::Persists { source } => self.persists(state, source.into()),
-            Action::Cleans { source } => self.cleans(state, source.into()),
+            Action::Retires { source } => self.cleans(state, source.into()),
 
-            Action::BeginsTenure => self.begins_tenure(state, false),
+            Action::BeginsLeadership => self.begins_leadership(state, false),
             Action::ShowsFence => self.shows_fence(state),
             Action::ComparesLog => self.compares_log(state),
             Action::PersistsSurvivors => self.persists_survivors(state),
@@ -111,12 +111,12 @@ impl Model for Counters {
             Action::AppendsGenesis => self.appends_genesis(state),
 
             Action::RaisesEpoch => self.raises_epoch(state),
-            Action::RestartsTarget => self.restarts_target(state, false),
-            Action::LateRestartArrives => self.restarts_target(state, true),
-            Action::LateRestartIsLost => Some(State { late_restart: None, ..*state }),
-            Action::ReadsStaleLines => self.reads_stale_lines(state),
-            Action::DropsBase(message) => self.drops_base(state, message),
-            Action::DeletesStaleLines => self.deletes_stale_lines(state),
+            Action::ResetsTarget => self.resets_target(state, false),
+            Action::LateResetArrives => self.resets_target(state, true),
+            Action::LateResetIsLost => Some(State { late_reset: None, ..*state }),
+            Action::ReadsInvalidations => self.reads_invalidations(state),
+            Action::InvalidatesCounts(message) => self.invalidates_counts(state, message),
+            Action::DeletesInvalidations => self.deletes_invalidations(state),
 
             Action::LoadTakesToken => self.load_takes_token(state),
             Action::LoadReadsTotals => self.load_reads_totals(state, &state.sql),
@@ -140,8 +140,8 @@ impl Model for Counters {
         }
     }
 
-    /// A target may begin anew again and again while another owner has not yet looked around; nothing new comes
-    /// of that, so it is followed for a while only.
+    /// A target may be reset repeatedly until another owner notices. Further resets lead to no new behaviour, so their
+    /// number is bounded.
     fn within_boundary(&self, state: &State) -> bool {
         state.sql.epoch <= MOST_EPOCHS && state.sql.fence <= MOST_FENCES
     }

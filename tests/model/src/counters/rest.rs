@@ -1,4 +1,4 @@
-//! What must hold: always, and when nothing is left to do.
+//! Properties: what must hold in every state, and at rest.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
@@ -7,11 +7,11 @@ use stateright::{Model, Property};
 use super::{
     Counters,
     log::EXTRA,
-    state::{Correction, Phase, Slot, State},
+    state::{Invalidation, Phase, Slot, State},
     totals::counts_each_once,
 };
 
-/// One state in so many is tried for whether it comes to rest.
+/// One state in this many is checked for whether it comes to rest.
 const TRIED: u64 = 512;
 const TRIES: u32 = 4;
 const MOST_STEPS: u32 = 2_000;
@@ -19,7 +19,7 @@ const MOST_STEPS: u32 = 2_000;
 impl Counters {
     pub(super) fn all_properties() -> Vec<Property<Self>> {
         vec![
-            // A target that has not yet noticed that it must begin anew, because a log or PostgreSQL lost
+            // A target that has not yet noticed that it must be reset, because a log or PostgreSQL lost
             // something, may count an event twice until it does (two seconds, `pipeline/ownership/watch.rs`).
             Property::always("a total holds each event at most once", |model: &Self, state: &State| {
                 let State { target, sql, .. } = state;
@@ -28,8 +28,8 @@ impl Counters {
             }),
             Property::always("versions only rise", |_, state: &State| !state.hub.wrong.version_fell),
             Property::always("one version stands for one value", |model: &Self, state: &State| {
-                let contradicts = |total| total != state.hub.told_total;
-                let same_version = model.scope.with_hub && model.version(state) == Some(state.hub.told);
+                let contradicts = |total| total != state.hub.sent_total;
+                let same_version = model.scope.with_hub && model.version(state) == Some(state.hub.sent);
                 let says_otherwise = same_version && model.readable_total(state).is_some_and(contradicts);
                 !state.hub.wrong.two_values && !says_otherwise
             }),
@@ -45,7 +45,7 @@ impl Counters {
             Property::always(
                 "at rest the client has the total of the rows",
                 |model: &Self, state: &State| {
-                    let is_right = || state.hub.told_total == model.total(&state.sql);
+                    let is_right = || state.hub.sent_total == model.total(&state.sql);
                     !model.scope.with_hub || !model.is_at_rest(state) || is_right()
                 },
             ),
@@ -55,12 +55,12 @@ impl Counters {
         ]
     }
 
-    /// Whether Plaudit has nothing left to do. What the client has is judged by the properties. Counts are
-    /// loaded when somebody asks: a client that believes to know them does not.
+    /// Whether Plaudit has nothing left to do. The properties judge what the client has. Counts are loaded on
+    /// demand: a client that has counts does not ask.
     fn is_at_rest(&self, state: &State) -> bool {
         let State { target, log, sql, owner, hub, .. } = state;
         let is_done = |source: usize| {
-            target.folded[source] == sql.persisted[source] && target.cleaned[source] == sql.persisted[source]
+            target.folded[source] == sql.persisted[source] && target.retired[source] == sql.persisted[source]
         };
         (self.scope.with_hub || self.readable_total(state).is_some())
             && is_done(0)
@@ -68,10 +68,10 @@ impl Counters {
             && sql.persisted[0] == log.end()
             && sql.persisted[1] == self.scope.events[1]
             && sql.lines == 0
-            && state.correction == Correction::Idle
-            && !self.must_restart(state)
-            && state.restart.is_none()
-            && state.late_restart.is_none()
+            && state.invalidation == Invalidation::Idle
+            && !self.must_reset(state)
+            && state.reset.is_none()
+            && state.late_reset.is_none()
             && owner.phase == Phase::Works
             && owner.run == log.process
             && !self.has_lost_its_ground(state)
@@ -88,8 +88,8 @@ impl Counters {
         kept & !state.sql.rows[0] == 0 && state.sql.rows[1] == second
     }
 
-    /// Whether Plaudit's own steps, taken in any order, can bring everything to rest: it neither stops
-    /// half-way nor turns in circles for ever.
+    /// Whether Plaudit's own steps, taken in any order, bring every state to rest: Plaudit neither stops
+    /// half-way nor loops for ever.
     fn comes_to_rest(&self, state: &State) -> bool {
         let mut chance = hash(state) | 1;
         (0..TRIES).any(|_| self.walk(*state, &mut chance))

@@ -1,5 +1,5 @@
-//! What a run of the model includes. Everything in everything would be too many states, so a run leaves out
-//! what its faults do not touch.
+//! Scope: what a run of the model includes. All at once would be too many states, so a run leaves out what its
+//! faults do not affect.
 
 use std::fmt;
 
@@ -10,16 +10,16 @@ pub struct Scope {
     pub faults: Faults,
     /// Guards that are left out.
     pub without: u64,
-    /// Whether the owner of log 0 reads a batch in one step and sends it in another, so that everything else
-    /// may happen in between. Otherwise both are one step, as always for log 1: its owner is like the other
-    /// one, and what one of them may do wrong is seen with one.
+    /// Whether the owner of log 0 reads a batch in one step and sends it in another, so that other steps
+    /// may come in between. Otherwise both are one step, as always for log 1: its owner follows the same rules, and
+    /// one owner in small steps is enough to find their errors.
     pub in_small_steps: bool,
-    /// Whether a hub and its client hear the changes. Versions are counted only then.
+    /// Whether a hub and its client receive the changes. Versions are counted only then.
     pub with_hub: bool,
     /// Whether PostgreSQL changes the total directly, once at any time.
     pub with_direct_change: bool,
-    /// Events in each log. They are there from the start: a fold that lags behind is the same as an event
-    /// that comes late.
+    /// Events in each log. The logs have them from the start: a fold that lags behind is equivalent to an event
+    /// that is appended later.
     pub events: [u8; 2],
 }
 
@@ -60,8 +60,8 @@ impl Scope {
         self.without & 1 << guard as u64 == 0
     }
 
-    /// Whether the target itself may forget how far it had folded: then counts that were shown fall, for as
-    /// long as the folds need.
+    /// Whether the target itself may forget how far it had folded: then counts that were sent fall until the folds
+    /// have caught up.
     pub const fn lets_target_forget(&self) -> bool {
         self.faults.has(Fault::TargetFailover)
             || self.faults.has(Fault::RedisFailover)

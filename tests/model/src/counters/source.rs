@@ -1,8 +1,8 @@
-//! Fold, persist and clean of the logs (`pipeline/counting/fold.rs`, `pipeline/counting/persist`, `pipeline/counting/retire.rs` and their
-//! scripts).
+//! Fold, persister and retirement of the logs (`pipeline/counting/fold.rs`, `pipeline/counting/persist`,
+//! `pipeline/counting/retire.rs` and their scripts).
 //!
-//! Log 0 in small steps: a batch is read, and later sent. In hand it may get old: other owners, restarts and
-//! losses come in between. A step is refused as the script or transaction refuses it.
+//! Log 0 in small steps: a batch is read, and later sent. Until then it may become outdated: other owners, resets
+//! and losses come in between. A step is refused in the cases in which the script or transaction refuses it.
 
 use super::{
     Action, Counters, Guard, Message, Who,
@@ -14,10 +14,10 @@ use crate::counters::Fault;
 
 const ALL: u8 = u8::MAX;
 
-/// Ids of lines of `stale_base`.
+/// Ids of invalidations.
 const LINE_OF_MISMATCH: u8 = 0b10;
 const LINE_OF_REPEATED_ROWS: u8 = 0b100;
-/// Bits of lines per timeline.
+/// Bits of ids per timeline.
 const LINES: u8 = 3;
 
 impl Counters {
@@ -27,7 +27,7 @@ impl Counters {
             if state.owner.phase == Phase::Works {
                 actions.extend([1, 2].map(|most| Action::FoldReads { most }));
                 actions.extend([1, 2].map(|most| Action::PersisterReads { most }));
-                actions.push(Action::CleanReads);
+                actions.push(Action::RetireReads);
             }
             for (who, owner) in [(Who::Owner, &state.owner), (Who::LateOwner, &state.late_owner)] {
                 if owner.fold.is_some() {
@@ -36,8 +36,8 @@ impl Counters {
                 if owner.persist.is_some() {
                     actions.push(Action::PersisterCommits(who));
                 }
-                if owner.clean.is_some() {
-                    actions.push(Action::CleanIsSent(who));
+                if owner.retire.is_some() {
+                    actions.push(Action::RetireIsSent(who));
                 }
             }
             if state.late_owner.has_in_hand() {
@@ -46,13 +46,13 @@ impl Counters {
         }
         for source in if self.scope.in_small_steps { 1..2 } else { 0..2 } {
             actions.extend(messages.iter().map(|message| Action::Folds { source, message: *message }));
-            actions.extend([Action::Persists { source }, Action::Cleans { source }]);
+            actions.extend([Action::Persists { source }, Action::Retires { source }]);
         }
     }
 
     // ---- in small steps
 
-    /// Reads where the target stands, then the log from there.
+    /// Reads the target's position, then the log from there.
     pub(super) fn fold_reads(&self, state: &State, most: u8) -> Option<State> {
         let (target, owner) = (&state.target, &state.owner);
         if owner.fold.is_some() || !target.has_meta {
@@ -92,7 +92,7 @@ impl Counters {
         Some(next)
     }
 
-    /// Reads the log from where it believes PostgreSQL to be.
+    /// Reads the log from the offset that it believes to be persisted.
     pub(super) fn persister_reads(&self, state: &State, most: u8) -> Option<State> {
         let owner = &state.owner;
         let from = owner.persisted;
@@ -106,7 +106,7 @@ impl Counters {
         Some(next)
     }
 
-    /// `pipeline/counting/persist/write.rs write_batch`. What is refused ends the tenure.
+    /// `pipeline/counting/persist/write.rs write_batch`. A refusal ends the leadership.
     pub(super) fn persister_commits(&self, state: &State, who: Who) -> Option<State> {
         let mut next = *state;
         let owner = in_hand(&mut next, who);
@@ -117,39 +117,39 @@ impl Counters {
             owner.persisted = batch.to;
             self.persist(&mut next.sql, 0, batch.to, batch.events);
         } else if who == Who::Owner {
-            return self.begins_tenure(&next, true);
+            return self.begins_leadership(&next, true);
         }
         Some(next)
     }
 
-    /// Reads the log from where the target is cleaned, up to what is both folded and persisted as far as the
+    /// Reads the log from the target's retired offset up to the one that is both folded and persisted, as far as the
     /// owner knows.
-    pub(super) fn clean_reads(&self, state: &State) -> Option<State> {
+    pub(super) fn retire_reads(&self, state: &State) -> Option<State> {
         let (target, owner) = (&state.target, &state.owner);
-        let (from, to) = (target.cleaned[0], owner.folded.min(owner.persisted));
-        if owner.clean.is_some() || !target.has_meta || to <= from {
+        let (from, to) = (target.retired[0], owner.folded.min(owner.persisted));
+        if owner.retire.is_some() || !target.has_meta || to <= from {
             return None;
         }
-        let events = self.read_to_clean(&state.log, 0, from, to)?;
+        let events = self.read_to_retire(&state.log, 0, from, to)?;
         let mut next = *state;
-        next.owner.clean = Some(Batch { from, to, events, epoch: target.epoch });
+        next.owner.retire = Some(Batch { from, to, events, epoch: target.epoch });
         Some(next)
     }
 
     /// `lua/retire_counters.lua`
-    pub(super) fn clean_is_sent(&self, state: &State, who: Who) -> Option<State> {
+    pub(super) fn retire_is_sent(&self, state: &State, who: Who) -> Option<State> {
         let mut next = *state;
         let owner = in_hand(&mut next, who);
-        let (fence, batch) = (owner.fence, owner.clean.take()?);
+        let (fence, batch) = (owner.fence, owner.retire.take()?);
         let target = &state.target;
         let is_taken = self.is_ready(state)
-            && (target.epoch == batch.epoch || !self.has(Guard::CleanOfEpoch))
+            && (target.epoch == batch.epoch || !self.has(Guard::RetireOfEpoch))
             && (fence >= target.fence || !self.has(Guard::FenceInRedis))
-            && (target.cleaned[0] == batch.from || !self.has(Guard::CleanFromPosition))
-            && (target.folded[0] >= batch.to || !self.has(Guard::CleanAfterFold));
+            && (target.retired[0] == batch.from || !self.has(Guard::RetireFromPosition))
+            && (target.folded[0] >= batch.to || !self.has(Guard::RetireAfterFold));
         if is_taken {
             next.target.fence = fence;
-            self.clean(&mut next.target, 0, batch.to, batch.events);
+            self.retire(&mut next.target, 0, batch.to, batch.events);
         }
         Some(next)
     }
@@ -185,14 +185,14 @@ impl Counters {
 
     pub(super) fn cleans(&self, state: &State, source: usize) -> Option<State> {
         let target = &state.target;
-        let (from, to) = (target.cleaned[source], target.folded[source].min(state.sql.persisted[source]));
+        let (from, to) = (target.retired[source], target.folded[source].min(state.sql.persisted[source]));
         let is_fenced = source == 0 && state.owner.fence < target.fence;
         if !self.is_ready(state) || !works(state, source) || is_fenced || to <= from {
             return None;
         }
-        let events = self.read_to_clean(&state.log, source, from, to)?;
+        let events = self.read_to_retire(&state.log, source, from, to)?;
         let mut next = *state;
-        self.clean(&mut next.target, source, to, events);
+        self.retire(&mut next.target, source, to, events);
         Some(next)
     }
 
@@ -204,10 +204,10 @@ impl Counters {
         (to, (1u8 << to) - (1u8 << from))
     }
 
-    /// Events between two places, if they are all there.
-    fn read_to_clean(&self, log: &Log, source: usize, from: u8, to: u8) -> Option<u8> {
+    /// Events between two offsets, if the log has all of them.
+    fn read_to_retire(&self, log: &Log, source: usize, from: u8, to: u8) -> Option<u8> {
         let (end, events) = self.read(log, source, from, ALL, to);
-        (end == to || !self.has(Guard::CleanReadsAll)).then_some(events)
+        (end == to || !self.has(Guard::RetireReadsAll)).then_some(events)
     }
 
     // ---- what the scripts and the transaction write
@@ -229,12 +229,12 @@ impl Counters {
         self.publish(state, counter.change, counter.total, message);
     }
 
-    fn clean(&self, target: &mut Target, source: usize, to: u8, events: u8) {
-        target.cleaned[source] = to;
+    fn retire(&self, target: &mut Target, source: usize, to: u8, events: u8) {
+        target.retired[source] = to;
         if events == 0 {
             return;
         }
-        if self.has(Guard::CleanTakesToken) {
+        if self.has(Guard::RetireTakesToken) {
             target.has_token = false;
         }
         let Some(mut counter) = self.live(target) else { return };
@@ -246,7 +246,7 @@ impl Counters {
     }
 
     pub(super) fn persist(&self, sql: &mut Sql, source: usize, to: u8, events: u8) {
-        if self.has(Guard::MismatchWritesLine) {
+        if self.has(Guard::MismatchInvalidates) {
             if source == 0 && self.scope.faults.has(Fault::Mismatch) && events & MISMATCHED != 0 {
                 self.write_line(sql, LINE_OF_MISMATCH);
             }
@@ -260,7 +260,7 @@ impl Counters {
 
     /// A sequence would give the same id again after a failover.
     pub(super) fn write_line(&self, sql: &mut Sql, line: u8) {
-        let reused = if self.has(Guard::LineIdsNeverReused) { sql.timeline * LINES } else { 0 };
+        let reused = if self.has(Guard::InvalidationIdsNeverReused) { sql.timeline * LINES } else { 0 };
         sql.lines |= line << reused;
     }
 }

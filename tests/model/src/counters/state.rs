@@ -1,32 +1,32 @@
-//! One state of the model: what Redis, PostgreSQL, the owners, a loader and a hub hold.
+//! One state of the model: Redis, PostgreSQL, the owners, a loader and a hub.
 
 use super::{faults::Faults, log::Log};
 
 /// Epoch and change number, as clients see them.
 pub type Version = (u8, u8);
 
-/// One note's likes, say: a single counter on a single target shard, moved by two logs.
+/// A single counter, for example a note's likes, on a single target shard, moved by two logs.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct State {
     pub target: Target,
     /// Redis process that holds the target.
     pub process: u8,
-    /// What a failover of the target would bring back.
+    /// The state to which a failover of the target would go back.
     pub replica: Option<Target>,
     pub log: Log,
     pub sql: Sql,
-    /// What a failover of PostgreSQL would bring back.
+    /// The state to which a failover of PostgreSQL would go back.
     pub standby: Option<Sql>,
-    /// The former primary after a failover, as long as it still answers reads.
+    /// The former primary after a failover, while it still answers reads.
     pub former: Option<Sql>,
     /// Owner of log 0.
     pub owner: Owner,
-    /// A former owner that still has something in hand.
+    /// An earlier owner that still has a batch in hand.
     pub late_owner: Owner,
-    /// What the target's owner is about to do.
-    pub restart: Option<Restart>,
-    pub late_restart: Option<Restart>,
-    pub correction: Correction,
+    /// The reset that the target's owner is about to send.
+    pub reset: Option<Reset>,
+    pub late_reset: Option<Reset>,
+    pub invalidation: Invalidation,
     pub load: Load,
     pub hub: Hub,
     /// Faults that have happened.
@@ -39,18 +39,18 @@ pub struct State {
 pub struct Target {
     pub has_meta: bool,
     pub epoch: u8,
-    /// `seq`; moves only in runs with a hub.
+    /// `change`; moves only in runs with a hub.
     pub change: u8,
-    /// `run`
-    pub verified_on: u8,
-    /// `tl`
+    /// `redis_run_id`
+    pub recovered_on: u8,
+    /// `timeline`
     pub timeline: u8,
-    /// `w:<source>`
+    /// `folded:<source>`
     pub folded: [u8; 2],
-    /// `k:<source>`
-    pub cleaned: [u8; 2],
-    /// `shown:<source>`
-    pub shown: [u8; 2],
+    /// `retired:<source>`
+    pub retired: [u8; 2],
+    /// `folded_before_reset:<source>`
+    pub folded_before_reset: [u8; 2],
     /// `fence:0`
     pub fence: u8,
     /// `{s}:ld:<entity>`
@@ -64,11 +64,11 @@ pub struct Counter {
     pub epoch: u8,
     /// `v`
     pub change: u8,
-    /// Total including what is pending, if it was loaded.
+    /// Total including the pending overlay, if it was loaded.
     pub total: Option<i16>,
-    /// The pending part.
+    /// The pending overlay's share.
     pub pending: i16,
-    /// Where pending changes of each source begin (exclusive) and end.
+    /// Low (exclusive) and high watermark of the pending overlay, per source.
     pub marks: [Option<Mark>; 2],
 }
 
@@ -88,10 +88,10 @@ pub struct Sql {
     pub fence: u8,
     /// Offset of each log.
     pub persisted: [u8; 2],
-    /// Events that have become rows, of each log.
+    /// Events written as rows, of each log.
     pub rows: [u8; 2],
     pub has_direct_change: bool,
-    /// Lines of `stale_base`, one bit per id.
+    /// Rows of `invalidation`, one bit per id.
     pub lines: u8,
 }
 
@@ -99,43 +99,43 @@ pub struct Sql {
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
 pub struct Owner {
     pub fence: u8,
-    /// Redis process on which its verification began.
+    /// Redis process on which its recovery began.
     pub run: u8,
-    /// Timeline of PostgreSQL that it knows.
+    /// Timeline of PostgreSQL that it has read.
     pub timeline: u8,
     pub phase: Phase,
-    /// `progress.persisted`: what it believes to be persisted. Only in small steps.
+    /// `progress.persisted`: the offset that it believes to be persisted. Only in small steps.
     pub persisted: u8,
     /// `progress.folded`. Only in small steps.
     pub folded: u8,
     /// Batches in hand: read, not yet sent. Only in small steps.
     pub fold: Option<Batch>,
     pub persist: Option<Batch>,
-    pub clean: Option<Batch>,
+    pub retire: Option<Batch>,
 }
 
 impl Owner {
     pub const fn has_in_hand(&self) -> bool {
-        self.fold.is_some() || self.persist.is_some() || self.clean.is_some()
+        self.fold.is_some() || self.persist.is_some() || self.retire.is_some()
     }
 
     pub fn forget(&mut self) {
-        (self.fold, self.persist, self.clean) = (None, None, None);
+        (self.fold, self.persist, self.retire) = (None, None, None);
     }
 }
 
-/// How far a tenure has come.
+/// Phase of a leadership.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
 pub enum Phase {
     #[default]
     Works,
     /// It has its fence.
     Leased,
-    /// It has shown its fence to the target and read how far that had folded.
+    /// It has written its fence to the target and read the target's folded offset.
     Compares { folded: u8 },
-    /// The log is too short; survivors are to be persisted.
+    /// The log lost entries; surviving ones are to be persisted.
     Rescues,
-    /// Survivors are persisted.
+    /// Surviving entries are persisted.
     Raises,
     /// PostgreSQL has the next generation; its genesis marker is to be appended.
     Begins,
@@ -151,9 +151,9 @@ pub struct Batch {
     pub epoch: u8,
 }
 
-/// What `raise_epoch` gave: the target is to begin anew with it.
+/// Answer of `raise_epoch`, with which the target is to be reset.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub struct Restart {
+pub struct Reset {
     pub epoch: u8,
     pub timeline: u8,
     pub persisted: [u8; 2],
@@ -161,16 +161,16 @@ pub struct Restart {
     pub run: u8,
 }
 
-/// The one who makes the corrections that `stale_base` asks for.
+/// The job that carries out rows of `invalidation`.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
-pub enum Correction {
+pub enum Invalidation {
     #[default]
     Idle,
-    /// It has read these lines.
+    /// It has read these rows.
     Read { lines: u8 },
-    /// It has dropped the base.
+    /// It has invalidated the counts in Redis.
     Dropped { lines: u8 },
-    /// Only without [`super::Guard::DropBeforeDelete`]: the lines are gone, the drop is to come.
+    /// Only without [`super::Guard::InvalidateBeforeDelete`]: the rows are gone, the counts are not yet invalidated.
     Deleted,
 }
 
@@ -181,7 +181,7 @@ pub enum Load {
     Idle,
     HasToken {
         epoch: u8,
-        cleaned: [u8; 2],
+        retired: [u8; 2],
     },
     HasRead {
         epoch: u8,
@@ -194,17 +194,17 @@ pub enum Load {
 /// A hub with one client that watches the counter. Only in runs with a hub.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
 pub struct Hub {
-    /// What the client was told last.
-    pub told: Version,
-    pub told_total: i16,
+    /// Version that the client was sent last.
+    pub sent: Version,
+    pub sent_total: i16,
     pub slot: Slot,
-    /// A message was missed, and the next one will show it.
+    /// A message was missed, and the next one will reveal it.
     pub has_gap: bool,
     /// An answer of Redis under way.
     pub reading: Option<(Version, i16)>,
-    /// Newest version that anybody could see.
+    /// Newest version that was visible anywhere.
     pub newest: Version,
-    /// What went wrong, if anything.
+    /// Violations that were seen.
     pub wrong: Wrong,
 }
 
@@ -212,12 +212,12 @@ pub struct Hub {
 pub enum Slot {
     #[default]
     Empty,
-    /// What the client was told.
+    /// The version that the client was sent.
     Known,
-    Unknown(Version),
+    Invalidated(Version),
 }
 
-/// Failures that are seen at one step only.
+/// Violations that are visible at one step only.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
 pub struct Wrong {
     pub version_fell: bool,

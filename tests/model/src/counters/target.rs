@@ -1,32 +1,31 @@
-//! The target shard: when its scripts run, and how its counters begin anew (`restart_counters` in
-//! `pipeline/ownership/recovery.rs`, `raise_epoch`, `lua/reset_target.lua`).
+//! The target shard: when its scripts run, and how its counters are reset (`reset_counters` in
+//! `pipeline/ownership/reset.rs`, `raise_epoch`, `lua/reset_target.lua`).
 
 use super::{
     Action, Counters, Fault, Guard,
-    state::{Counter, Restart, State, Target},
+    state::{Counter, Reset, State, Target},
 };
 
 impl Counters {
     pub(super) fn target_actions(&self, state: &State, actions: &mut Vec<Action>) {
-        match state.restart {
+        match state.reset {
             None => actions.push(Action::RaisesEpoch),
-            Some(_) => actions.push(Action::RestartsTarget),
+            Some(_) => actions.push(Action::ResetsTarget),
         }
-        if state.late_restart.is_some() {
-            actions.extend([Action::LateRestartArrives, Action::LateRestartIsLost]);
+        if state.late_reset.is_some() {
+            actions.extend([Action::LateResetArrives, Action::LateResetIsLost]);
         }
     }
 
-    /// Whether the target's scripts run: it was verified on its Redis process, and so was everything else
-    /// there.
+    /// Whether the target's scripts run: it was recovered on its Redis process, and so was everything else there.
     pub(super) fn is_ready(&self, state: &State) -> bool {
         let shares_redis = self.scope.faults.has(Fault::RedisFailover);
         state.target.has_meta
-            && (state.target.verified_on == state.process || !self.has(Guard::VerifiedTarget))
-            && (!shares_redis || state.log.is_verified() || !self.has(Guard::VerifiedLog))
+            && (state.target.recovered_on == state.process || !self.has(Guard::RecoveredTarget))
+            && (!shares_redis || state.log.is_recovered() || !self.has(Guard::RecoveredLog))
     }
 
-    /// The counter, if its hash counts.
+    /// The counter, if its hash is of this epoch.
     pub(super) fn live(&self, target: &Target) -> Option<Counter> {
         target.counter.filter(|counter| counter.epoch == target.epoch || !self.has(Guard::HashOfEpoch))
     }
@@ -47,20 +46,20 @@ impl Counters {
         }
     }
 
-    /// `restart_reason`
-    pub(super) fn must_restart(&self, state: &State) -> bool {
+    /// `reset_reason`
+    pub(super) fn must_reset(&self, state: &State) -> bool {
         let (target, sql) = (&state.target, &state.sql);
-        let is_behind = || (0..2).any(|source| sql.persisted[source] < target.cleaned[source]);
+        let is_behind = || (0..2).any(|source| sql.persisted[source] < target.retired[source]);
         !target.has_meta
-            || self.has(Guard::VerifiedTarget) && target.verified_on != state.process
+            || self.has(Guard::RecoveredTarget) && target.recovered_on != state.process
             || self.has(Guard::EpochAfterTimeline) && target.timeline != sql.timeline
             || self.has(Guard::EpochAfterLogLoss) && target.epoch != sql.epoch
             || self.has(Guard::EpochAfterSqlLoss) && is_behind()
     }
 
-    /// `raise_epoch`, and in the same transaction how far all logs are persisted.
+    /// `raise_epoch`, which also reads the persisted offsets of all logs.
     pub(super) fn raises_epoch(&self, state: &State) -> Option<State> {
-        if !self.must_restart(state) {
+        if !self.must_reset(state) {
             return None;
         }
         let mut next = *state;
@@ -69,7 +68,7 @@ impl Counters {
             let seen = if target.has_meta && self.has(Guard::EpochAboveBoth) { target.epoch } else { 0 };
             sql.epoch = sql.epoch.max(seen) + 1;
         }
-        next.restart = Some(Restart {
+        next.reset = Some(Reset {
             epoch: sql.epoch,
             timeline: sql.timeline,
             persisted: sql.persisted,
@@ -79,35 +78,36 @@ impl Counters {
         Some(next)
     }
 
-    /// `lua/reset_target.lua`, then `lua/finish_recovery.lua`, which writes `run` in any case.
-    pub(super) fn restarts_target(&self, state: &State, is_late: bool) -> Option<State> {
+    /// `lua/reset_target.lua`, then `lua/finish_recovery.lua`, which writes `redis_run_id` in any case.
+    pub(super) fn resets_target(&self, state: &State, is_late: bool) -> Option<State> {
         let mut next = *state;
-        let slot = if is_late { &mut next.late_restart } else { &mut next.restart };
-        let restart = slot.take()?;
+        let slot = if is_late { &mut next.late_reset } else { &mut next.reset };
+        let reset = slot.take()?;
         let before = state.target;
-        let is_newer = before.has_meta && before.epoch >= restart.epoch;
-        if is_newer && self.has(Guard::RestartOnlyUpwards) {
+        let is_newer = before.has_meta && before.epoch >= reset.epoch;
+        if is_newer && self.has(Guard::ResetOnlyUpwards) {
             if !is_late {
-                next.target.verified_on = restart.run;
+                next.target.recovered_on = reset.run;
             }
             return Some(next);
         }
-        let mut shown = restart.persisted;
+        let mut folded_before_reset = reset.persisted;
         if before.has_meta {
-            for (source, shown) in shown.iter_mut().enumerate() {
-                *shown = (*shown).max(before.folded[source]).max(before.shown[source]);
+            for (source, folded_before_reset) in folded_before_reset.iter_mut().enumerate() {
+                *folded_before_reset =
+                    (*folded_before_reset).max(before.folded[source]).max(before.folded_before_reset[source]);
             }
         }
         next.target = Target {
             has_meta: true,
-            epoch: restart.epoch,
+            epoch: reset.epoch,
             change: 0,
-            verified_on: restart.run,
-            timeline: restart.timeline,
-            folded: restart.persisted,
-            cleaned: restart.persisted,
-            shown,
-            fence: restart.fence,
+            recovered_on: reset.run,
+            timeline: reset.timeline,
+            folded: reset.persisted,
+            retired: reset.persisted,
+            folded_before_reset,
+            fence: reset.fence,
             has_token: before.has_token,
             counter: before.counter,
         };

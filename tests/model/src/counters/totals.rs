@@ -1,5 +1,5 @@
-//! Totals that tell which events they hold: each event weighs a digit of its own, so that one that is counted
-//! twice shows.
+//! Totals that show which events they include: each event has a digit of its own, so that double counting is
+//! visible.
 
 use super::{
     Counters, Fault,
@@ -10,7 +10,7 @@ const WEIGHTS: [[i16; 3]; 2] = [[1, 4, 16], [64, 256, 0]];
 const DIRECT_CHANGE: i16 = 1024;
 const DIGITS: [i16; 6] = [1, 4, 16, 64, 256, DIRECT_CHANGE];
 
-/// The event that [`Fault::Mismatch`] means.
+/// The event of [`Fault::Mismatch`].
 pub const MISMATCHED: u8 = 0b1;
 
 /// What these events add to the total.
@@ -32,7 +32,7 @@ impl Counters {
         weight(0, sql.rows[0] & !uncounted) + weight(1, sql.rows[1]) + direct
     }
 
-    /// Whether `newer` lacks nothing that `older` has, except what is lost, corrected or undone.
+    /// Whether `newer` includes all events of `older`, except lost, mismatched and undone ones.
     pub fn keeps_what_was_shown(&self, state: &State, older: i16, newer: i16) -> bool {
         let mut excused = weight(0, state.log.lost & !state.sql.rows[0]);
         if self.scope.faults.has(Fault::Mismatch) {

@@ -1,9 +1,9 @@
-//! Faults, each once, and what happens outside of Plaudit.
+//! Faults, each at most once, and events outside of Plaudit.
 
 use super::{
     Action, Counters, Fault, Guard,
     log::Log,
-    state::{Correction, Owner, Phase, State, Target},
+    state::{Invalidation, Owner, Phase, State, Target},
 };
 
 impl Counters {
@@ -53,9 +53,9 @@ impl Counters {
         }
     }
 
-    /// `lua/flip_edge.lua` appends only where the log is verified.
+    /// `lua/flip_edge.lua` appends only where the log is recovered.
     pub(super) fn like_after_loss(&self, state: &State) -> Option<State> {
-        if !state.log.is_verified() && self.has(Guard::VerifiedLog) {
+        if !state.log.is_recovered() && self.has(Guard::RecoveredLog) {
             return None;
         }
         let mut next = *state;
@@ -75,7 +75,7 @@ impl Counters {
         Some(next)
     }
 
-    /// Another process takes the lease. The steps of a verification that the old one had begun are refused by
+    /// Another process takes the lease. The steps of a recovery that the old one had begun are refused by
     /// the fence; its batches may arrive late.
     pub(super) fn owner_is_replaced(&self, state: &State) -> Option<State> {
         let mut next = *state;
@@ -89,7 +89,7 @@ impl Counters {
         Some(next)
     }
 
-    /// `pipeline/leadership/retry.rs keep_on`: each part begins anew by reading where it stands.
+    /// `pipeline/leadership/retry.rs repeat`: each part starts again by reading its position.
     pub(super) fn calls_are_delayed(&self, state: &State) -> Option<State> {
         if !state.owner.has_in_hand() || state.late_owner.has_in_hand() {
             return None;
@@ -107,13 +107,13 @@ impl Counters {
     }
 
     pub(super) fn target_owner_is_replaced(&self, state: &State) -> Option<State> {
-        if state.restart.is_none() && state.correction == Correction::Idle {
+        if state.reset.is_none() && state.invalidation == Invalidation::Idle {
             return None;
         }
         let mut next = *state;
         next.happened.add(Fault::TargetOwnerKilled);
-        next.late_restart = next.restart.take();
-        next.correction = Correction::Idle;
+        next.late_reset = next.reset.take();
+        next.invalidation = Invalidation::Idle;
         Some(next)
     }
 
@@ -136,7 +136,7 @@ impl Counters {
         Some(next)
     }
 
-    /// The state of log 0's own shard is gone too, so that log must be verified as on another process.
+    /// The state of log 0's own shard is gone too, so that log must be recovered as on another process.
     pub(super) fn everything_is_flushed(&self, state: &State) -> Option<State> {
         if state.log.has_genesis || state.log.extra_at != 0 {
             return None;
@@ -164,8 +164,8 @@ impl Counters {
         Some(State { standby: Some(state.sql), ..*state })
     }
 
-    /// The former primary may go on answering reads. Only direct changes make its totals differ from what the
-    /// log brings back, so it is forgotten without them.
+    /// The former primary may still answer reads. Its totals differ from those that the log restores only by direct
+    /// changes, so without them it is left out.
     pub(super) fn postgres_fails_over(&self, state: &State) -> Option<State> {
         let mut next = *state;
         next.sql = next.standby.take()?;
@@ -184,8 +184,8 @@ impl Counters {
 }
 
 fn only_in_hand(owner: &Owner) -> Owner {
-    let Owner { fence, fold, persist, clean, .. } = *owner;
-    Owner { fence, fold, persist, clean, ..Owner::default() }
+    let Owner { fence, fold, persist, retire, .. } = *owner;
+    Owner { fence, fold, persist, retire, ..Owner::default() }
 }
 
 fn lose_log(log: &mut Log, left: u8) {

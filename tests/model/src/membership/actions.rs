@@ -5,7 +5,7 @@ use super::{
     state::{Load, Offset, Row, Set, State},
 };
 
-/// What Redis alone knows of an edge.
+/// State of an edge as Redis alone knows it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Answer {
     On,
@@ -31,7 +31,7 @@ impl Membership {
     }
 
     pub(super) fn is_ready(&self, state: &State) -> bool {
-        state.shard.has_meta && (state.shard.is_verified || !self.has(Guard::VerifiedProcess))
+        state.shard.has_meta && (state.shard.is_recovered || !self.has(Guard::RecoveredProcess))
     }
 
     pub(super) fn answer(&self, state: &State, target: u8) -> Answer {
@@ -60,13 +60,13 @@ impl Membership {
         }
     }
 
-    /// Flips up to there may not be pending any more: PostgreSQL must know them.
-    fn cleaned(&self, state: &State) -> Offset {
+    /// Flips up to there may have left the pending overlay: PostgreSQL must have them.
+    fn retired(&self, state: &State) -> Offset {
         let shard = &state.shard;
-        if self.has(Guard::CleanNotesPosition) {
-            shard.flips_cleaned
+        if self.has(Guard::RetireWritesPosition) {
+            shard.flips_retired
         } else {
-            shard.counters_cleaned.max(shard.members_cleaned)
+            shard.counters_retired.max(shard.members_retired)
         }
     }
 
@@ -80,7 +80,7 @@ impl Membership {
             return Some(next);
         }
         let row = state.row.filter(|row| {
-            let is_recent = row.persisted >= self.cleaned(state) || !self.has(Guard::RowNotBeforeClean);
+            let is_recent = row.persisted >= self.retired(state) || !self.has(Guard::RowNotBeforeRetired);
             row.target == target && is_recent
         });
         let was = match (self.answer(state, target), row) {
@@ -133,7 +133,7 @@ impl Membership {
         let mut next = State { load: None, ..*state };
         let is_taken = self.is_ready(state)
             && (generation == state.shard.generation || !self.has(Guard::InstallOfGeneration))
-            && (rows.persisted >= self.cleaned(state) || !self.has(Guard::InstallNotBeforeClean));
+            && (rows.persisted >= self.retired(state) || !self.has(Guard::InstallNotBeforeRetired));
         if is_taken {
             let generation = state.shard.generation;
             let highest = 7 - rows.on.leading_zeros().min(7) as u8;

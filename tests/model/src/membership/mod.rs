@@ -48,10 +48,10 @@ pub enum Action {
     PersisterReads { to: u8 },
     PersisterCommits,
     PersisterIsKilled,
-    CleansCounters { to: u8 },
-    CleansMembers,
+    RetiresCounters { to: u8 },
+    RetiresMembers,
     AdvancesMembers,
-    Verifies,
+    Recovers,
     NoticesTimeline,
     CopyCatchesUp(Fault),
     Happens(Fault),
@@ -64,7 +64,7 @@ impl Model for Membership {
     fn init_states(&self) -> Vec<State> {
         assert!(usize::from(self.flips) <= MOST_FLIPS, "the log has room for {MOST_FLIPS} flips");
         let set = Some(Set { generation: 1, members: 0b10, floor: Some(1) });
-        let shard = Shard { has_meta: true, is_verified: true, set, ..pipeline::empty_shard() };
+        let shard = Shard { has_meta: true, is_recovered: true, set, ..pipeline::empty_shard() };
         vec![State {
             shard,
             copy: None,
@@ -100,10 +100,10 @@ impl Model for Membership {
             Action::PersisterReads { to } => self.persister_reads(state, to),
             Action::PersisterCommits => self.persister_commits(state),
             Action::PersisterIsKilled => Some(State { batch: None, ..*state }),
-            Action::CleansCounters { to } => self.cleans_counters(state, to),
-            Action::CleansMembers => self.cleans_members(state),
+            Action::RetiresCounters { to } => self.retires_counters(state, to),
+            Action::RetiresMembers => self.retires_members(state),
             Action::AdvancesMembers => self.advances_members(state),
-            Action::Verifies => self.verifies(state),
+            Action::Recovers => self.recovers(state),
             Action::NoticesTimeline => self.notices_timeline(state),
             Action::CopyCatchesUp(fault) => self.copy_catches_up(state, fault),
             Action::Happens(fault) => self.happens(state, fault),

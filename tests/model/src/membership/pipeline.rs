@@ -1,5 +1,6 @@
-//! Persister, clean and verification, as far as members are concerned (`pipeline/counting/persist`,
-//! `pipeline/counting/retire.rs`, `lua/retire_members.lua`, `lua/advance_members.lua`, `pipeline/ownership/recovery.rs`), and faults.
+//! Persister, retirement and recovery, as far as members are concerned (`pipeline/counting/persist`,
+//! `pipeline/counting/retire.rs`, `lua/retire_members.lua`, `lua/advance_members.lua`,
+//! `pipeline/ownership/recovery.rs`), and faults.
 
 use super::{
     Action, Fault, Guard, Membership,
@@ -10,9 +11,9 @@ impl Membership {
     pub(super) fn pipeline_steps(&self, state: &State, actions: &mut Vec<Action>) {
         actions.extend((1..=state.shard.log.length).map(|to| Action::PersisterReads { to }));
         actions.extend([Action::PersisterCommits, Action::PersisterIsKilled]);
-        actions.extend((1..=state.rows.persisted.1).map(|to| Action::CleansCounters { to }));
-        actions.extend([Action::CleansMembers, Action::AdvancesMembers]);
-        actions.extend([Action::Verifies, Action::NoticesTimeline]);
+        actions.extend((1..=state.rows.persisted.1).map(|to| Action::RetiresCounters { to }));
+        actions.extend([Action::RetiresMembers, Action::AdvancesMembers]);
+        actions.extend([Action::Recovers, Action::NoticesTimeline]);
         let may = |fault: &Fault| self.faults.contains(fault) && state.happened >> *fault as u8 & 1 == 0;
         for fault in self.faults.iter().filter(|fault| may(fault)) {
             actions.push(Action::Happens(*fault));
@@ -55,37 +56,41 @@ impl Membership {
     }
 
     /// The counters' position moves first.
-    pub(super) fn cleans_counters(&self, state: &State, to: u8) -> Option<State> {
+    pub(super) fn retires_counters(&self, state: &State, to: u8) -> Option<State> {
         let (shard, goal) = (&state.shard, (state.shard.generation, to));
         let is_persisted = state.rows.persisted.0 == shard.generation && to <= shard.log.length;
-        if !self.is_ready(state) || !is_persisted || goal <= shard.counters_cleaned {
+        if !self.is_ready(state) || !is_persisted || goal <= shard.counters_retired {
             return None;
         }
         let mut next = *state;
-        next.shard.counters_cleaned = goal;
-        next.shard.is_clean = false;
+        next.shard.counters_retired = goal;
+        next.shard.has_retired_flips = false;
         Some(next)
     }
 
-    pub(super) fn cleans_members(&self, state: &State) -> Option<State> {
-        let (from, to) = (state.shard.members_cleaned, state.shard.counters_cleaned);
-        if !self.is_ready(state) || to <= from || state.shard.is_clean || to.0 != state.shard.generation {
+    pub(super) fn retires_members(&self, state: &State) -> Option<State> {
+        let (from, to) = (state.shard.members_retired, state.shard.counters_retired);
+        if !self.is_ready(state)
+            || to <= from
+            || state.shard.has_retired_flips
+            || to.0 != state.shard.generation
+        {
             return None;
         }
         let mut next = *state;
-        next.shard.is_clean = true;
-        next.shard.flips_cleaned = to.max(state.shard.flips_cleaned);
+        next.shard.has_retired_flips = true;
+        next.shard.flips_retired = to.max(state.shard.flips_retired);
         let shard = &mut next.shard;
         for (target, _) in state.shard.log.after(read_from(from, shard), to.1) {
             let slot = &mut shard.pending[usize::from(*target)];
             let Some((on, at)) = *slot else { continue };
-            if at > to && self.has(Guard::CleanUpToPosition) {
+            if at > to && self.has(Guard::RetireUpToPosition) {
                 continue;
             }
             *slot = None;
             if let Some(set) = &mut shard.set
                 && set.generation == shard.generation
-                && self.has(Guard::CleanMovesIntoSet)
+                && self.has(Guard::RetireMovesIntoSet)
             {
                 let is_kept = !on || set.floor.is_none_or(|floor| *target >= floor);
                 if is_kept {
@@ -97,24 +102,24 @@ impl Membership {
     }
 
     pub(super) fn advances_members(&self, state: &State) -> Option<State> {
-        if !state.shard.is_clean {
+        if !state.shard.has_retired_flips {
             return None;
         }
         let mut next = *state;
-        next.shard.is_clean = false;
-        next.shard.members_cleaned = state.shard.counters_cleaned;
+        next.shard.has_retired_flips = false;
+        next.shard.members_retired = state.shard.counters_retired;
         Some(next)
     }
 
-    /// Compares the log with PostgreSQL; if it is short, the next generation begins. The counters begin anew
-    /// at what is persisted either way.
-    pub(super) fn verifies(&self, state: &State) -> Option<State> {
+    /// Compares the log with PostgreSQL; if it is short, the next generation begins. In both cases the counters
+    /// are reset to the persisted offset.
+    pub(super) fn recovers(&self, state: &State) -> Option<State> {
         let (shard, persisted) = (&state.shard, state.rows.persisted);
-        if shard.has_meta && shard.is_verified {
+        if shard.has_meta && shard.is_recovered {
             return None;
         }
         let mut next = *state;
-        if self.has(Guard::VerificationFences) {
+        if self.has(Guard::RecoveryFences) {
             next.batch = None;
         }
         if !shard.has_meta || (shard.generation, shard.log.length) < persisted {
@@ -122,26 +127,26 @@ impl Membership {
             next.rows.persisted = (generation, 0);
             next.shard.generation = generation;
             next.shard.log = Log::default();
-            next.shard.members_cleaned = (generation, 0);
-            next.shard.flips_cleaned = (generation, 0);
+            next.shard.members_retired = (generation, 0);
+            next.shard.flips_retired = (generation, 0);
         }
         next.shard.has_meta = true;
-        next.shard.is_verified = true;
-        next.shard.is_clean = false;
-        next.shard.counters_cleaned = next.rows.persisted;
+        next.shard.is_recovered = true;
+        next.shard.has_retired_flips = false;
+        next.shard.counters_retired = next.rows.persisted;
         next.has_new_timeline = false;
         next.truth = surviving(&next.rows, &next.shard);
         Some(next)
     }
 
-    /// The counters begin anew where PostgreSQL stands; members and log stay.
+    /// The counters are reset to the persisted offset; members and log stay.
     pub(super) fn notices_timeline(&self, state: &State) -> Option<State> {
         if !state.has_new_timeline || !self.is_ready(state) {
             return None;
         }
         let mut next = State { has_new_timeline: false, batch: None, ..*state };
-        next.shard.counters_cleaned = state.rows.persisted;
-        next.shard.is_clean = false;
+        next.shard.counters_retired = state.rows.persisted;
+        next.shard.has_retired_flips = false;
         Some(next)
     }
 
@@ -166,7 +171,7 @@ impl Membership {
             }
             Fault::Failover | Fault::PowerLoss => {
                 next.shard = state.copy.filter(|copy| *copy != state.shard)?;
-                next.shard.is_verified = false;
+                next.shard.is_recovered = false;
                 next.first_result = state.first_result.filter(|_| next.shard.key.is_some());
                 next.truth = surviving(&next.rows, &next.shard);
             }
@@ -183,12 +188,12 @@ impl Membership {
 pub(super) const fn empty_shard() -> Shard {
     Shard {
         has_meta: false,
-        is_verified: false,
+        is_recovered: false,
         generation: 1,
-        counters_cleaned: (1, 0),
-        members_cleaned: (1, 0),
-        flips_cleaned: (1, 0),
-        is_clean: false,
+        counters_retired: (1, 0),
+        members_retired: (1, 0),
+        flips_retired: (1, 0),
+        has_retired_flips: false,
         log: Log { length: 0, flips: [(0, false); super::state::MOST_FLIPS] },
         pending: [None; super::state::TARGETS as usize],
         set: None,
@@ -196,7 +201,7 @@ pub(super) const fn empty_shard() -> Shard {
     }
 }
 
-/// What is on when all that the log still has is persisted.
+/// Targets that are on once the surviving entries of the log are persisted.
 fn surviving(rows: &Rows, shard: &Shard) -> u8 {
     let mut on = rows.on;
     if shard.has_meta && rows.persisted.0 <= shard.generation {

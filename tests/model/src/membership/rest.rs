@@ -1,4 +1,4 @@
-//! What must hold: always, and when nothing is left to do.
+//! Properties: what must hold in every state, and at rest.
 
 use stateright::Property;
 
@@ -28,9 +28,9 @@ impl Membership {
             Property::always("a key acts once", |_, state: &State| !state.wrong.key),
             Property::always("at rest the rows are what was acknowledged", |_, state: &State| {
                 let State { shard, rows, batch, .. } = state;
-                let is_verified = shard.has_meta && shard.is_verified && !state.has_new_timeline;
+                let is_recovered = shard.has_meta && shard.is_recovered && !state.has_new_timeline;
                 let is_persisted = rows.persisted == (shard.generation, shard.log.length);
-                let is_at_rest = is_verified && is_persisted && batch.is_none();
+                let is_at_rest = is_recovered && is_persisted && batch.is_none();
                 !is_at_rest || rows.on == state.truth
             }),
         ]

@@ -11,11 +11,11 @@ pub type Offset = (u8, u8);
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct State {
     pub shard: Shard,
-    /// What a failover or a restart would bring back.
+    /// The state to which a failover or a restart would go back.
     pub copy: Option<Shard>,
     pub rows: Rows,
     pub standby: Option<Rows>,
-    /// PostgreSQL failed over, and nobody has noticed.
+    /// PostgreSQL failed over, which is not noticed yet.
     pub has_new_timeline: bool,
     pub load: Option<Load>,
     pub row: Option<Row>,
@@ -35,19 +35,19 @@ pub struct State {
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Shard {
     pub has_meta: bool,
-    pub is_verified: bool,
-    /// `gen`
+    pub is_recovered: bool,
+    /// `generation`
     pub generation: u8,
-    /// `k:<source>`
-    pub counters_cleaned: Offset,
-    /// `m`: from there the clean of members goes on.
-    pub members_cleaned: Offset,
-    /// Up to there pending flips may be gone.
-    pub flips_cleaned: Offset,
-    /// The flips up to `k` are cleaned, `m` is to follow.
-    pub is_clean: bool,
+    /// `retired:<source>`
+    pub counters_retired: Offset,
+    /// `members_retired`: from there the retirement of members continues.
+    pub members_retired: Offset,
+    /// Flips up to there may have left the pending overlay.
+    pub flips_retired: Offset,
+    /// Flips up to `retired` have left the overlay, but `members_retired` is not yet written.
+    pub has_retired_flips: bool,
     pub log: Log,
-    /// `{s}:p:<actor>`: on or off, and where.
+    /// `{s}:p:<actor>`: on or off, and the offset.
     pub pending: [Option<(bool, Offset)>; TARGETS as usize],
     pub set: Option<Set>,
     /// `{s}:idem:<actor>:<key>`: whether the action changed something.
@@ -95,7 +95,7 @@ pub struct Load {
     pub rows: Rows,
 }
 
-/// What PostgreSQL said of one edge, for an action.
+/// PostgreSQL's answer about one edge, for an action.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Row {
     pub target: u8,
@@ -103,7 +103,7 @@ pub struct Row {
     pub persisted: Offset,
 }
 
-/// What the persister has read.
+/// A batch that the persister has read.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Batch {
     pub from: Offset,

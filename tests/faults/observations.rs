@@ -1,4 +1,4 @@
-//! What subscribers and readers were shown.
+//! Observations: the counts that subscribers and readers received.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -9,7 +9,7 @@ use plaudit::catalogue::{Counter, Entity};
 pub type Values = BTreeMap<Counter, i64>;
 
 #[derive(Default)]
-pub struct Seen {
+pub struct Observations {
     inner: Mutex<Inner>,
 }
 
@@ -21,8 +21,8 @@ struct Inner {
     faults: Vec<String>,
 }
 
-impl Seen {
-    /// Somebody read this. One version of an entity must be one set of counts, whoever shows it.
+impl Observations {
+    /// Records a read. A version of an entity must have the same counts everywhere.
     pub fn read(&self, entity: Entity, version: u64, values: &Values) {
         let mut inner = self.inner.lock();
         let before = inner.by_version.entry((entity, version)).or_insert_with(|| values.clone()).clone();
@@ -33,7 +33,7 @@ impl Seen {
         }
     }
 
-    /// A subscriber was sent this. Within one subscription versions only rise.
+    /// Records an event of a subscriber. Within one subscription versions only rise.
     pub fn pushed(&self, subscriber: &str, entity: Entity, version: u64, values: Values) {
         self.read(entity, version, &values);
         let mut inner = self.inner.lock();

@@ -1,5 +1,5 @@
-//! The tenure of log 0's owner up to where it works: lease, fence, comparison, next generation
-//! (`pipeline/ownership/owner.rs`, `pipeline/ownership/recovery.rs`, `lua/take_over.lua`, `lua/finish_recovery.lua`).
+//! The leadership of log 0's owner until its parts run: lease, fence, comparison, next generation
+//! (`pipeline/ownership/{owner,recovery}.rs`, `lua/take_over.lua`, `lua/finish_recovery.lua`).
 
 use super::{
     Action, Counters, Guard,
@@ -8,8 +8,8 @@ use super::{
 };
 
 impl Counters {
-    pub(super) fn verification_actions(&self, state: &State, actions: &mut Vec<Action>) {
-        actions.push(Action::BeginsTenure);
+    pub(super) fn recovery_actions(&self, state: &State, actions: &mut Vec<Action>) {
+        actions.push(Action::BeginsLeadership);
         actions.extend(match state.owner.phase {
             Phase::Works => None,
             Phase::Leased => Some(Action::ShowsFence),
@@ -20,15 +20,15 @@ impl Counters {
         });
     }
 
-    /// The tenure ended for a reason that `pipeline/ownership/watch.rs` or a refusal gave; the next one takes a higher
+    /// The leadership ended for a reason that `pipeline/ownership/watch.rs` or a refusal gave; the next one takes a higher
     /// fence (`acquire_lease`).
-    pub(super) fn begins_tenure(&self, state: &State, was_refused: bool) -> Option<State> {
+    pub(super) fn begins_leadership(&self, state: &State, was_refused: bool) -> Option<State> {
         let is_on_other_process = state.owner.run != state.log.process;
         if !was_refused && !is_on_other_process && !self.has_lost_its_ground(state) {
             return None;
         }
         let mut next = *state;
-        if self.has(Guard::TenureForgets) {
+        if self.has(Guard::LeadershipForgets) {
             next.owner.forget();
         }
         if self.has(Guard::FenceOfNewProcess) || !is_on_other_process {
@@ -49,7 +49,7 @@ impl Counters {
         is_fenced || (owner.phase == Phase::Works && works_on_lost)
     }
 
-    /// `lua/take_over.lua`: shows the fence and reads the position at once.
+    /// `lua/take_over.lua`: writes the fence and reads the position in one step.
     pub(super) fn shows_fence(&self, state: &State) -> Option<State> {
         let mut next = *state;
         let target = &mut next.target;
@@ -59,8 +59,8 @@ impl Counters {
                 return None; // refused: the tenure ends
             }
             folded = target.folded[0];
-            if self.has(Guard::LogComparedWithShown) {
-                folded = folded.max(target.shown[0]);
+            if self.has(Guard::LogComparedWithFoldedBeforeReset) {
+                folded = folded.max(target.folded_before_reset[0]);
             }
             if self.has(Guard::FenceBeforePosition) {
                 target.fence = state.owner.fence;
@@ -70,7 +70,7 @@ impl Counters {
         Some(next)
     }
 
-    /// `adopt_log`: is the log as long as it was for PostgreSQL and for the target?
+    /// `recover_log`: compares the log's end with the persisted and the folded offset.
     pub(super) fn compares_log(&self, state: &State) -> Option<State> {
         let Phase::Compares { folded } = state.owner.phase else { return None };
         let (persisted, end) = (state.sql.persisted[0], state.log.end());
@@ -102,7 +102,7 @@ impl Counters {
         Some(next)
     }
 
-    /// `raise_generation`: unless nothing of the log was ever used, all targets begin anew.
+    /// `raise_generation`: all targets are reset, unless the log was never used.
     pub(super) fn raises_generation(&self, state: &State) -> Option<State> {
         if state.owner.fence != state.sql.fence {
             return None; // refused: the tenure ends
@@ -124,9 +124,9 @@ impl Counters {
         Some(next)
     }
 
-    /// `lua/finish_recovery.lua`; then the parts of the pipeline read where they stand.
+    /// `lua/finish_recovery.lua`; then the parts of the pipeline read their positions.
     fn begins_work(&self, state: &mut State) {
-        state.log.verified_on = state.owner.run;
+        state.log.recovered_on = state.owner.run;
         state.owner = Owner { phase: Phase::Works, timeline: state.sql.timeline, ..state.owner };
         if self.scope.in_small_steps {
             state.owner.persisted = state.sql.persisted[0];

@@ -1,24 +1,25 @@
-//! Strikes at the stores from the outside.
+//! Faults of the stores, caused from the outside.
 
 use redis::Script;
 
 use crate::support::Stores;
 
-/// Runs one command in Redis, which must be there.
+/// Runs one command in Redis, which must be running.
 pub async fn in_redis(stores: &Stores, words: &[&str]) {
     let mut command = redis::cmd(words[0]);
     command.arg(&words[1..]);
     let _: redis::Value = command.query_async(&mut stores.redis().await).await.unwrap();
 }
 
-/// Ends all connections to PostgreSQL but this one.
+/// Ends all connections to PostgreSQL except this one.
 pub async fn cut_postgres(stores: &Stores) {
     let cut = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity
                WHERE datname = current_database() AND pid <> pg_backend_pid() AND backend_type = 'client backend'";
     let _ = sqlx::query(cut).execute(&stores.sql().await).await.unwrap();
 }
 
-/// Deletes a shard's log. At once Redis is what it is after a restart: without scripts, and verified by nobody.
+/// Deletes a shard's log, and in the same transaction puts Redis into the state after a restart: without scripts, and
+/// with no shard recovered.
 pub async fn lose_log(stores: &Stores, shards: usize, shard: u64) {
     let mut restart = redis::pipe();
     restart.atomic().cmd("DEL").arg(format!("{{{shard}}}:log"));
@@ -29,8 +30,8 @@ pub async fn lose_log(stores: &Stores, shards: usize, shard: u64) {
     let _: redis::Value = restart.query_async(&mut stores.redis().await).await.unwrap();
 }
 
-/// Removes every key that has an end of its life, as a full Redis may with `volatile-…`; but not the
-/// idempotency keys, whose eviction is known to forget.
+/// Removes every key with an expiry, as a full Redis may with `volatile-…`; except idempotency keys, whose eviction
+/// is known to lose results.
 pub async fn evict(stores: &Stores) {
     let evict = Script::new(
         "local gone = 0

@@ -1,0 +1,86 @@
+//! Direct changes and their invalidations (`pipeline/jobs/invalidations.rs`, `lua/invalidate_counts.lua`). A request
+//! that carries out its own invalidation takes the same steps.
+
+use super::{
+    Action, Counters, Guard, Message,
+    state::{Invalidation, State},
+};
+
+const LINE_OF_DIRECT_CHANGE: u8 = 0b1;
+
+impl Counters {
+    pub(super) fn invalidation_actions(&self, state: &State, actions: &mut Vec<Action>) {
+        if self.scope.with_direct_change && !state.direct_change_is_done {
+            actions.push(Action::DirectChangeCommits);
+        }
+        let invalidates_first = self.has(Guard::InvalidateBeforeDelete);
+        let drop = self.messages().iter().map(|message| Action::InvalidatesCounts(*message));
+        match state.invalidation {
+            Invalidation::Idle => actions.push(Action::ReadsInvalidations),
+            Invalidation::Read { .. } if invalidates_first => actions.extend(drop),
+            Invalidation::Read { .. } | Invalidation::Dropped { .. } => {
+                actions.push(Action::DeletesInvalidations)
+            }
+            Invalidation::Deleted => actions.extend(drop),
+        }
+    }
+
+    /// Rows, totals and the invalidation are one transaction.
+    pub(super) fn direct_change_commits(&self, state: &State) -> Option<State> {
+        let mut next = *state;
+        next.direct_change_is_done = true;
+        next.sql.has_direct_change = true;
+        self.write_line(&mut next.sql, LINE_OF_DIRECT_CHANGE);
+        Some(next)
+    }
+
+    pub(super) fn reads_invalidations(&self, state: &State) -> Option<State> {
+        if state.sql.lines == 0 {
+            return None;
+        }
+        Some(State { invalidation: Invalidation::Read { lines: state.sql.lines }, ..*state })
+    }
+
+    /// `lua/invalidate_counts.lua`
+    pub(super) fn invalidates_counts(&self, state: &State, message: Message) -> Option<State> {
+        if !self.is_ready(state) {
+            return None;
+        }
+        let mut next = *state;
+        next.invalidation = match state.invalidation {
+            Invalidation::Read { lines } => Invalidation::Dropped { lines },
+            _ => Invalidation::Idle,
+        };
+        let target = &mut next.target;
+        if self.has(Guard::InvalidationTakesToken) {
+            target.has_token = false;
+        }
+        let live = self.live(target);
+        target.counter = live.filter(|counter| counter.marks != [None, None]);
+        if let Some(counter) = &mut target.counter {
+            counter.total = None;
+        }
+        if self.has(Guard::InvalidationIsSent) {
+            let change = self.next_change(target, live.map_or(0, |counter| counter.change));
+            if let Some(counter) = &mut target.counter {
+                counter.change = change;
+            }
+            self.publish(&mut next, change, None, message);
+        } else if message == Message::Missed {
+            return None;
+        }
+        Some(next)
+    }
+
+    pub(super) fn deletes_invalidations(&self, state: &State) -> Option<State> {
+        let (lines, then) = match state.invalidation {
+            Invalidation::Dropped { lines } => (lines, Invalidation::Idle),
+            Invalidation::Read { lines } => (lines, Invalidation::Deleted),
+            Invalidation::Idle | Invalidation::Deleted => return None,
+        };
+        let mut next = *state;
+        next.sql.lines &= if self.has(Guard::DeleteOwnInvalidations) { !lines } else { 0 };
+        next.invalidation = then;
+        Some(next)
+    }
+}
