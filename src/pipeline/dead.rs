@@ -88,8 +88,8 @@ async fn try_to_apply(db: &Db, shards: ShardCount, serial: i64) -> StoreResult<D
     }
     sql::supersede_dead_events(db, &mut tx, dead.shard, &plan.flips, dead.offset).await?;
     let moved = apply(db, &mut tx, &plan, dead.history).await?;
-    let stale = mismatches(&Moves::new(), &moved);
-    sql::add_invalidations(db, &mut tx, shards, &stale, REASON).await?;
+    let invalid = mismatches(&Moves::new(), &moved);
+    sql::add_invalidations(db, &mut tx, shards, &invalid, REASON).await?;
     let sets: Vec<_> = plan.flips.iter().map(|flip| (flip.kind, flip.actor)).collect();
     sql::add_set_invalidations(db, &mut tx, shards, &sets, REASON).await?;
     decide(db, tx, serial, DeadState::Applied).await

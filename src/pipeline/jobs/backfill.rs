@@ -55,9 +55,9 @@ async fn backfill_page(leadership: &Leadership) -> StoreResult<bool> {
         BackfillKind::Remove => remove_comments(db, &mut tx, &mut work).await?,
     };
     sql::move_totals(db, &mut tx, &page.moved).await?;
-    let stale: Vec<Entity> = page.moved.keys().copied().chain(page.changed).collect();
+    let invalid: Vec<Entity> = page.moved.keys().copied().chain(page.changed).collect();
     let shards = leadership.redis().shards();
-    sql::add_invalidations(db, &mut tx, shards, &stale, work_name(work.kind)).await?;
+    sql::add_invalidations(db, &mut tx, shards, &invalid, work_name(work.kind)).await?;
     sql::save_backfill(db, &mut tx, &work).await?;
     sql::commit(db, tx).await?;
     log_progress(&work);

@@ -164,8 +164,9 @@ async fn write(leadership: &Leadership, decisions: &[Decision<'_>]) -> StoreResu
     sql::lock_removals_shared(db, &mut tx).await?;
     let decided = sql::decide(db, &mut tx, decisions).await?;
     sql::move_totals(db, &mut tx, &decided.moved).await?;
-    let stale: BTreeSet<Entity> = decided.moved.keys().copied().chain(decided.touched).collect();
-    let stale: Vec<Entity> = stale.into_iter().collect();
-    sql::add_invalidations(db, &mut tx, leadership.redis().shards(), &stale, "a comment was decided").await?;
+    let invalid: BTreeSet<Entity> = decided.moved.keys().copied().chain(decided.touched).collect();
+    let invalid: Vec<Entity> = invalid.into_iter().collect();
+    sql::add_invalidations(db, &mut tx, leadership.redis().shards(), &invalid, "a comment was decided")
+        .await?;
     sql::commit(db, tx).await
 }

@@ -1,4 +1,4 @@
-//! What waits for PostgreSQL takes a bounded share of Redis, and Redis may run out of memory.
+//! Backpressure: events that wait for PostgreSQL take a bounded share of Redis, and Redis may run out of memory.
 
 use plaudit_embedded_stores::AppendFsync;
 use redis::AsyncCommands;
@@ -6,12 +6,12 @@ use serde_json::json;
 
 use crate::support::{Client, SOON, Server, Stores, eventually, note};
 
-/// Entries that a log may have with [`SMALL_SHARE`] of [`SMALL_MEMORY`] and two shards of 210 bytes per entry.
+/// Limit of a log with [`SMALL_SHARE`] of [`SMALL_MEMORY`] and two shards of 210 bytes per entry.
 const ROOM: usize = 199;
 const SMALL_MEMORY: &str = "8mb";
 const SMALL_SHARE: [&str; 2] = ["--redis-log-share", "1"];
 
-/// Likes and unlikes a note in turn, until one is refused. Returns how many were taken, with those before.
+/// Likes and unlikes a note in turn until one is refused. Returns the number of accepted ones, `before` included.
 async fn switch_until_refused(client: &Client, n: &str, before: usize) -> usize {
     for taken in before..3 * ROOM {
         let query = if taken % 2 == 0 { LIKE } else { UNLIKE };
@@ -38,7 +38,7 @@ async fn log_length(stores: &Stores, shard: i64) -> usize {
     stores.redis().await.xlen(format!("{{{shard}}}:log")).await.unwrap()
 }
 
-/// Waits until a flip is taken that changes something.
+/// Waits until a flip that changes something is accepted.
 async fn until_taken(client: &Client, query: &str, n: &str) {
     eventually("the log has room again", SOON, || async {
         let reply = client.send(query, json!({ "n": n })).await.body;
@@ -62,7 +62,7 @@ async fn without_postgresql_a_log_grows_up_to_its_share_and_no_accepted_event_is
 
     stores.stop_postgres();
     let taken = switch_until_refused(&liker, &n, 0).await;
-    eventually("what had been persisted before is trimmed", SOON, || async {
+    eventually("events that were persisted before are trimmed", SOON, || async {
         let entries = *server.metrics().await.get("plaudit_log_entries{shard=\"1\"}")? as usize;
         (entries > ROOM / 2 && entries == log_length(&stores, 1).await).then_some(())
     })
@@ -70,7 +70,7 @@ async fn without_postgresql_a_log_grows_up_to_its_share_and_no_accepted_event_is
     let taken = switch_until_refused(&liker, &n, taken).await;
     let full = log_length(&stores, 1).await;
     assert!(taken > ROOM / 2 && full <= ROOM + 1, "{taken} taken, {full} entries");
-    // What changes nothing still answers; so does what was done before, under its key; and the rest is read.
+    // Still answered: actions that change nothing, a repeated action under its key, and reads.
     let (again, other) = if taken % 2 == 1 { (LIKE, UNLIKE) } else { (UNLIKE, LIKE) };
     for _ in 1..=2 {
         let again = liker.data(again, json!({ "n": n })).await;
@@ -80,7 +80,7 @@ async fn without_postgresql_a_log_grows_up_to_its_share_and_no_accepted_event_is
         assert_eq!(liker.error(other, json!({ "n": n })).await["extensions"]["code"], "RETRY_LATER");
     }
     assert_eq!(log_length(&stores, 1).await, full);
-    eventually("the metrics tell", SOON, || async {
+    eventually("the metrics show it", SOON, || async {
         let metrics = server.metrics().await;
         assert_eq!(metrics["plaudit_log_limit_entries{shard=\"1\"}"], ROOM as f64);
         (metrics["plaudit_log_entries{shard=\"1\"}"] == full as f64).then_some(())
@@ -93,10 +93,10 @@ async fn without_postgresql_a_log_grows_up_to_its_share_and_no_accepted_event_is
     let likes = (taken as i64 + 1) % 2;
     let totals = stores.likes(id).await;
     assert_eq!((totals.rows, totals.total, totals.redis), (likes, likes, Some(likes)));
-    // Each step is in the history, once: the two at the beginning, all that were taken, and the last one.
+    // Each step is in the history once: the two at the beginning, all accepted ones, and the last one.
     let steps = "SELECT count(*) FROM activity WHERE target_id = $1 AND kind = 'note_like'";
     assert_eq!(stores.number(steps, id).await, taken as i64 + 3);
-    // Under strain what is persisted does not stay for ten minutes.
+    // In a log above half of its limit retired events do not stay for ten minutes.
     eventually("the log is trimmed", SOON, || async {
         (log_length(&stores, 1).await <= ROOM / 2 + 1).then_some(())
     })
@@ -117,7 +117,7 @@ async fn a_log_is_bounded_also_while_no_pipeline_runs_and_views_wait_for_room() 
     owner.kill();
     let taken = switch_until_refused(&liker, &n, 0).await;
     assert!(log_length(&stores, 1).await <= ROOM + 1);
-    // A view has no room either. It is taken all the same, and appended later.
+    // A view finds no room either. It is still accepted, and appended later.
     liker.act("recordViews", json!({ "noteIds": [n] }), "notes { id }").await;
     eventually("views were refused", SOON, || async {
         api.log().contains("cannot append views").then_some(())
@@ -190,7 +190,7 @@ async fn a_redis_out_of_memory_does_nothing_by_halves_and_pending_events_are_sti
         assert_eq!(bob.note(&n).await["likeCount"], 1);
     }
     assert_eq!(log_length(&stores, 0).await + log_length(&stores, 1).await, entries);
-    // Persisting and cleaning are what makes memory free.
+    // Retirement frees memory.
     stores.rest().await;
     assert_eq!(stores.likes(id).await.total, 1);
 

@@ -1,3 +1,5 @@
+//! Kills of the server and power cuts: acknowledged likes survive, and none is counted twice.
+
 use std::{collections::HashSet, sync::Arc};
 
 use futures_util::{StreamExt, stream};
@@ -11,7 +13,7 @@ const LIKERS: usize = 200;
 const NOTES: usize = 100;
 const AT_ONCE: usize = 32;
 
-/// What is known of a like that was sent.
+/// Outcomes of the likes that were sent.
 #[derive(Default)]
 struct Outcomes {
     acknowledged: Mutex<HashSet<(usize, usize)>>,
@@ -36,7 +38,7 @@ async fn a_like_survives_kill_9_of_the_server_and_is_counted_once() {
     }
 }
 
-/// 20,000 likes of 200 users on 100 notes; killed -9 three times in the middle.
+/// 20,000 likes of 200 users on 100 notes; the server is killed with `kill -9` three times in between.
 #[tokio::test(flavor = "multi_thread")]
 async fn kill_9_in_the_middle_of_20000_likes_loses_none_that_was_acknowledged_and_counts_none_twice() {
     let mut server = Server::start(&[]);
@@ -94,7 +96,7 @@ async fn send_likes(
     }
 }
 
-/// Rows = totals = Redis = what a query says, and every acknowledged like is among them.
+/// Checks that rows, totals, Redis and queries agree, and include every acknowledged like.
 async fn check(server: &Server, notes: &[i64], outcomes: &Outcomes) {
     let stores = server.stores();
     stores.rest().await;
@@ -148,7 +150,7 @@ async fn a_direct_change_whose_process_is_killed_before_its_invalidation_is_stil
     let me = author.act("createNote", input.clone(), "note { author { id } }").await["note"]["author"]["id"]
         .clone();
     let sql = stores.sql().await;
-    // Redis takes no writes, so the change is committed but cannot be told. It ends with the server.
+    // Redis takes no writes, so the change is committed but not invalidated. The pause ends with the server.
     let mut pause = redis::cmd("CLIENT");
     pause.arg("PAUSE").arg(60_000).arg("WRITE");
     let () = pause.query_async(&mut stores.redis().await).await.unwrap();
@@ -172,8 +174,8 @@ async fn a_direct_change_whose_process_is_killed_before_its_invalidation_is_stil
     assert_eq!((&shown["noteCount"], shown["notes"]["nodes"].as_array().unwrap().len()), (&json!(2), 2));
 }
 
-/// A power cut leaves on the disk what was synced before. With `always` that is everything that was
-/// acknowledged; with `everysec` it may be what was there a second ago, and what PostgreSQL has beside it.
+/// After a power cut the disk has what was synced before. With `always` that is everything that was acknowledged;
+/// with `everysec` it may be the state of a second ago, and in addition what PostgreSQL has.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_power_cut_takes_nothing_with_appendfsync_always_and_at_most_the_last_second_with_everysec() {
     for (fsync, left) in [(AppendFsync::Always, 2), (AppendFsync::EverySec, 1)] {
@@ -181,7 +183,7 @@ async fn a_power_cut_takes_nothing_with_appendfsync_always_and_at_most_the_last_
         let server = Server::start_on(&stores, &["--lease", "1s"]);
         let id = stores.new_note().await;
         let (n, early, late) = (note(id), server.client("ann is early"), server.client("bob is late"));
-        // Warm: what a like needs is in Redis.
+        // Loads into Redis what a like needs.
         late.like(&n).await;
         late.unlike(&n).await;
         early.like(&n).await;

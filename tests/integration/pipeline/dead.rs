@@ -1,5 +1,5 @@
-//! Events that PostgreSQL refuses for good: set apart, compensated, shown, decided. The refusals are real, by
-//! constraints and triggers that the tests put on the tables.
+//! Dead events, which PostgreSQL permanently refuses: isolated, subtracted from counts, listed, applied or dropped.
+//! Constraints and triggers on the tables cause real refusals.
 
 use std::process::Output;
 
@@ -18,7 +18,7 @@ use crate::support::{SOON, Server, Stores, Totals, eventually, note, plaudit};
 /// Long enough for likes that are sent one after the other to be one batch.
 const ONE_BATCH: &[&str] = &["--batch-wait", "1s"];
 
-/// `plaudit dead …` beside these stores.
+/// Runs `plaudit dead …` on these stores.
 fn dead(stores: &Stores, line: &str) -> (bool, String) {
     let url = ["--database-url", stores.database_url()];
     let run = plaudit(stores.data_dir()).arg("dead").args(line.split(' ')).args(url).output().unwrap();
@@ -28,7 +28,7 @@ fn dead(stores: &Stores, line: &str) -> (bool, String) {
     (status.success(), stdout)
 }
 
-/// The dead events that wait, as programs read them.
+/// The waiting dead events, from the JSON output.
 fn listed(stores: &Stores) -> Vec<Value> {
     let (_, text) = dead(stores, "list --format json");
     text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
@@ -52,7 +52,7 @@ async fn mend(stores: &Stores, id: i64) {
     run(stores, &format!("ALTER TABLE note_like DROP CONSTRAINT poison_{id}")).await;
 }
 
-/// PostgreSQL refuses to write anything about likes of the note, and takes its time over every row.
+/// From now on PostgreSQL refuses likes of the note by a trigger, which takes `seconds` per row.
 async fn poison_by_trigger(stores: &Stores, id: i64, seconds: f64) {
     run(
         stores,
@@ -159,7 +159,7 @@ async fn all_dead_events_of_a_batch_are_found_and_the_latest_of_an_edge_counts()
     other.like(&g).await;
     eventually("three events are dead", SOON, || async { (listed(&stores).len() == 3).then_some(()) }).await;
     stores.rest().await;
-    // What had been a row stays one.
+    // The row from before stays.
     assert_eq!((stores.likes(bad).await.rows, stores.likes(good).await), (1, at_rest(2)));
     assert_eq!(liker.note(&b).await["viewerHasLiked"], true);
     let found = other.note(&b).await;
@@ -265,7 +265,7 @@ async fn an_event_that_cannot_be_read_is_applied_by_a_release_that_can() {
     let (done, told) = dead(&stores, "retry --all");
     assert!(!done && told.contains("this release cannot read it"), "{told}");
 
-    // As if this were the release that knows how.
+    // As if this were a release that can read the event.
     let payload = format!("1 note_like {actor} {id} {author} on 1763700000000");
     run(&stores, &format!("UPDATE dead_event SET payload = '{payload}'")).await;
     for told in ["applied", "was applied already"] {
@@ -296,7 +296,7 @@ async fn a_foreign_entry_in_a_log_is_a_dead_event_and_its_shard_goes_on() {
     assert_eq!(stores.likes(id).await, at_rest(1));
 }
 
-/// Every note but the bad one has all these likes, and the bad one's only like is dead, once.
+/// Checks that every other note has all these likes, and that the bad note's only like is dead, once.
 async fn check_one_dead(server: &Server, stores: &Stores, bad: i64, good: &[i64], likes: i64) {
     stores.rest().await;
     let events = listed(stores);
@@ -346,13 +346,13 @@ async fn kill_9_between_the_death_of_a_like_and_its_retirement_leaves_it_unliked
     let liker = server.client("liker 0");
     liker.like(&note(good)).await;
     stores.rest().await;
-    // The set is loaded, so that a clean has something to add to.
+    // Loads the set, so that retirement has something to add to.
     liker.note(&note(good)).await;
     poison(&stores, bad).await;
     liker.like(&note(bad)).await;
     assert_eq!(liker.note(&note(bad)).await["viewerHasLiked"], true);
 
-    // It is folded; from now on nothing can be cleaned.
+    // It is folded; from now on nothing can be retired.
     let mut redis = stores.redis().await;
     let pause = redis::cmd("CLIENT").arg("PAUSE").arg(60_000).arg("WRITE").to_owned();
     let _: String = pause.query_async(&mut redis).await.unwrap();
@@ -392,7 +392,7 @@ async fn an_outage_of_postgresql_makes_no_event_dead() {
     stores.rest().await;
     assert_eq!(stores.likes(id).await, at_rest(1));
     assert_eq!(listed(&stores), [] as [Value; 0]);
-    // Each streak of failures is told by its first and its last.
+    // Of each failure streak the first failure and the end are logged.
     let told = |what: &str| {
         server.log().lines().filter(|line| line.contains("what=\"persist\"") && line.contains(what)).count()
     };
@@ -414,7 +414,7 @@ async fn an_error_that_no_event_caused_makes_none_dead_and_is_logged_once() {
     assert_eq!(liker.like(&note(second)).await["changed"], true);
     let fence = || async { stores.number("SELECT fence FROM shard WHERE id = $1", 0).await };
     let before = fence().await;
-    eventually("the owner began anew a few times", SOON, || async {
+    eventually("the owner took over again a few times", SOON, || async {
         (fence().await >= before + 4).then_some(())
     })
     .await;

@@ -1,3 +1,5 @@
+//! Outages of Redis and PostgreSQL: what still works, what is refused, and how service resumes.
+
 use std::time::{Duration, Instant};
 
 use plaudit_embedded_stores::AppendFsync;
@@ -88,7 +90,7 @@ async fn without_redis_requests_get_retry_later_within_two_seconds_and_service_r
     socket.note_until(|note| note["likeCount"] == 2).await;
 }
 
-/// Longer than the 12 s after which a hub takes silence for a dead connection.
+/// Longer than the 12 s after which a hub treats a silent connection as dead.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_redis_that_stops_answering_is_noticed_and_service_resumes_when_it_answers_again() {
     let stores = Stores::start(AppendFsync::EverySec).await;
@@ -128,7 +130,7 @@ async fn a_redis_that_stops_answering_is_noticed_and_service_resumes_when_it_ans
     let after = socket.note_until(|note| note["likeCount"] == 2).await;
     assert!(after["countsVersion"].as_u64() > before["countsVersion"].as_u64());
     assert!(began.elapsed() < Duration::from_secs(10), "{:?}", began.elapsed());
-    eventually("changes are heard again", SOON, || async {
+    eventually("changes are received again", SOON, || async {
         (server.metrics().await["plaudit_hub_hearing"] == 1.0).then_some(())
     })
     .await;
@@ -176,7 +178,7 @@ async fn a_postgresql_that_stops_answering_is_not_called_and_the_backlog_drains_
         (began.elapsed() < Duration::from_millis(100)).then_some(())
     })
     .await;
-    // Each change is seen by the one who makes it, and by the one who watches.
+    // The actor and a subscriber see each change.
     for round in 0..20 {
         let likes = round % 2;
         let payload = if likes == 0 { liker.unlike(&n).await } else { liker.like(&n).await };
@@ -187,7 +189,7 @@ async fn a_postgresql_that_stops_answering_is_not_called_and_the_backlog_drains_
 
     stores.wake("postgres");
     let began = Instant::now();
-    eventually("what needs the database works again", SOON, || async {
+    eventually("requests that need the database work again", SOON, || async {
         let reply = server.anonymous().send(READ, json!({ "n": cold })).await.body;
         reply.get("errors").is_none().then_some(())
     })
@@ -223,7 +225,7 @@ async fn without_postgresql_requests_that_need_it_are_refused_at_once_and_likes_
         }
         assert_eq!(liker.like(&n).await["changed"], true);
     }));
-    // At once: the first calls find out, those after them are not even made.
+    // At once: the breaker opens after the first calls, and later ones are not made.
     let refused = async {
         for _ in 0..10 {
             for query in [ADD_COMMENT, READ, CREATE] {
@@ -253,7 +255,7 @@ const ADD_COMMENT: &str =
     "mutation ($n: ID!) { addComment(input: { noteId: $n, body: \"Hi\" }) { changed } }";
 const CREATE: &str = "mutation { createNote(input: { title: \"One\", body: \"Text\" }) { changed } }";
 
-/// The code of the first error of somebody's request about a note.
+/// The code of the first error of a request about a note.
 async fn code(server: &Server, query: &str, n: &str) -> String {
     let error = server.client("mia asks").error(query, json!({ "n": n })).await;
     error["extensions"]["code"].as_str().unwrap().to_owned()
@@ -298,7 +300,7 @@ async fn try_new_user(stores: &Stores) -> Option<i64> {
     .ok()
 }
 
-/// Kills the one process with this name that works in the server's data directory.
+/// Kills the process with this name that runs in the server's data directory.
 fn kill_child(server: &Server, name: &str) {
     let data_dir = server.data_dir();
     for entry in std::fs::read_dir("/proc").unwrap().flatten() {

@@ -1,4 +1,4 @@
-//! Sixty-four at once, for every action that is not an edge: whoever wins, it happens once.
+//! Races: sixty-four concurrent requests of every action that is not an edge take effect exactly once.
 
 use futures_util::future::join_all;
 use plaudit_token_auth::Role;
@@ -8,8 +8,8 @@ use crate::support::{Client, SOON, Server, eventually, note, user};
 
 const AT_ONCE: usize = 64;
 
-/// Sends the same action from 64 places at once, each under a key of its own, and again where the service
-/// was too busy. Returns how many say that they changed something.
+/// Sends the same action 64 times concurrently, each under its own key, and repeats those that the service was too
+/// busy for. Returns how many replies say that they changed something.
 async fn race(client: &Client, mutation: &'static str, input: &Value) -> usize {
     let type_name = format!("{}{}Input", mutation[..1].to_uppercase(), &mutation[1..]);
     let query = format!("mutation ($input: {type_name}!) {{ {mutation}(input: $input) {{ changed }} }}");

@@ -1,3 +1,5 @@
+//! Recovery after Redis or PostgreSQL lost state.
+
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use futures_util::future::join_all;
@@ -18,7 +20,7 @@ async fn a_script_flush_is_unnoticed() {
     }
 }
 
-/// Scripts are flushed all the time while 16 users like, read, collect and post.
+/// Scripts are flushed repeatedly while 16 users like, read, collect and post.
 #[tokio::test(flavor = "multi_thread")]
 async fn script_flushes_in_a_storm_of_requests_are_unnoticed() {
     let server = Server::start(&[]);
@@ -32,7 +34,7 @@ async fn script_flushes_in_a_storm_of_requests_are_unnoticed() {
         let (mut redis, mut flushes) = (stores.redis().await, 0);
         while !is_over.load(Relaxed) {
             let () = redis::cmd("SCRIPT").arg("FLUSH").query_async(&mut redis).await.unwrap();
-            // Between two flushes there is room for a few calls, also on a busy machine: 20 ms.
+            // 20 ms between two flushes are enough for a few calls, also on a busy machine.
             let () = redis::cmd("WAIT").arg(1).arg(20).query_async(&mut redis).await.unwrap();
             flushes += 1;
         }
@@ -157,7 +159,7 @@ async fn a_counter_that_expired_is_loaded_again_with_its_pending_overlay() {
         .query_async(&mut stores.redis().await)
         .await
         .unwrap();
-    // The event finds a counter without a base: it is published as unknown, and loaded.
+    // The event finds a counter without a base total: it is published as invalidated, and loaded.
     let payload = server.client("bob is pending").like(&n).await;
     assert_eq!(payload["note"]["likeCount"], 2);
     stores.rest().await;
@@ -165,7 +167,7 @@ async fn a_counter_that_expired_is_loaded_again_with_its_pending_overlay() {
     assert_eq!((totals.rows, totals.total, totals.redis), (2, 2, Some(2)));
 }
 
-/// The other shard's log is folded further than it is persisted, and nobody acts there afterwards.
+/// The other shard's log is folded further than it is persisted, and gets no more events.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_shard_that_is_reset_alone_catches_up_with_the_idle_logs_of_the_others() {
     let server = Server::start(&["--batch-wait", "3s"]);
@@ -203,7 +205,7 @@ async fn a_shard_that_is_reset_alone_catches_up_with_the_idle_logs_of_the_others
     stores.rest().await;
 }
 
-/// Redis comes back with files of an earlier moment: its log ends before what is persisted.
+/// Redis restarts with files of an earlier moment: its log ends before the persisted offset.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_redis_that_lost_the_end_of_its_log_counts_what_postgresql_has_and_says_what_it_lost() {
     let mut stores = Stores::start(AppendFsync::Always).await;
@@ -236,7 +238,7 @@ async fn a_redis_that_lost_the_end_of_its_log_counts_what_postgresql_has_and_say
     assert!(server.log().contains("Redis lost the end of the shard's log"), "{}", server.log());
 }
 
-/// PostgreSQL comes back as it was a moment ago, as a standby may that is promoted too early.
+/// PostgreSQL restarts with its state of a moment ago, like a standby that is promoted too early.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_postgresql_that_lost_its_last_commits_gets_them_again_from_the_log() {
     let mut stores = Stores::start(AppendFsync::EverySec).await;
@@ -261,7 +263,7 @@ async fn a_postgresql_that_lost_its_last_commits_gets_them_again_from_the_log() 
         (stores.likes(id).await.rows == 2).then_some(())
     })
     .await;
-    let found = eventually("the counters begin anew", SOON, || async {
+    let found = eventually("the counters are reset", SOON, || async {
         let query = "query ($n: ID!) { note(id: $n) { likeCount countsVersion viewerHasLiked } }";
         let found = bob.send(query, json!({ "n": n })).await.body["data"]["note"].clone();
         (found["countsVersion"].as_u64() > Some(before)).then_some(found)
@@ -274,7 +276,7 @@ async fn a_postgresql_that_lost_its_last_commits_gets_them_again_from_the_log() 
     assert_eq!((totals.rows, totals.total, totals.redis), (2, 2, Some(2)));
 }
 
-/// The clean is held up, so nothing in Redis tells that PostgreSQL is behind; and nobody acts any more.
+/// Retirement is blocked, so nothing in Redis shows that PostgreSQL is behind; and there are no more actions.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_postgresql_that_lost_events_before_they_were_retired_gets_them_again_from_the_log() {
     let mut stores = Stores::start(AppendFsync::EverySec).await;
@@ -302,7 +304,7 @@ async fn a_postgresql_that_lost_events_before_they_were_retired_gets_them_again_
     assert_eq!((stores.likes(id).await.rows, stores.likes(id).await.total), (1, 1));
 }
 
-/// The like is cleaned out of the pending ones, but the clean ends before it says so; PostgreSQL loses the row
+/// The like leaves the pending overlay, but the retirement ends before it writes its offset. PostgreSQL loses the row
 /// and does not get it again for a while.
 #[tokio::test(flavor = "multi_thread")]
 async fn rows_read_before_a_flip_are_not_shown_after_it_left_the_pending_overlay() {
@@ -324,7 +326,7 @@ async fn rows_read_before_a_flip_are_not_shown_after_it_left_the_pending_overlay
     persisted(&stores, id, 1).await;
     let (pending, set) =
         (format!("{{{0}}}:p:{actor}", actor % 2), format!("{{{0}}}:e:note_like:{actor}", actor % 2));
-    eventually("the flip is not pending any more", SOON, || async {
+    eventually("the flip has left the pending overlay", SOON, || async {
         let left: u64 =
             redis::cmd("EXISTS").arg(&pending).query_async(&mut stores.redis().await).await.unwrap();
         (left == 0).then_some(())
@@ -349,7 +351,7 @@ async fn rows_read_before_a_flip_are_not_shown_after_it_left_the_pending_overlay
     assert_eq!((stores.likes(id).await.rows, stores.likes(id).await.total), (1, 1));
 }
 
-/// Likes as soon as the stores let it.
+/// Likes as soon as the stores accept it.
 async fn liked_in_time(server: &Server, who: &str, note: &str) {
     let query = "mutation ($n: ID!) { likeNote(input: { noteId: $n }) { changed } }";
     eventually("a like", SOON, || async {
@@ -368,7 +370,7 @@ async fn persisted(stores: &Stores, note: i64, likes: i64) {
     .await;
 }
 
-/// Else the next event would begin it again, with the numbers of those that were deleted.
+/// Otherwise the next event would begin the log again, with the numbers of deleted events.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_log_that_was_deleted_takes_no_event_until_its_next_generation_begins() {
     let server = Server::start(&["--lease", "1s"]);
@@ -390,7 +392,7 @@ async fn a_log_that_was_deleted_takes_no_event_until_its_next_generation_begins(
     assert_eq!(server.anonymous().note(&n).await["likeCount"], 4);
 }
 
-/// The state of a shard is deleted while people act, and the beginning of its log has been trimmed.
+/// The state of a shard is deleted during actions, after the beginning of its log has been trimmed.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_shard_whose_state_is_deleted_while_people_act_loses_nothing() {
     let server = Server::start(&["--lease", "1s"]);

@@ -1,4 +1,4 @@
-//! A stop by signal: clients are sent elsewhere, work is finished, shards are handed over, nothing is lost.
+//! Graceful shutdown: sockets are closed, requests finish, shards are handed over, nothing is lost.
 
 use plaudit_embedded_stores::AppendFsync;
 use serde_json::json;
@@ -46,7 +46,7 @@ async fn a_stop_lets_a_request_under_way_finish() {
     stopped.await.unwrap();
 }
 
-/// With a lease of an hour: only who hands over lets the other one begin.
+/// With a lease of an hour the other server can begin only after a handover.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_stop_hands_its_shards_over_at_once() {
     let stores = Stores::start(AppendFsync::EverySec).await;
@@ -68,7 +68,7 @@ async fn a_stop_while_postgresql_is_away_ends_within_its_bound_and_loses_nothing
     let mut server = Server::start_on(&stores, &["--shutdown-drain", "200ms", "--lease", "1s"]);
     let id = stores.new_note().await;
     let n = note(id);
-    // Warm: what a like needs is in Redis.
+    // Loads into Redis what a like needs.
     server.client("ann").like(&n).await;
     server.client("ann").unlike(&n).await;
     stores.rest().await;

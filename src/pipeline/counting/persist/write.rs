@@ -48,8 +48,8 @@ pub async fn write_batch(
         let given_up = GivenUp { error: None, tries: 1, history };
         sql::add_dead_event(db, &mut tx, lease.shard, entry, given_up).await?;
     }
-    let stale = mismatches(&sum(entries), &moved);
-    sql::add_invalidations(db, &mut tx, context.redis.shards(), &stale, "persisted otherwise").await?;
+    let invalid = mismatches(&sum(entries), &moved);
+    sql::add_invalidations(db, &mut tx, context.redis.shards(), &invalid, "persisted otherwise").await?;
     fault::reached(Point::BeforeCommit)?;
     sql::commit(db, tx).await?;
     if let Some(first) = plan.unreadable.first() {
@@ -80,8 +80,8 @@ pub async fn bury(
     let mut tx = db.begin().await?;
     sql::advance_offset(db, &mut tx, lease, from, entry.offset).await?;
     sql::add_dead_event(db, &mut tx, lease.shard, entry, given_up).await?;
-    let stale = mismatches(&sum([entry]), &Deltas::new());
-    sql::add_invalidations(db, &mut tx, context.redis.shards(), &stale, "dead event").await?;
+    let invalid = mismatches(&sum([entry]), &Deltas::new());
+    sql::add_invalidations(db, &mut tx, context.redis.shards(), &invalid, "dead event").await?;
     fault::reached(Point::BeforeCommit)?;
     sql::commit(db, tx).await?;
     fault::reached(Point::AfterCommit)?;

@@ -1,0 +1,74 @@
+//! Totals in PostgreSQL compared with the rows that they include.
+
+use crate::support::Stores;
+
+/// Each total with a query of its rows. Removed entities keep the totals that they had.
+const TOTALS: [(&str, &str, &str); 19] = [
+    ("user", "following", "SELECT actor_id AS id FROM follow WHERE included"),
+    ("user", "followers", "SELECT target_id AS id FROM follow WHERE included"),
+    ("user", "notes", "SELECT author_id AS id FROM note WHERE removed_at IS NULL AND title = 'In a storm'"),
+    (
+        "user",
+        "comments",
+        "SELECT author_id AS id FROM comment_index WHERE removed_at IS NULL AND state = 'approved'",
+    ),
+    (
+        "note",
+        "comments",
+        "SELECT note_id AS id FROM comment_index WHERE removed_at IS NULL AND state = 'approved'",
+    ),
+    ("note", "ratings", "SELECT note_id AS id FROM note_rating"),
+    ("note", "rating_sum", "SELECT note_id AS id FROM note_rating, generate_series(1, score)"),
+    (
+        "comment",
+        "replies",
+        "SELECT parent_id AS id FROM comment_index WHERE removed_at IS NULL AND state = 'approved'",
+    ),
+    (
+        "user",
+        "likes_received",
+        "SELECT n.author_id AS id FROM note_like AS e JOIN note AS n ON n.id = e.target_id WHERE e.included AND n.removed_at IS NULL",
+    ),
+    (
+        "user",
+        "collects_received",
+        "SELECT n.author_id AS id FROM note_collect AS e JOIN note AS n ON n.id = e.target_id WHERE e.included AND n.removed_at IS NULL",
+    ),
+    ("user", "groups", "SELECT actor_id AS id FROM group_join WHERE included"),
+    ("note", "likes", "SELECT target_id AS id FROM note_like WHERE included"),
+    ("note", "collects", "SELECT target_id AS id FROM note_collect WHERE included"),
+    ("comment", "likes", "SELECT target_id AS id FROM comment_like WHERE included"),
+    ("group", "members", "SELECT target_id AS id FROM group_join WHERE included"),
+    ("group", "notes", "SELECT group_id AS id FROM note WHERE removed_at IS NULL AND group_id IS NOT NULL"),
+    (
+        "inbox",
+        "likes",
+        "SELECT recipient_id AS id FROM inbox_entry WHERE kind IN ('note_like', 'comment_like')",
+    ),
+    ("inbox", "new_followers", "SELECT recipient_id AS id FROM inbox_entry WHERE kind = 'follow'"),
+    ("inbox", "direct_messages", "SELECT recipient_id AS id FROM inbox_entry WHERE kind = 'direct_message'"),
+];
+
+pub async fn differences(stores: &Stores) -> Vec<String> {
+    let sql = stores.sql().await;
+    let mut found = Vec::new();
+    for (kind, column, rows) in TOTALS {
+        let table = match kind {
+            "user" | "inbox" => "app_user",
+            "note" => "note",
+            "comment" => "comment_index",
+            _ => "app_group",
+        };
+        let query = format!(
+            "SELECT c.id, c.{column}, count(r.id) FROM {kind}_counts AS c
+             JOIN {table} AS t ON t.id = c.id AND t.removed_at IS NULL
+             LEFT JOIN ({rows}) AS r ON r.id = c.id GROUP BY c.id, c.{column} HAVING c.{column} <> count(r.id)"
+        );
+        let differing: Vec<(i64, i64, i64)> =
+            sqlx::query_as(sqlx::AssertSqlSafe(query)).fetch_all(&sql).await.unwrap();
+        found.extend(
+            differing.iter().map(|(id, total, rows)| format!("{kind}:{id} {column} is {total}, rows {rows}")),
+        );
+    }
+    found
+}
