@@ -15,5 +15,5 @@ mod status;
 pub use context::Context;
 pub use persist_rate::PersistRateLimit;
 pub use setup::PipelineSetup;
-pub use state::{Leadership, Progress};
+pub use state::{Leadership, LogProgress};
 pub use status::PipelineStatus;

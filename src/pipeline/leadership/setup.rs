@@ -1,12 +1,12 @@
-//! What the pipeline is started with.
+//! Arguments of the pipeline's start.
 
 use plaudit_moderation::Moderator;
 
 use crate::settings::{ModerationSettings, PipelineSettings};
 
 pub struct PipelineSetup {
-    /// Under which name this process owns shards: after a restart under the same name it takes its own shards
-    /// back at once.
+    /// Name under which this process owns shards. After a restart with the same name it takes its shards back at
+    /// once.
     pub owner: String,
     /// Judges comments.
     pub moderator: Moderator,

@@ -19,13 +19,13 @@ pub struct Leadership {
     pub lease: Lease,
     /// The Redis process on which the shard was recovered.
     pub redis_run_id: String,
-    pub progress: Progress,
+    pub progress: LogProgress,
     /// Signalled when both stores answer again after an outage, so that long pauses between retries end.
     pub stores_back: Notify,
 }
 
 /// How far the shard's log has come; parts of the pipeline wait for each other by it.
-pub struct Progress {
+pub struct LogProgress {
     /// Folded into every target shard.
     pub folded: watch::Sender<Offset>,
     pub persisted: watch::Sender<Offset>,
@@ -33,7 +33,7 @@ pub struct Progress {
     pub retired: watch::Sender<Offset>,
 }
 
-impl Default for Progress {
+impl Default for LogProgress {
     fn default() -> Self {
         let start = || watch::Sender::new(Offset::default());
         Self { folded: start(), persisted: start(), retired: start() }

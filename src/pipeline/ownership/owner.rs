@@ -11,7 +11,7 @@ use crate::{
         counting::{fold, persist, retire, trim},
         jobs::{backfill, housekeeping, invalidations, lag, moderation, rankings, reconcile, waiting},
         leadership::{
-            Context, Leadership, Progress,
+            Context, Leadership, LogProgress,
             retry::{self, FailureStreak},
         },
     },
@@ -84,7 +84,7 @@ async fn lead(context: Context, shard: ShardId, stop: CancellationToken, is_retr
         context: context.clone(),
         lease,
         redis_run_id,
-        progress: Progress::default(),
+        progress: LogProgress::default(),
         stores_back: Notify::new(),
     });
     let failure = run_parts(&leadership, &stop).await;
@@ -123,7 +123,7 @@ fn spawn_counting(parts: &mut Parts, leadership: &Arc<Leadership>) {
     parts.spawn(trim::run(Arc::clone(leadership)));
 }
 
-/// Keep the lease, and tell others that the shard is served.
+/// Keep the lease, and show others that the shard is served.
 fn spawn_ownership(parts: &mut Parts, leadership: &Arc<Leadership>) {
     parts.spawn(watch::run(Arc::clone(leadership)));
     parts.spawn(heartbeat::run(Arc::clone(leadership)));

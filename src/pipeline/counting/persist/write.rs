@@ -49,7 +49,14 @@ pub async fn write_batch(
         sql::add_dead_event(db, &mut tx, lease.shard, entry, given_up).await?;
     }
     let invalid = mismatches(&sum(entries), &moved);
-    sql::add_invalidations(db, &mut tx, context.redis.shards(), &invalid, "persisted otherwise").await?;
+    sql::add_invalidations(
+        db,
+        &mut tx,
+        context.redis.shards(),
+        &invalid,
+        "rows moved differently than events",
+    )
+    .await?;
     fault::reached(Point::BeforeCommit)?;
     sql::commit(db, tx).await?;
     if let Some(first) = plan.unreadable.first() {
