@@ -135,7 +135,7 @@ impl Plan {
         faults.sort_by_key(|(step, _)| *step);
         Self {
             traps,
-            store_faults,
+            faults,
             batch_events: *[1, 3, 10, 1_000].choose(rng).unwrap(),
             batch_wait: Duration::from_millis(*[0, 5, 50].choose(rng).unwrap()),
             log_share: *[0, 50].choose(rng).unwrap(),
