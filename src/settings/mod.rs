@@ -8,11 +8,12 @@
 //!   first line of a field's documentation is what `plaudit serve --help` shows; `tokens`, `requests`, `cost`,
 //!   `sockets` and `rates` hold some of them
 //! - `moderator`: the settings of the chosen moderator
-//! - `values`: how single values are read
+//! - `values`: parsers of single values; `defaults`: each group with its defaults
 //! - `layers`: settings file and environment, laid under the flags; `definitions` looks settings up by name
 //! - `help`: additions to the help texts; `error`: errors of the settings
 
 mod cost;
+mod defaults;
 mod definitions;
 mod error;
 mod groups;
@@ -25,58 +26,24 @@ mod sockets;
 mod tokens;
 mod values;
 
-use clap::{Args, Command, builder::BoolishValueParser};
+use clap::{Args, builder::BoolishValueParser};
 
 pub use cost::CostSettings;
 pub(crate) use definitions::CONFIG;
 pub use error::{Origin, SettingsError};
 pub use groups::{
-    DatabaseSettings, DomainSettings, HubSettings, LogFormat, LogSettings, ModerationSettings, ModeratorKind,
-    PipelineSettings, PlaceSettings, ProcessRole, RedisSettings, ServerSettings,
+    DatabaseSettings, DomainSettings, HubSettings, LogFormat, LogSettings, PipelineSettings, PlaceSettings,
+    ProcessRole, RedisSettings, ServerSettings,
 };
 pub use help::explain;
 pub use layers::Layers;
+pub use moderator::{ModerationSettings, ModeratorKind};
 pub use rates::RateSettings;
 pub use requests::{DocumentSettings, PageOrigin, RequestSettings};
 pub use sockets::SocketSettings;
 pub use tokens::TokenSettings;
 pub use values::{NightlyAt, StoreUrl, ValueError};
 pub(crate) use values::{as_usize, duration, whole};
-
-/// Each group of settings has defaults: what clap makes of an empty command line.
-macro_rules! defaults {
-    ($($group:ident),+ $(,)?) => {
-        $(impl Default for $group {
-            fn default() -> Self {
-                parse_flags(&[]).expect("every setting is optional")
-            }
-        })+
-    };
-}
-
-defaults!(
-    Settings,
-    CostSettings,
-    DatabaseSettings,
-    DocumentSettings,
-    DomainSettings,
-    HubSettings,
-    LogSettings,
-    ModerationSettings,
-    PipelineSettings,
-    PlaceSettings,
-    RateSettings,
-    RedisSettings,
-    RequestSettings,
-    ServerSettings,
-    SocketSettings,
-    TokenSettings,
-);
-
-fn parse_flags<T: Args>(flags: &[&str]) -> Result<T, clap::Error> {
-    let command = T::augment_args(Command::new("settings").no_binary_name(true));
-    T::from_arg_matches(&command.try_get_matches_from(flags)?)
-}
 
 /// All settings of `plaudit serve`.
 #[derive(Args, Clone, Debug)]
@@ -180,7 +147,7 @@ impl Settings {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use super::{defaults::parse_flags, *};
     use plaudit_moderation::ModeratorSettings;
 
     fn settings(flags: &[&str]) -> Settings {

@@ -3,12 +3,27 @@
 use super::table;
 use crate::graphql::Code;
 
-const HEAD: [&str; 4] = ["Code", "Retrying helps", "Class", "Meaning"];
+const HEAD: [&str; 5] = ["Code", "Retrying helps", "Class", "HTTP status", "Meaning"];
 
 pub fn table() -> String {
     let rows = Code::ALL.map(|code| {
         let retrying = if code.is_retryable() { "yes" } else { "no" };
-        [table::code(code.name()), retrying.to_owned(), code.class().to_owned(), code.meaning().to_owned()]
+        let cells = [retrying, code.class(), status(code), code.meaning()].map(str::to_owned);
+        let [retrying, class, status, meaning] = cells;
+        [table::code(code.name()), retrying, class, status, meaning]
     });
     table::table(HEAD, rows)
+}
+
+/// As `application/graphql-response+json`.
+const fn status(code: Code) -> &'static str {
+    match code {
+        Code::Unauthenticated => "401 for an invalid token, else 200",
+        Code::Forbidden | Code::NotFound | Code::Internal => "200",
+        Code::BadUserInput => "200, or 400 if nothing was executed",
+        Code::LimitExceeded => "none: WebSocket only",
+        Code::RateLimited => "429",
+        Code::RetryLater => "200, or 503 for a refused connection",
+        Code::ParseFailed | Code::ValidationFailed | Code::PersistedQueryNotFound => "400",
+    }
 }
