@@ -5,6 +5,7 @@
 //! The error with `n` instances is at most what `n - 1` of them admit between two exchanges, plus
 //! `(n - 1) / SHARED_FROM` of the limit.
 
+mod class;
 mod window;
 
 use std::{net::IpAddr, sync::Arc, time::Duration};
@@ -13,6 +14,8 @@ use moka::{policy::EvictionPolicy, sync::Cache};
 use parking_lot::Mutex;
 use sha2::{Digest, Sha256};
 use tokio_util::sync::CancellationToken;
+
+pub use class::RateClass;
 
 use self::window::{RequestCounts, WindowMoment};
 use super::{DomainError, DomainResult, edges::now};
@@ -30,15 +33,6 @@ const SHARED_FROM: u64 = 50;
 /// recently used one is evicted.
 const MOST_REQUESTERS: u64 = 100_000;
 
-/// Class of a request; each has limits of its own.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum RateClass {
-    Read,
-    Write,
-    /// A write that creates something others see.
-    Creation,
-}
-
 /// One number per class: the cost of a request, or a limit per window.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct PerClass {
@@ -53,23 +47,6 @@ pub struct RequestSource<'a> {
     /// Subject of the token, if there is one.
     pub subject: Option<&'a str>,
     pub address: IpAddr,
-}
-
-impl RateClass {
-    pub const ALL: [Self; 3] = [Self::Read, Self::Write, Self::Creation];
-
-    /// Name in metrics and messages.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Read => "reads",
-            Self::Write => "writes",
-            Self::Creation => "creations",
-        }
-    }
-
-    const fn index(self) -> usize {
-        self as usize
-    }
 }
 
 impl PerClass {
