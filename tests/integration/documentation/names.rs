@@ -26,7 +26,8 @@ pub fn faults(repository: &Repository, line: &str) -> Vec<String> {
 /// Settings of an example that do not exist.
 pub fn faults_of_a_command(repository: &Repository, line: &str) -> Vec<String> {
     let line = line.split(" # ").next().unwrap_or_default();
-    let own = line.contains("plaudit ") || line.contains("PLAUDIT_");
+    let of_another = line.split_whitespace().any(|word| PROGRAMS.contains(&word));
+    let own = line.contains("PLAUDIT_") || line.contains("plaudit ") && !of_another;
     if own { settings(repository, line).into_iter().collect() } else { Vec::new() }
 }
 
