@@ -24,35 +24,35 @@ fn an_error_names_the_place_in_the_variable() {
     for (text, variables, place, says) in [
         ("query ($id: ID!) { node(id: $id) { id } }", json!({}), "id", "required"),
         ("query ($id: ID!) { node(id: $id) { id } }", json!({ "id": null }), "id", "not null"),
-        ("query ($id: ID!) { node(id: $id) { id } }", json!({ "id": {} }), "id", "an object is no ID"),
-        ("query ($n: Int) { feed(first: $n) { nodes { id } } }", json!({ "n": "5" }), "n", "\"5\" is no Int"),
+        ("query ($id: ID!) { node(id: $id) { id } }", json!({ "id": {} }), "id", "an object is not a valid ID"),
+        ("query ($n: Int) { feed(first: $n) { nodes { id } } }", json!({ "n": "5" }), "n", "\"5\" is not a valid Int"),
         (
             "query ($n: Int) { feed(first: $n) { nodes { id } } }",
             json!({ "n": 3_000_000_000_i64 }),
             "n",
-            "is no Int",
+            "is not a valid Int",
         ),
-        ("query ($n: Int) { feed(first: $n) { nodes { id } } }", json!({ "n": 1.5 }), "n", "is no Int"),
+        ("query ($n: Int) { feed(first: $n) { nodes { id } } }", json!({ "n": 1.5 }), "n", "is not a valid Int"),
         (
             "query ($w: HotWindow) { hotNotes(window: $w) { nodes { id } } }",
             json!({ "w": "YEAR" }),
             "w",
-            "\"YEAR\" is no value of HotWindow",
+            "\"YEAR\" is not a value of HotWindow",
         ),
         (
             "query ($t: DateTime!) { noteActivity(noteId: 1, since: $t) { total } }",
             json!({ "t": "yesterday" }),
             "t",
-            "is no DateTime",
+            "is not a valid DateTime",
         ),
         ("query ($i: [ID!]!) { nodes(ids: $i) { id } }", json!({ "i": ["a", null] }), "i[1]", "not null"),
         (
             "query ($w: HotWindow = YEAR) { hotNotes(window: $w) { nodes { id } } }",
             json!({}),
             "w",
-            "YEAR is no value of HotWindow",
+            "YEAR is not a value of HotWindow",
         ),
-        (COMMENT, json!({ "input": "x" }), "input", "is no object, as AddCommentInput is"),
+        (COMMENT, json!({ "input": "x" }), "input", "is not an object of type AddCommentInput"),
         (COMMENT, json!({ "input": { "body": "x" } }), "input.noteId", "required"),
         (
             COMMENT,
@@ -64,7 +64,7 @@ fn an_error_names_the_place_in_the_variable() {
             COMMENT,
             json!({ "input": { "body": "x", "noteId": "n", "mentions": ["a", "b", [1]] } }),
             "input.mentions[2]",
-            "a list is no ID",
+            "a list is not a valid ID",
         ),
     ] {
         let (at, message) = coercion_error(text, variables);
