@@ -24,15 +24,30 @@ fn an_error_names_the_place_in_the_variable() {
     for (text, variables, place, says) in [
         ("query ($id: ID!) { node(id: $id) { id } }", json!({}), "id", "required"),
         ("query ($id: ID!) { node(id: $id) { id } }", json!({ "id": null }), "id", "not null"),
-        ("query ($id: ID!) { node(id: $id) { id } }", json!({ "id": {} }), "id", "an object is not a valid ID"),
-        ("query ($n: Int) { feed(first: $n) { nodes { id } } }", json!({ "n": "5" }), "n", "\"5\" is not a valid Int"),
+        (
+            "query ($id: ID!) { node(id: $id) { id } }",
+            json!({ "id": {} }),
+            "id",
+            "an object is not a valid ID",
+        ),
+        (
+            "query ($n: Int) { feed(first: $n) { nodes { id } } }",
+            json!({ "n": "5" }),
+            "n",
+            "\"5\" is not a valid Int",
+        ),
         (
             "query ($n: Int) { feed(first: $n) { nodes { id } } }",
             json!({ "n": 3_000_000_000_i64 }),
             "n",
             "is not a valid Int",
         ),
-        ("query ($n: Int) { feed(first: $n) { nodes { id } } }", json!({ "n": 1.5 }), "n", "is not a valid Int"),
+        (
+            "query ($n: Int) { feed(first: $n) { nodes { id } } }",
+            json!({ "n": 1.5 }),
+            "n",
+            "is not a valid Int",
+        ),
         (
             "query ($w: HotWindow) { hotNotes(window: $w) { nodes { id } } }",
             json!({ "w": "YEAR" }),
