@@ -1,49 +1,46 @@
-//! Keeps hearing the shards' channels. Every doubt (a lost connection, silence) counts as an interruption.
+//! Subscription to the shards' channels. Whatever may have missed a message (a lost connection, silence, an overflow)
+//! counts as an interruption, after which all that is watched is read again.
 
-use std::{collections::VecDeque, pin::pin, time::Duration};
+use std::time::Duration;
 
-use backon::{BackoffBuilder, ExponentialBuilder};
-use tokio::time::Instant;
-use tokio_stream::StreamExt;
+use tokio::{task::JoinSet, time::Instant};
 use tokio_util::sync::CancellationToken;
 
 use super::Hub;
 use crate::{
-    catalogue::Entity,
+    primitives::{RetryDelays, ShardId},
     store::{
         StoreError, StoreResult,
-        redis::{ChangeListener, ShardMessage},
+        redis::{ChangeListener, ChannelEvent, ShardMessage},
     },
 };
 
 /// Owners send a heartbeat every 5 s; when all shards are silent for this long, the connection is dead.
 const SILENCE: Duration = Duration::from_secs(12);
-
-const LONGEST_PAUSE: Duration = Duration::from_secs(1);
-/// Entities that are read at once in the background: what a busy Redis answers within its timeout.
-const PAGE: usize = 500;
-
-fn retry_delays() -> ExponentialBuilder {
-    ExponentialBuilder::new()
-        .with_min_delay(Duration::from_millis(20))
-        .with_max_delay(LONGEST_PAUSE)
-        .with_jitter()
-        .without_max_times()
-}
+/// Pauses between two subscriptions.
+const FIRST_PAUSE: Duration = Duration::from_millis(20);
+const LONGEST_PAUSE: Duration = Duration::from_secs(2);
 
 impl Hub {
-    /// Hears changes until cancelled.
+    /// Hears changes until cancelled, and ends all tasks of the hub then.
     pub async fn run(&self, stop: CancellationToken) {
-        metrics::counter!("plaudit_hub_interruptions_total").increment(0);
+        interruptions().increment(0);
         while !stop.is_cancelled() {
+            let mut tasks = JoinSet::new();
             let hub = self.clone();
-            let mut hearing = tokio::spawn(async move { hub.hear_for_ever().await });
-            tokio::select! {
-                () = stop.cancelled() => hearing.abort(),
-                ended = &mut hearing => tracing::error!(?ended, "the hub's listener ended; beginning anew"),
+            tasks.spawn(async move { hub.hear_for_ever().await });
+            for shard in self.inner.redis.shards().all() {
+                let hub = self.clone();
+                tasks.spawn(async move { hub.reread_after_overflows(shard).await });
             }
+            tokio::select! {
+                () = stop.cancelled() => {}
+                ended = tasks.join_next() => tracing::error!(?ended, "a task of the hub ended; restarting"),
+            }
+            tasks.shutdown().await;
             self.interrupt();
         }
+        self.inner.background.end().await;
     }
 
     fn interrupt(&self) {
@@ -54,8 +51,7 @@ impl Hub {
     }
 
     async fn hear_for_ever(&self) {
-        let backoff = retry_delays();
-        let mut delays = backoff.build();
+        let mut delays = RetryDelays::between(FIRST_PAUSE, LONGEST_PAUSE);
         loop {
             let began = Instant::now();
             if let Err(error) = self.hear_once().await {
@@ -63,97 +59,75 @@ impl Hub {
             }
             self.interrupt();
             if began.elapsed() > SILENCE {
-                delays = backoff.build();
+                delays.reset();
             }
-            tokio::time::sleep(delays.next().unwrap_or(LONGEST_PAUSE)).await;
+            delays.pause().await;
         }
     }
 
     /// From one subscription to its end.
     async fn hear_once(&self) -> StoreResult<()> {
         let listener = self.inner.redis.listen().await?;
-        self.forget(None); // what changed while nothing was heard
+        *self.inner.queue.lock() = Some(listener.queue());
+        self.invalidated(None); // changes may have been missed while nothing was heard
         let watched = self.inner.views.iter().flat_map(|view| view.lock().resume()).collect();
         self.read_soon(watched);
-        self.catch_up_soon();
+        self.read_positions_soon();
         metrics::gauge!("plaudit_hub_hearing").set(1);
         tracing::info!("hearing changes");
         let reason = self.hear_messages(listener).await;
-        metrics::counter!("plaudit_hub_interruptions_total").increment(1);
+        interruptions().increment(1);
         tracing::warn!(%reason, "stopped hearing changes; subscribing again");
         Ok(())
     }
 
     /// Returns why it ended.
-    async fn hear_messages(&self, listener: ChangeListener) -> StoreError {
-        let mut messages = pin!(listener.into_messages().timeout(SILENCE));
+    async fn hear_messages(&self, mut listener: ChangeListener) -> StoreError {
         loop {
-            match messages.next().await {
-                Some(Ok(Ok(message))) => self.hear(&message),
-                Some(Ok(Err(error))) => return error,
-                Some(Err(_)) => return StoreError::Unexpected(format!("silence for {SILENCE:?}")),
-                None => return StoreError::Unexpected("the connection ended".into()),
+            match tokio::time::timeout(SILENCE, listener.next()).await {
+                Ok(Some(Ok(ChannelEvent::Message(message)))) => self.hear(&message),
+                Ok(Some(Ok(ChannelEvent::Overflow(shard)))) => self.overflowed(shard),
+                Ok(Some(Err(error))) => return error,
+                Ok(None) => return StoreError::Unexpected("the connection ended".into()),
+                Err(_) => return StoreError::Unexpected(format!("silence for {SILENCE:?}")),
             }
+            // The queue never makes this task wait under load; the runtime must get its turn.
+            tokio::task::consume_budget().await;
         }
     }
 
     fn hear(&self, message: &ShardMessage) {
         for entity in message.invalidated() {
-            self.forget(Some(entity));
+            self.invalidated(Some(entity));
         }
         let to_read = {
             let mut view = self.view(message.shard).lock();
             let before = view.ticket();
             let to_read = view.hear(message);
             if view.ticket() != before {
-                self.forget(None); // a message was missed
+                self.invalidated(None); // a message was missed
             }
             to_read
         };
-        if !to_read.is_empty() {
-            self.read_soon(to_read);
-        }
+        self.read_soon(to_read);
     }
 
-    /// Reads entities in the background, page by page; what is found reaches their subscribers. An outage
-    /// is waited out, unless changes are not heard any more: the next resumption reads everything anew.
-    pub(super) fn read_soon(&self, entities: Vec<Entity>) {
-        if entities.is_empty() {
-            return;
-        }
-        let hub = self.clone();
-        tokio::spawn(async move {
-            let mut pages: VecDeque<Vec<Entity>> = entities.chunks(PAGE).map(<[Entity]>::to_vec).collect();
-            let mut delays = retry_delays().build();
-            while let Some(page) = pages.pop_front() {
-                let (_, Err(error)) = hub.counts(&page).await else {
-                    delays = retry_delays().build();
-                    continue;
-                };
-                if !hub.is_hearing() {
-                    return;
-                }
-                if !error.is_transient() {
-                    tracing::error!(%error, "cannot read for subscribers; trying again");
-                }
-                pages.push_back(page);
-                tokio::time::sleep(delays.next().unwrap_or(LONGEST_PAUSE)).await;
-            }
-        });
+    /// Messages of a shard were dropped: an interruption of that shard alone.
+    fn overflowed(&self, shard: ShardId) {
+        interruptions().increment(1);
+        tracing::warn!(
+            shard = shard.0,
+            "changes came faster than they were taken in; reading what is watched again"
+        );
+        self.invalidated(None);
+        let mut view = self.view(shard).lock();
+        view.interrupt();
+        view.resume();
+        drop(view);
+        self.inner.overflows[shard.index()].notify_one();
     }
+}
 
-    /// Learns how far the logs are folded, for replies that wait.
-    fn catch_up_soon(&self) {
-        let hub = self.clone();
-        tokio::spawn(async move {
-            for target in hub.inner.redis.shards().all() {
-                if let Ok(Some(meta)) = hub.inner.redis.shard_meta(target).await {
-                    let mut view = hub.view(target).lock();
-                    for (source, folded) in hub.inner.redis.shards().all().zip(meta.folded) {
-                        view.fold_heard(source, folded);
-                    }
-                }
-            }
-        });
-    }
+fn interruptions() -> metrics::Counter {
+    metrics::counter!("plaudit_hub_interruptions_total")
 }

@@ -1,16 +1,18 @@
-//! Live counts of this instance: hears every change on Redis, holds recent counts, feeds subscriptions,
-//! and reads through to Redis and PostgreSQL what it does not hold.
+//! Read-through cache of live counts, one per process: hears every change on Redis' channels, holds recent counts,
+//! feeds watches, and reads from Redis and PostgreSQL what it does not hold.
 //!
-//! - [`view`]: the rules, for one shard, without any input or output;
-//! - [`listener`]: keeps hearing, and treats every interruption as "something was missed";
+//! - [`view`]: the rules for one shard, without any input or output;
+//! - [`listener`]: the subscription to the channels; every interruption counts as missed messages;
 //! - [`read`]: counts for requests; [`load`]: what Redis does not have comes from PostgreSQL;
-//! - [`subscriber`]: one subscription's mailbox.
+//! - [`reread`]: background reads for watches;
+//! - [`watch`]: one reader of one entity's counts.
 
 mod listener;
 mod load;
 mod read;
-mod subscriber;
+mod reread;
 mod view;
+mod watch;
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -20,17 +22,23 @@ use std::{
 };
 
 use parking_lot::Mutex;
+use tokio::sync::Notify;
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
-pub use subscriber::Subscriber;
+pub use watch::CountsWatch;
 
 use crate::{
     catalogue::{Counts, Entity},
     primitives::{Offset, ShardId, Version},
-    store::{redis::Redis, single_flight::SingleFlight, sql::Db},
+    store::{
+        redis::{PushQueue, Redis},
+        single_flight::SingleFlight,
+        sql::Db,
+    },
 };
 use load::Wanted;
-use subscriber::Mailbox;
 use view::ShardView;
+use watch::CountsSender;
 
 /// Counts of one entity at one version.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -51,11 +59,45 @@ struct Inner {
     /// By shard. Held only for moments, never across an await.
     views: Vec<Mutex<ShardView>>,
     loads: SingleFlight<Wanted, CountsAt>,
-    forget: OnceLock<Box<Forget>>,
+    on_invalidated: OnceLock<Box<OnInvalidated>>,
+    /// Messages that are not taken yet, of the current subscription.
+    queue: Mutex<Option<Arc<PushQueue>>>,
+    /// By shard: its queue overflowed, and what is watched must be read again.
+    overflows: Vec<Notify>,
+    background: Background,
 }
 
-/// Hears which entity has changed in PostgreSQL; `None`: any may have.
-type Forget = dyn Fn(Option<Entity>) + Send + Sync;
+/// Called with the entity that changed in PostgreSQL; `None`: any may have.
+type OnInvalidated = dyn Fn(Option<Entity>) + Send + Sync;
+
+/// Messages that wait to be taken in.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Backlog {
+    /// At most [`QUEUE_BOUND`](crate::store::redis::QUEUE_BOUND) for each shard.
+    pub bytes: usize,
+    /// How often a shard's messages were dropped since the current subscription began.
+    pub overflows: u64,
+}
+
+/// Tasks that outlive the call that began them. They end at the hub's stop.
+#[derive(Default)]
+struct Background {
+    tasks: TaskTracker,
+    stop: CancellationToken,
+}
+
+impl Background {
+    fn spawn(&self, work: impl Future<Output = ()> + Send + 'static) {
+        let stop = self.stop.clone();
+        self.tasks.spawn(async move { stop.run_until_cancelled(work).await });
+    }
+
+    async fn end(&self) {
+        self.stop.cancel();
+        self.tasks.close();
+        self.tasks.wait().await;
+    }
+}
 
 impl Hub {
     /// Holds counts of at most about `capacity` entities.
@@ -63,20 +105,31 @@ impl Hub {
         let shards = redis.shards();
         let per_shard = NonZeroUsize::new(capacity.get().div_ceil(shards.get())).unwrap_or(NonZeroUsize::MIN);
         let views = shards.all().map(|_| Mutex::new(ShardView::new(shards, per_shard))).collect();
-        let (loads, forget) = (SingleFlight::default(), OnceLock::new());
-        Self { inner: Arc::new(Inner { redis, db, views, loads, forget }) }
+        let overflows = shards.all().map(|_| Notify::new()).collect();
+        Self {
+            inner: Arc::new(Inner {
+                redis,
+                db,
+                views,
+                loads: SingleFlight::default(),
+                on_invalidated: OnceLock::new(),
+                queue: Mutex::default(),
+                overflows,
+                background: Background::default(),
+            }),
+        }
     }
 
-    /// Has `forget` called, before anything else is done about it, for each entity that changed in
-    /// PostgreSQL, and with `None` when something may have been missed. For one that keeps more of entities
-    /// than their counts; a second one is not taken.
-    pub fn on_invalidated(&self, forget: impl Fn(Option<Entity>) + Send + Sync + 'static) {
-        let _ = self.inner.forget.set(Box::new(forget));
+    /// Sets the only invalidation callback, for a cache of other data of entities; later calls are ignored. It is called
+    /// for each entity that changed in PostgreSQL, and with `None` when messages may have been missed, before the hub
+    /// itself acts on the change.
+    pub fn on_invalidated(&self, callback: impl Fn(Option<Entity>) + Send + Sync + 'static) {
+        let _ = self.inner.on_invalidated.set(Box::new(callback));
     }
 
-    fn forget(&self, entity: Option<Entity>) {
-        if let Some(forget) = self.inner.forget.get() {
-            forget(entity);
+    fn invalidated(&self, entity: Option<Entity>) {
+        if let Some(callback) = self.inner.on_invalidated.get() {
+            callback(entity);
         }
     }
 
@@ -89,7 +142,7 @@ impl Hub {
         });
         let all = futures_util::future::join_all(waits);
         if tokio::time::timeout(bound, all).await.is_err() {
-            tracing::debug!(shard = source.0, offset = %at, "reply does not wait longer for its own event");
+            tracing::debug!(shard = source.0, offset = %at, "the reply does not wait longer for its own event");
         }
     }
 
@@ -101,24 +154,30 @@ impl Hub {
         });
         let all = futures_util::future::join_all(waits);
         if tokio::time::timeout(bound, all).await.is_err() {
-            tracing::debug!("reply does not wait longer for its own change");
+            tracing::debug!("the reply does not wait longer for its own change");
         }
     }
 
-    /// Feeds a new subscription with the counts of `entities`: what they are now, then every change.
-    pub fn watch(&self, entities: &[Entity]) -> Subscriber {
-        let mailbox = Arc::new(Mailbox::default());
-        for entity in entities {
-            self.view_of(*entity).lock().watch(*entity, Arc::clone(&mailbox));
-        }
-        self.read_soon(entities.to_vec());
-        Subscriber::new(self.clone(), mailbox, entities.to_vec())
+    /// Watches the counts of an entity: the current ones, then every change.
+    pub fn watch(&self, entity: Entity) -> CountsWatch {
+        let sender = Arc::new(CountsSender::new(None));
+        let watch = CountsWatch::new(self.clone(), entity, Arc::clone(&sender));
+        self.view_of(entity).lock().watch(entity, sender);
+        self.read_soon(vec![entity]);
+        watch
     }
 
-    fn unwatch(&self, entities: &[Entity], mailbox: &Arc<Mailbox>) {
-        for entity in entities {
-            self.view_of(*entity).lock().unwatch(*entity, mailbox);
-        }
+    fn unwatch(&self, entity: Entity, sender: &Arc<CountsSender>) {
+        self.view_of(entity).lock().unwatch(entity, sender);
+    }
+
+    /// Messages that wait to be taken in.
+    pub fn backlog(&self) -> Backlog {
+        let queue = self.inner.queue.lock().clone();
+        queue.map_or_else(Backlog::default, |queue| Backlog {
+            bytes: queue.bytes(),
+            overflows: queue.overflows(),
+        })
     }
 
     /// Whether changes of all shards are being heard.
@@ -135,5 +194,5 @@ impl Hub {
     }
 }
 
-/// Counts found for some entities; those that do not exist are missing.
+/// Counts of some entities; those that do not exist are missing.
 pub type CountsMap = HashMap<Entity, CountsAt>;

@@ -1,14 +1,17 @@
-//! What one instance knows of one shard's counts, and the rules by which it changes. No input or output.
+//! Consistency rules of the cache for one shard, without any input or output.
 //!
-//! A version wins over a lower one, wherever it came from. "Unknown" at a version makes what was read
-//! before that version useless. A missed message makes everything useless that was held or is being read.
+//! A version replaces a lower one, wherever it came from. An invalidation at a version makes every lower version
+//! useless. A missed message makes everything useless that is held or being read.
 
 use std::{collections::HashMap, num::NonZeroUsize, sync::Arc};
 
 use lru::LruCache;
 use tokio::sync::watch;
 
-use super::{CountsAt, subscriber::Mailbox};
+use super::{
+    CountsAt,
+    watch::{self as counts_watch, CountsSender},
+};
 use crate::{
     catalogue::Entity,
     primitives::{Offset, ShardCount, ShardId, Version},
@@ -22,34 +25,34 @@ pub struct ShardView {
     interruptions: u64,
     /// Epoch and number of the newest change heard; `None` until the first message after an interruption.
     position: Option<(u64, u64)>,
-    /// Newest epoch of what was read since the last interruption: before the first message nothing else
-    /// tells that the counters were begun anew meanwhile.
+    /// Newest epoch that was read since the last interruption. Before the first message only this shows a reset of
+    /// the counters.
     read_epoch: Option<u64>,
-    /// Newest change ever heard of, also before an interruption.
+    /// Newest change ever heard, including before an interruption.
     newest: watch::Sender<Version>,
     slots: LruCache<Entity, Slot>,
     /// Per source shard, how far its log is folded into this shard.
     folded: Vec<watch::Sender<Offset>>,
-    watchers: HashMap<Entity, Vec<Arc<Mailbox>>>,
+    watchers: HashMap<Entity, Vec<Arc<CountsSender>>>,
 }
 
 #[derive(Clone, Copy, Debug)]
 enum Slot {
     Known(CountsAt),
-    /// Not known since that version; a read under way may fill it.
-    Unknown(Version),
+    /// Invalidated at that version; a read of that version or a later one fills it.
+    Invalidated(Version),
 }
 
 impl Slot {
     const fn version(&self) -> Version {
         match self {
             Self::Known(counted) => counted.version,
-            Self::Unknown(since) => *since,
+            Self::Invalidated(since) => *since,
         }
     }
 }
 
-/// A registered read: what was heard meanwhile is compared with its answer.
+/// A registered read: its result is compared with the changes heard since its registration.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct ReadTicket {
     interruptions: u64,
@@ -88,7 +91,7 @@ impl ShardView {
         }
     }
 
-    /// Changes may have been missed: forgets everything. Subscriptions keep what they were told.
+    /// Changes may have been missed: everything held is dropped. Watches keep their latest counts.
     pub fn interrupt(&mut self) {
         self.hearing = false;
         self.interruptions += 1;
@@ -97,9 +100,13 @@ impl ShardView {
         self.slots.clear();
     }
 
-    /// Changes are heard again. Returns the watched entities: all must be read anew.
+    /// Changes are heard again. Returns the watched entities: all must be read again.
     pub fn resume(&mut self) -> Vec<Entity> {
         self.hearing = true;
+        self.watched()
+    }
+
+    pub fn watched(&self) -> Vec<Entity> {
         self.watchers.keys().copied().collect()
     }
 
@@ -107,7 +114,7 @@ impl ShardView {
     pub fn hear(&mut self, message: &ShardMessage) -> Vec<Entity> {
         let mut to_read = Vec::new();
         if Some(message.epoch) < self.epoch() {
-            return to_read; // of counters that have been given up
+            return to_read; // of an epoch before a reset
         }
         if !self.is_continued_by(message) {
             self.interrupt();
@@ -127,12 +134,12 @@ impl ShardView {
         to_read
     }
 
-    /// Newest epoch that was heard or read of since the last interruption.
+    /// Newest epoch that was heard or read since the last interruption.
     fn epoch(&self) -> Option<u64> {
         self.position.map(|(epoch, _)| epoch).max(self.read_epoch)
     }
 
-    /// Whether nothing happened between what is known and the message.
+    /// Whether no message is missing between the last one and this one.
     fn is_continued_by(&self, message: &ShardMessage) -> bool {
         match self.position {
             Some(position) => position == (message.epoch, message.before),
@@ -140,19 +147,19 @@ impl ShardView {
         }
     }
 
-    /// A log is known to be folded up to `offset`. Offsets only rise.
+    /// Records that a log is folded up to `offset`. Offsets only rise.
     pub fn fold_heard(&mut self, source: ShardId, offset: Offset) {
         raise(&self.folded[source.index()], offset);
     }
 
-    /// Returns whether someone watches the entity.
+    /// Returns whether the entity is watched.
     fn hear_change(&mut self, change: &CountsChange) -> bool {
         let held = self.slots.peek(&change.entity).map(Slot::version);
         if held.is_none_or(|held| held < change.version) {
             match change.counts {
                 Some(counts) => self.keep(change.entity, CountsAt { version: change.version, counts }),
                 None => {
-                    self.slots.put(change.entity, Slot::Unknown(change.version));
+                    self.slots.put(change.entity, Slot::Invalidated(change.version));
                 }
             }
         }
@@ -162,7 +169,7 @@ impl ShardView {
     /// Registers a read before it is sent.
     pub fn begin_read(&mut self, entity: Entity) -> ReadTicket {
         if self.hearing && !self.slots.contains(&entity) {
-            self.slots.put(entity, Slot::Unknown(Version::default()));
+            self.slots.put(entity, Slot::Invalidated(Version::default()));
         }
         self.ticket()
     }
@@ -172,35 +179,35 @@ impl ShardView {
         ReadTicket { interruptions: self.interruptions }
     }
 
-    /// Takes in what a registered read (or a load) found. Returns what is known now; `None`: load it.
+    /// Takes in the result of a registered read (or a load). Returns the counts to use; `None`: load them.
     pub fn finish_read(&mut self, ticket: ReadTicket, entity: Entity, read: CountsRead) -> Option<CountsAt> {
         let read = match read {
             CountsRead::Known(version, counts) => Some(CountsAt { version, counts }),
             CountsRead::Missing => None,
         };
         if !self.hearing || ticket.interruptions != self.interruptions {
-            return read; // true when it was read, but not to be kept: later changes may not be heard
+            return read; // right when it was read, but not to be held: later changes may be missed
         }
         let read_epoch = read.map(|read| read.version.epoch());
         if read_epoch.is_some() && read_epoch < self.epoch() {
-            return None; // of counters that have been given up meanwhile
+            return None; // of an epoch before a reset
         }
         self.read_epoch = self.read_epoch.max(read_epoch);
         match (self.slots.peek(&entity).copied(), read) {
             (Some(Slot::Known(held)), Some(read)) if read.version <= held.version => Some(held),
             (Some(Slot::Known(held)), None) => Some(held),
-            (Some(Slot::Unknown(since)), Some(read)) if read.version < since => None,
+            (Some(Slot::Invalidated(since)), Some(read)) if read.version < since => None,
             (Some(_), Some(read)) => {
                 self.keep(entity, read);
                 Some(read)
             }
-            // The slot made at registration is gone, and what was heard meanwhile may be gone with it: not
-            // to be kept, but subscribers drop by themselves what is older than what they have.
+            // The slot made at registration was evicted, perhaps with newer changes in it. So the result is not held,
+            // but watches get it: they ignore what is older than their latest counts.
             (None, Some(read)) => {
                 self.tell(entity, read);
                 Some(read)
             }
-            (None | Some(Slot::Unknown(_)), None) => None,
+            (None | Some(Slot::Invalidated(_)), None) => None,
         }
     }
 
@@ -210,36 +217,36 @@ impl ShardView {
     }
 
     fn tell(&self, entity: Entity, counted: CountsAt) {
-        for mailbox in self.watchers.get(&entity).into_iter().flatten() {
-            mailbox.put(entity, counted);
+        for sender in self.watchers.get(&entity).into_iter().flatten() {
+            counts_watch::send(sender, counted);
         }
     }
 
-    /// Whether something was heard since that version that makes it useless.
+    /// Whether an invalidation was heard that makes this version useless.
     pub fn is_outdated(&self, entity: Entity, version: Version) -> bool {
-        matches!(self.slots.peek(&entity), Some(Slot::Unknown(since)) if version < *since)
+        matches!(self.slots.peek(&entity), Some(Slot::Invalidated(since)) if version < *since)
     }
 
-    pub fn watch(&mut self, entity: Entity, mailbox: Arc<Mailbox>) {
+    pub fn watch(&mut self, entity: Entity, sender: Arc<CountsSender>) {
         if let Some(Slot::Known(counted)) = self.slots.peek(&entity)
             && self.hearing
         {
-            mailbox.put(entity, *counted);
+            counts_watch::send(&sender, *counted);
         }
-        self.watchers.entry(entity).or_default().push(mailbox);
+        self.watchers.entry(entity).or_default().push(sender);
     }
 
-    pub fn unwatch(&mut self, entity: Entity, mailbox: &Arc<Mailbox>) {
-        if let Some(mailboxes) = self.watchers.get_mut(&entity) {
-            mailboxes.retain(|other| !Arc::ptr_eq(other, mailbox));
-            if mailboxes.is_empty() {
+    pub fn unwatch(&mut self, entity: Entity, sender: &Arc<CountsSender>) {
+        if let Some(senders) = self.watchers.get_mut(&entity) {
+            senders.retain(|other| !Arc::ptr_eq(other, sender));
+            if senders.is_empty() {
                 self.watchers.remove(&entity);
             }
         }
     }
 }
 
-/// Takes in a value that only rises.
+/// Sets a value that only rises.
 fn raise<T: PartialOrd>(known: &watch::Sender<T>, value: T) {
     known.send_if_modified(|known| {
         let newer = value > *known;
@@ -276,7 +283,7 @@ mod tests {
         CountsRead::Known(version, counts)
     }
 
-    /// One message with one change, `likes` or unknown.
+    /// One message with one change: `likes`, or an invalidation.
     fn message(change: u64, likes: Option<i64>) -> ShardMessage {
         let CountsAt { version, counts } = counted(change, likes.unwrap_or_default());
         ShardMessage {
@@ -310,7 +317,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_heard_during_a_read_makes_its_older_answer_useless() {
+    fn an_invalidation_heard_during_a_read_makes_its_older_answer_useless() {
         let mut view = view();
         let ticket = view.begin_read(note());
         view.hear(&message(7, None));
@@ -329,10 +336,10 @@ mod tests {
     }
 
     #[test]
-    fn a_missed_message_forgets_all_and_reads_what_is_watched() {
+    fn a_missed_message_drops_all_and_reads_what_is_watched() {
         let mut view = view();
-        let mailbox = Arc::new(Mailbox::default());
-        view.watch(note(), Arc::clone(&mailbox));
+        let sender = Arc::new(CountsSender::new(None));
+        view.watch(note(), Arc::clone(&sender));
         let other = Entity::new(EntityKind::User, "9".parse().unwrap());
         view.hear(&message(7, Some(70)));
         let ticket = view.begin_read(other);
@@ -346,7 +353,7 @@ mod tests {
     }
 
     #[test]
-    fn a_heartbeat_that_tells_of_a_newer_change_shows_the_gap() {
+    fn a_heartbeat_with_a_newer_change_shows_the_gap() {
         let mut view = view();
         view.hear(&message(7, Some(70)));
         let heartbeat = ShardMessage { before: 8, after: 8, changes: vec![], ..message(8, None) };
@@ -359,17 +366,17 @@ mod tests {
         assert_eq!(view.held(note()), Some(counted(8, 80)));
     }
 
-    /// The first message after an interruption has nothing to be compared with but what was read.
+    /// The first message after an interruption can be compared only with what was read.
     #[test]
-    fn counters_that_are_begun_anew_before_the_first_message_are_read_anew() {
-        let anew =
+    fn counters_that_are_reset_before_the_first_message_are_read_again() {
+        let reset =
             ShardMessage { epoch: EPOCH + 1, before: 0, after: 0, changes: vec![], ..message(8, None) };
         let mut view = view();
-        let mailbox = Arc::new(Mailbox::default());
-        view.watch(note(), Arc::clone(&mailbox));
+        let sender = Arc::new(CountsSender::new(None));
+        view.watch(note(), Arc::clone(&sender));
         let early = view.begin_read(note());
         view.finish_read(early, note(), read(7, 70));
-        assert_eq!(view.hear(&anew), [note()]);
+        assert_eq!(view.hear(&reset), [note()]);
         assert_eq!(view.held(note()), None);
         view.hear(&message(8, Some(80)));
         assert_eq!(view.held(note()), None, "a message of the epoch before");
@@ -377,11 +384,11 @@ mod tests {
 
     #[test]
     fn a_read_that_finds_counters_of_the_epoch_before_is_not_kept() {
-        let anew =
+        let reset =
             ShardMessage { epoch: EPOCH + 1, before: 0, after: 0, changes: vec![], ..message(8, None) };
         let mut view = view();
         let late = view.begin_read(note());
-        assert_eq!(view.hear(&anew), []);
+        assert_eq!(view.hear(&reset), []);
         assert_eq!(view.finish_read(late, note(), read(7, 70)), None);
         assert_eq!(view.held(note()), None);
     }

@@ -1,23 +1,23 @@
-//! Named points on the way of an event, at which tests let a process die, a task panic, a step fail, or a
-//! thread stall.
+//! Fail points: named points on the path of an event, at which tests let a process die, a task panic, a step fail, or
+//! a thread stall.
 //!
 //! They are points of the crate `fail`. Its feature `failpoints` is on only where tests are built; without it
-//! the macro is empty, [`due`] is always `None`, and nothing of this is left in the program.
+//! the macro is empty, [`due`] is always `None`, and the program contains no fail point.
 //!
-//! What a point does is said by `fail`'s own grammar, in the variable `FAILPOINTS` or by `fail::cfg`:
+//! The variable `FAILPOINTS` or `fail::cfg` sets what a point does, in the grammar of `fail`:
 //! `commit.after=3*off->1*return(die)` kills the process at the fourth commit. `sleep(ms)` stalls the thread, as
-//! a stopped process would. Beside that:
+//! a stopped process would. Besides:
 //!
 //! | `return(…)` | |
 //! |---|---|
 //! | `die` | the process ends at once, as by `kill -9` |
-//! | `fail` | the step fails, and nobody knows whether it was done |
+//! | `fail` | the step fails, and its outcome is unknown |
 //! | anything else | the task panics with these words |
 
-/// Declares the points, a line each.
+/// Declares the points, a line each, with the store that the failing step calls.
 macro_rules! points {
-    ($($(#[$doc:meta])* $point:ident $name:literal)+) => {
-        /// Where something may happen.
+    ($($(#[$doc:meta])* $point:ident $store:ident $name:literal)+) => {
+        /// Where a test may let something happen.
         #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
         pub enum Point { $($(#[$doc])* $point),+ }
 
@@ -27,53 +27,71 @@ macro_rules! points {
             pub const fn name(self) -> &'static str {
                 match self { $(Self::$point => $name),+ }
             }
+
+            /// The store whose call fails when the step fails.
+            pub const fn store(self) -> FailingStore {
+                match self { $(Self::$point => FailingStore::$store),+ }
+            }
         }
     };
 }
 
 points! {
     /// Before the action script.
-    BeforeAction "action.before"
-    /// The event is in the log, nobody has been told.
-    AfterAction "action.after"
-    /// A batch was read and summed up.
-    BeforeFold "fold.before"
+    BeforeAction Redis "action.before"
+    /// The event is in the log, the caller has no reply.
+    AfterAction Redis "action.after"
+    /// A batch was read and summed.
+    BeforeFold Redis "fold.before"
     /// One target shard has the batch, the others do not.
-    BetweenFolds "fold.between"
-    AfterFold "fold.after"
+    BetweenFolds Redis "fold.between"
+    AfterFold Redis "fold.after"
     /// All statements of the persister's transaction are done.
-    BeforeCommit "commit.before"
+    BeforeCommit PostgreSql "commit.before"
     /// It is committed; a failure here is a commit of unknown outcome.
-    AfterCommit "commit.after"
-    BeforeRetire "retire.before"
+    AfterCommit PostgreSql "commit.after"
+    BeforeRetire Redis "retire.before"
     /// One target shard has retired the batch, the others have not.
-    BetweenRetires "retire.between"
+    BetweenRetires Redis "retire.between"
     /// Counters have retired the batch, members have not.
-    BeforeRetireMembers "retire.members"
+    BeforeRetireMembers Redis "retire.members"
     /// Everything is retired, but the offset is not written.
-    AfterRetireMembers "retire.after"
-    BeforeTrim "trim.before"
+    AfterRetireMembers Redis "retire.after"
+    BeforeTrim Redis "trim.before"
     /// Totals were read from PostgreSQL and are not yet installed.
-    WhileLoading "load.install"
+    WhileLoading Redis "load.install"
     /// The lease is taken, nothing else is done.
-    AtTakeover "takeover.begin"
+    AtTakeover PostgreSql "takeover.begin"
     /// The log is recovered and the counters are reset, but the shard is not yet marked as recovered.
-    BeforeRecovered "takeover.recovered"
+    BeforeRecovered Redis "takeover.recovered"
     /// PostgreSQL has the next generation, the log has not.
-    BeforeGenesis "takeover.genesis"
+    BeforeGenesis Redis "takeover.genesis"
     /// Redis has dropped what an invalidation names; the invalidation is not yet deleted.
-    AfterInvalidation "invalidation.after"
-    BeforeChange "change.before"
-    /// A direct change is committed, Redis is not corrected.
-    AfterChange "change.after"
+    AfterInvalidation PostgreSql "invalidation.after"
+    BeforeChange PostgreSql "change.before"
+    /// A direct change is committed, nothing is invalidated in Redis.
+    AfterChange Redis "change.after"
 }
 
-/// A step did not do, or did not see, what it should.
-#[derive(Debug, thiserror::Error)]
-#[error("made to fail at {0}")]
-pub struct Injected(&'static str);
+/// The store that does not answer when a step fails.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum FailingStore {
+    Redis,
+    PostgreSql,
+}
 
-/// What is to happen at a point.
+/// The error of a step that a test lets fail.
+#[derive(Debug, thiserror::Error)]
+#[error("made to fail at {}", .0.name())]
+pub struct Injected(Point);
+
+impl Injected {
+    pub const fn store(&self) -> FailingStore {
+        self.0.store()
+    }
+}
+
+/// What happens at a point.
 #[derive(Debug)]
 pub struct Fault {
     point: Point,
@@ -86,20 +104,20 @@ impl Fault {
     pub fn strike(self) -> Result<(), Injected> {
         match self.what.as_str() {
             "die" => std::process::abort(),
-            "fail" => Err(Injected(self.point.name())),
+            "fail" => Err(Injected(self.point)),
             words => panic!("{} at {}", words, self.point.name()),
         }
     }
 }
 
-/// What is to happen at this point now, if anything is. Stalls by itself.
+/// What a test lets happen at this point now, if anything. A stall happens in here.
 pub fn due(point: Point) -> Option<Fault> {
     fail::fail_point!(point.name(), |what| Some(Fault { point, what: what.unwrap_or_default() }));
-    let _ = point; // all that is left of it outside of tests
+    let _ = point; // otherwise unused outside of tests
     None
 }
 
-/// Lets happen what is to happen at this point.
+/// Lets happen what a test has set for this point.
 ///
 /// # Errors
 /// [`Injected`] if the step is to fail.
@@ -113,7 +131,7 @@ mod tests {
 
     /// One test, because points are the same for the whole process.
     #[test]
-    fn a_point_does_what_it_is_told_as_often_as_it_is_told() {
+    fn a_point_does_what_is_set_as_often_as_it_is_set() {
         let point = Point::BeforeTrim; // no other unit test comes there
         assert!(reached(point).is_ok());
         fail::cfg(point.name(), "1*off->1*return(fail)").unwrap();

@@ -6,6 +6,7 @@ mod id;
 mod network;
 mod offset;
 mod page;
+mod retry;
 mod shard;
 mod version;
 
@@ -13,5 +14,6 @@ pub use id::{CommentId, GroupId, Id, IdOutOfRange, NoteId, UserId};
 pub use network::network_of;
 pub use offset::{Offset, ParseOffsetError};
 pub use page::{Moment, PageRequest, Ranked, Slice};
+pub use retry::RetryDelays;
 pub use shard::{ShardCount, ShardId};
 pub use version::Version;

@@ -1,6 +1,9 @@
 //! What can go wrong between Plaudit and its stores.
 
-use crate::primitives::{Offset, fault::Injected};
+use crate::primitives::{
+    Offset,
+    fault::{FailingStore, Injected},
+};
 
 pub type StoreResult<T> = Result<T, StoreError>;
 
@@ -145,7 +148,13 @@ impl StoreError {
 
 impl From<Injected> for StoreError {
     fn from(injected: Injected) -> Self {
-        Self::SqlUnreachable(injected.to_string())
+        match injected.store() {
+            FailingStore::Redis => {
+                let error = std::io::Error::new(std::io::ErrorKind::TimedOut, injected.to_string());
+                Self::RedisUnreachable(error.into())
+            }
+            FailingStore::PostgreSql => Self::SqlUnreachable(injected.to_string()),
+        }
     }
 }
 

@@ -13,7 +13,7 @@ use std::{
 use plaudit::{
     catalogue::Entity,
     domain::Plaudit,
-    hub::Hub,
+    hub::{CountsAt, Hub},
     pipeline::{self, PipelineSetup},
     primitives::{ShardCount, fault::Point},
     settings::{DomainSettings, ModerationSettings, NightlyAt, PipelineSettings, RateSettings},
@@ -94,14 +94,16 @@ impl Node {
 
     /// Records everything that a subscriber of this node receives.
     pub fn watch(&self, name: &'static str, entities: Vec<Entity>, observations: Arc<Observations>) {
-        let hub = self.plaudit.hub().clone();
-        self.runtime.as_ref().unwrap().spawn(async move {
-            let mut subscriber = hub.watch(&entities);
-            loop {
-                let (entity, counted) = subscriber.next().await;
-                observations.pushed(name, entity, counted.version.get(), values(entity, &counted.counts));
-            }
-        });
+        for entity in entities {
+            let (hub, observations) = (self.plaudit.hub().clone(), Arc::clone(&observations));
+            self.runtime.as_ref().unwrap().spawn(async move {
+                let mut watch = hub.watch(entity);
+                loop {
+                    let CountsAt { version, counts } = watch.next().await;
+                    observations.pushed(name, entity, version.get(), values(entity, &counts));
+                }
+            });
+        }
     }
 }
 

@@ -16,7 +16,7 @@ use tokio::{
 
 use super::{pace::EventPace, ready_set::ReadySet, topic::Topic};
 use crate::{
-    hub::{CountsAt, Hub, Subscriber},
+    hub::{CountsAt, CountsWatch, Hub},
     primitives::Version,
 };
 
@@ -83,7 +83,7 @@ impl SharedSubscription {
     pub fn start(hub: &Hub, topic: &Topic, execute: ExecuteEvent, executions: Counter) -> Arc<Self> {
         let shared = Arc::new(Self { topic: topic.clone(), state: Mutex::default(), joined: Notify::new() });
         let task = EventTask {
-            counts: hub.watch(&[topic.entity]),
+            counts: hub.watch(topic.entity),
             pace: EventPace::new(topic.rate.interval()),
             shared: Arc::clone(&shared),
             hub: hub.clone(),
@@ -182,7 +182,7 @@ impl Member {
 struct EventTask {
     shared: Arc<SharedSubscription>,
     hub: Hub,
-    counts: Subscriber,
+    counts: CountsWatch,
     pace: EventPace,
     execute: ExecuteEvent,
     executions: Counter,
@@ -191,7 +191,7 @@ struct EventTask {
 impl EventTask {
     async fn run(mut self) {
         // Without counts there is no event.
-        let (_, mut counted) = self.counts.next().await;
+        let mut counted = self.counts.next().await;
         self.pace.changed();
         loop {
             let now = Instant::now();
@@ -218,7 +218,7 @@ impl EventTask {
     /// after a query sees nothing older.
     async fn newer_than(&mut self, known: CountsAt, read: bool) -> Option<CountsAt> {
         let entity = self.shared.topic.entity;
-        let arrived = self.counts.try_next().map(|(_, counted)| counted);
+        let arrived = self.counts.try_next();
         let read = if read { self.hub.counts(&[entity]).await.0.remove(&entity) } else { None };
         let newest = arrived.into_iter().chain(read).max_by_key(|counted| counted.version);
         newest.filter(|newest| newest.version > known.version)
@@ -237,7 +237,7 @@ impl EventTask {
         let due = self.pace.due(now);
         tokio::select! {
             () = self.shared.joined.notified() => {}
-            () = self.counts.arrived(), if due.is_none() => {}
+            () = self.counts.changed(), if due.is_none() => {}
             () = reached(due, now) => {}
         }
     }

@@ -1,6 +1,6 @@
 //! PostgreSQL notifications: wake jobs when a table has work for them.
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
 
 use tokio::sync::Notify;
 
@@ -9,19 +9,17 @@ use crate::{
     store::sql::{Channel, Db},
 };
 
-const LONGEST_PAUSE: Duration = Duration::from_secs(10);
-
 /// Signals `wake` at each announcement, and whenever one may have been missed. Never returns.
 pub async fn listen(db: Db, channel: Channel, wake: Arc<Notify>) {
-    let mut waits = delays();
+    let mut delays = delays();
     loop {
         if let Ok(mut announcements) = db.listen(channel).await {
-            waits = delays();
+            delays.reset();
             wake.notify_waiters();
             while announcements.next().await.is_ok() {
                 wake.notify_waiters();
             }
         }
-        tokio::time::sleep(waits.next().unwrap_or(LONGEST_PAUSE)).await;
+        delays.pause().await;
     }
 }

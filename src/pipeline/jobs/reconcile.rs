@@ -9,16 +9,12 @@ use std::{
 
 use chrono::{DateTime, Days, NaiveTime, Utc};
 use parking_lot::Mutex;
-use tokio_stream::StreamExt;
 
 use crate::{
     catalogue::{Entity, EntityKind},
-    pipeline::leadership::{
-        Leadership,
-        retry::{self, delays},
-    },
+    pipeline::leadership::{Leadership, retry},
     reconcile::{CheckReport, EntityWalk, PAGE, Reconciler, Trigger},
-    store::{StoreError, StoreResult, sql::Nightly},
+    store::{StoreError, StoreResult, redis::ChannelEvent, sql::Nightly},
 };
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -81,19 +77,19 @@ impl ChangedEntities {
 
 /// Collects changed entities. Never returns.
 async fn collect_changes(leadership: &Leadership, changed: &Mutex<ChangedEntities>) {
-    let mut waits = delays();
+    let mut delays = retry::delays();
     loop {
-        if let Ok(listener) = leadership.redis().listen().await {
-            waits = delays();
-            let mut messages = std::pin::pin!(listener.into_messages());
-            while let Some(message) = messages.next().await {
+        if let Ok(mut listener) = leadership.redis().listen().await {
+            delays.reset();
+            while let Some(event) = listener.next().await {
+                let Ok(ChannelEvent::Message(message)) = event else { continue };
                 let mut changed = changed.lock();
-                for change in message.into_iter().flat_map(|message| message.changes) {
+                for change in message.changes {
                     changed.add(change.entity);
                 }
             }
         }
-        tokio::time::sleep(waits.next().unwrap_or(retry::LONGEST)).await;
+        delays.pause().await;
     }
 }
 

@@ -2,27 +2,20 @@
 
 use std::time::{Duration, Instant};
 
-use backon::{BackoffBuilder, ExponentialBackoff, ExponentialBuilder};
 use parking_lot::Mutex;
 
 use super::state::Leadership;
 use crate::{
-    primitives::ShardId,
+    primitives::{RetryDelays, ShardId},
     store::{StoreError, StoreResult},
 };
 
 /// The longest delay between two attempts, jitter included.
 pub const LONGEST: Duration = Duration::from_secs(10);
 
-/// Endless delays from 10 ms to [`LONGEST`]. Jitter up to doubles each of them.
-pub fn delays() -> ExponentialBackoff {
-    ExponentialBuilder::new()
-        .with_min_delay(Duration::from_millis(10))
-        .with_max_delay(LONGEST / 2)
-        .with_factor(2.0)
-        .with_jitter()
-        .without_max_times()
-        .build()
+/// Endless delays from 10 ms to [`LONGEST`].
+pub fn delays() -> RetryDelays {
+    RetryDelays::between(Duration::from_millis(10), LONGEST)
 }
 
 /// Consecutive failures of one kind of work. Only the first failure and the end of the streak are logged.
@@ -35,7 +28,7 @@ pub struct FailureStreak {
 struct OngoingStreak {
     began: Instant,
     failures: u32,
-    delays: ExponentialBackoff,
+    delays: RetryDelays,
     /// Waiting for a shard's recovery is not logged.
     is_logged: bool,
 }
@@ -64,7 +57,7 @@ impl FailureStreak {
                 tracing::error!(shard, what, %error, "failed; retrying until it succeeds");
             }
         }
-        streak.delays.next().unwrap_or(LONGEST)
+        streak.delays.next_delay()
     }
 
     /// Records a success, which ends the streak if there is one.

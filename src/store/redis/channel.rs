@@ -1,15 +1,23 @@
-//! What shards say on their channels (`lua/lib/changes.lua` writes it), and hearing it.
+//! Messages on the shards' channels (written by `lua/lib/changes.lua`), and the subscription to them.
 
-use redis::{AsyncConnectionConfig, PushInfo, PushKind, aio::MultiplexedConnection};
-use tokio::sync::mpsc;
-use tokio_stream::{Stream, StreamExt, wrappers::UnboundedReceiverStream};
+use std::{convert::Infallible, sync::Arc, time::Duration};
 
-use super::{connection::Redis, keys, reply::parse};
+use redis::{AsyncConnectionConfig, PushInfo, PushKind, Value, aio::MultiplexedConnection};
+
+use super::{
+    connection::Redis,
+    keys,
+    push_queue::{PushQueue, QueueItem},
+    reply::{parse, read},
+};
 use crate::{
     catalogue::{Counts, Entity},
     primitives::{Offset, ShardId, Version},
     store::{StoreError, StoreResult},
 };
+
+/// Bytes of one shard's messages that may wait to be taken.
+pub const QUEUE_BOUND: usize = 4 << 20;
 
 /// One message of a shard.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -25,7 +33,7 @@ pub struct ShardMessage {
     pub folded: Vec<(ShardId, Offset)>,
 }
 
-/// New counts of one entity; `None`: not known, read them.
+/// New counts of one entity; `None`: invalidated or never loaded, read them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct CountsChange {
     pub entity: Entity,
@@ -34,7 +42,7 @@ pub struct CountsChange {
 }
 
 impl ShardMessage {
-    /// Entities that changed in PostgreSQL. A fold, too, says "unknown": of counters that nobody has loaded.
+    /// Entities that changed in PostgreSQL. (Changes without counts in a fold are of counters that were never loaded.)
     pub fn invalidated(&self) -> impl Iterator<Item = Entity> + '_ {
         let is_fold = !self.folded.is_empty();
         self.changes
@@ -68,7 +76,7 @@ impl ShardMessage {
                 message.folded.push((ShardId(parse(source)?), parse(to)?));
             } else if let Ok(entity) = subject.parse() {
                 message.changes.push(change(message.epoch, entity, rest)?);
-            } // else of a kind that only a later release knows
+            } // else of a kind of a later release
         }
         Ok(message)
     }
@@ -82,7 +90,7 @@ fn change(epoch: u64, entity: Entity, rest: &str) -> StoreResult<CountsChange> {
         "?" => None,
         values => {
             let values = values.split(' ').map(parse).collect::<StoreResult<Vec<i64>>>()?;
-            // Another release has other counters: then this one reads its own.
+            // A message of another release has other counters: this one reads its own.
             let same_counters = values.len() == entity.kind.counters().len();
             same_counters.then(|| Counts::from_values(values))
         }
@@ -90,35 +98,47 @@ fn change(epoch: u64, entity: Entity, rest: &str) -> StoreResult<CountsChange> {
     Ok(CountsChange { entity, version: Version::new(epoch, parse(number)?), counts })
 }
 
-/// Hears the channels of all shards on one connection.
+/// What happens on the channels.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum ChannelEvent {
+    Message(ShardMessage),
+    /// Messages of the shard were dropped, because they came faster than they were taken: read anew what is watched.
+    Overflow(ShardId),
+}
+
+/// A subscription to the channels of all shards, on one connection.
 pub struct ChangeListener {
-    pushes: mpsc::UnboundedReceiver<PushInfo>,
-    connection: MultiplexedConnection,
-    channels: Vec<(String, ShardId)>,
+    queue: Arc<PushQueue>,
+    /// The subscription lasts as long as the connection.
+    _connection: MultiplexedConnection,
 }
 
 impl Redis {
     /// Returns when all channels are subscribed to.
     pub async fn listen(&self) -> StoreResult<ChangeListener> {
-        let (sender, pushes) = mpsc::unbounded_channel();
+        let channels: Vec<String> = self.shards().all().map(keys::changes).collect();
+        let queue = Arc::new(PushQueue::new(channels.len(), QUEUE_BOUND));
+        let receiver = PushReceiver { queue: Arc::clone(&queue), channels: channels.clone() };
         let config = AsyncConnectionConfig::new()
-            .set_push_sender(sender)
-            .set_connection_timeout(Some(std::time::Duration::from_secs(1)))
-            .set_response_timeout(Some(std::time::Duration::from_secs(2)));
+            .set_push_sender(move |push| {
+                receiver.receive(push);
+                Ok::<(), Infallible>(())
+            })
+            .set_connection_timeout(Some(Duration::from_secs(1)))
+            .set_response_timeout(Some(Duration::from_secs(2)));
         let mut connection =
             resp3(self.client())?.get_multiplexed_async_connection_with_config(&config).await?;
-        let channels: Vec<_> = self.shards().all().map(|shard| (keys::changes(shard), shard)).collect();
-        for (channel, _) in &channels {
+        for channel in &channels {
             let mut subscribe = redis::cmd("SSUBSCRIBE");
             subscribe.arg(channel);
             connection.send_packed_command(&subscribe).await?;
         }
         self.answered();
-        Ok(ChangeListener { pushes, connection, channels })
+        Ok(ChangeListener { queue, _connection: connection })
     }
 }
 
-/// The same server, spoken to in the protocol version that has push messages.
+/// A client of the same server that uses RESP3, the protocol version with push messages.
 fn resp3(client: &redis::Client) -> StoreResult<redis::Client> {
     let info = client.get_connection_info().clone();
     let redis = info.redis_settings().clone().set_protocol(redis::ProtocolVersion::RESP3);
@@ -126,28 +146,51 @@ fn resp3(client: &redis::Client) -> StoreResult<redis::Client> {
 }
 
 impl ChangeListener {
-    /// Every message, until the connection ends: whoever reads then must assume to have missed something.
-    pub fn into_messages(self) -> impl Stream<Item = StoreResult<ShardMessage>> + Send {
-        let Self { pushes, connection, channels } = self;
-        UnboundedReceiverStream::new(pushes)
-            .take_while(|push| push.kind != PushKind::Disconnection)
-            .filter_map(move |push| {
-                let _subscribed_as_long_as = &connection;
-                (push.kind == PushKind::SMessage).then(|| decode(&channels, push))
-            })
+    /// The next event; `None` when the connection has ended: messages may have been missed then. Cancellation loses
+    /// nothing.
+    pub async fn next(&mut self) -> Option<StoreResult<ChannelEvent>> {
+        Some(match self.queue.next().await? {
+            QueueItem::Message(shard, text) => {
+                ShardMessage::decode(ShardId(shard as u16), &text).map(ChannelEvent::Message)
+            }
+            QueueItem::Overflow(shard) => Ok(ChannelEvent::Overflow(ShardId(shard as u16))),
+        })
+    }
+
+    /// The queue of messages that are not taken yet.
+    pub fn queue(&self) -> Arc<PushQueue> {
+        Arc::clone(&self.queue)
     }
 }
 
-fn decode(channels: &[(String, ShardId)], push: PushInfo) -> StoreResult<ShardMessage> {
-    let mut data = push.data.into_iter();
-    let mut text = || super::reply::read::<String>(data.next().unwrap_or(redis::Value::Nil));
-    let (channel, payload) = (text()?, text()?);
-    let shard = channels
-        .iter()
-        .find(|(name, _)| *name == channel)
-        .map(|(_, shard)| *shard)
-        .ok_or_else(|| StoreError::Unexpected(format!("message on {channel}")))?;
-    ShardMessage::decode(shard, &payload)
+/// Puts what the connection receives into the queue, and closes it when the connection ends.
+struct PushReceiver {
+    queue: Arc<PushQueue>,
+    /// By shard.
+    channels: Vec<String>,
+}
+
+impl PushReceiver {
+    fn receive(&self, push: PushInfo) {
+        match push.kind {
+            PushKind::Disconnection => self.queue.close(),
+            PushKind::SMessage => {
+                let mut data = push.data.into_iter();
+                let mut text = || read::<String>(data.next().unwrap_or(Value::Nil));
+                let (Ok(channel), Ok(message)) = (text(), text()) else { return };
+                if let Some(shard) = self.channels.iter().position(|name| *name == channel) {
+                    self.queue.push(shard, message);
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+impl Drop for PushReceiver {
+    fn drop(&mut self) {
+        self.queue.close();
+    }
 }
 
 #[cfg(test)]
@@ -156,7 +199,7 @@ mod tests {
     use crate::catalogue::Counter;
 
     #[test]
-    fn a_message_tells_counts_unknowns_and_how_far_logs_are_folded() {
+    fn a_message_holds_counts_invalidated_entities_and_how_far_logs_are_folded() {
         let text = "3 10 12 1 7-42\nnote:5 11 1 2 3 4 5 6\nuser:9 12 ?\nfolded 0 7-40";
         let message = ShardMessage::decode(ShardId(0), text).unwrap();
         assert_eq!((message.epoch, message.before, message.after), (3, 10, 12));
@@ -167,16 +210,16 @@ mod tests {
     }
 
     #[test]
-    fn a_correction_tells_what_changed_in_postgresql_and_a_fold_does_not() {
-        let corrected = |text| {
+    fn an_invalidation_names_what_changed_in_postgresql_and_a_fold_does_not() {
+        let invalidated = |text| {
             ShardMessage::decode(ShardId(0), text)
                 .unwrap()
                 .invalidated()
                 .map(|e| e.to_string())
                 .collect::<Vec<_>>()
         };
-        assert_eq!(corrected("3 10 11 - -\nuser:9 11 ?"), ["user:9"]);
-        assert_eq!(corrected("3 10 11 1 7-42\nuser:9 11 ?"), [""; 0]);
+        assert_eq!(invalidated("3 10 11 - -\nuser:9 11 ?"), ["user:9"]);
+        assert_eq!(invalidated("3 10 11 1 7-42\nuser:9 11 ?"), [""; 0]);
     }
 
     #[test]

@@ -7,14 +7,13 @@
 
 use std::{collections::HashMap, time::Duration};
 
-use backon::ExponentialBackoff;
 use metrics::counter;
 
 use super::write::{bury, write_batch};
 use crate::{
     event_log::Entry,
     pipeline::leadership::{Context, retry::delays},
-    primitives::Offset,
+    primitives::{Offset, RetryDelays},
     store::{SqlRefusal, StoreError, StoreResult, sql::Lease},
 };
 
@@ -69,7 +68,7 @@ type RefusalCause = (String, Option<String>);
 /// Attempts to write one batch, per cause of its refusals. All its parts share them.
 #[derive(Default)]
 struct RefusalAttempts {
-    causes: HashMap<RefusalCause, (u32, ExponentialBackoff)>,
+    causes: HashMap<RefusalCause, (u32, RetryDelays)>,
 }
 
 impl RefusalAttempts {
@@ -81,7 +80,7 @@ impl RefusalAttempts {
     fn delay(&mut self, refusal: &SqlRefusal) -> Option<Duration> {
         let (attempts, delays) = self.causes.entry(cause(refusal)).or_insert_with(|| (0, delays()));
         *attempts += 1;
-        if *attempts < ATTEMPTS { delays.next() } else { None }
+        (*attempts < ATTEMPTS).then(|| delays.next_delay())
     }
 
     fn count(&self, refusal: &SqlRefusal) -> u32 {

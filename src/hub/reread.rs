@@ -1,0 +1,86 @@
+//! Background reads for watches: what is read reaches them like every other change.
+
+use std::{collections::VecDeque, time::Duration};
+
+use super::Hub;
+use crate::{
+    catalogue::Entity,
+    primitives::{RetryDelays, ShardId},
+};
+
+/// Pauses after failed reads.
+const FIRST_PAUSE: Duration = Duration::from_millis(20);
+const LONGEST_PAUSE: Duration = Duration::from_secs(2);
+/// Pauses before the rereads after overflows. They grow while a shard's queue keeps overflowing, so that rereads do not
+/// become the load that causes the next overflow.
+const FIRST_REREAD: Duration = Duration::from_millis(100);
+const LONGEST_REREAD: Duration = Duration::from_secs(4);
+/// Entities per read: what a busy Redis answers within its timeout.
+const PAGE: usize = 500;
+
+impl Hub {
+    /// Reads entities in the background.
+    pub(super) fn read_soon(&self, entities: Vec<Entity>) {
+        if !entities.is_empty() {
+            let hub = self.clone();
+            self.inner.background.spawn(async move { hub.read_pages(&entities).await });
+        }
+    }
+
+    /// Learns in the background how far the logs are folded, for replies that wait for it.
+    pub(super) fn read_positions_soon(&self) {
+        let hub = self.clone();
+        self.inner.background.spawn(async move {
+            for shard in hub.inner.redis.shards().all() {
+                hub.read_positions(shard).await;
+            }
+        });
+    }
+
+    /// Reads the watched entities of a shard again after each overflow. Overflows that follow during a pause or a reread
+    /// cause one more reread together. Never returns.
+    pub(super) async fn reread_after_overflows(&self, shard: ShardId) {
+        let overflow = &self.inner.overflows[shard.index()];
+        let mut pauses = RetryDelays::between(FIRST_REREAD, LONGEST_REREAD);
+        loop {
+            if tokio::time::timeout(LONGEST_REREAD, overflow.notified()).await.is_err() {
+                pauses.reset();
+                overflow.notified().await;
+            }
+            pauses.pause().await;
+            self.read_positions(shard).await;
+            let watched = self.view(shard).lock().watched();
+            self.read_pages(&watched).await;
+        }
+    }
+
+    async fn read_positions(&self, shard: ShardId) {
+        if let Ok(Some(meta)) = self.inner.redis.shard_meta(shard).await {
+            let mut view = self.view(shard).lock();
+            for (source, folded) in self.inner.redis.shards().all().zip(meta.folded) {
+                view.fold_heard(source, folded);
+            }
+        }
+    }
+
+    /// Reads page by page. An outage is waited out, unless changes are not heard any more: the next resumption reads
+    /// everything again.
+    async fn read_pages(&self, entities: &[Entity]) {
+        let mut pages: VecDeque<&[Entity]> = entities.chunks(PAGE).collect();
+        let mut delays = RetryDelays::between(FIRST_PAUSE, LONGEST_PAUSE);
+        while let Some(page) = pages.pop_front() {
+            let (_, Err(error)) = self.counts(page).await else {
+                delays.reset();
+                continue;
+            };
+            if !self.is_hearing() {
+                return;
+            }
+            if !error.is_transient() {
+                tracing::error!(%error, "cannot read for subscribers; trying again");
+            }
+            pages.push_back(page);
+            delays.pause().await;
+        }
+    }
+}
