@@ -1,4 +1,4 @@
-//! What can go wrong between Plaudit and its stores.
+//! Errors of the two stores, and what they mean for the caller.
 
 use crate::primitives::{
     Offset,
@@ -7,17 +7,17 @@ use crate::primitives::{
 
 pub type StoreResult<T> = Result<T, StoreError>;
 
-/// What an error means to whoever might call again. One place decides: [`StoreError::class`].
+/// Class of an error: whether and how to retry. [`StoreError::class`] is the only place that decides.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ErrorClass {
-    /// The caller's fault: the same call never succeeds, so nobody repeats it.
+    /// The caller's fault: the same call never succeeds, so it is not retried.
     Caller,
-    /// The store works, but takes no more for now. To be repeated later, after growing pauses, and within a
-    /// request not for long: repetitions are load as well.
+    /// The store works, but takes no more for now. Retry after growing pauses, and within a request not for long: retries
+    /// are load too.
     Overload,
     /// An outage, a takeover, a deadlock: passes by itself.
     Transient,
-    /// A bug or foreign data. Repeating it is no use.
+    /// A bug or foreign data. A retry does not help.
     Fault,
 }
 
@@ -42,13 +42,13 @@ impl ErrorClass {
 
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum StoreError {
-    /// Redis did not answer, or not in time. Whether it did what was asked is unknown.
+    /// Redis did not answer, or not in time. The outcome of the call is unknown.
     #[error("Redis does not answer: {0}")]
     RedisUnreachable(#[source] ::redis::RedisError),
     /// Redis takes no more writes or connections. Nothing was done.
     #[error("Redis takes no more: {0}")]
     RedisBusy(String),
-    /// Redis answers that it cannot do this yet: it loads its data, is a replica, cannot save. Nothing was done.
+    /// Redis cannot do this yet: it loads its data, is a replica, or cannot save. Nothing was done.
     #[error("Redis is not ready: {0}")]
     RedisUnready(String),
     /// PostgreSQL did not answer, or not in time. Whether a commit happened is unknown.
@@ -60,15 +60,15 @@ pub enum StoreError {
     /// PostgreSQL ended the statement: it starts or stops, or this was a deadlock.
     #[error("PostgreSQL ended the statement: {0}")]
     SqlInterrupted(String),
-    /// The store did not answer lately and is left alone for a moment. Nothing was sent.
+    /// The breaker is open: the store did not answer the last calls. Nothing was sent.
     #[error("{0} did not answer lately; no calls for a moment")]
     Resting(&'static str),
     /// A shard's log has reached its share of Redis' memory. Nothing was done.
-    #[error("the shard's log is full: what was done before is not in PostgreSQL yet")]
+    #[error("the shard's log is full: too many events are not in PostgreSQL yet")]
     LogFull,
-    /// This Redis process, or this shard on it, has not been verified yet. Nothing was done; it passes
-    /// when the shard's owner has looked at it.
-    #[error("shard state in Redis is not verified yet")]
+    /// The shard is not recovered on this Redis process. Nothing was done; it passes when the shard's owner has finished
+    /// the recovery.
+    #[error("the shard is not recovered on this Redis process yet")]
     NotRecovered,
     /// The shard has a newer owner. Nothing was done.
     #[error("the shard has a newer owner")]
@@ -76,14 +76,19 @@ pub enum StoreError {
     /// Entries are missing in a shard's log.
     #[error("the log has a gap: after {after} comes {found}")]
     LogGap { after: Offset, found: Offset },
-    /// What was read moved under the reader too many times.
+    /// Redis has no key of this name.
+    #[error("Redis has no such key")]
+    NoSuchKey,
+    /// A log has an entry with this id, or a higher one, already.
+    #[error("the log has got as far already")]
+    EntryTooOld,
+    /// What was read changed too many times while it was read.
     #[error("the shard is too busy to read from; tried {tries} times")]
     Contended { tries: u32 },
-    /// PostgreSQL refuses what it was given, and will again: it breaks a rule of the tables, or is no valid
-    /// value. Nothing was done.
+    /// PostgreSQL refuses these values, and will again: they break a constraint, or are invalid. Nothing was done.
     #[error("PostgreSQL refuses it: {0}")]
     Refused(SqlRefusal),
-    /// A store answered what it never should; a bug or foreign data.
+    /// A reply that the store should never give: a bug or foreign data.
     #[error("unexpected answer: {0}")]
     Unexpected(String),
 }
@@ -93,13 +98,13 @@ pub enum StoreError {
 #[error("{message} (SQLSTATE {code})")]
 pub struct SqlRefusal {
     pub code: String,
-    /// The constraint that it breaks, if it is one.
+    /// The constraint that the values break, if any.
     pub constraint: Option<String>,
     pub message: String,
 }
 
 impl SqlRefusal {
-    /// `None` for errors that are not about the values: nothing else would fare better.
+    /// `None` for errors that are not about the values.
     fn of(error: &dyn sqlx::error::DatabaseError) -> Option<Self> {
         let code = error.code()?;
         // Cardinality, data exceptions, integrity, raised by functions and triggers, limits of an index row, and
@@ -126,7 +131,11 @@ impl StoreError {
             | Self::Resting(_)
             | Self::NotRecovered => ErrorClass::Transient,
             Self::Refused(_) => ErrorClass::Caller,
-            Self::Fenced | Self::LogGap { .. } | Self::Unexpected(_) => ErrorClass::Fault,
+            Self::Fenced
+            | Self::LogGap { .. }
+            | Self::NoSuchKey
+            | Self::EntryTooOld
+            | Self::Unexpected(_) => ErrorClass::Fault,
         }
     }
 
@@ -135,12 +144,12 @@ impl StoreError {
         self.class().is_retryable()
     }
 
-    /// Whether PostgreSQL did not do it now, but may do it later, or do less of it.
+    /// Whether PostgreSQL failed for now, but may succeed later, or with less work.
     pub const fn is_of_postgresql(&self) -> bool {
         matches!(self, Self::SqlUnreachable(_) | Self::SqlBusy(_) | Self::SqlInterrupted(_))
     }
 
-    /// Whether the store said nothing at all. Everything else is an answer, and shows that it is there.
+    /// Whether the store did not answer at all. Every other error is an answer: the store is up.
     pub(super) const fn is_silence(&self) -> bool {
         matches!(self, Self::RedisUnreachable(_) | Self::SqlUnreachable(_))
     }
@@ -172,12 +181,27 @@ impl From<::redis::RedisError> for StoreError {
                 | ServerErrorKind::TryAgain,
             ) => Self::RedisUnready(error.to_string()),
             _ if error.is_timeout() || error.is_connection_dropped() => Self::RedisUnreachable(error),
-            // Out of memory: writes are refused as a whole until something is freed.
-            _ if error.code() == Some("OOM") || is_out_of_connections(&error) => {
-                Self::RedisBusy(error.to_string())
-            }
-            _ if error.code() == Some("MISCONF") => Self::RedisUnready(error.to_string()),
-            _ => Self::Unexpected(error.to_string()),
+            _ => match error.code() {
+                // Out of memory: writes are refused as a whole until something is freed.
+                Some("OOM") => Self::RedisBusy(error.to_string()),
+                Some("MISCONF") => Self::RedisUnready(error.to_string()),
+                _ => Self::of_redis_message(error.to_string()),
+            },
+        }
+    }
+}
+
+impl StoreError {
+    /// Errors that Redis distinguishes by their text only.
+    fn of_redis_message(message: String) -> Self {
+        if message.contains("max number of clients") {
+            Self::RedisBusy(message)
+        } else if message.contains("no such key") {
+            Self::NoSuchKey
+        } else if message.contains("equal or smaller") {
+            Self::EntryTooOld
+        } else {
+            Self::Unexpected(message)
         }
     }
 }
@@ -195,8 +219,7 @@ impl From<sqlx::Error> for StoreError {
                 // Out of resources, among them connections; cancelled after the statement timeout.
                 Some(code) if code.starts_with("53") || code == "57014" => Self::SqlBusy(error.to_string()),
                 // Connection exceptions, operator intervention (shutdown, crash, still starting), deadlock and
-                // serialisation failures, a lock that was not to be had, a standby, a transaction that was idle
-                // for too long: all pass.
+                // serialisation failures, a lock timeout, a standby, a transaction that was idle for too long: all pass.
                 Some(code)
                     if code.starts_with("08")
                         || code.starts_with("57")
@@ -215,8 +238,4 @@ impl From<sqlx::Error> for StoreError {
             _ => Self::Unexpected(error.to_string()),
         }
     }
-}
-
-fn is_out_of_connections(error: &::redis::RedisError) -> bool {
-    error.detail().is_some_and(|detail| detail.contains("max number of clients"))
 }

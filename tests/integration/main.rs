@@ -63,6 +63,7 @@ mod pipeline {
     mod dead;
     mod explain;
     mod outages;
+    mod overflow;
     mod races;
     mod reconcile;
     mod recovery;

@@ -5,7 +5,9 @@ use redis::Cmd;
 use super::{
     connection::{Redis, script_reply},
     counters::{COUNTS_LIFE, life_with_jitter},
-    keys, scripts,
+    keys,
+    results::{FoldResult, RetireCountersResult, ScriptResult},
+    scripts,
 };
 use crate::{
     catalogue::{Counter, Counts, Entity, EntityKind, UnixMillis},
@@ -52,7 +54,7 @@ impl Redis {
         batches: &[Batch],
     ) -> StoreResult<Vec<BatchOutcome>> {
         let cmds: Vec<Cmd> = batches.iter().map(|batch| fold_one(source, fence, batch)).collect();
-        self.apply(&cmds, Point::BetweenFolds).await
+        self.apply::<FoldResult>(&cmds, Point::BetweenFolds).await
     }
 
     /// Tells target shards that a source shard's batch is persisted, in one round trip.
@@ -63,27 +65,39 @@ impl Redis {
         batches: &[Batch],
     ) -> StoreResult<Vec<BatchOutcome>> {
         let cmds: Vec<Cmd> = batches.iter().map(|batch| retire_one(source, fence, batch)).collect();
-        self.apply(&cmds, Point::BetweenRetires).await
+        self.apply::<RetireCountersResult>(&cmds, Point::BetweenRetires).await
     }
 
-    async fn apply(&self, cmds: &[Cmd], between: Point) -> StoreResult<Vec<BatchOutcome>> {
+    async fn apply<R: ScriptResult + Into<BatchOutcome>>(
+        &self,
+        cmds: &[Cmd],
+        between: Point,
+    ) -> StoreResult<Vec<BatchOutcome>> {
         if let Some(fault) = fault::due(between) {
             self.pipeline(&cmds[..1]).await?;
             fault.strike()?;
         }
         let replies = self.pipeline(cmds).await?;
-        replies
-            .into_iter()
-            .map(|reply| {
-                let reply = script_reply(reply)?;
-                match reply.code.as_str() {
-                    "done" => Ok(BatchOutcome::Done),
-                    "moved" | "other_epoch" | "other_heat" => Ok(BatchOutcome::Moved),
-                    "too_early" => Ok(BatchOutcome::TooEarly),
-                    _ => Err(reply.into_error()),
-                }
-            })
-            .collect()
+        replies.into_iter().map(|reply| Ok(script_reply(reply)?.result::<R>()?.into())).collect()
+    }
+}
+
+impl From<FoldResult> for BatchOutcome {
+    fn from(result: FoldResult) -> Self {
+        match result {
+            FoldResult::Done => Self::Done,
+            FoldResult::Moved | FoldResult::OtherEpoch | FoldResult::OtherHeat => Self::Moved,
+        }
+    }
+}
+
+impl From<RetireCountersResult> for BatchOutcome {
+    fn from(result: RetireCountersResult) -> Self {
+        match result {
+            RetireCountersResult::Done => Self::Done,
+            RetireCountersResult::Moved | RetireCountersResult::OtherEpoch => Self::Moved,
+            RetireCountersResult::TooEarly => Self::TooEarly,
+        }
     }
 }
 

@@ -1,12 +1,12 @@
 //! Idempotency keys of actions that are not flips; a flip's own script handles its key.
 
-use super::{connection::Redis, keys, reply::Reply, scripts};
+use super::{connection::Redis, keys, reply::Reply, results::ClaimKeyResult, scripts};
 use crate::{
     primitives::UserId,
     store::{KEY_LIFE, StoreResult},
 };
 
-/// What a client's key says of an action.
+/// State of a client's key when an action claims it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum KeyClaim {
     /// The key is new, and stands for the action from now on.
@@ -18,18 +18,16 @@ pub enum KeyClaim {
 }
 
 impl Redis {
-    /// Claims an actor's key for an operation, which is any text that tells the action from all others.
+    /// Claims an actor's key for an operation, any text that identifies the action.
     /// After an error of the connection the key may have been claimed: then it is [`KeyClaim::Again`].
     pub async fn claim_key(&self, actor: UserId, key: &str, operation: &str) -> StoreResult<KeyClaim> {
         let shard = self.shard_of(actor.0);
         let mut cmd = scripts::CLAIM_KEY.call(&[keys::idempotency(shard, actor, key)]);
         cmd.arg(operation).arg(format!("1 - {operation}")).arg(KEY_LIFE.as_millis() as u64);
-        let reply = Reply::read(self.command(&cmd).await?)?;
-        match reply.code.as_str() {
-            "fresh" => Ok(KeyClaim::Fresh),
-            "again" => Ok(KeyClaim::Again),
-            "conflict" => Ok(KeyClaim::Conflict),
-            _ => Err(reply.into_error()),
-        }
+        Ok(match Reply::read(self.command(&cmd).await?)?.result()? {
+            ClaimKeyResult::Fresh => KeyClaim::Fresh,
+            ClaimKeyResult::Again => KeyClaim::Again,
+            ClaimKeyResult::Conflict => KeyClaim::Conflict,
+        })
     }
 }

@@ -8,6 +8,7 @@ use super::{
     connection::{Redis, script_reply},
     keys,
     reply::{Reply, read},
+    results::{HeartbeatResult, InvalidateCountsResult, ReadMetaResult},
     scripts,
 };
 use crate::{
@@ -49,9 +50,7 @@ impl Redis {
         let mut answer = Vec::with_capacity(entities.len());
         for entities in by_shard.values() {
             let mut meta = script_reply(next())?;
-            if meta.code != "done" {
-                return Err(meta.into_error());
-            }
+            let ReadMetaResult::Done = meta.result()?;
             let epoch: u64 = meta.next()?;
             for entity in entities {
                 answer.push((*entity, interpret(*entity, epoch, read(next()?)?)?));
@@ -79,9 +78,7 @@ impl Redis {
         let mut told = BTreeMap::new();
         for (shard, reply) in shards.into_iter().zip(self.pipeline(&cmds).await?) {
             let mut reply = script_reply(reply)?;
-            if reply.code != "done" {
-                return Err(reply.into_error());
-            }
+            let InvalidateCountsResult::Done = reply.result()?;
             told.insert(shard, Version::new(reply.next()?, reply.next()?));
         }
         Ok(told)
@@ -90,7 +87,8 @@ impl Redis {
     pub async fn heartbeat(&self, shard: ShardId) -> StoreResult<()> {
         let mut cmd = scripts::HEARTBEAT.call(&[keys::meta(shard), keys::changes(shard)]);
         cmd.arg(self.shards().get());
-        Reply::read(self.command(&cmd).await?)?.expect_done()
+        let HeartbeatResult::Done = Reply::read(self.command(&cmd).await?)?.result()?;
+        Ok(())
     }
 
     pub(super) fn group_by_shard(&self, entities: &[Entity]) -> BTreeMap<ShardId, Vec<Entity>> {

@@ -6,6 +6,7 @@ use super::{
     connection::Redis,
     keys,
     reply::{Reply, parse},
+    results::FlipEdgeResult,
     scripts,
 };
 use crate::{
@@ -89,19 +90,18 @@ impl Redis {
         fault::reached(Point::BeforeAction)?;
         let mut reply = Reply::read(self.command(&cmd).await?)?;
         fault::reached(Point::AfterAction)?;
-        match reply.code.as_str() {
-            "done" | "repeated" => {
-                let is_repeated = reply.code == "repeated";
+        match reply.result()? {
+            result @ (FlipEdgeResult::Done | FlipEdgeResult::Repeated) => {
+                let is_repeated = result == FlipEdgeResult::Repeated;
                 let changed: bool = reply.next()?;
                 let at: String = reply.next()?;
                 let at = if at.is_empty() { None } else { Some(parse(&at)?) };
                 Ok(FlipOutcome::Done { changed, at, is_repeated })
             }
-            "need_set" => Ok(FlipOutcome::NeedsSet),
-            "need_row" => Ok(FlipOutcome::NeedsRow),
-            "limit" => Ok(FlipOutcome::LimitReached),
-            "key_conflict" => Ok(FlipOutcome::KeyConflict),
-            _ => Err(reply.into_error()),
+            FlipEdgeResult::NeedSet => Ok(FlipOutcome::NeedsSet),
+            FlipEdgeResult::NeedRow => Ok(FlipOutcome::NeedsRow),
+            FlipEdgeResult::Limit => Ok(FlipOutcome::LimitReached),
+            FlipEdgeResult::KeyConflict => Ok(FlipOutcome::KeyConflict),
         }
     }
 }

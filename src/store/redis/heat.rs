@@ -9,6 +9,7 @@ use super::{
     connection::{Redis, script_reply},
     keys,
     reply::{Reply, parse, read},
+    results::{AddHeatResult, BeginHeatResult, HottestResult},
     scripts,
 };
 use crate::{
@@ -58,8 +59,9 @@ impl Redis {
         touched.extend(Bucket::all_alive(now).map(|bucket| keys::heat(shard, bucket)));
         let mut cmd = scripts::BEGIN_HEAT.call(&touched);
         cmd.arg(ahead.as_millis() as u64).arg(from.map_or_else(String::new, |from| from.to_string()));
-        let reply = Reply::read(self.command(&cmd).await?)?;
-        if reply.code == "kept" { Ok(()) } else { reply.expect_done() }
+        let (BeginHeatResult::Done | BeginHeatResult::Kept) =
+            Reply::read(self.command(&cmd).await?)?.result()?;
+        Ok(())
     }
 
     /// Adds what happened between `state.built` and `to`. Returns whether the state was still that one; else
@@ -76,8 +78,10 @@ impl Redis {
         let mut cmd = scripts::ADD_HEAT.call(&touched);
         cmd.arg(state.since).arg(state.built).arg(to);
         write_heat(&mut cmd, heat);
-        let reply = Reply::read(self.command(&cmd).await?)?;
-        if reply.code == "moved" { Ok(false) } else { reply.expect_done().map(|()| true) }
+        Ok(match Reply::read(self.command(&cmd).await?)?.result()? {
+            AddHeatResult::Done => true,
+            AddHeatResult::Moved => false,
+        })
     }
 
     /// The notes of each shard with the most heat in a span, at most `most` of each, in one round trip.
@@ -92,10 +96,9 @@ impl Redis {
         let mut notes = Vec::new();
         for reply in self.pipeline(&cmds).await? {
             let mut reply = script_reply(reply)?;
-            match reply.code.as_str() {
-                "done" => {}
-                "incomplete" => return Ok(None),
-                _ => return Err(reply.into_error()),
+            match reply.result()? {
+                HottestResult::Done => {}
+                HottestResult::Incomplete => return Ok(None),
             }
             for pair in reply.rest::<String>()?.chunks_exact(2) {
                 notes.push((parse(&pair[0])?, parse(&pair[1])?));

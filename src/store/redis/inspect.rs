@@ -13,6 +13,7 @@ use super::{
     pending::read_flip,
     recovery::ShardMeta,
     reply::{parse, read},
+    results::{MendMembersResult, ReadMetaResult},
     scripts,
 };
 use crate::{
@@ -157,7 +158,8 @@ impl Redis {
         for target in flips {
             cmd.arg(keys::pending_field(kind, target));
         }
-        script_reply(self.command(&cmd).await)?.expect_done()
+        let MendMembersResult::Done = script_reply(self.command(&cmd).await)?.result()?;
+        Ok(())
     }
 
     /// The rest of what Redis holds of an entity.
@@ -188,10 +190,7 @@ impl Redis {
     }
 
     fn read_state(&self, replies: &mut impl Iterator<Item = StoreResult<Value>>) -> StoreResult<ShardMeta> {
-        let gate = script_reply(replies.next().unwrap_or(Ok(Value::Nil)))?;
-        if gate.code != "done" {
-            return Err(gate.into_error());
-        }
+        let ReadMetaResult::Done = script_reply(replies.next().unwrap_or(Ok(Value::Nil)))?.result()?;
         self.meta_from(&next(replies)?)
     }
 

@@ -9,6 +9,7 @@ use super::{
     counters::{COUNTS_LIFE, life_with_jitter},
     keys,
     reply::{Reply, parse},
+    results::{InstallCountsResult, ReleaseLoadTokensResult, TakeLoadTokensResult},
     scripts,
 };
 use crate::{
@@ -86,7 +87,7 @@ impl Redis {
             })
             .collect();
         for reply in self.pipeline(&cmds).await? {
-            script_reply(reply)?.expect_done()?;
+            let ReleaseLoadTokensResult::Done = script_reply(reply)?.result()?;
         }
         Ok(())
     }
@@ -103,15 +104,12 @@ impl Redis {
             .into_iter()
             .map(|reply| {
                 let mut reply = script_reply(reply)?;
-                match reply.code.as_str() {
-                    "done" => {
+                match reply.result()? {
+                    InstallCountsResult::Done => {
                         let version = Version::new(tickets.epoch, reply.next()?);
-                        let counts = Counts::from_values(reply.rest::<i64>()?);
-
-                        Ok(InstallOutcome::Done(version, counts))
+                        Ok(InstallOutcome::Done(version, Counts::from_values(reply.rest::<i64>()?)))
                     }
-                    "refused" => Ok(InstallOutcome::Refused),
-                    _ => Err(reply.into_error()),
+                    InstallCountsResult::Refused => Ok(InstallOutcome::Refused),
                 }
             })
             .collect()
@@ -124,9 +122,7 @@ fn tickets(
     entities: Vec<Entity>,
     mut reply: Reply,
 ) -> StoreResult<LoadTickets> {
-    if reply.code != "done" {
-        return Err(reply.into_error());
-    }
+    let TakeLoadTokensResult::Done = reply.result()?;
     let epoch = reply.next()?;
     let flags: Vec<bool> = reply.next()?;
     let retired: Vec<String> = reply.next()?;

@@ -8,6 +8,7 @@ use super::{
     connection::{Redis, info_line, within},
     keys,
     reply::{Reply, parse, read},
+    results::SetAppendLimitResult,
     scripts,
 };
 use crate::{
@@ -71,7 +72,7 @@ impl Redis {
                 let end: Offset = parse(&read::<String>(field("last-generated-id"))?)?;
                 Ok(Some(LogExtent { entries: read(field("length"))?, end }))
             }
-            Err(StoreError::Unexpected(why)) if why.contains("no such key") => Ok(None),
+            Err(StoreError::NoSuchKey) => Ok(None),
             Err(error) => Err(error),
         }
     }
@@ -98,7 +99,8 @@ impl Redis {
     pub async fn set_append_limit(&self, shard: ShardId, fence: u64, room: u64) -> StoreResult<()> {
         let mut cmd = scripts::SET_APPEND_LIMIT.call(&[keys::meta(shard)]);
         cmd.arg(shard.0).arg(fence).arg(room);
-        Reply::read(self.command(&cmd).await?)?.expect_done()
+        let SetAppendLimitResult::Done = Reply::read(self.command(&cmd).await?)?.result()?;
+        Ok(())
     }
 
     /// The entry that follows `from`, if there is one.
@@ -131,7 +133,7 @@ impl Redis {
         let mut cmd = redis::cmd("XADD");
         cmd.arg(keys::log(shard)).arg(Offset::genesis(generation).to_string()).arg("e").arg(GENESIS);
         match self.command(&cmd).await {
-            Err(StoreError::Unexpected(why)) if why.contains("equal or smaller") => Ok(()),
+            Err(StoreError::EntryTooOld) => Ok(()),
             result => result.map(drop),
         }
     }

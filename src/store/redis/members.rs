@@ -10,6 +10,7 @@ use super::{
     keys,
     pending::read_flip,
     reply::{LogState, Reply, generation_and_retired, log_state, read},
+    results::{AdvanceMembersResult, InstallMembersResult, InvalidateMembersResult, RetireMembersResult},
     scripts,
 };
 use crate::{
@@ -124,12 +125,11 @@ impl Redis {
         for target in targets {
             cmd.arg(target.get());
         }
-        let reply = Reply::read(self.command(&cmd).await?)?;
-        match reply.code.as_str() {
-            "done" => Ok(true),
-            "refused" => Ok(false),
-            _ => Err(reply.into_error()),
-        }
+        let result = Reply::read(self.command(&cmd).await?)?.result()?;
+        Ok(match result {
+            InstallMembersResult::Done => true,
+            InstallMembersResult::Refused => false,
+        })
     }
 
     /// Moves the pending flips of a persisted batch into the cached sets. The sets of flips that are `dead`,
@@ -150,7 +150,7 @@ impl Redis {
         let actors: Vec<_> = by_actor.into_iter().collect();
         for page in actors.chunks(RETIRED_AT_ONCE) {
             let reply = self.command(&retire_actors(shard, fence, to, page)).await?;
-            Reply::read(reply)?.expect_done()?;
+            let RetireMembersResult::Done = Reply::read(reply)?.result()?;
         }
         Ok(())
     }
@@ -170,7 +170,7 @@ impl Redis {
         };
         let cmds: Vec<Cmd> = sets.into_iter().map(drop_set).collect();
         for reply in self.pipeline(&cmds).await? {
-            script_reply(reply)?.expect_done()?;
+            let InvalidateMembersResult::Done = script_reply(reply)?.result()?;
         }
         Ok(())
     }
@@ -179,7 +179,8 @@ impl Redis {
     pub async fn advance_members(&self, shard: ShardId, fence: u64, to: Offset) -> StoreResult<()> {
         let mut cmd = scripts::ADVANCE_MEMBERS.call(&[keys::meta(shard)]);
         cmd.arg(shard.0).arg(fence).arg(to.to_string());
-        Reply::read(self.command(&cmd).await?)?.expect_done()
+        let AdvanceMembersResult::Done = Reply::read(self.command(&cmd).await?)?.result()?;
+        Ok(())
     }
 
     /// A random lifetime for a set that is in use.

@@ -20,6 +20,7 @@ mod rankings;
 mod rates;
 mod recovery;
 mod reply;
+mod results;
 mod scripts;
 mod views;
 

@@ -6,7 +6,9 @@ use redis::Cmd;
 
 use super::{
     connection::{Redis, script_reply},
-    keys, scripts,
+    keys,
+    results::ExchangeRatesResult,
+    scripts,
 };
 use crate::{
     primitives::ShardId,
@@ -61,9 +63,7 @@ impl Redis {
             let cmds: Vec<Cmd> = calls.iter().map(|call| self.exchange_call(shares, call, life)).collect();
             for (call, reply) in calls.iter().zip(self.pipeline(&cmds).await?) {
                 let mut reply = script_reply(reply)?;
-                if reply.code != "done" {
-                    return Err(reply.into_error());
-                }
+                let ExchangeRatesResult::Done = reply.result()?;
                 let numbers: Vec<u64> = reply.rest()?;
                 for (at, of_asker) in call.iter().zip(numbers.chunks(6)) {
                     totals[*at] = read(of_asker)?;

@@ -8,6 +8,7 @@ use super::{
     connection::{Redis, info_line},
     keys,
     reply::{Reply, parse, read},
+    results::{CloseLogResult, FinishRecoveryResult, ResetTargetResult, TakeOverResult},
     scripts,
 };
 use crate::{
@@ -90,10 +91,9 @@ impl Redis {
         let mut cmd = scripts::TAKE_OVER.evaluate(&[keys::meta(target)]);
         cmd.arg(source.0).arg(fence);
         let mut reply = Reply::read(self.command(&cmd).await?)?;
-        match reply.code.as_str() {
-            "done" => Ok(TakeOver::FoldedTo(parse(&reply.next::<String>()?)?)),
-            "no_meta" => Ok(TakeOver::NotBegun),
-            _ => Err(reply.into_error()),
+        match reply.result()? {
+            TakeOverResult::Done => Ok(TakeOver::FoldedTo(parse(&reply.next::<String>()?)?)),
+            TakeOverResult::NoMeta => Ok(TakeOver::NotBegun),
         }
     }
 
@@ -111,8 +111,9 @@ impl Redis {
         for (offset, fence) in persisted {
             cmd.arg(offset.to_string()).arg(fence);
         }
-        let reply = Reply::read(self.command(&cmd).await?)?;
-        if reply.code == "newer" { Ok(()) } else { reply.expect_done() }
+        let (ResetTargetResult::Done | ResetTargetResult::Newer) =
+            Reply::read(self.command(&cmd).await?)?.result()?;
+        Ok(())
     }
 
     /// Allows actions on the shard, on the Redis process `run`. The log may grow up to the number `append_limit`.
@@ -126,7 +127,7 @@ impl Redis {
     ) -> StoreResult<()> {
         let mut cmd = scripts::FINISH_RECOVERY.evaluate(&[keys::meta(shard), keys::log(shard)]);
         cmd.arg(shard.0).arg(fence).arg(generation).arg(run).arg(append_limit);
-        Reply::read(self.command(&cmd).await?)?.expect_done()?;
+        let FinishRecoveryResult::Done = Reply::read(self.command(&cmd).await?)?.result()?;
         // Scripts are loaded when the last shard is recovered.
         match self.load_scripts().await {
             Err(StoreError::NotRecovered) => Ok(()),
@@ -138,8 +139,9 @@ impl Redis {
     pub async fn close_log(&self, shard: ShardId, fence: u64) -> StoreResult<()> {
         let mut cmd = scripts::CLOSE_LOG.evaluate(&[keys::meta(shard)]);
         cmd.arg(shard.0).arg(fence);
-        let reply = Reply::read(self.command(&cmd).await?)?;
-        if reply.code == "no_meta" { Ok(()) } else { reply.expect_done() }
+        let (CloseLogResult::Done | CloseLogResult::NoMeta) =
+            Reply::read(self.command(&cmd).await?)?.result()?;
+        Ok(())
     }
 
     /// Deletes what earlier epochs and generations left of a shard, a page of keys at a time.

@@ -1,15 +1,17 @@
-//! Reading what a script returned: a code, then values.
+//! Replies of scripts: the name of a result, then values.
 
 use redis::{FromRedisValue, Value};
 
+use super::results::ReadMetaResult;
 use crate::{
     primitives::Offset,
     store::{StoreError, StoreResult},
 };
 
-/// A script's result: its name, and what comes with it.
+/// A script's reply: the name of its result, and the values that come with it.
 pub struct Reply {
-    pub code: String,
+    /// Name of the result; see [`super::results`].
+    pub(super) code: String,
     values: std::vec::IntoIter<Value>,
 }
 
@@ -32,21 +34,6 @@ impl Reply {
     pub fn rest<T: FromRedisValue>(&mut self) -> StoreResult<Vec<T>> {
         self.values.by_ref().map(read).collect()
     }
-
-    /// The error that a result stands for which the caller does not handle itself.
-    pub fn into_error(self) -> StoreError {
-        match self.code.as_str() {
-            "no_meta" | "not_ready" => StoreError::NotRecovered,
-            "fenced" => StoreError::Fenced,
-            "full" => StoreError::LogFull,
-            code => StoreError::Unexpected(format!("script result {code:?}")),
-        }
-    }
-
-    /// For scripts of which only success is of interest.
-    pub fn expect_done(self) -> StoreResult<()> {
-        if self.code == "done" { Ok(()) } else { Err(self.into_error()) }
-    }
 }
 
 /// State of a shard's log that a set loaded from SQL is compared with.
@@ -68,9 +55,7 @@ pub fn generation_and_retired(reply: Reply) -> StoreResult<(u64, Offset)> {
 
 /// State of a shard's log, as `lua/read_meta.lua` returns it.
 pub fn log_state(mut reply: Reply) -> StoreResult<LogState> {
-    if reply.code != "done" {
-        return Err(reply.into_error());
-    }
+    let ReadMetaResult::Done = reply.result()?;
     let _epoch: u64 = reply.next()?;
     let generation = reply.next()?;
     let retired: String = reply.next()?;

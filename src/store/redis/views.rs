@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use uuid::Uuid;
 
-use super::{connection::Redis, keys, reply::Reply, scripts};
+use super::{connection::Redis, keys, reply::Reply, results::AppendViewsResult, scripts};
 use crate::{event_log::Event, primitives::ShardId, store::StoreResult};
 
 /// How long a sender's last number is remembered: a bundle that is repeated later is counted once more.
@@ -31,6 +31,7 @@ impl Redis {
         for event in events {
             cmd.arg(event.to_string());
         }
-        Reply::read(self.command(&cmd).await?)?.expect_done()
+        let AppendViewsResult::Done = Reply::read(self.command(&cmd).await?)?.result()?;
+        Ok(())
     }
 }
