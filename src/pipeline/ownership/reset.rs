@@ -58,8 +58,9 @@ pub fn reset_reason(
 fn spawn_sweep(context: &Context, shard: ShardId) {
     let redis = context.redis.clone();
     tokio::spawn(async move {
-        for delay in delays().take(30) {
-            tokio::time::sleep(delay).await;
+        let mut delays = delays();
+        for _ in 0..30 {
+            delays.pause().await;
             match redis.sweep(shard).await {
                 Ok(removed) => {
                     return tracing::debug!(shard = shard.0, removed, "removed keys of earlier epochs");
