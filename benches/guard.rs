@@ -1,8 +1,7 @@
-//! What the costliest requests of an anonymous caller cost, until they are refused or begin to be executed.
+//! Cost of the most expensive requests of an anonymous caller, until they are refused or their execution starts.
 //!
-//! Each goes through [`Engine::prepare`], and if that lets it pass through the engine's own validation, which
-//! refuses it: fields that do not exist, or that conflict. CPU time of the thread, in microseconds; the goal is
-//! 5,000 at most. `cargo bench --bench guard`
+//! Each passes [`Engine::prepare`] and, if that allows it, the engine's own validation, which refuses it: fields that
+//! do not exist, or that conflict. CPU time of the thread in microseconds; the goal is at most 5,000. `cargo bench --bench guard`
 
 #![expect(clippy::unwrap_used, reason = "a panic ends the benchmark, as it should")]
 
@@ -46,7 +45,7 @@ fn bomb() -> String {
     text + "fragment F15 on Note{id}"
 }
 
-/// Documents at the edge of the limits, by what they strain.
+/// Documents at the limits, by what they stress.
 fn cases() -> Vec<(&'static str, String, Value)> {
     let ids = json!({ "ids": vec!["note_1"; 900], "x": "y".repeat(1_000) });
     let row = many(28, |n| format!("fragment F{n} on Query {{ ...F{} a{n}: wrong }}", n + 1));
@@ -156,7 +155,7 @@ fn prepare(engine: &Engine, name: &str, text: &str, variables: &Value) {
     print(name, taken.collect());
 }
 
-/// What this thread has used of a processor so far: others on the machine do not count.
+/// CPU time of this thread so far: other work on the machine does not count.
 fn cpu_time() -> Duration {
     clock_gettime(ClockId::ThreadCPUTime).try_into().unwrap()
 }

@@ -1,7 +1,7 @@
-//! What must hold for any bytes at all: one function per fuzz target. `make fuzz` looks for bytes that break
-//! it; the tests replay those that were found interesting, from `fuzz/corpus/<name>`.
+//! Fuzz targets: one function each, which must hold for any bytes. `make fuzz` searches for bytes that break it; the
+//! tests replay the corpus in `fuzz/corpus/<name>`.
 //!
-//! To add a target: a function beside the code that it tries, a line in [`TARGETS`], a file in
+//! To add a target: a function beside the code that it tests, a line in [`TARGETS`], a file in
 //! `fuzz/fuzz_targets` with its `[[bin]]` in `fuzz/Cargo.toml`, and some seeds.
 
 use crate::{
@@ -10,14 +10,14 @@ use crate::{
     http::socket::fuzzing::messages,
 };
 
-/// Panics if the bytes break what must hold.
+/// Panics if the bytes break a property.
 pub type Target = fn(&[u8]);
 
-/// Every target by its name.
+/// All targets by their names.
 pub const TARGETS: &[(&str, Target)] =
     &[("guard", guard), ("ids", ids), ("cursors", cursors), ("events", events), ("messages", messages)];
 
-/// Tries the bytes on one of [`TARGETS`]; unknown names are none.
+/// Runs one of [`TARGETS`] on the bytes; does nothing for an unknown name.
 pub fn run(name: &str, bytes: &[u8]) {
     for (_, target) in TARGETS.iter().filter(|(target, _)| *target == name) {
         target(bytes);

@@ -1,4 +1,4 @@
-//! What a client is told of a failure: a message for people, and a code for programs.
+//! Errors for clients: a message for people, and a code for programs.
 
 use std::{any::Any, sync::Arc};
 
@@ -9,14 +9,14 @@ use crate::domain::{DomainError, Reason};
 
 pub type ApiResult<T> = Result<T, ApiError>;
 
-/// One failure. Copies of it go to every field that waited for the same read.
+/// One failure. Every field that waited for the same read gets a copy.
 ///
-/// It deliberately has no `Display`: whatever has one turns into an engine error without a code.
+/// Deliberately without `Display`: a type with it turns into an engine error without a code.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ApiError {
     code: Code,
     message: String,
-    /// The argument to mend.
+    /// The argument at fault.
     argument: Option<&'static str>,
     reason: Option<Reason>,
     /// For the log, not for the client.
@@ -25,28 +25,28 @@ pub struct ApiError {
     retry_after: Option<u64>,
 }
 
-/// Why a field failed, beside what the client is told of it.
-struct Cause(Arc<str>);
+/// The internal cause of a failed field: logged, and not sent to the client.
+struct LoggedCause(Arc<str>);
 
 /// `extensions.code`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Code {
     /// The token is missing where one is needed, or it is refused.
     Unauthenticated,
-    /// Somebody else may do this, or see this.
+    /// The token does not give the right to do or see this.
     Forbidden,
     NotFound,
     BadUserInput,
-    /// More at the same time than one client may have.
+    /// More concurrent connections or operations than one client may have.
     LimitExceeded,
-    /// The user or the address asks too often; the same request may succeed after `retryAfter` seconds.
+    /// The user or the address exceeded a rate; the same request may succeed after `retryAfter` seconds.
     RateLimited,
-    /// A store is away or busy; the same request may succeed later.
+    /// A store is unreachable or busy; the same request may succeed later.
     RetryLater,
     Internal,
     ParseFailed,
     ValidationFailed,
-    /// By Apollo's protocol: send the document once more, with its hash.
+    /// Apollo's protocol: send the document again, with its hash.
     PersistedQueryNotFound,
 }
 
@@ -132,7 +132,7 @@ impl ApiError {
         Self { argument: Some(argument), ..Self::new(Code::BadUserInput, message) }
     }
 
-    /// The same may succeed after so many seconds.
+    /// The same request may succeed after this many seconds.
     pub fn too_often(message: impl Into<String>, retry_after_s: u32) -> Self {
         Self { retry_after: Some(retry_after_s.into()), ..Self::new(Code::RateLimited, message) }
     }
@@ -179,7 +179,7 @@ fn mark(values: &mut ErrorExtensionValues, code: Code) {
 }
 
 impl From<DomainError> for ApiError {
-    /// Each failure passes here once. What is not for clients is logged with the whole answer.
+    /// Each failure passes here once. Its internal cause is logged once per response.
     fn from(error: DomainError) -> Self {
         let message = error.to_string();
         metrics::counter!("plaudit_refusals_total", "class" => error.class().name()).increment(1);
@@ -194,16 +194,16 @@ impl From<DomainError> for ApiError {
                 Self { retry_after: Some(seconds), ..Self::new(Code::RateLimited, message) }
             }
             DomainError::RetryLater(cause) => {
-                // Not each: the breakers tell of outages, and a metric counts.
-                tracing::debug!(%cause, "a request was told to try again later");
+                // Debug level: breakers log outages, and a metric counts these.
+                tracing::debug!(%cause, "a request is to be retried later");
                 Self::new(Code::RetryLater, message)
             }
             DomainError::CatchingUp => {
-                tracing::debug!("a shard's log is full; a request was told to try again later");
+                tracing::debug!("a shard's log is full; a request is to be retried later");
                 Self::new(Code::RetryLater, message)
             }
             DomainError::Overloaded(what) => {
-                tracing::debug!(what, "too much waits; a request was told to try again later");
+                tracing::debug!(what, "overloaded; a request is to be retried later");
                 Self::new(Code::RetryLater, message)
             }
             DomainError::Internal(cause) => {
@@ -222,28 +222,28 @@ impl From<TokenError> for ApiError {
 impl From<ApiError> for Error {
     fn from(error: ApiError) -> Self {
         let extensions = Some(error.extensions());
-        Self { message: error.message, source: error.cause.map(Cause::shared), extensions }
+        Self { message: error.message, source: error.cause.map(LoggedCause::shared), extensions }
     }
 }
 
 impl From<ApiError> for ServerError {
     fn from(error: ApiError) -> Self {
         let extensions = Some(error.extensions());
-        let source = error.cause.map(Cause::shared);
+        let source = error.cause.map(LoggedCause::shared);
         Self { extensions, source, ..Self::new(error.message, None) }
     }
 }
 
-impl Cause {
+impl LoggedCause {
     fn shared(cause: Arc<str>) -> Arc<dyn Any + Send + Sync> {
         Arc::new(Self(cause))
     }
 }
 
-/// Logs what the client is not told: one line for an answer, however many of its fields failed.
+/// Logs internal causes: one line per response, however many of its fields failed.
 pub fn log_causes(errors: &[ServerError]) {
-    let mut failed = errors.iter().filter_map(|error| Some((error, error.source::<Cause>()?)));
-    if let Some((error, Cause(cause))) = failed.next() {
+    let mut failed = errors.iter().filter_map(|error| Some((error, error.source::<LoggedCause>()?)));
+    if let Some((error, LoggedCause(cause))) = failed.next() {
         let path: Vec<String> = error.path.iter().map(segment).collect();
         tracing::error!(%cause, path = path.join("."), failures = 1 + failed.count(), "a request failed");
     }
@@ -256,7 +256,7 @@ fn segment(segment: &PathSegment) -> String {
     }
 }
 
-/// What the metrics call an answer: the code of its first error, or `OK`.
+/// The outcome of a response in the metrics: the code of its first error, or `OK`.
 pub fn outcome(first: Option<&ServerError>) -> &'static str {
     let code = |error: &ServerError| match error.extensions.as_ref()?.get("code")? {
         Value::String(name) => Code::ALL.into_iter().find(|code| code.name() == name),
@@ -265,7 +265,7 @@ pub fn outcome(first: Option<&ServerError>) -> &'static str {
     first.map_or("OK", |error| code(error).unwrap_or(Code::Internal).name())
 }
 
-/// Gives `error` a code if it has none; only the engine makes such errors.
+/// Gives `error` a code if it has none, which is so for errors of the engine.
 pub fn give_code(error: &mut ServerError, code: Code) {
     let values = error.extensions.get_or_insert_default();
     if values.get("code").is_none() {
@@ -273,8 +273,8 @@ pub fn give_code(error: &mut ServerError, code: Code) {
     }
 }
 
-/// What the engine refuses: documents that do not fit the schema, and arguments that do not fit their type.
-/// The latter have a path when they were found late, and else are known by how the message begins.
+/// The code of an error of the engine: a document that does not fit the schema, or an argument that does not fit its
+/// type. The latter has a path if it was found during execution; otherwise its message tells.
 pub fn code_of_engine_error(error: &ServerError) -> Code {
     const OF_ARGUMENTS: [&str; 3] = ["Invalid value for argument", "Expected input type", "Failed to parse"];
     let begins = |beginning: &&str| error.message.starts_with(*beginning);
@@ -318,14 +318,14 @@ mod tests {
     }
 
     #[test]
-    fn a_store_that_is_away_means_retry_and_its_name_is_not_told() {
+    fn an_unreachable_store_means_retry_and_its_name_is_not_sent() {
         let shown = shown(DomainError::from(StoreError::SqlUnreachable("host db-7 is down".into())));
         assert_eq!(shown["extensions"], serde_json::json!({ "code": "RETRY_LATER", "retryable": true }));
         assert!(!shown["message"].as_str().unwrap().contains("db-7"));
     }
 
     #[test]
-    fn who_asks_too_often_is_told_how_long_to_wait_in_whole_seconds() {
+    fn a_rate_limit_error_has_retry_after_in_whole_seconds() {
         let retry_after = std::time::Duration::from_millis(11_001);
         let shown = shown(DomainError::RateLimited { class: crate::domain::RateClass::Write, retry_after });
         assert_eq!(
@@ -336,7 +336,7 @@ mod tests {
     }
 
     #[test]
-    fn an_internal_cause_is_not_told() {
+    fn an_internal_cause_is_not_sent() {
         let shown = shown(DomainError::from(StoreError::Unexpected("column secret".into())));
         assert_eq!(shown["message"], "internal error");
         assert_eq!(shown["extensions"]["code"], "INTERNAL");

@@ -1,4 +1,4 @@
-//! What holds for any bytes that come as a document, an id or a cursor.
+//! Fuzz targets: what must hold for any bytes sent as a document, an id or a cursor.
 
 use std::sync::OnceLock;
 
@@ -16,8 +16,8 @@ use crate::{
     settings::CostSettings,
 };
 
-/// A document, and behind a zero byte its variables as JSON. Measuring is bounded by the tokens, and those by
-/// the limit; variables that were given their form keep it.
+/// A document, followed by a zero byte and its variables as JSON. The work of measuring is bounded by the number of
+/// tokens, and that by the limit; coercing variables twice changes nothing.
 pub fn guard(bytes: &[u8]) {
     static GUARD: OnceLock<Guard> = OnceLock::new();
     let limits = CostSettings::of_development();
@@ -38,7 +38,7 @@ pub fn guard(bytes: &[u8]) {
     }
 }
 
-/// A text is an id only if it is exactly how that id is written.
+/// A text is an id only if that id is written exactly so.
 pub fn ids(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
     if let Ok(entity) = parse_any("id", &text) {
@@ -46,7 +46,7 @@ pub fn ids(bytes: &[u8]) {
     }
 }
 
-/// What is read from a cursor leads to a cursor from which the same is read.
+/// A cursor that can be parsed is written back unchanged.
 pub fn cursors(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
     reads_back::<Id>(&text);
@@ -57,7 +57,7 @@ pub fn cursors(bytes: &[u8]) {
 fn reads_back<K: std::str::FromStr + std::fmt::Display>(text: &str) {
     const LIST: List = List("notes");
     let read = |text: &str| LIST.page_request::<K>(1, Some(text)).ok().and_then(|request| request.after);
-    // Such a cursor can only be met by chance, so the text is also tried as the place within one.
+    // Random bytes hardly ever form a cursor, so the text is also tried as the key within one.
     for key in [read(text), text.parse().ok()].into_iter().flatten() {
         let cursor = LIST.cursor(&key).encode_cursor();
         assert_eq!(read(&cursor).map(|key| key.to_string()), Some(key.to_string()), "{text:?}");

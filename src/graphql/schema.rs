@@ -1,4 +1,4 @@
-//! The roots of the schema.
+//! The schema: its root types, and its text.
 
 use async_graphql::{MergedObject, SDLExportOptions, Schema as EngineSchema};
 
@@ -17,8 +17,8 @@ use super::{
     },
 };
 
-/// How deep the engine follows fragments and selection sets. The guard's own limit comes first; this is the
-/// most that it can be set to.
+/// How deep the engine follows fragments and selection sets: the largest value of the guard's own limit, which is
+/// checked first.
 const MAX_NESTING: usize = 64;
 
 #[derive(MergedObject, Default)]
@@ -52,8 +52,8 @@ pub struct Mutation(
 
 pub type Schema = EngineSchema<Query, Mutation, Subscription>;
 
-/// Needs no stores: requests bring theirs along. What a request may cost is the guard's to say, before
-/// anything reaches this; `suggestions`: whether an error names fields that the client may have meant.
+/// Needs no stores: each request carries its scope. The guard limits what a request may cost before it is executed.
+/// `suggestions`: whether errors name fields that the client may have meant.
 pub fn build(suggestions: bool) -> Schema {
     let schema =
         Schema::build(Query::default(), Mutation::default(), Subscription).limit_recursive_depth(MAX_NESTING);

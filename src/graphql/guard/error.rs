@@ -44,7 +44,7 @@ cost_reasons! {
 
 /// Which part of a request an error is about.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum ErrorClass {
+pub enum CostErrorClass {
     /// The text is not a GraphQL document.
     Syntax,
     Document,
@@ -124,14 +124,14 @@ impl CostError {
         Err(Self::Beyond { limit, maximum, measured: (measured < u64::MAX).then_some(measured) })
     }
 
-    pub const fn class(&self) -> ErrorClass {
+    pub const fn class(&self) -> CostErrorClass {
         match self {
             Self::Variable { .. }
             | Self::Beyond { limit: Limit::VariableDepth | Limit::VariableValues, .. } => {
-                ErrorClass::Variables
+                CostErrorClass::Variables
             }
-            Self::UnterminatedString => ErrorClass::Syntax,
-            _ => ErrorClass::Document,
+            Self::UnterminatedString => CostErrorClass::Syntax,
+            _ => CostErrorClass::Document,
         }
     }
 
@@ -266,7 +266,7 @@ mod tests {
     fn an_error_names_the_limit_its_maximum_and_what_was_measured() {
         let exceeded = CostError::beyond(Limit::Aliases, 130, 100).unwrap_err();
         let error = serde_json::to_value(ServerError::from(exceeded.clone())).unwrap();
-        assert_eq!(exceeded.class(), ErrorClass::Document);
+        assert_eq!(exceeded.class(), CostErrorClass::Document);
         assert_eq!(
             error,
             json!({

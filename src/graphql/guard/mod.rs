@@ -27,7 +27,7 @@ use async_graphql::{ServerError, Variables, parser::parse_query};
 use metrics::counter;
 
 pub use document::{Document, DocumentOperation};
-pub use error::{CostError, CostReason, DocumentError, ErrorClass, brief};
+pub use error::{CostError, CostErrorClass, CostReason, DocumentError, brief};
 pub use list_size::{ArgumentValues, ListSize, SchemaRules};
 
 use crate::settings::CostSettings;

@@ -13,7 +13,7 @@ use super::{
     key::SubscriptionKey,
     ready_set::ReadySet,
     shared::{ExecuteEvent, SharedSubscription},
-    stream::{LeaveAll, Memberships, TopicMember, TopicStream},
+    stream::{LeaveAll, TopicMember, TopicMemberships, TopicStream},
     topic::Topic,
 };
 use crate::hub::Hub;
@@ -79,7 +79,7 @@ impl Fanout {
     }
 
     /// A shared subscription ends when its last member leaves.
-    fn leave(&self, key: &Arc<SubscriptionKey>, memberships: Memberships) {
+    fn leave(&self, key: &Arc<SubscriptionKey>, memberships: TopicMemberships) {
         let mut by_key = self.by_key.lock();
         for (shared, member) in memberships {
             if !shared.leave(member) {

@@ -20,10 +20,10 @@ use super::{
 use crate::primitives::Version;
 
 /// A member's place in each of its shared subscriptions.
-pub type Memberships = Vec<(Arc<SharedSubscription>, MemberId)>;
+pub type TopicMemberships = Vec<(Arc<SharedSubscription>, MemberId)>;
 
 /// Removes a member from its shared subscriptions.
-pub type LeaveAll = Box<dyn Fn(Memberships) + Send + Sync>;
+pub type LeaveAll = Box<dyn Fn(TopicMemberships) + Send + Sync>;
 
 /// One topic of a subscription, as a member of the shared subscription.
 pub struct TopicMember {

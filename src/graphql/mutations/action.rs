@@ -1,4 +1,4 @@
-//! What all mutations have in common: who acts, with which idempotency key, and the shape of their types.
+//! What all mutations share: the acting user, the idempotency key, and the form of inputs and payloads.
 
 use async_graphql::Context;
 

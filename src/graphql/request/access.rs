@@ -1,8 +1,7 @@
-//! Who may do what: one table for all operations, and for the private fields of types.
+//! Access table: who may use which root field, and which private field of a type.
 //!
-//! [`ByTable`] asks it before a root field is resolved, [`Private`] before a private one. A field that has a
-//! guard and no line here is refused. docs/operations/security.md shows the table; tests compare the two, and
-//! try every line as everybody.
+//! The access guards (`reading/guards.rs`) check it before a field is resolved. A guarded field without a rule here is
+//! refused. docs/operations/security.md shows the table; tests compare the two, and try every rule with every role.
 
 use std::{collections::HashMap, sync::LazyLock};
 
@@ -18,12 +17,12 @@ use crate::graphql::errors::{ApiError, ApiResult};
 pub enum Who {
     /// Also without a token.
     Anyone,
-    /// Whoever has a token, of any role.
+    /// Everybody with a token, of any role.
     SignedIn,
-    /// The user whom it is about, whatever the token's role.
+    /// The user whose field it is, whatever the token's role.
     Owner,
-    /// Who wrote it; and moderators. Which object it is about is known later, so the domain decides it: here a
-    /// token is needed.
+    /// The author of the object, and moderators. The domain decides, because the object is not known yet here; this
+    /// check only needs a token.
     AuthorOrModerator,
     Moderator,
     Service,
@@ -95,7 +94,7 @@ pub const RULES: &[Rule] = &[
     ("User", "likedNotes", Owner),
 ];
 
-/// Mutations that make something new which others see.
+/// Mutations that create something that others see.
 const CREATIONS: &[&str] = &["addComment", "createGroup", "createNote", "recordDirectMessage"];
 
 pub fn is_creation(mutation: &str) -> bool {
@@ -104,7 +103,7 @@ pub fn is_creation(mutation: &str) -> bool {
 
 pub const MODERATORS_ONLY: &str = "this needs a token with the role moderator";
 
-/// What a field of the table is to the rates, as docs/operations/security.md calls it.
+/// The rate class of a field, as docs/operations/security.md calls it.
 pub fn counts_as(of_type: &str, field: &str) -> &'static str {
     match of_type {
         "Query" | "Subscription" => "read",
@@ -114,15 +113,15 @@ pub fn counts_as(of_type: &str, field: &str) -> &'static str {
     }
 }
 
-/// The name as it stands in the table, if it does.
+/// The name of a field as a constant of the table, if it has a rule.
 pub fn field_in_table(of_type: &str, field: &str) -> Option<&'static str> {
     RULES.iter().find(|rule| rule.0 == of_type && rule.1 == field).map(|rule| rule.1)
 }
 
-/// For what moderators see that is not part of the schema.
+/// For endpoints outside of the schema that only moderators may use.
 ///
 /// # Errors
-/// As for a field that is theirs.
+/// As for a field for moderators.
 pub fn must_be_moderator(viewer: &Viewer) -> ApiResult<()> {
     viewer.must_be_signed_in()?;
     if viewer.has_role(Role::Moderator) { Ok(()) } else { Err(ApiError::forbidden(MODERATORS_ONLY)) }
@@ -142,7 +141,7 @@ mod tests {
     use super::*;
     use crate::{domain::ACTIONS, graphql::sdl};
 
-    /// Fields of a type, out of the schema as text.
+    /// Fields of a type, read from the schema as text.
     fn fields(of_type: &str) -> BTreeSet<String> {
         let sdl = sdl();
         let begin = sdl.find(&format!("\ntype {of_type} ")).unwrap();
@@ -162,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn every_operation_has_a_line_and_every_line_is_a_field() {
+    fn every_root_field_has_a_rule_and_every_rule_a_field() {
         for root in ["Query", "Mutation", "Subscription"] {
             let lines = RULES.iter().filter(|rule| rule.0 == root).map(|rule| rule.1.to_owned());
             assert_eq!(lines.collect::<BTreeSet<_>>(), fields(root), "{root}");
@@ -178,14 +177,14 @@ mod tests {
     }
 
     #[test]
-    fn every_mutation_is_counted_as_an_action() {
+    fn every_mutation_is_an_action() {
         let counted: BTreeSet<_> = ACTIONS.iter().map(|(action, ..)| *action).collect();
         let mutations = RULES.iter().filter(|rule| rule.0 == "Mutation").map(|rule| rule.1);
         assert_eq!(counted, mutations.collect());
     }
 
     #[test]
-    fn what_is_only_for_its_owner_is_told_to_be_so() {
+    fn the_schema_says_which_fields_are_only_for_their_owner() {
         let owners = RULES.iter().filter(|rule| rule.2 == Owner).map(|rule| rule.1);
         assert_eq!(owners.count(), sdl().matches("Only for yourself").count());
     }

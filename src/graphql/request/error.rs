@@ -5,7 +5,7 @@ use metrics::counter;
 
 use crate::graphql::{
     errors::{Code, give_code},
-    guard::{CostError, CostReason, DocumentError, ErrorClass, brief},
+    guard::{CostError, CostErrorClass, CostReason, DocumentError, brief},
 };
 
 const REFUSALS: &str = "plaudit_guard_refusals_total";
@@ -47,9 +47,9 @@ pub fn register_refusals() {
 pub fn cost_error(error: CostError) -> ServerError {
     counter!(REFUSALS, "reason" => error.reason().name()).increment(1);
     let code = match error.class() {
-        ErrorClass::Syntax => Code::ParseFailed,
-        ErrorClass::Document => Code::ValidationFailed,
-        ErrorClass::Variables => Code::BadUserInput,
+        CostErrorClass::Syntax => Code::ParseFailed,
+        CostErrorClass::Document => Code::ValidationFailed,
+        CostErrorClass::Variables => Code::BadUserInput,
     };
     let mut error = ServerError::from(error);
     give_code(&mut error, code);

@@ -8,13 +8,13 @@ use crate::{
     primitives::{CommentId, GroupId, Id, NoteId, UserId},
 };
 
-/// The kinds of things that can be found by a global id.
+/// Kinds of objects that have a global id.
 const KINDS: [EntityKind; 4] = [EntityKind::User, EntityKind::Note, EntityKind::Comment, EntityKind::Group];
 
 /// Longest part of a bad id that an error repeats, in characters.
 const SHOWN: usize = 40;
 
-/// An id that belongs to one kind of thing.
+/// The id of one kind of object.
 pub trait TypedId: Copy + Into<Entity> {
     const KIND: EntityKind;
 
@@ -53,13 +53,13 @@ impl TypedId for GroupId {
     }
 }
 
-/// As clients see it.
+/// The global id of an object.
 pub fn global_id(of: impl Into<Entity>) -> ID {
     let Entity { kind, id } = of.into();
     ID(format!("{}_{id}", kind.name()))
 }
 
-/// Reads the id of anything.
+/// Parses the global id of any kind of object.
 ///
 /// # Errors
 /// [`Code::BadUserInput`](crate::graphql::Code::BadUserInput) naming `argument`.
@@ -67,7 +67,7 @@ pub fn parse_any(argument: &'static str, text: &str) -> ApiResult<Entity> {
     parse(argument, text, "note_42")
 }
 
-/// Reads the id of one kind of thing.
+/// Parses the global id of one kind of object.
 ///
 /// # Errors
 /// [`Code::BadUserInput`](crate::graphql::Code::BadUserInput) naming `argument`: also for the id of another kind.
@@ -81,7 +81,7 @@ pub fn parse_as<T: TypedId>(argument: &'static str, text: &str) -> ApiResult<T> 
     Err(ApiError::bad_input(argument, message))
 }
 
-/// The id of anything, without a word about what is wrong.
+/// Parses the global id of any kind of object; `None` if it is not valid.
 pub fn public_id(text: &str) -> Option<Entity> {
     parse_any("id", text).ok()
 }

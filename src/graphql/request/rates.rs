@@ -1,4 +1,4 @@
-//! What a request counts as for the rates.
+//! Rate classes: how many reads, writes and creations a request counts as.
 
 use std::collections::HashMap;
 
@@ -10,13 +10,13 @@ use async_graphql::{
 use super::{access, operation::operation_of};
 use crate::domain::{PerClass, RateClass};
 
-/// A query, a subscription, and whatever was not understood.
+/// A query, a subscription, or a request that could not be parsed.
 pub const READ: PerClass = PerClass { reads: 1, writes: 0, creations: 0 };
 
-/// How deep fragments are followed; deeper ones are refused when the document is validated.
+/// How deep fragments are followed. Deeper ones are refused by validation.
 const MOST_NESTING: usize = 64;
 
-/// Each root field of a mutation is an action, and counts as such.
+/// Each root field of a mutation counts as one action.
 pub fn mutation_cost(document: &ExecutableDocument, operation: Option<&str>) -> PerClass {
     let mut costs = Costs { document, fragments: HashMap::new() };
     let cost = operation_of(document, operation)
@@ -26,7 +26,7 @@ pub fn mutation_cost(document: &ExecutableDocument, operation: Option<&str>) -> 
 
 struct Costs<'a> {
     document: &'a ExecutableDocument,
-    /// Each is gone through once, however often it is spread: fragments multiply.
+    /// Each fragment is visited once, however often it is spread, because fragments multiply.
     fragments: HashMap<&'a str, PerClass>,
 }
 
@@ -48,7 +48,7 @@ impl<'a> Costs<'a> {
         if let Some(known) = self.fragments.get(name.as_str()) {
             return *known;
         }
-        // One that spreads itself counts nothing there; it is refused later.
+        // A fragment that spreads itself counts as nothing there. It is refused later.
         self.fragments.insert(name, PerClass::default());
         let Some(fragment) = self.document.fragments.get(name) else { return PerClass::default() };
         let cost = self.of(&fragment.node.selection_set.node, nesting);
@@ -73,7 +73,7 @@ mod tests {
     }
 
     #[test]
-    fn each_root_field_is_an_action_wherever_it_stands() {
+    fn each_root_field_is_an_action_also_within_fragments() {
         assert_eq!(cost("mutation { likeNote { changed note { id } } }", None), (0, 1, 0));
         assert_eq!(
             cost("mutation { a: likeNote { x } b: likeNote { x } createNote { x } }", None),

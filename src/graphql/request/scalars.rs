@@ -1,4 +1,4 @@
-//! Scalars: what counts, their versions and times look like in JSON.
+//! Scalars: counts, versions and times in JSON.
 
 use async_graphql::{InputValueError, InputValueResult, Scalar, ScalarType, Value};
 use chrono::{SecondsFormat, Utc};
@@ -61,7 +61,7 @@ fn whole_number(value: &Value) -> Option<u64> {
     }
 }
 
-/// A moment.
+/// A point in time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct DateTime(chrono::DateTime<Utc>);
 

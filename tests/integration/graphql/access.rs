@@ -187,7 +187,7 @@ async fn codes(server: &Server, asker: As, of_type: &str, document: &str) -> Vec
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn everybody_may_exactly_what_the_table_says() {
+async fn every_role_may_do_exactly_what_the_table_says() {
     let server = Server::start(&[]);
     let things = Things::new(&server).await;
     // What removes something comes last.
@@ -227,7 +227,7 @@ fn paths() -> Vec<(String, String)> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn everybody_may_read_exactly_the_paths_that_the_table_says() {
+async fn every_role_may_read_exactly_the_paths_of_the_table() {
     let server = Server::shared();
     assert!(paths().contains(&("/admin/metrics".into(), Who::Moderator.name().into())));
     for (path, who) in paths() {
@@ -275,7 +275,7 @@ async fn moderators_read_what_scrapers_read() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_private_looks_the_same_whether_there_is_anything_or_not() {
+async fn private_objects_look_the_same_whether_they_exist_or_not() {
     let server = Server::shared();
     let stores = server.stores();
     let n = note(stores.new_note().await);
@@ -299,7 +299,7 @@ async fn what_is_private_looks_the_same_whether_there_is_anything_or_not() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_comment_that_waits_is_to_others_as_if_it_were_not_there() {
+async fn a_waiting_comment_does_not_exist_for_others() {
     let server = Server::shared();
     let stores = server.stores();
     let number = stores.new_note().await;

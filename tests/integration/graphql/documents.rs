@@ -29,7 +29,7 @@ fn code(answer: &Value) -> &str {
 }
 
 #[tokio::test]
-async fn a_document_is_introduced_once_and_then_known_by_its_hash() {
+async fn a_document_is_registered_once_and_then_found_by_its_hash() {
     let server = Server::start(&[]);
     let get = async |text: &str| {
         let url = format!("{}/graphql", server.url);
@@ -58,7 +58,7 @@ async fn a_document_is_introduced_once_and_then_known_by_its_hash() {
 }
 
 #[tokio::test]
-async fn a_hash_that_is_not_the_documents_is_refused_and_replaces_nothing() {
+async fn a_wrong_hash_is_refused_and_replaces_nothing() {
     let server = Server::start(&[]);
     send(&server, json!({ "query": QUERY, "extensions": persisted(QUERY) })).await;
     let forged = send(&server, json!({ "query": "{ viewer { id } }", "extensions": persisted(QUERY) })).await;
@@ -69,7 +69,7 @@ async fn a_hash_that_is_not_the_documents_is_refused_and_replaces_nothing() {
 }
 
 #[tokio::test]
-async fn a_known_mutation_is_not_executed_by_get() {
+async fn a_stored_mutation_is_not_executed_by_get() {
     let server = Server::start(&[]);
     let n = note(server.stores().new_note().await);
     let mutation = format!("mutation {{ likeNote(input: {{ noteId: \"{n}\" }}) {{ changed }} }}");
@@ -84,7 +84,7 @@ async fn a_known_mutation_is_not_executed_by_get() {
 }
 
 #[tokio::test]
-async fn trusted_documents_are_known_by_their_ids_and_if_so_set_nothing_else_is_executed() {
+async fn trusted_documents_are_found_by_id_and_only_they_are_executed_if_so_set() {
     let place = Place::new();
     let manifest = place.path().join("documents.json");
     fs::write(

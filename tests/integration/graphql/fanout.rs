@@ -52,7 +52,7 @@ fn count_until(mut socket: Socket, likes: usize) -> JoinHandle<usize> {
 }
 
 #[tokio::test]
-async fn an_event_is_executed_once_for_all_who_asked_the_same_and_ends_with_the_last_of_them() {
+async fn equal_subscriptions_share_one_execution_until_the_last_one_ends() {
     let server = Server::start(&[]);
     let (n, m) = (note(server.stores().new_note().await), note(server.stores().new_note().await));
     let mut sockets = vec![
@@ -85,7 +85,7 @@ async fn an_event_is_executed_once_for_all_who_asked_the_same_and_ends_with_the_
 }
 
 #[tokio::test]
-async fn what_differs_between_viewers_is_executed_for_each_and_shared_by_sockets_of_one() {
+async fn fields_of_the_viewer_are_executed_once_per_viewer() {
     let server = Server::start(&[]);
     let n = note(server.stores().new_note().await);
     server.client("ann").like(&n).await;
@@ -111,7 +111,7 @@ async fn what_differs_between_viewers_is_executed_for_each_and_shared_by_sockets
 }
 
 #[tokio::test]
-async fn what_only_its_owner_may_see_is_not_shown_to_others_who_ask_the_same() {
+async fn private_fields_are_not_shown_to_other_subscribers() {
     let server = Server::shared();
     let owner = server.client("a user whose inbox is asked for");
     owner.act("createNote", json!({ "title": "One", "body": "Text" }), "changed").await;
@@ -138,7 +138,7 @@ async fn what_only_its_owner_may_see_is_not_shown_to_others_who_ask_the_same() {
 
 /// The scope of what is shared fails if anything asks it for its viewer (in builds with debug assertions).
 #[tokio::test]
-async fn all_that_is_shared_can_be_shown_without_a_viewer() {
+async fn shared_fields_are_executed_without_a_viewer() {
     let server = Server::start(&[]);
     let stores = server.stores();
     let number = stores.new_note().await;
@@ -202,7 +202,7 @@ async fn all_that_is_shared_can_be_shown_without_a_viewer() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_burst_arrives_coalesced_at_the_rate_that_was_asked_for_with_its_last_value() {
+async fn a_burst_is_coalesced_at_the_requested_rate_and_ends_with_the_last_value() {
     const LIKES: usize = 500;
     let server = Server::start(&[]);
     let n = note(server.stores().new_note().await);
@@ -220,7 +220,7 @@ async fn a_burst_arrives_coalesced_at_the_rate_that_was_asked_for_with_its_last_
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn who_comes_during_a_storm_gets_the_present_state_and_never_goes_back() {
+async fn a_subscriber_during_a_storm_gets_the_present_state_and_never_an_older_one() {
     const LIKES: usize = 300;
     let server = Server::start(&[]);
     let n = note(server.stores().new_note().await);

@@ -5,7 +5,7 @@ use std::{fs, path::Path};
 use plaudit::fuzzing::{TARGETS, run};
 
 #[test]
-fn everything_that_fuzzing_found_interesting_holds() {
+fn every_property_holds_for_the_fuzz_corpus() {
     let fuzz = Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz");
     for (name, _) in TARGETS {
         let target = fs::read_to_string(fuzz.join(format!("fuzz_targets/{name}.rs"))).unwrap();

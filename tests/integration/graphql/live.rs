@@ -3,7 +3,7 @@ use serde_json::json;
 use crate::support::{Server, Socket, note, user};
 
 #[tokio::test]
-async fn a_subscription_tells_the_present_count_first_and_then_each_change() {
+async fn a_subscription_sends_the_present_count_first_and_then_each_change() {
     let server = Server::shared();
     let n = note(server.stores().new_note().await);
     let (liker, mut socket) = (server.client("ann is seen"), server.socket("bob watches").await);
@@ -21,7 +21,7 @@ async fn a_subscription_tells_the_present_count_first_and_then_each_change() {
 }
 
 #[tokio::test]
-async fn own_state_in_a_subscription_is_of_the_moment() {
+async fn the_viewers_own_state_in_a_subscription_is_current() {
     let server = Server::shared();
     let n = note(server.stores().new_note().await);
     let (me, mut socket) =
@@ -84,7 +84,7 @@ async fn comments_and_groups_counts_are_live_too() {
 }
 
 #[tokio::test]
-async fn what_changes_without_the_log_is_live_too() {
+async fn changes_that_bypass_the_log_are_live_too() {
     let server = Server::shared();
     let author = server.client("jim is watched");
     let input = json!({ "title": "One", "body": "Text" });
@@ -116,7 +116,7 @@ async fn an_inbox_is_live_for_its_owner_only_and_needs_a_token() {
 }
 
 #[tokio::test]
-async fn a_subscription_to_what_is_not_there_is_an_error() {
+async fn a_subscription_to_a_missing_object_is_an_error() {
     let server = Server::shared();
     let mut socket = server.socket("hal watches").await;
     for (ids, code) in [
@@ -148,7 +148,7 @@ async fn a_bad_token_does_not_open_a_socket() {
 /// Both notes are loaded together, and the second one takes a while: what is heard of the first one meanwhile
 /// must not be answered by that load.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_correction_that_is_heard_while_a_load_is_under_way_reaches_subscribers() {
+async fn an_invalidation_during_a_load_reaches_subscribers() {
     let server = Server::start(&[]);
     let stores = server.stores();
     let (first, second) = (stores.new_note_of_shard(0).await, stores.new_note_of_shard(1).await);
