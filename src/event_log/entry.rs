@@ -20,7 +20,7 @@ const VIEWS: &str = "views";
 /// What a log entry says.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Event {
-    /// The log begins (anew); moves nothing.
+    /// Begins a generation of the log; moves nothing.
     Genesis,
     Flip(Flip),
     /// A note was viewed so often; who viewed it is not kept.

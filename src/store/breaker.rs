@@ -1,4 +1,4 @@
-//! Leaves a store alone that does not answer, so that a call costs microseconds then and not a timeout.
+//! Circuit breaker: calls to a store that does not answer fail within microseconds instead of at a timeout.
 
 use std::{
     sync::{
@@ -15,10 +15,10 @@ use failsafe::{
 
 use super::{ErrorClass, StoreError, StoreResult};
 
-/// So many calls in a row without an answer open it.
+/// Number of calls in a row without an answer that open the breaker.
 const FAILURES: u32 = 3;
-/// How long it then stays open; twice as long after each probe that fails, up to the longest. Chance makes
-/// each up to twice as long, so that not all processes probe at once.
+/// How long it then stays open; twice as long after each failed probe, up to the longest. Jitter up to doubles each
+/// rest, so that not all processes probe at once.
 const FIRST_REST: Duration = Duration::from_millis(50);
 const LONGEST_REST: Duration = Duration::from_millis(500);
 
@@ -42,11 +42,11 @@ impl WaitPolicy {
     }
 }
 
-/// One per store. Only silence counts against a store: whatever it answers shows that it is there.
+/// One per store. Only a call without an answer is a failure: every answer, even an error, shows that the store is up.
 pub struct Breaker {
     machine: StateMachine<ConsecutiveFailures<Rests>, Told>,
     told: Told,
-    /// Whether a request's call finds out just now if the store is back; others are refused meanwhile.
+    /// Whether a request's call probes the store now; other requests are refused meanwhile.
     probing: AtomicBool,
 }
 
@@ -67,7 +67,7 @@ impl Breaker {
         self.told.is_open.load(Relaxed)
     }
 
-    /// Lets a call be made, unless the store rests and the caller does not wait for it. (A guard, and not a
+    /// Admits a call, unless the breaker is open and the policy is to fail fast. (A guard, and not a
     /// function around the call: futures of statements are large, and each layer around them costs stack.)
     ///
     /// # Errors
@@ -80,7 +80,7 @@ impl Breaker {
         Ok(Admitted { breaker: self, is_probe })
     }
 
-    /// The store answered somebody; whoever was refused may call again.
+    /// The store answered a call: closes the breaker.
     pub fn answered(&self) {
         self.machine.on_success();
         if self.is_open() {
@@ -96,7 +96,7 @@ pub struct Admitted<'a> {
 }
 
 impl Admitted<'_> {
-    /// Takes in how the call ended. One that is given up instead says nothing about the store.
+    /// Records the result of the call. A cancelled call records nothing.
     pub fn ended<T>(self, result: StoreResult<T>) -> StoreResult<T> {
         let Breaker { machine, told, .. } = self.breaker;
         match &result {
@@ -119,7 +119,7 @@ impl Drop for Admitted<'_> {
 }
 
 /// How long the store is left alone, time after time. The next one comes first. (The crate's own have a second
-/// at least, and backon's cannot be begun anew.)
+/// at least, and backon's cannot be reset.)
 #[derive(Clone)]
 struct Rests(Duration);
 

@@ -1,4 +1,4 @@
-//! Counts what a request costs: round trips to Redis, statements to PostgreSQL. Clients see it in the
+//! Cost accounting per request: round trips to Redis, statements to PostgreSQL. Clients see it in the
 //! `Server-Timing` header, and tests hold the numbers that the design promises.
 
 use std::sync::{
@@ -32,7 +32,7 @@ impl Tally {
     }
 }
 
-/// Spawns `work` in its own task, with its costs on the tally of whoever asked for it.
+/// Spawns `work` in its own task, with its costs on the caller's tally.
 pub fn spawn<F>(work: F) -> tokio::task::JoinHandle<F::Output>
 where
     F: Future<Output: Send> + Send + 'static,

@@ -102,7 +102,8 @@ fn change(epoch: u64, entity: Entity, rest: &str) -> StoreResult<CountsChange> {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum ChannelEvent {
     Message(ShardMessage),
-    /// Messages of the shard were dropped, because they came faster than they were taken: read anew what is watched.
+    /// Messages of the shard were dropped, because they came faster than they were taken. Whatever depends on them must
+    /// be read again.
     Overflow(ShardId),
 }
 

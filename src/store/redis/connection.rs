@@ -1,4 +1,4 @@
-//! Connections to Redis, and the rule that an unverified process does nothing.
+//! Connections to Redis. No script runs on a Redis process on which the shards are not recovered.
 
 use std::{
     sync::{
@@ -74,7 +74,7 @@ impl Redis {
         })
     }
 
-    /// The same Redis, for whoever waits until it is back: calls are made also while requests leave it alone.
+    /// The same Redis with [`WaitPolicy::Wait`]: calls are sent even while the breaker is open.
     pub fn patient(&self) -> Self {
         Self { policy: WaitPolicy::Wait, seconds: WaitPolicy::Wait.seconds(SECONDS), ..self.clone() }
     }
@@ -194,7 +194,7 @@ impl Redis {
         result
     }
 
-    /// Loads the scripts into the Redis process that answers, if every shard was verified on that very
+    /// Loads the scripts into the Redis process that answers, if every shard was recovered on that very
     /// process (then only its script cache was flushed). On one connection, so that it is one process. A burst
     /// of NOSCRIPT answers loads them once.
     pub(super) async fn load_scripts(&self) -> StoreResult<()> {
@@ -216,8 +216,8 @@ impl Redis {
         for shard in self.shards.all() {
             asking.cmd("HGET").arg(keys::meta(shard)).arg("redis_run_id");
         }
-        let verified: Vec<Option<String>> = asking.query_async(&mut connection).await?;
-        if verified.iter().any(|verified| verified.as_ref() != Some(&run)) {
+        let recovered_on: Vec<Option<String>> = asking.query_async(&mut connection).await?;
+        if recovered_on.iter().any(|process| process.as_ref() != Some(&run)) {
             return Err(StoreError::NotRecovered);
         }
         let mut loading = redis::pipe();

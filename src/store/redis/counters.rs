@@ -1,4 +1,4 @@
-//! Counters: read, forget, and the shard's sign of life.
+//! Counters: reads, invalidation, and the shard's heartbeat.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -21,11 +21,11 @@ use crate::{
 /// together does not expire together.
 pub(super) const COUNTS_LIFE: Duration = Duration::from_secs(12 * 60 * 60);
 
-/// A change is marked for this long: longer than any read of PostgreSQL takes.
+/// How long an invalidation is marked in the entity cache: longer than any read of PostgreSQL takes.
 const TEXT_GUARD: Duration = Duration::from_secs(5);
 
-/// Entities whose bases one call of the script drops: a bound on how long others wait behind it.
-const DROPPED_AT_ONCE: usize = 100;
+/// Entities that one call of the script invalidates: a bound on how long other calls wait behind it.
+const INVALIDATED_AT_ONCE: usize = 100;
 
 /// What Redis holds of one entity.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -59,22 +59,22 @@ impl Redis {
         Ok(answer)
     }
 
-    /// The gate of every read: fails on a process that nobody has verified.
+    /// Goes before every read: fails on a process on which no shard is recovered.
     pub(super) fn read_meta(&self, shard: ShardId) -> Cmd {
         let mut cmd = scripts::READ_META.call(&[keys::meta(shard)]);
         cmd.arg(shard.0);
         cmd
     }
 
-    /// Forgets the loaded totals and the text of entities and tells the hubs, in one round trip. Returns per
-    /// shard the version of the last "unknown" that they are told.
+    /// Invalidates the base totals and cached texts of entities and notifies the hubs, in one round trip. Returns per
+    /// shard the version of the last invalidation.
     pub async fn invalidate_counts(&self, entities: &[Entity]) -> StoreResult<BTreeMap<ShardId, Version>> {
         let by_shard = self.group_by_shard(entities);
-        let pages = by_shard
-            .iter()
-            .flat_map(|(shard, entities)| entities.chunks(DROPPED_AT_ONCE).map(move |page| (*shard, page)));
+        let pages = by_shard.iter().flat_map(|(shard, entities)| {
+            entities.chunks(INVALIDATED_AT_ONCE).map(move |page| (*shard, page))
+        });
         let (shards, cmds): (Vec<ShardId>, Vec<Cmd>) =
-            pages.map(|(shard, page)| (shard, drop_page(shard, page))).unzip();
+            pages.map(|(shard, page)| (shard, invalidate_page(shard, page))).unzip();
         let mut told = BTreeMap::new();
         for (shard, reply) in shards.into_iter().zip(self.pipeline(&cmds).await?) {
             let mut reply = script_reply(reply)?;
@@ -100,7 +100,7 @@ impl Redis {
     }
 }
 
-fn drop_page(shard: ShardId, entities: &[Entity]) -> Cmd {
+fn invalidate_page(shard: ShardId, entities: &[Entity]) -> Cmd {
     let mut touched = vec![keys::meta(shard), keys::changes(shard)];
     for entity in entities {
         touched.push(keys::counters(shard, *entity));

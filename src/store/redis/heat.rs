@@ -45,9 +45,8 @@ impl Redis {
         Ok(next()?.zip(next()?).map(|(since, built)| HeatState { since, built }))
     }
 
-    /// Begins the heat of a shard's notes anew: the fold adds what happens from `ahead` of now on, and what
-    /// happened between `from` and then is to be rebuilt; `None` when there is nothing to rebuild from.
-    /// Harmless when it has begun.
+    /// Resets the heat of a shard's notes: the fold adds heat from `ahead` of now on, and the heat between `from` and
+    /// then must be rebuilt; `None` when there is nothing to rebuild from. Idempotent: heat that has begun is kept.
     pub async fn begin_heat(
         &self,
         shard: ShardId,

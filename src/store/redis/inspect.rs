@@ -184,7 +184,7 @@ impl Redis {
         Ok(EntityKeys { counters_end_in, load_ends_in, text: text.map(|text| (text, ends_in)) })
     }
 
-    /// The script fails on a process that nobody has verified.
+    /// The script fails on a process on which no shard is recovered.
     fn state(&self, shard: ShardId) -> [Cmd; 2] {
         [self.read_meta(shard), command("HGETALL", &keys::meta(shard))]
     }

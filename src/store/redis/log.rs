@@ -60,8 +60,8 @@ impl Redis {
         Ok(self.log_extent(shard).await?.map(|extent| extent.end))
     }
 
-    /// How long a log is, and where it ends; `None` when there is no log. Only a verification begins one, so one that
-    /// somebody deleted is not begun again by the next event.
+    /// How long a log is, and where it ends; `None` when there is no log. Only a recovery begins one: the next event
+    /// does not recreate a deleted log.
     pub async fn log_extent(&self, shard: ShardId) -> StoreResult<Option<LogExtent>> {
         let mut cmd = redis::cmd("XINFO");
         cmd.arg("STREAM").arg(keys::log(shard));
@@ -95,7 +95,7 @@ impl Redis {
         }
     }
 
-    /// Says up to which number a log may grow, 0 for none; more is refused with [`StoreError::LogFull`].
+    /// Sets the number up to which a log may grow, 0 for none; more is refused with [`StoreError::LogFull`].
     pub async fn set_append_limit(&self, shard: ShardId, fence: u64, room: u64) -> StoreResult<()> {
         let mut cmd = scripts::SET_APPEND_LIMIT.call(&[keys::meta(shard)]);
         cmd.arg(shard.0).arg(fence).arg(room);
@@ -219,7 +219,7 @@ impl LogReader {
     }
 }
 
-/// What is not one field with a text was put there by somebody else; it is an event that cannot be read.
+/// An entry without exactly one text field was not written by this program; it is an unreadable event.
 fn entry((id, fields): RawEntry) -> StoreResult<Entry> {
     let text = <[Value; 2]>::try_from(fields).ok().and_then(|[_, text]| read::<String>(text).ok());
     Ok(Entry { offset: parse(&id)?, event: Event::decode(&text.unwrap_or_default()) })

@@ -21,7 +21,7 @@ use crate::{
 
 /// The most targets that are loaded into a set: the highest ids. An intset of them takes 41 kB.
 pub const SET_CAP: usize = 5_000;
-/// A set that grew beyond this is dropped. It stays below `set-max-intset-entries 8192`, and below 64 kB: Redis
+/// A set that grows beyond this is deleted. It stays below `set-max-intset-entries 8192`, and below 64 kB: Redis
 /// gets 57,344 bytes for an intset of up to 7,167 large ids, and 65,536 for the next one.
 const SET_LIMIT: usize = 7_000;
 /// Actors that are retired by one script, about 1 ms: a bound on how long requests wait behind it.
@@ -75,7 +75,7 @@ impl Redis {
             let floor_before: Option<i64> = read(next()?)?;
             let members: Vec<bool> = read(next()?)?;
             let floor_after: Option<i64> = read(next()?)?;
-            // The set may have been loaded anew in between; above the higher floor both sets are exact.
+            // The set may have been loaded again in between; above the higher floor both sets are exact.
             let floor = floor_before.zip(floor_after).map(|(before, after)| before.max(after));
             // The markers asked for were those of another generation: such a set counts as absent.
             let set = if now == generation { SetState::read(&members, floor) } else { SetState::Absent };
@@ -132,8 +132,8 @@ impl Redis {
         })
     }
 
-    /// Moves the pending flips of a persisted batch into the cached sets. The sets of flips that are `dead`,
-    /// so that no row says what they do, are dropped.
+    /// Retires the flips of a persisted batch: moves them from the pending overlay into the cached sets. Sets of flips that
+    /// are `dead`, and so made no row, are invalidated.
     pub async fn retire_members(
         &self,
         shard: ShardId,
@@ -155,7 +155,7 @@ impl Redis {
         Ok(())
     }
 
-    /// Forgets cached sets whose rows were switched otherwise than through the log.
+    /// Invalidates cached sets whose rows were changed by something other than the log.
     pub async fn invalidate_members<'a>(
         &self,
         sets: impl IntoIterator<Item = &'a (EdgeKind, UserId)>,
