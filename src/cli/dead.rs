@@ -15,7 +15,10 @@ use crate::{
     settings::LogSettings,
     store::{
         StoreResult,
-        sql::{Db, DeadEvent, DeadState},
+        sql::{
+            Db,
+            dead::{DeadEvent, DeadState},
+        },
     },
 };
 

@@ -7,7 +7,7 @@ use super::{
 use crate::{
     catalogue::{Counter, EntityKind},
     primitives::UserId,
-    store::sql::{self, Grant},
+    store::sql::coins::Grant,
 };
 
 /// Coins to give, or to take if negative; never zero.
@@ -49,15 +49,15 @@ impl Plaudit {
             ActionStart::Repeated(outcome) => return Ok(outcome),
             ActionStart::New(change) => change,
         };
-        let (db, tx) = change.sql();
-        let totals = sql::lock_totals(db, tx, EntityKind::User, &[user.0]).await?;
+        let tx = change.tx();
+        let totals = tx.lock_totals(EntityKind::User, &[user.0]).await?;
         let balance = totals.get(&user.0).map_or(0, |counts| counts.get(Counter::UserCoins));
         let balance_after = balance + amount.0;
         if balance_after < 0 {
             return Err(too_few(balance));
         }
         let (reason, granted_by) = (reason.as_str(), service);
-        sql::add_grant(db, tx, Grant { user, amount: amount.0, balance_after, reason, granted_by }).await?;
+        tx.add_grant(Grant { user, amount: amount.0, balance_after, reason, granted_by }).await?;
         change.count(user, Counter::UserCoins, amount.0);
         change.finish(true, None).await
     }

@@ -8,10 +8,13 @@ use super::{
 };
 use crate::{
     primitives::{CommentId, Id, NoteId, PageRequest, Ranked, Slice, UserId},
-    store::sql::{self, CommentHeader, CommentState},
+    store::sql::{
+        comments::{CommentHeader, NewComment},
+        threads::CommentState,
+    },
 };
 
-pub use crate::store::sql::{CommentSort, CommentThread};
+pub use crate::store::sql::threads::{CommentSort, CommentThread};
 
 /// Most comments of one author on one note that the author sees before they are approved.
 const MOST_UNPUBLISHED: i64 = 50;
@@ -60,10 +63,10 @@ impl Plaudit {
             ActionStart::Repeated(outcome) => return self.written(outcome).await,
             ActionStart::New(change) => change,
         };
-        let (db, tx) = change.sql();
+        let tx = change.tx();
         // The removal of a note processes the comments that exist, so none may be added meanwhile.
-        sql::lock_removals_shared(db, tx).await?;
-        if sql::present_notes(db, tx, &[note]).await?.is_empty() {
+        tx.lock_removals_shared().await?;
+        if tx.present_notes(&[note]).await?.is_empty() {
             return Err(DomainError::NotFound("note"));
         }
         let (below, reply_to) = match &parent {
@@ -74,8 +77,8 @@ impl Plaudit {
         };
         let CommentText { body, images, mentions } = text;
         let body = body.as_str();
-        let new = sql::NewComment { note, author, parent: below, reply_to, body, images, mentions };
-        let id = sql::add_comment(db, tx, new).await?;
+        let new = NewComment { note, author, parent: below, reply_to, body, images, mentions };
+        let id = tx.add_comment(new).await?;
         change.touch(id);
         let outcome = change.finish(true, Some(id.0)).await?;
         self.written(outcome).await
@@ -113,32 +116,32 @@ impl Plaudit {
         let not_found = || DomainError::NotFound("comment");
         let mut change = match self.begin(actor, key, &ActionCall::new("deleteComment", &comment)).await? {
             ActionStart::Repeated(outcome) => {
-                let (db, mut tx) = (&self.inner.db, self.inner.db.begin().await?);
-                let place = sql::comment_header(db, &mut tx, comment).await?;
+                let mut tx = self.inner.db.begin().await?;
+                let place = tx.comment_header(comment).await?;
                 return Ok((place.ok_or_else(not_found)?, outcome));
             }
             ActionStart::New(change) => change,
         };
-        let (db, tx) = change.sql();
+        let tx = change.tx();
         // The backfill of a removed note locks in another order: comments first, then totals.
-        sql::lock_removals_shared(db, tx).await?;
-        let place = sql::comment_header(db, tx, comment).await?.ok_or_else(not_found)?;
+        tx.lock_removals_shared().await?;
+        let place = tx.comment_header(comment).await?.ok_or_else(not_found)?;
         if place.author != actor && !may_remove_any {
             let is_public = place.state == CommentState::Approved && !place.is_removed;
             let forbidden = DomainError::Forbidden("only its author and moderators can remove a comment");
             return Err(if is_public { forbidden } else { not_found() });
         }
-        sql::lock_totals_of(db, tx, &[place], &[]).await?;
-        let place = sql::lock_comments(db, tx, &[comment]).await?.pop().ok_or_else(not_found)?;
+        tx.lock_totals_of(&[place], &[]).await?;
+        let place = tx.lock_comments(&[comment]).await?.pop().ok_or_else(not_found)?;
         if place.is_removed {
             return Ok((place, change.finish(false, None).await?));
         }
-        let has_replies = sql::live_replies(db, tx, comment).await? > 0;
-        sql::remove_comment(db, tx, comment, has_replies).await?;
+        let has_replies = tx.live_replies(comment).await? > 0;
+        tx.remove_comment(comment, has_replies).await?;
         let is_included = place.state == CommentState::Approved;
         if let Some(parent) = place.parent.filter(|_| is_included) {
-            let others = sql::live_replies(db, tx, parent).await? - 1;
-            sql::set_placeholders(db, tx, &[parent], others > 0).await?;
+            let others = tx.live_replies(parent).await? - 1;
+            tx.set_placeholders(&[parent], others > 0).await?;
             change.touch(parent);
         }
         if is_included {

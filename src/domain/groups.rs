@@ -9,7 +9,6 @@ use super::{
 use crate::{
     catalogue::EdgeKind,
     primitives::{GroupId, UserId},
-    store::sql,
 };
 
 impl Plaudit {
@@ -26,8 +25,8 @@ impl Plaudit {
         let outcome = match self.begin(owner, key, &call).await? {
             ActionStart::Repeated(outcome) => outcome,
             ActionStart::New(mut change) => {
-                let (db, tx) = change.sql();
-                let id = sql::add_group(db, tx, owner, name.as_str(), description.as_str()).await?;
+                let tx = change.tx();
+                let id = tx.add_group(owner, name.as_str(), description.as_str()).await?;
                 change.touch(id);
                 change.finish(true, Some(id.0)).await?
             }

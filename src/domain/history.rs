@@ -6,7 +6,7 @@ use super::{DomainError, DomainResult, Plaudit, edges::now};
 use crate::{
     catalogue::{Counter, EdgeKind, UnixMillis},
     primitives::{NoteId, UserId},
-    store::sql::{History, HistoryQuery},
+    store::sql::activity::{History, HistoryQuery},
 };
 
 /// Most points of one response: a month of hours, or two years of days.
@@ -173,7 +173,7 @@ fn too_many(per: ActivityStep, steps: i64) -> DomainError {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{primitives::Id, store::sql::HistoryStep};
+    use crate::{primitives::Id, store::sql::activity::HistoryStep};
 
     const NOW: &str = "2026-11-21T09:30:00Z";
 

@@ -7,10 +7,9 @@ use super::{
 use crate::{
     catalogue::{Counter, Entity, EntityKind},
     primitives::{PageRequest, Slice, UserId},
-    store::sql,
 };
 
-pub use crate::store::sql::InboxEntry;
+pub use crate::store::sql::inbox::InboxEntry;
 
 /// A badge of the inbox.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -71,8 +70,8 @@ impl Plaudit {
             ActionStart::Repeated(outcome) => return Ok(outcome),
             ActionStart::New(change) => change,
         };
-        let (db, tx) = change.sql();
-        let totals = sql::lock_totals(db, tx, EntityKind::Inbox, &[user.0]).await?;
+        let tx = change.tx();
+        let totals = tx.lock_totals(EntityKind::Inbox, &[user.0]).await?;
         let counts = totals.get(&user.0).copied().unwrap_or_default();
         let mut changed = false;
         for badge in badges {
@@ -104,8 +103,8 @@ impl Plaudit {
             ActionStart::Repeated(outcome) => return Ok(outcome),
             ActionStart::New(change) => change,
         };
-        let (db, tx) = change.sql();
-        let is_first = sql::add_direct_message(db, tx, sender, recipient).await?;
+        let tx = change.tx();
+        let is_first = tx.add_direct_message(sender, recipient).await?;
         if is_first {
             change.count(inbox_of(recipient), Counter::InboxDirectMessages, 1);
         }

@@ -33,7 +33,7 @@ mod visibility;
 
 use std::sync::Arc;
 
-pub use crate::store::sql::CommentState;
+pub use crate::store::sql::threads::CommentState;
 pub use actions::ACTIONS;
 pub use coins::Amount;
 pub use comment_text::CommentText;

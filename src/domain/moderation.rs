@@ -7,10 +7,14 @@ use super::{
 };
 use crate::{
     primitives::{CommentId, Id, PageRequest, Slice, UserId},
-    store::sql::{self, CommentHeader, CommentState, Decision, Verdict},
+    store::sql::{
+        comments::CommentHeader,
+        moderation::{Decision, Verdict},
+        threads::CommentState,
+    },
 };
 
-pub use crate::store::sql::QueueState;
+pub use crate::store::sql::moderation::QueueState;
 
 impl Plaudit {
     /// Approves or rejects a pending comment, also while the automatic moderator has it. A decision is final.
@@ -31,15 +35,15 @@ impl Plaudit {
         let outcome = match self.begin(moderator, key, &ActionCall::new(action, &(comment, reason))).await? {
             ActionStart::Repeated(outcome) => outcome,
             ActionStart::New(mut change) => {
-                let (db, tx) = change.sql();
-                sql::lock_removals_shared(db, tx).await?;
+                let tx = change.tx();
+                tx.lock_removals_shared().await?;
                 let verdict = if approve { Verdict::Approved } else { Verdict::Rejected };
                 let by = format!("user:{moderator}");
                 let decision = Decision { comment, verdict, reason, by: &by };
-                let decided = sql::decide(db, tx, &[decision]).await?;
+                let decided = tx.decide(&[decision]).await?;
                 let changed = !decided.touched.is_empty();
                 if !changed {
-                    must_be(sql::comment_header(db, tx, comment).await?, verdict)?;
+                    must_be(tx.comment_header(comment).await?, verdict)?;
                 }
                 change.take_in(decided);
                 change.finish(changed, None).await?

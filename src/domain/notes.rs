@@ -11,7 +11,7 @@ use super::{
 use crate::{
     catalogue::{Counter, EdgeKind, Entity, EntityKind},
     primitives::{GroupId, NoteId, PageRequest, Slice, UserId},
-    store::sql::{self, BackfillKind, NoteState},
+    store::sql::{backfills::BackfillKind, notes::NoteState},
 };
 
 /// A note to create.
@@ -47,9 +47,9 @@ impl Plaudit {
             ActionStart::Repeated(outcome) => outcome,
             ActionStart::New(mut change) => {
                 may_post?;
-                let (db, tx) = change.sql();
+                let tx = change.tx();
                 let (title, body) = (note.title.as_str(), note.body.as_str());
-                let id = sql::add_note(db, tx, author, note.group, title, body).await?;
+                let id = tx.add_note(author, note.group, title, body).await?;
                 change.count(author, Counter::UserNotes, 1);
                 if let Some(group) = note.group {
                     change.count(group, Counter::GroupNotes, 1);
@@ -97,8 +97,8 @@ impl Plaudit {
             }
             ActionStart::New(change) => change,
         };
-        let (db, tx) = change.sql();
-        let state = sql::lock_note(db, tx, note).await?.ok_or_else(not_found)?;
+        let tx = change.tx();
+        let state = tx.lock_note(note).await?.ok_or_else(not_found)?;
         if state.author != actor && !may_remove_any {
             let forbidden = DomainError::Forbidden("only its author and moderators can remove a note");
             return Err(if state.is_removed { not_found() } else { forbidden });
@@ -116,19 +116,19 @@ impl Plaudit {
         state: NoteState,
         actor: UserId,
     ) -> DomainResult<()> {
-        let (db, tx) = change.sql();
-        sql::lock_removals(db, tx).await?;
-        sql::remove_note(db, tx, note).await?;
+        let tx = change.tx();
+        tx.lock_removals().await?;
+        tx.remove_note(note).await?;
         // Locks all totals that will change, in the global order: others hold an author's and wait for a note's.
         let affected: Vec<Entity> =
             [state.author.into(), note.into()].into_iter().chain(state.group.map(Entity::from)).collect();
-        sql::lock_all_totals(db, tx, &affected).await?;
-        let totals = sql::lock_totals(db, tx, EntityKind::Note, &[note.0]).await?;
+        tx.lock_all_totals(&affected).await?;
+        let totals = tx.lock_totals(EntityKind::Note, &[note.0]).await?;
         let totals = totals.get(&note.0).copied().unwrap_or_default();
-        let comments = sql::count_comments_of(db, tx, note).await?;
+        let comments = tx.count_comments_of(note).await?;
         if comments > 0 {
             let shards = self.inner.redis.shards();
-            sql::add_backfill(db, tx, shards, note.into(), BackfillKind::Remove, comments, actor).await?;
+            tx.add_backfill(shards, note.into(), BackfillKind::Remove, comments, actor).await?;
         }
         change.count(state.author, Counter::UserNotes, -1);
         change.count(state.author, Counter::UserLikesReceived, -totals.get(Counter::NoteLikes));
@@ -162,12 +162,12 @@ impl Plaudit {
         let outcome = match self.begin(actor, key, &ActionCall::new(action, &note)).await? {
             ActionStart::Repeated(outcome) => outcome,
             ActionStart::New(mut change) => {
-                let (db, tx) = change.sql();
-                let state = sql::lock_note(db, tx, note).await?.filter(|state| !state.is_removed);
+                let tx = change.tx();
+                let state = tx.lock_note(note).await?.filter(|state| !state.is_removed);
                 let state = state.ok_or(DomainError::NotFound("note"))?;
                 let group = state.group.ok_or_else(not_in_group)?;
                 if state.is_featured != on {
-                    sql::set_featured(db, tx, note, on).await?;
+                    tx.set_featured(note, on).await?;
                     change.count(group, Counter::GroupFeaturedNotes, if on { 1 } else { -1 });
                     change.touch(note);
                 }

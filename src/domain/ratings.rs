@@ -8,7 +8,6 @@ use super::{
 use crate::{
     catalogue::{Counter, EntityKind},
     primitives::{NoteId, UserId},
-    store::sql,
 };
 
 /// From 0 (worst) to 10 (best).
@@ -50,15 +49,15 @@ impl Plaudit {
             ActionStart::Repeated(outcome) => return Ok((note, outcome.changed)),
             ActionStart::New(change) => change,
         };
-        let (db, tx) = change.sql();
-        sql::lock_removals_shared(db, tx).await?;
-        if sql::present_notes(db, tx, &[note.id]).await?.is_empty() {
+        let tx = change.tx();
+        tx.lock_removals_shared().await?;
+        if tx.present_notes(&[note.id]).await?.is_empty() {
             return Err(DomainError::NotFound("note"));
         }
-        sql::lock_totals(db, tx, EntityKind::Note, &[note.id.0]).await?;
-        let before = sql::rating(db, tx, actor, note.id).await?;
+        tx.lock_totals(EntityKind::Note, &[note.id.0]).await?;
+        let before = tx.rating(actor, note.id).await?;
         if before != Some(score.0) {
-            sql::set_rating(db, tx, actor, note.id, score.0).await?;
+            tx.set_rating(actor, note.id, score.0).await?;
             change.count(note.id, Counter::NoteRatings, i64::from(before.is_none()));
             change.count(note.id, Counter::NoteRatingSum, i64::from(score.0 - before.unwrap_or(0)));
         }

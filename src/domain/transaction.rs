@@ -17,7 +17,11 @@ use crate::{
     },
     store::{
         KEY_LIFE, StoreResult,
-        sql::{self, CommentHeader, Db, Decided, Tx},
+        sql::{
+            Tx,
+            comments::CommentHeader,
+            moderation::{self, Decided},
+        },
     },
 };
 
@@ -60,10 +64,9 @@ impl Plaudit {
         if let Some(key) = key {
             self.claim_key(actor, key, call).await?;
         }
-        let db = &self.inner.db;
-        let mut tx = db.begin().await?;
+        let mut tx = self.inner.db.begin().await?;
         if let Some(key) = key {
-            let used = sql::take_key(db, &mut tx, actor, key.as_str(), call.as_str(), KEY_LIFE).await?;
+            let used = tx.take_key(actor, key.as_str(), call.as_str(), KEY_LIFE).await?;
             if let Some(used) = used {
                 if used.operation != call.as_str() {
                     return Err(key_reused());
@@ -106,10 +109,10 @@ impl Plaudit {
 }
 
 impl ActionTransaction<'_> {
-    /// The transaction, and the database whose time limits apply. Read nothing outside of it meanwhile: that
-    /// needs a second connection, and open transactions may hold all of them.
-    pub fn sql(&mut self) -> (&Db, &mut Tx) {
-        (&self.plaudit.inner.db, &mut self.tx)
+    /// The transaction, for statements. Read nothing outside of it meanwhile: that needs a second connection, and
+    /// open transactions may hold all of them.
+    pub fn tx(&mut self) -> &mut Tx {
+        &mut self.tx
     }
 
     /// Adds to a counter when the transaction finishes.
@@ -119,7 +122,7 @@ impl ActionTransaction<'_> {
 
     /// Adds what a comment counts when it becomes public (`by` 1), or stops being public (-1).
     pub fn count_comment(&mut self, place: &CommentHeader, by: i64) {
-        sql::count_comment(place, by, &mut self.moved);
+        moderation::count_comment(place, by, &mut self.moved);
     }
 
     /// Adds the effects of moderation decisions.
@@ -140,16 +143,16 @@ impl ActionTransaction<'_> {
     /// Adds to the totals, stores the result under the idempotency key, commits, and invalidates what Redis and
     /// this instance cache. Once committed, this never fails.
     pub async fn finish(mut self, changed: bool, created: Option<Id>) -> DomainResult<ActionOutcome> {
-        let (plaudit, db) = (self.plaudit, &self.plaudit.inner.db);
-        sql::move_totals(db, &mut self.tx, &self.moved).await?;
+        let plaudit = self.plaudit;
+        self.tx.move_totals(&self.moved).await?;
         let stale: BTreeSet<Entity> = self.moved.keys().copied().chain(self.touched).collect();
         let stale: Vec<Entity> = stale.into_iter().collect();
         let shards = plaudit.inner.redis.shards();
-        let lines = sql::add_own_invalidations(db, &mut self.tx, shards, &stale, "changed directly").await?;
+        let lines = self.tx.add_own_invalidations(shards, &stale, "changed directly").await?;
         if let Some((actor, key)) = self.key {
-            sql::keep_result(db, &mut self.tx, actor, key.as_str(), changed, created).await?;
+            self.tx.keep_result(actor, key.as_str(), changed, created).await?;
         }
-        commit(db, self.tx).await?;
+        commit(self.tx).await?;
         if changed {
             actions::changed(self.action);
         }
@@ -160,8 +163,8 @@ impl ActionTransaction<'_> {
     }
 }
 
-async fn commit(db: &Db, tx: Tx) -> StoreResult<()> {
+async fn commit(tx: Tx) -> StoreResult<()> {
     fault::reached(Point::BeforeChange)?;
-    sql::commit(db, tx).await?;
+    tx.commit().await?;
     Ok(fault::reached(Point::AfterChange)?)
 }

@@ -6,7 +6,7 @@ use super::{
 };
 use crate::{
     primitives::UserId,
-    store::sql::{self, Backfill, BackfillKind},
+    store::sql::backfills::{Backfill, BackfillKind},
 };
 
 /// Whether a user is hidden, and the progress of the backfill.
@@ -38,17 +38,17 @@ impl Plaudit {
             ActionStart::Repeated(outcome) => return Ok(outcome),
             ActionStart::New(change) => change,
         };
-        let (db, tx) = change.sql();
-        if sql::lock_user(db, tx, user).await?.ok_or(DomainError::NotFound("user"))? == hidden {
+        let tx = change.tx();
+        if tx.lock_user(user).await?.ok_or(DomainError::NotFound("user"))? == hidden {
             return change.finish(false, None).await;
         }
         // Counted before the removal lock, which blocks batches. Only the progress depends on it.
-        let edges = sql::count_edges_of(db, tx, user).await?;
-        sql::lock_removals(db, tx).await?;
-        sql::set_hidden(db, tx, user, hidden).await?;
+        let edges = tx.count_edges_of(user).await?;
+        tx.lock_removals().await?;
+        tx.set_hidden(user, hidden).await?;
         let (shards, work) =
             (self.inner.redis.shards(), if hidden { BackfillKind::Hide } else { BackfillKind::Restore });
-        sql::add_backfill(db, tx, shards, user.into(), work, edges, moderator).await?;
+        tx.add_backfill(shards, user.into(), work, edges, moderator).await?;
         change.touch(user);
         change.finish(true, None).await
     }

@@ -15,7 +15,7 @@ use crate::{
     store::{
         StoreError, StoreResult,
         redis::{CountsRead, Install, InstallOutcome, LoadTickets},
-        sql::CountsSnapshot,
+        sql::counts::CountsSnapshot,
     },
 };
 

@@ -14,7 +14,10 @@ use crate::{
     primitives::ShardCount,
     store::{
         StoreError, StoreResult,
-        sql::{self, Db, DeadEvent, DeadState, Tx},
+        sql::{
+            Db, Tx,
+            dead::{DeadEvent, DeadState},
+        },
     },
 };
 
@@ -52,10 +55,10 @@ pub async fn retry(db: &Db, shards: ShardCount, serial: i64) -> StoreResult<Dead
 pub async fn discard(db: &Db, serial: i64) -> StoreResult<DeadEventDecision> {
     with_retries(|| async {
         let mut tx = db.begin().await?;
-        match sql::lock_dead_event(db, &mut tx, serial).await? {
+        match tx.lock_dead_event(serial).await? {
             None => Ok(DeadEventDecision::Unknown),
             Some(event) if event.state != DeadState::Dead => Ok(DeadEventDecision::MadeBefore(event.state)),
-            Some(_) => decide(db, tx, serial, DeadState::Dropped).await,
+            Some(_) => decide(tx, serial, DeadState::Dropped).await,
         }
     })
     .await
@@ -72,8 +75,8 @@ async fn try_to_apply(db: &Db, shards: ShardCount, serial: i64) -> StoreResult<D
 
     // The same lock order as a batch: removals, dead events, rows, totals.
     let mut tx = db.begin().await?;
-    sql::lock_removals_shared(db, &mut tx).await?;
-    let Some(dead) = sql::lock_dead_event(db, &mut tx, serial).await? else {
+    tx.lock_removals_shared().await?;
+    let Some(dead) = tx.lock_dead_event(serial).await? else {
         return Ok(DeadEventDecision::Unknown);
     };
     if dead.state != DeadState::Dead {
@@ -81,29 +84,29 @@ async fn try_to_apply(db: &Db, shards: ShardCount, serial: i64) -> StoreResult<D
     }
     match &entries[0].event {
         Event::Unreadable(_) => return Ok(DeadEventDecision::Unreadable),
-        Event::Flip(flip) if is_superseded(db, &mut tx, &dead, flip).await? => {
-            return decide(db, tx, serial, DeadState::Superseded).await;
+        Event::Flip(flip) if is_superseded(&mut tx, &dead, flip).await? => {
+            return decide(tx, serial, DeadState::Superseded).await;
         }
         Event::Flip(_) | Event::Views { .. } | Event::Genesis => {}
     }
-    sql::supersede_dead_events(db, &mut tx, dead.shard, &plan.flips, dead.offset).await?;
-    let moved = apply(db, &mut tx, &plan, dead.history).await?;
+    tx.supersede_dead_events(dead.shard, &plan.flips, dead.offset).await?;
+    let moved = apply(&mut tx, &plan, dead.history).await?;
     let invalid = mismatches(&Moves::new(), &moved);
-    sql::add_invalidations(db, &mut tx, shards, &invalid, REASON).await?;
+    tx.add_invalidations(shards, &invalid, REASON).await?;
     let sets: Vec<_> = plan.flips.iter().map(|flip| (flip.kind, flip.actor)).collect();
-    sql::add_set_invalidations(db, &mut tx, shards, &sets, REASON).await?;
-    decide(db, tx, serial, DeadState::Applied).await
+    tx.add_set_invalidations(shards, &sets, REASON).await?;
+    decide(tx, serial, DeadState::Applied).await
 }
 
 /// Whether a later event switched the edge. Batches supersede the dead events of their edges. They do not know the
 /// edge of an event that could not be read; there the row's time decides.
-async fn is_superseded(db: &Db, tx: &mut Tx, dead: &DeadEvent, flip: &Flip) -> StoreResult<bool> {
-    Ok(!dead.edge_is_known && sql::edge_changed_after(db, tx, flip).await?)
+async fn is_superseded(tx: &mut Tx, dead: &DeadEvent, flip: &Flip) -> StoreResult<bool> {
+    Ok(!dead.edge_is_known && tx.edge_changed_after(flip).await?)
 }
 
-async fn decide(db: &Db, mut tx: Tx, serial: i64, state: DeadState) -> StoreResult<DeadEventDecision> {
-    sql::decide_dead_event(db, &mut tx, serial, state).await?;
-    sql::commit(db, tx).await?;
+async fn decide(mut tx: Tx, serial: i64, state: DeadState) -> StoreResult<DeadEventDecision> {
+    tx.decide_dead_event(serial, state).await?;
+    tx.commit().await?;
     Ok(DeadEventDecision::Made(state))
 }
 

@@ -23,7 +23,7 @@ pub use leadership::{PipelineSetup, PipelineStatus};
 
 use crate::store::{
     redis::Redis,
-    sql::{Channel, Db},
+    sql::{Db, announcements::Channel},
 };
 
 /// Leads every shard whose lease it can get until `stop`. Then it persists pending events and hands the shards over.

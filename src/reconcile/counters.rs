@@ -19,7 +19,7 @@ use crate::{
     store::{
         StoreResult,
         redis::{CountersHash, ShardMeta},
-        sql::CountsSnapshot,
+        sql::counts::CountsSnapshot,
     },
 };
 

@@ -10,7 +10,12 @@ use crate::{
     store::{
         StoreResult,
         redis::{ActorEdges, CountersHash, Redis, ShardMeta},
-        sql::{Db, EdgeRowState, EntityRecount, HistoryRow, PendingInvalidation, Recount, RepairRow},
+        sql::{
+            Db,
+            explain::{EdgeRowState, HistoryRow, PendingInvalidation},
+            recount::{EntityRecount, Recount},
+            repairs::RepairRow,
+        },
     },
 };
 

@@ -27,7 +27,7 @@ use crate::{
     store::{
         StoreResult,
         redis::Redis,
-        sql::{self, Db, Repair},
+        sql::{Db, repairs::Repair},
     },
 };
 
@@ -96,7 +96,7 @@ impl Reconciler {
     async fn keep_repairs(&self, findings: &[Finding]) -> StoreResult<()> {
         let mut tx = self.db.begin().await?;
         let repairs: Vec<Repair> = findings.iter().map(Finding::repair).collect();
-        sql::add_repairs(&self.db, &mut tx, &repairs, self.by.name()).await?;
-        sql::commit(&self.db, tx).await
+        tx.add_repairs(&repairs, self.by.name()).await?;
+        tx.commit().await
     }
 }

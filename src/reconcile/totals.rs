@@ -12,7 +12,10 @@ use crate::{
     primitives::Id,
     store::{
         StoreResult,
-        sql::{self, EntityRecount, Repair},
+        sql::{
+            recount::{self, EntityRecount},
+            repairs::Repair,
+        },
     },
 };
 
@@ -37,7 +40,7 @@ impl Reconciler {
             match self.repair_totals(kind, page).await {
                 Ok(repaired) => outcome.findings.extend(repaired),
                 // Reported, but not repaired.
-                Err(error) if sql::took_too_long(&error) => {
+                Err(error) if recount::took_too_long(&error) => {
                     let unrepaired = |finding: &&Finding| page.contains(&finding.entity.id);
                     outcome.findings.extend(findings.iter().filter(unrepaired));
                 }
@@ -57,7 +60,7 @@ impl Reconciler {
         while let Some(page) = rest.pop() {
             match self.db.recount(kind, page).await {
                 Ok(page) => recounted.extend(page),
-                Err(error) if !sql::took_too_long(&error) => return Err(error),
+                Err(error) if !recount::took_too_long(&error) => return Err(error),
                 Err(_) if page.len() > 1 => {
                     let (first, second) = page.split_at(page.len() / 2);
                     rest.extend([second, first]);
@@ -75,22 +78,22 @@ impl Reconciler {
         let db = &self.db;
         let mut tx = db.begin().await?;
         // Settlements of removed notes take comments before totals; everybody else the other way round.
-        sql::lock_removals_shared(db, &mut tx).await?;
-        sql::lock_totals(db, &mut tx, kind, ids).await?;
-        let recounted = sql::recount(db, &mut tx, kind, ids).await?;
+        tx.lock_removals_shared().await?;
+        tx.lock_totals(kind, ids).await?;
+        let recounted = tx.recount(kind, ids).await?;
         let mut findings = findings(kind, &recounted);
         let of = |what: DriftKind| -> Vec<Id> {
             findings.iter().filter(|finding| finding.what == what).map(|finding| finding.entity.id).collect()
         };
-        sql::add_missing_totals(db, &mut tx, kind, &of(DriftKind::TotalsMissing)).await?;
-        sql::delete_orphaned_totals(db, &mut tx, kind, &of(DriftKind::TotalsOrphaned)).await?;
-        sql::add_totals(db, &mut tx, kind, &sql::corrections(kind, &recounted)).await?;
+        tx.add_missing_totals(kind, &of(DriftKind::TotalsMissing)).await?;
+        tx.delete_orphaned_totals(kind, &of(DriftKind::TotalsOrphaned)).await?;
+        tx.add_totals(kind, &recount::corrections(kind, &recounted)).await?;
         let mut stale: Vec<Entity> = findings.iter().map(|finding| finding.entity).collect();
         stale.dedup();
-        sql::add_invalidations(db, &mut tx, self.redis.shards(), &stale, "repaired").await?;
+        tx.add_invalidations(self.redis.shards(), &stale, "repaired").await?;
         let repairs: Vec<Repair> = findings.iter().map(Finding::repair).collect();
-        sql::add_repairs(db, &mut tx, &repairs, self.by.name()).await?;
-        sql::commit(db, tx).await?;
+        tx.add_repairs(&repairs, self.by.name()).await?;
+        tx.commit().await?;
         for finding in &mut findings {
             finding.repaired = true;
         }

@@ -11,7 +11,7 @@ use crate::{
     store::{
         StoreResult,
         sql::{
-            Db, Tx, commit,
+            Db, Tx,
             seed::{self as sql, GrantRows, MessageRows, NoteRows},
         },
     },
@@ -41,14 +41,14 @@ pub async fn seed(
     on_progress: impl Fn(u64, u64, &'static str),
 ) -> StoreResult<SeedOutcome> {
     let mut tx = db.begin().await?;
-    sql::lock_entities(db, &mut tx).await?;
-    if !sql::is_empty(db, &mut tx).await? {
+    sql::lock_entities(&mut tx).await?;
+    if !sql::is_empty(&mut tx).await? {
         return Ok(SeedOutcome::AlreadyFilled);
     }
     let (demo, history) = (DemoData::new(size, now), History::ending(now));
     // On another connection: partitions made in this transaction would lock the history until its end.
     db.ensure_activity_days(&history.kept_days()).await?;
-    let mut writing = Writing { db, tx, done: 0, total: statements(&demo), on_progress };
+    let mut writing = Writing { tx, done: 0, total: statements(&demo), on_progress };
     writing.users(&demo).await?;
     writing.groups(&demo).await?;
     writing.notes(&demo).await?;
@@ -89,21 +89,20 @@ fn statements(demo: &DemoData) -> u64 {
 }
 
 /// A seeding under way.
-struct Writing<'a, F> {
-    db: &'a Db,
+struct Writing<F> {
     tx: Tx,
     done: u64,
     total: u64,
     on_progress: F,
 }
 
-impl<F: Fn(u64, u64, &'static str)> Writing<'_, F> {
+impl<F: Fn(u64, u64, &'static str)> Writing<F> {
     async fn users(&mut self, demo: &DemoData) -> StoreResult<()> {
         for (ids, people) in chunks(&demo.people) {
             let subjects = column(people, |person| person.subject.as_str());
             let names = column(people, |person| person.name.as_str());
             let joined_at = column(people, |person| person.joined_at);
-            sql::add_users(self.db, &mut self.tx, ids, subjects, names, joined_at).await?;
+            sql::add_users(&mut self.tx, ids, subjects, names, joined_at).await?;
             self.step("users");
         }
         Ok(())
@@ -115,7 +114,7 @@ impl<F: Fn(u64, u64, &'static str)> Writing<'_, F> {
             let names = column(groups, |group| group.name);
             let descriptions = column(groups, |group| group.description);
             let founded_at = column(groups, |group| group.founded_at);
-            sql::add_groups(self.db, &mut self.tx, ids, owners, names, descriptions, founded_at).await?;
+            sql::add_groups(&mut self.tx, ids, owners, names, descriptions, founded_at).await?;
             self.step("groups");
         }
         Ok(())
@@ -132,11 +131,11 @@ impl<F: Fn(u64, u64, &'static str)> Writing<'_, F> {
                 groups: column(notes, |note| note.group.map(id)),
                 featured_at: column(notes, |note| note.featured_at),
             };
-            sql::add_notes(self.db, &mut self.tx, rows).await?;
+            sql::add_notes(&mut self.tx, rows).await?;
             self.step("notes");
         }
         for (ids, views) in chunks(&demo.views) {
-            sql::set_views(self.db, &mut self.tx, ids, views.to_vec()).await?;
+            sql::set_views(&mut self.tx, ids, views.to_vec()).await?;
             self.step("views");
         }
         Ok(())
@@ -149,10 +148,9 @@ impl<F: Fn(u64, u64, &'static str)> Writing<'_, F> {
             let parents = column(comments, |comment| comment.parent.map(id));
             let written_at = column(comments, |comment| comment.written_at);
             let bodies = column(comments, |comment| comment.body.as_str());
-            sql::add_comments(self.db, &mut self.tx, ids.clone(), notes, authors, parents, written_at)
-                .await?;
+            sql::add_comments(&mut self.tx, ids.clone(), notes, authors, parents, written_at).await?;
             self.step("comments");
-            sql::add_comment_bodies(self.db, &mut self.tx, ids, bodies).await?;
+            sql::add_comment_bodies(&mut self.tx, ids, bodies).await?;
             self.step("comments");
         }
         Ok(())
@@ -163,7 +161,7 @@ impl<F: Fn(u64, u64, &'static str)> Writing<'_, F> {
             let actors = column(edges, |edge| id(edge.actor));
             let targets = column(edges, |edge| id(edge.target));
             let since = column(edges, |edge| edge.since);
-            sql::add_edges(self.db, &mut self.tx, kind, actors, targets, since).await?;
+            sql::add_edges(&mut self.tx, kind, actors, targets, since).await?;
             self.step(what);
         }
         Ok(())
@@ -179,7 +177,7 @@ impl<F: Fn(u64, u64, &'static str)> Writing<'_, F> {
                 granted_at: column(grants, |grant| grant.at),
                 granted_by: GRANTED_BY,
             };
-            sql::add_grants(self.db, &mut self.tx, rows).await?;
+            sql::add_grants(&mut self.tx, rows).await?;
             self.step("coins");
         }
         Ok(())
@@ -192,7 +190,7 @@ impl<F: Fn(u64, u64, &'static str)> Writing<'_, F> {
             sent_at: column(&demo.messages, |message| message.since),
         };
         for stretch in history.stretches() {
-            sql::add_inbox_entries(self.db, &mut self.tx, stretch, &messages).await?;
+            sql::add_inbox_entries(&mut self.tx, stretch, &messages).await?;
             self.step("inboxes");
         }
         Ok(())
@@ -201,7 +199,7 @@ impl<F: Fn(u64, u64, &'static str)> Writing<'_, F> {
     async fn activity(&mut self, history: History) -> StoreResult<()> {
         let Some(since) = history.kept_days().pop_first() else { return Ok(()) };
         for kind in KEPT {
-            sql::add_history(self.db, &mut self.tx, kind, since).await?;
+            sql::add_history(&mut self.tx, kind, since).await?;
             self.step("history");
         }
         Ok(())
@@ -210,28 +208,28 @@ impl<F: Fn(u64, u64, &'static str)> Writing<'_, F> {
     /// Counts what was written, so that totals equal rows whatever was written.
     async fn totals(&mut self) -> StoreResult<()> {
         for (counter, rows) in sql::TOTALS {
-            sql::count_rows(self.db, &mut self.tx, counter, rows).await?;
+            sql::count_rows(&mut self.tx, counter, rows).await?;
             self.step("totals");
         }
-        sql::sum_ledger(self.db, &mut self.tx).await?;
+        sql::sum_ledger(&mut self.tx).await?;
         self.step("totals");
-        sql::mark_read(self.db, &mut self.tx, READ_PERCENT).await?;
+        sql::mark_read(&mut self.tx, READ_PERCENT).await?;
         self.step("totals");
-        sql::rank_comments(self.db, &mut self.tx).await?;
+        sql::rank_comments(&mut self.tx).await?;
         self.step("totals");
         Ok(())
     }
 
     async fn ids(&mut self) -> StoreResult<()> {
         for table in sql::NUMBERED {
-            sql::advance_ids(self.db, &mut self.tx, table).await?;
+            sql::advance_ids(&mut self.tx, table).await?;
             self.step("ids");
         }
         Ok(())
     }
 
     async fn commit(mut self) -> StoreResult<()> {
-        commit(self.db, self.tx).await?;
+        self.tx.commit().await?;
         self.done += 1;
         (self.on_progress)(self.done, self.total, "done");
         Ok(())

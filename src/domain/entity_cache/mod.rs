@@ -20,7 +20,7 @@ use crate::{
     },
 };
 
-pub use crate::store::sql::{Comment, Group, Note, User};
+pub use crate::store::sql::{groups::Group, notes::Note, threads::Comment, users::User};
 use local::LocalCache;
 
 /// A kind of entity that is cached.

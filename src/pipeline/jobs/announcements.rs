@@ -6,7 +6,7 @@ use tokio::sync::Notify;
 
 use crate::{
     pipeline::leadership::retry::delays,
-    store::sql::{Channel, Db},
+    store::sql::{Db, announcements::Channel},
 };
 
 /// Signals `wake` at each announcement, and whenever one may have been missed. Never returns.

@@ -9,7 +9,10 @@ use crate::{
     primitives::{NoteId, UserId},
     store::{
         StoreError, StoreResult,
-        sql::{self, Backfill, BackfillEdge, BackfillKind, Db, Tx},
+        sql::{
+            Tx,
+            backfills::{Backfill, BackfillEdge, BackfillKind},
+        },
     },
 };
 
@@ -47,19 +50,19 @@ async fn backfill_page(leadership: &Leadership) -> StoreResult<bool> {
         return Ok(false);
     }
     let mut tx = db.begin().await?;
-    sql::lock_removals(db, &mut tx).await?;
-    let Some(mut work) = sql::next_backfill(db, &mut tx, shard).await? else { return Ok(false) };
+    tx.lock_removals().await?;
+    let Some(mut work) = tx.next_backfill(shard).await? else { return Ok(false) };
     let page = match work.kind {
-        BackfillKind::Hide => recount_edges(db, &mut tx, &mut work, false).await?,
-        BackfillKind::Restore => recount_edges(db, &mut tx, &mut work, true).await?,
-        BackfillKind::Remove => remove_comments(db, &mut tx, &mut work).await?,
+        BackfillKind::Hide => recount_edges(&mut tx, &mut work, false).await?,
+        BackfillKind::Restore => recount_edges(&mut tx, &mut work, true).await?,
+        BackfillKind::Remove => remove_comments(&mut tx, &mut work).await?,
     };
-    sql::move_totals(db, &mut tx, &page.moved).await?;
+    tx.move_totals(&page.moved).await?;
     let invalid: Vec<Entity> = page.moved.keys().copied().chain(page.changed).collect();
     let shards = leadership.redis().shards();
-    sql::add_invalidations(db, &mut tx, shards, &invalid, work_name(work.kind)).await?;
-    sql::save_backfill(db, &mut tx, &work).await?;
-    sql::commit(db, tx).await?;
+    tx.add_invalidations(shards, &invalid, work_name(work.kind)).await?;
+    tx.save_backfill(&work).await?;
+    tx.commit().await?;
     log_progress(&work);
     Ok(true)
 }
@@ -74,14 +77,14 @@ struct PageEffects {
 
 /// Includes a user's next edges in totals, or excludes them. Edges to a removed target move no totals: the removal
 /// has done that.
-async fn recount_edges(db: &Db, tx: &mut Tx, work: &mut Backfill, count: bool) -> StoreResult<PageEffects> {
+async fn recount_edges(tx: &mut Tx, work: &mut Backfill, count: bool) -> StoreResult<PageEffects> {
     let mut page = PageEffects::default();
     let Some(kind) = EdgeKind::ALL.get(work.stage).copied() else {
         work.is_finished = true;
         return Ok(page);
     };
     let actor = UserId(work.subject.id);
-    let edges = sql::edges_after(db, tx, kind, actor, work.after, PAGE).await?;
+    let edges = tx.edges_after(kind, actor, work.after, PAGE).await?;
     let changing: Vec<&BackfillEdge> =
         edges.iter().filter(|edge| edge.included != (count && edge.target_is_present)).collect();
     for edge in changing.iter().filter(|edge| edge.target_is_present) {
@@ -91,7 +94,7 @@ async fn recount_edges(db: &Db, tx: &mut Tx, work: &mut Backfill, count: bool) -
         }
     }
     let targets: Vec<_> = changing.iter().map(|edge| edge.target).collect();
-    sql::set_included(db, tx, kind, actor, &targets, count).await?;
+    tx.set_included(kind, actor, &targets, count).await?;
     work.done += edges.len() as i64;
     match edges.last() {
         Some(last) if edges.len() == PAGE => work.after = last.target.get(),
@@ -101,10 +104,10 @@ async fn recount_edges(db: &Db, tx: &mut Tx, work: &mut Backfill, count: bool) -
 }
 
 /// Removes the next comments of a removed note, and subtracts them from their authors' totals.
-async fn remove_comments(db: &Db, tx: &mut Tx, work: &mut Backfill) -> StoreResult<PageEffects> {
+async fn remove_comments(tx: &mut Tx, work: &mut Backfill) -> StoreResult<PageEffects> {
     let mut page = PageEffects::default();
     let note = NoteId(work.subject.id);
-    let comments = sql::remove_comments_after(db, tx, note, work.after, PAGE).await?;
+    let comments = tx.remove_comments_after(note, work.after, PAGE).await?;
     for comment in &comments {
         if comment.included {
             page.moved.entry(comment.author.into()).or_default().add(Counter::UserComments, -1);

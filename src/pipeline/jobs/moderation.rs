@@ -16,7 +16,7 @@ use crate::{
     primitives::CommentId,
     store::{
         StoreError, StoreResult,
-        sql::{self, Decision, QueuedComment, Verdict},
+        sql::moderation::{Decision, QueuedComment, Verdict},
     },
 };
 
@@ -161,12 +161,11 @@ async fn decide(leadership: &Leadership, decisions: &[Decision<'_>]) -> StoreRes
 async fn write(leadership: &Leadership, decisions: &[Decision<'_>]) -> StoreResult<()> {
     let db = leadership.db();
     let mut tx = db.begin().await?;
-    sql::lock_removals_shared(db, &mut tx).await?;
-    let decided = sql::decide(db, &mut tx, decisions).await?;
-    sql::move_totals(db, &mut tx, &decided.moved).await?;
+    tx.lock_removals_shared().await?;
+    let decided = tx.decide(decisions).await?;
+    tx.move_totals(&decided.moved).await?;
     let invalid: BTreeSet<Entity> = decided.moved.keys().copied().chain(decided.touched).collect();
     let invalid: Vec<Entity> = invalid.into_iter().collect();
-    sql::add_invalidations(db, &mut tx, leadership.redis().shards(), &invalid, "a comment was decided")
-        .await?;
-    sql::commit(db, tx).await
+    tx.add_invalidations(leadership.redis().shards(), &invalid, "a comment was decided").await?;
+    tx.commit().await
 }

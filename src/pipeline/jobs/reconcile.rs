@@ -14,7 +14,7 @@ use crate::{
     catalogue::{Entity, EntityKind},
     pipeline::leadership::{Leadership, retry},
     reconcile::{CheckReport, EntityWalk, PAGE, Reconciler, Trigger},
-    store::{StoreError, StoreResult, redis::ChannelEvent, sql::Nightly},
+    store::{StoreError, StoreResult, redis::ChannelEvent, sql::repairs::Nightly},
 };
 
 const SECOND: Duration = Duration::from_secs(1);

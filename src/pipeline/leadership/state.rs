@@ -8,7 +8,7 @@ use crate::{
     store::{
         StoreError,
         redis::Redis,
-        sql::{Db, Lease},
+        sql::{Db, shards::Lease},
     },
 };
 

@@ -19,7 +19,7 @@ use crate::{
         ShardId,
         fault::{self, Point},
     },
-    store::{StoreError, StoreResult, sql::Lease},
+    store::{StoreError, StoreResult, sql::shards::Lease},
 };
 
 /// The shard whose owner runs the singleton jobs.

@@ -17,7 +17,7 @@ use crate::{
     store::{
         StoreError, StoreResult,
         redis::TakeOver,
-        sql::{Lease, PersistedState},
+        sql::shards::{Lease, PersistedState},
     },
 };
 

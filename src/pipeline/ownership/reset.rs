@@ -6,7 +6,7 @@ use crate::{
     store::{
         StoreResult,
         redis::ShardMeta,
-        sql::{Lease, PersistedState},
+        sql::shards::{Lease, PersistedState},
     },
 };
 

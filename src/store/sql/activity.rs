@@ -113,8 +113,8 @@ impl Db {
     pub async fn prepare_activity_day(&self, day: NaiveDate) -> StoreResult<()> {
         let mut tx = self.begin_impatient().await?;
         let query = sqlx::query("SELECT ensure_activity_day($1)").bind(day);
-        self.run(query.execute(&mut *tx)).await?;
-        self.run(tx.commit()).await
+        self.run(query.execute(&mut *tx.inner)).await?;
+        tx.commit().await
     }
 
     /// Days before `day` that have a partition, oldest first.
@@ -132,15 +132,15 @@ impl Db {
     pub async fn drop_activity_day(&self, day: NaiveDate) -> StoreResult<()> {
         let mut tx = self.begin_impatient().await?;
         let text = format!("DROP TABLE IF EXISTS activity_{}", day.format("%Y%m%d"));
-        self.run(sqlx::query(from_catalogue(text)).execute(&mut *tx)).await?;
-        self.run(tx.commit()).await
+        self.run(sqlx::query(from_catalogue(text)).execute(&mut *tx.inner)).await?;
+        tx.commit().await
     }
 
     /// A transaction that locks a whole table soon or not at all: whoever comes later waits behind it.
     async fn begin_impatient(&self) -> StoreResult<Tx> {
         let mut tx = self.begin().await?;
         let text = format!("SET LOCAL lock_timeout = {}", LOCK_TIMEOUT.as_millis());
-        self.run(sqlx::query(from_catalogue(text)).execute(&mut *tx)).await?;
+        self.run(sqlx::query(from_catalogue(text)).execute(&mut *tx.inner)).await?;
         Ok(tx)
     }
 }
@@ -160,32 +160,34 @@ pub fn day_of(flip: &Flip) -> NaiveDate {
     DateTime::from_timestamp_millis(flip.at).unwrap_or_default().date_naive()
 }
 
-/// Writes steps, those of one target in the order in which they are given. Totals of their targets are locked.
-pub async fn add_activity(db: &Db, tx: &mut Tx, steps: &mut [Step<'_>]) -> StoreResult<()> {
-    steps.sort_by_key(|step| (step.flip.kind, step.flip.target)); // in the order of the index; it keeps each target's
-    for of_kind in steps.chunk_by(|one, other| one.flip.kind == other.flip.kind) {
-        for page in of_kind.chunks(STEPS_AT_ONCE) {
-            add_steps(db, tx, page[0].flip.kind, page).await?;
+impl Tx {
+    /// Writes steps, those of one target in the order in which they are given. Totals of their targets are locked.
+    pub async fn add_activity(&mut self, steps: &mut [Step<'_>]) -> StoreResult<()> {
+        steps.sort_by_key(|step| (step.flip.kind, step.flip.target)); // in the order of the index; it keeps each target's
+        for of_kind in steps.chunk_by(|one, other| one.flip.kind == other.flip.kind) {
+            for page in of_kind.chunks(STEPS_AT_ONCE) {
+                self.add_steps(page[0].flip.kind, page).await?;
+            }
         }
+        Ok(())
     }
-    Ok(())
-}
 
-async fn add_steps(db: &Db, tx: &mut Tx, kind: EdgeKind, steps: &[Step<'_>]) -> StoreResult<()> {
-    let query = sqlx::query(concat!(
-        "INSERT INTO activity (at, kind, actor_id, target_id, is_on, total_after, position)
-         SELECT ",
-        timestamp!("at"),
-        ", $1, actor_id, target_id, is_on, total_after, block.first + place - 1
-         FROM (SELECT nextval('activity_position') AS first OFFSET 0) AS block
-         CROSS JOIN unnest($2::bigint[], $3::bigint[], $4::bigint[], $5::boolean[], $6::bigint[]) WITH ORDINALITY
-                 AS step (at, actor_id, target_id, is_on, total_after, place)"
-    ))
-    .bind(kind.name())
-    .bind(steps.iter().map(|step| step.flip.at).collect::<Vec<_>>())
-    .bind(steps.iter().map(|step| step.flip.actor.get()).collect::<Vec<_>>())
-    .bind(steps.iter().map(|step| step.flip.target.get()).collect::<Vec<_>>())
-    .bind(steps.iter().map(|step| step.flip.on).collect::<Vec<_>>())
-    .bind(steps.iter().map(|step| step.total_after).collect::<Vec<_>>());
-    db.run(query.execute(&mut **tx)).await.map(drop)
+    async fn add_steps(&mut self, kind: EdgeKind, steps: &[Step<'_>]) -> StoreResult<()> {
+        let query = sqlx::query(concat!(
+            "INSERT INTO activity (at, kind, actor_id, target_id, is_on, total_after, position)
+             SELECT ",
+            timestamp!("at"),
+            ", $1, actor_id, target_id, is_on, total_after, block.first + place - 1
+             FROM (SELECT nextval('activity_position') AS first OFFSET 0) AS block
+             CROSS JOIN unnest($2::bigint[], $3::bigint[], $4::bigint[], $5::boolean[], $6::bigint[]) WITH ORDINALITY
+                     AS step (at, actor_id, target_id, is_on, total_after, place)"
+        ))
+        .bind(kind.name())
+        .bind(steps.iter().map(|step| step.flip.at).collect::<Vec<_>>())
+        .bind(steps.iter().map(|step| step.flip.actor.get()).collect::<Vec<_>>())
+        .bind(steps.iter().map(|step| step.flip.target.get()).collect::<Vec<_>>())
+        .bind(steps.iter().map(|step| step.flip.on).collect::<Vec<_>>())
+        .bind(steps.iter().map(|step| step.total_after).collect::<Vec<_>>());
+        self.db.run(query.execute(&mut *self.inner)).await.map(drop)
+    }
 }

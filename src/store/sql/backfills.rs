@@ -65,28 +65,29 @@ impl BackfillKind {
     }
 }
 
-/// Orders work on a subject; it begins anew if there was some before.
-pub async fn add_backfill(
-    db: &Db,
-    tx: &mut Tx,
-    shards: ShardCount,
-    subject: Entity,
-    kind: BackfillKind,
-    total: i64,
-    ordered_by: UserId,
-) -> StoreResult<()> {
-    let query = sqlx::query(
-        "INSERT INTO backfill (subject, shard, kind, total, ordered_by) VALUES ($1, $2, $3, $4, $5)
-         ON CONFLICT (subject) DO UPDATE
-             SET kind = excluded.kind, total = excluded.total, ordered_by = excluded.ordered_by,
-                 stage = 0, after_id = 0, done = 0, started_at = now(), finished_at = NULL",
-    )
-    .bind(subject.to_string())
-    .bind(shards.shard_of(subject.id).0 as i16)
-    .bind(kind.name())
-    .bind(total)
-    .bind(ordered_by.get());
-    db.run(query.execute(&mut **tx)).await.map(drop)
+impl Tx {
+    /// Orders work on a subject; it begins anew if there was some before.
+    pub async fn add_backfill(
+        &mut self,
+        shards: ShardCount,
+        subject: Entity,
+        kind: BackfillKind,
+        total: i64,
+        ordered_by: UserId,
+    ) -> StoreResult<()> {
+        let query = sqlx::query(
+            "INSERT INTO backfill (subject, shard, kind, total, ordered_by) VALUES ($1, $2, $3, $4, $5)
+             ON CONFLICT (subject) DO UPDATE
+                 SET kind = excluded.kind, total = excluded.total, ordered_by = excluded.ordered_by,
+                     stage = 0, after_id = 0, done = 0, started_at = now(), finished_at = NULL",
+        )
+        .bind(subject.to_string())
+        .bind(shards.shard_of(subject.id).0 as i16)
+        .bind(kind.name())
+        .bind(total)
+        .bind(ordered_by.get());
+        self.db.run(query.execute(&mut *self.inner)).await.map(drop)
+    }
 }
 
 const COLUMNS: &str = "subject, kind, stage, after_id, done, total, finished_at IS NOT NULL";
@@ -109,92 +110,94 @@ impl Db {
     }
 }
 
-/// Locks the oldest work of a shard that is not finished.
-pub async fn next_backfill(db: &Db, tx: &mut Tx, shard: ShardId) -> StoreResult<Option<Backfill>> {
-    let text = format!(
-        "SELECT {COLUMNS} FROM backfill WHERE shard = $1 AND finished_at IS NULL
-         ORDER BY started_at LIMIT 1 FOR UPDATE SKIP LOCKED"
-    );
-    let query = sqlx::query(from_catalogue(text)).bind(shard.0 as i16);
-    db.run(query.fetch_optional(&mut **tx)).await?.as_ref().map(backfill).transpose()
-}
+impl Tx {
+    /// Locks the oldest work of a shard that is not finished.
+    pub async fn next_backfill(&mut self, shard: ShardId) -> StoreResult<Option<Backfill>> {
+        let text = format!(
+            "SELECT {COLUMNS} FROM backfill WHERE shard = $1 AND finished_at IS NULL
+             ORDER BY started_at LIMIT 1 FOR UPDATE SKIP LOCKED"
+        );
+        let query = sqlx::query(from_catalogue(text)).bind(shard.0 as i16);
+        self.db.run(query.fetch_optional(&mut *self.inner)).await?.as_ref().map(backfill).transpose()
+    }
 
-/// Records where the work stands now.
-pub async fn save_backfill(db: &Db, tx: &mut Tx, backfill: &Backfill) -> StoreResult<()> {
-    let query = sqlx::query(
-        "UPDATE backfill SET stage = $2, after_id = $3, done = $4,
-             finished_at = CASE WHEN $5 THEN now() END WHERE subject = $1",
-    )
-    .bind(backfill.subject.to_string())
-    .bind(backfill.stage as i16)
-    .bind(backfill.after)
-    .bind(backfill.done)
-    .bind(backfill.is_finished);
-    db.run(query.execute(&mut **tx)).await.map(drop)
-}
+    /// Records where the work stands now.
+    pub async fn save_backfill(&mut self, backfill: &Backfill) -> StoreResult<()> {
+        let query = sqlx::query(
+            "UPDATE backfill SET stage = $2, after_id = $3, done = $4,
+                 finished_at = CASE WHEN $5 THEN now() END WHERE subject = $1",
+        )
+        .bind(backfill.subject.to_string())
+        .bind(backfill.stage as i16)
+        .bind(backfill.after)
+        .bind(backfill.done)
+        .bind(backfill.is_finished);
+        self.db.run(query.execute(&mut *self.inner)).await.map(drop)
+    }
 
-/// How many edges an actor has on, of all kinds.
-pub async fn count_edges_of(db: &Db, tx: &mut Tx, actor: UserId) -> StoreResult<i64> {
-    let of_kind =
-        |kind: &EdgeKind| format!("(SELECT count(*) FROM {} WHERE actor_id = $1 AND is_on)", kind.name());
-    let text = format!("SELECT {}", EdgeKind::ALL.iter().map(of_kind).collect::<Vec<_>>().join(" + "));
-    let query = sqlx::query_scalar(from_catalogue(text)).bind(actor.get());
-    db.run(query.fetch_one(&mut **tx)).await
-}
+    /// How many edges an actor has on, of all kinds.
+    pub async fn count_edges_of(&mut self, actor: UserId) -> StoreResult<i64> {
+        let of_kind =
+            |kind: &EdgeKind| format!("(SELECT count(*) FROM {} WHERE actor_id = $1 AND is_on)", kind.name());
+        let text = format!("SELECT {}", EdgeKind::ALL.iter().map(of_kind).collect::<Vec<_>>().join(" + "));
+        let query = sqlx::query_scalar(from_catalogue(text)).bind(actor.get());
+        self.db.run(query.fetch_one(&mut *self.inner)).await
+    }
 
-pub async fn count_comments_of(db: &Db, tx: &mut Tx, note: NoteId) -> StoreResult<i64> {
-    let query = sqlx::query_scalar(
-        "SELECT count(*) FROM comment_index WHERE note_id = $1 AND (removed_at IS NULL OR is_placeholder)",
-    )
-    .bind(note.get());
-    db.run(query.fetch_one(&mut **tx)).await
-}
+    pub async fn count_comments_of(&mut self, note: NoteId) -> StoreResult<i64> {
+        let query = sqlx::query_scalar(
+            "SELECT count(*) FROM comment_index WHERE note_id = $1 AND (removed_at IS NULL OR is_placeholder)",
+        )
+        .bind(note.get());
+        self.db.run(query.fetch_one(&mut *self.inner)).await
+    }
 
-/// The next edges of an actor that are on, by rising target.
-pub async fn edges_after(
-    db: &Db,
-    tx: &mut Tx,
-    kind: EdgeKind,
-    actor: UserId,
-    after: i64,
-    most: usize,
-) -> StoreResult<Vec<BackfillEdge>> {
-    let text = format!(
-        "SELECT e.target_id, t.{owner}, t.removed_at IS NULL, e.included FROM {edges} AS e
-         JOIN {targets} AS t ON t.id = e.target_id
-         WHERE e.actor_id = $1 AND e.target_id > $2 AND e.is_on ORDER BY e.target_id LIMIT $3",
-        owner = owner_column(kind.target()),
-        edges = kind.name(),
-        targets = entity_table(kind.target()),
-    );
-    let query = sqlx::query(from_catalogue(text)).bind(actor.get()).bind(after).bind(most as i64);
-    let rows = db.run(query.fetch_all(&mut **tx)).await?;
-    rows.iter()
-        .map(|row| {
-            Ok(BackfillEdge {
-                target: id(row, 0)?,
-                owner: UserId(id(row, 1)?),
-                target_is_present: row.try_get(2)?,
-                included: row.try_get(3)?,
+    /// The next edges of an actor that are on, by rising target.
+    pub async fn edges_after(
+        &mut self,
+        kind: EdgeKind,
+        actor: UserId,
+        after: i64,
+        most: usize,
+    ) -> StoreResult<Vec<BackfillEdge>> {
+        let text = format!(
+            "SELECT e.target_id, t.{owner}, t.removed_at IS NULL, e.included FROM {edges} AS e
+             JOIN {targets} AS t ON t.id = e.target_id
+             WHERE e.actor_id = $1 AND e.target_id > $2 AND e.is_on ORDER BY e.target_id LIMIT $3",
+            owner = owner_column(kind.target()),
+            edges = kind.name(),
+            targets = entity_table(kind.target()),
+        );
+        let query = sqlx::query(from_catalogue(text)).bind(actor.get()).bind(after).bind(most as i64);
+        let rows = self.db.run(query.fetch_all(&mut *self.inner)).await?;
+        rows.iter()
+            .map(|row| {
+                Ok(BackfillEdge {
+                    target: id(row, 0)?,
+                    owner: UserId(id(row, 1)?),
+                    target_is_present: row.try_get(2)?,
+                    included: row.try_get(3)?,
+                })
             })
-        })
-        .collect()
-}
+            .collect()
+    }
 
-/// Sets whether the totals include these edges.
-pub async fn set_included(
-    db: &Db,
-    tx: &mut Tx,
-    kind: EdgeKind,
-    actor: UserId,
-    targets: &[Id],
-    included: bool,
-) -> StoreResult<()> {
-    let text =
-        format!("UPDATE {} SET included = $3 WHERE actor_id = $1 AND target_id = ANY($2)", kind.name());
-    let query =
-        sqlx::query(from_catalogue(text)).bind(actor.get()).bind(super::counts::raw(targets)).bind(included);
-    db.run(query.execute(&mut **tx)).await.map(drop)
+    /// Sets whether the totals include these edges.
+    pub async fn set_included(
+        &mut self,
+        kind: EdgeKind,
+        actor: UserId,
+        targets: &[Id],
+        included: bool,
+    ) -> StoreResult<()> {
+        let text =
+            format!("UPDATE {} SET included = $3 WHERE actor_id = $1 AND target_id = ANY($2)", kind.name());
+        let query = sqlx::query(from_catalogue(text))
+            .bind(actor.get())
+            .bind(super::counts::raw(targets))
+            .bind(included);
+        self.db.run(query.execute(&mut *self.inner)).await.map(drop)
+    }
 }
 
 /// A comment, or a placeholder, that was removed with its note.
@@ -206,35 +209,36 @@ pub struct RemovedComment {
     pub included: bool,
 }
 
-/// Removes the next comments of a note, by rising id.
-pub async fn remove_comments_after(
-    db: &Db,
-    tx: &mut Tx,
-    note: NoteId,
-    after: i64,
-    most: usize,
-) -> StoreResult<Vec<RemovedComment>> {
-    let query = sqlx::query(
-        "WITH page AS (SELECT id, removed_at IS NULL AND state = 'approved' AS included FROM comment_index
-                       WHERE note_id = $1 AND id > $2 AND (removed_at IS NULL OR is_placeholder)
-                       ORDER BY id LIMIT $3 FOR NO KEY UPDATE),
-         unqueued AS (DELETE FROM comment_queue AS q USING page WHERE q.comment_id = page.id)
-         UPDATE comment_index AS c SET removed_at = coalesce(removed_at, now()), is_placeholder = false
-         FROM page WHERE c.id = page.id RETURNING c.id, c.author_id, page.included",
-    )
-    .bind(note.get())
-    .bind(after)
-    .bind(most as i64);
-    let rows = db.run(query.fetch_all(&mut **tx)).await?;
-    rows.iter()
-        .map(|row| {
-            Ok(RemovedComment {
-                id: CommentId(id(row, 0)?),
-                author: UserId(id(row, 1)?),
-                included: row.try_get(2)?,
+impl Tx {
+    /// Removes the next comments of a note, by rising id.
+    pub async fn remove_comments_after(
+        &mut self,
+        note: NoteId,
+        after: i64,
+        most: usize,
+    ) -> StoreResult<Vec<RemovedComment>> {
+        let query = sqlx::query(
+            "WITH page AS (SELECT id, removed_at IS NULL AND state = 'approved' AS included FROM comment_index
+                           WHERE note_id = $1 AND id > $2 AND (removed_at IS NULL OR is_placeholder)
+                           ORDER BY id LIMIT $3 FOR NO KEY UPDATE),
+             unqueued AS (DELETE FROM comment_queue AS q USING page WHERE q.comment_id = page.id)
+             UPDATE comment_index AS c SET removed_at = coalesce(removed_at, now()), is_placeholder = false
+             FROM page WHERE c.id = page.id RETURNING c.id, c.author_id, page.included",
+        )
+        .bind(note.get())
+        .bind(after)
+        .bind(most as i64);
+        let rows = self.db.run(query.fetch_all(&mut *self.inner)).await?;
+        rows.iter()
+            .map(|row| {
+                Ok(RemovedComment {
+                    id: CommentId(id(row, 0)?),
+                    author: UserId(id(row, 1)?),
+                    included: row.try_get(2)?,
+                })
             })
-        })
-        .collect()
+            .collect()
+    }
 }
 
 fn backfill(row: &PgRow) -> StoreResult<Backfill> {

@@ -1,6 +1,6 @@
 //! The ledger of coins.
 
-use super::{Db, Tx};
+use super::Tx;
 use crate::{primitives::UserId, store::StoreResult};
 
 /// One line of the ledger.
@@ -14,15 +14,17 @@ pub struct Grant<'a> {
     pub granted_by: UserId,
 }
 
-pub async fn add_grant(db: &Db, tx: &mut Tx, grant: Grant<'_>) -> StoreResult<()> {
-    let query = sqlx::query(
-        "INSERT INTO coin_ledger (user_id, amount, balance_after, reason, granted_by)
-         VALUES ($1, $2, $3, $4, $5)",
-    )
-    .bind(grant.user.get())
-    .bind(grant.amount)
-    .bind(grant.balance_after)
-    .bind(grant.reason)
-    .bind(grant.granted_by.get());
-    db.run(query.execute(&mut **tx)).await.map(drop)
+impl Tx {
+    pub async fn add_grant(&mut self, grant: Grant<'_>) -> StoreResult<()> {
+        let query = sqlx::query(
+            "INSERT INTO coin_ledger (user_id, amount, balance_after, reason, granted_by)
+             VALUES ($1, $2, $3, $4, $5)",
+        )
+        .bind(grant.user.get())
+        .bind(grant.amount)
+        .bind(grant.balance_after)
+        .bind(grant.reason)
+        .bind(grant.granted_by.get());
+        self.db.run(query.execute(&mut *self.inner)).await.map(drop)
+    }
 }

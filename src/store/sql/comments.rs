@@ -3,7 +3,7 @@
 use sqlx::{Row, postgres::PgRow};
 
 use super::{
-    Db, Tx, from_catalogue,
+    Tx, from_catalogue,
     threads::{CommentState, state},
     users::id,
 };
@@ -40,90 +40,86 @@ pub struct CommentHeader {
 const PLACES: &str = "SELECT id, note_id, author_id, parent_id, reply_to_id, state, removed_at IS NOT NULL
                       FROM comment_index WHERE id = ANY($1) ORDER BY id";
 
-/// Where a comment stands; what may change of it (state, removal) is not locked. `None` when there never was
-/// such a comment.
-pub async fn comment_header(db: &Db, tx: &mut Tx, comment: CommentId) -> StoreResult<Option<CommentHeader>> {
-    Ok(comment_headers(db, tx, &[comment]).await?.pop())
-}
+impl Tx {
+    /// Where a comment stands; what may change of it (state, removal) is not locked. `None` when there never was
+    /// such a comment.
+    pub async fn comment_header(&mut self, comment: CommentId) -> StoreResult<Option<CommentHeader>> {
+        Ok(self.comment_headers(&[comment]).await?.pop())
+    }
 
-/// The same for several; those that never were are missing.
-pub async fn comment_headers(
-    db: &Db,
-    tx: &mut Tx,
-    comments: &[CommentId],
-) -> StoreResult<Vec<CommentHeader>> {
-    let query = sqlx::query(PLACES).bind(raw(comments));
-    db.run(query.fetch_all(&mut **tx)).await?.iter().map(place).collect()
-}
+    /// The same for several; those that never were are missing.
+    pub async fn comment_headers(&mut self, comments: &[CommentId]) -> StoreResult<Vec<CommentHeader>> {
+        let query = sqlx::query(PLACES).bind(raw(comments));
+        self.db.run(query.fetch_all(&mut *self.inner)).await?.iter().map(place).collect()
+    }
 
-/// The same, locked. Lock the totals that are going to move before: batches lock totals, then comments.
-pub async fn lock_comments(db: &Db, tx: &mut Tx, comments: &[CommentId]) -> StoreResult<Vec<CommentHeader>> {
-    let query = sqlx::query(from_catalogue(format!("{PLACES} FOR NO KEY UPDATE"))).bind(raw(comments));
-    db.run(query.fetch_all(&mut **tx)).await?.iter().map(place).collect()
+    /// The same, locked. Lock the totals that are going to move before: batches lock totals, then comments.
+    pub async fn lock_comments(&mut self, comments: &[CommentId]) -> StoreResult<Vec<CommentHeader>> {
+        let query = sqlx::query(from_catalogue(format!("{PLACES} FOR NO KEY UPDATE"))).bind(raw(comments));
+        self.db.run(query.fetch_all(&mut *self.inner)).await?.iter().map(place).collect()
+    }
 }
 
 pub(super) fn raw(comments: &[CommentId]) -> Vec<i64> {
     comments.iter().map(|comment| comment.get()).collect()
 }
 
-/// Writes a comment that waits to be judged, with its author's present rating of the note.
-pub async fn add_comment(db: &Db, tx: &mut Tx, comment: NewComment<'_>) -> StoreResult<CommentId> {
-    let query = sqlx::query(
-        "WITH written AS (
-             INSERT INTO comment_index (note_id, author_id, parent_id, reply_to_id, hot_score, rating_at_writing)
-             VALUES ($1, $2, $3, $4, comment_hot_score(0, 0, now()),
-                     (SELECT score FROM note_rating WHERE user_id = $2 AND note_id = $1))
-             RETURNING id
-         ), text AS (
-             INSERT INTO comment_body (id, body, images, mentions) SELECT id, $5, $6, $7 FROM written
-         ), queued AS (
-             INSERT INTO comment_queue (comment_id) SELECT id FROM written
-         )
-         SELECT id FROM written",
-    )
-    .bind(comment.note.get())
-    .bind(comment.author.get())
-    .bind(comment.parent.map(CommentId::get))
-    .bind(comment.reply_to.map(CommentId::get))
-    .bind(comment.body)
-    .bind(comment.images)
-    .bind(comment.mentions.iter().map(|user| user.get()).collect::<Vec<_>>());
-    let row = db.run(query.fetch_one(&mut **tx)).await?;
-    Ok(CommentId(id(&row, 0)?))
-}
+impl Tx {
+    /// Writes a comment that waits to be judged, with its author's present rating of the note.
+    pub async fn add_comment(&mut self, comment: NewComment<'_>) -> StoreResult<CommentId> {
+        let query = sqlx::query(
+            "WITH written AS (
+                 INSERT INTO comment_index (note_id, author_id, parent_id, reply_to_id, hot_score, rating_at_writing)
+                 VALUES ($1, $2, $3, $4, comment_hot_score(0, 0, now()),
+                         (SELECT score FROM note_rating WHERE user_id = $2 AND note_id = $1))
+                 RETURNING id
+             ), text AS (
+                 INSERT INTO comment_body (id, body, images, mentions) SELECT id, $5, $6, $7 FROM written
+             ), queued AS (
+                 INSERT INTO comment_queue (comment_id) SELECT id FROM written
+             )
+             SELECT id FROM written",
+        )
+        .bind(comment.note.get())
+        .bind(comment.author.get())
+        .bind(comment.parent.map(CommentId::get))
+        .bind(comment.reply_to.map(CommentId::get))
+        .bind(comment.body)
+        .bind(comment.images)
+        .bind(comment.mentions.iter().map(|user| user.get()).collect::<Vec<_>>());
+        let row = self.db.run(query.fetch_one(&mut *self.inner)).await?;
+        Ok(CommentId(id(&row, 0)?))
+    }
 
-/// Removes a comment and its text; as a placeholder it stays in lists.
-pub async fn remove_comment(
-    db: &Db,
-    tx: &mut Tx,
-    comment: CommentId,
-    as_placeholder: bool,
-) -> StoreResult<()> {
-    let query = sqlx::query(
-        "WITH text AS (UPDATE comment_body SET body = '', images = '{}', mentions = '{}' WHERE id = $1),
-         queued AS (DELETE FROM comment_queue WHERE comment_id = $1)
-         UPDATE comment_index SET removed_at = now(), is_placeholder = $2 WHERE id = $1",
-    )
-    .bind(comment.get())
-    .bind(as_placeholder);
-    db.run(query.execute(&mut **tx)).await.map(drop)
-}
+    /// Removes a comment and its text; as a placeholder it stays in lists.
+    pub async fn remove_comment(&mut self, comment: CommentId, as_placeholder: bool) -> StoreResult<()> {
+        let query = sqlx::query(
+            "WITH text AS (UPDATE comment_body SET body = '', images = '{}', mentions = '{}' WHERE id = $1),
+             queued AS (DELETE FROM comment_queue WHERE comment_id = $1)
+             UPDATE comment_index SET removed_at = now(), is_placeholder = $2 WHERE id = $1",
+        )
+        .bind(comment.get())
+        .bind(as_placeholder);
+        self.db.run(query.execute(&mut *self.inner)).await.map(drop)
+    }
 
-/// Replies below a comment that are shown. Lock its totals before.
-pub async fn live_replies(db: &Db, tx: &mut Tx, comment: CommentId) -> StoreResult<i64> {
-    let query = sqlx::query_scalar("SELECT coalesce((SELECT replies FROM comment_counts WHERE id = $1), 0)")
-        .bind(comment.get());
-    db.run(query.fetch_one(&mut **tx)).await
-}
+    /// Replies below a comment that are shown. Lock its totals before.
+    pub async fn live_replies(&mut self, comment: CommentId) -> StoreResult<i64> {
+        let query =
+            sqlx::query_scalar("SELECT coalesce((SELECT replies FROM comment_counts WHERE id = $1), 0)")
+                .bind(comment.get());
+        self.db.run(query.fetch_one(&mut *self.inner)).await
+    }
 
-/// Removed comments stay in lists as long as they have replies. Nothing happens to those that are there.
-pub async fn set_placeholders(db: &Db, tx: &mut Tx, comments: &[CommentId], on: bool) -> StoreResult<()> {
-    let query = sqlx::query(
-        "UPDATE comment_index SET is_placeholder = $2 WHERE id = ANY($1) AND removed_at IS NOT NULL",
-    )
-    .bind(raw(comments))
-    .bind(on);
-    db.run(query.execute(&mut **tx)).await.map(drop)
+    /// Removed comments stay in lists as long as they have replies. Nothing happens to those that are there.
+    pub async fn set_placeholders(&mut self, comments: &[CommentId], on: bool) -> StoreResult<()> {
+        let query = sqlx::query(
+            "UPDATE comment_index SET is_placeholder = $2 WHERE id = ANY($1) AND removed_at IS NOT NULL",
+        )
+        .bind(raw(comments))
+        .bind(on);
+        self.db.run(query.execute(&mut *self.inner)).await.map(drop)
+    }
 }
 
 fn place(row: &PgRow) -> StoreResult<CommentHeader> {

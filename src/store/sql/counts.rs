@@ -57,69 +57,66 @@ impl Db {
     }
 }
 
-/// Locks the totals of entities in id order (two batches that share entities must not deadlock) and reads
-/// them. Entities that do not exist are missing.
-pub async fn lock_totals(
-    db: &Db,
-    tx: &mut Tx,
-    kind: EntityKind,
-    ids: &[Id],
-) -> StoreResult<BTreeMap<Id, Counts>> {
-    let text = format!(
-        "SELECT id, {} FROM {}_counts WHERE id = ANY($1) ORDER BY id FOR NO KEY UPDATE",
-        columns(kind, ""),
-        kind.name(),
-    );
-    let query = sqlx::query(from_catalogue(text)).bind(raw(ids));
-    let rows = db.run(query.fetch_all(&mut **tx)).await?;
-    let mut totals = BTreeMap::new();
-    for row in &rows {
-        totals.insert(id(row, 0)?, counts(kind, row, 1)?);
+impl Tx {
+    /// Locks the totals of entities in id order (two batches that share entities must not deadlock) and reads
+    /// them. Entities that do not exist are missing.
+    pub async fn lock_totals(&mut self, kind: EntityKind, ids: &[Id]) -> StoreResult<BTreeMap<Id, Counts>> {
+        let text = format!(
+            "SELECT id, {} FROM {}_counts WHERE id = ANY($1) ORDER BY id FOR NO KEY UPDATE",
+            columns(kind, ""),
+            kind.name(),
+        );
+        let query = sqlx::query(from_catalogue(text)).bind(raw(ids));
+        let rows = self.db.run(query.fetch_all(&mut *self.inner)).await?;
+        let mut totals = BTreeMap::new();
+        for row in &rows {
+            totals.insert(id(row, 0)?, counts(kind, row, 1)?);
+        }
+        Ok(totals)
     }
-    Ok(totals)
-}
 
-/// Adds differences to the totals of one kind of entity. Differences of other kinds are left out.
-pub async fn add_totals(db: &Db, tx: &mut Tx, kind: EntityKind, deltas: &Deltas) -> StoreResult<()> {
-    let moved: Vec<_> = deltas
-        .iter()
-        .filter(|(entity, delta)| entity.kind == kind && !delta.is_zero())
-        .map(|(entity, delta)| (entity.id, *delta))
-        .collect();
-    if moved.is_empty() {
-        return Ok(());
+    /// Adds differences to the totals of one kind of entity. Differences of other kinds are left out.
+    pub async fn add_totals(&mut self, kind: EntityKind, deltas: &Deltas) -> StoreResult<()> {
+        let moved: Vec<_> = deltas
+            .iter()
+            .filter(|(entity, delta)| entity.kind == kind && !delta.is_zero())
+            .map(|(entity, delta)| (entity.id, *delta))
+            .collect();
+        if moved.is_empty() {
+            return Ok(());
+        }
+        self.add_in_order(kind, &moved).await
     }
-    add_in_order(db, tx, kind, &moved).await
-}
 
-/// Adds differences to the totals of entities of one kind. The differences are in id order, and
-/// [`super::advance_offset`] sees to it that the rows are taken in that order.
-pub async fn add_in_order(db: &Db, tx: &mut Tx, kind: EntityKind, moved: &[(Id, Counts)]) -> StoreResult<()> {
-    if moved.is_empty() {
-        return Ok(());
+    /// Adds differences to the totals of entities of one kind. The differences are in id order, and
+    /// [`Tx::advance_offset`] sees to it that the rows are taken in that order.
+    pub async fn add_in_order(&mut self, kind: EntityKind, moved: &[(Id, Counts)]) -> StoreResult<()> {
+        if moved.is_empty() {
+            return Ok(());
+        }
+        let counters = moving(kind, moved);
+        let query =
+            bind_differences(sqlx::query(from_catalogue(addition(kind, &counters))), &counters, moved);
+        self.db.run(query.execute(&mut *self.inner)).await?;
+        self.rescore(kind, moved).await
     }
-    let counters = moving(kind, moved);
-    let query = bind_differences(sqlx::query(from_catalogue(addition(kind, &counters))), &counters, moved);
-    db.run(query.execute(&mut **tx)).await?;
-    rescore(db, tx, kind, moved).await
-}
 
-/// Does the same, and reads what the totals are then: locking, moving and reading in one go.
-pub async fn add_and_read_totals(
-    db: &Db,
-    tx: &mut Tx,
-    kind: EntityKind,
-    moved: &[(Id, Counts)],
-) -> StoreResult<BTreeMap<Id, Counts>> {
-    if moved.is_empty() {
-        return Ok(BTreeMap::new());
+    /// Does the same, and reads what the totals are then: locking, moving and reading in one go.
+    pub async fn add_and_read_totals(
+        &mut self,
+        kind: EntityKind,
+        moved: &[(Id, Counts)],
+    ) -> StoreResult<BTreeMap<Id, Counts>> {
+        if moved.is_empty() {
+            return Ok(BTreeMap::new());
+        }
+        let counters = moving(kind, moved);
+        let text = format!("{} RETURNING c.id, {}", addition(kind, &counters), columns(kind, "c."));
+        let query = bind_differences(sqlx::query(from_catalogue(text)), &counters, moved);
+        let rows = self.db.run(query.fetch_all(&mut *self.inner)).await?;
+        self.rescore(kind, moved).await?;
+        rows.iter().map(|row| Ok((id(row, 0)?, counts(kind, row, 1)?))).collect()
     }
-    let counters = moving(kind, moved);
-    let text = format!("{} RETURNING c.id, {}", addition(kind, &counters), columns(kind, "c."));
-    let query = bind_differences(sqlx::query(from_catalogue(text)), &counters, moved);
-    let rows = db.run(query.fetch_all(&mut **tx)).await?;
-    rescore(db, tx, kind, moved).await?;
-    rows.iter().map(|row| Ok((id(row, 0)?, counts(kind, row, 1)?))).collect()
 }
 
 /// The counters that move, or else the first one: totals that stay are locked all the same. A column that does not
@@ -154,52 +151,54 @@ fn bind_differences<'q>(
     })
 }
 
-async fn rescore(db: &Db, tx: &mut Tx, kind: EntityKind, moved: &[(Id, Counts)]) -> StoreResult<()> {
-    match kind {
-        EntityKind::Comment => {
-            rescore_comments(db, tx, &moved.iter().map(|(id, _)| *id).collect::<Vec<_>>()).await
-        }
-        _ => Ok(()),
-    }
-}
-
-/// Comments are ranked by their totals, so the score moves with them.
-async fn rescore_comments(db: &Db, tx: &mut Tx, comments: &[Id]) -> StoreResult<()> {
-    let query = sqlx::query(
-        "UPDATE comment_index AS i SET hot_score = comment_hot_score(c.likes, c.replies, i.created_at)
-         FROM comment_counts AS c WHERE c.id = i.id AND i.id = ANY($1)",
-    )
-    .bind(raw(comments));
-    db.run(query.execute(&mut **tx)).await.map(drop)
-}
-
-/// Locks totals of entities of all kinds, in the order of the catalogue.
-pub async fn lock_all_totals(db: &Db, tx: &mut Tx, entities: &[Entity]) -> StoreResult<()> {
-    for kind in EntityKind::ALL {
-        let mut ids: Vec<Id> =
-            entities.iter().filter(|entity| entity.kind == *kind).map(|entity| entity.id).collect();
-        ids.sort_unstable();
-        if !ids.is_empty() {
-            lock_totals(db, tx, *kind, &ids).await?;
+impl Tx {
+    async fn rescore(&mut self, kind: EntityKind, moved: &[(Id, Counts)]) -> StoreResult<()> {
+        match kind {
+            EntityKind::Comment => {
+                self.rescore_comments(&moved.iter().map(|(id, _)| *id).collect::<Vec<_>>()).await
+            }
+            _ => Ok(()),
         }
     }
-    Ok(())
-}
 
-/// Locks and moves totals of entities of all kinds, in the order of the catalogue. Returns what they were.
-pub async fn move_totals(db: &Db, tx: &mut Tx, deltas: &Deltas) -> StoreResult<BTreeMap<Entity, Counts>> {
-    let mut before = BTreeMap::new();
-    for kind in EntityKind::ALL {
-        let ids: Vec<Id> =
-            deltas.keys().filter(|entity| entity.kind == *kind).map(|entity| entity.id).collect();
-        if ids.is_empty() {
-            continue;
-        }
-        let totals = lock_totals(db, tx, *kind, &ids).await?;
-        before.extend(totals.into_iter().map(|(id, counts)| (Entity::new(*kind, id), counts)));
-        add_totals(db, tx, *kind, deltas).await?;
+    /// Comments are ranked by their totals, so the score moves with them.
+    async fn rescore_comments(&mut self, comments: &[Id]) -> StoreResult<()> {
+        let query = sqlx::query(
+            "UPDATE comment_index AS i SET hot_score = comment_hot_score(c.likes, c.replies, i.created_at)
+             FROM comment_counts AS c WHERE c.id = i.id AND i.id = ANY($1)",
+        )
+        .bind(raw(comments));
+        self.db.run(query.execute(&mut *self.inner)).await.map(drop)
     }
-    Ok(before)
+
+    /// Locks totals of entities of all kinds, in the order of the catalogue.
+    pub async fn lock_all_totals(&mut self, entities: &[Entity]) -> StoreResult<()> {
+        for kind in EntityKind::ALL {
+            let mut ids: Vec<Id> =
+                entities.iter().filter(|entity| entity.kind == *kind).map(|entity| entity.id).collect();
+            ids.sort_unstable();
+            if !ids.is_empty() {
+                self.lock_totals(*kind, &ids).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Locks and moves totals of entities of all kinds, in the order of the catalogue. Returns what they were.
+    pub async fn move_totals(&mut self, deltas: &Deltas) -> StoreResult<BTreeMap<Entity, Counts>> {
+        let mut before = BTreeMap::new();
+        for kind in EntityKind::ALL {
+            let ids: Vec<Id> =
+                deltas.keys().filter(|entity| entity.kind == *kind).map(|entity| entity.id).collect();
+            if ids.is_empty() {
+                continue;
+            }
+            let totals = self.lock_totals(*kind, &ids).await?;
+            before.extend(totals.into_iter().map(|(id, counts)| (Entity::new(*kind, id), counts)));
+            self.add_totals(*kind, deltas).await?;
+        }
+        Ok(before)
+    }
 }
 
 fn columns(kind: EntityKind, prefix: &str) -> String {

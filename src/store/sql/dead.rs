@@ -74,100 +74,102 @@ impl DeadState {
     }
 }
 
-/// Sets an event apart. Harmless when it was already.
-pub async fn add_dead_event(
-    db: &Db,
-    tx: &mut Tx,
-    shard: ShardId,
-    entry: &Entry,
-    given_up: GivenUp<'_>,
-) -> StoreResult<()> {
-    let flip = entry.flip();
-    let query = sqlx::query(
-        "INSERT INTO dead_event (shard, generation, number, payload, error, tries, history,
-                                 kind, actor_id, target_id)
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
-         ON CONFLICT ON CONSTRAINT dead_event_once DO NOTHING",
-    )
-    .bind(shard.0 as i16)
-    .bind(entry.offset.generation as i64)
-    .bind(entry.offset.number as i64)
-    .bind(without_nul(&entry.event.to_string()))
-    .bind(given_up.error.map(short))
-    .bind(given_up.tries as i32)
-    .bind(given_up.history)
-    .bind(flip.map(|flip| flip.kind.name()))
-    .bind(flip.map(|flip| flip.actor.get()))
-    .bind(flip.map(|flip| flip.target.get()));
-    db.run(query.execute(&mut **tx)).await.map(drop)
-}
+impl Tx {
+    /// Sets an event apart. Harmless when it was already.
+    pub async fn add_dead_event(
+        &mut self,
+        shard: ShardId,
+        entry: &Entry,
+        given_up: GivenUp<'_>,
+    ) -> StoreResult<()> {
+        let flip = entry.flip();
+        let query = sqlx::query(
+            "INSERT INTO dead_event (shard, generation, number, payload, error, tries, history,
+                                     kind, actor_id, target_id)
+             VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
+             ON CONFLICT ON CONSTRAINT dead_event_once DO NOTHING",
+        )
+        .bind(shard.0 as i16)
+        .bind(entry.offset.generation as i64)
+        .bind(entry.offset.number as i64)
+        .bind(without_nul(&entry.event.to_string()))
+        .bind(given_up.error.map(short))
+        .bind(given_up.tries as i32)
+        .bind(given_up.history)
+        .bind(flip.map(|flip| flip.kind.name()))
+        .bind(flip.map(|flip| flip.actor.get()))
+        .bind(flip.map(|flip| flip.target.get()));
+        self.db.run(query.execute(&mut *self.inner)).await.map(drop)
+    }
 
-/// Marks dead events of these flips' edges as superseded, but for those after `before`.
-pub async fn supersede_dead_events(
-    db: &Db,
-    tx: &mut Tx,
-    shard: ShardId,
-    flips: &[&Flip],
-    before: Offset,
-) -> StoreResult<()> {
-    // One look-up per edge, whatever the planner thinks of the table; locked in one order by everybody.
-    let query = sqlx::query(
-        "WITH older AS (
-             SELECT d.serial FROM dead_event AS d WHERE d.serial IN (
-                 SELECT of_edge.serial
-                 FROM unnest($2::text[], $3::bigint[], $4::bigint[]) AS edge (kind, actor_id, target_id)
-                 CROSS JOIN LATERAL (
-                     SELECT e.serial FROM dead_event AS e
-                     WHERE e.state = 'dead' AND e.shard = $1 AND e.kind = edge.kind
-                       AND e.actor_id = edge.actor_id AND e.target_id = edge.target_id
-                       AND (e.generation, e.number) < ($5, $6)
-                     OFFSET 0
-                 ) AS of_edge
-             ) ORDER BY d.serial FOR UPDATE
-         )
-         UPDATE dead_event SET state = 'superseded', decided_at = now()
-         FROM older WHERE dead_event.serial = older.serial AND dead_event.state = 'dead'",
-    )
-    .bind(shard.0 as i16)
-    .bind(flips.iter().map(|flip| flip.kind.name()).collect::<Vec<_>>())
-    .bind(flips.iter().map(|flip| flip.actor.get()).collect::<Vec<_>>())
-    .bind(flips.iter().map(|flip| flip.target.get()).collect::<Vec<_>>())
-    .bind(before.generation as i64)
-    .bind(before.number as i64);
-    db.run(query.execute(&mut **tx)).await.map(drop)
-}
+    /// Marks dead events of these flips' edges as superseded, but for those after `before`.
+    pub async fn supersede_dead_events(
+        &mut self,
+        shard: ShardId,
+        flips: &[&Flip],
+        before: Offset,
+    ) -> StoreResult<()> {
+        // One look-up per edge, whatever the planner thinks of the table; locked in one order by everybody.
+        let query = sqlx::query(
+            "WITH older AS (
+                 SELECT d.serial FROM dead_event AS d WHERE d.serial IN (
+                     SELECT of_edge.serial
+                     FROM unnest($2::text[], $3::bigint[], $4::bigint[]) AS edge (kind, actor_id, target_id)
+                     CROSS JOIN LATERAL (
+                         SELECT e.serial FROM dead_event AS e
+                         WHERE e.state = 'dead' AND e.shard = $1 AND e.kind = edge.kind
+                           AND e.actor_id = edge.actor_id AND e.target_id = edge.target_id
+                           AND (e.generation, e.number) < ($5, $6)
+                         OFFSET 0
+                     ) AS of_edge
+                 ) ORDER BY d.serial FOR UPDATE
+             )
+             UPDATE dead_event SET state = 'superseded', decided_at = now()
+             FROM older WHERE dead_event.serial = older.serial AND dead_event.state = 'dead'",
+        )
+        .bind(shard.0 as i16)
+        .bind(flips.iter().map(|flip| flip.kind.name()).collect::<Vec<_>>())
+        .bind(flips.iter().map(|flip| flip.actor.get()).collect::<Vec<_>>())
+        .bind(flips.iter().map(|flip| flip.target.get()).collect::<Vec<_>>())
+        .bind(before.generation as i64)
+        .bind(before.number as i64);
+        self.db.run(query.execute(&mut *self.inner)).await.map(drop)
+    }
 
-/// Locks a dead event, and with it the others of its edge, in one order. `None`: there is no such event.
-pub async fn lock_dead_event(db: &Db, tx: &mut Tx, serial: i64) -> StoreResult<Option<DeadEvent>> {
-    let text = format!(
-        "SELECT {COLUMNS} FROM dead_event AS d WHERE d.serial = $1 OR EXISTS (
-             SELECT FROM dead_event AS o WHERE o.serial = $1 AND d.state = 'dead' AND d.shard = o.shard
-                AND d.kind = o.kind AND d.actor_id = o.actor_id AND d.target_id = o.target_id
-         ) ORDER BY d.serial FOR UPDATE OF d"
-    );
-    let query = sqlx::query(from_catalogue(text)).bind(serial);
-    let rows = db.run(query.fetch_all(&mut **tx)).await?;
-    let events = rows.iter().map(dead_event).collect::<StoreResult<Vec<_>>>()?;
-    Ok(events.into_iter().find(|event| event.serial == serial))
-}
+    /// Locks a dead event, and with it the others of its edge, in one order. `None`: there is no such event.
+    pub async fn lock_dead_event(&mut self, serial: i64) -> StoreResult<Option<DeadEvent>> {
+        let text = format!(
+            "SELECT {COLUMNS} FROM dead_event AS d WHERE d.serial = $1 OR EXISTS (
+                 SELECT FROM dead_event AS o WHERE o.serial = $1 AND d.state = 'dead' AND d.shard = o.shard
+                    AND d.kind = o.kind AND d.actor_id = o.actor_id AND d.target_id = o.target_id
+             ) ORDER BY d.serial FOR UPDATE OF d"
+        );
+        let query = sqlx::query(from_catalogue(text)).bind(serial);
+        let rows = self.db.run(query.fetch_all(&mut *self.inner)).await?;
+        let events = rows.iter().map(dead_event).collect::<StoreResult<Vec<_>>>()?;
+        Ok(events.into_iter().find(|event| event.serial == serial))
+    }
 
-pub async fn decide_dead_event(db: &Db, tx: &mut Tx, serial: i64, state: DeadState) -> StoreResult<()> {
-    let query = sqlx::query("UPDATE dead_event SET state = $2, decided_at = now() WHERE serial = $1")
-        .bind(serial)
-        .bind(state.name());
-    db.run(query.execute(&mut **tx)).await.map(drop)
-}
+    pub async fn decide_dead_event(&mut self, serial: i64, state: DeadState) -> StoreResult<()> {
+        let query = sqlx::query("UPDATE dead_event SET state = $2, decided_at = now() WHERE serial = $1")
+            .bind(serial)
+            .bind(state.name());
+        self.db.run(query.execute(&mut *self.inner)).await.map(drop)
+    }
 
-/// Whether the flip's row says that the edge was switched later than the flip did.
-pub async fn edge_changed_after(db: &Db, tx: &mut Tx, flip: &Flip) -> StoreResult<bool> {
-    let text = format!(
-        "SELECT EXISTS (SELECT FROM {} WHERE actor_id = $1 AND target_id = $2 AND changed_at > {})",
-        flip.kind.name(),
-        timestamp!("$3::bigint"),
-    );
-    let query =
-        sqlx::query_scalar(from_catalogue(text)).bind(flip.actor.get()).bind(flip.target.get()).bind(flip.at);
-    db.run(query.fetch_one(&mut **tx)).await
+    /// Whether the flip's row says that the edge was switched later than the flip did.
+    pub async fn edge_changed_after(&mut self, flip: &Flip) -> StoreResult<bool> {
+        let text = format!(
+            "SELECT EXISTS (SELECT FROM {} WHERE actor_id = $1 AND target_id = $2 AND changed_at > {})",
+            flip.kind.name(),
+            timestamp!("$3::bigint"),
+        );
+        let query = sqlx::query_scalar(from_catalogue(text))
+            .bind(flip.actor.get())
+            .bind(flip.target.get())
+            .bind(flip.at);
+        self.db.run(query.fetch_one(&mut *self.inner)).await
+    }
 }
 
 impl Db {

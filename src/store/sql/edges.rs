@@ -43,54 +43,51 @@ pub struct MemberPage {
     pub persisted: Offset,
 }
 
-/// Switches rows on; those that are on already stay as they are. All flips are of `kind`, one per pair. The transaction
-/// holds the lock of removals, so who is visible and what is there stays so.
-///
-/// Of rows that are written for the first time and count, which nearly all do, only the number comes back.
-pub async fn switch_on(
-    db: &Db,
-    tx: &mut Tx,
-    kind: EdgeKind,
-    flips: &[&Flip],
-) -> StoreResult<Vec<ChangedEdge>> {
-    if flips.is_empty() {
-        return Ok(Vec::new());
+impl Tx {
+    /// Switches rows on; those that are on already stay as they are. All flips are of `kind`, one per pair. The transaction
+    /// holds the lock of removals, so who is visible and what is there stays so.
+    ///
+    /// Of rows that are written for the first time and count, which nearly all do, only the number comes back.
+    pub async fn switch_on(&mut self, kind: EdgeKind, flips: &[&Flip]) -> StoreResult<Vec<ChangedEdge>> {
+        if flips.is_empty() {
+            return Ok(Vec::new());
+        }
+        // Whether a row counts is looked up for all together, which costs a fraction, and for each only if one does not.
+        let text = format!(
+            "WITH visible AS NOT MATERIALIZED (
+                 SELECT id FROM app_user WHERE removed_at IS NULL AND hidden_at IS NULL
+             ), present AS NOT MATERIALIZED (
+                 SELECT id FROM {targets} WHERE removed_at IS NULL
+             ), changed AS (
+                 INSERT INTO {edges} AS edge (actor_id, target_id, is_on, included, created_at, changed_at)
+                 SELECT actor, target, true,
+                        ((SELECT count(*) FROM visible WHERE id = ANY($4)) = cardinality($4)
+                            AND (SELECT count(*) FROM present WHERE id = ANY($5)) = cardinality($5))
+                        OR coalesce((SELECT true FROM visible WHERE id = actor)
+                            AND (SELECT true FROM present WHERE id = target), false),
+                        {at}, {at}
+                 FROM unnest($1::bigint[], $2::bigint[], $3::bigint[]) AS flip (actor, target, at)
+                 ON CONFLICT (actor_id, target_id) DO UPDATE
+                     SET is_on = true, included = excluded.included, changed_at = excluded.changed_at
+                     WHERE NOT edge.is_on
+                 RETURNING actor_id, target_id, included, xmax = 0 AS first
+             )
+             SELECT actor_id, target_id, included, first, all_changed
+             FROM (SELECT count(*) = cardinality($1) AS all_changed FROM changed) AS told
+             LEFT JOIN changed ON NOT (all_changed AND included AND first)",
+            edges = kind.name(),
+            targets = entity_table(kind.target()),
+            at = timestamp!("at"),
+        );
+        let query = bind(sqlx::query(from_catalogue(text)), flips)
+            .bind(distinct(flips.iter().map(|flip| flip.actor.0)))
+            .bind(distinct(flips.iter().map(|flip| flip.target)));
+        let rows = self.db.run(query.fetch_all(&mut *self.inner)).await?;
+        let all_changed: bool = rows.first().map_or(Ok(false), |row| row.try_get(4))?;
+        let has_edge = |row: &&PgRow| !matches!(row.try_get::<Option<i64>, _>(0), Ok(None));
+        let told = rows.iter().filter(has_edge).map(changed_edge).collect::<StoreResult<Vec<_>>>()?;
+        Ok(if all_changed { with_plain(flips, &told) } else { told })
     }
-    // Whether a row counts is looked up for all together, which costs a fraction, and for each only if one does not.
-    let text = format!(
-        "WITH visible AS NOT MATERIALIZED (
-             SELECT id FROM app_user WHERE removed_at IS NULL AND hidden_at IS NULL
-         ), present AS NOT MATERIALIZED (
-             SELECT id FROM {targets} WHERE removed_at IS NULL
-         ), changed AS (
-             INSERT INTO {edges} AS edge (actor_id, target_id, is_on, included, created_at, changed_at)
-             SELECT actor, target, true,
-                    ((SELECT count(*) FROM visible WHERE id = ANY($4)) = cardinality($4)
-                        AND (SELECT count(*) FROM present WHERE id = ANY($5)) = cardinality($5))
-                    OR coalesce((SELECT true FROM visible WHERE id = actor)
-                        AND (SELECT true FROM present WHERE id = target), false),
-                    {at}, {at}
-             FROM unnest($1::bigint[], $2::bigint[], $3::bigint[]) AS flip (actor, target, at)
-             ON CONFLICT (actor_id, target_id) DO UPDATE
-                 SET is_on = true, included = excluded.included, changed_at = excluded.changed_at
-                 WHERE NOT edge.is_on
-             RETURNING actor_id, target_id, included, xmax = 0 AS first
-         )
-         SELECT actor_id, target_id, included, first, all_changed
-         FROM (SELECT count(*) = cardinality($1) AS all_changed FROM changed) AS told
-         LEFT JOIN changed ON NOT (all_changed AND included AND first)",
-        edges = kind.name(),
-        targets = entity_table(kind.target()),
-        at = timestamp!("at"),
-    );
-    let query = bind(sqlx::query(from_catalogue(text)), flips)
-        .bind(distinct(flips.iter().map(|flip| flip.actor.0)))
-        .bind(distinct(flips.iter().map(|flip| flip.target)));
-    let rows = db.run(query.fetch_all(&mut **tx)).await?;
-    let all_changed: bool = rows.first().map_or(Ok(false), |row| row.try_get(4))?;
-    let has_edge = |row: &&PgRow| !matches!(row.try_get::<Option<i64>, _>(0), Ok(None));
-    let told = rows.iter().filter(has_edge).map(changed_edge).collect::<StoreResult<Vec<_>>>()?;
-    Ok(if all_changed { with_plain(flips, &told) } else { told })
 }
 
 fn distinct(ids: impl Iterator<Item = Id>) -> Vec<i64> {
@@ -105,46 +102,44 @@ fn with_plain(flips: &[&Flip], told: &[ChangedEdge]) -> Vec<ChangedEdge> {
     flips.iter().map(|flip| told.get(&(flip.actor, flip.target)).copied().unwrap_or(plain(flip))).collect()
 }
 
-/// Switches rows off; those that are off already, or missing, stay as they are.
-pub async fn switch_off(
-    db: &Db,
-    tx: &mut Tx,
-    kind: EdgeKind,
-    flips: &[&Flip],
-) -> StoreResult<Vec<ChangedEdge>> {
-    let text = format!(
-        "UPDATE {edges} AS edge SET is_on = false, included = false, changed_at = {at}
-         FROM unnest($1::bigint[], $2::bigint[], $3::bigint[]) AS f (actor, target, at)
-         JOIN {edges} AS old ON old.actor_id = f.actor AND old.target_id = f.target
-         LEFT JOIN {targets} AS t ON t.id = f.target AND t.removed_at IS NULL
-         WHERE edge.actor_id = f.actor AND edge.target_id = f.target AND edge.is_on
-         RETURNING edge.actor_id, edge.target_id, old.included AND t.id IS NOT NULL AS included, false AS first",
-        edges = kind.name(),
-        targets = entity_table(kind.target()),
-        at = timestamp!("f.at"),
-    );
-    write(db, tx, text, flips).await
-}
-
-/// Notes when rows that were on, and off for a moment, were switched on again: lists are in that order. No
-/// total moves.
-pub async fn switch_on_again(db: &Db, tx: &mut Tx, kind: EdgeKind, flips: &[&Flip]) -> StoreResult<()> {
-    let text = format!(
-        "UPDATE {edges} AS edge SET changed_at = {at}
-         FROM unnest($1::bigint[], $2::bigint[], $3::bigint[]) AS f (actor, target, at)
-         WHERE edge.actor_id = f.actor AND edge.target_id = f.target AND edge.is_on",
-        edges = kind.name(),
-        at = timestamp!("f.at"),
-    );
-    write(db, tx, text, flips).await.map(drop)
-}
-
-async fn write(db: &Db, tx: &mut Tx, text: String, flips: &[&Flip]) -> StoreResult<Vec<ChangedEdge>> {
-    if flips.is_empty() {
-        return Ok(Vec::new());
+impl Tx {
+    /// Switches rows off; those that are off already, or missing, stay as they are.
+    pub async fn switch_off(&mut self, kind: EdgeKind, flips: &[&Flip]) -> StoreResult<Vec<ChangedEdge>> {
+        let text = format!(
+            "UPDATE {edges} AS edge SET is_on = false, included = false, changed_at = {at}
+             FROM unnest($1::bigint[], $2::bigint[], $3::bigint[]) AS f (actor, target, at)
+             JOIN {edges} AS old ON old.actor_id = f.actor AND old.target_id = f.target
+             LEFT JOIN {targets} AS t ON t.id = f.target AND t.removed_at IS NULL
+             WHERE edge.actor_id = f.actor AND edge.target_id = f.target AND edge.is_on
+             RETURNING edge.actor_id, edge.target_id, old.included AND t.id IS NOT NULL AS included, false AS first",
+            edges = kind.name(),
+            targets = entity_table(kind.target()),
+            at = timestamp!("f.at"),
+        );
+        self.write(text, flips).await
     }
-    let rows = db.run(bind(sqlx::query(from_catalogue(text)), flips).fetch_all(&mut **tx)).await?;
-    rows.iter().map(changed_edge).collect()
+
+    /// Notes when rows that were on, and off for a moment, were switched on again: lists are in that order. No
+    /// total moves.
+    pub async fn switch_on_again(&mut self, kind: EdgeKind, flips: &[&Flip]) -> StoreResult<()> {
+        let text = format!(
+            "UPDATE {edges} AS edge SET changed_at = {at}
+             FROM unnest($1::bigint[], $2::bigint[], $3::bigint[]) AS f (actor, target, at)
+             WHERE edge.actor_id = f.actor AND edge.target_id = f.target AND edge.is_on",
+            edges = kind.name(),
+            at = timestamp!("f.at"),
+        );
+        self.write(text, flips).await.map(drop)
+    }
+
+    async fn write(&mut self, text: String, flips: &[&Flip]) -> StoreResult<Vec<ChangedEdge>> {
+        if flips.is_empty() {
+            return Ok(Vec::new());
+        }
+        let rows =
+            self.db.run(bind(sqlx::query(from_catalogue(text)), flips).fetch_all(&mut *self.inner)).await?;
+        rows.iter().map(changed_edge).collect()
+    }
 }
 
 fn bind<'q>(query: Query<'q, Postgres, PgArguments>, flips: &[&Flip]) -> Query<'q, Postgres, PgArguments> {

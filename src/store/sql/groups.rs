@@ -33,20 +33,17 @@ impl Db {
     }
 }
 
-pub async fn add_group(
-    db: &Db,
-    tx: &mut Tx,
-    owner: UserId,
-    name: &str,
-    description: &str,
-) -> StoreResult<GroupId> {
-    let query =
-        sqlx::query("INSERT INTO app_group (owner_id, name, description) VALUES ($1, $2, $3) RETURNING id")
-            .bind(owner.get())
-            .bind(name)
-            .bind(description);
-    let row = db.run(query.fetch_one(&mut **tx)).await?;
-    Ok(GroupId(id(&row, 0)?))
+impl Tx {
+    pub async fn add_group(&mut self, owner: UserId, name: &str, description: &str) -> StoreResult<GroupId> {
+        let query = sqlx::query(
+            "INSERT INTO app_group (owner_id, name, description) VALUES ($1, $2, $3) RETURNING id",
+        )
+        .bind(owner.get())
+        .bind(name)
+        .bind(description);
+        let row = self.db.run(query.fetch_one(&mut *self.inner)).await?;
+        Ok(GroupId(id(&row, 0)?))
+    }
 }
 
 fn group(row: &PgRow) -> StoreResult<Group> {

@@ -20,56 +20,56 @@ pub struct UsedKey {
     pub result: Option<Id>,
 }
 
-/// Takes the key for this transaction; one that is older than `life` counts as free. Two transactions with
-/// the same key wait for each other. Returns the earlier use, if there is one.
-pub async fn take_key(
-    db: &Db,
-    tx: &mut Tx,
-    actor: UserId,
-    key: &str,
-    operation: &str,
-    life: Duration,
-) -> StoreResult<Option<UsedKey>> {
-    let take = sqlx::query(
-        "INSERT INTO idempotency_key AS used (actor_id, key, operation) VALUES ($1, $2, $3)
-         ON CONFLICT (actor_id, key) DO UPDATE
-             SET operation = excluded.operation, changed = false, result_id = NULL, created_at = now()
-             WHERE used.created_at < now() - $4 * interval '1 ms'",
-    )
-    .bind(actor.get())
-    .bind(key)
-    .bind(operation)
-    .bind(life.as_millis() as i64);
-    if db.run(take.execute(&mut **tx)).await?.rows_affected() == 1 {
-        return Ok(None);
+impl Tx {
+    /// Takes the key for this transaction; one that is older than `life` counts as free. Two transactions with
+    /// the same key wait for each other. Returns the earlier use, if there is one.
+    pub async fn take_key(
+        &mut self,
+        actor: UserId,
+        key: &str,
+        operation: &str,
+        life: Duration,
+    ) -> StoreResult<Option<UsedKey>> {
+        let take = sqlx::query(
+            "INSERT INTO idempotency_key AS used (actor_id, key, operation) VALUES ($1, $2, $3)
+             ON CONFLICT (actor_id, key) DO UPDATE
+                 SET operation = excluded.operation, changed = false, result_id = NULL, created_at = now()
+                 WHERE used.created_at < now() - $4 * interval '1 ms'",
+        )
+        .bind(actor.get())
+        .bind(key)
+        .bind(operation)
+        .bind(life.as_millis() as i64);
+        if self.db.run(take.execute(&mut *self.inner)).await?.rows_affected() == 1 {
+            return Ok(None);
+        }
+        let used = sqlx::query(
+            "SELECT operation, changed, result_id FROM idempotency_key WHERE actor_id = $1 AND key = $2",
+        )
+        .bind(actor.get())
+        .bind(key);
+        let row = self.db.run(used.fetch_one(&mut *self.inner)).await?;
+        let result = row.try_get::<Option<i64>, _>(2)?.map(|_| id(&row, 2)).transpose()?;
+        Ok(Some(UsedKey { operation: row.try_get(0)?, changed: row.try_get(1)?, result }))
     }
-    let used = sqlx::query(
-        "SELECT operation, changed, result_id FROM idempotency_key WHERE actor_id = $1 AND key = $2",
-    )
-    .bind(actor.get())
-    .bind(key);
-    let row = db.run(used.fetch_one(&mut **tx)).await?;
-    let result = row.try_get::<Option<i64>, _>(2)?.map(|_| id(&row, 2)).transpose()?;
-    Ok(Some(UsedKey { operation: row.try_get(0)?, changed: row.try_get(1)?, result }))
-}
 
-/// Keeps what came of the action for which the key was taken.
-pub async fn keep_result(
-    db: &Db,
-    tx: &mut Tx,
-    actor: UserId,
-    key: &str,
-    changed: bool,
-    result: Option<Id>,
-) -> StoreResult<()> {
-    let query = sqlx::query(
-        "UPDATE idempotency_key SET changed = $3, result_id = $4 WHERE actor_id = $1 AND key = $2",
-    )
-    .bind(actor.get())
-    .bind(key)
-    .bind(changed)
-    .bind(result.map(Id::get));
-    db.run(query.execute(&mut **tx)).await.map(drop)
+    /// Keeps what came of the action for which the key was taken.
+    pub async fn keep_result(
+        &mut self,
+        actor: UserId,
+        key: &str,
+        changed: bool,
+        result: Option<Id>,
+    ) -> StoreResult<()> {
+        let query = sqlx::query(
+            "UPDATE idempotency_key SET changed = $3, result_id = $4 WHERE actor_id = $1 AND key = $2",
+        )
+        .bind(actor.get())
+        .bind(key)
+        .bind(changed)
+        .bind(result.map(Id::get));
+        self.db.run(query.execute(&mut *self.inner)).await.map(drop)
+    }
 }
 
 impl Db {

@@ -25,55 +25,55 @@ pub struct InboxEntry {
     pub created_at: DateTime<Utc>,
 }
 
-/// Writes one entry per flip, all of `kind`, to the inbox of its recipient; those that exist stay as they are.
-/// Returns which are new. No two are the same, and a transaction calls it once per kind.
-pub async fn add_inbox_entries<'a>(
-    db: &Db,
-    tx: &mut Tx,
-    kind: EdgeKind,
-    entries: Vec<(UserId, &'a Flip)>,
-) -> StoreResult<Vec<(UserId, &'a Flip)>> {
-    if entries.is_empty() {
-        return Ok(entries);
+impl Tx {
+    /// Writes one entry per flip, all of `kind`, to the inbox of its recipient; those that exist stay as they are.
+    /// Returns which are new. No two are the same, and a transaction calls it once per kind.
+    pub async fn add_inbox_entries<'a>(
+        &mut self,
+        kind: EdgeKind,
+        entries: Vec<(UserId, &'a Flip)>,
+    ) -> StoreResult<Vec<(UserId, &'a Flip)>> {
+        if entries.is_empty() {
+            return Ok(entries);
+        }
+        let query = sqlx::query(concat!(
+            "INSERT INTO inbox_entry (recipient_id, kind, actor_id, target_id, created_at)
+             SELECT recipient_id, $1, actor_id, target_id, ",
+            timestamp!("at"),
+            " FROM unnest($2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[])
+                   AS given (recipient_id, actor_id, target_id, at)
+             ON CONFLICT (recipient_id, kind, actor_id, target_id) DO NOTHING"
+        ));
+        let (name, recipients, actors, targets) = keys(kind, &entries);
+        let query = query
+            .bind(name)
+            .bind(recipients)
+            .bind(actors)
+            .bind(targets)
+            .bind(entries.iter().map(|(_, flip)| flip.at).collect::<Vec<_>>());
+        let added = self.db.run(query.execute(&mut *self.inner)).await?.rows_affected();
+        if added == entries.len() as u64 { Ok(entries) } else { self.only_added(kind, entries).await }
     }
-    let query = sqlx::query(concat!(
-        "INSERT INTO inbox_entry (recipient_id, kind, actor_id, target_id, created_at)
-         SELECT recipient_id, $1, actor_id, target_id, ",
-        timestamp!("at"),
-        " FROM unnest($2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[])
-               AS given (recipient_id, actor_id, target_id, at)
-         ON CONFLICT (recipient_id, kind, actor_id, target_id) DO NOTHING"
-    ));
-    let (name, recipients, actors, targets) = keys(kind, &entries);
-    let query = query
-        .bind(name)
-        .bind(recipients)
-        .bind(actors)
-        .bind(targets)
-        .bind(entries.iter().map(|(_, flip)| flip.at).collect::<Vec<_>>());
-    let added = db.run(query.execute(&mut **tx)).await?.rows_affected();
-    if added == entries.len() as u64 { Ok(entries) } else { only_added(db, tx, kind, entries).await }
-}
 
-/// Those whose entry this transaction has written. Hardly ever asked: a row that is on for the first time has no
-/// entry, unless somebody deleted the row.
-async fn only_added<'a>(
-    db: &Db,
-    tx: &mut Tx,
-    kind: EdgeKind,
-    entries: Vec<(UserId, &'a Flip)>,
-) -> StoreResult<Vec<(UserId, &'a Flip)>> {
-    let query = sqlx::query_scalar(
-        "SELECT given.place
-         FROM unnest($2::bigint[], $3::bigint[], $4::bigint[]) WITH ORDINALITY
-              AS given (recipient_id, actor_id, target_id, place)
-         JOIN inbox_entry AS entry USING (recipient_id, actor_id, target_id)
-         WHERE entry.kind = $1 AND entry.xmin = pg_current_xact_id()::xid",
-    );
-    let (name, recipients, actors, targets) = keys(kind, &entries);
-    let query = query.bind(name).bind(recipients).bind(actors).bind(targets);
-    let places: Vec<i64> = db.run(query.fetch_all(&mut **tx)).await?;
-    Ok(places.iter().filter_map(|place| entries.get(*place as usize - 1).copied()).collect())
+    /// Those whose entry this transaction has written. Hardly ever asked: a row that is on for the first time has no
+    /// entry, unless somebody deleted the row.
+    async fn only_added<'a>(
+        &mut self,
+        kind: EdgeKind,
+        entries: Vec<(UserId, &'a Flip)>,
+    ) -> StoreResult<Vec<(UserId, &'a Flip)>> {
+        let query = sqlx::query_scalar(
+            "SELECT given.place
+             FROM unnest($2::bigint[], $3::bigint[], $4::bigint[]) WITH ORDINALITY
+                  AS given (recipient_id, actor_id, target_id, place)
+             JOIN inbox_entry AS entry USING (recipient_id, actor_id, target_id)
+             WHERE entry.kind = $1 AND entry.xmin = pg_current_xact_id()::xid",
+        );
+        let (name, recipients, actors, targets) = keys(kind, &entries);
+        let query = query.bind(name).bind(recipients).bind(actors).bind(targets);
+        let places: Vec<i64> = self.db.run(query.fetch_all(&mut *self.inner)).await?;
+        Ok(places.iter().filter_map(|place| entries.get(*place as usize - 1).copied()).collect())
+    }
 }
 
 /// What entries are found by: the kind's name, recipients, actors and targets.
@@ -84,16 +84,18 @@ fn keys(kind: EdgeKind, entries: &[(UserId, &Flip)]) -> (&'static str, Vec<i64>,
     (kind.name(), recipients, actors, targets)
 }
 
-/// Notes that someone wrote to the recipient. Returns whether it is the first time.
-pub async fn add_direct_message(db: &Db, tx: &mut Tx, from: UserId, to: UserId) -> StoreResult<bool> {
-    let query = sqlx::query(
-        "INSERT INTO inbox_entry (recipient_id, kind, actor_id, target_id, created_at)
-         VALUES ($1, $2, $3, $1, now()) ON CONFLICT DO NOTHING",
-    )
-    .bind(to.get())
-    .bind(DIRECT_MESSAGE)
-    .bind(from.get());
-    Ok(db.run(query.execute(&mut **tx)).await?.rows_affected() == 1)
+impl Tx {
+    /// Notes that someone wrote to the recipient. Returns whether it is the first time.
+    pub async fn add_direct_message(&mut self, from: UserId, to: UserId) -> StoreResult<bool> {
+        let query = sqlx::query(
+            "INSERT INTO inbox_entry (recipient_id, kind, actor_id, target_id, created_at)
+             VALUES ($1, $2, $3, $1, now()) ON CONFLICT DO NOTHING",
+        )
+        .bind(to.get())
+        .bind(DIRECT_MESSAGE)
+        .bind(from.get());
+        Ok(self.db.run(query.execute(&mut *self.inner)).await?.rows_affected() == 1)
+    }
 }
 
 impl Db {

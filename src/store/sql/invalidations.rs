@@ -30,42 +30,41 @@ pub struct DueInvalidations {
     pub sets: BTreeSet<(EdgeKind, UserId)>,
 }
 
-/// Writes lines that name the entities whose totals this transaction moved otherwise than its events say.
-pub async fn add_invalidations(
-    db: &Db,
-    tx: &mut Tx,
-    shards: ShardCount,
-    entities: &[Entity],
-    reason: &str,
-) -> StoreResult<()> {
-    add_lines(db, tx, of_entities(shards, entities), reason, Duration::ZERO).await.map(drop)
-}
+impl Tx {
+    /// Writes lines that name the entities whose totals this transaction moved otherwise than its events say.
+    pub async fn add_invalidations(
+        &mut self,
+        shards: ShardCount,
+        entities: &[Entity],
+        reason: &str,
+    ) -> StoreResult<()> {
+        self.add_lines(of_entities(shards, entities), reason, Duration::ZERO).await.map(drop)
+    }
 
-/// The same for a writer that makes the corrections itself, at once: they become the owners' duty only
-/// after a while. Returns the lines, to be deleted then.
-pub async fn add_own_invalidations(
-    db: &Db,
-    tx: &mut Tx,
-    shards: ShardCount,
-    entities: &[Entity],
-    reason: &str,
-) -> StoreResult<Vec<Uuid>> {
-    add_lines(db, tx, of_entities(shards, entities), reason, OWN_CORRECTION).await
-}
+    /// The same for a writer that makes the corrections itself, at once: they become the owners' duty only
+    /// after a while. Returns the lines, to be deleted then.
+    pub async fn add_own_invalidations(
+        &mut self,
+        shards: ShardCount,
+        entities: &[Entity],
+        reason: &str,
+    ) -> StoreResult<Vec<Uuid>> {
+        self.add_lines(of_entities(shards, entities), reason, OWN_CORRECTION).await
+    }
 
-/// Writes lines that name the cached sets of these actors' edges: rows of them were switched otherwise than
-/// through the log.
-pub async fn add_set_invalidations(
-    db: &Db,
-    tx: &mut Tx,
-    shards: ShardCount,
-    sets: &[(EdgeKind, UserId)],
-    reason: &str,
-) -> StoreResult<()> {
-    let named = sets
-        .iter()
-        .map(|(kind, actor)| (shards.shard_of(actor.0), kind.name(), format!("{}:{actor}", kind.name())));
-    add_lines(db, tx, named, reason, Duration::ZERO).await.map(drop)
+    /// Writes lines that name the cached sets of these actors' edges: rows of them were switched otherwise than
+    /// through the log.
+    pub async fn add_set_invalidations(
+        &mut self,
+        shards: ShardCount,
+        sets: &[(EdgeKind, UserId)],
+        reason: &str,
+    ) -> StoreResult<()> {
+        let named = sets
+            .iter()
+            .map(|(kind, actor)| (shards.shard_of(actor.0), kind.name(), format!("{}:{actor}", kind.name())));
+        self.add_lines(named, reason, Duration::ZERO).await.map(drop)
+    }
 }
 
 fn of_entities(
@@ -75,41 +74,42 @@ fn of_entities(
     entities.iter().map(move |entity| (shards.shard_of(entity.id), entity.kind.name(), entity.to_string()))
 }
 
-/// A line names things of one shard and of one kind, which a release may not know yet.
-async fn add_lines(
-    db: &Db,
-    tx: &mut Tx,
-    named: impl Iterator<Item = (ShardId, &'static str, String)>,
-    reason: &str,
-    delay: Duration,
-) -> StoreResult<Vec<Uuid>> {
-    let mut grouped = BTreeMap::<(ShardId, &str), Vec<String>>::new();
-    for (shard, kind, name) in named {
-        grouped.entry((shard, kind)).or_default().push(name);
-    }
-    if grouped.is_empty() {
-        return Ok(Vec::new());
-    }
-    let (mut ids, mut shards, mut names) = (Vec::new(), Vec::new(), Vec::new());
-    for ((shard, _), all) in &grouped {
-        for page in all.chunks(NAMES) {
-            ids.push(Uuid::new_v4());
-            shards.push(shard.0 as i16);
-            names.push(page.join(" "));
+impl Tx {
+    /// A line names things of one shard and of one kind, which a release may not know yet.
+    async fn add_lines(
+        &mut self,
+        named: impl Iterator<Item = (ShardId, &'static str, String)>,
+        reason: &str,
+        delay: Duration,
+    ) -> StoreResult<Vec<Uuid>> {
+        let mut grouped = BTreeMap::<(ShardId, &str), Vec<String>>::new();
+        for (shard, kind, name) in named {
+            grouped.entry((shard, kind)).or_default().push(name);
         }
+        if grouped.is_empty() {
+            return Ok(Vec::new());
+        }
+        let (mut ids, mut shards, mut names) = (Vec::new(), Vec::new(), Vec::new());
+        for ((shard, _), all) in &grouped {
+            for page in all.chunks(NAMES) {
+                ids.push(Uuid::new_v4());
+                shards.push(shard.0 as i16);
+                names.push(page.join(" "));
+            }
+        }
+        let query = sqlx::query(
+            "INSERT INTO invalidation (id, shard, names, reason, due_at)
+             SELECT id, shard, names, $4, now() + $5 * interval '1 ms'
+             FROM unnest($1::uuid[], $2::smallint[], $3::text[]) AS line (id, shard, names)",
+        )
+        .bind(&ids)
+        .bind(shards)
+        .bind(names)
+        .bind(reason)
+        .bind(delay.as_millis() as i64);
+        self.db.run(query.execute(&mut *self.inner)).await?;
+        Ok(ids)
     }
-    let query = sqlx::query(
-        "INSERT INTO invalidation (id, shard, names, reason, due_at)
-         SELECT id, shard, names, $4, now() + $5 * interval '1 ms'
-         FROM unnest($1::uuid[], $2::smallint[], $3::text[]) AS line (id, shard, names)",
-    )
-    .bind(&ids)
-    .bind(shards)
-    .bind(names)
-    .bind(reason)
-    .bind(delay.as_millis() as i64);
-    db.run(query.execute(&mut **tx)).await?;
-    Ok(ids)
 }
 
 impl Db {

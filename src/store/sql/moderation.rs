@@ -8,10 +8,9 @@ use std::{
 use sqlx::Row;
 
 use super::{
-    CommentState, Db, Tx,
-    comments::{CommentHeader, comment_headers, lock_comments, raw, set_placeholders},
-    counts::lock_all_totals,
-    notes::present_notes,
+    Db, Tx,
+    comments::{CommentHeader, raw},
+    threads::CommentState,
     users::id,
 };
 use crate::{
@@ -145,51 +144,54 @@ impl Db {
     }
 }
 
-/// Decides the comments that are still pending, and keeps the decisions. What approvals count is returned,
-/// and their inbox entries are written. Nothing happens to a comment that was decided or removed before, or
-/// whose note was. Call [`super::lock_removals_shared`] before.
-pub async fn decide(db: &Db, tx: &mut Tx, decisions: &[Decision<'_>]) -> StoreResult<Decided> {
-    let comments: Vec<CommentId> = decisions.iter().map(|decision| decision.comment).collect();
-    let places = comment_headers(db, tx, &comments).await?;
-    let told = recipients(db, tx, &comments).await?;
-    lock_totals_of(db, tx, &places, &told).await?;
-    let mut open = open_comments(db, tx, &comments).await?;
-    // Each once, also if it is there twice.
-    let decided: Vec<(CommentHeader, Decision<'_>)> =
-        decisions.iter().filter_map(|decision| Some((open.remove(&decision.comment)?, *decision))).collect();
-    keep_decisions(db, tx, decided.iter().map(|(_, decision)| decision)).await?;
-    let approved: Vec<CommentHeader> = decided
-        .iter()
-        .filter(|(_, decision)| decision.verdict == Verdict::Approved)
-        .map(|(place, _)| *place)
-        .collect();
-    let parents: Vec<CommentId> = approved.iter().filter_map(|place| place.parent).collect();
-    set_placeholders(db, tx, &parents, true).await?;
-    let touched = decided.iter().map(|(place, _)| place.id).chain(parents).map(Entity::from).collect();
-    let mut decided = Decided { moved: Deltas::new(), touched };
-    for place in &approved {
-        count_comment(place, 1, &mut decided.moved);
+impl Tx {
+    /// Decides the comments that are still pending, and keeps the decisions. What approvals count is returned,
+    /// and their inbox entries are written. Nothing happens to a comment that was decided or removed before, or
+    /// whose note was. Call [`Tx::lock_removals_shared`] before.
+    pub async fn decide(&mut self, decisions: &[Decision<'_>]) -> StoreResult<Decided> {
+        let comments: Vec<CommentId> = decisions.iter().map(|decision| decision.comment).collect();
+        let places = self.comment_headers(&comments).await?;
+        let told = self.recipients(&comments).await?;
+        self.lock_totals_of(&places, &told).await?;
+        let mut open = self.open_comments(&comments).await?;
+        // Each once, also if it is there twice.
+        let decided: Vec<(CommentHeader, Decision<'_>)> = decisions
+            .iter()
+            .filter_map(|decision| Some((open.remove(&decision.comment)?, *decision)))
+            .collect();
+        self.keep_decisions(decided.iter().map(|(_, decision)| decision)).await?;
+        let approved: Vec<CommentHeader> = decided
+            .iter()
+            .filter(|(_, decision)| decision.verdict == Verdict::Approved)
+            .map(|(place, _)| *place)
+            .collect();
+        let parents: Vec<CommentId> = approved.iter().filter_map(|place| place.parent).collect();
+        self.set_placeholders(&parents, true).await?;
+        let touched = decided.iter().map(|(place, _)| place.id).chain(parents).map(Entity::from).collect();
+        let mut decided = Decided { moved: Deltas::new(), touched };
+        for place in &approved {
+            count_comment(place, 1, &mut decided.moved);
+        }
+        for recipient in self.deliver(&approved, &told).await? {
+            let inbox = Entity::new(EntityKind::Inbox, recipient.0);
+            decided.moved.entry(inbox).or_default().add(Counter::InboxReplies, 1);
+        }
+        Ok(decided)
     }
-    for recipient in deliver(db, tx, &approved, &told).await? {
-        let inbox = Entity::new(EntityKind::Inbox, recipient.0);
-        decided.moved.entry(inbox).or_default().add(Counter::InboxReplies, 1);
-    }
-    Ok(decided)
-}
 
-/// Locks comments; returns those that can be decided.
-async fn open_comments(
-    db: &Db,
-    tx: &mut Tx,
-    comments: &[CommentId],
-) -> StoreResult<BTreeMap<CommentId, CommentHeader>> {
-    let places = lock_comments(db, tx, comments).await?;
-    let notes: Vec<NoteId> = places.iter().map(|place| place.note).collect();
-    let notes = present_notes(db, tx, &notes).await?;
-    let is_open = |place: &CommentHeader| {
-        place.state == CommentState::Pending && !place.is_removed && notes.contains(&place.note)
-    };
-    Ok(places.into_iter().filter(is_open).map(|place| (place.id, place)).collect())
+    /// Locks comments; returns those that can be decided.
+    async fn open_comments(
+        &mut self,
+        comments: &[CommentId],
+    ) -> StoreResult<BTreeMap<CommentId, CommentHeader>> {
+        let places = self.lock_comments(comments).await?;
+        let notes: Vec<NoteId> = places.iter().map(|place| place.note).collect();
+        let notes = self.present_notes(&notes).await?;
+        let is_open = |place: &CommentHeader| {
+            place.state == CommentState::Pending && !place.is_removed && notes.contains(&place.note)
+        };
+        Ok(places.into_iter().filter(is_open).map(|place| (place.id, place)).collect())
+    }
 }
 
 /// What a comment counts that is shown (`by` 1), or no longer (-1).
@@ -201,21 +203,18 @@ pub fn count_comment(place: &CommentHeader, by: i64, moved: &mut Deltas) {
     }
 }
 
-/// Locks, in the order of the catalogue, all totals that showing or removing comments moves.
-pub async fn lock_totals_of(
-    db: &Db,
-    tx: &mut Tx,
-    places: &[CommentHeader],
-    told: &[Told],
-) -> StoreResult<()> {
-    let mut moved = Deltas::new();
-    for place in places {
-        count_comment(place, 1, &mut moved);
+impl Tx {
+    /// Locks, in the order of the catalogue, all totals that showing or removing comments moves.
+    pub async fn lock_totals_of(&mut self, places: &[CommentHeader], told: &[Told]) -> StoreResult<()> {
+        let mut moved = Deltas::new();
+        for place in places {
+            count_comment(place, 1, &mut moved);
+        }
+        let comments = places.iter().map(|place| place.id.into());
+        let inboxes = told.iter().map(|told| Entity::new(EntityKind::Inbox, told.who.0));
+        let entities: BTreeSet<Entity> = moved.into_keys().chain(comments).chain(inboxes).collect();
+        self.lock_all_totals(&entities.into_iter().collect::<Vec<_>>()).await
     }
-    let comments = places.iter().map(|place| place.id.into());
-    let inboxes = told.iter().map(|told| Entity::new(EntityKind::Inbox, told.who.0));
-    let entities: BTreeSet<Entity> = moved.into_keys().chain(comments).chain(inboxes).collect();
-    lock_all_totals(db, tx, &entities.into_iter().collect::<Vec<_>>()).await
 }
 
 /// Somebody who is told of a comment.
@@ -227,75 +226,77 @@ pub struct Told {
     kind: String,
 }
 
-/// Each once: as the one who is answered, else as the note's author, else as mentioned. Nobody is told of
-/// their own deeds.
-async fn recipients(db: &Db, tx: &mut Tx, comments: &[CommentId]) -> StoreResult<Vec<Told>> {
-    let query = sqlx::query(
-        "SELECT DISTINCT ON (new.id, told.who) new.id, told.who, told.kind
-         FROM comment_index AS new
-         CROSS JOIN LATERAL (
-             SELECT author_id AS who, 'reply' AS kind, 1 AS rank FROM comment_index
-             WHERE id = coalesce(new.reply_to_id, new.parent_id)
-             UNION ALL SELECT author_id, 'comment', 2 FROM note WHERE id = new.note_id
-             UNION ALL SELECT unnest(mentions), 'mention', 3 FROM comment_body WHERE id = new.id
-         ) AS told
-         WHERE new.id = ANY($1) AND told.who <> new.author_id ORDER BY new.id, told.who, told.rank",
-    )
-    .bind(raw(comments));
-    let rows = db.run(query.fetch_all(&mut **tx)).await?;
-    rows.iter()
-        .map(|row| {
-            Ok(Told { comment: CommentId(id(row, 0)?), who: UserId(id(row, 1)?), kind: row.try_get(2)? })
-        })
-        .collect()
-}
+impl Tx {
+    /// Each once: as the one who is answered, else as the note's author, else as mentioned. Nobody is told of
+    /// their own deeds.
+    async fn recipients(&mut self, comments: &[CommentId]) -> StoreResult<Vec<Told>> {
+        let query = sqlx::query(
+            "SELECT DISTINCT ON (new.id, told.who) new.id, told.who, told.kind
+             FROM comment_index AS new
+             CROSS JOIN LATERAL (
+                 SELECT author_id AS who, 'reply' AS kind, 1 AS rank FROM comment_index
+                 WHERE id = coalesce(new.reply_to_id, new.parent_id)
+                 UNION ALL SELECT author_id, 'comment', 2 FROM note WHERE id = new.note_id
+                 UNION ALL SELECT unnest(mentions), 'mention', 3 FROM comment_body WHERE id = new.id
+             ) AS told
+             WHERE new.id = ANY($1) AND told.who <> new.author_id ORDER BY new.id, told.who, told.rank",
+        )
+        .bind(raw(comments));
+        let rows = self.db.run(query.fetch_all(&mut *self.inner)).await?;
+        rows.iter()
+            .map(|row| {
+                Ok(Told { comment: CommentId(id(row, 0)?), who: UserId(id(row, 1)?), kind: row.try_get(2)? })
+            })
+            .collect()
+    }
 
-/// Writes the inbox entries of comments that are shown now; returns for each new one to whom it went.
-async fn deliver(db: &Db, tx: &mut Tx, shown: &[CommentHeader], told: &[Told]) -> StoreResult<Vec<UserId>> {
-    let authors: BTreeMap<CommentId, UserId> = shown.iter().map(|place| (place.id, place.author)).collect();
-    let new: Vec<(&Told, UserId)> =
-        told.iter().filter_map(|told| Some((told, *authors.get(&told.comment)?))).collect();
-    let query = sqlx::query(
-        "INSERT INTO inbox_entry (recipient_id, kind, actor_id, target_id, created_at)
-         SELECT who, kind, actor, comment, now()
-         FROM unnest($1::bigint[], $2::text[], $3::bigint[], $4::bigint[]) AS told (who, kind, actor, comment)
-         ON CONFLICT DO NOTHING RETURNING recipient_id",
-    )
-    .bind(new.iter().map(|(told, _)| told.who.get()).collect::<Vec<_>>())
-    .bind(new.iter().map(|(told, _)| told.kind.as_str()).collect::<Vec<_>>())
-    .bind(new.iter().map(|(_, actor)| actor.get()).collect::<Vec<_>>())
-    .bind(new.iter().map(|(told, _)| told.comment.get()).collect::<Vec<_>>());
-    let rows = db.run(query.fetch_all(&mut **tx)).await?;
-    rows.iter().map(|row| Ok(UserId(id(row, 0)?))).collect()
-}
+    /// Writes the inbox entries of comments that are shown now; returns for each new one to whom it went.
+    async fn deliver(&mut self, shown: &[CommentHeader], told: &[Told]) -> StoreResult<Vec<UserId>> {
+        let authors: BTreeMap<CommentId, UserId> =
+            shown.iter().map(|place| (place.id, place.author)).collect();
+        let new: Vec<(&Told, UserId)> =
+            told.iter().filter_map(|told| Some((told, *authors.get(&told.comment)?))).collect();
+        let query = sqlx::query(
+            "INSERT INTO inbox_entry (recipient_id, kind, actor_id, target_id, created_at)
+             SELECT who, kind, actor, comment, now()
+             FROM unnest($1::bigint[], $2::text[], $3::bigint[], $4::bigint[]) AS told (who, kind, actor, comment)
+             ON CONFLICT DO NOTHING RETURNING recipient_id",
+        )
+        .bind(new.iter().map(|(told, _)| told.who.get()).collect::<Vec<_>>())
+        .bind(new.iter().map(|(told, _)| told.kind.as_str()).collect::<Vec<_>>())
+        .bind(new.iter().map(|(_, actor)| actor.get()).collect::<Vec<_>>())
+        .bind(new.iter().map(|(told, _)| told.comment.get()).collect::<Vec<_>>());
+        let rows = self.db.run(query.fetch_all(&mut *self.inner)).await?;
+        rows.iter().map(|row| Ok(UserId(id(row, 0)?))).collect()
+    }
 
-async fn keep_decisions<'a>(
-    db: &Db,
-    tx: &mut Tx,
-    decisions: impl Iterator<Item = &'a Decision<'a>>,
-) -> StoreResult<()> {
-    let decisions: Vec<&Decision<'_>> = decisions.collect();
-    let query = sqlx::query(
-        "WITH decided AS (
-             SELECT * FROM unnest($1::bigint[], $2::text[], $3::text[], $4::text[]) AS d (id, verdict, reason, by)
-         ), kept AS (
-             INSERT INTO comment_decision (comment_id, verdict, reason, decided_by)
-             SELECT id, verdict, reason, by FROM decided
-             WHERE verdict <> 'undecided'
-                OR EXISTS (SELECT FROM comment_queue AS q WHERE q.comment_id = id AND q.undecided_why IS NULL)
-         ), undecided AS (
-             UPDATE comment_queue AS q SET undecided_why = d.reason FROM decided AS d
-             WHERE q.comment_id = d.id AND d.verdict = 'undecided' AND q.undecided_why IS NULL
-         ), done AS (
-             DELETE FROM comment_queue AS q USING decided AS d
-             WHERE q.comment_id = d.id AND d.verdict <> 'undecided'
-         )
-         UPDATE comment_index AS i SET state = d.verdict FROM decided AS d
-         WHERE i.id = d.id AND d.verdict <> 'undecided'",
-    )
-    .bind(decisions.iter().map(|decision| decision.comment.get()).collect::<Vec<_>>())
-    .bind(decisions.iter().map(|decision| decision.verdict.name()).collect::<Vec<_>>())
-    .bind(decisions.iter().map(|decision| decision.reason).collect::<Vec<_>>())
-    .bind(decisions.iter().map(|decision| decision.by).collect::<Vec<_>>());
-    db.run(query.execute(&mut **tx)).await.map(drop)
+    async fn keep_decisions<'a>(
+        &mut self,
+        decisions: impl Iterator<Item = &'a Decision<'a>>,
+    ) -> StoreResult<()> {
+        let decisions: Vec<&Decision<'_>> = decisions.collect();
+        let query = sqlx::query(
+            "WITH decided AS (
+                 SELECT * FROM unnest($1::bigint[], $2::text[], $3::text[], $4::text[]) AS d (id, verdict, reason, by)
+             ), kept AS (
+                 INSERT INTO comment_decision (comment_id, verdict, reason, decided_by)
+                 SELECT id, verdict, reason, by FROM decided
+                 WHERE verdict <> 'undecided'
+                    OR EXISTS (SELECT FROM comment_queue AS q WHERE q.comment_id = id AND q.undecided_why IS NULL)
+             ), undecided AS (
+                 UPDATE comment_queue AS q SET undecided_why = d.reason FROM decided AS d
+                 WHERE q.comment_id = d.id AND d.verdict = 'undecided' AND q.undecided_why IS NULL
+             ), done AS (
+                 DELETE FROM comment_queue AS q USING decided AS d
+                 WHERE q.comment_id = d.id AND d.verdict <> 'undecided'
+             )
+             UPDATE comment_index AS i SET state = d.verdict FROM decided AS d
+             WHERE i.id = d.id AND d.verdict <> 'undecided'",
+        )
+        .bind(decisions.iter().map(|decision| decision.comment.get()).collect::<Vec<_>>())
+        .bind(decisions.iter().map(|decision| decision.verdict.name()).collect::<Vec<_>>())
+        .bind(decisions.iter().map(|decision| decision.reason).collect::<Vec<_>>())
+        .bind(decisions.iter().map(|decision| decision.by).collect::<Vec<_>>());
+        self.db.run(query.execute(&mut *self.inner)).await.map(drop)
+    }
 }

@@ -123,62 +123,63 @@ impl Db {
     }
 }
 
-pub async fn add_note(
-    db: &Db,
-    tx: &mut Tx,
-    author: UserId,
-    group: Option<GroupId>,
-    title: &str,
-    body: &str,
-) -> StoreResult<NoteId> {
-    let query = sqlx::query(
-        "INSERT INTO note (author_id, group_id, title, body) VALUES ($1, $2, $3, $4) RETURNING id",
-    )
-    .bind(author.get())
-    .bind(group.map(GroupId::get))
-    .bind(title)
-    .bind(body);
-    let row = db.run(query.fetch_one(&mut **tx)).await?;
-    Ok(NoteId(id(&row, 0)?))
-}
+impl Tx {
+    pub async fn add_note(
+        &mut self,
+        author: UserId,
+        group: Option<GroupId>,
+        title: &str,
+        body: &str,
+    ) -> StoreResult<NoteId> {
+        let query = sqlx::query(
+            "INSERT INTO note (author_id, group_id, title, body) VALUES ($1, $2, $3, $4) RETURNING id",
+        )
+        .bind(author.get())
+        .bind(group.map(GroupId::get))
+        .bind(title)
+        .bind(body);
+        let row = self.db.run(query.fetch_one(&mut *self.inner)).await?;
+        Ok(NoteId(id(&row, 0)?))
+    }
 
-/// Locks a note and tells what it is; `None` when there never was one.
-pub async fn lock_note(db: &Db, tx: &mut Tx, note: NoteId) -> StoreResult<Option<NoteState>> {
-    let query = sqlx::query(
-        "SELECT author_id, group_id, featured_at IS NOT NULL, removed_at IS NOT NULL
-         FROM note WHERE id = $1 FOR NO KEY UPDATE",
-    )
-    .bind(note.get());
-    let row = db.run(query.fetch_optional(&mut **tx)).await?;
-    row.map(|row| {
-        Ok(NoteState {
-            author: UserId(id(&row, 0)?),
-            group: group(&row, 1)?,
-            is_featured: row.try_get(2)?,
-            is_removed: row.try_get(3)?,
+    /// Locks a note and tells what it is; `None` when there never was one.
+    pub async fn lock_note(&mut self, note: NoteId) -> StoreResult<Option<NoteState>> {
+        let query = sqlx::query(
+            "SELECT author_id, group_id, featured_at IS NOT NULL, removed_at IS NOT NULL
+             FROM note WHERE id = $1 FOR NO KEY UPDATE",
+        )
+        .bind(note.get());
+        let row = self.db.run(query.fetch_optional(&mut *self.inner)).await?;
+        row.map(|row| {
+            Ok(NoteState {
+                author: UserId(id(&row, 0)?),
+                group: group(&row, 1)?,
+                is_featured: row.try_get(2)?,
+                is_removed: row.try_get(3)?,
+            })
         })
-    })
-    .transpose()
-}
+        .transpose()
+    }
 
-pub async fn remove_note(db: &Db, tx: &mut Tx, note: NoteId) -> StoreResult<()> {
-    let query = sqlx::query("UPDATE note SET removed_at = now() WHERE id = $1").bind(note.get());
-    db.run(query.execute(&mut **tx)).await.map(drop)
-}
+    pub async fn remove_note(&mut self, note: NoteId) -> StoreResult<()> {
+        let query = sqlx::query("UPDATE note SET removed_at = now() WHERE id = $1").bind(note.get());
+        self.db.run(query.execute(&mut *self.inner)).await.map(drop)
+    }
 
-pub async fn set_featured(db: &Db, tx: &mut Tx, note: NoteId, on: bool) -> StoreResult<()> {
-    let query = sqlx::query("UPDATE note SET featured_at = CASE WHEN $2 THEN now() END WHERE id = $1")
-        .bind(note.get())
-        .bind(on);
-    db.run(query.execute(&mut **tx)).await.map(drop)
-}
+    pub async fn set_featured(&mut self, note: NoteId, on: bool) -> StoreResult<()> {
+        let query = sqlx::query("UPDATE note SET featured_at = CASE WHEN $2 THEN now() END WHERE id = $1")
+            .bind(note.get())
+            .bind(on);
+        self.db.run(query.execute(&mut *self.inner)).await.map(drop)
+    }
 
-/// Those of the notes that exist and are not removed.
-pub async fn present_notes(db: &Db, tx: &mut Tx, ids: &[NoteId]) -> StoreResult<Vec<NoteId>> {
-    let query = sqlx::query("SELECT id FROM note WHERE id = ANY($1) AND removed_at IS NULL")
-        .bind(ids.iter().map(|id| id.get()).collect::<Vec<_>>());
-    let rows = db.run(query.fetch_all(&mut **tx)).await?;
-    rows.iter().map(|row| Ok(NoteId(id(row, 0)?))).collect()
+    /// Those of the notes that exist and are not removed.
+    pub async fn present_notes(&mut self, ids: &[NoteId]) -> StoreResult<Vec<NoteId>> {
+        let query = sqlx::query("SELECT id FROM note WHERE id = ANY($1) AND removed_at IS NULL")
+            .bind(ids.iter().map(|id| id.get()).collect::<Vec<_>>());
+        let rows = self.db.run(query.fetch_all(&mut *self.inner)).await?;
+        rows.iter().map(|row| Ok(NoteId(id(row, 0)?))).collect()
+    }
 }
 
 fn note(row: &PgRow) -> StoreResult<Note> {

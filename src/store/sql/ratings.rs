@@ -23,21 +23,23 @@ impl Db {
     }
 }
 
-/// A user's rating of a note. Lock the note's totals before: that is what two ratings of a user wait for.
-pub async fn rating(db: &Db, tx: &mut Tx, user: UserId, note: NoteId) -> StoreResult<Option<i16>> {
-    let query = sqlx::query_scalar("SELECT score FROM note_rating WHERE user_id = $1 AND note_id = $2")
-        .bind(user.get())
-        .bind(note.get());
-    db.run(query.fetch_optional(&mut **tx)).await
-}
+impl Tx {
+    /// A user's rating of a note. Lock the note's totals before: that is what two ratings of a user wait for.
+    pub async fn rating(&mut self, user: UserId, note: NoteId) -> StoreResult<Option<i16>> {
+        let query = sqlx::query_scalar("SELECT score FROM note_rating WHERE user_id = $1 AND note_id = $2")
+            .bind(user.get())
+            .bind(note.get());
+        self.db.run(query.fetch_optional(&mut *self.inner)).await
+    }
 
-pub async fn set_rating(db: &Db, tx: &mut Tx, user: UserId, note: NoteId, score: i16) -> StoreResult<()> {
-    let query = sqlx::query(
-        "INSERT INTO note_rating (user_id, note_id, score) VALUES ($1, $2, $3)
-         ON CONFLICT (user_id, note_id) DO UPDATE SET score = excluded.score, changed_at = now()",
-    )
-    .bind(user.get())
-    .bind(note.get())
-    .bind(score);
-    db.run(query.execute(&mut **tx)).await.map(drop)
+    pub async fn set_rating(&mut self, user: UserId, note: NoteId, score: i16) -> StoreResult<()> {
+        let query = sqlx::query(
+            "INSERT INTO note_rating (user_id, note_id, score) VALUES ($1, $2, $3)
+             ON CONFLICT (user_id, note_id) DO UPDATE SET score = excluded.score, changed_at = now()",
+        )
+        .bind(user.get())
+        .bind(note.get())
+        .bind(score);
+        self.db.run(query.execute(&mut *self.inner)).await.map(drop)
+    }
 }

@@ -184,7 +184,7 @@ impl Db {
     /// One of which [`took_too_long`] is true.
     pub async fn recount(&self, kind: EntityKind, ids: &[Id]) -> StoreResult<Vec<EntityRecount>> {
         let mut tx = self.begin().await?;
-        recount(self, &mut tx, kind, ids).await
+        tx.recount(kind, ids).await
     }
 
     /// The next ids of a kind: of entities, and of totals, whichever are there.
@@ -208,35 +208,43 @@ impl Db {
     }
 }
 
-/// The same as [`Db::recount`] within a transaction. Lock the totals before: then nobody moves them, nor what
-/// they count, until it ends.
-pub async fn recount(db: &Db, tx: &mut Tx, kind: EntityKind, ids: &[Id]) -> StoreResult<Vec<EntityRecount>> {
-    // Less than the client waits, so that it is the server that gives up, and the connection stays.
-    let bound = format!("SET LOCAL statement_timeout = {}", LONGEST.as_millis());
-    db.run(sqlx::query(from_catalogue(bound)).execute(&mut **tx)).await?;
-    let query = sqlx::query(from_catalogue(text(kind))).bind(raw(ids));
-    let rows = db.run(query.fetch_all(&mut **tx)).await?;
-    rows.iter().map(|row| recounted(kind, row)).collect()
-}
+impl Tx {
+    /// The same as [`Db::recount`] within a transaction. Lock the totals before: then nobody moves them, nor what
+    /// they count, until it ends.
+    pub async fn recount(&mut self, kind: EntityKind, ids: &[Id]) -> StoreResult<Vec<EntityRecount>> {
+        // Less than the client waits, so that it is the server that gives up, and the connection stays.
+        let bound = format!("SET LOCAL statement_timeout = {}", LONGEST.as_millis());
+        self.db.run(sqlx::query(from_catalogue(bound)).execute(&mut *self.inner)).await?;
+        let query = sqlx::query(from_catalogue(text(kind))).bind(raw(ids));
+        let rows = self.db.run(query.fetch_all(&mut *self.inner)).await?;
+        rows.iter().map(|row| recounted(kind, row)).collect()
+    }
 
-/// Gives entities that have no totals a row of zeros.
-pub async fn add_missing_totals(db: &Db, tx: &mut Tx, kind: EntityKind, ids: &[Id]) -> StoreResult<()> {
-    let text = format!(
-        "INSERT INTO {kind}_counts (id) SELECT id FROM {entities} WHERE id = ANY($1) ON CONFLICT DO NOTHING",
-        kind = kind.name(),
-        entities = entity_table(kind),
-    );
-    db.run(sqlx::query(from_catalogue(text)).bind(raw(ids)).execute(&mut **tx)).await.map(drop)
-}
+    /// Gives entities that have no totals a row of zeros.
+    pub async fn add_missing_totals(&mut self, kind: EntityKind, ids: &[Id]) -> StoreResult<()> {
+        let text = format!(
+            "INSERT INTO {kind}_counts (id) SELECT id FROM {entities} WHERE id = ANY($1) ON CONFLICT DO NOTHING",
+            kind = kind.name(),
+            entities = entity_table(kind),
+        );
+        self.db
+            .run(sqlx::query(from_catalogue(text)).bind(raw(ids)).execute(&mut *self.inner))
+            .await
+            .map(drop)
+    }
 
-/// Deletes totals of entities that never were: an entity that gets such an id would begin with them.
-pub async fn delete_orphaned_totals(db: &Db, tx: &mut Tx, kind: EntityKind, ids: &[Id]) -> StoreResult<()> {
-    let text = format!(
-        "DELETE FROM {kind}_counts AS c WHERE id = ANY($1) AND NOT EXISTS (SELECT FROM {entities} AS t WHERE t.id = c.id)",
-        kind = kind.name(),
-        entities = entity_table(kind),
-    );
-    db.run(sqlx::query(from_catalogue(text)).bind(raw(ids)).execute(&mut **tx)).await.map(drop)
+    /// Deletes totals of entities that never were: an entity that gets such an id would begin with them.
+    pub async fn delete_orphaned_totals(&mut self, kind: EntityKind, ids: &[Id]) -> StoreResult<()> {
+        let text = format!(
+            "DELETE FROM {kind}_counts AS c WHERE id = ANY($1) AND NOT EXISTS (SELECT FROM {entities} AS t WHERE t.id = c.id)",
+            kind = kind.name(),
+            entities = entity_table(kind),
+        );
+        self.db
+            .run(sqlx::query(from_catalogue(text)).bind(raw(ids)).execute(&mut *self.inner))
+            .await
+            .map(drop)
+    }
 }
 
 /// By how much totals must be moved to be what their rows say.

@@ -49,23 +49,25 @@ pub struct Nightly {
     pub repaired: i64,
 }
 
-pub async fn add_repairs(db: &Db, tx: &mut Tx, repairs: &[Repair], made_by: &str) -> StoreResult<()> {
-    if repairs.is_empty() {
-        return Ok(());
+impl Tx {
+    pub async fn add_repairs(&mut self, repairs: &[Repair], made_by: &str) -> StoreResult<()> {
+        if repairs.is_empty() {
+            return Ok(());
+        }
+        let query = sqlx::query(
+            "INSERT INTO repair (entity, what, counter, from_value, to_value, made_by)
+             SELECT entity, what, counter, before, after, $6
+             FROM unnest($1::text[], $2::text[], $3::text[], $4::bigint[], $5::bigint[])
+             AS repair (entity, what, counter, before, after)",
+        )
+        .bind(repairs.iter().map(|repair| repair.entity.to_string()).collect::<Vec<_>>())
+        .bind(repairs.iter().map(|repair| repair.what).collect::<Vec<_>>())
+        .bind(repairs.iter().map(|repair| repair.counter).collect::<Vec<_>>())
+        .bind(repairs.iter().map(|repair| repair.from).collect::<Vec<_>>())
+        .bind(repairs.iter().map(|repair| repair.to).collect::<Vec<_>>())
+        .bind(made_by);
+        self.db.run(query.execute(&mut *self.inner)).await.map(drop)
     }
-    let query = sqlx::query(
-        "INSERT INTO repair (entity, what, counter, from_value, to_value, made_by)
-         SELECT entity, what, counter, before, after, $6
-         FROM unnest($1::text[], $2::text[], $3::text[], $4::bigint[], $5::bigint[])
-         AS repair (entity, what, counter, before, after)",
-    )
-    .bind(repairs.iter().map(|repair| repair.entity.to_string()).collect::<Vec<_>>())
-    .bind(repairs.iter().map(|repair| repair.what).collect::<Vec<_>>())
-    .bind(repairs.iter().map(|repair| repair.counter).collect::<Vec<_>>())
-    .bind(repairs.iter().map(|repair| repair.from).collect::<Vec<_>>())
-    .bind(repairs.iter().map(|repair| repair.to).collect::<Vec<_>>())
-    .bind(made_by);
-    db.run(query.execute(&mut **tx)).await.map(drop)
 }
 
 impl Db {

@@ -101,11 +101,11 @@ impl Db {
                 .bind(lease.shard.0 as i16)
                 .bind(lease.fence as i64)
                 .bind(seen as i64);
-        one_row(self.run(raised.execute(&mut *tx)).await?.rows_affected())?;
+        one_row(self.run(raised.execute(&mut *tx.inner)).await?.rows_affected())?;
         let text = format!("SELECT generation, number, epoch, fence, {TIMELINE} FROM shard ORDER BY id");
-        let rows = self.run(sqlx::query(super::from_catalogue(text)).fetch_all(&mut *tx)).await?;
+        let rows = self.run(sqlx::query(super::from_catalogue(text)).fetch_all(&mut *tx.inner)).await?;
         let state = persisted_state(&rows)?;
-        self.run(tx.commit()).await?;
+        tx.commit().await?;
         Ok(state)
     }
 
@@ -117,7 +117,7 @@ impl Db {
         if lost {
             // All rows in id order, so that two owners who do this at once do not deadlock.
             let locked = sqlx::query("SELECT id FROM shard ORDER BY id FOR UPDATE");
-            self.run(locked.execute(&mut *tx)).await?;
+            self.run(locked.execute(&mut *tx.inner)).await?;
         }
         let raised = sqlx::query_scalar(
             "UPDATE shard SET generation = greatest(generation, $3) + 1, number = 0
@@ -126,58 +126,54 @@ impl Db {
         .bind(lease.shard.0 as i16)
         .bind(lease.fence as i64)
         .bind(seen as i64);
-        let generation: Option<i64> = self.run(raised.fetch_optional(&mut *tx)).await?;
+        let generation: Option<i64> = self.run(raised.fetch_optional(&mut *tx.inner)).await?;
         let generation = generation.ok_or(StoreError::Fenced)?;
         if lost {
             let epochs = sqlx::query("UPDATE shard SET epoch = epoch + 1");
-            self.run(epochs.execute(&mut *tx)).await?;
+            self.run(epochs.execute(&mut *tx.inner)).await?;
         }
-        self.run(tx.commit()).await?;
+        tx.commit().await?;
         Ok(generation as u64)
     }
 }
 
-/// Claims the batch `(from, to]` for this transaction: checks the fence and the offset and moves it, which
-/// also locks the shard's row. Returns whether dead events of the shard's edges wait for a decision.
-///
-/// From here on the transaction reads no table as a whole, however small: rows are looked up, and locked, in the
-/// order in which statements name them, so that two batches cannot wait for each other.
-///
-/// # Errors
-/// [`StoreError::Fenced`] when the owner is not the newest or the offset is elsewhere.
-pub async fn advance_offset(
-    db: &Db,
-    tx: &mut Tx,
-    lease: Lease,
-    from: Offset,
-    to: Offset,
-) -> StoreResult<bool> {
-    let moved = sqlx::query_scalar(
-        "UPDATE shard SET generation = $5, number = $6
-         WHERE id = $1 AND fence = $2 AND generation = $3 AND number = $4
-         RETURNING EXISTS (SELECT FROM dead_event WHERE state = 'dead' AND shard = $1 AND actor_id > 0),
-                   set_config('enable_seqscan', 'off', true)",
-    )
-    .bind(lease.shard.0 as i16)
-    .bind(lease.fence as i64)
-    .bind(from.generation as i64)
-    .bind(from.number as i64)
-    .bind(to.generation as i64)
-    .bind(to.number as i64);
-    db.run(moved.fetch_optional(&mut **tx)).await?.ok_or(StoreError::Fenced)
-}
+impl Tx {
+    /// Claims the batch `(from, to]` for this transaction: checks the fence and the offset and moves it, which
+    /// also locks the shard's row. Returns whether dead events of the shard's edges wait for a decision.
+    ///
+    /// From here on the transaction reads no table as a whole, however small: rows are looked up, and locked, in the
+    /// order in which statements name them, so that two batches cannot wait for each other.
+    ///
+    /// # Errors
+    /// [`StoreError::Fenced`] when the owner is not the newest or the offset is elsewhere.
+    pub async fn advance_offset(&mut self, lease: Lease, from: Offset, to: Offset) -> StoreResult<bool> {
+        let moved = sqlx::query_scalar(
+            "UPDATE shard SET generation = $5, number = $6
+             WHERE id = $1 AND fence = $2 AND generation = $3 AND number = $4
+             RETURNING EXISTS (SELECT FROM dead_event WHERE state = 'dead' AND shard = $1 AND actor_id > 0),
+                       set_config('enable_seqscan', 'off', true)",
+        )
+        .bind(lease.shard.0 as i16)
+        .bind(lease.fence as i64)
+        .bind(from.generation as i64)
+        .bind(from.number as i64)
+        .bind(to.generation as i64)
+        .bind(to.number as i64);
+        self.db.run(moved.fetch_optional(&mut *self.inner)).await?.ok_or(StoreError::Fenced)
+    }
 
-/// Keeps removal and hiding away until the transaction ends.
-pub async fn lock_removals_shared(db: &Db, tx: &mut Tx) -> StoreResult<()> {
-    let lock = sqlx::query("SELECT pg_advisory_xact_lock_shared($1)").bind(REMOVAL_LOCK);
-    db.run(lock.execute(&mut **tx)).await.map(drop)
-}
+    /// Keeps removal and hiding away until the transaction ends.
+    pub async fn lock_removals_shared(&mut self) -> StoreResult<()> {
+        let lock = sqlx::query("SELECT pg_advisory_xact_lock_shared($1)").bind(REMOVAL_LOCK);
+        self.db.run(lock.execute(&mut *self.inner)).await.map(drop)
+    }
 
-/// Keeps batches, and other removals and hidings, away until the transaction ends: nobody writes an edge
-/// by what its actor or target was before.
-pub async fn lock_removals(db: &Db, tx: &mut Tx) -> StoreResult<()> {
-    let lock = sqlx::query("SELECT pg_advisory_xact_lock($1)").bind(REMOVAL_LOCK);
-    db.run(lock.execute(&mut **tx)).await.map(drop)
+    /// Keeps batches, and other removals and hidings, away until the transaction ends: nobody writes an edge
+    /// by what its actor or target was before.
+    pub async fn lock_removals(&mut self) -> StoreResult<()> {
+        let lock = sqlx::query("SELECT pg_advisory_xact_lock($1)").bind(REMOVAL_LOCK);
+        self.db.run(lock.execute(&mut *self.inner)).await.map(drop)
+    }
 }
 
 pub(super) fn offsets(generations: &[i64], numbers: &[i64]) -> Vec<Offset> {

@@ -63,20 +63,22 @@ impl Db {
     }
 }
 
-/// Locks a user and tells whether they are hidden; `None` when there is no such user.
-pub async fn lock_user(db: &Db, tx: &mut Tx, user: UserId) -> StoreResult<Option<bool>> {
-    let query = sqlx::query_scalar(
-        "SELECT hidden_at IS NOT NULL FROM app_user WHERE id = $1 AND removed_at IS NULL FOR NO KEY UPDATE",
-    )
-    .bind(user.get());
-    db.run(query.fetch_optional(&mut **tx)).await
-}
+impl Tx {
+    /// Locks a user and tells whether they are hidden; `None` when there is no such user.
+    pub async fn lock_user(&mut self, user: UserId) -> StoreResult<Option<bool>> {
+        let query = sqlx::query_scalar(
+            "SELECT hidden_at IS NOT NULL FROM app_user WHERE id = $1 AND removed_at IS NULL FOR NO KEY UPDATE",
+        )
+        .bind(user.get());
+        self.db.run(query.fetch_optional(&mut *self.inner)).await
+    }
 
-pub async fn set_hidden(db: &Db, tx: &mut Tx, user: UserId, hidden: bool) -> StoreResult<()> {
-    let query = sqlx::query("UPDATE app_user SET hidden_at = CASE WHEN $2 THEN now() END WHERE id = $1")
-        .bind(user.get())
-        .bind(hidden);
-    db.run(query.execute(&mut **tx)).await.map(drop)
+    pub async fn set_hidden(&mut self, user: UserId, hidden: bool) -> StoreResult<()> {
+        let query = sqlx::query("UPDATE app_user SET hidden_at = CASE WHEN $2 THEN now() END WHERE id = $1")
+            .bind(user.get())
+            .bind(hidden);
+        self.db.run(query.execute(&mut *self.inner)).await.map(drop)
+    }
 }
 
 pub(super) fn id(row: &PgRow, column: usize) -> StoreResult<Id> {

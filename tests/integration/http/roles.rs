@@ -1,4 +1,4 @@
-use plaudit::store::sql::{Db, lock_removals, lock_removals_shared};
+use plaudit::store::sql::Db;
 use plaudit_embedded_stores::AppendFsync;
 use serde_json::json;
 
@@ -40,12 +40,12 @@ async fn a_process_that_stalls_in_a_removal_does_not_stop_batches_for_long() {
     let stores = Stores::start(AppendFsync::EverySec).await;
     let stalled = Db::for_requests(stores.database_url(), 1).unwrap();
     let mut removal = stalled.begin().await.unwrap();
-    lock_removals(&stalled, &mut removal).await.unwrap();
+    removal.lock_removals().await.unwrap();
     let pipeline = Db::for_pipeline(stores.database_url(), 1).unwrap();
     let mut batch = pipeline.begin().await.unwrap();
-    lock_removals_shared(&pipeline, &mut batch).await.unwrap();
+    batch.lock_removals_shared().await.unwrap();
     // It wakes, and is told to try again.
-    assert!(lock_removals(&stalled, &mut removal).await.unwrap_err().is_transient());
+    assert!(removal.lock_removals().await.unwrap_err().is_transient());
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -18,7 +18,7 @@ use crate::{
         retry::{FailureStreak, repeat_with},
     },
     primitives::Offset,
-    store::{StoreError, StoreResult, redis::LogReader, sql::Lease},
+    store::{StoreError, StoreResult, redis::LogReader, sql::shards::Lease},
 };
 pub use plan::{Plan, mismatches};
 use size::BatchSize;

@@ -8,7 +8,10 @@ use crate::{
     catalogue::{Counts, Deltas, EdgeKind, Entity, EntityKind, Flip},
     event_log::{Entry, Event, Moves},
     primitives::{Id, NoteId, UserId},
-    store::sql::{ChangedEdge, Step, day_of},
+    store::sql::{
+        activity::{Step, day_of},
+        edges::ChangedEdge,
+    },
 };
 
 /// Kind, actor and target identify an edge.

@@ -15,7 +15,7 @@ use crate::{
     },
     store::{
         SqlRefusal, StoreResult,
-        sql::{self, Db, GivenUp, Lease, Tx},
+        sql::{Tx, dead::GivenUp, shards::Lease},
     },
 };
 
@@ -38,27 +38,20 @@ pub async fn write_batch(
         db.ensure_activity_days(&plan.days()).await?;
     }
     let mut tx = db.begin().await?;
-    let dead_wait = sql::advance_offset(db, &mut tx, lease, from, last.offset).await?;
-    sql::lock_removals_shared(db, &mut tx).await?;
+    let dead_wait = tx.advance_offset(lease, from, last.offset).await?;
+    tx.lock_removals_shared().await?;
     if dead_wait {
-        sql::supersede_dead_events(db, &mut tx, lease.shard, &plan.flips, last.offset).await?;
+        tx.supersede_dead_events(lease.shard, &plan.flips, last.offset).await?;
     }
-    let moved = apply(db, &mut tx, &plan, history).await?;
+    let moved = apply(&mut tx, &plan, history).await?;
     for entry in &plan.unreadable {
         let given_up = GivenUp { error: None, tries: 1, history };
-        sql::add_dead_event(db, &mut tx, lease.shard, entry, given_up).await?;
+        tx.add_dead_event(lease.shard, entry, given_up).await?;
     }
     let invalid = mismatches(&sum(entries), &moved);
-    sql::add_invalidations(
-        db,
-        &mut tx,
-        context.redis.shards(),
-        &invalid,
-        "rows moved differently than events",
-    )
-    .await?;
+    tx.add_invalidations(context.redis.shards(), &invalid, "rows moved differently than events").await?;
     fault::reached(Point::BeforeCommit)?;
-    sql::commit(db, tx).await?;
+    tx.commit().await?;
     if let Some(first) = plan.unreadable.first() {
         let (shard, events, first) = (lease.shard.0, plan.unreadable.len(), first.offset);
         tracing::error!(shard, events, %first, "events cannot be read; see: plaudit dead list");
@@ -85,12 +78,12 @@ pub async fn bury(
     let error = refusal.to_string();
     let given_up = GivenUp { error: Some(&error), tries, history: context.settings.activity };
     let mut tx = db.begin().await?;
-    sql::advance_offset(db, &mut tx, lease, from, entry.offset).await?;
-    sql::add_dead_event(db, &mut tx, lease.shard, entry, given_up).await?;
+    tx.advance_offset(lease, from, entry.offset).await?;
+    tx.add_dead_event(lease.shard, entry, given_up).await?;
     let invalid = mismatches(&sum([entry]), &Deltas::new());
-    sql::add_invalidations(db, &mut tx, context.redis.shards(), &invalid, "dead event").await?;
+    tx.add_invalidations(context.redis.shards(), &invalid, "dead event").await?;
     fault::reached(Point::BeforeCommit)?;
-    sql::commit(db, tx).await?;
+    tx.commit().await?;
     fault::reached(Point::AfterCommit)?;
     count_dead(lease, 1);
     Ok(entry.offset)
@@ -101,25 +94,25 @@ fn count_dead(lease: Lease, events: usize) {
 }
 
 /// Writes edge rows, inbox entries, totals, and the history if it is enabled. Returns how totals moved.
-pub async fn apply(db: &Db, tx: &mut Tx, plan: &Plan<'_>, history: bool) -> StoreResult<Deltas> {
-    let (mut moved, first_times) = switch_rows(db, tx, plan).await?;
-    deliver(db, tx, &first_times, &mut moved).await?;
-    count_views(db, tx, plan, &mut moved).await?;
-    let after = add_totals(db, tx, plan, &moved, history).await?;
+pub async fn apply(tx: &mut Tx, plan: &Plan<'_>, history: bool) -> StoreResult<Deltas> {
+    let (mut moved, first_times) = switch_rows(tx, plan).await?;
+    deliver(tx, &first_times, &mut moved).await?;
+    count_views(tx, plan, &mut moved).await?;
+    let after = add_totals(tx, plan, &moved, history).await?;
     if history {
-        sql::add_activity(db, tx, &mut plan.history(&after)).await?;
+        tx.add_activity(&mut plan.history(&after)).await?;
     }
     Ok(moved)
 }
 
 /// Writes the edge rows. Returns how the changed rows move totals, and the flips that switched a row on for the
 /// first time ever.
-async fn switch_rows<'a>(db: &Db, tx: &mut Tx, plan: &Plan<'a>) -> StoreResult<(Deltas, Vec<&'a Flip>)> {
+async fn switch_rows<'a>(tx: &mut Tx, plan: &Plan<'a>) -> StoreResult<(Deltas, Vec<&'a Flip>)> {
     let (mut moved, mut first_times) = (Deltas::new(), Vec::new());
     for kind in EdgeKind::ALL {
-        let mut changed = sql::switch_on(db, tx, *kind, &plan.rows(*kind, true)).await?;
-        changed.extend(sql::switch_off(db, tx, *kind, &plan.rows(*kind, false)).await?);
-        sql::switch_on_again(db, tx, *kind, &plan.rows_on_again(*kind)).await?;
+        let mut changed = tx.switch_on(*kind, &plan.rows(*kind, true)).await?;
+        changed.extend(tx.switch_off(*kind, &plan.rows(*kind, false)).await?);
+        tx.switch_on_again(*kind, &plan.rows_on_again(*kind)).await?;
         for row in changed.iter().filter(|row| row.included) {
             let Some(flip) = plan.flip_of(*kind, row) else { continue };
             for (entity, counter, delta) in flip.deltas() {
@@ -134,14 +127,14 @@ async fn switch_rows<'a>(db: &Db, tx: &mut Tx, plan: &Plan<'a>) -> StoreResult<(
 }
 
 /// Writes inbox entries and adds them to `moved`.
-async fn deliver(db: &Db, tx: &mut Tx, first_times: &[&Flip], moved: &mut Deltas) -> StoreResult<()> {
+async fn deliver(tx: &mut Tx, first_times: &[&Flip], moved: &mut Deltas) -> StoreResult<()> {
     for kind in EdgeKind::ALL {
         let Some((_, counter)) = kind.notifies() else { continue };
         let of_kind = first_times.iter().filter(|flip| flip.kind == *kind);
         let mut notified: Vec<(UserId, &Flip)> =
             of_kind.filter_map(|flip| flip.notifies().map(|(to, _)| (to, *flip))).collect();
         notified.sort_by_key(|(to, _)| *to); // in index order, so that each page of an index is read once
-        for (recipient, _) in sql::add_inbox_entries(db, tx, *kind, notified).await? {
+        for (recipient, _) in tx.add_inbox_entries(*kind, notified).await? {
             moved.entry(Entity::new(EntityKind::Inbox, recipient.0)).or_default().add(counter, 1);
         }
     }
@@ -149,12 +142,12 @@ async fn deliver(db: &Db, tx: &mut Tx, first_times: &[&Flip], moved: &mut Deltas
 }
 
 /// Adds the views of present notes to `moved`; views have no rows of their own.
-async fn count_views(db: &Db, tx: &mut Tx, plan: &Plan<'_>, moved: &mut Deltas) -> StoreResult<()> {
+async fn count_views(tx: &mut Tx, plan: &Plan<'_>, moved: &mut Deltas) -> StoreResult<()> {
     if plan.views.is_empty() {
         return Ok(());
     }
     let viewed: Vec<NoteId> = plan.views.keys().copied().collect();
-    for note in sql::present_notes(db, tx, &viewed).await? {
+    for note in tx.present_notes(&viewed).await? {
         moved.entry(note.into()).or_default().add(Counter::NoteViews, plan.views[&note]);
     }
     Ok(())
@@ -163,7 +156,6 @@ async fn count_views(db: &Db, tx: &mut Tx, plan: &Plan<'_>, moved: &mut Deltas) 
 /// Locks and moves the totals, in the order of the catalogue. If the history is enabled, returns the new totals of
 /// the entities that have one.
 async fn add_totals(
-    db: &Db,
     tx: &mut Tx,
     plan: &Plan<'_>,
     moved: &Deltas,
@@ -173,10 +165,10 @@ async fn add_totals(
     for kind in EntityKind::ALL {
         let touched = plan.touched(*kind, moved);
         if history && plan.flips.iter().any(|flip| flip.kind.target() == *kind) {
-            let totals = sql::add_and_read_totals(db, tx, *kind, &touched).await?;
+            let totals = tx.add_and_read_totals(*kind, &touched).await?;
             after.extend(totals.into_iter().map(|(id, counts)| (Entity::new(*kind, id), counts)));
         } else {
-            sql::add_in_order(db, tx, *kind, &touched).await?;
+            tx.add_in_order(*kind, &touched).await?;
         }
     }
     Ok(after)

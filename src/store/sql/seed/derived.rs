@@ -6,7 +6,7 @@ use crate::{
     catalogue::{Counter, EdgeKind, EntityKind, UnixMillis},
     store::{
         StoreResult,
-        sql::{Db, Tx, from_catalogue, inbox::DIRECT_MESSAGE, times::timestamp},
+        sql::{Tx, from_catalogue, inbox::DIRECT_MESSAGE, times::timestamp},
     },
 };
 
@@ -85,7 +85,6 @@ pub struct MessageRows {
 /// Writes the inbox entries of a stretch of time (the second moment excluded) in the order of their times:
 /// those of [`INBOX`], and these messages as far as they are in it.
 pub async fn add_inbox_entries(
-    db: &Db,
     tx: &mut Tx,
     (begin, end): (UnixMillis, UnixMillis),
     messages: &MessageRows,
@@ -115,12 +114,12 @@ pub async fn add_inbox_entries(
         .bind(&messages.sent_at)
         .bind(begin)
         .bind(end);
-    db.run(query.execute(&mut **tx)).await.map(drop)
+    tx.db.run(query.execute(&mut *tx.inner)).await.map(drop)
 }
 
 /// Writes the history of a kind of edges since the beginning of a (UTC) day: each step with the total after
 /// it, in the order of time, so that the last one has the present total. The days need their partitions.
-pub async fn add_history(db: &Db, tx: &mut Tx, kind: EdgeKind, since: NaiveDate) -> StoreResult<()> {
+pub async fn add_history(tx: &mut Tx, kind: EdgeKind, since: NaiveDate) -> StoreResult<()> {
     let text = format!(
         "INSERT INTO activity (at, kind, actor_id, target_id, is_on, total_after)
          SELECT created_at, '{edges}', actor_id, target_id, true, total
@@ -131,11 +130,11 @@ pub async fn add_history(db: &Db, tx: &mut Tx, kind: EdgeKind, since: NaiveDate)
          ORDER BY created_at, target_id, total",
         edges = kind.name(),
     );
-    db.run(sqlx::query(from_catalogue(text)).bind(since).execute(&mut **tx)).await.map(drop)
+    tx.db.run(sqlx::query(from_catalogue(text)).bind(since).execute(&mut *tx.inner)).await.map(drop)
 }
 
 /// Sets one total of every entity to the number of its rows. See [`TOTALS`].
-pub async fn count_rows(db: &Db, tx: &mut Tx, counter: Counter, rows: &'static str) -> StoreResult<()> {
+pub async fn count_rows(tx: &mut Tx, counter: Counter, rows: &'static str) -> StoreResult<()> {
     let text = format!(
         "UPDATE {kind}_counts AS c SET {counter} = counted.number
          FROM (SELECT id, count(*) AS number FROM ({rows}) AS one GROUP BY id) AS counted
@@ -143,21 +142,21 @@ pub async fn count_rows(db: &Db, tx: &mut Tx, counter: Counter, rows: &'static s
         kind = counter.kind().name(),
         counter = counter.name(),
     );
-    db.run(sqlx::query(from_catalogue(text)).execute(&mut **tx)).await.map(drop)
+    tx.db.run(sqlx::query(from_catalogue(text)).execute(&mut *tx.inner)).await.map(drop)
 }
 
 /// Sets the coins of every user to the sum of their lines.
-pub async fn sum_ledger(db: &Db, tx: &mut Tx) -> StoreResult<()> {
+pub async fn sum_ledger(tx: &mut Tx) -> StoreResult<()> {
     let query = sqlx::query(
         "UPDATE user_counts AS c SET coins = ledger.sum
          FROM (SELECT user_id, sum(amount)::bigint AS sum FROM coin_ledger GROUP BY user_id) AS ledger
          WHERE c.id = ledger.user_id",
     );
-    db.run(query.execute(&mut **tx)).await.map(drop)
+    tx.db.run(query.execute(&mut *tx.inner)).await.map(drop)
 }
 
 /// Marks about this part of every inbox as read.
-pub async fn mark_read(db: &Db, tx: &mut Tx, percent: i64) -> StoreResult<()> {
+pub async fn mark_read(tx: &mut Tx, percent: i64) -> StoreResult<()> {
     let marks: Vec<_> = EntityKind::Inbox
         .counters()
         .iter()
@@ -166,14 +165,14 @@ pub async fn mark_read(db: &Db, tx: &mut Tx, percent: i64) -> StoreResult<()> {
         })
         .collect();
     let text = format!("UPDATE inbox_counts SET {}", marks.join(", "));
-    db.run(sqlx::query(from_catalogue(text)).bind(percent).execute(&mut **tx)).await.map(drop)
+    tx.db.run(sqlx::query(from_catalogue(text)).bind(percent).execute(&mut *tx.inner)).await.map(drop)
 }
 
 /// Ranks comments by the totals that were counted.
-pub async fn rank_comments(db: &Db, tx: &mut Tx) -> StoreResult<()> {
+pub async fn rank_comments(tx: &mut Tx) -> StoreResult<()> {
     let query = sqlx::query(
         "UPDATE comment_index AS i SET hot_score = comment_hot_score(c.likes, c.replies, i.created_at)
          FROM comment_counts AS c WHERE c.id = i.id",
     );
-    db.run(query.execute(&mut **tx)).await.map(drop)
+    tx.db.run(query.execute(&mut *tx.inner)).await.map(drop)
 }

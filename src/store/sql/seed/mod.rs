@@ -6,7 +6,7 @@
 mod derived;
 mod rows;
 
-use super::{Db, Tx, from_catalogue};
+use super::{Tx, from_catalogue};
 use crate::store::StoreResult;
 
 pub use derived::{
@@ -22,24 +22,24 @@ pub const NUMBERED: [&str; 4] = ["app_user", "app_group", "note", "comment_index
 
 /// Waits until nobody creates anything that is [`NUMBERED`], and keeps everybody from it until the transaction
 /// ends: so they cannot take an id that is given here, and of two seeds the second sees what the first wrote.
-pub async fn lock_entities(db: &Db, tx: &mut Tx) -> StoreResult<()> {
+pub async fn lock_entities(tx: &mut Tx) -> StoreResult<()> {
     let text = format!("LOCK TABLE {} IN SHARE ROW EXCLUSIVE MODE", NUMBERED.join(", "));
-    db.run(sqlx::query(from_catalogue(text)).execute(&mut **tx)).await.map(drop)
+    tx.db.run(sqlx::query(from_catalogue(text)).execute(&mut *tx.inner)).await.map(drop)
 }
 
 /// Whether there is no user and no note, not even a removed one. Then there is no group either, for it would
 /// have an owner.
-pub async fn is_empty(db: &Db, tx: &mut Tx) -> StoreResult<bool> {
+pub async fn is_empty(tx: &mut Tx) -> StoreResult<bool> {
     let query =
         sqlx::query_scalar("SELECT NOT EXISTS (SELECT FROM app_user) AND NOT EXISTS (SELECT FROM note)");
-    db.run(query.fetch_one(&mut **tx)).await
+    tx.db.run(query.fetch_one(&mut *tx.inner)).await
 }
 
 /// Lets a table's next id come after those that were given.
-pub async fn advance_ids(db: &Db, tx: &mut Tx, table: &'static str) -> StoreResult<()> {
+pub async fn advance_ids(tx: &mut Tx, table: &'static str) -> StoreResult<()> {
     let text = format!(
         "SELECT setval(ids, greatest(nextval(ids), (SELECT max(id) FROM {table})))
          FROM (SELECT pg_get_serial_sequence('{table}', 'id')::regclass AS ids) AS sequence",
     );
-    db.run(sqlx::query(from_catalogue(text)).execute(&mut **tx)).await.map(drop)
+    tx.db.run(sqlx::query(from_catalogue(text)).execute(&mut *tx.inner)).await.map(drop)
 }

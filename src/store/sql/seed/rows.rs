@@ -4,7 +4,7 @@ use crate::{
     catalogue::{EdgeKind, UnixMillis},
     store::{
         StoreResult,
-        sql::{Db, Tx, from_catalogue, times::timestamp},
+        sql::{Tx, from_catalogue, times::timestamp},
     },
 };
 
@@ -32,7 +32,6 @@ pub struct GrantRows<'a> {
 }
 
 pub async fn add_users(
-    db: &Db,
     tx: &mut Tx,
     ids: Vec<i64>,
     subjects: Vec<&str>,
@@ -49,11 +48,10 @@ pub async fn add_users(
     .bind(subjects)
     .bind(names)
     .bind(joined_at);
-    db.run(query.execute(&mut **tx)).await.map(drop)
+    tx.db.run(query.execute(&mut *tx.inner)).await.map(drop)
 }
 
 pub async fn add_groups(
-    db: &Db,
     tx: &mut Tx,
     ids: Vec<i64>,
     owners: Vec<i64>,
@@ -73,11 +71,11 @@ pub async fn add_groups(
     .bind(names)
     .bind(descriptions)
     .bind(founded_at);
-    db.run(query.execute(&mut **tx)).await.map(drop)
+    tx.db.run(query.execute(&mut *tx.inner)).await.map(drop)
 }
 
 /// Their groups must be there already.
-pub async fn add_notes(db: &Db, tx: &mut Tx, notes: NoteRows<'_>) -> StoreResult<()> {
+pub async fn add_notes(tx: &mut Tx, notes: NoteRows<'_>) -> StoreResult<()> {
     let query = sqlx::query(concat!(
         "INSERT INTO note (id, author_id, title, body, created_at, group_id, featured_at)
          OVERRIDING SYSTEM VALUE SELECT id, author, title, body, ",
@@ -94,12 +92,11 @@ pub async fn add_notes(db: &Db, tx: &mut Tx, notes: NoteRows<'_>) -> StoreResult
     .bind(notes.written_at)
     .bind(notes.groups)
     .bind(notes.featured_at);
-    db.run(query.execute(&mut **tx)).await.map(drop)
+    tx.db.run(query.execute(&mut *tx.inner)).await.map(drop)
 }
 
 /// A parent must be among these comments or be there already.
 pub async fn add_comments(
-    db: &Db,
     tx: &mut Tx,
     ids: Vec<i64>,
     notes: Vec<i64>,
@@ -119,20 +116,19 @@ pub async fn add_comments(
     .bind(authors)
     .bind(parents)
     .bind(written_at);
-    db.run(query.execute(&mut **tx)).await.map(drop)
+    tx.db.run(query.execute(&mut *tx.inner)).await.map(drop)
 }
 
-pub async fn add_comment_bodies(db: &Db, tx: &mut Tx, ids: Vec<i64>, bodies: Vec<&str>) -> StoreResult<()> {
+pub async fn add_comment_bodies(tx: &mut Tx, ids: Vec<i64>, bodies: Vec<&str>) -> StoreResult<()> {
     let query =
         sqlx::query("INSERT INTO comment_body (id, body) SELECT * FROM unnest($1::bigint[], $2::text[])")
             .bind(ids)
             .bind(bodies);
-    db.run(query.execute(&mut **tx)).await.map(drop)
+    tx.db.run(query.execute(&mut *tx.inner)).await.map(drop)
 }
 
 /// Edges that are on and counted.
 pub async fn add_edges(
-    db: &Db,
     tx: &mut Tx,
     kind: EdgeKind,
     actors: Vec<i64>,
@@ -148,22 +144,22 @@ pub async fn add_edges(
         at = timestamp!("at"),
     );
     let query = sqlx::query(from_catalogue(text)).bind(actors).bind(targets).bind(since);
-    db.run(query.execute(&mut **tx)).await.map(drop)
+    tx.db.run(query.execute(&mut *tx.inner)).await.map(drop)
 }
 
 /// Views have no rows, so they are given.
-pub async fn set_views(db: &Db, tx: &mut Tx, ids: Vec<i64>, views: Vec<i64>) -> StoreResult<()> {
+pub async fn set_views(tx: &mut Tx, ids: Vec<i64>, views: Vec<i64>) -> StoreResult<()> {
     let query = sqlx::query(
         "UPDATE note_counts AS c SET views = v.views
          FROM unnest($1::bigint[], $2::bigint[]) AS v (id, views) WHERE c.id = v.id",
     )
     .bind(ids)
     .bind(views);
-    db.run(query.execute(&mut **tx)).await.map(drop)
+    tx.db.run(query.execute(&mut *tx.inner)).await.map(drop)
 }
 
 /// Lines of the ledger, in order.
-pub async fn add_grants(db: &Db, tx: &mut Tx, grants: GrantRows<'_>) -> StoreResult<()> {
+pub async fn add_grants(tx: &mut Tx, grants: GrantRows<'_>) -> StoreResult<()> {
     let query = sqlx::query(concat!(
         "INSERT INTO coin_ledger (user_id, amount, balance_after, reason, granted_by, created_at)
          SELECT recipient, amount, balance, reason, $6, ",
@@ -177,5 +173,5 @@ pub async fn add_grants(db: &Db, tx: &mut Tx, grants: GrantRows<'_>) -> StoreRes
     .bind(grants.reasons)
     .bind(grants.granted_at)
     .bind(grants.granted_by);
-    db.run(query.execute(&mut **tx)).await.map(drop)
+    tx.db.run(query.execute(&mut *tx.inner)).await.map(drop)
 }

@@ -1,0 +1,116 @@
+//! Pools of connections, and the settings of their sessions.
+
+use std::{str::FromStr, sync::Arc, time::Duration};
+
+use metrics::Histogram;
+use sqlx::{
+    Connection, PgConnection,
+    postgres::{PgConnectOptions, PgPool, PgPoolOptions},
+};
+
+use super::statements::Connections;
+use crate::store::{
+    StoreError, StoreResult,
+    breaker::{Breaker, WaitPolicy},
+};
+
+const SECONDS: &str = "plaudit_database_seconds";
+
+/// How long a request waits for PostgreSQL: for a connection and for each statement.
+const REQUEST_TIMEOUT: Duration = Duration::from_millis(1_000);
+const PIPELINE_TIMEOUT: Duration = Duration::from_secs(15);
+/// The server ends a transaction whose process stopped in the middle of it: others wait for its locks.
+const NO_IDLE_TRANSACTIONS: (&str, &str) = ("idle_in_transaction_session_timeout", "5s");
+
+/// A pool of connections. Cheap to clone.
+#[derive(Clone)]
+pub struct Db {
+    pub(super) connections: Arc<Connections>,
+    pub(super) breaker: Arc<Breaker>,
+    pub(super) policy: WaitPolicy,
+    /// How long statements take, with the wait for a connection.
+    pub(super) seconds: Histogram,
+}
+
+impl Db {
+    /// For requests: short waits, and plans that walk along an index and stop when the page is full. With its
+    /// defaults PostgreSQL prefers to collect and sort a list that it estimates to be short, or to join from the
+    /// end of a whole table. Connects lazily: an unreachable PostgreSQL shows at the first statement.
+    pub fn for_requests(url: &str, connections: u32) -> StoreResult<Self> {
+        let settings = [
+            ("enable_bitmapscan", "off"),
+            ("enable_hashjoin", "off"),
+            ("enable_mergejoin", "off"),
+            ("enable_sort", "off"),
+            ("random_page_cost", "1.1"),
+            // Compiling takes longer than any statement here. A plan that needs a sort all the same is
+            // estimated as expensive with these settings, and so is a history over many partitions.
+            ("jit", "off"),
+            NO_IDLE_TRANSACTIONS,
+        ];
+        Self::new(url, connections, REQUEST_TIMEOUT, WaitPolicy::FailFast, &settings)
+    }
+
+    /// For the pipeline: longer waits, and plans that suit a thousand look-ups by key (with its defaults
+    /// PostgreSQL reads whole tables instead). No call is refused while PostgreSQL is away.
+    pub fn for_pipeline(url: &str, connections: u32) -> StoreResult<Self> {
+        let settings = [
+            ("enable_hashjoin", "off"),
+            ("enable_mergejoin", "off"),
+            ("random_page_cost", "1.1"),
+            ("jit", "off"), // compiling takes longer than a batch
+            NO_IDLE_TRANSACTIONS,
+        ];
+        Self::new(url, connections, PIPELINE_TIMEOUT, WaitPolicy::Wait, &settings)
+    }
+
+    fn new(
+        url: &str,
+        connections: u32,
+        timeout: Duration,
+        policy: WaitPolicy,
+        settings: &[(&str, &str)],
+    ) -> StoreResult<Self> {
+        let statement_timeout = format!("{}ms", timeout.as_millis());
+        let connect = PgConnectOptions::from_str(url)?
+            .application_name("plaudit")
+            .options([("statement_timeout", statement_timeout.as_str())])
+            .options(settings.iter().copied());
+        let options = PgPoolOptions::new().max_connections(connections).acquire_timeout(timeout);
+        Ok(Self {
+            connections: Arc::new(Connections::new(options, connect, timeout)),
+            breaker: Arc::new(Breaker::new("PostgreSQL")),
+            policy,
+            seconds: policy.seconds(SECONDS),
+        })
+    }
+
+    /// The same pool for callers that find out whether PostgreSQL is back: their calls are made also while
+    /// those of requests are refused.
+    pub fn patient(&self) -> Self {
+        Self { policy: WaitPolicy::Wait, seconds: WaitPolicy::Wait.seconds(SECONDS), ..self.clone() }
+    }
+
+    /// Shares the breaker of another pool of the same PostgreSQL: an outage that one notices, the other knows.
+    pub fn beside(self, other: &Self) -> Self {
+        Self { breaker: Arc::clone(&other.breaker), ..self }
+    }
+
+    /// Connects once, outside any pool, so that the error says what is wrong. Returns the server's major
+    /// version.
+    pub async fn probe(url: &str) -> StoreResult<u32> {
+        let probe = async {
+            let mut connection = PgConnection::connect(url).await?;
+            let version = "SELECT current_setting('server_version_num')::int / 10000";
+            sqlx::query_scalar::<_, i32>(version).fetch_one(&mut connection).await
+        };
+        match tokio::time::timeout(REQUEST_TIMEOUT, probe).await {
+            Ok(version) => Ok(version? as u32),
+            Err(_) => Err(StoreError::SqlUnreachable(format!("no answer within {REQUEST_TIMEOUT:?}"))),
+        }
+    }
+
+    pub(super) fn pool(&self) -> PgPool {
+        self.connections.pool()
+    }
+}
