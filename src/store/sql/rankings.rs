@@ -83,7 +83,7 @@ mod tests {
 
     #[test]
     fn steps_of_heat_are_of_the_heat_that_ranks_by_totals() {
-        let migration = include_str!("../../../migrations/0018_heat_steps.sql");
+        let migration = include_str!("../../../migrations/0002_counts.sql");
         assert!(migration.contains(&format!("greatest({}, 0)", heat_of_totals(""))), "{migration}");
     }
 }

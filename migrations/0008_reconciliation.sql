@@ -1,6 +1,7 @@
--- Reconciliation: recounting totals from rows, and what was repaired.
+-- Reconciliation: what was repaired, and how far the nightly run has come. No foreign keys: `entity` may name totals
+-- without an entity.
 
--- What was set right, by whom and when. Kept for 90 days: for the question why a number jumped.
+-- Kept for 90 days, to explain why a number jumped.
 CREATE TABLE repair (
     id          bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     entity      text NOT NULL,           -- as in the keys: note:42
@@ -12,13 +13,12 @@ CREATE TABLE repair (
     made_at     timestamptz NOT NULL DEFAULT now()
 );
 
--- The last repairs of an entity; and the old ones, which are deleted.
+-- The last repairs of an entity, and the old ones to delete.
 CREATE INDEX repair_of_entity ON repair (entity, id DESC);
 CREATE INDEX repair_age ON repair (made_at);
 
--- The nightly run over everything: one row. `began_at` is when the last one began, so that a restart neither
--- repeats nor skips a night; `kind` and `after_id` are where it stands, so that it goes on from there.
--- At the first start nothing is overdue: the first run is that of the next night.
+-- One row. `began_at` is when the last run began, so that a restart neither repeats nor skips a night; `kind` and
+-- `after_id` are where it continues. At the first start nothing is overdue: the first run is that of the next night.
 CREATE TABLE nightly_reconcile (
     singleton    boolean PRIMARY KEY DEFAULT true CHECK (singleton),
     began_at     timestamptz NOT NULL DEFAULT now(),
@@ -31,12 +31,3 @@ CREATE TABLE nightly_reconcile (
     repaired     bigint NOT NULL DEFAULT 0
 );
 INSERT INTO nightly_reconcile DEFAULT VALUES;
-
--- Recounting reads the rows of one entity along an index. These lists have no other reader.
--- The price: one more index entry per new row, and per like of a comment, whose score moves the row.
-CREATE INDEX note_collect_of_target ON note_collect (target_id) WHERE included;
-CREATE INDEX comment_like_of_target ON comment_like (target_id) WHERE included;
--- Not partial: before its first ANALYZE PostgreSQL takes an index on what is approved and not removed for
--- nearly empty, and reads all of it to find the comments of a note.
-CREATE INDEX comment_by_author ON comment_index (author_id);
-CREATE INDEX note_rating_of_note ON note_rating (note_id) INCLUDE (score);

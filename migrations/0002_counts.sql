@@ -1,6 +1,9 @@
--- Totals, one wide row per entity, created with the entity. Column names are those of the catalogue.
+-- Totals: one wide row per entity, created with the entity. Columns are named as in src/catalogue/counters.rs.
 -- A total moves only in a transaction that also changes the rows it counts.
--- fillfactor 70: totals change all the time and no index covers them, so updates stay HOT.
+--
+-- fillfactor 70: totals change all the time and no index covers them, so that updates stay HOT (they write the row
+-- alone, and no index) as long as its page has room.
+-- No foreign keys: batches move totals of thousands of entities, and reconciliation finds a row without an entity.
 
 CREATE TABLE user_counts (
     id                 bigint PRIMARY KEY,
@@ -11,9 +14,16 @@ CREATE TABLE user_counts (
     likes_received     bigint NOT NULL DEFAULT 0,
     collects_received  bigint NOT NULL DEFAULT 0,
     groups             bigint NOT NULL DEFAULT 0,
-    coins              bigint NOT NULL DEFAULT 0
+    coins              bigint NOT NULL DEFAULT 0,
+    CONSTRAINT user_counts_coins_never_below_zero CHECK (coins >= 0)
 ) WITH (fillfactor = 70);
 
+-- `heat_step` orders notes by their heat since ever. It is coarse on purpose: an index on the heat itself would make
+-- every like write to all indexes of the row, while a step changes seldom, so that nearly all updates stay HOT. A
+-- step is about as wide as chance makes counts differ: 1, 2-4, 5-7, …, 968-1012 for a heat of about 1,000. Within
+-- the last step that is read, the hottest are looked up among its newest notes.
+-- The heat is that of src/catalogue/heat.rs (a unit test compares the two). It is below zero only while a count
+-- drifts.
 CREATE TABLE note_counts (
     id          bigint PRIMARY KEY,
     likes       bigint NOT NULL DEFAULT 0,
@@ -21,8 +31,13 @@ CREATE TABLE note_counts (
     comments    bigint NOT NULL DEFAULT 0,
     views       bigint NOT NULL DEFAULT 0,
     ratings     bigint NOT NULL DEFAULT 0,
-    rating_sum  bigint NOT NULL DEFAULT 0
+    rating_sum  bigint NOT NULL DEFAULT 0,
+    heat_step   integer NOT NULL
+        GENERATED ALWAYS AS (floor(sqrt(2 * greatest((likes + 2 * collects), 0)::float8))::integer) STORED
 ) WITH (fillfactor = 70);
+
+-- Notes by heat since ever, the newest first within a step.
+CREATE INDEX note_counts_by_heat ON note_counts (heat_step DESC, id DESC);
 
 CREATE TABLE comment_counts (
     id       bigint PRIMARY KEY,
@@ -30,7 +45,14 @@ CREATE TABLE comment_counts (
     replies  bigint NOT NULL DEFAULT 0
 ) WITH (fillfactor = 70);
 
--- Received entries by kind, and how many of them their owner has read (a mark that only rises).
+CREATE TABLE group_counts (
+    id              bigint PRIMARY KEY,
+    members         bigint NOT NULL DEFAULT 0,
+    notes           bigint NOT NULL DEFAULT 0,
+    featured_notes  bigint NOT NULL DEFAULT 0
+) WITH (fillfactor = 70);
+
+-- Entries received, by kind, and how many of them the owner has read (a mark that only rises).
 CREATE TABLE inbox_counts (
     id                    bigint PRIMARY KEY,
     replies               bigint NOT NULL DEFAULT 0,
@@ -43,7 +65,7 @@ CREATE TABLE inbox_counts (
     direct_messages_read  bigint NOT NULL DEFAULT 0
 ) WITH (fillfactor = 70);
 
--- Every entity has its counts from birth: no code path can forget the row.
+-- Triggers create the rows, so that no code path can forget them.
 CREATE FUNCTION create_user_counts() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     INSERT INTO user_counts (id) SELECT id FROM born ON CONFLICT DO NOTHING;
@@ -63,9 +85,17 @@ BEGIN
     RETURN NULL;
 END $$;
 
+CREATE FUNCTION create_group_counts() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    INSERT INTO group_counts (id) SELECT id FROM born ON CONFLICT DO NOTHING;
+    RETURN NULL;
+END $$;
+
 CREATE TRIGGER user_counts_created AFTER INSERT ON app_user
     REFERENCING NEW TABLE AS born FOR EACH STATEMENT EXECUTE FUNCTION create_user_counts();
 CREATE TRIGGER note_counts_created AFTER INSERT ON note
     REFERENCING NEW TABLE AS born FOR EACH STATEMENT EXECUTE FUNCTION create_note_counts();
 CREATE TRIGGER comment_counts_created AFTER INSERT ON comment_index
     REFERENCING NEW TABLE AS born FOR EACH STATEMENT EXECUTE FUNCTION create_comment_counts();
+CREATE TRIGGER group_counts_created AFTER INSERT ON app_group
+    REFERENCING NEW TABLE AS born FOR EACH STATEMENT EXECUTE FUNCTION create_group_counts();

@@ -1,0 +1,106 @@
+-- Entities: what has counters, and the text of it.
+--
+-- Ids come from sequences: they rise with creation and stay below 2^53. A removal sets `removed_at` and keeps the
+-- row, so that events that arrive later find it.
+-- Indexes end with the column by which a list is paged, in the list's order, so that a page reads as many entries
+-- as it shows. They are partial where a list leaves rows out: the row is then not in the index at all.
+-- Foreign keys stand only between entities, whose rows are written one at a time by requests. Tables that batches
+-- write have none: a check per row would cost more than the row.
+
+CREATE TABLE app_user (
+    id          bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    -- The `sub` claim of the user's tokens.
+    subject     text NOT NULL CHECK (octet_length(subject) BETWEEN 1 AND 255),
+    name        text NOT NULL,
+    created_at  timestamptz NOT NULL DEFAULT now(),
+    removed_at  timestamptz,
+    -- Totals do not include the edges of a hidden user until the user is restored.
+    hidden_at   timestamptz,
+    CONSTRAINT app_user_subject_unique UNIQUE (subject)
+);
+
+CREATE TABLE app_group (
+    id           bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    -- The creator. Members are edges: the creator is a member only after joining.
+    owner_id     bigint NOT NULL REFERENCES app_user (id),
+    name         text NOT NULL,
+    description  text NOT NULL,
+    created_at   timestamptz NOT NULL DEFAULT now(),
+    removed_at   timestamptz
+);
+
+CREATE TABLE note (
+    id           bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    author_id    bigint NOT NULL REFERENCES app_user (id),
+    title        text NOT NULL,
+    body         text NOT NULL,
+    created_at   timestamptz NOT NULL DEFAULT now(),
+    removed_at   timestamptz,
+    -- The group in which the note was posted; null for none.
+    group_id     bigint REFERENCES app_group (id),
+    -- When a moderator featured it in its group.
+    featured_at  timestamptz,
+    CONSTRAINT note_featured_in_group CHECK (featured_at IS NULL OR group_id IS NOT NULL)
+);
+
+-- The feed, notes of a user and of a group: newest first, which is highest id first.
+CREATE INDEX note_feed ON note (id DESC) WHERE removed_at IS NULL;
+CREATE INDEX note_by_author ON note (author_id, id DESC) WHERE removed_at IS NULL;
+CREATE INDEX note_of_group ON note (group_id, id DESC) WHERE removed_at IS NULL AND group_id IS NOT NULL;
+
+-- Comments and replies without their text, so that paging reads narrow rows. There are two levels: comments on a
+-- note, and replies below a comment.
+CREATE TABLE comment_index (
+    id                 bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    note_id            bigint NOT NULL REFERENCES note (id),
+    author_id          bigint NOT NULL REFERENCES app_user (id),
+    -- The comment below which a reply stands; null for a comment on the note.
+    parent_id          bigint REFERENCES comment_index (id),
+    created_at         timestamptz NOT NULL DEFAULT now(),
+    removed_at         timestamptz,
+    -- The reply that this reply answers; null when it answers `parent_id`.
+    reply_to_id        bigint REFERENCES comment_index (id),
+    -- A comment is visible to its author alone, and totals do not include it, until it is approved.
+    state              text NOT NULL DEFAULT 'pending'
+        CONSTRAINT comment_index_state_known CHECK (state IN ('pending', 'approved', 'rejected')),
+    -- A removed comment with replies: it stays in lists, without its text.
+    is_placeholder     boolean NOT NULL DEFAULT false,
+    hot_score          bigint NOT NULL DEFAULT 0,
+    -- The author's rating of the note at the time of writing; null without one.
+    rating_at_writing  smallint
+        CONSTRAINT comment_index_rating_in_range CHECK (rating_at_writing BETWEEN 0 AND 10)
+);
+
+-- Ten times the likes weigh as much as 12.5 hours, and a reply as much as two likes, so that a young comment passes
+-- an older one with more likes. In milliseconds: a whole number, which cursors hold exactly.
+-- After "How Reddit ranking algorithms work", Amir Salihefendic, 2010.
+CREATE FUNCTION comment_hot_score(likes bigint, replies bigint, created_at timestamptz) RETURNS bigint
+LANGUAGE sql STABLE AS $$
+    SELECT (extract(epoch FROM created_at) * 1000
+            + 45000000 * log(greatest(likes + 2 * replies, 1)::double precision))::bigint
+$$;
+
+-- Comments of a note and replies of a comment, hottest first and newest first.
+CREATE INDEX comment_top_by_heat ON comment_index (note_id, hot_score DESC, id DESC)
+    WHERE parent_id IS NULL AND state = 'approved' AND (removed_at IS NULL OR is_placeholder);
+CREATE INDEX comment_top_by_age ON comment_index (note_id, id DESC)
+    WHERE parent_id IS NULL AND state = 'approved' AND (removed_at IS NULL OR is_placeholder);
+CREATE INDEX comment_reply_by_heat ON comment_index (parent_id, hot_score DESC, id DESC)
+    WHERE parent_id IS NOT NULL AND state = 'approved' AND (removed_at IS NULL OR is_placeholder);
+CREATE INDEX comment_reply_by_age ON comment_index (parent_id, id DESC)
+    WHERE parent_id IS NOT NULL AND state = 'approved' AND (removed_at IS NULL OR is_placeholder);
+-- An author's comments on a note that only the author sees.
+CREATE INDEX comment_unpublished ON comment_index (author_id, note_id, id DESC)
+    WHERE state <> 'approved' AND removed_at IS NULL;
+-- What is removed together with a note.
+CREATE INDEX comment_of_note ON comment_index (note_id, id) WHERE removed_at IS NULL OR is_placeholder;
+-- For recounts of a user's comments. Not partial: before its first ANALYZE PostgreSQL takes an index on what is
+-- approved and not removed for nearly empty, and reads all of it to find the comments of a note.
+CREATE INDEX comment_by_author ON comment_index (author_id);
+
+CREATE TABLE comment_body (
+    id        bigint PRIMARY KEY REFERENCES comment_index (id),
+    body      text NOT NULL,
+    images    text[] NOT NULL DEFAULT '{}',
+    mentions  bigint[] NOT NULL DEFAULT '{}'
+);

@@ -1,0 +1,59 @@
+-- What reached a user, and the history of numbers. Batches write both, so they have no foreign keys.
+
+-- One row per (recipient, kind, actor, target): written when an edge is on for the first time, and kept when it is
+-- switched off.
+CREATE TABLE inbox_entry (
+    recipient_id  bigint NOT NULL,
+    kind          text NOT NULL,         -- an edge kind (note_like, comment_like, follow), or comment, reply, mention, direct_message
+    actor_id      bigint NOT NULL,
+    target_id     bigint NOT NULL,
+    created_at    timestamptz NOT NULL,
+    -- Order of arrival: entries of one batch share their time.
+    id            bigint GENERATED ALWAYS AS IDENTITY,
+    PRIMARY KEY (recipient_id, kind, actor_id, target_id)
+);
+
+-- An inbox, newest first.
+CREATE UNIQUE INDEX inbox_entry_in_order ON inbox_entry (recipient_id, id DESC);
+
+-- The order in which steps of a target were written, and so which of its totals is the last. `at` does not tell: it
+-- is the time of the action, and the logs of several shards are persisted side by side.
+-- A batch takes the positions of its steps from one block: asking the sequence for each of thousands of rows costs a
+-- tenth of what it takes to write them. Blocks rise from batch to batch, and a batch takes its block while it holds
+-- the locks of its targets' totals, so positions of one target are in the order of writing.
+-- The number is that of STEPS_AT_ONCE in src/store/sql/activity.rs.
+CREATE SEQUENCE activity_position INCREMENT BY 10000;
+
+-- Every step of every edge, with the target's total after it.
+-- Partitioned by (UTC) day, so that old days are dropped and not deleted row by row.
+CREATE TABLE activity (
+    at           timestamptz NOT NULL,
+    kind         text NOT NULL,
+    actor_id     bigint NOT NULL,
+    target_id    bigint NOT NULL,
+    is_on        boolean NOT NULL,
+    total_after  bigint NOT NULL,
+    position     bigint DEFAULT nextval('activity_position')
+) PARTITION BY RANGE (at);
+
+ALTER SEQUENCE activity_position OWNED BY activity.position;
+
+-- The steps of a target in a stretch of time.
+CREATE INDEX activity_of_target ON activity (kind, target_id, at);
+-- All steps of an hour, to rebuild heat. History is appended in the order of time, which makes BRIN nearly free: a
+-- few pages per day, and no work per row.
+CREATE INDEX activity_by_time ON activity USING brin (at) WITH (autosummarize = on);
+
+-- Makes sure that a day has a partition. Two callers at once wait for each other.
+CREATE FUNCTION ensure_activity_day(day date) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+    partition text := 'activity_' || to_char(day, 'YYYYMMDD');
+BEGIN
+    IF to_regclass(partition) IS NOT NULL THEN
+        RETURN;
+    END IF;
+    PERFORM pg_advisory_xact_lock(hashtext('ensure_activity_day'));
+    EXECUTE format(
+        'CREATE TABLE IF NOT EXISTS %I PARTITION OF activity FOR VALUES FROM (%L) TO (%L)',
+        partition, day::timestamp AT TIME ZONE 'UTC', (day + 1)::timestamp AT TIME ZONE 'UTC');
+END $$;

@@ -1,0 +1,109 @@
+-- The pipeline's own state: the installation, ownership of shards, how far each log is persisted, and what is left
+-- to do. No foreign keys: rows name entities as keys in Redis do (note:42), also removed ones.
+
+-- One row. `virtual_shards` is chosen at the first start. Ids are spread over the shards by remainder, so it may
+-- change only while the log is drained.
+CREATE TABLE installation (
+    singleton       boolean PRIMARY KEY DEFAULT true CHECK (singleton),
+    id              uuid NOT NULL DEFAULT gen_random_uuid(),
+    virtual_shards  integer NOT NULL CHECK (virtual_shards BETWEEN 1 AND 1024),
+    created_at      timestamptz NOT NULL DEFAULT now()
+);
+
+-- (generation, number) is the offset of the last log entry that is persisted. It moves in the transaction that
+-- writes the rows, so that each entry is persisted exactly once.
+-- `fence` is the fencing token of the lease: it rises at each takeover, and every write of an owner checks it.
+-- `epoch` is the generation of the shard's counters in Redis.
+-- fillfactor 50: updated with every batch; room on the page keeps the updates HOT.
+CREATE TABLE shard (
+    id           smallint PRIMARY KEY,
+    generation   bigint NOT NULL DEFAULT 0,
+    number       bigint NOT NULL DEFAULT 0,
+    epoch        bigint NOT NULL DEFAULT 0,
+    fence        bigint NOT NULL DEFAULT 0,
+    owner        text,
+    lease_until  timestamptz
+) WITH (fillfactor = 50);
+
+-- Invalidations: what Redis must discard, because PostgreSQL changed otherwise than through the log. The shard's
+-- owner makes Redis discard it, and then deletes exactly the rows that it read. Ids are random, not from a sequence:
+-- after a failover a sequence may give the same id twice.
+CREATE TABLE invalidation (
+    id          uuid PRIMARY KEY DEFAULT gen_random_uuid(),
+    shard       smallint NOT NULL,
+    names       text NOT NULL,
+    reason      text NOT NULL,
+    created_at  timestamptz NOT NULL DEFAULT now(),
+    -- A request invalidates what it changed itself, so that its response has the new counts. The row is due, and the
+    -- owner's duty, only if that did not happen.
+    due_at      timestamptz NOT NULL DEFAULT now()
+);
+
+COMMENT ON COLUMN invalidation.names IS
+    'Entities (note:42) or cached sets (note_like:42) of one kind and of this shard, separated by single spaces.';
+
+-- The oldest of a shard.
+CREATE INDEX invalidation_by_shard ON invalidation (shard, created_at);
+
+-- Wakes the owners of the shards, who also look once a second.
+CREATE FUNCTION announce_invalidation() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    PERFORM pg_notify('invalidation', '');
+    RETURN NULL;
+END $$;
+
+CREATE TRIGGER invalidation_announced AFTER INSERT ON invalidation
+    FOR EACH STATEMENT EXECUTE FUNCTION announce_invalidation();
+
+-- Backfills: rows to recount after a removal or a hiding, page by page in the background. A page and `after_id` move
+-- in one transaction, so that a kill neither repeats nor skips rows.
+CREATE TABLE backfill (
+    subject      text PRIMARY KEY,       -- the entity: user:5, note:42
+    shard        smallint NOT NULL,      -- of the entity: its owner runs the backfill
+    kind         text NOT NULL CHECK (kind IN ('hide', 'restore', 'remove')),
+    -- The edge kind in progress, and the last id that is done.
+    stage        smallint NOT NULL DEFAULT 0,
+    after_id     bigint NOT NULL DEFAULT 0,
+    done         bigint NOT NULL DEFAULT 0,
+    total        bigint NOT NULL,        -- rows to go through, as counted at the start
+    ordered_by   bigint NOT NULL,        -- the user who asked for it
+    started_at   timestamptz NOT NULL DEFAULT now(),
+    finished_at  timestamptz
+);
+
+-- The oldest unfinished of a shard.
+CREATE INDEX backfill_open ON backfill (shard, started_at) WHERE finished_at IS NULL;
+
+-- Dead events: log entries that this release cannot read, or that PostgreSQL refuses for good. The log's offset moves
+-- past them; an operator applies or drops them.
+CREATE TABLE dead_event (
+    id          uuid PRIMARY KEY DEFAULT gen_random_uuid(),
+    shard       smallint NOT NULL,
+    generation  bigint NOT NULL,
+    number      bigint NOT NULL,
+    payload     text NOT NULL,
+    created_at  timestamptz NOT NULL DEFAULT now(),
+    -- What operators call it.
+    serial      bigint GENERATED ALWAYS AS IDENTITY,
+    -- Why it is dead; null when it cannot be read.
+    error       text,
+    tries       integer NOT NULL DEFAULT 0,
+    -- superseded: a later event of the same edge was persisted.
+    state       text NOT NULL DEFAULT 'dead',
+    decided_at  timestamptz,
+    -- The edge that it switches; null for views and for what cannot be read.
+    kind        text,
+    actor_id    bigint,
+    target_id   bigint,
+    -- Whether history was kept when it died: then it gets its step when it is applied.
+    history     boolean NOT NULL DEFAULT true,
+    CONSTRAINT dead_event_once UNIQUE (shard, generation, number),
+    CONSTRAINT dead_event_serial_once UNIQUE (serial),
+    CONSTRAINT dead_event_state_known CHECK (state IN ('dead', 'applied', 'dropped', 'superseded')),
+    CONSTRAINT dead_event_decided CHECK ((state = 'dead') = (decided_at IS NULL))
+);
+
+-- Each batch asks whether its shard has dead events of edges, and if so, whether they are of the batch's edges.
+CREATE INDEX dead_event_waiting ON dead_event (shard, actor_id, target_id, kind) WHERE state = 'dead';
+-- Decided ones to delete.
+CREATE INDEX dead_event_decided_age ON dead_event (decided_at) WHERE state <> 'dead';

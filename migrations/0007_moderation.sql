@@ -1,0 +1,38 @@
+-- Moderation: comments that wait for a decision, and the decisions.
+
+-- A table and not a Redis stream: a comment and its row here are one transaction, and so are a decision and what it
+-- counts. A moderator leases rows for a while, because a decision may take longer than a transaction should.
+CREATE TABLE comment_queue (
+    comment_id     bigint PRIMARY KEY REFERENCES comment_index (id),
+    tries          integer NOT NULL DEFAULT 0,
+    due_at         timestamptz NOT NULL DEFAULT now(),
+    -- Why no automatic moderator could decide: it waits for a person.
+    undecided_why  text,
+    created_at     timestamptz NOT NULL DEFAULT now()
+);
+
+-- What is due for the automatic moderators, and what waits for a person.
+CREATE INDEX comment_queue_due ON comment_queue (due_at) WHERE undecided_why IS NULL;
+CREATE INDEX comment_queue_undecided ON comment_queue (comment_id) WHERE undecided_why IS NOT NULL;
+
+CREATE FUNCTION announce_comment_queue() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    PERFORM pg_notify('comment_queue', '');
+    RETURN NULL;
+END $$;
+
+CREATE TRIGGER comment_queue_announced AFTER INSERT ON comment_queue
+    FOR EACH STATEMENT EXECUTE FUNCTION announce_comment_queue();
+
+-- Who decided what, when and why. Rows never change.
+CREATE TABLE comment_decision (
+    id          bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    comment_id  bigint NOT NULL REFERENCES comment_index (id),
+    verdict     text NOT NULL CHECK (verdict IN ('approved', 'rejected', 'undecided')),
+    reason      text NOT NULL,
+    decided_by  text NOT NULL,           -- a moderator's name in the settings, or a user: user:5
+    decided_at  timestamptz NOT NULL DEFAULT now()
+);
+
+-- The last decision on a comment.
+CREATE INDEX comment_decision_of_comment ON comment_decision (comment_id, id DESC);
