@@ -44,8 +44,8 @@ impl WaitPolicy {
 
 /// One per store. Only a call without an answer is a failure: every answer, even an error, shows that the store is up.
 pub struct Breaker {
-    machine: StateMachine<ConsecutiveFailures<Rests>, Told>,
-    told: Told,
+    machine: StateMachine<ConsecutiveFailures<Rests>, StoreState>,
+    state: StoreState,
     /// Whether a request's call probes the store now; other requests are refused meanwhile.
     probing: AtomicBool,
 }
@@ -57,14 +57,14 @@ impl Breaker {
             errors_total(store, class).increment(0);
         }
         let policy = failure_policy::consecutive_failures(FAILURES, Rests(FIRST_REST));
-        let told = Told { store, is_open: Arc::default() };
-        let machine = Config::new().failure_policy(policy).instrument(told.clone()).build();
-        Self { machine, told, probing: AtomicBool::new(false) }
+        let state = StoreState { store, is_open: Arc::default() };
+        let machine = Config::new().failure_policy(policy).instrument(state.clone()).build();
+        Self { machine, state, probing: AtomicBool::new(false) }
     }
 
     /// Whether the store rests.
     pub fn is_open(&self) -> bool {
-        self.told.is_open.load(Relaxed)
+        self.state.is_open.load(Relaxed)
     }
 
     /// Admits a call, unless the breaker is open and the policy is to fail fast. (A guard, and not a
@@ -75,7 +75,7 @@ impl Breaker {
     pub fn admit(&self, policy: WaitPolicy) -> StoreResult<Admitted<'_>> {
         let is_probe = policy == WaitPolicy::FailFast && self.is_open();
         if is_probe && (!self.machine.is_call_permitted() || self.probing.swap(true, Relaxed)) {
-            return Err(StoreError::Resting(self.told.store));
+            return Err(StoreError::Resting(self.state.store));
         }
         Ok(Admitted { breaker: self, is_probe })
     }
@@ -98,13 +98,13 @@ pub struct Admitted<'a> {
 impl Admitted<'_> {
     /// Records the result of the call. A cancelled call records nothing.
     pub fn ended<T>(self, result: StoreResult<T>) -> StoreResult<T> {
-        let Breaker { machine, told, .. } = self.breaker;
+        let Breaker { machine, state, .. } = self.breaker;
         match &result {
             Err(error) if error.is_silence() => machine.on_error(),
             _ => self.breaker.answered(),
         }
         if let Err(error) = &result {
-            errors_total(told.store, error.class()).increment(1);
+            errors_total(state.store, error.class()).increment(1);
         }
         result
     }
@@ -137,20 +137,20 @@ fn errors_total(store: &'static str, class: ErrorClass) -> metrics::Counter {
     metrics::counter!("plaudit_store_errors_total", "dependency" => store, "class" => class.name())
 }
 
-/// Tells of the breaker in log and metric.
+/// Whether the breaker is open, shown in log and metric.
 #[derive(Clone)]
-struct Told {
+struct StoreState {
     store: &'static str,
     is_open: Arc<AtomicBool>,
 }
 
-impl Told {
+impl StoreState {
     fn show(&self, is_open: bool) {
         metrics::gauge!("plaudit_breaker_open", "dependency" => self.store).set(f64::from(u8::from(is_open)));
     }
 }
 
-impl Instrument for Told {
+impl Instrument for StoreState {
     fn on_call_rejected(&self) {}
 
     /// Also called for each probe that fails.

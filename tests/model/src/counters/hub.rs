@@ -1,4 +1,4 @@
-//! A hub with one client (`hub/view.rs`, `hub/subscriber.rs`). The client watches the counter, so the hub
+//! A hub with one client (`hub/view.rs`, `hub/watch.rs`). The client watches the counter, so the hub
 //! reads a counter until it has it.
 
 use super::{
@@ -104,7 +104,7 @@ impl Counters {
         Some((state.target.epoch, self.live(&state.target)?.change))
     }
 
-    /// The hub keeps counts and sends them; the client drops counts that are not newer (`Mailbox::put`).
+    /// The hub keeps counts and sends them; the client drops counts that are not newer (`watch::send`).
     fn keep(&self, state: &mut State, version: Version, total: i16) {
         state.hub.slot = Slot::Known;
         let (sent, sent_total) = (state.hub.sent, state.hub.sent_total);
