@@ -10,7 +10,11 @@ use plaudit_embedded_stores::{DataDir, DataDirLock, EmbeddedServers, Options};
 use crate::{
     primitives::ShardCount,
     settings::{DatabaseSettings, PlaceSettings, RedisSettings, Settings, StoreUrl},
-    store::{StoreResult, redis::Redis, sql::Db},
+    store::{
+        StoreResult,
+        redis::Redis,
+        sql::{Db, migration::SchemaError},
+    },
 };
 
 /// Older versions lack statements that Plaudit uses.
@@ -46,7 +50,8 @@ impl Stores {
         let redis_url = url(settings.redis.redis_url.as_ref(), || data_dir.redis_url());
         let database_url = url(settings.database.database_url.as_ref(), || data_dir.database_url());
 
-        let shards = prepare_database(&database_url, settings.pipeline.virtual_shards).await?;
+        let mend = other_schema_mend(settings.database.database_url.as_ref(), &data_dir);
+        let shards = prepare_database(&database_url, settings.pipeline.virtual_shards, &mend).await?;
         let redis = Redis::new(&redis_url, shards).map_err(|error| redis_error(&redis_url, error))?;
         check_redis(&redis, &redis_url, settings.redis.redis_allow_unsafe).await?;
         let db = Db::for_requests(&database_url, settings.database.database_connections)?;
@@ -82,7 +87,7 @@ async fn start_embedded(settings: &Settings, data_dir: &DataDir) -> Result<Optio
 }
 
 /// Checks PostgreSQL and brings its schema up to date. Returns the number of virtual shards.
-async fn prepare_database(url: &str, shards: ShardCount) -> Result<ShardCount, AppError> {
+async fn prepare_database(url: &str, shards: ShardCount, mend: &str) -> Result<ShardCount, AppError> {
     let unusable = |reason: String| AppError::Database { address: address(url), reason };
     let version = until_reachable(|| Db::probe(url)).await.map_err(|error| unusable(error.to_string()))?;
     if version < OLDEST_POSTGRES {
@@ -90,8 +95,23 @@ async fn prepare_database(url: &str, shards: ShardCount) -> Result<ShardCount, A
         return Err(unusable(reason));
     }
     let db = Db::for_pipeline(url, 2)?;
-    db.migrate().await.map_err(|error| unusable(error.to_string()))?;
+    db.migrate().await.map_err(|error| unusable(schema_problem(&error, mend)))?;
     Ok(db.installation(shards).await?.shards)
+}
+
+/// What to do about a database of another schema: until 0.1.0 no version reads the data of another one.
+fn other_schema_mend(database_url: Option<&StoreUrl>, data_dir: &DataDir) -> String {
+    match database_url {
+        Some(_) => "create an empty database and name it with --database-url".to_owned(),
+        None => format!("remove the data directory {}, and all data with it", data_dir.path().display()),
+    }
+}
+
+fn schema_problem(error: &SchemaError, mend: &str) -> String {
+    match error {
+        SchemaError::OtherMigrations(_) => format!("{error}; {mend}"),
+        SchemaError::Store(_) => error.to_string(),
+    }
 }
 
 async fn check_redis(redis: &Redis, url: &str, allow_unsafe: bool) -> Result<(), AppError> {
@@ -163,7 +183,10 @@ pub async fn open_database(place: &PlaceSettings, database: &DatabaseSettings) -
     };
     until_reachable(|| Db::probe(&url)).await.map_err(unusable)?;
     let db = Db::for_pipeline(&url, 2)?;
-    db.migrate().await.map_err(unusable)?;
+    db.migrate().await.map_err(|error| AppError::Database {
+        address: address(&url),
+        reason: schema_problem(&error, "use the version of Plaudit that serves it"),
+    })?;
     Ok(db)
 }
 

@@ -30,6 +30,22 @@ fn data_survives_a_stop_and_the_next_start_is_quick() {
 }
 
 #[test]
+fn an_embedded_database_of_another_schema_is_refused_with_the_directory_to_remove() {
+    let place = Place::new();
+    let running = Running::start(&place);
+    let data_dir = running.dir.path().to_owned();
+    try_sql(&running.dir, "CREATE TABLE app_user (id bigint)").unwrap();
+    running.stop();
+    let serve = ["serve", "--listen", "127.0.0.1:0"];
+    let output = crate::support::plaudit(&data_dir).args(serve).output().unwrap();
+    let said = String::from_utf8_lossy(&[&output.stdout[..], &output.stderr[..]].concat()).into_owned();
+    assert!(!output.status.success(), "{said}");
+    let mend = format!("remove the data directory {}, and all data with it", data_dir.display());
+    assert!(said.contains(&mend), "{said}");
+    assert_eq!(said.lines().filter(|line| line.starts_with("plaudit: ")).count(), 1, "{said}");
+}
+
+#[test]
 fn a_stop_ends_both_processes_and_frees_the_directory() {
     let place = Place::new();
     for _ in 0..2 {

@@ -16,7 +16,7 @@ pub mod inbox;
 pub mod installation;
 pub mod invalidations;
 mod lists;
-mod migration;
+pub mod migration;
 pub mod moderation;
 pub mod notes;
 mod pool;

@@ -133,3 +133,32 @@ async fn unfit_stores_are_refused_in_one_line_that_says_what_to_mend() {
     let allowed = Server::start_on(&stores, &["--redis-allow-unsafe"]);
     assert!(allowed.log().contains("appendonly"));
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_database_of_another_schema_is_refused_in_one_line_that_says_what_to_mend() {
+    let stores = Stores::start(AppendFsync::EverySec).await;
+    let server = Server::shared();
+    let serve = || {
+        let urls = ["--redis-url", "redis://127.0.0.1:1", "--database-url", stores.database_url()];
+        refused(server, &[&["serve", "--listen", "127.0.0.1:0"], &urls[..]].concat(), &[])
+    };
+    assert!(serve().contains("cannot use Redis"), "the database is migrated before Redis is looked at");
+    let sql = stores.sql().await;
+    for change in [
+        "INSERT INTO _sqlx_migrations (version, description, success, checksum, execution_time)
+         VALUES (9999, 'of a later version', true, '', 0)",
+        "DELETE FROM _sqlx_migrations WHERE version = 9999;
+         UPDATE _sqlx_migrations SET checksum = '' WHERE version = 1",
+        "UPDATE _sqlx_migrations SET success = false WHERE version = 1",
+        "DROP TABLE _sqlx_migrations",
+    ] {
+        sqlx::raw_sql(change).execute(&sql).await.unwrap();
+        let said = serve();
+        assert!(said.contains("its tables are of another version of Plaudit"), "{change}: {said}");
+        assert!(
+            said.contains("create an empty database and name it with --database-url"),
+            "{change}: {said}"
+        );
+        assert_eq!(said.lines().filter(|line| line.starts_with("plaudit: ")).count(), 1, "{change}: {said}");
+    }
+}
