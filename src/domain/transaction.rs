@@ -20,7 +20,7 @@ use crate::{
         sql::{
             Tx,
             comments::CommentHeader,
-            moderation::{self, Decided},
+            moderation::{self, DecisionEffects},
         },
     },
 };
@@ -126,7 +126,7 @@ impl ActionTransaction<'_> {
     }
 
     /// Adds the effects of moderation decisions.
-    pub fn take_in(&mut self, decided: Decided) {
+    pub fn take_in(&mut self, decided: DecisionEffects) {
         for (entity, by) in decided.moved {
             for counter in entity.kind.counters() {
                 self.count(entity, *counter, by.get(*counter));

@@ -1,4 +1,4 @@
-//! Judging comments: the queue, and decisions with everything that they count.
+//! Moderation of comments: the queue of those that wait, and decisions with the totals and inbox entries they change.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -19,17 +19,17 @@ use crate::{
     store::StoreResult,
 };
 
-/// A comment that is to be judged.
+/// A comment that waits for a decision.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct QueuedComment {
     pub id: CommentId,
     pub body: String,
     pub images: Vec<String>,
-    /// This is the how manieth try, from 1.
+    /// Attempt number, starting at 1.
     pub tries: i32,
 }
 
-/// What is decided of a comment.
+/// Outcome of a decision on a comment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Verdict {
     Approved,
@@ -47,15 +47,15 @@ pub struct Decision<'a> {
     pub by: &'a str,
 }
 
-/// What decisions moved, to be added to totals by who made them.
+/// What decisions change beyond the comments themselves; the caller adds it to the totals.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
-pub struct Decided {
+pub struct DecisionEffects {
     pub moved: Deltas,
-    /// Whose text is not what it was: what was decided, and what stands above it.
+    /// Entities whose text changed: the decided comments and their parents.
     pub touched: Vec<Entity>,
 }
 
-/// How much waits.
+/// Length and age of the queue.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct QueueState {
     pub waiting: i64,
@@ -101,7 +101,7 @@ impl Db {
             .collect()
     }
 
-    /// The comment could not be judged this time; it is due again after `pause`.
+    /// No decision this time: the comment is due again after `pause`.
     pub async fn requeue_comment(&self, comment: CommentId, pause: Duration) -> StoreResult<()> {
         let query = sqlx::query(
             "UPDATE comment_queue SET due_at = now() + $2 * interval '1 ms' WHERE comment_id = $1",
@@ -148,7 +148,7 @@ impl Tx {
     /// Decides the comments that are still pending, and keeps the decisions. What approvals count is returned,
     /// and their inbox entries are written. Nothing happens to a comment that was decided or removed before, or
     /// whose note was. Call [`Tx::lock_removals_shared`] before.
-    pub async fn decide(&mut self, decisions: &[Decision<'_>]) -> StoreResult<Decided> {
+    pub async fn decide(&mut self, decisions: &[Decision<'_>]) -> StoreResult<DecisionEffects> {
         let comments: Vec<CommentId> = decisions.iter().map(|decision| decision.comment).collect();
         let places = self.comment_headers(&comments).await?;
         let told = self.recipients(&comments).await?;
@@ -168,7 +168,7 @@ impl Tx {
         let parents: Vec<CommentId> = approved.iter().filter_map(|place| place.parent).collect();
         self.set_placeholders(&parents, true).await?;
         let touched = decided.iter().map(|(place, _)| place.id).chain(parents).map(Entity::from).collect();
-        let mut decided = Decided { moved: Deltas::new(), touched };
+        let mut decided = DecisionEffects { moved: Deltas::new(), touched };
         for place in &approved {
             count_comment(place, 1, &mut decided.moved);
         }
@@ -205,7 +205,11 @@ pub fn count_comment(place: &CommentHeader, by: i64, moved: &mut Deltas) {
 
 impl Tx {
     /// Locks, in the order of the catalogue, all totals that showing or removing comments moves.
-    pub async fn lock_totals_of(&mut self, places: &[CommentHeader], told: &[Told]) -> StoreResult<()> {
+    pub async fn lock_totals_of(
+        &mut self,
+        places: &[CommentHeader],
+        told: &[CommentNotification],
+    ) -> StoreResult<()> {
         let mut moved = Deltas::new();
         for place in places {
             count_comment(place, 1, &mut moved);
@@ -217,9 +221,9 @@ impl Tx {
     }
 }
 
-/// Somebody who is told of a comment.
+/// A recipient of a comment's inbox entry.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Told {
+pub struct CommentNotification {
     comment: CommentId,
     who: UserId,
     /// As in `inbox_entry`.
@@ -227,9 +231,9 @@ pub struct Told {
 }
 
 impl Tx {
-    /// Each once: as the one who is answered, else as the note's author, else as mentioned. Nobody is told of
-    /// their own deeds.
-    async fn recipients(&mut self, comments: &[CommentId]) -> StoreResult<Vec<Told>> {
+    /// Each once: as the one who is answered, else as the note's author, else as mentioned. Nobody is
+    /// notified of an own comment.
+    async fn recipients(&mut self, comments: &[CommentId]) -> StoreResult<Vec<CommentNotification>> {
         let query = sqlx::query(
             "SELECT DISTINCT ON (new.id, told.who) new.id, told.who, told.kind
              FROM comment_index AS new
@@ -245,16 +249,24 @@ impl Tx {
         let rows = self.db.run(query.fetch_all(&mut *self.inner)).await?;
         rows.iter()
             .map(|row| {
-                Ok(Told { comment: CommentId(id(row, 0)?), who: UserId(id(row, 1)?), kind: row.try_get(2)? })
+                Ok(CommentNotification {
+                    comment: CommentId(id(row, 0)?),
+                    who: UserId(id(row, 1)?),
+                    kind: row.try_get(2)?,
+                })
             })
             .collect()
     }
 
     /// Writes the inbox entries of comments that are shown now; returns for each new one to whom it went.
-    async fn deliver(&mut self, shown: &[CommentHeader], told: &[Told]) -> StoreResult<Vec<UserId>> {
+    async fn deliver(
+        &mut self,
+        shown: &[CommentHeader],
+        told: &[CommentNotification],
+    ) -> StoreResult<Vec<UserId>> {
         let authors: BTreeMap<CommentId, UserId> =
             shown.iter().map(|place| (place.id, place.author)).collect();
-        let new: Vec<(&Told, UserId)> =
+        let new: Vec<(&CommentNotification, UserId)> =
             told.iter().filter_map(|told| Some((told, *authors.get(&told.comment)?))).collect();
         let query = sqlx::query(
             "INSERT INTO inbox_entry (recipient_id, kind, actor_id, target_id, created_at)

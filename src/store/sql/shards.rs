@@ -14,9 +14,19 @@ use crate::{
 /// row lock per like.
 const REMOVAL_LOCK: i64 = 0x506c_6175_6469_7401;
 
-/// Text of PostgreSQL's timeline: the first 8 digits of the current WAL file's name. It changes when a
-/// standby is promoted, which may have lost the end of what was committed.
-pub(super) const TIMELINE: &str = "substr(pg_walfile_name(pg_current_wal_insert_lsn()), 1, 8)";
+/// SQL for PostgreSQL's timeline: the first 8 digits of the current WAL file's name. It changes when a standby is
+/// promoted, which may have lost the last commits.
+macro_rules! timeline {
+    () => {
+        "substr(pg_walfile_name(pg_current_wal_insert_lsn()), 1, 8)"
+    };
+}
+
+pub(super) const TIMELINE: &str = timeline!();
+
+/// Rows of [`PersistedState`].
+const PERSISTED_STATE: &str =
+    concat!("SELECT generation, number, epoch, fence, ", timeline!(), " FROM shard ORDER BY id");
 
 /// Ownership of one shard.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -87,8 +97,7 @@ impl Db {
     }
 
     pub async fn persisted_state(&self) -> StoreResult<PersistedState> {
-        let text = format!("SELECT generation, number, epoch, fence, {TIMELINE} FROM shard ORDER BY id");
-        let rows = self.run(sqlx::query(super::from_catalogue(text)).fetch_all(&self.pool())).await?;
+        let rows = self.run(sqlx::query(PERSISTED_STATE).fetch_all(&self.pool())).await?;
         persisted_state(&rows)
     }
 
@@ -102,8 +111,7 @@ impl Db {
                 .bind(lease.fence as i64)
                 .bind(seen as i64);
         one_row(self.run(raised.execute(&mut *tx.inner)).await?.rows_affected())?;
-        let text = format!("SELECT generation, number, epoch, fence, {TIMELINE} FROM shard ORDER BY id");
-        let rows = self.run(sqlx::query(super::from_catalogue(text)).fetch_all(&mut *tx.inner)).await?;
+        let rows = self.run(sqlx::query(PERSISTED_STATE).fetch_all(&mut *tx.inner)).await?;
         let state = persisted_state(&rows)?;
         tx.commit().await?;
         Ok(state)
