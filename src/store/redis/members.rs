@@ -8,8 +8,9 @@ use super::{
     connection::{Redis, script_reply},
     counters::life_with_jitter,
     keys,
+    log_state::{LogState, generation_and_retired, log_state},
     pending::read_flip,
-    reply::{LogState, Reply, generation_and_retired, log_state, read},
+    reply::{Reply, read},
     results::{AdvanceMembersResult, InstallMembersResult, InvalidateMembersResult, RetireMembersResult},
     scripts,
 };

@@ -7,7 +7,8 @@ use redis::{Cmd, Value};
 use super::{
     connection::{Redis, script_reply},
     keys,
-    reply::{generation_and_retired, read},
+    log_state::generation_and_retired,
+    reply::read,
 };
 use crate::{
     catalogue::{EdgeKind, UnixMillis},

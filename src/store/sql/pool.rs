@@ -1,6 +1,10 @@
 //! Pools of connections, and the settings of their sessions.
 
-use std::{str::FromStr, sync::Arc, time::Duration};
+use std::{
+    str::FromStr,
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use metrics::Histogram;
 use sqlx::{
@@ -12,6 +16,7 @@ use super::statements::Connections;
 use crate::store::{
     StoreError, StoreResult,
     breaker::{Breaker, WaitPolicy},
+    tally,
 };
 
 const SECONDS: &str = "plaudit_database_seconds";
@@ -25,11 +30,11 @@ const NO_IDLE_TRANSACTIONS: (&str, &str) = ("idle_in_transaction_session_timeout
 /// A pool of connections. Cheap to clone.
 #[derive(Clone)]
 pub struct Db {
-    pub(super) connections: Arc<Connections>,
-    pub(super) breaker: Arc<Breaker>,
-    pub(super) policy: WaitPolicy,
+    connections: Arc<Connections>,
+    breaker: Arc<Breaker>,
+    policy: WaitPolicy,
     /// How long statements take, with the wait for a connection.
-    pub(super) seconds: Histogram,
+    seconds: Histogram,
 }
 
 impl Db {
@@ -91,7 +96,7 @@ impl Db {
         Self { policy: WaitPolicy::Wait, seconds: WaitPolicy::Wait.seconds(SECONDS), ..self.clone() }
     }
 
-    /// Shares the breaker of another pool of the same PostgreSQL: an outage that one notices, the other knows.
+    /// Shares the breaker of another pool of the same PostgreSQL: both open and close together.
     pub fn beside(self, other: &Self) -> Self {
         Self { breaker: Arc::clone(&other.breaker), ..self }
     }
@@ -108,6 +113,22 @@ impl Db {
             Ok(version) => Ok(version? as u32),
             Err(_) => Err(StoreError::SqlUnreachable(format!("no answer within {REQUEST_TIMEOUT:?}"))),
         }
+    }
+
+    /// Runs one statement with a time limit, which also holds when the server accepts it and stays silent.
+    ///
+    /// # Errors
+    /// At once while PostgreSQL does not answer, for requests.
+    pub(super) async fn run<T>(
+        &self,
+        statement: impl Future<Output = Result<T, sqlx::Error>>,
+    ) -> StoreResult<T> {
+        let admitted = self.breaker.admit(self.policy)?;
+        tally::sql_statement();
+        let began = Instant::now();
+        let answer = self.connections.answer_of(statement).await;
+        self.seconds.record(began.elapsed());
+        admitted.ended(answer)
     }
 
     pub(super) fn pool(&self) -> PgPool {

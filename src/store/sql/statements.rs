@@ -9,8 +9,7 @@ use parking_lot::{Mutex, RwLock};
 use sqlx::postgres::{PgConnectOptions, PgPool, PgPoolOptions};
 use tokio::time::error::Elapsed;
 
-use super::Db;
-use crate::store::{StoreError, StoreResult, tally};
+use crate::store::{StoreError, StoreResult};
 
 /// After so many statements in a row without an answer the pool is replaced: its connections may lead to a host
 /// that vanished without closing them, and none of them would ever notice.
@@ -28,25 +27,6 @@ pub(super) struct Connections {
     last_answer: Mutex<Option<Instant>>,
 }
 
-impl Db {
-    /// Runs one statement with a time limit, which also holds when the server accepts it and stays silent.
-    ///
-    /// # Errors
-    /// At once while PostgreSQL does not answer, for requests.
-    pub(super) async fn run<T>(
-        &self,
-        statement: impl Future<Output = Result<T, sqlx::Error>>,
-    ) -> StoreResult<T> {
-        let admitted = self.breaker.admit(self.policy)?;
-        tally::sql_statement();
-        let began = Instant::now();
-        // Boxed: the futures of resolvers hold this one on each level of a query, and live on the stack at times.
-        let answer = tokio::time::timeout(self.connections.timeout, Box::pin(statement)).await;
-        self.seconds.record(began.elapsed());
-        admitted.ended(self.connections.judge(answer, began))
-    }
-}
-
 impl Connections {
     pub fn new(options: PgPoolOptions, connect: PgConnectOptions, timeout: Duration) -> Self {
         let pool = RwLock::new(options.clone().connect_lazy_with(connect.clone()));
@@ -57,8 +37,19 @@ impl Connections {
         self.pool.read().clone()
     }
 
+    /// The answer of one statement within the time limit.
+    pub async fn answer_of<T>(
+        &self,
+        statement: impl Future<Output = Result<T, sqlx::Error>>,
+    ) -> StoreResult<T> {
+        let began = Instant::now();
+        // Boxed: the futures of resolvers contain this one on each level of a query, and may live on the stack.
+        let answer = tokio::time::timeout(self.timeout, Box::pin(statement)).await;
+        self.classify(answer, began)
+    }
+
     /// What an answer, or none, says about PostgreSQL.
-    fn judge<T>(&self, answer: Result<Result<T, sqlx::Error>, Elapsed>, began: Instant) -> StoreResult<T> {
+    fn classify<T>(&self, answer: Result<Result<T, sqlx::Error>, Elapsed>, began: Instant) -> StoreResult<T> {
         match answer {
             Ok(Err(sqlx::Error::PoolTimedOut)) | Err(_) => {
                 if self.unanswered.fetch_add(1, Relaxed) + 1 >= UNANSWERED {

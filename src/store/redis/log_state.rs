@@ -1,0 +1,34 @@
+//! State of a shard's log, as `lua/read_meta.lua` returns it.
+
+use super::{
+    reply::{Reply, parse},
+    results::ReadMetaResult,
+};
+use crate::{primitives::Offset, store::StoreResult};
+
+/// State of a shard's log that a set loaded from SQL is compared with.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct LogState {
+    /// Of the shard's log.
+    pub generation: u64,
+    /// The log is retired up to there.
+    pub retired: Offset,
+    /// Number of sets that were invalidated on the shard, because their rows were changed by something other than the
+    /// log.
+    pub sets_invalidated: u64,
+}
+
+/// Generation of a shard's log, and up to where it is retired, as `lua/read_meta.lua` returns them.
+pub fn generation_and_retired(reply: Reply) -> StoreResult<(u64, Offset)> {
+    log_state(reply).map(|state| (state.generation, state.retired))
+}
+
+/// State of a shard's log, as `lua/read_meta.lua` returns it.
+pub fn log_state(mut reply: Reply) -> StoreResult<LogState> {
+    let ReadMetaResult::Done = reply.result()?;
+    let _epoch: u64 = reply.next()?;
+    let generation = reply.next()?;
+    let retired: String = reply.next()?;
+    let retired = parse(&retired)?;
+    Ok(LogState { generation, retired, sets_invalidated: reply.next()? })
+}
