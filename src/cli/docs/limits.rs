@@ -161,7 +161,9 @@ fn defaults(settings: &Command, names: &[&str]) -> String {
         settings::default(setting.expect("a limit names a setting"))
     };
     let mut defaults: Vec<String> = names.iter().map(default).collect();
-    defaults.dedup();
+    if defaults.windows(2).all(|pair| pair[0] == pair[1]) {
+        defaults.truncate(1);
+    }
     defaults.join(", ")
 }
 

@@ -385,7 +385,7 @@ async fn an_outage_of_postgresql_makes_no_event_dead() {
         assert_eq!(payload["changed"], true);
     }
     eventually("the persister fails", SOON, || async {
-        server.log().contains("trying again until it works").then_some(())
+        server.log().contains("retrying until it succeeds").then_some(())
     })
     .await;
     stores.start_postgres();
@@ -396,7 +396,7 @@ async fn an_outage_of_postgresql_makes_no_event_dead() {
     let told = |what: &str| {
         server.log().lines().filter(|line| line.contains("what=\"persist\"") && line.contains(what)).count()
     };
-    let began = told("trying again until it works");
+    let began = told("retrying until it succeeds");
     assert!((1..=2).contains(&began), "{}", server.log());
     assert_eq!(told("works again after"), began, "{}", server.log());
 }

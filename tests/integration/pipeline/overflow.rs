@@ -18,9 +18,9 @@ use tokio_util::sync::CancellationToken;
 use crate::support::{SOON, Server, eventually, note};
 
 const SHARDS: u16 = 2;
-/// Entities that are invalidated at once. They do not exist; their ids are long, so that messages are.
+/// Entities that are invalidated at once. They do not exist; their ids have the greatest length, and so have messages.
 const AT_ONCE: i64 = 10_000;
-const FIRST_ID: i64 = 100_000_000_000_000_000;
+const FIRST_ID: i64 = 9_000_000_000_000_000;
 
 fn note_entity(id: i64) -> Entity {
     Entity::new(EntityKind::Note, id.try_into().unwrap())
