@@ -3,7 +3,7 @@
 //! No `stale_base` lines: they correct what Redis holds of an entity, and Redis cannot hold anything of
 //! entities that never were.
 
-use plaudit_demo_data::{DemoData, DemoEdge, History, STRETCHES, SeedSize};
+use plaudit_demo_data::{DemoData, DemoEdge, STRETCHES, SeedSize, Timeline};
 
 use super::{SeedOutcome, Seeded};
 use crate::{
@@ -45,7 +45,7 @@ pub async fn seed(
     if !sql::is_empty(&mut tx).await? {
         return Ok(SeedOutcome::AlreadyFilled);
     }
-    let (demo, history) = (DemoData::new(size, now), History::ending(now));
+    let (demo, history) = (DemoData::new(size, now), Timeline::ending(now));
     // On another connection: partitions made in this transaction would lock the history until its end.
     db.ensure_activity_days(&history.kept_days()).await?;
     let mut writing = Writing { tx, done: 0, total: statements(&demo), on_progress };
@@ -183,7 +183,7 @@ impl<F: Fn(u64, u64, &'static str)> Writing<F> {
         Ok(())
     }
 
-    async fn inboxes(&mut self, demo: &DemoData, history: History) -> StoreResult<()> {
+    async fn inboxes(&mut self, demo: &DemoData, history: Timeline) -> StoreResult<()> {
         let messages = MessageRows {
             senders: column(&demo.messages, |message| id(message.actor)),
             recipients: column(&demo.messages, |message| id(message.target)),
@@ -196,7 +196,7 @@ impl<F: Fn(u64, u64, &'static str)> Writing<F> {
         Ok(())
     }
 
-    async fn activity(&mut self, history: History) -> StoreResult<()> {
+    async fn activity(&mut self, history: Timeline) -> StoreResult<()> {
         let Some(since) = history.kept_days().pop_first() else { return Ok(()) };
         for kind in KEPT {
             sql::add_history(&mut self.tx, kind, since).await?;

@@ -4,7 +4,7 @@ use rand::{Rng, RngExt};
 
 use super::{
     deck::Deck,
-    history::{EpochMillis, History},
+    history::{EpochMillis, Timeline},
     library::COIN_REASONS,
     people::Person,
 };
@@ -20,7 +20,7 @@ const PRICES: (i64, i64) = (5, 60);
 
 /// A line of the ledger. The user is a position.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Grant {
+pub struct LedgerLine {
     pub user: usize,
     /// Below zero when coins are spent.
     pub amount: i64,
@@ -30,7 +30,7 @@ pub struct Grant {
 }
 
 /// Lines in order.
-pub fn ledger(rng: &mut impl Rng, people: &[Person], history: History) -> Vec<Grant> {
+pub fn ledger(rng: &mut impl Rng, people: &[Person], history: Timeline) -> Vec<LedgerLine> {
     let (mut gifts, mut purchases) = (Deck::new(&COIN_REASONS.gifts), Deck::new(&COIN_REASONS.purchases));
     let mut ledger = Vec::new();
     for (user, person) in people.iter().enumerate() {
@@ -43,14 +43,14 @@ pub fn ledger(rng: &mut impl Rng, people: &[Person], history: History) -> Vec<Gr
             let amount = if spends { -price(rng, balance_after) } else { 10 * rng.random_range(1..=10) };
             balance_after += amount;
             let reason = if spends { &mut purchases } else { &mut gifts }.deal(rng, |_| true);
-            ledger.push(Grant { user, amount, balance_after, reason, at });
+            ledger.push(LedgerLine { user, amount, balance_after, reason, at });
         }
     }
     ledger.sort_by_key(|grant| grant.at);
     ledger
 }
 
-fn moments(rng: &mut impl Rng, person: &Person, history: History) -> Vec<EpochMillis> {
+fn moments(rng: &mut impl Rng, person: &Person, history: Timeline) -> Vec<EpochMillis> {
     let count = rng.random_range(2..=7);
     let mut moments: Vec<_> = (0..count).map(|_| history.reaction_to(rng, person.joined_at)).collect();
     moments.sort_unstable();
@@ -73,7 +73,7 @@ mod tests {
 
     #[test]
     fn a_few_users_have_coins_and_every_balance_is_the_sum_of_its_lines() {
-        let (rng, history) = (&mut StdRng::seed_from_u64(1), History::ending(1_800_000_000_000));
+        let (rng, history) = (&mut StdRng::seed_from_u64(1), Timeline::ending(1_800_000_000_000));
         let people = people(rng, 1_000, history);
         let ledger = ledger(rng, &people, history);
         let mut balances = HashMap::new();

@@ -6,7 +6,7 @@ use rand::{Rng, RngExt};
 
 use super::{
     chances::{Chances, zipf},
-    history::{EpochMillis, History},
+    history::{EpochMillis, Timeline},
     notes::DemoNote,
     people::Person,
     text::Writer,
@@ -45,7 +45,7 @@ pub fn comments(
     people: &[Person],
     notes: &[DemoNote],
     count: usize,
-    history: History,
+    history: Timeline,
 ) -> Vec<DemoComment> {
     let replies = (count as f64 * REPLIES) as usize;
     let mut comments = top_level(rng, people, notes, count - replies, history);
@@ -60,7 +60,7 @@ fn top_level(
     people: &[Person],
     notes: &[DemoNote],
     count: usize,
-    history: History,
+    history: Timeline,
 ) -> Vec<DemoComment> {
     let popular = Chances::new(notes.iter().map(|note| note.appeal.powf(RESTRAINT)));
     let active = Chances::new(people.iter().map(|person| person.activity));
@@ -81,7 +81,7 @@ fn add_replies(
     people: &[Person],
     notes: &[DemoNote],
     count: usize,
-    history: History,
+    history: Timeline,
 ) {
     let popular = Chances::new(comments.iter().map(|comment| comment.appeal.sqrt()));
     let active = Chances::new(people.iter().map(|person| person.activity));

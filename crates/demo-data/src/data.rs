@@ -3,11 +3,11 @@
 use rand::{SeedableRng, rngs::StdRng};
 
 use super::{
-    coins::{self, Grant},
+    coins::{self, LedgerLine},
     comments::{DemoComment, comments},
     graph::{self, DemoEdge},
     groups::{self, DemoGroup},
-    history::{EpochMillis, History},
+    history::{EpochMillis, Timeline},
     notes::{DemoNote, notes},
     people::{Person, people},
     text::Writer,
@@ -71,7 +71,7 @@ pub struct DemoData {
     pub comment_likes: Vec<DemoEdge>,
     pub collects: Vec<DemoEdge>,
     pub messages: Vec<DemoEdge>,
-    pub ledger: Vec<Grant>,
+    pub ledger: Vec<LedgerLine>,
     /// Of each note.
     pub views: Vec<i64>,
 }
@@ -79,7 +79,7 @@ pub struct DemoData {
 impl DemoData {
     pub fn new(size: SeedSize, now: EpochMillis) -> Self {
         let (rng, writer) = (&mut StdRng::seed_from_u64(SEED), &mut Writer::new());
-        let history = History::ending(now);
+        let history = Timeline::ending(now);
         let people = people(rng, size.users, history);
         let groups = groups::groups(rng, &people, history);
         let members = groups::members(rng, &people, &groups, history);

@@ -7,7 +7,7 @@ use rand::{Rng, RngExt};
 use super::{
     chances::Chances,
     comments::DemoComment,
-    history::{EpochMillis, History},
+    history::{EpochMillis, Timeline},
     notes::DemoNote,
     people::Person,
 };
@@ -30,7 +30,7 @@ pub struct DemoEdge {
 }
 
 /// At most `count` follows: of others only, and never too many by one user.
-pub fn follows(rng: &mut impl Rng, people: &[Person], count: usize, history: History) -> Vec<DemoEdge> {
+pub fn follows(rng: &mut impl Rng, people: &[Person], count: usize, history: Timeline) -> Vec<DemoEdge> {
     let famous = Chances::new(people.iter().map(|person| person.fame));
     let mut followed = vec![0; people.len()];
     let pairs = pairs(rng, count, people, &famous, |actor, target| {
@@ -47,7 +47,7 @@ pub fn note_likes(
     people: &[Person],
     notes: &[DemoNote],
     count: usize,
-    history: History,
+    history: Timeline,
 ) -> Vec<DemoEdge> {
     let popular = Chances::new(notes.iter().map(|note| note.appeal));
     let pairs = pairs(rng, count, people, &popular, |_, _| true);
@@ -55,7 +55,7 @@ pub fn note_likes(
 }
 
 /// Collects of notes: people collect some of what they like.
-pub fn collects(rng: &mut impl Rng, likes: &[DemoEdge], history: History) -> Vec<DemoEdge> {
+pub fn collects(rng: &mut impl Rng, likes: &[DemoEdge], history: Timeline) -> Vec<DemoEdge> {
     let mut collects = Vec::new();
     for like in likes {
         if rng.random_bool(COLLECTED) {
@@ -66,7 +66,7 @@ pub fn collects(rng: &mut impl Rng, likes: &[DemoEdge], history: History) -> Vec
 }
 
 /// At most `count` first messages of a user to another.
-pub fn messages(rng: &mut impl Rng, people: &[Person], count: usize, history: History) -> Vec<DemoEdge> {
+pub fn messages(rng: &mut impl Rng, people: &[Person], count: usize, history: Timeline) -> Vec<DemoEdge> {
     let famous = Chances::new(people.iter().map(|person| person.fame));
     let pairs = pairs(rng, count, people, &famous, |actor, target| actor != target);
     edges(rng, pairs, people, |target| people[target].joined_at, history)
@@ -78,7 +78,7 @@ pub fn comment_likes(
     people: &[Person],
     comments: &[DemoComment],
     count: usize,
-    history: History,
+    history: Timeline,
 ) -> Vec<DemoEdge> {
     let popular = Chances::new(comments.iter().map(|comment| comment.appeal));
     let pairs = pairs(rng, count, people, &popular, |_, _| true);
@@ -125,7 +125,7 @@ fn edges(
     pairs: BTreeSet<(usize, usize)>,
     people: &[Person],
     target_since: impl Fn(usize) -> EpochMillis,
-    history: History,
+    history: Timeline,
 ) -> Vec<DemoEdge> {
     let mut edges = Vec::with_capacity(pairs.len());
     for (actor, target) in pairs {

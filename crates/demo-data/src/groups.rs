@@ -6,7 +6,7 @@ use rand::{Rng, RngExt};
 
 use super::{
     graph::DemoEdge,
-    history::{EpochMillis, History},
+    history::{EpochMillis, Timeline},
     library::TOPICS,
     notes::DemoNote,
     people::Person,
@@ -31,7 +31,7 @@ pub struct DemoGroup {
 }
 
 /// One group per topic. None when there is nobody to found it.
-pub fn groups(rng: &mut impl Rng, people: &[Person], history: History) -> Vec<DemoGroup> {
+pub fn groups(rng: &mut impl Rng, people: &[Person], history: Timeline) -> Vec<DemoGroup> {
     let mut groups = Vec::with_capacity(TOPICS.len());
     for (topic, text) in TOPICS.iter().map(|topic| &topic.group).enumerate() {
         let owner = founder(people, topic);
@@ -52,7 +52,7 @@ pub fn members(
     rng: &mut impl Rng,
     people: &[Person],
     groups: &[DemoGroup],
-    history: History,
+    history: Timeline,
 ) -> Vec<DemoEdge> {
     let mut members = Vec::new();
     for (target, group) in groups.iter().enumerate() {
@@ -77,7 +77,7 @@ fn chance_to_join(person: &Person, topic: usize) -> f64 {
 }
 
 /// Puts notes into the group of their topic, where their authors were members, and features the best.
-pub fn post(rng: &mut impl Rng, notes: &mut [DemoNote], members: &[DemoEdge], history: History) {
+pub fn post(rng: &mut impl Rng, notes: &mut [DemoNote], members: &[DemoEdge], history: Timeline) {
     let joined: HashMap<_, _> = members.iter().map(|edge| ((edge.actor, edge.target), edge.since)).collect();
     for note in notes.iter_mut() {
         let group = note.theme.topic;
@@ -89,7 +89,7 @@ pub fn post(rng: &mut impl Rng, notes: &mut [DemoNote], members: &[DemoEdge], hi
     }
 }
 
-fn feature(rng: &mut impl Rng, notes: &mut [DemoNote], group: usize, history: History) {
+fn feature(rng: &mut impl Rng, notes: &mut [DemoNote], group: usize, history: Timeline) {
     let mut best: Vec<&mut DemoNote> = notes.iter_mut().filter(|note| note.group == Some(group)).collect();
     best.sort_by(|a, b| b.appeal.total_cmp(&a.appeal));
     for note in best.into_iter().take(FEATURED) {

@@ -30,11 +30,11 @@ const PRELUDE: f64 = 0.01;
 
 /// The time that the demo data covers.
 #[derive(Clone, Copy)]
-pub struct History {
+pub struct Timeline {
     now: EpochMillis,
 }
 
-impl History {
+impl Timeline {
     pub const fn ending(now: EpochMillis) -> Self {
         Self { now }
     }
@@ -106,7 +106,7 @@ mod tests {
 
     #[test]
     fn stretches_follow_each_other_and_cover_it_all() {
-        let history = History::ending(NOW);
+        let history = Timeline::ending(NOW);
         let stretches = history.stretches();
         assert_eq!((stretches[0].0, stretches[STRETCHES - 1].1), (history.start(), NOW + 1));
         assert!(stretches.windows(2).all(|pair| pair[0].1 == pair[1].0));
@@ -114,7 +114,7 @@ mod tests {
 
     #[test]
     fn nothing_comes_before_its_cause_or_after_now() {
-        let (rng, history) = (&mut StdRng::seed_from_u64(1), History::ending(NOW));
+        let (rng, history) = (&mut StdRng::seed_from_u64(1), Timeline::ending(NOW));
         for earliest in [history.start(), NOW - DAY, NOW - 1, NOW].repeat(100) {
             for moment in [
                 history.soon_after(rng, earliest),
@@ -128,7 +128,7 @@ mod tests {
 
     #[test]
     fn the_kept_days_are_the_last_week_and_today() {
-        let days = History::ending(NOW).kept_days();
+        let days = Timeline::ending(NOW).kept_days();
         assert_eq!((days.len(), days.last()), (8, NaiveDate::from_ymd_opt(2027, 1, 15).as_ref()));
     }
 }

@@ -21,11 +21,11 @@ mod notes;
 mod people;
 mod text;
 
-pub use coins::Grant;
+pub use coins::LedgerLine;
 pub use comments::DemoComment;
 pub use data::{DemoData, SeedSize};
 pub use graph::DemoEdge;
 pub use groups::DemoGroup;
-pub use history::{EpochMillis, History, STRETCHES};
+pub use history::{EpochMillis, STRETCHES, Timeline};
 pub use notes::DemoNote;
 pub use people::Person;

@@ -9,7 +9,7 @@ use serde::{Deserialize, de::DeserializeOwned};
 
 /// What notes of one topic, and comments on them, are made of.
 #[derive(Deserialize)]
-pub struct Topic {
+pub struct TopicWords {
     /// The group in which they stand.
     pub group: GroupText,
     pub titles: Vec<String>,
@@ -60,7 +60,7 @@ macro_rules! topics {
     };
 }
 
-pub(super) static TOPICS: LazyLock<Vec<Topic>> = LazyLock::new(|| {
+pub(super) static TOPICS: LazyLock<Vec<TopicWords>> = LazyLock::new(|| {
     topics![
         "baking",
         "books",

@@ -4,7 +4,7 @@ use rand::{Rng, RngExt};
 
 use super::{
     chances::{Chances, zipf},
-    history::{EpochMillis, History},
+    history::{EpochMillis, Timeline},
     library::TOPICS,
     people::Person,
     text::{Theme, Writer},
@@ -42,7 +42,7 @@ pub fn notes(
     writer: &mut Writer,
     people: &[Person],
     count: usize,
-    history: History,
+    history: Timeline,
 ) -> Vec<DemoNote> {
     let authors = Chances::new(people.iter().map(|person| person.fame.powf(DILIGENCE)));
     let charms = zipf(rng, count, CHARM_SKEW);

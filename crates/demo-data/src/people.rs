@@ -4,7 +4,7 @@ use rand::{Rng, RngExt};
 
 use super::{
     chances::zipf,
-    history::{EpochMillis, History},
+    history::{EpochMillis, Timeline},
     library::TOPICS,
     names::names,
 };
@@ -32,7 +32,7 @@ pub struct Person {
 }
 
 /// Users in the order in which they joined.
-pub fn people(rng: &mut impl Rng, count: usize, history: History) -> Vec<Person> {
+pub fn people(rng: &mut impl Rng, count: usize, history: Timeline) -> Vec<Person> {
     let joined = history.rising(rng, count, EARLY);
     let mut fame = zipf(rng, count, FAME_SKEW);
     let mut activity = zipf(rng, count, ACTIVITY_SKEW);
@@ -69,7 +69,7 @@ mod tests {
 
     use super::*;
 
-    const HISTORY: History = History::ending(1_800_000_000_000);
+    const HISTORY: Timeline = Timeline::ending(1_800_000_000_000);
 
     fn crowd() -> Vec<Person> {
         people(&mut StdRng::seed_from_u64(1), 1_000, HISTORY)

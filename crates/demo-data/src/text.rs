@@ -6,7 +6,7 @@ use rand::{Rng, RngExt};
 
 use super::{
     deck::Deck,
-    library::{SMALL_TALK, TOPICS, Topic, slots},
+    library::{SMALL_TALK, TOPICS, TopicWords, slots},
 };
 
 /// What a note is about, so that the comments on it fit.
@@ -100,7 +100,7 @@ impl Writer {
 }
 
 impl TopicDecks {
-    fn new(topic: &'static Topic) -> Self {
+    fn new(topic: &'static TopicWords) -> Self {
         Self {
             titles: Deck::new(&topic.titles),
             openings: Deck::new(&topic.openings),

@@ -30,7 +30,7 @@ pub use lock::DataDirLock;
 pub use lock_file::Holder;
 
 use postgres::Postgres;
-use redis::Redis;
+use redis::RedisServer;
 use supervisor::Supervisor;
 
 /// Which servers to run, and how much they do for durability.
@@ -89,7 +89,7 @@ impl EmbeddedServers {
         // Redis loads its data while PostgreSQL is being prepared.
         let mut servers = Self { redis: None, postgres: None };
         if options.redis {
-            let redis = Redis::prepare(lock.data_dir(), options.fsync)?;
+            let redis = RedisServer::prepare(lock.data_dir(), options.fsync)?;
             servers.redis = Some(Supervisor::launch(redis, lock.file())?);
         }
         if options.postgres {

@@ -19,7 +19,7 @@ use super::{
     server::Server,
 };
 
-pub(super) struct Redis {
+pub(super) struct RedisServer {
     program: PathBuf,
     dir: PathBuf,
     socket: PathBuf,
@@ -27,7 +27,7 @@ pub(super) struct Redis {
     fsync: AppendFsync,
 }
 
-impl Redis {
+impl RedisServer {
     pub(super) fn prepare(data: &DataDir, fsync: AppendFsync) -> Result<Self> {
         let program = programs::find_in_path("redis-server").ok_or(EmbeddedError::NotInstalled {
             program: "redis-server",
@@ -44,7 +44,7 @@ impl Redis {
     }
 }
 
-impl Server for Redis {
+impl Server for RedisServer {
     fn name(&self) -> &'static str {
         "Redis"
     }

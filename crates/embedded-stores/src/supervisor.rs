@@ -45,12 +45,12 @@ pub(super) struct Supervisor {
 struct Shared {
     server: Box<dyn Server>,
     lock: Arc<File>,
-    state: Mutex<State>,
+    state: Mutex<SupervisorState>,
     changed: Condvar,
 }
 
 #[derive(Default)]
-struct State {
+struct SupervisorState {
     /// Present until it is waited for, so its process id cannot belong to another.
     child: Option<Child>,
     was_ready: bool,
@@ -246,7 +246,7 @@ impl Shared {
     }
 }
 
-impl State {
+impl SupervisorState {
     fn signal(&self, signal: Signal) {
         if let Some(child) = &self.child {
             // The child is not waited for yet, so its id is its own; it may have ended, which is as good.

@@ -4,7 +4,7 @@ use std::{fs, path::Path};
 
 use aho_corasick::AhoCorasick;
 
-use super::{Judgement, ModeratorError, Submission, entry::Entry, look::Look};
+use super::{Judgement, ModeratorError, Submission, entry::BlocklistEntry, look::Look};
 
 const REASON: &str = "it contains a word that is not allowed";
 
@@ -12,7 +12,7 @@ const REASON: &str = "it contains a word that is not allowed";
 pub(super) struct Blocklist {
     /// Finds the looks of all entries at once.
     finder: AhoCorasick,
-    entries: Vec<Entry>,
+    entries: Vec<BlocklistEntry>,
 }
 
 impl Blocklist {
@@ -29,7 +29,7 @@ impl Blocklist {
         if entries.is_empty() {
             return Err(ModeratorError::EmptyBlocklist { path: path.to_owned() });
         }
-        let finder = AhoCorasick::new(entries.iter().map(Entry::text))
+        let finder = AhoCorasick::new(entries.iter().map(BlocklistEntry::text))
             .map_err(|source| ModeratorError::HugeBlocklist { path: path.to_owned(), source })?;
         Ok(Self { finder, entries })
     }
@@ -48,10 +48,10 @@ impl Blocklist {
 }
 
 /// The entries, or the number of the first line that is none.
-fn parse(text: &str) -> Result<Vec<Entry>, usize> {
+fn parse(text: &str) -> Result<Vec<BlocklistEntry>, usize> {
     let text = text.trim_start_matches('\u{feff}'); // some editors begin a file with it
     let lines = text.lines().zip(1..).filter(|(line, _)| counts(line));
-    lines.map(|(line, number)| Entry::parse(line).ok_or(number)).collect()
+    lines.map(|(line, number)| BlocklistEntry::parse(line).ok_or(number)).collect()
 }
 
 fn counts(line: &str) -> bool {

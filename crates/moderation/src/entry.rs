@@ -6,7 +6,7 @@ use super::look::Look;
 
 /// A word or several, and where they may stand.
 #[derive(Debug)]
-pub(super) struct Entry {
+pub(super) struct BlocklistEntry {
     look: Look,
     /// `*` before it: the word may begin before.
     open_start: bool,
@@ -14,7 +14,7 @@ pub(super) struct Entry {
     open_end: bool,
 }
 
-impl Entry {
+impl BlocklistEntry {
     /// `None` when nothing visible is left of it.
     pub fn parse(line: &str) -> Option<Self> {
         let (line, open_start) = without_star(line.trim(), str::strip_prefix);

@@ -19,7 +19,7 @@ use tokio::{
 };
 
 use super::{
-    Api,
+    StormApi,
     targets::{NoteTarget, TargetNotes},
 };
 
@@ -105,7 +105,7 @@ struct Stage<A> {
     counts: Arc<ActionCounts>,
 }
 
-struct SimulatedUser<A: Api> {
+struct SimulatedUser<A: StormApi> {
     stage: Arc<Stage<A>>,
     caller: A::Caller,
     rng: StdRng,
@@ -113,7 +113,7 @@ struct SimulatedUser<A: Api> {
     done: HashSet<(Deed, String)>,
 }
 
-enum Action {
+enum UserAction {
     View(String),
     Do(Deed, String),
     TakeBack(Deed, String),
@@ -121,7 +121,7 @@ enum Action {
 
 impl Crowd {
     /// Users `storm.001`, `storm.002` and so on act for so long.
-    pub fn begin<A: Api>(api: A, targets: TargetNotes, users: u16, time: Duration) -> Self {
+    pub fn begin<A: StormApi>(api: A, targets: TargetNotes, users: u16, time: Duration) -> Self {
         let counts = Arc::<ActionCounts>::default();
         let stage = Arc::new(Stage {
             api,
@@ -145,7 +145,7 @@ impl Crowd {
     }
 }
 
-impl<A: Api> SimulatedUser<A> {
+impl<A: StormApi> SimulatedUser<A> {
     fn new(stage: &Arc<Stage<A>>, number: u16) -> Option<Self> {
         // Each has an address of its own, as people have: one of those reserved for benchmarks (RFC 2544).
         let [high, low] = number.to_be_bytes();
@@ -170,10 +170,10 @@ impl<A: Api> SimulatedUser<A> {
     }
 
     /// Something new if it is found within a few attempts.
-    fn choose(&mut self) -> Action {
+    fn choose(&mut self) -> UserAction {
         let stage = Arc::clone(&self.stage);
         let note = stage.targets.draw(&mut self.rng);
-        let mut action = Action::View(note.id().to_owned());
+        let mut action = UserAction::View(note.id().to_owned());
         if self.rng.random_ratio(ONLY_LOOKS, 100) {
             return action;
         }
@@ -181,9 +181,9 @@ impl<A: Api> SimulatedUser<A> {
             let note = stage.targets.draw(&mut self.rng);
             let Some((deed, target)) = self.deed(note) else { continue };
             if !self.done.contains(&(deed, target.clone())) {
-                return Action::Do(deed, target);
+                return UserAction::Do(deed, target);
             }
-            action = Action::TakeBack(deed, target);
+            action = UserAction::TakeBack(deed, target);
         }
         action
     }
@@ -193,19 +193,19 @@ impl<A: Api> SimulatedUser<A> {
         Some((*deed, deed.target(note, &mut self.rng)?.to_owned()))
     }
 
-    async fn take(&mut self, action: Action) {
+    async fn take(&mut self, action: UserAction) {
         let (document, target) = match &action {
-            Action::View(note) => (VIEW, note),
-            Action::Do(deed, target) => (deed.documents()[0], target),
-            Action::TakeBack(deed, target) => (deed.documents()[1], target),
+            UserAction::View(note) => (VIEW, note),
+            UserAction::Do(deed, target) => (deed.documents()[0], target),
+            UserAction::TakeBack(deed, target) => (deed.documents()[1], target),
         };
         let Ok(_turn) = self.stage.at_once.acquire().await else { return };
         let answer = self.stage.api.execute(&self.caller, document, json!({ "id": target })).await;
         let counter = if answer.is_ok() { &self.stage.counts.acted } else { &self.stage.counts.failed };
         counter.fetch_add(1, Relaxed);
         match action {
-            Action::Do(deed, target) if answer.is_ok() => _ = self.done.insert((deed, target)),
-            Action::TakeBack(deed, target) if answer.is_ok() => _ = self.done.remove(&(deed, target)),
+            UserAction::Do(deed, target) if answer.is_ok() => _ = self.done.insert((deed, target)),
+            UserAction::TakeBack(deed, target) if answer.is_ok() => _ = self.done.remove(&(deed, target)),
             _ => {}
         }
     }

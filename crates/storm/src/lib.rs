@@ -1,5 +1,5 @@
 //! A load generator: up to hundreds of simulated users act at the same time, for some seconds, through an
-//! [`Api`]. Whoever starts it implements that and reads the progress, four times a second.
+//! [`StormApi`]. Whoever starts it implements that and reads the progress, four times a second.
 //!
 //! - `targets`: the notes that are acted on; `crowd`: the users and what they do; `progress`: what they have done
 
@@ -15,7 +15,7 @@ pub use progress::{Progress, Storm};
 pub use targets::{FindError, TargetNotes};
 
 /// Executes GraphQL documents, as the server does for its clients.
-pub trait Api: Send + Sync + 'static {
+pub trait StormApi: Send + Sync + 'static {
     /// Who sends a document.
     type Caller: Send + Sync;
     type Error: Send;

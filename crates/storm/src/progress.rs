@@ -5,7 +5,7 @@ use std::{collections::VecDeque, time::Duration};
 use serde::Serialize;
 use tokio::time::{Instant, Interval, MissedTickBehavior, interval};
 
-use super::{Api, crowd::Crowd, targets::TargetNotes};
+use super::{StormApi, crowd::Crowd, targets::TargetNotes};
 
 /// Between two reports.
 const REPORTS: Duration = Duration::from_millis(250);
@@ -40,7 +40,7 @@ pub struct Storm {
 
 impl Storm {
     /// Users `storm.001`, `storm.002` and so on act for `time`.
-    pub fn begin<A: Api>(api: A, targets: TargetNotes, users: u16, time: Duration) -> Self {
+    pub fn begin<A: StormApi>(api: A, targets: TargetNotes, users: u16, time: Duration) -> Self {
         let mut ticks = interval(REPORTS);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         Self {

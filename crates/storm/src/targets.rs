@@ -7,7 +7,7 @@ use rand_distr::{Distribution, Zipf};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::Api;
+use super::StormApi;
 
 /// How unequal notes are: of 30, the first attracts a quarter of all actions.
 const SKEW: f64 = 1.0;
@@ -39,12 +39,12 @@ pub enum FindError<E> {
 #[derive(Deserialize)]
 pub struct NoteTarget {
     id: String,
-    author: Option<Id>,
-    comments: Option<Nodes<Id>>,
+    author: Option<NodeId>,
+    comments: Option<Nodes<NodeId>>,
 }
 
 #[derive(Deserialize)]
-struct Id {
+struct NodeId {
     id: String,
 }
 
@@ -58,7 +58,7 @@ impl TargetNotes {
     ///
     /// # Errors
     /// [`FindError::NoNotes`] when there is none.
-    pub async fn find<A: Api>(api: &A, named: &[String]) -> Result<Self, FindError<A::Error>> {
+    pub async fn find<A: StormApi>(api: &A, named: &[String]) -> Result<Self, FindError<A::Error>> {
         let (document, variables) = match named {
             [] => (SEEN, json!({})),
             named => (NAMED, json!({ "ids": named })),

@@ -13,7 +13,7 @@ use axum::{
 use bytes::Bytes;
 use chrono::Utc;
 use futures_util::{Stream, StreamExt, stream};
-use plaudit_storm::{Api, FindError, Storm, TargetNotes};
+use plaudit_storm::{FindError, Storm, StormApi, TargetNotes};
 use plaudit_token_auth::{Identity, Role, Subject};
 use serde::Deserialize;
 use serde_json::Value;
@@ -47,7 +47,7 @@ impl Default for StormRequest {
 /// The engine, as the storm's users reach it.
 struct EngineApi(Engine);
 
-impl Api for EngineApi {
+impl StormApi for EngineApi {
     type Caller = Caller;
     type Error = ServerError;
 

@@ -8,11 +8,11 @@ use failsafe::{
     failure_policy::{self, ConsecutiveFailures},
 };
 
-pub(super) type Breaker = StateMachine<ConsecutiveFailures<Constant>, Log>;
+pub(super) type EndpointBreaker = StateMachine<ConsecutiveFailures<Constant>, Log>;
 
 /// Opens after so many `failures` in a row. After a `rest` calls are made again: if the first to end
 /// fails it is open again, else closed.
-pub(super) fn new(failures: u32, rest: Duration) -> Breaker {
+pub(super) fn new(failures: u32, rest: Duration) -> EndpointBreaker {
     let policy = failure_policy::consecutive_failures(failures, backoff::constant(rest));
     Config::new().failure_policy(policy).instrument(Log).build()
 }

@@ -20,7 +20,7 @@ use tokio::{
     time::{Instant, timeout, timeout_at},
 };
 
-use self::{breaker::Breaker, service::Service};
+use self::{breaker::EndpointBreaker, service::Service};
 use super::{Failure, HttpSettings, Judgement, ModeratorError, Submission};
 
 #[derive(Debug)]
@@ -29,7 +29,7 @@ pub(super) struct Http {
     /// One permit per call at the same time.
     turns: Semaphore,
     concurrency: usize,
-    breaker: Breaker,
+    breaker: EndpointBreaker,
     patience: Patience,
 }
 

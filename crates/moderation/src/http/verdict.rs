@@ -24,7 +24,7 @@ struct Message {
 /// Whole and without anything else; the verdict is a string, because serde reads enums from more than strings.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Verdict {
+struct ModelVerdict {
     verdict: String,
     reason: String,
 }
@@ -43,7 +43,7 @@ pub(super) fn read(body: &[u8]) -> Result<Judgement, Failure> {
 /// Undecided unless it is exactly a verdict. Asking again would hardly give another answer.
 fn judgement(content: &str) -> Judgement {
     match parse(content) {
-        Some(Verdict { verdict, reason }) => match verdict.as_str() {
+        Some(ModelVerdict { verdict, reason }) => match verdict.as_str() {
             "approve" => Judgement::Approved,
             "reject" => Judgement::rejected(&reason),
             "unsure" => Judgement::undecided(&format!("the moderator is not sure: {reason}")),
@@ -53,7 +53,7 @@ fn judgement(content: &str) -> Judgement {
     }
 }
 
-fn parse(content: &str) -> Option<Verdict> {
+fn parse(content: &str) -> Option<ModelVerdict> {
     // Serde would also take a list of the values.
     let is_object = content.trim_start().starts_with('{');
     is_object.then(|| serde_json::from_str(content).ok()).flatten()
