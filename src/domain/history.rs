@@ -14,14 +14,14 @@ pub const MAX_POINTS: i64 = 744;
 
 /// Which counter the history shows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum ActivityKind {
+pub enum HistoryCounter {
     Likes,
     Collects,
 }
 
 /// Length of a step. Steps begin at full hours, or at midnight, in UTC.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum ActivityStep {
+pub enum StepLength {
     Hour,
     Day,
 }
@@ -30,8 +30,8 @@ pub enum ActivityStep {
 #[derive(Clone, Copy, Debug)]
 pub struct ActivityRequest {
     pub note: NoteId,
-    pub of: ActivityKind,
-    pub per: ActivityStep,
+    pub of: HistoryCounter,
+    pub per: StepLength,
     /// The first step contains this time.
     pub since: DateTime<Utc>,
     /// Exclusive end of the last step; now, if it is `None` or in the future.
@@ -40,7 +40,7 @@ pub struct ActivityRequest {
 
 /// One step of the history.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct ActivityPoint {
+pub struct HistoryPoint {
     /// When the step begins.
     pub at: DateTime<Utc>,
     pub gained: i64,
@@ -49,7 +49,7 @@ pub struct ActivityPoint {
     pub total: i64,
 }
 
-impl ActivityKind {
+impl HistoryCounter {
     /// Its kind in the table `activity`, and its counter of a note.
     const fn of_notes(self) -> (&'static str, Counter) {
         match self {
@@ -59,7 +59,7 @@ impl ActivityKind {
     }
 }
 
-impl ActivityStep {
+impl StepLength {
     const fn millis(self) -> i64 {
         match self {
             Self::Hour => 60 * 60 * 1_000,
@@ -87,7 +87,7 @@ impl Plaudit {
         viewer: Option<UserId>,
         is_moderator: bool,
         request: &ActivityRequest,
-    ) -> DomainResult<Vec<ActivityPoint>> {
+    ) -> DomainResult<Vec<HistoryPoint>> {
         let note = self.notes().get(request.note).await?;
         if !is_moderator && viewer != Some(note.author) {
             return Err(DomainError::Forbidden("only the author and moderators see the history of a note"));
@@ -139,7 +139,7 @@ impl Window {
         self.from + self.steps * self.step
     }
 
-    fn points(&self, history: &History) -> Vec<ActivityPoint> {
+    fn points(&self, history: &History) -> Vec<HistoryPoint> {
         let mut total = history.before;
         let mut moved = history.steps.iter().peekable();
         let starts = (0..self.steps).map(|step| self.from + step * self.step);
@@ -149,21 +149,21 @@ impl Window {
                 (gained, lost, total) = (step.gained, step.lost, step.total);
             }
             let at = DateTime::from_timestamp_millis(start).unwrap_or_default();
-            ActivityPoint { at, gained, lost, total }
+            HistoryPoint { at, gained, lost, total }
         };
         starts.map(point).collect()
     }
 }
 
-fn too_many(per: ActivityStep, steps: i64) -> DomainError {
+fn too_many(per: StepLength, steps: i64) -> DomainError {
     match per {
-        ActivityStep::Hour => DomainError::bad_input(
+        StepLength::Hour => DomainError::bad_input(
             "per",
             format!(
                 "per: the window has {steps} hours, the maximum is {MAX_POINTS}; choose DAY or a shorter window"
             ),
         ),
-        ActivityStep::Day => DomainError::bad_input(
+        StepLength::Day => DomainError::bad_input(
             "since",
             format!("since: the window has {steps} days, the maximum is {MAX_POINTS}; choose a later time"),
         ),
@@ -181,10 +181,10 @@ mod tests {
         text.parse().unwrap()
     }
 
-    fn window(per: ActivityStep, since: &str, until: Option<&str>) -> Result<Window, &'static str> {
+    fn window(per: StepLength, since: &str, until: Option<&str>) -> Result<Window, &'static str> {
         let note = NoteId(Id::try_from(1).unwrap());
         let (since, until) = (moment(since), until.map(moment));
-        let request = ActivityRequest { note, of: ActivityKind::Likes, per, since, until };
+        let request = ActivityRequest { note, of: HistoryCounter::Likes, per, since, until };
         Window::of(&request, moment(NOW).timestamp_millis()).map_err(|error| match error {
             DomainError::BadInput { argument, .. } => argument,
             other => panic!("{other}"),
@@ -193,25 +193,25 @@ mod tests {
 
     #[test]
     fn a_window_includes_the_steps_at_both_ends_and_ends_now() {
-        let hours = window(ActivityStep::Hour, "2026-11-21T06:59:59Z", None).unwrap();
+        let hours = window(StepLength::Hour, "2026-11-21T06:59:59Z", None).unwrap();
         assert_eq!((hours.from, hours.steps), (moment("2026-11-21T06:00:00Z").timestamp_millis(), 4));
-        let full = window(ActivityStep::Hour, "2026-11-21T06:00:00Z", Some("2026-11-21T08:00:00Z")).unwrap();
+        let full = window(StepLength::Hour, "2026-11-21T06:00:00Z", Some("2026-11-21T08:00:00Z")).unwrap();
         assert_eq!(full.steps, 2);
-        let days = window(ActivityStep::Day, "2026-11-20T23:00:00Z", Some("2030-01-01T00:00:00Z")).unwrap();
+        let days = window(StepLength::Day, "2026-11-20T23:00:00Z", Some("2030-01-01T00:00:00Z")).unwrap();
         assert_eq!((days.from, days.steps), (moment("2026-11-20T00:00:00Z").timestamp_millis(), 2));
     }
 
     #[test]
     fn an_empty_or_too_long_window_names_the_argument_to_correct() {
-        let longest = window(ActivityStep::Hour, "2026-10-21T10:00:00Z", None).unwrap();
+        let longest = window(StepLength::Hour, "2026-10-21T10:00:00Z", None).unwrap();
         assert_eq!(longest.steps, MAX_POINTS);
         for (per, since, until, argument) in [
-            (ActivityStep::Hour, "2026-10-21T09:59:59Z", None, "per"),
-            (ActivityStep::Day, "2020-01-01T00:00:00Z", None, "since"),
-            (ActivityStep::Day, NOW, None, "since"),
-            (ActivityStep::Day, "2030-01-01T00:00:00Z", Some("2030-01-02T00:00:00Z"), "since"),
-            (ActivityStep::Day, "1969-12-31T00:00:00Z", Some("1970-01-02T00:00:00Z"), "since"),
-            (ActivityStep::Day, "2026-11-20T00:00:00Z", Some("2026-11-20T00:00:00Z"), "until"),
+            (StepLength::Hour, "2026-10-21T09:59:59Z", None, "per"),
+            (StepLength::Day, "2020-01-01T00:00:00Z", None, "since"),
+            (StepLength::Day, NOW, None, "since"),
+            (StepLength::Day, "2030-01-01T00:00:00Z", Some("2030-01-02T00:00:00Z"), "since"),
+            (StepLength::Day, "1969-12-31T00:00:00Z", Some("1970-01-02T00:00:00Z"), "since"),
+            (StepLength::Day, "2026-11-20T00:00:00Z", Some("2026-11-20T00:00:00Z"), "until"),
         ] {
             assert_eq!(window(per, since, until), Err(argument), "{since}");
         }

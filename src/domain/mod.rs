@@ -40,7 +40,7 @@ pub use comment_text::CommentText;
 pub use comments::{CommentSort, CommentThread, ThreadPage};
 pub use entity_cache::{Comment, Group, Note, User};
 pub use error::{DomainError, DomainResult, ErrorClass, Reason};
-pub use history::{ActivityKind, ActivityPoint, ActivityRequest, ActivityStep, MAX_POINTS};
+pub use history::{ActivityRequest, HistoryCounter, HistoryPoint, MAX_POINTS, StepLength};
 pub use inbox::{Badge, DirectMessage, InboxEntry, inbox_of};
 pub use keys::IdempotencyKey;
 pub use moderation::QueueState;
@@ -67,10 +67,10 @@ use views::Views;
 /// Entry point of the domain: every query and action of a request. Cheap to clone.
 #[derive(Clone)]
 pub struct Plaudit {
-    inner: Arc<Inner>,
+    inner: Arc<Services>,
 }
 
-struct Inner {
+struct Services {
     redis: Redis,
     db: Db,
     hub: Hub,
@@ -90,7 +90,7 @@ impl Plaudit {
         // Invalidations of all instances arrive here.
         let caches = Arc::clone(&entities);
         hub.on_invalidated(move |entity| caches.invalidate(entity));
-        let inner = Inner {
+        let inner = Services {
             accounts: Accounts::new(redis.clone(), db.clone()),
             memberships: Memberships::new(redis.clone(), db.clone()),
             views: Views::new(redis.clone()),

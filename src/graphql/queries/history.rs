@@ -18,7 +18,7 @@ use crate::{
 
 /// What the history counts.
 #[derive(Enum, Clone, Copy, PartialEq, Eq)]
-#[graphql(remote = "domain::ActivityKind")]
+#[graphql(remote = "domain::HistoryCounter")]
 enum ActivityKind {
     /// Likes given and taken back.
     Likes,
@@ -28,7 +28,7 @@ enum ActivityKind {
 
 /// How long a step is.
 #[derive(Enum, Clone, Copy, PartialEq, Eq)]
-#[graphql(remote = "domain::ActivityStep")]
+#[graphql(remote = "domain::StepLength")]
 enum ActivityStep {
     /// Begins at a full hour.
     Hour,
@@ -49,8 +49,8 @@ struct ActivityPoint {
     total: Count,
 }
 
-impl From<domain::ActivityPoint> for ActivityPoint {
-    fn from(point: domain::ActivityPoint) -> Self {
+impl From<domain::HistoryPoint> for ActivityPoint {
+    fn from(point: domain::HistoryPoint) -> Self {
         Self {
             at: point.at.into(),
             gained: point.gained.into(),
@@ -100,7 +100,7 @@ pub fn steps(per: Option<Value>, since: Option<Value>, until: Option<Value>) -> 
     let moment = |value: Value| <DateTime as ScalarType>::parse(value).map(Into::into).map_err(drop);
     let until = until.filter(|until| *until != Value::Null).map_or_else(|| Ok(Utc::now()), moment);
     let points = match (per, since.map(moment), until) {
-        (Ok(per), Some(Ok(since)), Ok(until)) => domain::ActivityStep::from(per).count(since, until),
+        (Ok(per), Some(Ok(since)), Ok(until)) => domain::StepLength::from(per).count(since, until),
         _ => MAX_POINTS,
     };
     points.clamp(1, MAX_POINTS) as usize
