@@ -5,11 +5,11 @@ use axum::{
     response::Response,
 };
 
-use super::{State, caller::SentBy, health::measured, request_error::RequestError};
+use super::{SharedApiState, caller::SentBy, health::measured, request_error::RequestError};
 use crate::graphql::{ApiError, Code, must_be_moderator};
 
 /// The text of `/metrics`, which proxies usually do not pass on.
-pub async fn metrics(state: State, SentBy(caller): SentBy) -> Result<Response, RequestError> {
+pub async fn metrics(state: SharedApiState, SentBy(caller): SentBy) -> Result<Response, RequestError> {
     must_be_moderator(&caller.viewer).map_err(refused)?;
     Ok(measured(&state.api.metrics))
 }

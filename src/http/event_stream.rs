@@ -21,7 +21,7 @@ use futures_util::{
 };
 
 use super::{
-    ApiState, State, accept,
+    ApiState, SharedApiState, accept,
     graphql::{read, refused_method},
     observe::Observation,
     operation::{OperationStep, OperationSteps, StreamedOperation, rejected},
@@ -36,7 +36,7 @@ pub const UNBUFFERED: (HeaderName, &str) = (HeaderName::from_static("x-accel-buf
 
 /// `POST /graphql/stream` with a JSON body, and `GET /graphql/stream?query=…`, because a browser's
 /// `EventSource` only sends GET.
-pub async fn open(state: State, request: Request) -> Result<Response, RequestError> {
+pub async fn open(state: SharedApiState, request: Request) -> Result<Response, RequestError> {
     let (mut parts, body) = request.into_parts();
     must_accept_events(&parts.headers)?;
     let observed = Observation::begin(Transport::EventStream);
@@ -65,7 +65,7 @@ pub async fn open(state: State, request: Request) -> Result<Response, RequestErr
 
 /// Reads the caller and the parameters, and takes a place among the open connections.
 async fn admit(
-    state: &State,
+    state: &SharedApiState,
     parts: &mut Parts,
     body: Body,
 ) -> Result<(Caller, Parameters, OpenConnection), RequestError> {

@@ -12,7 +12,7 @@ use axum::{
 };
 
 use super::{
-    State, accept, answer::Answer, body, caller::SentBy, observe::Observation, query_string,
+    SharedApiState, accept, answer::Answer, body, caller::SentBy, observe::Observation, query_string,
     request_error::RequestError, sockets::Transport,
 };
 use crate::{
@@ -25,7 +25,7 @@ use crate::{
 pub const LONGEST: Duration = Duration::from_millis(1_900);
 
 /// `POST /graphql` with a JSON body, `GET /graphql?query=…`.
-pub async fn answer(state: State, request: Request) -> Response {
+pub async fn answer(state: SharedApiState, request: Request) -> Response {
     let (mut parts, body) = request.into_parts();
     let media_type = match accept::negotiate(&parts.headers) {
         Ok(media_type) => media_type,
@@ -51,7 +51,7 @@ pub async fn refuse_method() -> RequestError {
 }
 
 pub async fn read(
-    state: &State,
+    state: &SharedApiState,
     parts: &mut Parts,
     body: Body,
 ) -> Result<(Caller, Parameters), RequestError> {
@@ -66,7 +66,7 @@ pub async fn read(
 }
 
 async fn execute(
-    state: &State,
+    state: &SharedApiState,
     method: &Method,
     caller: Caller,
     parameters: Parameters,
@@ -88,7 +88,7 @@ async fn execute(
     }
 }
 
-async fn run(state: &State, prepared: Prepared) -> Answer {
+async fn run(state: &SharedApiState, prepared: Prepared) -> Answer {
     let tally = Arc::new(Tally::default());
     let execution = state.engine.execute(prepared);
     let bounded = tokio::time::timeout(LONGEST, Arc::clone(&tally).observe(execution));

@@ -81,7 +81,7 @@ struct ApiState {
     engine: Engine,
 }
 
-type State = axum::extract::State<Arc<ApiState>>;
+type SharedApiState = axum::extract::State<Arc<ApiState>>;
 
 /// All routes.
 pub fn router(mut api: Api) -> Router {

@@ -23,10 +23,10 @@ const RETRY_AFTER_S: u32 = 5;
 /// Cheap to clone.
 #[derive(Clone)]
 pub struct Sockets {
-    inner: Arc<Inner>,
+    inner: Arc<SocketRegistry>,
 }
 
-struct Inner {
+struct SocketRegistry {
     settings: SocketSettings,
     stopping: CancellationToken,
     open: TaskTracker,
@@ -81,7 +81,7 @@ pub enum SocketLimit {
 impl Sockets {
     pub fn new(settings: SocketSettings) -> Self {
         let (stopping, open, taken) = Default::default();
-        Self { inner: Arc::new(Inner { settings, stopping, open, taken }) }
+        Self { inner: Arc::new(SocketRegistry { settings, stopping, open, taken }) }
     }
 
     /// Registers the metrics at 0, so that they exist before the first connection.

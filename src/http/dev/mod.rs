@@ -53,7 +53,7 @@ struct DevState {
     storms: Arc<Semaphore>,
 }
 
-type State = axum::extract::State<Arc<DevState>>;
+type SharedDevState = axum::extract::State<Arc<DevState>>;
 
 /// Everything under `/dev`.
 pub fn router(

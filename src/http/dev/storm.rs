@@ -19,7 +19,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use tokio::sync::OwnedSemaphorePermit;
 
-use super::{RequestError, State, ask, bad_request};
+use super::{RequestError, SharedDevState, ask, bad_request};
 use crate::{
     graphql::{ApiError, Caller, Code, Engine, Viewer, outcome},
     http::{body, event_stream::UNBUFFERED},
@@ -75,7 +75,7 @@ impl StormApi for EngineApi {
 }
 
 /// `POST /dev/storm`: a line of JSON four times a second, the last one with `done`.
-pub async fn begin(state: State, http_request: Request) -> Result<Response, RequestError> {
+pub async fn begin(state: SharedDevState, http_request: Request) -> Result<Response, RequestError> {
     let (parts, body) = http_request.into_parts();
     let request = StormRequest::read(&body::read(&parts.headers, body, &state.requests).await?)?;
     let only_one = Arc::clone(&state.storms).try_acquire_owned().map_err(|_| one_at_a_time())?;

@@ -11,7 +11,7 @@ use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use super::{Development, RequestError, State, ask, bad_request};
+use super::{Development, RequestError, SharedDevState, ask, bad_request};
 use plaudit_token_auth::{Role, SignError, Subject};
 
 use crate::graphql::{ApiError, Caller, Engine};
@@ -56,7 +56,7 @@ impl Development {
 
 /// `GET /dev/token?user=…&role=…`, both optional.
 pub async fn token(
-    state: State,
+    state: SharedDevState,
     request: Result<Query<TokenRequest>, QueryRejection>,
 ) -> Result<Json<Session>, RequestError> {
     let Query(TokenRequest { user, role }) = request.map_err(|why| bad_request(why.body_text()))?;

@@ -5,7 +5,7 @@ use futures_util::future::join_all;
 use serde::Serialize;
 use serde_json::json;
 
-use super::{State, ask};
+use super::{SharedDevState, ask};
 use plaudit_token_auth::{Role, Subject};
 
 use crate::graphql::{Caller, Engine};
@@ -22,7 +22,7 @@ struct DemoUser {
 }
 
 /// `GET /dev/users`: the user to begin with, others who are there, and a moderator.
-pub async fn users(state: State) -> Json<Users> {
+pub async fn users(state: SharedDevState) -> Json<Users> {
     let development = &state.development;
     let others = join_all(development.others.iter().map(|subject| existing(&state.engine, subject))).await;
     let users = std::iter::once(&development.user).chain(others.into_iter().flatten());

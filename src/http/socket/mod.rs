@@ -21,7 +21,7 @@ use axum::{
     response::Response,
 };
 
-use super::{State, caller::SentBy, request_error::RequestError, sockets::Transport};
+use super::{SharedApiState, caller::SentBy, request_error::RequestError, sockets::Transport};
 use close::Close;
 use connection::Connection;
 pub(super) use deadlines::until;
@@ -34,7 +34,7 @@ const BUFFER: usize = 4 * 1024;
 /// Upgrades to a WebSocket. A token may come with this request, or with `connection_init`, which browsers
 /// need; the latter overrides.
 pub(super) async fn open(
-    state: State,
+    state: SharedApiState,
     SentBy(caller): SentBy,
     upgrade: WebSocketUpgrade,
 ) -> Result<Response, RequestError> {
