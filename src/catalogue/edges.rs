@@ -64,7 +64,7 @@ macro_rules! edges {
     (@notifies $recipient:ident $inbox:ident) => { Some((Party::$recipient, Counter::$inbox)) };
 }
 
-// New kinds come at the end: settlements under way know a kind by its position.
+// New kinds come at the end: backfills in progress know a kind by its position.
 edges! {
     /// A user likes a note.
     NoteLike "note_like" of Note
@@ -137,7 +137,7 @@ impl Flip {
         })
     }
 
-    /// Whose inbox counter rises if this is the first switch-on ever. Nobody is told of their own deeds.
+    /// Whose inbox counter rises if this is the first switch-on ever. `None` for an own target.
     pub fn notifies(&self) -> Option<(UserId, Counter)> {
         let (party, counter) = self.kind.notifies()?;
         let recipient = self.party(party);

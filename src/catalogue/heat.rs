@@ -2,7 +2,7 @@
 
 use super::{Counter, EdgeKind, Flip, Party, UnixMillis};
 
-/// What a unit of a note's counter weighs; others weigh nothing.
+/// Weight of one unit of a note's counter; other counters have none.
 pub const WEIGHTS: &[(Counter, i64)] = &[(Counter::NoteLikes, 1), (Counter::NoteCollects, 2)];
 
 const MINUTE: UnixMillis = 60_000;
@@ -17,15 +17,15 @@ pub enum Span {
     Week,
 }
 
-/// The time whose heat ranks notes.
+/// The window of time whose heat ranks notes.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum HotWindow {
     Last(Span),
-    /// Since ever: ranked by totals.
+    /// All time: ranked by totals.
     All,
 }
 
-/// One stretch of a span; the heat of a note is summed per bucket.
+/// One interval of a span; the heat of a note is summed per bucket.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Bucket {
     pub span: Span,
@@ -112,8 +112,8 @@ impl Bucket {
         Self { span, number: at.div_euclid(span.step()) }
     }
 
-    /// The buckets into which something of that moment falls: none of a span that is over, and none of
-    /// what a wrong clock puts more than a bucket ahead.
+    /// The buckets to which an event at `at` belongs: none of a span that is over, and none if a wrong clock puts the
+    /// event more than a bucket ahead.
     pub fn all_of(at: UnixMillis, now: UnixMillis) -> impl Iterator<Item = Self> {
         Span::ALL.iter().map(move |span| Self::of(*span, at)).filter(move |bucket| {
             let age = Self::of(bucket.span, now).number - bucket.number;
@@ -133,7 +133,7 @@ impl Bucket {
         self.number * self.span.step()
     }
 
-    /// When nobody reads or writes it any more, with a bucket's length to spare.
+    /// When the bucket is no longer read or written, plus a bucket's length.
     pub const fn ends_at(self) -> UnixMillis {
         (self.number + 1 + self.span.buckets()) * self.span.step()
     }
@@ -156,7 +156,7 @@ mod tests {
         assert_eq!((EdgeKind::Follow.heat(), EdgeKind::CommentLike.heat()), (0, 0));
     }
 
-    /// An edge's heat goes to its target, so nobody else's counters may weigh anything.
+    /// An edge's heat goes to its target, so only the target's counters may have a weight.
     #[test]
     fn only_counters_of_targets_weigh() {
         for moved in EdgeKind::ALL.iter().flat_map(|kind| kind.moves()) {

@@ -12,9 +12,9 @@ use crate::{
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct EntityDelta {
     pub by: Counts,
-    /// The place just before the entity's first event in the batch.
+    /// The offset just before the entity's first event in the batch.
     pub after: Offset,
-    /// The place of its last event.
+    /// The offset of its last event.
     pub last: Offset,
 }
 

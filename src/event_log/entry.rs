@@ -23,7 +23,7 @@ pub enum Event {
     /// Begins a generation of the log; moves nothing.
     Genesis,
     Flip(Flip),
-    /// A note was viewed so often; who viewed it is not kept.
+    /// Views of a note; who viewed it is not kept.
     Views {
         note: NoteId,
         by: NonZeroU32,
@@ -33,7 +33,7 @@ pub enum Event {
     Unreadable(String),
 }
 
-/// An event and its place.
+/// An event and its offset.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Entry {
     pub offset: Offset,

@@ -1,8 +1,8 @@
-//! What holds for any bytes in the log.
+//! Properties that hold for any bytes in the log, for fuzzing.
 
 use super::{Event, entry::GENESIS};
 
-/// Nothing stops the log; what was read is written so that the same is read; what was not, is kept as it is.
+/// Decoding never fails. An event's text decodes to the same event, and unreadable text is kept unchanged.
 pub fn events(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
     let event = Event::decode(&text);

@@ -110,14 +110,14 @@ impl Fault {
     }
 }
 
-/// What a test lets happen at this point now, if anything. A stall happens in here.
+/// What a test has set for this point now, if anything. A stall happens within this call.
 pub fn due(point: Point) -> Option<Fault> {
     fail::fail_point!(point.name(), |what| Some(Fault { point, what: what.unwrap_or_default() }));
     let _ = point; // otherwise unused outside of tests
     None
 }
 
-/// Lets happen what a test has set for this point.
+/// Does what a test has set for this point.
 ///
 /// # Errors
 /// [`Injected`] if the step is to fail.

@@ -1,5 +1,4 @@
-//! Small value types that every layer shares, and the points at which tests let it fail. They know no store
-//! and no transport.
+//! Small value types that every layer shares, and fail points for tests. Independent of stores and transport.
 
 pub mod fault;
 mod id;

@@ -1,9 +1,9 @@
-//! Who counts as one, seen from the network.
+//! Network of an address: the unit by which clients are limited.
 
 use std::net::{IpAddr, Ipv6Addr};
 
-/// What counts as one address: with version 6 its /64, because whoever has one address has all of that network
-/// (RFC 4291, section 2.5.1).
+/// The address itself, or for version 6 its /64: a host can use every address of that network (RFC 4291, section
+/// 2.5.1).
 pub fn network_of(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V4(address) => address.into(),

@@ -1,4 +1,4 @@
-//! A place in one shard's log.
+//! Offset: a position in one shard's log.
 
 use std::{fmt, str::FromStr};
 

@@ -1,4 +1,4 @@
-//! Compares cached sets of edges, and pending flips, with rows. A set that drifted is dropped: it is a cache.
+//! Compares cached sets of edges, and pending flips, with rows. A set that drifted is deleted: it is a cache.
 
 use std::{collections::BTreeMap, time::Duration};
 

@@ -77,7 +77,7 @@ impl Reconciler {
     async fn repair_totals(&self, kind: EntityKind, ids: &[Id]) -> StoreResult<Vec<Finding>> {
         let db = &self.db;
         let mut tx = db.begin().await?;
-        // Settlements of removed notes take comments before totals; everybody else the other way round.
+        // Backfills of removed notes lock comments before totals; all others lock totals first.
         tx.lock_removals_shared().await?;
         tx.lock_totals(kind, ids).await?;
         let recounted = tx.recount(kind, ids).await?;
@@ -88,9 +88,9 @@ impl Reconciler {
         tx.add_missing_totals(kind, &of(DriftKind::TotalsMissing)).await?;
         tx.delete_orphaned_totals(kind, &of(DriftKind::TotalsOrphaned)).await?;
         tx.add_totals(kind, &recount::corrections(kind, &recounted)).await?;
-        let mut stale: Vec<Entity> = findings.iter().map(|finding| finding.entity).collect();
-        stale.dedup();
-        tx.add_invalidations(self.redis.shards(), &stale, "repaired").await?;
+        let mut invalid: Vec<Entity> = findings.iter().map(|finding| finding.entity).collect();
+        invalid.dedup();
+        tx.add_invalidations(self.redis.shards(), &invalid, "repaired").await?;
         let repairs: Vec<Repair> = findings.iter().map(Finding::repair).collect();
         tx.add_repairs(&repairs, self.by.name()).await?;
         tx.commit().await?;

@@ -17,8 +17,8 @@ use super::{ErrorClass, StoreError, StoreResult};
 
 /// Number of calls in a row without an answer that open the breaker.
 const FAILURES: u32 = 3;
-/// How long it then stays open; twice as long after each failed probe, up to the longest. Jitter up to doubles each
-/// rest, so that not all processes probe at once.
+/// How long it then stays open: twice as long after each failed probe, up to the longest. Jitter up to doubles each
+/// rest, so that processes do not all probe at the same moment.
 const FIRST_REST: Duration = Duration::from_millis(50);
 const LONGEST_REST: Duration = Duration::from_millis(500);
 
@@ -51,7 +51,7 @@ pub struct Breaker {
 }
 
 impl Breaker {
-    /// For the store of this name, as errors and metrics call it.
+    /// `store`: its name in errors and metrics.
     pub fn new(store: &'static str) -> Self {
         for class in ErrorClass::ALL {
             errors_total(store, class).increment(0);
@@ -62,7 +62,7 @@ impl Breaker {
         Self { machine, state, probing: AtomicBool::new(false) }
     }
 
-    /// Whether the store rests.
+    /// Whether the breaker is open.
     pub fn is_open(&self) -> bool {
         self.state.is_open.load(Relaxed)
     }
@@ -72,12 +72,12 @@ impl Breaker {
     ///
     /// # Errors
     /// [`StoreError::Resting`] at once when the call must not be made.
-    pub fn admit(&self, policy: WaitPolicy) -> StoreResult<Admitted<'_>> {
+    pub fn admit(&self, policy: WaitPolicy) -> StoreResult<CallPermit<'_>> {
         let is_probe = policy == WaitPolicy::FailFast && self.is_open();
         if is_probe && (!self.machine.is_call_permitted() || self.probing.swap(true, Relaxed)) {
             return Err(StoreError::Resting(self.state.store));
         }
-        Ok(Admitted { breaker: self, is_probe })
+        Ok(CallPermit { breaker: self, is_probe })
     }
 
     /// The store answered a call: closes the breaker.
@@ -89,13 +89,13 @@ impl Breaker {
     }
 }
 
-/// A call that may be made.
-pub struct Admitted<'a> {
+/// Permission for one call.
+pub struct CallPermit<'a> {
     breaker: &'a Breaker,
     is_probe: bool,
 }
 
-impl Admitted<'_> {
+impl CallPermit<'_> {
     /// Records the result of the call. A cancelled call records nothing.
     pub fn ended<T>(self, result: StoreResult<T>) -> StoreResult<T> {
         let Breaker { machine, state, .. } = self.breaker;
@@ -110,7 +110,7 @@ impl Admitted<'_> {
     }
 }
 
-impl Drop for Admitted<'_> {
+impl Drop for CallPermit<'_> {
     fn drop(&mut self) {
         if self.is_probe {
             self.breaker.probing.store(false, Relaxed);
@@ -118,8 +118,8 @@ impl Drop for Admitted<'_> {
     }
 }
 
-/// How long the store is left alone, time after time. The next one comes first. (The crate's own have a second
-/// at least, and backon's cannot be reset.)
+/// Lengths of successive rests; the field is the next one, without jitter. (The crate's own backoff has a minimum of
+/// one second, and backon's cannot be reset.)
 #[derive(Clone)]
 struct Rests(Duration);
 
@@ -202,8 +202,8 @@ mod tests {
         breaker
     }
 
-    /// Asks until a call may be made.
-    fn next_admitted(breaker: &Breaker) -> Admitted<'_> {
+    /// Retries until a call is admitted.
+    fn next_admitted(breaker: &Breaker) -> CallPermit<'_> {
         let began = Instant::now();
         loop {
             match breaker.admit(WaitPolicy::FailFast) {
@@ -224,11 +224,11 @@ mod tests {
     }
 
     #[test]
-    fn one_request_finds_out_whether_the_store_is_back_and_the_others_do_not_wait_for_it() {
+    fn one_request_probes_the_store_and_the_others_fail_fast() {
         let breaker = opened();
         let probe = next_admitted(&breaker);
         assert!(matches!(breaker.admit(WaitPolicy::FailFast), Err(StoreError::Resting("A store"))));
-        // It was given up: the next one is let through, and its answer ends the rest.
+        // After a dropped probe the next call is admitted, and its answer closes the breaker.
         drop(probe);
         next_admitted(&breaker).ended(Ok(())).unwrap();
         assert!(!breaker.is_open());
@@ -242,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_waits_for_the_store_is_let_through_and_ends_the_rest() {
+    fn a_call_that_waits_is_admitted_and_its_answer_closes_the_breaker() {
         let breaker = opened();
         assert!(call(&breaker, WaitPolicy::Wait, silence).is_err());
         call(&breaker, WaitPolicy::Wait, || Ok(())).unwrap();
@@ -251,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn rests_grow_up_to_a_second_and_begin_short_again_when_the_store_was_back() {
+    fn rests_grow_up_to_a_second_and_are_short_again_after_an_answer() {
         let first = Rests(FIRST_REST);
         let lengths: Vec<Duration> = first.clone().take(10).collect();
         assert!(lengths[0] < 2 * FIRST_REST && lengths[9] >= LONGEST_REST);

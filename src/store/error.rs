@@ -12,8 +12,8 @@ pub type StoreResult<T> = Result<T, StoreError>;
 pub enum ErrorClass {
     /// The caller's fault: the same call never succeeds, so it is not retried.
     Caller,
-    /// The store works, but takes no more for now. Retry after growing pauses, and within a request not for long: retries
-    /// are load too.
+    /// The store works, but is at its limit. Retry with backoff, and within a request only briefly: retries are load
+    /// too.
     Overload,
     /// An outage, a takeover, a deadlock: passes by itself.
     Transient,
@@ -61,7 +61,7 @@ pub enum StoreError {
     #[error("PostgreSQL ended the statement: {0}")]
     SqlInterrupted(String),
     /// The breaker is open: the store did not answer the last calls. Nothing was sent.
-    #[error("{0} did not answer lately; no calls for a moment")]
+    #[error("{0} did not answer the last calls; the next attempt follows shortly")]
     Resting(&'static str),
     /// A shard's log has reached its share of Redis' memory. Nothing was done.
     #[error("the shard's log is full: too many events are not in PostgreSQL yet")]
@@ -79,8 +79,8 @@ pub enum StoreError {
     /// Redis has no key of this name.
     #[error("Redis has no such key")]
     NoSuchKey,
-    /// A log has an entry with this id, or a higher one, already.
-    #[error("the log has got as far already")]
+    /// A log already has an entry with this id or a higher one.
+    #[error("the log already has this entry or a later one")]
     EntryTooOld,
     /// What was read changed too many times while it was read.
     #[error("the shard is too busy to read from; tried {tries} times")]
@@ -108,7 +108,7 @@ impl SqlRefusal {
     fn of(error: &dyn sqlx::error::DatabaseError) -> Option<Self> {
         let code = error.code()?;
         // Cardinality, data exceptions, integrity, raised by functions and triggers, limits of an index row, and
-        // internal errors, such as one damaged page. 45: free for those who raise errors.
+        // internal errors, such as one damaged page. 45: user-defined.
         let about_values = ["09", "21", "22", "23", "27", "38", "39", "44", "45", "54", "P0", "XX"];
         about_values.iter().any(|class| code.starts_with(class)).then(|| Self {
             code: code.into_owned(),
@@ -144,7 +144,7 @@ impl StoreError {
         self.class().is_retryable()
     }
 
-    /// Whether PostgreSQL failed for now, but may succeed later, or with less work.
+    /// Whether PostgreSQL failed temporarily: it may succeed later, or with less work.
     pub const fn is_of_postgresql(&self) -> bool {
         matches!(self, Self::SqlUnreachable(_) | Self::SqlBusy(_) | Self::SqlInterrupted(_))
     }

@@ -1,4 +1,4 @@
-//! The two stores: Redis (what is live) and PostgreSQL (what is kept). One typed call per script and per statement.
+//! The two stores: Redis (live counts) and PostgreSQL (durable rows). One typed call per script and per statement.
 
 mod breaker;
 pub mod error;

@@ -1,4 +1,4 @@
-//! Work that many ask for at once is done once.
+//! Request coalescing (single flight): concurrent fetches of the same key share one fetch.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -14,10 +14,10 @@ use parking_lot::Mutex;
 
 use super::{StoreError, StoreResult, tally};
 
-/// What one fetch brought: whatever was found of its keys.
-type Fetched<K, V> = Result<Arc<HashMap<K, V>>, Arc<StoreError>>;
-type Flight<K, V> = Shared<BoxFuture<'static, Fetched<K, V>>>;
-/// By key, each under the number of its fetch.
+/// Result of one fetch: the values of those keys that exist.
+type FetchResult<K, V> = Result<Arc<HashMap<K, V>>, Arc<StoreError>>;
+type Flight<K, V> = Shared<BoxFuture<'static, FetchResult<K, V>>>;
+/// Fetches in progress: by key, each with its number.
 type UnderWay<K, V> = HashMap<K, (u64, Flight<K, V>)>;
 
 /// Joins concurrent fetches of the same keys.
@@ -37,8 +37,8 @@ where
     K: Clone + Eq + Hash + Send + Sync + 'static,
     V: Clone + Send + Sync + 'static,
 {
-    /// Fetches the keys that nobody is fetching, all in one call, and waits for the others' fetches.
-    /// A fetch goes on when the caller that began it goes away.
+    /// Fetches the keys that are not being fetched, all in one call, and waits for the running fetches of the others.
+    /// A fetch continues when its first caller is cancelled.
     pub async fn get<F>(&self, keys: &[K], fetch: impl FnOnce(Vec<K>) -> F) -> StoreResult<HashMap<K, V>>
     where
         F: Future<Output = StoreResult<HashMap<K, V>>> + Send + 'static,
@@ -56,7 +56,7 @@ where
         Ok(found)
     }
 
-    /// Nobody joins the fetch of this key any more: what it is going to find is no longer true.
+    /// Later callers do not join the running fetch of this key, because its result may be outdated.
     pub fn leave(&self, key: &K) {
         self.under_way.lock().remove(key);
     }
@@ -108,8 +108,8 @@ where
     }
 }
 
-/// Ends a fetch for those who come later when it is dropped: also when the fetch has panicked, else they
-/// would get that panic for ever.
+/// Removes its fetch from the fetches in progress when dropped, also after a panic: otherwise every later caller
+/// would get that panic.
 struct Landing<K: Eq + Hash, V> {
     under_way: Arc<Mutex<UnderWay<K, V>>>,
     number: u64,
@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn whoever_asks_after_a_change_does_not_join_a_fetch_from_before() {
+    async fn a_caller_after_a_change_does_not_join_an_earlier_fetch() {
         let flights = Arc::new(SingleFlight::<u32, u32>::default());
         let gate = Arc::new(Barrier::new(2));
         for leave in [|flights: &SingleFlight<u32, u32>| flights.leave(&1), SingleFlight::leave_all] {
@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_fetch_that_panics_fails_for_those_who_wait_and_not_for_those_who_come_later() {
+    async fn a_panic_fails_the_waiting_callers_and_not_later_ones() {
         let flights = SingleFlight::<u32, u32>::default();
         for _ in 0..2 {
             let failed = flights.get(&[1], |_| async move { panic!("a bug") }).await;
@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn the_next_caller_fetches_anew() {
+    async fn the_next_caller_fetches_again() {
         let flights = SingleFlight::<u32, u32>::default();
         for expected in [5, 6] {
             let found =

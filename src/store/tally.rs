@@ -1,5 +1,5 @@
 //! Cost accounting per request: round trips to Redis, statements to PostgreSQL. Clients see it in the
-//! `Server-Timing` header, and tests hold the numbers that the design promises.
+//! `Server-Timing` header, and tests check the numbers that the design promises.
 
 use std::sync::{
     Arc,

@@ -1,4 +1,4 @@
-//! Batches of one source shard's log, applied to the counters of target shards: fold and clean.
+//! Batches of one source shard's log, applied to the counters of target shards: fold and retire.
 
 use redis::Cmd;
 
@@ -29,19 +29,19 @@ pub struct Batch {
     pub to: Offset,
     /// Only entities of the target shard.
     pub moves: Moves,
-    /// Since when the target's heat is added, as last read. For the fold alone, like `heat`.
+    /// Moment from which on the target's heat is added, as last read. Only for the fold, like `heat`.
     pub hot_since: Option<UnixMillis>,
     /// Only notes of the target shard.
     pub heat: Heat,
 }
 
-/// What became of a batch on one target shard.
+/// Outcome of a batch on one target shard.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum BatchOutcome {
     Done,
-    /// The target's position, epoch or heat is not what the caller thought: read its meta again.
+    /// The target's position, epoch or heat differs from the batch's: read its meta again.
     Moved,
-    /// Clean only: the target has not folded that far yet.
+    /// Retire only: the target has not folded that far yet.
     TooEarly,
 }
 
@@ -57,7 +57,7 @@ impl Redis {
         self.apply::<FoldResult>(&cmds, Point::BetweenFolds).await
     }
 
-    /// Tells target shards that a source shard's batch is persisted, in one round trip.
+    /// Retires a source shard's persisted batch on target shards, in one round trip.
     pub async fn retire_counters(
         &self,
         source: ShardId,
@@ -147,14 +147,14 @@ fn write_borders(cmd: &mut Cmd, source: ShardId, fence: u64, batch: &Batch) {
 struct Kinds(Vec<(EntityKind, Vec<Counter>)>);
 
 impl Kinds {
-    /// All counters of the kinds: the fold tells them all.
+    /// All counters of the kinds: the fold publishes them all.
     fn whole(moves: &Moves) -> Self {
         let mut kinds: Vec<_> = moves.keys().map(|entity| entity.kind).collect();
         kinds.dedup(); // the moves are sorted by kind
         Self(kinds.into_iter().map(|kind| (kind, kind.counters().to_vec())).collect())
     }
 
-    /// Those that move, or else the first one: whether an entity has a base, each of its counters tells.
+    /// The counters that move, or else the first one: any counter shows whether the entity has base totals.
     fn moved(moves: &Moves) -> Self {
         let mut kinds = Self::whole(moves);
         for (kind, counters) in &mut kinds.0 {

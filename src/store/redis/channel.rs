@@ -98,7 +98,7 @@ fn change(epoch: u64, entity: Entity, rest: &str) -> StoreResult<CountsChange> {
     Ok(CountsChange { entity, version: Version::new(epoch, parse(number)?), counts })
 }
 
-/// What happens on the channels.
+/// An event of a subscription.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum ChannelEvent {
     Message(ShardMessage),

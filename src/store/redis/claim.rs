@@ -9,11 +9,11 @@ use crate::{
 /// State of a client's key when an action claims it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum KeyClaim {
-    /// The key is new, and stands for the action from now on.
+    /// The key is new, and identifies this action from now on.
     Fresh,
-    /// It stands for this action already.
+    /// It already identifies this action.
     Again,
-    /// It stands for another action.
+    /// It identifies another action.
     Conflict,
 }
 

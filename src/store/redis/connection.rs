@@ -32,11 +32,11 @@ const SECONDS: &str = "plaudit_redis_seconds";
 const RESPONSE_TIMEOUT: Duration = Duration::from_millis(800);
 const CONNECT_TIMEOUT: Duration = Duration::from_millis(500);
 
-/// After so many unanswered commands in a row the connection is replaced: it may lead to a host that is gone
-/// without a word, and would never notice.
+/// Unanswered commands in a row after which the connection is replaced: its host may be gone without having closed
+/// it.
 const UNANSWERED: u32 = 3;
 
-/// Scripts are loaded so often for one call: somebody may flush them again before it gets there.
+/// How often scripts are loaded for one call: they may be flushed again before it is repeated.
 const LOADS: u32 = 5;
 
 /// One Redis for all shards. Cheap to clone; all clones share one multiplexed connection.
@@ -79,7 +79,7 @@ impl Redis {
         Self { policy: WaitPolicy::Wait, seconds: WaitPolicy::Wait.seconds(SECONDS), ..self.clone() }
     }
 
-    /// Redis was heard on another connection.
+    /// Records an answer on another connection.
     pub(super) fn answered(&self) {
         self.breaker.answered();
     }
@@ -117,15 +117,15 @@ impl Redis {
         tally::redis_round_trip();
         let mut connection = self.connection();
         let began = Instant::now();
-        let mut value = self.noting(began, connection.req_packed_command(cmd).await)?;
+        let mut value = self.record(began, connection.req_packed_command(cmd).await)?;
         for _ in 0..LOADS {
             if !is_no_script(&value) {
                 break;
             }
-            // Boxed: it is seldom needed, and every call would have to have room for it on the stack.
+            // Boxed: it is rarely needed, and otherwise takes stack space in every call.
             Box::pin(self.load_scripts()).await?;
             let began = Instant::now();
-            value = self.noting(began, connection.req_packed_command(cmd).await)?;
+            value = self.record(began, connection.req_packed_command(cmd).await)?;
         }
         into_result(value)
     }
@@ -142,7 +142,7 @@ impl Redis {
     async fn send_all(&self, cmds: &[Cmd]) -> StoreResult<Vec<StoreResult<Value>>> {
         let mut values = self.send_all_once(cmds).await?;
         for _ in 0..LOADS {
-            // Only what was refused is done again; the rest was done.
+            // Only refused commands are repeated; the others were done.
             let refused: Vec<usize> = values
                 .iter()
                 .enumerate()
@@ -152,7 +152,7 @@ impl Redis {
             if refused.is_empty() {
                 break;
             }
-            // Boxed: it is seldom needed, and every call would have to have room for it on the stack.
+            // Boxed: it is rarely needed, and otherwise takes stack space in every call.
             Box::pin(self.load_scripts()).await?;
             let again: Vec<Cmd> = refused.iter().map(|at| cmds[*at].clone()).collect();
             for (at, value) in refused.into_iter().zip(self.send_all_once(&again).await?) {
@@ -172,16 +172,17 @@ impl Redis {
             pipeline.add_command(cmd.clone());
         }
         let began = Instant::now();
-        self.noting(began, self.connection().req_packed_commands(&pipeline, 0, cmds.len()).await)
+        self.record(began, self.connection().req_packed_commands(&pipeline, 0, cmds.len()).await)
     }
 
     fn connection(&self) -> ConnectionManager {
         self.commands.read().clone()
     }
 
-    /// Notes how long the round trip took, and whether there was an answer. While Redis rests each call without one replaces the connection: the
-    /// next one is to find out about Redis, and not to be told how the last attempt to connect ended.
-    fn noting<T>(&self, began: Instant, result: redis::RedisResult<T>) -> StoreResult<T> {
+    /// Records how long the round trip took, and whether there was an answer. While the breaker is open, each
+    /// unanswered call replaces the connection: the next call then connects itself instead of getting the last
+    /// connection error.
+    fn record<T>(&self, began: Instant, result: redis::RedisResult<T>) -> StoreResult<T> {
         self.seconds.record(began.elapsed());
         let result = result.map_err(StoreError::from);
         let is_silent = matches!(&result, Err(error) if error.is_silence());
@@ -231,7 +232,7 @@ impl Redis {
 }
 
 fn connect(client: &redis::Client) -> StoreResult<ConnectionManager> {
-    // One quick retry: a caller would rather hear of an outage than wait for its end.
+    // One quick retry: callers prefer an error to a wait for the end of an outage.
     let config = ConnectionManagerConfig::new()
         .set_number_of_retries(1)
         .set_max_delay(Duration::from_millis(100))

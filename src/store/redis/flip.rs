@@ -19,15 +19,15 @@ use crate::{
     store::{KEY_LIFE, StoreResult},
 };
 
-/// What to do, and what is known of the edge already.
+/// A flip to make, and what the caller knows of the edge.
 pub struct FlipRequest<'a> {
     pub flip: Flip,
     /// The most edges of this kind that the actor may have on; 0 for no limit.
     pub limit: u32,
-    /// What SQL says of the edge, if it was asked.
+    /// State of the edge in SQL, if it was read.
     pub row: Option<EdgeRow>,
     pub idempotency_key: Option<&'a str>,
-    /// Gives the actor's cached set this much life from now.
+    /// New time to live of the actor's cached set.
     pub renew: Option<Duration>,
 }
 
@@ -44,12 +44,12 @@ pub enum FlipOutcome {
     Done {
         changed: bool,
         at: Option<Offset>,
-        /// The idempotency key was used before: this is the first result again.
+        /// The idempotency key was used before: this repeats the first result.
         is_repeated: bool,
     },
     /// Load the actor's set, then try again.
     NeedsSet,
-    /// Ask SQL about this edge, then try again.
+    /// Read this edge from SQL, then try again.
     NeedsRow,
     LimitReached,
     /// The idempotency key stands for another operation or target.

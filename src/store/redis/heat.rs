@@ -1,4 +1,4 @@
-//! Heat of notes: begun, rebuilt and merged. The fold adds to it, see [`super::batches`].
+//! Heat of notes: reset, rebuild and merge. The fold adds to it, see [`super::batches`].
 
 use std::time::Duration;
 
@@ -19,12 +19,12 @@ use crate::{
     store::StoreResult,
 };
 
-/// How much of the heat of a shard's notes is there.
+/// How far the heat of a shard's notes is complete.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct HeatState {
-    /// The fold adds what happens from then on.
+    /// The fold adds the heat of events from this moment on.
     pub since: UnixMillis,
-    /// What happened up to then is in; everything, once it is `since`.
+    /// Earlier events are included up to this moment; complete once it reaches `since`.
     pub built: UnixMillis,
 }
 
@@ -63,8 +63,8 @@ impl Redis {
         Ok(())
     }
 
-    /// Adds what happened between `state.built` and `to`. Returns whether the state was still that one; else
-    /// nothing is done.
+    /// Adds the heat of events between `state.built` and `to`. Returns `false`, and adds nothing, if the state has
+    /// changed.
     pub async fn add_heat(
         &self,
         shard: ShardId,

@@ -1,7 +1,6 @@
-//! Looking at what Redis holds, field by field: for those who compare it with PostgreSQL.
+//! Inspection: reads Redis field by field, for the comparison with PostgreSQL.
 //!
-//! A shard's state is always read before what lies on the shard: so whatever the latter lacks of the log came
-//! after the former.
+//! A shard's state is always read before its keys: the keys include the log at least up to the offsets of that state.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -25,22 +24,22 @@ use crate::{
 /// The counters of one entity.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct CountersHash {
-    /// Epoch under which they were written; `None`: there are none.
+    /// Epoch under which they were written; `None` if there are none.
     pub epoch: Option<u64>,
     /// Number of their last change.
     pub change: u64,
-    /// Totals, pending part included, in the order of the catalogue; `None` where no base was loaded.
+    /// Totals, including the pending overlay, in catalogue order; `None` where no base total was loaded.
     pub totals: Vec<Option<i64>>,
-    /// The pending part of each.
+    /// The pending overlay's share in each.
     pub pending: Vec<i64>,
-    /// Sources of what is pending: after which offset it begins, and the last one.
+    /// Per source shard, the low (exclusive) and high watermark of the pending overlay.
     pub marks: Vec<(ShardId, Offset, Offset)>,
 }
 
 /// What Redis holds of one actor's edges of one kind.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct ActorEdges {
-    /// The cached set; `None` when there is none that counts.
+    /// The cached set; `None` if there is no valid one.
     pub set: Option<MemberSet>,
     /// Flips of the kind that are not retired, by target.
     pub pending: BTreeMap<Id, OverlayFlip>,
@@ -49,7 +48,7 @@ pub struct ActorEdges {
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct MemberSet {
     pub targets: BTreeSet<Id>,
-    /// Only ids from there on are in it; `None`: all are.
+    /// Lowest target id of a truncated set; `None` if the set is complete.
     pub floor: Option<i64>,
 }
 
@@ -62,16 +61,16 @@ pub struct OverlayFlip {
 /// The other keys of an entity.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct EntityKeys {
-    /// Milliseconds until its counters end; `None`: never, or there are none.
+    /// Milliseconds until its counters expire; `None` if they do not expire or do not exist.
     pub counters_end_in: Option<i64>,
-    /// Milliseconds for which somebody else may load them.
+    /// Milliseconds until the load token expires; `None` if nobody loads them.
     pub load_ends_in: Option<i64>,
-    /// What stands in the place of its text, and for how many milliseconds.
+    /// What the entity cache holds, and milliseconds until it expires.
     pub text: Option<(String, i64)>,
 }
 
 impl Redis {
-    /// The counters of entities, each with the state of its shard from before. One round trip.
+    /// The counters of entities, and the earlier state of their shards. One round trip.
     pub async fn read_counter_hashes(
         &self,
         entities: &[Entity],
@@ -93,7 +92,7 @@ impl Redis {
         Ok((metas, held))
     }
 
-    /// Those of the actors' edges of which Redis holds something, in one round trip.
+    /// The actors and edge kinds for which Redis has keys, in one round trip.
     pub async fn with_members(&self, actors: &[UserId]) -> StoreResult<Vec<(UserId, EdgeKind)>> {
         let exists = |actor: &UserId, kind: &EdgeKind| {
             let shard = self.shard_of(actor.0);
@@ -114,7 +113,7 @@ impl Redis {
         Ok(found)
     }
 
-    /// What is cached of one actor's edges, with the state of the actor's shard from before. One round trip.
+    /// One actor's cached set and pending flips of a kind, and the earlier state of the actor's shard. One round trip.
     pub async fn read_actor_edges(
         &self,
         actor: UserId,
@@ -138,8 +137,8 @@ impl Redis {
         Ok((meta, held))
     }
 
-    /// Forgets the cached set of one actor's edges (`set`), which is then loaded anew, and pending flips that
-    /// are retired already.
+    /// Deletes the cached set of one actor's edges (if `set`), so that the next read loads it, and pending flips that
+    /// are already retired.
     pub async fn mend_members(
         &self,
         actor: UserId,
@@ -162,7 +161,7 @@ impl Redis {
         Ok(())
     }
 
-    /// The rest of what Redis holds of an entity.
+    /// The state of an entity's other keys.
     pub async fn read_entity_keys(&self, entity: Entity) -> StoreResult<EntityKeys> {
         let shard = self.shard_of(entity.id);
         let (counters, token, text) = (
@@ -184,7 +183,7 @@ impl Redis {
         Ok(EntityKeys { counters_end_in, load_ends_in, text: text.map(|text| (text, ends_in)) })
     }
 
-    /// The script fails on a process on which no shard is recovered.
+    /// Reads the state of a shard. The script fails on a process on which no shard is recovered.
     fn state(&self, shard: ShardId) -> [Cmd; 2] {
         [self.read_meta(shard), command("HGETALL", &keys::meta(shard))]
     }
@@ -220,7 +219,7 @@ fn member_set(members: BTreeSet<i64>, floor: Option<i64>, generation: u64) -> Op
     let floor = if members.contains(&complete) {
         None
     } else if members.contains(&(complete - 1)) {
-        Some(floor?) // without its floor a truncated set says nothing
+        Some(floor?) // a truncated set without its floor cannot be used
     } else {
         return None;
     };

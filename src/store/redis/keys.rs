@@ -9,7 +9,7 @@ use crate::{
     primitives::{ShardId, UserId},
 };
 
-/// Rankings are of all shards and lie on the first one.
+/// Rankings cover all shards and are stored on the first one.
 const RANKINGS: &str = "{0}";
 
 pub fn meta(shard: ShardId) -> String {
@@ -68,7 +68,7 @@ pub fn cached_entity(shard: ShardId, of: impl Display) -> String {
     format!("{{{shard}}}:ec:{of}")
 }
 
-/// Heat of the shard's notes in one stretch of time.
+/// Heat of the shard's notes in one bucket of time.
 pub fn heat(shard: ShardId, bucket: Bucket) -> String {
     format!("{{{shard}}}:hot:{}:{}", bucket.span.name(), bucket.number)
 }
@@ -78,7 +78,7 @@ pub fn heat_built(shard: ShardId) -> String {
     format!("{{{shard}}}:hot:built")
 }
 
-/// Where a span's stretches are merged.
+/// Temporary key in which a span's buckets are merged.
 pub fn heat_merged(shard: ShardId, span: Span) -> String {
     format!("{{{shard}}}:hot:{}:merged", span.name())
 }
@@ -93,7 +93,7 @@ pub fn ranking_snapshot(window: HotWindow, id: impl Display) -> String {
     format!("{}:{id}", ranking(window))
 }
 
-/// Requests of somebody in one window.
+/// Requests of one asker in one window.
 pub fn rates(shard: ShardId, asker: impl Display, window: u64) -> String {
     format!("{{{shard}}}:rate:{asker}:{window}")
 }

@@ -34,7 +34,7 @@ pub struct LoadTickets {
     pub retired: Vec<Offset>,
 }
 
-/// Totals that SQL gave in one statement with how far each log was persisted.
+/// Base totals, read from SQL in one statement with the persisted offset of each log.
 pub struct Install<'a> {
     pub entity: Entity,
     pub totals: Counts,
@@ -45,12 +45,12 @@ pub struct Install<'a> {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum InstallOutcome {
     Done(Version, Counts),
-    /// Something moved meanwhile: load again.
+    /// Something changed meanwhile: load again.
     Refused,
 }
 
 impl Redis {
-    /// Asks for permission to load, per shard, in one round trip. Whoever holds a token may take it again.
+    /// Takes load tokens, per shard, in one round trip. The holder of a token may take it again.
     pub async fn take_load_tokens(&self, entities: &[Entity], token: &str) -> StoreResult<Vec<LoadTickets>> {
         let by_shard = self.group_by_shard(entities);
         let cmds: Vec<Cmd> = by_shard
@@ -92,7 +92,7 @@ impl Redis {
         Ok(())
     }
 
-    /// Finishes loads, in one round trip; each may be refused by itself.
+    /// Finishes loads, in one round trip; each may be refused separately.
     pub async fn install_counts(
         &self,
         tickets: &LoadTickets,

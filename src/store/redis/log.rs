@@ -39,11 +39,11 @@ pub struct LogReader {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct LogExtent {
     pub entries: u64,
-    /// Place of the newest entry ever.
+    /// Offset of the newest entry ever.
     pub end: Offset,
 }
 
-/// Redis keeps about a hundred entries of a log in one page.
+/// How exactly a log is trimmed. Redis keeps about a hundred entries of a log in one page.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Pages {
     Whole,
@@ -55,13 +55,13 @@ impl Redis {
         Ok(LogReader { connection: self.dedicated().await?, shard, replicas })
     }
 
-    /// Place of the newest entry ever; `None` when there is no log.
+    /// Offset of the newest entry ever; `None` when there is no log.
     pub async fn log_end(&self, shard: ShardId) -> StoreResult<Option<Offset>> {
         Ok(self.log_extent(shard).await?.map(|extent| extent.end))
     }
 
-    /// How long a log is, and where it ends; `None` when there is no log. Only a recovery begins one: the next event
-    /// does not recreate a deleted log.
+    /// Length and end of a log; `None` when there is no log. Only a recovery begins one: an append does not recreate
+    /// a deleted log.
     pub async fn log_extent(&self, shard: ShardId) -> StoreResult<Option<LogExtent>> {
         let mut cmd = redis::cmd("XINFO");
         cmd.arg("STREAM").arg(keys::log(shard));
@@ -84,7 +84,7 @@ impl Redis {
         Ok(read::<Option<u64>>(self.command(&cmd).await?)?.unwrap_or_default())
     }
 
-    /// Memory that Redis may take, in bytes: its `maxmemory`, or all of its machine's where that is not set.
+    /// Memory limit of Redis in bytes: its `maxmemory`, or the memory of its machine where that is not set.
     pub async fn memory(&self) -> StoreResult<u64> {
         let mut cmd = redis::cmd("INFO");
         cmd.arg("memory");
@@ -95,10 +95,11 @@ impl Redis {
         }
     }
 
-    /// Sets the number up to which a log may grow, 0 for none; more is refused with [`StoreError::LogFull`].
-    pub async fn set_append_limit(&self, shard: ShardId, fence: u64, room: u64) -> StoreResult<()> {
+    /// Sets the number up to which events may be appended, 0 for none; further ones are refused with
+    /// [`StoreError::LogFull`].
+    pub async fn set_append_limit(&self, shard: ShardId, fence: u64, limit: u64) -> StoreResult<()> {
         let mut cmd = scripts::SET_APPEND_LIMIT.call(&[keys::meta(shard)]);
-        cmd.arg(shard.0).arg(fence).arg(room);
+        cmd.arg(shard.0).arg(fence).arg(limit);
         let SetAppendLimitResult::Done = Reply::read(self.command(&cmd).await?)?.result()?;
         Ok(())
     }
@@ -111,7 +112,7 @@ impl Redis {
         found.into_iter().next().map(entry).transpose()
     }
 
-    /// The newest entries, the oldest of them first: place, text, and which entities they move.
+    /// The newest entries, oldest first: offset, text, and the entities whose counters they move.
     pub async fn log_tail(
         &self,
         shard: ShardId,
@@ -120,15 +121,15 @@ impl Redis {
         let mut cmd = redis::cmd("XREVRANGE");
         cmd.arg(keys::log(shard)).arg("+").arg("-").arg("COUNT").arg(most);
         let found: Vec<RawEntry> = read(self.command(&cmd).await?)?;
-        let told = |id| {
-            let Entry { offset, event } = entry(id)?;
+        let describe = |raw| {
+            let Entry { offset, event } = entry(raw)?;
             let moved = event.deltas().map(|(entity, ..)| entity).collect();
             Ok((offset, event.to_string(), moved))
         };
-        found.into_iter().rev().map(told).collect()
+        found.into_iter().rev().map(describe).collect()
     }
 
-    /// Begins a generation. Harmless when the log has got there already.
+    /// Begins a generation. Has no effect when the log has already reached it.
     pub async fn append_genesis(&self, shard: ShardId, generation: u64) -> StoreResult<()> {
         let mut cmd = redis::cmd("XADD");
         cmd.arg(keys::log(shard)).arg(Offset::genesis(generation).to_string()).arg("e").arg(GENESIS);
@@ -138,7 +139,7 @@ impl Redis {
         }
     }
 
-    /// Ends the life of entries before `offset`: of all of them, or, which costs less, of whole pages.
+    /// Deletes entries before `offset`: all of them, or only whole pages, which costs less.
     pub async fn trim_log(&self, shard: ShardId, offset: Offset, pages: Pages) -> StoreResult<()> {
         let mut cmd = redis::cmd("XTRIM");
         cmd.arg(keys::log(shard)).arg("MINID");
@@ -185,7 +186,7 @@ impl LogReader {
         Ok(entries)
     }
 
-    /// Entries after `from` and up to `to`, whatever is left of them.
+    /// The surviving entries after `from` and up to `to`, even with gaps between them.
     pub async fn survivors(&mut self, from: Offset, to: Offset, most: usize) -> StoreResult<Vec<Entry>> {
         let mut cmd = redis::cmd("XRANGE");
         cmd.arg(keys::log(self.shard)).arg(format!("({from}")).arg(to.to_string()).arg("COUNT").arg(most);
@@ -196,8 +197,8 @@ impl LogReader {
         found.into_iter().map(entry).collect()
     }
 
-    /// A failover must not take back what was counted: only what a replica has is used. `WAIT` covers
-    /// writes of this connection alone, so a write goes before it.
+    /// Waits until enough replicas have the entries, so that a failover cannot take back what was counted. `WAIT`
+    /// covers only writes of this connection, so a write precedes it.
     async fn wait_for_replicas(&mut self, entries: &[Entry]) -> StoreResult<()> {
         if self.replicas == 0 || entries.is_empty() {
             return Ok(());

@@ -36,7 +36,7 @@ pub enum Membership {
     Off,
     /// The set is not there: load it.
     NoSet,
-    /// The set holds only higher ids: ask SQL about this one.
+    /// The set holds only higher ids: read this edge from SQL.
     BelowFloor,
 }
 
@@ -92,13 +92,13 @@ impl Redis {
         Ok(MembershipRead { generation: now, retired, states })
     }
 
-    /// What a load of a set must know of the shard before it asks SQL.
+    /// State of the shard, which a load of a set reads before it reads SQL.
     pub async fn log_state(&self, shard: ShardId) -> StoreResult<LogState> {
         log_state(Reply::read(self.command(&self.read_meta(shard)).await?)?)
     }
 
-    /// Caches the edges that SQL gave, of which `targets` are the highest; `before` was read before SQL was
-    /// asked. `false`: something moved meanwhile, load again.
+    /// Caches the edges read from SQL, of which `targets` are the highest; `before` was read before SQL. Returns
+    /// `false` if something changed meanwhile: load again.
     pub async fn install_members(
         &self,
         actor: UserId,

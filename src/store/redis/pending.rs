@@ -1,4 +1,4 @@
-//! An actor's flips that are not retired yet: what lists must add to rows, or take away from them.
+//! An actor's pending flips: lists apply them to the rows of PostgreSQL.
 
 use std::collections::{HashMap, HashSet};
 
@@ -28,7 +28,7 @@ pub struct PendingFlip {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Pending {
     pub flips: Vec<PendingFlip>,
-    /// All flips up to there are rows: SQL must not be behind it.
+    /// All flips up to this offset are in rows: a read of SQL must not be behind it.
     pub retired: Offset,
 }
 
@@ -50,7 +50,7 @@ impl Redis {
         let shard = self.shard_of(actor.0);
         let mut set = redis::cmd("SMEMBERS");
         set.arg(keys::edges(shard, kind, actor));
-        // Pending flips first: one that is retired in between is in the set, and says the same there.
+        // Pending flips first: one that is retired in between is in the set, with the same state.
         let replies = self.pipeline(&[self.read_meta(shard), pending(self, actor), set]).await?;
         let mut replies = replies.into_iter();
         let mut next = || replies.next().unwrap_or(Ok(Value::Nil));
@@ -87,8 +87,8 @@ fn flips_of(kind: EdgeKind, generation: u64, fields: &HashMap<String, String>) -
     fields.iter().filter_map(flip).collect()
 }
 
-/// What the pending flip of a pair made of it, and when: reads `1:7-42:1763700000000`, state, offset and
-/// time. `None` for a flip of another generation, which SQL knows.
+/// State and time of a pair's pending flip, from its text `1:7-42:1763700000000`: state, offset and time. `None`
+/// for a flip of another generation, which SQL has.
 pub(super) fn read_flip(text: &str, generation: u64) -> Option<(bool, UnixMillis)> {
     let mut parts = text.split(':');
     let is_on = parts.next()? == "1";

@@ -1,22 +1,22 @@
-//! Is this Redis fit to keep the log? Checked once at start.
+//! Check at start whether this Redis process is fit to keep the log.
 
 use std::time::Duration;
 
 use super::connection::{Redis, info_field, within};
 use crate::store::StoreResult;
 
-/// Outcome of the check: what must be mended before Plaudit may start, or may be overridden.
+/// Outcome of the check, one line per finding, with the setting and its remedy.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct ProcessCheck {
-    /// One line each, naming the setting and its mend. Never overridden.
+    /// Prevent the start, and cannot be overridden.
     pub unusable: Vec<String>,
-    /// As above, but may be overridden: then a crash may lose what is not yet in PostgreSQL.
+    /// Prevent the start unless overridden: then a crash may lose what is not yet in PostgreSQL.
     pub unsafe_settings: Vec<String>,
-    /// Works, but takes more memory than it need.
+    /// Redis works, but takes more memory than necessary.
     pub advice: Vec<String>,
 }
 
-/// Larger sets are tables, of seven times the size.
+/// Larger sets are hash tables of seven times the size.
 const INTSET_ENTRIES: u64 = 8_192;
 
 /// Sharded pub/sub and `XADD` with a partial id came with it.
@@ -30,8 +30,8 @@ impl Redis {
             let version = info_field(&mut connection, "server", "redis_version").await?;
             let aof = info_field(&mut connection, "persistence", "aof_enabled").await?;
             let policy = info_field(&mut connection, "memory", "maxmemory_policy").await?;
-            let mut check = judge(&version, &aof, &policy);
-            // Where CONFIG is forbidden nothing is known, and nothing is said.
+            let mut check = assess(&version, &aof, &policy);
+            // Where CONFIG is forbidden, this setting is not checked.
             let mut config = redis::cmd("CONFIG");
             config.arg("GET").arg("set-max-intset-entries");
             let entries: Option<(String, u64)> = config.query_async(&mut connection).await.ok();
@@ -42,7 +42,7 @@ impl Redis {
     }
 }
 
-fn judge(version: &str, aof_enabled: &str, policy: &str) -> ProcessCheck {
+fn assess(version: &str, aof_enabled: &str, policy: &str) -> ProcessCheck {
     let mut check = ProcessCheck::default();
     if major_and_minor(version) < OLDEST {
         check
@@ -84,11 +84,11 @@ mod tests {
 
     #[test]
     fn a_fit_server_passes_and_each_fault_is_named() {
-        assert_eq!(judge("7.0.15", "1", "noeviction"), ProcessCheck::default());
-        assert_eq!(judge("7.2.0", "1", "volatile-lru"), ProcessCheck::default());
-        assert!(judge("6.2.14", "1", "noeviction").unusable[0].contains("6.2.14"));
-        assert!(judge("7.0.15", "0", "noeviction").unsafe_settings[0].contains("appendonly yes"));
-        assert!(judge("7.0.15", "1", "allkeys-lru").unsafe_settings[0].contains("allkeys-lru"));
+        assert_eq!(assess("7.0.15", "1", "noeviction"), ProcessCheck::default());
+        assert_eq!(assess("7.2.0", "1", "volatile-lru"), ProcessCheck::default());
+        assert!(assess("6.2.14", "1", "noeviction").unusable[0].contains("6.2.14"));
+        assert!(assess("7.0.15", "0", "noeviction").unsafe_settings[0].contains("appendonly yes"));
+        assert!(assess("7.0.15", "1", "allkeys-lru").unsafe_settings[0].contains("allkeys-lru"));
         assert!(intset_advice(512).unwrap().contains("8192"));
         assert_eq!(intset_advice(8_192), None);
     }

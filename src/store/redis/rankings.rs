@@ -14,7 +14,7 @@ impl Redis {
         self.read_ranking(keys::ranking(window)).await
     }
 
-    /// A ranking that was current not long ago.
+    /// A recent ranking, by its id.
     pub async fn ranking_snapshot<T: DeserializeOwned>(
         &self,
         window: HotWindow,
@@ -31,7 +31,7 @@ impl Redis {
         Ok(text.and_then(|text| serde_json::from_str(&text).ok()))
     }
 
-    /// Replaces the current ranking of a window, and keeps it under its id for as long as somebody may page
+    /// Replaces the current ranking of a window, and keeps it under its id for `kept`, so that clients can page
     /// through it.
     pub async fn write_ranking(
         &self,
@@ -47,7 +47,7 @@ impl Redis {
             cmd.arg(key).arg(&text).arg("PX").arg(life.as_millis() as u64);
             cmd
         };
-        // The snapshot first: who reads the current one may ask for it at once.
+        // The snapshot first: a reader of the current ranking may request it at once.
         let cmds: [Cmd; 2] =
             [set(keys::ranking_snapshot(window, id), kept), set(keys::ranking(window), current)];
         self.pipeline(&cmds).await.map(drop)

@@ -1,4 +1,4 @@
-//! Counts of requests that all instances share. A store for moments: what is lost of it lets some more pass.
+//! Rate limit counters that all instances share. They are short-lived; their loss only lets some more requests pass.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ use crate::{
     store::{StoreError, StoreResult},
 };
 
-/// Askers per call of the script, which holds up everybody else in Redis: about half a millisecond.
+/// Askers per call of the script, which blocks Redis for about half a millisecond.
 const ASKERS_PER_CALL: usize = 100;
 /// Askers per round trip.
 const ASKERS_AT_ONCE: usize = 2_000;
@@ -23,7 +23,7 @@ const ASKERS_AT_ONCE: usize = 2_000;
 /// Numbers of reads, writes and creations.
 pub type RateCounts = [u64; 3];
 
-/// A digest, so that keys are short and hold nobody's name or address.
+/// Digest of the client's identity, so that keys are short and contain no name or address.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct RateAsker(pub [u8; 16]);
 
@@ -41,12 +41,12 @@ pub struct RateShare {
 pub struct RateTotals {
     /// In the window of the share.
     pub current: RateCounts,
-    /// In the one before.
+    /// In the window before.
     pub previous: RateCounts,
 }
 
 impl Redis {
-    /// Adds the shares and tells the totals, in the same order. Counts live for `life` from now.
+    /// Adds the shares and returns the totals, in the same order. Counts live for `life` from now.
     ///
     /// # Errors
     /// Some of the shares may have been added.
