@@ -3,7 +3,6 @@
 use std::{collections::BTreeSet, time::Duration};
 
 use chrono::{DateTime, NaiveDate, Utc};
-use sqlx::{Row, postgres::PgRow};
 
 use super::{Db, Tx, from_catalogue, times::timestamp};
 use crate::{
@@ -62,7 +61,7 @@ const LOCK_TIMEOUT: Duration = Duration::from_millis(200);
 impl Db {
     /// `None` for a target that does not exist.
     pub async fn history(&self, wanted: &HistoryQuery) -> StoreResult<Option<History>> {
-        // `told` is a total with its place in the order of writing: the greatest one is the newest.
+        // `told` is a total after its place in the order of writing, so the greatest one is the newest.
         let text = format!(
             "WITH of_target AS NOT MATERIALIZED (
                  SELECT at, is_on, ARRAY[coalesce(position, 0), total_after] AS told FROM activity
@@ -88,16 +87,15 @@ impl Db {
             total = wanted.counter.name(),
             target = wanted.counter.kind().name(),
         );
-        let query = sqlx::query(from_catalogue(text))
+        let query = sqlx::query_as(from_catalogue(text))
             .bind(wanted.kind)
             .bind(wanted.target.get())
             .bind(wanted.from)
             .bind(wanted.until)
             .bind(wanted.step);
-        let rows = self.run(query.fetch_all(&self.pool())).await?;
-        let Some(first) = rows.first() else { return Ok(None) };
-        let steps = rows.iter().filter_map(|row| history_step(row).transpose());
-        Ok(Some(History { before: first.try_get(0)?, steps: steps.collect::<StoreResult<_>>()? }))
+        let rows: Vec<StepColumns> = self.run(query.fetch_all(&self.pool())).await?;
+        let Some((before, ..)) = rows.first() else { return Ok(None) };
+        Ok(Some(History { before: *before, steps: rows.iter().filter_map(history_step).collect() }))
     }
 
     /// Makes sure that the days of these flips have a partition. Call it before the batch's transaction:
@@ -145,14 +143,17 @@ impl Db {
     }
 }
 
-fn history_step(row: &PgRow) -> StoreResult<Option<HistoryStep>> {
-    let Some(start) = row.try_get::<Option<DateTime<Utc>>, _>(1)? else { return Ok(None) };
-    Ok(Some(HistoryStep {
-        start: start.timestamp_millis(),
-        gained: row.try_get(2)?,
-        lost: row.try_get(3)?,
-        total: row.try_get(4)?,
-    }))
+/// The total before the first step, and a step: when it starts, gained, lost, and the total after it.
+type StepColumns = (i64, Option<DateTime<Utc>>, Option<i64>, Option<i64>, Option<i64>);
+
+/// `None` where nothing happened in the whole history: then the columns of the step are null.
+fn history_step((_, start, gained, lost, total): &StepColumns) -> Option<HistoryStep> {
+    Some(HistoryStep {
+        start: (*start)?.timestamp_millis(),
+        gained: (*gained)?,
+        lost: (*lost)?,
+        total: (*total)?,
+    })
 }
 
 /// The UTC day of a flip, on which its history stands.

@@ -1,12 +1,12 @@
 //! Work that a removal or a hiding leaves behind, page by page.
 
-use sqlx::{Row, postgres::PgRow};
+use sqlx::FromRow;
 
 use super::{
     Db, Tx,
+    columns::stored_as,
     edges::{entity_table, owner_column},
     from_catalogue,
-    users::id,
 };
 use crate::{
     catalogue::{EdgeKind, Entity},
@@ -26,13 +26,15 @@ pub enum BackfillKind {
 }
 
 /// Where the work on one subject stands.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, FromRow, PartialEq, Eq, Debug)]
 pub struct Backfill {
     pub subject: Entity,
     pub kind: BackfillKind,
     /// For users: position of the edge kind in [`EdgeKind::ALL`].
+    #[sqlx(try_from = "i16")]
     pub stage: usize,
     /// Ids up to this one are done in this stage.
+    #[sqlx(rename = "after_id")]
     pub after: i64,
     /// Rows gone through, of how many as counted at the start.
     pub done: i64,
@@ -41,7 +43,7 @@ pub struct Backfill {
 }
 
 /// An edge that is on, as a backfill finds it.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, FromRow, PartialEq, Eq, Debug)]
 pub struct BackfillEdge {
     pub target: Id,
     pub owner: UserId,
@@ -61,8 +63,12 @@ impl BackfillKind {
     fn from_name(name: &str) -> StoreResult<Self> {
         let all = [Self::Hide, Self::Restore, Self::Remove];
         let found = all.into_iter().find(|kind| kind.name() == name);
-        found.ok_or_else(|| StoreError::Unexpected(format!("backfill of kind {name:?}")))
+        found.ok_or_else(|| StoreError::Unexpected(format!("unknown kind of backfill {name:?}")))
     }
+}
+
+stored_as! {
+    BackfillKind as String => |name: String| Ok(BackfillKind::from_name(&name)?);
 }
 
 impl Tx {
@@ -90,7 +96,7 @@ impl Tx {
     }
 }
 
-const COLUMNS: &str = "subject, kind, stage, after_id, done, total, finished_at IS NOT NULL";
+const COLUMNS: &str = "subject, kind, stage, after_id, done, total, finished_at IS NOT NULL AS is_finished";
 
 impl Db {
     /// Whether a shard has work that is not finished.
@@ -105,8 +111,8 @@ impl Db {
     /// The newest work on a subject.
     pub async fn backfill_of(&self, subject: Entity) -> StoreResult<Option<Backfill>> {
         let text = format!("SELECT {COLUMNS} FROM backfill WHERE subject = $1");
-        let query = sqlx::query(from_catalogue(text)).bind(subject.to_string());
-        self.run(query.fetch_optional(&self.pool())).await?.as_ref().map(backfill).transpose()
+        let query = sqlx::query_as(from_catalogue(text)).bind(subject.to_string());
+        self.run(query.fetch_optional(&self.pool())).await
     }
 }
 
@@ -117,8 +123,8 @@ impl Tx {
             "SELECT {COLUMNS} FROM backfill WHERE shard = $1 AND finished_at IS NULL
              ORDER BY started_at LIMIT 1 FOR UPDATE SKIP LOCKED"
         );
-        let query = sqlx::query(from_catalogue(text)).bind(shard.0 as i16);
-        self.db.run(query.fetch_optional(&mut *self.inner)).await?.as_ref().map(backfill).transpose()
+        let query = sqlx::query_as(from_catalogue(text)).bind(shard.0 as i16);
+        self.db.run(query.fetch_optional(&mut *self.inner)).await
     }
 
     /// Records where the work stands now.
@@ -161,25 +167,16 @@ impl Tx {
         most: usize,
     ) -> StoreResult<Vec<BackfillEdge>> {
         let text = format!(
-            "SELECT e.target_id, t.{owner}, t.removed_at IS NULL, e.included FROM {edges} AS e
+            "SELECT e.target_id AS target, t.{owner} AS owner, t.removed_at IS NULL AS target_is_present, e.included
+             FROM {edges} AS e
              JOIN {targets} AS t ON t.id = e.target_id
              WHERE e.actor_id = $1 AND e.target_id > $2 AND e.is_on ORDER BY e.target_id LIMIT $3",
             owner = owner_column(kind.target()),
             edges = kind.name(),
             targets = entity_table(kind.target()),
         );
-        let query = sqlx::query(from_catalogue(text)).bind(actor.get()).bind(after).bind(most as i64);
-        let rows = self.db.run(query.fetch_all(&mut *self.inner)).await?;
-        rows.iter()
-            .map(|row| {
-                Ok(BackfillEdge {
-                    target: id(row, 0)?,
-                    owner: UserId(id(row, 1)?),
-                    target_is_present: row.try_get(2)?,
-                    included: row.try_get(3)?,
-                })
-            })
-            .collect()
+        let query = sqlx::query_as(from_catalogue(text)).bind(actor.get()).bind(after).bind(most as i64);
+        self.db.run(query.fetch_all(&mut *self.inner)).await
     }
 
     /// Sets whether the totals include these edges.
@@ -201,7 +198,7 @@ impl Tx {
 }
 
 /// A comment, or a placeholder, that was removed with its note.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, FromRow, PartialEq, Eq, Debug)]
 pub struct RemovedComment {
     pub id: CommentId,
     pub author: UserId,
@@ -217,41 +214,17 @@ impl Tx {
         after: i64,
         most: usize,
     ) -> StoreResult<Vec<RemovedComment>> {
-        let query = sqlx::query(
+        let query = sqlx::query_as(
             "WITH page AS (SELECT id, removed_at IS NULL AND state = 'approved' AS included FROM comment_index
                            WHERE note_id = $1 AND id > $2 AND (removed_at IS NULL OR is_placeholder)
                            ORDER BY id LIMIT $3 FOR NO KEY UPDATE),
              unqueued AS (DELETE FROM comment_queue AS q USING page WHERE q.comment_id = page.id)
              UPDATE comment_index AS c SET removed_at = coalesce(removed_at, now()), is_placeholder = false
-             FROM page WHERE c.id = page.id RETURNING c.id, c.author_id, page.included",
+             FROM page WHERE c.id = page.id RETURNING c.id, c.author_id AS author, page.included",
         )
         .bind(note.get())
         .bind(after)
         .bind(most as i64);
-        let rows = self.db.run(query.fetch_all(&mut *self.inner)).await?;
-        rows.iter()
-            .map(|row| {
-                Ok(RemovedComment {
-                    id: CommentId(id(row, 0)?),
-                    author: UserId(id(row, 1)?),
-                    included: row.try_get(2)?,
-                })
-            })
-            .collect()
+        self.db.run(query.fetch_all(&mut *self.inner)).await
     }
-}
-
-fn backfill(row: &PgRow) -> StoreResult<Backfill> {
-    let subject: String = row.try_get(0)?;
-    let subject: Entity =
-        subject.parse().map_err(|_| StoreError::Unexpected(format!("backfill of {subject:?}")))?;
-    Ok(Backfill {
-        subject,
-        kind: BackfillKind::from_name(row.try_get(1)?)?,
-        stage: row.try_get::<i16, _>(2)? as usize,
-        after: row.try_get(3)?,
-        done: row.try_get(4)?,
-        total: row.try_get(5)?,
-        is_finished: row.try_get(6)?,
-    })
 }

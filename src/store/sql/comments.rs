@@ -1,12 +1,8 @@
 //! Writing comments and removing them.
 
-use sqlx::{Row, postgres::PgRow};
+use sqlx::FromRow;
 
-use super::{
-    Tx, from_catalogue,
-    threads::{CommentState, state},
-    users::id,
-};
+use super::{Tx, from_catalogue, threads::CommentState};
 use crate::{
     primitives::{CommentId, NoteId, UserId},
     store::StoreResult,
@@ -26,19 +22,24 @@ pub struct NewComment<'a> {
 }
 
 /// How a comment stands in its conversation.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, FromRow, PartialEq, Eq, Debug)]
 pub struct CommentHeader {
     pub id: CommentId,
+    #[sqlx(rename = "note_id")]
     pub note: NoteId,
+    #[sqlx(rename = "author_id")]
     pub author: UserId,
+    #[sqlx(rename = "parent_id")]
     pub parent: Option<CommentId>,
+    #[sqlx(rename = "reply_to_id")]
     pub reply_to: Option<CommentId>,
     pub state: CommentState,
     pub is_removed: bool,
 }
 
-const PLACES: &str = "SELECT id, note_id, author_id, parent_id, reply_to_id, state, removed_at IS NOT NULL
-                      FROM comment_index WHERE id = ANY($1) ORDER BY id";
+const HEADERS: &str = "SELECT id, note_id, author_id, parent_id, reply_to_id, state,
+                              removed_at IS NOT NULL AS is_removed
+                       FROM comment_index WHERE id = ANY($1) ORDER BY id";
 
 impl Tx {
     /// Where a comment stands; what may change of it (state, removal) is not locked. `None` when there never was
@@ -49,14 +50,15 @@ impl Tx {
 
     /// The same for several; those that never were are missing.
     pub async fn comment_headers(&mut self, comments: &[CommentId]) -> StoreResult<Vec<CommentHeader>> {
-        let query = sqlx::query(PLACES).bind(raw(comments));
-        self.db.run(query.fetch_all(&mut *self.inner)).await?.iter().map(place).collect()
+        let query = sqlx::query_as(HEADERS).bind(raw(comments));
+        self.db.run(query.fetch_all(&mut *self.inner)).await
     }
 
     /// The same, locked. Lock the totals that are going to move before: batches lock totals, then comments.
     pub async fn lock_comments(&mut self, comments: &[CommentId]) -> StoreResult<Vec<CommentHeader>> {
-        let query = sqlx::query(from_catalogue(format!("{PLACES} FOR NO KEY UPDATE"))).bind(raw(comments));
-        self.db.run(query.fetch_all(&mut *self.inner)).await?.iter().map(place).collect()
+        let query =
+            sqlx::query_as(from_catalogue(format!("{HEADERS} FOR NO KEY UPDATE"))).bind(raw(comments));
+        self.db.run(query.fetch_all(&mut *self.inner)).await
     }
 }
 
@@ -67,7 +69,7 @@ pub(super) fn raw(comments: &[CommentId]) -> Vec<i64> {
 impl Tx {
     /// Writes a comment that waits to be judged, with its author's present rating of the note.
     pub async fn add_comment(&mut self, comment: NewComment<'_>) -> StoreResult<CommentId> {
-        let query = sqlx::query(
+        let query = sqlx::query_scalar(
             "WITH written AS (
                  INSERT INTO comment_index (note_id, author_id, parent_id, reply_to_id, hot_score, rating_at_writing)
                  VALUES ($1, $2, $3, $4, comment_hot_score(0, 0, now()),
@@ -87,8 +89,7 @@ impl Tx {
         .bind(comment.body)
         .bind(comment.images)
         .bind(comment.mentions.iter().map(|user| user.get()).collect::<Vec<_>>());
-        let row = self.db.run(query.fetch_one(&mut *self.inner)).await?;
-        Ok(CommentId(id(&row, 0)?))
+        self.db.run(query.fetch_one(&mut *self.inner)).await
     }
 
     /// Removes a comment and its text; as a placeholder it stays in lists.
@@ -120,20 +121,4 @@ impl Tx {
         .bind(on);
         self.db.run(query.execute(&mut *self.inner)).await.map(drop)
     }
-}
-
-fn place(row: &PgRow) -> StoreResult<CommentHeader> {
-    let optional = |column: usize| match row.try_get::<Option<i64>, _>(column)? {
-        Some(_) => StoreResult::Ok(Some(CommentId(id(row, column)?))),
-        None => Ok(None),
-    };
-    Ok(CommentHeader {
-        id: CommentId(id(row, 0)?),
-        note: NoteId(id(row, 1)?),
-        author: UserId(id(row, 2)?),
-        parent: optional(3)?,
-        reply_to: optional(4)?,
-        state: state(row.try_get(5)?)?,
-        is_removed: row.try_get(6)?,
-    })
 }

@@ -11,7 +11,6 @@ use sqlx::{
 use super::{
     Db, Tx, from_catalogue,
     shards::{TIMELINE, offsets},
-    users::id,
 };
 use crate::{
     catalogue::{Counter, Counts, Deltas, Entity, EntityKind},
@@ -50,7 +49,7 @@ impl Db {
                 snapshot.timeline = row.try_get(3)?;
             }
             if row.try_get::<Option<i64>, _>(4)?.is_some() {
-                snapshot.totals.insert(id(row, 0)?, counts(kind, row, 5)?);
+                snapshot.totals.insert(row.try_get(0)?, counts(kind, row, 5)?);
             }
         }
         Ok(snapshot)
@@ -70,7 +69,7 @@ impl Tx {
         let rows = self.db.run(query.fetch_all(&mut *self.inner)).await?;
         let mut totals = BTreeMap::new();
         for row in &rows {
-            totals.insert(id(row, 0)?, counts(kind, row, 1)?);
+            totals.insert(row.try_get(0)?, counts(kind, row, 1)?);
         }
         Ok(totals)
     }
@@ -115,7 +114,7 @@ impl Tx {
         let query = bind_differences(sqlx::query(from_catalogue(text)), &counters, moved);
         let rows = self.db.run(query.fetch_all(&mut *self.inner)).await?;
         self.rescore(kind, moved).await?;
-        rows.iter().map(|row| Ok((id(row, 0)?, counts(kind, row, 1)?))).collect()
+        rows.iter().map(|row| Ok((row.try_get(0)?, counts(kind, row, 1)?))).collect()
     }
 }
 

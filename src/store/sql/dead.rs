@@ -3,9 +3,9 @@
 use std::{collections::BTreeSet, time::Duration};
 
 use chrono::{DateTime, Utc};
-use sqlx::{Row, postgres::PgRow};
+use sqlx::FromRow;
 
-use super::{Db, Tx, from_catalogue, times::timestamp};
+use super::{Db, Tx, columns::stored_as, from_catalogue, times::timestamp};
 use crate::{
     catalogue::Flip,
     event_log::{Entry, Event},
@@ -28,11 +28,12 @@ pub enum DeadState {
 }
 
 /// A dead event as it is kept.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, FromRow, PartialEq, Eq, Debug)]
 pub struct DeadEvent {
     /// What operators call it. Rises, within a shard in the order of its log.
     pub serial: i64,
     pub shard: ShardId,
+    #[sqlx(flatten)]
     pub offset: Offset,
     /// As it stood in the log.
     pub payload: String,
@@ -69,9 +70,13 @@ impl DeadState {
 
     fn from_name(name: &str) -> StoreResult<Self> {
         let all = [Self::Dead, Self::Applied, Self::Dropped, Self::Superseded];
-        let unknown = || StoreError::Unexpected(format!("a dead event is {name:?}"));
+        let unknown = || StoreError::Unexpected(format!("unknown state of a dead event {name:?}"));
         all.into_iter().find(|state| state.name() == name).ok_or_else(unknown)
     }
+}
+
+stored_as! {
+    DeadState as String => |name: String| Ok(DeadState::from_name(&name)?);
 }
 
 impl Tx {
@@ -144,9 +149,8 @@ impl Tx {
                     AND d.kind = o.kind AND d.actor_id = o.actor_id AND d.target_id = o.target_id
              ) ORDER BY d.serial FOR UPDATE OF d"
         );
-        let query = sqlx::query(from_catalogue(text)).bind(serial);
-        let rows = self.db.run(query.fetch_all(&mut *self.inner)).await?;
-        let events = rows.iter().map(dead_event).collect::<StoreResult<Vec<_>>>()?;
+        let query = sqlx::query_as(from_catalogue(text)).bind(serial);
+        let events: Vec<DeadEvent> = self.db.run(query.fetch_all(&mut *self.inner)).await?;
         Ok(events.into_iter().find(|event| event.serial == serial))
     }
 
@@ -180,7 +184,7 @@ impl Db {
         from: Offset,
         to: Offset,
     ) -> StoreResult<BTreeSet<Offset>> {
-        let query = sqlx::query(
+        let query = sqlx::query_as(
             "SELECT generation, number FROM dead_event
              WHERE shard = $1 AND (generation, number) > ($2, $3) AND (generation, number) <= ($4, $5)",
         )
@@ -189,8 +193,8 @@ impl Db {
         .bind(from.number as i64)
         .bind(clamped(to.generation))
         .bind(clamped(to.number));
-        let rows = self.run(query.fetch_all(&self.pool())).await?;
-        rows.iter().map(super::edges::log_place).collect()
+        let offsets: Vec<Offset> = self.run(query.fetch_all(&self.pool())).await?;
+        Ok(offsets.into_iter().collect())
     }
 
     /// The next dead events by serial, in that order; `decided` ones too if they are wanted.
@@ -199,9 +203,8 @@ impl Db {
             "SELECT {COLUMNS} FROM dead_event AS d WHERE serial > $1 AND ($2 OR state = 'dead')
              ORDER BY serial LIMIT $3"
         );
-        let query = sqlx::query(from_catalogue(text)).bind(after).bind(decided).bind(most as i64);
-        let rows = self.run(query.fetch_all(&self.pool())).await?;
-        rows.iter().map(dead_event).collect()
+        let query = sqlx::query_as(from_catalogue(text)).bind(after).bind(decided).bind(most as i64);
+        self.run(query.fetch_all(&self.pool())).await
     }
 
     /// How many dead events nobody has decided.
@@ -212,9 +215,8 @@ impl Db {
 
     pub async fn dead_event(&self, serial: i64) -> StoreResult<Option<DeadEvent>> {
         let text = format!("SELECT {COLUMNS} FROM dead_event AS d WHERE serial = $1");
-        let query = sqlx::query(from_catalogue(text)).bind(serial);
-        let row = self.run(query.fetch_optional(&self.pool())).await?;
-        row.as_ref().map(dead_event).transpose()
+        let query = sqlx::query_as(from_catalogue(text)).bind(serial);
+        self.run(query.fetch_optional(&self.pool())).await
     }
 
     /// Notes that a dead event was refused once more.
@@ -241,23 +243,7 @@ impl Db {
 }
 
 const COLUMNS: &str = "d.generation, d.number, d.serial, d.shard, d.payload, d.error, d.tries, d.state,
-    d.created_at, d.decided_at, d.kind IS NOT NULL, d.history";
-
-fn dead_event(row: &PgRow) -> StoreResult<DeadEvent> {
-    Ok(DeadEvent {
-        offset: super::edges::log_place(row)?,
-        serial: row.try_get(2)?,
-        shard: ShardId(row.try_get::<i16, _>(3)? as u16),
-        payload: row.try_get(4)?,
-        error: row.try_get(5)?,
-        tries: row.try_get(6)?,
-        state: DeadState::from_name(row.try_get(7)?)?,
-        died_at: row.try_get(8)?,
-        decided_at: row.try_get(9)?,
-        edge_is_known: row.try_get(10)?,
-        history: row.try_get(11)?,
-    })
-}
+    d.created_at AS died_at, d.decided_at, d.kind IS NOT NULL AS edge_is_known, d.history";
 
 impl DeadEvent {
     pub fn event(&self) -> Event {

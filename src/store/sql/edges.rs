@@ -1,14 +1,10 @@
 //! Edge rows: written by the persister, read when the cached sets do not know.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
-use sqlx::{
-    Postgres, Row,
-    postgres::{PgArguments, PgRow},
-    query::Query,
-};
+use sqlx::{FromRow, Postgres, postgres::PgArguments, query::QueryAs};
 
-use super::{Db, Tx, from_catalogue, times::timestamp};
+use super::{Db, Tx, columns::offset, from_catalogue, times::timestamp};
 use crate::{
     catalogue::{EdgeKind, EntityKind, Flip},
     primitives::{Id, Offset, ShardId, UserId},
@@ -16,12 +12,14 @@ use crate::{
 };
 
 /// A row that a batch really changed.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, FromRow, PartialEq, Eq, Debug)]
 pub struct ChangedEdge {
+    #[sqlx(rename = "actor_id")]
     pub actor: UserId,
+    #[sqlx(rename = "target_id")]
     pub target: Id,
-    /// Switched on: the totals include it now. Switched off: they included it before. Removal of the target
-    /// has settled the totals already.
+    /// Switched on: the totals include it now. Switched off: they included it before, and its target is not removed:
+    /// the removal has taken it out of the totals already.
     pub included: bool,
     /// It is the first time ever that it is on.
     pub first: bool,
@@ -44,62 +42,81 @@ pub struct MemberPage {
 }
 
 impl Tx {
-    /// Switches rows on; those that are on already stay as they are. All flips are of `kind`, one per pair. The transaction
-    /// holds the lock of removals, so who is visible and what is there stays so.
+    /// Switches rows on; rows that are on already do not change. All flips are of `kind`, one per pair. The
+    /// transaction holds the lock of removals, so nobody is hidden and nothing is removed before it ends.
     ///
-    /// Of rows that are written for the first time and count, which nearly all do, only the number comes back.
+    /// Nearly every row of a batch is plain: written for the first time, and included. If all rows changed, the
+    /// statement returns only those that are not plain, and [`with_plain_edges`] adds the others.
     pub async fn switch_on(&mut self, kind: EdgeKind, flips: &[&Flip]) -> StoreResult<Vec<ChangedEdge>> {
         if flips.is_empty() {
             return Ok(Vec::new());
         }
-        // Whether a row counts is looked up for all together, which costs a fraction, and for each only if one does not.
-        let text = format!(
-            "WITH visible AS NOT MATERIALIZED (
-                 SELECT id FROM app_user WHERE removed_at IS NULL AND hidden_at IS NULL
-             ), present AS NOT MATERIALIZED (
-                 SELECT id FROM {targets} WHERE removed_at IS NULL
-             ), changed AS (
-                 INSERT INTO {edges} AS edge (actor_id, target_id, is_on, included, created_at, changed_at)
-                 SELECT actor, target, true,
-                        ((SELECT count(*) FROM visible WHERE id = ANY($4)) = cardinality($4)
-                            AND (SELECT count(*) FROM present WHERE id = ANY($5)) = cardinality($5))
-                        OR coalesce((SELECT true FROM visible WHERE id = actor)
-                            AND (SELECT true FROM present WHERE id = target), false),
-                        {at}, {at}
-                 FROM unnest($1::bigint[], $2::bigint[], $3::bigint[]) AS flip (actor, target, at)
-                 ON CONFLICT (actor_id, target_id) DO UPDATE
-                     SET is_on = true, included = excluded.included, changed_at = excluded.changed_at
-                     WHERE NOT edge.is_on
-                 RETURNING actor_id, target_id, included, xmax = 0 AS first
-             )
-             SELECT actor_id, target_id, included, first, all_changed
-             FROM (SELECT count(*) = cardinality($1) AS all_changed FROM changed) AS told
-             LEFT JOIN changed ON NOT (all_changed AND included AND first)",
-            edges = kind.name(),
-            targets = entity_table(kind.target()),
-            at = timestamp!("at"),
-        );
-        let query = bind(sqlx::query(from_catalogue(text)), flips)
+        let query = bind(sqlx::query_as(from_catalogue(switch_on_text(kind))), flips)
             .bind(distinct(flips.iter().map(|flip| flip.actor.0)))
             .bind(distinct(flips.iter().map(|flip| flip.target)));
-        let rows = self.db.run(query.fetch_all(&mut *self.inner)).await?;
-        let all_changed: bool = rows.first().map_or(Ok(false), |row| row.try_get(4))?;
-        let has_edge = |row: &&PgRow| !matches!(row.try_get::<Option<i64>, _>(0), Ok(None));
-        let told = rows.iter().filter(has_edge).map(changed_edge).collect::<StoreResult<Vec<_>>>()?;
-        Ok(if all_changed { with_plain(flips, &told) } else { told })
+        let rows: Vec<SwitchedOnRow> = self.db.run(query.fetch_all(&mut *self.inner)).await?;
+        let all_changed = rows.first().is_some_and(|row| row.4);
+        let returned: Vec<ChangedEdge> = rows.into_iter().filter_map(returned_edge).collect();
+        Ok(if all_changed { with_plain_edges(flips, &returned) } else { returned })
     }
+}
+
+/// A changed edge (actor, target, included, first), null if none is returned; and whether all flips changed a row.
+type SwitchedOnRow = (Option<UserId>, Option<Id>, Option<bool>, Option<bool>, bool);
+
+/// Parameters: the flips' actors, targets and times; their distinct actors; their distinct targets.
+///
+/// `changed` writes the rows. The outer query returns at least one row, for the sake of `all_changed`: the LEFT JOIN
+/// adds to it each changed row, except plain ones when all rows changed.
+fn switch_on_text(kind: EdgeKind) -> String {
+    // A row is included if its actor is visible and its target present. Two counts answer that for the whole batch,
+    // at a fraction of the cost of a look-up per row, which happens only if someone is hidden or something removed.
+    format!(
+        "WITH visible AS NOT MATERIALIZED (
+             SELECT id FROM app_user WHERE removed_at IS NULL AND hidden_at IS NULL
+         ), present AS NOT MATERIALIZED (
+             SELECT id FROM {targets} WHERE removed_at IS NULL
+         ), changed AS (
+             INSERT INTO {edges} AS edge (actor_id, target_id, is_on, included, created_at, changed_at)
+             SELECT actor, target, true,
+                    ((SELECT count(*) FROM visible WHERE id = ANY($4)) = cardinality($4)
+                        AND (SELECT count(*) FROM present WHERE id = ANY($5)) = cardinality($5))
+                    OR coalesce((SELECT true FROM visible WHERE id = actor)
+                        AND (SELECT true FROM present WHERE id = target), false),
+                    {at}, {at}
+             FROM unnest($1::bigint[], $2::bigint[], $3::bigint[]) AS flip (actor, target, at)
+             ON CONFLICT (actor_id, target_id) DO UPDATE
+                 SET is_on = true, included = excluded.included, changed_at = excluded.changed_at
+                 WHERE NOT edge.is_on
+             RETURNING actor_id, target_id, included, xmax = 0 AS first
+         )
+         SELECT actor_id, target_id, included, first, all_changed
+         FROM (SELECT count(*) = cardinality($1) AS all_changed FROM changed) AS batch
+         LEFT JOIN changed ON NOT (all_changed AND included AND first)",
+        edges = kind.name(),
+        targets = entity_table(kind.target()),
+        at = timestamp!("at"),
+    )
 }
 
 fn distinct(ids: impl Iterator<Item = Id>) -> Vec<i64> {
     ids.collect::<BTreeSet<_>>().into_iter().map(Id::get).collect()
 }
 
-/// All rows have changed: those that were not told count, and are on for the first time.
-fn with_plain(flips: &[&Flip], told: &[ChangedEdge]) -> Vec<ChangedEdge> {
-    let told: HashMap<_, _> = told.iter().map(|edge| ((edge.actor, edge.target), *edge)).collect();
+fn returned_edge((actor, target, included, first, _): SwitchedOnRow) -> Option<ChangedEdge> {
+    Some(ChangedEdge { actor: actor?, target: target?, included: included?, first: first? })
+}
+
+/// The edges of all flips, if all of them changed a row: those that were not returned are included, and on for the
+/// first time.
+fn with_plain_edges(flips: &[&Flip], returned: &[ChangedEdge]) -> Vec<ChangedEdge> {
+    let returned: HashMap<_, _> = returned.iter().map(|edge| ((edge.actor, edge.target), *edge)).collect();
     let plain =
         |flip: &&Flip| ChangedEdge { actor: flip.actor, target: flip.target, included: true, first: true };
-    flips.iter().map(|flip| told.get(&(flip.actor, flip.target)).copied().unwrap_or(plain(flip))).collect()
+    flips
+        .iter()
+        .map(|flip| returned.get(&(flip.actor, flip.target)).copied().unwrap_or_else(|| plain(flip)))
+        .collect()
 }
 
 impl Tx {
@@ -136,26 +153,19 @@ impl Tx {
         if flips.is_empty() {
             return Ok(Vec::new());
         }
-        let rows =
-            self.db.run(bind(sqlx::query(from_catalogue(text)), flips).fetch_all(&mut *self.inner)).await?;
-        rows.iter().map(changed_edge).collect()
+        let query = bind(sqlx::query_as(from_catalogue(text)), flips);
+        self.db.run(query.fetch_all(&mut *self.inner)).await
     }
 }
 
-fn bind<'q>(query: Query<'q, Postgres, PgArguments>, flips: &[&Flip]) -> Query<'q, Postgres, PgArguments> {
+fn bind<'q, O>(
+    query: QueryAs<'q, Postgres, O, PgArguments>,
+    flips: &[&Flip],
+) -> QueryAs<'q, Postgres, O, PgArguments> {
     query
         .bind(flips.iter().map(|flip| flip.actor.get()).collect::<Vec<_>>())
         .bind(flips.iter().map(|flip| flip.target.get()).collect::<Vec<_>>())
         .bind(flips.iter().map(|flip| flip.at).collect::<Vec<_>>())
-}
-
-fn changed_edge(row: &PgRow) -> StoreResult<ChangedEdge> {
-    Ok(ChangedEdge {
-        actor: UserId(super::users::id(row, 0)?),
-        target: super::users::id(row, 1)?,
-        included: row.try_get(2)?,
-        first: row.try_get(3)?,
-    })
 }
 
 impl Db {
@@ -176,13 +186,12 @@ impl Db {
             kind.name(),
         );
         let query =
-            sqlx::query(from_catalogue(text)).bind(shard.0 as i16).bind(actor.get()).bind(most as i64 + 1);
-        let row = self.run(query.fetch_one(&self.pool())).await?;
-        let raw: Vec<i64> = row.try_get(2)?;
+            sqlx::query_as(from_catalogue(text)).bind(shard.0 as i16).bind(actor.get()).bind(most as i64 + 1);
+        let (generation, number, raw): (i64, i64, Vec<i64>) = self.run(query.fetch_one(&self.pool())).await?;
         let truncated = raw.len() > most;
         // Rising order: building an intset from sorted members is three times as fast.
         let targets = raw.into_iter().take(most).rev().filter_map(|id| Id::try_from(id).ok()).collect();
-        Ok(MemberPage { targets, truncated, persisted: log_place(&row)? })
+        Ok(MemberPage { targets, truncated, persisted: offset(generation, number) })
     }
 
     /// States of single edges of an actor, and how far the shard's log was persisted then.
@@ -199,20 +208,16 @@ impl Db {
              FROM shard AS s WHERE s.id = $1",
             kind.name(),
         );
-        let query = sqlx::query(from_catalogue(text))
+        let query = sqlx::query_as(from_catalogue(text))
             .bind(shard.0 as i16)
             .bind(actor.get())
             .bind(super::counts::raw(targets));
-        let row = self.run(query.fetch_one(&self.pool())).await?;
-        let on: std::collections::HashSet<i64> = row.try_get::<Vec<i64>, _>(2)?.into_iter().collect();
+        let (generation, number, on): (i64, i64, Vec<i64>) = self.run(query.fetch_one(&self.pool())).await?;
+        let on: HashSet<i64> = on.into_iter().collect();
         let states =
             targets.iter().map(|id| EdgeState { target: *id, is_on: on.contains(&id.get()) }).collect();
-        Ok((states, log_place(&row)?))
+        Ok((states, offset(generation, number)))
     }
-}
-
-pub(super) fn log_place(row: &PgRow) -> StoreResult<Offset> {
-    Ok(Offset::new(row.try_get::<i64, _>(0)? as u64, row.try_get::<i64, _>(1)? as u64))
 }
 
 /// Table in which the entities themselves stand; a row without `removed_at` is there.

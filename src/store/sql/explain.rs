@@ -2,7 +2,7 @@
 
 use chrono::{DateTime, Utc};
 use serde::Serialize;
-use sqlx::Row;
+use sqlx::FromRow;
 
 use super::{Db, edges::entity_table, from_catalogue};
 use crate::{
@@ -12,7 +12,7 @@ use crate::{
 };
 
 /// A correction that waits.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[derive(Clone, FromRow, PartialEq, Eq, Debug, Serialize)]
 pub struct PendingInvalidation {
     pub reason: String,
     pub created_at: DateTime<Utc>,
@@ -21,17 +21,18 @@ pub struct PendingInvalidation {
 }
 
 /// A step of the history.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[derive(Clone, FromRow, PartialEq, Eq, Debug, Serialize)]
 pub struct HistoryRow {
     pub at: DateTime<Utc>,
     pub kind: String,
+    #[sqlx(rename = "actor_id")]
     pub actor: i64,
     pub is_on: bool,
     pub total_after: i64,
 }
 
 /// The row of an edge.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[derive(Clone, FromRow, PartialEq, Eq, Debug, Serialize)]
 pub struct EdgeRowState {
     pub is_on: bool,
     pub included: bool,
@@ -49,28 +50,19 @@ impl Db {
 
     /// The corrections of an entity that have not been made.
     pub async fn pending_invalidations(&self, entity: Entity) -> StoreResult<Vec<PendingInvalidation>> {
-        let query = sqlx::query(
+        let query = sqlx::query_as(
             "SELECT reason, created_at, due_at FROM invalidation WHERE $1 = ANY(string_to_array(names, ' '))
              ORDER BY created_at LIMIT 20",
         )
         .bind(entity.to_string());
-        let rows = self.run(query.fetch_all(&self.pool())).await?;
-        rows.iter()
-            .map(|row| {
-                Ok(PendingInvalidation {
-                    reason: row.try_get(0)?,
-                    created_at: row.try_get(1)?,
-                    due_at: row.try_get(2)?,
-                })
-            })
-            .collect()
+        self.run(query.fetch_all(&self.pool())).await
     }
 
     /// The newest steps in which it was the target, of all kinds of edges.
     pub async fn last_steps(&self, target: Entity, most: i64) -> StoreResult<Vec<HistoryRow>> {
         let kinds = EdgeKind::ALL.iter().filter(|kind| kind.target() == target.kind);
         let kinds: Vec<&str> = kinds.map(|kind| kind.name()).collect();
-        let query = sqlx::query(
+        let query = sqlx::query_as(
             "SELECT step.* FROM unnest($1::text[]) AS wanted (kind) CROSS JOIN LATERAL (
                  SELECT at, kind, actor_id, is_on, total_after FROM activity
                  WHERE kind = wanted.kind AND target_id = $2 ORDER BY at DESC LIMIT $3) AS step
@@ -79,18 +71,7 @@ impl Db {
         .bind(kinds)
         .bind(target.id.get())
         .bind(most);
-        let rows = self.run(query.fetch_all(&self.pool())).await?;
-        rows.iter()
-            .map(|row| {
-                Ok(HistoryRow {
-                    at: row.try_get(0)?,
-                    kind: row.try_get(1)?,
-                    actor: row.try_get(2)?,
-                    is_on: row.try_get(3)?,
-                    total_after: row.try_get(4)?,
-                })
-            })
-            .collect()
+        self.run(query.fetch_all(&self.pool())).await
     }
 
     pub async fn edge_row(
@@ -103,16 +84,7 @@ impl Db {
             "SELECT is_on, included, created_at, changed_at FROM {} WHERE actor_id = $1 AND target_id = $2",
             kind.name()
         );
-        let query = sqlx::query(from_catalogue(text)).bind(actor.get()).bind(target.get());
-        let row = self.run(query.fetch_optional(&self.pool())).await?;
-        row.map(|row| {
-            Ok(EdgeRowState {
-                is_on: row.try_get(0)?,
-                included: row.try_get(1)?,
-                created_at: row.try_get(2)?,
-                changed_at: row.try_get(3)?,
-            })
-        })
-        .transpose()
+        let query = sqlx::query_as(from_catalogue(text)).bind(actor.get()).bind(target.get());
+        self.run(query.fetch_optional(&self.pool())).await
     }
 }

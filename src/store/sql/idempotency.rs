@@ -2,21 +2,22 @@
 
 use std::time::Duration;
 
-use sqlx::Row;
+use sqlx::FromRow;
 
-use super::{Db, Tx, users::id};
+use super::{Db, Tx};
 use crate::{
     primitives::{Id, UserId},
     store::StoreResult,
 };
 
 /// A key that an earlier transaction has used.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, FromRow, PartialEq, Eq, Debug)]
 pub struct UsedKey {
     /// What it stands for: the mutation and a digest of its arguments.
     pub operation: String,
     pub changed: bool,
     /// What was created.
+    #[sqlx(rename = "result_id")]
     pub result: Option<Id>,
 }
 
@@ -43,14 +44,12 @@ impl Tx {
         if self.db.run(take.execute(&mut *self.inner)).await?.rows_affected() == 1 {
             return Ok(None);
         }
-        let used = sqlx::query(
+        let used = sqlx::query_as(
             "SELECT operation, changed, result_id FROM idempotency_key WHERE actor_id = $1 AND key = $2",
         )
         .bind(actor.get())
         .bind(key);
-        let row = self.db.run(used.fetch_one(&mut *self.inner)).await?;
-        let result = row.try_get::<Option<i64>, _>(2)?.map(|_| id(&row, 2)).transpose()?;
-        Ok(Some(UsedKey { operation: row.try_get(0)?, changed: row.try_get(1)?, result }))
+        self.db.run(used.fetch_one(&mut *self.inner)).await.map(Some)
     }
 
     /// Keeps what came of the action for which the key was taken.

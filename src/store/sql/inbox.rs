@@ -1,9 +1,9 @@
 //! Inbox entries: what reached a user.
 
 use chrono::{DateTime, Utc};
-use sqlx::{Row, postgres::PgRow};
+use sqlx::FromRow;
 
-use super::{Db, Tx, times::timestamp, users::id};
+use super::{Db, Tx, times::timestamp};
 use crate::{
     catalogue::{EdgeKind, Flip},
     primitives::{Id, PageRequest, Slice, UserId},
@@ -14,13 +14,15 @@ use crate::{
 pub(super) const DIRECT_MESSAGE: &str = "direct_message";
 
 /// One thing that reached a user.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, FromRow, PartialEq, Eq, Debug)]
 pub struct InboxEntry {
     /// Its place in the inbox; rises with arrival.
     pub id: Id,
     /// Name of an edge kind, `comment`, `reply` or `direct_message`.
     pub kind: String,
+    #[sqlx(rename = "actor_id")]
     pub actor: UserId,
+    #[sqlx(rename = "target_id")]
     pub target: Id,
     pub created_at: DateTime<Utc>,
 }
@@ -105,24 +107,13 @@ impl Db {
         recipient: UserId,
         page: PageRequest,
     ) -> StoreResult<Slice<InboxEntry>> {
-        let query = sqlx::query(
+        let query = sqlx::query_as(
             "SELECT id, kind, actor_id, target_id, created_at FROM inbox_entry
              WHERE recipient_id = $1 AND id < $2 ORDER BY id DESC LIMIT $3",
         )
         .bind(recipient.get())
         .bind(page.below())
         .bind(page.rows());
-        let rows = self.run(query.fetch_all(&self.pool())).await?;
-        Ok(page.slice(rows.iter().map(entry).collect::<StoreResult<_>>()?))
+        Ok(page.slice(self.run(query.fetch_all(&self.pool())).await?))
     }
-}
-
-fn entry(row: &PgRow) -> StoreResult<InboxEntry> {
-    Ok(InboxEntry {
-        id: id(row, 0)?,
-        kind: row.try_get(1)?,
-        actor: UserId(id(row, 2)?),
-        target: id(row, 3)?,
-        created_at: row.try_get(4)?,
-    })
 }

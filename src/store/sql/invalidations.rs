@@ -5,7 +5,6 @@ use std::{
     time::Duration,
 };
 
-use sqlx::Row;
 use uuid::Uuid;
 
 use super::{Db, Tx};
@@ -117,18 +116,18 @@ impl Db {
     pub async fn due_invalidations(&self, shard: ShardId, most: usize) -> StoreResult<DueInvalidations> {
         let entities = EntityKind::ALL.iter().map(|kind| kind.name());
         let known: Vec<&str> = entities.chain(EdgeKind::ALL.iter().map(|kind| kind.name())).collect();
-        let query = sqlx::query(
+        let query = sqlx::query_as(
             "SELECT id, names FROM invalidation WHERE shard = $1 AND due_at <= now() AND split_part(names, ':', 1) = ANY($3)
              ORDER BY created_at LIMIT $2",
         )
         .bind(shard.0 as i16)
         .bind(most as i64)
         .bind(known);
-        let rows = self.run(query.fetch_all(&self.pool())).await?;
+        let rows: Vec<(Uuid, String)> = self.run(query.fetch_all(&self.pool())).await?;
         let mut due = DueInvalidations::default();
-        for row in &rows {
-            due.ids.push(row.try_get(0)?);
-            for name in row.try_get::<&str, _>(1)?.split(' ') {
+        for (id, names) in rows {
+            due.ids.push(id);
+            for name in names.split(' ') {
                 due.add(name)?;
             }
         }

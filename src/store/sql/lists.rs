@@ -1,14 +1,8 @@
 //! Lists along edges: what an actor switched on, and who did so to a target. Last switched on first.
 
 use chrono::{DateTime, Utc};
-use sqlx::{Row, postgres::PgRow};
 
-use super::{
-    Db,
-    edges::{entity_table, log_place},
-    from_catalogue,
-    users::id,
-};
+use super::{Db, columns::offset, edges::entity_table, from_catalogue};
 use crate::{
     catalogue::EdgeKind,
     primitives::{Id, Moment, Offset, PageRequest, ShardId, Slice, UserId},
@@ -39,17 +33,19 @@ impl Db {
             edges = kind.name(),
             targets = entity_table(kind.target()),
         );
-        let query = sqlx::query(from_catalogue(text))
+        let query = sqlx::query_as(from_catalogue(text))
             .bind(shard.0 as i16)
             .bind(actor.get())
             .bind(super::counts::raw(except))
             .bind(time(before.micros))
             .bind(before.id.get())
             .bind(page.rows());
-        let rows = self.run(query.fetch_all(&self.pool())).await?;
-        let persisted = rows.first().map(log_place).transpose()?.unwrap_or_default();
-        let found = rows.iter().filter(|row| !matches!(row.try_get::<Option<i64>, _>(2), Ok(None)));
-        Ok((found.map(|row| moment(row, 2)).collect::<StoreResult<_>>()?, persisted))
+        // Without edges there is one row, in which both columns of the edge are null.
+        type Row = (i64, i64, Option<Id>, Option<DateTime<Utc>>);
+        let rows: Vec<Row> = self.run(query.fetch_all(&self.pool())).await?;
+        let persisted = rows.first().map(|row| offset(row.0, row.1)).unwrap_or_default();
+        let edges = rows.into_iter().filter_map(|(_, _, target, changed_at)| Some((target?, changed_at?)));
+        Ok((edges.map(moment).collect(), persisted))
     }
 
     /// Actors whose edge to the target counts, each with its place in the list.
@@ -66,13 +62,13 @@ impl Db {
              ORDER BY changed_at DESC, actor_id DESC LIMIT $4",
             kind.name(),
         );
-        let query = sqlx::query(from_catalogue(text))
+        let query = sqlx::query_as(from_catalogue(text))
             .bind(target.get())
             .bind(time(before.micros))
             .bind(before.id.get())
             .bind(page.rows());
-        let rows = self.run(query.fetch_all(&self.pool())).await?;
-        Ok(page.slice(rows.iter().map(|row| moment(row, 0)).collect::<StoreResult<_>>()?))
+        let rows: Vec<(Id, DateTime<Utc>)> = self.run(query.fetch_all(&self.pool())).await?;
+        Ok(page.slice(rows.into_iter().map(moment).collect()))
     }
 }
 
@@ -80,8 +76,6 @@ fn time(micros: i64) -> DateTime<Utc> {
     DateTime::from_timestamp_micros(micros).unwrap_or_default()
 }
 
-/// An id in `column`, and a time in the one behind it.
-fn moment(row: &PgRow, column: usize) -> StoreResult<Moment> {
-    let at: DateTime<Utc> = row.try_get(column + 1)?;
-    Ok(Moment { micros: at.timestamp_micros(), id: id(row, column)? })
+fn moment((id, at): (Id, DateTime<Utc>)) -> Moment {
+    Moment { micros: at.timestamp_micros(), id }
 }

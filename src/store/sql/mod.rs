@@ -5,6 +5,7 @@ pub mod activity;
 pub mod announcements;
 pub mod backfills;
 pub mod coins;
+mod columns;
 pub mod comments;
 pub mod counts;
 pub mod dead;

@@ -5,13 +5,12 @@ use std::{
     time::Duration,
 };
 
-use sqlx::Row;
+use sqlx::FromRow;
 
 use super::{
     Db, Tx,
     comments::{CommentHeader, raw},
     threads::CommentState,
-    users::id,
 };
 use crate::{
     catalogue::{Counter, Deltas, Entity, EntityKind},
@@ -20,7 +19,7 @@ use crate::{
 };
 
 /// A comment that waits for a decision.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, FromRow, PartialEq, Eq, Debug)]
 pub struct QueuedComment {
     pub id: CommentId,
     pub body: String,
@@ -77,7 +76,7 @@ impl Verdict {
 impl Db {
     /// Leases the comments that are due, the oldest first: nobody else gets them before the lease has ended.
     pub async fn lease_queued_comments(&self, most: i64, lease: Duration) -> StoreResult<Vec<QueuedComment>> {
-        let query = sqlx::query(
+        let query = sqlx::query_as(
             "WITH due AS (SELECT comment_id FROM comment_queue
                           WHERE undecided_why IS NULL AND due_at <= now()
                           ORDER BY due_at LIMIT $1 FOR UPDATE SKIP LOCKED),
@@ -88,17 +87,7 @@ impl Db {
         )
         .bind(most)
         .bind(lease.as_millis() as i64);
-        let rows = self.run(query.fetch_all(&self.pool())).await?;
-        rows.iter()
-            .map(|row| {
-                Ok(QueuedComment {
-                    id: CommentId(id(row, 0)?),
-                    body: row.try_get(1)?,
-                    images: row.try_get(2)?,
-                    tries: row.try_get(3)?,
-                })
-            })
-            .collect()
+        self.run(query.fetch_all(&self.pool())).await
     }
 
     /// No decision this time: the comment is due again after `pause`.
@@ -117,30 +106,23 @@ impl Db {
         &self,
         page: &PageRequest<Id>,
     ) -> StoreResult<Slice<(CommentId, String)>> {
-        let query = sqlx::query(
+        let query = sqlx::query_as(
             "SELECT comment_id, undecided_why FROM comment_queue
              WHERE undecided_why IS NOT NULL AND comment_id > $1 ORDER BY comment_id LIMIT $2",
         )
         .bind(page.after.map_or(0, Id::get))
         .bind(page.rows());
-        let rows = self.run(query.fetch_all(&self.pool())).await?;
-        let found = rows.iter().map(|row| Ok((CommentId(id(row, 0)?), row.try_get(1)?)));
-        Ok(page.slice(found.collect::<StoreResult<_>>()?))
+        Ok(page.slice(self.run(query.fetch_all(&self.pool())).await?))
     }
 
     pub async fn queue_state(&self) -> StoreResult<QueueState> {
-        let query = sqlx::query(
+        let query = sqlx::query_as(
             "SELECT count(*) FILTER (WHERE undecided_why IS NULL), count(*) FILTER (WHERE undecided_why IS NOT NULL),
                     coalesce(extract(epoch FROM now() - min(created_at) FILTER (WHERE undecided_why IS NULL)), 0)::bigint
              FROM comment_queue",
         );
-        let row = self.run(query.fetch_one(&self.pool())).await?;
-        let oldest: i64 = row.try_get(2)?;
-        Ok(QueueState {
-            waiting: row.try_get(0)?,
-            undecided: row.try_get(1)?,
-            oldest: Duration::from_secs(oldest.max(0) as u64),
-        })
+        let (waiting, undecided, oldest): (i64, i64, i64) = self.run(query.fetch_one(&self.pool())).await?;
+        Ok(QueueState { waiting, undecided, oldest: Duration::from_secs(oldest.max(0) as u64) })
     }
 }
 
@@ -222,7 +204,7 @@ impl Tx {
 }
 
 /// A recipient of a comment's inbox entry.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, FromRow, PartialEq, Eq, Debug)]
 pub struct CommentNotification {
     comment: CommentId,
     who: UserId,
@@ -234,8 +216,8 @@ impl Tx {
     /// Each once: as the one who is answered, else as the note's author, else as mentioned. Nobody is
     /// notified of an own comment.
     async fn recipients(&mut self, comments: &[CommentId]) -> StoreResult<Vec<CommentNotification>> {
-        let query = sqlx::query(
-            "SELECT DISTINCT ON (new.id, told.who) new.id, told.who, told.kind
+        let query = sqlx::query_as(
+            "SELECT DISTINCT ON (new.id, told.who) new.id AS comment, told.who, told.kind
              FROM comment_index AS new
              CROSS JOIN LATERAL (
                  SELECT author_id AS who, 'reply' AS kind, 1 AS rank FROM comment_index
@@ -246,16 +228,7 @@ impl Tx {
              WHERE new.id = ANY($1) AND told.who <> new.author_id ORDER BY new.id, told.who, told.rank",
         )
         .bind(raw(comments));
-        let rows = self.db.run(query.fetch_all(&mut *self.inner)).await?;
-        rows.iter()
-            .map(|row| {
-                Ok(CommentNotification {
-                    comment: CommentId(id(row, 0)?),
-                    who: UserId(id(row, 1)?),
-                    kind: row.try_get(2)?,
-                })
-            })
-            .collect()
+        self.db.run(query.fetch_all(&mut *self.inner)).await
     }
 
     /// Writes the inbox entries of comments that are shown now; returns for each new one to whom it went.
@@ -268,7 +241,7 @@ impl Tx {
             shown.iter().map(|place| (place.id, place.author)).collect();
         let new: Vec<(&CommentNotification, UserId)> =
             told.iter().filter_map(|told| Some((told, *authors.get(&told.comment)?))).collect();
-        let query = sqlx::query(
+        let query = sqlx::query_scalar(
             "INSERT INTO inbox_entry (recipient_id, kind, actor_id, target_id, created_at)
              SELECT who, kind, actor, comment, now()
              FROM unnest($1::bigint[], $2::text[], $3::bigint[], $4::bigint[]) AS told (who, kind, actor, comment)
@@ -278,8 +251,7 @@ impl Tx {
         .bind(new.iter().map(|(told, _)| told.kind.as_str()).collect::<Vec<_>>())
         .bind(new.iter().map(|(_, actor)| actor.get()).collect::<Vec<_>>())
         .bind(new.iter().map(|(told, _)| told.comment.get()).collect::<Vec<_>>());
-        let rows = self.db.run(query.fetch_all(&mut *self.inner)).await?;
-        rows.iter().map(|row| Ok(UserId(id(row, 0)?))).collect()
+        self.db.run(query.fetch_all(&mut *self.inner)).await
     }
 
     async fn keep_decisions<'a>(

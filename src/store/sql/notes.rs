@@ -2,20 +2,22 @@
 
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
-use sqlx::{Row, postgres::PgRow};
+use sqlx::FromRow;
 
-use super::{Db, Tx, from_catalogue, users::id};
+use super::{Db, Tx, from_catalogue};
 use crate::{
     primitives::{GroupId, Id, NoteId, PageRequest, Slice, UserId},
     store::StoreResult,
 };
 
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, FromRow, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Note {
     pub id: NoteId,
+    #[sqlx(rename = "author_id")]
     pub author: UserId,
     // Defaults: a release before groups has cached notes without.
     #[serde(default)]
+    #[sqlx(rename = "group_id")]
     pub group: Option<GroupId>,
     #[serde(default)]
     pub is_featured: bool,
@@ -25,23 +27,26 @@ pub struct Note {
 }
 
 /// What a note is to its removal and its featuring.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, FromRow, PartialEq, Eq, Debug)]
 pub struct NoteState {
+    #[sqlx(rename = "author_id")]
     pub author: UserId,
+    #[sqlx(rename = "group_id")]
     pub group: Option<GroupId>,
     pub is_featured: bool,
     pub is_removed: bool,
 }
 
-const COLUMNS: &str = "id, author_id, group_id, featured_at IS NOT NULL, title, body, created_at";
+const COLUMNS: &str =
+    "id, author_id, group_id, featured_at IS NOT NULL AS is_featured, title, body, created_at";
 
 impl Db {
     /// Notes that do not exist, or are removed, are missing.
     pub async fn notes(&self, ids: &[NoteId]) -> StoreResult<Vec<Note>> {
         let ids: Vec<i64> = ids.iter().map(|id| id.get()).collect();
         let text = format!("SELECT {COLUMNS} FROM note WHERE id = ANY($1) AND removed_at IS NULL");
-        let query = sqlx::query(from_catalogue(text)).bind(ids);
-        self.run(query.fetch_all(&self.pool())).await?.iter().map(note).collect()
+        let query = sqlx::query_as(from_catalogue(text)).bind(ids);
+        self.run(query.fetch_all(&self.pool())).await
     }
 
     /// Newest notes.
@@ -61,9 +66,8 @@ impl Db {
 
     /// Who wrote a note, also when it was removed since.
     pub async fn author_of(&self, note: NoteId) -> StoreResult<Option<UserId>> {
-        let query = sqlx::query("SELECT author_id FROM note WHERE id = $1").bind(note.get());
-        let row = self.run(query.fetch_optional(&self.pool())).await?;
-        row.map(|row| Ok(UserId(id(&row, 0)?))).transpose()
+        let query = sqlx::query_scalar("SELECT author_id FROM note WHERE id = $1").bind(note.get());
+        self.run(query.fetch_optional(&self.pool())).await
     }
 
     /// `of` is bound to `$3`.
@@ -77,12 +81,11 @@ impl Db {
             "SELECT {COLUMNS} FROM note WHERE {condition} AND removed_at IS NULL AND id < $1
              ORDER BY id DESC LIMIT $2"
         );
-        let mut query = sqlx::query(from_catalogue(text)).bind(page.below()).bind(page.rows());
+        let mut query = sqlx::query_as(from_catalogue(text)).bind(page.below()).bind(page.rows());
         if let Some(of) = of {
             query = query.bind(of.get());
         }
-        let rows = self.run(query.fetch_all(&self.pool())).await?;
-        Ok(page.slice(rows.iter().map(note).collect::<StoreResult<_>>()?))
+        Ok(page.slice(self.run(query.fetch_all(&self.pool())).await?))
     }
 
     /// The newest note of each author below `page.after`, in no order: one step into the index per author.
@@ -91,7 +94,7 @@ impl Db {
         authors: &[UserId],
         page: PageRequest,
     ) -> StoreResult<Vec<(UserId, NoteId)>> {
-        let query = sqlx::query(
+        let query = sqlx::query_as(
             "SELECT author.id, newest.id FROM unnest($1::bigint[]) AS author (id)
              CROSS JOIN LATERAL (SELECT n.id FROM note AS n
                                  WHERE n.author_id = author.id AND n.removed_at IS NULL AND n.id < $2
@@ -99,8 +102,7 @@ impl Db {
         )
         .bind(raw(authors))
         .bind(page.below());
-        let rows = self.run(query.fetch_all(&self.pool())).await?;
-        rows.iter().map(|row| Ok((UserId(id(row, 0)?), NoteId(id(row, 1)?)))).collect()
+        self.run(query.fetch_all(&self.pool())).await
     }
 
     /// The newest notes of each author below `page.after`, at most `page.rows()` of each, in no order.
@@ -109,7 +111,7 @@ impl Db {
         authors: &[UserId],
         page: PageRequest,
     ) -> StoreResult<Vec<NoteId>> {
-        let query = sqlx::query(
+        let query = sqlx::query_scalar(
             "SELECT newest.id FROM unnest($1::bigint[]) AS author (id)
              CROSS JOIN LATERAL (SELECT n.id FROM note AS n
                                  WHERE n.author_id = author.id AND n.removed_at IS NULL AND n.id < $2
@@ -118,8 +120,7 @@ impl Db {
         .bind(raw(authors))
         .bind(page.below())
         .bind(page.rows());
-        let rows = self.run(query.fetch_all(&self.pool())).await?;
-        rows.iter().map(|row| Ok(NoteId(id(row, 0)?))).collect()
+        self.run(query.fetch_all(&self.pool())).await
     }
 }
 
@@ -131,34 +132,24 @@ impl Tx {
         title: &str,
         body: &str,
     ) -> StoreResult<NoteId> {
-        let query = sqlx::query(
+        let query = sqlx::query_scalar(
             "INSERT INTO note (author_id, group_id, title, body) VALUES ($1, $2, $3, $4) RETURNING id",
         )
         .bind(author.get())
         .bind(group.map(GroupId::get))
         .bind(title)
         .bind(body);
-        let row = self.db.run(query.fetch_one(&mut *self.inner)).await?;
-        Ok(NoteId(id(&row, 0)?))
+        self.db.run(query.fetch_one(&mut *self.inner)).await
     }
 
     /// Locks a note and tells what it is; `None` when there never was one.
     pub async fn lock_note(&mut self, note: NoteId) -> StoreResult<Option<NoteState>> {
-        let query = sqlx::query(
-            "SELECT author_id, group_id, featured_at IS NOT NULL, removed_at IS NOT NULL
+        let query = sqlx::query_as(
+            "SELECT author_id, group_id, featured_at IS NOT NULL AS is_featured, removed_at IS NOT NULL AS is_removed
              FROM note WHERE id = $1 FOR NO KEY UPDATE",
         )
         .bind(note.get());
-        let row = self.db.run(query.fetch_optional(&mut *self.inner)).await?;
-        row.map(|row| {
-            Ok(NoteState {
-                author: UserId(id(&row, 0)?),
-                group: group(&row, 1)?,
-                is_featured: row.try_get(2)?,
-                is_removed: row.try_get(3)?,
-            })
-        })
-        .transpose()
+        self.db.run(query.fetch_optional(&mut *self.inner)).await
     }
 
     pub async fn remove_note(&mut self, note: NoteId) -> StoreResult<()> {
@@ -175,29 +166,9 @@ impl Tx {
 
     /// Those of the notes that exist and are not removed.
     pub async fn present_notes(&mut self, ids: &[NoteId]) -> StoreResult<Vec<NoteId>> {
-        let query = sqlx::query("SELECT id FROM note WHERE id = ANY($1) AND removed_at IS NULL")
+        let query = sqlx::query_scalar("SELECT id FROM note WHERE id = ANY($1) AND removed_at IS NULL")
             .bind(ids.iter().map(|id| id.get()).collect::<Vec<_>>());
-        let rows = self.db.run(query.fetch_all(&mut *self.inner)).await?;
-        rows.iter().map(|row| Ok(NoteId(id(row, 0)?))).collect()
-    }
-}
-
-fn note(row: &PgRow) -> StoreResult<Note> {
-    Ok(Note {
-        id: NoteId(id(row, 0)?),
-        author: UserId(id(row, 1)?),
-        group: group(row, 2)?,
-        is_featured: row.try_get(3)?,
-        title: row.try_get(4)?,
-        body: row.try_get(5)?,
-        created_at: row.try_get(6)?,
-    })
-}
-
-fn group(row: &PgRow, column: usize) -> StoreResult<Option<GroupId>> {
-    match row.try_get::<Option<i64>, _>(column)? {
-        Some(_) => Ok(Some(GroupId(id(row, column)?))),
-        None => Ok(None),
+        self.db.run(query.fetch_all(&mut *self.inner)).await
     }
 }
 

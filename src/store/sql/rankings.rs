@@ -1,8 +1,6 @@
 //! Heat of notes as PostgreSQL knows it: from the history, and from totals.
 
-use sqlx::{Row, postgres::PgRow};
-
-use super::{Db, from_catalogue, times::timestamp, users::id};
+use super::{Db, from_catalogue, times::timestamp};
 use crate::{
     catalogue::{EdgeKind, UnixMillis, WEIGHTS},
     primitives::{Id, ShardCount, ShardId},
@@ -27,14 +25,13 @@ impl Db {
             from = timestamp!("$1::bigint"),
             to = timestamp!("$2::bigint"),
         );
-        let query = sqlx::query(from_catalogue(text))
+        let query = sqlx::query_as(from_catalogue(text))
             .bind(from)
             .bind(to)
             .bind(shards.get() as i64)
             .bind(i64::from(shard.0))
             .bind(most as i64);
-        let rows = self.run(query.fetch_all(&self.pool())).await?;
-        rows.iter().map(note_and_heat).collect()
+        self.run(query.fetch_all(&self.pool())).await
     }
 
     /// Notes of the highest steps of heat since ever with their heat, the newest first within a step. A step is about
@@ -45,14 +42,9 @@ impl Db {
              ORDER BY c.heat_step DESC, c.id DESC LIMIT $1",
             heat_of_totals("c.")
         );
-        let query = sqlx::query(from_catalogue(text)).bind(most as i64);
-        let rows = self.run(query.fetch_all(&self.pool())).await?;
-        rows.iter().map(note_and_heat).collect()
+        let query = sqlx::query_as(from_catalogue(text)).bind(most as i64);
+        self.run(query.fetch_all(&self.pool())).await
     }
-}
-
-fn note_and_heat(row: &PgRow) -> StoreResult<(Id, i64)> {
-    Ok((id(row, 0)?, row.try_get(1)?))
 }
 
 /// SQL for what an edge's kind weighs.

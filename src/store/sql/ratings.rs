@@ -2,9 +2,7 @@
 
 use std::collections::HashMap;
 
-use sqlx::Row;
-
-use super::{Db, Tx, users::id};
+use super::{Db, Tx};
 use crate::{
     primitives::{NoteId, UserId},
     store::StoreResult,
@@ -15,11 +13,11 @@ impl Db {
     pub async fn ratings_of(&self, user: UserId, notes: &[NoteId]) -> StoreResult<HashMap<NoteId, i16>> {
         let notes: Vec<i64> = notes.iter().map(|note| note.get()).collect();
         let query =
-            sqlx::query("SELECT note_id, score FROM note_rating WHERE user_id = $1 AND note_id = ANY($2)")
+            sqlx::query_as("SELECT note_id, score FROM note_rating WHERE user_id = $1 AND note_id = ANY($2)")
                 .bind(user.get())
                 .bind(notes);
-        let rows = self.run(query.fetch_all(&self.pool())).await?;
-        rows.iter().map(|row| Ok((NoteId(id(row, 0)?), row.try_get(1)?))).collect()
+        let ratings: Vec<(NoteId, i16)> = self.run(query.fetch_all(&self.pool())).await?;
+        Ok(ratings.into_iter().collect())
     }
 }
 

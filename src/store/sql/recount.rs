@@ -14,7 +14,6 @@ use super::{
     edges::{entity_table, owner_column},
     from_catalogue,
     inbox::DIRECT_MESSAGE,
-    users::id,
 };
 use crate::{
     catalogue::{Counter, Counts, Deltas, EdgeKind, Entity, EntityKind, Party},
@@ -196,9 +195,8 @@ impl Db {
             entities = entity_table(kind),
             kind = kind.name(),
         );
-        let query = sqlx::query(from_catalogue(text)).bind(after).bind(most as i64);
-        let rows = self.run(query.fetch_all(&self.pool())).await?;
-        rows.iter().map(|row| id(row, 0)).collect()
+        let query = sqlx::query_scalar(from_catalogue(text)).bind(after).bind(most as i64);
+        self.run(query.fetch_all(&self.pool())).await
     }
 
     /// The highest id of a kind, 0 when there is none: ids are dense, so it tells how many there are.
@@ -292,7 +290,7 @@ fn recounted(kind: EntityKind, row: &PgRow) -> StoreResult<EntityRecount> {
     }
     let has_totals: bool = row.try_get(2)?;
     Ok(EntityRecount {
-        id: id(row, 0)?,
+        id: row.try_get(0)?,
         exists: row.try_get(1)?,
         totals: has_totals.then_some(totals),
         rows,

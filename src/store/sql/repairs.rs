@@ -4,12 +4,12 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use serde::Serialize;
-use sqlx::{Row, postgres::PgRow};
+use sqlx::FromRow;
 
 use super::{Db, Tx};
 use crate::{
     catalogue::{Entity, EntityKind},
-    store::{StoreError, StoreResult},
+    store::StoreResult,
 };
 
 /// Something that was not what it had to be, and is now.
@@ -25,23 +25,26 @@ pub struct Repair {
 }
 
 /// A repair as it was kept.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[derive(Clone, FromRow, PartialEq, Eq, Debug, Serialize)]
 pub struct RepairRow {
     pub what: String,
     pub counter: String,
+    #[sqlx(rename = "from_value")]
     pub from: Option<i64>,
+    #[sqlx(rename = "to_value")]
     pub to: Option<i64>,
     pub made_by: String,
     pub made_at: DateTime<Utc>,
 }
 
 /// The last nightly run.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, FromRow, PartialEq, Eq, Debug)]
 pub struct Nightly {
     pub began_at: DateTime<Utc>,
     pub is_finished: bool,
     /// Where it stands: all ids of this kind up to this one are done, and all kinds before it.
     pub kind: EntityKind,
+    #[sqlx(rename = "after_id")]
     pub after: i64,
     pub checked: i64,
     pub skipped: i64,
@@ -73,14 +76,13 @@ impl Tx {
 impl Db {
     /// The newest repairs of an entity.
     pub async fn repairs_of(&self, entity: Entity, most: i64) -> StoreResult<Vec<RepairRow>> {
-        let query = sqlx::query(
+        let query = sqlx::query_as(
             "SELECT what, counter, from_value, to_value, made_by, made_at FROM repair
              WHERE entity = $1 ORDER BY id DESC LIMIT $2",
         )
         .bind(entity.to_string())
         .bind(most);
-        let rows = self.run(query.fetch_all(&self.pool())).await?;
-        rows.iter().map(kept).collect()
+        self.run(query.fetch_all(&self.pool())).await
     }
 
     /// Deletes at most `most` repairs that are older than `life`. Returns how many.
@@ -95,23 +97,12 @@ impl Db {
     }
 
     pub async fn nightly(&self) -> StoreResult<Nightly> {
-        let query = sqlx::query(
-            "SELECT began_at, finished_at IS NOT NULL, kind, after_id, checked, skipped, drifted, repaired
+        let query = sqlx::query_as(
+            "SELECT began_at, finished_at IS NOT NULL AS is_finished, kind, after_id, checked, skipped, drifted,
+                    repaired
              FROM nightly_reconcile",
         );
-        let row = self.run(query.fetch_one(&self.pool())).await?;
-        let kind: String = row.try_get(2)?;
-        let kind = EntityKind::ALL.iter().find(|known| known.name() == kind).copied();
-        Ok(Nightly {
-            began_at: row.try_get(0)?,
-            is_finished: row.try_get(1)?,
-            kind: kind.ok_or_else(|| StoreError::Unexpected("nightly run over an unknown kind".into()))?,
-            after: row.try_get(3)?,
-            checked: row.try_get(4)?,
-            skipped: row.try_get(5)?,
-            drifted: row.try_get(6)?,
-            repaired: row.try_get(7)?,
-        })
+        self.run(query.fetch_one(&self.pool())).await
     }
 
     pub async fn keep_nightly(&self, run: &Nightly) -> StoreResult<()> {
@@ -129,15 +120,4 @@ impl Db {
         .bind(run.repaired);
         self.run(query.execute(&self.pool())).await.map(drop)
     }
-}
-
-fn kept(row: &PgRow) -> StoreResult<RepairRow> {
-    Ok(RepairRow {
-        what: row.try_get(0)?,
-        counter: row.try_get(1)?,
-        from: row.try_get(2)?,
-        to: row.try_get(3)?,
-        made_by: row.try_get(4)?,
-        made_at: row.try_get(5)?,
-    })
 }

@@ -2,9 +2,7 @@
 
 use std::time::Duration;
 
-use sqlx::{Row, postgres::PgRow};
-
-use super::{Db, Tx};
+use super::{Db, Tx, columns::offset};
 use crate::{
     primitives::{Offset, ShardId},
     store::{StoreError, StoreResult},
@@ -56,7 +54,7 @@ impl Db {
         owner: &str,
         life: Duration,
     ) -> StoreResult<Option<Lease>> {
-        let row = sqlx::query(
+        let query = sqlx::query_scalar(
             "UPDATE shard SET owner = $2, fence = fence + 1, lease_until = clock_timestamp() + $3 * interval '1 ms'
              WHERE id = $1 AND (owner IS NULL OR owner = $2 OR lease_until < clock_timestamp())
              RETURNING fence",
@@ -64,8 +62,8 @@ impl Db {
         .bind(shard.0 as i16)
         .bind(owner)
         .bind(life.as_millis() as i64);
-        let row = self.run(row.fetch_optional(&self.pool())).await?;
-        row.map(|row| Ok(Lease { shard, fence: row.try_get::<i64, _>(0)? as u64 })).transpose()
+        let fence: Option<i64> = self.run(query.fetch_optional(&self.pool())).await?;
+        Ok(fence.map(|fence| Lease { shard, fence: fence as u64 }))
     }
 
     /// # Errors
@@ -97,8 +95,8 @@ impl Db {
     }
 
     pub async fn persisted_state(&self) -> StoreResult<PersistedState> {
-        let rows = self.run(sqlx::query(PERSISTED_STATE).fetch_all(&self.pool())).await?;
-        persisted_state(&rows)
+        let rows = self.run(sqlx::query_as(PERSISTED_STATE).fetch_all(&self.pool())).await?;
+        Ok(persisted_state(rows))
     }
 
     /// Raises the epoch of a shard's counters above `seen` and above its own, and then reads how far each
@@ -111,10 +109,9 @@ impl Db {
                 .bind(lease.fence as i64)
                 .bind(seen as i64);
         one_row(self.run(raised.execute(&mut *tx.inner)).await?.rows_affected())?;
-        let rows = self.run(sqlx::query(PERSISTED_STATE).fetch_all(&mut *tx.inner)).await?;
-        let state = persisted_state(&rows)?;
+        let rows = self.run(sqlx::query_as(PERSISTED_STATE).fetch_all(&mut *tx.inner)).await?;
         tx.commit().await?;
-        Ok(state)
+        Ok(persisted_state(rows))
     }
 
     /// Begins a log's next generation, above `seen`; what survived of the one before is persisted. If data
@@ -185,24 +182,23 @@ impl Tx {
 }
 
 pub(super) fn offsets(generations: &[i64], numbers: &[i64]) -> Vec<Offset> {
-    generations.iter().zip(numbers).map(|(g, n)| Offset::new(*g as u64, *n as u64)).collect()
+    generations.iter().zip(numbers).map(|(generation, number)| offset(*generation, *number)).collect()
 }
 
-fn persisted_state(rows: &[PgRow]) -> StoreResult<PersistedState> {
+fn persisted_state(rows: Vec<(i64, i64, i64, i64, String)>) -> PersistedState {
     let mut state = PersistedState {
         offsets: Vec::new(),
         epochs: Vec::new(),
         fences: Vec::new(),
         timeline: String::new(),
     };
-    for row in rows {
-        let (generation, number): (i64, i64) = (row.try_get(0)?, row.try_get(1)?);
-        state.offsets.push(Offset::new(generation as u64, number as u64));
-        state.epochs.push(row.try_get::<i64, _>(2)? as u64);
-        state.fences.push(row.try_get::<i64, _>(3)? as u64);
-        state.timeline = row.try_get(4)?;
+    for (generation, number, epoch, fence, timeline) in rows {
+        state.offsets.push(offset(generation, number));
+        state.epochs.push(epoch as u64);
+        state.fences.push(fence as u64);
+        state.timeline = timeline;
     }
-    Ok(state)
+    state
 }
 
 fn one_row(affected: u64) -> StoreResult<()> {

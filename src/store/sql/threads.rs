@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
-use sqlx::{Row, postgres::PgRow};
+use sqlx::{FromRow, Row, postgres::PgRow};
 
-use super::{Db, from_catalogue};
+use super::{Db, columns::stored_as, from_catalogue};
 use crate::{
     primitives::{CommentId, Id, NoteId, PageRequest, Ranked, Slice, UserId},
-    store::{StoreError, StoreResult},
+    store::StoreResult,
 };
 
 /// Whether a comment may be shown.
@@ -112,8 +112,8 @@ impl Db {
              WHERE i.id = ANY($1) AND (i.removed_at IS NULL OR i.is_placeholder)"
         );
         let ids: Vec<i64> = ids.iter().map(|id| id.get()).collect();
-        let query = sqlx::query(from_catalogue(text)).bind(ids);
-        self.run(query.fetch_all(&self.pool())).await?.iter().map(comment).collect()
+        let query = sqlx::query_as(from_catalogue(text)).bind(ids);
+        self.run(query.fetch_all(&self.pool())).await
     }
 
     /// A page of each of these threads, which are all of one sort, in one statement. Threads without
@@ -139,19 +139,15 @@ impl Db {
             order = sort.behind_in_order(),
         );
         let after = page.after.unwrap_or(Ranked::LAST);
-        let query = sqlx::query(from_catalogue(text))
+        let query = sqlx::query_as(from_catalogue(text))
             .bind(threads.iter().map(|thread| thread.id().get()).collect::<Vec<_>>())
             .bind(after.score)
             .bind(after.id.get())
             .bind(page.rows());
-        let rows = self.run(query.fetch_all(&self.pool())).await?;
+        let rows: Vec<ThreadRow> = self.run(query.fetch_all(&self.pool())).await?;
         let mut found = BTreeMap::<Id, Vec<(Ranked, Comment)>>::new();
-        for row in &rows {
-            let comment = comment(row)?;
-            let place = Ranked { score: row.try_get("score")?, id: comment.id.0 };
-            let thread: i64 = row.try_get("thread")?;
-            let thread = Id::try_from(thread).map_err(|error| StoreError::Unexpected(error.to_string()))?;
-            found.entry(thread).or_default().push((place, comment));
+        for ThreadRow { thread, score, comment } in rows {
+            found.entry(thread).or_default().push((Ranked { score, id: comment.id.0 }, comment));
         }
         let slice = |mut comments: Vec<(Ranked, Comment)>| {
             comments.sort_unstable_by_key(|(place, _)| std::cmp::Reverse(*place));
@@ -173,43 +169,47 @@ impl Db {
              WHERE i.author_id = $1 AND i.note_id = $2 AND i.state <> 'approved' AND i.removed_at IS NULL
              ORDER BY i.id DESC LIMIT $3"
         );
-        let query = sqlx::query(from_catalogue(text)).bind(author.get()).bind(note.get()).bind(most);
-        self.run(query.fetch_all(&self.pool())).await?.iter().map(comment).collect()
+        let query = sqlx::query_as(from_catalogue(text)).bind(author.get()).bind(note.get()).bind(most);
+        self.run(query.fetch_all(&self.pool())).await
     }
 }
 
-fn comment(row: &PgRow) -> StoreResult<Comment> {
-    let optional_id = |column: &str| {
-        let raw: Option<i64> = row.try_get(column)?;
-        raw.map(|raw| Id::try_from(raw).map_err(|error| StoreError::Unexpected(error.to_string())))
-            .transpose()
-    };
-    let required_id = |column: &str| {
-        optional_id(column)?.ok_or_else(|| StoreError::Unexpected(format!("{column} is null")))
-    };
-    let mentions: Vec<i64> = row.try_get("mentions")?;
-    Ok(Comment {
-        id: CommentId(required_id("id")?),
-        note: NoteId(required_id("note_id")?),
-        author: UserId(required_id("author_id")?),
-        parent: optional_id("parent_id")?.map(CommentId),
-        reply_to: optional_id("reply_to")?.map(UserId),
-        state: state(row.try_get("state")?)?,
-        is_removed: row.try_get("is_removed")?,
-        rating_at_writing: row.try_get("rating_at_writing")?,
-        body: row.try_get("body")?,
-        images: row.try_get("images")?,
-        mentions: mentions.into_iter().filter_map(|id| Some(UserId(Id::try_from(id).ok()?))).collect(),
-        rejected_because: row.try_get("rejected_because")?,
-        created_at: row.try_get("created_at")?,
-    })
+/// A comment in the list of a thread.
+#[derive(FromRow)]
+struct ThreadRow {
+    thread: Id,
+    score: i64,
+    #[sqlx(flatten)]
+    comment: Comment,
 }
 
-pub(super) fn state(name: &str) -> StoreResult<CommentState> {
-    match name {
+/// From [`COLUMNS`].
+impl FromRow<'_, PgRow> for Comment {
+    fn from_row(row: &PgRow) -> sqlx::Result<Self> {
+        let mentions: Vec<i64> = row.try_get("mentions")?;
+        Ok(Self {
+            id: row.try_get("id")?,
+            note: row.try_get("note_id")?,
+            author: row.try_get("author_id")?,
+            parent: row.try_get("parent_id")?,
+            reply_to: row.try_get("reply_to")?,
+            state: row.try_get("state")?,
+            is_removed: row.try_get("is_removed")?,
+            rating_at_writing: row.try_get("rating_at_writing")?,
+            body: row.try_get("body")?,
+            images: row.try_get("images")?,
+            mentions: mentions.into_iter().filter_map(|id| Some(UserId(Id::try_from(id).ok()?))).collect(),
+            rejected_because: row.try_get("rejected_because")?,
+            created_at: row.try_get("created_at")?,
+        })
+    }
+}
+
+stored_as! {
+    CommentState as String => |name: String| match name.as_str() {
         "pending" => Ok(CommentState::Pending),
         "approved" => Ok(CommentState::Approved),
         "rejected" => Ok(CommentState::Rejected),
-        other => Err(StoreError::Unexpected(format!("state of a comment {other:?}"))),
-    }
+        _ => Err(format!("unknown state of a comment {name:?}").into()),
+    };
 }

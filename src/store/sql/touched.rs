@@ -4,17 +4,15 @@
 
 use std::collections::BTreeSet;
 
-use sqlx::Row;
-
 use super::{
     Db,
     edges::{entity_table, owner_column},
     from_catalogue,
     times::timestamp,
-    users::id,
 };
 use crate::{
     catalogue::{EdgeKind, Entity, EntityKind, UnixMillis},
+    primitives::Id,
     store::StoreResult,
 };
 
@@ -51,13 +49,13 @@ impl Db {
         for (rows, time, entities) in NEW_ROWS {
             touched.extend(self.touched_by_new_rows(rows, time, entities, (from, to)).await?);
         }
-        let settled = concat!(
+        let backfilled = concat!(
             "SELECT subject FROM backfill WHERE started_at >= ",
             timestamp!("$1"),
             " AND started_at < ",
             timestamp!("$2"),
         );
-        let query = sqlx::query_scalar(settled).bind(from).bind(to);
+        let query = sqlx::query_scalar(backfilled).bind(from).bind(to);
         let subjects: Vec<String> = self.run(query.fetch_all(&self.pool())).await?;
         touched.extend(subjects.iter().filter_map(|subject| subject.parse::<Entity>().ok()));
         Ok(touched)
@@ -82,9 +80,9 @@ impl Db {
             to = timestamp!("$2"),
             edges = EdgeKind::ALL.iter().map(of_kind).collect::<Vec<_>>().join(" UNION "),
         );
-        let query = sqlx::query(from_catalogue(text)).bind(from).bind(to);
-        let rows = self.run(query.fetch_all(&self.pool())).await?;
-        rows.iter().filter_map(|row| entity(row).transpose()).collect()
+        let query = sqlx::query_as(from_catalogue(text)).bind(from).bind(to);
+        let rows: Vec<(EntityKind, Id)> = self.run(query.fetch_all(&self.pool())).await?;
+        Ok(rows.into_iter().map(|(kind, id)| Entity::new(kind, id)).collect())
     }
 
     /// Walks back from the newest row until all of a stretch are older.
@@ -116,11 +114,10 @@ impl Db {
         let mut touched = BTreeSet::new();
         while end > 0 {
             let begin = end - STRETCH;
-            let query = sqlx::query(from_catalogue(text.clone())).bind(begin).bind(end).bind(from).bind(to);
-            let found = self.run(query.fetch_all(&self.pool())).await?;
-            for row in &found {
-                touched.extend(entity(row)?);
-            }
+            let query =
+                sqlx::query_as(from_catalogue(text.clone())).bind(begin).bind(end).bind(from).bind(to);
+            let rows: Vec<(EntityKind, Id)> = self.run(query.fetch_all(&self.pool())).await?;
+            touched.extend(rows.into_iter().map(|(kind, id)| Entity::new(kind, id)));
             let query = sqlx::query_scalar(from_catalogue(is_old.clone())).bind(from).bind(begin).bind(end);
             if self.run(query.fetch_one(&self.pool())).await? {
                 break;
@@ -129,10 +126,4 @@ impl Db {
         }
         Ok(touched)
     }
-}
-
-fn entity(row: &sqlx::postgres::PgRow) -> StoreResult<Option<Entity>> {
-    let name: &str = row.try_get(0)?;
-    let kind = EntityKind::ALL.iter().find(|kind| kind.name() == name);
-    kind.map(|kind| Ok(Entity::new(*kind, id(row, 1)?))).transpose()
 }

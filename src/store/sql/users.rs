@@ -2,15 +2,12 @@
 
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
-use sqlx::{Row, postgres::PgRow};
+use sqlx::FromRow;
 
 use super::{Db, Tx};
-use crate::{
-    primitives::{Id, UserId},
-    store::{StoreError, StoreResult},
-};
+use crate::{primitives::UserId, store::StoreResult};
 
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, FromRow, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct User {
     pub id: UserId,
     pub name: String,
@@ -21,16 +18,11 @@ impl Db {
     /// Users that do not exist are missing.
     pub async fn users(&self, ids: &[UserId]) -> StoreResult<Vec<User>> {
         let ids: Vec<i64> = ids.iter().map(|id| id.get()).collect();
-        let query = sqlx::query(
+        let query = sqlx::query_as(
             "SELECT id, name, created_at FROM app_user WHERE id = ANY($1) AND removed_at IS NULL",
         )
         .bind(ids);
-        let rows = self.run(query.fetch_all(&self.pool())).await?;
-        rows.iter()
-            .map(|row| {
-                Ok(User { id: UserId(id(row, 0)?), name: row.try_get(1)?, created_at: row.try_get(2)? })
-            })
-            .collect()
+        self.run(query.fetch_all(&self.pool())).await
     }
 
     /// Whether a user is hidden; `None` when there is no such user.
@@ -43,23 +35,21 @@ impl Db {
     }
 
     pub async fn user_by_subject(&self, subject: &str) -> StoreResult<Option<UserId>> {
-        let query =
-            sqlx::query("SELECT id FROM app_user WHERE subject = $1 AND removed_at IS NULL").bind(subject);
-        let row = self.run(query.fetch_optional(&self.pool())).await?;
-        row.map(|row| Ok(UserId(id(&row, 0)?))).transpose()
+        let query = sqlx::query_scalar("SELECT id FROM app_user WHERE subject = $1 AND removed_at IS NULL")
+            .bind(subject);
+        self.run(query.fetch_optional(&self.pool())).await
     }
 
     /// Returns the user of this subject; creates one if there is none. Two calls at once agree.
     pub async fn ensure_user(&self, subject: &str, name: &str) -> StoreResult<UserId> {
-        let query = sqlx::query(
+        let query = sqlx::query_scalar(
             "INSERT INTO app_user (subject, name) VALUES ($1, $2)
              ON CONFLICT ON CONSTRAINT app_user_subject_unique DO UPDATE SET subject = excluded.subject
              RETURNING id",
         )
         .bind(subject)
         .bind(name);
-        let row = self.run(query.fetch_one(&self.pool())).await?;
-        Ok(UserId(id(&row, 0)?))
+        self.run(query.fetch_one(&self.pool())).await
     }
 }
 
@@ -79,9 +69,4 @@ impl Tx {
             .bind(hidden);
         self.db.run(query.execute(&mut *self.inner)).await.map(drop)
     }
-}
-
-pub(super) fn id(row: &PgRow, column: usize) -> StoreResult<Id> {
-    let raw: i64 = row.try_get(column)?;
-    Id::try_from(raw).map_err(|error| StoreError::Unexpected(format!("{raw}: {error}")))
 }
