@@ -14,7 +14,8 @@ use crate::{
     primitives::UserId,
     reconcile::{
         DriftKind, Finding,
-        explain::{EdgeSides, Explanation, RowCount, SetSide, explain},
+        explain::explain,
+        explanation::{EdgeSides, Explanation, RowCount, SetSide},
     },
 };
 

@@ -4,7 +4,7 @@
 //! - [`counters`]: counters in Redis against totals;
 //! - [`members`]: cached sets and pending flips against rows;
 //! - [`entity_walk`]: every entity, page by page; [`touched`]: entities changed within a time;
-//! - [`finding`]: the differences found; [`explain`]: the state of one entity in all stores.
+//! - [`finding`]: the differences found; [`explain`]: the state of one entity in all stores, as an [`explanation`].
 //!
 //! The pipeline keeps running. An entity that changes during the check is checked again, and skipped in the end:
 //! it is never reported as drift.
@@ -12,6 +12,7 @@
 mod counters;
 mod entity_walk;
 pub mod explain;
+pub mod explanation;
 mod finding;
 mod members;
 mod totals;

@@ -1,0 +1,135 @@
+//! Explanation of one entity's counts, as the program prints it and as JSON. Field names are part of the JSON.
+
+use serde::Serialize;
+
+use super::finding::Finding;
+use crate::store::sql::{
+    explain::{EdgeRowState, HistoryRow, PendingInvalidation},
+    repairs::RepairRow,
+};
+
+/// Explanation of one entity's counts.
+#[derive(Clone, Debug, Serialize)]
+pub struct Explanation {
+    pub entity: String,
+    /// Shard of the entity.
+    pub shard: u16,
+    pub exists: bool,
+    pub removed_at: Option<chrono::DateTime<chrono::Utc>>,
+    pub counters: Vec<CounterSides>,
+    pub redis: RedisSide,
+    /// Positions of each shard's log.
+    pub logs: Vec<LogSide>,
+    /// From the ends of the logs, newest last.
+    pub last_events: Vec<LogEvent>,
+    /// From the history, newest first.
+    pub last_steps: Vec<HistoryRow>,
+    /// Invalidations that are not yet applied to Redis.
+    pub waiting_corrections: Vec<PendingInvalidation>,
+    pub last_repairs: Vec<RepairRow>,
+    pub edges: Vec<EdgeSides>,
+    pub findings: Vec<Finding>,
+    /// It changed during each comparison.
+    pub is_busy: bool,
+}
+
+/// One counter.
+#[derive(Clone, Debug, Serialize)]
+pub struct CounterSides {
+    pub name: &'static str,
+    /// In PostgreSQL; `None` if there is no row of totals.
+    pub total: Option<i64>,
+    pub rows: RowCount,
+    /// In Redis, including `pending`; `None` if not loaded.
+    pub redis: Option<i64>,
+    pub pending: i64,
+}
+
+/// Recount of a counter from rows.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RowCount {
+    Counted(i64),
+    /// The counter has no rows.
+    None,
+    /// The entity was removed, so the total no longer changes.
+    Frozen,
+}
+
+/// State of the entity in Redis, without the counters.
+#[derive(Clone, Default, Debug, Serialize)]
+pub struct RedisSide {
+    /// Why Redis could not be read.
+    pub error: Option<String>,
+    /// Epoch of the shard, and of this entity's counters; if they differ, the counters count as absent.
+    pub shard_epoch: Option<u64>,
+    pub epoch: Option<u64>,
+    /// Version that clients see.
+    pub version: Option<u64>,
+    pub marks: Vec<Mark>,
+    pub ends_in_ms: Option<i64>,
+    /// Remaining time of a load in progress.
+    pub load_ends_in_ms: Option<i64>,
+    pub text: Option<String>,
+    pub text_ends_in_ms: Option<i64>,
+}
+
+/// Watermarks of a source: something is pending after one offset and up to another.
+#[derive(Clone, Debug, Serialize)]
+pub struct Mark {
+    pub source: u16,
+    pub after: String,
+    pub last: String,
+}
+
+#[derive(Clone, Debug, Serialize)]
+pub struct LogSide {
+    pub source: u16,
+    /// `None` if nobody owns the shard.
+    pub owner: Option<String>,
+    pub end: Option<String>,
+    /// Folded into this entity's shard.
+    pub folded: Option<String>,
+    pub persisted: String,
+    /// Retired on this entity's shard.
+    pub cleaned: Option<String>,
+    /// Entries that are not persisted yet; `None` across generations, or if Redis could not be read.
+    pub behind: Option<u64>,
+}
+
+#[derive(Clone, Debug, Serialize)]
+pub struct LogEvent {
+    pub source: u16,
+    pub offset: String,
+    pub event: String,
+    /// How far it has come: appended, folded, persisted, or cleaned (retired).
+    pub state: &'static str,
+}
+
+/// An edge from an actor to the entity.
+#[derive(Clone, Debug, Serialize)]
+pub struct EdgeSides {
+    pub kind: &'static str,
+    pub actor: String,
+    pub pending: Option<PendingSide>,
+    pub set: SetSide,
+    pub row: Option<EdgeRowState>,
+    /// Whether the edge is on, as the actor sees it.
+    pub is_on: bool,
+}
+
+#[derive(Clone, Debug, Serialize)]
+pub struct PendingSide {
+    pub is_on: bool,
+    pub offset: String,
+}
+
+/// State of a target in the actor's cached set.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SetSide {
+    NotCached,
+    BelowFloor,
+    In,
+    NotIn,
+}
