@@ -47,6 +47,7 @@ pub async fn run(
         status,
         invalidations_announced: Arc::default(),
         comments_queued: Arc::default(),
+        sweeps: Arc::default(),
     };
     let mut listeners = JoinSet::new();
     for (channel, wake) in [
@@ -60,4 +61,6 @@ pub async fn run(
         owners.spawn(ownership::owner::run(context.clone(), shard, stop.clone()));
     }
     owners.join_all().await;
+    let mut sweeps = std::mem::take(&mut *context.sweeps.lock());
+    sweeps.shutdown().await;
 }

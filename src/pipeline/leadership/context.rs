@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
+use parking_lot::Mutex;
 use plaudit_moderation::Moderator;
-use tokio::sync::Notify;
+use tokio::{sync::Notify, task::JoinSet};
 
 use super::{persist_rate::PersistRateLimit, status::PipelineStatus};
 use crate::{
@@ -30,4 +31,6 @@ pub struct Context {
     pub invalidations_announced: Arc<Notify>,
     /// Signalled when PostgreSQL announces comments that wait for moderation.
     pub comments_queued: Arc<Notify>,
+    /// Sweeps after resets. They may outlive the leadership that reset the counters, and end with the pipeline.
+    pub sweeps: Arc<Mutex<JoinSet<()>>>,
 }
