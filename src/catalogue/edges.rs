@@ -137,7 +137,7 @@ impl Flip {
         })
     }
 
-    /// Whose inbox counter rises if this is the first switch-on ever. `None` for an own target.
+    /// Whose inbox counter rises if this is the first switch-on ever. `None` if the actor is that user.
     pub fn notifies(&self) -> Option<(UserId, Counter)> {
         let (party, counter) = self.kind.notifies()?;
         let recipient = self.party(party);

@@ -21,7 +21,7 @@ use crate::{
 
 /// A request does not wait longer than this for counts that keep moving.
 const PATIENCE: Duration = Duration::from_millis(1_500);
-/// Between two tries, and while another loader is at it.
+/// Pause between two attempts, and while another loader has the token.
 const PAUSE: Duration = Duration::from_millis(4);
 
 /// An entity, and since which interruption its load is good enough.
@@ -108,7 +108,7 @@ impl Hub {
         }
     }
 
-    /// One try; returns what is still to be loaded.
+    /// One attempt; returns the entities that are still to be loaded.
     async fn load_once(
         &self,
         entities: &[Entity],
@@ -163,8 +163,8 @@ impl Hub {
     }
 }
 
-/// What may be installed, and what PostgreSQL answered from before the last clean: that must be read again.
-/// Entities that do not exist are in neither.
+/// What may be installed, and the entities whose totals PostgreSQL read from before the retired offset: they must be
+/// read again. Entities that do not exist are in neither.
 fn installs<'a>(
     ticket: &LoadTickets,
     snapshots: &'a BTreeMap<EntityKind, CountsSnapshot>,

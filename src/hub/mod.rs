@@ -70,7 +70,7 @@ struct Inner {
 /// Called with the entity that changed in PostgreSQL; `None`: any may have.
 type OnInvalidated = dyn Fn(Option<Entity>) + Send + Sync;
 
-/// Messages that wait to be taken in.
+/// Messages that wait to be processed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Backlog {
     /// At most [`QUEUE_BOUND`](crate::store::redis::QUEUE_BOUND) for each shard.

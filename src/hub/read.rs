@@ -7,7 +7,7 @@ use crate::{
 };
 
 impl Hub {
-    /// Counts of many entities, and why some could not be had. At most one round trip to Redis when it
+    /// Counts of many entities, and the error if some could not be read. At most one round trip to Redis when it
     /// has them. Entities that do not exist are missing.
     pub async fn counts(&self, entities: &[Entity]) -> (CountsMap, StoreResult<()>) {
         let mut found = CountsMap::with_capacity(entities.len());

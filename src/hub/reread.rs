@@ -27,7 +27,7 @@ impl Hub {
         }
     }
 
-    /// Learns in the background how far the logs are folded, for replies that wait for it.
+    /// Reads in the background how far the logs are folded, for replies that wait for it.
     pub(super) fn read_positions_soon(&self) {
         let hub = self.clone();
         self.inner.background.spawn(async move {
