@@ -154,8 +154,7 @@ fn a_server_that_cannot_start_is_reported_with_the_end_of_its_log() {
     fs::write(place.path().join("redis/appendonlydir"), "not a directory").unwrap();
     let error = EmbeddedServers::start(&lock, OPTIONS).err().unwrap().to_string();
     assert!(
-        error.starts_with("Redis does not start: it ends again and again")
-            && error.contains("append-only dir"),
+        error.starts_with("Redis does not start: it keeps exiting") && error.contains("append-only dir"),
         "{error}"
     );
 }

@@ -1,4 +1,4 @@
-//! The account that PostgreSQL runs under: it refuses to run as root.
+//! Unprivileged account for PostgreSQL, which refuses to run as root.
 
 use std::{
     fs, io,
@@ -21,7 +21,7 @@ pub(super) struct Account {
 }
 
 impl Account {
-    /// The user `postgres` when we are root; `None` when PostgreSQL can run as ourselves.
+    /// The user `postgres` if this process is root; `None` if PostgreSQL can run under the current user.
     pub(super) fn for_postgres() -> Result<Option<Self>> {
         if !rustix::process::geteuid().is_root() {
             return Ok(None);

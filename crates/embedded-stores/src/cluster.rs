@@ -1,4 +1,4 @@
-//! Creates PostgreSQL's data directory: completely, or not at all.
+//! Creation of PostgreSQL's data directory (`initdb`), atomically: by a rename of a finished draft.
 
 use std::{
     fs::{self, DirBuilder, File},
@@ -19,7 +19,7 @@ use super::{
     tether::tether,
 };
 
-/// Text is sorted by code point and case-folded as Unicode says, on every machine alike.
+/// Sorts text by code point and folds case by Unicode, equally on every machine.
 const LOCALE: &str = "--locale=C.UTF-8";
 /// For systems without that locale: the same order, case folding of ASCII only.
 const PLAIN_LOCALE: &str = "--no-locale";
@@ -33,7 +33,7 @@ pub(super) struct Cluster<'a> {
 }
 
 impl Cluster<'_> {
-    /// A kill at any point leaves no `dir`, but at most a draft that the next call replaces.
+    /// If the process is killed, no `dir` exists; a leftover draft is replaced by the next call.
     pub(super) fn create(&self, dir: &Path) -> Result<()> {
         let draft = dir.with_extension("new");
         self.make_empty(&draft).map_err(EmbeddedError::file("create", &draft))?;
@@ -68,7 +68,7 @@ impl Cluster<'_> {
     fn create_database(&self, draft: &Path) -> Result<()> {
         let mut command = Command::new(&self.programs.postgres);
         command.arg("--single").arg("-D").arg(draft);
-        command.args(["-c", "exit_on_error=on"]); // else a failed statement leaves exit status 0
+        command.args(["-c", "exit_on_error=on"]); // otherwise the exit status is 0 even if a statement fails
         if !self.durable {
             command.args(["-c", "fsync=off"]);
         }
@@ -77,7 +77,7 @@ impl Cluster<'_> {
     }
 
     fn run(&self, program: &'static str, mut command: Command, input: &str, draft: &Path) -> Result<()> {
-        command.current_dir(draft); // PostgreSQL looks at its working directory, and may not enter ours
+        command.current_dir(draft); // PostgreSQL reads its working directory, and may lack access to ours
         if let Some(account) = self.account {
             account.run_as(&mut command);
         }
@@ -94,13 +94,13 @@ impl Cluster<'_> {
 fn feed(mut command: Command, input: &str) -> io::Result<Output> {
     let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
     if let Some(mut stdin) = child.stdin.take() {
-        // A program that did not read its input says why on its standard error.
+        // If the program did not read its input, its standard error says why.
         let _ = stdin.write_all(input.as_bytes());
     }
     child.wait_with_output()
 }
 
-/// A power cut after this returned cannot take the new name back.
+/// The new name is durable when this returns.
 fn publish(draft: &Path, dir: &Path) -> io::Result<()> {
     fs::rename(draft, dir)?;
     dir.parent().map_or(Ok(()), |parent| File::open(parent)?.sync_all())

@@ -1,8 +1,8 @@
-//! The data directory: what lies where, and the addresses by which any command finds the servers.
+//! Layout of the data directory, and the addresses at which commands reach the servers in it.
 //!
 //! ```text
 //! lock                    held while a server runs here, see lock.rs
-//! owner-id  jwt-secret    made once, then only read
+//! owner-id  jwt-secret    created once, then only read
 //! redis/  redis.sock  redis.log
 //! postgres/  postgres.log     the database's socket lies in postgres/
 //! ```
@@ -27,10 +27,10 @@ use super::{
 /// `sun_path` of a Unix socket address holds 108 bytes, the last of which is zero.
 const LONGEST_SOCKET_PATH: usize = 107;
 
-/// The database's superuser, who needs no password: whoever may enter the socket's folder may connect.
+/// The database's superuser, without a password: access to the socket's folder is the authentication.
 pub(super) const DATABASE_USER: &str = "plaudit";
 pub(super) const DATABASE: &str = "plaudit";
-/// Only a part of the socket's name; nothing listens on it. Fixed, or `PGPORT` would change it.
+/// Part of the socket's name; no TCP port is opened. Fixed, because `PGPORT` would otherwise change it.
 pub(super) const POSTGRES_PORT: &str = "5432";
 pub(super) const POSTGRES_SOCKET: &str = ".s.PGSQL.5432";
 
@@ -45,7 +45,7 @@ impl DataDir {
     /// Opens the directory and creates it, with its parents, when it is absent.
     ///
     /// # Errors
-    /// `PathTooLong` when the sockets below it could not be addressed; `File` when it cannot be created.
+    /// `PathTooLong` if the socket paths would exceed the system's limit; `File` if it cannot be created.
     pub fn open(path: impl AsRef<Path>) -> Result<Self> {
         let given = path.as_ref();
         let dir = Self { path: std::path::absolute(given).map_err(EmbeddedError::file("locate", given))? };
@@ -58,25 +58,25 @@ impl DataDir {
         &self.path
     }
 
-    /// Whether a server runs here, so that [`Self::redis_url`] and [`Self::database_url`] lead somewhere.
+    /// Whether servers run here, so that [`Self::redis_url`] and [`Self::database_url`] can be used.
     pub fn is_running(&self) -> bool {
         lock_file::is_held(&self.lock_file())
             && self.redis_socket().exists()
             && self.postgres_socket().exists()
     }
 
-    /// The embedded Redis, as the `redis` crate reads it.
+    /// URL of the embedded Redis, for the `redis` crate.
     pub fn redis_url(&self) -> String {
         format!("redis+unix://{}", percent_encoded(&self.redis_socket()))
     }
 
-    /// The embedded database, as `sqlx` reads it.
+    /// URL of the embedded database, for `sqlx`.
     pub fn database_url(&self) -> String {
         let socket_dir = percent_encoded(&self.postgres_dir());
         format!("postgres://{DATABASE_USER}@localhost:{POSTGRES_PORT}/{DATABASE}?host={socket_dir}")
     }
 
-    /// An id of this directory that stays the same for as long as it exists.
+    /// Stable id of this directory, created at the first call.
     pub fn owner_id(&self) -> Result<Uuid> {
         let path = self.path.join("owner-id");
         let text = read_or_create(&path, || Uuid::new_v4().to_string())?;
@@ -131,12 +131,12 @@ impl DataDir {
         if self.path.is_dir() {
             return Ok(());
         }
-        // As root, the user `postgres` must pass through to its own folder. What is secret here has
-        // a mode of its own.
+        // If run by root, the user `postgres` must be able to reach its folder. Secret files have a
+        // stricter mode.
         let mode = if rustix::process::geteuid().is_root() { 0o755 } else { 0o700 };
         let create = || {
             DirBuilder::new().recursive(true).mode(mode).create(&self.path)?;
-            fs::set_permissions(&self.path, Permissions::from_mode(mode)) // whatever the umask took away
+            fs::set_permissions(&self.path, Permissions::from_mode(mode)) // independent of the umask
         };
         create().map_err(EmbeddedError::file("create", &self.path))
     }
@@ -157,7 +157,7 @@ fn create_whole(path: &Path, content: &str) -> io::Result<()> {
     let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&draft)?;
     writeln!(file, "{content}")?;
     file.sync_all()?;
-    let linked = fs::hard_link(&draft, path); // unlike a rename, never replaces a faster process's file
+    let linked = fs::hard_link(&draft, path); // unlike a rename, never replaces the file of a process that was faster
     fs::remove_file(&draft)?;
     match linked {
         Err(e) if e.kind() == io::ErrorKind::AlreadyExists => Ok(()),
@@ -178,7 +178,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_made_once_stays_the_same() {
+    fn the_owner_id_and_the_secret_are_created_once() {
         let temp = tempfile::tempdir().unwrap();
         let dir = DataDir::open(temp.path().join("data")).unwrap();
         let again = DataDir::open(temp.path().join("data")).unwrap();
@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn the_secret_is_for_its_owner_only_and_leaves_no_draft() {
+    fn the_secret_is_readable_by_its_owner_only_and_leaves_no_draft() {
         let temp = tempfile::tempdir().unwrap();
         let dir = DataDir::open(temp.path()).unwrap();
         dir.jwt_secret().unwrap();

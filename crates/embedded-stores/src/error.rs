@@ -1,4 +1,4 @@
-//! What can go wrong with the data directory and its servers, and how to mend it.
+//! Errors of the data directory and its servers; each message says how to fix the problem.
 
 use std::{io, path::PathBuf, time::Duration};
 
@@ -29,7 +29,7 @@ pub enum EmbeddedError {
     )]
     InUse { dir: PathBuf, holder: Holder },
 
-    /// The lock is held, but not by a process that can be seen here.
+    /// The lock is held, but the process that it names is not visible here.
     #[error(
         "data directory {} is still locked after {} s by servers that an earlier plaudit left behind, \
          or by a plaudit in another container; wait for them to end, stop them, or choose another with --data-dir",
@@ -56,7 +56,7 @@ pub enum EmbeddedError {
 
     #[error(
         "PostgreSQL runs as the user `postgres`, who may not enter {}; choose another place with --data-dir, \
-         or let that user pass through (chmod o+x {})", closed.display(), closed.display()
+         or grant that user access (chmod o+x {})", closed.display(), closed.display()
     )]
     Unreachable { closed: PathBuf },
 

@@ -1,14 +1,14 @@
-//! The private Redis and PostgreSQL of `plaudit serve`: the real servers, as child processes.
+//! Embedded Redis and PostgreSQL of `plaudit serve`: the real servers, as supervised child processes.
 //!
-//! - `data_dir`: what lies where; the addresses and secrets that every command reads
-//! - `lock`: one plaudit per data directory, also after a `kill -9`; `lock_file`: who holds it
+//! - `data_dir`: layout of the files; addresses and secrets that every command reads
+//! - `lock`: one plaudit per data directory, also after a `kill -9`; `lock_file`: its record of the holder
 //! - `redis`, `postgres`: how each `server` is run; `cluster` creates PostgreSQL's files, `account` is
 //!   the user it runs as, `programs` finds what is installed
-//! - `supervisor`: keeps one child running; `tether` makes the child end with us, `log_file` holds
-//!   what it says
-//! - `error`: what can go wrong and how to mend it
+//! - `supervisor`: keeps one child running; `tether` makes the child end with this process,
+//!   `log_file` stores its output
+//! - `error`: errors and how to fix them
 //!
-//! Linux only: that a child ends when its parent is killed is the kernel's doing.
+//! Linux only: it relies on the kernel's parent-death signal.
 
 mod account;
 mod cluster;
@@ -53,9 +53,9 @@ impl Default for Options {
 /// When Redis forces its append-only file to disk.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum AppendFsync {
-    /// Once a second; a power cut may take the last second.
+    /// Once a second; a power cut can lose the last second.
     EverySec,
-    /// Before each reply; nothing acknowledged is lost, at the price of a disk sync per batch.
+    /// Before each reply; no acknowledged write is lost, at the cost of a disk sync per batch.
     Always,
 }
 
@@ -79,12 +79,12 @@ pub struct EmbeddedServers {
 }
 
 impl EmbeddedServers {
-    /// Starts what is wanted and blocks until it accepts connections: some tenths of a second, two seconds
-    /// the first time. After that both are found by the addresses of [`DataDirLock::data_dir`].
+    /// Starts the selected servers and blocks until they accept connections: some tenths of a second, two
+    /// seconds the first time. Their addresses are those of [`DataDirLock::data_dir`].
     ///
     /// # Errors
-    /// Says which program is missing or which directory is out of reach; a server that does not come
-    /// up is reported with the end of its log. Nothing is left running then.
+    /// Names the missing program or the inaccessible directory; if a server does not start, contains the
+    /// end of its log. No server is left running.
     pub fn start(lock: &DataDirLock, options: Options) -> Result<Self> {
         // Redis loads its data while PostgreSQL is being prepared.
         let mut servers = Self { redis: None, postgres: None };
@@ -102,8 +102,8 @@ impl EmbeddedServers {
         Ok(servers)
     }
 
-    /// Ends both in order and blocks until they have ended: Redis syncs its file, PostgreSQL writes a
-    /// checkpoint. Kills what takes longer than ten seconds.
+    /// Shuts both down cleanly and blocks until they have ended: Redis syncs its file, PostgreSQL writes a
+    /// checkpoint. A server that takes longer than ten seconds is killed.
     pub fn stop(self) {
         drop(self);
     }
@@ -112,12 +112,12 @@ impl EmbeddedServers {
         self.redis.iter().chain(&self.postgres)
     }
 
-    /// Redis's present process; `None` for the moment between an end and the next start.
+    /// Current process of Redis; `None` between an exit and the next start.
     pub fn redis_pid(&self) -> Option<u32> {
         self.redis.as_ref()?.pid()
     }
 
-    /// The postmaster's present process; `None` for the moment between an end and the next start.
+    /// Current process of the postmaster; `None` between an exit and the next start.
     pub fn postgres_pid(&self) -> Option<u32> {
         self.postgres.as_ref()?.pid()
     }

@@ -1,4 +1,4 @@
-//! At most one plaudit per data directory.
+//! Exclusive lock of a data directory: at most one plaudit runs servers in it.
 //!
 //! The child servers inherit the locked file, so the lock is free only when the last of them has
 //! ended as well. After a `kill -9` this keeps a second Redis away from an append-only file, and a
@@ -36,7 +36,7 @@ impl DataDirLock {
     /// Blocks up to `LEFTOVERS_END_WITHIN` while the servers of a killed plaudit still end.
     ///
     /// # Errors
-    /// `InUse` names the living holder; `StillLocked` when the wait was in vain.
+    /// `InUse` names the running holder; `StillLocked` if leftover servers did not end in time.
     pub fn take(dir: &DataDir, listen: &str) -> Result<Self> {
         let path = dir.lock_file();
         let file = lock_file::open(&path).map_err(EmbeddedError::file("open", &path))?;
@@ -61,7 +61,7 @@ impl DataDirLock {
         &self.dir
     }
 
-    /// For the children to inherit.
+    /// Inherited by the children.
     pub(super) fn file(&self) -> Arc<File> {
         Arc::clone(&self.file)
     }
@@ -69,7 +69,7 @@ impl DataDirLock {
 
 impl Drop for DataDirLock {
     fn drop(&mut self) {
-        // This process may live on: without the record nobody takes it for the holder any more. A
+        // This process may go on running: without the record it is no longer taken for the holder. A
         // failure only delays the next holder.
         let _ = self.file.set_len(0);
     }

@@ -1,4 +1,4 @@
-//! The file `lock` of a data directory: `flock`, and one line that names who holds it:
+//! Lock file of a data directory: `flock`, and a one-line record of the holder:
 //! `<process id> <process start, in clock ticks since boot> <listen address> <since>`.
 
 use std::{
@@ -12,7 +12,7 @@ use std::{
 use chrono::Utc;
 
 pub(super) fn open(path: &Path) -> io::Result<File> {
-    // Not truncated: the record of the present holder must stay.
+    // Not truncated: the record of the current holder must stay.
     OpenOptions::new().create(true).truncate(false).read(true).write(true).mode(0o600).open(path)
 }
 
@@ -29,11 +29,11 @@ pub(super) fn is_held(path: &Path) -> bool {
     File::open(path).is_ok_and(|file| matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock)))
 }
 
-/// The process that a lock file names.
+/// Holder of the lock, as recorded in the file.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Holder {
     pid: u32,
-    /// Tells the process from a later one that got the same number.
+    /// Distinguishes the process from a later one with the same id.
     start_ticks: u64,
     listen: String,
     since: String,
@@ -50,7 +50,7 @@ impl Holder {
         }
     }
 
-    /// `None` for the moment in which a new holder has not written its record yet.
+    /// `None` while a new holder has not yet written its record.
     pub(super) fn read(path: &Path) -> Option<Self> {
         Self::parse(&fs::read_to_string(path).ok()?)
     }
@@ -81,12 +81,12 @@ impl fmt::Display for Holder {
     }
 }
 
-/// When a process began, in clock ticks since boot; `None` when it has ended.
+/// Start time of a process, in clock ticks since boot; `None` if it has ended.
 fn start_ticks(pid: u32) -> Option<u64> {
     const STATE: usize = 0;
     const START: usize = 19;
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // Fields are counted behind the command's name, which stands in brackets and may hold anything.
+    // Fields are counted after the command's name, which is in parentheses and may contain any character.
     let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_whitespace().collect();
     let is_zombie = matches!(*fields.get(STATE)?, "Z" | "X");
     if is_zombie { None } else { fields.get(START)?.parse().ok() }
@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn a_later_process_with_the_same_number_is_not_the_holder() {
+    fn a_later_process_with_the_same_id_is_not_the_holder() {
         let holder = Holder::this_process("127.0.0.1:8080");
         assert!(holder.is_alive());
         assert!(!Holder { start_ticks: holder.start_ticks + 1, ..holder }.is_alive());

@@ -1,4 +1,4 @@
-//! The file that a server's output goes to.
+//! Log file of a child server.
 
 use std::{
     fs::{File, OpenOptions},
@@ -7,12 +7,12 @@ use std::{
     path::Path,
 };
 
-/// For its owner only: a database's log may quote what people wrote.
+/// Readable by its owner only: a database's log may quote users' text.
 pub(super) fn open(path: &Path) -> io::Result<File> {
     OpenOptions::new().create(true).append(true).mode(0o600).open(path)
 }
 
-/// The last lines, for an error message; a log that cannot be read is no second error.
+/// The last lines, for an error message; empty if the log cannot be read.
 pub(super) fn tail(path: &Path) -> String {
     const LINES: usize = 8;
     let text = read_end(path).unwrap_or_default();

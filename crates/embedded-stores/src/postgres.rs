@@ -1,4 +1,4 @@
-//! The private PostgreSQL: reachable by its socket only, created at the first start.
+//! Embedded PostgreSQL: reachable only by its Unix socket, created at the first start.
 
 use std::{
     fs,
@@ -36,7 +36,7 @@ impl Postgres {
             account.check_reaches(data.path())?;
         }
         let programs = if dir.exists() {
-            forget_last_run(&dir)?;
+            remove_stale_pid_files(&dir)?;
             programs::postgres_of(&dir)?
         } else {
             let programs = programs::newest_postgres()?;
@@ -47,10 +47,10 @@ impl Postgres {
     }
 }
 
-/// Removes the process ids that a killed PostgreSQL left. It would refuse to start if one of them
-/// belongs to another process by now, as is usual when a container starts again. We know better: the
-/// lock says that all its processes have ended.
-fn forget_last_run(dir: &Path) -> Result<()> {
+/// Removes the pid files that a killed PostgreSQL left. It would refuse to start if one of the ids
+/// belongs to another process by now, as is common after a restart of a container. Removing them is
+/// safe: the lock proves that all its processes have ended.
+fn remove_stale_pid_files(dir: &Path) -> Result<()> {
     for name in ["postmaster.pid", &format!("{POSTGRES_SOCKET}.lock")] {
         let path = dir.join(name);
         match fs::remove_file(&path) {
@@ -91,8 +91,8 @@ impl Server for Postgres {
         &self.log
     }
 
-    /// "Fast shutdown": disconnect all, write a checkpoint, exit. Also right when plaudit was killed:
-    /// the checkpoint under load takes half a second, the replay that it saves one to three.
+    /// "Fast shutdown": disconnect all clients, write a checkpoint, exit. Also used when plaudit was killed:
+    /// the checkpoint under load takes half a second, the replay that it avoids one to three.
     fn stop_signal(&self) -> Signal {
         Signal::INT
     }
@@ -107,5 +107,5 @@ const SETTINGS: &[&str] = &[
     "wal_compression=lz4",
 ];
 
-/// A commit then survives a kill of any process, but not of the machine.
+/// A commit then survives a kill of any process, but not a crash of the machine.
 const NOT_DURABLE: &[&str] = &["fsync=off", "full_page_writes=off"];

@@ -1,4 +1,4 @@
-//! Finds the server programs on this machine.
+//! Discovery of the installed Redis and PostgreSQL programs.
 
 use std::{
     env, fs,
@@ -8,9 +8,9 @@ use std::{
 
 use super::error::{EmbeddedError, Result};
 
-/// The oldest PostgreSQL whose features are relied on.
+/// Oldest supported major version of PostgreSQL.
 const OLDEST_POSTGRES: u32 = 15;
-/// Debian and its kin keep all versions here, outside `PATH`.
+/// Debian and its derivatives install all versions here, outside `PATH`.
 const DEBIAN_VERSIONS: &str = "/usr/lib/postgresql";
 
 /// The programs of one PostgreSQL installation.
@@ -34,7 +34,7 @@ pub(super) fn newest_postgres() -> Result<PostgresPrograms> {
     })
 }
 
-/// The PostgreSQL that wrote `data`: each major version reads only its own files.
+/// The PostgreSQL of the major version that wrote `data`: no other one can read its files.
 pub(super) fn postgres_of(data: &Path) -> Result<PostgresPrograms> {
     let wanted = version_of(data)?;
     installed_postgres()

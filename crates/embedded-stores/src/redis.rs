@@ -1,4 +1,4 @@
-//! The private Redis: reachable by its socket only, its data in an append-only file.
+//! Embedded Redis: reachable only by its Unix socket, its data in an append-only file.
 
 use std::{
     fs::DirBuilder,
@@ -76,7 +76,7 @@ impl Server for RedisServer {
     }
 }
 
-/// False also while Redis still loads its data: it then answers `-LOADING`.
+/// False while Redis loads its data and replies `-LOADING`.
 fn answers_ping(socket: &Path) -> io::Result<bool> {
     const PONG: &[u8] = b"+PONG\r\n";
     let mut stream = UnixStream::connect(socket)?;

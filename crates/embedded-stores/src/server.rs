@@ -1,4 +1,4 @@
-//! A server program, as far as its supervisor must know it.
+//! Interface between a server program and its supervisor.
 
 use std::{path::Path, process::Command};
 
@@ -10,12 +10,12 @@ pub(super) trait Server: Send + Sync + 'static {
     /// The program in the foreground, logging to its standard output or error.
     fn command(&self) -> Command;
 
-    /// Whether the process with this id accepts connections. Asked until it does, so it must be quick.
+    /// Whether the process with this id accepts connections. Polled until it does, so it must be quick.
     fn is_ready(&self, pid: u32) -> bool;
 
     /// Where the program's output goes.
     fn log(&self) -> &Path;
 
-    /// Asks the program to end in order. Sent when we stop it and when we are killed.
+    /// Signal for a clean shutdown. Sent by a stop, and by the kernel if this process is killed.
     fn stop_signal(&self) -> Signal;
 }

@@ -1,4 +1,4 @@
-//! Keeps one child server running: a thread that starts it, waits for its end and starts it again.
+//! Supervisor of one child server: a thread that starts it, waits for its exit and restarts it.
 //!
 //! The thread lives as long as its child, because the kernel's parent-death signal follows the
 //! thread that spawned the child, not the whole process.
@@ -26,17 +26,17 @@ use super::{
     tether::tether,
 };
 
-/// A start that takes longer has failed.
+/// Longest time for a start.
 const READY_WITHIN: Duration = Duration::from_secs(60);
-/// A server that does not end by itself in this time is killed.
+/// Longest time for a clean shutdown; then the server is killed.
 const STOP_WITHIN: Duration = Duration::from_secs(10);
 const POLL: Duration = Duration::from_millis(5);
-/// So many ends in a row, before the server was ready for the first time, are given up.
+/// Exits in a row, before the server was ready for the first time, after which the start fails.
 const GIVE_UP_AFTER: u32 = 5;
 const FIRST_DELAY: Duration = Duration::from_millis(100);
 const LONGEST_DELAY: Duration = Duration::from_secs(2);
 
-/// A server that is kept running until this is dropped, which stops it and waits for its end.
+/// A server that is kept running. Dropping this stops it and waits for its exit.
 pub(super) struct Supervisor {
     shared: Arc<Shared>,
     thread: Option<JoinHandle<()>>,
@@ -51,7 +51,7 @@ struct Shared {
 
 #[derive(Default)]
 struct SupervisorState {
-    /// Present until it is waited for, so its process id cannot belong to another.
+    /// Present until it is reaped, so its process id cannot belong to another process.
     child: Option<Child>,
     was_ready: bool,
     /// Since it was last ready.
@@ -99,7 +99,7 @@ impl Supervisor {
         }
     }
 
-    /// The present process, `None` between the end of one and the start of the next.
+    /// The current process; `None` between an exit and the next start.
     pub(super) fn pid(&self) -> Option<u32> {
         self.shared.state.lock().child.as_ref().map(Child::id)
     }
@@ -139,7 +139,7 @@ impl Shared {
         Ok(())
     }
 
-    /// From the start of a process to its end. `None` when a stop came before the start.
+    /// Runs one process from start to exit. `None` if a stop was requested before the start.
     fn run_once(&self) -> io::Result<Option<ExitStatus>> {
         let Some(pid) = self.spawn()? else { return Ok(None) };
         while !self.server.is_ready(pid) {
@@ -184,15 +184,15 @@ impl Shared {
     fn note_ready(&self) {
         let mut state = self.state.lock();
         if state.was_ready {
-            info!(attempts = state.ends_in_a_row, "{} runs again", self.server.name());
+            info!(attempts = state.ends_in_a_row, "{} is running again", self.server.name());
         }
         state.was_ready = true;
         state.ends_in_a_row = 0;
         self.changed.notify_all();
     }
 
-    /// What an end means: the order to stop, a failed start, or an accident that a new start mends.
-    /// Returns the ends in a row.
+    /// Classifies an exit: a requested stop, a failed start, or a crash that a restart repairs.
+    /// Returns the number of exits in a row.
     fn judge(&self, reason: &str) -> Result<u32> {
         let mut state = self.state.lock();
         state.ends_in_a_row += 1;
@@ -200,16 +200,16 @@ impl Shared {
             return Ok(state.ends_in_a_row);
         }
         if !state.was_ready && state.ends_in_a_row >= GIVE_UP_AFTER {
-            return Err(self.does_not_start(format!("it ends again and again, with {reason}")));
+            return Err(self.does_not_start(format!("it keeps exiting, with {reason}")));
         }
-        // Of several ends in a row only the first is told.
+        // Only the first of several exits in a row is logged.
         if state.was_ready && state.ends_in_a_row == 1 {
-            warn!(reason, "{} ended by itself; it is started again", self.server.name());
+            warn!(reason, "{} exited unexpectedly; restarting it", self.server.name());
         }
         Ok(state.ends_in_a_row)
     }
 
-    /// Sleeps, but not through a stop.
+    /// Sleeps; a stop interrupts it.
     fn pause(&self, delay: Duration) {
         self.changed.wait_while_for(&mut self.state.lock(), |s| !s.stopping, delay);
     }
@@ -230,7 +230,7 @@ impl Shared {
     fn kill_unless_ended(&self, within: Duration) {
         let mut state = self.state.lock();
         if self.changed.wait_while_for(&mut state, |s| !s.ended, within).timed_out() {
-            warn!(waited_s = within.as_secs(), "{} does not end by itself; it is killed", self.server.name());
+            warn!(waited_s = within.as_secs(), "{} did not stop in time; killing it", self.server.name());
             state.signal(Signal::KILL);
         }
     }
@@ -249,13 +249,14 @@ impl Shared {
 impl SupervisorState {
     fn signal(&self, signal: Signal) {
         if let Some(child) = &self.child {
-            // The child is not waited for yet, so its id is its own; it may have ended, which is as good.
+            // The child is not reaped yet, so its id cannot belong to another process; if it has ended, this fails
+            // harmlessly.
             let _ = kill_process(Pid::from_child(child), signal);
         }
     }
 }
 
-/// Blocks without reaping, so that a signal sent meanwhile cannot reach a stranger with the same id.
+/// Blocks without reaping, so that a signal sent meanwhile cannot reach another process with the same id.
 fn wait_for_end(pid: u32) -> io::Result<()> {
     let pid = i32::try_from(pid).ok().and_then(Pid::from_raw).ok_or(io::ErrorKind::InvalidInput)?;
     retry_on_intr(|| waitid(WaitId::Pid(pid), WaitIdOptions::EXITED | WaitIdOptions::NOWAIT))?;

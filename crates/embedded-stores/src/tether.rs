@@ -1,4 +1,5 @@
-//! Ties a child process to this one: it ends when we end, and keeps our lock until it has.
+//! Parent-death signal and lock inheritance of child processes: a child ends with this process, and holds
+//! the data directory's lock until it has ended.
 
 use std::{fs::File, io, os::unix::process::CommandExt, process::Command, sync::Arc};
 
@@ -10,13 +11,13 @@ use rustix::{
 /// Makes the command's process
 /// - receive `signal` when the *thread* that spawns it ends, also by `kill -9` of this process;
 /// - hold the data directory's lock for as long as it, or a child of its own, lives;
-/// - a group of its own, so that Ctrl-C reaches only us and we stop it in order.
+/// - lead a process group, so that Ctrl-C reaches only this process, which stops the child cleanly.
 pub(super) fn tether(command: &mut Command, lock: Arc<File>, signal: Signal) {
     let parent = getpid();
     let tie = move || {
         set_parent_process_death_signal(Some(signal))?;
         if getppid() != Some(parent) {
-            // We died before the line above: no signal would ever come.
+            // The parent died before the line above: no signal would ever arrive.
             return Err(io::ErrorKind::BrokenPipe.into());
         }
         fcntl_setfd(&*lock, FdFlags::empty())?;

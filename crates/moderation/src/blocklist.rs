@@ -1,4 +1,4 @@
-//! The moderator that knows words which are not allowed.
+//! Blocklist moderator: rejects comments that contain a listed word, however it is disguised.
 
 use std::{fs, path::Path};
 
@@ -10,17 +10,17 @@ const REASON: &str = "it contains a word that is not allowed";
 
 #[derive(Debug)]
 pub(super) struct Blocklist {
-    /// Finds the looks of all entries at once.
+    /// Finds the normalised forms of all entries in one pass.
     finder: AhoCorasick,
     entries: Vec<BlocklistEntry>,
 }
 
 impl Blocklist {
     /// Reads a file with one entry per line: a word or several, matched as whole words. `*` at an end of an
-    /// entry also lets it match within a word. Empty lines and those that begin with `#` do not count.
+    /// entry also lets it match within a word. Empty lines and lines that begin with `#` are ignored.
     ///
     /// # Errors
-    /// The file cannot be read, has no entry, or has one of which nothing can be seen.
+    /// The file cannot be read, has no entry, or has an entry without visible characters.
     pub fn load(path: &Path) -> Result<Self, ModeratorError> {
         let text = fs::read_to_string(path)
             .map_err(|source| ModeratorError::Unreadable { path: path.to_owned(), source })?;
@@ -39,7 +39,7 @@ impl Blocklist {
     }
 
     fn allows(&self, text: &Look) -> bool {
-        // Overlapping, because an entry that is not meant may cover one that is.
+        // Overlapping, because a hit inside a longer word may cover one that is a whole word.
         !self
             .finder
             .find_overlapping_iter(text.text())
@@ -47,9 +47,9 @@ impl Blocklist {
     }
 }
 
-/// The entries, or the number of the first line that is none.
+/// The entries, or the number of the first invalid line.
 fn parse(text: &str) -> Result<Vec<BlocklistEntry>, usize> {
-    let text = text.trim_start_matches('\u{feff}'); // some editors begin a file with it
+    let text = text.trim_start_matches('\u{feff}'); // byte order mark, written by some editors
     let lines = text.lines().zip(1..).filter(|(line, _)| counts(line));
     lines.map(|(line, number)| BlocklistEntry::parse(line).ok_or(number)).collect()
 }
@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn whole_words_are_meant_unless_a_star_opens_an_end() {
+    fn entries_match_whole_words_unless_a_star_opens_an_end() {
         check("ass", &["ass", "an ass.", "(ass)", "ass's", "ass-hat"], &["class", "assume", "grass snake"]);
         check("ass*", &["ass", "assume"], &["class"]);
         check("*ass", &["ass", "class"], &["assume", "classic"]);
@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn an_entry_that_is_not_meant_does_not_hide_one_that_is() {
+    fn a_hit_within_a_word_does_not_hide_a_whole_word() {
         check("bad\nbad word\nd w*", &["bad words"], &["badwords"]);
     }
 
@@ -139,13 +139,13 @@ mod tests {
     }
 
     #[test]
-    fn the_reason_does_not_tell_the_list() {
+    fn the_reason_does_not_reveal_the_list() {
         let Judgement::Rejected { reason } = judge(&load("hush").unwrap(), "hush") else { panic!() };
         assert!(!reason.contains("hush"), "{reason}");
     }
 
     #[test]
-    fn comments_and_empty_lines_do_not_count() {
+    fn comments_and_empty_lines_are_ignored() {
         check("\u{feff}# words\r\n\r\n  # more\n spam \r\n", &["spam"], &["words", "more", "#"]);
     }
 

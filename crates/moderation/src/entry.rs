@@ -4,18 +4,18 @@ use std::ops::Range;
 
 use super::look::Look;
 
-/// A word or several, and where they may stand.
+/// One or several words, and whether they must be whole words.
 #[derive(Debug)]
 pub(super) struct BlocklistEntry {
     look: Look,
-    /// `*` before it: the word may begin before.
+    /// `*` in front: the match may begin within a word.
     open_start: bool,
-    /// `*` behind it: the word may go on.
+    /// `*` at the end: the match may end within a word.
     open_end: bool,
 }
 
 impl BlocklistEntry {
-    /// `None` when nothing visible is left of it.
+    /// `None` if it has no visible character.
     pub fn parse(line: &str) -> Option<Self> {
         let (line, open_start) = without_star(line.trim(), str::strip_prefix);
         let (line, open_end) = without_star(line, str::strip_suffix);
@@ -28,7 +28,7 @@ impl BlocklistEntry {
         self.look.text()
     }
 
-    /// Whether the entry, found at this place of a text, means what stands there.
+    /// Whether a hit at this place of a text satisfies the entry's word boundaries.
     pub fn is_meant(&self, text: &Look, found: Range<usize>) -> bool {
         (self.open_start || !text.is_within_word(found.start))
             && (self.open_end || !text.is_within_word(found.end))

@@ -1,8 +1,8 @@
-//! Why there is no moderator.
+//! Errors of creating a moderator.
 
 use std::{io, path::PathBuf};
 
-/// Written for the person who runs the service.
+/// Messages for the operator.
 #[derive(Debug, thiserror::Error)]
 pub enum ModeratorError {
     #[error("cannot read the blocklist {}: {source} (setting moderator_blocklist)", path.display())]
@@ -11,7 +11,7 @@ pub enum ModeratorError {
     #[error("the blocklist {} has no entry: write one word per line", path.display())]
     EmptyBlocklist { path: PathBuf },
 
-    #[error("line {line} of the blocklist {} has nothing that can be seen in a comment", path.display())]
+    #[error("line {line} of the blocklist {} has no visible character", path.display())]
     InvisibleEntry { path: PathBuf, line: usize },
 
     #[error("the blocklist {} is too large: {source}", path.display())]

@@ -1,4 +1,4 @@
-//! What is submitted, and what can come of it.
+//! Submission of a comment for moderation, and the judgement or failure that results.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use serde::Serialize;
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct Submission {
     pub text: String,
-    /// Addresses; the images themselves are not looked at.
+    /// URLs; the images themselves are not inspected.
     pub images: Vec<String>,
 }
 
@@ -16,23 +16,23 @@ pub struct Submission {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Judgement {
     Approved,
-    /// The reason is for the author.
+    /// The reason is shown to the author.
     Rejected {
         reason: String,
     },
-    /// A person must decide; the reason is for them.
+    /// A human moderator must decide; the reason is shown to them.
     Undecided {
         reason: String,
     },
 }
 
-/// Why there is no judgement. Holds neither secrets nor anything of the comment.
+/// Why no judgement was made. Contains neither secrets nor parts of the comment.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum Failure {
-    /// The same may succeed later, but not before `retry_after`.
+    /// A retry may succeed, but not before `retry_after`.
     #[error("{why}")]
     Transient { why: String, retry_after: Option<Duration> },
-    /// The moderator refuses, most likely because its settings are wrong. It is logged already.
+    /// The moderator refuses, most likely because its settings are wrong. Already logged.
     #[error("{why}")]
     Permanent { why: String },
 }

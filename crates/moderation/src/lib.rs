@@ -1,12 +1,12 @@
-//! Judging a comment before it is displayed.
+//! Automatic moderation: judges a comment before it is displayed.
 //!
-//! - `moderator`: the one that the settings choose; `settings`: what each of them needs
-//! - `judgement`: what is submitted, and what can come of it
-//! - `blocklist`: a list of words; `entry`: a line of it; `look`: text as a reader sees it
+//! - `moderator`: the moderator selected by the settings; `settings`: parameters of each kind
+//! - `judgement`: submission and result
+//! - `blocklist`: a list of words; `entry`: a line of it; `look`: text normalised by its appearance
 //! - `http`: a language model behind an OpenAI-compatible endpoint
-//! - `error`: why there is no moderator
+//! - `error`: errors of creating a moderator
 //!
-//! Nothing is kept here: who waits for a judgement, and when it is tried again, is the caller's to know.
+//! Keeps no state of comments: the caller schedules judgements and their retries.
 
 mod blocklist;
 mod entry;

@@ -1,4 +1,4 @@
-//! Text as a reader sees it: what looks the same becomes the same.
+//! Normalisation of text by its appearance (UTS 39): texts that look the same become equal.
 
 use std::ops::Range;
 
@@ -6,8 +6,8 @@ use unicode_normalization::{UnicodeNormalization, char::is_combining_mark};
 use unicode_script::{Script, UnicodeScript};
 use unicode_security::confusable_detection::skeleton;
 
-/// A text without case, width, accents and invisible characters, and with one character for all that look
-/// alike. Only good for comparison: `m` becomes `rn`.
+/// A text without case, width, accents and invisible characters, in which each character is replaced by the
+/// prototype of its lookalikes. For comparison only: `m` becomes `rn`.
 #[derive(Debug)]
 pub(super) struct Look {
     text: String,
@@ -33,7 +33,7 @@ impl Look {
         &self.text
     }
 
-    /// Whether a word goes on across this place, so that neither side of it is a whole word.
+    /// Whether this position is inside a word, and not at a word boundary.
     pub fn is_within_word(&self, at: usize) -> bool {
         let before = at.checked_sub(1).and_then(|before| self.sources.get(before));
         let after = self.sources.get(at);
@@ -62,9 +62,9 @@ impl Look {
     }
 }
 
-/// Of both cases, because some characters look like others in one case only: `В` like `B`, `в` not like `b`.
+/// Compares both cases, because some lookalikes exist in one case only: `В` looks like `B`, `в` unlike `b`.
 fn appearance(c: char) -> String {
-    // By way of the capital, ß becomes ss, and both small sigmas become one.
+    // Through the capital, ß becomes ss, and both small sigmas become the same.
     let small: String = c.to_uppercase().flat_map(char::to_lowercase).collect();
     let as_small = prototype(&small);
     if as_small.is_ascii() {
@@ -74,7 +74,7 @@ fn appearance(c: char) -> String {
     if as_capital.is_ascii() { as_capital } else { as_small }
 }
 
-/// Twice, because the first prototype may be a capital, and the small letter have a prototype of its own.
+/// Applied twice: the first prototype may be a capital whose small letter has another prototype.
 fn prototype(text: &str) -> String {
     bare_skeleton(&bare_skeleton(text))
 }
@@ -83,7 +83,7 @@ fn bare_skeleton(text: &str) -> String {
     skeleton(text).filter(|c| !is_ornament(*c)).nfc().flat_map(char::to_lowercase).collect()
 }
 
-/// Marks that leave a letter what it is. Those of other scripts are vowels and the like.
+/// Marks that do not change which letter it is. In other scripts, marks are vowels and the like.
 fn is_ornament(c: char) -> bool {
     const VOICED: [char; 2] = ['\u{3099}', '\u{309a}']; // が is not か
     let is_optional =
@@ -91,7 +91,7 @@ fn is_ornament(c: char) -> bool {
     is_combining_mark(c) && is_optional && !VOICED.contains(&c)
 }
 
-/// Whether a character is a part of words that have spaces or punctuation around them.
+/// Whether a character belongs to words that are separated by spaces or punctuation.
 fn is_spelled(c: char) -> bool {
     (c.is_alphanumeric() || is_combining_mark(c)) && !is_unspaced(c.script())
 }
@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn case_and_width_do_not_count() {
+    fn case_and_width_are_ignored() {
         same(&["straße", "STRASSE", "Straẞe"]);
         same(&["σίσυφος", "ΣΊΣΥΦΟΣ"]);
         same(&["spam", "ＳＰＡＭ", "ｓｐａｍ", "𝓼𝓹𝓪𝓶", "Ⓢⓟⓐⓜ"]);
@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn neither_accents_nor_invisible_characters_count() {
+    fn accents_and_invisible_characters_are_ignored() {
         same(&["cafe", "café", "cafe\u{301}", "c\u{336}a\u{353}f\u{489}e\u{20dd}"]);
         same(&["spam", "s\u{200b}p\u{200d}a\u{ad}m\u{feff}", "\u{202e}spam\u{2066}", "sp\u{fe0f}am"]);
         same(&["so rt", "so\u{a0}\n\t rt", " so\u{3000}rt \u{200b} "]);
@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn what_only_resembles_another_letter_to_a_machine_stays_apart() {
+    fn different_letters_with_similar_encodings_stay_different() {
         assert_ne!(look("か"), look("が"));
         assert_ne!(look("각"), look("가"));
         assert_ne!(look("कि"), look("कु"));

@@ -1,4 +1,4 @@
-//! The moderator that the settings choose.
+//! The moderator selected by the settings: accept all, blocklist or HTTP.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ enum Kind {
 
 impl Moderator {
     /// # Errors
-    /// The blocklist cannot be used, or no connection could be secured on this machine.
+    /// The blocklist cannot be used, or TLS cannot be set up on this machine.
     pub fn new(settings: &ModeratorSettings) -> Result<Self, ModeratorError> {
         let kind = match settings {
             ModeratorSettings::AcceptAll => Kind::AcceptAll,
@@ -29,7 +29,7 @@ impl Moderator {
         Ok(Self(Arc::new(kind)))
     }
 
-    /// As in the setting `moderator`.
+    /// Its value of the setting `moderator`.
     pub fn name(&self) -> &'static str {
         match *self.0 {
             Kind::AcceptAll => "accept_all",
@@ -38,7 +38,7 @@ impl Moderator {
         }
     }
 
-    /// Comments that it makes sense to submit at the same time; more would wait for their turn.
+    /// Useful number of concurrent submissions; more would wait for a permit.
     pub fn at_once(&self) -> usize {
         match &*self.0 {
             Kind::AcceptAll | Kind::Blocklist(_) => usize::MAX,
@@ -46,10 +46,10 @@ impl Moderator {
         }
     }
 
-    /// Judges one comment. Only `http` takes time: up to twice its timeout, once for its turn.
+    /// Judges one comment. Only `http` takes time: up to twice its timeout, once of it waiting for a permit.
     ///
     /// # Errors
-    /// See [`Failure`]. What was worth trying again at once has been tried again.
+    /// See [`Failure`]. Immediate retries have already been made.
     pub async fn judge(&self, comment: &Submission) -> Result<Judgement, Failure> {
         match &*self.0 {
             Kind::AcceptAll => Ok(Judgement::Approved),
@@ -67,7 +67,7 @@ mod tests {
     use crate::HttpSettings;
 
     #[tokio::test]
-    async fn the_moderator_that_is_chosen_judges() {
+    async fn the_selected_moderator_judges() {
         let comment = Submission { text: "spam".to_owned(), images: Vec::new() };
         let all = Moderator::new(&ModeratorSettings::AcceptAll).unwrap();
         assert_eq!((all.name(), all.judge(&comment).await), ("accept_all", Ok(Judgement::Approved)));

@@ -1,46 +1,46 @@
-//! What each moderator needs.
+//! Settings of each kind of moderator.
 
 use std::{fmt, path::PathBuf, str::FromStr, time::Duration};
 
 use reqwest::{Url, header::HeaderValue};
 
-/// Which moderator judges.
+/// Which moderator is used.
 #[derive(Clone, Debug)]
 pub enum ModeratorSettings {
     AcceptAll,
-    /// The file with the words.
+    /// Path of the word list.
     Blocklist(PathBuf),
     Http(HttpSettings),
 }
 
 #[derive(Clone, Debug)]
 pub struct HttpSettings {
-    /// Of the chat completions, such as `https://api.openai.com/v1/chat/completions`.
+    /// URL of the chat completions, such as `https://api.openai.com/v1/chat/completions`.
     pub endpoint: Endpoint,
     pub model: String,
-    /// What is allowed and what is not; `None` takes a short one. How to answer is added to it.
+    /// The rules; `None` selects a short default. The format of the answer is appended to it.
     pub prompt: Option<String>,
     pub api_key: Option<ApiKey>,
-    /// How long a judgement waits for its turn at most, and then for an answer, all tries included.
+    /// Longest wait for a permit, and then for an answer, retries included.
     pub timeout: Duration,
-    /// Calls at the same time.
+    /// Concurrent calls.
     pub concurrency: usize,
 }
 
-/// The address of a moderator. It may hold a password, so it does not print.
+/// URL of a moderator. It may contain a password, so `Debug` hides it.
 #[derive(Clone)]
 pub struct Endpoint(Url);
 
 #[derive(Clone, Debug, thiserror::Error)]
-#[error("an http or https address is needed, such as https://api.openai.com/v1/chat/completions")]
+#[error("must be an http or https URL, such as https://api.openai.com/v1/chat/completions")]
 pub struct BadEndpoint;
 
-/// Whoever knows it can call the moderator at your expense, so it does not print.
+/// Credential for the endpoint; `Debug` hides it.
 #[derive(Clone)]
 pub struct ApiKey(HeaderValue);
 
 #[derive(Clone, Debug, thiserror::Error)]
-#[error("a key has only visible ASCII characters")]
+#[error("an API key must consist of visible ASCII characters")]
 pub struct BadApiKey;
 
 impl Endpoint {

@@ -1,4 +1,4 @@
-//! Leaves an endpoint alone that fails again and again.
+//! Circuit breaker of the endpoint: pauses calls after several failures in a row.
 
 use std::time::Duration;
 
@@ -10,8 +10,8 @@ use failsafe::{
 
 pub(super) type EndpointBreaker = StateMachine<ConsecutiveFailures<Constant>, Log>;
 
-/// Opens after so many `failures` in a row. After a `rest` calls are made again: if the first to end
-/// fails it is open again, else closed.
+/// Opens after `failures` in a row. After `rest` it is half-open: the first call to end closes it, or opens
+/// it again if it failed.
 pub(super) fn new(failures: u32, rest: Duration) -> EndpointBreaker {
     let policy = failure_policy::consecutive_failures(failures, backoff::constant(rest));
     Config::new().failure_policy(policy).instrument(Log).build()
@@ -23,13 +23,13 @@ impl Instrument for Log {
     fn on_call_rejected(&self) {}
 
     fn on_open(&self) {
-        tracing::warn!("the moderator fails again and again; no calls for a while");
+        tracing::warn!("the moderator keeps failing; calls are paused");
     }
 
     fn on_half_open(&self) {
         tracing::info!("calling the moderator again");
     }
 
-    /// Also called at the start.
+    /// Also called when the breaker is created.
     fn on_closed(&self) {}
 }

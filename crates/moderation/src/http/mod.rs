@@ -1,7 +1,7 @@
-//! The moderator that asks a language model behind an OpenAI-compatible chat completion endpoint.
+//! HTTP moderator: a language model behind an OpenAI-compatible chat completion endpoint.
 //!
-//! - `service`: one call; `request`: what is sent; `verdict`: how the answer is read;
-//! - `breaker`: when no call is made; `retry_after`: when the endpoint wants the next one.
+//! - `service`: one call; `request`: the body that is sent; `verdict`: strict parsing of the answer;
+//! - `breaker`: the circuit breaker; `retry_after`: the header of that name.
 
 mod breaker;
 mod request;
@@ -26,47 +26,47 @@ use super::{Failure, HttpSettings, Judgement, ModeratorError, Submission};
 #[derive(Debug)]
 pub(super) struct Http {
     service: Service,
-    /// One permit per call at the same time.
+    /// One permit per concurrent call.
     turns: Semaphore,
     concurrency: usize,
     breaker: EndpointBreaker,
-    patience: Patience,
+    policy: RetryPolicy,
 }
 
-/// How much is borne for how long.
+/// Timeout, retries and circuit breaking.
 #[derive(Clone, Copy, Debug)]
-struct Patience {
-    /// For a turn, and then for all tries together.
+struct RetryPolicy {
+    /// For a permit, and then for all attempts together.
     timeout: Duration,
-    /// Before the second try; each further pause is twice as long. Up to as much is added by chance.
+    /// Pause before the second attempt; each further one is twice as long. Jitter adds up to as much again.
     first_pause: Duration,
-    /// Judgements that fail in a row until no more calls are made.
+    /// Failed judgements in a row that open the breaker.
     failures: u32,
-    /// How long no calls are made then.
+    /// How long the breaker stays open.
     rest: Duration,
 }
 
-impl Patience {
+impl RetryPolicy {
     const fn new(timeout: Duration) -> Self {
         Self { timeout, first_pause: Duration::from_millis(100), failures: 5, rest: Duration::from_secs(30) }
     }
 }
 
 impl Http {
-    /// Tries of one judgement after the first one.
+    /// Attempts per judgement after the first one.
     const RETRIES: usize = 2;
 
     pub fn new(settings: &HttpSettings) -> Result<Self, ModeratorError> {
-        Self::with_patience(settings, Patience::new(settings.timeout))
+        Self::with_policy(settings, RetryPolicy::new(settings.timeout))
     }
 
-    fn with_patience(settings: &HttpSettings, patience: Patience) -> Result<Self, ModeratorError> {
+    fn with_policy(settings: &HttpSettings, policy: RetryPolicy) -> Result<Self, ModeratorError> {
         Ok(Self {
             service: Service::new(settings)?,
             turns: Semaphore::new(settings.concurrency),
             concurrency: settings.concurrency,
-            breaker: breaker::new(patience.failures, patience.rest),
-            patience,
+            breaker: breaker::new(policy.failures, policy.rest),
+            policy,
         })
     }
 
@@ -89,19 +89,19 @@ impl Http {
         }
     }
 
-    /// Waits outside of the breaker: that all are busy is no fault of the endpoint's.
+    /// Waits outside of the breaker: a lack of permits is not a failure of the endpoint.
     async fn turn(&self) -> Result<SemaphorePermit<'_>, Failure> {
-        match timeout(self.patience.timeout, self.turns.acquire()).await {
+        match timeout(self.policy.timeout, self.turns.acquire()).await {
             Ok(Ok(turn)) => Ok(turn),
             _ => Err(Failure::transient("too many comments are being judged; see moderator_concurrency")),
         }
     }
 
-    /// Tries until there is an answer, more tries would not help, or time is up.
+    /// Retries until there is an answer, the failure is permanent, or the timeout expires.
     async fn ask(&self, comment: &Submission) -> Result<Judgement, Failure> {
-        let end = Instant::now() + self.patience.timeout;
+        let end = Instant::now() + self.policy.timeout;
         let pauses = ExponentialBuilder::default()
-            .with_min_delay(self.patience.first_pause)
+            .with_min_delay(self.policy.first_pause)
             .with_max_times(Self::RETRIES)
             .with_jitter();
         let tries = (|| self.service.ask(comment))
@@ -112,19 +112,19 @@ impl Http {
     }
 
     fn is_late(&self) -> Failure {
-        let limit = humantime::format_duration(self.patience.timeout);
+        let limit = humantime::format_duration(self.policy.timeout);
         Failure::transient(format!("the moderator did not answer within {limit}"))
     }
 
     fn is_resting(&self) -> Failure {
         Failure::Transient {
-            why: "the moderator failed several times in a row and is left alone for a while".to_owned(),
-            retry_after: Some(self.patience.rest),
+            why: "the moderator failed several times in a row; calls to it are paused".to_owned(),
+            retry_after: Some(self.policy.rest),
         }
     }
 }
 
-/// The pause that the endpoint wants, if that is longer; `None` when there is no time left for it.
+/// The pause that the endpoint asks for, if longer; `None` if it exceeds the remaining time.
 fn pause_until(end: Instant, failure: &Failure, pause: Duration) -> Option<Duration> {
     let pause = pause.max(failure.retry_after().unwrap_or_default());
     (Instant::now() + pause < end).then_some(pause)

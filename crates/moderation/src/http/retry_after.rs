@@ -1,14 +1,14 @@
-//! When the endpoint wants the next call.
+//! `Retry-After` of an endpoint, bounded.
 
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use reqwest::header::{HeaderMap, RETRY_AFTER};
 
-/// No endpoint holds a comment back for longer.
+/// Upper bound of the delay.
 const LONGEST: Duration = Duration::from_hours(1);
 
-/// How long from now, by seconds or by date (RFC 9110, 10.2.3); `None` when it says nothing that can be used.
+/// Delay from now, given as seconds or as a date (RFC 9110, 10.2.3); `None` if absent or invalid.
 pub(super) fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     let text = headers.get(RETRY_AFTER)?.to_str().ok()?.trim();
     let wait = match text.parse() {
@@ -18,7 +18,7 @@ pub(super) fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     Some(wait.min(LONGEST))
 }
 
-/// Nothing when it is over.
+/// Zero if the date has passed.
 fn until(date: DateTime<Utc>) -> Duration {
     (date - Utc::now()).to_std().unwrap_or_default()
 }
@@ -45,7 +45,7 @@ mod tests {
     }
 
     #[test]
-    fn what_says_nothing_does_not_count() {
+    fn an_invalid_header_is_ignored() {
         for text in ["", "soon", "-1", "1.5"] {
             assert_eq!(read(text), None, "{text}");
         }

@@ -1,4 +1,4 @@
-//! One call to the endpoint.
+//! HTTP client of the endpoint: one call, with a bounded response.
 
 use std::{error::Error, time::Duration};
 
@@ -12,7 +12,7 @@ use super::{request, retry_after::retry_after, verdict};
 use crate::{Failure, HttpSettings, Judgement, ModeratorError, Submission};
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(3);
-/// Longest body of an answer, in bytes; a verdict has some hundred.
+/// Longest response body, in bytes; a verdict has some hundred.
 const MAX_ANSWER: usize = 64 * 1024;
 
 #[derive(Debug)]
@@ -33,7 +33,7 @@ impl Service {
         })
     }
 
-    /// Takes as long as the endpoint does: the caller bounds it.
+    /// Has no timeout of its own: the caller bounds it.
     pub async fn ask(&self, comment: &Submission) -> Result<Judgement, Failure> {
         let body = request::body(&self.model, &self.instructions, comment);
         let response = self.client.post(self.url.clone()).json(&body).send().await.map_err(broken)?;
@@ -43,17 +43,17 @@ impl Service {
 }
 
 fn client(settings: &HttpSettings) -> reqwest::Result<Client> {
-    // Fails only when a provider is installed already.
+    // Fails only if a provider is already installed.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let key = settings.api_key.iter().map(|key| (AUTHORIZATION, key.bearer()));
     let client = Client::builder()
         .connect_timeout(CONNECT_TIMEOUT)
-        .redirect(Policy::none()) // the comment and the key are for nobody else
+        .redirect(Policy::none()) // the comment and the key must not reach another host
         .default_headers(HeaderMap::from_iter(key));
     if settings.endpoint.is_encrypted() {
         client.build()
     } else {
-        client.tls_certs_only([]).build() // else the system must have certificates, which it does not need
+        client.tls_certs_only([]).build() // otherwise the system would need certificates that are never used
     }
 }
 
@@ -78,7 +78,7 @@ fn refusal(why: String, hint: &str) -> Result<(), Failure> {
     Err(Failure::Permanent { why: format!("{why}; check {hint}") })
 }
 
-/// Not all at once, so that no endless answer fills the memory.
+/// Reads in chunks, so that an endless response cannot fill the memory.
 async fn read_body(mut response: Response) -> Result<Vec<u8>, Failure> {
     let mut body = Vec::new();
     while let Some(chunk) = response.chunk().await.map_err(broken)? {
@@ -94,7 +94,7 @@ fn broken(error: reqwest::Error) -> Failure {
     Failure::transient(format!("cannot talk to the moderator: {}", root_cause(error)))
 }
 
-/// Without the URL, which may hold a password.
+/// Without the URL, which may contain a password.
 fn root_cause(error: reqwest::Error) -> String {
     let error = error.without_url();
     let mut cause: &dyn Error = &error;

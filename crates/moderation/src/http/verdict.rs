@@ -1,10 +1,10 @@
-//! How an answer is read: strictly, for a model can say anything.
+//! Strict parsing of a model's answer: only an exact verdict approves or rejects.
 
 use serde::Deserialize;
 
 use crate::{Failure, Judgement};
 
-/// What we need of a chat completion.
+/// The used fields of a chat completion.
 #[derive(Deserialize)]
 struct Completion {
     choices: Vec<Choice>,
@@ -21,7 +21,7 @@ struct Message {
     content: Option<String>,
 }
 
-/// Whole and without anything else; the verdict is a string, because serde reads enums from more than strings.
+/// No other fields are accepted; `verdict` is a string, because serde reads enums from other JSON types too.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct ModelVerdict {
@@ -32,15 +32,15 @@ struct ModelVerdict {
 /// The judgement in the body of a response.
 ///
 /// # Errors
-/// [`Failure::Transient`] for what is no chat completion: it may come from something before the endpoint.
+/// [`Failure::Transient`] if it is not a chat completion: it may come from a proxy in front of the endpoint.
 pub(super) fn read(body: &[u8]) -> Result<Judgement, Failure> {
     let completion: Completion = serde_json::from_slice(body)
-        .map_err(|_| Failure::transient("the moderator's answer is no chat completion"))?;
+        .map_err(|_| Failure::transient("the moderator's answer is not a chat completion"))?;
     let message = completion.choices.into_iter().next().map(|choice| choice.message);
     Ok(judgement(&message.and_then(|message| message.content).unwrap_or_default()))
 }
 
-/// Undecided unless it is exactly a verdict. Asking again would hardly give another answer.
+/// Undecided unless it is exactly a verdict. A retry would rarely give another answer.
 fn judgement(content: &str) -> Judgement {
     match parse(content) {
         Some(ModelVerdict { verdict, reason }) => match verdict.as_str() {
@@ -60,7 +60,7 @@ fn parse(content: &str) -> Option<ModelVerdict> {
 }
 
 fn no_verdict() -> Judgement {
-    Judgement::undecided("the moderator's answer is no verdict")
+    Judgement::undecided("the moderator's answer is not a valid verdict")
 }
 
 #[cfg(test)]
@@ -87,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn whatever_is_not_exactly_a_verdict_decides_nothing() {
+    fn any_other_answer_than_a_verdict_is_undecided() {
         for content in [
             "",
             "approve",
@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn a_completion_without_content_decides_nothing_and_no_completion_is_a_failure() {
+    fn a_completion_without_content_is_undecided_and_any_other_body_is_a_failure() {
         for body in [json!({ "choices": [] }), json!({ "choices": [{ "message": { "content": null } }] })] {
             assert_eq!(read(body.to_string().as_bytes()), Ok(no_verdict()), "{body}");
         }
@@ -126,7 +126,7 @@ mod tests {
         }
     }
 
-    /// Text near to a verdict: pieces of one, in any order.
+    /// Almost a verdict: pieces of one, in any order.
     fn pieces() -> impl Strategy<Value = String> {
         let piece = prop::sample::select(vec![
             "{",
@@ -153,7 +153,7 @@ mod tests {
         prop::collection::vec(piece, 0..10).prop_map(|pieces| pieces.concat())
     }
 
-    /// The same rule in other words.
+    /// Independent implementation of the rule.
     fn is_approval(content: &str) -> bool {
         let Ok(Value::Object(object)) = serde_json::from_str(content) else { return false };
         object.len() == 2 && object["verdict"] == "approve" && object["reason"].is_string()

@@ -33,7 +33,7 @@ async fn an_invalid_answer_never_approves_a_comment_and_a_person_decides() {
         ("extra field", "no verdict"),
         ("unsure", "not sure: irony?"),
         ("403", "403"),
-        ("no completion", "no chat completion"),
+        ("no completion", "not a chat completion"),
         ("half", "cannot talk to the moderator"),
         ("429", "429"),
         ("500", "500"),

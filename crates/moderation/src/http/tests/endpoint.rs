@@ -1,4 +1,4 @@
-//! A server on this machine that behaves as badly as endpoints can.
+//! Mock endpoint on loopback that can misbehave.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 
-/// Requests that an endpoint has had.
+/// Requests that an endpoint has received.
 #[derive(Clone, Default)]
 pub struct Received(Arc<Mutex<Vec<(HeaderMap, Value)>>>);
 
@@ -21,7 +21,7 @@ impl Received {
         self.0.lock().len()
     }
 
-    /// Forgets the last request.
+    /// Removes and returns the last request.
     pub fn take(&self) -> (HeaderMap, Value) {
         self.0.lock().pop().unwrap()
     }
@@ -53,7 +53,7 @@ pub async fn endpoint_that_reads(
     (url, received)
 }
 
-/// Connections succeed, and then nothing happens. Nobody is there any more when the listener is dropped.
+/// Accepts connections and never responds. Refuses them once the listener is dropped.
 pub async fn silent_endpoint() -> (TcpListener, String) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}/v1/chat/completions", listener.local_addr().unwrap());
