@@ -1,4 +1,4 @@
-//! Shows how far the seeding is.
+//! Progress bar of the seeding.
 
 use indicatif::{ProgressBar, ProgressStyle};
 

@@ -1,10 +1,10 @@
-//! What a seeding did.
+//! Result of a seeding.
 
 use std::fmt;
 
 use plaudit_demo_data::DemoData;
 
-/// What became of it.
+/// Whether the seeding wrote anything.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum SeedOutcome {
     Filled(Seeded),

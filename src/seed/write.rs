@@ -1,7 +1,6 @@
-//! Writes the demo data in one transaction: a kill leaves nothing half done.
+//! Writes the demo data in one transaction: a kill leaves all of it or nothing.
 //!
-//! No `stale_base` lines: they correct what Redis holds of an entity, and Redis cannot hold anything of
-//! entities that never were.
+//! It writes no invalidations: Redis cannot hold anything of entities that did not exist before.
 
 use plaudit_demo_data::{DemoData, DemoEdge, STRETCHES, SeedSize, Timeline};
 
@@ -30,8 +29,8 @@ const READ_PERCENT: i64 = 70;
 const GRANTED_BY: i64 = 1;
 
 /// Fills an empty database. The data covers the sixty days before `now` and is the same for the same size.
-/// `on_progress` hears how much is done, of how much, and what is being written; at the end, and only
-/// then, both numbers are equal.
+/// `on_progress` gets how many statements are done, of how many, and what is being written; both numbers are equal
+/// at the end only.
 ///
 /// Takes a few seconds, in which nobody else can create users, groups, notes or comments.
 pub async fn seed(
@@ -88,7 +87,7 @@ fn statements(demo: &DemoData) -> u64 {
     (with_rows.sum::<usize>() + over_rows + coins + read_marks + ranks + commit) as u64
 }
 
-/// A seeding under way.
+/// A seeding in progress.
 struct Writing<F> {
     tx: Tx,
     done: u64,
@@ -205,7 +204,7 @@ impl<F: Fn(u64, u64, &'static str)> Writing<F> {
         Ok(())
     }
 
-    /// Counts what was written, so that totals equal rows whatever was written.
+    /// Sets totals from the rows that were written, so that both always agree.
     async fn totals(&mut self) -> StoreResult<()> {
         for (counter, rows) in sql::TOTALS {
             sql::count_rows(&mut self.tx, counter, rows).await?;
@@ -241,7 +240,7 @@ impl<F: Fn(u64, u64, &'static str)> Writing<F> {
     }
 }
 
-/// The id of what stands at a position.
+/// The id of the row at a position.
 const fn id(position: usize) -> i64 {
     position as i64 + 1
 }

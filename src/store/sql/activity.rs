@@ -50,18 +50,18 @@ pub struct HistoryStep {
     pub total: i64,
 }
 
-/// Events near the beginning of a history among which the one that was written last, or first, is looked
-/// for: they are in the order of the actions, which is not quite that of writing.
+/// How many events near the beginning of a history are searched for the one that was written last, or first: they
+/// are in the order of the actions, which may differ a little from the order of writing.
 const NEAR: &str = "100";
 /// Positions that the sequence gives at a time: a step takes one of them.
 const STEPS_AT_ONCE: usize = 10_000;
-/// How long a new or an old partition may make writers wait.
+/// How long creating or dropping a partition may make writers wait.
 const LOCK_TIMEOUT: Duration = Duration::from_millis(200);
 
 impl Db {
     /// `None` for a target that does not exist.
     pub async fn history(&self, wanted: &HistoryQuery) -> StoreResult<Option<History>> {
-        // `told` is a total after its place in the order of writing, so the greatest one is the newest.
+        // `told` holds the position in the order of writing, then the total: the greatest one was written last.
         let text = format!(
             "WITH of_target AS NOT MATERIALIZED (
                  SELECT at, is_on, ARRAY[coalesce(position, 0), total_after] AS told FROM activity
@@ -107,7 +107,7 @@ impl Db {
         self.run(query.execute(&self.pool())).await.map(drop)
     }
 
-    /// Makes the partition of a day that is to come. Gives up when it would keep writers waiting.
+    /// Creates the partition of a future day. Fails if it would keep writers waiting.
     pub async fn prepare_activity_day(&self, day: NaiveDate) -> StoreResult<()> {
         let mut tx = self.begin_impatient().await?;
         let query = sqlx::query("SELECT ensure_activity_day($1)").bind(day);
@@ -126,7 +126,7 @@ impl Db {
         self.run(query.bind(day).fetch_all(&self.pool())).await
     }
 
-    /// Forgets a day. Gives up when it would keep writers waiting.
+    /// Drops the partition of a day. Fails if it would keep writers waiting.
     pub async fn drop_activity_day(&self, day: NaiveDate) -> StoreResult<()> {
         let mut tx = self.begin_impatient().await?;
         let text = format!("DROP TABLE IF EXISTS activity_{}", day.format("%Y%m%d"));
@@ -134,7 +134,7 @@ impl Db {
         tx.commit().await
     }
 
-    /// A transaction that locks a whole table soon or not at all: whoever comes later waits behind it.
+    /// A transaction that waits only briefly for a lock on a whole table: later statements queue behind it.
     async fn begin_impatient(&self) -> StoreResult<Tx> {
         let mut tx = self.begin().await?;
         let text = format!("SET LOCAL lock_timeout = {}", LOCK_TIMEOUT.as_millis());

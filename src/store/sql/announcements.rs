@@ -1,4 +1,4 @@
-//! Hearing that work was written into a table.
+//! Notifications of PostgreSQL (`LISTEN`) that a table has new rows.
 
 use sqlx::postgres::PgListener;
 
@@ -10,7 +10,7 @@ use crate::store::StoreResult;
 pub enum Channel {
     /// Rows of `invalidation`.
     Invalidations,
-    /// Comments to be judged.
+    /// Comments that wait for moderation.
     CommentQueue,
 }
 

@@ -1,4 +1,4 @@
-//! Work that a removal or a hiding leaves behind, page by page.
+//! Backfills: the recount of rows after a removal or a hiding, in the background, page by page.
 
 use sqlx::FromRow;
 
@@ -14,12 +14,12 @@ use crate::{
     store::{StoreError, StoreResult},
 };
 
-/// What is to be done with the subject.
+/// What a backfill does with its subject.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum BackfillKind {
-    /// A user's edges stop counting.
+    /// Totals no longer include a user's edges.
     Hide,
-    /// They count again.
+    /// Totals include them again.
     Restore,
     /// A note's comments are removed with it.
     Remove,
@@ -36,7 +36,7 @@ pub struct Backfill {
     /// Ids up to this one are done in this stage.
     #[sqlx(rename = "after_id")]
     pub after: i64,
-    /// Rows gone through, of how many as counted at the start.
+    /// Rows done, of how many there were at the start.
     pub done: i64,
     pub total: i64,
     pub is_finished: bool,
@@ -72,7 +72,7 @@ stored_as! {
 }
 
 impl Tx {
-    /// Orders work on a subject; it begins anew if there was some before.
+    /// Adds a backfill of a subject; one that exists starts over.
     pub async fn add_backfill(
         &mut self,
         shards: ShardCount,
@@ -99,7 +99,7 @@ impl Tx {
 const COLUMNS: &str = "subject, kind, stage, after_id, done, total, finished_at IS NOT NULL AS is_finished";
 
 impl Db {
-    /// Whether a shard has work that is not finished.
+    /// Whether a shard has a backfill that is not finished.
     pub async fn has_backfills(&self, shard: ShardId) -> StoreResult<bool> {
         let query = sqlx::query_scalar(
             "SELECT EXISTS (SELECT FROM backfill WHERE shard = $1 AND finished_at IS NULL)",
@@ -108,7 +108,7 @@ impl Db {
         self.run(query.fetch_one(&self.pool())).await
     }
 
-    /// The newest work on a subject.
+    /// The newest backfill of a subject.
     pub async fn backfill_of(&self, subject: Entity) -> StoreResult<Option<Backfill>> {
         let text = format!("SELECT {COLUMNS} FROM backfill WHERE subject = $1");
         let query = sqlx::query_as(from_catalogue(text)).bind(subject.to_string());
@@ -117,7 +117,7 @@ impl Db {
 }
 
 impl Tx {
-    /// Locks the oldest work of a shard that is not finished.
+    /// Locks the oldest unfinished backfill of a shard.
     pub async fn next_backfill(&mut self, shard: ShardId) -> StoreResult<Option<Backfill>> {
         let text = format!(
             "SELECT {COLUMNS} FROM backfill WHERE shard = $1 AND finished_at IS NULL
@@ -127,7 +127,7 @@ impl Tx {
         self.db.run(query.fetch_optional(&mut *self.inner)).await
     }
 
-    /// Records where the work stands now.
+    /// Saves the progress of a backfill.
     pub async fn save_backfill(&mut self, backfill: &Backfill) -> StoreResult<()> {
         let query = sqlx::query(
             "UPDATE backfill SET stage = $2, after_id = $3, done = $4,

@@ -21,7 +21,7 @@ pub struct NewComment<'a> {
     pub mentions: &'a [UserId],
 }
 
-/// How a comment stands in its conversation.
+/// A comment without its text: what it belongs to and whether it shows.
 #[derive(Clone, Copy, FromRow, PartialEq, Eq, Debug)]
 pub struct CommentHeader {
     pub id: CommentId,
@@ -42,8 +42,8 @@ const HEADERS: &str = "SELECT id, note_id, author_id, parent_id, reply_to_id, st
                        FROM comment_index WHERE id = ANY($1) ORDER BY id";
 
 impl Tx {
-    /// Where a comment stands; what may change of it (state, removal) is not locked. `None` when there never was
-    /// such a comment.
+    /// The header of a comment, not locked: its state and removal may change. `None` when there never was such a
+    /// comment.
     pub async fn comment_header(&mut self, comment: CommentId) -> StoreResult<Option<CommentHeader>> {
         Ok(self.comment_headers(&[comment]).await?.pop())
     }
@@ -67,7 +67,7 @@ pub(super) fn raw(comments: &[CommentId]) -> Vec<i64> {
 }
 
 impl Tx {
-    /// Writes a comment that waits to be judged, with its author's present rating of the note.
+    /// Writes a comment that waits for moderation, with its author's present rating of the note.
     pub async fn add_comment(&mut self, comment: NewComment<'_>) -> StoreResult<CommentId> {
         let query = sqlx::query_scalar(
             "WITH written AS (

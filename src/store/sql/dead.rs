@@ -1,4 +1,4 @@
-//! Dead events: log entries that were set apart, so that their shard goes on.
+//! Dead events (a dead-letter queue): log entries that could not be persisted, set aside so that their shard goes on.
 
 use std::{collections::BTreeSet, time::Duration};
 
@@ -27,7 +27,7 @@ pub enum DeadState {
     Superseded,
 }
 
-/// A dead event as it is kept.
+/// A stored dead event.
 #[derive(Clone, FromRow, PartialEq, Eq, Debug)]
 pub struct DeadEvent {
     /// What operators call it. Rises, within a shard in the order of its log.
@@ -80,7 +80,7 @@ stored_as! {
 }
 
 impl Tx {
-    /// Sets an event apart. Harmless when it was already.
+    /// Stores a dead event. Does nothing if it is stored already.
     pub async fn add_dead_event(
         &mut self,
         shard: ShardId,
@@ -219,7 +219,7 @@ impl Db {
         self.run(query.fetch_optional(&self.pool())).await
     }
 
-    /// Notes that a dead event was refused once more.
+    /// Records that a dead event was refused once more.
     pub async fn note_refusal(&self, serial: i64, error: &str) -> StoreResult<()> {
         let query = sqlx::query(
             "UPDATE dead_event SET tries = tries + 1, error = $2 WHERE serial = $1 AND state = 'dead'",

@@ -1,4 +1,4 @@
-//! Edge rows: written by the persister, read when the cached sets do not know.
+//! Edge rows: written by the persister, read when the cached sets have no answer.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
@@ -46,7 +46,7 @@ impl Tx {
     /// transaction holds the lock of removals, so nobody is hidden and nothing is removed before it ends.
     ///
     /// Nearly every row of a batch is plain: written for the first time, and included. If all rows changed, the
-    /// statement returns only those that are not plain, and [`with_plain_edges`] adds the others.
+    /// statement returns only those that are not plain, and `with_plain_edges` adds the others.
     pub async fn switch_on(&mut self, kind: EdgeKind, flips: &[&Flip]) -> StoreResult<Vec<ChangedEdge>> {
         if flips.is_empty() {
             return Ok(Vec::new());
@@ -136,8 +136,8 @@ impl Tx {
         self.write(text, flips).await
     }
 
-    /// Notes when rows that were on, and off for a moment, were switched on again: lists are in that order. No
-    /// total moves.
+    /// Records the time at which rows that are on were switched off and on again: lists are in that order. No total
+    /// moves.
     pub async fn switch_on_again(&mut self, kind: EdgeKind, flips: &[&Flip]) -> StoreResult<()> {
         let text = format!(
             "UPDATE {edges} AS edge SET changed_at = {at}

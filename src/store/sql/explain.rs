@@ -1,4 +1,4 @@
-//! What PostgreSQL tells of one entity, for people who look at it.
+//! What PostgreSQL holds of one entity, for operators.
 
 use chrono::{DateTime, Utc};
 use serde::Serialize;
@@ -11,12 +11,12 @@ use crate::{
     store::StoreResult,
 };
 
-/// A correction that waits.
+/// An invalidation that is not done yet.
 #[derive(Clone, FromRow, PartialEq, Eq, Debug, Serialize)]
 pub struct PendingInvalidation {
     pub reason: String,
     pub created_at: DateTime<Utc>,
-    /// From then on it is the duty of the shard's owner.
+    /// From then on the shard's owner does it.
     pub due_at: DateTime<Utc>,
 }
 
@@ -41,14 +41,14 @@ pub struct EdgeRowState {
 }
 
 impl Db {
-    /// When it was removed; `None`: it is there, or never was.
+    /// When it was removed; `None`: it is not removed, or never existed.
     pub async fn removed_at(&self, entity: Entity) -> StoreResult<Option<DateTime<Utc>>> {
         let text = format!("SELECT removed_at FROM {} WHERE id = $1", entity_table(entity.kind));
         let query = sqlx::query_scalar(from_catalogue(text)).bind(entity.id.get());
         Ok(self.run(query.fetch_optional(&self.pool())).await?.flatten())
     }
 
-    /// The corrections of an entity that have not been made.
+    /// The invalidations of an entity that are not done yet.
     pub async fn pending_invalidations(&self, entity: Entity) -> StoreResult<Vec<PendingInvalidation>> {
         let query = sqlx::query_as(
             "SELECT reason, created_at, due_at FROM invalidation WHERE $1 = ANY(string_to_array(names, ' '))

@@ -1,4 +1,4 @@
-//! Inbox entries: what reached a user.
+//! Inbox entries: notifications of a user.
 
 use chrono::{DateTime, Utc};
 use sqlx::FromRow;
@@ -13,7 +13,7 @@ use crate::{
 /// Name of entries of direct messages; the target is the recipient.
 pub(super) const DIRECT_MESSAGE: &str = "direct_message";
 
-/// One thing that reached a user.
+/// One notification of a user.
 #[derive(Clone, FromRow, PartialEq, Eq, Debug)]
 pub struct InboxEntry {
     /// Its place in the inbox; rises with arrival.
@@ -57,8 +57,8 @@ impl Tx {
         if added == entries.len() as u64 { Ok(entries) } else { self.only_added(kind, entries).await }
     }
 
-    /// Those whose entry this transaction has written. Hardly ever asked: a row that is on for the first time has no
-    /// entry, unless somebody deleted the row.
+    /// Those whose entry this transaction has written. Rarely needed: an edge that is on for the first time has no
+    /// entry yet, unless somebody deleted the edge's row.
     async fn only_added<'a>(
         &mut self,
         kind: EdgeKind,
@@ -87,7 +87,7 @@ fn keys(kind: EdgeKind, entries: &[(UserId, &Flip)]) -> (&'static str, Vec<i64>,
 }
 
 impl Tx {
-    /// Notes that someone wrote to the recipient. Returns whether it is the first time.
+    /// Records that a user wrote to the recipient. Returns whether it is the first time.
     pub async fn add_direct_message(&mut self, from: UserId, to: UserId) -> StoreResult<bool> {
         let query = sqlx::query(
             "INSERT INTO inbox_entry (recipient_id, kind, actor_id, target_id, created_at)

@@ -1,4 +1,4 @@
-//! Lines by which PostgreSQL corrects Redis.
+//! Invalidations: rows that make Redis drop what it holds of an entity or set, because PostgreSQL changed it.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -14,13 +14,13 @@ use crate::{
     store::{StoreError, StoreResult},
 };
 
-/// The most things that one line names. A batch moves the inboxes of thousands, and a row for each would cost
+/// The most entities or sets that one row names. A batch moves the inboxes of thousands, and a row for each would cost
 /// PostgreSQL a tenth of the batch.
 const NAMES: usize = 500;
-/// How long a request has for the corrections that it makes itself.
-const OWN_CORRECTION: Duration = Duration::from_secs(2);
+/// How long a request has for the invalidations that it does itself.
+const OWN_INVALIDATION: Duration = Duration::from_secs(2);
 
-/// What is due in a shard. A line names entities (`note:42 note:44`) whose base and text are to be forgotten, or
+/// What is due in a shard. A row names entities (`note:42 note:44`) whose base total and cached text are dropped, or
 /// cached sets of edges (`note_like:42`: what user 42 likes).
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct DueInvalidations {
@@ -30,29 +30,29 @@ pub struct DueInvalidations {
 }
 
 impl Tx {
-    /// Writes lines that name the entities whose totals this transaction moved otherwise than its events say.
+    /// Writes invalidations of the entities whose totals this transaction moved by other means than the log.
     pub async fn add_invalidations(
         &mut self,
         shards: ShardCount,
         entities: &[Entity],
         reason: &str,
     ) -> StoreResult<()> {
-        self.add_lines(of_entities(shards, entities), reason, Duration::ZERO).await.map(drop)
+        self.add_rows(of_entities(shards, entities), reason, Duration::ZERO).await.map(drop)
     }
 
-    /// The same for a writer that makes the corrections itself, at once: they become the owners' duty only
-    /// after a while. Returns the lines, to be deleted then.
+    /// The same for a writer that invalidates at once by itself: the rows are due for the owners only after
+    /// `OWN_INVALIDATION`. Returns the rows that the writer then deletes.
     pub async fn add_own_invalidations(
         &mut self,
         shards: ShardCount,
         entities: &[Entity],
         reason: &str,
     ) -> StoreResult<Vec<Uuid>> {
-        self.add_lines(of_entities(shards, entities), reason, OWN_CORRECTION).await
+        self.add_rows(of_entities(shards, entities), reason, OWN_INVALIDATION).await
     }
 
-    /// Writes lines that name the cached sets of these actors' edges: rows of them were switched otherwise than
-    /// through the log.
+    /// Writes invalidations of the cached sets of these actors' edges: their rows were switched by other means than
+    /// the log.
     pub async fn add_set_invalidations(
         &mut self,
         shards: ShardCount,
@@ -62,7 +62,7 @@ impl Tx {
         let named = sets
             .iter()
             .map(|(kind, actor)| (shards.shard_of(actor.0), kind.name(), format!("{}:{actor}", kind.name())));
-        self.add_lines(named, reason, Duration::ZERO).await.map(drop)
+        self.add_rows(named, reason, Duration::ZERO).await.map(drop)
     }
 }
 
@@ -74,8 +74,8 @@ fn of_entities(
 }
 
 impl Tx {
-    /// A line names things of one shard and of one kind, which a release may not know yet.
-    async fn add_lines(
+    /// A row names entities or sets of one shard and of one kind, because an older release may not know the kind.
+    async fn add_rows(
         &mut self,
         named: impl Iterator<Item = (ShardId, &'static str, String)>,
         reason: &str,
@@ -112,7 +112,7 @@ impl Tx {
 }
 
 impl Db {
-    /// The oldest lines of a shard that are due. Lines about what only a later release knows stay for that one.
+    /// The oldest due rows of a shard. Rows of a kind that only a later release knows are left to that release.
     pub async fn due_invalidations(&self, shard: ShardId, most: usize) -> StoreResult<DueInvalidations> {
         let entities = EntityKind::ALL.iter().map(|kind| kind.name());
         let known: Vec<&str> = entities.chain(EdgeKind::ALL.iter().map(|kind| kind.name())).collect();
@@ -134,7 +134,7 @@ impl Db {
         Ok(due)
     }
 
-    /// Those of the entities that have a line, due or not: Redis is behind PostgreSQL there, and is told so.
+    /// Those of the entities that have an invalidation, due or not: Redis may be behind PostgreSQL there.
     pub async fn invalidated_among(&self, entities: &[Entity]) -> StoreResult<BTreeSet<Entity>> {
         let names: Vec<String> = entities.iter().map(Entity::to_string).collect();
         let query = sqlx::query_scalar(
@@ -148,7 +148,7 @@ impl Db {
         rows.iter().map(read).collect()
     }
 
-    /// Deletes exactly these lines; others about the same may have come meanwhile.
+    /// Deletes exactly these rows; newer ones may name the same entities.
     pub async fn delete_invalidations(&self, ids: &[Uuid]) -> StoreResult<()> {
         let query = sqlx::query("DELETE FROM invalidation WHERE id = ANY($1)").bind(ids);
         self.run(query.execute(&self.pool())).await.map(drop)

@@ -1,5 +1,5 @@
 //! PostgreSQL: one method per statement. Those of [`Db`] run by themselves, those of [`Tx`] in a transaction; each
-//! is bounded in time, and leaves a PostgreSQL alone that does not answer.
+//! has a time limit, and the breaker guards it while PostgreSQL does not answer.
 
 pub mod activity;
 pub mod announcements;

@@ -90,7 +90,7 @@ impl Db {
         self.run(query.fetch_all(&self.pool())).await
     }
 
-    /// No decision this time: the comment is due again after `pause`.
+    /// For a comment that could not be decided: it is due again after `pause`.
     pub async fn requeue_comment(&self, comment: CommentId, pause: Duration) -> StoreResult<()> {
         let query = sqlx::query(
             "UPDATE comment_queue SET due_at = now() + $2 * interval '1 ms' WHERE comment_id = $1",
@@ -127,8 +127,8 @@ impl Db {
 }
 
 impl Tx {
-    /// Decides the comments that are still pending, and keeps the decisions. What approvals count is returned,
-    /// and their inbox entries are written. Nothing happens to a comment that was decided or removed before, or
+    /// Decides the comments that are still pending, and records the decisions. Writes the inbox entries of approved
+    /// comments and returns how totals change. Nothing happens to a comment that was decided or removed before, or
     /// whose note was. Call [`Tx::lock_removals_shared`] before.
     pub async fn decide(&mut self, decisions: &[Decision<'_>]) -> StoreResult<DecisionEffects> {
         let comments: Vec<CommentId> = decisions.iter().map(|decision| decision.comment).collect();
@@ -136,7 +136,7 @@ impl Tx {
         let told = self.recipients(&comments).await?;
         self.lock_totals_of(&places, &told).await?;
         let mut open = self.open_comments(&comments).await?;
-        // Each once, also if it is there twice.
+        // Removing from `open` takes each comment once, even if it has two decisions.
         let decided: Vec<(CommentHeader, Decision<'_>)> = decisions
             .iter()
             .filter_map(|decision| Some((open.remove(&decision.comment)?, *decision)))
@@ -176,7 +176,7 @@ impl Tx {
     }
 }
 
-/// What a comment counts that is shown (`by` 1), or no longer (-1).
+/// Adds what a comment changes in totals when it is shown (`by` 1), or no longer shown (-1).
 pub fn count_comment(place: &CommentHeader, by: i64, moved: &mut Deltas) {
     moved.entry(place.author.into()).or_default().add(Counter::UserComments, by);
     moved.entry(place.note.into()).or_default().add(Counter::NoteComments, by);

@@ -1,4 +1,4 @@
-//! Heat of notes as PostgreSQL knows it: from the history, and from totals.
+//! Heat of notes as computed by PostgreSQL: from the history, and from totals.
 
 use super::{Db, from_catalogue, times::timestamp};
 use crate::{
@@ -34,8 +34,8 @@ impl Db {
         self.run(query.fetch_all(&self.pool())).await
     }
 
-    /// Notes of the highest steps of heat since ever with their heat, the newest first within a step. A step is about
-    /// as wide as chance makes counts differ, so the hottest are those with the most heat among more than are wanted.
+    /// Notes of the highest steps of all-time heat with their heat, the newest first within a step. A step is about as
+    /// wide as counts differ by chance; so fetch more notes than are needed, and take those with the most heat.
     pub async fn hot_candidates(&self, most: usize) -> StoreResult<Vec<(Id, i64)>> {
         let text = format!(
             "SELECT c.id, {} FROM note_counts AS c JOIN note AS n ON n.id = c.id AND n.removed_at IS NULL

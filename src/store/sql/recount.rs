@@ -1,8 +1,8 @@
-//! How each counter is counted from rows, and totals beside what the rows say.
+//! Recounts: how each counter follows from rows, and comparison of totals with rows.
 //!
 //! A total moves only in the transaction that changes the rows it counts. So within one statement, which sees
 //! one moment, every total equals its rows, and one that does not has drifted; nothing needs to be locked to
-//! find it. Who repairs it locks it and counts once more.
+//! find it. A repair locks the total and recounts it.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -161,7 +161,7 @@ impl EntityRecount {
         (self.frozen & (1 << counter.index()) == 0).then(|| self.rows.get(counter))
     }
 
-    /// Counters whose totals are not what they must be. Totals of what never was have nothing to be.
+    /// Counters whose totals differ from what they must be. Totals of an entity that never existed are left out.
     pub fn drifted(&self, kind: EntityKind) -> impl Iterator<Item = Counter> + '_ {
         let totals = self.totals.unwrap_or_default();
         let (exists, counters) = (self.exists, kind.counters().iter().copied());
@@ -171,7 +171,7 @@ impl EntityRecount {
     }
 }
 
-/// Whether a recount was given up because it took too long: fewer entities at once may do.
+/// Whether a recount took too long: one of fewer entities may succeed.
 pub fn took_too_long(error: &StoreError) -> bool {
     matches!(error, StoreError::SqlBusy(why) if why.contains("statement timeout"))
 }
@@ -231,7 +231,7 @@ impl Tx {
             .map(drop)
     }
 
-    /// Deletes totals of entities that never were: an entity that gets such an id would begin with them.
+    /// Deletes totals of entities that never existed: a new entity with such an id would start with them.
     pub async fn delete_orphaned_totals(&mut self, kind: EntityKind, ids: &[Id]) -> StoreResult<()> {
         let text = format!(
             "DELETE FROM {kind}_counts AS c WHERE id = ANY($1) AND NOT EXISTS (SELECT FROM {entities} AS t WHERE t.id = c.id)",

@@ -1,4 +1,4 @@
-//! What reconciliation has set right, and where the nightly run stands.
+//! Repairs that reconciliation made, and progress of the nightly run.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use crate::{
     store::StoreResult,
 };
 
-/// Something that was not what it had to be, and is now.
+/// A value that was wrong and was corrected.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Repair {
     pub entity: Entity,
@@ -24,7 +24,7 @@ pub struct Repair {
     pub to: Option<i64>,
 }
 
-/// A repair as it was kept.
+/// A stored repair.
 #[derive(Clone, FromRow, PartialEq, Eq, Debug, Serialize)]
 pub struct RepairRow {
     pub what: String,

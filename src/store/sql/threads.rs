@@ -1,4 +1,4 @@
-//! Comments: their text, and the lists in which they stand.
+//! Comments: their text, and threads, the lists that contain them.
 
 use std::collections::BTreeMap;
 
@@ -16,7 +16,7 @@ use crate::{
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum CommentState {
-    /// Not judged yet: only its author sees it.
+    /// Not moderated yet: only its author sees it.
     Pending,
     Approved,
     /// Only its author sees it.
@@ -44,7 +44,7 @@ pub struct Comment {
     pub created_at: DateTime<Utc>,
 }
 
-/// Where a list of comments hangs.
+/// What a list of comments belongs to.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum CommentThread {
     /// Comments on a note itself.

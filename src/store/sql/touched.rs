@@ -1,6 +1,5 @@
-//! Which entities were touched in a stretch of time, as far as rows tell: edges by their history, direct
-//! changes by what is new. Views, ratings, read marks and removals of comments leave no time that an index
-//! knows.
+//! Entities that changed between two times, as far as rows show it: edges by their history, direct changes by new
+//! rows. Views, ratings, read marks and removals of comments are missed: no index has their times.
 
 use std::collections::BTreeSet;
 

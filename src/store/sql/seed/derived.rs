@@ -45,9 +45,9 @@ pub const TOTALS: [(Counter, &str); 19] = [
     (Counter::GroupFeaturedNotes, "SELECT group_id AS id FROM note WHERE featured_at IS NOT NULL"),
 ];
 
-/// Kinds of inbox entries and the rows that they come from: recipient, actor, target, time. Nobody is told
-/// of their own deeds, nor twice of one comment: who wrote the note and the comment that is answered is
-/// told of the answer.
+/// Kinds of inbox entries and the rows that they come from: recipient, actor, target, time. Nobody is
+/// notified of their own actions, nor twice of one comment: the author of both the note and the answered comment gets
+/// the reply only.
 const INBOX: [(&str, &str); 5] = [
     (
         "note_like",
@@ -136,9 +136,9 @@ pub async fn add_history(tx: &mut Tx, kind: EdgeKind, since: NaiveDate) -> Store
 /// Sets one total of every entity to the number of its rows. See [`TOTALS`].
 pub async fn count_rows(tx: &mut Tx, counter: Counter, rows: &'static str) -> StoreResult<()> {
     let text = format!(
-        "UPDATE {kind}_counts AS c SET {counter} = counted.number
-         FROM (SELECT id, count(*) AS number FROM ({rows}) AS one GROUP BY id) AS counted
-         WHERE c.id = counted.id",
+        "UPDATE {kind}_counts AS c SET {counter} = total.number
+         FROM (SELECT id, count(*) AS number FROM ({rows}) AS one GROUP BY id) AS total
+         WHERE c.id = total.id",
         kind = counter.kind().name(),
         counter = counter.name(),
     );
@@ -168,7 +168,7 @@ pub async fn mark_read(tx: &mut Tx, percent: i64) -> StoreResult<()> {
     tx.db.run(sqlx::query(from_catalogue(text)).bind(percent).execute(&mut *tx.inner)).await.map(drop)
 }
 
-/// Ranks comments by the totals that were counted.
+/// Sets the hot scores of comments from their totals.
 pub async fn rank_comments(tx: &mut Tx) -> StoreResult<()> {
     let query = sqlx::query(
         "UPDATE comment_index AS i SET hot_score = comment_hot_score(c.likes, c.replies, i.created_at)

@@ -1,4 +1,4 @@
-//! Rows as they were thought up, column by column.
+//! Rows of demo data, column by column.
 
 use crate::{
     catalogue::{EdgeKind, UnixMillis},
@@ -127,7 +127,7 @@ pub async fn add_comment_bodies(tx: &mut Tx, ids: Vec<i64>, bodies: Vec<&str>) -
     tx.db.run(query.execute(&mut *tx.inner)).await.map(drop)
 }
 
-/// Edges that are on and counted.
+/// Edges that are on and included.
 pub async fn add_edges(
     tx: &mut Tx,
     kind: EdgeKind,
