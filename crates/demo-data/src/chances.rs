@@ -1,4 +1,4 @@
-//! Skewed chances: a few get most, as in real life.
+//! Skewed random draws (Zipf's law).
 
 use rand::{Rng, RngExt, seq::SliceRandom};
 use rand_distr::weighted::WeightedAliasIndex;
@@ -35,7 +35,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_has_no_weight_is_never_drawn() {
+    fn items_without_weight_are_never_drawn() {
         let mut rng = StdRng::seed_from_u64(1);
         let chances = Chances::new([0.0, 1.0, 0.0]);
         assert!((0..100).all(|_| chances.draw(&mut rng) == Some(1)));

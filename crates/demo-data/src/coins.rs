@@ -1,4 +1,4 @@
-//! Coins: a few users have some, and the ledger says why.
+//! Coin ledger of a few users; each balance is the sum of its lines.
 
 use rand::{Rng, RngExt};
 

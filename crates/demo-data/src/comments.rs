@@ -1,4 +1,4 @@
-//! What they say to each other's notes and comments.
+//! Comments and replies.
 
 use std::collections::HashSet;
 

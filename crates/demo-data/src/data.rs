@@ -1,4 +1,4 @@
-//! The demo data as a whole: equal for equal size and time.
+//! The complete demo data: deterministic for a size and a time.
 
 use rand::{SeedableRng, rngs::StdRng};
 
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_comes_of_nobody() {
+    fn without_users_there_is_no_data() {
         let nobody = DemoData::new(SeedSize { users: 0, notes: 10 }, NOW);
         assert!(nobody.people.is_empty() && nobody.notes.is_empty() && nobody.comments.is_empty());
         assert!(nobody.groups.is_empty() && nobody.ledger.is_empty() && nobody.messages.is_empty());

@@ -1,10 +1,10 @@
-//! Draws without visible repeats.
+//! Card deck: draws without visible repeats.
 
 use std::collections::VecDeque;
 
 use rand::{Rng, RngExt};
 
-/// Puts what it dealt at the back and deals from the front half: no card comes again soon.
+/// Deals from the front half and puts the card at the back, so that it does not come again soon.
 pub struct Deck(VecDeque<&'static str>);
 
 impl Deck {

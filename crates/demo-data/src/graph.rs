@@ -1,4 +1,4 @@
-//! Who follows whom, who likes and collects what, and who writes to whom.
+//! Relations: follows, likes, collects and messages.
 
 use std::collections::BTreeSet;
 

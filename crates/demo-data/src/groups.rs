@@ -1,4 +1,4 @@
-//! Groups: one per topic, who is a member, and which notes stand in them.
+//! Groups, one per topic, with their members and notes.
 
 use std::collections::HashMap;
 

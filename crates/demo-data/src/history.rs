@@ -1,4 +1,4 @@
-//! When things happened: sixty days that end now.
+//! Timeline of the demo data: sixty days that end now.
 
 use std::collections::BTreeSet;
 

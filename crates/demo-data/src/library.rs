@@ -34,7 +34,7 @@ pub struct SmallTalk {
     pub comments: Vec<String>,
     /// Short sentences that may follow any comment.
     pub afterthoughts: Vec<String>,
-    /// By whoever wrote the note.
+    /// By the note's author.
     pub replies_of_author: Vec<String>,
     /// By anybody else.
     pub replies: Vec<String>,

@@ -1,4 +1,4 @@
-//! What they write.
+//! Notes: authors, times and popularity.
 
 use rand::{Rng, RngExt};
 
@@ -68,7 +68,7 @@ pub fn notes(
     notes
 }
 
-/// Somebody who was there already. The first user always was, so this ends.
+/// Somebody who had joined by then. The first user always had, so this terminates.
 fn author_at(rng: &mut impl Rng, authors: &Chances, people: &[Person], at: EpochMillis) -> Option<usize> {
     loop {
         let author = authors.draw(rng)?;

@@ -1,4 +1,4 @@
-//! Who is there.
+//! Users: when they joined, how active and how popular they are.
 
 use rand::{Rng, RngExt};
 

@@ -24,7 +24,7 @@ pub struct NoteText {
     pub theme: Theme,
 }
 
-/// Remembers what it wrote last, and writes something else.
+/// Avoids repeating what it wrote last.
 pub struct Writer {
     topics: Vec<TopicDecks>,
     comments: Deck,

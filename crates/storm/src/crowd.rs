@@ -1,4 +1,4 @@
-//! The simulated users: each acts, waits for the answer and pauses, as people do.
+//! Simulated users: each acts, waits for the answer and pauses.
 
 use std::{
     collections::HashSet,
@@ -23,11 +23,11 @@ use super::{
     targets::{NoteTarget, TargetNotes},
 };
 
-/// Between two actions of one user. A user acts at most 200 times in 30 s, so two storms in a minute
+/// Pause between two actions of one user. A user acts at most 200 times in 30 s, so two storms in a minute
 /// stay below the default limit of 600.
 const PAUSE_MS: std::ops::Range<u64> = 150..450;
 
-/// Actions under way at the same time: visitors must be served too.
+/// Concurrent actions; bounded so that visitors are served too.
 const AT_ONCE: usize = 32;
 
 /// Attempts to find something new before a user takes back an earlier action.
@@ -74,7 +74,7 @@ impl Deed {
         }
     }
 
-    /// The id that it is done to, if the note has such a thing.
+    /// Id of its target; `None` if the note has no such target.
     fn target<'a>(self, note: &'a NoteTarget, rng: &mut StdRng) -> Option<&'a str> {
         match self {
             Self::Like | Self::Collect => Some(note.id()),
@@ -96,7 +96,7 @@ struct ActionCounts {
     failed: AtomicU64,
 }
 
-/// What all users share.
+/// State shared by all users.
 struct Stage<A> {
     api: A,
     targets: TargetNotes,
@@ -109,7 +109,7 @@ struct SimulatedUser<A: StormApi> {
     stage: Arc<Stage<A>>,
     caller: A::Caller,
     rng: StdRng,
-    /// What this user has done in this storm and not taken back.
+    /// Actions of this user in this storm that were not undone.
     done: HashSet<(Deed, String)>,
 }
 
@@ -120,7 +120,7 @@ enum UserAction {
 }
 
 impl Crowd {
-    /// Users `storm.001`, `storm.002` and so on act for so long.
+    /// Users `storm.001`, `storm.002` and so on act for `time`.
     pub fn begin<A: StormApi>(api: A, targets: TargetNotes, users: u16, time: Duration) -> Self {
         let counts = Arc::<ActionCounts>::default();
         let stage = Arc::new(Stage {
@@ -147,7 +147,7 @@ impl Crowd {
 
 impl<A: StormApi> SimulatedUser<A> {
     fn new(stage: &Arc<Stage<A>>, number: u16) -> Option<Self> {
-        // Each has an address of its own, as people have: one of those reserved for benchmarks (RFC 2544).
+        // Each has its own address, from the range reserved for benchmarks (RFC 2544).
         let [high, low] = number.to_be_bytes();
         let address = Ipv4Addr::new(198, 18, high, low).into();
         let caller = stage.api.user(&format!("storm.{number:03}"), address)?;

@@ -1,7 +1,7 @@
 //! A load generator: up to hundreds of simulated users act at the same time, for some seconds, through an
-//! [`StormApi`]. Whoever starts it implements that and reads the progress, four times a second.
+//! [`StormApi`]. The caller implements that trait and reads the progress, four times a second.
 //!
-//! - `targets`: the notes that are acted on; `crowd`: the users and what they do; `progress`: what they have done
+//! - `targets`: the notes that are acted on; `crowd`: the users and what they do; `progress`: their progress
 
 mod crowd;
 mod progress;
@@ -20,7 +20,7 @@ pub trait StormApi: Send + Sync + 'static {
     type Caller: Send + Sync;
     type Error: Send;
 
-    /// Somebody without a token.
+    /// A caller without a token.
     fn visitor(&self) -> Self::Caller;
 
     /// `None` when the API has no such user.

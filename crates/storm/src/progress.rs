@@ -1,4 +1,4 @@
-//! A storm under way, and how far it is.
+//! A running storm, and its progress reports.
 
 use std::{collections::VecDeque, time::Duration};
 

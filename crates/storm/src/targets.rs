@@ -1,4 +1,4 @@
-//! The notes that the users act on: those that visitors see first, or those that are named.
+//! Target notes of a storm: those that visitors see first, or given ones; drawn by Zipf's law.
 
 use std::{collections::HashSet, iter::zip};
 
@@ -27,7 +27,7 @@ pub struct TargetNotes {
     popularity: Zipf<f64>,
 }
 
-/// Why there is nothing to act on.
+/// Why there are no targets.
 #[derive(Debug)]
 pub enum FindError<E> {
     /// The API refused or failed to answer.
@@ -54,7 +54,7 @@ struct Nodes<T> {
 }
 
 impl TargetNotes {
-    /// Those named; without names, those that visitors see first.
+    /// The notes with these ids; without ids, those that visitors see first.
     ///
     /// # Errors
     /// [`FindError::NoNotes`] when there is none.
@@ -95,7 +95,7 @@ impl NoteTarget {
     }
 }
 
-/// Leaves out nodes that are null or no notes.
+/// Skips nodes that are null or not notes.
 fn notes_at(found: &Value, path: &str) -> Vec<NoteTarget> {
     let nodes = found.pointer(path).and_then(Value::as_array).into_iter().flatten();
     nodes.filter_map(|node| NoteTarget::deserialize(node).ok()).collect()
@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn the_hottest_and_the_newest_come_by_turns_and_each_once() {
+    fn the_hottest_and_the_newest_alternate_and_each_note_comes_once() {
         let mixed = mixed(notes(&["a", "b", "c"]), notes(&["d", "a", "e", "f"]));
         let ids: Vec<&str> = mixed.iter().map(NoteTarget::id).collect();
         assert_eq!(ids, ["a", "d", "b", "c", "e", "f"]);

@@ -1,26 +1,26 @@
-//! What a token says, and what it must say.
+//! Claims of a token, and the rules that they must satisfy.
 
 use jsonwebtoken::{Algorithm, Validation};
 use serde::{Deserialize, Deserializer, Serialize};
 
 use super::identity::Role;
 
-/// Of tokens that are signed with a secret.
+/// Algorithm of tokens that are signed with a secret.
 pub(super) const ALGORITHM: Algorithm = Algorithm::HS256;
 
-/// How long after its end a token still counts, in seconds: servers' clocks differ a little.
+/// Leeway after `exp` and before `nbf`, in seconds, for clock skew between servers.
 pub(super) const LEEWAY_S: u64 = 5;
 
 /// The claims that Plaudit reads; a token may carry others. Times are seconds of the Unix epoch.
 ///
-/// A claim that is absent is empty here: whether it had to be there is decided after reading.
+/// An absent claim is empty here; required claims are checked after parsing.
 #[derive(Serialize, Deserialize, Default)]
 #[serde(default)]
 pub(super) struct Claims {
     pub sub: String,
     #[serde(deserialize_with = "whole_seconds")]
     pub exp: u64,
-    /// Written for people who look into a token.
+    /// For humans who inspect a token.
     #[serde(skip_deserializing)]
     pub iat: u64,
     #[serde(skip_serializing_if = "Option::is_none", skip_deserializing)]
@@ -30,12 +30,12 @@ pub(super) struct Claims {
     pub role: Role,
 }
 
-/// Whom a token must be meant for, and who must have made it.
+/// Required audience and issuer of a token.
 #[derive(Clone, Debug, Default)]
 pub struct Expected {
-    /// What `aud` must name; with `None` a token with an `aud` is meant for somebody else.
+    /// Must be in `aud`; with `None`, a token that has an `aud` is refused.
     pub audience: Option<String>,
-    /// What `iss` must be; with `None` it does not matter.
+    /// Must equal `iss`; with `None`, `iss` is not checked.
     pub issuer: Option<String>,
 }
 

@@ -1,19 +1,19 @@
-//! Why a token is refused.
+//! Reasons for refusing a token; they reveal nothing of it.
 
-/// Gives the class of the reason and nothing of the token, so the message may be shown to the client.
+/// Contains no part of the token, so the message may be shown to the client.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum TokenError {
     /// Not a JWT, or a claim of the wrong type, length or value; also one without a signature (`alg: none`).
     #[error("the token is malformed")]
     Malformed,
-    /// Longer than [`super::TokenVerifier::MAX_BYTES`]; it was not looked at.
+    /// Longer than [`super::TokenVerifier::MAX_BYTES`]; not parsed.
     #[error("the token is too long: {max} bytes are allowed", max = super::TokenVerifier::MAX_BYTES)]
     TooLong,
     /// Signed with another key, or changed afterwards.
     #[error("the token's signature is wrong")]
     BadSignature,
-    /// No key has its `kid`; or it has none, and not exactly one key fits.
-    #[error("the token's key is not known")]
+    /// No key has its `kid`; or it has no `kid`, and not exactly one key fits its algorithm.
+    #[error("the token's key is unknown")]
     UnknownKey,
     #[error("the token has expired; get a new one")]
     Expired,

@@ -1,11 +1,11 @@
-//! What a valid token proves.
+//! Identity that a valid token proves: subject, role and expiry.
 
 use std::{fmt, str::FromStr};
 
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 
-/// Who is asking, with which rights, and until when.
+/// Subject and role of a caller, and when they expire.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Identity {
     pub subject: Subject,
@@ -14,7 +14,7 @@ pub struct Identity {
     pub expires_at: DateTime<Utc>,
 }
 
-/// What somebody may do. Each includes nothing of the others.
+/// Rights of a caller. No role includes another.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default, Serialize, Deserialize, clap::ValueEnum)]
 #[serde(rename_all = "lowercase")]
 pub enum Role {

@@ -1,13 +1,13 @@
-//! Where public keys come from: a file, or an address.
+//! Source of public keys (JWKS): a file or a URL.
 
 use std::{error::Error, fmt, path::PathBuf, str::FromStr, time::Duration};
 
 use reqwest::{Client, Url, redirect};
 use url::Host;
 
-/// Bytes of a key set.
+/// Largest key set, in bytes.
 const MAX_BYTES: usize = 256 * 1024;
-/// How long its address may take.
+/// Timeout of a request for it.
 const TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Where the keys are.
@@ -17,15 +17,15 @@ pub enum JwksSource {
     Url(JwksUrl),
 }
 
-/// An address that nobody on the way can change the answer of: https, or http on this machine.
+/// URL whose response cannot be altered in transit: https, or http on loopback.
 #[derive(Clone, Debug)]
 pub struct JwksUrl(Url);
 
 #[derive(Clone, Debug, thiserror::Error)]
-#[error("an https address without user and password is needed; http only on a loopback address")]
+#[error("must be an https URL without user and password; http is allowed on a loopback address only")]
 pub struct BadJwksUrl;
 
-/// Reads a source again and again.
+/// Reads a source; reusable.
 pub(super) struct Reader {
     source: JwksSource,
     client: Client,
@@ -35,9 +35,9 @@ impl Reader {
     /// # Errors
     /// The client for the address cannot be made.
     pub fn new(source: JwksSource) -> Result<Self, String> {
-        // Fails only when a provider is installed already.
+        // Fails only if a provider is already installed.
         let _ = rustls::crypto::ring::default_provider().install_default();
-        // Whoever answers is whoever was named: a redirect could lead anywhere, also without encryption.
+        // No redirects: one could lead to any host, also without encryption.
         let client = Client::builder().timeout(TIMEOUT).redirect(redirect::Policy::none()).build();
         Ok(Self { source, client: client.map_err(root_cause)? })
     }
@@ -57,7 +57,7 @@ impl Reader {
             return Err(format!("it answers {}", response.status()));
         }
         let mut body = Vec::new();
-        // Not all at once, so that no endless answer fills the memory.
+        // In chunks, so that an endless response cannot fill the memory.
         while let Some(chunk) = response.chunk().await.map_err(root_cause)? {
             body.extend_from_slice(&chunk);
             if body.len() > MAX_BYTES {

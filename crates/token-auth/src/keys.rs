@@ -1,6 +1,6 @@
-//! The keys that tokens are verified with, and which of them is a token's.
+//! Verification keys (JWKS), and the selection of a token's key.
 //!
-//! A key's algorithm belongs to the key: what a token says of its algorithm must agree, and decides nothing.
+//! A key's algorithm belongs to the key: the algorithm in a token's header must match it and selects nothing.
 
 use jsonwebtoken::{Algorithm, DecodingKey, DecodingKeyKind, Header, Validation};
 use serde::Deserialize;
@@ -18,7 +18,7 @@ const RSA_BITS: std::ops::RangeInclusive<usize> = 2048..=4096;
 /// Bytes of an Ed25519 key.
 const ED25519_BYTES: usize = 32;
 
-/// One key, and by which rules a token of it is judged.
+/// A key with the validation rules of its tokens.
 pub(super) struct Key {
     id: Option<String>,
     algorithm: Algorithm,
@@ -29,11 +29,11 @@ pub(super) struct Key {
 /// The usable keys of a JWKS (RFC 7517).
 pub(super) struct KeySet {
     keys: Vec<Key>,
-    /// Why the others are not used; for the log.
+    /// Why the other keys are ignored; for the log.
     pub ignored: Vec<String>,
 }
 
-/// A JWKS of which nothing can be used.
+/// A JWKS without usable keys.
 #[derive(Debug, thiserror::Error)]
 pub enum KeySetError {
     #[error("it is not a JSON object with a list `keys`")]
@@ -91,7 +91,7 @@ struct RawSet {
     keys: Vec<serde_json::Value>,
 }
 
-/// What is read of a key; others of its members do not matter.
+/// The used members of a key; others are ignored.
 #[derive(Deserialize)]
 struct RawKey {
     kty: String,
@@ -116,20 +116,18 @@ fn usable(raw: serde_json::Value, expected: &Expected) -> Result<Key, String> {
         return Err("it is not for verifying (`key_ops`)".into());
     }
     let algorithm = algorithm(&raw)?;
-    let decoding = decoding(&raw, algorithm).ok_or("its numbers are no such key")?;
+    let decoding = decoding(&raw, algorithm).ok_or("its parameters do not form a valid key")?;
     Ok(Key { id: raw.kid, algorithm, decoding, rules: expected.rules(algorithm) })
 }
 
-/// By the key's type and curve; what it says of its algorithm must agree.
+/// Determined by the key's type and curve; its `alg`, if present, must match.
 fn algorithm(raw: &RawKey) -> Result<Algorithm, String> {
     let (algorithm, name) = match (raw.kty.as_str(), raw.crv.as_deref()) {
         ("RSA", _) => (Algorithm::RS256, "RS256"),
         ("EC", Some("P-256")) => (Algorithm::ES256, "ES256"),
         ("OKP", Some("Ed25519")) => (Algorithm::EdDSA, "EdDSA"),
         ("oct", _) => {
-            return Err(
-                "it is a secret, which does not belong into a list of public keys; set jwt_secret".into()
-            );
+            return Err("it is a secret, which must not be in a list of public keys; set jwt_secret".into());
         }
         _ => return Err("its type or curve is not supported".into()),
     };
@@ -139,7 +137,7 @@ fn algorithm(raw: &RawKey) -> Result<Algorithm, String> {
     }
 }
 
-/// `None` for what is no key, or a weak one. Whatever verifies with it may rely on its size.
+/// `None` if the parameters are invalid or the key is weak, so verification may rely on its size.
 fn decoding(raw: &RawKey, algorithm: Algorithm) -> Option<DecodingKey> {
     let key = match algorithm {
         Algorithm::RS256 => DecodingKey::from_rsa_components(raw.n.as_deref()?, raw.e.as_deref()?),
@@ -152,7 +150,7 @@ fn decoding(raw: &RawKey, algorithm: Algorithm) -> Option<DecodingKey> {
         DecodingKeyKind::SecretOrDer(point) if algorithm == Algorithm::EdDSA => point.len() == ED25519_BYTES,
         DecodingKeyKind::SecretOrDer(_) => true,
     };
-    // A point that is not on its curve shows when the key is used.
+    // A point that is not on the curve is detected when the key is used.
     let is_key = || jsonwebtoken::crypto::verify(&"A".repeat(86), b"", &key, algorithm).is_ok();
     (has_good_size && (algorithm == Algorithm::RS256 || is_key())).then_some(key)
 }
@@ -200,7 +198,7 @@ mod tests {
         }
         let refused = |algorithm, kid| set.key_of(&header(algorithm, kid)).err();
         assert_eq!(refused(Algorithm::ES256, Some("a")), Some(TokenError::UnsupportedAlgorithm));
-        // The classic: a public key taken for a secret.
+        // Algorithm confusion: a public key used as an HMAC secret.
         assert_eq!(refused(Algorithm::HS256, Some("a")), Some(TokenError::UnsupportedAlgorithm));
         assert_eq!(refused(Algorithm::RS256, Some("d")), Some(TokenError::UnknownKey));
     }
@@ -220,10 +218,10 @@ mod tests {
             (with(RSA.public("a"), "key_ops", json!(["encrypt"])), "`key_ops`"),
             (with(RSA.public("a"), "alg", json!("PS256")), "is not RS256"),
             (with(RSA.public("a"), "alg", json!("none")), "is not RS256"),
-            (with(RSA.public("a"), "n", json!("AQAB")), "no such key"),
+            (with(RSA.public("a"), "n", json!("AQAB")), "do not form a valid key"),
             (with(P256.public("a"), "crv", json!("P-384")), "not supported"),
-            (with(P256.public("a"), "y", P256.public("a")["x"].clone()), "no such key"),
-            (with(ED25519.public("a"), "x", json!("AQAB")), "no such key"),
+            (with(P256.public("a"), "y", P256.public("a")["x"].clone()), "do not form a valid key"),
+            (with(ED25519.public("a"), "x", json!("AQAB")), "do not form a valid key"),
             (json!({ "kty": "oct", "k": "c2VjcmV0" }), "set jwt_secret"),
             (json!({ "kty": "AKP" }), "not supported"),
             (json!("key"), "not a JWK"),
@@ -236,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn a_set_is_a_list_of_keys_with_an_end() {
+    fn a_set_is_a_bounded_list_of_keys() {
         for text in ["", "[]", "{}", "{\"keys\":1}"] {
             let parsed = KeySet::parse(text.as_bytes(), &Expected::default());
             assert!(matches!(parsed, Err(KeySetError::NotASet)), "{text}");

@@ -1,10 +1,10 @@
-//! Who is asking: signed tokens (JWT), and the identity that a valid one proves.
+//! Authentication by signed tokens (JWT), which prove a subject and a role.
 //!
-//! - `secret`: the secret that tokens are signed with; `keys`: what they are verified with
-//! - `jwks`: where public keys come from; `ring`: keeps them up to date
-//! - `signer`, `verifier`: making and checking a token; `verified`: those that were checked already
-//! - `claims`: what a token says; `identity`: what it proves
-//! - `error`: why a token is refused
+//! - `secret`: the signing secret; `keys`: the verification keys
+//! - `jwks`: source of public keys; `ring`: keeps them up to date
+//! - `signer`, `verifier`: making and checking a token; `verified`: cache of verified tokens
+//! - `claims`: the claims of a token; `identity`: what a valid token proves
+//! - `error`: reasons for refusing a token
 //!
 //! Tokens are signed with one secret (HS256), or elsewhere, with private keys of which Plaudit reads the
 //! public ones. The algorithm always belongs to the key and is never taken from the token.

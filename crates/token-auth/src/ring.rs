@@ -1,4 +1,4 @@
-//! Public keys that are read again: from time to time, and when a token has a key that is not known.
+//! Key ring: public keys that are refreshed periodically, and when a token names an unknown key.
 
 use std::{
     sync::Arc,
@@ -15,17 +15,17 @@ use super::{
     keys::KeySet,
 };
 
-/// How long after one reading the next unknown key leads to another one. Tokens with unknown keys cost nothing
-/// meanwhile: they are refused.
+/// Shortest time between two refreshes for unknown keys. Until then tokens with unknown keys are refused at
+/// once.
 const PAUSE: Duration = Duration::from_secs(5);
-/// How long a token waits until the keys are read, and how many wait at the same time; others are refused.
+/// How long a token waits for a refresh, and how many wait at the same time; others are refused.
 const LONGEST_WAIT: Duration = Duration::from_secs(3);
 const MOST_WAITING: usize = 1_000;
-/// So often a start tries again, and after which pause.
+/// Retries at startup, and the pause between them.
 const FIRST_TRIES: usize = 4;
 const FIRST_PAUSE: Duration = Duration::from_millis(500);
 
-/// The keys could not be read at the start.
+/// The keys could not be read at startup.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot use the keys of {source_name}: {reason}")]
 pub struct JwksError {
@@ -33,15 +33,14 @@ pub struct JwksError {
     reason: String,
 }
 
-/// The present keys. What cannot be read leaves them as they are: an identity provider that is away signs
-/// nobody out.
+/// The current keys. A failed refresh keeps them: an outage of the identity provider signs nobody out.
 pub(super) struct KeyRing {
     held: RwLock<Held>,
     reader: Reader,
     expected: Expected,
-    /// Rung by whoever misses a key.
+    /// Notified when a token names an unknown key.
     wanted: Notify,
-    /// When the last reading ended, well or not.
+    /// When the last refresh ended, successful or not.
     last: watch::Sender<Option<Instant>>,
     waiting: Semaphore,
 }
@@ -54,11 +53,11 @@ struct Held {
 }
 
 impl KeyRing {
-    /// Reads the keys, and goes on doing so each `refresh`, as long as the process lives.
+    /// Reads the keys now, and then every `refresh` for the lifetime of the process.
     ///
     /// # Errors
-    /// They cannot be had now. A start that went on would refuse everybody, and nobody would know why; so it
-    /// ends, as it does for a store that is away.
+    /// The keys cannot be read. The startup fails, as for an unreachable store: without keys the service would
+    /// refuse every token.
     pub async fn open(
         source: JwksSource,
         refresh: Duration,
@@ -70,7 +69,7 @@ impl KeyRing {
         let pauses = ConstantBuilder::default().with_delay(FIRST_PAUSE).with_max_times(FIRST_TRIES);
         let text = (|| reader.read()).retry(pauses).await.map_err(failed)?;
         let keys = KeySet::parse(&text, &expected).map_err(|error| failed(error.to_string()))?;
-        tell(&keys, "the keys of tokens are read");
+        tell(&keys, "token verification keys loaded");
         let held = Held { keys: Arc::new(keys), text: Arc::new(text), number: 0 };
         let ring = Arc::new(Self {
             held: RwLock::new(held),
@@ -84,13 +83,13 @@ impl KeyRing {
         Ok(ring)
     }
 
-    /// The keys, and a number that changes with them.
+    /// The keys, and their version.
     pub fn keys(&self) -> (Arc<KeySet>, u64) {
         let held = self.held.read();
         (Arc::clone(&held.keys), held.number)
     }
 
-    /// Waits until the keys are read once more. False, and at once, when that was done moments ago.
+    /// Waits for a refresh of the keys. Returns false at once if the last one was moments ago.
     pub async fn renewed(&self) -> bool {
         let mut last = self.last.subscribe();
         if is_recent(*last.borrow_and_update()) {
@@ -101,21 +100,24 @@ impl KeyRing {
         tokio::time::timeout(LONGEST_WAIT, last.changed()).await.is_ok_and(|changed| changed.is_ok())
     }
 
-    /// One reading at a time, whoever asks and whoever goes away meanwhile.
+    /// Runs one refresh at a time; independent of the tokens that wait for it.
     async fn keep_reading(self: Arc<Self>, refresh: Duration) {
         let mut is_failing = false;
         loop {
             let was_asked = tokio::time::timeout(refresh, self.wanted.notified()).await.is_ok();
             if was_asked && is_recent(*self.last.borrow()) {
-                continue; // asked while the last reading was under way
+                continue; // requested during the last refresh
             }
             let outcome = self.read_again().await;
             self.last.send_replace(Some(Instant::now()));
             match &outcome {
                 Err(reason) if !is_failing => {
-                    tracing::warn!(reason, "cannot read the keys of tokens; those that were read stay good");
+                    tracing::warn!(
+                        reason,
+                        "cannot refresh the token verification keys; the current ones stay valid"
+                    );
                 }
-                Ok(()) if is_failing => tracing::info!("the keys of tokens can be read again"),
+                Ok(()) if is_failing => tracing::info!("token verification keys can be refreshed again"),
                 _ => {}
             }
             is_failing = outcome.is_err();
@@ -128,7 +130,7 @@ impl KeyRing {
             return Ok(());
         }
         let keys = KeySet::parse(&text, &self.expected).map_err(|error| error.to_string())?;
-        tell(&keys, "the keys of tokens have changed");
+        tell(&keys, "token verification keys have changed");
         let mut held = self.held.write();
         *held = Held { keys: Arc::new(keys), text: Arc::new(text), number: held.number + 1 };
         Ok(())
@@ -181,7 +183,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn tokens_of_each_kind_of_key_are_good_as_often_as_they_are_shown() {
+    async fn tokens_of_each_kind_of_key_are_accepted_repeatedly() {
         let kinds: [(&str, Sample); 3] = [("r", RSA), ("e", P256), ("d", ED25519)];
         let file = File::with(&kinds.each_ref().map(|(kid, sample)| sample.public(kid)));
         let verifier = file.verifier().await;
@@ -201,14 +203,14 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn an_unknown_key_is_looked_for_once_and_not_again_at_once() {
+    async fn an_unknown_key_leads_to_one_refresh_and_not_to_another_at_once() {
         let file = File::with(&[RSA.public("old")]);
         let verifier = file.verifier().await;
         let (old, new) = (RSA.token(Some("old")), P256.token(Some("new")));
         assert!(verifier.verify(&old).await.is_ok());
         file.write(&[P256.public("new")]);
         assert!(verifier.verify(&new).await.is_ok());
-        // Also what was verified by a key that is gone.
+        // Also a token that was verified with a removed key.
         for _ in 0..2 {
             assert_eq!(verifier.verify(&old).await, Err(TokenError::UnknownKey));
         }
@@ -218,7 +220,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn keys_that_cannot_be_read_again_stay_good() {
+    async fn keys_stay_valid_when_a_refresh_fails() {
         let file = File::with(&[RSA.public("a")]);
         let verifier = file.verifier().await;
         std::fs::remove_file(file.0.path().join("keys")).unwrap();

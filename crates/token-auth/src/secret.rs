@@ -1,8 +1,8 @@
-//! The secret that tokens are signed with.
+//! Signing secret of tokens (HS256).
 
 use std::{fmt, str::FromStr};
 
-/// Whoever knows it can make a token for anybody, so it does not print.
+/// It allows to sign tokens for any user, so `Debug` hides it.
 ///
 /// Its bytes are the key as they stand; hexadecimal digits are not decoded.
 #[derive(Clone)]

@@ -1,4 +1,4 @@
-//! Making tokens.
+//! Signing of tokens.
 
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ pub struct TokenSigner {
     expected: Expected,
 }
 
-/// The token could not be encoded; a fault of this program.
+/// The token could not be encoded; a bug.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot sign the token: {0}")]
 pub struct SignError(#[from] jsonwebtoken::errors::Error);
@@ -26,12 +26,12 @@ impl TokenSigner {
         Self { key: EncodingKey::from_secret(secret.as_bytes()), expected: Expected::default() }
     }
 
-    /// Signs tokens that are as a verifier expects them.
+    /// Signs tokens with the audience and issuer that a verifier expects.
     pub fn expected(self, expected: Expected) -> Self {
         Self { expected, ..self }
     }
 
-    /// A token that is valid from now on for `ttl`, in whole seconds.
+    /// A token that is valid from now for `ttl`, in whole seconds.
     pub fn sign(&self, subject: &Subject, role: Role, ttl: Duration) -> Result<String, SignError> {
         let now = get_current_timestamp();
         let exp = now.saturating_add(ttl.as_secs());

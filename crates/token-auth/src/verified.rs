@@ -1,4 +1,4 @@
-//! Tokens that were verified not long ago.
+//! Cache of verified tokens.
 //!
 //! A signature by a public key takes much longer to verify than a request takes to be answered, and a client
 //! sends the same token with each request.
@@ -8,16 +8,16 @@ use moka::sync::Cache;
 
 use super::{claims::LEEWAY_S, identity::Identity};
 
-/// Bytes of tokens that are remembered in all: about 20,000 tokens.
+/// Capacity in bytes of tokens: about 20,000 tokens.
 const MAX_BYTES: u64 = 16 * 1024 * 1024;
 
-/// Remembers good tokens only, as a whole, and only for the keys by which they were verified.
+/// Holds valid tokens only, compared in full, and only for the key version that verified them.
 pub(super) struct Verified(Cache<String, Known>);
 
 #[derive(Clone)]
 struct Known {
     identity: Identity,
-    /// Of the set of keys.
+    /// Version of the keys.
     keys: u64,
 }
 

@@ -1,4 +1,4 @@
-//! Checking tokens.
+//! Verification of tokens.
 
 use std::{sync::Arc, time::Duration};
 
@@ -16,7 +16,7 @@ use super::{
     verified::Verified,
 };
 
-/// Tells whom a token belongs to.
+/// Verifies a token and returns the identity that it proves.
 pub struct TokenVerifier(Keys);
 
 enum Keys {
@@ -25,7 +25,7 @@ enum Keys {
 }
 
 impl TokenVerifier {
-    /// Of a token. Those of common identity providers have about 1 KiB.
+    /// Longest token. Those of common identity providers have about 1 KiB.
     pub const MAX_BYTES: usize = 8 * 1024;
 
     pub fn hs256(secret: &TokenSecret) -> Self {
@@ -36,7 +36,7 @@ impl TokenVerifier {
         Self(Keys::Secret(Box::new(Key::of_secret(secret, expected))))
     }
 
-    /// By public keys, which are read now, each `refresh` from then on, and when a token has an unknown one.
+    /// Verifies with public keys, which are read now, then every `refresh`, and when a token names an unknown one.
     ///
     /// # Errors
     /// They cannot be read, or none of them can be used.
@@ -45,11 +45,11 @@ impl TokenVerifier {
         Ok(Self(Keys::Public { ring, verified: Verified::new() }))
     }
 
-    /// Waits for one thing only, and seldom: an unknown public key may be a new one.
+    /// Waits only if the public key is unknown: it may be new.
     ///
     /// # Errors
-    /// The first reason for which the token is refused. Claims are looked at only when the signature
-    /// is right, so a stranger learns nothing by trying.
+    /// The first reason for refusing the token. Claims are checked only after the signature, so that a forged
+    /// token reveals nothing.
     pub async fn verify(&self, token: &str) -> Result<Identity, TokenError> {
         let first = self.verify_now(token);
         match (&self.0, &first) {
@@ -60,7 +60,7 @@ impl TokenVerifier {
         }
     }
 
-    /// By the keys that are here.
+    /// Verifies with the current keys, without a refresh.
     ///
     /// # Errors
     /// As [`Self::verify`].
@@ -85,7 +85,7 @@ impl TokenVerifier {
 
 fn identity(token: &str, key: &Key) -> Result<Identity, TokenError> {
     let decoded = decode::<Claims>(token, &key.decoding, &key.rules)?;
-    // RFC 7515, section 4.1.11: extensions that must be understood. None is.
+    // RFC 7515, section 4.1.11: critical extensions. None is supported.
     if decoded.header.crit.is_some() {
         return Err(TokenError::Malformed);
     }
@@ -120,7 +120,7 @@ mod tests {
         TokenVerifier::hs256(&secret()).verify_now(token)
     }
 
-    /// A correctly signed token that says anything.
+    /// A correctly signed token with any claims.
     fn signed(algorithm: Algorithm, claims: &Value) -> String {
         encode(&Header::new(algorithm), claims, &EncodingKey::from_secret(SECRET.as_bytes())).unwrap()
     }
@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn a_signed_token_proves_its_subject_and_role_as_often_as_it_is_shown() {
+    fn a_signed_token_proves_its_subject_and_role_repeatedly() {
         let subject: Subject = "ana@example.org".parse().unwrap();
         let token =
             TokenSigner::hs256(&secret()).sign(&subject, Role::Moderator, Duration::from_secs(60)).unwrap();
@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn a_token_counts_until_its_end_and_a_short_leeway() {
+    fn a_token_is_valid_until_its_expiry_and_a_short_leeway() {
         let ended_before =
             |seconds: u64| verify_claims(json!({ "sub": "ana", "exp": in_seconds(-(seconds as i64)) }));
         assert!(ended_before(LEEWAY_S - 3).is_ok());
@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn a_token_that_is_too_long_is_not_looked_at() {
+    fn a_token_that_is_too_long_is_not_parsed() {
         let long = |bytes: usize| {
             let text = "x".repeat(bytes);
             signed(ALGORITHM, &json!({ "sub": "ana", "exp": in_seconds(60), "text": text }))
@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn extensions_that_must_be_understood_are_not() {
+    fn critical_extensions_are_refused() {
         let header = Header { crit: Some(vec!["b64".into()]), ..Header::new(ALGORITHM) };
         let claims = json!({ "sub": "ana", "exp": in_seconds(60) });
         let token = encode(&header, &claims, &EncodingKey::from_secret(SECRET.as_bytes())).unwrap();
@@ -253,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_token_or_has_an_impossible_claim_is_malformed() {
+    fn garbage_and_impossible_claims_are_malformed() {
         for text in ["", "abc", "a.b.c", "....", "Bearer x"] {
             assert_eq!(verify(text), Err(TokenError::Malformed), "{text}");
         }

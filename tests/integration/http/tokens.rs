@@ -54,7 +54,7 @@ async fn tokens_of_a_provider_are_good_for_what_they_say_and_for_nothing_else() 
         (Key::RsaOther.token("r", &good), "signature is wrong"),
         (confused, "algorithm is not the one of its key"),
         (Key::Rsa.token("e", &good), "algorithm is not the one of its key"),
-        (Key::Rsa.token("x", &good), "key is not known"),
+        (Key::Rsa.token("x", &good), "key is unknown"),
         (unsigned, "malformed"),
         (saying(json!({ "aud": "billing" })), "another service"),
         (saying(json!({ "aud": null })), "another service"),
