@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Checks what Plaudit is built of: licences, sources, forbidden and duplicate crates, known vulnerabilities.
 # Fails when something is wrong. What cannot be checked from here, because a database of advisories cannot be
-# reached, is told at the end; with STRICT=1 that is a failure too.
+# reached, is listed at the end; with STRICT=1 that is a failure too.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -27,7 +27,7 @@ check_crates() {
     failed+=("licences, bans or sources of crates")
 }
 
-# Twice fetched: whether that is possible is one question, what stands there another one.
+# Fetched twice: to find out whether it is reachable, and to read its content.
 check_crate_advisories() {
   local why
   if ! why=$(timeout "$fetch_seconds" cargo deny --color never fetch db 2>&1); then

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Sees to it that everything is there to build and run Plaudit, and with `test` also to test it.
+# Checks for all that is needed to build and run Plaudit, and with `test` also to test it.
 # Installs what is missing on Debian and Ubuntu; elsewhere it says what to install.
 # With everything in place it runs no package manager and is done at once.
 set -euo pipefail

@@ -24,7 +24,7 @@ pub struct Likes {
     are_on: bool,
 }
 
-/// One that was acknowledged.
+/// An acknowledged like.
 pub struct Like {
     pub sent: Instant,
     /// Of the counts in its reply: at least that of its own event.
@@ -32,12 +32,12 @@ pub struct Like {
 }
 
 impl Likes {
-    /// Has each user like once, so that all are known when it counts.
+    /// Each user likes once, so that all exist before the measurement.
     pub async fn prepare(url: &str, per_second: usize, seconds: usize) -> Outcome<Self> {
         let tokens =
             (0..per_second).map(|user| token(&format!("fan {user}"))).collect::<Outcome<Vec<_>>>()?;
         let url = format!("{url}/graphql");
-        // Fails only when a provider is installed already.
+        // Fails only if a provider is already installed.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let likes = Self { client: reqwest::Client::new(), url, tokens, seconds, are_on: true };
         let first = (0..per_second).map(|user| likes.like(user, true));

@@ -60,7 +60,7 @@ fn size(name: &str, default: usize) -> Outcome<usize> {
 }
 
 async fn idle(server: &Server, sockets: usize) -> Outcome<()> {
-    drop(open(server, AT_ONCE, |socket| 1 + socket % NOTES).await?); // what the first ones need is not theirs
+    drop(open(server, AT_ONCE, |socket| 1 + socket % NOTES).await?); // first-use memory is not counted
     let before = server.cpu()?;
     tokio::time::sleep(IDLE).await;
     let quiet = server.cpu()? - before;

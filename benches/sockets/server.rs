@@ -57,7 +57,7 @@ impl Server {
             .spawn()?;
         let mut lines = BufReader::new(child.stdout.take().ok_or("no stdout")?).lines();
         let line = lines.next().ok_or("the server ended")??;
-        std::thread::spawn(move || lines.for_each(drop)); // it says more, and must be able to
+        std::thread::spawn(move || lines.for_each(drop)); // drains the output, so that the server never blocks on it
         let url = line.strip_prefix("listening on ").ok_or(line.clone())?.to_owned();
         Ok(Self { child, url, _place: Arc::clone(place) })
     }

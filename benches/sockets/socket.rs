@@ -50,7 +50,7 @@ impl Watching {
         self.seen.lock().clone()
     }
 
-    /// Whether this is what was seen last.
+    /// Whether this is the last message received.
     pub fn has(&self, likes: u64, version: u64) -> bool {
         self.seen.lock().last().is_some_and(|last| (last.likes, last.version) == (likes, version))
     }
@@ -96,7 +96,7 @@ async fn next(socket: &mut Socket) -> Outcome<String> {
     }
 }
 
-/// Looks for two numbers only, for the client must not be what is measured.
+/// Parses two numbers only, to keep the client cheap.
 fn arrival(message: &str) -> Outcome<Arrival> {
     let at = Instant::now();
     let number = |name: &str| {

@@ -1,4 +1,4 @@
-// Verbs for what stands beside the pages: two users side by side, storms, and the drawer.
+// Helpers for two users side by side, storms, and the drawer.
 
 /** One of the two users of `/two`: the verbs of a visitor, within that side. */
 export function sideOf(visitor, name) {
@@ -34,12 +34,12 @@ export async function turn(visitor, noteId, label) {
   return moved;
 }
 
-/** Answers as a server does that hands out no sessions: no production server does. */
+/** Answers like a production server, which hands out no sessions. */
 export async function denySessions(visitor) {
   await visitor.context.route("**/dev/*", (route) => route.fulfill({ status: 404 }));
 }
 
-/** The browser itself tells on the console of an address that does not exist; here it is not to. */
+/** Ignores the browser's console errors about missing addresses, which these tests expect. */
 export function forgiveDenials(visitor) {
   const ofDenial = /status of 404 .*\/dev\//;
   visitor.offences.splice(0, Infinity, ...visitor.offences.filter((offence) => !ofDenial.test(offence)));

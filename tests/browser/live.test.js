@@ -7,12 +7,12 @@ import { openDoors, screens } from "./visitor.js";
 
 const arrive = openDoors();
 
-/** Longer than this is not live: the page gives up on an event by then. */
+/** Longest delay of a live update: after it the page gives up on an event. */
 const LONGEST_MS = 10_000;
 
 for (const [name, screen] of Object.entries(screens)) {
   describe(`on a ${name}`, () => {
-    test("what one side likes or collects moves the other, and the delay is told in milliseconds", async () => {
+    test("what one side likes or collects moves the other, and the delay is shown in milliseconds", async () => {
       const visitor = await arrive({ screen });
       const { left, right } = await goSideBySide(visitor);
       const measured = delays(visitor);

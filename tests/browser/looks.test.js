@@ -1,4 +1,4 @@
-// What an audit of pages looks at: accessibility, nothing that jumps, little to load.
+// Page audits: accessibility, layout shift, transfer size.
 
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
@@ -13,7 +13,7 @@ const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.mi
 
 /** For the first page and what it loads by itself, compressed with gzip. */
 const MOST_BYTES = 150_000;
-/** How far things may jump while a page loads; up to 0.1 is called good: https://web.dev/articles/cls */
+/** Largest layout shift while a page loads; up to 0.1 is called good: https://web.dev/articles/cls */
 const MOST_SHIFT = 0.1;
 
 /** Every page, by a name for people. */
@@ -44,7 +44,7 @@ async function violations(page) {
   );
 }
 
-/** Until nothing is on its way. */
+/** Waits until no request is pending. */
 async function settle(page) {
   await page.locator("h1").first().waitFor();
   await page.waitForLoadState("networkidle").catch(() => {});

@@ -1,10 +1,10 @@
-// What tests need to find, made by the API; and users, groups and notes that no other test has.
+// Test data created through the API: users, groups and notes that no other test uses.
 
 import { baseUrl, developmentToken, send } from "./browser.js";
 
 let made = 0;
 
-/** A name that nobody had before, also when the tests run twice on the same data. */
+/** A unique name, also if the tests run twice on the same data. */
 export function newName(name) {
   made += 1;
   return `${name}.${Date.now().toString(36)}${made}`;

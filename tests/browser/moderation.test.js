@@ -64,7 +64,7 @@ test("comments that wait come to the operator's page, and what is decided there 
   await waiting("Harmful.").getByRole("button", { name: "Reject", exact: true }).click();
   await waiting("Harmful.").waitFor({ state: "detached" });
   await operator.page.getByText("No comment waits for a person.").waitFor();
-  // Nothing tells the author of that but asking again, which comes ever later.
+  // The author's page learns of that by polling only, at growing intervals.
   await writer.page.reload();
   await talk.comment("Harmful.").getByText("Not published: Be kind.").waitFor();
   await talk.seeCount(1);

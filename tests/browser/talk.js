@@ -1,4 +1,4 @@
-// Verbs for what people say to each other below a note.
+// Helpers for the comments below a note.
 
 /** The comments on a note page that a visitor has open. */
 export class Talk {

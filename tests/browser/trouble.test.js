@@ -10,7 +10,7 @@ const arrive = openDoors();
 
 const LIKE = "mutation ($id: ID!) { likeNote(input: { noteId: $id }) { changed note { likeCount } } }";
 
-/** Somebody whom no page shows likes it. Returns the new count. */
+/** A user whom no page shows likes it. Returns the new count. */
 async function somebodyLikes(id, user, origin = baseUrl) {
   const { likeNote } = await send(LIKE, await developmentToken(user, "user", origin), { id }, origin);
   assert.equal(likeNote.changed, true);

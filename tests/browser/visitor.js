@@ -3,7 +3,7 @@
 import { after, afterEach, before } from "node:test";
 import { assertWellBehaved, baseUrl, launchBrowser, observe, openContext } from "./browser.js";
 
-/** How large the screens are that people come with. */
+/** Screen sizes. */
 export const screens = {
   desktop: { viewport: { width: 1280, height: 900 } },
   phone: { viewport: { width: 390, height: 844 }, isMobile: true, hasTouch: true, deviceScaleFactor: 2 },
@@ -59,7 +59,7 @@ export class Visitor {
     await this.button(noteId, label).locator(`[data-count="${count}"]`).waitFor();
   }
 
-  /** The browser itself tells on the console of connections that fail; here they are to. */
+  /** Ignores the browser's console errors about failed connections, which these tests expect. */
   forgiveConnections() {
     const ofNetwork = /net::ERR_|WebSocket connection to/;
     this.offences.splice(0, Infinity, ...this.offences.filter((offence) => !ofNetwork.test(offence)));
@@ -71,8 +71,8 @@ export class Visitor {
 }
 
 /**
- * Starts a browser for the tests of a file. Whoever arrives in a test, by the function that this returns, leaves
- * after it; then its pages must have behaved well.
+ * Starts a browser for the tests of a file. The returned function opens a visitor, who is closed after the test;
+ * then its pages must have behaved well.
  */
 export function openDoors() {
   const present = [];

@@ -1,4 +1,4 @@
-// graphql-ws and graphql-sse by themselves.
+// graphql-ws and graphql-sse without a framework.
 
 import { createClient as createStreamClient } from "graphql-sse";
 import { createClient as createSocketClient } from "graphql-ws";

@@ -26,7 +26,7 @@ for (const [name, create] of Object.entries(plainClients)) {
   });
 }
 
-test("graphql-ws is told by 4403 that its token is refused, and comes back with another", async () => {
+test("graphql-ws gets 4403 for a refused token, and reconnects with another", async () => {
   const tokens = ["Bearer nonsense", bearer];
   const closed = [];
   const client = createClient({
