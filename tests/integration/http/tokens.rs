@@ -86,7 +86,7 @@ async fn a_new_key_is_found_at_once_and_a_flood_of_unknown_ones_fetches_no_more(
     let began = Instant::now();
     for number in 0..300 {
         let (status, message) = ask(&server, &Key::Ed25519.token(&format!("none {number}"), &good)).await;
-        assert!(status == 401 && message.contains("not known"), "{status} {message}");
+        assert!(status == 401 && message.contains("the token's key is unknown"), "{status} {message}");
     }
     // One every five seconds at most.
     let most = 2 + began.elapsed().as_secs() as usize / 5 + 1;

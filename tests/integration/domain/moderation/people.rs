@@ -27,10 +27,10 @@ async fn an_invalid_answer_never_approves_a_comment_and_a_person_decides() {
     let mut server = Server::start(&service.flags("500ms"));
     let mut undecided = Vec::new();
     for (body, why) in [
-        ("prose", "no verdict"),
-        ("unknown verdict", "no verdict"),
-        ("extra text", "no verdict"),
-        ("extra field", "no verdict"),
+        ("prose", "not a valid verdict"),
+        ("unknown verdict", "not a valid verdict"),
+        ("extra text", "not a valid verdict"),
+        ("extra field", "not a valid verdict"),
         ("unsure", "not sure: irony?"),
         ("403", "403"),
         ("no completion", "not a chat completion"),
