@@ -143,7 +143,7 @@ pub const METRICS: &[Metric] = &[
     gauge("plaudit_hub_hearing", "0 or 1", "",
         "1 while this process receives the changes of all shards. At 0 its subscriptions stand still"),
     counter("plaudit_hub_interruptions_total", "interruptions", "",
-        "How often the connection that brings changes ended, or was silent for 12 s"),
+        "How often changes may have been missed: their connection ended or was silent for 12 s, or a shard's changes came faster than they were taken in"),
     counter("plaudit_fanout_executions_total", "events", "",
         "Executed subscription events, each once for all members of a shared subscription"),
     counter("plaudit_fanout_deliveries_total", "events", "",

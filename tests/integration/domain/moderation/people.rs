@@ -80,7 +80,7 @@ async fn persons_decide(server: &Server, undecided: &[(String, Value, String)]) 
     let (moderator, stores) = (server.client_as(Role::Moderator, "mia decides"), server.stores());
     let by = format!("user:{}", {
         let query = "{ viewer { id } }";
-        // Whoever acts becomes a user.
+        // Every actor becomes a user.
         moderator.follow(&crate::support::user(stores.new_user().await)).await;
         number(&moderator.data(query, json!({})).await["viewer"]["id"])
     });
