@@ -45,7 +45,7 @@ test("comments that wait come to the operator's page, and what is decided there 
   for (const text of ["Harmless.", "Harmful."]) {
     await talk.say(text);
     await talk.comment(text).getByText("Waiting for approval").waitFor();
-    await queue.getByRole("listitem").filter({ hasText: text }).getByText("no verdict").waitFor();
+    await queue.getByRole("listitem").filter({ hasText: text }).getByText("not a valid verdict").waitFor();
   }
   await talk.seeCount(0);
   assert.equal(await reader.comment("Harm").count(), 0);
