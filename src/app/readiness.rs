@@ -48,7 +48,7 @@ impl Checks {
         }
         if let Some(hub) = &self.hub {
             let interrupted = "changes do not arrive: the connection to Redis is being established";
-            found.push(dependency("changes", (!hub.is_hearing()).then(|| interrupted.into())));
+            found.push(dependency("changes", (!hub.is_receiving()).then(|| interrupted.into())));
         }
         found
     }
