@@ -107,9 +107,8 @@ impl Code {
                 "Too many requests of the user or the address: send it again after `extensions.retryAfter` seconds"
             }
             Self::RetryLater => {
-                "A store is away or busy: send it again after a growing pause with jitter. The action may have taken \
-                 effect. Repeating is safe, except for `createNote`, `addComment`, `createGroup`, `grantCoins` and \
-                 `recordViews` without an `idempotencyKey`: they may act twice"
+                "A store is away or busy: retry after a growing pause with jitter. It may have taken effect: without \
+                 an `idempotencyKey` `createNote`, `addComment`, `createGroup`, `grantCoins`, `recordViews` act again"
             }
             Self::Internal => "A fault of the service; the cause is in its log",
             Self::ParseFailed => "The document is no GraphQL",
