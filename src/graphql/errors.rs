@@ -107,8 +107,9 @@ impl Code {
                 "Too many requests of the user or the address: send it again after `extensions.retryAfter` seconds"
             }
             Self::RetryLater => {
-                "A store is away or busy: retry after a growing pause with jitter. It may have taken effect: without \
-                 an `idempotencyKey` `createNote`, `addComment`, `createGroup`, `grantCoins`, `recordViews` act again"
+                "A store is away or busy: retry after a growing pause with jitter. It may have taken effect: \
+                 `createNote`, `addComment`, `createGroup`, `grantCoins`, `recordViews` act again without an \
+                 `idempotencyKey`"
             }
             Self::Internal => "A fault of the service; the cause is in its log",
             Self::ParseFailed => "The document is no GraphQL",
