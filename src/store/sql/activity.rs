@@ -108,7 +108,7 @@ impl Db {
         self.run(query.execute(&self.pool())).await.map(drop)
     }
 
-    /// Creates the partition of a future day. Fails if writers would have to wait longer than [`LOCK_TIMEOUT`].
+    /// Creates the partition of a future day. Fails if writers would have to wait longer than 200 ms.
     pub async fn prepare_activity_day(&self, day: NaiveDate) -> StoreResult<()> {
         let mut tx = self.begin_with_lock_timeout().await?;
         let query = sqlx::query("SELECT ensure_activity_day($1)").bind(day);
@@ -127,7 +127,7 @@ impl Db {
         self.run(query.bind(day).fetch_all(&self.pool())).await
     }
 
-    /// Drops the partition of a day. Fails if writers would have to wait longer than [`LOCK_TIMEOUT`].
+    /// Drops the partition of a day. Fails if writers would have to wait longer than 200 ms.
     pub async fn drop_activity_day(&self, day: NaiveDate) -> StoreResult<()> {
         let mut tx = self.begin_with_lock_timeout().await?;
         let text = format!("DROP TABLE IF EXISTS activity_{}", day.format("%Y%m%d"));
