@@ -237,8 +237,8 @@ mod tests {
 
     #[test]
     fn a_file_that_was_asked_for_must_exist() {
-        let asked = Layers::read(Some(Path::new("absent.toml")), Path::new("plaudit.toml"), []);
-        assert!(matches!(asked, Err(SettingsError::Unreadable { .. })));
+        let layers = Layers::read(Some(Path::new("absent.toml")), Path::new("plaudit.toml"), []);
+        assert!(matches!(layers, Err(SettingsError::Unreadable { .. })));
         assert!(read_environment(&[("PLAUDIT_CONFIG", "absent.toml")]).unwrap_err().contains("absent.toml"));
         assert!(read_environment(&[]).is_ok());
     }
