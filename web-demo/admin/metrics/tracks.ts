@@ -1,13 +1,13 @@
 import { LONG_SECONDS, type Readings } from "./readings";
 
-/** Numbers of one moment, by the name of what is drawn. What is not there is not drawn. */
+/** Numbers of one moment, by the name of their track. A missing number is not drawn. */
 export interface Moment {
   /** Milliseconds since 1970. */
   at: number;
   numbers: Readonly<Record<string, number>>;
 }
 
-/** Everything that charts show over time. */
+/** The tracks of all charts. */
 export function moment(now: Readings): Moment {
   const numbers: Record<string, number | undefined> = {
     requests: now.rate("plaudit_requests_total"),
@@ -34,17 +34,17 @@ export function moment(now: Readings): Moment {
   return { at: now.at, numbers: Object.fromEntries(known) };
 }
 
-/** CPU time that the process takes, as cores that are busy. */
+/** CPU usage of the process, in cores. */
 export const cores = (now: Readings) => now.rate("process_cpu_seconds_total", {}, LONG_SECONDS);
 
-/** Likes of notes and comments that were not there before. */
+/** New likes of notes and comments. */
 export function likesPerSecond(now: Readings): number | undefined {
   const notes = now.rate("plaudit_actions_total", { kind: "like_note", change: "on" });
   const comments = now.rate("plaudit_actions_total", { kind: "like_comment", change: "on" });
   return notes === undefined ? comments : notes + (comments ?? 0);
 }
 
-/** Answers whose outcome was not `OK`. */
+/** Responses with an outcome other than `OK`. */
 export function errorsPerSecond(now: Readings, labels: Record<string, string> = {}): number | undefined {
   const all = now.rate("plaudit_requests_total", labels);
   return all === undefined ? undefined : all - (now.rate("plaudit_requests_total", { ...labels, outcome: "OK" }) ?? 0);

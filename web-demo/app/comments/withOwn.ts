@@ -1,7 +1,7 @@
 import { type CommentItemFragment } from "../../shared/api/generated";
 
 /**
- * A thread with the viewer's own comments that were approved since it was read. They are at its head until the thread
+ * A thread with the viewer's own comments that were approved since it was read. They are listed first until the thread
  * is read again.
  */
 export function withOwn(thread: CommentItemFragment[], unpublished: CommentItemFragment[]): CommentItemFragment[] {

@@ -11,15 +11,15 @@ interface Loaded {
 const SETTLED_MS = 700;
 
 /**
- * The number of comments that others wrote since the thread was read. It compares the number of comments that are
+ * The number of comments that others wrote since the thread was read. It observes the number of comments that are
  * neither loaded nor replies to loaded ones: a new comment raises it, a loaded page lowers it.
  */
-export function useNewcomers(loaded: Loaded[], commentCount: number | undefined, ownPending: number): number {
+export function useNewComments(loaded: Loaded[], commentCount: number | undefined, ownPending: number): number {
   const known = loaded.reduce((sum, { isRemoved, replyCount }) => sum + (isRemoved ? 0 : 1) + replyCount, 0);
   const rest = commentCount === undefined ? undefined : commentCount - known;
   const lastId = loaded.at(-1)?.id;
   const before = useRef<{ rest: number; known: number; lastId?: string }>(undefined);
-  const [newcomers, setNewcomers] = useState(0);
+  const [newComments, setNewComments] = useState(0);
 
   useEffect(() => {
     if (rest === undefined) return;
@@ -31,14 +31,14 @@ export function useNewcomers(loaded: Loaded[], commentCount: number | undefined,
     const change = rest - current.rest;
     // A removed comment lowers the count before or after it leaves the page: that makes no other comment new.
     const hasLeft = known < current.known && change > 0;
-    setNewcomers((n) => (hasLeft ? Math.max(n, Math.min(n + change, 0)) : n + change));
+    setNewComments((n) => (hasLeft ? Math.max(n, Math.min(n + change, 0)) : n + change));
   }, [rest, known, lastId]);
 
-  // Comments were removed: the next one is new all the same.
-  const lasting = useSettled(newcomers, SETTLED_MS);
+  // Comments were removed: start again at 0, so that the next comment counts as new.
+  const lasting = useSettled(newComments, SETTLED_MS);
   useEffect(() => {
-    if (lasting < 0) setNewcomers((n) => n - lasting);
+    if (lasting < 0) setNewComments((n) => n - lasting);
   }, [lasting]);
-  const others = newcomers - ownPending;
+  const others = newComments - ownPending;
   return Math.max(0, Math.min(others, useSettled(others, SETTLED_MS)));
 }
