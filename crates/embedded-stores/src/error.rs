@@ -6,7 +6,7 @@ use super::lock_file::Holder;
 
 pub type Result<T> = std::result::Result<T, EmbeddedError>;
 
-/// Written for the person who started the program: each message says what is wrong and what helps.
+/// Messages for the operator.
 #[derive(Debug, thiserror::Error)]
 pub enum EmbeddedError {
     #[error("cannot {action} {}: {source}", path.display())]
