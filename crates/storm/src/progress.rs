@@ -31,7 +31,7 @@ pub struct Progress {
 /// A running storm. Dropping it stops its users.
 pub struct Storm {
     crowd: Crowd,
-    began: Instant,
+    start: Instant,
     ticks: Interval,
     /// Elapsed milliseconds and actions of the last reports.
     last: VecDeque<(u64, u64)>,
@@ -45,7 +45,7 @@ impl Storm {
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         Self {
             crowd: Crowd::begin(api, targets, users, time),
-            began: Instant::now(),
+            start: Instant::now(),
             ticks,
             last: VecDeque::with_capacity(REPORTS_PER_RATE + 1),
             is_done: false,
@@ -65,7 +65,7 @@ impl Storm {
     }
 
     fn progress(&mut self) -> Progress {
-        let elapsed_ms = self.began.elapsed().as_millis() as u64;
+        let elapsed_ms = self.start.elapsed().as_millis() as u64;
         let (acted, failed) = self.crowd.counts();
         let (earlier_ms, earlier_acted) = self.last.front().copied().unwrap_or_default();
         let per_second = (acted - earlier_acted) * 1_000 / (elapsed_ms - earlier_ms).max(1);

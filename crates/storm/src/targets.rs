@@ -106,8 +106,8 @@ fn notes_at(response: &Value, path: &str) -> Vec<NoteTarget> {
 fn interleave(hot: Vec<NoteTarget>, new: Vec<NoteTarget>) -> Vec<NoteTarget> {
     let mut ranked: Vec<_> = zip(0.., hot).chain(zip(0.., new)).collect();
     ranked.sort_by_key(|(rank, _)| *rank);
-    let mut seen = HashSet::new();
-    ranked.into_iter().map(|(_, note)| note).filter(|note| seen.insert(note.id.clone())).collect()
+    let mut ids = HashSet::new();
+    ranked.into_iter().map(|(_, note)| note).filter(|note| ids.insert(note.id.clone())).collect()
 }
 
 #[cfg(test)]

@@ -123,8 +123,8 @@ function nearest(history: readonly Moment[], at: number): Moment | undefined {
 
 /** The period: 1, 2, 5 or 10 minutes, so that the scale does not change each second. */
 function spanOf(history: readonly Moment[], end: number): number {
-  const known = end - (history[0]?.at ?? end);
-  return [1, 2, 5].map((minutes) => minutes * SHORTEST_MS).find((span) => span >= known) ?? LONGEST_MS;
+  const elapsed = end - (history[0]?.at ?? end);
+  return [1, 2, 5].map((minutes) => minutes * SHORTEST_MS).find((span) => span >= elapsed) ?? LONGEST_MS;
 }
 
 /** The next 1, 2 or 5 times a power of ten, so that the scale is steady. */

@@ -29,8 +29,8 @@ export class ExpositionReader {
   }
 
   #series(text: string): Series | undefined {
-    const known = this.#seriesByText.get(text);
-    if (known) return known;
+    const cached = this.#seriesByText.get(text);
+    if (cached) return cached;
     const series = parseSeries(text);
     if (series) this.#seriesByText.set(text, series);
     return series;

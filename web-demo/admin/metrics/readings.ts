@@ -85,9 +85,9 @@ export class Readings {
   }
 
   #matching(name: string, labels: Labels): Series[] {
-    const wanted = Object.entries(labels);
+    const required = Object.entries(labels);
     return (this.#byName.get(name) ?? []).filter((series) =>
-      wanted.every(([label, value]) => series.labels[label] === value),
+      required.every(([label, value]) => series.labels[label] === value),
     );
   }
 

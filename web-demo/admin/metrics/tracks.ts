@@ -30,8 +30,8 @@ export function moment(now: Readings): Moment {
     numbers[`fold ${shard}`] = now.value("plaudit_fold_lag_events", { shard });
     numbers[`persist ${shard}`] = now.value("plaudit_persist_lag_events", { shard });
   }
-  const known = Object.entries(numbers).filter((entry): entry is [string, number] => Number.isFinite(entry[1]));
-  return { at: now.at, numbers: Object.fromEntries(known) };
+  const finite = Object.entries(numbers).filter((entry): entry is [string, number] => Number.isFinite(entry[1]));
+  return { at: now.at, numbers: Object.fromEntries(finite) };
 }
 
 /** CPU usage of the process, in cores. */

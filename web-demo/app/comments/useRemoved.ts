@@ -8,13 +8,13 @@ const MAX_IDS = 100;
 
 /**
  * Removes deleted comments from the page. There is no event for a deletion, but the count of its parent falls: then
- * a query checks which of the shown comments still exist, and the cache drops the others.
+ * a query checks which of these comments still exist, and the cache drops the others.
  */
-export function useRemoved(shown: { id: string }[], count: number | undefined) {
+export function useRemoved(comments: { id: string }[], count: number | undefined) {
   const client = useClient();
   const before = useRef(count);
   const check = useEffectEvent(() => {
-    for (const chunk of chunks(shown, MAX_IDS)) {
+    for (const chunk of chunks(comments, MAX_IDS)) {
       const ids = chunk.map(({ id }) => id);
       client.query(CommentsAgainDocument, { ids }, { requestPolicy: "network-only" }).toPromise();
     }

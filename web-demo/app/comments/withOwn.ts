@@ -5,8 +5,8 @@ import { type CommentItemFragment } from "../../shared/api/generated";
  * is read again.
  */
 export function withOwn(thread: CommentItemFragment[], unpublished: CommentItemFragment[]): CommentItemFragment[] {
-  const known = new Set(thread.map(({ id }) => id));
-  return [...unpublished.filter(({ id, state }) => state === "APPROVED" && !known.has(id)), ...thread];
+  const threadIds = new Set(thread.map(({ id }) => id));
+  return [...unpublished.filter(({ id, state }) => state === "APPROVED" && !threadIds.has(id)), ...thread];
 }
 
 export const isUnpublished = ({ state }: CommentItemFragment): boolean => state !== "APPROVED";

@@ -33,10 +33,10 @@ export function InboxEntries({ kind, onRenew }: Props) {
   const isOnScreen = badges && kind && total(unread) > 0 && arrived[kind] === 0 && badges[kind] > 0;
   useMarkRead(isOnScreen ? kind : undefined);
 
-  const shown = marked(nodes, unread).filter(({ entry }) => !kind || BADGE_OF[entry.kind] === kind);
-  const last = shown.at(-1)?.entry;
+  const visible = marked(nodes, unread).filter(({ entry }) => !kind || BADGE_OF[entry.kind] === kind);
+  const last = visible.at(-1)?.entry;
   const isWithinLimit = nodes.length - (last ? nodes.indexOf(last) : 0) <= searchLimit;
-  const isEmpty = shown.length === 0 && !endless.isLoading && !isStale && !endless.error && !endless.hasMore;
+  const isEmpty = visible.length === 0 && !endless.isLoading && !isStale && !endless.error && !endless.hasMore;
   const newCount = kind ? arrived[kind] : total(arrived);
 
   return (
@@ -51,7 +51,7 @@ export function InboxEntries({ kind, onRenew }: Props) {
       <Endless {...endless} hasMore={endless.hasMore && isWithinLimit}>
         {isEmpty && <Empty title="No entries yet.">Likes, comments and new followers appear here.</Empty>}
         <ul>
-          {shown.map(({ entry, isUnread }) => (
+          {visible.map(({ entry, isUnread }) => (
             <li key={entry.id}>
               <EntryRow entry={entry} isUnread={isUnread} />
             </li>
@@ -60,7 +60,7 @@ export function InboxEntries({ kind, onRenew }: Props) {
       </Endless>
       {endless.hasMore && !isWithinLimit && !endless.error && (
         <div className={styles.further}>
-          {shown.length === 0 && <p>None among the newest {exactly(nodes.length)}.</p>}
+          {visible.length === 0 && <p>None among the newest {exactly(nodes.length)}.</p>}
           <Button onClick={() => setSearchLimit(nodes.length + SEARCH_LIMIT)}>Search older entries</Button>
         </div>
       )}

@@ -112,11 +112,11 @@ export class Stopwatch {
 /** React may miss the next frame with a change of the cache; when the frame after that begins, it is on the screen. */
 const afterPaint = (callback: () => void) => requestAnimationFrame(() => requestAnimationFrame(callback));
 
-const hasChange = ({ on, object: shown }: Rendering, { by, object }: PendingChange): boolean =>
+const hasChange = ({ on, object: rendered }: Rendering, { by, object }: PendingChange): boolean =>
   on !== by &&
-  shown.__typename === object.__typename &&
-  shown.id === object.id &&
-  shown.countsVersion >= object.countsVersion;
+  rendered.__typename === object.__typename &&
+  rendered.id === object.id &&
+  rendered.countsVersion >= object.countsVersion;
 
 function isCounted(value: unknown): value is CountedObject {
   return typeof value === "object" && value !== null && "countsVersion" in value && "id" in value;

@@ -38,7 +38,7 @@ export function UserFollowing({ id, name }: Props) {
   const { nodes, endless } = usePages(UserFollowingDocument, { id }, (data) => data.user?.following, "cache-and-network");
   return (
     <PeopleList people={nodes} endless={endless}>
-      <Empty title="Nobody yet.">Users whom {name} follows appear here.</Empty>
+      <Empty title="Follows nobody yet.">Users whom {name} follows appear here.</Empty>
     </PeopleList>
   );
 }
