@@ -169,7 +169,7 @@ impl<A: StormApi> SimulatedUser<A> {
         }
     }
 
-    /// A new action, if one is found within a few attempts; otherwise one that undoes an earlier action.
+    /// A new action if one is found within a few attempts; otherwise the undoing of an earlier one, or a view.
     fn choose(&mut self) -> UserAction {
         let context = Arc::clone(&self.context);
         let note = context.targets.draw(&mut self.rng);
