@@ -1,3 +1,5 @@
+//! The feed: its pages, and the round trips and statements that a page costs.
+
 use redis::AsyncCommands;
 use serde_json::{Value, json};
 
@@ -8,7 +10,7 @@ const FEED: &str = "query ($first: Int, $after: String) { feed(first: $first, af
     pageInfo { hasNextPage endCursor } } }";
 
 #[tokio::test]
-async fn a_feed_of_20_notes_costs_one_round_trip_for_counters_and_one_for_own_state() {
+async fn a_feed_of_20_notes_costs_one_round_trip_for_counters_and_one_for_viewer_state() {
     let server = Server::start(&[]);
     let stores = server.stores();
     for _ in 0..25 {
@@ -46,7 +48,7 @@ async fn interrupt_hub(server: &Server) {
     let mut redis = server.stores().redis().await;
     let () =
         redis::cmd("CLIENT").arg("KILL").arg("TYPE").arg("pubsub").query_async(&mut redis).await.unwrap();
-    crate::support::eventually("the hub hears again", crate::support::SOON, || async {
+    crate::support::eventually("the hub receives messages again", crate::support::SOON, || async {
         let subscribers: Vec<(String, i64)> = redis::cmd("PUBSUB")
             .arg("SHARDNUMSUB")
             .arg("{1}:changes")
@@ -69,10 +71,10 @@ async fn the_feed_pages_newest_first_without_gaps_while_notes_arrive() {
     }
     ids.reverse();
     let reader = server.anonymous();
-    let (mut seen, mut after) = (Vec::new(), Value::Null);
+    let (mut read, mut after) = (Vec::new(), Value::Null);
     loop {
         let feed = reader.data(FEED, json!({ "first": 3, "after": after })).await["feed"].clone();
-        seen.extend(
+        read.extend(
             feed["nodes"].as_array().unwrap().iter().map(|node| node["id"].as_str().unwrap().to_owned()),
         );
         stores.new_note().await;
@@ -81,32 +83,32 @@ async fn the_feed_pages_newest_first_without_gaps_while_notes_arrive() {
             break;
         }
     }
-    assert_eq!(seen, ids);
+    assert_eq!(read, ids);
 }
 
 #[tokio::test]
-async fn without_a_token_own_state_is_null() {
+async fn without_a_token_viewer_fields_are_null() {
     let server = Server::shared();
     let n = note(server.stores().new_note().await);
-    let found = server.anonymous().note(&n).await;
-    assert_eq!((&found["viewerHasLiked"], &found["likeCount"]), (&Value::Null, &json!(0)));
+    let fields = server.anonymous().note(&n).await;
+    assert_eq!((&fields["viewerHasLiked"], &fields["likeCount"]), (&Value::Null, &json!(0)));
     let viewer = server.anonymous().data("{ viewer { id } }", json!({})).await;
     assert_eq!(viewer["viewer"], Value::Null);
 }
 
 #[tokio::test]
-async fn nodes_are_found_by_id_whatever_their_type_and_unknown_ones_are_null() {
+async fn nodes_of_any_type_are_read_by_id_and_unknown_ids_are_null() {
     let server = Server::shared();
     let stores = server.stores();
     let (n, u) = (note(stores.new_note().await), user(stores.new_user().await));
     let query = "query ($ids: [ID!]!) { nodes(ids: $ids) { __typename id ... on Note { likeCount } ... on User { followerCount } } }";
-    let found = server.anonymous().data(query, json!({ "ids": [n, "note_9000000000", u] })).await;
+    let data = server.anonymous().data(query, json!({ "ids": [n, "note_9000000000", u] })).await;
     let expected = json!([
         { "__typename": "Note", "id": n, "likeCount": 0 },
         null,
         { "__typename": "User", "id": u, "followerCount": 0 },
     ]);
-    assert_eq!(found["nodes"], expected);
+    assert_eq!(data["nodes"], expected);
 }
 
 #[tokio::test]
@@ -128,7 +130,7 @@ async fn a_page_of_followed_authors_reads_no_more_notes_than_it_shows() {
     .execute(&stores.sql().await)
     .await
     .unwrap();
-    // Sets that were loaded earlier lack them.
+    // Cached sets that were loaded earlier lack these authors.
     let mut redis = stores.redis().await;
     let sets: Vec<String> = redis.keys("*:e:follow:*").await.unwrap();
     let () = redis.del(sets).await.unwrap();
@@ -139,7 +141,7 @@ async fn a_page_of_followed_authors_reads_no_more_notes_than_it_shows() {
 }
 
 #[tokio::test]
-async fn likes_do_not_make_readers_read_text_again() {
+async fn a_like_does_not_make_readers_load_text_again() {
     let server = Server::start(&[]);
     let n = note(server.stores().new_note().await);
     let reader = server.anonymous();
