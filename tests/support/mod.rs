@@ -13,7 +13,7 @@ mod stores;
 use std::time::{Duration, Instant};
 
 pub use client::{Client, Reply, note, number, user};
-pub use event_stream::{EventStream, Told};
+pub use event_stream::{EventStream, StreamItem};
 pub use issuer::{Issuer, Key};
 pub use moderation_service::{Answer, ModerationService};
 pub use place::Place;
