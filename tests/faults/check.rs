@@ -49,7 +49,8 @@ pub async fn differences(
     let rows = pairs_on(&sql, world).await;
     if lossless {
         let expected = done.pairs_on();
-        wrong.extend(expected.difference(&rows).map(|pair| format!("{pair:?} was acknowledged, but is lost")));
+        wrong
+            .extend(expected.difference(&rows).map(|pair| format!("{pair:?} was acknowledged, but is lost")));
         wrong.extend(
             rows.difference(&expected).map(|pair| format!("{pair:?} is on, but was not acknowledged")),
         );

@@ -217,7 +217,7 @@ async fn removed_notes_are_omitted_and_the_next_notes_fill_the_page() {
 
 /// Redis loses everything, then only the heat; the server is killed during the rebuild.
 #[tokio::test(flavor = "multi_thread")]
-async fn lost_heat_is_rebuilt_from_the_history_and_the_list_is_never_empty_before() {
+async fn lost_heat_is_rebuilt_from_the_history_and_the_list_is_never_empty_during_the_rebuild() {
     let mut server = Server::start(&[]);
     let stores = server.stores();
     let [old, a, b, c] = notes(&stores, 4).await[..] else { panic!() };
