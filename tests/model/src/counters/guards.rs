@@ -1,4 +1,4 @@
-//! Guards: the checks that keep counts exact. A run may leave one out, which must lead to a wrong count.
+//! Guards: the checks that keep counts exact. A run without one of them must lead to a wrong count.
 
 use crate::variants::variants;
 
@@ -28,7 +28,7 @@ variants! {
         /// A target that was reset meanwhile refuses the retirement (`epoch`, `retire_counters.lua`).
         RetireOfEpoch,
         /// A retirement deletes the load token (`retire_counters.lua`): a load that read before it must not
-        /// install, because the overlay that it needs is gone.
+        /// install, because the overlay that it needs was removed.
         RetireTakesToken,
         /// A load installs only with its token (`install_counts.lua`).
         InstallWithToken,
@@ -36,7 +36,7 @@ variants! {
         InstallInEpoch,
         /// A load installs only totals of the timeline on which the target was reset (`install_counts.lua`).
         InstallOfTimeline,
-        /// A load is given up when PostgreSQL's answer is older than the last retirement (`hub/load.rs`).
+        /// A load is abandoned when its rows are older than the last retirement (`hub/load.rs`).
         LoadNotBeforeRetired,
         /// Totals that include more than the target has folded are not installed (`install_counts.lua`).
         InstallNotAheadOfFold,
@@ -60,10 +60,10 @@ variants! {
         /// Ids of invalidations are never reused, not even after a failover: UUIDs
         /// (`store/sql/invalidations.rs`).
         InvalidationIdsNeverReused,
-        /// A batch whose rows moved differently than its events say writes an invalidation (`mismatches`,
+        /// A batch that changes rows differently than its events writes an invalidation (`mismatches`,
         /// `pipeline/counting/persist/plan.rs`).
         MismatchInvalidates,
-        /// A target whose state is gone gets a higher epoch (`reset_reason`, `pipeline/ownership/reset.rs`).
+        /// A target whose state was deleted gets a higher epoch (`reset_reason`, `pipeline/ownership/reset.rs`).
         EpochAfterMissingMeta,
         /// A target on another Redis process does nothing before it is reset (`redis_run_id`,
         /// `reset_reason`, `load_scripts`).
@@ -75,7 +75,7 @@ variants! {
         /// A target is reset when PostgreSQL is behind the retired offset (`reset_reason`).
         EpochAfterSqlLoss,
         /// A target is reset when PostgreSQL has another epoch for it (`reset_reason`); `raise_generation`
-        /// uses this to make all targets forget lost events.
+        /// uses this to reset all targets after lost events.
         EpochAfterLogLoss,
         /// A new epoch is above PostgreSQL's and above the target's (`raise_epoch`).
         EpochAboveBoth,
@@ -92,10 +92,10 @@ variants! {
         FenceBeforePosition,
         /// A leadership of another process has a higher fence (`acquire_lease`).
         FenceOfNewProcess,
-        /// A leadership ends when PostgreSQL is behind what its persister believes
+        /// A leadership ends when PostgreSQL is behind the offset that its persister assumes
         /// (`pipeline/ownership/watch.rs`).
         PersisterNotAhead,
-        /// A leadership ends with all batches that it has in hand (`pipeline/ownership/owner.rs run_parts`).
+        /// A leadership drops its unsent batches when it ends (`pipeline/ownership/owner.rs run_parts`).
         LeadershipForgets,
         /// A log's end is compared with the folded offset too, not only with the persisted one
         /// (`recover_log`).
@@ -107,9 +107,9 @@ variants! {
         VersionFromSequence,
         /// A read that is older than an invalidation received since is not used (`hub/view.rs finish_read`).
         InvalidationBeatsOlderRead,
-        /// A hub that missed a message forgets its counts and reads again (`hub/view.rs hear`).
+        /// A hub that missed a message drops its counts and reads them again (`hub/view.rs hear`).
         GapIsReadAgain,
-        /// Reads under way when a gap appears are dropped (`ReadTicket`, `hub/view.rs`).
+        /// The results of reads that are running when a gap appears are dropped (`ReadTicket`, `hub/view.rs`).
         GapVoidsReads,
         /// Another epoch counts as a gap (`hub/view.rs hear`).
         EpochIsGap,
