@@ -43,7 +43,7 @@ fn main() -> Outcome<()> {
     Ok(())
 }
 
-/// Lets a pipeline recover the shards, and ends it: from then on Redis does nothing but what is result.
+/// Lets a pipeline recover the shards, and ends it, so that Redis runs only the measured calls.
 async fn recover(data: &DataDir, redis: &Redis) -> Outcome<()> {
     let mut child = Command::new(env!("CARGO_BIN_EXE_plaudit"))
         .args(["serve", "--roles", "pipeline", "--listen", "127.0.0.1:0", "--log", "warn"])

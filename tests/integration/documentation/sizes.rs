@@ -8,7 +8,7 @@ const VOCABULARY: usize = 39;
 /// Lines of one version in the changelog.
 const VERSION: usize = 30;
 
-/// Lines and words of the documents that everybody reads first.
+/// Lines and words of the documents that readers start with.
 const FIRST: &[(&str, usize, usize)] = &[("README.md", 150, 1_800), ("ARCHITECTURE.md", 200, 3_500)];
 /// Lists whose length has no limit.
 const LONGER: &[&str] = &["docs/reference/", "schema/PROTOCOL.md"];

@@ -167,7 +167,7 @@ async fn threads_are_hottest_or_newest_first_and_paged_without_gaps_while_likes_
         assert_eq!(thread(&author, &n, "HOT", first).await, hottest);
     }
 
-    // A comment rises while a reader pages; every other comment is seen exactly once.
+    // A comment rises while a reader pages; every other comment is read exactly once.
     let storm = async {
         for fan in 3..23 {
             let fan = server.client(&format!("fan {fan} of fay"));

@@ -7,7 +7,7 @@ use futures_util::{StreamExt, stream};
 use crate::support::{Server, eventually, note};
 
 const USERS: usize = 1_000;
-const AT_ONCE: usize = 32;
+const CONCURRENCY: usize = 32;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn concurrent_likes_of_a_thousand_users_who_like_twice_each_are_a_thousand_everywhere() {
@@ -23,7 +23,7 @@ async fn concurrent_likes_of_a_thousand_users_who_like_twice_each_are_a_thousand
         let (client, n) = (server.client(&format!("user {user}")), n.clone());
         async move { client.like(&n).await }
     });
-    let replies: Vec<_> = stream::iter(likes).buffer_unordered(AT_ONCE).collect().await;
+    let replies: Vec<_> = stream::iter(likes).buffer_unordered(CONCURRENCY).collect().await;
 
     assert_eq!(replies.iter().filter(|reply| reply["changed"] == true).count(), USERS);
     let counts = replies.iter().map(|reply| reply["note"]["likeCount"].as_u64().unwrap());
@@ -50,7 +50,7 @@ async fn concurrent_likes_and_unlikes_of_one_user_from_many_devices_end_consiste
         }
     });
     let changes = stream::iter(flips)
-        .buffer_unordered(AT_ONCE)
+        .buffer_unordered(CONCURRENCY)
         .filter(|changed| std::future::ready(*changed))
         .count()
         .await;

@@ -72,7 +72,7 @@ struct Things {
     group: String,
     /// By another user: one to approve, one to reject.
     undecided: [String; 2],
-    somebody: String,
+    other_user: String,
 }
 
 impl Things {
@@ -95,13 +95,13 @@ impl Things {
             comment: format!("comment_{comment}"),
             group: group.as_str().unwrap().to_owned(),
             undecided: undecided.map(|id| format!("comment_{id}")),
-            somebody: user(stores.new_user().await),
+            other_user: user(stores.new_user().await),
         }
     }
 
     /// An operation with this field on these objects.
     fn document(&self, of_type: &str, field: &str) -> String {
-        let Self { owner, note, comment, group, undecided, somebody } = self;
+        let Self { owner, note, comment, group, undecided, other_user } = self;
         let input = match field {
             "addComment" => json!({ "noteId": note, "body": "Words" }),
             "approveComment" => json!({ "commentId": undecided[0] }),
@@ -111,11 +111,11 @@ impl Things {
             "createNote" => json!({ "title": "Another", "body": "Text" }),
             "rateNote" => json!({ "noteId": note, "score": 7 }),
             "recordViews" => json!({ "noteIds": [note] }),
-            "follow" | "unfollow" | "hideUser" | "restoreUser" => json!({ "userId": somebody }),
+            "follow" | "unfollow" | "hideUser" | "restoreUser" => json!({ "userId": other_user }),
             "grantCoins" => json!({ "userId": owner, "amount": 1, "reason": "Because" }),
             "joinGroup" | "leaveGroup" => json!({ "groupId": group }),
             "markInboxRead" => json!({ "kinds": ["LIKES"] }),
-            "recordDirectMessage" => json!({ "senderId": somebody, "recipientId": owner }),
+            "recordDirectMessage" => json!({ "senderId": other_user, "recipientId": owner }),
             _ => json!({ "noteId": note }),
         };
         let selection = match (of_type, field) {

@@ -63,7 +63,7 @@ async fn equal_subscriptions_share_one_execution_until_the_last_one_ends() {
         watching(Socket::open(&server.url, None).await, COUNTS, &[&m, &n]).await,
     ];
     let before = server.metrics().await;
-    assert_eq!(before[SHARED_SUBSCRIPTIONS], 2.0, "one per note, whatever else each client watches");
+    assert_eq!(before[SHARED_SUBSCRIPTIONS], 2.0, "one per note, shared by all clients");
 
     server.client("cat").like(&n).await;
     for socket in &mut sockets {

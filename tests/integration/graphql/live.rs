@@ -8,7 +8,7 @@ use crate::support::{Server, Socket, note, user};
 async fn a_subscription_sends_the_current_count_first_and_then_each_change() {
     let server = Server::shared();
     let n = note(server.stores().new_note().await);
-    let (liker, mut socket) = (server.client("ann is seen"), server.socket("bob watches").await);
+    let (liker, mut socket) = (server.client("ann likes"), server.socket("bob watches").await);
     liker.like(&n).await;
     socket.watch_notes(&[&n]).await;
     let first = socket.note_until(|_| true).await;
@@ -16,7 +16,7 @@ async fn a_subscription_sends_the_current_count_first_and_then_each_change() {
         (&first["__typename"], &first["id"], &first["likeCount"]),
         (&json!("Note"), &json!(n), &json!(1))
     );
-    server.client("cat is seen").like(&n).await;
+    server.client("cat likes").like(&n).await;
     assert_eq!(socket.note_until(|note| note["likeCount"] == 2).await["viewerHasLiked"], false);
     liker.unlike(&n).await;
     socket.note_until(|note| note["likeCount"] == 1).await;

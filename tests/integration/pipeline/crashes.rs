@@ -11,7 +11,7 @@ use crate::support::{SOON, Server, Stores, eventually, note};
 
 const LIKERS: usize = 200;
 const NOTES: usize = 100;
-const AT_ONCE: usize = 32;
+const CONCURRENCY: usize = 32;
 
 #[derive(Default)]
 struct Outcomes {
@@ -86,7 +86,7 @@ async fn send_likes(
             reply.body["data"]["likeNote"]["changed"].is_boolean().then_some((*at, *liker))
         }
     });
-    let mut replies = stream::iter(likes).buffer_unordered(AT_ONCE);
+    let mut replies = stream::iter(likes).buffer_unordered(CONCURRENCY);
     while let Some(reply) = replies.next().await {
         let mut acknowledged = outcomes.acknowledged.lock();
         acknowledged.extend(reply);
@@ -171,8 +171,8 @@ async fn a_direct_change_whose_process_is_killed_before_its_invalidation_is_stil
     server.start_again();
     stores.rest().await;
     let query = "query ($u: ID!) { user(id: $u) { noteCount notes { nodes { id } } } }";
-    let shown = server.anonymous().data(query, json!({ "u": author_id })).await["user"].clone();
-    assert_eq!((&shown["noteCount"], shown["notes"]["nodes"].as_array().unwrap().len()), (&json!(2), 2));
+    let user = server.anonymous().data(query, json!({ "u": author_id })).await["user"].clone();
+    assert_eq!((&user["noteCount"], user["notes"]["nodes"].as_array().unwrap().len()), (&json!(2), 2));
 }
 
 /// After a power cut the disk has what was synced before. With `always` that is everything acknowledged; with

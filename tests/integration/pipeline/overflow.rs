@@ -19,7 +19,7 @@ use crate::support::{SOON, Server, eventually, note};
 
 const SHARDS: u16 = 2;
 /// Entities that are invalidated at once. They do not exist. Their ids are as long as possible, so messages are, too.
-const AT_ONCE: i64 = 10_000;
+const BATCH: i64 = 10_000;
 const FIRST_ID: i64 = 9_000_000_000_000_000;
 
 fn note_entity(id: i64) -> Entity {
@@ -38,7 +38,7 @@ async fn reach(watch: &mut CountsWatch, newest: &mut Version, likes: i64) {
             }
         }
     };
-    tokio::time::timeout(SOON, reading).await.unwrap_or_else(|_| panic!("{likes} likes are not shown"));
+    tokio::time::timeout(SOON, reading).await.unwrap_or_else(|_| panic!("{likes} likes are not received"));
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -82,8 +82,8 @@ async fn a_slow_hub_recovers_by_itself_from_a_storm_and_shows_correct_counts_in_
         server.client(&format!("early-{fan}")).like(&note(loud)).await;
     }
     server.client("early-0").like(&note(calm)).await;
-    for first in (0..).step_by(2 * AT_ONCE as usize).take(100) {
-        let ids = (0..AT_ONCE).map(|i| FIRST_ID + first + 2 * i);
+    for first in (0..).step_by(2 * BATCH as usize).take(100) {
+        let ids = (0..BATCH).map(|i| FIRST_ID + first + 2 * i);
         let storm: Vec<Entity> =
             ids.map(|id| Entity::new(EntityKind::Inbox, id.try_into().unwrap())).collect();
         redis.invalidate_counts(&storm).await.unwrap();

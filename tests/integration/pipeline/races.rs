@@ -7,14 +7,14 @@ use serde_json::{Value, json};
 
 use crate::support::{Client, SOON, Server, eventually, note, user};
 
-const AT_ONCE: usize = 64;
+const CONCURRENCY: usize = 64;
 
 /// Sends the same action 64 times concurrently, each with its own idempotency key, and repeats those that get
 /// `RETRY_LATER`. Returns how many replies say that they changed something.
 async fn race(client: &Client, mutation: &'static str, input: &Value) -> usize {
     let type_name = format!("{}{}Input", mutation[..1].to_uppercase(), &mutation[1..]);
     let query = format!("mutation ($input: {type_name}!) {{ {mutation}(input: $input) {{ changed }} }}");
-    let sent = (0..AT_ONCE).map(|_| {
+    let sent = (0..CONCURRENCY).map(|_| {
         let mut input = input.clone();
         input["idempotencyKey"] = json!(uuid::Uuid::new_v4().to_string());
         let query = &query;
@@ -84,12 +84,12 @@ async fn each_of_many_concurrent_additions_is_counted() {
     let server = Server::shared();
     let stores = server.stores();
     let (n, author) = (note(stores.new_note().await), server.client("a busy author in races"));
-    assert_eq!(race(&author, "recordViews", &json!({ "noteIds": [n] })).await, AT_ONCE);
-    assert_eq!(race(&author, "addComment", &json!({ "noteId": n, "body": "Raced" })).await, AT_ONCE);
-    assert_eq!(race(&author, "createGroup", &json!({ "name": "Raced" })).await, AT_ONCE);
+    assert_eq!(race(&author, "recordViews", &json!({ "noteIds": [n] })).await, CONCURRENCY);
+    assert_eq!(race(&author, "addComment", &json!({ "noteId": n, "body": "Raced" })).await, CONCURRENCY);
+    assert_eq!(race(&author, "createGroup", &json!({ "name": "Raced" })).await, CONCURRENCY);
     let query = "query ($n: ID!) { note(id: $n) { viewCount commentCount } viewer { commentCount } }";
     let expected = json!({
-        "note": { "viewCount": AT_ONCE, "commentCount": AT_ONCE }, "viewer": { "commentCount": AT_ONCE },
+        "note": { "viewCount": CONCURRENCY, "commentCount": CONCURRENCY }, "viewer": { "commentCount": CONCURRENCY },
     });
     eventually("everything is counted", SOON, || async {
         (author.data(query, json!({ "n": n })).await == expected).then_some(())

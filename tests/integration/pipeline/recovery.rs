@@ -198,7 +198,7 @@ async fn a_shard_that_is_reset_alone_catches_up_with_the_idle_logs_of_the_others
         let query = "query ($n: ID!) { note(id: $n) { likeCount } }";
         let reply = server.anonymous().send(query, json!({ "n": n })).await;
         let count = reply.body["data"]["note"]["likeCount"].as_i64();
-        assert_ne!(count, Some(0), "a like that was shown disappeared");
+        assert_ne!(count, Some(0), "a published like disappeared");
         (count == Some(1)).then_some(())
     })
     .await;

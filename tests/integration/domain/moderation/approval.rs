@@ -53,7 +53,7 @@ async fn only_its_author_sees_a_pending_comment_and_it_is_counted_after_its_appr
     let service = holding_service().await;
     let server = Server::start(&service.flags("60s"));
     let scene = Scene::new(&server, "ann waits").await;
-    let (bea, cem) = (server.client("bea is shown"), server.client("cem waits"));
+    let (bea, cem) = (server.client("bea comments first"), server.client("cem waits"));
     let dot = Scene::new(&server, "dot is mentioned later").await.owner;
     let dot_id = dot.data("{ viewer { id } }", json!({})).await["viewer"]["id"].clone();
     let first = scene.comment(&bea, "Fine").await;

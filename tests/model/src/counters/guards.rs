@@ -8,7 +8,7 @@ variants! {
         /// A fold advances the target only from its position (`folded == from`, `fold.lua`): a batch that is
         /// sent twice counts once.
         FoldFromPosition,
-        /// A target that was reset meanwhile refuses the fold (`epoch`, `fold.lua`).
+        /// A target that was reset since the read refuses the fold (`epoch`, `fold.lua`).
         FoldOfEpoch,
         /// Folds and retirements of an earlier owner are refused (`fence:<source>`, `fold.lua`,
         /// `retire_counters.lua`).
@@ -25,7 +25,7 @@ variants! {
         /// A retirement is not sent when the log misses some of its entries (`pipeline/counting/retire.rs`):
         /// the pending overlay would keep their share.
         RetireReadsAll,
-        /// A target that was reset meanwhile refuses the retirement (`epoch`, `retire_counters.lua`).
+        /// A target that was reset since the read refuses the retirement (`epoch`, `retire_counters.lua`).
         RetireOfEpoch,
         /// A retirement deletes the load token (`retire_counters.lua`): a load that read before it must not
         /// install, because the overlay that it needs was removed.
@@ -46,11 +46,11 @@ variants! {
         /// After a reset nothing is installed before the logs are folded as far as they were
         /// (`folded_before_reset:<source>`, `reset_target.lua`, `install_counts.lua`).
         InstallAfterFoldedBeforeReset,
-        /// An install takes a version of its own (`install_counts.lua`).
+        /// An install takes a new version (`install_counts.lua`).
         InstallTakesVersion,
         /// An invalidation deletes the load token (`invalidate_counts.lua`).
         InvalidationTakesToken,
-        /// An invalidation is sent to hubs under a version of its own (`invalidate_counts.lua`).
+        /// An invalidation is sent to hubs with a new version (`invalidate_counts.lua`).
         InvalidationIsSent,
         /// Rows of `invalidation` are deleted after Redis was invalidated
         /// (`pipeline/jobs/invalidations.rs`).
