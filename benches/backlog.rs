@@ -1,6 +1,7 @@
 //! Benchmark of a backlog: 200,000 likes of 20,000 users on 10,000 notes are in the logs of two shards when the
-//! pipeline starts, folded but not persisted, as after an outage of PostgreSQL. Each becomes an edge row, an inbox entry and a
-//! step of the history, and changes three totals. Prints events per second and CPU time per event for two cases:
+//! pipeline starts, folded but not persisted, as after an outage of PostgreSQL. Each becomes an edge row, an inbox
+//! entry and a step of the history, and changes three totals. Prints events per second and CPU time per event for two
+//! cases:
 //! - `popular`: as in a feed, the n-th note has about 1/n of the likes of the first one (Zipf's law);
 //! - `spread`: all notes have equally many likes, so few likes of a batch share a note, which is the slowest case.
 //!
