@@ -8,16 +8,13 @@ web_sources := $(shell find web-demo \( -name node_modules -o -name dist -o -nam
 web_built   := web-demo/dist/.built
 web_modules := web-demo/node_modules/.package-lock.json
 
-# One choice of packages for all tests: another one could choose other features, and build everything again.
-cargo_test := cargo test --workspace
-
 .PHONY: help
 help: ## List these targets
 	@sed -nE 's/^([a-z-]+):.*## (.*)/  make \1\t\2/p' Makefile | expand -t 22
 
 .PHONY: run
 run: prerequisites web ## Build and start Plaudit with demo data; ARGS="…" goes to `plaudit serve`
-	cargo build --profile quick --bin plaudit
+	cargo build --profile quick -p plaudit
 	exec ./target/quick/plaudit serve --seed-if-empty $(ARGS)
 
 .PHONY: test
@@ -25,7 +22,7 @@ test: prerequisites-test lint audit test-rust test-clients test-browser ## Check
 
 .PHONY: test-rust
 test-rust: prerequisites-test web ## Run the Rust tests
-	$(cargo_test)
+	cargo test
 
 .PHONY: model
 model: ## Explore the models further than the tests do: minutes, and some GB of memory
@@ -40,31 +37,31 @@ soak: prerequisites-test web ## Kill and stall Plaudit and its stores for an hou
 fuzz: ## Try random bytes on each fuzz target, a minute each; FOR=seconds, TARGETS="guard ids"
 	scripts/fuzz.sh
 
-# With --no-run, and the same packages, nothing is built that the Rust tests have built already.
+# With --no-run, nothing is built that the Rust tests have built already.
 .PHONY: test-browser
 test-browser: prerequisites-test web ## Run the browser tests against a server of their own
 	npm --prefix web-demo test --silent
-	$(cargo_test) --no-run
+	cargo test --no-run
 	tests/browser/run.sh
 
 .PHONY: pictures
 pictures: prerequisites-test web ## Take the pictures of README.md again
-	cargo build
+	cargo build --bin plaudit
 	PLAUDIT_BIN=target/debug/plaudit tests/browser/run.sh pictures
 
 .PHONY: test-clients
 test-clients: prerequisites-test web ## Run the tests with real clients from npm, and the audit of GraphQL over HTTP
-	$(cargo_test) --no-run
+	cargo test --no-run
 	tests/clients/run.sh
 
 .PHONY: bench
 bench: prerequisites web ## Run the benchmarks
-	cargo bench
+	cargo bench --bench '*'
 
 .PHONY: lint
 lint: web ## Check style and lints, also of the web pages
 	cargo fmt --all --check
-	cargo clippy --workspace --all-targets -- -D warnings
+	cargo clippy --all-targets -- -D warnings
 
 .PHONY: audit
 audit: prerequisites-test ## Check dependencies: advisories, licences, sources; STRICT=1 fails when some cannot be checked

@@ -1,4 +1,4 @@
-// A server that a test may kill and start again.
+// A server process that a test can kill and restart.
 
 import { spawn, spawnSync } from "node:child_process";
 import { chmodSync, mkdtempSync, rmSync } from "node:fs";
@@ -11,7 +11,7 @@ import { createInterface } from "node:readline";
 const bin = process.env.PLAUDIT_BIN;
 if (!bin) throw new Error("PLAUDIT_BIN is not set: run these tests by run.sh");
 
-/** Settings of the other server do not belong to this one. */
+/** Without the settings of the server that run.sh has started. */
 const env = Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith("PLAUDIT_")));
 
 export class OwnServer {
@@ -20,10 +20,10 @@ export class OwnServer {
   #flags;
   #dir = mkdtempSync(join(tmpdir(), "plaudit-tests-"));
 
-  /** `flags` are more settings, such as `["--moderator", "http", …]`. */
+  /** `flags` are additional flags, such as `["--moderator", "http", …]`. */
   constructor(flags = []) {
     this.#flags = flags;
-    chmodSync(this.#dir, 0o755); // PostgreSQL runs as another user than root, and must get in here
+    chmodSync(this.#dir, 0o755); // if root runs this, PostgreSQL runs as another user, which needs access
   }
 
   get origin() {
@@ -42,40 +42,40 @@ export class OwnServer {
     return `${this.graphqlUrl}/stream`;
   }
 
-  /** Until it is ready. Each time on the same port, as behind one address. */
+  /** Starts the process and waits until it listens. The port stays the same after a restart. */
   async start() {
     this.#port ??= await freePort();
-    const flags = ["--listen", `127.0.0.1:${this.#port}`, "--appendfsync", "always", ...this.#flags, ...this.#place()];
+    const flags = ["--listen", `127.0.0.1:${this.#port}`, "--appendfsync", "always", ...this.#flags, ...this.#dataDirFlags()];
     this.#process = spawn(bin, ["serve", ...flags], { env, stdio: ["ignore", "pipe", "ignore"] });
     const lines = createInterface({ input: this.#process.stdout });
     for await (const line of lines) if (line.startsWith("listening on")) return;
     throw new Error("the server did not start");
   }
 
-  /** Has it say that it stops. */
+  /** Graceful shutdown. */
   stop() {
     return this.#end("SIGTERM");
   }
 
-  /** In the middle of whatever it does. */
+  /** Crash: no graceful shutdown. */
   kill() {
     return this.#end("SIGKILL");
   }
 
   async #end(signal) {
-    const ended = once(this.#process, "exit");
+    const exited = once(this.#process, "exit");
     this.#process.kill(signal);
-    await ended;
+    await exited;
   }
 
-  /** While it is stopped: the tokens that it gave before are not its own any more. */
+  /** Call it while the server is stopped: after the next start the server refuses its earlier tokens. */
   forgetSecret() {
     rmSync(join(this.#dir, "data", "jwt-secret"));
   }
 
-  /** What a user's requests carry. */
+  /** The `Authorization` header of a user. */
   bearer(user) {
-    const { stdout } = spawnSync(bin, ["token", "--user", user, ...this.#place()], { env, encoding: "utf8" });
+    const { stdout } = spawnSync(bin, ["token", "--user", user, ...this.#dataDirFlags()], { env, encoding: "utf8" });
     return `Bearer ${stdout.trim()}`;
   }
 
@@ -84,7 +84,7 @@ export class OwnServer {
     rmSync(this.#dir, { recursive: true, force: true, maxRetries: 20 });
   }
 
-  #place() {
+  #dataDirFlags() {
     return ["--data-dir", join(this.#dir, "data")];
   }
 }

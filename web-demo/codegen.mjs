@@ -24,7 +24,7 @@ const generated = await codegen({
     enumsAsTypes: true,
     avoidOptionals: false,
     dedupeFragments: true,
-    // Sent along as they are: the cache knows them by these names.
+    // Scalars have their JSON types in TypeScript.
     scalars: { ID: "string", Count: "number", CountsVersion: "number", DateTime: "string" },
   },
   plugins: [{ operations: {} }, { documentNodes: {} }],

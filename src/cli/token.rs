@@ -87,7 +87,7 @@ mod tests {
 
     use super::*;
     use plaudit_embedded_stores::DataDir;
-    use plaudit_token_auth::{Expected, TokenVerifier};
+    use plaudit_token_auth::{ExpectedClaims, TokenVerifier};
 
     #[derive(Parser)]
     struct Line {
@@ -122,7 +122,7 @@ mod tests {
     #[test]
     fn a_token_names_the_audience_and_the_issuer_that_are_set() {
         let given = "g".repeat(32);
-        let expected = Expected { audience: Some("plaudit".into()), issuer: Some("me".into()) };
+        let expected = ExpectedClaims { audience: Some("plaudit".into()), issuer: Some("me".into()) };
         let flags =
             ["--user", "ana", "--jwt-secret", &given, "--jwt-audience", "plaudit", "--jwt-issuer", "me"];
         let verifier = TokenVerifier::hs256_expecting(&given.parse().unwrap(), &expected);

@@ -5,7 +5,7 @@ use std::{cmp::Reverse, sync::Arc};
 use super::{DomainResult, Note, Plaudit};
 use crate::{
     catalogue::EdgeKind,
-    primitives::{PageRequest, Slice, UserId},
+    primitives::{NoteId, PageRequest, Slice, UserId},
     store::StoreError,
 };
 
@@ -13,7 +13,14 @@ use crate::{
 const ATTEMPTS: u32 = 3;
 
 impl Plaudit {
+    /// Newest notes of everybody. The first page needs no statement if it is cached.
     pub async fn feed(&self, page: PageRequest) -> DomainResult<Slice<Arc<Note>>> {
+        if page.after.is_none() {
+            let newest = self.inner.entities.newest_notes.ids().await?;
+            return self
+                .present_notes(page.slice(newest.iter().take(page.first + 1).copied().collect()))
+                .await;
+        }
         let fill = self.notes().begin_fill();
         Ok(fill.insert(self.inner.db.feed(page).await?))
     }
@@ -30,11 +37,14 @@ impl Plaudit {
         let authors: Vec<UserId> = newest.into_iter().map(|(author, _)| author).collect();
         let mut ids = db.newest_notes_of_each(&authors, page).await?;
         ids.sort_unstable_by_key(|note| Reverse(*note));
-        let page = page.slice(ids);
-        let mut notes = self.notes().get_many(&page.items).await?;
-        // Notes that were removed meanwhile are left out.
-        let items = page.items.iter().filter_map(|note| notes.remove(note)).collect();
-        Ok(Slice { items, has_more: page.has_more })
+        self.present_notes(page.slice(ids)).await
+    }
+
+    /// The notes with these ids. Those that were removed meanwhile are left out.
+    async fn present_notes(&self, ids: Slice<NoteId>) -> DomainResult<Slice<Arc<Note>>> {
+        let mut notes = self.notes().get_many(&ids.items).await?;
+        let items = ids.items.iter().filter_map(|note| notes.remove(note)).collect();
+        Ok(Slice { items, has_more: ids.has_more })
     }
 
     /// All users that the user follows; the follow limit bounds their number.

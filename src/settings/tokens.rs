@@ -5,7 +5,7 @@ use std::{path::PathBuf, time::Duration};
 use clap::{Args, builder::NonEmptyStringValueParser};
 
 use super::{SettingsError, values::duration};
-use plaudit_token_auth::{Expected, JwksSource, JwksUrl, TokenSecret};
+use plaudit_token_auth::{ExpectedClaims, JwksSource, JwksUrl, TokenSecret};
 
 /// All optional with embedded stores and a loopback address: a secret is generated.
 #[derive(Args, Clone, Debug)]
@@ -49,8 +49,8 @@ impl TokenSettings {
     }
 
     /// What a token must say.
-    pub fn expected(&self) -> Expected {
-        Expected { audience: self.jwt_audience.clone(), issuer: self.jwt_issuer.clone() }
+    pub fn expected(&self) -> ExpectedClaims {
+        ExpectedClaims { audience: self.jwt_audience.clone(), issuer: self.jwt_issuer.clone() }
     }
 
     /// # Errors

@@ -17,7 +17,7 @@ beforeEach(async () => {
 });
 afterEach(() => context?.close());
 
-test("on a development server the operator's page signs in by itself, and likes and requests move it", async () => {
+test("on a development server the admin page signs in by itself and shows likes and requests", async () => {
   const errors = [];
   context.on("weberror", (error) => errors.push(error.error().stack));
   await page.goto(`${baseUrl}/admin`);
@@ -26,18 +26,18 @@ test("on a development server the operator's page signs in by itself, and likes 
 
   const token = await developmentToken();
   const { feed } = await send("{ feed(first: 1) { nodes { id } } }", token);
-  const turn = (field) => send(`mutation { ${field}(input: { noteId: "${feed.nodes[0].id}" }) { changed } }`, token);
-  await turn("unlikeNote");
-  await turn("likeNote");
-  await turn("unlikeNote");
+  const toggle = (field) => send(`mutation { ${field}(input: { noteId: "${feed.nodes[0].id}" }) { changed } }`, token);
+  await toggle("unlikeNote");
+  await toggle("likeNote");
+  await toggle("unlikeNote");
 
   await likes.getByText(/^(0\.[1-9]|[1-9])/).first().waitFor();
   await page.getByRole("row", { name: /^likeNote mutation/ }).getByText("ms").first().waitFor();
-  await page.getByText("All is well. Nobody is needed.").waitFor();
+  await page.getByText("No alarms.").waitFor();
   assert.deepEqual(errors, []);
 });
 
-test("what a number means is read by keyboard, and closes with Escape", async () => {
+test("the explanation of a number opens on keyboard focus and closes with Escape", async () => {
   await page.goto(`${baseUrl}/admin`);
   const about = page.getByRole("button", { name: "About: Likes per second" });
   await about.focus();
@@ -48,7 +48,7 @@ test("what a number means is read by keyboard, and closes with Escape", async ()
   await tip.waitFor({ state: "detached" });
 });
 
-test("a token that is no moderator's is refused, and no token is stored", async () => {
+test("the sign-in refuses a token without the role moderator and stores no token", async () => {
   await context.route("**/dev/token*", (route) => route.fulfill({ status: 404 }));
   await page.goto(`${baseUrl}/admin`);
   await page.getByText("plaudit token --user ops --role moderator").waitFor();

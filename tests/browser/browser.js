@@ -1,4 +1,4 @@
-// The browser, and what every page of ours must not do.
+// The browser under test, a recorder of page problems, and a GraphQL client outside the browser.
 
 import assert from "node:assert/strict";
 import { chromium } from "playwright-core";
@@ -9,13 +9,13 @@ if (!process.env.PLAUDIT_URL) {
 /** Scheme, host and port of the server under test. */
 export const baseUrl = new URL(process.env.PLAUDIT_URL).origin;
 
-/** Bounds waits that end by an event: a slow machine must not reach it. */
-const PATIENCE_MS = 120_000;
+/** Limit of waits that end with an event; long enough for a slow machine. */
+const TIMEOUT_MS = 120_000;
 
-/** A window's cookies, storage and pages. */
+/** A browser context: cookies, storage and pages of its own. */
 export async function openContext(browser, options) {
   const context = await browser.newContext(options);
-  context.setDefaultTimeout(PATIENCE_MS);
+  context.setDefaultTimeout(TIMEOUT_MS);
   return context;
 }
 
@@ -34,28 +34,28 @@ export function launchBrowser() {
   });
 }
 
-/** Notes what the pages of `context` do that they must not: see `assertWellBehaved`. */
-export function observe(context, origin = baseUrl) {
-  const offences = [];
+/** Records console errors and warnings, uncaught errors and requests to other hosts; see `assertNoProblems`. */
+export function recordProblems(context, origin = baseUrl) {
+  const problems = [];
   context.on("request", (request) => {
     const url = new URL(request.url());
-    if (url.protocol.startsWith("http") && url.origin !== origin) offences.push(`asked another host: ${url.href}`);
+    if (url.protocol.startsWith("http") && url.origin !== origin) problems.push(`request to another host: ${url.href}`);
   });
   context.on("console", (message) => {
     if (["error", "warning"].includes(message.type())) {
-      offences.push(`${message.type()}: ${message.text()} (${message.location().url})`);
+      problems.push(`${message.type()}: ${message.text()} (${message.location().url})`);
     }
   });
-  context.on("weberror", (error) => offences.push(error.error().stack));
-  return offences;
+  context.on("weberror", (error) => problems.push(error.error().stack));
+  return problems;
 }
 
-/** No error or warning on the console, no request to another host. */
-export function assertWellBehaved(offences) {
-  assert.deepEqual(offences, []);
+/** Fails if a page logged an error or a warning, threw an error or requested something from another host. */
+export function assertNoProblems(problems) {
+  assert.deepEqual(problems, []);
 }
 
-/** Sends one operation from here, outside the browser. */
+/** Sends one GraphQL operation from the test process. */
 export async function send(query, token, variables = {}, origin = baseUrl) {
   const response = await fetch(`${origin}/graphql`, {
     method: "POST",
@@ -67,7 +67,7 @@ export async function send(query, token, variables = {}, origin = baseUrl) {
   return data;
 }
 
-/** A token for `user`, or for whom the server proposes. */
+/** A token for `user`; by default for the user that the server chooses. */
 export async function developmentToken(user, role = "user", origin = baseUrl) {
   const query = new URLSearchParams(user ? { user, role } : { role });
   const response = await fetch(`${origin}/dev/token?${query}`);

@@ -1,37 +1,37 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { developmentToken, send } from "./browser.js";
-import { openDoors, screens } from "./visitor.js";
+import { screens, visitorsForTests } from "./visitor.js";
 
-const arrive = openDoors();
+const openVisitor = visitorsForTests();
 
-/** Counts of a note, as the API gives them to `user`. */
-async function noteAsToldTo(user, id) {
+/** Counts of a note and the flags of `user`, read through the API. */
+async function noteForUser(user, id) {
   const query = "query ($id: ID!) { note(id: $id) { likeCount collectCount viewerHasLiked viewerHasCollected } }";
   return (await send(query, await developmentToken(user), { id })).note;
 }
 
 for (const [name, screen] of Object.entries(screens)) {
   describe(`on a ${name}`, () => {
-    test("the feed shows each note with the counts that the API gives, and goes on while one scrolls", async () => {
-      const visitor = await arrive({ screen });
+    test("the feed shows the counts of the API and loads more notes while the user scrolls", async () => {
+      const visitor = await openVisitor({ screen });
       await visitor.goTo("/");
       const first = await visitor.notes();
       for (const id of first.slice(0, 3)) {
-        const { likeCount, collectCount, viewerHasLiked } = await noteAsToldTo("mira.okafor", id);
-        await visitor.see(id, "Like", likeCount);
-        await visitor.see(id, "Collect", collectCount);
+        const { likeCount, collectCount, viewerHasLiked } = await noteForUser("mira.okafor", id);
+        await visitor.waitForCount(id, "Like", likeCount);
+        await visitor.waitForCount(id, "Collect", collectCount);
         assert.equal(await visitor.button(id, "Like").getAttribute("aria-pressed"), String(viewerHasLiked));
       }
       await visitor.card(first.at(-1)).scrollIntoViewIfNeeded();
       await visitor.page.locator("article[data-note]").nth(first.length).waitFor();
       const all = await visitor.notes();
-      assert.equal(new Set(all).size, all.length, "no note stands there twice");
+      assert.equal(new Set(all).size, all.length, "no note is listed twice");
     });
 
-    test("likes and collects show at once, move another's page by one, and are taken back the same way", async () => {
-      const mira = await arrive({ screen });
-      const freya = await arrive({ screen, user: "freya.jorgensen" });
+    test("likes and collects show at once, change another user's page by one, and can be undone", async () => {
+      const mira = await openVisitor({ screen });
+      const freya = await openVisitor({ screen, user: "freya.jorgensen" });
       await mira.goTo("/");
       await freya.goTo("/");
       const id = (await freya.notes())[1];
@@ -39,18 +39,18 @@ for (const [name, screen] of Object.entries(screens)) {
       for (const label of ["Like", "Collect"]) {
         const count = await mira.count(id, label);
         const isOn = (await mira.button(id, label).getAttribute("aria-pressed")) === "true";
-        const moved = count + (isOn ? -1 : 1);
+        const changedCount = count + (isOn ? -1 : 1);
         await mira.button(id, label).click();
-        await mira.see(id, label, moved);
-        await freya.see(id, label, moved);
+        await mira.waitForCount(id, label, changedCount);
+        await freya.waitForCount(id, label, changedCount);
         await mira.button(id, label).click();
-        await mira.see(id, label, count);
-        await freya.see(id, label, count);
+        await mira.waitForCount(id, label, count);
+        await freya.waitForCount(id, label, count);
       }
     });
 
-    test("a like that fails is taken back, and a message says why", async () => {
-      const visitor = await arrive({ screen });
+    test("a failed like is undone, and a message gives the reason", async () => {
+      const visitor = await openVisitor({ screen });
       await visitor.goTo("/");
       const id = (await visitor.notes())[0];
       const count = await visitor.count(id, "Like");
@@ -67,23 +67,23 @@ for (const [name, screen] of Object.entries(screens)) {
       );
       await visitor.button(id, "Like").click();
       await visitor.page.getByText("Try again in a moment").waitFor();
-      await visitor.see(id, "Like", count);
+      await visitor.waitForCount(id, "Like", count);
       assert.equal(await visitor.button(id, "Like").getAttribute("aria-pressed"), isOn);
     });
   });
 }
 
-test("everything in the feed is done by keyboard too", async () => {
-  const visitor = await arrive();
+test("a note in the feed can be liked and unliked by keyboard", async () => {
+  const visitor = await openVisitor();
   await visitor.goTo("/");
   const id = (await visitor.notes())[2];
   const count = await visitor.count(id, "Like");
   const isOn = (await visitor.button(id, "Like").getAttribute("aria-pressed")) === "true";
   await visitor.button(id, "Like").focus();
   await visitor.page.keyboard.press("Enter");
-  await visitor.see(id, "Like", count + (isOn ? -1 : 1));
+  await visitor.waitForCount(id, "Like", count + (isOn ? -1 : 1));
   await visitor.page.keyboard.press("Space");
-  await visitor.see(id, "Like", count);
+  await visitor.waitForCount(id, "Like", count);
   await visitor.page.keyboard.press("Tab");
   const focused = await visitor.page.evaluate(() => document.activeElement.getAttribute("aria-label"));
   assert.match(focused, /^Comments/);

@@ -1,4 +1,4 @@
-// Verbs for driving a GraphiQL page. Each waits for what it needs.
+// Helpers that drive a GraphiQL page. Each waits until its elements are there.
 
 import { baseUrl } from "./browser.js";
 
@@ -11,7 +11,7 @@ export async function openGraphiQL(context, operation) {
   return page;
 }
 
-/** Goes to `operation` in an open page, by the link that carries it. */
+/** Opens `operation` in an existing page through its link. */
 export async function showOperation(page, operation) {
   const url = new URL("/graphiql", baseUrl);
   if (operation) {
@@ -48,14 +48,14 @@ export async function waitForResult(page, pattern) {
   }
 }
 
-/** Puts `headers` into the header editor, instead of what it holds. */
+/** Replaces the text of the header editor by `headers`. */
 export async function setHeaders(page, headers) {
   await page.getByRole("button", { name: "Headers" }).click();
   const editor = page.locator(".graphiql-editor-tool .graphiql-editor:not(.hidden)");
   await editor.locator(".view-line").first().click();
   await page.keyboard.press("ControlOrMeta+A");
   await page.keyboard.insertText(JSON.stringify(headers));
-  // The editor has closed quotes and braces by itself.
+  // The editor has added closing quotes and braces.
   await page.keyboard.press("ControlOrMeta+Shift+End");
   await page.keyboard.press("Delete");
 }
@@ -70,7 +70,7 @@ export function receivedMessages(page) {
 }
 
 /** The payload of `connection_init` on the next GraphQL socket that the page opens. */
-export function nextSignIn(page) {
+export function nextConnectionInit(page) {
   return new Promise((resolve) => {
     page.once("websocket", (socket) => {
       socket.once("framesent", ({ payload }) => resolve(JSON.parse(payload).payload));

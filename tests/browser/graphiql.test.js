@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { after, afterEach, before, beforeEach, test } from "node:test";
-import { assertWellBehaved, developmentToken, launchBrowser, observe, openContext, send } from "./browser.js";
+import { assertNoProblems, developmentToken, launchBrowser, openContext, recordProblems, send } from "./browser.js";
 import {
-  nextSignIn,
+  nextConnectionInit,
   openGraphiQL,
   receivedMessages,
   run,
@@ -56,7 +56,7 @@ async function unlikedNote() {
   return note.id;
 }
 
-/** The like counts that were pushed, without repetitions in a row. */
+/** The like counts of the subscription's events, without consecutive repetitions. */
 function pushedLikeCounts(messages) {
   return messages
     .filter(({ type }) => type === "next")
@@ -64,52 +64,52 @@ function pushedLikeCounts(messages) {
     .filter((count, i, counts) => count !== counts[i - 1]);
 }
 
-test("the page shows the feed, needs no other host and reports no error", async () => {
-  const offences = observe(context);
+test("the page shows the feed, requests nothing from other hosts and reports no error", async () => {
+  const problems = recordProblems(context);
   const page = await openGraphiQL(context);
   await page.getByRole("button", { name: "Show Documentation Explorer" }).click();
   await page.getByRole("link", { name: "Mutation" }).waitFor();
   await run(page);
   await waitForResult(page, /"title": "[^"]+"[^]*"likeCount": \d+/);
 
-  assertWellBehaved(offences);
+  assertNoProblems(problems);
 });
 
-test("a like in one page moves the count in another by exactly one", async () => {
+test("a like in one page changes the count in another by exactly one", async () => {
   const noteId = await unlikedNote();
 
-  const watching = await openGraphiQL(context);
-  const messages = receivedMessages(watching);
-  await showOperation(watching, liveCounts(noteId));
-  await run(watching);
-  const [, shown] = await waitForResult(watching, /"likeCount": (\d+)/);
-  const count = Number(shown);
+  const watchingPage = await openGraphiQL(context);
+  const messages = receivedMessages(watchingPage);
+  await showOperation(watchingPage, liveCounts(noteId));
+  await run(watchingPage);
+  const [, text] = await waitForResult(watchingPage, /"likeCount": (\d+)/);
+  const count = Number(text);
 
-  const acting = await openGraphiQL(context, like(noteId));
-  await run(acting);
-  await waitForResult(acting, /"changed": true/);
-  await waitForResult(watching, new RegExp(`"likeCount": ${count + 1}\\b`));
+  const actingPage = await openGraphiQL(context, like(noteId));
+  await run(actingPage);
+  await waitForResult(actingPage, /"changed": true/);
+  await waitForResult(watchingPage, new RegExp(`"likeCount": ${count + 1}\\b`));
   assert.deepEqual(pushedLikeCounts(messages), [count, count + 1]);
 
-  await showOperation(acting, unlike(noteId));
-  await run(acting);
-  await waitForResult(acting, /"changed": true/);
-  await waitForResult(watching, new RegExp(`"likeCount": ${count}\\b`));
+  await showOperation(actingPage, unlike(noteId));
+  await run(actingPage);
+  await waitForResult(actingPage, /"changed": true/);
+  await waitForResult(watchingPage, new RegExp(`"likeCount": ${count}\\b`));
   assert.deepEqual(pushedLikeCounts(messages), [count, count + 1, count]);
 });
 
-test("every subscription signs in with the headers of that moment", async () => {
+test("every subscription signs in with the current headers", async () => {
   const page = await openGraphiQL(context, liveCounts(await unlikedNote()));
 
-  const prefilled = nextSignIn(page);
+  const firstInit = nextConnectionInit(page);
   await run(page);
-  assert.match((await prefilled).Authorization, /^Bearer \S+$/);
+  assert.match((await firstInit).Authorization, /^Bearer \S+$/);
   await waitForResult(page, /"likeCount"/);
   await stop(page);
 
   const headers = { Authorization: `Bearer ${token}`, "X-Request-Source": "browser-test" };
   await setHeaders(page, headers);
-  const edited = nextSignIn(page);
+  const secondInit = nextConnectionInit(page);
   await run(page);
-  assert.deepEqual(await edited, headers);
+  assert.deepEqual(await secondInit, headers);
 });

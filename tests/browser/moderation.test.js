@@ -1,17 +1,17 @@
-// A comment that a person must judge: how the moderator and the author see it.
+// Moderation by a person: what the admin page and the author's page show of a pending comment.
 
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { createServer } from "node:http";
 import { after, before, test } from "node:test";
 import { OwnServer } from "../own_server.js";
-import { makeNote, newName } from "./making.js";
-import { Talk } from "./talk.js";
-import { openDoors } from "./visitor.js";
+import { createNote, newName } from "./test_data.js";
+import { NoteComments } from "./note_comments.js";
+import { visitorsForTests } from "./visitor.js";
 
-const arrive = openDoors();
+const openVisitor = visitorsForTests();
 
-/** A language model that never comes to a verdict, so that every comment waits for a person. */
+/** A language model that never returns a verdict, so that every comment waits for a person. */
 const model = createServer((request, response) => {
   request.resume();
   response.setHeader("Content-Type", "application/json");
@@ -22,7 +22,7 @@ let server;
 before(async () => {
   await once(model.listen(0, "127.0.0.1"), "listening");
   const url = `http://127.0.0.1:${model.address().port}/v1`;
-  server = new OwnServer(["--moderator", "http", "--moderator-url", url, "--moderator-model", "wavering"]);
+  server = new OwnServer(["--moderator", "http", "--moderator-url", url, "--moderator-model", "undecided"]);
   await server.start();
 });
 after(async () => {
@@ -31,43 +31,43 @@ after(async () => {
   model.close();
 });
 
-test("comments that wait come to the operator's page, and what is decided there shows on the author's", async () => {
+test("pending comments appear on the admin page, and its decisions appear on the author's page", async () => {
   const { origin } = server;
-  const { id } = await makeNote(newName("author"), origin);
-  const writer = await arrive({ user: newName("writer"), origin });
-  const talk = await Talk.open(writer, id);
-  const reader = await Talk.open(await arrive({ user: newName("reader"), origin }), id);
-  const operator = await arrive({ origin });
+  const { id } = await createNote(newName("author"), origin);
+  const writer = await openVisitor({ user: newName("writer"), origin });
+  const comments = await NoteComments.open(writer, id);
+  const reader = await NoteComments.open(await openVisitor({ user: newName("reader"), origin }), id);
+  const operator = await openVisitor({ origin });
   await operator.goTo("/admin", { live: false });
   const queue = operator.page.getByRole("list", { name: "Comments that wait for a person" });
   await operator.page.getByText("No comment waits for a person.").waitFor();
 
   for (const text of ["Harmless.", "Harmful."]) {
-    await talk.say(text);
-    await talk.comment(text).getByText("Waiting for approval").waitFor();
+    await comments.post(text);
+    await comments.comment(text).getByText("Waiting for approval").waitFor();
     await queue.getByRole("listitem").filter({ hasText: text }).getByText("not a valid verdict").waitFor();
   }
-  await talk.seeCount(0);
+  await comments.waitForCount(0);
   assert.equal(await reader.comment("Harm").count(), 0);
 
-  const waiting = (text) => queue.getByRole("listitem").filter({ hasText: text });
-  await waiting("Harmless.").getByRole("button", { name: /^Approve/ }).click();
-  await waiting("Harmless.").waitFor({ state: "detached" });
-  await talk.likes("Harmless.", 0).waitFor();
-  await talk.seeCount(1);
-  await reader.seeCount(1);
+  const pending = (text) => queue.getByRole("listitem").filter({ hasText: text });
+  await pending("Harmless.").getByRole("button", { name: /^Approve/ }).click();
+  await pending("Harmless.").waitFor({ state: "detached" });
+  await comments.likeButton("Harmless.", 0).waitFor();
+  await comments.waitForCount(1);
+  await reader.waitForCount(1);
   await reader.page.getByRole("button", { name: "Show 1 new comment" }).click();
   await reader.comment("Harmless.").waitFor();
 
-  await waiting("Harmful.").getByRole("button", { name: /^Reject/ }).click();
-  await waiting("Harmful.").getByLabel("Why, for its author").fill("Be kind.");
-  await waiting("Harmful.").getByRole("button", { name: "Reject", exact: true }).click();
-  await waiting("Harmful.").waitFor({ state: "detached" });
+  await pending("Harmful.").getByRole("button", { name: /^Reject/ }).click();
+  await pending("Harmful.").getByLabel("Reason, shown to the author").fill("Be kind.");
+  await pending("Harmful.").getByRole("button", { name: "Reject", exact: true }).click();
+  await pending("Harmful.").waitFor({ state: "detached" });
   await operator.page.getByText("No comment waits for a person.").waitFor();
-  // The author's page learns of that by polling only, at growing intervals.
+  // The author's page only polls for a rejection, at growing intervals.
   await writer.page.reload();
-  await talk.comment("Harmful.").getByText("Not published: Be kind.").waitFor();
-  await talk.seeCount(1);
+  await comments.comment("Harmful.").getByText("Not published: Be kind.").waitFor();
+  await comments.waitForCount(1);
   assert.equal(await reader.comment("Harmful.").count(), 0);
 
   await operator.page.reload();

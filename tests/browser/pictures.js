@@ -1,4 +1,4 @@
-// Takes the pictures of README.md, of a server with demo data: `make pictures`.
+// Takes the screenshots in README.md from a server with demo data: `make pictures`.
 
 import { mkdirSync } from "node:fs";
 import { fileURLToPath } from "node:url";
@@ -8,7 +8,7 @@ import { Visitor, screens } from "./visitor.js";
 const folder = fileURLToPath(new URL("../../docs/pictures/", import.meta.url));
 mkdirSync(folder, { recursive: true });
 
-/** Shown at half the size in the README, so that they are sharp on any screen and small to load. */
+/** README.md shows the pictures at half their size, so that they are sharp on dense screens. */
 const desktop = { viewport: { width: 1280, height: 800 }, deviceScaleFactor: 0.7 };
 const phone = { ...screens.phone, viewport: { width: 390, height: 780 }, deviceScaleFactor: 1 };
 
@@ -19,14 +19,14 @@ const { hotNotes } = await send(
 );
 const [note] = hotNotes.nodes;
 
-/** Opens a page, waits for what `ready` waits for, and takes the picture. */
+/** Opens a page, waits for `ready` and takes the screenshot. */
 async function take(name, path, { screen = desktop, colorScheme = "light", ready }) {
-  const visitor = await Visitor.arrive(browser, { screen, colorScheme });
+  const visitor = await Visitor.open(browser, { screen, colorScheme });
   await visitor.goTo(path, { live: false });
   await ready(visitor.page, visitor);
   await visitor.page.waitForLoadState("networkidle");
   await visitor.page.screenshot({ path: `${folder}${name}.jpg`, type: "jpeg", quality: 72, animations: "disabled" });
-  await visitor.leave();
+  await visitor.close();
   console.log(`docs/pictures/${name}.jpg`);
 }
 
@@ -45,7 +45,7 @@ await take("drawer", "/", {
   colorScheme: "dark",
   ready: async (page, visitor) => {
     await cards(page);
-    await visitor.seeLive();
+    await visitor.waitUntilLive();
     await page.keyboard.press("Control+.");
     const [id] = await visitor.notes();
     await visitor.button(id, "Like").click();
@@ -56,12 +56,12 @@ await take("two", "/two", {
   ready: async (page) => {
     const like = page.getByRole("button", { name: /^Like/ });
     await like.nth(1).waitFor();
-    // The first like of each pane is that of the same note: each click moves both numbers.
-    for (const pane of [0, 1, 0, 1]) {
-      const panes = page.getByRole("region").filter({ has: like });
-      const other = panes.nth(1 - pane).getByRole("button", { name: /^Like/ }).first();
+    // The first note of both sides is the same, so each click changes both counts.
+    for (const side of [0, 1, 0, 1]) {
+      const sides = page.getByRole("region").filter({ has: like });
+      const other = sides.nth(1 - side).getByRole("button", { name: /^Like/ }).first();
       const before = await other.getAttribute("aria-label");
-      await panes.nth(pane).getByRole("button", { name: /^Like/ }).first().click();
+      await sides.nth(side).getByRole("button", { name: /^Like/ }).first().click();
       await page.waitForFunction(([button, label]) => button.ariaLabel !== label, [await other.elementHandle(), before]);
     }
   },

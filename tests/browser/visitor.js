@@ -1,7 +1,7 @@
-// Verbs for driving the demo app, as a visitor does.
+// Helpers that drive the demo app as its user does.
 
 import { after, afterEach, before } from "node:test";
-import { assertWellBehaved, baseUrl, launchBrowser, observe, openContext } from "./browser.js";
+import { assertNoProblems, baseUrl, launchBrowser, openContext, recordProblems } from "./browser.js";
 
 /** Screen sizes. */
 export const screens = {
@@ -9,27 +9,27 @@ export const screens = {
   phone: { viewport: { width: 390, height: 844 }, isMobile: true, hasTouch: true, deviceScaleFactor: 2 },
 };
 
-/** Somebody with a browser window: `user` names whom the page acts as. */
+/** A browser window that is signed in as `user`. */
 export class Visitor {
-  static async arrive(browser, { user = "mira.okafor", screen = screens.desktop, origin = baseUrl, ...more } = {}) {
+  static async open(browser, { user = "mira.okafor", screen = screens.desktop, origin = baseUrl, ...more } = {}) {
     const context = await openContext(browser, { ...screen, ...more, baseURL: origin });
     await context.addInitScript((user) => {
       if (location.protocol.startsWith("http")) sessionStorage.setItem("plaudit.user", user);
     }, user);
     const visitor = new Visitor();
     visitor.context = context;
-    visitor.offences = observe(context, origin);
+    visitor.problems = recordProblems(context, origin);
     visitor.page = await context.newPage();
     return visitor;
   }
 
-  /** Goes to an address; until the page is live where it is to be. */
+  /** Opens a path and, with `live`, waits until the page has its WebSocket. */
   async goTo(path, { live = true } = {}) {
     await this.page.goto(path);
-    if (live) await this.seeLive();
+    if (live) await this.waitUntilLive();
   }
 
-  seeLive() {
+  waitUntilLive() {
     return this.page.locator('[data-state="open"]').first().waitFor();
   }
 
@@ -44,51 +44,61 @@ export class Visitor {
     return this.page.locator("article[data-note]").evaluateAll((cards) => cards.map((card) => card.dataset.note));
   }
 
-  /** The button of a note by what it does: `Like`, `Collect`. */
+  /** A button of a note: `Like`, `Collect`. */
   button(noteId, label) {
     return this.card(noteId).getByRole("button", { name: new RegExp(`^${label}`) });
   }
 
-  /** The number on it. */
+  /** The count on that button. */
   async count(noteId, label) {
     return Number(await this.button(noteId, label).locator("[data-count]").getAttribute("data-count"));
   }
 
-  /** Until that number is `count`. */
-  async see(noteId, label, count) {
+  /** Waits until that count is `count`. */
+  async waitForCount(noteId, label, count) {
     await this.button(noteId, label).locator(`[data-count="${count}"]`).waitFor();
   }
 
-  /** Ignores the browser's console errors about failed connections, which these tests expect. */
-  forgiveConnections() {
-    const ofNetwork = /net::ERR_|WebSocket connection to/;
-    this.offences.splice(0, Infinity, ...this.offences.filter((offence) => !ofNetwork.test(offence)));
+  /** Clicks `Like` or `Collect` of a note and waits for the new count, which it returns. */
+  async toggle(noteId, label) {
+    const button = this.button(noteId, label);
+    const isOn = (await button.getAttribute("aria-pressed")) === "true";
+    const newCount = (await this.count(noteId, label)) + (isOn ? -1 : 1);
+    await button.click();
+    await this.waitForCount(noteId, label, newCount);
+    return newCount;
   }
 
-  leave() {
+  /** Ignores the browser's console errors about failed connections, which these tests expect. */
+  ignoreConnectionErrors() {
+    const networkError = /net::ERR_|WebSocket connection to/;
+    this.problems.splice(0, Infinity, ...this.problems.filter((problem) => !networkError.test(problem)));
+  }
+
+  close() {
     return this.context.close();
   }
 }
 
 /**
- * Starts a browser for the tests of a file. The returned function opens a visitor, who is closed after the test;
- * then its pages must have behaved well.
+ * Starts a browser for the tests of a file. The returned function opens a visitor; after the test all visitors are
+ * closed, and the test fails if their pages had problems.
  */
-export function openDoors() {
-  const present = [];
+export function visitorsForTests() {
+  const open = [];
   let browser;
   before(async () => {
     browser = await launchBrowser();
   });
   after(() => browser?.close());
   afterEach(async () => {
-    const leaving = present.splice(0);
-    for (const visitor of leaving) await visitor.leave();
-    for (const visitor of leaving) assertWellBehaved(visitor.offences);
+    const visitors = open.splice(0);
+    for (const visitor of visitors) await visitor.close();
+    for (const visitor of visitors) assertNoProblems(visitor.problems);
   });
   return async (options) => {
-    const visitor = await Visitor.arrive(browser, options);
-    present.push(visitor);
+    const visitor = await Visitor.open(browser, options);
+    open.push(visitor);
     return visitor;
   };
 }

@@ -7,7 +7,7 @@ import { graphqlUrl } from "./server.js";
 
 const audits = serverAudits({ url: graphqlUrl, fetchFn: fetch });
 
-test("the audit has not lost any of its 61 parts", () => {
+test("the audit has 61 parts", () => {
   assert.equal(audits.length, 61);
 });
 

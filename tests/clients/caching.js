@@ -1,12 +1,12 @@
 // Clients with a normalised cache: Apollo Client and urql, set up as their documentation says. A query and a
-// subscription have nothing in common but the note in the cache; there are no update functions.
+// subscription share only the note in the cache; there are no update functions.
 
 import { ApolloClient, ApolloLink, HttpLink, InMemoryCache, gql } from "@apollo/client";
 import { GraphQLWsLink } from "@apollo/client/link/subscriptions";
 import { getMainDefinition } from "@apollo/client/utilities";
 import { Client, fetchExchange, subscriptionExchange } from "@urql/core";
 import { cacheExchange } from "@urql/exchange-graphcache";
-import { Shown, watchSubscription, watchedQuery } from "./watching.js";
+import { WatchedNote, watchSubscription, watchedQuery } from "./watching.js";
 import { plainClients } from "./plain.js";
 
 const isSubscription = ({ query }) => getMainDefinition(query).operation === "subscription";
@@ -23,13 +23,13 @@ function apollo(server) {
   });
   return {
     watch(id) {
-      const [shown, variables] = [new Shown(), { id }];
-      const fail = (error) => shown.fail(error);
+      const [note, variables] = [new WatchedNote(), { id }];
+      const fail = (error) => note.fail(error);
       const query = client.watchQuery({ query: gql(watchedQuery), variables });
-      const watching = query.subscribe({ next: ({ data }) => shown.show(data?.note), error: fail });
-      const pushed = client.subscribe({ query: gql(watchSubscription), variables });
-      const listening = pushed.subscribe({ next: ({ error }) => error && fail(error), error: fail });
-      return { shown, stop: () => [watching, listening].forEach((each) => each.unsubscribe()) };
+      const querySubscription = query.subscribe({ next: ({ data }) => note.receive(data?.note), error: fail });
+      const events = client.subscribe({ query: gql(watchSubscription), variables });
+      const eventSubscription = events.subscribe({ next: ({ error }) => error && fail(error), error: fail });
+      return { note, stop: () => [querySubscription, eventSubscription].forEach((each) => each.unsubscribe()) };
     },
     mutate: async (mutation, variables) => (await client.mutate({ mutation: gql(mutation), variables })).data,
     dispose: () => (client.stop(), socket.dispose()),
@@ -48,12 +48,13 @@ function urql(server) {
   });
   return {
     watch(id) {
-      const shown = new Shown();
+      const note = new WatchedNote();
       const query = client.query(watchedQuery, { id });
-      const watching = query.subscribe(({ data, error }) => (error ? shown.fail(error) : shown.show(data?.note)));
-      const pushed = client.subscription(watchSubscription, { id });
-      const listening = pushed.subscribe(({ error }) => error && shown.fail(error));
-      return { shown, stop: () => [watching, listening].forEach((each) => each.unsubscribe()) };
+      const show = ({ data, error }) => (error ? note.fail(error) : note.receive(data?.note));
+      const querySubscription = query.subscribe(show);
+      const events = client.subscription(watchSubscription, { id });
+      const eventSubscription = events.subscribe(({ error }) => error && note.fail(error));
+      return { note, stop: () => [querySubscription, eventSubscription].forEach((each) => each.unsubscribe()) };
     },
     mutate: async (mutation, variables) => {
       const { data, error } = await client.mutation(mutation, variables).toPromise();

@@ -1,10 +1,10 @@
-// graphql-ws and graphql-sse without a framework.
+// The clients graphql-ws and graphql-sse, without a framework.
 
 import { createClient as createStreamClient } from "graphql-sse";
 import { createClient as createSocketClient } from "graphql-ws";
-import { Shown, WebSocket, watchSubscription, watchedQuery } from "./watching.js";
+import { WatchedNote, WebSocket, watchSubscription, watchedQuery } from "./watching.js";
 
-/** How each is set up for a server, as its documentation says. Without anything of Plaudit's. */
+/** Creates each client for a server as its documentation says, without code of Plaudit. */
 export const plainClients = {
   "graphql-ws": ({ socketUrl, bearer }) =>
     createSocketClient({ url: socketUrl, webSocketImpl: WebSocket, connectionParams: { Authorization: bearer } }),
@@ -12,7 +12,7 @@ export const plainClients = {
     createStreamClient({ url: streamUrl, headers: { Authorization: bearer } }),
 };
 
-/** Has a client ask once. */
+/** Queries a note once. */
 export async function query(client, id) {
   for await (const { data, errors } of client.iterate({ query: watchedQuery, variables: { id } })) {
     if (errors) throw new Error(JSON.stringify(errors));
@@ -20,14 +20,14 @@ export async function query(client, id) {
   }
 }
 
-/** Has a client watch a note. */
+/** Subscribes to the counts of a note. */
 export function watch(client, id) {
-  const shown = new Shown();
+  const note = new WatchedNote();
   const sink = {
-    next: ({ data }) => shown.show(data?.noteCountsChanged),
-    error: (error) => shown.fail(error),
+    next: ({ data }) => note.receive(data?.noteCountsChanged),
+    error: (error) => note.fail(error),
     complete: () => {},
   };
   const stop = client.subscribe({ query: watchSubscription, variables: { id } }, sink);
-  return { shown, stop };
+  return { note, stop };
 }

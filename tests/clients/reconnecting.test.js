@@ -8,8 +8,8 @@ const server = new OwnServer();
 before(() => server.start());
 after(() => server.dispose());
 
-/** All four, each watching the same note. */
-function everyClient(id) {
+/** Creates all four clients; each watches the same note. */
+function createClients(id) {
   const setup = {
     graphqlUrl: server.graphqlUrl,
     socketUrl: server.socketUrl,
@@ -27,22 +27,22 @@ function everyClient(id) {
   return [...plain, ...caching];
 }
 
-const ends = { "kill -9": () => server.kill(), "a stop": () => server.stop() };
+const ends = { "kill -9": () => server.kill(), "a graceful stop": () => server.stop() };
 for (const [name, end] of Object.entries(ends)) {
-  test(`after ${name} and a restart every client comes back by itself, to the right numbers`, async () => {
+  test(`after ${name} and a restart every client reconnects by itself and shows the right counts`, async () => {
     const id = await newNote({ url: server.graphqlUrl, bearer: server.bearer("author") });
-    const clients = everyClient(id);
-    const allShow = (likes) => Promise.all(clients.map(({ shown }) => shown.likes(likes)));
-    await allShow(0);
+    const clients = createClients(id);
+    const waitForLikes = (likes) => Promise.all(clients.map(({ note }) => note.waitForLikes(likes)));
+    await waitForLikes(0);
     await like(id, { url: server.graphqlUrl, bearer: server.bearer("first") });
-    await allShow(1);
+    await waitForLikes(1);
     await end();
     await server.start();
-    // Most of them have not come back yet: the present state must have what they missed.
+    // Most clients have not reconnected yet, so the initial event must include this like.
     await like(id, { url: server.graphqlUrl, bearer: server.bearer("second") });
-    await allShow(2);
+    await waitForLikes(2);
     await like(id, { url: server.graphqlUrl, bearer: server.bearer("third") });
-    await allShow(3);
+    await waitForLikes(3);
     for (const { stop, dispose } of clients) {
       stop();
       dispose();

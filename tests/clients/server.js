@@ -7,5 +7,5 @@ for (const name of ["PLAUDIT_URL", "PLAUDIT_TOKEN"]) {
 /** Scheme, host and port. */
 export const baseUrl = new URL(process.env.PLAUDIT_URL).origin;
 export const graphqlUrl = `${baseUrl}/graphql`;
-/** A user's, without "Bearer". */
+/** A user's token, without "Bearer". */
 export const token = process.env.PLAUDIT_TOKEN;

@@ -1,5 +1,4 @@
-// What the tests of all clients share: a note of their own, people who like it, and a look at what a client
-// shows meanwhile.
+// Helpers of all client tests: they create a note, like it, and check the counts that a client shows.
 
 import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
@@ -22,10 +21,10 @@ export const watchSubscription = /* GraphQL */ `
   }
 `;
 
-const here = { url: graphqlUrl, bearer };
+const sharedServer = { url: graphqlUrl, bearer };
 
-/** Sends a request by itself, without any of the clients under test. */
-export async function ask(query, variables, { url, bearer } = here) {
+/** Sends a request with `fetch`, without the clients under test. */
+export async function send(query, variables, { url, bearer } = sharedServer) {
   const response = await fetch(url, {
     method: "POST",
     headers: { "content-type": "application/json", accept: "application/json", authorization: bearer },
@@ -36,79 +35,82 @@ export async function ask(query, variables, { url, bearer } = here) {
   return data;
 }
 
-/** The id of a new note. */
+/** Creates a note; returns its id. */
 export async function newNote(server) {
   const input = { title: `Watched ${randomUUID()}`, body: "Text" };
   const query = "mutation ($input: CreateNoteInput!) { createNote(input: $input) { note { id } } }";
-  return (await ask(query, { input }, server)).createNote.note.id;
+  return (await send(query, { input }, server)).createNote.note.id;
 }
 
 const likeMutation = "mutation ($id: ID!) { likeNote(input: { noteId: $id }) { changed } }";
 
 export async function like(id, server) {
-  const { likeNote } = await ask(likeMutation, { id }, server);
+  const { likeNote } = await send(likeMutation, { id }, server);
   assert.ok(likeNote.changed);
 }
 
 export async function unlike(id, server) {
-  const { unlikeNote } = await ask(likeMutation.replace("likeNote", "unlikeNote"), { id }, server);
+  const { unlikeNote } = await send(likeMutation.replace("likeNote", "unlikeNote"), { id }, server);
   assert.ok(unlikeNote.changed);
 }
 
 /**
- * What a client shows of a note, one after the other. It must never go back to a count of before. An older version
- * with the same count is not seen: an answer and an event travel by different connections, so either may come first.
+ * The states of a note that a client shows, in order; it fails if the client goes back to an older count. An older
+ * version with the same count is allowed: a response and an event use different connections, so either may come first.
  */
-export class Shown {
+export class WatchedNote {
   #notes = [];
   #waiting = [];
   #failure;
 
-  show(note) {
+  receive(note) {
     if (!note) return;
     const { latest } = this;
     const isOlder = latest && note.countsVersion < latest.countsVersion && note.likeCount !== latest.likeCount;
     if (isOlder) this.fail(new Error(`${JSON.stringify(note)} came after ${JSON.stringify(latest)}`));
     this.#notes.push(note);
-    this.#look();
+    this.#checkWaiting();
   }
 
   fail(error) {
     this.#failure ??= error;
-    this.#look();
+    this.#checkWaiting();
   }
 
   get latest() {
     return this.#notes.at(-1);
   }
 
-  /** Waits until the client shows so many likes. */
-  likes(count, seconds = 240) {
+  /** Waits until the client shows that number of likes. */
+  waitForLikes(count, seconds = 240) {
     return new Promise((resolve, reject) => {
-      const late = () => reject(new Error(`not ${count} likes in ${seconds} s, but ${JSON.stringify(this.latest)}`));
-      const timer = setTimeout(late, seconds * 1000);
+      const onTimeout = () => {
+        const latest = JSON.stringify(this.latest);
+        reject(new Error(`expected ${count} likes within ${seconds} s, got ${latest}`));
+      };
+      const timer = setTimeout(onTimeout, seconds * 1000);
       this.#waiting.push(() => {
         const isDone = this.#failure || this.latest?.likeCount === count;
         if (!isDone) return true;
         clearTimeout(timer);
         this.#failure ? reject(this.#failure) : resolve(this.latest);
       });
-      this.#look();
+      this.#checkWaiting();
     });
   }
 
-  #look() {
+  #checkWaiting() {
     this.#waiting = this.#waiting.filter((isStillWaiting) => isStillWaiting());
   }
 }
 
-/** Likes and takes back, in turn, while a client watches. */
-export async function likeAndLook(shown, id) {
-  await shown.likes(0);
+/** Likes and unlikes a note in turn and checks that the watching client follows. */
+export async function checkLiveLikes(note, id) {
+  await note.waitForLikes(0);
   for (let round = 0; round < 3; round++) {
     await like(id);
-    await shown.likes(1);
+    await note.waitForLikes(1);
     await unlike(id);
-    await shown.likes(0);
+    await note.waitForLikes(0);
   }
 }

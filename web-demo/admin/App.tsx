@@ -3,7 +3,7 @@ import { type Session } from "../shared/session";
 import { Operations } from "./Operations";
 import { SignIn } from "./signin/SignIn";
 
-/** The operator's page: a sign-in where the server hands out no token, then the numbers. */
+/** The admin page: a sign-in, unless the server issues a development token, then the dashboard. */
 export function App({ first }: { first: Session | undefined }) {
   const [session, setSession] = useState(first);
   const [problem, setProblem] = useState<string>();

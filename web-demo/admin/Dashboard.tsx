@@ -1,5 +1,5 @@
 import styles from "./Dashboard.module.css";
-import { useMonitored } from "./metrics/useMonitor";
+import { useMonitorState } from "./metrics/useMonitor";
 import { Actions } from "./panels/Actions";
 import { Attention } from "./panels/Attention";
 import { Decisions } from "./panels/Decisions";
@@ -9,12 +9,12 @@ import { Overview } from "./panels/Overview";
 import { Process } from "./panels/Process";
 import { Shards } from "./panels/Shards";
 import { Stores } from "./panels/Stores";
-import { Truth } from "./panels/Truth";
+import { Correctness } from "./panels/Correctness";
 import { Away } from "./layout/Away";
 
-/** All numbers. While the server is away the last ones stay, greyed. */
+/** All numbers. While the server is unreachable the last ones stay, greyed. */
 export function Dashboard() {
-  const { state, readings } = useMonitored();
+  const { state, readings } = useMonitorState();
   return (
     <>
       {state === "away" && <Away />}
@@ -29,7 +29,7 @@ export function Dashboard() {
             <Shards />
             <Stores />
             <Live />
-            <Truth />
+            <Correctness />
             <Decisions />
             <Process />
           </div>

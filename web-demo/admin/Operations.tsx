@@ -6,26 +6,26 @@ import styles from "./Operations.module.css";
 import { Monitor } from "./metrics/monitor";
 import { MonitorContext } from "./metrics/useMonitor";
 
-/** Loaded beside the numbers: it needs the GraphQL client, they do not. */
+/** Loaded separately, because only the comments need the GraphQL client. */
 const Comments = lazy(() => import("./comments/Comments"));
 
 /** The whole page, for moderators. */
 export function Operations({ session, onLeave }: { session: Session; onLeave: (problem?: string) => void }) {
   const monitor = useMonitor(session);
-  const monitored = useSyncExternalStore(monitor.listen, () => monitor.monitored);
-  const { state } = monitored;
+  const monitorState = useSyncExternalStore(monitor.listen, () => monitor.current);
+  const { state } = monitorState;
   useEffect(() => {
-    if (state === "unauthenticated") onLeave("The server refused this token: it has ended, or is not of this server.");
+    if (state === "unauthenticated") onLeave("The server refused this token: it has expired, or another server issued it.");
     if (state === "forbidden") onLeave("This token is not a moderator’s: it needs the role moderator.");
   }, [state, onLeave]);
 
   return (
-    <MonitorContext value={monitored}>
+    <MonitorContext value={monitorState}>
       <TopBar user={session.user} onLeave={() => onLeave()} />
       <main id="main" tabIndex={-1} className={styles.main}>
         <Dashboard />
-        {/* Not before the numbers, which would push it down. */}
-        {monitored.readings && (
+        {/* Rendered after the numbers, which would push it down. */}
+        {monitorState.readings && (
           <div id="comments" tabIndex={-1} className={styles.comments}>
             <Suspense>
               <Comments session={session} />

@@ -6,18 +6,18 @@ import { type Session } from "../shared/session";
 import { Loading } from "../shared/ui/States";
 import { Toasts } from "../shared/ui/toasts";
 import { Pages } from "./Pages";
-import { CurtainProvider } from "./drawer/Curtain";
+import { DrawerProvider } from "./drawer/DrawerProvider";
 import { Shell } from "./layout/Shell";
-import { choose } from "./viewer/chosenUser";
+import { switchUser } from "./viewer/chosenUser";
 import { ViewsProvider } from "./notes/views";
 
 const TwoPage = lazy(() => import("./two/TwoPage"));
 
-/** One session. A switch of users replaces the client and its cache. */
+/** The app of one session. Switching users replaces the client and its cache. */
 export function App({ first }: { first: Session | undefined }) {
   const [session, setSession] = useState(first);
   const api = useMemo(() => createApi(session), [session]);
-  const switchTo = async (user: string) => setSession((await choose(user)) ?? session);
+  const switchTo = async (user: string) => setSession((await switchUser(user)) ?? session);
 
   return (
     <ApiProvider value={api} key={session?.user}>
@@ -28,11 +28,11 @@ export function App({ first }: { first: Session | undefined }) {
               <Switch>
                 <Route path="/two" component={TwoPage} />
                 <Route>
-                  <CurtainProvider>
+                  <DrawerProvider>
                     <Shell onSwitch={switchTo}>
                       <Pages />
                     </Shell>
-                  </CurtainProvider>
+                  </DrawerProvider>
                 </Route>
               </Switch>
             </Suspense>

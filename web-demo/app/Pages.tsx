@@ -3,7 +3,7 @@ import { Route, Switch } from "wouter";
 import { Empty, Loading } from "../shared/ui/States";
 import { FeedPage } from "./notes/FeedPage";
 
-/** Every page but the feed is loaded at its first visit. */
+/** The code of every page but the feed is loaded when the page is first opened. */
 const NotePage = lazy(() => import("./notes/NotePage"));
 const HotPage = lazy(() => import("./rankings/HotPage"));
 const GroupsPage = lazy(() => import("./groups/GroupsPage"));
@@ -13,7 +13,7 @@ const LikesPage = lazy(() => import("./likes/LikesPage"));
 const MePage = lazy(() => import("./users/MePage"));
 const UserPage = lazy(() => import("./users/UserPage"));
 
-/** The middle column: the page of the address. */
+/** The page of the current address. */
 export function Pages() {
   return (
     <Suspense fallback={<Loading />}>
@@ -28,7 +28,7 @@ export function Pages() {
         <Route path="/user/:id" component={UserPage} />
         <Route path="/note/:id">{({ id }) => <NotePage key={id} noteId={id} />}</Route>
         <Route>
-          <Empty title="There is nothing at this address.">Perhaps it was removed.</Empty>
+          <Empty title="There is nothing at this address.">It may have been removed.</Empty>
         </Route>
       </Switch>
     </Suspense>

@@ -2,7 +2,7 @@ import { Columns2, Gauge, House } from "lucide-react";
 import { Logo } from "../shared/ui/Logo";
 import styles from "./Bar.module.css";
 
-/** Above GraphiQL: whose it is, and the ways to the other pages. */
+/** The bar above GraphiQL: the logo and links to the other pages. */
 export function Bar() {
   return (
     <header className={styles.bar}>

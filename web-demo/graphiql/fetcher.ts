@@ -10,8 +10,8 @@ socketUrl.protocol = location.protocol === "https:" ? "wss:" : "ws:";
 /**
  * Queries and mutations go by POST, subscriptions by WebSocket.
  *
- * A socket signs in once, when it opens. So every run gets a client of its own with the headers of
- * that moment; the client opens its socket only for a subscription, and closes it with it.
+ * A socket signs in once, when it opens, so every run gets its own client with the current headers. The client opens
+ * its socket only for a subscription and closes it with the subscription.
  */
 export const fetcher: Fetcher = (params, options) => {
   const wsClient = createClient({
@@ -23,7 +23,7 @@ export const fetcher: Fetcher = (params, options) => {
   return createGraphiQLFetcher({
     url: "/graphql",
     wsClient,
-    // The service answers in one piece, and says so in its content type.
+    // The service sends no incremental responses.
     enableIncrementalDelivery: false,
   })(params, options);
 };

@@ -1,4 +1,4 @@
-// First, so that GraphiQL's own style comes after it.
+// Imported first, so that GraphiQL's styles override it.
 import "../shared/theme.css";
 import { GraphiQL } from "graphiql";
 import "graphiql/style.css";
@@ -22,17 +22,17 @@ createRoot(document.getElementById("root")!).render(
     <main>
       <GraphiQL
         fetcher={fetcher}
-        // GraphiQL keeps its tabs between visits. On the first visit it shows the linked operation in
-        // the first of these; later it adds a tab for it.
+        // GraphiQL keeps its tabs between visits. On the first visit the linked operation is the first
+        // tab; on later visits GraphiQL adds a tab for it.
         defaultTabs={linked ? [linked, ...examples] : examples}
         initialQuery={linked?.query}
         initialVariables={linked?.variables}
         defaultHeaders={headers}
         defaultEditorToolsVisibility="variables"
-        // A token does not belong in the browser's storage, and the history would keep it there too.
+        // The browser's storage must not contain tokens; the history plugin would store them, too.
         shouldPersistHeaders={false}
         plugins={[]}
-        // Its own switch goes before that of the other pages.
+        // The default; GraphiQL's own theme setting takes precedence.
         defaultTheme={Theme.chosen()}
       />
     </main>

@@ -5,7 +5,7 @@ export interface Tab {
 
 const json = (value: unknown) => JSON.stringify(value, null, 2);
 
-/** The operations a first visitor finds. */
+/** The operations that GraphiQL shows on the first visit. */
 export function exampleTabs(noteId: string): Tab[] {
   return [
     {
@@ -64,7 +64,7 @@ subscription LiveCounts($noteIds: [ID!]!) {
   ];
 }
 
-/** The operation that a link brings along: `?query=…&variables=…`. */
+/** The operation in the page's address: `?query=…&variables=…`. */
 export function linkedTab(): Tab | undefined {
   const parameters = new URLSearchParams(location.search);
   const query = parameters.get("query");

@@ -4,7 +4,7 @@ export interface Session {
   user: string;
   role?: Role;
   token: string;
-  /** When the token ends, in milliseconds since 1970. */
+  /** When the token expires, in milliseconds since 1970. */
   expiresAt: number;
   /** A note to show first, if the server names one. */
   noteId?: string;
@@ -48,7 +48,7 @@ export class TokenSource {
   }
 
   /** Discards a refused token (a restarted server may have another secret), so that the next request gets a new one. */
-  distrust() {
+  markRefused() {
     this.#isRefused = true;
   }
 

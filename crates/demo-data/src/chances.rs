@@ -3,11 +3,11 @@
 use rand::{Rng, RngExt, seq::SliceRandom};
 use rand_distr::weighted::WeightedAliasIndex;
 
-/// How many of the first ranks are about equally good; without it the very first would get far too much.
+/// Offset of the ranks, which makes the first ones about equal; without it the first would get far too much.
 const SUMMIT: f64 = 8.0;
 
 /// A weight for each of `count` items, by Zipf's law over a random order of them. The higher the exponent,
-/// the more the best ones get.
+/// the more unequal the weights.
 pub fn zipf(rng: &mut impl Rng, count: usize, exponent: f64) -> Vec<f64> {
     let mut weights: Vec<f64> = (0..count).map(|rank| (rank as f64 + SUMMIT).powf(-exponent)).collect();
     weights.shuffle(rng);
@@ -22,7 +22,7 @@ impl Chances {
         Self(WeightedAliasIndex::new(weights.into_iter().collect()).ok())
     }
 
-    /// `None` when there is nothing to draw, or nothing with a weight.
+    /// `None` if there are no items, or none with a weight.
     pub fn draw(&self, rng: &mut impl Rng) -> Option<usize> {
         self.0.as_ref().map(|index| rng.sample(index))
     }

@@ -12,24 +12,24 @@ use super::{
 /// The share of users who have, or had, coins. The first user is one of them.
 const OWNERS: f64 = 0.04;
 
-/// How often coins are spent instead of given, where there are enough.
+/// The share of ledger lines that spend coins, where there are enough.
 const SPENT: f64 = 0.35;
 
-/// The price of the cheapest thing and of the dearest one.
+/// The lowest and the highest price.
 const PRICES: (i64, i64) = (5, 60);
 
 /// A line of the ledger. The user is a position.
 #[derive(Clone, PartialEq, Debug)]
 pub struct LedgerLine {
     pub user: usize,
-    /// Below zero when coins are spent.
+    /// Negative when coins are spent.
     pub amount: i64,
     pub balance_after: i64,
     pub reason: &'static str,
     pub at: EpochMillis,
 }
 
-/// Lines in order.
+/// All lines, in order of time.
 pub fn ledger(rng: &mut impl Rng, people: &[Person], history: Timeline) -> Vec<LedgerLine> {
     let (mut gifts, mut purchases) = (Deck::new(&COIN_REASONS.gifts), Deck::new(&COIN_REASONS.purchases));
     let mut ledger = Vec::new();
@@ -57,7 +57,7 @@ fn moments(rng: &mut impl Rng, person: &Person, history: Timeline) -> Vec<EpochM
     moments
 }
 
-/// What somebody with so many coins can pay.
+/// A price that this balance can pay.
 fn price(rng: &mut impl Rng, balance: i64) -> i64 {
     rng.random_range(PRICES.0..=balance.min(PRICES.1))
 }

@@ -12,17 +12,17 @@ use super::{
     text::Writer,
 };
 
-/// The share of comments that answer another one.
+/// The share of comments that are replies.
 const REPLIES: f64 = 0.35;
-/// How often the note's author answers, once per comment.
+/// The share of replies by the note's author, at most one per comment.
 const BY_AUTHOR: f64 = 0.4;
 
 const WIT_SKEW: f64 = 0.7;
 
-/// Popular notes get more comments than others, but not as many times more as they get likes.
+/// Exponent of a note's popularity: comments are less unequal than likes.
 const RESTRAINT: f64 = 0.8;
 
-/// How often somebody looks for other words when these were said below the note before.
+/// Attempts to find a text that the note does not have yet.
 const REWORDINGS: usize = 10;
 
 /// A comment. The note, its author and its parent are positions.
@@ -30,15 +30,15 @@ const REWORDINGS: usize = 10;
 pub struct DemoComment {
     pub note: usize,
     pub author: usize,
-    /// The top-level comment that it answers.
+    /// The top-level comment that it replies to.
     pub parent: Option<usize>,
     pub body: String,
     pub written_at: EpochMillis,
-    /// How likely others react to it.
+    /// Weight of reactions to it.
     pub appeal: f64,
 }
 
-/// Comments in the order in which they were written.
+/// Comments in order of time.
 pub fn comments(
     rng: &mut impl Rng,
     writer: &mut Writer,
@@ -51,7 +51,7 @@ pub fn comments(
     let mut comments = top_level(rng, people, notes, count - replies, history);
     add_replies(rng, &mut comments, people, notes, replies, history);
     let mut comments = in_order(comments);
-    say(rng, writer, &mut comments, notes);
+    write_texts(rng, writer, &mut comments, notes);
     comments
 }
 
@@ -74,7 +74,7 @@ fn top_level(
     comments
 }
 
-/// Adds replies behind the comments that they answer.
+/// Appends replies to the list of comments.
 fn add_replies(
     rng: &mut impl Rng,
     comments: &mut Vec<DemoComment>,
@@ -102,7 +102,7 @@ fn add_replies(
     }
 }
 
-/// Sorts by time; a parent keeps its place before its replies.
+/// Sorts by time; a parent stays before its replies.
 fn in_order(comments: Vec<DemoComment>) -> Vec<DemoComment> {
     let mut numbered: Vec<_> = comments.into_iter().enumerate().collect();
     numbered.sort_by_key(|(_, comment)| comment.written_at);
@@ -110,14 +110,14 @@ fn in_order(comments: Vec<DemoComment>) -> Vec<DemoComment> {
     for (place, (former, _)) in numbered.iter().enumerate() {
         places[*former] = place;
     }
-    let moved =
+    let with_new_parent =
         |comment: DemoComment| DemoComment { parent: comment.parent.map(|former| places[former]), ..comment };
-    numbered.into_iter().map(|(_, comment)| moved(comment)).collect()
+    numbered.into_iter().map(|(_, comment)| with_new_parent(comment)).collect()
 }
 
-/// Gives the comments their words, so that none is said twice below one note, if that is possible.
-fn say(rng: &mut impl Rng, writer: &mut Writer, comments: &mut [DemoComment], notes: &[DemoNote]) {
-    let mut said: HashSet<(usize, String)> = HashSet::new();
+/// Writes the texts of the comments, with no text twice on one note if possible.
+fn write_texts(rng: &mut impl Rng, writer: &mut Writer, comments: &mut [DemoComment], notes: &[DemoNote]) {
+    let mut texts: HashSet<(usize, String)> = HashSet::new();
     for comment in comments {
         let note = &notes[comment.note];
         for _ in 0..REWORDINGS {
@@ -125,7 +125,7 @@ fn say(rng: &mut impl Rng, writer: &mut Writer, comments: &mut [DemoComment], no
                 None => writer.comment(rng, &note.theme),
                 Some(_) => writer.reply(rng, comment.author == note.author),
             };
-            if said.insert((comment.note, comment.body.clone())) {
+            if texts.insert((comment.note, comment.body.clone())) {
                 break;
             }
         }

@@ -15,7 +15,7 @@ use super::{
 
 const SEED: u64 = 0x506c_6175_6469_7401;
 
-/// How much there is to write.
+/// Size of the demo data.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SeedSize {
     pub users: usize,
@@ -30,7 +30,7 @@ impl Default for SeedSize {
 }
 
 impl SeedSize {
-    // In a small crowd the numbers per user or note are smaller too: nobody can have more likes than there
+    // With few users the numbers per user or note are smaller, too: a note cannot have more likes than there
     // are users.
 
     const fn follows(self) -> usize {
@@ -58,7 +58,7 @@ const fn at_most(limit: usize, number: usize) -> usize {
     if number < limit { number } else { limit }
 }
 
-/// Everything that an empty database is filled with. Relations name positions in these lists.
+/// The content for an empty database. Relations refer to positions in these lists.
 #[derive(PartialEq, Debug)]
 pub struct DemoData {
     pub people: Vec<Person>,
@@ -72,7 +72,7 @@ pub struct DemoData {
     pub collects: Vec<DemoEdge>,
     pub messages: Vec<DemoEdge>,
     pub ledger: Vec<LedgerLine>,
-    /// Of each note.
+    /// Views of each note.
     pub views: Vec<i64>,
 }
 
@@ -130,7 +130,7 @@ mod tests {
         counts
     }
 
-    /// In each hour of the last week, the latest first.
+    /// Edges in each hour of the last week, the latest hour first.
     fn per_hour(edges: &[DemoEdge]) -> Vec<usize> {
         let mut counts = vec![0; 7 * 24];
         for edge in edges {
@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn there_is_as_much_as_was_asked_for() {
+    fn the_data_has_the_requested_size() {
         assert_eq!((FULL.people.len(), FULL.notes.len()), (1_000, 5_000));
         assert!((60_000..=100_000).contains(&FULL.note_likes.len()), "{}", FULL.note_likes.len());
         assert!((15_000..=25_000).contains(&FULL.follows.len()), "{}", FULL.follows.len());
@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn some_users_and_notes_have_nothing() {
+    fn some_users_and_notes_have_no_activity() {
         let likes = per_target(&FULL.note_likes, FULL.notes.len());
         let lonely = (0..FULL.notes.len())
             .filter(|note| likes[*note] == 0 && FULL.views[*note] == 0)
@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_follows_themselves_or_too_many() {
+    fn no_user_follows_themselves_or_more_than_the_limit() {
         assert!(FULL.follows.iter().all(|edge| edge.actor != edge.target));
         let actors =
             FULL.follows.iter().map(|edge| DemoEdge { target: edge.actor, ..*edge }).collect::<Vec<_>>();
@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn no_edge_is_there_twice() {
+    fn no_edge_is_repeated() {
         for edges in [
             &FULL.follows,
             &FULL.members,
@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_happens_before_its_cause_or_after_now() {
+    fn no_event_is_before_its_cause_or_after_now() {
         for note in &FULL.notes {
             assert!(note.written_at > FULL.people[note.author].joined_at && note.written_at <= NOW);
         }
@@ -238,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_collected_was_liked_before_and_by_the_same_user() {
+    fn every_collected_note_was_liked_before_by_the_same_user() {
         let likes: HashMap<_, _> =
             FULL.note_likes.iter().map(|like| ((like.actor, like.target), like.since)).collect();
         assert!(FULL.collects.iter().all(|edge| likes[&(edge.actor, edge.target)] <= edge.since));
@@ -246,14 +246,14 @@ mod tests {
     }
 
     #[test]
-    fn something_is_liked_in_every_hour_of_the_last_days_and_more_lately() {
+    fn every_hour_of_the_last_week_has_likes_and_recent_hours_have_more() {
         let likes = per_hour(&FULL.note_likes);
         assert!(likes.iter().all(|likes| *likes > 30) && likes[0] > 2 * likes[100], "{likes:?}");
         assert!(per_hour(&DemoData::new(SMALL, NOW).note_likes)[0] > 0);
     }
 
     #[test]
-    fn replies_answer_an_earlier_top_level_comment_of_their_note() {
+    fn replies_have_an_earlier_top_level_comment_of_their_note_as_parent() {
         let mut replies = 0;
         for (place, comment) in FULL.comments.iter().enumerate() {
             let Some(parent) = comment.parent else { continue };
@@ -265,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn a_note_was_seen_at_least_as_often_as_it_was_liked() {
+    fn a_note_has_at_least_as_many_views_as_likes() {
         let likes = per_target(&FULL.note_likes, FULL.notes.len());
         assert!(FULL.views.iter().zip(&likes).all(|(views, likes)| *views >= *likes as i64));
     }
@@ -278,8 +278,8 @@ mod tests {
     }
 
     #[test]
-    fn hardly_any_comment_is_said_twice_below_one_note() {
-        let said: HashSet<_> = FULL.comments.iter().map(|comment| (comment.note, &comment.body)).collect();
-        assert!(FULL.comments.len() - said.len() < 20, "{}", FULL.comments.len() - said.len());
+    fn hardly_any_comment_text_is_repeated_on_a_note() {
+        let texts: HashSet<_> = FULL.comments.iter().map(|comment| (comment.note, &comment.body)).collect();
+        assert!(FULL.comments.len() - texts.len() < 20, "{}", FULL.comments.len() - texts.len());
     }
 }

@@ -1,10 +1,10 @@
-//! Card deck: draws without visible repeats.
+//! Card deck: random draws of texts without visible repetition.
 
 use std::collections::VecDeque;
 
 use rand::{Rng, RngExt};
 
-/// Deals from the front half and puts the card at the back, so that it does not come again soon.
+/// Draws a card from the front half and puts it at the back, so that it is not repeated soon.
 pub struct Deck(VecDeque<&'static str>);
 
 impl Deck {
@@ -12,7 +12,7 @@ impl Deck {
         Self(cards.iter().map(String::as_str).collect())
     }
 
-    /// Deals a card that fits; if none does, any. An empty deck deals empty text.
+    /// Draws a card that fits, or any card if none fits; from an empty deck, an empty text.
     pub fn deal(&mut self, rng: &mut impl Rng, fits: impl Fn(&str) -> bool) -> &'static str {
         let mut places: Vec<usize> = (0..self.0.len()).filter(|place| fits(self.0[*place])).collect();
         if places.is_empty() {
@@ -36,7 +36,7 @@ mod tests {
     static CARDS: LazyLock<Vec<String>> = LazyLock::new(|| (0..20).map(|n| n.to_string()).collect());
 
     #[test]
-    fn a_card_does_not_come_again_soon() {
+    fn a_card_is_not_repeated_soon() {
         let mut rng = StdRng::seed_from_u64(1);
         let mut deck = Deck::new(&CARDS);
         let dealt: Vec<_> = (0..1_000).map(|_| deck.deal(&mut rng, |_| true)).collect();
@@ -46,7 +46,7 @@ mod tests {
     }
 
     #[test]
-    fn a_card_that_fits_comes_before_others() {
+    fn a_card_that_fits_is_preferred() {
         let (mut rng, mut deck) = (StdRng::seed_from_u64(1), Deck::new(&CARDS));
         assert!((0..100).all(|_| ["7", "17"].contains(&deck.deal(&mut rng, |card| card.ends_with('7')))));
         assert!(CARDS.contains(&deck.deal(&mut rng, |_| false).to_owned()));

@@ -12,13 +12,13 @@ use super::{
     people::Person,
 };
 
-/// The most that one user follows.
+/// Limit of follows per user.
 pub const MOST_FOLLOWED: usize = 500;
 
-/// Where most pairs exist already, a draw seldom finds a new one; so this many draws per pair are enough.
+/// Limit of draws per pair: where most pairs already exist, a draw seldom finds a new one.
 const DRAWS_PER_PAIR: usize = 8;
 
-/// The share of likes after which the note is collected, too.
+/// The share of liked notes that the user also collects.
 const COLLECTED: f64 = 0.2;
 
 /// A relation that is on. Actor and target are positions.
@@ -29,7 +29,7 @@ pub struct DemoEdge {
     pub since: EpochMillis,
 }
 
-/// At most `count` follows: of others only, and never too many by one user.
+/// At most `count` follows, none of oneself, and not more than [`MOST_FOLLOWED`] by one user.
 pub fn follows(rng: &mut impl Rng, people: &[Person], count: usize, history: Timeline) -> Vec<DemoEdge> {
     let famous = Chances::new(people.iter().map(|person| person.fame));
     let mut followed = vec![0; people.len()];
@@ -54,7 +54,7 @@ pub fn note_likes(
     edges(rng, pairs, people, |target| notes[target].written_at, history)
 }
 
-/// Collects of notes: people collect some of what they like.
+/// Collects of notes: users collect some of the notes that they like.
 pub fn collects(rng: &mut impl Rng, likes: &[DemoEdge], history: Timeline) -> Vec<DemoEdge> {
     let mut collects = Vec::new();
     for like in likes {
@@ -85,7 +85,7 @@ pub fn comment_likes(
     edges(rng, pairs, people, |target| comments[target].written_at, history)
 }
 
-/// How often each note was seen: more often than liked.
+/// Views of each note: more than its likes.
 pub fn views(rng: &mut impl Rng, notes: &[DemoNote], likes: &[DemoEdge]) -> Vec<i64> {
     let mut views = vec![0; notes.len()];
     for like in likes {
@@ -97,7 +97,7 @@ pub fn views(rng: &mut impl Rng, notes: &[DemoNote], likes: &[DemoEdge]) -> Vec<
     views
 }
 
-/// Draws different pairs of an active user and a target. `fits` is asked once about each new pair.
+/// Draws different pairs of an active user and a target. `fits` is called once for each new pair.
 fn pairs(
     rng: &mut impl Rng,
     count: usize,
@@ -119,7 +119,7 @@ fn pairs(
     pairs
 }
 
-/// Gives the pairs their times: when both sides were there.
+/// Edges of these pairs, each at a time when both sides exist.
 fn edges(
     rng: &mut impl Rng,
     pairs: BTreeSet<(usize, usize)>,

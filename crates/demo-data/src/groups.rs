@@ -12,16 +12,16 @@ use super::{
     people::Person,
 };
 
-/// The shares of users who join the group of their dearest topic, of the next one, and of any other.
+/// The shares of users who join the group of their first topic, of their second one, and of any other.
 const JOINED: [f64; 3] = [0.8, 0.5, 0.03];
 
-/// The share of notes that their authors post in the group, where they are members.
+/// The share of notes by members that are posted in the group of their topic.
 const POSTED: f64 = 0.8;
 
 /// Notes that are featured in each group.
 const FEATURED: usize = 3;
 
-/// A group. Its position is that of its topic; its owner is a position among the people.
+/// A group. Its position is that of its topic; its owner is a position in the list of users.
 #[derive(Clone, PartialEq, Debug)]
 pub struct DemoGroup {
     pub owner: usize,
@@ -30,7 +30,7 @@ pub struct DemoGroup {
     pub founded_at: EpochMillis,
 }
 
-/// One group per topic. None when there is nobody to found it.
+/// One group per topic; none without users.
 pub fn groups(rng: &mut impl Rng, people: &[Person], history: Timeline) -> Vec<DemoGroup> {
     let mut groups = Vec::with_capacity(TOPICS.len());
     for (topic, text) in TOPICS.iter().map(|topic| &topic.group).enumerate() {
@@ -42,12 +42,12 @@ pub fn groups(rng: &mut impl Rng, people: &[Person], history: Timeline) -> Vec<D
     groups
 }
 
-/// Who was the first to like the topic best; if nobody does, the first user.
+/// The first user whose first topic this is; otherwise the first of all users.
 fn founder(people: &[Person], topic: usize) -> usize {
     people.iter().position(|person| person.fame > 0.0 && person.interests[0] == topic).unwrap_or_default()
 }
 
-/// Who is a member of what, and since when. Owners always are.
+/// Memberships, with their times. Owners are always members.
 pub fn members(
     rng: &mut impl Rng,
     people: &[Person],
@@ -76,7 +76,7 @@ fn chance_to_join(person: &Person, topic: usize) -> f64 {
     JOINED[rank.unwrap_or(person.interests.len())]
 }
 
-/// Puts notes into the group of their topic, where their authors were members, and features the best.
+/// Posts notes of members in the group of their topic, and features the best ones.
 pub fn post(rng: &mut impl Rng, notes: &mut [DemoNote], members: &[DemoEdge], history: Timeline) {
     let joined: HashMap<_, _> = members.iter().map(|edge| ((edge.actor, edge.target), edge.since)).collect();
     for note in notes.iter_mut() {
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn notes_stand_in_the_group_of_their_topic_and_by_members_only() {
+    fn notes_are_in_the_group_of_their_topic_and_by_members_only() {
         let joined: HashMap<_, _> =
             DEMO.members.iter().map(|edge| ((edge.actor, edge.target), edge.since)).collect();
         let posted = DEMO.notes.iter().filter_map(|note| Some((note, note.group?)));

@@ -11,21 +11,21 @@ pub type EpochMillis = i64;
 const DAY: EpochMillis = 24 * 60 * 60 * 1_000;
 const LENGTH: EpochMillis = 60 * DAY;
 
-/// Pieces in which rows that must be written in the order of time are written.
+/// Number of periods in which the rows that must be written in order of time are written.
 pub const STRETCHES: usize = 12;
 
-/// Days whose single steps are kept, besides today: enough for every window of hot notes.
+/// Days before today whose single edges are kept: enough for every window of hot notes.
 const KEPT_DAYS: EpochMillis = 7;
 
-/// The share of reactions that come in the last week, whatever the age of what they are to.
+/// The share of reactions in the last week, independent of the age of their target.
 const LATE: f64 = 0.3;
-/// How much more of them come in its last days; 1 would spread them evenly.
+/// Exponent of their times: above 1, more of them are in the last days; at 1 they are evenly distributed.
 const RISE: f64 = 1.3;
 
-/// The share of the time left that passes at most before what comes right after something.
+/// The longest delay of [`Timeline::right_after`], as a share of the remaining time.
 const RIGHT_AFTER: f64 = 0.02;
 
-/// The share of the time that passes before the second user joins, so that somebody can write first.
+/// The share of the time before the second user joins, so that the first user can write before.
 const PRELUDE: f64 = 0.01;
 
 /// The time that the demo data covers.
@@ -43,7 +43,7 @@ impl Timeline {
         self.now - LENGTH
     }
 
-    /// Moments in rising order. The higher the exponent, the more of them are early; 1 spreads them evenly.
+    /// Times in ascending order. The higher the exponent, the earlier they are; at 1 they are evenly distributed.
     pub fn rising(self, rng: &mut impl Rng, count: usize, exponent: f64) -> Vec<EpochMillis> {
         let mut moments: Vec<_> = (0..count)
             .map(|_| {
@@ -55,13 +55,13 @@ impl Timeline {
         moments
     }
 
-    /// A moment after `earliest`, most likely soon.
+    /// A time after `earliest`, most likely soon after it.
     pub fn soon_after(self, rng: &mut impl Rng, earliest: EpochMillis) -> EpochMillis {
         earliest + ((self.now - earliest) as f64 * rng.random::<f64>().powi(3)) as EpochMillis
     }
 
-    /// When somebody reacts to what is there since `earliest`: most likely soon, but some do in the last week,
-    /// so that at any time something happened within the last hour.
+    /// The time of a reaction to something that exists since `earliest`: most likely soon after it, but some
+    /// are in the last week, so that every recent hour has events.
     pub fn reaction_to(self, rng: &mut impl Rng, earliest: EpochMillis) -> EpochMillis {
         if !rng.random_bool(LATE) {
             return self.soon_after(rng, earliest);
@@ -70,27 +70,27 @@ impl Timeline {
         self.now - (age * rng.random::<f64>().powf(RISE)) as EpochMillis
     }
 
-    /// A moment soon after `earliest`.
+    /// A time right after `earliest`.
     pub fn right_after(self, rng: &mut impl Rng, earliest: EpochMillis) -> EpochMillis {
         earliest + ((self.now - earliest) as f64 * RIGHT_AFTER * rng.random::<f64>()) as EpochMillis
     }
 
-    /// Stretches of time, one behind the other, that cover it all: from each moment to before the next. Later
-    /// ones are shorter, because more happens in them.
+    /// Consecutive periods that cover the whole time, each with its start and its exclusive end. Later ones are
+    /// shorter, because they have more events.
     pub fn stretches(self) -> [(EpochMillis, EpochMillis); STRETCHES] {
         let edge =
             |left: usize| self.now + 1 - (LENGTH + 1) * (left * left) as i64 / (STRETCHES * STRETCHES) as i64;
         std::array::from_fn(|number| (edge(STRETCHES - number), edge(STRETCHES - number - 1)))
     }
 
-    /// The UTC days of which each step is kept: the last seven, and today.
+    /// The UTC days whose single edges are kept: the last seven, and today.
     pub fn kept_days(self) -> BTreeSet<NaiveDate> {
         let day =
             |age| DateTime::from_timestamp_millis(self.now - age * DAY).unwrap_or_default().date_naive();
         (0..=KEPT_DAYS).map(day).collect()
     }
 
-    /// From 0 for the oldest moment to 1 for now.
+    /// From 0 for the start of the demo data to 1 for now.
     pub fn newness(self, moment: EpochMillis) -> f64 {
         (moment - self.start()) as f64 / LENGTH as f64
     }
@@ -105,7 +105,7 @@ mod tests {
     const NOW: EpochMillis = 1_800_000_000_000;
 
     #[test]
-    fn stretches_follow_each_other_and_cover_it_all() {
+    fn stretches_are_consecutive_and_cover_the_whole_time() {
         let history = Timeline::ending(NOW);
         let stretches = history.stretches();
         assert_eq!((stretches[0].0, stretches[STRETCHES - 1].1), (history.start(), NOW + 1));
@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_comes_before_its_cause_or_after_now() {
+    fn no_time_is_before_its_cause_or_after_now() {
         let (rng, history) = (&mut StdRng::seed_from_u64(1), Timeline::ending(NOW));
         for earliest in [history.start(), NOW - DAY, NOW - 1, NOW].repeat(100) {
             for moment in [

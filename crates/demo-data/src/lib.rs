@@ -1,11 +1,10 @@
-//! Demo data: invents users, groups, notes, comments and what people do with them, so that an empty database
-//! reads like a real app. Pure and deterministic: equal size and time give equal data. Writing it is the
-//! server's part.
+//! Demo data: generates users, groups, notes, comments and their relations, so that an empty database looks
+//! like that of a real app. Pure and deterministic: equal size and time give equal data. The server writes it.
 //!
-//! - `data`: all of it; `people`, `groups`, `notes`, `comments`, `graph` (follows, likes, collects, messages),
+//! - `data`: the complete data; `people`, `groups`, `notes`, `comments`, `graph` (follows, likes, collects, messages),
 //!   `coins`: its parts
-//! - `history`: when things happened; `chances`: how unequally they are spread
-//! - `library`: the words, read from `words/`; `names`, `text`, `deck`: how names and sentences are made of them
+//! - `history`: times of events; `chances`: skewed random draws
+//! - `library`: the words, read from `words/`; `names`, `text`, `deck`: names and sentences made of them
 
 mod chances;
 mod coins;

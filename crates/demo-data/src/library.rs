@@ -1,42 +1,42 @@
-//! The words that demo text is made of: one file per topic, and talk that fits them all.
+//! The words and sentences of the demo texts: one file per topic, and small talk that fits every topic.
 //!
-//! `{slot}` in a sentence stands for one of the topic's words. In a note and the comments on it a slot is
-//! always the same word.
+//! `{slot}` in a sentence stands for one of the topic's words. In a note and its comments a slot always has
+//! the same word.
 
 use std::{collections::BTreeMap, sync::LazyLock};
 
 use serde::{Deserialize, de::DeserializeOwned};
 
-/// What notes of one topic, and comments on them, are made of.
+/// Sentences and words for the notes of one topic and for their comments.
 #[derive(Deserialize)]
 pub struct TopicWords {
-    /// The group in which they stand.
+    /// The topic's group.
     pub group: GroupText,
     pub titles: Vec<String>,
     pub openings: Vec<String>,
     pub middles: Vec<String>,
     pub closings: Vec<String>,
     pub comments: Vec<String>,
-    /// By slot.
+    /// Words by slot.
     pub words: BTreeMap<String, Vec<String>>,
 }
 
-/// What a group calls itself.
+/// Name and description of a group.
 #[derive(Deserialize)]
 pub struct GroupText {
     pub name: String,
     pub description: String,
 }
 
-/// What fits every topic.
+/// Sentences that fit every topic.
 #[derive(Deserialize)]
 pub struct SmallTalk {
     pub comments: Vec<String>,
     /// Short sentences that may follow any comment.
     pub afterthoughts: Vec<String>,
-    /// By the note's author.
+    /// Replies by the note's author.
     pub replies_of_author: Vec<String>,
-    /// By anybody else.
+    /// Replies by other users.
     pub replies: Vec<String>,
 }
 
@@ -47,7 +47,7 @@ pub struct CoinReasons {
     pub purchases: Vec<String>,
 }
 
-/// Names of people who may well come from one place.
+/// First and last names of one region.
 #[derive(Deserialize)]
 pub struct Region {
     pub first: Vec<String>,
@@ -96,7 +96,7 @@ pub fn slots(line: &str) -> impl Iterator<Item = &str> {
 }
 
 fn read<T: DeserializeOwned>(file: &str) -> T {
-    toml::from_str(file).expect("the word files are part of the program and held by tests")
+    toml::from_str(file).expect("the word files are part of the program and checked by tests")
 }
 
 #[cfg(test)]

@@ -4,37 +4,37 @@ use rand::{Rng, RngExt};
 
 use super::library::{REGIONS, Region};
 
-/// Whom the documentation's examples are about.
+/// The user of the documentation's examples.
 const FIRST: (&str, &str) = ("Mira", "Okafor");
 
-/// How late a pair of names from two regions comes: at 0 as early as any other, at 1 only after all
-/// pairs from one region.
+/// Position of name pairs from two regions: at 0 they are mixed with the others, at 1 they follow all pairs
+/// from one region.
 const DISTANCE: f64 = 0.7;
 
-/// What one user is called.
+/// The name of a user.
 pub struct Name {
-    /// As in tokens: `mira.okafor`.
+    /// The subject in tokens: `mira.okafor`.
     pub subject: String,
-    /// As people read it.
+    /// The displayed name.
     pub full: String,
 }
 
 impl Name {
-    /// Each combination comes once; when there are no more, they come again with a number.
+    /// From the second round on, the subject has a number, because every combination was used.
     fn new((first, last): (&str, &str), round: usize) -> Self {
         let number = if round == 0 { String::new() } else { (round + 1).to_string() };
         Self { subject: format!("{}.{}{number}", ascii(first), ascii(last)), full: format!("{first} {last}") }
     }
 }
 
-/// Different names, of which the first is always the same.
+/// Different names; the first one is always the same.
 pub fn names(rng: &mut impl Rng, count: usize) -> Vec<Name> {
     let pairs = shuffled_pairs(rng);
     let others = (0..count).map(|place| Name::new(pairs[place % pairs.len()], place / pairs.len()));
     std::iter::once(Name::new(FIRST, 0)).chain(others).take(count).collect()
 }
 
-/// All first names with all last names; those of one region mostly come first.
+/// All pairs of first and last names; pairs of one region are mostly first.
 fn shuffled_pairs(rng: &mut impl Rng) -> Vec<(&'static str, &'static str)> {
     let (first_names, last_names) = (with_home(|region| &region.first), with_home(|region| &region.last));
     let mut pairs = Vec::with_capacity(first_names.len() * last_names.len());

@@ -10,18 +10,18 @@ use super::{
     text::{Theme, Writer},
 };
 
-/// The share of notes that nobody reacts to.
+/// The share of notes without reactions.
 const UNSEEN: f64 = 0.08;
 
 const CHARM_SKEW: f64 = 0.75;
-/// How much the author's fame helps a note.
+/// Exponent of the author's fame in a note's appeal.
 const HALO: f64 = 0.25;
-/// How much of its reactions a note lacks that was written just now.
+/// The share of its reactions that a new note does not have yet.
 const YOUTH: f64 = 0.5;
-/// The famous write more, but not quite as much more.
+/// Exponent of the author's fame: popular users write more, but less than in proportion.
 const DILIGENCE: f64 = 0.75;
 
-/// A note. Its author is a position among the people.
+/// A note. Its author is a position in the list of users.
 #[derive(Clone, PartialEq, Debug)]
 pub struct DemoNote {
     pub author: usize,
@@ -29,14 +29,14 @@ pub struct DemoNote {
     pub body: String,
     pub theme: Theme,
     pub written_at: EpochMillis,
-    /// How likely others react to it; 0 for some.
+    /// Weight of reactions to it; 0 for some notes.
     pub appeal: f64,
-    /// The group in which it stands, a position.
+    /// Position of its group.
     pub group: Option<usize>,
     pub featured_at: Option<EpochMillis>,
 }
 
-/// Notes in the order in which they were written, in no group yet.
+/// Notes in order of time, without groups.
 pub fn notes(
     rng: &mut impl Rng,
     writer: &mut Writer,
@@ -68,7 +68,7 @@ pub fn notes(
     notes
 }
 
-/// Somebody who had joined by then. The first user always had, so this terminates.
+/// A user who had joined by then. The first user always had, so this terminates.
 fn author_at(rng: &mut impl Rng, authors: &Chances, people: &[Person], at: EpochMillis) -> Option<usize> {
     loop {
         let author = authors.draw(rng)?;

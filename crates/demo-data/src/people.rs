@@ -9,12 +9,12 @@ use super::{
     names::names,
 };
 
-/// The share of users who only look.
+/// The share of users who never act.
 const QUIET: f64 = 0.05;
 
 const FAME_SKEW: f64 = 0.9;
 const ACTIVITY_SKEW: f64 = 0.5;
-/// Users join early more than late.
+/// Exponent of the times of joining: more users join early.
 const EARLY: f64 = 2.0;
 
 /// A user.
@@ -23,15 +23,15 @@ pub struct Person {
     pub subject: String,
     pub name: String,
     pub joined_at: EpochMillis,
-    /// How likely others notice this user; 0 for those who only look.
+    /// Weight of actions of others on this user; 0 for users who never act.
     pub fame: f64,
-    /// How much this user likes, follows and says; 0 for those who only look.
+    /// Weight of the user's own actions; 0 for users who never act.
     pub activity: f64,
-    /// Topics of the user's notes, the dearest first.
+    /// Topics of the user's notes, the preferred one first.
     pub interests: [usize; 2],
 }
 
-/// Users in the order in which they joined.
+/// Users in order of joining.
 pub fn people(rng: &mut impl Rng, count: usize, history: Timeline) -> Vec<Person> {
     let joined = history.rising(rng, count, EARLY);
     let mut fame = zipf(rng, count, FAME_SKEW);
@@ -54,7 +54,7 @@ pub fn people(rng: &mut impl Rng, count: usize, history: Timeline) -> Vec<Person
     people
 }
 
-/// Gives the first user, whom everybody will try out, the third best chances.
+/// Gives the first user, whom most visitors act as, the third highest weight.
 fn favour_first(weights: &mut [f64]) {
     let mut order: Vec<usize> = (0..weights.len()).collect();
     order.sort_by(|a, b| weights[*b].total_cmp(&weights[*a]));
@@ -83,14 +83,14 @@ mod tests {
     }
 
     #[test]
-    fn users_join_one_after_the_other() {
+    fn users_are_in_order_of_joining() {
         let crowd = crowd();
         assert_eq!(crowd[0].joined_at, HISTORY.start());
         assert!(crowd.is_sorted_by_key(|person| person.joined_at));
     }
 
     #[test]
-    fn some_users_only_look() {
+    fn some_users_never_act() {
         let quiet = crowd().iter().filter(|person| person.activity == 0.0 && person.fame == 0.0).count();
         assert!((20..100).contains(&quiet), "{quiet}");
     }

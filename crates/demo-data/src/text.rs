@@ -9,7 +9,7 @@ use super::{
     library::{SMALL_TALK, TOPICS, TopicWords, slots},
 };
 
-/// What a note is about, so that the comments on it fit.
+/// Topic and words of a note, so that its comments fit.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Theme {
     pub topic: usize,
@@ -24,7 +24,7 @@ pub struct NoteText {
     pub theme: Theme,
 }
 
-/// Avoids repeating what it wrote last.
+/// Writes texts without repeating recent ones.
 pub struct Writer {
     topics: Vec<TopicDecks>,
     comments: Deck,
@@ -33,7 +33,7 @@ pub struct Writer {
     replies_of_author: Deck,
 }
 
-/// By slot.
+/// Decks by slot.
 type WordDecks = BTreeMap<&'static str, Deck>;
 
 struct TopicDecks {
@@ -56,7 +56,7 @@ impl Writer {
         }
     }
 
-    /// A note of two to five sentences or so. What comes after the opening brings in nothing new.
+    /// A note of about two to five sentences. Sentences after the opening use only its words.
     pub fn note(&mut self, rng: &mut impl Rng, topic: usize) -> NoteText {
         let decks = &mut self.topics[topic];
         let mut theme = Theme { topic, words: Vec::new() };
@@ -75,7 +75,7 @@ impl Writer {
         NoteText { title: theme.fill(title), body: sentences.join(" "), theme }
     }
 
-    /// What somebody says to a note.
+    /// The text of a comment on a note.
     pub fn comment(&mut self, rng: &mut impl Rng, theme: &Theme) -> String {
         let of_topic = rng.random_bool(0.55);
         let deck = if of_topic { &mut self.topics[theme.topic].comments } else { &mut self.comments };
@@ -87,7 +87,7 @@ impl Writer {
         comment
     }
 
-    /// What somebody says to a comment.
+    /// The text of a reply to a comment.
     pub fn reply(&mut self, rng: &mut impl Rng, by_author_of_note: bool) -> String {
         let deck = if by_author_of_note { &mut self.replies_of_author } else { &mut self.replies };
         let mut reply = deck.deal(rng, |_| true).to_owned();
@@ -113,7 +113,7 @@ impl TopicDecks {
 }
 
 impl Theme {
-    /// Gives words to the slots of a line that have none yet.
+    /// Assigns words to the slots of a line that have none yet.
     fn take_up(&mut self, rng: &mut impl Rng, line: &'static str, decks: &mut WordDecks) {
         for slot in slots(line) {
             if let (false, Some(deck)) = (self.has(slot), decks.get_mut(slot)) {
@@ -126,17 +126,17 @@ impl Theme {
         self.words.iter().any(|(known, _)| *known == slot)
     }
 
-    /// Whether a line is about nothing else.
+    /// Whether all slots of a line have words.
     fn covers(&self, line: &str) -> bool {
         slots(line).all(|slot| self.has(slot))
     }
 
-    /// Whether a line is about this, too.
+    /// Whether some slot of a line has a word.
     fn touches(&self, line: &str) -> bool {
         slots(line).any(|slot| self.has(slot))
     }
 
-    /// Puts the words into the slots and begins with a capital letter.
+    /// Replaces the slots by their words and capitalizes the first letter.
     fn fill(&self, line: &str) -> String {
         let mut text = line.to_owned();
         for (slot, word) in &self.words {

@@ -46,26 +46,26 @@ impl Account {
 
     /// # Errors
     /// `Unreachable` names the outermost directory that this account may not enter.
-    pub(super) fn check_reaches(self, dir: &Path) -> Result<()> {
+    pub(super) fn check_access(self, dir: &Path) -> Result<()> {
         let real = dir.canonicalize().map_err(EmbeddedError::file("locate", dir))?;
-        for step in outermost_first(&real) {
-            if !self.may_enter(step).map_err(EmbeddedError::file("inspect", step))? {
-                return Err(EmbeddedError::Unreachable { closed: step.to_owned() });
+        for ancestor in outermost_first(&real) {
+            if !self.may_enter(ancestor).map_err(EmbeddedError::file("inspect", ancestor))? {
+                return Err(EmbeddedError::Unreachable { closed: ancestor.to_owned() });
             }
         }
         Ok(())
     }
 
     fn may_enter(self, dir: &Path) -> io::Result<bool> {
-        let about = fs::metadata(dir)?;
-        let execute_bit = if about.uid() == self.uid {
+        let metadata = fs::metadata(dir)?;
+        let execute_bit = if metadata.uid() == self.uid {
             0o100
-        } else if about.gid() == self.gid {
+        } else if metadata.gid() == self.gid {
             0o010
         } else {
             0o001
         };
-        Ok(about.mode() & execute_bit != 0)
+        Ok(metadata.mode() & execute_bit != 0)
     }
 }
 
@@ -80,23 +80,23 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_account_is_found_by_its_whole_name() {
+    fn the_account_is_found_by_its_exact_name() {
         let users = "root:x:0:0:root:/root:/bin/bash\npostgres2:x:7:7::/:\npostgres:x:101:104:PostgreSQL:/var:/bin/bash\n";
         assert_eq!(Account::find(users), Some(Account { uid: 101, gid: 104 }));
         assert_eq!(Account::find("root:x:0:0:root:/root:/bin/bash\n"), None);
     }
 
     #[test]
-    fn a_closed_parent_is_named() {
+    fn an_inaccessible_parent_directory_is_named() {
         let temp = tempfile::tempdir().unwrap();
         let (closed, inner) = (temp.path().join("closed"), temp.path().join("closed/data"));
         fs::create_dir_all(&inner).unwrap();
         fs::set_permissions(temp.path(), fs::Permissions::from_mode(0o755)).unwrap();
-        let stranger = Account { uid: 54_321, gid: 54_321 };
-        assert!(stranger.check_reaches(&inner).is_ok());
+        let account = Account { uid: 54_321, gid: 54_321 };
+        assert!(account.check_access(&inner).is_ok());
 
         fs::set_permissions(&closed, fs::Permissions::from_mode(0o700)).unwrap();
-        let error = stranger.check_reaches(&inner).unwrap_err().to_string();
+        let error = account.check_access(&inner).unwrap_err().to_string();
         let expected = format!("may not enter {};", closed.canonicalize().unwrap().display());
         assert!(error.contains(&expected) && error.contains("--data-dir"), "{error}");
     }

@@ -24,7 +24,7 @@ const LOCALE: &str = "--locale=C.UTF-8";
 /// For systems without that locale: the same order, case folding of ASCII only.
 const PLAIN_LOCALE: &str = "--no-locale";
 
-/// How to create a cluster, which is PostgreSQL's word for a data directory.
+/// How to create a cluster (PostgreSQL's word for a data directory).
 pub(super) struct Cluster<'a> {
     pub(super) programs: &'a PostgresPrograms,
     pub(super) account: Option<Account>,
@@ -33,7 +33,7 @@ pub(super) struct Cluster<'a> {
 }
 
 impl Cluster<'_> {
-    /// If the process is killed, no `dir` exists; a leftover draft is replaced by the next call.
+    /// If the process is killed, `dir` does not exist; the next call replaces the leftover draft.
     pub(super) fn create(&self, dir: &Path) -> Result<()> {
         let draft = dir.with_extension("new");
         self.make_empty(&draft).map_err(EmbeddedError::file("create", &draft))?;
@@ -77,7 +77,7 @@ impl Cluster<'_> {
     }
 
     fn run(&self, program: &'static str, mut command: Command, input: &str, draft: &Path) -> Result<()> {
-        command.current_dir(draft); // PostgreSQL reads its working directory, and may lack access to ours
+        command.current_dir(draft); // PostgreSQL reads its working directory, and may lack access to that of plaudit
         if let Some(account) = self.account {
             account.run_as(&mut command);
         }
@@ -94,7 +94,7 @@ impl Cluster<'_> {
 fn feed(mut command: Command, input: &str) -> io::Result<Output> {
     let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
     if let Some(mut stdin) = child.stdin.take() {
-        // If the program did not read its input, its standard error says why.
+        // If the program did not read its input, its standard error gives the reason.
         let _ = stdin.write_all(input.as_bytes());
     }
     child.wait_with_output()

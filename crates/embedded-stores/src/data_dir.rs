@@ -34,7 +34,7 @@ pub(super) const DATABASE: &str = "plaudit";
 pub(super) const POSTGRES_PORT: &str = "5432";
 pub(super) const POSTGRES_SOCKET: &str = ".s.PGSQL.5432";
 
-/// Where embedded servers keep their data. Cheap to clone; holds no lock by itself.
+/// Data directory of the embedded servers. Cheap to clone; it does not lock the directory.
 #[derive(Clone, Debug)]
 pub struct DataDir {
     /// Absolute, because the servers change their working directory.
@@ -181,9 +181,9 @@ mod tests {
     fn the_owner_id_and_the_secret_are_created_once() {
         let temp = tempfile::tempdir().unwrap();
         let dir = DataDir::open(temp.path().join("data")).unwrap();
-        let again = DataDir::open(temp.path().join("data")).unwrap();
-        assert_eq!(dir.owner_id().unwrap(), again.owner_id().unwrap());
-        assert_eq!(dir.jwt_secret().unwrap(), again.jwt_secret().unwrap());
+        let second = DataDir::open(temp.path().join("data")).unwrap();
+        assert_eq!(dir.owner_id().unwrap(), second.owner_id().unwrap());
+        assert_eq!(dir.jwt_secret().unwrap(), second.jwt_secret().unwrap());
         assert_eq!(dir.jwt_secret().unwrap().len(), 64);
     }
 
@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_that_no_socket_address_can_hold_is_refused_with_the_limit() {
+    fn a_path_too_long_for_a_socket_address_is_refused_with_the_limit() {
         let temp = tempfile::tempdir().unwrap();
         let error = DataDir::open(temp.path().join("x".repeat(90))).unwrap_err().to_string();
         assert!(error.contains("allows 107") && error.contains("--data-dir"), "{error}");

@@ -6,7 +6,7 @@ use super::lock_file::Holder;
 
 pub type Result<T> = std::result::Result<T, EmbeddedError>;
 
-/// Written for the person who started the program: each message says what is wrong and what helps.
+/// Messages for the operator.
 #[derive(Debug, thiserror::Error)]
 pub enum EmbeddedError {
     #[error("cannot {action} {}: {source}", path.display())]
@@ -43,10 +43,10 @@ pub enum EmbeddedError {
     NotInstalled { program: &'static str, package: &'static str, setting: &'static str },
 
     #[error(
-        "{} was written by PostgreSQL {wanted}, which is not installed here; install that version, \
+        "{} was written by PostgreSQL {major}, which is not installed here; install that version, \
          or move the data to a new one with pg_upgrade", dir.display()
     )]
-    OtherPostgresVersion { dir: PathBuf, wanted: u32 },
+    OtherPostgresVersion { dir: PathBuf, major: u32 },
 
     #[error(
         "PostgreSQL refuses to run as root, and this machine has no user `postgres` to run it as; add one \

@@ -33,7 +33,7 @@ use postgres::Postgres;
 use redis::RedisServer;
 use supervisor::Supervisor;
 
-/// Which servers to run, and how much they do for durability.
+/// Which servers to run, and their durability.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
     pub redis: bool,
@@ -68,8 +68,8 @@ impl AppendFsync {
     }
 }
 
-/// A running Redis and PostgreSQL. Each is started again when it ends by itself, and both end with
-/// this process, however it ends.
+/// A running Redis and PostgreSQL. Each is restarted when it exits unexpectedly, and both end with this
+/// process, even after a `kill -9`.
 ///
 /// Dropping it does the same as [`EmbeddedServers::stop`]. Starting and stopping block: in async code
 /// call them by `spawn_blocking`.
@@ -125,7 +125,7 @@ impl EmbeddedServers {
 
 impl Drop for EmbeddedServers {
     fn drop(&mut self) {
-        // Both at once; dropping the supervisors then waits for each.
+        // Stops both in parallel; dropping the supervisors then waits for each.
         for server in self.all() {
             server.begin_stop();
         }

@@ -1,8 +1,8 @@
 //! Exclusive lock of a data directory: at most one plaudit runs servers in it.
 //!
 //! The child servers inherit the locked file, so the lock is free only when the last of them has
-//! ended as well. After a `kill -9` this keeps a second Redis away from an append-only file, and a
-//! second PostgreSQL from a database, that an orphan still writes.
+//! ended, too. After a `kill -9` it prevents a second Redis or PostgreSQL from using files that an orphan
+//! still writes.
 
 use std::{
     fs::File,
@@ -32,20 +32,20 @@ pub struct DataDirLock {
 impl DataDirLock {
     /// Makes this process the only one that runs servers in the directory, until the lock is dropped.
     ///
-    /// `listen` is this process's address; the error of another process that wants the directory names it.
-    /// Blocks up to `LEFTOVERS_END_WITHIN` while the servers of a killed plaudit still end.
+    /// `listen` is this process's address; it appears in the error of another process that tries to use the directory.
+    /// Blocks up to `LEFTOVERS_END_WITHIN` while the servers of a killed plaudit end.
     ///
     /// # Errors
     /// `InUse` names the running holder; `StillLocked` if leftover servers did not end in time.
     pub fn take(dir: &DataDir, listen: &str) -> Result<Self> {
         let path = dir.lock_file();
         let file = lock_file::open(&path).map_err(EmbeddedError::file("open", &path))?;
-        let began = Instant::now();
+        let start = Instant::now();
         while !lock_file::try_lock(&file).map_err(EmbeddedError::file("lock", &path))? {
             if let Some(holder) = Holder::read(&path).filter(Holder::is_alive) {
                 return Err(EmbeddedError::InUse { dir: dir.path().to_owned(), holder });
             }
-            if began.elapsed() >= LEFTOVERS_END_WITHIN {
+            if start.elapsed() >= LEFTOVERS_END_WITHIN {
                 return Err(EmbeddedError::StillLocked {
                     dir: dir.path().to_owned(),
                     waited: LEFTOVERS_END_WITHIN,
@@ -69,7 +69,7 @@ impl DataDirLock {
 
 impl Drop for DataDirLock {
     fn drop(&mut self) {
-        // This process may go on running: without the record it is no longer taken for the holder. A
+        // This process may continue to run; without the record it no longer counts as the holder. A
         // failure only delays the next holder.
         let _ = self.file.set_len(0);
     }

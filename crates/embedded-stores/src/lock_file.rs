@@ -25,7 +25,7 @@ pub(super) fn try_lock(file: &File) -> io::Result<bool> {
 }
 
 pub(super) fn is_held(path: &Path) -> bool {
-    // A shared lock, so that two commands that ask at the same time do not see each other.
+    // A shared lock, so that two commands that check at the same time do not block each other.
     File::open(path).is_ok_and(|file| matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock)))
 }
 
@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn a_process_that_ended_but_was_not_waited_for_is_not_alive() {
+    fn a_zombie_process_is_not_alive() {
         let mut child = std::process::Command::new("true").spawn().unwrap();
         let deadline = Instant::now() + Duration::from_secs(20);
         while start_ticks(child.id()).is_some() {

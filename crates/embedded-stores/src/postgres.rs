@@ -33,7 +33,7 @@ impl Postgres {
         let dir = data.postgres_dir();
         let account = Account::for_postgres()?;
         if let Some(account) = account {
-            account.check_reaches(data.path())?;
+            account.check_access(data.path())?;
         }
         let programs = if dir.exists() {
             remove_stale_pid_files(&dir)?;
@@ -48,7 +48,7 @@ impl Postgres {
 }
 
 /// Removes the pid files that a killed PostgreSQL left. It would refuse to start if one of the ids
-/// belongs to another process by now, as is common after a restart of a container. Removing them is
+/// now belongs to another process, as is common after a restart of a container. Removing them is
 /// safe: the lock proves that all its processes have ended.
 fn remove_stale_pid_files(dir: &Path) -> Result<()> {
     for name in ["postmaster.pid", &format!("{POSTGRES_SOCKET}.lock")] {

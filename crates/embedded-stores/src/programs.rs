@@ -36,10 +36,10 @@ pub(super) fn newest_postgres() -> Result<PostgresPrograms> {
 
 /// The PostgreSQL of the major version that wrote `data`: no other one can read its files.
 pub(super) fn postgres_of(data: &Path) -> Result<PostgresPrograms> {
-    let wanted = version_of(data)?;
+    let major = version_of(data)?;
     installed_postgres()
-        .find(|programs| programs.major == wanted)
-        .ok_or_else(|| EmbeddedError::OtherPostgresVersion { dir: data.to_owned(), wanted })
+        .find(|programs| programs.major == major)
+        .ok_or_else(|| EmbeddedError::OtherPostgresVersion { dir: data.to_owned(), major })
 }
 
 fn version_of(data: &Path) -> Result<u32> {

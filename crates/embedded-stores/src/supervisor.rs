@@ -26,12 +26,12 @@ use super::{
     tether::tether,
 };
 
-/// Longest time for a start.
+/// Timeout of a start.
 const READY_WITHIN: Duration = Duration::from_secs(60);
-/// Longest time for a clean shutdown; then the server is killed.
+/// Timeout of a clean shutdown, after which the server is killed.
 const STOP_WITHIN: Duration = Duration::from_secs(10);
 const POLL: Duration = Duration::from_millis(5);
-/// Exits in a row, before the server was ready for the first time, after which the start fails.
+/// Exit streak before the server was ready for the first time that fails the start.
 const GIVE_UP_AFTER: u32 = 5;
 const FIRST_DELAY: Duration = Duration::from_millis(100);
 const LONGEST_DELAY: Duration = Duration::from_secs(2);
@@ -54,8 +54,8 @@ struct SupervisorState {
     /// Present until it is reaped, so its process id cannot belong to another process.
     child: Option<Child>,
     was_ready: bool,
-    /// Since it was last ready.
-    ends_in_a_row: u32,
+    /// Exits since the server was last ready.
+    exit_streak: u32,
     stopping: bool,
     /// Set before the thread ends.
     ended: bool,
@@ -63,7 +63,7 @@ struct SupervisorState {
 }
 
 impl Supervisor {
-    /// Starts the server in the background. `lock` is what the child inherits.
+    /// Starts the server in the background. The child inherits `lock`.
     pub(super) fn launch(server: impl Server, lock: Arc<File>) -> Result<Self> {
         let name = server.name();
         let shared = Arc::new(Shared {
@@ -85,7 +85,7 @@ impl Supervisor {
     /// Blocks until the server accepts connections for the first time.
     ///
     /// # Errors
-    /// `DoesNotStart` carries the end of the server's log.
+    /// `DoesNotStart` contains the end of the server's log.
     pub(super) fn wait_until_ready(&self) -> Result<()> {
         let mut state = self.shared.state.lock();
         self.shared.changed.wait_while_for(&mut state, |s| !s.was_ready && !s.ended, READY_WITHIN);
@@ -115,7 +115,7 @@ impl Drop for Supervisor {
         self.begin_stop();
         self.shared.kill_unless_ended(STOP_WITHIN);
         if let Some(thread) = self.thread.take() {
-            // A panic in the thread was printed by its hook; its child has got the death signal.
+            // A panic in the thread was printed by the panic hook; the child has received the death signal.
             let _ = thread.join();
         }
     }
@@ -133,8 +133,8 @@ impl Shared {
     fn keep_running(&self) -> Result<()> {
         while !self.is_stopping() {
             let end = self.run_once();
-            let ends_in_a_row = self.judge(&describe(end))?;
-            self.pause(delay_after(ends_in_a_row));
+            let exit_streak = self.classify_exit(&describe(end))?;
+            self.pause(delay_after(exit_streak));
         }
         Ok(())
     }
@@ -148,7 +148,7 @@ impl Shared {
             }
             thread::sleep(POLL);
         }
-        self.note_ready();
+        self.mark_ready();
         wait_for_end(pid)?;
         self.reap()
     }
@@ -181,32 +181,32 @@ impl Shared {
         Ok(status)
     }
 
-    fn note_ready(&self) {
+    fn mark_ready(&self) {
         let mut state = self.state.lock();
         if state.was_ready {
-            info!(attempts = state.ends_in_a_row, "{} is running again", self.server.name());
+            info!(attempts = state.exit_streak, "{} is running again", self.server.name());
         }
         state.was_ready = true;
-        state.ends_in_a_row = 0;
+        state.exit_streak = 0;
         self.changed.notify_all();
     }
 
     /// Classifies an exit: a requested stop, a failed start, or a crash that a restart repairs.
-    /// Returns the number of exits in a row.
-    fn judge(&self, reason: &str) -> Result<u32> {
+    /// Returns the exit streak.
+    fn classify_exit(&self, reason: &str) -> Result<u32> {
         let mut state = self.state.lock();
-        state.ends_in_a_row += 1;
+        state.exit_streak += 1;
         if state.stopping {
-            return Ok(state.ends_in_a_row);
+            return Ok(state.exit_streak);
         }
-        if !state.was_ready && state.ends_in_a_row >= GIVE_UP_AFTER {
+        if !state.was_ready && state.exit_streak >= GIVE_UP_AFTER {
             return Err(self.does_not_start(format!("it keeps exiting, with {reason}")));
         }
-        // Only the first of several exits in a row is logged.
-        if state.was_ready && state.ends_in_a_row == 1 {
+        // Only the first exit of a streak is logged.
+        if state.was_ready && state.exit_streak == 1 {
             warn!(reason, "{} exited unexpectedly; restarting it", self.server.name());
         }
-        Ok(state.ends_in_a_row)
+        Ok(state.exit_streak)
     }
 
     /// Sleeps; a stop interrupts it.
@@ -256,7 +256,7 @@ impl SupervisorState {
     }
 }
 
-/// Blocks without reaping, so that a signal sent meanwhile cannot reach another process with the same id.
+/// Blocks without reaping, so that a signal sent in the meantime cannot reach another process with the same id.
 fn wait_for_end(pid: u32) -> io::Result<()> {
     let pid = i32::try_from(pid).ok().and_then(Pid::from_raw).ok_or(io::ErrorKind::InvalidInput)?;
     retry_on_intr(|| waitid(WaitId::Pid(pid), WaitIdOptions::EXITED | WaitIdOptions::NOWAIT))?;
@@ -271,8 +271,8 @@ fn describe(end: io::Result<Option<ExitStatus>>) -> String {
     }
 }
 
-fn delay_after(ends_in_a_row: u32) -> Duration {
-    let doublings = ends_in_a_row.saturating_sub(1);
+fn delay_after(exit_streak: u32) -> Duration {
+    let doublings = exit_streak.saturating_sub(1);
     FIRST_DELAY.saturating_mul(2_u32.saturating_pow(doublings)).min(LONGEST_DELAY)
 }
 
@@ -282,7 +282,7 @@ mod tests {
 
     #[test]
     fn the_delay_doubles_up_to_its_limit() {
-        let delays = [1, 2, 3, 4, 5, 6, 60].map(|ends| delay_after(ends).as_millis());
+        let delays = [1, 2, 3, 4, 5, 6, 60].map(|streak| delay_after(streak).as_millis());
         assert_eq!(delays, [100, 200, 400, 800, 1600, 2000, 2000]);
     }
 }

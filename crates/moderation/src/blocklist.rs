@@ -1,10 +1,10 @@
-//! Blocklist moderator: rejects comments that contain a listed word, however it is disguised.
+//! Blocklist moderator: rejects comments that contain a listed word, even if it is disguised.
 
 use std::{fs, path::Path};
 
 use aho_corasick::AhoCorasick;
 
-use super::{Judgement, ModeratorError, Submission, entry::BlocklistEntry, look::Look};
+use super::{Judgement, ModeratorError, Submission, entry::BlocklistEntry, normalised_text::NormalisedText};
 
 const REASON: &str = "it contains a word that is not allowed";
 
@@ -35,26 +35,30 @@ impl Blocklist {
     }
 
     pub fn judge(&self, comment: &Submission) -> Judgement {
-        if self.allows(&Look::of(&comment.text)) { Judgement::Approved } else { Judgement::rejected(REASON) }
+        if self.allows(&NormalisedText::new(&comment.text)) {
+            Judgement::Approved
+        } else {
+            Judgement::rejected(REASON)
+        }
     }
 
-    fn allows(&self, text: &Look) -> bool {
+    fn allows(&self, text: &NormalisedText) -> bool {
         // Overlapping, because a hit inside a longer word may cover one that is a whole word.
         !self
             .finder
             .find_overlapping_iter(text.text())
-            .any(|found| self.entries[found.pattern()].is_meant(text, found.range()))
+            .any(|hit| self.entries[hit.pattern()].is_match(text, hit.range()))
     }
 }
 
 /// The entries, or the number of the first invalid line.
 fn parse(text: &str) -> Result<Vec<BlocklistEntry>, usize> {
     let text = text.trim_start_matches('\u{feff}'); // byte order mark, written by some editors
-    let lines = text.lines().zip(1..).filter(|(line, _)| counts(line));
+    let lines = text.lines().zip(1..).filter(|(line, _)| is_entry(line));
     lines.map(|(line, number)| BlocklistEntry::parse(line).ok_or(number)).collect()
 }
 
-fn counts(line: &str) -> bool {
+fn is_entry(line: &str) -> bool {
     let line = line.trim();
     !line.is_empty() && !line.starts_with('#')
 }
@@ -89,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn a_word_is_found_however_it_is_disguised() {
+    fn a_disguised_word_is_found() {
         check(
             "Scam\n",
             &["scam", "SCAM!", "a ｓｃａｍ", "ѕсаm", "s\u{200b}cam", "s\u{301}cám", "_scam_", "sca\u{ad}rn"],
@@ -98,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn entries_match_whole_words_unless_a_star_opens_an_end() {
+    fn entries_match_whole_words_unless_they_have_a_star() {
         check("ass", &["ass", "an ass.", "(ass)", "ass's", "ass-hat"], &["class", "assume", "grass snake"]);
         check("ass*", &["ass", "assume"], &["class"]);
         check("*ass", &["ass", "class"], &["assume", "classic"]);
@@ -107,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn an_entry_of_several_words_is_found_whatever_space_is_between_them() {
+    fn an_entry_of_several_words_matches_any_white_space_between_them() {
         check("go  away", &["Go\naway!", "go \u{a0}\t away"], &["goaway", "go far away", "ergo away"]);
     }
 
@@ -127,13 +131,13 @@ mod tests {
     }
 
     #[test]
-    fn letters_with_marks_that_matter_make_other_words() {
+    fn letters_with_significant_marks_are_different_letters() {
         check("чай", &["ЧАЙ"], &["чайник"]);
         check("कल", &["कल!"], &["कला", "काल"]);
     }
 
     #[test]
-    fn a_number_is_no_word_but_may_be_an_entry() {
+    fn a_number_does_not_match_a_word_but_may_be_an_entry() {
         check("loo", &["loo", "l0o"], &["100", "it costs 100"]);
         check("1488", &["1488", "(1488)"], &["14880", "1 488"]);
     }
@@ -150,10 +154,10 @@ mod tests {
     }
 
     #[test]
-    fn an_unusable_list_is_refused_with_its_path_and_what_is_wrong() {
+    fn an_invalid_list_is_refused_with_its_path_and_the_reason() {
         let missing = Blocklist::load(Path::new("absent/words")).unwrap_err().to_string();
         assert!(missing.contains("absent/words") && missing.contains("moderator_blocklist"), "{missing}");
-        for (list, said) in [
+        for (list, message) in [
             (&b"# nothing\n\n"[..], "words has no entry"),
             (b"", "words has no entry"),
             (b"spam\n\n**\n", "line 3 of the blocklist words"),
@@ -161,7 +165,7 @@ mod tests {
             (b"sp\xffam", "cannot read the blocklist words"),
         ] {
             let error = load(list).unwrap_err();
-            assert!(error.contains(said), "{error}");
+            assert!(error.contains(message), "{error}");
         }
     }
 
@@ -173,7 +177,7 @@ mod tests {
 
         #[test]
         fn any_entry_is_found_in_itself(entry in "[^\r\n]{1,20}") {
-            prop_assume!(counts(&entry) && !entry.contains(['*', '\u{feff}']));
+            prop_assume!(is_entry(&entry) && !entry.contains(['*', '\u{feff}']));
             if let Ok(list) = load(&entry) {
                 prop_assert_eq!(judge(&list, &entry), Judgement::rejected(REASON));
             }

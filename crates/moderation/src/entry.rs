@@ -2,12 +2,12 @@
 
 use std::ops::Range;
 
-use super::look::Look;
+use super::normalised_text::NormalisedText;
 
-/// One or several words, and whether they must be whole words.
+/// One or several words, and whether a match must consist of whole words.
 #[derive(Debug)]
 pub(super) struct BlocklistEntry {
-    look: Look,
+    normalised: NormalisedText,
     /// `*` in front: the match may begin within a word.
     open_start: bool,
     /// `*` at the end: the match may end within a word.
@@ -19,24 +19,24 @@ impl BlocklistEntry {
     pub fn parse(line: &str) -> Option<Self> {
         let (line, open_start) = without_star(line.trim(), str::strip_prefix);
         let (line, open_end) = without_star(line, str::strip_suffix);
-        let look = Look::of(line);
-        let is_visible = !look.text().is_empty();
-        is_visible.then_some(Self { look, open_start, open_end })
+        let normalised = NormalisedText::new(line);
+        let is_visible = !normalised.text().is_empty();
+        is_visible.then_some(Self { normalised, open_start, open_end })
     }
 
     pub fn text(&self) -> &str {
-        self.look.text()
+        self.normalised.text()
     }
 
-    /// Whether a hit at this place of a text satisfies the entry's word boundaries.
-    pub fn is_meant(&self, text: &Look, found: Range<usize>) -> bool {
-        (self.open_start || !text.is_within_word(found.start))
-            && (self.open_end || !text.is_within_word(found.end))
-            && (self.is_number() || !text.is_number(found))
+    /// Whether a hit at this position of a text satisfies the entry's word boundaries.
+    pub fn is_match(&self, text: &NormalisedText, hit: Range<usize>) -> bool {
+        (self.open_start || !text.is_within_word(hit.start))
+            && (self.open_end || !text.is_within_word(hit.end))
+            && (self.is_number() || !text.is_number(hit))
     }
 
     fn is_number(&self) -> bool {
-        self.look.is_number(0..self.text().len())
+        self.normalised.is_number(0..self.text().len())
     }
 }
 

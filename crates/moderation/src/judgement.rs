@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-/// A comment, as its author wrote it.
+/// A comment as its author wrote it.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct Submission {
     pub text: String,
@@ -12,7 +12,7 @@ pub struct Submission {
     pub images: Vec<String>,
 }
 
-/// Reasons have at most [`Judgement::MAX_REASON`] characters and no line breaks.
+/// Decision of a moderator. Reasons have at most [`Judgement::MAX_REASON`] characters and no line breaks.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Judgement {
     Approved,

@@ -1,20 +1,20 @@
-//! Automatic moderation: judges a comment before it is displayed.
+//! Automatic moderation: decides about a comment before it is displayed.
 //!
 //! - `moderator`: the moderator selected by the settings; `settings`: parameters of each kind
 //! - `judgement`: submission and result
-//! - `blocklist`: a list of words; `entry`: a line of it; `look`: text normalised by its appearance
+//! - `blocklist`: a list of words; `entry`: a line of it; `normalised_text`: text normalised by its appearance
 //! - `http`: a language model behind an OpenAI-compatible endpoint
 //! - `error`: errors of creating a moderator
 //!
-//! Keeps no state of comments: the caller schedules judgements and their retries.
+//! It has no state of comments: the caller schedules judgements and their retries.
 
 mod blocklist;
 mod entry;
 mod error;
 mod http;
 mod judgement;
-mod look;
 mod moderator;
+mod normalised_text;
 mod settings;
 
 pub use error::ModeratorError;

@@ -6,7 +6,7 @@ use super::{
     Failure, Judgement, ModeratorError, ModeratorSettings, Submission, blocklist::Blocklist, http::Http,
 };
 
-/// Cheap to clone; clones share bounds and connections.
+/// The selected moderator. Cheap to clone; clones share limits and connections.
 #[derive(Clone, Debug)]
 pub struct Moderator(Arc<Kind>);
 
@@ -29,7 +29,7 @@ impl Moderator {
         Ok(Self(Arc::new(kind)))
     }
 
-    /// Its value of the setting `moderator`.
+    /// The value of the setting `moderator` that selects it.
     pub fn name(&self) -> &'static str {
         match *self.0 {
             Kind::AcceptAll => "accept_all",
@@ -38,7 +38,7 @@ impl Moderator {
         }
     }
 
-    /// Useful number of concurrent submissions; more would wait for a permit.
+    /// Limit of concurrent submissions; more would wait for a permit.
     pub fn at_once(&self) -> usize {
         match &*self.0 {
             Kind::AcceptAll | Kind::Blocklist(_) => usize::MAX,
@@ -46,7 +46,7 @@ impl Moderator {
         }
     }
 
-    /// Judges one comment. Only `http` takes time: up to twice its timeout, once of it waiting for a permit.
+    /// Judges one comment. Only `http` takes time: up to its timeout for a permit, and as much for the call.
     ///
     /// # Errors
     /// See [`Failure`]. Immediate retries have already been made.

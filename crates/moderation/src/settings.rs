@@ -99,7 +99,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_endpoint_is_an_http_address_and_does_not_print() {
+    fn an_endpoint_must_be_an_http_url_and_debug_hides_it() {
         let endpoint: Endpoint = "https://app:hunter2@llm/v1/chat/completions".parse().unwrap();
         assert!(endpoint.is_encrypted() && !format!("{endpoint:?}").contains("hunter2"));
         for bad in ["", "llm:8080", "localhost/v1", "ftp://llm/v1", "file:///etc/passwd"] {
@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_fits_into_a_header_and_does_not_print() {
+    fn an_api_key_must_fit_into_a_header_and_debug_hides_it() {
         let key: ApiKey = "sk-hunter2".parse().unwrap();
         assert_eq!(key.bearer(), "Bearer sk-hunter2");
         assert!(!format!("{key:?} {:?}", key.bearer()).contains("hunter2"));

@@ -1,4 +1,4 @@
-//! Simulated users: each acts, waits for the answer and pauses.
+//! Simulated users: each one acts, waits for the response and pauses.
 
 use std::{
     collections::HashSet,
@@ -27,32 +27,32 @@ use super::{
 /// stay below the default limit of 600.
 const PAUSE_MS: std::ops::Range<u64> = 150..450;
 
-/// Concurrent actions; bounded so that visitors are served too.
-const AT_ONCE: usize = 32;
+/// Limit of concurrent actions, so that visitors are served, too.
+const MAX_CONCURRENT: usize = 32;
 
-/// Attempts to find something new before a user takes back an earlier action.
-const LOOKS: usize = 3;
+/// Attempts to find a new action before a user undoes an earlier one.
+const ATTEMPTS: usize = 3;
 
-/// How often, in percent, a user views a note and does nothing more.
-const ONLY_LOOKS: u32 = 12;
+/// Share of actions that only view a note, in percent.
+const VIEW_PERCENT: u32 = 12;
 
-/// What is done to a note, its author or its comments, with its share in percent.
-const DEEDS: [(Deed, u32); 4] =
-    [(Deed::Like, 60), (Deed::Collect, 15), (Deed::LikeComment, 15), (Deed::Follow, 10)];
+/// Actions on a note, its author or its comments, each with its share in percent.
+const TOGGLES: [(Toggle, u32); 4] =
+    [(Toggle::Like, 60), (Toggle::Collect, 15), (Toggle::LikeComment, 15), (Toggle::Follow, 10)];
 
 const VIEW: &str =
     "mutation ($id: ID!) { recordViews(input: { noteIds: [$id] }) { changed notes { id viewCount } } }";
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-enum Deed {
+enum Toggle {
     Like,
     Collect,
     LikeComment,
     Follow,
 }
 
-impl Deed {
-    /// The mutations that do it and take it back.
+impl Toggle {
+    /// The mutations that switch it on and off.
     const fn documents(self) -> [&'static str; 2] {
         match self {
             Self::Like => [
@@ -74,7 +74,7 @@ impl Deed {
         }
     }
 
-    /// Id of its target; `None` if the note has no such target.
+    /// Id of the action's target; `None` if the note has no such target.
     fn target<'a>(self, note: &'a NoteTarget, rng: &mut StdRng) -> Option<&'a str> {
         match self {
             Self::Like | Self::Collect => Some(note.id()),
@@ -84,7 +84,7 @@ impl Deed {
     }
 }
 
-/// Users who act. They stop when this is dropped.
+/// The running simulated users. Dropping it stops them.
 pub struct Crowd {
     counts: Arc<ActionCounts>,
     users: JoinSet<()>,
@@ -97,40 +97,40 @@ struct ActionCounts {
 }
 
 /// State shared by all users.
-struct Stage<A> {
+struct StormContext<A> {
     api: A,
     targets: TargetNotes,
     until: Instant,
-    at_once: Semaphore,
+    permits: Semaphore,
     counts: Arc<ActionCounts>,
 }
 
 struct SimulatedUser<A: StormApi> {
-    stage: Arc<Stage<A>>,
+    context: Arc<StormContext<A>>,
     caller: A::Caller,
     rng: StdRng,
-    /// Actions of this user in this storm that were not undone.
-    done: HashSet<(Deed, String)>,
+    /// Actions of this user in this storm that are still on.
+    done: HashSet<(Toggle, String)>,
 }
 
 enum UserAction {
     View(String),
-    Do(Deed, String),
-    TakeBack(Deed, String),
+    Do(Toggle, String),
+    Undo(Toggle, String),
 }
 
 impl Crowd {
     /// Users `storm.001`, `storm.002` and so on act for `time`.
     pub fn begin<A: StormApi>(api: A, targets: TargetNotes, users: u16, time: Duration) -> Self {
         let counts = Arc::<ActionCounts>::default();
-        let stage = Arc::new(Stage {
+        let context = Arc::new(StormContext {
             api,
             targets,
             until: Instant::now() + time,
-            at_once: Semaphore::new(AT_ONCE),
+            permits: Semaphore::new(MAX_CONCURRENT),
             counts: Arc::clone(&counts),
         });
-        let users = (1..=users).filter_map(|number| SimulatedUser::new(&stage, number));
+        let users = (1..=users).filter_map(|number| SimulatedUser::new(&context, number));
         Self { counts, users: users.map(SimulatedUser::act).collect() }
     }
 
@@ -139,73 +139,73 @@ impl Crowd {
         (self.counts.acted.load(Relaxed), self.counts.failed.load(Relaxed))
     }
 
-    /// Waits until all users have acted for the last time. Can be waited for again.
-    pub async fn ended(&mut self) {
+    /// Waits until all users have finished. Cancel-safe.
+    pub async fn finish(&mut self) {
         while self.users.join_next().await.is_some() {}
     }
 }
 
 impl<A: StormApi> SimulatedUser<A> {
-    fn new(stage: &Arc<Stage<A>>, number: u16) -> Option<Self> {
-        // Each has its own address, from the range reserved for benchmarks (RFC 2544).
+    fn new(context: &Arc<StormContext<A>>, number: u16) -> Option<Self> {
+        // Each user has an address of its own, from the range reserved for benchmarks (RFC 2544).
         let [high, low] = number.to_be_bytes();
         let address = Ipv4Addr::new(198, 18, high, low).into();
-        let caller = stage.api.user(&format!("storm.{number:03}"), address)?;
+        let caller = context.api.user(&format!("storm.{number:03}"), address)?;
         let (rng, done) = (StdRng::from_rng(&mut rand::rng()), HashSet::new());
-        Some(Self { stage: Arc::clone(stage), caller, rng, done })
+        Some(Self { context: Arc::clone(context), caller, rng, done })
     }
 
     async fn act(mut self) {
         loop {
-            // Before the first action too: users do not arrive all at once.
+            // Also before the first action, so that users do not start at the same moment.
             let pause = Duration::from_millis(self.rng.random_range(PAUSE_MS));
             let next = Instant::now() + pause;
-            if next >= self.stage.until {
+            if next >= self.context.until {
                 return;
             }
             sleep_until(next).await;
             let action = self.choose();
-            self.take(action).await;
+            self.execute(action).await;
         }
     }
 
-    /// Something new if it is found within a few attempts.
+    /// A new action if one is found within a few attempts; otherwise the undoing of an earlier one, or a view.
     fn choose(&mut self) -> UserAction {
-        let stage = Arc::clone(&self.stage);
-        let note = stage.targets.draw(&mut self.rng);
+        let context = Arc::clone(&self.context);
+        let note = context.targets.draw(&mut self.rng);
         let mut action = UserAction::View(note.id().to_owned());
-        if self.rng.random_ratio(ONLY_LOOKS, 100) {
+        if self.rng.random_ratio(VIEW_PERCENT, 100) {
             return action;
         }
-        for _ in 0..LOOKS {
-            let note = stage.targets.draw(&mut self.rng);
-            let Some((deed, target)) = self.deed(note) else { continue };
-            if !self.done.contains(&(deed, target.clone())) {
-                return UserAction::Do(deed, target);
+        for _ in 0..ATTEMPTS {
+            let note = context.targets.draw(&mut self.rng);
+            let Some((toggle, target)) = self.choose_toggle(note) else { continue };
+            if !self.done.contains(&(toggle, target.clone())) {
+                return UserAction::Do(toggle, target);
             }
-            action = UserAction::TakeBack(deed, target);
+            action = UserAction::Undo(toggle, target);
         }
         action
     }
 
-    fn deed(&mut self, note: &NoteTarget) -> Option<(Deed, String)> {
-        let (deed, _) = DEEDS.choose_weighted(&mut self.rng, |(_, often)| *often).ok()?;
-        Some((*deed, deed.target(note, &mut self.rng)?.to_owned()))
+    fn choose_toggle(&mut self, note: &NoteTarget) -> Option<(Toggle, String)> {
+        let (toggle, _) = TOGGLES.choose_weighted(&mut self.rng, |(_, share)| *share).ok()?;
+        Some((*toggle, toggle.target(note, &mut self.rng)?.to_owned()))
     }
 
-    async fn take(&mut self, action: UserAction) {
+    async fn execute(&mut self, action: UserAction) {
         let (document, target) = match &action {
             UserAction::View(note) => (VIEW, note),
-            UserAction::Do(deed, target) => (deed.documents()[0], target),
-            UserAction::TakeBack(deed, target) => (deed.documents()[1], target),
+            UserAction::Do(toggle, target) => (toggle.documents()[0], target),
+            UserAction::Undo(toggle, target) => (toggle.documents()[1], target),
         };
-        let Ok(_turn) = self.stage.at_once.acquire().await else { return };
-        let answer = self.stage.api.execute(&self.caller, document, json!({ "id": target })).await;
-        let counter = if answer.is_ok() { &self.stage.counts.acted } else { &self.stage.counts.failed };
+        let Ok(_permit) = self.context.permits.acquire().await else { return };
+        let answer = self.context.api.execute(&self.caller, document, json!({ "id": target })).await;
+        let counter = if answer.is_ok() { &self.context.counts.acted } else { &self.context.counts.failed };
         counter.fetch_add(1, Relaxed);
         match action {
-            UserAction::Do(deed, target) if answer.is_ok() => _ = self.done.insert((deed, target)),
-            UserAction::TakeBack(deed, target) if answer.is_ok() => _ = self.done.remove(&(deed, target)),
+            UserAction::Do(toggle, target) if answer.is_ok() => _ = self.done.insert((toggle, target)),
+            UserAction::Undo(toggle, target) if answer.is_ok() => _ = self.done.remove(&(toggle, target)),
             _ => {}
         }
     }

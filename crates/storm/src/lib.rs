@@ -1,7 +1,7 @@
 //! A load generator: up to hundreds of simulated users act at the same time, for some seconds, through an
 //! [`StormApi`]. The caller implements that trait and reads the progress, four times a second.
 //!
-//! - `targets`: the notes that are acted on; `crowd`: the users and what they do; `progress`: their progress
+//! - `targets`: the notes that users act on; `crowd`: the users and their actions; `progress`: progress reports
 
 mod crowd;
 mod progress;
@@ -16,7 +16,7 @@ pub use targets::{FindError, TargetNotes};
 
 /// Executes GraphQL documents, as the server does for its clients.
 pub trait StormApi: Send + Sync + 'static {
-    /// Who sends a document.
+    /// Sender of a document.
     type Caller: Send + Sync;
     type Error: Send;
 
@@ -26,10 +26,10 @@ pub trait StormApi: Send + Sync + 'static {
     /// `None` when the API has no such user.
     fn user(&self, subject: &str, address: IpAddr) -> Option<Self::Caller>;
 
-    /// Gives the data of the answer.
+    /// Returns the data of the response.
     ///
     /// # Errors
-    /// The first error of the answer.
+    /// The first error of the response.
     fn execute(
         &self,
         caller: &Self::Caller,

@@ -7,13 +7,13 @@ use tokio::time::{Instant, Interval, MissedTickBehavior, interval};
 
 use super::{StormApi, crowd::Crowd, targets::TargetNotes};
 
-/// Between two reports.
-const REPORTS: Duration = Duration::from_millis(250);
+/// Time between two reports.
+const REPORT_INTERVAL: Duration = Duration::from_millis(250);
 
-/// The rate is that of the last second: of this many reports.
-const RATED: usize = 4;
+/// The rate covers this many reports: one second.
+const REPORTS_PER_RATE: usize = 4;
 
-/// What the users have done since the storm began.
+/// Actions of the users since the storm began.
 #[derive(Serialize, Debug)]
 #[serde(rename_all = "camelCase")]
 pub struct Progress {
@@ -22,18 +22,18 @@ pub struct Progress {
     pub acted: u64,
     /// Actions that were refused or failed.
     pub failed: u64,
-    /// Successful actions per second, in the last one.
+    /// Successful actions in the last second.
     pub per_second: u64,
-    /// In the last report.
+    /// True in the last report.
     pub done: bool,
 }
 
-/// Simulated users who act. They stop when this is dropped.
+/// A running storm. Dropping it stops its users.
 pub struct Storm {
     crowd: Crowd,
-    began: Instant,
+    start: Instant,
     ticks: Interval,
-    /// Milliseconds and actions of the last reports.
+    /// Elapsed milliseconds and actions of the last reports.
     last: VecDeque<(u64, u64)>,
     is_done: bool,
 }
@@ -41,13 +41,13 @@ pub struct Storm {
 impl Storm {
     /// Users `storm.001`, `storm.002` and so on act for `time`.
     pub fn begin<A: StormApi>(api: A, targets: TargetNotes, users: u16, time: Duration) -> Self {
-        let mut ticks = interval(REPORTS);
+        let mut ticks = interval(REPORT_INTERVAL);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         Self {
             crowd: Crowd::begin(api, targets, users, time),
-            began: Instant::now(),
+            start: Instant::now(),
             ticks,
-            last: VecDeque::with_capacity(RATED + 1),
+            last: VecDeque::with_capacity(REPORTS_PER_RATE + 1),
             is_done: false,
         }
     }
@@ -58,19 +58,19 @@ impl Storm {
             return None;
         }
         tokio::select! {
-            () = self.crowd.ended() => self.is_done = true,
+            () = self.crowd.finish() => self.is_done = true,
             _ = self.ticks.tick() => {}
         }
         Some(self.progress())
     }
 
     fn progress(&mut self) -> Progress {
-        let elapsed_ms = self.began.elapsed().as_millis() as u64;
+        let elapsed_ms = self.start.elapsed().as_millis() as u64;
         let (acted, failed) = self.crowd.counts();
-        let (then_ms, acted_then) = self.last.front().copied().unwrap_or_default();
-        let per_second = (acted - acted_then) * 1_000 / (elapsed_ms - then_ms).max(1);
+        let (earlier_ms, earlier_acted) = self.last.front().copied().unwrap_or_default();
+        let per_second = (acted - earlier_acted) * 1_000 / (elapsed_ms - earlier_ms).max(1);
         self.last.push_back((elapsed_ms, acted));
-        if self.last.len() > RATED {
+        if self.last.len() > REPORTS_PER_RATE {
             self.last.pop_front();
         }
         Progress { elapsed_ms, acted, failed, per_second, done: self.is_done }

@@ -1,4 +1,4 @@
-//! Target notes of a storm: those that visitors see first, or given ones; drawn by Zipf's law.
+//! Target notes of a storm: those that visitors see first, or given ones, drawn by Zipf's law.
 
 use std::{collections::HashSet, iter::zip};
 
@@ -9,16 +9,16 @@ use serde_json::{Value, json};
 
 use super::StormApi;
 
-/// How unequal notes are: of 30, the first attracts a quarter of all actions.
+/// Zipf exponent: of 30 notes, the first attracts a quarter of all actions.
 const SKEW: f64 = 1.0;
 
 /// The newest page, and the hottest notes of the day.
-const SEEN: &str = "{
+const DEFAULT_TARGETS: &str = "{
     hotNotes(window: DAY, first: 10) { nodes { ...Target } }
     feed(first: 20) { nodes { ...Target } } }
 fragment Target on Note { id author { id } comments(first: 3) { nodes { id } } }";
 
-const NAMED: &str = "query ($ids: [ID!]!) { nodes(ids: $ids) { ...Target } }
+const TARGETS_BY_ID: &str = "query ($ids: [ID!]!) { nodes(ids: $ids) { ...Target } }
 fragment Target on Note { id author { id } comments(first: 3) { nodes { id } } }";
 
 /// Notes in order of popularity. There is at least one.
@@ -58,22 +58,23 @@ impl TargetNotes {
     ///
     /// # Errors
     /// [`FindError::NoNotes`] when there is none.
-    pub async fn find<A: StormApi>(api: &A, named: &[String]) -> Result<Self, FindError<A::Error>> {
-        let (document, variables) = match named {
-            [] => (SEEN, json!({})),
-            named => (NAMED, json!({ "ids": named })),
+    pub async fn find<A: StormApi>(api: &A, ids: &[String]) -> Result<Self, FindError<A::Error>> {
+        let (document, variables) = match ids {
+            [] => (DEFAULT_TARGETS, json!({})),
+            ids => (TARGETS_BY_ID, json!({ "ids": ids })),
         };
-        let found = api.execute(&api.visitor(), document, variables).await.map_err(FindError::Execution)?;
-        let notes = if named.is_empty() {
-            mixed(notes_at(&found, "/hotNotes/nodes"), notes_at(&found, "/feed/nodes"))
+        let response =
+            api.execute(&api.visitor(), document, variables).await.map_err(FindError::Execution)?;
+        let notes = if ids.is_empty() {
+            interleave(notes_at(&response, "/hotNotes/nodes"), notes_at(&response, "/feed/nodes"))
         } else {
-            notes_at(&found, "/nodes")
+            notes_at(&response, "/nodes")
         };
         let popularity = Zipf::new(notes.len() as f64, SKEW).map_err(|_| FindError::NoNotes)?;
         Ok(Self { notes, popularity })
     }
 
-    /// A note, the hot ones more often than others.
+    /// Draws a note; notes of a high rank are drawn more often.
     pub fn draw(&self, rng: &mut impl Rng) -> &NoteTarget {
         let rank = self.popularity.sample(rng) as usize;
         &self.notes[rank.clamp(1, self.notes.len()) - 1]
@@ -96,17 +97,17 @@ impl NoteTarget {
 }
 
 /// Skips nodes that are null or not notes.
-fn notes_at(found: &Value, path: &str) -> Vec<NoteTarget> {
-    let nodes = found.pointer(path).and_then(Value::as_array).into_iter().flatten();
+fn notes_at(response: &Value, path: &str) -> Vec<NoteTarget> {
+    let nodes = response.pointer(path).and_then(Value::as_array).into_iter().flatten();
     nodes.filter_map(|node| NoteTarget::deserialize(node).ok()).collect()
 }
 
 /// Alternates between both lists, so that the hottest and the newest come first; each note once.
-fn mixed(hot: Vec<NoteTarget>, new: Vec<NoteTarget>) -> Vec<NoteTarget> {
+fn interleave(hot: Vec<NoteTarget>, new: Vec<NoteTarget>) -> Vec<NoteTarget> {
     let mut ranked: Vec<_> = zip(0.., hot).chain(zip(0.., new)).collect();
     ranked.sort_by_key(|(rank, _)| *rank);
-    let mut seen = HashSet::new();
-    ranked.into_iter().map(|(_, note)| note).filter(|note| seen.insert(note.id.clone())).collect()
+    let mut ids = HashSet::new();
+    ranked.into_iter().map(|(_, note)| note).filter(|note| ids.insert(note.id.clone())).collect()
 }
 
 #[cfg(test)]
@@ -121,14 +122,14 @@ mod tests {
     }
 
     #[test]
-    fn the_hottest_and_the_newest_alternate_and_each_note_comes_once() {
-        let mixed = mixed(notes(&["a", "b", "c"]), notes(&["d", "a", "e", "f"]));
-        let ids: Vec<&str> = mixed.iter().map(NoteTarget::id).collect();
+    fn hot_and_new_notes_alternate_without_duplicates() {
+        let interleaved = interleave(notes(&["a", "b", "c"]), notes(&["d", "a", "e", "f"]));
+        let ids: Vec<&str> = interleaved.iter().map(NoteTarget::id).collect();
         assert_eq!(ids, ["a", "d", "b", "c", "e", "f"]);
     }
 
     #[test]
-    fn a_few_notes_draw_much_and_every_note_draws_some() {
+    fn the_first_note_is_drawn_most_and_every_note_is_drawn() {
         let ids: Vec<String> = (0..30).map(|id| id.to_string()).collect();
         let notes = notes(&ids.iter().map(String::as_str).collect::<Vec<_>>());
         let targets = TargetNotes { notes, popularity: Zipf::new(30.0, SKEW).unwrap() };

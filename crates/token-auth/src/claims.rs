@@ -32,14 +32,14 @@ pub(super) struct Claims {
 
 /// Required audience and issuer of a token.
 #[derive(Clone, Debug, Default)]
-pub struct Expected {
+pub struct ExpectedClaims {
     /// Must be in `aud`; with `None`, a token that has an `aud` is refused.
     pub audience: Option<String>,
     /// Must equal `iss`; with `None`, `iss` is not checked.
     pub issuer: Option<String>,
 }
 
-impl Expected {
+impl ExpectedClaims {
     pub(super) fn rules(&self, algorithm: Algorithm) -> Validation {
         let mut rules = Validation::new(algorithm);
         let mut required = vec!["sub", "exp"];

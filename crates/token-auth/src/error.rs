@@ -1,6 +1,6 @@
-//! Reasons for refusing a token; they reveal nothing of it.
+//! Reasons for refusing a token.
 
-/// Contains no part of the token, so the message may be shown to the client.
+/// Why a token is refused. Contains no part of the token, so the message may be shown to the client.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum TokenError {
     /// Not a JWT, or a claim of the wrong type, length or value; also one without a signature (`alg: none`).

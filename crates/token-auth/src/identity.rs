@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 pub struct Identity {
     pub subject: Subject,
     pub role: Role,
-    /// A connection that outlives its token ends here.
+    /// Connections of the caller are closed at this time.
     pub expires_at: DateTime<Utc>,
 }
 
@@ -21,18 +21,18 @@ pub enum Role {
     /// Acts for itself.
     #[default]
     User,
-    /// Also approves, hides and removes what others wrote.
+    /// Also approves, hides and removes the content of others.
     Moderator,
     /// Another server of the app.
     Service,
 }
 
-/// The name by which a user is known outside: any text of 1 to [`Subject::MAX_BYTES`] bytes.
+/// External name of a user: any text of 1 to [`Subject::MAX_BYTES`] bytes.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Deserialize)]
 #[serde(try_from = "String")]
 pub struct Subject(String);
 
-/// The text is empty, longer than [`Subject::MAX_BYTES`], or has a NUL character, which no database keeps.
+/// The text is empty, longer than [`Subject::MAX_BYTES`], or has a NUL character, which PostgreSQL cannot store.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("a subject has 1 to {max} bytes and no NUL character, this one has {bytes} bytes", max = Subject::MAX_BYTES)]
 pub struct BadSubject {
@@ -53,8 +53,8 @@ impl TryFrom<String> for Subject {
 
     fn try_from(text: String) -> Result<Self, BadSubject> {
         let bytes = text.len();
-        let is_good = (1..=Self::MAX_BYTES).contains(&bytes) && !text.contains('\0');
-        if is_good { Ok(Self(text)) } else { Err(BadSubject { bytes }) }
+        let is_valid = (1..=Self::MAX_BYTES).contains(&bytes) && !text.contains('\0');
+        if is_valid { Ok(Self(text)) } else { Err(BadSubject { bytes }) }
     }
 }
 
@@ -77,7 +77,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_subject_is_neither_empty_nor_longer_than_its_limit_and_has_no_nul() {
+    fn an_empty_or_long_subject_and_one_with_nul_are_refused() {
         assert!("é".repeat(127).parse::<Subject>().is_ok());
         for bad in [String::new(), "é".repeat(128), "a\0b".to_owned()] {
             let bytes = bad.len();

@@ -7,10 +7,10 @@ use url::Host;
 
 /// Largest key set, in bytes.
 const MAX_BYTES: usize = 256 * 1024;
-/// Timeout of a request for it.
+/// Timeout of a request for the key set.
 const TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Where the keys are.
+/// Location of the keys.
 #[derive(Clone, Debug)]
 pub enum JwksSource {
     File(PathBuf),
@@ -25,7 +25,7 @@ pub struct JwksUrl(Url);
 #[error("must be an https URL without user and password; http is allowed on a loopback address only")]
 pub struct BadJwksUrl;
 
-/// Reads a source; reusable.
+/// Reads the keys from their source.
 pub(super) struct Reader {
     source: JwksSource,
     client: Client,
@@ -33,7 +33,7 @@ pub(super) struct Reader {
 
 impl Reader {
     /// # Errors
-    /// The client for the address cannot be made.
+    /// The HTTP client cannot be created.
     pub fn new(source: JwksSource) -> Result<Self, String> {
         // Fails only if a provider is already installed.
         let _ = rustls::crypto::ring::default_provider().install_default();
@@ -94,13 +94,13 @@ impl FromStr for JwksUrl {
 
     fn from_str(text: &str) -> Result<Self, BadJwksUrl> {
         let url: Url = text.parse().map_err(|_| BadJwksUrl)?;
-        let is_here = match url.host() {
+        let is_loopback_host = match url.host() {
             Some(Host::Ipv4(address)) => address.is_loopback(),
             Some(Host::Ipv6(address)) => address.is_loopback(),
             Some(Host::Domain(name)) => name == "localhost",
             None => false,
         };
-        let is_safe = url.scheme() == "https" || url.scheme() == "http" && is_here;
+        let is_safe = url.scheme() == "https" || url.scheme() == "http" && is_loopback_host;
         let is_bare = url.username().is_empty() && url.password().is_none();
         if is_safe && is_bare { Ok(Self(url)) } else { Err(BadJwksUrl) }
     }
@@ -120,7 +120,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn keys_come_encrypted_or_from_this_machine() {
+    fn a_jwks_url_uses_https_or_a_loopback_address() {
         for good in
             ["https://id.example/keys.json", "http://127.0.0.1:9/k", "http://[::1]/k", "http://localhost/k"]
         {

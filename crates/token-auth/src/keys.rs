@@ -6,12 +6,12 @@ use jsonwebtoken::{Algorithm, DecodingKey, DecodingKeyKind, Header, Validation};
 use serde::Deserialize;
 
 use super::{
-    claims::{ALGORITHM, Expected},
+    claims::{ALGORITHM, ExpectedClaims},
     error::TokenError,
     secret::TokenSecret,
 };
 
-/// The most keys that a set may have.
+/// Limit of keys in a set.
 const MAX_KEYS: usize = 100;
 /// Bits of an RSA modulus: RFC 7518, section 3.3; more takes too long to verify.
 const RSA_BITS: std::ops::RangeInclusive<usize> = 2048..=4096;
@@ -45,22 +45,22 @@ pub enum KeySetError {
 }
 
 impl Key {
-    pub fn of_secret(secret: &TokenSecret, expected: &Expected) -> Self {
+    pub fn of_secret(secret: &TokenSecret, expected: &ExpectedClaims) -> Self {
         let decoding = DecodingKey::from_secret(secret.as_bytes());
         Self { id: None, algorithm: ALGORITHM, decoding, rules: expected.rules(ALGORITHM) }
     }
 }
 
 impl KeySet {
-    /// Reads a JWKS. Keys that cannot be used are left out.
-    pub fn parse(json: &[u8], expected: &Expected) -> Result<Self, KeySetError> {
+    /// Parses a JWKS. Unusable keys are ignored.
+    pub fn parse(json: &[u8], expected: &ExpectedClaims) -> Result<Self, KeySetError> {
         let RawSet { keys: raw } = serde_json::from_slice(json).map_err(|_| KeySetError::NotASet)?;
         if raw.len() > MAX_KEYS {
             return Err(KeySetError::TooMany(raw.len()));
         }
         let (mut keys, mut ignored) = (Vec::new(), Vec::new());
         for (number, raw) in raw.into_iter().enumerate() {
-            match usable(raw, expected) {
+            match parse_key(raw, expected) {
                 Ok(key) => keys.push(key),
                 Err(why) => ignored.push(format!("key {} is ignored: {why}", number + 1)),
             }
@@ -72,11 +72,11 @@ impl KeySet {
         self.keys.len()
     }
 
-    /// The key of a token: the one with its `kid`; without one, the only one that fits its algorithm.
+    /// The key of a token: the one with its `kid`; without a `kid`, the only key with its algorithm.
     pub fn key_of(&self, header: &Header) -> Result<&Key, TokenError> {
         let named = |key: &&Key| header.kid.is_none() || key.id == header.kid;
-        let mut fitting = self.keys.iter().filter(named).filter(|key| key.algorithm == header.alg);
-        match (fitting.next(), fitting.next()) {
+        let mut matching = self.keys.iter().filter(named).filter(|key| key.algorithm == header.alg);
+        match (matching.next(), matching.next()) {
             (Some(key), None) => Ok(key),
             (None, _) if header.kid.is_some() && self.keys.iter().any(|key| named(&key)) => {
                 Err(TokenError::UnsupportedAlgorithm)
@@ -107,7 +107,7 @@ struct RawKey {
     y: Option<String>,
 }
 
-fn usable(raw: serde_json::Value, expected: &Expected) -> Result<Key, String> {
+fn parse_key(raw: serde_json::Value, expected: &ExpectedClaims) -> Result<Key, String> {
     let raw: RawKey = serde_json::from_value(raw).map_err(|_| "it is not a JWK".to_owned())?;
     if raw.purpose.as_ref().is_some_and(|purpose| purpose != "sig") {
         return Err("it is not for signatures (`use`)".into());
@@ -132,7 +132,7 @@ fn algorithm(raw: &RawKey) -> Result<Algorithm, String> {
         _ => return Err("its type or curve is not supported".into()),
     };
     match raw.alg.as_deref() {
-        Some(said) if said != name => Err(format!("its algorithm is not {name}")),
+        Some(declared) if declared != name => Err(format!("its algorithm is not {name}")),
         _ => Ok(algorithm),
     }
 }
@@ -169,7 +169,7 @@ mod tests {
     use crate::samples::{ED25519, P256, RSA, RSA_OTHER};
 
     fn parse(keys: Value) -> Result<KeySet, KeySetError> {
-        KeySet::parse(json!({ "keys": keys }).to_string().as_bytes(), &Expected::default())
+        KeySet::parse(json!({ "keys": keys }).to_string().as_bytes(), &ExpectedClaims::default())
     }
 
     fn header(algorithm: Algorithm, kid: Option<&str>) -> Header {
@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn a_token_gets_the_key_that_its_kid_names_if_its_algorithm_is_that_keys() {
+    fn a_token_gets_the_key_of_its_kid_if_the_algorithms_match() {
         let set = parse(json!([RSA.public("a"), P256.public("b"), ED25519.public("c")])).unwrap();
         for (kid, algorithm) in [("a", Algorithm::RS256), ("b", Algorithm::ES256), ("c", Algorithm::EdDSA)] {
             let key = set.key_of(&header(algorithm, Some(kid))).unwrap_or_else(|_| panic!("{kid}"));
@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_kid_only_one_key_may_fit() {
+    fn without_a_kid_exactly_one_key_must_have_the_algorithm() {
         let two = parse(json!([RSA.public("a"), RSA_OTHER.public("b"), P256.public("c")])).unwrap();
         assert_eq!(two.key_of(&header(Algorithm::RS256, None)).err(), Some(TokenError::UnknownKey));
         assert!(two.key_of(&header(Algorithm::ES256, None)).is_ok());
@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_that_are_not_for_verifying_these_signatures_are_left_out_with_the_reason() {
+    fn unusable_keys_are_ignored_with_a_reason() {
         for (key, why) in [
             (with(RSA.public("a"), "use", json!("enc")), "`use`"),
             (with(RSA.public("a"), "key_ops", json!(["encrypt"])), "`key_ops`"),
@@ -226,18 +226,18 @@ mod tests {
             (json!({ "kty": "AKP" }), "not supported"),
             (json!("key"), "not a JWK"),
         ] {
-            let said = ignored(key.clone());
-            assert!(said.contains(why), "{key}: {said}");
+            let reason = ignored(key.clone());
+            assert!(reason.contains(why), "{key}: {reason}");
             let set = parse(json!([key, P256.public("good")])).unwrap();
             assert_eq!((set.len(), set.ignored.len()), (1, 1));
         }
     }
 
     #[test]
-    fn a_set_is_a_bounded_list_of_keys() {
+    fn a_set_that_is_not_a_list_or_has_more_than_100_keys_is_refused() {
         for text in ["", "[]", "{}", "{\"keys\":1}"] {
-            let parsed = KeySet::parse(text.as_bytes(), &Expected::default());
-            assert!(matches!(parsed, Err(KeySetError::NotASet)), "{text}");
+            let result = KeySet::parse(text.as_bytes(), &ExpectedClaims::default());
+            assert!(matches!(result, Err(KeySetError::NotASet)), "{text}");
         }
         let many: Vec<Value> = (0..=MAX_KEYS).map(|number| P256.public(&number.to_string())).collect();
         assert!(matches!(parse(json!(many[1..])), Ok(set) if set.len() == MAX_KEYS));

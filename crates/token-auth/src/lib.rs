@@ -6,8 +6,8 @@
 //! - `claims`: the claims of a token; `identity`: what a valid token proves
 //! - `error`: reasons for refusing a token
 //!
-//! Tokens are signed with one secret (HS256), or elsewhere, with private keys of which Plaudit reads the
-//! public ones. The algorithm always belongs to the key and is never taken from the token.
+//! Tokens are signed with one secret (HS256), or by an identity provider whose public keys Plaudit reads.
+//! The algorithm belongs to the key and is never taken from the token.
 
 mod claims;
 mod error;
@@ -22,7 +22,7 @@ mod signer;
 mod verified;
 mod verifier;
 
-pub use claims::Expected;
+pub use claims::ExpectedClaims;
 pub use error::TokenError;
 pub use identity::{BadSubject, Identity, Role, Subject};
 pub use jwks::{BadJwksUrl, JwksSource, JwksUrl};

@@ -10,20 +10,20 @@ use parking_lot::RwLock;
 use tokio::sync::{Notify, Semaphore, watch};
 
 use super::{
-    claims::Expected,
+    claims::ExpectedClaims,
     jwks::{JwksSource, Reader},
     keys::KeySet,
 };
 
-/// Shortest time between two refreshes for unknown keys. Until then tokens with unknown keys are refused at
+/// Minimum time between two refreshes for unknown keys. Within it, tokens with unknown keys are refused at
 /// once.
-const PAUSE: Duration = Duration::from_secs(5);
-/// How long a token waits for a refresh, and how many wait at the same time; others are refused.
-const LONGEST_WAIT: Duration = Duration::from_secs(3);
-const MOST_WAITING: usize = 1_000;
+const MIN_REFRESH_INTERVAL: Duration = Duration::from_secs(5);
+/// How long a token waits for a refresh, and how many tokens wait concurrently; others are refused.
+const MAX_WAIT: Duration = Duration::from_secs(3);
+const MAX_WAITING: usize = 1_000;
 /// Retries at startup, and the pause between them.
-const FIRST_TRIES: usize = 4;
-const FIRST_PAUSE: Duration = Duration::from_millis(500);
+const STARTUP_RETRIES: usize = 4;
+const STARTUP_PAUSE: Duration = Duration::from_millis(500);
 
 /// The keys could not be read at startup.
 #[derive(Debug, thiserror::Error)]
@@ -35,21 +35,21 @@ pub struct JwksError {
 
 /// The current keys. A failed refresh keeps them: an outage of the identity provider signs nobody out.
 pub(super) struct KeyRing {
-    held: RwLock<Held>,
+    current: RwLock<CurrentKeys>,
     reader: Reader,
-    expected: Expected,
+    expected: ExpectedClaims,
     /// Notified when a token names an unknown key.
-    wanted: Notify,
+    refresh_request: Notify,
     /// When the last refresh ended, successful or not.
-    last: watch::Sender<Option<Instant>>,
+    last_refresh: watch::Sender<Option<Instant>>,
     waiting: Semaphore,
 }
 
 #[derive(Clone)]
-struct Held {
+struct CurrentKeys {
     keys: Arc<KeySet>,
     text: Arc<Vec<u8>>,
-    number: u64,
+    version: u64,
 }
 
 impl KeyRing {
@@ -61,55 +61,55 @@ impl KeyRing {
     pub async fn open(
         source: JwksSource,
         refresh: Duration,
-        expected: Expected,
+        expected: ExpectedClaims,
     ) -> Result<Arc<Self>, JwksError> {
         let source_name = source.to_string();
         let failed = |reason| JwksError { source_name: source_name.clone(), reason };
         let reader = Reader::new(source).map_err(failed)?;
-        let pauses = ConstantBuilder::default().with_delay(FIRST_PAUSE).with_max_times(FIRST_TRIES);
+        let pauses = ConstantBuilder::default().with_delay(STARTUP_PAUSE).with_max_times(STARTUP_RETRIES);
         let text = (|| reader.read()).retry(pauses).await.map_err(failed)?;
         let keys = KeySet::parse(&text, &expected).map_err(|error| failed(error.to_string()))?;
-        tell(&keys, "token verification keys loaded");
-        let held = Held { keys: Arc::new(keys), text: Arc::new(text), number: 0 };
+        log_keys(&keys, "token verification keys loaded");
+        let current = CurrentKeys { keys: Arc::new(keys), text: Arc::new(text), version: 0 };
         let ring = Arc::new(Self {
-            held: RwLock::new(held),
+            current: RwLock::new(current),
             reader,
             expected,
-            wanted: Notify::new(),
-            last: watch::Sender::new(None),
-            waiting: Semaphore::new(MOST_WAITING),
+            refresh_request: Notify::new(),
+            last_refresh: watch::Sender::new(None),
+            waiting: Semaphore::new(MAX_WAITING),
         });
-        tokio::spawn(Arc::clone(&ring).keep_reading(refresh));
+        tokio::spawn(Arc::clone(&ring).run_refreshes(refresh));
         Ok(ring)
     }
 
-    /// The keys, and their version.
+    /// The keys and their version.
     pub fn keys(&self) -> (Arc<KeySet>, u64) {
-        let held = self.held.read();
-        (Arc::clone(&held.keys), held.number)
+        let current = self.current.read();
+        (Arc::clone(&current.keys), current.version)
     }
 
-    /// Waits for a refresh of the keys. Returns false at once if the last one was moments ago.
-    pub async fn renewed(&self) -> bool {
-        let mut last = self.last.subscribe();
+    /// Requests a refresh of the keys and waits for it. Returns false at once if the last one was recent.
+    pub async fn wait_for_refresh(&self) -> bool {
+        let mut last = self.last_refresh.subscribe();
         if is_recent(*last.borrow_and_update()) {
             return false;
         }
         let Ok(_place) = self.waiting.try_acquire() else { return false };
-        self.wanted.notify_one();
-        tokio::time::timeout(LONGEST_WAIT, last.changed()).await.is_ok_and(|changed| changed.is_ok())
+        self.refresh_request.notify_one();
+        tokio::time::timeout(MAX_WAIT, last.changed()).await.is_ok_and(|changed| changed.is_ok())
     }
 
     /// Runs one refresh at a time; independent of the tokens that wait for it.
-    async fn keep_reading(self: Arc<Self>, refresh: Duration) {
+    async fn run_refreshes(self: Arc<Self>, refresh: Duration) {
         let mut is_failing = false;
         loop {
-            let was_asked = tokio::time::timeout(refresh, self.wanted.notified()).await.is_ok();
-            if was_asked && is_recent(*self.last.borrow()) {
+            let was_requested = tokio::time::timeout(refresh, self.refresh_request.notified()).await.is_ok();
+            if was_requested && is_recent(*self.last_refresh.borrow()) {
                 continue; // requested during the last refresh
             }
-            let outcome = self.read_again().await;
-            self.last.send_replace(Some(Instant::now()));
+            let outcome = self.refresh().await;
+            self.last_refresh.send_replace(Some(Instant::now()));
             match &outcome {
                 Err(reason) if !is_failing => {
                     tracing::warn!(
@@ -124,24 +124,24 @@ impl KeyRing {
         }
     }
 
-    async fn read_again(&self) -> Result<(), String> {
+    async fn refresh(&self) -> Result<(), String> {
         let text = self.reader.read().await?;
-        if *self.held.read().text == text {
+        if *self.current.read().text == text {
             return Ok(());
         }
         let keys = KeySet::parse(&text, &self.expected).map_err(|error| error.to_string())?;
-        tell(&keys, "token verification keys have changed");
-        let mut held = self.held.write();
-        *held = Held { keys: Arc::new(keys), text: Arc::new(text), number: held.number + 1 };
+        log_keys(&keys, "token verification keys have changed");
+        let mut current = self.current.write();
+        *current = CurrentKeys { keys: Arc::new(keys), text: Arc::new(text), version: current.version + 1 };
         Ok(())
     }
 }
 
-fn is_recent(reading: Option<Instant>) -> bool {
-    reading.is_some_and(|at| at.elapsed() < PAUSE)
+fn is_recent(refresh: Option<Instant>) -> bool {
+    refresh.is_some_and(|at| at.elapsed() < MIN_REFRESH_INTERVAL)
 }
 
-fn tell(keys: &KeySet, event: &'static str) {
+fn log_keys(keys: &KeySet, event: &'static str) {
     tracing::info!(keys = keys.len(), "{event}");
     for why in &keys.ignored {
         tracing::warn!("{why}");
@@ -158,11 +158,11 @@ mod tests {
         samples::{ED25519, P256, RSA, RSA_OTHER, Sample},
     };
 
-    const SELDOM: Duration = Duration::from_secs(3_600);
+    const LONG_INTERVAL: Duration = Duration::from_secs(3_600);
 
-    struct File(tempfile::TempDir);
+    struct KeyFile(tempfile::TempDir);
 
-    impl File {
+    impl KeyFile {
         fn with(keys: &[Value]) -> Self {
             let file = Self(tempfile::tempdir().unwrap());
             file.write(keys);
@@ -178,14 +178,14 @@ mod tests {
         }
 
         async fn verifier(&self) -> TokenVerifier {
-            TokenVerifier::jwks(self.source(), SELDOM, Expected::default()).await.unwrap()
+            TokenVerifier::jwks(self.source(), LONG_INTERVAL, ExpectedClaims::default()).await.unwrap()
         }
     }
 
     #[tokio::test]
     async fn tokens_of_each_kind_of_key_are_accepted_repeatedly() {
         let kinds: [(&str, Sample); 3] = [("r", RSA), ("e", P256), ("d", ED25519)];
-        let file = File::with(&kinds.each_ref().map(|(kid, sample)| sample.public(kid)));
+        let file = KeyFile::with(&kinds.each_ref().map(|(kid, sample)| sample.public(kid)));
         let verifier = file.verifier().await;
         for (kid, sample) in &kinds {
             for token in [sample.token(Some(kid)), sample.token(None)] {
@@ -203,14 +203,14 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn an_unknown_key_leads_to_one_refresh_and_not_to_another_at_once() {
-        let file = File::with(&[RSA.public("old")]);
+    async fn an_unknown_key_triggers_only_one_refresh_per_interval() {
+        let file = KeyFile::with(&[RSA.public("old")]);
         let verifier = file.verifier().await;
         let (old, new) = (RSA.token(Some("old")), P256.token(Some("new")));
         assert!(verifier.verify(&old).await.is_ok());
         file.write(&[P256.public("new")]);
         assert!(verifier.verify(&new).await.is_ok());
-        // Also a token that was verified with a removed key.
+        // A removed key verifies no tokens, not even those that it verified before.
         for _ in 0..2 {
             assert_eq!(verifier.verify(&old).await, Err(TokenError::UnknownKey));
         }
@@ -221,7 +221,7 @@ mod tests {
 
     #[tokio::test]
     async fn keys_stay_valid_when_a_refresh_fails() {
-        let file = File::with(&[RSA.public("a")]);
+        let file = KeyFile::with(&[RSA.public("a")]);
         let verifier = file.verifier().await;
         std::fs::remove_file(file.0.path().join("keys")).unwrap();
         assert_eq!(verifier.verify(&RSA.token(Some("b"))).await, Err(TokenError::UnknownKey));
@@ -229,11 +229,11 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_start_without_usable_keys_fails_and_names_the_setting() {
-        let file = File::with(&[]);
+    async fn a_start_without_usable_keys_fails_with_the_name_of_the_setting() {
+        let file = KeyFile::with(&[]);
         for text in ["", "{\"keys\":[]}", &" ".repeat(300_000)] {
             std::fs::write(file.0.path().join("keys"), text).unwrap();
-            let opened = KeyRing::open(file.source(), SELDOM, Expected::default()).await;
+            let opened = KeyRing::open(file.source(), LONG_INTERVAL, ExpectedClaims::default()).await;
             let error = opened.err().unwrap().to_string();
             assert!(error.contains("jwks_file"), "{error}");
         }

@@ -38,7 +38,7 @@ impl Sample {
         jwk
     }
 
-    /// A token for "ana", good for a minute.
+    /// A token for "ana", valid for a minute.
     pub fn token(&self, kid: Option<&str>) -> String {
         let claims = json!({ "sub": "ana", "exp": chrono::Utc::now().timestamp() + 60 });
         let header = Header { kid: kid.map(str::to_owned), ..Header::new(self.algorithm) };

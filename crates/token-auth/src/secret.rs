@@ -2,9 +2,9 @@
 
 use std::{fmt, str::FromStr};
 
-/// It allows to sign tokens for any user, so `Debug` hides it.
+/// The signing secret. `Debug` hides it, because with it anyone can sign tokens for any user.
 ///
-/// Its bytes are the key as they stand; hexadecimal digits are not decoded.
+/// The key is the bytes of the text; hexadecimal digits are not decoded.
 #[derive(Clone)]
 pub struct TokenSecret(String);
 
@@ -47,7 +47,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_short_secret_is_refused_and_a_long_one_does_not_print() {
+    fn a_short_secret_is_refused_and_debug_hides_a_valid_one() {
         let enough = "s".repeat(TokenSecret::MIN_BYTES);
         assert_eq!(enough[1..].parse::<TokenSecret>().unwrap_err(), SecretTooShort { bytes: 31 });
         assert!(!format!("{:?}", enough.parse::<TokenSecret>().unwrap()).contains("ss"));

@@ -5,7 +5,7 @@ use std::time::Duration;
 use jsonwebtoken::{EncodingKey, Header, encode, get_current_timestamp};
 
 use super::{
-    claims::{ALGORITHM, Claims, Expected},
+    claims::{ALGORITHM, Claims, ExpectedClaims},
     identity::{Role, Subject},
     secret::TokenSecret,
 };
@@ -13,7 +13,7 @@ use super::{
 /// Signs tokens that a [`super::TokenVerifier`] with the same secret accepts.
 pub struct TokenSigner {
     key: EncodingKey,
-    expected: Expected,
+    expected: ExpectedClaims,
 }
 
 /// The token could not be encoded; a bug.
@@ -23,11 +23,11 @@ pub struct SignError(#[from] jsonwebtoken::errors::Error);
 
 impl TokenSigner {
     pub fn hs256(secret: &TokenSecret) -> Self {
-        Self { key: EncodingKey::from_secret(secret.as_bytes()), expected: Expected::default() }
+        Self { key: EncodingKey::from_secret(secret.as_bytes()), expected: ExpectedClaims::default() }
     }
 
     /// Signs tokens with the audience and issuer that a verifier expects.
-    pub fn expected(self, expected: Expected) -> Self {
+    pub fn expected(self, expected: ExpectedClaims) -> Self {
         Self { expected, ..self }
     }
 
@@ -35,7 +35,7 @@ impl TokenSigner {
     pub fn sign(&self, subject: &Subject, role: Role, ttl: Duration) -> Result<String, SignError> {
         let now = get_current_timestamp();
         let exp = now.saturating_add(ttl.as_secs());
-        let Expected { audience: aud, issuer: iss } = self.expected.clone();
+        let ExpectedClaims { audience: aud, issuer: iss } = self.expected.clone();
         let claims = Claims { sub: subject.as_str().to_owned(), exp, iat: now, aud, iss, role };
         Ok(encode(&Header::new(ALGORITHM), &claims, &self.key)?)
     }

@@ -6,14 +6,14 @@ use chrono::DateTime;
 use jsonwebtoken::{decode, decode_header};
 
 use super::{
-    claims::{Claims, Expected},
+    claims::{Claims, ExpectedClaims},
     error::TokenError,
     identity::Identity,
     jwks::JwksSource,
     keys::Key,
     ring::{JwksError, KeyRing},
     secret::TokenSecret,
-    verified::Verified,
+    verified::VerifiedTokens,
 };
 
 /// Verifies a token and returns the identity that it proves.
@@ -21,7 +21,7 @@ pub struct TokenVerifier(Keys);
 
 enum Keys {
     Secret(Box<Key>),
-    Public { ring: Arc<KeyRing>, verified: Verified },
+    Public { ring: Arc<KeyRing>, verified: VerifiedTokens },
 }
 
 impl TokenVerifier {
@@ -29,23 +29,27 @@ impl TokenVerifier {
     pub const MAX_BYTES: usize = 8 * 1024;
 
     pub fn hs256(secret: &TokenSecret) -> Self {
-        Self::hs256_expecting(secret, &Expected::default())
+        Self::hs256_expecting(secret, &ExpectedClaims::default())
     }
 
-    pub fn hs256_expecting(secret: &TokenSecret, expected: &Expected) -> Self {
+    pub fn hs256_expecting(secret: &TokenSecret, expected: &ExpectedClaims) -> Self {
         Self(Keys::Secret(Box::new(Key::of_secret(secret, expected))))
     }
 
     /// Verifies with public keys, which are read now, then every `refresh`, and when a token names an unknown one.
     ///
     /// # Errors
-    /// They cannot be read, or none of them can be used.
-    pub async fn jwks(source: JwksSource, refresh: Duration, expected: Expected) -> Result<Self, JwksError> {
+    /// The keys cannot be read, or none of them can be used.
+    pub async fn jwks(
+        source: JwksSource,
+        refresh: Duration,
+        expected: ExpectedClaims,
+    ) -> Result<Self, JwksError> {
         let ring = KeyRing::open(source, refresh, expected).await?;
-        Ok(Self(Keys::Public { ring, verified: Verified::new() }))
+        Ok(Self(Keys::Public { ring, verified: VerifiedTokens::new() }))
     }
 
-    /// Waits only if the public key is unknown: it may be new.
+    /// Waits only if the public key is unknown, because it may be new.
     ///
     /// # Errors
     /// The first reason for refusing the token. Claims are checked only after the signature, so that a forged
@@ -53,7 +57,7 @@ impl TokenVerifier {
     pub async fn verify(&self, token: &str) -> Result<Identity, TokenError> {
         let first = self.verify_now(token);
         match (&self.0, &first) {
-            (Keys::Public { ring, .. }, Err(TokenError::UnknownKey)) if ring.renewed().await => {
+            (Keys::Public { ring, .. }, Err(TokenError::UnknownKey)) if ring.wait_for_refresh().await => {
                 self.verify_now(token)
             }
             _ => first,
@@ -71,12 +75,12 @@ impl TokenVerifier {
         match &self.0 {
             Keys::Secret(key) => identity(token, key),
             Keys::Public { ring, verified } => {
-                let (keys, number) = ring.keys();
-                if let Some(identity) = verified.get(token, number) {
+                let (keys, version) = ring.keys();
+                if let Some(identity) = verified.get(token, version) {
                     return Ok(identity);
                 }
                 let identity = identity(token, keys.key_of(&decode_header(token)?)?)?;
-                verified.keep(token, number, identity.clone());
+                verified.insert(token, version, identity.clone());
                 Ok(identity)
             }
         }
@@ -147,19 +151,19 @@ mod tests {
     }
 
     #[test]
-    fn without_a_role_the_token_is_a_users() {
+    fn a_token_without_a_role_has_the_role_user() {
         let identity = verify_claims(json!({ "sub": "ana", "exp": in_seconds(60) })).unwrap();
         assert_eq!(identity.role, Role::User);
     }
 
     #[test]
-    fn claims_that_plaudit_does_not_know_are_ignored() {
+    fn unknown_claims_are_ignored() {
         let claims = json!({ "sub": "ana", "exp": in_seconds(60), "iat": 1.5, "name": "Ana" });
         assert!(verify_claims(claims).is_ok());
     }
 
     #[test]
-    fn another_secret_or_a_changed_token_is_a_bad_signature() {
+    fn another_secret_or_a_changed_token_gives_a_bad_signature() {
         let token = signed(ALGORITHM, &json!({ "sub": "ana", "exp": in_seconds(60) }));
         let other: TokenSecret = "x".repeat(32).parse().unwrap();
         assert_eq!(TokenVerifier::hs256(&other).verify_now(&token), Err(TokenError::BadSignature));
@@ -173,23 +177,23 @@ mod tests {
 
     #[test]
     fn a_token_is_valid_until_its_expiry_and_a_short_leeway() {
-        let ended_before =
+        let expired_for =
             |seconds: u64| verify_claims(json!({ "sub": "ana", "exp": in_seconds(-(seconds as i64)) }));
-        assert!(ended_before(LEEWAY_S - 3).is_ok());
-        assert_eq!(ended_before(LEEWAY_S + 3), Err(TokenError::Expired));
+        assert!(expired_for(LEEWAY_S - 3).is_ok());
+        assert_eq!(expired_for(LEEWAY_S + 3), Err(TokenError::Expired));
     }
 
     #[test]
-    fn a_token_is_refused_before_its_beginning_and_when_it_is_for_another_service() {
+    fn a_token_is_refused_before_its_nbf_and_for_another_audience() {
         let claims = |name: &str, value: Value| json!({ "sub": "ana", "exp": in_seconds(60), name: value });
         assert_eq!(verify_claims(claims("nbf", json!(in_seconds(60)))), Err(TokenError::NotYetValid));
         assert_eq!(verify_claims(claims("aud", json!("billing"))), Err(TokenError::OtherAudience));
     }
 
     #[test]
-    fn an_audience_and_an_issuer_that_are_set_must_be_named() {
+    fn a_configured_audience_and_issuer_are_required() {
         let expected =
-            Expected { audience: Some("plaudit".into()), issuer: Some("https://id.example".into()) };
+            ExpectedClaims { audience: Some("plaudit".into()), issuer: Some("https://id.example".into()) };
         let verifier = TokenVerifier::hs256_expecting(&secret(), &expected);
         let verify = |aud: Value, iss: Value| {
             let mut claims = json!({ "sub": "ana", "exp": in_seconds(60), "aud": aud, "iss": iss });
@@ -231,19 +235,19 @@ mod tests {
     }
 
     #[test]
-    fn an_end_may_have_a_fraction() {
-        let end = in_seconds(60) as f64 + 0.5;
-        assert!(verify_claims(json!({ "sub": "ana", "exp": end })).is_ok());
+    fn exp_may_have_a_fraction() {
+        let exp = in_seconds(60) as f64 + 0.5;
+        assert!(verify_claims(json!({ "sub": "ana", "exp": exp })).is_ok());
     }
 
     #[test]
-    fn subject_and_end_are_required() {
+    fn sub_and_exp_are_required() {
         assert_eq!(verify_claims(json!({ "exp": in_seconds(60) })), Err(TokenError::MissingClaim));
         assert_eq!(verify_claims(json!({ "sub": "ana" })), Err(TokenError::MissingClaim));
     }
 
     #[test]
-    fn only_hs256_is_accepted_whatever_the_token_says() {
+    fn other_algorithms_than_hs256_are_refused() {
         let token = signed(Algorithm::HS512, &json!({ "sub": "ana", "exp": in_seconds(60) }));
         assert_eq!(verify(&token), Err(TokenError::UnsupportedAlgorithm));
 
@@ -253,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn garbage_and_impossible_claims_are_malformed() {
+    fn invalid_tokens_and_claims_are_malformed() {
         for text in ["", "abc", "a.b.c", "....", "Bearer x"] {
             assert_eq!(verify(text), Err(TokenError::Malformed), "{text}");
         }

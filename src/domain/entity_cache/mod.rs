@@ -3,6 +3,7 @@
 //! An invalidation removes an entity from every instance; a read that began before it is not cached.
 
 mod local;
+mod newest_notes;
 
 use std::{collections::HashMap, sync::Arc, time::Instant};
 
@@ -22,6 +23,7 @@ use crate::{
 
 pub use crate::store::sql::{groups::Group, notes::Note, threads::Comment, users::User};
 use local::LocalCache;
+use newest_notes::NewestNotes;
 
 /// A kind of entity that is cached.
 pub trait CachedEntity: Clone + Serialize + DeserializeOwned + Send + Sync + 'static {
@@ -91,6 +93,7 @@ pub struct EntityCaches {
     pub notes: EntityCache<Note>,
     pub comments: EntityCache<Comment>,
     pub groups: EntityCache<Group>,
+    pub newest_notes: NewestNotes,
 }
 
 impl EntityCaches {
@@ -100,6 +103,7 @@ impl EntityCaches {
             notes: EntityCache::new(redis.clone(), db.clone()),
             comments: EntityCache::new(redis.clone(), db.clone()),
             groups: EntityCache::new(redis.clone(), db.clone()),
+            newest_notes: NewestNotes::new(db.clone()),
         }
     }
 
@@ -110,11 +114,15 @@ impl EntityCaches {
             self.notes.invalidate_all();
             self.comments.invalidate_all();
             self.groups.invalidate_all();
+            self.newest_notes.invalidate_all();
             return;
         };
         match kind {
             EntityKind::User => self.users.invalidate(UserId(id)),
-            EntityKind::Note => self.notes.invalidate(NoteId(id)),
+            EntityKind::Note => {
+                self.notes.invalidate(NoteId(id));
+                self.newest_notes.invalidate(NoteId(id));
+            }
             EntityKind::Comment => self.comments.invalidate(CommentId(id)),
             EntityKind::Group => self.groups.invalidate(GroupId(id)),
             EntityKind::Inbox => {}

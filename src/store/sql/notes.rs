@@ -49,6 +49,14 @@ impl Db {
         self.run(query.fetch_all(&self.pool())).await
     }
 
+    /// Ids of the newest notes, highest first.
+    pub async fn newest_notes(&self, length: usize) -> StoreResult<Vec<NoteId>> {
+        let query =
+            sqlx::query_scalar("SELECT id FROM note WHERE removed_at IS NULL ORDER BY id DESC LIMIT $1")
+                .bind(length as i64);
+        self.run(query.fetch_all(&self.pool())).await
+    }
+
     /// Newest notes.
     pub async fn feed(&self, page: PageRequest) -> StoreResult<Slice<Note>> {
         self.notes_where("true", None, page).await

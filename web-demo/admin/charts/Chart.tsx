@@ -1,15 +1,15 @@
 import { type PointerEvent, useState } from "react";
-import { useMonitored } from "../metrics/useMonitor";
+import { useMonitorState } from "../metrics/useMonitor";
 import { type Moment } from "../metrics/tracks";
 import { type Format, duration, time, words } from "../ui/format";
 import styles from "./Chart.module.css";
 
-/** The longest period; a page that was just opened shows less, so that its charts are not nearly empty. */
+/** The longest period; a new page shows a shorter one, so that its charts are not nearly empty. */
 const LONGEST_MS = 10 * 60 * 1_000;
 const SHORTEST_MS = 60 * 1_000;
 /** Points farther apart than this are not joined: the page was hidden or the server unreachable. */
 const GAP_MS = 3_500;
-/** The drawing is stretched to its place; a line's width is not. */
+/** Size of the coordinate system, which is stretched to the chart's place; the width of lines is not. */
 const WIDTH = 600;
 const HEIGHT = 100;
 
@@ -27,12 +27,12 @@ interface Props {
 }
 
 /**
- * Up to ten minutes. An own SVG rather than a library that draws on a canvas: the look follows the theme by CSS,
- * screen readers get the numbers, and it costs one path a second.
+ * A line chart of up to ten minutes. SVG instead of a canvas library: CSS applies the theme, screen readers get the
+ * numbers, and an update costs one path a second.
  */
 export function Chart({ label, lines, format }: Props) {
-  const { history } = useMonitored();
-  const [pointed, setPointed] = useState<Moment>();
+  const { history } = useMonitorState();
+  const [selected, setSelected] = useState<Moment>();
   const end = history.at(-1)?.at ?? Date.now();
   const span = spanOf(history, end);
   const values = lines.flatMap(({ track }) => history.flatMap(({ numbers }) => numbers[track] ?? []));
@@ -43,31 +43,31 @@ export function Chart({ label, lines, format }: Props) {
   function point({ currentTarget, clientX }: PointerEvent) {
     const { left, width } = currentTarget.getBoundingClientRect();
     const at = end - (1 - (clientX - left) / width) * span;
-    setPointed(nearest(history, at));
+    setSelected(nearest(history, at));
   }
 
   return (
-    <figure className={styles.chart} onPointerMove={point} onPointerLeave={() => setPointed(undefined)}>
+    <figure className={styles.chart} onPointerMove={point} onPointerLeave={() => setSelected(undefined)}>
       <svg
         viewBox={`0 0 ${WIDTH} ${HEIGHT}`}
         preserveAspectRatio="none"
         role="img"
-        aria-label={told(label, lines, history, format)}
+        aria-label={describe(label, lines, history, format)}
       >
         <path className={styles.ground} d={`M0 ${HEIGHT - 0.5}H${WIDTH}`} />
         {lines.map(({ track, colour }) => (
           <Track key={track} colour={colour} d={path(history, track, x, y)} />
         ))}
-        {pointed && <path className={styles.pointer} d={`M${x(pointed.at)} 0V${HEIGHT}`} />}
+        {selected && <path className={styles.pointer} d={`M${x(selected.at)} 0V${HEIGHT}`} />}
       </svg>
       <figcaption className={styles.caption} aria-hidden="true">
-        {pointed ? (
+        {selected ? (
           <>
-            <span>{time(pointed.at)}</span>
+            <span>{time(selected.at)}</span>
             {lines.map(({ track, name, colour }) => (
               <span key={track} className={styles[colour]}>
                 {lines.length > 1 && `${name} `}
-                {words(pointed.numbers[track], format)}
+                {words(selected.numbers[track], format)}
               </span>
             ))}
           </>
@@ -121,10 +121,10 @@ function nearest(history: readonly Moment[], at: number): Moment | undefined {
   );
 }
 
-/** In steps of 1, 2, 5 and 10 minutes, so that the scale does not change each second. */
+/** The period: 1, 2, 5 or 10 minutes, so that the scale does not change each second. */
 function spanOf(history: readonly Moment[], end: number): number {
-  const known = end - (history[0]?.at ?? end);
-  return [1, 2, 5].map((minutes) => minutes * SHORTEST_MS).find((span) => span >= known) ?? LONGEST_MS;
+  const elapsed = end - (history[0]?.at ?? end);
+  return [1, 2, 5].map((minutes) => minutes * SHORTEST_MS).find((span) => span >= elapsed) ?? LONGEST_MS;
 }
 
 /** The next 1, 2 or 5 times a power of ten, so that the scale is steady. */
@@ -134,7 +134,7 @@ function roundTop(value: number): number {
   return power * [1, 2, 5, 10].find((step) => step * power >= value)!;
 }
 
-function told(label: string, lines: Line[], history: readonly Moment[], format: Format): string {
+function describe(label: string, lines: Line[], history: readonly Moment[], format: Format): string {
   const parts = lines.map(({ track, name }) => {
     const values = history.flatMap(({ numbers }) => numbers[track] ?? []);
     if (values.length === 0) return `${name}: nothing yet`;

@@ -5,7 +5,7 @@ import { type Session } from "../../shared/session";
 import { Toasts } from "../../shared/ui/toasts";
 import { Queue } from "./Queue";
 
-/** The comments that wait, with a GraphQL client of their own. */
+/** The moderation queue, with its own GraphQL client. */
 export default function Comments({ session }: { session: Session }) {
   const api = useMemo(() => createApi(session), [session]);
   return (

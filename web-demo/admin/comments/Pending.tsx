@@ -12,11 +12,11 @@ type PendingComment = NonNullable<PendingCommentsQuery["pendingComments"]>["node
 
 interface Props {
   pending: PendingComment;
-  /** Called at once; after a failure the comment comes back. */
-  onDecided: (how: string) => void;
+  /** Called before the response; if the action fails, the comment is listed again. */
+  onDecided: (outcome: string) => void;
 }
 
-/** A comment that waits for a decision, the reason, and the buttons. */
+/** A pending comment, the reason why it waits, and buttons to decide it. */
 export function Pending({ pending: { why, comment }, onDecided }: Props) {
   const approve = useAction(ApproveCommentDocument);
   const [isRejecting, setRejecting] = useState(false);
@@ -47,7 +47,7 @@ export function Pending({ pending: { why, comment }, onDecided }: Props) {
             {address}
           </a>
         ))}
-        <p className={styles.why}>Waits because: {why}</p>
+        <p className={styles.why}>Reason: {why}</p>
       </div>
       {isRejecting ? (
         <Reject commentId={comment.id} onDecided={onDecided} onCancel={() => setRejecting(false)} />

@@ -11,34 +11,34 @@ import { Pending } from "./Pending";
 import styles from "./comments.module.css";
 import { useEvery } from "./useEvery";
 
-/** The length of the queue is polled at this interval, in milliseconds; it is not pushed. */
+/** Polling interval of the queue's length, in milliseconds; there is no subscription for it. */
 const EVERY_MS = 5_000;
 
 /** The length of the queue, and the comments that wait for a person: the oldest first, more on scroll. */
 export function Queue() {
-  const [{ data }, ask] = useQuery({ query: CommentQueueDocument });
-  useEvery(EVERY_MS, () => ask({ requestPolicy: "network-only" }));
+  const [{ data }, refresh] = useQuery({ query: CommentQueueDocument });
+  useEvery(EVERY_MS, () => refresh({ requestPolicy: "network-only" }));
   const queue = data?.commentQueue;
   const { nodes, endless } = usePages(PendingCommentsDocument, {}, (data) => data.pendingComments);
   // Decided comments stay in the cache's list, in their new state.
   const waiting = nodes.filter(({ comment }) => comment.state === "PENDING");
 
   const list = useRef<HTMLUListElement>(null);
-  const [said, say] = useState("");
-  // The button that had the focus is gone with its comment.
-  function decided(how: string) {
+  const [announcement, announce] = useState("");
+  // The button with the focus disappears with its comment.
+  function decided(outcome: string) {
     list.current?.focus();
-    say(how);
+    announce(outcome);
   }
 
-  // New ones stand at the end of the list.
+  // New comments are at the end of the list, so the last page is read again.
   const { onRetry } = endless;
   useEffect(() => {
     if (queue?.undecidedCount) onRetry();
   }, [queue?.undecidedCount, onRetry]);
 
   return (
-    <Card title="Comments that wait" span={3}>
+    <Card title="Pending comments" span={3}>
       <div className={styles.figures}>
         <Figure
           about={ABOUT.undecided}
@@ -60,7 +60,7 @@ export function Queue() {
         </ul>
       </Endless>
       <p role="status" className="only-heard">
-        {said}
+        {announcement}
       </p>
     </Card>
   );

@@ -5,11 +5,11 @@ import { Button } from "../../shared/ui/Button";
 import styles from "./comments.module.css";
 
 /** The server's limit, in characters. */
-const LONGEST = 200;
+const MAX_LENGTH = 200;
 
 interface Props {
   commentId: string;
-  onDecided: (how: string) => void;
+  onDecided: (outcome: string) => void;
   onCancel: () => void;
 }
 
@@ -28,9 +28,9 @@ export function Reject({ commentId, onDecided, onCancel }: Props) {
 
   return (
     <form className={styles.reject} onSubmit={submit} onKeyDown={(event) => event.key === "Escape" && onCancel()}>
-      <label htmlFor={id}>Why, for its author</label>
-      {/* Who opened this wants to write. */}
-      <input id={id} name="reason" required maxLength={LONGEST} autoComplete="off" autoFocus />
+      <label htmlFor={id}>Reason, shown to the author</label>
+      {/* The moderator opened this form to write the reason. */}
+      <input id={id} name="reason" required maxLength={MAX_LENGTH} autoComplete="off" autoFocus />
       <Button look="primary" type="submit">
         Reject
       </Button>

@@ -1,17 +1,17 @@
-import { useMonitored } from "../metrics/useMonitor";
+import { useMonitorState } from "../metrics/useMonitor";
 import { Mark } from "../ui/Mark";
 import { time } from "../ui/format";
 import styles from "./Answering.module.css";
 
-/** The process that answers, whether it still does, and its dependencies. */
+/** The process that answers, its connection state, and the state of its dependencies. */
 export function Answering() {
-  const { state, dependencies, restartedAt } = useMonitored();
+  const { state, dependencies, restartedAt } = useMonitorState();
   const isReady = dependencies?.every(({ ok }) => ok);
   return (
     <div className={styles.answering}>
       <p className={styles.whose}>
         Numbers of the one process that answers at <b>{location.host}</b>
-        {restartedAt && `; it began again, or another answers, since ${time(restartedAt)}`}
+        {restartedAt && `; it restarted, or another process answers, since ${time(restartedAt)}`}
       </p>
       <ul className={styles.states} aria-label="State of the process">
         <li>

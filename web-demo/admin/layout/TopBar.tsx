@@ -30,7 +30,7 @@ export function TopBar({ user, onLeave }: Props) {
           <SquareTerminal size={18} aria-hidden="true" />
           <span>GraphiQL</span>
         </a>
-        <button type="button" aria-label="Light or dark" title="Light or dark" onClick={Theme.turn}>
+        <button type="button" aria-label="Light or dark" title="Light or dark" onClick={Theme.toggle}>
           <Sun size={18} className="only-dark" />
           <Moon size={18} className="only-light" />
         </button>

@@ -4,40 +4,40 @@ export interface Series {
   labels: Readonly<Record<string, string>>;
 }
 
-/** What was read at one moment. */
+/** The values of one reading. */
 export type Exposition = ReadonlyMap<Series, number>;
 
 /**
- * Reads the text format of Prometheus, version 0.0.4: `name{label="value"} number`, perhaps with a time behind it.
- * Comments are skipped, and so is a line that is none of this: one odd line does not hide all others.
+ * Reads the text format of Prometheus, version 0.0.4: `name{label="value"} number`, optionally followed by a
+ * timestamp. It skips comments and malformed lines, so that one of them does not hide the others.
  *
- * Own code: the one parser in npm is unmaintained since 2019 and creates objects for thousands of lines each second.
- * Here labels are parsed when a series first appears; after that its text is looked up.
+ * Not a library: the only parser in npm is unmaintained since 2019 and creates objects for thousands of lines each
+ * second. Here labels are parsed when a series first appears; after that its text is looked up.
  */
 export class ExpositionReader {
-  #known = new Map<string, Series>();
+  #seriesByText = new Map<string, Series>();
 
   read(text: string): Exposition {
-    const found = new Map<Series, number>();
+    const values = new Map<Series, number>();
     for (const line of text.split("\n")) {
-      const [, written, number] = LINE.exec(line) ?? [];
-      const series = written && this.#series(written);
+      const [, seriesText, number] = LINE.exec(line) ?? [];
+      const series = seriesText && this.#series(seriesText);
       const value = number && toNumber(number);
-      if (series && typeof value === "number") found.set(series, value);
+      if (series && typeof value === "number") values.set(series, value);
     }
-    return found;
+    return values;
   }
 
   #series(text: string): Series | undefined {
-    const known = this.#known.get(text);
-    if (known) return known;
+    const cached = this.#seriesByText.get(text);
+    if (cached) return cached;
     const series = parseSeries(text);
-    if (series) this.#known.set(text, series);
+    if (series) this.#seriesByText.set(text, series);
     return series;
   }
 }
 
-/** Name and labels, then the number. A brace may also stand inside a label's value; a time may follow. */
+/** Name and labels, then the number. A label's value may contain braces; a timestamp may follow. */
 const LINE = /^\s*([a-zA-Z_:][\w:]*\s*(?:\{(?:"(?:[^"\\]|\\.)*"|[^"}])*\})?)\s*(\S+)/;
 const SERIES = /^([\w:]+)\s*(?:\{(.*)\})?\s*$/s;
 const LABEL = /\s*([a-zA-Z_]\w*)\s*=\s*"((?:[^"\\]|\\.)*)"\s*(,|$)/gy;
@@ -55,7 +55,7 @@ function parseSeries(text: string): Series | undefined {
   return { name, labels };
 }
 
-/** A label's value may have a quote, a backslash and a line break in it, each behind a backslash. */
+/** In a label's value a backslash escapes quotes, backslashes and line breaks (`\n`). */
 const unescaped = (value: string) => value.replace(/\\(.)/gs, (_, sign) => (sign === "n" ? "\n" : sign));
 
 const WORDS: Record<string, number> = { "+Inf": Infinity, Inf: Infinity, "-Inf": -Infinity, NaN };

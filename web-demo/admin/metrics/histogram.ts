@@ -5,8 +5,9 @@ export interface Bucket {
 }
 
 /**
- * The value below which the share `q` of the samples lies, as Prometheus' `histogram_quantile` estimates it: samples
- * are taken to lie evenly inside a bucket. Above the last finite bound, that bound. `undefined` without samples.
+ * The value below which the share `q` of the samples lies, as Prometheus' `histogram_quantile` estimates it: it
+ * assumes that samples are evenly distributed within a bucket. Above the last finite bound it returns that bound;
+ * without samples, `undefined`.
  */
 export function quantile(q: number, buckets: readonly Bucket[]): number | undefined {
   const sorted = [...buckets].sort((a, b) => a.le - b.le);

@@ -1,4 +1,4 @@
-// The parts of the operator's page that calculate, bundled as the page bundles them. Run by `npm test`.
+// Calculations of the admin page: parsing, rates and quantiles. Run by `npm test`.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";
@@ -10,17 +10,17 @@ const { ExpositionReader } = await load("exposition.ts");
 const { quantile } = await load("histogram.ts");
 const { Readings } = await load("readings.ts");
 
-/** What stands in the text, as `[name, labels, value]`. */
+/** The series in the text, as `[name, labels, value]`. */
 const read = (text) =>
   [...new ExpositionReader().read(text)].map(([{ name, labels }, value]) => [name, labels, value]);
 
-/** Readings of texts that are a second apart. */
+/** Readings of these texts, one second apart. */
 function readings(...texts) {
   const reader = new ExpositionReader();
   return texts.reduce((all, text, i) => all.with({ at: i * 1000, values: reader.read(text) }), new Readings([]));
 }
 
-test("numbers stand behind names, with labels and without, with a time and without", () => {
+test("the reader accepts series with and without labels and timestamps", () => {
   const text = `# HELP a Some a.
 # TYPE a counter
 a 1
@@ -40,20 +40,20 @@ e -Inf
   assert.ok(Number.isNaN(read("f NaN")[0][2]));
 });
 
-test("a label's value may have quotes, backslashes, line breaks, braces and commas in it", () => {
+test("a label's value may contain quotes, backslashes, line breaks, braces and commas", () => {
   const text = String.raw`a{path="C:\\dir\\new",said="\"no\"\nthen",odd="}, x=\"1\" {#"} 7`;
   assert.deepEqual(read(text), [["a", { path: "C:\\dir\\new", said: '"no"\nthen', odd: '}, x="1" {#' }, 7]]);
 });
 
-test("a line that is no number hides no other line", () => {
+test("a malformed line does not hide other lines", () => {
   assert.deepEqual(read('a{x="1} 3\nb{x=1} 3\nc three\nd\n{x="1"} 3\n0e 1\ne 4'), [["e", {}, 4]]);
 });
 
 test("a series is the same object at every reading", () => {
   const reader = new ExpositionReader();
   const [first] = reader.read('a{x="1"} 1').keys();
-  const [again] = reader.read('a{x="1"} 2').keys();
-  assert.equal(again, first);
+  const [second] = reader.read('a{x="1"} 2').keys();
+  assert.equal(second, first);
 });
 
 test("a quantile lies between the bounds of its bucket", () => {
@@ -70,36 +70,36 @@ test("a quantile lies between the bounds of its bucket", () => {
   assert.equal(quantile(0.5, [{ le: Infinity, count: 0 }]), undefined);
 });
 
-test("a rate is a counter's rise per second, and a series that comes later began at 0", () => {
+test("a rate is a counter's rise per second, and a series that appears later started at 0", () => {
   const all = readings('n_total{k="a"} 10', 'n_total{k="a"} 10', 'n_total{k="a"} 16\nn_total{k="b"} 4');
   assert.equal(all.rate("n_total"), 5);
   assert.equal(all.rate("n_total", { k: "a" }), 3);
   assert.equal(all.rate("n_total", { k: "none" }), undefined);
-  assert.equal(readings("n_total 10").rate("n_total"), undefined, "one reading says nothing about a rate");
+  assert.equal(readings("n_total 10").rate("n_total"), undefined, "one reading gives no rate");
   assert.equal(all.value("n_total"), 20);
   assert.equal(all.value("other"), undefined);
 });
 
-test("a reading that comes late makes no peak", () => {
+test("a late reading causes no peak", () => {
   const reader = new ExpositionReader();
   const at = [0, 1000, 9000, 9005];
   const all = at.reduce((all, at, i) => all.with({ at, values: reader.read(`n_total ${at / 100}`) }), new Readings([]));
   assert.ok(Math.abs(all.rate("n_total") - 10) < 0.1);
 });
 
-test("quantiles are of what was counted lately", () => {
-  const old = 't_bucket{le="1"} 1000\nt_bucket{le="2"} 1000\nt_bucket{le="+Inf"} 1000';
+test("quantiles cover recent samples only", () => {
+  const before = 't_bucket{le="1"} 1000\nt_bucket{le="2"} 1000\nt_bucket{le="+Inf"} 1000';
   const now = 't_bucket{le="1"} 1000\nt_bucket{le="2"} 1010\nt_bucket{le="+Inf"} 1010';
-  assert.equal(readings(old, now).quantile(0.5, "t"), 1.5);
+  assert.equal(readings(before, now).quantile(0.5, "t"), 1.5);
   assert.equal(readings(now, now).quantile(0.5, "t"), undefined, "nothing was counted");
 });
 
-test("labels are listed once, shards in the order of their numbers", () => {
+test("labels are listed once, and shards in numeric order", () => {
   const all = readings('g{shard="10"} 1\ng{shard="2"} 1\ng{shard="2",x="y"} 1');
   assert.deepEqual(all.values("g", "shard"), ["2", "10"]);
 });
 
-test("a counter that fell tells of a restart", () => {
+test("a counter that falls means a restart", () => {
   const reader = new ExpositionReader();
   const next = (text) => ({ at: 1000, values: reader.read(text) });
   const all = new Readings([{ at: 0, values: reader.read("n_total 10\ng 5") }]);

@@ -6,9 +6,9 @@ import { type Moment, moment } from "./tracks";
 const EVERY_MS = 1_000;
 /** A probe queries the stores, so it is sent less often. */
 const PROBE_EVERY_MS = 5_000;
-/** Without an answer after this time the server counts as unreachable. */
-const PATIENCE_MS = 5_000;
-const KEPT_MS = 10 * 60 * 1_000;
+/** Without a response after this time the server counts as unreachable. */
+const TIMEOUT_MS = 5_000;
+const HISTORY_MS = 10 * 60 * 1_000;
 
 export interface Dependency {
   name: string;
@@ -17,13 +17,13 @@ export interface Dependency {
 }
 
 /** The state of the process that answers. */
-export interface Monitored {
+export interface MonitorState {
   /** `unauthenticated`: the token was refused; `forbidden`: it is not a moderator's. */
   state: "starting" | "live" | "away" | "unauthenticated" | "forbidden";
-  /** When the server was heard last, while it is away. */
+  /** While the server is unreachable: the time of its last response. */
   since?: number;
   readings?: Readings;
-  /** Ten minutes, the newest last. */
+  /** The last ten minutes, the newest last. */
   history: readonly Moment[];
   /** When counters were reset, by a restart or because another process answers. */
   restartedAt?: number;
@@ -31,16 +31,16 @@ export interface Monitored {
   dependencies?: Dependency[];
 }
 
-/** Reads the metrics each second while the page is visible, and remembers ten minutes of them. */
+/** Reads the metrics each second while the page is visible, and keeps ten minutes of them. */
 export class Monitor {
-  #monitored: Monitored = { state: "starting", history: [] };
+  #state: MonitorState = { state: "starting", history: [] };
   #listeners = new Set<() => void>();
   #reader = new ExpositionReader();
 
   constructor(private readonly tokens: TokenSource) {}
 
-  get monitored(): Monitored {
-    return this.#monitored;
+  get current(): MonitorState {
+    return this.#state;
   }
 
   listen = (listener: () => void): (() => void) => {
@@ -62,47 +62,47 @@ export class Monitor {
     const answer = await get("/admin/metrics", signal, headers);
     const text = answer?.ok ? await answer.text().catch(() => undefined) : undefined;
     if (signal.aborted) return;
-    if (text !== undefined) this.#took(text);
-    else if (answer?.status === 401) this.#become({ state: "unauthenticated" });
-    else if (answer?.status === 403) this.#become({ state: "forbidden" });
-    else this.#become({ state: "away", since: this.#monitored.readings?.at ?? this.#monitored.since ?? Date.now() });
+    if (text !== undefined) this.#addReading(text);
+    else if (answer?.status === 401) this.#update({ state: "unauthenticated" });
+    else if (answer?.status === 403) this.#update({ state: "forbidden" });
+    else this.#update({ state: "away", since: this.#state.readings?.at ?? this.#state.since ?? Date.now() });
   }
 
-  #took(text: string) {
-    const { readings = new Readings([]), history } = this.#monitored;
+  #addReading(text: string) {
+    const { readings = new Readings([]), history } = this.#state;
     const reading = { at: Date.now(), values: this.#reader.read(text) };
-    const hasRestarted = this.#monitored.readings?.hasRestarted(reading);
+    const hasRestarted = this.#state.readings?.hasRestarted(reading);
     const now = (hasRestarted ? new Readings([]) : readings).with(reading);
-    this.#become({
+    this.#update({
       state: "live",
       readings: now,
-      history: [...history.filter(({ at }) => at > reading.at - KEPT_MS), moment(now)],
+      history: [...history.filter(({ at }) => at > reading.at - HISTORY_MS), moment(now)],
       ...(hasRestarted && { restartedAt: reading.at }),
     });
   }
 
-  /** Answers 503 with the reasons when the process is not ready. */
+  /** `/readyz` answers 503 with the reasons if the process is not ready. */
   async #probe(signal: AbortSignal) {
     const answer = await get("/readyz", signal);
-    const told = await answer?.json().catch(() => undefined);
-    if (!signal.aborted) this.#become({ dependencies: told?.dependencies });
+    const readiness = await answer?.json().catch(() => undefined);
+    if (!signal.aborted) this.#update({ dependencies: readiness?.dependencies });
   }
 
-  #become(change: Partial<Monitored>) {
-    this.#monitored = { ...this.#monitored, ...change };
+  #update(change: Partial<MonitorState>) {
+    this.#state = { ...this.#state, ...change };
     this.#listeners.forEach((listener) => listener());
   }
 }
 
 const get = (url: string, signal: AbortSignal, headers?: Record<string, string>) =>
-  fetch(url, { headers, signal: AbortSignal.any([signal, AbortSignal.timeout(PATIENCE_MS)]) }).catch(() => undefined);
+  fetch(url, { headers, signal: AbortSignal.any([signal, AbortSignal.timeout(TIMEOUT_MS)]) }).catch(() => undefined);
 
 /** Repeats a task every `everyMs` milliseconds, from start to start, while the page is visible. */
 async function repeat(everyMs: number, signal: AbortSignal, work: () => Promise<void>) {
   while (!signal.aborted) {
-    const began = Date.now();
+    const start = Date.now();
     await work();
-    await new Promise((resolve) => setTimeout(resolve, Math.max(0, everyMs - (Date.now() - began))));
+    await new Promise((resolve) => setTimeout(resolve, Math.max(0, everyMs - (Date.now() - start))));
     await visible();
   }
 }

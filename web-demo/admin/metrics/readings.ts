@@ -1,7 +1,7 @@
 import { type Exposition, type Series, toNumber } from "./exposition";
 import { type Bucket, quantile } from "./histogram";
 
-/** What was read, and when (milliseconds since 1970). */
+/** The values at a time (milliseconds since 1970). */
 export interface Reading {
   at: number;
   values: Exposition;
@@ -9,9 +9,9 @@ export interface Reading {
 
 export type Labels = Record<string, string>;
 
-/** Rates are over so many seconds: short enough to follow a storm, long enough not to flicker. */
+/** The period of rates, in seconds: short enough to follow a storm, long enough not to flicker. */
 const RATE_SECONDS = 3;
-/** Quantiles need more samples, and whole seconds of CPU time more time. */
+/** The period of quantiles, which need more samples, and of CPU time, in seconds. */
 export const LONG_SECONDS = 30;
 
 /** The last readings of one process, the newest last, with rates and quantiles over them. */
@@ -28,7 +28,7 @@ export class Readings {
     return new Readings([...kept, reading]);
   }
 
-  /** Whether a counter is lower there than here: another process answered, or this one began again. */
+  /** Whether a counter is lower in `next`: another process answered, or this one restarted. */
   hasRestarted(next: Reading): boolean {
     for (const [series, value] of this.#newest.values) {
       if (series.name.endsWith("_total") && (next.values.get(series) ?? value) < value) return true;
@@ -38,16 +38,16 @@ export class Readings {
 
   /** The sum of a gauge or counter over all series with these labels; `undefined` when there are none. */
   value(name: string, labels: Labels = {}): number | undefined {
-    const found = this.#matching(name, labels);
-    return found.length === 0 ? undefined : sum(found.map((series) => this.#newest.values.get(series)!));
+    const matches = this.#matching(name, labels);
+    return matches.length === 0 ? undefined : sum(matches.map((series) => this.#newest.values.get(series)!));
   }
 
-  /** How much a counter rose per second, lately; `undefined` when it is not there, or was read once only. */
+  /** How much a counter rose per second recently; `undefined` if it does not exist or was read only once. */
   rate(name: string, labels: Labels = {}, seconds = RATE_SECONDS): number | undefined {
     const before = this.#ago(seconds);
-    const found = this.#matching(name, labels);
-    if (found.length === 0 || before === this.#newest) return undefined;
-    const rise = sum(found.map((series) => this.#riseOf(series, before)));
+    const matches = this.#matching(name, labels);
+    if (matches.length === 0 || before === this.#newest) return undefined;
+    const rise = sum(matches.map((series) => this.#riseOf(series, before)));
     return (rise * 1000) / (this.at - before.at);
   }
 
@@ -65,29 +65,29 @@ export class Readings {
 
   /** The values that a label has, in order. */
   values(name: string, label: string, labels: Labels = {}): string[] {
-    const found = this.#matching(name, labels).flatMap((series) => series.labels[label] ?? []);
-    return [...new Set(found)].sort(byNumberOrName);
+    const values = this.#matching(name, labels).flatMap((series) => series.labels[label] ?? []);
+    return [...new Set(values)].sort(byNumberOrName);
   }
 
   get #newest(): Reading {
     return this.all.at(-1)!;
   }
 
-  /** The last reading that is so old, or the oldest there is. Half a second off is near enough. */
+  /** The newest reading that is at least `seconds` old, within half a second, or the oldest one. */
   #ago(seconds: number): Reading {
     const until = this.at - (seconds - 0.5) * 1000;
     return this.all.filter(({ at }) => at <= until).at(-1) ?? this.all[0]!;
   }
 
-  /** A series that was not there yet began at 0. */
+  /** A series without an earlier value started at 0. */
   #riseOf(series: Series, before: Reading): number {
     return (this.#newest.values.get(series) ?? 0) - (before.values.get(series) ?? 0);
   }
 
   #matching(name: string, labels: Labels): Series[] {
-    const wanted = Object.entries(labels);
+    const required = Object.entries(labels);
     return (this.#byName.get(name) ?? []).filter((series) =>
-      wanted.every(([label, value]) => series.labels[label] === value),
+      required.every(([label, value]) => series.labels[label] === value),
     );
   }
 

@@ -1,13 +1,13 @@
 import { LONG_SECONDS, type Readings } from "./readings";
 
-/** Numbers of one moment, by the name of what is drawn. What is not there is not drawn. */
+/** Numbers of one moment, by the name of their track. A missing number is not drawn. */
 export interface Moment {
   /** Milliseconds since 1970. */
   at: number;
   numbers: Readonly<Record<string, number>>;
 }
 
-/** Everything that charts show over time. */
+/** The tracks of all charts. */
 export function moment(now: Readings): Moment {
   const numbers: Record<string, number | undefined> = {
     requests: now.rate("plaudit_requests_total"),
@@ -30,21 +30,21 @@ export function moment(now: Readings): Moment {
     numbers[`fold ${shard}`] = now.value("plaudit_fold_lag_events", { shard });
     numbers[`persist ${shard}`] = now.value("plaudit_persist_lag_events", { shard });
   }
-  const known = Object.entries(numbers).filter((entry): entry is [string, number] => Number.isFinite(entry[1]));
-  return { at: now.at, numbers: Object.fromEntries(known) };
+  const finite = Object.entries(numbers).filter((entry): entry is [string, number] => Number.isFinite(entry[1]));
+  return { at: now.at, numbers: Object.fromEntries(finite) };
 }
 
-/** CPU time that the process takes, as cores that are busy. */
+/** CPU usage of the process, in cores. */
 export const cores = (now: Readings) => now.rate("process_cpu_seconds_total", {}, LONG_SECONDS);
 
-/** Likes of notes and comments that were not there before. */
+/** New likes of notes and comments. */
 export function likesPerSecond(now: Readings): number | undefined {
   const notes = now.rate("plaudit_actions_total", { kind: "like_note", change: "on" });
   const comments = now.rate("plaudit_actions_total", { kind: "like_comment", change: "on" });
   return notes === undefined ? comments : notes + (comments ?? 0);
 }
 
-/** Answers whose outcome was not `OK`. */
+/** Responses with an outcome other than `OK`. */
 export function errorsPerSecond(now: Readings, labels: Record<string, string> = {}): number | undefined {
   const all = now.rate("plaudit_requests_total", labels);
   return all === undefined ? undefined : all - (now.rate("plaudit_requests_total", { ...labels, outcome: "OK" }) ?? 0);

@@ -1,10 +1,10 @@
 import { createContext, useContext } from "react";
-import { type Monitored } from "./monitor";
+import { type MonitorState } from "./monitor";
 import { Readings } from "./readings";
 
-export const MonitorContext = createContext<Monitored>({ state: "starting", history: [] });
+export const MonitorContext = createContext<MonitorState>({ state: "starting", history: [] });
 
-export const useMonitored = () => useContext(MonitorContext);
+export const useMonitorState = () => useContext(MonitorContext);
 
-/** The newest numbers; below `MonitorContext` there always are some. */
-export const useReadings = () => useMonitored().readings ?? new Readings([]);
+/** The current readings; never empty inside the dashboard. */
+export const useReadings = () => useMonitorState().readings ?? new Readings([]);

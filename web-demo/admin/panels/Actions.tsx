@@ -7,7 +7,7 @@ import { perSecond } from "../ui/format";
 import { ABOUT } from "./explained";
 import styles from "./panels.module.css";
 
-/** Actions of people per second, each kind in its place. */
+/** Actions per second by kind, in a fixed order. */
 export function Actions() {
   const now = useReadings();
   return (
@@ -17,11 +17,11 @@ export function Actions() {
           <tr>
             <th scope="col">Kind</th>
             <th scope="col">Done</th>
-            <th scope="col">Taken back</th>
+            <th scope="col">Undone</th>
           </tr>
         </thead>
         <tbody>
-          {ofPeople(now).map((kind) => (
+          {kindsOfActions(now).map((kind) => (
             <tr key={kind}>
               <th scope="row">{kind.replaceAll("_", " ")}</th>
               {["on", "off"].map((change) => (
@@ -40,7 +40,7 @@ export function Actions() {
 const ALWAYS = ["like_note", "like_comment", "collect_note", "follow", "add_comment", "create_note", "join_group", "record_views"];
 
 /** Actions of users always; those of services and moderators once one occurred. */
-function ofPeople(now: Readings): string[] {
+function kindsOfActions(now: Readings): string[] {
   const kinds = now.values("plaudit_actions_total", "kind");
   const others = kinds.filter((kind) => !ALWAYS.includes(kind) && now.value("plaudit_actions_total", { kind })! > 0);
   return [...ALWAYS.filter((kind) => kinds.includes(kind)), ...others];

@@ -10,14 +10,14 @@ import styles from "./panels.module.css";
 /** Sockets, subscriptions and deliveries. */
 export function Live() {
   const now = useReadings();
-  const hearing = now.value("plaudit_hub_hearing");
+  const receiving = now.value("plaudit_hub_hearing");
   const transport = (transport: string) => words(now.value("plaudit_sockets", { transport }), count(""));
   return (
     <Card
       title="Live"
       aside={
-        <Mark about={ABOUT.hearing} is={hearing === undefined ? "unknown" : hearing > 0 ? "good" : "bad"}>
-          {hearing === 0 ? "Hears no changes" : "Hears changes"}
+        <Mark about={ABOUT.receiving} is={receiving === undefined ? "unknown" : receiving > 0 ? "good" : "bad"}>
+          {receiving === 0 ? "Receives no changes" : "Receives changes"}
         </Mark>
       }
     >

@@ -10,7 +10,7 @@ import { duration, perSecond } from "../ui/format";
 import { ABOUT } from "./explained";
 import styles from "./panels.module.css";
 
-const FEW = 10;
+const INITIAL_ROWS = 10;
 const COLUMNS = [
   ["Requests", ABOUT.requests],
   ["Errors", ABOUT.errors],
@@ -41,18 +41,18 @@ export function Operations() {
             </tr>
           </thead>
           <tbody>
-            {operations.slice(0, all ? undefined : FEW).map(({ operation, kind }) => (
+            {operations.slice(0, all ? undefined : INITIAL_ROWS).map(({ operation, kind }) => (
               <Operation key={`${kind} ${operation}`} labels={{ operation, kind }} />
             ))}
             {operations.length === 0 && (
               <tr>
-                <td colSpan={6}>Nobody has asked anything yet.</td>
+                <td colSpan={6}>No requests yet.</td>
               </tr>
             )}
           </tbody>
         </table>
       </div>
-      {operations.length > FEW && (
+      {operations.length > INITIAL_ROWS && (
         <Button look="quiet" onClick={() => setAll(!all)} aria-expanded={all}>
           {all ? "Fewer" : `All ${operations.length}`}
         </Button>
@@ -94,7 +94,7 @@ function errorCodes(now: Readings, labels: Labels): string {
     .join(", ");
 }
 
-/** By how often they were asked since the start, so that rows seldom change places. */
+/** Sorted by requests since the start, so that rows seldom change places. */
 function byTotal(now: Readings) {
   const total = (labels: Labels) => now.value("plaudit_requests_total", labels) ?? 0;
   return now

@@ -51,7 +51,7 @@ export function Overview() {
         </Figure>
         <Figure
           about={ABOUT.p95}
-          label="Answers, p95"
+          label="Response time, p95"
           value={now.quantile(0.95, "plaudit_request_seconds")}
           format={duration}
           size="large"

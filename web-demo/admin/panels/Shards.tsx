@@ -7,7 +7,7 @@ import { isLogHalfFull, isPersistLate } from "./alarms";
 import { ABOUT } from "./explained";
 import styles from "./panels.module.css";
 
-/** Each shard that this process owns: what waits to be folded and persisted, and how full its log is. */
+/** The shards that this process owns: their fold lag, persist lag and log length. */
 export function Shards() {
   const shards = useReadings().values("plaudit_log_entries", "shard");
   return (
@@ -38,7 +38,7 @@ function Shard({ shard }: { shard: string }) {
         />
         <Figure
           about={ABOUT.persistAge}
-          label="Oldest of them"
+          label="Oldest unpersisted"
           value={now.value("plaudit_persist_lag_seconds", { shard })}
           format={duration}
           isBad={isPersistLate(now, shard)}

@@ -18,19 +18,19 @@ const explained = <Name extends string>(texts: Record<Name, [title: string, what
 export const ABOUT = explained({
   likes: [
     "Likes per second",
-    "Likes of notes and comments that changed something, averaged over 3 seconds. A like that was there already does not count.",
+    "Likes of notes and comments that changed something, averaged over 3 seconds. A repeated like does not count.",
     "depends on your users.",
-    "0 while people are there: look at errors by operation, and at Redis.",
+    "0 while users are active: look at errors by operation, and at Redis.",
   ],
   requests: [
     "Requests per second",
     "GraphQL operations that were answered over HTTP, WebSocket and event streams, averaged over 3 seconds.",
-    "follows the number of people.",
+    "follows the number of users.",
     "a fall to 0: look at the proxy before this process, and at readiness.",
   ],
   errors: [
     "Errors per second",
-    "Answers whose first error has a code, whoever is at fault. The table says which operation.",
+    "Responses with an error code, caused by the client or by the server. The table shows the operations.",
     "near 0. RATE_LIMITED and a few mistakes of clients are normal.",
     "INTERNAL: look for it in the log. RETRY_LATER: look at the stores and the shards.",
   ],
@@ -54,7 +54,7 @@ export const ABOUT = explained({
   ],
   operation: [
     "Operation",
-    "By root field of the schema; “several” has different ones, “unknown” was refused before it was read. A subscription counts once, when it begins.",
+    "By root field of the schema; “several” means different root fields, “unknown” an operation that was refused before it was parsed. A subscription counts once, when it begins.",
     "the busiest first.",
     "an unexpected operation: find out which client sends it.",
   ],
@@ -66,13 +66,13 @@ export const ABOUT = explained({
   ],
   foldLag: [
     "Fold lag",
-    "Events in the shard's log that are not in the counts yet. Until then readers see the older number.",
+    "Events in the shard's log that are not in the counts yet. Until they are, readers see the older counts.",
     "0, or a few hundred for a moment.",
     "it grows: nobody owns the shard, or Redis is slow. Look at readiness and at Redis.",
   ],
   persistLag: [
     "Persist lag",
-    "Events in the shard's log that are not in PostgreSQL yet. They are safe in Redis as far as Redis is.",
+    "Events in the shard's log that are not in PostgreSQL yet. They are as durable as Redis.",
     "0 to some thousands during a storm, and falling after it.",
     "it grows for minutes: PostgreSQL is away or too slow. The log keeps everything until its limit.",
   ],
@@ -84,9 +84,9 @@ export const ABOUT = explained({
   ],
   log: [
     "Log length",
-    "Entries in the shard's log in Redis, and how many it may have. It keeps ten minutes more than what waits.",
+    "Entries in the shard's log in Redis, and how many it may have. It keeps all pending entries and those of the last ten minutes.",
     "below half of the limit.",
-    "above half: PostgreSQL has not kept up for long. At the limit, actions are refused with RETRY_LATER: mend PostgreSQL or give Redis more memory.",
+    "above half: PostgreSQL has not kept up for long. At the limit, actions are refused with RETRY_LATER: repair PostgreSQL or give Redis more memory.",
   ],
   redis: [
     "Redis latency",
@@ -98,7 +98,7 @@ export const ABOUT = explained({
     "PostgreSQL latency",
     "How long statements took for requests in the last 30 seconds, seen from this process. The chart also shows those of the pipeline.",
     "p95 below 50 ms; batches of the pipeline take longer.",
-    "look at pg_stat_activity, at disk and locks. Actions go on meanwhile, only reading from it suffers.",
+    "look at pg_stat_activity, at disk and locks. Actions continue; only reads from PostgreSQL become slower.",
   ],
   breaker: [
     "Circuit breaker",
@@ -116,7 +116,7 @@ export const ABOUT = explained({
     "Sockets",
     "WebSockets and event streams that are open at this process.",
     "about one per open app.",
-    "a sudden fall: a proxy closes them, or a restart. Clients come back by themselves, spread over seconds.",
+    "a sudden fall: a proxy closed them, or the process restarted. Clients come back by themselves, spread over seconds.",
   ],
   subscriptions: [
     "Subscriptions",
@@ -133,10 +133,10 @@ export const ABOUT = explained({
   deliveries: [
     "Deliveries per second",
     "Subscription events that were handed to subscribers.",
-    "rises with what people watch.",
+    "rises with the number of subscribers.",
     "0 while actions happen and subscriptions run: check whether changes are received.",
   ],
-  hearing: [
+  receiving: [
     "Receives changes",
     "Whether this process receives the changes of all shards from Redis.",
     "yes.",
@@ -174,8 +174,8 @@ export const ABOUT = explained({
   ],
   undecided: [
     "Waiting for a person",
-    "Comments about which the moderator was unsure, or which it could not judge.",
-    "what people can decide within a day.",
+    "Comments about which the moderator was unsure, or for which it returned no verdict.",
+    "as many as your moderators decide within a day.",
     "decide them below.",
   ],
   oldestWait: [

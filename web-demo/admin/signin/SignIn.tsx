@@ -16,7 +16,7 @@ interface Props {
 export function SignIn({ problem, onSession }: Props) {
   const id = useId();
   const [isUnreadable, setUnreadable] = useState(false);
-  const told = isUnreadable ? "That is no token: it has three parts with dots between them." : problem;
+  const message = isUnreadable ? "That is no token: a token has three parts, separated by dots." : problem;
 
   function submit(event: FormEvent<HTMLFormElement>) {
     event.preventDefault();
@@ -33,9 +33,9 @@ export function SignIn({ problem, onSession }: Props) {
         <form className={styles.form} onSubmit={submit}>
           <KeyRound size={28} aria-hidden="true" />
           <h2>Sign in as a moderator</h2>
-          {told && (
+          {message && (
             <p role="alert" className={styles.problem}>
-              {told}
+              {message}
             </p>
           )}
           <label htmlFor={`${id}-token`}>Token</label>
@@ -54,9 +54,9 @@ export function SignIn({ problem, onSession }: Props) {
             Sign in
           </Button>
           <div id={`${id}-how`} className={styles.how}>
-            <p>Who runs the service prints a token with</p>
+            <p>Create a token on the server with</p>
             <code>plaudit token --user ops --role moderator</code>
-            <p>It stays in the memory of this page; a reload forgets it.</p>
+            <p>The page keeps it in memory only; a reload discards it.</p>
           </div>
         </form>
       </main>

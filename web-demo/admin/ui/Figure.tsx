@@ -19,7 +19,7 @@ interface Props {
   children?: ReactNode;
 }
 
-/** A number with its name and what it means. */
+/** A number with its name and its explanation. */
 export function Figure({ about, label, value, format, isBad, size = "plain", beside, children }: Props) {
   return (
     <div className={styles.figure} data-size={size}>

@@ -3,12 +3,12 @@ import { type Explanation } from "../panels/explained";
 import styles from "./Mark.module.css";
 import { Tip } from "./Tip";
 
-/** A state in a word, with a dot: the word says it, the colour only helps. */
+/** A state in words, with a coloured dot; the colour adds no information. */
 export function Mark({ is, about, children }: { is: "good" | "bad" | "unknown"; about?: Explanation; children: ReactNode }) {
   return (
     <span className={styles.mark} data-is={is}>
       <i aria-hidden="true" />
-      {is === "unknown" ? "Not known" : children}
+      {is === "unknown" ? "Unknown" : children}
       {about && <Tip of={about} />}
     </span>
   );

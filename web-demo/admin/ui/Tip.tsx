@@ -3,12 +3,12 @@ import { memo, useId, useRef } from "react";
 import { type Explanation } from "../panels/explained";
 import styles from "./Tip.module.css";
 
-/** Between the button and what it opens, and between that and the window's edge, in pixels. */
+/** Distance of the popover from the button and from the window's edge, in pixels. */
 const DISTANCE = 8;
 
 /**
  * Explains a number: its meaning, its normal range and what to do. Opens on hover, focus, touch or click, closes with
- * Escape. As a popover it is never clipped; hidden it still describes the button.
+ * Escape. A popover is never clipped, and while hidden it still describes the button.
  */
 export const Tip = memo(function Tip({ of: { title, what, normal, act } }: { of: Explanation }) {
   const id = useId();

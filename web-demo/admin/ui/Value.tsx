@@ -8,7 +8,7 @@ interface Props {
   isBad?: boolean;
 }
 
-/** A number with its unit; a dash for what is not known. */
+/** A number with its unit; a dash if it is unknown. */
 export function Value({ value, format, isBad = false }: Props) {
   const [number, unit] = value === undefined ? [NOTHING, ""] : format(value);
   return (

@@ -2,18 +2,18 @@ const compact = new Intl.NumberFormat("en", { notation: "compact", maximumFracti
 const short = new Intl.NumberFormat("en", { maximumFractionDigits: 1 });
 const clock = new Intl.DateTimeFormat("en-GB", { timeStyle: "medium" });
 
-/** A number and its unit, apart, because they look different. */
-export type Shown = [number: string, unit: string];
+/** A number and its unit, separate because they are styled differently. */
+export type FormattedNumber = [number: string, unit: string];
 
 export const NOTHING = "–";
 
-type Format = (value: number) => Shown;
+type Format = (value: number) => FormattedNumber;
 
 export const count =
   (unit: string): Format =>
   (value) => [compact.format(value), unit];
 
-/** `0` is only what is nothing; a rate between is at least `0.1`. */
+/** A rate above 0 is never shown as 0, but as `<0.1`. */
 export const perSecond =
   (unit: string): Format =>
   (value) => [value > 0 && value < 0.05 ? "<0.1" : value < 100 ? short.format(value) : compact.format(value), unit];

@@ -19,51 +19,51 @@ interface Props {
   ownReplies: CommentItemFragment[];
 }
 
-/** A comment on a note, with its replies folded below it. */
+/** A comment on a note, with its replies collapsed below it. */
 export function Comment({ comment, noteId, sort, ownReplies }: Props) {
-  /** The comment that the reply form answers: this one, or a reply below it. */
-  const [answered, setAnswered] = useState<CommentItemFragment>();
-  const [isUnfolded, setUnfolded] = useState(false);
+  /** The comment that the open form replies to: this one, or a reply below it. */
+  const [parent, setParent] = useState<CommentItemFragment>();
+  const [isExpanded, setExpanded] = useState(false);
   const repliesId = useId();
   const { replyCount } = comment;
   const label = `Comment by ${comment.author?.name ?? "somebody"}`;
-  const Chevron = isUnfolded ? ChevronUp : ChevronDown;
-  function sent() {
-    setAnswered(undefined);
-    setUnfolded(true);
+  const Chevron = isExpanded ? ChevronUp : ChevronDown;
+  function onSent() {
+    setParent(undefined);
+    setExpanded(true);
   }
   return (
     <article className={styles.comment} aria-label={label} data-comment={comment.id}>
       <CommentText comment={comment}>
-        <CommentActions comment={comment} onReply={() => setAnswered(comment)}>
-          {(replyCount > 0 || isUnfolded) && (
+        <CommentActions comment={comment} onReply={() => setParent(comment)}>
+          {(replyCount > 0 || isExpanded) && (
             <button
               type="button"
               className={`${actionStyles.action} ${actionStyles.fold}`}
-              aria-expanded={isUnfolded}
+              aria-expanded={isExpanded}
               aria-controls={repliesId}
-              onClick={() => setUnfolded(!isUnfolded)}
+              onClick={() => setExpanded(!isExpanded)}
             >
               <Chevron size={16} aria-hidden="true" />
-              {isUnfolded ? "Hide replies" : `Show ${exactly(replyCount)} ${replyCount === 1 ? "reply" : "replies"}`}
+              {isExpanded ? "Hide replies" : `Show ${exactly(replyCount)} ${replyCount === 1 ? "reply" : "replies"}`}
             </button>
           )}
         </CommentActions>
       </CommentText>
       <div id={repliesId} className={styles.below}>
         {ownReplies.filter(isUnpublished).map((reply) => (
-          <Reply key={reply.id} reply={reply} onReply={setAnswered} />
+          <Reply key={reply.id} reply={reply} onReply={setParent} />
         ))}
-        {isUnfolded && (
-          <Replies comment={comment} sort={sort} own={ownReplies} onReply={setAnswered} />
+        {isExpanded && (
+          <Replies comment={comment} sort={sort} own={ownReplies} onReply={setParent} />
         )}
-        {answered && (
+        {parent && (
           <CommentComposer
-            key={answered.id}
+            key={parent.id}
             noteId={noteId}
-            answered={answered}
-            onSent={sent}
-            onCancel={() => setAnswered(undefined)}
+            parent={parent}
+            onSent={onSent}
+            onCancel={() => setParent(undefined)}
           />
         )}
       </div>

@@ -34,7 +34,7 @@ export function CommentActions({ comment, onReply, children }: Props) {
             unit="likes"
             count={comment.likeCount}
             isOn={comment.viewerHasLiked}
-            onTurn={(on) => (on ? like : unlike)({ commentId })}
+            onToggle={(on) => (on ? like : unlike)({ commentId })}
           />
           <button type="button" className={styles.action} onClick={onReply}>
             Reply

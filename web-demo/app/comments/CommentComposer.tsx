@@ -10,34 +10,34 @@ import { useViewer } from "../viewer/useViewer";
 import styles from "./CommentComposer.module.css";
 
 /** The server's limit, in characters without surrounding white space. */
-const MOST = 1024;
+const MAX_LENGTH = 1024;
 
 interface Props {
   noteId: string;
-  /** The comment that it answers; undefined for a comment on the note itself. */
-  answered?: CommentItemFragment;
+  /** The comment to reply to; undefined for a comment on the note itself. */
+  parent?: CommentItemFragment;
   onSent?: () => void;
   onCancel?: () => void;
 }
 
-/** Form for a comment or a reply. The text stays until the server has stored it. */
-export function CommentComposer({ noteId, answered, onSent, onCancel }: Props) {
+/** Form for a comment or a reply. It keeps the text until the server has stored it. */
+export function CommentComposer({ noteId, parent, onSent, onCancel }: Props) {
   const { session } = useApi();
   const viewer = useViewer();
   const [text, setText] = useState("");
-  const { send, isSending } = useSend(noteId, answered?.id);
+  const { send, isSending } = useSend(noteId, parent?.id);
   const field = useRef<HTMLTextAreaElement>(null);
   useEffect(() => {
-    if (!answered) return;
+    if (!parent) return;
     // `scrollIntoView` respects the margin of the style, which the scrolling of `focus` does not.
     field.current?.focus({ preventScroll: true });
     field.current?.scrollIntoView({ block: "nearest" });
-  }, [answered]);
+  }, [parent]);
 
-  if (!session) return <p className={styles.nobody}>Sign in to join in.</p>;
+  if (!session) return <p className={styles.nobody}>Sign in to comment.</p>;
   const length = lengthOf(text);
-  const canSend = length > 0 && length <= MOST && !isSending;
-  const label = answered ? `Reply to ${answered.author?.name ?? "somebody"}` : "Add a comment";
+  const canSend = length > 0 && length <= MAX_LENGTH && !isSending;
+  const label = parent ? `Reply to ${parent.author?.name ?? "somebody"}` : "Add a comment";
 
   async function submit(event?: FormEvent) {
     event?.preventDefault();
@@ -51,7 +51,7 @@ export function CommentComposer({ noteId, answered, onSent, onCancel }: Props) {
   }
   return (
     <form className={styles.composer} onSubmit={submit}>
-      <Avatar name={viewer?.name ?? session.user} size={answered ? 28 : 36} />
+      <Avatar name={viewer?.name ?? session.user} size={parent ? 28 : 36} />
       <textarea
         ref={field}
         rows={1}
@@ -62,15 +62,15 @@ export function CommentComposer({ noteId, answered, onSent, onCancel }: Props) {
         onChange={(event) => setText(event.target.value)}
         onKeyDown={onKeyDown}
       />
-      <div className={styles.foot} hidden={!answered && !text}>
-        <CharactersLeft most={MOST} length={length} />
+      <div className={styles.foot} hidden={!parent && !text}>
+        <CharactersLeft max={MAX_LENGTH} length={length} />
         {onCancel && (
           <Button look="quiet" onClick={onCancel}>
             Cancel
           </Button>
         )}
         <Button look="primary" type="submit" disabled={!canSend} title="⌘ or Ctrl + Enter">
-          {isSending ? "Sending…" : answered ? "Reply" : "Comment"}
+          {isSending ? "Sending…" : parent ? "Reply" : "Comment"}
         </Button>
       </div>
     </form>

@@ -2,7 +2,7 @@ import { Clock, EyeOff } from "lucide-react";
 import { type CommentItemFragment } from "../../shared/api/generated";
 import styles from "./CommentState.module.css";
 
-/** Why others do not see the viewer's comment. It takes the place of the actions, so that an approval does not shift the page. */
+/** Why others do not see the viewer's comment. It replaces the actions, so that an approval does not shift the page. */
 export function CommentState({ comment: { state, rejectionReason } }: { comment: CommentItemFragment }) {
   const isRejected = state === "REJECTED";
   const Icon = isRejected ? EyeOff : Clock;

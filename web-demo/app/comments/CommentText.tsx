@@ -6,7 +6,7 @@ import { Avatar } from "../../shared/ui/Avatar";
 import { TimeAgo } from "../../shared/ui/TimeAgo";
 import styles from "./CommentText.module.css";
 
-/** Author, text and answered user of a comment. `children`: its actions. */
+/** Author and text of a comment, and the user whom it replies to. `children` are its actions. */
 export function CommentText({ comment, children }: { comment: CommentItemFragment; children: ReactNode }) {
   const { author, body, createdAt, isRemoved, parent, ratingAtWriting, replyTo } = comment;
   if (isRemoved) {

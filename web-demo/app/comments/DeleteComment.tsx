@@ -5,22 +5,27 @@ import { Confirm } from "../../shared/ui/Confirm";
 import { useAction } from "../../shared/api/useAction";
 import styles from "./DeleteComment.module.css";
 
-/** For its author. */
+/** The author's delete button, with a confirmation. */
 export function DeleteComment({ commentId }: { commentId: string }) {
   const remove = useAction(DeleteCommentDocument);
-  const [asks, setAsks] = useState(false);
+  const [isConfirming, setConfirming] = useState(false);
   return (
     <>
-      <button type="button" className={styles.delete} aria-label="Delete this comment" onClick={() => setAsks(true)}>
+      <button
+        type="button"
+        className={styles.delete}
+        aria-label="Delete this comment"
+        onClick={() => setConfirming(true)}
+      >
         <Trash2 size={17} aria-hidden="true" />
       </button>
-      {asks && (
+      {isConfirming && (
         <Confirm
           title="Delete this comment?"
           text="This cannot be undone. Replies to it stay."
           action="Delete"
           onYes={() => remove({ commentId })}
-          onClose={() => setAsks(false)}
+          onClose={() => setConfirming(false)}
         />
       )}
     </>

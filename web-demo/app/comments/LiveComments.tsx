@@ -6,7 +6,7 @@ import { LIST_RATE, WhileNear } from "../../shared/lists/WhileNear";
 interface Props {
   /** At most 100. */
   commentIds: string[];
-  /** One of them does not exist any more, so the subscription ended. Called once for the same ids. */
+  /** Called once per list of ids when the subscription ended because one of the comments no longer exists. */
   onGone?: () => void;
   children: ReactNode;
 }
@@ -17,16 +17,16 @@ export function LiveComments({ commentIds, onGone, children }: Props) {
   return <WhileNear listener={listener}>{children}</WhileNear>;
 }
 
-/** Ids reported as gone: a thread that shows one again must not be read in a loop. */
-const told = new Set<string>();
+/** Lists of ids that were reported to `onGone`, so that a thread is not read in a loop. */
+const reported = new Set<string>();
 
 function Listener({ commentIds, onGone }: Omit<Props, "children">) {
   const [{ error }] = useSubscription({ query: CommentCountsDocument, variables: { commentIds, maxRate: LIST_RATE } });
   const isGone = error?.graphQLErrors[0]?.extensions.code === "NOT_FOUND";
   const ids = commentIds.join();
   useEffect(() => {
-    if (!isGone || told.has(ids)) return;
-    told.add(ids);
+    if (!isGone || reported.has(ids)) return;
+    reported.add(ids);
     onGone?.();
   }, [isGone, ids, onGone]);
   return null;

@@ -13,7 +13,7 @@ import { isPending, withOwn } from "./withOwn";
 
 /** Counts and replies arrive one after the other: a difference shows only if it lasts this long. */
 const SETTLED_MS = 700;
-/** Replies per subscription: the limit of one. */
+/** Replies per subscription: the server's limit. */
 const GROUP = 100;
 
 interface Props {

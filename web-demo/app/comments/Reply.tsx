@@ -9,7 +9,7 @@ interface Props {
   onReply: (reply: CommentItemFragment) => void;
 }
 
-/** A reply. Replies to it are beside it, not below. */
+/** A reply. Replies to it are on the same level. */
 export const Reply = memo(function Reply({ reply, onReply }: Props) {
   const name = reply.author?.name ?? "somebody";
   return (

@@ -7,8 +7,8 @@ import { usePages } from "../../shared/lists/usePages";
 import { Comment } from "./Comment";
 import { LiveComments } from "./LiveComments";
 import styles from "./Thread.module.css";
-import { useJudged } from "./useJudged";
-import { useNewcomers } from "./useNewcomers";
+import { useDecisions } from "./useDecisions";
+import { useNewComments } from "./useNewComments";
 import { useRemoved } from "./useRemoved";
 import { isPending, isUnpublished, withOwn } from "./withOwn";
 
@@ -22,7 +22,7 @@ interface Props {
   onReadAgain: () => void;
 }
 
-/** The comments on a note, each with its replies below it; the viewer's own unpublished ones first. */
+/** The comments on a note with their replies; the viewer's unpublished comments come first. */
 export function Thread({ noteId, sort, onReadAgain }: Props) {
   const { data, nodes, endless } = usePages(
     NoteCommentsDocument,
@@ -36,9 +36,9 @@ export function Thread({ noteId, sort, onReadAgain }: Props) {
   const comments = withOwn(nodes, own);
   const unpublished = own.filter(isUnpublished);
   const pending = all.filter(isPending);
-  useJudged(pending, data?.note?.commentCount);
+  useDecisions(pending, data?.note?.commentCount);
   useRemoved(comments, data?.note?.commentCount);
-  const newcomers = useNewcomers(comments, data?.note?.commentCount, pending.length);
+  const newComments = useNewComments(comments, data?.note?.commentCount, pending.length);
 
   const isEmpty = !!data && comments.length === 0 && unpublished.length === 0 && !endless.isLoading && !endless.error;
   const show = (comment: CommentItemFragment) => (
@@ -53,15 +53,15 @@ export function Thread({ noteId, sort, onReadAgain }: Props) {
   return (
     <>
       <div role="status" className={styles.offer}>
-        {newcomers > 0 && (
+        {newComments > 0 && (
           <button type="button" onClick={onReadAgain}>
             <ArrowUp size={16} aria-hidden="true" />
-            Show {newcomers} new {newcomers === 1 ? "comment" : "comments"}
+            Show {newComments} new {newComments === 1 ? "comment" : "comments"}
           </button>
         )}
       </div>
       <Endless {...endless}>
-        {isEmpty && <Empty title="Nobody has said anything yet.">Be the first.</Empty>}
+        {isEmpty && <Empty title="No comments yet.">Be the first.</Empty>}
         {unpublished.map(show)}
         {chunks(comments, GROUP).map((group) => (
           <LiveComments key={group[0]!.id} commentIds={group.map(({ id }) => id)} onGone={onReadAgain}>

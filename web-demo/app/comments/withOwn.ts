@@ -1,12 +1,12 @@
 import { type CommentItemFragment } from "../../shared/api/generated";
 
 /**
- * A thread with the viewer's own comments that were approved since it was read. They are at its head until the thread
+ * A thread with the viewer's own comments that were approved since it was read. They are listed first until the thread
  * is read again.
  */
 export function withOwn(thread: CommentItemFragment[], unpublished: CommentItemFragment[]): CommentItemFragment[] {
-  const known = new Set(thread.map(({ id }) => id));
-  return [...unpublished.filter(({ id, state }) => state === "APPROVED" && !known.has(id)), ...thread];
+  const threadIds = new Set(thread.map(({ id }) => id));
+  return [...unpublished.filter(({ id, state }) => state === "APPROVED" && !threadIds.has(id)), ...thread];
 }
 
 export const isUnpublished = ({ state }: CommentItemFragment): boolean => state !== "APPROVED";

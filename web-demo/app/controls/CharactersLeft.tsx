@@ -1,12 +1,12 @@
 import styles from "./CharactersLeft.module.css";
 
-/** The number shows from this many characters before the limit. */
-const NEAR = 120;
+/** The number is shown when at most this many characters are left. */
+const THRESHOLD = 120;
 
-/** The number of characters left, near the limit. */
-export function CharactersLeft({ most, length }: { most: number; length: number }) {
-  const left = most - length;
-  if (left > NEAR) return null;
+/** The number of characters left, shown near the limit. */
+export function CharactersLeft({ max, length }: { max: number; length: number }) {
+  const left = max - length;
+  if (left > THRESHOLD) return null;
   return (
     <span className={styles.left} data-over={left < 0}>
       {left < 0 ? `${-left} too many` : `${left} left`}
@@ -14,5 +14,5 @@ export function CharactersLeft({ most, length }: { most: number; length: number 
   );
 }
 
-/** Characters as the server counts them: code points, without the white space around the text. */
+/** Characters as the server counts them: code points, without surrounding white space. */
 export const lengthOf = (text: string): number => [...text.trim()].length;

@@ -10,19 +10,19 @@ interface Props {
   colour: "like" | "collect" | "talk";
   /** Name of the action, such as `Like`. */
   label: string;
-  /** What is counted, such as `likes`. */
+  /** The unit of the count, such as `likes`. */
   unit: string;
   count: number;
-  /** Null for somebody who is not signed in. */
+  /** Null if nobody is signed in. */
   isOn: boolean | null;
-  onTurn: (on: boolean) => Promise<OperationResult>;
+  onToggle: (on: boolean) => Promise<OperationResult>;
 }
 
-/** A switch with a count. It shakes when its action failed and was undone. */
-export function CountButton({ icon: Icon, colour, label, unit, count, isOn, onTurn }: Props) {
+/** A switch with a count. It shakes when its action fails and is undone. */
+export function CountButton({ icon: Icon, colour, label, unit, count, isOn, onToggle }: Props) {
   const button = useRef<HTMLButtonElement>(null);
-  async function turn() {
-    const { error } = await onTurn(!isOn);
+  async function toggle() {
+    const { error } = await onToggle(!isOn);
     if (error) shake(button.current);
   }
   return (
@@ -32,7 +32,7 @@ export function CountButton({ icon: Icon, colour, label, unit, count, isOn, onTu
       className={`${styles.button} ${styles[colour]}`}
       aria-pressed={isOn ?? false}
       aria-label={`${label}: ${exactly(count)} ${unit}`}
-      onClick={turn}
+      onClick={toggle}
     >
       <Icon size={20} aria-hidden="true" />
       <Count value={count} />

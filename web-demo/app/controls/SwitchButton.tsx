@@ -15,22 +15,22 @@ interface Props {
   undo: string;
   /** Whether it is the page's main action; in lists it is less prominent. */
   isMain?: boolean;
-  /** Null for somebody who is not signed in. */
+  /** Null if nobody is signed in. */
   isOn: boolean | null;
-  onTurn: (on: boolean) => Promise<OperationResult>;
+  onToggle: (on: boolean) => Promise<OperationResult>;
 }
 
 /**
  * A switch with a text. It offers to undo only when the pointer returns: right after a click the pointer is still
- * there, and "Following" confirms "Follow". It shakes when its action failed and was undone.
+ * there, and "Following" confirms "Follow". It shakes when its action fails and is undone.
  */
-export function SwitchButton({ name, off, on, undo, isMain, isOn, onTurn }: Props) {
+export function SwitchButton({ name, off, on, undo, isMain, isOn, onToggle }: Props) {
   const button = useRef<HTMLSpanElement>(null);
   const [isFresh, setFresh] = useState(false);
 
-  async function turn() {
+  async function toggle() {
     setFresh(true);
-    const { error } = await onTurn(!isOn);
+    const { error } = await onToggle(!isOn);
     if (error) shake(button.current);
   }
 
@@ -44,7 +44,7 @@ export function SwitchButton({ name, off, on, undo, isMain, isOn, onTurn }: Prop
         className={look}
         aria-pressed={isOn ?? false}
         aria-label={`${isOn ? on : off} ${name}`}
-        onClick={turn}
+        onClick={toggle}
       >
         <span className={styles.state}>{isOn ? on : off}</span>
         {isOn && <span className={styles.undo}>{undo}</span>}

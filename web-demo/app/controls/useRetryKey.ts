@@ -2,7 +2,7 @@ import { useCallback, useRef } from "react";
 
 /**
  * An idempotency key for a creating mutation. The same text keeps its key until `forget`, so that a retry after a lost
- * answer creates nothing twice; another text gets another key, as the server requires.
+ * response creates nothing twice; another text gets another key, as the server requires.
  */
 export function useRetryKey() {
   const last = useRef<{ text: string; key: string }>(undefined);

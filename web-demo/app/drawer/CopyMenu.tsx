@@ -2,17 +2,17 @@ import { Check, ChevronDown, Copy } from "lucide-react";
 import { useRef, useState } from "react";
 import { useApi } from "../../shared/api/client";
 import { type OperationEntry } from "../../shared/api/journal";
-import { useTell } from "../../shared/ui/toasts";
+import { useShowMessage } from "../../shared/ui/toasts";
 import styles from "./CopyMenu.module.css";
 import { SNIPPETS } from "./snippets";
 
 /** How long the confirmation shows, in milliseconds. */
-const SAID_MS = 2_000;
+const CONFIRMATION_MS = 2_000;
 
-/** Copies a program that sends the same operation. */
+/** A menu that copies the operation as a program. */
 export function CopyMenu({ operation: { kind, query, variables } }: { operation: OperationEntry }) {
   const user = useApi().session?.user;
-  const tell = useTell();
+  const showMessage = useShowMessage();
   const menu = useRef<HTMLDetailsElement>(null);
   const [copied, setCopied] = useState<string>();
 
@@ -22,10 +22,10 @@ export function CopyMenu({ operation: { kind, query, variables } }: { operation:
     try {
       await navigator.clipboard.writeText(write({ kind, query, variables, origin: location.origin, user }));
     } catch {
-      return tell("The browser lets nothing be copied here. It does on https and on localhost.");
+      return showMessage("The browser allows copying only on https and on localhost.");
     }
     setCopied(name);
-    setTimeout(() => setCopied(undefined), SAID_MS);
+    setTimeout(() => setCopied(undefined), CONFIRMATION_MS);
   }
 
   return (

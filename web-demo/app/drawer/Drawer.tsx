@@ -8,10 +8,10 @@ import { OperationRow } from "./OperationRow";
 import { SocketState } from "./SocketState";
 import { useJournal } from "./useJournal";
 
-/** The page's network traffic; on a page with several users, that of one of them. */
+/** Shows the network traffic of the page, or of one of its users on the side-by-side page. */
 export default function Drawer({ apis, onClose }: { apis: Api[]; onClose: () => void }) {
-  const [whose, setWhose] = useState(0);
-  const api = apis[whose]!;
+  const [index, setIndex] = useState(0);
+  const api = apis[index]!;
   const panel = useRef<HTMLElement>(null);
   useFocus(panel);
 
@@ -19,12 +19,12 @@ export default function Drawer({ apis, onClose }: { apis: Api[]; onClose: () => 
     <aside
       ref={panel}
       className={styles.drawer}
-      aria-label="Behind the curtain"
+      aria-label="Network traffic"
       tabIndex={-1}
       onKeyDown={({ key }) => key === "Escape" && onClose()}
     >
       <header className={styles.head}>
-        <h2>Behind the curtain</h2>
+        <h2>Network traffic</h2>
         <button className={styles.icon} aria-label="Close" title="Close (Esc)" onClick={onClose}>
           <X size={19} />
         </button>
@@ -32,53 +32,53 @@ export default function Drawer({ apis, onClose }: { apis: Api[]; onClose: () => 
       {apis.length > 1 && (
         <div className={styles.whose}>
           <Tabs
-            label="Whose"
-            options={apis.map(({ session }, place) => ({ value: place, text: session!.user }))}
-            value={whose}
-            onChange={setWhose}
+            label="User"
+            options={apis.map(({ session }, i) => ({ value: i, text: session!.user }))}
+            value={index}
+            onChange={setIndex}
           />
         </div>
       )}
-      <ApiProvider value={api} key={`${whose} ${api.session?.user}`}>
-        <Wire />
+      <ApiProvider value={api} key={`${index} ${api.session?.user}`}>
+        <Traffic />
       </ApiProvider>
     </aside>
   );
 }
 
-/** Operations, and the socket's frames. The newest is on top. */
-function Wire() {
+/** The operations or the socket's frames, newest first. */
+function Traffic() {
   const { journal } = useApi();
-  const [part, setPart] = useState<"operations" | "frames">("operations");
+  const [list, setList] = useState<"operations" | "frames">("operations");
   const [paused, setPaused] = useState(false);
-  const [words, setWords] = useState("");
-  const shown = useJournal(paused);
+  const [filter, setFilter] = useState("");
+  const journalEntries = useJournal(paused);
 
-  const has = (...texts: string[]) => texts.some((text) => text.toLowerCase().includes(words.trim().toLowerCase()));
-  const operations = shown.operations.filter(({ kind, name, error, query, variables }) =>
-    has(kind, name, error ?? "", query, JSON.stringify(variables)),
+  const matches = (...texts: string[]) => texts.some((text) => text.toLowerCase().includes(filter.trim().toLowerCase()));
+  const operations = journalEntries.operations.filter(({ kind, name, error, query, variables }) =>
+    matches(kind, name, error ?? "", query, JSON.stringify(variables)),
   );
-  const frames = shown.frames.filter(({ direction, message, text }) => has(direction, message, text));
-  const isEmpty = (part === "operations" ? operations : frames).length === 0;
+  const frames = journalEntries.frames.filter(({ direction, message, text }) => matches(direction, message, text));
+  const isEmpty = (list === "operations" ? operations : frames).length === 0;
 
   return (
     <>
       <SocketState />
       <div className={styles.tools}>
         <Tabs
-          label="What is shown"
+          label="List"
           options={[
             { value: "operations", text: "Operations" },
             { value: "frames", text: "Frames" },
           ]}
-          value={part}
-          onChange={setPart}
+          value={list}
+          onChange={setList}
         />
         <button
           className={styles.icon}
           aria-pressed={paused}
           aria-label="Pause"
-          title={paused ? "Go on" : "Pause"}
+          title={paused ? "Resume" : "Pause"}
           onClick={() => setPaused(!paused)}
         >
           {paused ? <Play size={18} /> : <Pause size={18} />}
@@ -97,12 +97,12 @@ function Wire() {
         <label className={styles.filter}>
           <Search size={16} aria-hidden="true" />
           <span className="only-heard">Filter</span>
-          <input type="search" placeholder="Filter" value={words} onChange={(event) => setWords(event.target.value)} />
+          <input type="search" placeholder="Filter" value={filter} onChange={(event) => setFilter(event.target.value)} />
         </label>
       </div>
-      {isEmpty && <p className={styles.empty}>{words ? "Nothing has these words." : "Nothing yet. Like something."}</p>}
-      <ol className={styles.list} tabIndex={0} aria-label={part === "operations" ? "Operations" : "Frames"}>
-        {part === "operations"
+      {isEmpty && <p className={styles.empty}>{filter ? "No match." : "Nothing yet. Like something."}</p>}
+      <ol className={styles.list} tabIndex={0} aria-label={list === "operations" ? "Operations" : "Frames"}>
+        {list === "operations"
           ? operations.reverse().map((operation) => <OperationRow key={operation.id} operation={operation} />)
           : frames.reverse().map((frame) => <FrameRow key={frame.id} frame={frame} />)}
       </ol>

@@ -38,7 +38,7 @@ export const FrameRow = memo(function FrameRow({ frame: { direction, at, message
   );
 });
 
-/** What differs between messages of one type. */
+/** The payload, because the rest is the same in all messages of a type. */
 const payload = (text: string) => text.replace(/^.*?"payload":(.*)}$/s, "$1");
 
 function pretty(text: string): string {

@@ -5,7 +5,7 @@ export interface Call {
   variables: Record<string, unknown>;
   /** Base URL of the service, such as `https://plaudit.example`. */
   origin: string;
-  /** User whose token the snippet asks for; undefined: no token. */
+  /** User whose token the snippet requests; undefined: no token. */
   user?: string;
 }
 
@@ -22,7 +22,7 @@ export function graphiqlLink({ query, variables }: Pick<Call, "query" | "variabl
   return `/graphiql?${new URLSearchParams({ query, variables: json(variables) })}`;
 }
 
-/** For a POSIX shell. A subscription comes as server-sent events. */
+/** A script for a POSIX shell. A subscription uses server-sent events. */
 export function curl({ kind, query, variables, origin, user }: Call): string {
   const isLive = kind === "subscription";
   return lines([
@@ -35,7 +35,7 @@ export function curl({ kind, query, variables, origin, user }: Call): string {
   ]);
 }
 
-/** A module for Node 22, Deno, Bun or a browser, as the next two. */
+/** A module for Node 22, Deno, Bun or a browser, as are the next two snippets. */
 export function graphqlWs({ query, variables, origin, user }: Call): string {
   return lines([
     "// npm install graphql graphql-ws",
@@ -125,7 +125,7 @@ export function apollo({ kind, query, variables, origin, user }: Call): string {
 function token(origin: string, user: string | undefined): string[] {
   if (!user) return [];
   return [
-    "// A development server hands one out. Elsewhere it comes from your sign-in.",
+    "// A development server issues tokens. In production your sign-in does.",
     `const { token: TOKEN } = await (await fetch(${text(tokenUrl(origin, user))})).json();`,
     "",
   ];
@@ -136,7 +136,7 @@ const socketUrl = (origin: string) => `${origin.replace(/^http/, "ws")}/graphql/
 const json = (value: unknown) => JSON.stringify(value, null, 2);
 const text = (value: string) => JSON.stringify(value);
 
-/** In single quotes a POSIX shell interprets nothing; a single quote itself must stand outside of them. */
+/** Quotes a value for a POSIX shell. A single quote must be escaped outside the quotes. */
 const quoted = (value: string) => `'${value.replaceAll("'", `'\\''`)}'`;
 
 const template = (value: string) => `\`\n${value.trim().replace(/[\\`]|\$\{/g, "\\$&")}\n\``;

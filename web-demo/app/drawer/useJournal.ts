@@ -1,24 +1,24 @@
 import { useEffect, useState } from "react";
 import { useApi } from "../../shared/api/client";
 
-/** Milliseconds between two renderings, however many frames arrive. */
-const DRAW_MS = 250;
+/** Minimum time between two renderings, in milliseconds. */
+const RENDER_MS = 250;
 
 /** The entries of the journal, updated a few times per second; `paused` stops the updates. */
 export function useJournal(paused: boolean) {
   const { journal } = useApi();
-  const [shown, setShown] = useState(() => ({ operations: journal.operations, frames: journal.frames }));
+  const [entries, setEntries] = useState(() => ({ operations: journal.operations, frames: journal.frames }));
 
   useEffect(() => {
     if (paused) return;
-    const show = () => setShown({ operations: journal.operations, frames: journal.frames });
+    const show = () => setEntries({ operations: journal.operations, frames: journal.frames });
     show();
     let timer: ReturnType<typeof setTimeout> | undefined;
     const stop = journal.listen(() => {
       timer ??= setTimeout(() => {
         timer = undefined;
         show();
-      }, DRAW_MS);
+      }, RENDER_MS);
     });
     return () => {
       stop();
@@ -26,5 +26,5 @@ export function useJournal(paused: boolean) {
     };
   }, [journal, paused]);
 
-  return shown;
+  return entries;
 }

@@ -22,15 +22,15 @@ export function GroupHead({ group }: { group: NonNullable<GroupQuery["group"]> }
       )}
       {group.description && <p className={styles.description}>{group.description}</p>}
       <dl className={head.tiles}>
-        <Counted name="Members" count={group.memberCount} />
-        <Counted name="Notes" count={group.noteCount} />
-        <Counted name="Featured" count={group.featuredNoteCount} />
+        <Tile name="Members" count={group.memberCount} />
+        <Tile name="Notes" count={group.noteCount} />
+        <Tile name="Featured" count={group.featuredNoteCount} />
       </dl>
     </section>
   );
 }
 
-function Counted({ name, count }: { name: string; count: number }) {
+function Tile({ name, count }: { name: string; count: number }) {
   return (
     <div>
       <dt>{name}</dt>

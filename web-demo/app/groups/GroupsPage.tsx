@@ -9,26 +9,26 @@ import { HotGroups } from "./HotGroups";
 import { MyGroups } from "./MyGroups";
 import { NewGroup } from "./NewGroup";
 
-/** The viewer's groups, and suggestions. */
+/** The viewer's groups, and other active groups. */
 export default function GroupsPage() {
   const { session } = useApi();
-  const [isMaking, setMaking] = useState(false);
+  const [isCreating, setCreating] = useState(false);
   return (
     <>
       <PageHead title="Groups">
         {session && (
-          <Button look="primary" onClick={() => setMaking(true)}>
+          <Button look="primary" onClick={() => setCreating(true)}>
             <Plus size={17} aria-hidden="true" /> New group
           </Button>
         )}
       </PageHead>
-      {isMaking && <NewGroup onClose={() => setMaking(false)} />}
+      {isCreating && <NewGroup onClose={() => setCreating(false)} />}
       <section className={styles.mine} aria-label="Your groups">
         <h2 className={styles.title}>Your groups</h2>
         <ForViewer what="your groups">{() => <MyGroups />}</ForViewer>
       </section>
-      <section aria-label="Where it is lively">
-        <h2 className={styles.title}>Where it is lively</h2>
+      <section aria-label="Active groups">
+        <h2 className={styles.title}>Active groups</h2>
         <HotGroups />
       </section>
     </>

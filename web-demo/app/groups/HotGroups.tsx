@@ -4,15 +4,15 @@ import { type GroupRowFragment, HotGroupsDocument, type HotGroupsQuery } from ".
 import { Empty } from "../../shared/ui/States";
 import { GroupList } from "./GroupList";
 
-/** Groups with hot notes of which the viewer was no member when the page was opened. */
+/** Groups with hot notes that the viewer had not joined when the page was opened. */
 export function HotGroups() {
   const [{ data, fetching, error }, run] = useQuery({ query: HotGroupsDocument });
   const onRetry = useCallback(() => run({ requestPolicy: "network-only" }), [run]);
-  const groups = useStrangers(data ? groupsOf(data) : []);
+  const groups = useOtherGroups(data ? groupsOf(data) : []);
   const endless = { hasMore: false, isLoading: fetching, error, onMore: onRetry, onRetry };
   return (
     <GroupList groups={groups} endless={endless}>
-      <Empty title="You are everywhere already.">Every group with something hot in it is one of yours.</Empty>
+      <Empty title="No other groups.">You are a member of every group with a hot note.</Empty>
     </GroupList>
   );
 }
@@ -25,10 +25,10 @@ function groupsOf({ today, thisWeek, ever }: HotGroupsQuery): GroupRowFragment[]
 }
 
 /** Omits the viewer's groups, but keeps a group that was joined here, so that it can be undone. */
-function useStrangers(groups: GroupRowFragment[]): GroupRowFragment[] {
-  const known = useRef(new Map<string, boolean>());
+function useOtherGroups(groups: GroupRowFragment[]): GroupRowFragment[] {
+  const memberships = useRef(new Map<string, boolean>());
   return groups.filter(({ id, viewerIsMember }) => {
-    if (!known.current.has(id)) known.current.set(id, viewerIsMember ?? false);
-    return !known.current.get(id);
+    if (!memberships.current.has(id)) memberships.current.set(id, viewerIsMember ?? false);
+    return !memberships.current.get(id);
   });
 }

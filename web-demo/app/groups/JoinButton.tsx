@@ -18,7 +18,7 @@ export function JoinButton({ group, isMain }: Props) {
       undo="Leave"
       isMain={isMain}
       isOn={group.viewerIsMember}
-      onTurn={(on) => (on ? join : leave)({ groupId: group.id })}
+      onToggle={(on) => (on ? join : leave)({ groupId: group.id })}
     />
   );
 }

@@ -9,10 +9,10 @@ import formStyles from "./form.module.css";
 import { freshKey } from "./freshKey";
 
 /** The server's limits, in characters. */
-const LONGEST_NAME = 80;
-const LONGEST_DESCRIPTION = 1000;
+const MAX_NAME = 80;
+const MAX_DESCRIPTION = 1000;
 
-/** A dialog that creates a group, joins it (its creator is no member by that alone) and goes there. */
+/** A dialog that creates a group, joins it (creating does not) and opens its page. */
 export function NewGroup({ onClose }: { onClose: () => void }) {
   const dialog = useRef<HTMLDialogElement>(null);
   const [key] = useState(freshKey);
@@ -51,11 +51,11 @@ export function NewGroup({ onClose }: { onClose: () => void }) {
         </header>
         <label>
           Name
-          <input ref={nameField} name="name" required pattern=".*\S.*" maxLength={LONGEST_NAME} autoComplete="off" />
+          <input ref={nameField} name="name" required pattern=".*\S.*" maxLength={MAX_NAME} autoComplete="off" />
         </label>
         <label>
           What is it about?
-          <textarea name="description" rows={4} maxLength={LONGEST_DESCRIPTION} />
+          <textarea name="description" rows={4} maxLength={MAX_DESCRIPTION} />
         </label>
         <footer>
           <Button look="quiet" onClick={() => dialog.current?.close()}>

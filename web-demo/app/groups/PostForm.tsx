@@ -7,8 +7,8 @@ import formStyles from "./form.module.css";
 import { freshKey } from "./freshKey";
 
 /** The server's limits, in characters. */
-const LONGEST_TITLE = 200;
-const LONGEST_BODY = 10_000;
+const MAX_TITLE = 200;
+const MAX_BODY = 10_000;
 
 interface Props {
   groupId: string;
@@ -16,7 +16,7 @@ interface Props {
   onPosted: () => void;
 }
 
-/** One line for the title; the text field follows once there is one. */
+/** Form for a note in a group: a title, and a text field once there is a title. */
 export function PostForm({ groupId, name, onPosted }: Props) {
   const [title, setTitle] = useState("");
   const [body, setBody] = useState("");
@@ -43,7 +43,7 @@ export function PostForm({ groupId, name, onPosted }: Props) {
         aria-label="Title"
         placeholder={`Post something in ${name}`}
         value={title}
-        maxLength={LONGEST_TITLE}
+        maxLength={MAX_TITLE}
         onChange={(event) => setTitle(event.target.value)}
       />
       {title && (
@@ -53,7 +53,7 @@ export function PostForm({ groupId, name, onPosted }: Props) {
             placeholder="Tell it as you would tell a friend."
             rows={3}
             value={body}
-            maxLength={LONGEST_BODY}
+            maxLength={MAX_BODY}
             onChange={(event) => setBody(event.target.value)}
           />
           <footer>

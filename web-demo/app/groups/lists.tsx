@@ -4,12 +4,12 @@ import { usePages } from "../../shared/lists/usePages";
 import { NoteList } from "../notes/NoteList";
 import { PeopleList } from "../users/PeopleList";
 
-/** Both lists are read again whenever they appear, because others post and join meanwhile. */
+/** Both lists are read again whenever they appear, because others post and join in the meantime. */
 export function GroupNotes({ id }: { id: string }) {
   const { nodes, endless } = usePages(GroupNotesDocument, { id }, (data) => data.group?.notes, "cache-and-network");
   return (
     <NoteList notes={nodes} endless={endless}>
-      <Empty title="Nothing here yet.">The first note is the hardest. Members can write it.</Empty>
+      <Empty title="Nothing here yet.">Members can post notes.</Empty>
     </NoteList>
   );
 }

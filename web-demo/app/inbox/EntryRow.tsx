@@ -9,15 +9,15 @@ import styles from "./EntryRow.module.css";
 
 type Colour = "like" | "talk" | "brand";
 
-/** The event, in words that follow the actor's name. */
-const KINDS: Record<InboxEntryKind, { icon: LucideIcon; colour: Colour; did: string }> = {
-  NOTE_LIKED: { icon: Heart, colour: "like", did: "liked your note" },
-  COMMENT_LIKED: { icon: Heart, colour: "like", did: "liked your comment" },
-  FOLLOWED: { icon: UserRoundPlus, colour: "brand", did: "follows you" },
-  NOTE_COMMENTED: { icon: MessageCircle, colour: "talk", did: "commented on" },
-  COMMENT_ANSWERED: { icon: MessageCircle, colour: "talk", did: "replied to you" },
-  MENTIONED: { icon: AtSign, colour: "talk", did: "mentioned you" },
-  MESSAGE_RECEIVED: { icon: Mail, colour: "brand", did: "wrote to you" },
+/** The event as text that follows the actor's name. */
+const KINDS: Record<InboxEntryKind, { icon: LucideIcon; colour: Colour; text: string }> = {
+  NOTE_LIKED: { icon: Heart, colour: "like", text: "liked your note" },
+  COMMENT_LIKED: { icon: Heart, colour: "like", text: "liked your comment" },
+  FOLLOWED: { icon: UserRoundPlus, colour: "brand", text: "follows you" },
+  NOTE_COMMENTED: { icon: MessageCircle, colour: "talk", text: "commented on" },
+  COMMENT_ANSWERED: { icon: MessageCircle, colour: "talk", text: "replied to you" },
+  MENTIONED: { icon: AtSign, colour: "talk", text: "mentioned you" },
+  MESSAGE_RECEIVED: { icon: Mail, colour: "brand", text: "wrote to you" },
 };
 
 interface Props {
@@ -28,8 +28,8 @@ interface Props {
 /** An entry of the inbox, which links to its subject. */
 export const EntryRow = memo(function EntryRow({ entry, isUnread }: Props) {
   const { kind, actor, createdAt } = entry;
-  const { icon: Icon, colour, did } = KINDS[kind];
-  /** The row links to the actor then. */
+  const { icon: Icon, colour, text } = KINDS[kind];
+  /** If so, the row links to the actor. */
   const isAboutPerson = entry.about?.__typename === "User";
   const name = actor?.name ?? "Somebody";
   return (
@@ -49,7 +49,7 @@ export const EntryRow = memo(function EntryRow({ entry, isUnread }: Props) {
         ) : (
           <span className={styles.name}>{name}</span>
         )}{" "}
-        {did} <About entry={entry} />
+        {text} <About entry={entry} />
         <div className={styles.when}>
           <TimeAgo at={createdAt} />
         </div>
@@ -80,6 +80,6 @@ function About({ entry: { kind, about } }: { entry: InboxEntryFragment }) {
     case "User":
       return null;
     default:
-      return <span className={styles.gone}>that is gone now</span>;
+      return <span className={styles.gone}>that was removed</span>;
   }
 }

@@ -10,10 +10,10 @@ import { EntryRow } from "./EntryRow";
 import styles from "./InboxEntries.module.css";
 import { BADGE_OF, NOTHING, type Unread, total, unreadOf } from "./badges";
 import { useMarkRead } from "./useMarkRead";
-import { useNews } from "./useNews";
+import { useNewEntries } from "./useNewEntries";
 
-/** The server lists all kinds together: after this many entries of other kinds a button asks whether to continue. */
-const PATIENCE = 500;
+/** The server lists all kinds together: after this many entries of other kinds a button offers to continue. */
+const SEARCH_LIMIT = 500;
 
 interface Props {
   /** Null for all. */
@@ -22,53 +22,53 @@ interface Props {
   onRenew: () => void;
 }
 
-/** The entries, unread ones marked; a button offers entries that arrived since. */
+/** The entries, with unread ones marked, and a button that shows newer entries. */
 export function InboxEntries({ kind, onRenew }: Props) {
-  const find = usePages(InboxEntriesDocument, {}, (data) => data.viewer?.inbox?.entries, "cache-and-network");
-  const { data, nodes, endless, isStale } = find;
-  const [patience, setPatience] = useState(PATIENCE);
+  const pages = usePages(InboxEntriesDocument, {}, (data) => data.viewer?.inbox?.entries, "cache-and-network");
+  const { data, nodes, endless, isStale } = pages;
+  const [searchLimit, setSearchLimit] = useState(SEARCH_LIMIT);
   const badges = data?.viewer?.inbox ? unreadOf(data.viewer.inbox) : undefined;
-  const { unread, arrived } = useNews(badges, !endless.isLoading && !isStale);
+  const { unread, arrived } = useNewEntries(badges, !endless.isLoading && !isStale);
 
-  const isSeen = badges && kind && total(unread) > 0 && arrived[kind] === 0 && badges[kind] > 0;
-  useMarkRead(isSeen ? kind : undefined);
+  const isOnScreen = badges && kind && total(unread) > 0 && arrived[kind] === 0 && badges[kind] > 0;
+  useMarkRead(isOnScreen ? kind : undefined);
 
-  const shown = marked(nodes, unread).filter(({ entry }) => !kind || BADGE_OF[entry.kind] === kind);
-  const last = shown.at(-1)?.entry;
-  const isPatient = nodes.length - (last ? nodes.indexOf(last) : 0) <= patience;
-  const isEmpty = shown.length === 0 && !endless.isLoading && !isStale && !endless.error && !endless.hasMore;
-  const news = kind ? arrived[kind] : total(arrived);
+  const visible = marked(nodes, unread).filter(({ entry }) => !kind || BADGE_OF[entry.kind] === kind);
+  const last = visible.at(-1)?.entry;
+  const isWithinLimit = nodes.length - (last ? nodes.indexOf(last) : 0) <= searchLimit;
+  const isEmpty = visible.length === 0 && !endless.isLoading && !isStale && !endless.error && !endless.hasMore;
+  const newCount = kind ? arrived[kind] : total(arrived);
 
   return (
     <>
-      {news > 0 && (
+      {newCount > 0 && (
         <div className={styles.news} role="status">
           <Button look="primary" onClick={onRenew}>
-            <ArrowUp size={16} aria-hidden="true" /> Show {exactly(news)} new
+            <ArrowUp size={16} aria-hidden="true" /> Show {exactly(newCount)} new
           </Button>
         </div>
       )}
-      <Endless {...endless} hasMore={endless.hasMore && isPatient}>
-        {isEmpty && <Empty title="All quiet.">What others do with what you made, you read here.</Empty>}
+      <Endless {...endless} hasMore={endless.hasMore && isWithinLimit}>
+        {isEmpty && <Empty title="No entries yet.">Likes, comments and new followers appear here.</Empty>}
         <ul>
-          {shown.map(({ entry, isUnread }) => (
+          {visible.map(({ entry, isUnread }) => (
             <li key={entry.id}>
               <EntryRow entry={entry} isUnread={isUnread} />
             </li>
           ))}
         </ul>
       </Endless>
-      {endless.hasMore && !isPatient && !endless.error && (
+      {endless.hasMore && !isWithinLimit && !endless.error && (
         <div className={styles.further}>
-          {shown.length === 0 && <p>None among the newest {exactly(nodes.length)}.</p>}
-          <Button onClick={() => setPatience(nodes.length + PATIENCE)}>Look further back</Button>
+          {visible.length === 0 && <p>None among the newest {exactly(nodes.length)}.</p>}
+          <Button onClick={() => setSearchLimit(nodes.length + SEARCH_LIMIT)}>Search older entries</Button>
         </div>
       )}
     </>
   );
 }
 
-/** The newest entries of each badge, as many as it counts, are unread. */
+/** Marks as many of the newest entries of each badge as unread as the badge counts. */
 function marked(entries: InboxEntryFragment[], unread: Unread) {
   const left = { ...NOTHING, ...unread };
   return entries.map((entry) => ({ entry, isUnread: left[BADGE_OF[entry.kind]]-- > 0 }));

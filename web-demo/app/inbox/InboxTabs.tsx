@@ -1,6 +1,6 @@
 import { Heart, Inbox, type LucideIcon, Mail, MessageCircle, UserRoundPlus } from "lucide-react";
 import { type InboxKind } from "../../shared/api/generated";
-import { exactly, forPeople } from "../../shared/ui/Count";
+import { exactly, abbreviated } from "../../shared/ui/Count";
 import { Tabs } from "../controls/Tabs";
 import styles from "./InboxTabs.module.css";
 import { type Unread } from "./badges";
@@ -38,7 +38,7 @@ function Badged({ icon: Icon, count = 0 }: { icon: LucideIcon; count?: number })
       <Icon size={21} aria-hidden="true" />
       {count > 0 && (
         <span className={styles.badge} title={exactly(count)}>
-          {forPeople(count)}
+          {abbreviated(count)}
           <span className="only-heard"> unread </span>
         </span>
       )}

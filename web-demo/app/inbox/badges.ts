@@ -25,9 +25,9 @@ export const unreadOf = (inbox: InboxBadgesFragment): Unread => ({
 });
 
 /** How much each badge rose from `before` to `now`. */
-export const risen = (now: Unread, before: Unread): Unread => each((kind) => Math.max(now[kind] - before[kind], 0));
+export const increase = (now: Unread, before: Unread): Unread => each((kind) => Math.max(now[kind] - before[kind], 0));
 
-export const lower = (one: Unread, other: Unread): Unread => each((kind) => Math.min(one[kind], other[kind]));
+export const minimum = (one: Unread, other: Unread): Unread => each((kind) => Math.min(one[kind], other[kind]));
 
 export const total = (unread: Unread): number => KINDS.reduce((sum, kind) => sum + unread[kind], 0);
 

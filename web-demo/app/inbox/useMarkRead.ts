@@ -5,7 +5,7 @@ import { useAction } from "../../shared/api/useAction";
 /** A list that was visible for this many milliseconds counts as read. */
 const LOOK_MS = 1_500;
 
-/** Marks the badge of `kind` as read after a pause; `undefined`: there is nothing to mark. */
+/** Marks the badge of `kind` as read after a pause; does nothing if it is `undefined`. */
 export function useMarkRead(kind: InboxKind | undefined) {
   const markRead = useAction(MarkInboxReadDocument);
   useEffect(() => {

@@ -15,7 +15,7 @@ interface Props {
   children: (viewer: Viewer) => ReactNode;
 }
 
-/** Content of the viewer. Without a user it explains how to sign in or to begin. */
+/** Content that needs the viewer's user. Without one it says to sign in or to act first. */
 export function ForViewer({ what, title, children }: Props) {
   const { session } = useApi();
   const [{ data, fetching, error }, run] = useQuery({ query: ViewerDocument, pause: !session });
@@ -30,7 +30,7 @@ export function ForViewer({ what, title, children }: Props) {
       ) : fetching ? (
         <Loading />
       ) : (
-        <Empty title="You are new here.">Like, follow or post something, and this is where you find {what}.</Empty>
+        <Empty title="You are new here.">Like, follow or post something to see {what} here.</Empty>
       )}
     </>
   );

@@ -21,7 +21,7 @@ export function Instead({ title, isLoading, error, retry }: Props) {
       ) : error && !isInvalidId(error) ? (
         <Problem error={error} retry={retry} />
       ) : (
-        <Empty title="There is nothing at this address.">Perhaps it was removed.</Empty>
+        <Empty title="There is nothing at this address.">It may have been removed.</Empty>
       )}
     </>
   );

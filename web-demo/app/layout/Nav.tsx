@@ -14,18 +14,18 @@ export function Nav() {
         <Logo />
         Plaudit
       </Link>
-      <Way to="/" icon={House} text="Home" />
-      <Way to="/hot" icon={Flame} text="Hot" />
-      <Way to="/groups" icon={UsersRound} text="Groups" />
-      <Way to="/inbox" icon={Bell} text="Inbox" badge={unread(viewer?.inbox)} />
-      <Way to={viewer ? `/user/${viewer.id}` : "/user/me"} icon={UserRound} text="Profile" />
-      <Way to="/likes" icon={Heart} text="My likes" />
-      <Way to="/two" icon={Columns2} text="Side by side" />
+      <NavLink to="/" icon={House} text="Home" />
+      <NavLink to="/hot" icon={Flame} text="Hot" />
+      <NavLink to="/groups" icon={UsersRound} text="Groups" />
+      <NavLink to="/inbox" icon={Bell} text="Inbox" badge={unread(viewer?.inbox)} />
+      <NavLink to={viewer ? `/user/${viewer.id}` : "/user/me"} icon={UserRound} text="Profile" />
+      <NavLink to="/likes" icon={Heart} text="My likes" />
+      <NavLink to="/two" icon={Columns2} text="Side by side" />
     </nav>
   );
 }
 
-function Way({ to, icon: Icon, text, badge = 0 }: { to: string; icon: LucideIcon; text: string; badge?: number }) {
+function NavLink({ to, icon: Icon, text, badge = 0 }: { to: string; icon: LucideIcon; text: string; badge?: number }) {
   const [isHere] = useRoute(to);
   return (
     <Link href={to} className={styles.way} aria-current={isHere ? "page" : undefined}>

@@ -6,7 +6,7 @@ import styles from "./PageHead.module.css";
 /** The sticky bar above a page. `back` adds a back button. */
 export function PageHead({ title, back = false, children }: { title: string; back?: boolean; children?: ReactNode }) {
   const frame = useContext(FrameContext);
-  useEffect(() => frame.entitle(title), [frame, title]);
+  useEffect(() => frame.setTitle(title), [frame, title]);
   return (
     <header className={styles.head}>
       {back && (

@@ -1,6 +1,6 @@
 import { type ReactNode } from "react";
 import { SkipLink } from "../../shared/ui/SkipLink";
-import { useCurtain } from "../drawer/Curtain";
+import { useDrawer } from "../drawer/DrawerProvider";
 import { HotNow } from "../rankings/HotNow";
 import { StormPanel } from "../storm/StormPanel";
 import { ConnectionMark } from "./ConnectionMark";
@@ -11,7 +11,7 @@ import { useTop } from "./useTop";
 
 /** The frame of every page: navigation on the left, hot notes on the right; on a phone a bar below. */
 export function Shell({ children, onSwitch }: { children: ReactNode; onSwitch: (user: string) => void }) {
-  const { isOpen } = useCurtain();
+  const { isOpen } = useDrawer();
   useTop();
   return (
     <div className={styles.shell} data-curtain={isOpen}>

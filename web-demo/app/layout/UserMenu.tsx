@@ -1,7 +1,7 @@
 import { Columns2, Gauge, Moon, SquareTerminal, Sun } from "lucide-react";
 import { Link } from "wouter";
 import { useApi } from "../../shared/api/client";
-import { CurtainButton } from "../drawer/CurtainButton";
+import { DrawerButton } from "../drawer/DrawerButton";
 import { Theme } from "../../shared/ui/theme";
 import styles from "./UserMenu.module.css";
 import { UserSwitch } from "../viewer/UserSwitch";
@@ -16,14 +16,14 @@ export function UserMenu({ onSwitch }: { onSwitch: (user: string) => void }) {
       <Link href="/two" className={styles.onPhone} aria-label="Side by side" title="Side by side">
         <Columns2 size={19} />
       </Link>
-      <CurtainButton />
+      <DrawerButton />
       <a href="/graphiql" aria-label="GraphiQL" title="GraphiQL">
         <SquareTerminal size={19} />
       </a>
       <a href="/admin" aria-label="Operations" title="Operations">
         <Gauge size={19} />
       </a>
-      <button aria-label="Light or dark" title="Light or dark" onClick={Theme.turn}>
+      <button aria-label="Light or dark" title="Light or dark" onClick={Theme.toggle}>
         <Sun size={19} className="only-dark" />
         <Moon size={19} className="only-light" />
       </button>

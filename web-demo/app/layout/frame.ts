@@ -4,12 +4,12 @@ import { createContext } from "react";
 export interface Frame {
   /** Returns to the previous page. */
   back: () => void;
-  entitle: (title: string) => void;
+  setTitle: (title: string) => void;
 }
 
 export const FrameContext = createContext<Frame>({
   back: () => history.back(),
-  entitle: (title) => {
+  setTitle: (title) => {
     document.title = `${title} · Plaudit`;
   },
 });

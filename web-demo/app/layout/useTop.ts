@@ -1,15 +1,15 @@
 import { useEffect, useRef } from "react";
 import { useLocation } from "wouter";
 
-/** Scrolls a new page to its top. On going back, the browser restores the position. */
+/** Scrolls a new page to its top. When the user goes back, the browser restores the position. */
 export function useTop() {
   const [path] = useLocation();
   const before = useRef(path);
   const isBack = useRef(false);
   useEffect(() => {
-    const note = () => (isBack.current = true);
-    addEventListener("popstate", note);
-    return () => removeEventListener("popstate", note);
+    const markBack = () => (isBack.current = true);
+    addEventListener("popstate", markBack);
+    return () => removeEventListener("popstate", markBack);
   }, []);
   useEffect(() => {
     if (before.current !== path && !isBack.current) scrollTo(0, 0);

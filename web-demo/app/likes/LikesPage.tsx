@@ -7,7 +7,7 @@ import { Tabs } from "../controls/Tabs";
 import { usePages } from "../../shared/lists/usePages";
 import { NoteList } from "../notes/NoteList";
 
-/** The viewer's liked and collected notes, which only the viewer sees. */
+/** The viewer's liked and collected notes, visible only to the viewer. */
 export default function LikesPage() {
   const [isCollects, setCollects] = useState(false);
   return (
@@ -36,7 +36,7 @@ function Liked() {
   const { nodes, endless } = usePages(LikedNotesDocument, {}, (data) => data.viewer?.likedNotes, "cache-and-network");
   return (
     <NoteList notes={nodes} endless={endless}>
-      <Empty title="Nothing yet.">Tap the heart of a note, and you find it again here.</Empty>
+      <Empty title="Nothing yet.">Notes that you like appear here.</Empty>
     </NoteList>
   );
 }
@@ -46,7 +46,7 @@ function Collected() {
   const { nodes, endless } = usePages(CollectedNotesDocument, {}, find, "cache-and-network");
   return (
     <NoteList notes={nodes} endless={endless}>
-      <Empty title="Nothing yet.">Collect a note that you want to keep, and it stands here.</Empty>
+      <Empty title="Nothing yet.">Notes that you collect appear here.</Empty>
     </NoteList>
   );
 }

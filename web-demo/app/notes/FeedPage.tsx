@@ -33,7 +33,7 @@ function Feed({ following }: { following: boolean }) {
   const { nodes, endless } = usePages(FeedDocument, { following }, (data) => data.feed);
   return (
     <NoteList notes={nodes} endless={endless}>
-      <Empty title="Nothing here yet.">Follow somebody, and what they post stands here.</Empty>
+      <Empty title="Nothing here yet.">Follow somebody to see their notes here.</Empty>
     </NoteList>
   );
 }

@@ -1,6 +1,6 @@
 import { useState } from "react";
 import { Avatar } from "../../shared/ui/Avatar";
-import { exactly, forPeople } from "../../shared/ui/Count";
+import { exactly, abbreviated } from "../../shared/ui/Count";
 import styles from "./Likers.module.css";
 import { LikersDialog } from "./LikersDialog";
 import { type WholeNote } from "./wholeNote";
@@ -28,7 +28,7 @@ export function Likers({ note }: { note: WholeNote }) {
           {others > 0 && (
             <span title={exactly(others)}>
               {" "}
-              and {forPeople(others)} {others === 1 ? "other" : "others"}
+              and {abbreviated(others)} {others === 1 ? "other" : "others"}
             </span>
           )}
         </span>

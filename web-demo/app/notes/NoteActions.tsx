@@ -17,11 +17,11 @@ import styles from "./NoteActions.module.css";
 interface Props {
   note: NoteCardFragment;
   /** Replaces the link to the comments where they are on the same page. */
-  onTalk?: (event: MouseEvent) => void;
+  onComments?: (event: MouseEvent) => void;
 }
 
 /** Counts of a note, and buttons for like, collect and comment. */
-export function NoteActions({ note, onTalk }: Props) {
+export function NoteActions({ note, onComments }: Props) {
   const like = useAction(LikeNoteDocument);
   const unlike = useAction(UnlikeNoteDocument);
   const collect = useAction(CollectNoteDocument);
@@ -36,12 +36,12 @@ export function NoteActions({ note, onTalk }: Props) {
         unit="likes"
         count={note.likeCount}
         isOn={note.viewerHasLiked}
-        onTurn={(on) => (on ? like : unlike)({ noteId })}
+        onToggle={(on) => (on ? like : unlike)({ noteId })}
       />
       <Link
         href={`/note/${noteId}#comments`}
         className={`${buttonStyles.button} ${buttonStyles.talk}`}
-        onClick={onTalk}
+        onClick={onComments}
         aria-label={`Comments: ${exactly(note.commentCount)}`}
       >
         <MessageCircle size={20} aria-hidden="true" />
@@ -54,7 +54,7 @@ export function NoteActions({ note, onTalk }: Props) {
         unit="collects"
         count={note.collectCount}
         isOn={note.viewerHasCollected}
-        onTurn={(on) => (on ? collect : uncollect)({ noteId })}
+        onToggle={(on) => (on ? collect : uncollect)({ noteId })}
       />
       <span className={styles.views}>
         <Eye size={18} aria-hidden="true" />

@@ -5,13 +5,13 @@ import { Avatar } from "../../shared/ui/Avatar";
 import { TimeAgo } from "../../shared/ui/TimeAgo";
 import { NoteActions } from "./NoteActions";
 import styles from "./NoteCard.module.css";
-import { useViewed } from "./views";
+import { useRecordView } from "./views";
 
 /** A note in a list. */
 export const NoteCard = memo(function NoteCard({ note }: { note: NoteCardFragment }) {
   const card = useRef<HTMLElement>(null);
   const title = useId();
-  useViewed(card, note.id);
+  useRecordView(card, note.id);
   return (
     <article ref={card} className={styles.card} aria-labelledby={title} data-note={note.id}>
       <Byline note={note} />

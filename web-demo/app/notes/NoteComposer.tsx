@@ -10,10 +10,10 @@ import { useViewer } from "../viewer/useViewer";
 import styles from "./NoteComposer.module.css";
 
 /** The server's limits, in characters without surrounding white space. */
-const MOST_TITLE = 200;
-const MOST_BODY = 10_000;
+const MAX_TITLE = 200;
+const MAX_BODY = 10_000;
 
-/** Form for a new note: one line until it has the focus. The text stays until the server has stored it. */
+/** Form for a new note: a button until it is opened. It keeps the text until the server has stored it. */
 export function NoteComposer() {
   const { session } = useApi();
   const viewer = useViewer();
@@ -38,7 +38,7 @@ function Open({ onClose }: { onClose: () => void }) {
   const [body, setBody] = useState("");
   const { send, isSending } = useSend();
   const [titleLength, bodyLength] = [lengthOf(title), lengthOf(body)];
-  const fits = titleLength <= MOST_TITLE && bodyLength <= MOST_BODY;
+  const fits = titleLength <= MAX_TITLE && bodyLength <= MAX_BODY;
   const canSend = titleLength > 0 && bodyLength > 0 && fits && !isSending;
 
   async function submit(event?: FormEvent) {
@@ -70,8 +70,8 @@ function Open({ onClose }: { onClose: () => void }) {
         onChange={(event) => setBody(event.target.value)}
       />
       <div className={styles.foot}>
-        <CharactersLeft most={MOST_TITLE} length={titleLength} />
-        <CharactersLeft most={MOST_BODY} length={bodyLength} />
+        <CharactersLeft max={MAX_TITLE} length={titleLength} />
+        <CharactersLeft max={MAX_BODY} length={bodyLength} />
         <Button look="quiet" onClick={onClose}>
           Cancel
         </Button>

@@ -12,7 +12,7 @@ import { NoteActions } from "./NoteActions";
 import { Byline } from "./NoteCard";
 import styles from "./NotePage.module.css";
 import { Rating } from "./Rating";
-import { useViewed } from "./views";
+import { useRecordView } from "./views";
 import { type WholeNote } from "./wholeNote";
 
 /** A note with its counts, rating and comments. */
@@ -36,7 +36,7 @@ export default function NotePage({ noteId }: { noteId: string }) {
       {note ? (
         <>
           <Listener noteId={noteId} />
-          <Whole note={note} onTalk={write} />
+          <NoteContent note={note} onComments={write} />
           <Comments ref={comments} note={note} />
         </>
       ) : data || isInvalidId(error) ? (
@@ -56,10 +56,10 @@ function Listener({ noteId }: { noteId: string }) {
   return null;
 }
 
-function Whole({ note, onTalk }: { note: WholeNote; onTalk: (event: MouseEvent) => void }) {
+function NoteContent({ note, onComments }: { note: WholeNote; onComments: (event: MouseEvent) => void }) {
   const article = useRef<HTMLElement>(null);
   const titleId = useId();
-  useViewed(article, note.id);
+  useRecordView(article, note.id);
   const viewer = useViewer();
   const isOwn = !!viewer && viewer.id === note.author?.id;
   return (
@@ -73,7 +73,7 @@ function Whole({ note, onTalk }: { note: WholeNote; onTalk: (event: MouseEvent) 
       <Likers note={note} />
       <Rating note={note} />
       <div className={styles.actions}>
-        <NoteActions note={note} onTalk={onTalk} />
+        <NoteActions note={note} onComments={onComments} />
       </div>
     </article>
   );

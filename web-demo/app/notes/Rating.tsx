@@ -1,15 +1,15 @@
 import { Star } from "lucide-react";
 import { useEffect, useId, useState } from "react";
 import { RateNoteDocument } from "../../shared/api/generated";
-import { exactly, forPeople } from "../../shared/ui/Count";
+import { exactly, abbreviated } from "../../shared/ui/Count";
 import { Button } from "../../shared/ui/Button";
 import { useAction } from "../../shared/api/useAction";
 import { type WholeNote } from "./wholeNote";
 import styles from "./Rating.module.css";
 
 const SCORES = Array.from({ length: 11 }, (_, score) => score);
-/** A choice is sent after this pause: arrow keys pass over scores, and two answers could arrive out of order. */
-const REST_MS = 300;
+/** A choice is sent after this pause: arrow keys pass over scores, and two responses could arrive out of order. */
+const SEND_AFTER_MS = 300;
 
 /** The average rating of a note, 0 to 10, and the viewer's own. */
 export function Rating({ note }: { note: WholeNote }) {
@@ -27,7 +27,7 @@ export function Rating({ note }: { note: WholeNote }) {
           <span>
             <b data-average={ratingAverage}>{ratingAverage.toFixed(1)}</b> of 10 ·{" "}
             <span title={exactly(ratingCount)} data-ratings={ratingCount}>
-              {forPeople(ratingCount)} {ratingCount === 1 ? "rating" : "ratings"}
+              {abbreviated(ratingCount)} {ratingCount === 1 ? "rating" : "ratings"}
             </span>
           </span>
         )}
@@ -57,14 +57,14 @@ export function Rating({ note }: { note: WholeNote }) {
 /** The viewer's rating: the last choice until it is sent, then the cached value. */
 function useChoice({ id: noteId, viewerRating }: WholeNote) {
   const rate = useAction(RateNoteDocument);
-  const [resting, setResting] = useState<number>();
+  const [unsent, setUnsent] = useState<number>();
   useEffect(() => {
-    if (resting === undefined) return;
+    if (unsent === undefined) return;
     const timer = setTimeout(() => {
-      rate({ noteId, score: resting });
-      setResting(undefined);
-    }, REST_MS);
+      rate({ noteId, score: unsent });
+      setUnsent(undefined);
+    }, SEND_AFTER_MS);
     return () => clearTimeout(timer);
-  }, [rate, noteId, resting]);
-  return { chosen: resting ?? viewerRating, choose: setResting };
+  }, [rate, noteId, unsent]);
+  return { chosen: unsent ?? viewerRating, choose: setUnsent };
 }

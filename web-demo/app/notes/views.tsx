@@ -2,30 +2,30 @@ import { type ReactNode, type RefObject, createContext, useContext, useEffect, u
 import { type Client, useClient } from "urql";
 import { RecordViewsDocument } from "../../shared/api/generated";
 
-/** The limit of one mutation. */
-const MOST_IDS = 100;
+/** The server's limit for one mutation. */
+const MAX_IDS = 100;
 /** Views are sent in one mutation, this many milliseconds after the first. */
-const GATHER_MS = 2_000;
+const BATCH_MS = 2_000;
 /** A note counts as viewed when this share of it was on the screen for this long. */
 const SHARE = 0.6;
 const LOOK_MS = 800;
 
-/** Collects views; each note counts once per visit. */
+/** Collects views and sends them in batches; each note counts once per visit. */
 class Views {
-  #known = new Set<string>();
+  #viewed = new Set<string>();
   #waiting: string[] = [];
 
   constructor(private readonly client: Client) {}
 
-  saw(noteId: string) {
-    if (this.#known.has(noteId)) return;
-    this.#known.add(noteId);
+  add(noteId: string) {
+    if (this.#viewed.has(noteId)) return;
+    this.#viewed.add(noteId);
     this.#waiting.push(noteId);
-    if (this.#waiting.length === 1) setTimeout(() => this.#send(), GATHER_MS);
+    if (this.#waiting.length === 1) setTimeout(() => this.#send(), BATCH_MS);
   }
 
   #send() {
-    const noteIds = this.#waiting.splice(0, MOST_IDS);
+    const noteIds = this.#waiting.splice(0, MAX_IDS);
     this.client.mutation(RecordViewsDocument, { noteIds }).toPromise();
     if (this.#waiting.length > 0) this.#send();
   }
@@ -40,14 +40,14 @@ export function ViewsProvider({ children }: { children: ReactNode }) {
 }
 
 /** Counts a view of the note once the element was visible long enough. */
-export function useViewed(ref: RefObject<Element | null>, noteId: string) {
+export function useRecordView(ref: RefObject<Element | null>, noteId: string) {
   const views = useContext(ViewsContext);
   useEffect(() => {
     let timer: ReturnType<typeof setTimeout> | undefined;
     const observer = new IntersectionObserver(
       ([entry]) => {
         clearTimeout(timer);
-        if (entry!.isIntersecting) timer = setTimeout(() => views?.saw(noteId), LOOK_MS);
+        if (entry!.isIntersecting) timer = setTimeout(() => views?.add(noteId), LOOK_MS);
       },
       { threshold: SHARE },
     );

@@ -6,12 +6,12 @@ import { Count } from "../../shared/ui/Count";
 import { LiveNotes } from "../notes/live";
 import styles from "./HotNow.module.css";
 
-const MOST = 5;
+const MAX_NOTES = 5;
 
-/** The hottest notes of the day, beside every page. */
+/** The hottest notes of the day, shown beside every page. */
 export function HotNow() {
   const [{ data }] = useQuery({ query: HotNowDocument });
-  const notes = data?.hotNotes?.nodes.slice(0, MOST) ?? [];
+  const notes = data?.hotNotes?.nodes.slice(0, MAX_NOTES) ?? [];
   if (notes.length === 0) return null;
   return (
     <section className={styles.hot} aria-labelledby="hot-now">

@@ -35,7 +35,7 @@ function HotNotes({ window }: { window: HotWindow }) {
   return (
     <div className={styles.ranked}>
       <NoteList notes={nodes} endless={endless}>
-        <Empty title="It is quiet.">Nothing was liked or collected in this time. A longer one has more.</Empty>
+        <Empty title="Nothing yet.">Nothing was liked or collected in this period.</Empty>
       </NoteList>
     </div>
   );

@@ -7,18 +7,18 @@ import styles from "./StormPanel.module.css";
 import { SECONDS, USERS } from "./storm";
 import { useStorm } from "./useStorm";
 
-/** Starts hundreds of simulated users on the notes on the screen. Development servers only. */
+/** Runs hundreds of simulated users on the visible notes. Development servers only. */
 export function StormPanel() {
   const isDevelopment = useDevelopmentUsers().length > 0;
   return isDevelopment && <Panel />;
 }
 
 function Panel() {
-  const { lines, running, problem, begin, stop } = useStorm();
+  const { lines, running, problem, start, stop } = useStorm();
   const last = lines.at(-1);
   return (
     <section className={styles.storm} aria-labelledby="storm">
-      <h2 id="storm">Make a storm</h2>
+      <h2 id="storm">Run a storm</h2>
       <p>
         {USERS} simulated users like, collect and follow for {SECONDS} seconds, through the same API as you.
       </p>
@@ -28,7 +28,7 @@ function Panel() {
             <strong>{exactly(running ? (last?.perSecond ?? 0) : average(last))}</strong>
             {running ? "actions per second" : "actions per second, on average"}
           </p>
-          <Bars values={lines.map(({ perSecond }) => perSecond)} most={SECONDS * 4} label="Actions per second" />
+          <Bars values={lines.map(({ perSecond }) => perSecond)} max={SECONDS * 4} label="Actions per second" />
         </>
       )}
       <div className={styles.foot}>
@@ -37,8 +37,8 @@ function Panel() {
             <Square size={14} aria-hidden="true" /> Stop
           </Button>
         ) : (
-          <Button look="primary" onClick={() => begin(notesOnScreen())}>
-            <Zap size={16} aria-hidden="true" /> {last ? "Once more" : "Begin"}
+          <Button look="primary" onClick={() => start(notesOnScreen())}>
+            <Zap size={16} aria-hidden="true" /> {last ? "Run again" : "Start"}
           </Button>
         )}
         <p role="status">
@@ -55,14 +55,14 @@ const average = (line: Line | undefined) => (line ? Math.round((line.acted * 100
 
 const failures = (failed: number) => (failed === 0 ? "none failed" : `${exactly(failed)} failed`);
 
-/** The limit of one storm. */
-const MOST_NOTES = 100;
+/** The server's limit for one storm. */
+const MAX_NOTES = 100;
 
-/** Ids of the notes on the screen; if there are none, the server chooses. */
+/** Ids of the notes on the screen; if there are none, the server chooses notes. */
 function notesOnScreen(): string[] {
   const cards = [...document.querySelectorAll<HTMLElement>("[data-note]")].filter((card) => {
     const { top, bottom } = card.getBoundingClientRect();
     return bottom > 0 && top < innerHeight;
   });
-  return [...new Set(cards.map((card) => card.dataset.note!))].slice(0, MOST_NOTES);
+  return [...new Set(cards.map((card) => card.dataset.note!))].slice(0, MAX_NOTES);
 }

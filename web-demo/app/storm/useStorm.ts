@@ -1,7 +1,7 @@
 import { useCallback, useEffect, useRef, useState } from "react";
 import { type Progress, storm } from "./storm";
 
-/** Starts and stops a storm; it stops with the component. */
+/** Starts and stops a storm, which also stops when the component is unmounted. */
 export function useStorm() {
   const [lines, setLines] = useState<Progress[]>([]);
   const [running, setRunning] = useState(false);
@@ -9,7 +9,7 @@ export function useStorm() {
   const controller = useRef<AbortController>(undefined);
   useEffect(() => () => controller.current?.abort(), []);
 
-  const begin = useCallback(async (noteIds: string[]) => {
+  const start = useCallback(async (noteIds: string[]) => {
     const { signal } = (controller.current = new AbortController());
     setLines([]);
     setProblem(undefined);
@@ -22,5 +22,5 @@ export function useStorm() {
     setRunning(false);
   }, []);
 
-  return { lines, running, problem, begin, stop: useCallback(() => controller.current?.abort(), []) };
+  return { lines, running, problem, start, stop: useCallback(() => controller.current?.abort(), []) };
 }

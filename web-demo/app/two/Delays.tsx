@@ -3,10 +3,10 @@ import { Bars } from "../storm/Bars";
 import styles from "./Delays.module.css";
 import { type Stopwatch } from "./Stopwatch";
 
-/** Bars of the strip. */
-const SHOWN = 20;
+/** Bars of the chart. */
+const MAX_BARS = 20;
 
-/** Delays until the other side showed a change. */
+/** The measured delays until the other side showed a change. */
 export function Delays({ stopwatch }: { stopwatch: Stopwatch }) {
   const delays = useSyncExternalStore(stopwatch.listen, () => stopwatch.delays);
   return (
@@ -25,7 +25,7 @@ export function Delays({ stopwatch }: { stopwatch: Stopwatch }) {
           <dd>{milliseconds(delays.length > 0 ? Math.min(...delays) : undefined)}</dd>
         </div>
       </dl>
-      <Bars values={delays.slice(-SHOWN)} most={SHOWN} label={`Milliseconds of the last ${SHOWN}`} />
+      <Bars values={delays.slice(-MAX_BARS)} max={MAX_BARS} label={`Milliseconds of the last ${MAX_BARS}`} />
       <p className={styles.about}>
         From the click on one side (like, collect or follow) until the other side has drawn the new count.
       </p>

@@ -50,7 +50,7 @@ export function Pane({ side, api, stopwatch, onSwitch }: Props) {
   );
 }
 
-/** Scrolls independently; a new page starts at the top. */
+/** The page of one side, which scrolls independently. A new page starts at the top. */
 function Page({ usePath }: { usePath: () => string }) {
   const path = usePath();
   const place = useRef<HTMLDivElement>(null);

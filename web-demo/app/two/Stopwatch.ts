@@ -5,8 +5,8 @@ export type Side = "left" | "right";
 
 /** Root fields whose delay is measured. */
 const MEASURED = /^(un)?(like|collect|follow)(Note|Comment)?$/;
-/** An event that has not arrived after this time is given up. */
-const LONGEST_MS = 10_000;
+/** An event that takes longer is not measured. */
+const MAX_DELAY_MS = 10_000;
 
 interface CountedObject {
   __typename: string;
@@ -14,7 +14,7 @@ interface CountedObject {
   countsVersion: number;
 }
 
-/** A change made on one side that the other side has not shown yet. */
+/** A change on one side that the other side has not rendered yet. */
 interface PendingChange {
   by: Side;
   clickedAt: number;
@@ -29,9 +29,9 @@ interface Rendering {
 }
 
 /**
- * Measures the time from a click on one side until the other side, which learns of it by a subscription event, has
- * rendered it. `countsVersion` tells which event contains the change, also when others change the same count. The
- * event may arrive before the mutation's answer.
+ * Measures the time from a click on one side until the other side, which gets it in a subscription event, has rendered
+ * it. `countsVersion` shows which event contains the change, even if others change the same count. The event may arrive
+ * before the mutation's response.
  */
 export class Stopwatch {
   #clicks: Partial<Record<Side, number>> = {};
@@ -41,7 +41,7 @@ export class Stopwatch {
   #delays: readonly number[] = [];
   #listeners = new Set<() => void>();
 
-  /** Milliseconds of each measured action of this visit. */
+  /** Delay of each measured action in milliseconds, in order. */
   get delays(): readonly number[] {
     return this.#delays;
   }
@@ -51,7 +51,7 @@ export class Stopwatch {
     return () => this.#listeners.delete(listener);
   };
 
-  /** `at`: as `performance.now()` and the `timeStamp` of DOM events. */
+  /** `at` is on the clock of `performance.now()`, like the `timeStamp` of DOM events. */
   click(side: Side, at: number) {
     this.#clicks[side] = at;
   }
@@ -75,12 +75,12 @@ export class Stopwatch {
   }
 
   #answered(operation: Operation, data: Record<string, Record<string, unknown>> | undefined) {
-    const begun = this.#running.get(operation.key);
+    const click = this.#running.get(operation.key);
     this.#running.delete(operation.key);
     const payload = data?.[rootField(operation)];
     const object = Object.values(payload ?? {}).find(isCounted);
-    if (!begun || !payload?.changed || !object) return;
-    this.#pending.push({ ...begun, object });
+    if (!click || !payload?.changed || !object) return;
+    this.#pending.push({ ...click, object });
     this.#compare();
   }
 
@@ -94,12 +94,12 @@ export class Stopwatch {
   }
 
   #compare() {
-    const since = performance.now() - LONGEST_MS;
-    this.#renderings = this.#renderings.filter(({ at }) => at > since);
+    const oldest = performance.now() - MAX_DELAY_MS;
+    this.#renderings = this.#renderings.filter(({ at }) => at > oldest);
     this.#pending = this.#pending.filter((pending) => {
-      const shown = this.#renderings.find((rendering) => hasChange(rendering, pending));
-      if (shown) this.#add(shown.at - pending.clickedAt);
-      return !shown && pending.clickedAt > since;
+      const rendering = this.#renderings.find((candidate) => hasChange(candidate, pending));
+      if (rendering) this.#add(rendering.at - pending.clickedAt);
+      return !rendering && pending.clickedAt > oldest;
     });
   }
 
@@ -109,14 +109,14 @@ export class Stopwatch {
   }
 }
 
-/** A change of the cache may miss the next frame; it is on the screen when the frame after that begins. */
+/** React may miss the next frame with a change of the cache; when the frame after that begins, it is on the screen. */
 const afterPaint = (callback: () => void) => requestAnimationFrame(() => requestAnimationFrame(callback));
 
-const hasChange = ({ on, object: shown }: Rendering, { by, object }: PendingChange): boolean =>
+const hasChange = ({ on, object: rendered }: Rendering, { by, object }: PendingChange): boolean =>
   on !== by &&
-  shown.__typename === object.__typename &&
-  shown.id === object.id &&
-  shown.countsVersion >= object.countsVersion;
+  rendered.__typename === object.__typename &&
+  rendered.id === object.id &&
+  rendered.countsVersion >= object.countsVersion;
 
 function isCounted(value: unknown): value is CountedObject {
   return typeof value === "object" && value !== null && "countsVersion" in value && "id" in value;

@@ -4,8 +4,8 @@ import { Link } from "wouter";
 import { type Api, createApi, useApi } from "../../shared/api/client";
 import { type Session, developmentSession } from "../../shared/session";
 import { Empty, Loading } from "../../shared/ui/States";
-import { CurtainProvider } from "../drawer/Curtain";
-import { CurtainButton } from "../drawer/CurtainButton";
+import { DrawerProvider } from "../drawer/DrawerProvider";
+import { DrawerButton } from "../drawer/DrawerButton";
 import { StormPanel } from "../storm/StormPanel";
 import { Delays } from "./Delays";
 import { Pane } from "./Pane";
@@ -15,7 +15,7 @@ import { twoSessions } from "./two";
 
 const SIDES: Side[] = ["left", "right"];
 
-/** Two users next to each other: an action on one side shows on the other. */
+/** Two users side by side: an action of one shows on the other's side. */
 export default function TwoPage() {
   const { session } = useApi();
   const stopwatch = useMemo(() => new Stopwatch(), []);
@@ -24,7 +24,7 @@ export default function TwoPage() {
 
   useEffect(() => {
     document.title = "Side by side · Plaudit";
-    // An answer that arrives after the page was left would replace caches that are in use.
+    // Sessions that arrive after the effect was cleaned up would replace clients that are in use.
     let isCurrent = true;
     const open = (side: Side, session: Session) => createApi(session, stopwatch.exchange(side));
     twoSessions(session?.user).then((both) => {
@@ -43,16 +43,16 @@ export default function TwoPage() {
   }
 
   return (
-    <CurtainProvider apis={isReady ? SIDES.map((side) => apis[side]) : undefined}>
+    <DrawerProvider apis={isReady ? SIDES.map((side) => apis[side]) : undefined}>
       <div className={styles.page}>
         <header className={styles.head}>
           <Link href="/" aria-label="Back to the feed" className={styles.back}>
             <ArrowLeft size={20} />
           </Link>
           <h1>Side by side</h1>
-          <p>Two people, each with a connection of their own. Like something here, and watch it arrive there.</p>
+          <p>Two users, each with their own connection. Like a note on one side and watch the other side change.</p>
           <span className={styles.curtain}>
-            <CurtainButton />
+            <DrawerButton />
           </span>
         </header>
         <main className={styles.main}>
@@ -79,16 +79,16 @@ export default function TwoPage() {
           )}
         </main>
       </div>
-    </CurtainProvider>
+    </DrawerProvider>
   );
 }
 
 function NeedsDevelopment() {
   return (
     <Empty title="This page needs a development server.">
-      It acts as two people at once, and only such a server hands out the tokens for that.
+      It acts as two users at once, and only a development server issues tokens for any user.
       <br />
-      Run one on your own machine with <code>make run</code>, and look again.
+      Start one with <code>make run</code> and reload the page.
     </Empty>
   );
 }

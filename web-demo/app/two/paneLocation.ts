@@ -1,7 +1,7 @@
 import { memoryLocation } from "wouter/memory-location";
 import { type Frame } from "../layout/frame";
 
-/** A location of its own for each side, apart from the browser's address. */
+/** A location for one side, independent of the browser's address. */
 export function paneLocation() {
   const { hook, searchHook, navigate, history } = memoryLocation({ path: "/", record: true });
 
@@ -11,7 +11,7 @@ export function paneLocation() {
       navigate(history.at(-1)!, { replace: true });
     },
     // The tab's title covers both sides.
-    entitle() {},
+    setTitle() {},
   };
   const usePath = () => hook()[0].split("#")[0]!;
   return { frame, usePath, searchHook, hook: (): ReturnType<typeof hook> => [usePath(), hook()[1]] };

@@ -1,7 +1,7 @@
 import { type Session, developmentSession, developmentUsers } from "../../shared/session";
 import { type Side } from "./Stopwatch";
 
-/** Sessions of the viewer and of the first other development user. Undefined if the server issues no sessions. */
+/** Sessions of the viewer and of the first other development user. Undefined if the server issues no tokens. */
 export async function twoSessions(self: string | undefined): Promise<Record<Side, Session> | undefined> {
   const users = await developmentUsers();
   const subjects = users.filter(({ role }) => role === "user").map(({ subject }) => subject);

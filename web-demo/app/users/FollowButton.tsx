@@ -18,7 +18,7 @@ export function FollowButton({ user, isMain }: Props) {
       undo="Unfollow"
       isMain={isMain}
       isOn={user.viewerIsFollowing}
-      onTurn={(on) => (on ? follow : unfollow)({ userId: user.id })}
+      onToggle={(on) => (on ? follow : unfollow)({ userId: user.id })}
     />
   );
 }

@@ -1,7 +1,7 @@
 import { Redirect } from "wouter";
 import { ForViewer } from "../layout/ForViewer";
 
-/** The viewer's own profile. Before the first action there is no user, so it explains that. */
+/** The viewer's own profile. Before the first action there is no user, and it says so. */
 export default function MePage() {
   return (
     <ForViewer what="your profile" title="Profile">

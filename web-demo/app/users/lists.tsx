@@ -19,17 +19,17 @@ export function UserNotes({ id, name }: Props) {
   const { nodes, endless } = usePages(UserNotesDocument, { id }, (data) => data.user?.notes);
   return (
     <NoteList notes={nodes} endless={endless}>
-      <Empty title="No notes yet.">When {name} posts something, it stands here.</Empty>
+      <Empty title="No notes yet.">Notes of {name} appear here.</Empty>
     </NoteList>
   );
 }
 
-/** Read again whenever they appear, because others follow meanwhile. */
+/** Read again whenever they appear, because others follow in the meantime. */
 export function UserFollowers({ id, name }: Props) {
   const { nodes, endless } = usePages(UserFollowersDocument, { id }, (data) => data.user?.followers, "cache-and-network");
   return (
     <PeopleList people={nodes} endless={endless}>
-      <Empty title="No followers yet.">Somebody has to be the first to follow {name}.</Empty>
+      <Empty title="No followers yet.">Users who follow {name} appear here.</Empty>
     </PeopleList>
   );
 }
@@ -38,7 +38,7 @@ export function UserFollowing({ id, name }: Props) {
   const { nodes, endless } = usePages(UserFollowingDocument, { id }, (data) => data.user?.following, "cache-and-network");
   return (
     <PeopleList people={nodes} endless={endless}>
-      <Empty title="Nobody yet.">Whom {name} follows stands here.</Empty>
+      <Empty title="Follows nobody yet.">Users whom {name} follows appear here.</Empty>
     </PeopleList>
   );
 }
@@ -47,7 +47,7 @@ export function UserGroups({ id, name }: Props) {
   const { nodes, endless } = usePages(UserGroupsDocument, { id }, (data) => data.user?.groups, "cache-and-network");
   return (
     <GroupList groups={nodes} endless={endless}>
-      <Empty title="No groups yet.">What {name} joins stands here.</Empty>
+      <Empty title="No groups yet.">Groups that {name} joins appear here.</Empty>
     </GroupList>
   );
 }

@@ -5,11 +5,12 @@ const KEY = "plaudit.user";
 
 /** A session of the user that this tab used last, or of the server's default user. */
 export async function chosenSession(): Promise<Session | undefined> {
-  const chosen = sessionStorage.getItem(KEY) ?? undefined;
-  return (await developmentSession(chosen)) ?? (await developmentSession());
+  const user = sessionStorage.getItem(KEY) ?? undefined;
+  return (await developmentSession(user)) ?? (await developmentSession());
 }
 
-export async function choose(user: string): Promise<Session | undefined> {
+/** Stores the tab's user; returns a session of that user. */
+export async function switchUser(user: string): Promise<Session | undefined> {
   sessionStorage.setItem(KEY, user);
   return developmentSession(user);
 }

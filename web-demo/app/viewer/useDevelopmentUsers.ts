@@ -3,16 +3,16 @@ import { type Role, developmentUsers } from "../../shared/session";
 
 type User = { subject: string; role: Role };
 
-/** One request per visit. */
-let asked: Promise<User[]> | undefined;
-let known: User[] = [];
+/** The only request of a visit. */
+let request: Promise<User[]> | undefined;
+let cachedUsers: User[] = [];
 
 /** The users that a development server offers; empty until it has answered, and in production. */
 export function useDevelopmentUsers(): User[] {
-  const [users, setUsers] = useState(known);
+  const [users, setUsers] = useState(cachedUsers);
   useEffect(() => {
-    asked ??= developmentUsers();
-    asked.then((all) => setUsers((known = all)));
+    request ??= developmentUsers();
+    request.then((all) => setUsers((cachedUsers = all)));
   }, []);
   return users;
 }

@@ -4,17 +4,17 @@ import { useApi } from "../../shared/api/client";
 import { InboxCountsDocument, ViewerDocument } from "../../shared/api/generated";
 
 /**
- * The viewer with live badges. A viewer with an inbox has a user, so a null viewer beside inbox counts is outdated: the
- * query runs once more, whichever of the two answers arrives first.
+ * The viewer with live badges. Inbox counts mean that the viewer has a user, so a null viewer is outdated then: the
+ * query runs again, in whichever order the two results arrive.
  */
 export function useLiveViewer() {
   const { session } = useApi();
-  const [{ data }, ask] = useQuery({ query: ViewerDocument, pause: !session });
-  const [{ data: heard }] = useSubscription({ query: InboxCountsDocument, pause: !session });
-  const isNobody = data?.viewer === null;
-  const hasInbox = heard !== undefined;
+  const [{ data }, refetch] = useQuery({ query: ViewerDocument, pause: !session });
+  const [{ data: inboxCounts }] = useSubscription({ query: InboxCountsDocument, pause: !session });
+  const isNull = data?.viewer === null;
+  const hasInbox = inboxCounts !== undefined;
   useEffect(() => {
-    if (isNobody && hasInbox) ask({ requestPolicy: "network-only" });
-  }, [isNobody, hasInbox, ask]);
+    if (isNull && hasInbox) refetch({ requestPolicy: "network-only" });
+  }, [isNull, hasInbox, refetch]);
   return data?.viewer;
 }

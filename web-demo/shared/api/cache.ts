@@ -12,7 +12,7 @@ import { updates } from "./updates";
 export function cache() {
   return cacheExchange({
     possibleTypes: { Node: ["Comment", "Group", "Note", "User"] },
-    logger: tell,
+    logger: log,
     keys: {
       ...embedded("NoteConnection", "UserConnection", "GroupConnection", "CommentConnection"),
       ...embedded("InboxEntryConnection", "PendingCommentConnection", "PendingComment", "PageInfo"),
@@ -35,7 +35,7 @@ export function cache() {
 }
 
 /** Suppresses a false warning: Graphcache looks for the fields of an inline fragment in objects of other types, too. */
-function tell(severity: "debug" | "error" | "warn", message: string) {
+function log(severity: "debug" | "error" | "warn", message: string) {
   if (severity !== "debug" && !message.includes("Inline Fragment on")) console[severity](message);
 }
 

@@ -17,10 +17,10 @@ export interface Api {
 }
 
 /**
- * Queries and mutations use POST, subscriptions one WebSocket; all share one cache. The exchange `watching` observes the
- * traffic between the cache and the network.
+ * Queries and mutations use POST, subscriptions one WebSocket; all share one cache. The exchanges
+ * `observers` see the traffic between the cache and the network.
  */
-export function createApi(session: Session | undefined, ...watching: Exchange[]): Api {
+export function createApi(session: Session | undefined, ...observers: Exchange[]): Api {
   const tokens = session && new TokenSource(session);
   const journal = new Journal();
   const socket = new Socket(tokens, journal);
@@ -31,7 +31,7 @@ export function createApi(session: Session | undefined, ...watching: Exchange[])
     exchanges: [
       cache(),
       newestExchange(),
-      ...watching,
+      ...observers,
       recordExchange(journal),
       fetchExchange,
       subscriptionExchange({
@@ -57,7 +57,7 @@ const fetchWith =
     };
     const answer = await send();
     if (answer.status !== 401) return answer;
-    tokens.distrust();
+    tokens.markRefused();
     return send();
   };
 

@@ -29,9 +29,9 @@ export interface FrameEntry {
   text: string;
 }
 
-/** Kept in memory of each type, the oldest forgotten first. */
-const MOST_OPERATIONS = 150;
-const MOST_FRAMES = 300;
+/** Limits of the entries in memory; the oldest are dropped first. */
+const MAX_OPERATIONS = 150;
+const MAX_FRAMES = 300;
 
 /**
  * Operations and frames in order of arrival; listeners are notified once per task. Each has its own list, so that many
@@ -42,7 +42,7 @@ export class Journal {
   #frames: readonly FrameEntry[] = [];
   #listeners = new Set<() => void>();
   #nextId = 1;
-  #told = false;
+  #isNotifying = false;
 
   get operations(): readonly OperationEntry[] {
     return this.#operations;
@@ -57,22 +57,22 @@ export class Journal {
   }
 
   add(entry: Entry) {
-    if (entry.type === "operation") this.#operations = [...this.#operations.slice(1 - MOST_OPERATIONS), entry];
-    else this.#frames = [...this.#frames.slice(1 - MOST_FRAMES), entry];
-    this.#tell();
+    if (entry.type === "operation") this.#operations = [...this.#operations.slice(1 - MAX_OPERATIONS), entry];
+    else this.#frames = [...this.#frames.slice(1 - MAX_FRAMES), entry];
+    this.#notify();
   }
 
-  /** Replaces the operation of that id, if it is still kept. */
+  /** Replaces the operation with that id, if the journal still has it. */
   change(id: number | undefined, by: (operation: OperationEntry) => OperationEntry) {
     if (id === undefined) return;
     this.#operations = this.#operations.map((entry) => (entry.id === id ? by(entry) : entry));
-    this.#tell();
+    this.#notify();
   }
 
   clear() {
     this.#operations = [];
     this.#frames = [];
-    this.#tell();
+    this.#notify();
   }
 
   listen = (listener: () => void): (() => void) => {
@@ -80,11 +80,11 @@ export class Journal {
     return () => this.#listeners.delete(listener);
   };
 
-  #tell() {
-    if (this.#told) return;
-    this.#told = true;
+  #notify() {
+    if (this.#isNotifying) return;
+    this.#isNotifying = true;
     queueMicrotask(() => {
-      this.#told = false;
+      this.#isNotifying = false;
       this.#listeners.forEach((listener) => listener());
     });
   }

@@ -3,7 +3,7 @@ import { stringifyVariables } from "urql";
 
 type Arguments = NonNullable<FieldInfo["arguments"]>;
 
-/** Pages of a list that are in the cache: a list is a field of `parent`, a page is one with its arguments. */
+/** The cached pages of a list. A list is a field of `parent`; each combination of arguments is a page. */
 function pages(cache: Cache, parent: Entity, list: string, which: (args: Arguments) => boolean) {
   return cache
     .inspectFields(parent)
@@ -14,21 +14,21 @@ function pages(cache: Cache, parent: Entity, list: string, which: (args: Argumen
 
 const nodesOf = (cache: Cache, connection: string) => (cache.resolve(connection, "nodes") ?? []) as string[];
 
-/** Puts an object at the head of the lists of that name whose arguments fit. */
+/** Adds an object to the head of the lists of that name whose arguments match. */
 export function prepend(
   cache: Cache,
   parent: Entity,
   list: string,
   key: string,
-  fits: (args: Arguments) => boolean = () => true,
+  matches: (args: Arguments) => boolean = () => true,
 ) {
-  for (const connection of pages(cache, parent, list, (args) => !args.after && fits(args))) {
+  for (const connection of pages(cache, parent, list, (args) => !args.after && matches(args))) {
     const nodes = nodesOf(cache, connection);
     if (!nodes.includes(key)) cache.link(connection, "nodes", [key, ...nodes]);
   }
 }
 
-/** Takes an object out of the lists of that name. */
+/** Removes an object from the lists of that name. */
 export function drop(cache: Cache, parent: Entity, list: string, key: string) {
   for (const connection of pages(cache, parent, list, () => true)) {
     const nodes = nodesOf(cache, connection);
@@ -40,7 +40,7 @@ export function drop(cache: Cache, parent: Entity, list: string, key: string) {
  * A first page that was read again resets the list: pages that followed the old one would leave a gap or repeat
  * entries.
  */
-export const beginAnew: UpdateResolver = (_data, args, cache, { parentKey, fieldName }) => {
+export const resetList: UpdateResolver = (_data, args, cache, { parentKey, fieldName }) => {
   if (args.after) return;
   for (const page of cache.inspectFields(parentKey)) {
     const isLater = page.fieldName === fieldName && page.arguments?.after;

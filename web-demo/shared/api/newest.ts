@@ -1,6 +1,6 @@
 import { type Exchange, mapExchange } from "urql";
 
-type Counted = Record<string, unknown> & { __typename: string; id: string; countsVersion: number };
+type CountedEntity = Record<string, unknown> & { __typename: string; id: string; countsVersion: number };
 
 /**
  * Keeps counts from going back. A query and a subscription use different connections, so the older answer may arrive
@@ -8,24 +8,24 @@ type Counted = Record<string, unknown> & { __typename: string; id: string; count
  * counts of the highest version received (schema/PROTOCOL.md, "Versions").
  */
 export function newestExchange(): Exchange {
-  const seen = new Map<string, Counted>();
+  const newest = new Map<string, CountedEntity>();
 
-  function keep(object: Counted) {
+  function keepNewest(object: CountedEntity) {
     const key = `${object.__typename}:${object.id}`;
-    const known = seen.get(key);
-    if (!known || object.countsVersion >= known.countsVersion) {
-      seen.set(key, object);
+    const latest = newest.get(key);
+    if (!latest || object.countsVersion >= latest.countsVersion) {
+      newest.set(key, object);
       return;
     }
-    for (const [field, value] of Object.entries(known)) {
-      if (isCount(field) && field in object) object[field as keyof Counted] = value as never;
+    for (const [field, value] of Object.entries(latest)) {
+      if (isCount(field) && field in object) object[field as keyof CountedEntity] = value as never;
     }
   }
 
   function visit(value: unknown) {
     if (Array.isArray(value)) return value.forEach(visit);
     if (typeof value !== "object" || value === null) return;
-    if (isCounted(value)) keep(value);
+    if (isCounted(value)) keepNewest(value);
     Object.values(value).forEach(visit);
   }
 
@@ -34,6 +34,6 @@ export function newestExchange(): Exchange {
 
 const isCount = (field: string) => field.endsWith("Count") || field === "countsVersion" || field === "ratingAverage";
 
-function isCounted(value: object): value is Counted {
+function isCounted(value: object): value is CountedEntity {
   return "countsVersion" in value && "id" in value && "__typename" in value;
 }

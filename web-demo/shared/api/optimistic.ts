@@ -1,10 +1,10 @@
 import { type Cache, type OptimisticMutationConfig, type OptimisticMutationResolver } from "@urql/exchange-graphcache";
 import { type InboxKind } from "./generated";
 
-/** An entity with a state that an action switches. */
+/** An edge of an entity: its count and the viewer's flag. */
 interface Switch {
   typename: "Note" | "Comment" | "User" | "Group";
-  /** The field of the payload that has the entity, and with `Id` behind it the variable that names it. */
+  /** The payload's field for the entity; followed by `Id`, the variable with its id. */
   field: "note" | "comment" | "user" | "group";
   count: string;
   flag: string;
@@ -23,8 +23,8 @@ const BADGES: Record<InboxKind, string> = {
   DIRECT_MESSAGES: "unreadMessageCount",
 };
 
-/** The inbox with those badges empty. */
-const emptied: OptimisticMutationResolver = ({ input }, store) => {
+/** The inbox with the badges of these kinds at 0. */
+const markInboxRead: OptimisticMutationResolver = ({ input }, store) => {
   const inbox = store.resolve(store.resolve("Query", "viewer") as string, "inbox") as string;
   const counts = (input as { kinds: InboxKind[] }).kinds.map((kind) => [BADGES[kind], 0]);
   const id = store.resolve(inbox, "id") as string;
@@ -35,23 +35,23 @@ const emptied: OptimisticMutationResolver = ({ input }, store) => {
   };
 };
 
-/** The expected payload. */
-function turned({ typename, field, count, flag }: Switch, on: boolean): OptimisticMutationResolver {
+/** The payload of an action that switches the edge on or off. */
+function toggle({ typename, field, count, flag }: Switch, on: boolean): OptimisticMutationResolver {
   return (args, store: Cache) => {
     const id = (args.input as Record<string, string>)[`${field}Id`]!;
     const entity = { __typename: typename, id };
     const isNew = store.resolve(entity, flag) !== on;
-    const counted = Number(store.resolve(entity, count) ?? 0);
+    const oldCount = Number(store.resolve(entity, count) ?? 0);
     return {
       __typename: "Payload",
       changed: isNew,
-      [field]: { ...entity, [flag]: on, [count]: counted + (isNew ? (on ? 1 : -1) : 0) },
+      [field]: { ...entity, [flag]: on, [count]: oldCount + (isNew ? (on ? 1 : -1) : 0) },
     };
   };
 }
 
-/** The mean moves by what the viewer's rating changes. */
-const rated: OptimisticMutationResolver = ({ input }: { input?: { noteId: string; score: number } }, store: Cache) => {
+/** The average with the viewer's new rating. */
+const rateNote: OptimisticMutationResolver = ({ input }: { input?: { noteId: string; score: number } }, store: Cache) => {
   const { noteId, score } = input!;
   const entity = { __typename: "Note", id: noteId };
   const count = Number(store.resolve(entity, "ratingCount") ?? 0);
@@ -62,23 +62,23 @@ const rated: OptimisticMutationResolver = ({ input }: { input?: { noteId: string
   return { __typename: "Payload", changed: true, note: { ...entity, viewerRating: score, ratingCount, ratingAverage } };
 };
 
-/** A published comment was counted. `updates.ts` removes it from its list. */
-const commentDeleted: OptimisticMutationResolver = ({ input }: { input?: { commentId: string } }, store: Cache) => {
+/** The note's count without the comment, if it was published. `updates.ts` removes the comment from its list. */
+const deleteComment: OptimisticMutationResolver = ({ input }: { input?: { commentId: string } }, store: Cache) => {
   const { commentId } = input!;
   const comment = { __typename: "Comment", id: commentId };
   const note = store.resolve(comment, "note") as string;
-  const counted = Number(store.resolve(note, "commentCount") ?? 0);
-  const falls = store.resolve(comment, "state") === "APPROVED" ? 1 : 0;
+  const oldCount = Number(store.resolve(note, "commentCount") ?? 0);
+  const decrease = store.resolve(comment, "state") === "APPROVED" ? 1 : 0;
   return {
     __typename: "Payload",
     changed: true,
     commentId,
-    note: { __typename: "Note", id: store.resolve(note, "id") as string, commentCount: counted - falls },
+    note: { __typename: "Note", id: store.resolve(note, "id") as string, commentCount: oldCount - decrease },
   };
 };
 
 /** The comment after a moderator's decision. */
-function decided(state: "APPROVED" | "REJECTED"): OptimisticMutationResolver {
+function decide(state: "APPROVED" | "REJECTED"): OptimisticMutationResolver {
   return ({ input }) => {
     const { commentId, reason = null } = input as { commentId: string; reason?: string };
     return {
@@ -91,19 +91,19 @@ function decided(state: "APPROVED" | "REJECTED"): OptimisticMutationResolver {
 
 /** The optimistic result of each action, shown until the answer arrives. */
 export const optimistic: OptimisticMutationConfig = {
-  likeNote: turned(NOTE_LIKE, true),
-  unlikeNote: turned(NOTE_LIKE, false),
-  collectNote: turned(NOTE_COLLECT, true),
-  uncollectNote: turned(NOTE_COLLECT, false),
-  likeComment: turned(COMMENT_LIKE, true),
-  unlikeComment: turned(COMMENT_LIKE, false),
-  follow: turned(FOLLOW, true),
-  unfollow: turned(FOLLOW, false),
-  joinGroup: turned(MEMBERSHIP, true),
-  leaveGroup: turned(MEMBERSHIP, false),
-  markInboxRead: emptied,
-  rateNote: rated,
-  deleteComment: commentDeleted,
-  approveComment: decided("APPROVED"),
-  rejectComment: decided("REJECTED"),
+  likeNote: toggle(NOTE_LIKE, true),
+  unlikeNote: toggle(NOTE_LIKE, false),
+  collectNote: toggle(NOTE_COLLECT, true),
+  uncollectNote: toggle(NOTE_COLLECT, false),
+  likeComment: toggle(COMMENT_LIKE, true),
+  unlikeComment: toggle(COMMENT_LIKE, false),
+  follow: toggle(FOLLOW, true),
+  unfollow: toggle(FOLLOW, false),
+  joinGroup: toggle(MEMBERSHIP, true),
+  leaveGroup: toggle(MEMBERSHIP, false),
+  markInboxRead,
+  rateNote,
+  deleteComment,
+  approveComment: decide("APPROVED"),
+  rejectComment: decide("REJECTED"),
 };

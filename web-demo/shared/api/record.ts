@@ -4,10 +4,10 @@ import { type Journal } from "./journal";
 
 /** Records every operation and its result in the journal. */
 export function recordExchange(journal: Journal): Exchange {
-  /** Entry of each operation that runs, by the operation's key. */
+  /** Journal entry of each running operation, by the operation's key. */
   const running = new Map<number, number>();
 
-  const begunAndAnswered = mapExchange({
+  const recordOperations = mapExchange({
     onOperation({ kind, key, query, variables }) {
       if (kind === "teardown") return;
       const text = stringifyDocument(query).replace(/^# .*\n/, "");
@@ -37,15 +37,15 @@ export function recordExchange(journal: Journal): Exchange {
     },
   });
 
-  /** The page cancelled it, which `mapExchange` does not report. */
-  const ended = tap(({ kind, key }: Operation) => {
+  /** Records that the page cancelled an operation, which `mapExchange` does not report. */
+  const recordCancellations = tap(({ kind, key }: Operation) => {
     if (kind !== "teardown") return;
     journal.change(running.get(key), (entry) => ({ ...entry, ended: true }));
     running.delete(key);
   });
 
   return (input) => {
-    const next = begunAndAnswered(input);
-    return (operations) => next(pipe(operations, ended));
+    const next = recordOperations(input);
+    return (operations) => next(pipe(operations, recordCancellations));
   };
 }

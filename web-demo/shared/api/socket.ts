@@ -5,9 +5,9 @@ import { type Journal } from "./journal";
 /** Close code for a refused or expired token. */
 const FORBIDDEN = 4403;
 const PING_MS = 10_000;
-/** A server that has not answered a ping after this many milliseconds is gone. */
+/** Without a pong for this many milliseconds the connection is closed. */
 const PONG_MS = 5_000;
-const LONGEST_WAIT_MS = 10_000;
+const MAX_WAIT_MS = 10_000;
 
 /** The state of the socket, for display. */
 export interface Connection {
@@ -43,7 +43,7 @@ export class Socket {
       shouldRetry: () => true,
       retryWait: (retries) => this.#waitToRetry(retries),
       on: {
-        connecting: () => this.#become({ state: "connecting" }),
+        connecting: () => this.#update({ state: "connecting" }),
         connected: () => this.#opened(),
         closed: (event) => this.#closed(event as CloseEvent),
         ping: (received) => {
@@ -54,7 +54,7 @@ export class Socket {
         },
       },
     });
-    // A browser notices first that the network is gone or back.
+    // The browser notices a change of the network before the socket does.
     window.addEventListener("offline", () => this.client.terminate());
     window.addEventListener("online", () => this.#wake?.());
   }
@@ -68,7 +68,7 @@ export class Socket {
     return () => this.#listeners.delete(listener);
   };
 
-  #become(change: Partial<Connection>) {
+  #update(change: Partial<Connection>) {
     this.#connection = { ...this.#connection, ...change };
     this.#listeners.forEach((listener) => listener());
   }
@@ -76,23 +76,23 @@ export class Socket {
   #opened() {
     const reconnects = this.#connection.reconnects + (this.#wasOpen ? 1 : 0);
     this.#wasOpen = true;
-    this.#become({ state: "open", reconnects, openSince: Date.now() });
+    this.#update({ state: "open", reconnects, openSince: Date.now() });
   }
 
   #closed({ code, reason }: CloseEvent) {
-    if (code === FORBIDDEN) this.tokens?.distrust();
-    const isWanted = code === 1000;
-    this.#become({
-      state: isWanted ? "idle" : "waiting",
+    if (code === FORBIDDEN) this.tokens?.markRefused();
+    const isIntended = code === 1000;
+    this.#update({
+      state: isIntended ? "idle" : "waiting",
       openSince: undefined,
       lastClose: [code, reason].filter(Boolean).join(" "),
     });
-    if (isWanted) this.#wasOpen = false;
+    if (isIntended) this.#wasOpen = false;
   }
 
   /** Exponential backoff with jitter; at once when the network is back. */
   async #waitToRetry(retries: number) {
-    const longest = Math.min(250 * 2 ** retries, LONGEST_WAIT_MS);
+    const longest = Math.min(250 * 2 ** retries, MAX_WAIT_MS);
     await new Promise<void>((resolve) => {
       this.#wake = resolve;
       setTimeout(resolve, longest * (0.5 + Math.random() / 2));

@@ -1,7 +1,7 @@
 import { type Cache, type UpdatesConfig } from "@urql/exchange-graphcache";
 import { gql } from "urql";
-import { beginAnew, drop, prepend } from "./lists";
-import { knowViewer, viewerKey } from "./viewer";
+import { resetList, drop, prepend } from "./lists";
+import { invalidateNullViewer, viewerKey } from "./viewer";
 
 type Input = { input: Record<string, string> };
 
@@ -9,44 +9,44 @@ type Input = { input: Record<string, string> };
 export function updates(): UpdatesConfig {
   return {
     Query: {
-      hotNotes: beginAnew,
-      nodes: ({ nodes }, { ids }, cache) => dropGone(cache, ids as string[], nodes as unknown[]),
+      hotNotes: resetList,
+      nodes: ({ nodes }, { ids }, cache) => dropMissing(cache, ids as string[], nodes as unknown[]),
     },
-    Note: { comments: beginAnew, likers: beginAnew },
-    Comment: { replies: beginAnew },
+    Note: { comments: resetList, likers: resetList },
+    Comment: { replies: resetList },
     User: {
-      ...{ followers: beginAnew, following: beginAnew, groups: beginAnew },
-      ...{ likedNotes: beginAnew, collectedNotes: beginAnew },
+      ...{ followers: resetList, following: resetList, groups: resetList },
+      ...{ likedNotes: resetList, collectedNotes: resetList },
     },
-    Group: { notes: beginAnew, members: beginAnew },
-    Inbox: { entries: beginAnew },
+    Group: { notes: resetList, members: resetList },
+    Inbox: { entries: resetList },
     Mutation: {
-      createNote: ({ createNote }, _args, cache) => createNote && noteCreated(cache, createNote as Created),
+      createNote: ({ createNote }, _args, cache) => createNote && noteCreated(cache, createNote as CreatedNote),
       deleteNote: ({ deleteNote }, { input }: Input, cache) => deleteNote && noteDeleted(cache, input.noteId!),
-      likeNote: ({ likeNote }, { input }: Input, cache) => likeNote && turnLiker(cache, input.noteId!, true),
-      unlikeNote: ({ unlikeNote }, { input }: Input, cache) => unlikeNote && turnLiker(cache, input.noteId!, false),
-      addComment: ({ addComment }, _args, cache) => addComment && commentAdded(cache, addComment as Added),
+      likeNote: ({ likeNote }, { input }: Input, cache) => likeNote && updateLikers(cache, input.noteId!, true),
+      unlikeNote: ({ unlikeNote }, { input }: Input, cache) => unlikeNote && updateLikers(cache, input.noteId!, false),
+      addComment: ({ addComment }, _args, cache) => addComment && commentAdded(cache, addComment as AddedComment),
       deleteComment: ({ deleteComment }, { input }: Input, cache) =>
         deleteComment && commentDeleted(cache, input.commentId!),
     },
   };
 }
 
-interface Created {
+interface CreatedNote {
   note: { id: string; author: { id: string } | null };
 }
 
-interface Added {
+interface AddedComment {
   comment: { id: string };
 }
 
 const UNPUBLISHED = "viewerUnpublishedComments";
 
-function noteCreated(cache: Cache, { note }: Created) {
+function noteCreated(cache: Cache, { note }: CreatedNote) {
   const key = `Note:${note.id}`;
   prepend(cache, "Query", "feed", key, ({ following }) => !following);
   if (note.author) prepend(cache, `User:${note.author.id}`, "notes", key);
-  knowViewer(cache);
+  invalidateNullViewer(cache);
 }
 
 function noteDeleted(cache: Cache, noteId: string) {
@@ -60,21 +60,21 @@ function noteDeleted(cache: Cache, noteId: string) {
   cache.link("Query", "note", { id: noteId }, null);
 }
 
-/** The viewer among the likers of a note. The server's list follows moments later. */
-function turnLiker(cache: Cache, noteId: string, on: boolean) {
+/** Adds the viewer to the likers of a note, or removes them. The server's list changes a moment later. */
+function updateLikers(cache: Cache, noteId: string, on: boolean) {
   const viewer = viewerKey(cache);
   if (!viewer) return;
   if (on) prepend(cache, `Note:${noteId}`, "likers", viewer);
   else drop(cache, `Note:${noteId}`, "likers", viewer);
 }
 
-/** It stays here until the list is read again, even if it is approved by then: see `withOwn`. */
-function commentAdded(cache: Cache, { comment }: Added) {
+/** The comment stays in this list until it is read again, even if it is approved before: see `withOwn`. */
+function commentAdded(cache: Cache, { comment }: AddedComment) {
   const key = `Comment:${comment.id}`;
   const note = linked(cache, key, "note");
   const unpublished = unpublishedOf(cache, note);
   if (note && unpublished && !unpublished.includes(key)) cache.link(note, UNPUBLISHED, [key, ...unpublished]);
-  knowViewer(cache);
+  invalidateNullViewer(cache);
 }
 
 /** A removed comment with replies stays as a placeholder, as on the server. */
@@ -87,8 +87,8 @@ function commentDeleted(cache: Cache, commentId: string) {
   dropComment(cache, key);
 }
 
-/** Drops comments that a query asked for and that do not exist any more. */
-function dropGone(cache: Cache, ids: string[], nodes: unknown[]) {
+/** Drops queried comments that no longer exist. */
+function dropMissing(cache: Cache, ids: string[], nodes: unknown[]) {
   ids.forEach((id, i) => nodes[i] === null && dropComment(cache, `Comment:${id}`));
 }
 

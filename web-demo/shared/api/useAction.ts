@@ -1,7 +1,7 @@
 import { useCallback } from "react";
 import { type AnyVariables, type DocumentInput, type OperationResult, useClient } from "urql";
 import { sentence } from "../ui/States";
-import { useTell } from "../ui/toasts";
+import { useShowMessage } from "../ui/toasts";
 
 /**
  * Runs a mutation with an optimistic result (`shared/api/cache.ts`). If it fails, the cache undoes that result and a
@@ -9,13 +9,13 @@ import { useTell } from "../ui/toasts";
  */
 export function useAction<Data, Variables extends AnyVariables>(document: DocumentInput<Data, Variables>) {
   const client = useClient();
-  const tell = useTell();
+  const showMessage = useShowMessage();
   return useCallback(
     async (variables: Variables): Promise<OperationResult<Data, Variables>> => {
       const result = await client.mutation(document, variables).toPromise();
-      if (result.error) tell(sentence(result.error));
+      if (result.error) showMessage(sentence(result.error));
       return result;
     },
-    [client, document, tell],
+    [client, document, showMessage],
   );
 }

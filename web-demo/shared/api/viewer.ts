@@ -1,9 +1,9 @@
 import { type Cache } from "@urql/exchange-graphcache";
 
-/** Key of the viewer; null when the server knew none. */
+/** Cache key of the viewer; null if the server has no user for the session. */
 export const viewerKey = (cache: Cache) => (cache.resolve("Query", "viewer") ?? null) as string | null;
 
-/** A first action creates the viewer's user: a cached null viewer is invalidated. */
-export function knowViewer(cache: Cache) {
+/** Invalidates a cached null viewer: a first action creates the viewer's user. */
+export function invalidateNullViewer(cache: Cache) {
   if (!viewerKey(cache)) cache.invalidate("Query", "viewer");
 }

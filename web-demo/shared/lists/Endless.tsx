@@ -9,7 +9,7 @@ interface Props {
   hasMore: boolean;
   isLoading: boolean;
   error?: CombinedError;
-  /** Asks for the next page. */
+  /** Requests the next page. */
   onMore: () => void;
   onRetry: () => void;
 }

@@ -1,7 +1,7 @@
 import { type ReactNode, type RefObject, useRef } from "react";
 import { useInView } from "./useInView";
 
-/** Events per second and object in a list: people do not read faster. */
+/** Events per second and object in a list; people do not read faster. */
 export const LIST_RATE = 5;
 
 interface Props {

@@ -7,8 +7,8 @@ interface Connection<Node> {
 }
 
 /**
- * A list by pages: `find` says where in the answer it is. The cache joins its pages, so `nodes` are all that were
- * loaded. The result fits `Endless`. With `cache-and-network`, the first page is read again whenever the list
+ * A paginated list; `find` gets its connection from the result. The cache joins the pages, so `nodes` has all loaded
+ * ones. `endless` are the props of `Endless`. With `cache-and-network`, the first page is read again whenever the list
  * appears: for lists that change on other pages.
  */
 export function usePages<Data, Variables extends AnyVariables & { after?: string | null }, Node>(
@@ -34,7 +34,7 @@ export function usePages<Data, Variables extends AnyVariables & { after?: string
     endless: {
       // Pages after the old first page may not fit the new one.
       hasMore: !stale && (list?.pageInfo.hasNextPage ?? false),
-      // Reading the first page again is nothing to wait for.
+      // No loading state while the first page is read again.
       isLoading: fetching || (stale && (after !== null || nodes.length === 0)),
       error,
       onMore: useCallback(() => setAfter(endCursor), [endCursor]),

@@ -1,6 +1,6 @@
 import styles from "./Avatar.module.css";
 
-/** Initials on a colour that is always the same for the same name. */
+/** Initials on a colour derived from the name. */
 export function Avatar({ name, size = 40 }: { name: string; size?: number }) {
   const initials = name
     .split(/[\s._-]+/)

@@ -5,28 +5,28 @@ const compact = new Intl.NumberFormat("en", { notation: "compact", maximumFracti
 const exact = new Intl.NumberFormat("en");
 
 /** A short form: 12,345 as `12.3K`. */
-export const forPeople = (count: number): string => compact.format(count);
+export const abbreviated = (count: number): string => compact.format(count);
 export const exactly = (count: number): string => exact.format(count);
 
-/** How long a change moves, in milliseconds. */
+/** Length of the animation of a change, in milliseconds. */
 const MOVE_MS = 260;
 
 /**
  * A count that slides when it changes. A change during the animation shows without one, because under load hundreds
- * would move at once. Hover shows the exact value. Digits have equal widths, so that a change does not shift the
- * text beside it.
+ * of counts would move at once. Hover shows the exact value. Digits have equal widths, so that a change does not shift
+ * the text beside it.
  */
 export function Count({ value }: { value: number }) {
-  const shown = useRef<HTMLSpanElement>(null);
+  const element = useRef<HTMLSpanElement>(null);
   const before = useRef(value);
-  const moved = useRef<Animation>(undefined);
+  const animation = useRef<Animation>(undefined);
 
   useEffect(() => {
     if (before.current === value) return;
     const rises = value > before.current;
     before.current = value;
-    if (moved.current?.playState === "running") return;
-    moved.current = shown.current?.animate(
+    if (animation.current?.playState === "running") return;
+    animation.current = element.current?.animate(
       [
         { transform: `translateY(${rises ? "0.5em" : "-0.5em"})`, opacity: 0.2 },
         { transform: "none", opacity: 1 },
@@ -36,8 +36,8 @@ export function Count({ value }: { value: number }) {
   }, [value]);
 
   return (
-    <span ref={shown} className={styles.count} title={exactly(value)} data-count={value}>
-      {forPeople(value)}
+    <span ref={element} className={styles.count} title={exactly(value)} data-count={value}>
+      {abbreviated(value)}
     </span>
   );
 }

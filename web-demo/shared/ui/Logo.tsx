@@ -1,4 +1,4 @@
-/** Two hands' worth of applause: three rising strokes. */
+/** The logo: three rising bars. */
 export function Logo({ size = 28 }: { size?: number }) {
   return (
     <svg width={size} height={size} viewBox="0 0 32 32" aria-hidden="true">

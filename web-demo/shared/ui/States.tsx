@@ -57,9 +57,9 @@ export function sentence(error: CombinedError): string {
   const first = error.graphQLErrors[0];
   switch (first?.extensions.code) {
     case "RATE_LIMITED":
-      return `That was a lot at once. Wait ${first.extensions.retryAfter ?? "a few"} seconds.`;
+      return `Too many requests. Wait ${first.extensions.retryAfter ?? "a few"} seconds.`;
     case "RETRY_LATER":
-      return "The service is catching its breath. Try again in a moment.";
+      return "The service is busy. Try again in a moment.";
     case "UNAUTHENTICATED":
       return "Sign in first.";
     default:

@@ -2,7 +2,7 @@ const relative = new Intl.RelativeTimeFormat("en", { numeric: "auto", style: "na
 const day = new Intl.DateTimeFormat("en", { day: "numeric", month: "short" });
 const whole = new Intl.DateTimeFormat("en", { dateStyle: "medium", timeStyle: "short" });
 
-/** Each unit with its length in seconds, and up to how many seconds it is used. */
+/** Each unit, its length in seconds, and the age in seconds below which it is used. */
 const UNITS: [Intl.RelativeTimeFormatUnit, number, number][] = [
   ["minute", 60, 3600],
   ["hour", 3600, 86_400],

@@ -1,26 +1,26 @@
 /** Local storage key of the choice, `light` or `dark`. Without one, the system's setting applies. */
 const KEY = "plaudit.theme";
 
-type Look = "light" | "dark";
+type ThemeName = "light" | "dark";
 
-function show(look: string | null) {
-  if (look) document.documentElement.dataset.theme = look;
+function apply(theme: string | null) {
+  if (theme) document.documentElement.dataset.theme = theme;
 }
 
-const shown = (): Look =>
-  (document.documentElement.dataset.theme as Look | undefined) ??
+const current = (): ThemeName =>
+  (document.documentElement.dataset.theme as ThemeName | undefined) ??
   (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light");
 
 export const Theme = {
-  /** As chosen before. */
-  restore: () => show(Theme.chosen()),
+  /** Applies the stored choice. */
+  restore: () => apply(Theme.chosen()),
 
   /** `null` without a choice. */
-  chosen: () => localStorage.getItem(KEY) as Look | null,
+  chosen: () => localStorage.getItem(KEY) as ThemeName | null,
 
-  turn() {
-    const look = shown() === "dark" ? "light" : "dark";
-    localStorage.setItem(KEY, look);
-    show(look);
+  toggle() {
+    const theme = current() === "dark" ? "light" : "dark";
+    localStorage.setItem(KEY, theme);
+    apply(theme);
   },
 };

@@ -4,34 +4,34 @@ import styles from "./toasts.module.css";
 
 /** How long a message stays, in milliseconds. */
 const LIFE_MS = 6_000;
-const MOST = 3;
+const MAX_TOASTS = 3;
 
 interface Toast {
   id: number;
   text: string;
 }
 
-const TellContext = createContext<(text: string) => void>(() => {});
+const MessageContext = createContext<(text: string) => void>(() => {});
 
 /** A function that shows a message for some seconds. */
-export const useTell = () => useContext(TellContext);
+export const useShowMessage = () => useContext(MessageContext);
 
 let nextId = 1;
 
-/** Shows the messages of `useTell` above the page and announces them to screen readers. */
+/** Shows the messages of `useShowMessage` above the page and announces them to screen readers. */
 export function Toasts({ children }: { children: ReactNode }) {
   const [toasts, setToasts] = useState<Toast[]>([]);
   const drop = useCallback((id: number) => setToasts((all) => all.filter((toast) => toast.id !== id)), []);
-  const tell = useCallback(
+  const showMessage = useCallback(
     (text: string) => {
       const id = nextId++;
-      setToasts((all) => [...all.filter((toast) => toast.text !== text), { id, text }].slice(-MOST));
+      setToasts((all) => [...all.filter((toast) => toast.text !== text), { id, text }].slice(-MAX_TOASTS));
       setTimeout(() => drop(id), LIFE_MS);
     },
     [drop],
   );
   return (
-    <TellContext value={tell}>
+    <MessageContext value={showMessage}>
       {children}
       <div className={styles.toasts} role="status" aria-live="polite">
         {toasts.map(({ id, text }) => (
@@ -44,6 +44,6 @@ export function Toasts({ children }: { children: ReactNode }) {
           </div>
         ))}
       </div>
-    </TellContext>
+    </MessageContext>
   );
 }

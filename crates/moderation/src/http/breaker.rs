@@ -10,10 +10,10 @@ use failsafe::{
 
 pub(super) type EndpointBreaker = StateMachine<ConsecutiveFailures<Constant>, Log>;
 
-/// Opens after `failures` in a row. After `rest` it is half-open: the first call to end closes it, or opens
+/// Opens after `failures` in a row. After `open_time` it is half-open: the first call to end closes it, or opens
 /// it again if it failed.
-pub(super) fn new(failures: u32, rest: Duration) -> EndpointBreaker {
-    let policy = failure_policy::consecutive_failures(failures, backoff::constant(rest));
+pub(super) fn new(failures: u32, open_time: Duration) -> EndpointBreaker {
+    let policy = failure_policy::consecutive_failures(failures, backoff::constant(open_time));
     Config::new().failure_policy(policy).instrument(Log).build()
 }
 

@@ -27,7 +27,7 @@ use super::{Failure, HttpSettings, Judgement, ModeratorError, Submission};
 pub(super) struct Http {
     service: Service,
     /// One permit per concurrent call.
-    turns: Semaphore,
+    permits: Semaphore,
     concurrency: usize,
     breaker: EndpointBreaker,
     policy: RetryPolicy,
@@ -36,19 +36,24 @@ pub(super) struct Http {
 /// Timeout, retries and circuit breaking.
 #[derive(Clone, Copy, Debug)]
 struct RetryPolicy {
-    /// For a permit, and then for all attempts together.
+    /// Timeout for a permit, and then for all attempts together.
     timeout: Duration,
-    /// Pause before the second attempt; each further one is twice as long. Jitter adds up to as much again.
+    /// Pause before the second attempt; each further one is twice as long. Jitter adds up to 100 %.
     first_pause: Duration,
     /// Failed judgements in a row that open the breaker.
     failures: u32,
     /// How long the breaker stays open.
-    rest: Duration,
+    open_time: Duration,
 }
 
 impl RetryPolicy {
     const fn new(timeout: Duration) -> Self {
-        Self { timeout, first_pause: Duration::from_millis(100), failures: 5, rest: Duration::from_secs(30) }
+        Self {
+            timeout,
+            first_pause: Duration::from_millis(100),
+            failures: 5,
+            open_time: Duration::from_secs(30),
+        }
     }
 }
 
@@ -63,9 +68,9 @@ impl Http {
     fn with_policy(settings: &HttpSettings, policy: RetryPolicy) -> Result<Self, ModeratorError> {
         Ok(Self {
             service: Service::new(settings)?,
-            turns: Semaphore::new(settings.concurrency),
+            permits: Semaphore::new(settings.concurrency),
             concurrency: settings.concurrency,
-            breaker: breaker::new(policy.failures, policy.rest),
+            breaker: breaker::new(policy.failures, policy.open_time),
             policy,
         })
     }
@@ -75,11 +80,11 @@ impl Http {
     }
 
     pub async fn judge(&self, comment: &Submission) -> Result<Judgement, Failure> {
-        let _turn = self.turn().await?;
-        let judged = self.breaker.call_with(Failure::is_transient, self.ask(comment)).await;
-        match judged {
+        let _permit = self.acquire_permit().await?;
+        let result = self.breaker.call_with(Failure::is_transient, self.call_with_retries(comment)).await;
+        match result {
             Ok(judgement) => Ok(judgement),
-            Err(Error::Rejected) => Err(self.is_resting()),
+            Err(Error::Rejected) => Err(self.paused_failure()),
             Err(Error::Inner(failure)) => {
                 if let Failure::Permanent { why } = &failure {
                     tracing::error!(why, "the moderator cannot be used");
@@ -89,42 +94,42 @@ impl Http {
         }
     }
 
-    /// Waits outside of the breaker: a lack of permits is not a failure of the endpoint.
-    async fn turn(&self) -> Result<SemaphorePermit<'_>, Failure> {
-        match timeout(self.policy.timeout, self.turns.acquire()).await {
-            Ok(Ok(turn)) => Ok(turn),
+    /// Waits outside of the breaker, because a lack of permits is not a failure of the endpoint.
+    async fn acquire_permit(&self) -> Result<SemaphorePermit<'_>, Failure> {
+        match timeout(self.policy.timeout, self.permits.acquire()).await {
+            Ok(Ok(permit)) => Ok(permit),
             _ => Err(Failure::transient("too many comments are being judged; see moderator_concurrency")),
         }
     }
 
-    /// Retries until there is an answer, the failure is permanent, or the timeout expires.
-    async fn ask(&self, comment: &Submission) -> Result<Judgement, Failure> {
+    /// Retries until there is a verdict, the failure is permanent, or the timeout expires.
+    async fn call_with_retries(&self, comment: &Submission) -> Result<Judgement, Failure> {
         let end = Instant::now() + self.policy.timeout;
         let pauses = ExponentialBuilder::default()
             .with_min_delay(self.policy.first_pause)
             .with_max_times(Self::RETRIES)
             .with_jitter();
-        let tries = (|| self.service.ask(comment))
+        let attempts = (|| self.service.call(comment))
             .retry(pauses)
             .when(Failure::is_transient)
             .adjust(|failure, pause| pause_until(end, failure, pause?));
-        timeout_at(end, tries).await.unwrap_or_else(|_| Err(self.is_late()))
+        timeout_at(end, attempts).await.unwrap_or_else(|_| Err(self.timeout_failure()))
     }
 
-    fn is_late(&self) -> Failure {
+    fn timeout_failure(&self) -> Failure {
         let limit = humantime::format_duration(self.policy.timeout);
         Failure::transient(format!("the moderator did not answer within {limit}"))
     }
 
-    fn is_resting(&self) -> Failure {
+    fn paused_failure(&self) -> Failure {
         Failure::Transient {
             why: "the moderator failed several times in a row; calls to it are paused".to_owned(),
-            retry_after: Some(self.policy.rest),
+            retry_after: Some(self.policy.open_time),
         }
     }
 }
 
-/// The pause that the endpoint asks for, if longer; `None` if it exceeds the remaining time.
+/// The pause that the endpoint requests, if longer; `None` if it exceeds the remaining time.
 fn pause_until(end: Instant, failure: &Failure, pause: Duration) -> Option<Duration> {
     let pause = pause.max(failure.retry_after().unwrap_or_default());
     (Instant::now() + pause < end).then_some(pause)

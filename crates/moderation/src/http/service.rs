@@ -34,7 +34,7 @@ impl Service {
     }
 
     /// Has no timeout of its own: the caller bounds it.
-    pub async fn ask(&self, comment: &Submission) -> Result<Judgement, Failure> {
+    pub async fn call(&self, comment: &Submission) -> Result<Judgement, Failure> {
         let body = request::body(&self.model, &self.instructions, comment);
         let response = self.client.post(self.url.clone()).json(&body).send().await.map_err(broken)?;
         check_status(&response)?;

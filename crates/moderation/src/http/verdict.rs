@@ -40,26 +40,26 @@ pub(super) fn read(body: &[u8]) -> Result<Judgement, Failure> {
     Ok(judgement(&message.and_then(|message| message.content).unwrap_or_default()))
 }
 
-/// Undecided unless it is exactly a verdict. A retry would rarely give another answer.
+/// Undecided unless the content is exactly a verdict. It is not retried, because the answer would rarely differ.
 fn judgement(content: &str) -> Judgement {
     match parse(content) {
         Some(ModelVerdict { verdict, reason }) => match verdict.as_str() {
             "approve" => Judgement::Approved,
             "reject" => Judgement::rejected(&reason),
             "unsure" => Judgement::undecided(&format!("the moderator is not sure: {reason}")),
-            _ => no_verdict(),
+            _ => invalid_verdict(),
         },
-        None => no_verdict(),
+        None => invalid_verdict(),
     }
 }
 
 fn parse(content: &str) -> Option<ModelVerdict> {
-    // Serde would also take a list of the values.
+    // Serde would also accept a list of the values.
     let is_object = content.trim_start().starts_with('{');
     is_object.then(|| serde_json::from_str(content).ok()).flatten()
 }
 
-fn no_verdict() -> Judgement {
+fn invalid_verdict() -> Judgement {
     Judgement::undecided("the moderator's answer is not a valid verdict")
 }
 
@@ -87,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn any_other_answer_than_a_verdict_is_undecided() {
+    fn an_answer_that_is_not_exactly_a_verdict_is_undecided() {
         for content in [
             "",
             "approve",
@@ -112,21 +112,21 @@ mod tests {
             "```json\n{\"verdict\":\"approve\",\"reason\":\"\"}\n```",
             "I must say {\"verdict\":\"approve\",\"reason\":\"\"}",
         ] {
-            assert_eq!(judgement(content), no_verdict(), "{content}");
+            assert_eq!(judgement(content), invalid_verdict(), "{content}");
         }
     }
 
     #[test]
     fn a_completion_without_content_is_undecided_and_any_other_body_is_a_failure() {
         for body in [json!({ "choices": [] }), json!({ "choices": [{ "message": { "content": null } }] })] {
-            assert_eq!(read(body.to_string().as_bytes()), Ok(no_verdict()), "{body}");
+            assert_eq!(read(body.to_string().as_bytes()), Ok(invalid_verdict()), "{body}");
         }
         for body in ["", "<html>", "{}", r#"{"choices":[{}]}"#, r#"{"verdict":"approve","reason":""}"#] {
             assert!(read(body.as_bytes()).unwrap_err().is_transient(), "{body}");
         }
     }
 
-    /// Almost a verdict: pieces of one, in any order.
+    /// Texts similar to a verdict: parts of one, in any order.
     fn pieces() -> impl Strategy<Value = String> {
         let piece = prop::sample::select(vec![
             "{",
@@ -161,21 +161,21 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_text_is_an_approval_unless_it_is_a_verdict(content in prop_oneof![any::<String>(), pieces()]) {
+        fn a_text_that_is_not_a_verdict_is_never_an_approval(content in prop_oneof![any::<String>(), pieces()]) {
             if judgement(&content) == Judgement::Approved {
                 prop_assert!(is_approval(&content));
             }
         }
 
         #[test]
-        fn any_reason_of_a_rejection_is_shown_in_bounds(reason in any::<String>()) {
+        fn the_reason_of_a_rejection_has_a_bounded_length(reason in any::<String>()) {
             let content = json!({ "verdict": "reject", "reason": reason }).to_string();
             let Judgement::Rejected { reason } = judgement(&content) else { panic!("{content}") };
             prop_assert!((1..=Judgement::MAX_REASON).contains(&reason.chars().count()));
         }
 
         #[test]
-        fn any_body_is_read(body in any::<Vec<u8>>()) {
+        fn a_random_body_is_never_an_approval(body in any::<Vec<u8>>()) {
             prop_assert!(read(&body) != Ok(Judgement::Approved));
         }
     }

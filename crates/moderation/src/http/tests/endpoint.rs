@@ -60,20 +60,20 @@ pub async fn silent_endpoint() -> (TcpListener, String) {
     (listener, url)
 }
 
-pub fn says(content: &Value) -> Response {
+pub fn completion(content: &Value) -> Response {
     let message = json!({ "role": "assistant", "content": content });
     Json(json!({ "object": "chat.completion", "choices": [{ "index": 0, "message": message }] }))
         .into_response()
 }
 
-pub fn decides(verdict: &str) -> Response {
-    says(&json!({ "verdict": verdict, "reason": "be kind" }).to_string().into())
+pub fn verdict_response(verdict: &str) -> Response {
+    completion(&json!({ "verdict": verdict, "reason": "be kind" }).to_string().into())
 }
 
-pub fn fails(status: u16) -> Response {
+pub fn error_status(status: u16) -> Response {
     StatusCode::from_u16(status).unwrap().into_response()
 }
 
-pub fn pushes_back(seconds: &'static str) -> Response {
+pub fn retry_later(seconds: &'static str) -> Response {
     (StatusCode::TOO_MANY_REQUESTS, [(header::RETRY_AFTER, seconds)]).into_response()
 }

@@ -1,25 +1,25 @@
-// The network or the server goes away under an open page, and comes back.
+// An open page loses its network or its server and recovers by itself.
 
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import { OwnServer } from "../own_server.js";
 import { baseUrl, developmentToken, send } from "./browser.js";
-import { openDoors, screens } from "./visitor.js";
+import { screens, visitorsForTests } from "./visitor.js";
 
-const arrive = openDoors();
+const openVisitor = visitorsForTests();
 
 const LIKE = "mutation ($id: ID!) { likeNote(input: { noteId: $id }) { changed note { likeCount } } }";
 
-/** A user whom no page shows likes it. Returns the new count. */
-async function somebodyLikes(id, user, origin = baseUrl) {
+/** Likes a note through the API; returns the new count. */
+async function likeThroughApi(id, user, origin = baseUrl) {
   const { likeNote } = await send(LIKE, await developmentToken(user, "user", origin), { id }, origin);
   assert.equal(likeNote.changed, true);
   return likeNote.note.likeCount;
 }
 
 for (const [name, screen] of Object.entries(screens)) {
-  test(`on a ${name}, who was offline comes back to the right numbers, and is told in between`, async () => {
-    const visitor = await arrive({ screen });
+  test(`on a ${name}, a page that was offline says so and shows the right counts when it is online again`, async () => {
+    const visitor = await openVisitor({ screen });
     await visitor.goTo("/");
     const id = (await visitor.notes())[0];
 
@@ -28,13 +28,13 @@ for (const [name, screen] of Object.entries(screens)) {
     const count = await visitor.count(id, "Like");
     await visitor.button(id, "Like").click();
     await visitor.page.getByText("You are offline.").waitFor();
-    await visitor.see(id, "Like", count);
+    await visitor.waitForCount(id, "Like", count);
 
-    const moved = await somebodyLikes(id, `offline.${name}.${Date.now()}`);
+    const newCount = await likeThroughApi(id, `offline.${name}.${Date.now()}`);
     await visitor.context.setOffline(false);
-    await visitor.seeLive();
-    await visitor.see(id, "Like", moved);
-    visitor.forgiveConnections();
+    await visitor.waitUntilLive();
+    await visitor.waitForCount(id, "Like", newCount);
+    visitor.ignoreConnectionErrors();
   });
 }
 
@@ -50,36 +50,36 @@ describe("with a server of its own", () => {
   });
   after(() => server.dispose());
 
-  async function forget() {
+  async function stopAndForgetSecret() {
     await server.stop();
     server.forgetSecret();
   }
 
-  for (const [what, end, screen] of [
+  for (const [name, end, screen] of [
     ["killed", () => server.kill(), screens.desktop],
-    ["killed under a phone", () => server.kill(), screens.phone],
+    ["killed, with a phone connected,", () => server.kill(), screens.phone],
     ["stopped", () => server.stop(), screens.desktop],
-    ["stopped, and forgets the tokens that it gave,", forget, screens.desktop],
+    ["stopped, and its token secret deleted,", stopAndForgetSecret, screens.desktop],
   ]) {
-    test(`a page whose server is ${what} and started again recovers by itself, with the right numbers`, async () => {
-      const visitor = await arrive({ origin: server.origin, screen });
+    test(`a page whose server is ${name} and started again reconnects and shows the right counts`, async () => {
+      const visitor = await openVisitor({ origin: server.origin, screen });
       await visitor.goTo("/");
-      const somebody = what.replace(/\W+/g, ".");
-      const before = await somebodyLikes(id, `before.${somebody}`, server.origin);
-      await visitor.see(id, "Like", before);
+      const userSuffix = name.replace(/\W+/g, ".");
+      const before = await likeThroughApi(id, `before.${userSuffix}`, server.origin);
+      await visitor.waitForCount(id, "Like", before);
 
       await end();
       await visitor.page.locator('[data-state="waiting"], [data-state="connecting"]').first().waitFor();
       await server.start();
-      const after = await somebodyLikes(id, `after.${somebody}`, server.origin);
+      const after = await likeThroughApi(id, `after.${userSuffix}`, server.origin);
       assert.equal(after, before + 1);
-      await visitor.seeLive();
-      await visitor.see(id, "Like", after);
+      await visitor.waitUntilLive();
+      await visitor.waitForCount(id, "Like", after);
       await visitor.button(id, "Like").click();
-      await visitor.see(id, "Like", after + 1);
+      await visitor.waitForCount(id, "Like", after + 1);
       await visitor.button(id, "Like").click();
-      await visitor.see(id, "Like", after);
-      visitor.forgiveConnections();
+      await visitor.waitForCount(id, "Like", after);
+      visitor.ignoreConnectionErrors();
     });
   }
 });

@@ -6,15 +6,15 @@ import { deadEvents } from "./alarms";
 import { ABOUT } from "./explained";
 import styles from "./panels.module.css";
 
-/** Whether every number is right and every event has arrived. */
-export function Truth() {
+/** Drift, dead events and lost events. */
+export function Correctness() {
   const now = useReadings();
   const drift = now.value("plaudit_reconcile_drift_total");
   const repaired = now.value("plaudit_reconcile_repaired_total");
   const lost = now.value("plaudit_lost_events_total");
   const dead = deadEvents(now);
   return (
-    <Card title="Truth">
+    <Card title="Correctness">
       <div className={styles.figures}>
         <Figure about={ABOUT.drift} value={drift} format={count("found")} />
         <Figure about={ABOUT.repaired} value={repaired} format={count("repaired")} isBad={(repaired ?? 0) < (drift ?? 0)} />
@@ -23,7 +23,7 @@ export function Truth() {
       </div>
       <p className={styles.soft}>
         {now.value("plaudit_reconcile_checked_total") === undefined
-          ? "Nothing was recounted by this process yet."
+          ? "This process has recounted nothing yet."
           : `Recounted since the start: ${count("entities")(now.value("plaudit_reconcile_checked_total")!).join(" ")}.`}
       </p>
     </Card>

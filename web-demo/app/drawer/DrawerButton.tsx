@@ -1,16 +1,16 @@
 import { Activity } from "lucide-react";
-import { useCurtain } from "./Curtain";
+import { useDrawer } from "./DrawerProvider";
 
 /** Opens and closes the drawer. */
-export function CurtainButton() {
-  const { isOpen, turn } = useCurtain();
+export function DrawerButton() {
+  const { isOpen, toggle } = useDrawer();
   return (
     <button
-      aria-label="Behind the curtain"
+      aria-label="Network traffic"
       aria-expanded={isOpen}
       aria-keyshortcuts="Control+."
-      title="Behind the curtain (Ctrl+.)"
-      onClick={turn}
+      title="Network traffic (Ctrl+.)"
+      onClick={toggle}
     >
       <Activity size={19} />
     </button>

@@ -3,46 +3,46 @@ import { type Api, useApi } from "../../shared/api/client";
 
 const Drawer = lazy(() => import("./Drawer"));
 
-interface Curtain {
+interface DrawerState {
   isOpen: boolean;
-  turn: () => void;
+  toggle: () => void;
 }
 
-const CurtainContext = createContext<Curtain>({ isOpen: false, turn: () => {} });
+const DrawerContext = createContext<DrawerState>({ isOpen: false, toggle: () => {} });
 
-export const useCurtain = () => useContext(CurtainContext);
+export const useDrawer = () => useContext(DrawerContext);
 
 interface Props {
   children: ReactNode;
-  /** The clients whose traffic it can show; by default the page's own. */
+  /** The clients whose traffic the drawer can show; by default that of the page. */
   apis?: Api[];
 }
 
-/** Lets its children open the drawer, which is loaded when it is first opened. */
-export function CurtainProvider({ children, apis }: Props) {
+/** Lets its children open the drawer, whose code is loaded when it is first opened. */
+export function DrawerProvider({ children, apis }: Props) {
   const own = useApi();
   const [isOpen, setOpen] = useState(false);
-  const turn = useCallback(() => setOpen((open) => !open), []);
-  const curtain = useMemo(() => ({ isOpen, turn }), [isOpen, turn]);
+  const toggle = useCallback(() => setOpen((open) => !open), []);
+  const drawer = useMemo(() => ({ isOpen, toggle }), [isOpen, toggle]);
 
   useEffect(() => {
     const listen = (event: KeyboardEvent) => {
       if (event.key !== "." || !(event.ctrlKey || event.metaKey)) return;
       event.preventDefault();
-      turn();
+      toggle();
     };
     window.addEventListener("keydown", listen);
     return () => window.removeEventListener("keydown", listen);
-  }, [turn]);
+  }, [toggle]);
 
   return (
-    <CurtainContext value={curtain}>
+    <DrawerContext value={drawer}>
       {children}
       {isOpen && (
         <Suspense>
-          <Drawer apis={apis ?? [own]} onClose={turn} />
+          <Drawer apis={apis ?? [own]} onClose={toggle} />
         </Suspense>
       )}
-    </CurtainContext>
+    </DrawerContext>
   );
 }

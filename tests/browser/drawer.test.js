@@ -1,66 +1,67 @@
-// The drawer that shows what goes over the wire.
+// The drawer that shows the page's operations and WebSocket frames.
 
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
 import { describe, test } from "node:test";
 import { promisify } from "node:util";
 import { developmentToken, send } from "./browser.js";
-import { Drawer, goSideBySide, turn } from "./live.js";
-import { openDoors, screens } from "./visitor.js";
+import { Drawer } from "./drawer.js";
+import { openSideBySide } from "./side_by_side.js";
+import { screens, visitorsForTests } from "./visitor.js";
 
-const arrive = openDoors();
+const openVisitor = visitorsForTests();
 
-/** What a like is in the list, or the like that is taken back. */
-const LIKE = /(L|Unl)ikeNote/;
+/** Operation name of a like or an unlike. */
+const LIKE_OR_UNLIKE = /(L|Unl)ikeNote/;
 
-/** Turns a like of the feed; the drawer, open, has it. */
-async function likeAndLook(visitor) {
+/** Toggles the like of a note in the feed and opens the drawer. */
+async function likeAndOpenDrawer(visitor) {
   await visitor.goTo("/");
   const id = (await visitor.notes())[4];
-  const answered = visitor.page.waitForResponse((response) => response.request().postData()?.includes("likeNote("));
-  await turn(visitor, id, "Like");
-  const answer = await (await answered).json();
+  const response = visitor.page.waitForResponse((candidate) => candidate.request().postData()?.includes("likeNote("));
+  await visitor.toggle(id, "Like");
+  const result = await (await response).json();
   const drawer = new Drawer(visitor);
   await drawer.open();
-  return { id, answer, drawer };
+  return { id, result, drawer };
 }
 
 for (const [name, screen] of Object.entries(screens)) {
   describe(`on a ${name}`, () => {
     test("the drawer shows the operation of a like with its variables, and the frames of the socket", async () => {
-      const visitor = await arrive({ screen });
-      const { id, drawer } = await likeAndLook(visitor);
+      const visitor = await openVisitor({ screen });
+      const { id, drawer } = await likeAndOpenDrawer(visitor);
 
-      const row = await drawer.unfold(LIKE);
+      const row = await drawer.expand(LIKE_OR_UNLIKE);
       await row.getByText(/^\d+ ms$/).waitFor();
       assert.match(await row.getByLabel("Document").innerText(), /^mutation (Unl|L)ikeNote\(\$noteId: ID!\)/);
       assert.deepEqual(JSON.parse(await row.getByLabel("Variables").innerText()), { noteId: id });
 
       await drawer.press("Frames");
       await drawer.rows("connection_ack").waitFor();
-      const sent = await drawer.unfold("connection_init");
-      assert.doesNotMatch(await sent.innerText(), /Bearer|eyJ/, "nobody reads the token");
+      const sentFrame = await drawer.expand("connection_init");
+      assert.doesNotMatch(await sentFrame.innerText(), /Bearer|eyJ/, "the drawer hides the token");
       await drawer.rows("next").filter({ hasText: id }).first().waitFor();
 
       await drawer.press("Close");
       await drawer.panel.waitFor({ state: "detached" });
     });
 
-    test("pause holds what is shown while more arrives, and clear empties it", async () => {
-      const visitor = await arrive({ screen });
-      const { id, drawer } = await likeAndLook(visitor);
+    test("Pause freezes the list while frames arrive, and Clear empties it", async () => {
+      const visitor = await openVisitor({ screen });
+      const { id, drawer } = await likeAndOpenDrawer(visitor);
       await drawer.press("Frames");
       await drawer.rows("next").first().waitFor();
 
       await drawer.press("Pause");
-      const held = await drawer.rows("next").first().innerText();
+      const frozenRow = await drawer.rows("next").first().innerText();
       let count = await visitor.count(id, "Like");
       for (const i of [1, 2, 3]) {
-        const token = await developmentToken(`curtain.${name}.${Date.now()}.${i}`);
+        const token = await developmentToken(`drawer.${name}.${Date.now()}.${i}`);
         await send("mutation ($id: ID!) { likeNote(input: { noteId: $id }) { changed } }", token, { id });
-        await visitor.see(id, "Like", ++count);
+        await visitor.waitForCount(id, "Like", ++count);
       }
-      assert.equal(await drawer.rows("next").first().innerText(), held);
+      assert.equal(await drawer.rows("next").first().innerText(), frozenRow);
       await drawer.press("Pause");
       await drawer.rows("next").filter({ hasText: `"likeCount":${count}` }).first().waitFor();
 
@@ -70,56 +71,56 @@ for (const [name, screen] of Object.entries(screens)) {
   });
 }
 
-test("Ctrl+. opens the drawer and closes it; Escape closes it too, and the focus goes back", async () => {
-  const visitor = await arrive();
+test("Ctrl+. opens and closes the drawer, Escape closes it, and the focus returns to where it was", async () => {
+  const visitor = await openVisitor();
   await visitor.goTo("/");
   const [id] = await visitor.notes();
   const drawer = new Drawer(visitor);
   await visitor.button(id, "Collect").focus();
-  for (const closing of ["Control+.", "Escape"]) {
+  for (const closingKey of ["Control+.", "Escape"]) {
     await visitor.page.keyboard.press("Control+.");
     await drawer.panel.waitFor();
-    await visitor.page.keyboard.press(closing);
+    await visitor.page.keyboard.press(closingKey);
     await drawer.panel.waitFor({ state: "detached" });
     assert.match(await visitor.page.evaluate(() => document.activeElement.getAttribute("aria-label")), /^Collect/);
   }
 });
 
-test("an operation opens in GraphiQL as it was sent", async () => {
-  const visitor = await arrive();
-  const { id, drawer } = await likeAndLook(visitor);
-  const row = await drawer.unfold(LIKE);
-  const opened = visitor.context.waitForEvent("page");
+test("an operation opens in GraphiQL with its document and variables", async () => {
+  const visitor = await openVisitor();
+  const { id, drawer } = await likeAndOpenDrawer(visitor);
+  const row = await drawer.expand(LIKE_OR_UNLIKE);
+  const newPage = visitor.context.waitForEvent("page");
   await row.getByRole("link", { name: "Open in GraphiQL" }).click();
-  const graphiql = await opened;
+  const graphiql = await newPage;
   const { name } = /^mutation (?<name>\w+)/.exec(await row.getByLabel("Document").innerText()).groups;
   await graphiql.locator(".graphiql-query-editor .view-line", { hasText: `mutation ${name}(` }).waitFor();
   await graphiql.locator(".graphiql-editor-tool .view-line", { hasText: id }).waitFor();
 });
 
-test("the copied curl runs in a shell as it is, and is answered like the page", async () => {
-  const visitor = await arrive({ permissions: ["clipboard-read", "clipboard-write"] });
-  const { answer, drawer } = await likeAndLook(visitor);
-  const row = await drawer.unfold(LIKE);
+test("the copied curl command runs in a shell and gets the same result as the page", async () => {
+  const visitor = await openVisitor({ permissions: ["clipboard-read", "clipboard-write"] });
+  const { result, drawer } = await likeAndOpenDrawer(visitor);
+  const row = await drawer.expand(LIKE_OR_UNLIKE);
   await row.getByText("Copy as").click();
   await row.getByRole("button", { name: "curl" }).click();
   await row.getByText("curl copied").waitFor();
   const script = await visitor.page.evaluate(() => navigator.clipboard.readText());
 
   const { stdout } = await promisify(execFile)("sh", ["-c", script]);
-  const [[field, { note }]] = Object.entries(answer.data);
-  const again = JSON.parse(stdout).data[field];
-  // It was done already: the same again changes nothing.
-  assert.deepEqual(again, { ...answer.data[field], changed: false, note: { ...note, ...countsOf(again.note) } });
+  const [[field, { note }]] = Object.entries(result.data);
+  const repeated = JSON.parse(stdout).data[field];
+  // The page has already made the change, so the repeated mutation reports `changed: false`.
+  assert.deepEqual(repeated, { ...result.data[field], changed: false, note: { ...note, ...countsOf(repeated.note) } });
 });
 
-/** Others may have moved these meanwhile. */
+/** The counts, which other tests may change in the meantime. */
 const countsOf = ({ likeCount, countsVersion }) => ({ likeCount, countsVersion });
 
-test("side by side, the drawer shows either of both, by name", async () => {
-  const visitor = await arrive();
-  const { right } = await goSideBySide(visitor);
-  await turn(right, (await right.notes())[5], "Collect");
+test("on the side-by-side page the drawer shows the traffic of the chosen user", async () => {
+  const visitor = await openVisitor();
+  const { right } = await openSideBySide(visitor);
+  await right.toggle((await right.notes())[5], "Collect");
   const drawer = new Drawer(visitor);
   await drawer.open();
   await drawer.rows("Feed").first().waitFor();

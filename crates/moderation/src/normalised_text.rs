@@ -9,24 +9,24 @@ use unicode_security::confusable_detection::skeleton;
 /// A text without case, width, accents and invisible characters, in which each character is replaced by the
 /// prototype of its lookalikes. For comparison only: `m` becomes `rn`.
 #[derive(Debug)]
-pub(super) struct Look {
+pub(super) struct NormalisedText {
     text: String,
-    /// For each byte of `text` the character that it came from.
+    /// For each byte of `text`, the character that it was derived from.
     sources: Vec<char>,
 }
 
-impl Look {
-    pub fn of(text: &str) -> Self {
-        let mut look = Self { text: String::with_capacity(text.len()), sources: Vec::new() };
+impl NormalisedText {
+    pub fn new(text: &str) -> Self {
+        let mut normalised = Self { text: String::with_capacity(text.len()), sources: Vec::new() };
         for source in text.nfkc() {
             if source.is_whitespace() {
-                look.push_space();
+                normalised.push_space();
             } else {
-                look.push(&appearance(source), source);
+                normalised.push(&appearance(source), source);
             }
         }
-        look.drop_last_space();
-        look
+        normalised.drop_last_space();
+        normalised
     }
 
     pub fn text(&self) -> &str {
@@ -37,7 +37,9 @@ impl Look {
     pub fn is_within_word(&self, at: usize) -> bool {
         let before = at.checked_sub(1).and_then(|before| self.sources.get(before));
         let after = self.sources.get(at);
-        before.zip(after).is_some_and(|(before, after)| is_spelled(*before) && is_spelled(*after))
+        before
+            .zip(after)
+            .is_some_and(|(before, after)| is_word_character(*before) && is_word_character(*after))
     }
 
     /// Whether the part was written with digits only, although it may look like letters: `100` and `loo`.
@@ -64,7 +66,7 @@ impl Look {
 
 /// Compares both cases, because some lookalikes exist in one case only: `В` looks like `B`, `в` unlike `b`.
 fn appearance(c: char) -> String {
-    // Through the capital, ß becomes ss, and both small sigmas become the same.
+    // By way of the capital, ß becomes ss, and both small sigmas become the same.
     let small: String = c.to_uppercase().flat_map(char::to_lowercase).collect();
     let as_small = prototype(&small);
     if as_small.is_ascii() {
@@ -74,25 +76,25 @@ fn appearance(c: char) -> String {
     if as_capital.is_ascii() { as_capital } else { as_small }
 }
 
-/// Applied twice: the first prototype may be a capital whose small letter has another prototype.
+/// Applied twice, because the first prototype may be a capital whose small letter has another prototype.
 fn prototype(text: &str) -> String {
     bare_skeleton(&bare_skeleton(text))
 }
 
 fn bare_skeleton(text: &str) -> String {
-    skeleton(text).filter(|c| !is_ornament(*c)).nfc().flat_map(char::to_lowercase).collect()
+    skeleton(text).filter(|c| !is_optional_mark(*c)).nfc().flat_map(char::to_lowercase).collect()
 }
 
-/// Marks that do not change which letter it is. In other scripts, marks are vowels and the like.
-fn is_ornament(c: char) -> bool {
+/// Whether it is a mark that does not change the letter. In other scripts, marks are vowels, for example.
+fn is_optional_mark(c: char) -> bool {
     const VOICED: [char; 2] = ['\u{3099}', '\u{309a}']; // が is not か
-    let is_optional =
+    let has_optional_marks =
         matches!(c.script(), Script::Inherited | Script::Cyrillic | Script::Hebrew | Script::Arabic);
-    is_combining_mark(c) && is_optional && !VOICED.contains(&c)
+    is_combining_mark(c) && has_optional_marks && !VOICED.contains(&c)
 }
 
 /// Whether a character belongs to words that are separated by spaces or punctuation.
-fn is_spelled(c: char) -> bool {
+fn is_word_character(c: char) -> bool {
     (c.is_alphanumeric() || is_combining_mark(c)) && !is_unspaced(c.script())
 }
 
@@ -118,14 +120,14 @@ mod tests {
 
     use super::*;
 
-    fn look(text: &str) -> String {
-        Look::of(text).text().to_owned()
+    fn normalised(text: &str) -> String {
+        NormalisedText::new(text).text().to_owned()
     }
 
     #[track_caller]
     fn same(texts: &[&str]) {
         for text in texts {
-            assert_eq!(look(text), look(texts[0]), "{text} and {}", texts[0]);
+            assert_eq!(normalised(text), normalised(texts[0]), "{text} and {}", texts[0]);
         }
     }
 
@@ -155,10 +157,10 @@ mod tests {
 
     #[test]
     fn different_letters_with_similar_encodings_stay_different() {
-        assert_ne!(look("か"), look("が"));
-        assert_ne!(look("각"), look("가"));
-        assert_ne!(look("कि"), look("कु"));
-        assert_ne!(look("bad"), look("bed"));
+        assert_ne!(normalised("か"), normalised("が"));
+        assert_ne!(normalised("각"), normalised("가"));
+        assert_ne!(normalised("कि"), normalised("कु"));
+        assert_ne!(normalised("bad"), normalised("bed"));
     }
 
     #[test]
@@ -166,18 +168,18 @@ mod tests {
         for c in '\0'..=char::MAX {
             let (small, capital) = (c.to_lowercase().to_string(), c.to_uppercase().to_string());
             if small != capital && small.to_uppercase() == capital {
-                assert_eq!(look(&small), look(&capital), "{c}");
+                assert_eq!(normalised(&small), normalised(&capital), "{c}");
             }
         }
     }
 
     proptest! {
         #[test]
-        fn any_text_has_a_look_with_a_source_for_each_byte(text in any::<String>(), at: usize) {
-            let look = Look::of(&text);
-            prop_assert_eq!(look.text.len(), look.sources.len());
-            look.is_within_word(at);
-            look.is_number(at..at);
+        fn any_text_is_normalised_with_a_source_for_each_byte(text in any::<String>(), at: usize) {
+            let normalised = NormalisedText::new(&text);
+            prop_assert_eq!(normalised.text.len(), normalised.sources.len());
+            normalised.is_within_word(at);
+            normalised.is_number(at..at);
         }
     }
 }

@@ -2,19 +2,19 @@
 
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import { delays, denySessions, forgiveDenials, goSideBySide, keepStormsSmall, turn } from "./live.js";
-import { openDoors, screens } from "./visitor.js";
+import { delays, disableDevelopmentRoutes, ignoreNotFoundErrors, limitStorms, openSideBySide } from "./side_by_side.js";
+import { screens, visitorsForTests } from "./visitor.js";
 
-const arrive = openDoors();
+const openVisitor = visitorsForTests();
 
-/** Longest delay of a live update: after it the page gives up on an event. */
-const LONGEST_MS = 10_000;
+/** Highest delay of a live update, in milliseconds; after it the page stops waiting for the event. */
+const MAX_DELAY_MS = 10_000;
 
 for (const [name, screen] of Object.entries(screens)) {
   describe(`on a ${name}`, () => {
-    test("what one side likes or collects moves the other, and the delay is shown in milliseconds", async () => {
-      const visitor = await arrive({ screen });
-      const { left, right } = await goSideBySide(visitor);
+    test("a like or collect on one side updates the other, and the delay is shown in milliseconds", async () => {
+      const visitor = await openVisitor({ screen });
+      const { left, right } = await openSideBySide(visitor);
       const measured = delays(visitor);
       const id = (await left.notes())[3];
       for (const side of [left, right]) await side.card(id).scrollIntoViewIfNeeded();
@@ -25,18 +25,18 @@ for (const [name, screen] of Object.entries(screens)) {
           [left, right],
           [right, left],
         ]) {
-          await watching.see(id, label, await turn(acting, id, label));
-          await measured.see(++actions);
+          await watching.waitForCount(id, label, await acting.toggle(id, label));
+          await measured.waitForActions(++actions);
           const last = await measured.last();
-          assert.ok(last > 0 && last < LONGEST_MS, `${last} ms`);
+          assert.ok(last > 0 && last < MAX_DELAY_MS, `${last} ms`);
         }
       }
     });
 
-    test("who is followed on one side has one more follower on the other, and that is measured too", async () => {
-      const visitor = await arrive({ screen });
-      const { left, right } = await goSideBySide(visitor);
-      const name = await authorWhoIsNeither(left);
+    test("a follow on one side updates the follower count on the other, and its delay is measured", async () => {
+      const visitor = await openVisitor({ screen });
+      const { left, right } = await openSideBySide(visitor);
+      const name = await otherAuthor(left);
       for (const { page } of [left, right]) {
         await page.getByRole("link", { name, exact: true }).first().click();
         await page.getByRole("heading", { name, level: 2 }).waitFor();
@@ -46,21 +46,22 @@ for (const [name, screen] of Object.entries(screens)) {
       const follow = left.page.getByRole("region", { name: "About" }).getByRole("button", { name });
       for (const actions of [1, 2]) {
         const isOn = (await follow.getAttribute("aria-pressed")) === "true";
-        const moved = Number(await followers(right).getAttribute("data-count")) + (isOn ? -1 : 1);
+        const changedCount = Number(await followers(right).getAttribute("data-count")) + (isOn ? -1 : 1);
         await follow.click();
-        await right.page.getByRole("button", { name: /^Followers/ }).locator(`[data-count="${moved}"]`).waitFor();
-        await delays(visitor).see(actions);
+        const button = right.page.getByRole("button", { name: /^Followers/ });
+        await button.locator(`[data-count="${changedCount}"]`).waitFor();
+        await delays(visitor).waitForActions(actions);
       }
     });
 
-    test("each side goes its own way and back, and the page around both stays where it is", async () => {
-      const visitor = await arrive({ screen });
-      const { left, right } = await goSideBySide(visitor);
+    test("each side navigates on its own, and the page around them keeps its address and scroll position", async () => {
+      const visitor = await openVisitor({ screen });
+      const { left, right } = await openSideBySide(visitor);
       const id = (await left.notes())[1];
       await visitor.page.evaluate(() => scrollTo(0, 40));
-      const place = await visitor.page.evaluate(() => scrollY);
-      const length = await visitor.page.evaluate(() => document.documentElement.scrollHeight / innerHeight);
-      assert.ok(length < 1.5, `the page is ${length} screens long; only its sides scroll`);
+      const scrollPosition = await visitor.page.evaluate(() => scrollY);
+      const heightInScreens = await visitor.page.evaluate(() => document.documentElement.scrollHeight / innerHeight);
+      assert.ok(heightInScreens < 1.5, `the page is ${heightInScreens} screens long; only its sides scroll`);
 
       await left.card(id).getByRole("heading").click();
       await left.page.getByRole("heading", { name: /^Note by/ }).waitFor();
@@ -73,38 +74,38 @@ for (const [name, screen] of Object.entries(screens)) {
       await left.page.getByRole("button", { name: "Back" }).click();
       await left.card(id).waitFor();
       assert.equal(new URL(visitor.page.url()).pathname, "/two");
-      assert.equal(await visitor.page.evaluate(() => scrollY), place);
+      assert.equal(await visitor.page.evaluate(() => scrollY), scrollPosition);
 
       await right.page.getByLabel("Who is on the right").selectOption("nomsa.phiri");
       await visitor.page.getByRole("region", { name: "Right side, nomsa.phiri" }).waitFor();
       await left.card(id).waitFor();
     });
 
-    test("a storm moves the numbers on the screen and tells its rate, until it is stopped; then another may begin", async () => {
-      const visitor = await arrive({ screen });
-      const { left } = await goSideBySide(visitor);
+    test("a storm changes counts and shows its rate until it is stopped, and then another can be started", async () => {
+      const visitor = await openVisitor({ screen });
+      const { left } = await openSideBySide(visitor);
       const id = (await left.notes())[15];
       await left.card(id).scrollIntoViewIfNeeded();
-      await keepStormsSmall(visitor, id, [20, 1]);
+      await limitStorms(visitor, id, [20, 1]);
 
-      const panel = visitor.page.getByRole("region", { name: "Make a storm" });
+      const panel = visitor.page.getByRole("region", { name: "Run a storm" });
       const before = await counts(left, id);
-      await panel.getByRole("button", { name: "Begin" }).click();
+      await panel.getByRole("button", { name: "Start" }).click();
       await panel.locator("strong", { hasText: /^[1-9]/ }).waitFor();
       await panel.getByRole("img", { name: /^Actions per second: \d+ now, [1-9]\d* at most/ }).waitFor();
       await left.card(id).locator(`[data-count]:not(${before.map((count) => `[data-count="${count}"]`)})`).first().waitFor();
 
       await panel.getByRole("button", { name: "Stop" }).click();
       await panel.getByRole("status").getByText(/^[\d,]+ actions, none failed\.$/).waitFor();
-      await panel.getByRole("button", { name: "Once more" }).click();
+      await panel.getByRole("button", { name: "Run again" }).click();
       await panel.getByRole("button", { name: "Stop" }).waitFor();
       await panel.getByRole("status").getByText(/^[\d,]+ actions, none failed\.$/).waitFor();
     });
   });
 }
 
-/** Name of somebody in the feed who is on neither side: nobody follows themselves. */
-async function authorWhoIsNeither(side) {
+/** Name of an author in the feed who is on neither side, because users cannot follow themselves. */
+async function otherAuthor(side) {
   const links = await side.page.locator('article[data-note] a[href^="/user/"]').allInnerTexts();
   return links.find((name) => !/^(Mira|Freya)/.test(name));
 }
@@ -117,17 +118,17 @@ function counts(visitor, id) {
     .evaluateAll((all) => all.map(({ dataset }) => dataset.count));
 }
 
-test("where no sessions are handed out there is nothing of storms, and side by side says what it needs", async () => {
-  const visitor = await arrive();
-  await denySessions(visitor);
-  const denied = visitor.page.waitForResponse("**/dev/users");
+test("without development routes there are no storms, and the side-by-side page says what it needs", async () => {
+  const visitor = await openVisitor();
+  await disableDevelopmentRoutes(visitor);
+  const notFound = visitor.page.waitForResponse("**/dev/users");
   await visitor.goTo("/");
   await visitor.notes();
-  await denied;
-  assert.equal(await visitor.page.getByText("Make a storm").count(), 0);
+  await notFound;
+  assert.equal(await visitor.page.getByText("Run a storm").count(), 0);
 
   await visitor.goTo("/two", { live: false });
   await visitor.page.getByText("This page needs a development server.").waitFor();
-  assert.equal(await visitor.page.getByText("Make a storm").count(), 0);
-  forgiveDenials(visitor);
+  assert.equal(await visitor.page.getByText("Run a storm").count(), 0);
+  ignoreNotFoundErrors(visitor);
 });

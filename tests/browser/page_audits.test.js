@@ -6,17 +6,17 @@ import { get } from "node:http";
 import { createRequire } from "node:module";
 import { test } from "node:test";
 import { baseUrl, developmentToken, send } from "./browser.js";
-import { openDoors, screens } from "./visitor.js";
+import { screens, visitorsForTests } from "./visitor.js";
 
-const arrive = openDoors();
+const openVisitor = visitorsForTests();
 const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 
-/** For the first page and what it loads by itself, compressed with gzip. */
-const MOST_BYTES = 150_000;
-/** Largest layout shift while a page loads; up to 0.1 is called good: https://web.dev/articles/cls */
-const MOST_SHIFT = 0.1;
+/** Limit for the first page and its assets, compressed with gzip. */
+const MAX_BYTES = 150_000;
+/** Largest layout shift while a page loads; up to 0.1 is rated good: https://web.dev/articles/cls */
+const MAX_SHIFT = 0.1;
 
-/** Every page, by a name for people. */
+/** Paths of all pages by name. */
 async function pages() {
   const { feed } = await send("{ feed { nodes { id author { id } group { id } } } }", await developmentToken());
   const note = feed.nodes.find(({ group }) => group);
@@ -34,9 +34,9 @@ async function pages() {
   };
 }
 
-/** What axe finds, a line per place. */
+/** Violations that axe reports, one line per element. */
 async function violations(page) {
-  // As the browser's own tools do it: a script of the page would be refused by its policy.
+  // `evaluate` bypasses the Content Security Policy, which would refuse a script element.
   await page.evaluate(axe);
   const { violations } = await page.evaluate(() => window.axe.run());
   return violations.flatMap(({ id, nodes }) =>
@@ -45,7 +45,7 @@ async function violations(page) {
 }
 
 /** Waits until no request is pending. */
-async function settle(page) {
+async function waitUntilIdle(page) {
   await page.locator("h1").first().waitFor();
   await page.waitForLoadState("networkidle").catch(() => {});
   await page.waitForFunction(() => !document.querySelector('[role="status"] [aria-hidden="true"] > i + i'));
@@ -53,20 +53,20 @@ async function settle(page) {
 
 for (const [name, screen] of Object.entries(screens)) {
   for (const colorScheme of ["light", "dark"]) {
-    test(`axe finds nothing on any page, on a ${name} in ${colorScheme}`, async () => {
-      const visitor = await arrive({ screen, colorScheme });
-      for (const [which, path] of Object.entries(await pages())) {
+    test(`axe reports no violation on any page, on a ${name} in ${colorScheme}`, async () => {
+      const visitor = await openVisitor({ screen, colorScheme });
+      for (const [title, path] of Object.entries(await pages())) {
         await visitor.goTo(path, { live: false });
-        await settle(visitor.page);
-        assert.deepEqual(await violations(visitor.page), [], which);
+        await waitUntilIdle(visitor.page);
+        assert.deepEqual(await violations(visitor.page), [], title);
         const overflow = await visitor.page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
-        assert.ok(overflow <= 0, `${which} is ${overflow} px wider than the screen`);
+        assert.ok(overflow <= 0, `${title} is ${overflow} px wider than the screen`);
       }
     });
   }
 
-  test(`on a ${name}, nothing jumps: little while the feed loads, not at all when numbers change`, async () => {
-    const visitor = await arrive({ screen });
+  test(`on a ${name}, the layout shifts little while the feed loads, and not at all when counts change`, async () => {
+    const visitor = await openVisitor({ screen });
     await visitor.page.addInitScript(() => {
       window.shift = 0;
       new PerformanceObserver((list) => {
@@ -77,21 +77,21 @@ for (const [name, screen] of Object.entries(screens)) {
     const id = (await visitor.notes())[0];
     await visitor.page.waitForLoadState("networkidle");
     const whileLoading = await visitor.page.evaluate(() => window.shift);
-    assert.ok(whileLoading < MOST_SHIFT, `${whileLoading} while loading`);
+    assert.ok(whileLoading < MAX_SHIFT, `${whileLoading} while loading`);
 
-    // Twelve more likes: the number gets a digit more on the way, if it had one.
+    // Twelve more likes, so that a count of one digit gets a second one.
     const before = await visitor.count(id, "Like");
     for (let i = 1; i <= 12; i++) {
       const token = await developmentToken(`shift.${name}.${Date.now()}.${i}`);
       await send("mutation ($id: ID!) { likeNote(input: { noteId: $id }) { changed } }", token, { id });
     }
-    await visitor.see(id, "Like", before + 12);
+    await visitor.waitForCount(id, "Like", before + 12);
     assert.equal(await visitor.page.evaluate(() => window.shift), whileLoading);
   });
 }
 
-test("the first page loads less than 150 kB, with gzip", async () => {
-  const visitor = await arrive();
+test("the first page loads less than 150 kB with gzip", async () => {
+  const visitor = await openVisitor();
   await visitor.goTo("/");
   await visitor.notes();
   await visitor.page.waitForLoadState("load");
@@ -103,10 +103,10 @@ test("the first page loads less than 150 kB, with gzip", async () => {
   );
   const sizes = await Promise.all(["/", ...new Set(loaded)].map(async (path) => [path, await gzipped(path)]));
   const total = sizes.reduce((sum, [, size]) => sum + size, 0);
-  assert.ok(total < MOST_BYTES, `${total} bytes: ${JSON.stringify(Object.fromEntries(sizes))}`);
+  assert.ok(total < MAX_BYTES, `${total} bytes: ${JSON.stringify(Object.fromEntries(sizes))}`);
 });
 
-/** Bytes of a body as they come over the wire. */
+/** Size of a response body as transferred, in bytes. */
 function gzipped(path) {
   return new Promise((resolve, reject) => {
     get(`${baseUrl}${path}`, { headers: { "Accept-Encoding": "gzip" } }, (response) => {

@@ -1,0 +1,182 @@
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import { createGroup, createNote, createUser, follow, like, newName } from "./test_data.js";
+import { screens, visitorsForTests } from "./visitor.js";
+
+const openVisitor = visitorsForTests();
+
+/** A link in the navigation. */
+const navigationLink = ({ page }, name) => page.getByRole("navigation", { name: "Pages" }).getByRole("link", { name });
+
+/** The button of a profile's list, such as `Followers`, with that count. */
+const profileCount = ({ page }, list, count) =>
+  page.getByRole("group", { name: "Lists" }).getByRole("button", { name: list }).locator(`[data-count="${count}"]`);
+
+/** The member count on a group's page. */
+const memberCount = ({ page }) => page.locator("dl > div", { hasText: "Members" }).locator("[data-count]");
+
+/** The member count, if it is `count`. */
+const memberCountOf = (visitor, count) => memberCount(visitor).and(visitor.page.locator(`[data-count="${count}"]`));
+
+/** Delays all mutations of the page until the returned function is called. */
+async function delayMutations({ page }) {
+  let release;
+  const released = new Promise((resolve) => (release = resolve));
+  await page.route("**/graphql", async (route) => {
+    if (route.request().postDataJSON().query.startsWith("mutation")) await released;
+    await route.fallback();
+  });
+  return release;
+}
+
+/** Answers the first `Viewer` query with null, and only after the page has received inbox counts. */
+async function delayFirstViewer({ page }) {
+  const socket = page.waitForEvent("websocket");
+  let isFirst = true;
+  await page.route("**/graphql", async (route) => {
+    if (!isFirst || !route.request().postDataJSON().query.includes("query Viewer")) return route.fallback();
+    isFirst = false;
+    await inboxCounts;
+    await route.fulfill({ json: { data: { viewer: null } } });
+  });
+  const inboxCounts = socket.then((socket) =>
+    socket.waitForEvent("framereceived", ({ payload }) => payload.includes("inboxCountsChanged")),
+  );
+}
+
+/** Clicks a button and waits for the optimistic result in `locators` before the server gets the mutation. */
+async function clickOptimistically(visitor, button, locators) {
+  const release = await delayMutations(visitor);
+  await button.click();
+  for (const locator of locators) await locator.waitFor();
+  release();
+  await visitor.page.unroute("**/graphql");
+}
+
+for (const [name, screen] of Object.entries(screens)) {
+  describe(`on a ${name}`, () => {
+    test("following and unfollowing show at once and update the followed user's open profile", async () => {
+      const [bea, user] = [newName("bea"), newName("ann")];
+      const path = `/user/${await createUser(bea)}`;
+      const [followed, follower] = [await openVisitor({ screen, user: bea }), await openVisitor({ screen, user })];
+      await followed.goTo(path);
+      await follower.goTo(path);
+      const button = (label) => follower.page.getByRole("button", { name: `${label} ${bea}`, exact: true });
+      const followers = (count) => profileCount(follower, "Followers", count);
+      assert.equal(await followed.page.getByRole("button", { name: /^Follow / }).count(), 0);
+
+      await clickOptimistically(follower, button("Follow"), [button("Following"), followers(1)]);
+      await profileCount(followed, "Followers", 1).waitFor();
+      await clickOptimistically(follower, button("Following"), [button("Follow"), followers(0)]);
+      await profileCount(followed, "Followers", 0).waitFor();
+    });
+
+    test("the inbox badge rises as others act, falls as the inbox is read, and stays empty after a reload", async () => {
+      const user = newName("mia");
+      const note = await createNote(user);
+      const visitor = await openVisitor({ screen, user });
+      await visitor.goTo("/");
+      const badge = (count) => navigationLink(visitor, /Inbox/).getByText(`${count} unread`);
+
+      const fan = newName("fan");
+      await follow(fan, note.authorId);
+      await badge(1).waitFor();
+      await like(fan, note.id);
+      await badge(2).waitFor();
+
+      await navigationLink(visitor, /Inbox/).click();
+      await visitor.page.getByText(`${fan} follows you`).waitFor();
+      await visitor.page.getByText(`${fan} liked your note ${note.title}`).waitFor();
+      // Opening the tab of one kind marks its entries as read.
+      await visitor.page.getByRole("group", { name: "What to show" }).getByRole("button", { name: /^Likes/ }).click();
+      await badge(1).waitFor();
+      await visitor.page.getByRole("button", { name: "Mark all read" }).click();
+      await navigationLink(visitor, /unread/).waitFor({ state: "detached" });
+
+      await visitor.page.reload();
+      await visitor.page.getByText(`${fan} follows you`).waitFor();
+      await visitor.page.getByRole("button", { name: "Mark all read", disabled: true }).waitFor();
+      assert.equal(await navigationLink(visitor, /unread/).count(), 0);
+    });
+
+    test("a new user gets a profile without a reload, and their likes are listed until they are undone", async () => {
+      const user = newName("new");
+      const visitor = await openVisitor({ screen, user });
+      await visitor.goTo("/user/me");
+      await visitor.page.getByRole("heading", { level: 2, name: user }).waitFor();
+      await profileCount(visitor, "Notes", 0).waitFor();
+
+      await navigationLink(visitor, /Hot/).click();
+      await visitor.page.getByRole("button", { name: "All", exact: true }).click();
+      const [id] = await visitor.notes();
+      const before = await visitor.count(id, "Like");
+      await visitor.button(id, "Like").click();
+      await visitor.waitForCount(id, "Like", before + 1);
+      await navigationLink(visitor, /Profile/).click();
+      await visitor.page.getByRole("heading", { level: 2, name: user }).waitFor();
+
+      const openLikes = () => visitor.page.getByRole("main").getByRole("link", { name: "My likes" }).click();
+      await openLikes();
+      await visitor.button(id, "Like").and(visitor.page.locator('[aria-pressed="true"]')).click();
+      await visitor.button(id, "Like").and(visitor.page.locator('[aria-pressed="false"]')).waitFor();
+      assert.deepEqual(await visitor.notes(), [id], "it stays in the list, so that the user can undo");
+      await navigationLink(visitor, /Profile/).click();
+      await openLikes();
+      await visitor.page.getByRole("heading", { name: "Nothing yet." }).waitFor();
+    });
+  });
+}
+
+test("a new user gets a profile even if an old answer without a viewer arrives last", async () => {
+  const user = newName("late");
+  const visitor = await openVisitor({ user });
+  await delayFirstViewer(visitor);
+  await visitor.goTo("/user/me");
+  await visitor.page.getByRole("heading", { level: 2, name: user }).waitFor();
+});
+
+test("joining and leaving a group show at once and update another user's page", async () => {
+  const group = await createGroup(newName("owner"));
+  const [one, other] = [await openVisitor({ user: newName("one") }), await openVisitor()];
+  await one.goTo(`/group/${group.id}`);
+  await other.goTo(`/group/${group.id}`);
+  const count = Number(await memberCount(other).getAttribute("data-count"));
+  const button = (label) => one.page.getByRole("button", { name: `${label} ${group.name}`, exact: true });
+
+  await clickOptimistically(one, button("Join"), [button("Joined"), memberCountOf(one, count + 1)]);
+  await memberCountOf(other, count + 1).waitFor();
+  await one.page.getByLabel("Title").waitFor();
+  await clickOptimistically(one, button("Joined"), [button("Join"), memberCountOf(one, count)]);
+  await memberCountOf(other, count).waitFor();
+  await one.page.getByLabel("Title").waitFor({ state: "detached" });
+});
+
+test("a new note appears at the top of the feed and on the profile, and can be deleted", async () => {
+  const user = newName("writer");
+  const visitor = await openVisitor({ user });
+  const { page } = visitor;
+  await visitor.goTo("/");
+  const before = await visitor.notes();
+
+  const title = newName("Today");
+  await page.getByRole("button", { name: "What is on your mind?" }).click();
+  await page.getByLabel("Title").fill(title);
+  await page.getByLabel("Text").fill("It rains, and nobody minds.");
+  await page.getByRole("button", { name: "Post", exact: true }).click();
+  const note = page.getByRole("article", { name: title });
+  await note.waitFor();
+  const [id, ...others] = await visitor.notes();
+  assert.equal(await note.getAttribute("data-note"), id, "it is the first");
+  assert.deepEqual(others.slice(0, before.length), before);
+
+  await navigationLink(visitor, /Profile/).click();
+  await profileCount(visitor, "Notes", 1).waitFor();
+  await note.getByRole("link", { name: title }).click();
+  await page.getByRole("button", { name: "Delete this note" }).click();
+  await page.getByRole("dialog").getByRole("button", { name: "Delete" }).click();
+  await visitor.notes();
+  await note.waitFor({ state: "detached" });
+  await navigationLink(visitor, /Profile/).click();
+  await page.getByRole("heading", { name: "No notes yet." }).waitFor();
+  await profileCount(visitor, "Notes", 0).waitFor();
+});
