@@ -1,11 +1,11 @@
-//! How fast a backlog drains: 200,000 first likes of 20,000 users on 10,000 notes wait in the logs of two shards when
-//! the pipeline starts, and are folded already, as after an outage of PostgreSQL. Each becomes an edge row, an inbox
-//! entry and a step of the history, and moves three totals. Prints events per second, and the processors' time per
-//! event, for two cases:
+//! Benchmark of a backlog: 200,000 likes of 20,000 users on 10,000 notes are in the logs of two shards when the
+//! pipeline starts, folded but not persisted, as after an outage of PostgreSQL. Each becomes an edge row, an inbox
+//! entry and a step of the history, and changes three totals. Prints events per second and CPU time per event for two
+//! cases:
 //! - `popular`: as in a feed, the n-th note has about 1/n of the likes of the first one (Zipf's law);
-//! - `spread`: all notes have the same, so few likes of a batch share one, which is the slowest case.
+//! - `spread`: all notes have equally many likes, so few likes of a batch share a note, which is the slowest case.
 //!
-//! `cargo bench --bench backlog`; the stores are embedded, durable, and share the machine with the pipeline.
+//! `cargo bench --bench backlog`. The stores are embedded and durable, and share the machine with the pipeline.
 
 use std::{
     collections::BTreeMap,
@@ -29,15 +29,16 @@ use plaudit_embedded_stores::{DataDir, DataDirLock, EmbeddedServers, Options};
 const USERS: i64 = 20_000;
 const NOTES: i64 = 10_000;
 const LIKES_PER_USER: i64 = 10;
-/// As many as there are by default.
+/// The default.
 const SHARDS: u16 = 2;
-/// Likes that are sent to Redis at the same time.
-const AT_ONCE: usize = 256;
-const LONGEST: Duration = Duration::from_secs(180);
+/// Likes that are sent to Redis concurrently.
+const CONCURRENCY: usize = 256;
+/// Limit of each wait.
+const TIMEOUT: Duration = Duration::from_secs(180);
 
 type Outcome<T> = Result<T, Box<dyn std::error::Error>>;
 
-/// Which note a user likes, of those from 1 to [`NOTES`]; the same one never twice.
+/// Chooses the note, from 1 to [`NOTES`], of a user's n-th like. The notes of a user differ.
 type Choice = fn(user: i64, like: i64) -> i64;
 const CASES: &[(&str, Choice)] = &[("popular", popular), ("spread", spread)];
 
@@ -51,9 +52,9 @@ fn drain(name: &str, choice: Choice) -> Outcome<()> {
     let data = DataDir::open(place.path().join("data"))?;
     let lock = DataDirLock::take(&data, "a benchmark")?;
     let servers = EmbeddedServers::start(&lock, Options::default())?;
-    let measured = tokio::runtime::Runtime::new()?.block_on(measure(&data, choice));
+    let result = tokio::runtime::Runtime::new()?.block_on(measure(&data, choice));
     servers.stop();
-    measured
+    result
 }
 
 async fn measure(data: &DataDir, choice: Choice) -> Outcome<()> {
@@ -61,38 +62,39 @@ async fn measure(data: &DataDir, choice: Choice) -> Outcome<()> {
     let redis = Redis::new(&data.redis_url(), shards)?;
     let db = Db::for_pipeline(&data.database_url(), 2)?;
 
-    // A first pipeline makes the tables and verifies Redis.
+    // A first pipeline creates the tables and recovers the shards.
     let pipeline = Pipeline::start(data, "10000000")?;
-    until("the shards are verified", || async { redis.log_state(ShardId(SHARDS - 1)).await.is_ok() }).await?;
+    until("the shards are recovered", || async { redis.log_state(ShardId(SHARDS - 1)).await.is_ok() })
+        .await?;
     pipeline.stop()?;
-    create_people_and_notes(&data.database_url()).await?;
+    create_users_and_notes(&data.database_url()).await?;
     append_likes(&redis, choice).await?;
     fold_all(data, &redis, shards).await?;
     let before = db.persisted_state().await?.offsets;
 
     let pipeline = Pipeline::start(data, "10000000")?;
     until("the backlog begins to drain", || async { offsets(&db).await != before }).await?;
-    let (began, first, cpu) = (Instant::now(), persisted(&offsets(&db).await), CpuTimes::now()?);
+    let (start, first, cpu) = (Instant::now(), persisted(&offsets(&db).await), CpuTimes::now()?);
     let mut ends = Vec::new();
     for shard in shards.all() {
         ends.push(redis.log_end(shard).await?.unwrap_or_default());
     }
     until("the backlog is drained", || async { offsets(&db).await == ends }).await?;
-    let (took, events) = (began.elapsed().as_secs_f64(), persisted(&ends) - first);
+    let (seconds, events) = (start.elapsed().as_secs_f64(), persisted(&ends) - first);
     println!(
-        "{events} events of {} persisted in {took:.2} s: {:.0} per second",
+        "{events} events of {} persisted in {seconds:.2} s: {:.0} per second",
         persisted(&ends),
-        events as f64 / took
+        events as f64 / seconds
     );
-    println!("until persisted: {}", cpu.since(events)?);
-    until("nothing is pending", || async { retired(&redis, shards).await == ends }).await?;
+    println!("CPU until persisted: {}", cpu.since(events)?);
+    until("all events are retired", || async { retired(&redis, shards).await == ends }).await?;
     let sql = sqlx::PgPool::connect(&data.database_url()).await?;
-    until("nothing is to be corrected", || async { invalidations(&sql).await == Some(0) }).await?;
-    println!("until clean, {:.2} s: {}", began.elapsed().as_secs_f64(), cpu.since(events)?);
+    until("no invalidation is left", || async { invalidations(&sql).await == Some(0) }).await?;
+    println!("CPU until retired, after {:.2} s: {}", start.elapsed().as_secs_f64(), cpu.since(events)?);
     pipeline.stop()
 }
 
-/// As while PostgreSQL is away: counts go on, next to nothing is persisted.
+/// Folds all events and persists almost none, as during an outage of PostgreSQL.
 async fn fold_all(data: &DataDir, redis: &Redis, shards: ShardCount) -> Outcome<()> {
     let pipeline = Pipeline::start(data, "1")?;
     let mut ends = Vec::new();
@@ -121,7 +123,7 @@ async fn invalidations(sql: &sqlx::PgPool) -> Option<i64> {
     sqlx::query_scalar("SELECT count(*) FROM invalidation").fetch_one(sql).await.ok()
 }
 
-/// Time of processors that the processes below this one have taken, in microseconds by their name.
+/// CPU time of the descendants of this process, in microseconds by process name.
 struct CpuTimes(BTreeMap<String, u64>);
 
 impl CpuTimes {
@@ -135,13 +137,14 @@ impl CpuTimes {
             let Some((start, fields)) = stat.rsplit_once(") ") else { continue };
             let Some((pid, name)) = start.split_once(" (") else { continue };
             let fields: Vec<u64> = fields.split(' ').map(|field| field.parse().unwrap_or(0)).collect();
-            // Its own and that of its children that have ended, by user and system.
+            // User and system time of the process and of its ended children.
             let ticks: u64 = fields[11..15].iter().sum();
             processes.insert(pid.parse::<u64>()?, (fields[1], name.to_owned(), ticks));
         }
         let mut times = BTreeMap::new();
         for pid in processes.keys() {
-            let mut parents = std::iter::successors(Some(*pid), |pid| processes.get(pid).map(|(up, ..)| *up));
+            let mut parents =
+                std::iter::successors(Some(*pid), |pid| processes.get(pid).map(|(parent, ..)| *parent));
             if parents.any(|pid| pid == u64::from(std::process::id())) {
                 let (_, name, ticks) = &processes[pid];
                 *times.entry(name.clone()).or_default() += ticks * Self::TICK;
@@ -150,13 +153,13 @@ impl CpuTimes {
         Ok(Self(times))
     }
 
-    /// What was taken since then, for one of so many events.
+    /// CPU time per event since `self` was measured.
     fn since(&self, events: u64) -> Outcome<String> {
         let (mut sum, mut parts) = (0, Vec::new());
         for (name, time) in Self::now()?.0 {
-            let taken = time.saturating_sub(self.0.get(&name).copied().unwrap_or_default());
-            sum += taken;
-            parts.push(format!("{name} {:.1}", taken as f64 / events as f64));
+            let used = time.saturating_sub(self.0.get(&name).copied().unwrap_or_default());
+            sum += used;
+            parts.push(format!("{name} {:.1}", used as f64 / events as f64));
         }
         Ok(format!("{:.1} µs per event ({})", sum as f64 / events as f64, parts.join(", ")))
     }
@@ -171,10 +174,10 @@ fn persisted(offsets: &[Offset]) -> u64 {
 }
 
 async fn until<F: Future<Output = bool>>(what: &str, mut condition: impl FnMut() -> F) -> Outcome<()> {
-    let began = Instant::now();
+    let start = Instant::now();
     while !condition().await {
-        if began.elapsed() > LONGEST {
-            return Err(format!("not within {LONGEST:?}: {what}").into());
+        if start.elapsed() > TIMEOUT {
+            return Err(format!("not within {TIMEOUT:?}: {what}").into());
         }
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
@@ -185,7 +188,7 @@ async fn until<F: Future<Output = bool>>(what: &str, mut condition: impl FnMut()
 struct Pipeline(Child);
 
 impl Pipeline {
-    /// Persists at most so many events per second.
+    /// Starts a pipeline that persists at most `rate` events per second.
     fn start(data: &DataDir, rate: &str) -> Outcome<Self> {
         let child = Command::new(env!("CARGO_BIN_EXE_plaudit"))
             .args(["serve", "--roles", "pipeline", "--listen", "127.0.0.1:0", "--log", "warn"])
@@ -200,7 +203,7 @@ impl Pipeline {
     fn stop(mut self) -> Outcome<()> {
         let pid = rustix::process::Pid::from_child(&self.0);
         rustix::process::kill_process(pid, rustix::process::Signal::TERM)?;
-        if self.0.wait()?.success() { Ok(()) } else { Err("the pipeline did not end well".into()) }
+        if self.0.wait()?.success() { Ok(()) } else { Err("the pipeline exited with an error".into()) }
     }
 }
 
@@ -211,7 +214,7 @@ impl Drop for Pipeline {
     }
 }
 
-async fn create_people_and_notes(url: &str) -> Outcome<()> {
+async fn create_users_and_notes(url: &str) -> Outcome<()> {
     let sql = sqlx::PgPool::connect(url).await?;
     for insert in [
         format!(
@@ -228,21 +231,21 @@ async fn create_people_and_notes(url: &str) -> Outcome<()> {
     Ok(())
 }
 
-/// In rounds of all users, so that few likes of a batch are of the same one.
+/// Appends likes in rounds of all users, so that few likes of a batch have the same user.
 async fn append_likes(redis: &Redis, choice: Choice) -> Outcome<()> {
     let row = EdgeRow { is_on: false, persisted: redis.log_state(ShardId(0)).await?.retired };
     let pairs = (0..LIKES_PER_USER).flat_map(|round| (1..=USERS).map(move |user| (user, round)));
     let likes = pairs.map(|(user, round)| async move { like(redis, row, user, choice(user, round)).await });
-    stream::iter(likes).buffer_unordered(AT_ONCE).try_collect::<()>().await
+    stream::iter(likes).buffer_unordered(CONCURRENCY).try_collect::<()>().await
 }
 
-/// Notes far apart, in an order that no other user of the batch has.
+/// Notes in a scattered order that differs from the order of other users in the batch.
 const fn spread(user: i64, like: i64) -> i64 {
     1 + (user * 7_919 + like * 104_729) % NOTES
 }
 
-/// Each like of a user falls into another range of ranks; the ranges have the same part of all likes. Users begin
-/// with different ones.
+/// Each like of a user is in another range of ranks. The ranges have equal shares of all likes. Users start with
+/// different ranges.
 fn popular(user: i64, like: i64) -> i64 {
     // Multiples of the golden ratio fill an interval evenly.
     let within = (user as f64 * 0.618_033_988_749_895).fract();
@@ -257,6 +260,6 @@ async fn like(redis: &Redis, row: EdgeRow, user: i64, note: i64) -> Outcome<()> 
     let request = FlipRequest { flip, limit: 0, row: Some(row), idempotency_key: None, renew: None };
     match redis.flip_edge(&request).await? {
         FlipOutcome::Done { changed: true, .. } => Ok(()),
-        other => Err(format!("not as it should be: {other:?}").into()),
+        other => Err(format!("unexpected outcome: {other:?}").into()),
     }
 }

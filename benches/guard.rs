@@ -1,7 +1,8 @@
-//! Cost of the most expensive requests of an anonymous caller, until they are refused or their execution starts.
+//! Benchmark of the guard: CPU time of the most expensive requests of an anonymous caller, until they are refused or
+//! their execution starts.
 //!
-//! Each passes [`Engine::prepare`] and, if that allows it, the engine's own validation, which refuses it: fields that
-//! do not exist, or that conflict. CPU time of the thread in microseconds; the goal is at most 5,000. `cargo bench --bench guard`
+//! Each request passes [`Engine::prepare`] and, if allowed, the validation, which refuses fields that do not exist or
+//! that conflict. Prints CPU time of the thread in microseconds; the goal is at most 5,000. `cargo bench --bench guard`
 
 #![expect(clippy::unwrap_used, reason = "a panic ends the benchmark, as it should")]
 
@@ -21,7 +22,7 @@ use serde_json::{Value, json};
 
 const ROUNDS: usize = 200;
 
-/// An engine whose stores do not answer.
+/// An engine without reachable stores.
 fn engine(introspection: bool) -> Engine {
     let redis = Redis::new("redis://127.0.0.1:1", ShardCount::new(2).unwrap()).unwrap();
     let db = Db::for_requests("postgres://127.0.0.1:1/nowhere", 1).unwrap();
@@ -45,10 +46,10 @@ fn bomb() -> String {
     text + "fragment F15 on Note{id}"
 }
 
-/// Documents at the limits, by what they stress.
+/// Documents at the limits, with the name of each case.
 fn cases() -> Vec<(&'static str, String, Value)> {
     let ids = json!({ "ids": vec!["note_1"; 900], "x": "y".repeat(1_000) });
-    let row = many(28, |n| format!("fragment F{n} on Query {{ ...F{} a{n}: wrong }}", n + 1));
+    let chain = many(28, |n| format!("fragment F{n} on Query {{ ...F{} a{n}: wrong }}", n + 1));
     let wide = many(20, |n| format!("fragment F{n} on Query {{ wrong{n} b{n} }}"));
     vec![
         ("fragments that multiply", bomb(), json!({})),
@@ -79,13 +80,13 @@ fn cases() -> Vec<(&'static str, String, Value)> {
             json!({}),
         ),
         (
-            "sets in each other",
+            "nested selection sets",
             format!("{{ {} {} {} }}", "...{".repeat(14), "wrong ".repeat(500), "}".repeat(20)),
             json!({}),
         ),
         (
-            "fragments in a row",
-            format!("{{ ...F0 }} {row} fragment F28 on Query {{ {} }}", "wrong ".repeat(20)),
+            "a chain of fragments",
+            format!("{{ ...F0 }} {chain} fragment F28 on Query {{ {} }}", "wrong ".repeat(20)),
             json!({}),
         ),
         (
@@ -95,7 +96,7 @@ fn cases() -> Vec<(&'static str, String, Value)> {
         ),
         ("a list of 900 values", format!("{{ wrong(x: [{}]) }}", "1 ".repeat(900)), json!({})),
         (
-            "variables used again and again",
+            "variables used repeatedly",
             format!("query ($ids: [ID!]) {{ {} }}", "user(id: $ids) { wrong } ".repeat(2)),
             ids.clone(),
         ),
@@ -104,12 +105,8 @@ fn cases() -> Vec<(&'static str, String, Value)> {
             "query ($ids: [ID!]!) { nodes(ids: $ids) { wrong } b: nodes(ids: $ids) { id } }".to_owned(),
             ids,
         ),
-        ("2,000 values that nobody asks for", "{ wrong }".to_owned(), json!({ "x": vec![1; 1_990] })),
-        (
-            "200 KiB of variables that nobody asks for",
-            "{ wrong }".to_owned(),
-            json!({ "x": "y".repeat(200_000) }),
-        ),
+        ("2,000 unused values", "{ wrong }".to_owned(), json!({ "x": vec![1; 1_990] })),
+        ("200 KiB of unused variables", "{ wrong }".to_owned(), json!({ "x": "y".repeat(200_000) })),
         ("too many values", "{ wrong }".to_owned(), json!({ "x": vec![1; 100_000] })),
         ("many variables", format!("query ({}) {{ wrong }}", many(190, |n| format!("$v{n}: X"))), json!({})),
         ("many operations", many(180, |n| format!("query Q{n} {{ wrong }}")), json!({})),
@@ -124,44 +121,44 @@ async fn main() {
         measure(&production, name, &text, &variables).await;
     }
     let introspection = include_str!("../tests/documents/introspection.graphql");
-    measure(&engine(true), "GraphiQL's introspection, where it is on", introspection, &json!({})).await;
+    measure(&engine(true), "GraphiQL's introspection, if enabled", introspection, &json!({})).await;
     let feed = include_str!("../tests/documents/apollo.graphql");
     let variables = json!({ "first": 20 });
-    prepare(&production, "a feed that is not known yet, prepared only", feed, &variables);
-    measure(&production, "a feed, whose stores do not answer", feed, &variables).await;
-    prepare(&production, "a feed that is known, prepared only", feed, &variables);
+    prepare(&production, "a feed that is not cached, prepared only", feed, &variables);
+    measure(&production, "a feed, without reachable stores", feed, &variables).await;
+    prepare(&production, "a cached feed, prepared only", feed, &variables);
 }
 
 async fn measure(engine: &Engine, name: &str, text: &str, variables: &Value) {
-    let mut taken = Vec::with_capacity(ROUNDS);
+    let mut times = Vec::with_capacity(ROUNDS);
     for _ in 0..ROUNDS {
         let request = Request::new(text).variables(Variables::from_json(variables.clone()));
-        let begin = cpu_time();
+        let start = cpu_time();
         if let Ok(prepared) = engine.prepare(request, Caller::nobody()) {
             let _ = engine.execute(prepared).await;
         }
-        taken.push(cpu_time() - begin);
+        times.push(cpu_time() - start);
     }
-    print(name, taken);
+    print(name, times);
 }
 
 fn prepare(engine: &Engine, name: &str, text: &str, variables: &Value) {
-    let taken = (0..ROUNDS).map(|_| {
+    let times = (0..ROUNDS).map(|_| {
         let request = Request::new(text).variables(Variables::from_json(variables.clone()));
-        let begin = cpu_time();
+        let start = cpu_time();
         let _ = engine.prepare(request, Caller::nobody());
-        cpu_time() - begin
+        cpu_time() - start
     });
-    print(name, taken.collect());
+    print(name, times.collect());
 }
 
-/// CPU time of this thread so far: other work on the machine does not count.
+/// CPU time of this thread, which excludes other work on the machine.
 fn cpu_time() -> Duration {
     clock_gettime(ClockId::ThreadCPUTime).try_into().unwrap()
 }
 
-fn print(name: &str, mut taken: Vec<Duration>) {
-    taken.sort_unstable();
-    let (median, worst) = (taken[ROUNDS / 2].as_micros(), taken[ROUNDS - 1].as_micros());
+fn print(name: &str, mut times: Vec<Duration>) {
+    times.sort_unstable();
+    let (median, worst) = (times[ROUNDS / 2].as_micros(), times[ROUNDS - 1].as_micros());
     println!("{median:>8} {worst:>8}  {name}");
 }

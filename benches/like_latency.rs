@@ -1,7 +1,7 @@
-//! How long a lone `likeNote` takes on an idle server, from the request to the reply with the new count,
-//! over HTTP on loopback. Prints percentiles in milliseconds.
+//! Benchmark of latency: the time of a single `likeNote` on an idle server, from the request to the reply with the new
+//! count, over HTTP on loopback. Prints percentiles in milliseconds.
 //!
-//! `cargo bench --bench like_latency`; the server is `target/release/plaudit` with embedded stores.
+//! `cargo bench --bench like_latency`. The server is `target/release/plaudit` with embedded stores.
 
 use std::{
     io::{BufRead, BufReader},
@@ -23,10 +23,10 @@ type Outcome<T> = Result<T, Box<dyn std::error::Error>>;
 fn main() -> Outcome<()> {
     let place = tempfile::Builder::new().permissions(PermissionsExt::from_mode(0o755)).tempdir()?;
     let (mut server, url) = start(&place.path().join("data"))?;
-    let measured = tokio::runtime::Runtime::new()?.block_on(measure(&url));
+    let result = tokio::runtime::Runtime::new()?.block_on(measure(&url));
     rustix::process::kill_process(rustix::process::Pid::from_child(&server), rustix::process::Signal::TERM)?;
     server.wait()?;
-    print(&measured?);
+    print(&result?);
     Ok(())
 }
 
@@ -49,7 +49,7 @@ fn start(data_dir: &std::path::Path) -> Outcome<(Child, String)> {
 async fn measure(url: &str) -> Outcome<Histogram<u64>> {
     let signer = TokenSigner::hs256(&SECRET.parse::<TokenSecret>()?);
     let token = signer.sign(&"mira.okafor".parse::<Subject>()?, Role::User, Duration::from_secs(600))?;
-    let _ = rustls::crypto::ring::default_provider().install_default(); // fails only when there is one already
+    let _ = rustls::crypto::ring::default_provider().install_default(); // fails only if a provider is installed
     let client = reqwest::Client::new();
     let mut micros = Histogram::new(3)?;
     for i in 0..WARM_UP + LIKES {
@@ -57,12 +57,12 @@ async fn measure(url: &str) -> Outcome<Histogram<u64>> {
         let query = format!(
             "mutation {{ {mutation}(input: {{ noteId: \"note_1\" }}) {{ changed note {{ likeCount countsVersion viewerHasLiked }} }} }}"
         );
-        let began = Instant::now();
+        let start = Instant::now();
         let request =
             client.post(format!("{url}/graphql")).bearer_auth(&token).json(&json!({ "query": query }));
         let reply: Value = request.send().await?.json().await?;
         if i >= WARM_UP {
-            micros.record(began.elapsed().as_micros() as u64)?;
+            micros.record(start.elapsed().as_micros() as u64)?;
         }
         if reply["data"][mutation]["note"]["viewerHasLiked"] != (i % 2 == 0) {
             return Err(reply.to_string().into());
@@ -72,7 +72,7 @@ async fn measure(url: &str) -> Outcome<Histogram<u64>> {
 }
 
 fn print(micros: &Histogram<u64>) {
-    println!("a lone likeNote, {} of them, milliseconds:", micros.len());
+    println!("{} times likeNote on an idle server, milliseconds:", micros.len());
     for quantile in [0.5, 0.9, 0.99, 1.0] {
         println!("  p{:<4} {:.2}", quantile * 100.0, micros.value_at_quantile(quantile) as f64 / 1_000.0);
     }

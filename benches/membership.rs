@@ -1,7 +1,8 @@
-//! Whether liking costs more for a user with 100,000 likes than for one with 10: microseconds that Redis spends
-//! in the action script, for a like, a second like, an unlike and a second unlike of new notes.
+//! Benchmark of membership: whether a like costs more for a user with 100,000 likes than for one with 10. Prints the
+//! microseconds that Redis spends in the script, for a like, a repeated like, an unlike and a repeated unlike of new
+//! notes.
 //!
-//! `cargo bench --bench membership`; the stores are embedded, the script is called as requests call it.
+//! `cargo bench --bench membership`. The stores are embedded; the script is called as by requests.
 
 use std::{
     os::unix::fs::PermissionsExt,
@@ -17,7 +18,7 @@ use plaudit::{
 use plaudit_embedded_stores::{DataDir, DataDirLock, EmbeddedServers, Options};
 use redis::aio::MultiplexedConnection;
 
-/// Both users belong to one shard.
+/// Ids of the two users, which belong to the same shard.
 const SMALL: i64 = 2;
 const LARGE: i64 = 4;
 const ROUNDS: usize = 20;
@@ -32,38 +33,38 @@ fn main() -> Outcome<()> {
     let data = DataDir::open(place.path().join("data"))?;
     let lock = DataDirLock::take(&data, "a benchmark")?;
     let servers = EmbeddedServers::start(&lock, Options { durable: false, ..Options::default() })?;
-    let measured = tokio::runtime::Runtime::new()?.block_on(async {
+    let result = tokio::runtime::Runtime::new()?.block_on(async {
         let redis = Redis::new(&data.redis_url(), ShardCount::new(2).ok_or("no shards")?)?;
-        verify(&data, &redis).await?;
+        recover(&data, &redis).await?;
         measure(&data.redis_url(), &redis).await
     });
     servers.stop();
-    print(&measured?);
+    print(&result?);
     Ok(())
 }
 
-/// Lets a pipeline verify the shards, and ends it: from then on Redis does nothing but what is measured.
-async fn verify(data: &DataDir, redis: &Redis) -> Outcome<()> {
+/// Lets a pipeline recover the shards, and ends it, so that Redis runs only the measured calls.
+async fn recover(data: &DataDir, redis: &Redis) -> Outcome<()> {
     let mut child = Command::new(env!("CARGO_BIN_EXE_plaudit"))
         .args(["serve", "--roles", "pipeline", "--listen", "127.0.0.1:0", "--log", "warn"])
         .args(["--redis-url", &data.redis_url(), "--database-url", &data.database_url()])
         .env("PLAUDIT_JWT_SECRET", "the benchmark's secret, 32 bytes or more")
         .stdout(Stdio::null())
         .spawn()?;
-    let began = Instant::now();
-    while redis.log_state(ShardId(0)).await.is_err() && began.elapsed() < Duration::from_secs(20) {
+    let start = Instant::now();
+    while redis.log_state(ShardId(0)).await.is_err() && start.elapsed() < Duration::from_secs(20) {
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
     rustix::process::kill_process(rustix::process::Pid::from_child(&child), rustix::process::Signal::TERM)?;
-    if child.wait()?.success() { Ok(()) } else { Err("the server did not end well".into()) }
+    if child.wait()?.success() { Ok(()) } else { Err("the server exited with an error".into()) }
 }
 
-/// Microseconds per call: for each step, those of the small and of the large user.
+/// Microseconds per call of the small and of the large user, for each step.
 async fn measure(url: &str, redis: &Redis) -> Outcome<[[f64; 2]; STEPS.len()]> {
     let mut info = redis::Client::open(url)?.get_multiplexed_async_connection().await?;
     let users = [(SMALL, 10), (LARGE, 100_000)];
     for (user, likes) in users {
-        give_likes(redis, user, likes).await?;
+        cache_likes(redis, user, likes).await?;
     }
     let mut rounds: [[Vec<f64>; 2]; STEPS.len()] = Default::default();
     for round in 0..=ROUNDS {
@@ -84,14 +85,14 @@ async fn measure(url: &str, redis: &Redis) -> Outcome<[[f64; 2]; STEPS.len()]> {
     Ok(rounds.map(|columns| columns.map(median)))
 }
 
-/// Not the mean: on a busy machine single rounds take several times as long.
+/// Not the mean, because on a busy machine single rounds take several times as long.
 fn median(mut rounds: Vec<f64>) -> f64 {
     rounds.sort_unstable_by(f64::total_cmp);
     rounds[rounds.len() / 2]
 }
 
-/// Caches what a load would cache of a user with so many likes.
-async fn give_likes(redis: &Redis, user: i64, likes: i64) -> Outcome<()> {
+/// Caches the set that a load would cache for a user with this many likes.
+async fn cache_likes(redis: &Redis, user: i64, likes: i64) -> Outcome<()> {
     let user = UserId(Id::try_from(user)?);
     let lowest = 1.max(100_001 - likes).max(100_001 - SET_CAP as i64);
     let targets: Vec<Id> = (lowest..=100_000).map(Id::try_from).collect::<Result<_, _>>()?;
@@ -101,7 +102,7 @@ async fn give_likes(redis: &Redis, user: i64, likes: i64) -> Outcome<()> {
     if redis.install_members(user, kind, before, before.retired, &targets, truncated).await? {
         Ok(())
     } else {
-        Err("something moved meanwhile".into())
+        Err("the shard changed during the load".into())
     }
 }
 
@@ -112,7 +113,7 @@ async fn flip(redis: &Redis, user: i64, target: i64, on: bool, changes: bool) ->
     let request = FlipRequest { flip, limit: 0, row: None, idempotency_key: None, renew: None };
     match redis.flip_edge(&request).await? {
         FlipOutcome::Done { changed, .. } if changed == changes => Ok(()),
-        other => Err(format!("not as it should be: {other:?}").into()),
+        other => Err(format!("unexpected outcome: {other:?}").into()),
     }
 }
 
@@ -124,7 +125,7 @@ async fn micros_per_call(info: &mut MultiplexedConnection) -> Outcome<f64> {
 }
 
 fn print(micros: &[[f64; 2]; STEPS.len()]) {
-    println!("the action script, microseconds in Redis, median of {ROUNDS} times {CALLS}:");
+    println!("the script of flips, microseconds in Redis, median of {ROUNDS} rounds of {CALLS} calls:");
     println!("  {:<8}{:>10}{:>15}{:>8}", "", "10 likes", "100,000 likes", "ratio");
     for ((step, ..), [small, large]) in STEPS.iter().zip(micros) {
         println!("  {step:<8}{small:>10.1}{large:>15.1}{:>8.2}", large / small);

@@ -1,5 +1,5 @@
-//! Likes of one note at a steady rate, by as many users as there are likes in a second. Each user likes in one
-//! second and takes it back in the next.
+//! Likes of one note at a steady rate, by as many users as there are likes per second. Each user likes in one second
+//! and unlikes in the next.
 
 use std::time::{Duration, Instant};
 
@@ -9,12 +9,12 @@ use tokio::time::MissedTickBehavior;
 
 use super::{Outcome, server::token};
 
-/// Its number.
+/// The number of the note.
 pub const NOTE: usize = 1;
-/// How often likes are sent.
-const BEAT: Duration = Duration::from_millis(10);
-/// Users that are made at the same time.
-const AT_ONCE: usize = 32;
+/// Interval at which likes are sent.
+const INTERVAL: Duration = Duration::from_millis(10);
+/// Users that are created concurrently.
+const CONCURRENCY: usize = 32;
 
 pub struct Likes {
     client: reqwest::Client,
@@ -27,12 +27,12 @@ pub struct Likes {
 /// An acknowledged like.
 pub struct Like {
     pub sent: Instant,
-    /// Of the counts in its reply: at least that of its own event.
+    /// Version of the counts in the reply: at least that of the like's event.
     pub version: u64,
 }
 
 impl Likes {
-    /// Each user likes once, so that all exist before the measurement.
+    /// Lets each user like once, so that all users exist before the measurement.
     pub async fn prepare(url: &str, per_second: usize, seconds: usize) -> Outcome<Self> {
         let tokens =
             (0..per_second).map(|user| token(&format!("fan {user}"))).collect::<Outcome<Vec<_>>>()?;
@@ -41,29 +41,29 @@ impl Likes {
         let _ = rustls::crypto::ring::default_provider().install_default();
         let likes = Self { client: reqwest::Client::new(), url, tokens, seconds, are_on: true };
         let first = (0..per_second).map(|user| likes.like(user, true));
-        stream::iter(first).buffer_unordered(AT_ONCE).try_collect::<Vec<_>>().await?;
+        stream::iter(first).buffer_unordered(CONCURRENCY).try_collect::<Vec<_>>().await?;
         Ok(likes)
     }
 
-    /// Returns when all are acknowledged.
+    /// Sends the likes; returns when all are acknowledged.
     pub async fn run(&mut self) -> Outcome<Vec<Like>> {
-        let mut beat = tokio::time::interval(BEAT);
-        beat.set_missed_tick_behavior(MissedTickBehavior::Burst);
-        let per_beat = self.tokens.len().div_ceil((1_000 / BEAT.as_millis()) as usize);
-        let (mut sent, mut done) = (Vec::new(), Vec::new());
+        let mut ticks = tokio::time::interval(INTERVAL);
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Burst);
+        let per_tick = self.tokens.len().div_ceil((1_000 / INTERVAL.as_millis()) as usize);
+        let (mut sent, mut acknowledged) = (Vec::new(), Vec::new());
         for _ in 0..self.seconds {
             self.are_on = !self.are_on;
-            for first in (0..self.tokens.len()).step_by(per_beat) {
-                beat.tick().await;
-                for user in first..self.tokens.len().min(first + per_beat) {
+            for first in (0..self.tokens.len()).step_by(per_tick) {
+                ticks.tick().await;
+                for user in first..self.tokens.len().min(first + per_tick) {
                     sent.push(tokio::spawn(self.like(user, self.are_on)));
                 }
             }
         }
         for like in sent {
-            done.push(like.await??);
+            acknowledged.push(like.await??);
         }
-        Ok(done)
+        Ok(acknowledged)
     }
 
     fn like(&self, user: usize, on: bool) -> impl Future<Output = Outcome<Like>> + Send + use<> {
@@ -81,8 +81,8 @@ impl Likes {
         }
     }
 
-    /// Likes of the note, and their version.
-    pub async fn present(&self) -> Outcome<(u64, u64)> {
+    /// The current likes of the note, and their version.
+    pub async fn current(&self) -> Outcome<(u64, u64)> {
         let query = format!("{{ note(id: \"note_{NOTE}\") {{ likeCount countsVersion }} }}");
         let request = self.client.post(&self.url).json(&json!({ "query": query }));
         let reply: Value = request.send().await?.json().await?;

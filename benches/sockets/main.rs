@@ -1,16 +1,16 @@
-//! What sockets cost: a real server with embedded stores, and this process as all of its clients.
+//! Benchmark of sockets: a real server with embedded stores, and this process as all of its clients.
 //!
 //! 1. Idle: `SOCKETS` (10,000) sockets, each with a subscription to one of 5,000 notes. Memory of the server per
-//!    socket (goal: 20 KiB), and its CPU while nothing happens.
-//! 2. Latency: `WATCHERS` (500) subscribers of one note with `LIKES` (1,000) likes per second. From the like's
-//!    request to each socket (goal: p99 under 75 ms).
-//! 3. Deliveries: `SUBSCRIBERS` (2,000) subscribers and the same likes. CPU of the server per message, less that
-//!    of the same likes without subscribers (goal: 8 µs).
+//!    socket (goal: 20 KiB), and its CPU time while idle.
+//! 2. Latency: `WATCHERS` (500) subscribers of one note with `LIKES` (1,000) likes per second. Time from the
+//!    request of a like to each socket (goal: p99 under 75 ms).
+//! 3. Deliveries: `SUBSCRIBERS` (2,000) subscribers and the same likes. CPU time of the server per message,
+//!    minus that of the same likes without subscribers (goal: 8 µs).
 //!
-//! In 2 and 3 every socket must end with the count and version that a query has then, and versions must only
-//! rise. Each run of likes takes `SECONDS` (9).
+//! In 2 and 3 every socket must end with the count and version of a query, and versions must rise. Each run of likes
+//! takes `SECONDS` (9).
 //!
-//! `cargo bench --bench sockets`; the sizes are environment variables. The client takes a core of its own.
+//! `cargo bench --bench sockets`; the sizes are environment variables. The clients use a whole core.
 
 mod likes;
 mod server;
@@ -24,17 +24,17 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use likes::{Like, Likes};
 use server::Server;
-use socket::Watching;
+use socket::Subscriber;
 
 pub type Outcome<T> = Result<T, Box<dyn std::error::Error + Send + Sync>>;
 
-/// Sockets that are being opened at the same time.
-const AT_ONCE: usize = 64;
+/// Sockets that are opened concurrently.
+const CONCURRENCY: usize = 64;
 /// Notes of the demo data.
 const NOTES: usize = 5_000;
 const IDLE: Duration = Duration::from_secs(5);
-/// How long the last value may take to reach every socket.
-const LATEST: Duration = Duration::from_secs(10);
+/// Time limit for the last value to reach every socket.
+const LAST_VALUE_TIMEOUT: Duration = Duration::from_secs(10);
 
 fn main() -> Outcome<()> {
     let limit = getrlimit(Resource::Nofile);
@@ -50,7 +50,7 @@ async fn measure(server: &Server) -> Outcome<()> {
     let before = server.cpu()?;
     likes.run().await?;
     let alone = server.cpu()? - before;
-    println!("likes alone: {:.2} s of the server's CPU", alone.as_secs_f64());
+    println!("likes without subscribers: {:.2} s of the server's CPU", alone.as_secs_f64());
     latency(server, &mut likes, size("WATCHERS", 500)?).await?;
     deliveries(server, &mut likes, size("SUBSCRIBERS", 2_000)?, alone).await
 }
@@ -60,18 +60,18 @@ fn size(name: &str, default: usize) -> Outcome<usize> {
 }
 
 async fn idle(server: &Server, sockets: usize) -> Outcome<()> {
-    drop(open(server, AT_ONCE, |socket| 1 + socket % NOTES).await?); // first-use memory is not counted
+    drop(open(server, CONCURRENCY, |socket| 1 + socket % NOTES).await?); // first-use memory is not counted
     let before = server.cpu()?;
     tokio::time::sleep(IDLE).await;
     let quiet = server.cpu()? - before;
     let memory = server.resident_bytes()?;
     let open = open(server, sockets, |socket| 1 + socket % NOTES).await?;
-    let (taken, before) = (server.resident_bytes()?.saturating_sub(memory), server.cpu()?);
+    let (used, before) = (server.resident_bytes()?.saturating_sub(memory), server.cpu()?);
     tokio::time::sleep(IDLE).await;
     let busy = server.cpu()? - before;
     println!(
         "{sockets} idle sockets: {:.1} KiB each; CPU {:.2} % of a core, without them {:.2} %",
-        taken as f64 / 1024.0 / sockets as f64,
+        used as f64 / 1024.0 / sockets as f64,
         100.0 * busy.as_secs_f64() / IDLE.as_secs_f64(),
         100.0 * quiet.as_secs_f64() / IDLE.as_secs_f64(),
     );
@@ -79,20 +79,20 @@ async fn idle(server: &Server, sockets: usize) -> Outcome<()> {
     Ok(())
 }
 
-/// Sockets that have their first message; `note` gives each the number of its note.
-async fn open(server: &Server, sockets: usize, note: impl Fn(usize) -> usize) -> Outcome<Vec<Watching>> {
-    let opening = (0..sockets).map(|socket| Watching::open(&server.url, note(socket)));
-    stream::iter(opening).buffer_unordered(AT_ONCE).try_collect().await
+/// Opens sockets and waits for their first messages. `note` chooses the number of the note of each socket.
+async fn open(server: &Server, sockets: usize, note: impl Fn(usize) -> usize) -> Outcome<Vec<Subscriber>> {
+    let opening = (0..sockets).map(|socket| Subscriber::open(&server.url, note(socket)));
+    stream::iter(opening).buffer_unordered(CONCURRENCY).try_collect().await
 }
 
 async fn latency(server: &Server, likes: &mut Likes, subscribers: usize) -> Outcome<()> {
-    let watching = open(server, subscribers, |_| likes::NOTE).await?;
-    let likes = run(likes, &watching).await?;
+    let subscriber_sockets = open(server, subscribers, |_| likes::NOTE).await?;
+    let likes = run(likes, &subscriber_sockets).await?;
     let mut micros = Histogram::<u64>::new(3)?;
-    for socket in &watching {
+    for socket in &subscriber_sockets {
         let arrivals = socket.arrivals();
         for Like { sent, version } in &likes {
-            // The first message that has it. Versions only rise.
+            // The first message that includes the like. Versions only rise.
             let first = arrivals.partition_point(|arrival| arrival.version < *version);
             let arrival = arrivals.get(first).ok_or("a like did not arrive")?;
             micros.record((arrival.at - *sent).as_micros().try_into()?)?;
@@ -106,33 +106,33 @@ async fn latency(server: &Server, likes: &mut Likes, subscribers: usize) -> Outc
 }
 
 async fn deliveries(server: &Server, likes: &mut Likes, subscribers: usize, alone: Duration) -> Outcome<()> {
-    let watching = open(server, subscribers, |_| likes::NOTE).await?;
-    let (before, began) = (server.cpu()?, Instant::now());
-    run(likes, &watching).await?;
-    let (cpu, took) = (server.cpu()? - before, began.elapsed());
-    // The first one is of the subscription's beginning.
-    let messages: usize = watching.iter().map(|socket| socket.arrivals().len() - 1).sum();
+    let subscriber_sockets = open(server, subscribers, |_| likes::NOTE).await?;
+    let (before, start) = (server.cpu()?, Instant::now());
+    run(likes, &subscriber_sockets).await?;
+    let (cpu, duration) = (server.cpu()? - before, start.elapsed());
+    // The first message is the initial state.
+    let messages: usize = subscriber_sockets.iter().map(|socket| socket.arrivals().len() - 1).sum();
     println!(
         "{messages} messages to {subscribers} sockets, {:.1} per second each: {:.1} µs of the server's CPU per message",
-        messages as f64 / subscribers as f64 / took.as_secs_f64(),
+        messages as f64 / subscribers as f64 / duration.as_secs_f64(),
         cpu.saturating_sub(alone).as_secs_f64() * 1e6 / messages as f64,
     );
     Ok(())
 }
 
-/// Likes, until every socket has the last value.
-async fn run(likes: &mut Likes, watching: &[Watching]) -> Outcome<Vec<Like>> {
+/// Runs the likes and waits until every socket has the last value.
+async fn run(likes: &mut Likes, subscriber_sockets: &[Subscriber]) -> Outcome<Vec<Like>> {
     let done = likes.run().await?;
-    let (count, version) = likes.present().await?;
-    let began = Instant::now();
-    while !watching.iter().all(|socket| socket.has(count, version)) {
-        if began.elapsed() > LATEST {
-            let without = watching.iter().filter(|socket| !socket.has(count, version)).count();
+    let (count, version) = likes.current().await?;
+    let start = Instant::now();
+    while !subscriber_sockets.iter().all(|socket| socket.has(count, version)) {
+        if start.elapsed() > LAST_VALUE_TIMEOUT {
+            let without = subscriber_sockets.iter().filter(|socket| !socket.has(count, version)).count();
             return Err(format!("{without} sockets do not have the last value").into());
         }
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
-    if watching.iter().any(|socket| !socket.arrivals().is_sorted_by(|a, b| a.version < b.version)) {
+    if subscriber_sockets.iter().any(|socket| !socket.arrivals().is_sorted_by(|a, b| a.version < b.version)) {
         return Err("a version went backwards".into());
     }
     Ok(done)

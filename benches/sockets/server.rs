@@ -1,4 +1,4 @@
-//! The server under test, as a process of its own.
+//! The server under test, as a separate process.
 
 use std::{
     fs,
@@ -15,7 +15,7 @@ use tempfile::TempDir;
 
 use super::Outcome;
 
-/// All that is not a default. A limit that would refuse so many sockets or likes of one address is raised here.
+/// Settings other than the defaults: limits that would refuse this many sockets or likes of one address are raised.
 const FLAGS: &[&str] = &[
     "--reconcile-sample=0",
     "--log=warn",
@@ -37,7 +37,7 @@ pub struct Server {
 }
 
 impl Server {
-    /// With demo data, which another process writes: what that needs and gives back would hide what sockets need.
+    /// Starts a server with demo data. Another process writes the data, so that its memory does not distort the result.
     pub fn start() -> Outcome<Self> {
         let place =
             Arc::new(tempfile::Builder::new().permissions(PermissionsExt::from_mode(0o755)).tempdir()?);
@@ -68,7 +68,7 @@ impl Server {
         Ok(())
     }
 
-    /// Taken by its threads since its start, by user and system.
+    /// User and system CPU time of the process since its start.
     pub fn cpu(&self) -> Outcome<Duration> {
         let stat = fs::read_to_string(format!("/proc/{}/stat", self.child.id()))?;
         let (_, fields) = stat.rsplit_once(") ").ok_or("no fields")?;

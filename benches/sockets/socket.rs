@@ -1,4 +1,4 @@
-//! One client of `graphql-transport-ws` with one subscription.
+//! A client of `graphql-transport-ws` with one subscription.
 
 use std::{sync::Arc, time::Instant};
 
@@ -19,9 +19,9 @@ const BUFFER: usize = 2 * 1024;
 const QUERY: &str = "subscription ($n: [ID!]!) {
     noteCountsChanged(noteIds: $n) { __typename id likeCount countsVersion } }";
 
-/// Reads until it is dropped.
-pub struct Watching {
-    seen: Arc<Mutex<Vec<Arrival>>>,
+/// A client that reads messages until it is dropped.
+pub struct Subscriber {
+    arrivals: Arc<Mutex<Vec<Arrival>>>,
     task: AbortHandle,
 }
 
@@ -33,7 +33,7 @@ pub struct Arrival {
     pub version: u64,
 }
 
-impl Watching {
+impl Subscriber {
     /// Opens a socket that watches this note; returns when it has its first message.
     pub async fn open(url: &str, note: usize) -> Outcome<Self> {
         let mut socket = connect(url).await?;
@@ -41,22 +41,22 @@ impl Watching {
         next(&mut socket).await?;
         let payload = json!({ "query": QUERY, "variables": { "n": [format!("note_{note}")] } });
         socket.send(text(&json!({ "type": "subscribe", "id": "1", "payload": payload }))).await?;
-        let seen = Arc::new(Mutex::new(vec![arrival(&next(&mut socket).await?)?]));
-        let task = tokio::spawn(read(socket, Arc::clone(&seen))).abort_handle();
-        Ok(Self { seen, task })
+        let arrivals = Arc::new(Mutex::new(vec![arrival(&next(&mut socket).await?)?]));
+        let task = tokio::spawn(read(socket, Arc::clone(&arrivals))).abort_handle();
+        Ok(Self { arrivals, task })
     }
 
     pub fn arrivals(&self) -> Vec<Arrival> {
-        self.seen.lock().clone()
+        self.arrivals.lock().clone()
     }
 
-    /// Whether this is the last message received.
+    /// Whether the last received message has these values.
     pub fn has(&self, likes: u64, version: u64) -> bool {
-        self.seen.lock().last().is_some_and(|last| (last.likes, last.version) == (likes, version))
+        self.arrivals.lock().last().is_some_and(|last| (last.likes, last.version) == (likes, version))
     }
 }
 
-impl Drop for Watching {
+impl Drop for Subscriber {
     fn drop(&mut self) {
         self.task.abort();
     }
@@ -77,10 +77,10 @@ fn text(message: &serde_json::Value) -> Message {
     Message::text(message.to_string())
 }
 
-async fn read(mut socket: Socket, seen: Arc<Mutex<Vec<Arrival>>>) {
+async fn read(mut socket: Socket, arrivals: Arc<Mutex<Vec<Arrival>>>) {
     while let Ok(message) = next(&mut socket).await {
         match arrival(&message) {
-            Ok(arrival) => seen.lock().push(arrival),
+            Ok(arrival) => arrivals.lock().push(arrival),
             Err(error) => eprintln!("{error}"),
         }
     }
@@ -96,7 +96,7 @@ async fn next(socket: &mut Socket) -> Outcome<String> {
     }
 }
 
-/// Parses two numbers only, to keep the client cheap.
+/// Parses only two numbers, to keep the client cheap.
 fn arrival(message: &str) -> Outcome<Arrival> {
     let at = Instant::now();
     let number = |name: &str| {

@@ -1,4 +1,4 @@
-//! Consistency check: at rest these agree: rows, totals in PostgreSQL, totals in Redis, and what subscribers saw last.
+//! Consistency check: at rest, rows, totals in PostgreSQL, totals in Redis and the last values of subscribers agree.
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
@@ -18,7 +18,7 @@ use crate::{
     world::{Done, Pair, World, counts_of},
 };
 
-/// A subscriber may first have to notice an interruption.
+/// Time for subscribers to receive the last values; they may first have to detect an interruption.
 const PUSHED_WITHIN: Duration = Duration::from_secs(30);
 
 /// State of the shards, for the report of a failure.
@@ -31,12 +31,12 @@ pub async fn state(stores: &Stores, shards: ShardCount) -> String {
         let meta: BTreeMap<String, String> = redis.hgetall(format!("{{{shard}}}:meta")).await.unwrap();
         let log: Vec<redis::Value> =
             redis.xrevrange_count(format!("{{{shard}}}:log"), "+", "-", 3).await.unwrap();
-        lines.push(format!("{row}\n  meta {meta:?}\n  log's end {log:?}"));
+        lines.push(format!("{row}\n  meta {meta:?}\n  end of log {log:?}"));
     }
     lines.join("\n")
 }
 
-/// All differences. `lossless`: every acknowledged flip must be among the rows.
+/// All differences. If `lossless`, every acknowledged flip must be in the rows.
 pub async fn differences(
     stores: &Stores,
     world: &World,
@@ -49,9 +49,10 @@ pub async fn differences(
     let rows = pairs_on(&sql, world).await;
     if lossless {
         let expected = done.pairs_on();
-        wrong.extend(expected.difference(&rows).map(|pair| format!("{pair:?} was acknowledged and is lost")));
+        wrong
+            .extend(expected.difference(&rows).map(|pair| format!("{pair:?} was acknowledged, but is lost")));
         wrong.extend(
-            rows.difference(&expected).map(|pair| format!("{pair:?} is on, and was not acknowledged")),
+            rows.difference(&expected).map(|pair| format!("{pair:?} is on, but was not acknowledged")),
         );
     }
     let mut expected = counts_of(world, &rows);
@@ -75,15 +76,15 @@ pub async fn differences(
     }
     wrong.extend(push_differences(observations, &totals).await);
     wrong.extend(observations.faults());
-    // After a loss the reconciliation may find wrong cached sets before the pipeline notices the loss.
+    // After a loss, reconciliation may repair cached sets before the pipeline detects the loss.
     let repaired = "SELECT entity || ' ' || counter FROM repair";
     let repaired: Vec<String> = sqlx::query_scalar(repaired).fetch_all(&sql).await.unwrap();
     if lossless && !repaired.is_empty() {
-        wrong.push(format!("the reconciliation had to repair {repaired:?}"));
+        wrong.push(format!("reconciliation repaired {repaired:?}"));
     }
     let dead: i64 = sqlx::query_scalar("SELECT count(*) FROM dead_event").fetch_one(&sql).await.unwrap();
     if dead > 0 {
-        wrong.push(format!("{dead} events were given up"));
+        wrong.push(format!("{dead} events are dead"));
     }
     wrong
 }
@@ -108,7 +109,7 @@ async fn totals_of(sql: &PgPool, entity: Entity) -> BTreeMap<Counter, i64> {
     entity.kind.counters().iter().map(|counter| (*counter, row.get(counter.name()))).collect()
 }
 
-/// Expected counts of inboxes: their entries.
+/// Expected counts of inboxes: the numbers of their entries.
 async fn inboxes(sql: &PgPool, world: &World) -> BTreeMap<(Entity, Counter), i64> {
     let mut counts = BTreeMap::new();
     for person in &world.people {
@@ -130,16 +131,16 @@ async fn redis_differences(stores: &Stores, entity: Entity, totals: &BTreeMap<Co
         sqlx::query_scalar("SELECT count(*) FROM shard").fetch_one(&stores.sql().await).await.unwrap();
     let (mut redis, shard) = (stores.redis().await, entity.id.get() % shards);
     let epoch: String = redis.hget(format!("{{{shard}}}:meta"), "epoch").await.unwrap();
-    let held: HashMap<String, String> = redis.hgetall(format!("{{{shard}}}:c:{entity}")).await.unwrap();
-    if held.get("epoch") != Some(&epoch) {
-        return Vec::new(); // of an earlier life, or not loaded
+    let fields: HashMap<String, String> = redis.hgetall(format!("{{{shard}}}:c:{entity}")).await.unwrap();
+    if fields.get("epoch") != Some(&epoch) {
+        return Vec::new(); // of an earlier epoch, or not loaded
     }
     let differs = |(counter, total): (&Counter, &i64)| {
-        let base = held.get(counter.name())?;
-        let pending = held.get(&format!("+{}", counter.name())).map_or("0", String::as_str);
+        let base = fields.get(counter.name())?;
+        let pending = fields.get(&format!("+{}", counter.name())).map_or("0", String::as_str);
         (*base != total.to_string() || pending != "0").then(|| {
             format!(
-                "{entity} {}: the total is {total}, Redis has {base}, {pending} of it pending",
+                "{entity} {}: the total is {total}, Redis has {base} and {pending} pending",
                 counter.name()
             )
         })
@@ -147,25 +148,25 @@ async fn redis_differences(stores: &Stores, entity: Entity, totals: &BTreeMap<Co
     totals.iter().filter_map(differs).collect()
 }
 
-/// Compares each subscriber's last values, which may still be on their way.
+/// Compares the last values of each subscriber; waits for values that are still being sent.
 async fn push_differences(
     observations: &Observations,
     totals: &BTreeMap<Entity, BTreeMap<Counter, i64>>,
 ) -> Vec<String> {
     let differs = || -> Vec<String> {
         let of_entity = |(entity, totals): (&Entity, &BTreeMap<Counter, i64>)| {
-            let differs = |(who, version, values): (String, u64, Values)| {
+            let differs = |(subscriber, version, values): (String, u64, Values)| {
                 let wrong = values.iter().find(|(counter, value)| totals[counter] != **value)?;
                 Some(format!(
-                    "{who} saw {entity} {wrong:?} last, at version {version}, the totals are {totals:?}"
+                    "{subscriber} last got {entity} {wrong:?} at version {version}, the totals are {totals:?}"
                 ))
             };
             observations.newest(*entity).into_iter().filter_map(differs).collect::<Vec<_>>()
         };
         totals.iter().flat_map(of_entity).collect()
     };
-    let began = Instant::now();
-    while !differs().is_empty() && began.elapsed() < PUSHED_WITHIN {
+    let start = Instant::now();
+    while !differs().is_empty() && start.elapsed() < PUSHED_WITHIN {
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
     differs()

@@ -1,4 +1,4 @@
-//! Schedules within this process.
+//! Schedules of faults with two nodes in this process, which end or stall at fail points.
 
 use std::{any::Any, panic::AssertUnwindSafe, sync::Arc, time::Duration};
 
@@ -16,7 +16,7 @@ use rand::{RngExt, SeedableRng, rngs::StdRng};
 use crate::{
     check,
     load::{Answer, Load, Progress, Service},
-    node::{Node, has_struck, killed, values},
+    node::{Node, has_fired, killed, values},
     observations::Observations,
     plan::{Plan, StoreFault},
     seeds, store_faults,
@@ -28,7 +28,7 @@ const NAMES: [&str; 2] = ["node-a", "node-b"];
 const SHARDS: u16 = 3;
 /// Steps of each user.
 const STEPS: usize = 14;
-/// Timeout of an action, after which its outcome is unknown.
+/// Timeout of an action. After it, the outcome of the action is unknown.
 const ACT_WITHIN: Duration = Duration::from_secs(5);
 
 #[test]
@@ -44,16 +44,16 @@ fn a_node_that_ends_at_any_point_loses_nothing_and_counts_nothing_twice() {
         let bench = Bench::new().await;
         let mut wrong = Vec::new();
         for (seed, point) in Point::ALL.iter().enumerate() {
-            // A log has to grow for a while until it is trimmed.
-            let mut has_come = false;
+            // A log is trimmed only after it has grown for a while.
+            let mut is_reached = false;
             for _ in 0..6 {
                 wrong.extend(bench.run(seed as u64, |_| Plan::of_point(*point)).await);
-                has_come = has_struck(*point);
-                if has_come {
+                is_reached = has_fired(*point);
+                if is_reached {
                     break;
                 }
             }
-            if !has_come {
+            if !is_reached {
                 wrong.push(format!("no node reached {}", point.name()));
             }
         }
@@ -62,7 +62,7 @@ fn a_node_that_ends_at_any_point_loses_nothing_and_counts_nothing_twice() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
 }
 
-/// Runs these schedules, one after the other, on the same stores. Fails at the end if any has failed.
+/// Runs these schedules in sequence on the same stores. Panics at the end if any has failed.
 pub fn run_all(seeds: Vec<u64>, mut progress: impl FnMut(usize)) {
     let _alone = fail::FailScenario::setup();
     let runtime = tokio::runtime::Runtime::new().unwrap();
@@ -94,14 +94,14 @@ impl Bench {
         Self { stores, shards }
     }
 
-    /// Runs a plan; `plan` gets the number of steps of all users together. Returns the differences, with all that is
-    /// needed to reproduce them.
+    /// Runs a plan; `plan` gets the total number of steps. Returns the differences, with what is needed to reproduce
+    /// them.
     async fn run(&self, seed: u64, plan: impl FnOnce(usize) -> Plan) -> Option<String> {
         let world = World::new(&self.stores.sql().await).await;
         let plan = plan(STEPS * world.people.len());
         let schedule = Schedule::new(self, &world, &plan, seed);
         let running = AssertUnwindSafe(schedule.run()).catch_unwind();
-        let wrong = running.await.unwrap_or_else(|panic| vec![words_of(&*panic)]);
+        let wrong = running.await.unwrap_or_else(|panic| vec![message_of(&*panic)]);
         if wrong.is_empty() {
             return None;
         }
@@ -111,14 +111,14 @@ impl Bench {
 }
 
 /// Message of a panic.
-pub fn words_of(panic: &(dyn Any + Send)) -> String {
-    let words = panic.downcast_ref::<String>().cloned();
-    words
+pub fn message_of(panic: &(dyn Any + Send)) -> String {
+    let message = panic.downcast_ref::<String>().cloned();
+    message
         .or_else(|| Some((*panic.downcast_ref::<&str>()?).to_owned()))
-        .unwrap_or_else(|| "no words".to_owned())
+        .unwrap_or_else(|| "no message".to_owned())
 }
 
-/// A schedule that runs.
+/// A running schedule.
 struct Schedule<'a> {
     bench: &'a Bench,
     world: &'a World,
@@ -144,18 +144,18 @@ impl<'a> Schedule<'a> {
     }
 
     async fn run(&self) -> Vec<String> {
-        // It has no pipeline and is not killed: its counts must be right in the end.
+        // The watcher has no pipeline and is not killed. Its counts must be correct in the end.
         let watcher = Node::start("watcher", &self.bench.stores, self.bench.shards, None);
         watcher.watch("watcher", self.world.entities(), Arc::clone(&self.observations));
         for trap in &self.plan.traps {
             fail::cfg(trap.point.name(), &trap.actions()).unwrap();
         }
         let load = Load { seed: self.seed, steps: STEPS, lossless: self.plan.is_lossless() };
-        let keepers = NAMES.iter().enumerate().map(|(node, name)| self.keep_up(node, name));
+        let restarters = NAMES.iter().enumerate().map(|(node, name)| self.restart_after_kills(node, name));
         let done = tokio::select! {
             done = load.run(self.world, self, &self.progress) => done,
-            _ = futures_util::future::join_all(keepers) => unreachable!("they never end"),
-            () = self.strike() => unreachable!("it never ends"),
+            _ = futures_util::future::join_all(restarters) => unreachable!("restarts never end"),
+            () = self.inject_faults() => unreachable!("faults never end"),
         };
         for point in Point::ALL {
             fail::remove(point.name());
@@ -173,8 +173,8 @@ impl<'a> Schedule<'a> {
         wrong
     }
 
-    /// Starts a node again, a while after it was killed. Never returns.
-    async fn keep_up(&self, node: usize, name: &str) {
+    /// Restarts a node after each kill, with a delay. Never returns.
+    async fn restart_after_kills(&self, node: usize, name: &str) {
         let mut kills = killed(name);
         let mut rng = StdRng::seed_from_u64(self.seed + node as u64);
         while kills.recv().await.is_some() {
@@ -190,7 +190,7 @@ impl<'a> Schedule<'a> {
     }
 
     /// Causes each fault of the plan at its time. Never returns.
-    async fn strike(&self) {
+    async fn inject_faults(&self) {
         for (step, fault) in &self.plan.faults {
             while self.progress.steps() < *step {
                 tokio::time::sleep(Duration::from_millis(2)).await;
@@ -232,8 +232,8 @@ impl<'a> Schedule<'a> {
         }
     }
 
-    /// Any of the nodes.
-    async fn anywhere<T: Send + 'static, F: Future<Output = T> + Send + 'static>(
+    /// Runs a future on a random node.
+    async fn on_any_node<T: Send + 'static, F: Future<Output = T> + Send + 'static>(
         &self,
         work: impl FnOnce(Plaudit) -> F,
     ) -> Answer<T> {
@@ -242,10 +242,10 @@ impl<'a> Schedule<'a> {
             let node = self.nodes[at].read();
             node.spawn(work(node.plaudit.clone()))
         };
-        let running = running.ok_or_else(|| format!("{} is gone", NAMES[at]))?;
+        let running = running.ok_or_else(|| format!("{} was killed", NAMES[at]))?;
         let ended = tokio::time::timeout(ACT_WITHIN, running).await;
-        let ended = ended.map_err(|_| format!("nothing from {} within {ACT_WITHIN:?}", NAMES[at]))?;
-        ended.map_err(|gone| format!("{}: {gone}", NAMES[at]))
+        let ended = ended.map_err(|_| format!("no reply from {} within {ACT_WITHIN:?}", NAMES[at]))?;
+        ended.map_err(|error| format!("{}: {error}", NAMES[at]))
     }
 }
 
@@ -253,23 +253,23 @@ impl Service for Schedule<'_> {
     async fn act(&self, world: &World, actor: usize, act: Act, key: &str) -> Answer<bool> {
         let key = IdempotencyKey::parse(key.to_owned()).unwrap();
         let actor = UserId(id(world.people[actor].id));
-        self.anywhere(move |plaudit| async move { perform(&plaudit, actor, act, &key).await }).await?
+        self.on_any_node(move |plaudit| async move { perform(&plaudit, actor, act, &key).await }).await?
     }
 
     async fn is_on(&self, world: &World, actor: usize, kind: EdgeKind, target: i64) -> Answer<bool> {
         let (actor, target) = (UserId(id(world.people[actor].id)), id(target));
         let states = self
-            .anywhere(move |plaudit| async move { plaudit.membership(actor, &[(kind, target)]).await })
+            .on_any_node(move |plaudit| async move { plaudit.membership(actor, &[(kind, target)]).await })
             .await?;
         let states = states.map_err(|error| format!("{error:?}"))?;
-        states.get(&(kind, target)).copied().ok_or_else(|| "not among the states".to_owned())
+        states.get(&(kind, target)).copied().ok_or_else(|| "the reply lacks the edge".to_owned())
     }
 
     async fn read(&self, world: &World) {
         let entities: Vec<Entity> = world.entities();
         let read = move |plaudit: Plaudit| async move { plaudit.hub().counts(&entities).await.0 };
-        for (entity, counted) in self.anywhere(read).await.unwrap_or_default() {
-            self.observations.read(entity, counted.version.get(), &values(entity, &counted.counts));
+        for (entity, counts) in self.on_any_node(read).await.unwrap_or_default() {
+            self.observations.read(entity, counts.version.get(), &values(entity, &counts.counts));
         }
     }
 }
@@ -301,7 +301,7 @@ async fn perform(plaudit: &Plaudit, actor: UserId, act: Act, key: &IdempotencyKe
     use plaudit::domain::DomainError::{CatchingUp, Overloaded, RetryLater};
     match changed {
         Ok(changed) => Ok(changed),
-        Err(later @ (RetryLater(_) | Overloaded(_) | CatchingUp)) => Err(format!("{later:?}")),
+        Err(error @ (RetryLater(_) | Overloaded(_) | CatchingUp)) => Err(format!("{error:?}")),
         Err(error) => panic!("{act:?} was refused: {error:?}"),
     }
 }

@@ -1,5 +1,5 @@
-//! Load: all users act concurrently. Each takes one step after the other, and repeats a step under one idempotency key
-//! until it is acknowledged.
+//! Load: all users act concurrently. Each user takes steps in sequence, and repeats a step with the same idempotency
+//! key until it is acknowledged.
 
 use std::{
     sync::atomic::{AtomicUsize, Ordering::SeqCst},
@@ -12,11 +12,11 @@ use rand::{RngExt, SeedableRng, rngs::StdRng};
 
 use crate::world::{Act, Done, World};
 
-/// Longer than any outage of a schedule.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// Timeout of a step, longer than any outage of a schedule.
+const STEP_TIMEOUT: Duration = Duration::from_secs(60);
 const PAUSE: Duration = Duration::from_millis(15);
 
-/// An answer; or the reason why there is none, or only one that says "later".
+/// A reply, or the reason why there is none. A refusal that can be retried counts as none.
 pub type Answer<T> = Result<T, String>;
 
 /// The service under test.
@@ -24,7 +24,7 @@ pub trait Service: Sync {
     /// Returns whether the action changed anything.
     fn act(&self, world: &World, actor: usize, act: Act, key: &str) -> impl Future<Output = Answer<bool>>;
 
-    /// Whether an edge is on, as its actor sees it.
+    /// Whether the edge is on, read by its actor.
     fn is_on(
         &self,
         world: &World,
@@ -33,11 +33,11 @@ pub trait Service: Sync {
         target: i64,
     ) -> impl Future<Output = Answer<bool>>;
 
-    /// Reads counts of everything, for [`crate::observations::Observations`].
+    /// Reads all counts, for [`crate::observations::Observations`].
     fn read(&self, world: &World) -> impl Future<Output = ()>;
 }
 
-/// Number of steps that all users together have done.
+/// Number of steps that all users have finished.
 #[derive(Default)]
 pub struct Progress(AtomicUsize);
 
@@ -51,7 +51,7 @@ pub struct Load {
     pub seed: u64,
     /// Steps of each user.
     pub steps: usize,
-    /// Whether nothing may be lost: then each answer must be consistent with earlier ones.
+    /// Whether no event may be lost. Then each reply must be consistent with earlier ones.
     pub lossless: bool,
 }
 
@@ -102,11 +102,13 @@ impl Load {
 }
 
 async fn until<T, F: Future<Output = Answer<T>>>(act: Act, mut call: impl FnMut() -> F) -> T {
-    let began = Instant::now();
+    let start = Instant::now();
     loop {
         match call().await {
-            Ok(answer) => return answer,
-            Err(why) => assert!(began.elapsed() < PATIENCE, "no answer to {act:?} for {PATIENCE:?}: {why}"),
+            Ok(reply) => return reply,
+            Err(why) => {
+                assert!(start.elapsed() < STEP_TIMEOUT, "no reply to {act:?} for {STEP_TIMEOUT:?}: {why}")
+            }
         }
         tokio::time::sleep(PAUSE).await;
     }

@@ -1,20 +1,18 @@
-//! Fault injection: after any crash at any point, nothing that was acknowledged is lost, and nothing is counted
-//! twice.
+//! Fault injection: after a crash at any point, no acknowledged action is lost and none is counted twice.
 //!
-//! A schedule is one number, the seed of what users do, what breaks, and when. At the end everything must agree:
-//! see [`check`]. A schedule that fails prints its number; `SEED=<number> cargo test --test faults <name>` runs
-//! it alone.
+//! A schedule is defined by its seed, from which the actions and the faults follow. At its end [`check`] compares all
+//! stores. A failing schedule prints its seed; `SEED=<number> cargo test --test faults <name>` runs it alone.
 //!
 //! - [`in_process`]: two nodes within this process, killed and stalled at the points of
 //!   `primitives/fault.rs`, on a real Redis and PostgreSQL;
 //! - [`processes`]: two servers, a Redis and a PostgreSQL, killed with `kill -9`;
-//! - [`soak`]: schedules for as long as wanted.
+//! - [`soak`]: schedules for a given time.
 //!
-//! These tests are a program of their own because fail points are global to a process.
+//! These tests are a separate program, because fail points are global to a process.
 
 #![expect(clippy::unwrap_used, reason = "a panic fails the test, as it should")]
 
-#[expect(dead_code, unused_imports, reason = "the helpers of all tests; these need some")]
+#[expect(dead_code, unused_imports, reason = "shared helpers; these tests do not need all of them")]
 #[path = "../support/mod.rs"]
 mod support;
 

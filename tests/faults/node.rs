@@ -1,5 +1,5 @@
-//! A node within this process: API, hub and pipeline on a runtime of their own. It is killed by ending the
-//! runtime: all its tasks stop at once.
+//! A node in this process: API, hub and pipeline on their own runtime. Ending the runtime kills the node: all its tasks
+//! stop at once.
 
 use std::{
     collections::{BTreeSet, HashMap},
@@ -39,10 +39,10 @@ pub struct Node {
 }
 
 impl Node {
-    /// Starts a pipeline too, with the node's name as owner, if there is a plan.
+    /// Starts a node; with a plan it also runs a pipeline, whose owner has the node's name.
     pub fn start(name: &str, stores: &Stores, shards: ShardCount, plan: Option<&Plan>) -> Self {
         report_kills();
-        // Several threads: a stall stops one of them only.
+        // Several threads, because a stall stops only one of them.
         let mut builder = tokio::runtime::Builder::new_multi_thread();
         let runtime = builder.worker_threads(4).thread_name(name).enable_all().build().unwrap();
         let (stop, entered) = (CancellationToken::new(), runtime.enter());
@@ -55,10 +55,10 @@ impl Node {
             ..DomainSettings::default()
         };
         let plaudit = Plaudit::new(redis.clone(), db, hub.clone(), settings);
-        let (for_hub, beside) = (stop.clone(), plaudit.clone());
-        runtime.spawn(async move { hub.run(for_hub).await });
-        let for_views = stop.clone();
-        runtime.spawn(async move { beside.run(for_views).await });
+        let (stop_hub, background) = (stop.clone(), plaudit.clone());
+        runtime.spawn(async move { hub.run(stop_hub).await });
+        let stop_views = stop.clone();
+        runtime.spawn(async move { background.run(stop_views).await });
         let pipeline = plan.map(|plan| {
             let db = Db::for_pipeline(stores.database_url(), 6 + 4 * shards.get() as u32).unwrap();
             let (setup, status) = (setup(name, plan), pipeline::PipelineStatus::new(shards));
@@ -123,7 +123,7 @@ fn setup(name: &str, plan: &Plan) -> PipelineSetup {
         batch_events: plan.batch_events,
         batch_wait: plan.batch_wait,
         persist_rate: 1_000_000,
-        // A repair is a failure of the schedule: nothing must drift.
+        // A repair fails the schedule, because nothing may drift.
         reconcile_sample: 50,
         reconcile_at: NightlyAt(None),
         redis_replicas: 0,
@@ -149,37 +149,37 @@ fn kills() -> &'static Kills {
     KILLS.get_or_init(Kills::default)
 }
 
-/// Receives a message when a trap in this node demands its end.
+/// Receives a message when a trap kills this node.
 pub fn killed(name: &str) -> mpsc::UnboundedReceiver<()> {
     let (sender, receiver) = mpsc::unbounded_channel();
     kills().lock().unwrap().insert(name.to_owned(), sender);
     receiver
 }
 
-fn struck() -> &'static Mutex<BTreeSet<String>> {
-    static STRUCK: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
-    &STRUCK
+fn fired() -> &'static Mutex<BTreeSet<String>> {
+    static FIRED: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
+    &FIRED
 }
 
-/// Whether a trap at this point has ended a node of this process since the last call.
-pub fn has_struck(point: Point) -> bool {
-    struck().lock().unwrap().remove(&format!("{KILL} at {}", point.name()))
+/// Whether a trap at this point has killed a node since the last call.
+pub fn has_fired(point: Point) -> bool {
+    fired().lock().unwrap().remove(&format!("{KILL} at {}", point.name()))
 }
 
-/// Silences panics of nodes, which are part of the plan; others are reported as always.
+/// Silences panics of nodes, which are planned; other panics are reported as usual.
 fn report_kills() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
         let usual = panic::take_hook();
         panic::set_hook(Box::new(move |info| {
             let thread = thread::current();
-            let words = info.payload().downcast_ref::<String>().filter(|words| words.starts_with(KILL));
-            let is_kill = words.is_some();
-            struck().lock().unwrap().extend(words.cloned());
+            let message = info.payload().downcast_ref::<String>().filter(|message| message.starts_with(KILL));
+            let is_kill = message.is_some();
+            fired().lock().unwrap().extend(message.cloned());
             let kills = kills().lock().unwrap();
             match thread.name().and_then(|name| kills.get(name)) {
                 Some(node) if is_kill => drop(node.send(())),
-                // The watcher has no pipeline, but it loads.
+                // The watcher has no pipeline, but its loads pass fail points.
                 None if !is_kill => usual(info),
                 _ => {}
             }

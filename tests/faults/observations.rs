@@ -22,36 +22,38 @@ struct Inner {
 }
 
 impl Observations {
-    /// Records a read. A version of an entity must have the same counts everywhere.
+    /// Records a read. A version of an entity must always have the same counts.
     pub fn read(&self, entity: Entity, version: u64, values: &Values) {
         let mut inner = self.inner.lock();
         let before = inner.by_version.entry((entity, version)).or_insert_with(|| values.clone()).clone();
         let differs =
-            values.iter().any(|(counter, value)| before.get(counter).is_some_and(|was| was != value));
+            values.iter().any(|(counter, value)| before.get(counter).is_some_and(|known| known != value));
         if differs {
             inner.faults.push(format!("{entity} at version {version} was {before:?} and then {values:?}"));
         }
     }
 
-    /// Records an event of a subscriber. Within one subscription versions only rise.
+    /// Records an event of a subscriber. Versions must not fall within a subscription.
     pub fn pushed(&self, subscriber: &str, entity: Entity, version: u64, values: Values) {
         self.read(entity, version, &values);
         let mut inner = self.inner.lock();
-        let place = (subscriber.to_owned(), entity);
-        if let Some((before, _)) = inner.pushed.get(&place)
+        let key = (subscriber.to_owned(), entity);
+        if let Some((before, _)) = inner.pushed.get(&key)
             && *before > version
         {
-            let fault = format!("{subscriber} saw {entity} go back from version {before} to {version}");
+            let fault = format!("{subscriber} got {entity} at version {version} after {before}");
             inner.faults.push(fault);
         }
-        inner.pushed.insert(place, (version, values));
+        inner.pushed.insert(key, (version, values));
     }
 
-    /// The newest values that each subscriber has of an entity.
+    /// The newest values of an entity, per subscriber.
     pub fn newest(&self, entity: Entity) -> Vec<(String, u64, Values)> {
         let inner = self.inner.lock();
         let of_entity = inner.pushed.iter().filter(|((_, other), _)| *other == entity);
-        of_entity.map(|((who, _), (version, values))| (who.clone(), *version, values.clone())).collect()
+        of_entity
+            .map(|((subscriber, _), (version, values))| (subscriber.clone(), *version, values.clone()))
+            .collect()
     }
 
     pub fn faults(&self) -> Vec<String> {

@@ -1,4 +1,4 @@
-//! Plan of a schedule: which faults happen and when, chosen by its seed.
+//! The plan of a schedule: its faults and their times, chosen by the seed.
 
 use std::{fmt, time::Duration};
 
@@ -11,50 +11,50 @@ pub struct Trap {
     pub point: Point,
     /// Passes of the point before the fault.
     pub after: u32,
-    pub what: What,
+    pub effect: Effect,
 }
 
 #[derive(Clone, Debug)]
-pub enum What {
-    /// The whole node ends.
+pub enum Effect {
+    /// The node is killed.
     Kill,
-    /// The part ends, the node goes on.
+    /// The task panics; the node continues.
     Panic,
-    /// The step fails, and may have been done.
+    /// The step returns an error, but may have taken effect.
     Fail,
-    /// The thread stops, as in a stalled process, and goes on later.
+    /// The thread stalls, and continues later.
     Stall(Duration),
 }
 
 impl Trap {
     fn any(rng: &mut StdRng, points: &[Point]) -> Self {
-        let what = match rng.random_range(0..10) {
-            0..4 => What::Kill,
-            4..6 => What::Panic,
-            6..8 => What::Fail,
-            _ => What::Stall(Duration::from_millis(rng.random_range(50..1_000))),
+        let effect = match rng.random_range(0..10) {
+            0..4 => Effect::Kill,
+            4..6 => Effect::Panic,
+            6..8 => Effect::Fail,
+            _ => Effect::Stall(Duration::from_millis(rng.random_range(50..1_000))),
         };
-        Self { point: *points.choose(rng).unwrap(), after: rng.random_range(0..12), what }
+        Self { point: *points.choose(rng).unwrap(), after: rng.random_range(0..12), effect }
     }
 
-    /// In the syntax of the crate `fail`.
+    /// The trap in the syntax of the crate `fail`.
     pub fn actions(&self) -> String {
-        let what = match &self.what {
-            What::Kill => format!("return({KILL})"),
-            What::Panic => "return(panicked)".to_owned(),
-            What::Fail => "return(fail)".to_owned(),
-            What::Stall(time) => format!("sleep({})", time.as_millis()),
+        let action = match &self.effect {
+            Effect::Kill => format!("return({KILL})"),
+            Effect::Panic => "return(panicked)".to_owned(),
+            Effect::Fail => "return(fail)".to_owned(),
+            Effect::Stall(time) => format!("sleep({})", time.as_millis()),
         };
-        format!("{}*off->1*{what}->off", self.after)
+        format!("{}*off->1*{action}->off", self.after)
     }
 }
 
-/// Prefix of the panic message that means the end of a node.
+/// Prefix of the panic message that kills a node.
 pub const KILL: &str = "killed";
 
 impl fmt::Display for Trap {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:?} at {} after {}", self.what, self.point.name(), self.after)
+        write!(f, "{:?} at {} after {}", self.effect, self.point.name(), self.after)
     }
 }
 
@@ -69,7 +69,7 @@ impl fmt::Display for Plan {
     }
 }
 
-/// A fault from the outside.
+/// A fault of a store, a connection or a node.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum StoreFault {
     KillNode(usize),
@@ -81,11 +81,11 @@ pub enum StoreFault {
     CutPostgres,
     /// Redis evicts all keys that it may evict.
     Evict,
-    /// A shard's state is gone.
+    /// A shard's state is deleted.
     ForgetTarget,
-    /// All of Redis is gone. Loses events that are not persisted.
+    /// All keys are deleted. Loses events that are not persisted.
     FlushAll,
-    /// A shard's log is gone, on a Redis that looks as if it had restarted. Loses events that are not persisted.
+    /// A shard's log is deleted, in a Redis that seems to have restarted. Loses events that are not persisted.
     LoseLog,
 }
 
@@ -105,12 +105,12 @@ pub struct Plan {
     pub faults: Vec<(usize, StoreFault)>,
     pub batch_events: usize,
     pub batch_wait: Duration,
-    /// Percent of Redis' memory; with 0 the logs are so short that they are trimmed all the time.
+    /// Percent of the memory of Redis; with 0 logs are so short that they are trimmed all the time.
     pub log_share: u32,
 }
 
 impl Plan {
-    /// For two nodes in one process. `steps`: of all users together.
+    /// A plan for two nodes in one process. `steps` is the number of steps of all users.
     pub fn new(seed: u64, rng: &mut StdRng, steps: usize) -> Self {
         let points: Vec<Point> = Point::ALL.to_vec();
         let traps = (0..rng.random_range(1..4)).map(|_| Trap::any(rng, &points)).collect();
@@ -142,13 +142,13 @@ impl Plan {
         }
     }
 
-    /// Ends the first node that reaches this point. The plan makes nodes reach points that most schedules do not.
+    /// Kills the first node that reaches this point. The plan causes the faults that some points need.
     pub fn of_point(point: Point) -> Self {
         let faults = match point {
             Point::BeforeGenesis => vec![(30, StoreFault::LoseLog)],
             _ => Vec::new(),
         };
-        let traps = vec![Trap { point, after: 0, what: What::Kill }];
+        let traps = vec![Trap { point, after: 0, effect: Effect::Kill }];
         Self { traps, faults, batch_events: 10, batch_wait: Duration::from_millis(5), log_share: 0 }
     }
 
@@ -160,10 +160,10 @@ impl Plan {
 /// A kill of a real process.
 #[derive(Clone, Debug)]
 pub enum Kill {
-    /// `kill -9`; the next process may die at a fail point.
+    /// `kill -9`; the next process may crash at a fail point.
     Server {
         server: usize,
-        next: Option<Death>,
+        next: Option<Crash>,
     },
     /// SIGTERM.
     Stop(usize),
@@ -173,14 +173,14 @@ pub enum Kill {
     Postgres,
 }
 
-/// A fail point at which a process dies.
+/// A fail point at which a process crashes.
 #[derive(Clone, Debug)]
-pub struct Death {
+pub struct Crash {
     point: Point,
     after: u32,
 }
 
-impl fmt::Display for Death {
+impl fmt::Display for Crash {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}={}*off->1*return(die)", self.point.name(), self.after)
     }
@@ -204,8 +204,8 @@ impl KillPlan {
         let server = rng.random_range(0..2);
         match rng.random_range(0..12) {
             0..5 => {
-                let death = Death { point: *Point::ALL.choose(rng).unwrap(), after: rng.random_range(0..8) };
-                Kill::Server { server, next: rng.random_bool(0.6).then_some(death) }
+                let crash = Crash { point: *Point::ALL.choose(rng).unwrap(), after: rng.random_range(0..8) };
+                Kill::Server { server, next: rng.random_bool(0.6).then_some(crash) }
             }
             5 => Kill::Stop(server),
             6..8 => Kill::Stall(server, Duration::from_millis(rng.random_range(300..2_500))),

@@ -1,4 +1,4 @@
-//! Schedules with real kills: two servers, a Redis and a PostgreSQL.
+//! Schedules of kills of real processes: two servers, a Redis and a PostgreSQL.
 
 use std::{any::Any, panic::AssertUnwindSafe, sync::Arc, time::Duration};
 
@@ -13,7 +13,7 @@ use tokio::{sync::Mutex, task::JoinSet};
 
 use crate::{
     check,
-    in_process::words_of,
+    in_process::message_of,
     load::{Answer, Load, Progress, Service},
     observations::{Observations, Values},
     plan::{Kill, KillPlan},
@@ -36,29 +36,29 @@ async fn ten_schedules_of_real_kills_lose_nothing_and_count_nothing_twice() {
     run_all(seeds(1, 10), |_| {}).await;
 }
 
-/// Runs these schedules, one after the other, on the same servers. Fails at the end if any has failed.
+/// Runs these schedules in sequence on the same servers. Panics at the end if any has failed.
 pub async fn run_all(seeds: Vec<u64>, mut progress: impl FnMut(usize)) {
-    let site = Arc::new(Site::new().await);
+    let deployment = Arc::new(Deployment::new().await);
     let mut failures = Vec::new();
     for (i, seed) in seeds.into_iter().enumerate() {
-        let running = AssertUnwindSafe(run(&site, seed)).catch_unwind();
-        let failed = |panic: Box<dyn Any + Send>| Some(format!("SEED={seed}: {}", words_of(&*panic)));
+        let running = AssertUnwindSafe(run(&deployment, seed)).catch_unwind();
+        let failed = |panic: Box<dyn Any + Send>| Some(format!("SEED={seed}: {}", message_of(&*panic)));
         failures.extend(running.await.unwrap_or_else(failed));
         progress(i + 1);
     }
     assert!(failures.is_empty(), "{} failed:\n{}", failures.len(), failures.join("\n\n"));
 }
 
-/// Two servers on common stores.
-struct Site {
+/// Two servers on the same stores.
+struct Deployment {
     /// Every acknowledged write is on disk.
     stores: Stores,
     servers: [Mutex<Server>; 2],
-    /// The servers' ports.
+    /// The current addresses of the servers.
     urls: [RwLock<String>; 2],
 }
 
-impl Site {
+impl Deployment {
     async fn new() -> Self {
         let stores = Stores::start(AppendFsync::Always).await;
         let first = Server::start_on(&stores, &FLAGS);
@@ -67,11 +67,11 @@ impl Site {
         Self { stores, servers: [Mutex::new(first), Mutex::new(second)], urls }
     }
 
-    /// Starts a server again, with `fail_points` as `FAILPOINTS`.
+    /// Restarts a server, with `fail_points` as `FAILPOINTS`.
     async fn start(&self, server: usize, fail_points: &str) {
         let mut started = self.servers[server].lock().await;
-        let up = tokio::task::block_in_place(|| started.try_start(&[("FAILPOINTS", fail_points)]));
-        if up {
+        let is_up = tokio::task::block_in_place(|| started.try_start(&[("FAILPOINTS", fail_points)]));
+        if is_up {
             *self.urls[server].write() = started.url.clone();
         }
     }
@@ -80,7 +80,7 @@ impl Site {
         self.urls[server].read().clone()
     }
 
-    async fn strike(&self, kill: &Kill) {
+    async fn inject(&self, kill: &Kill) {
         match kill {
             Kill::Server { server, next } => {
                 self.servers[*server].lock().await.kill();
@@ -107,8 +107,8 @@ impl Site {
         }
     }
 
-    /// Starts servers that a fail point has ended. Never returns.
-    async fn keep_up(&self) {
+    /// Restarts servers that a fail point has ended. Never returns.
+    async fn restart_ended_servers(&self) {
         loop {
             for server in 0..2 {
                 if self.servers[server].lock().await.has_ended() {
@@ -120,62 +120,67 @@ impl Site {
     }
 }
 
-/// Returns the differences, with all that is needed to reproduce them.
-async fn run(site: &Arc<Site>, seed: u64) -> Option<String> {
-    let world = World::new(&site.stores.sql().await).await;
+/// Returns the differences, with what is needed to reproduce them.
+async fn run(deployment: &Arc<Deployment>, seed: u64) -> Option<String> {
+    let world = World::new(&deployment.stores.sql().await).await;
     let plan = KillPlan::new(&mut StdRng::seed_from_u64(seed), STEPS * world.people.len());
     let (observations, progress) = (Arc::new(Observations::default()), Progress::default());
     let mut watchers = JoinSet::new();
     for server in 0..2 {
-        watchers.spawn(watch(Arc::clone(site), server, subscriptions(&world), Arc::clone(&observations)));
+        watchers.spawn(watch(
+            Arc::clone(deployment),
+            server,
+            subscriptions(&world),
+            Arc::clone(&observations),
+        ));
     }
-    let guests = Guests { site, observations: &observations };
+    let users = ApiUsers { deployment, observations: &observations };
     let load = Load { seed, steps: STEPS, lossless: true };
-    let strikes = async {
+    let faults = async {
         for (step, kill) in &plan.kills {
             while progress.steps() < *step {
                 tokio::time::sleep(Duration::from_millis(5)).await;
             }
-            site.strike(kill).await;
+            deployment.inject(kill).await;
         }
         std::future::pending::<()>().await;
     };
     let done = tokio::select! {
-        done = load.run(&world, &guests, &progress) => done,
-        () = strikes => unreachable!("it never ends"),
-        () = site.keep_up() => unreachable!("it never ends"),
+        done = load.run(&world, &users, &progress) => done,
+        () = faults => unreachable!("it never ends"),
+        () = deployment.restart_ended_servers() => unreachable!("it never ends"),
     };
-    for server in &site.servers {
+    for server in &deployment.servers {
         server.lock().await.wake();
     }
     let checked = async {
-        site.stores.are_up().await;
-        check::differences(&site.stores, &world, &done, &observations, true).await
+        deployment.stores.are_up().await;
+        check::differences(&deployment.stores, &world, &done, &observations, true).await
     };
     let wrong = tokio::select! {
         wrong = checked => wrong,
-        () = site.keep_up() => unreachable!("it never ends"),
+        () = deployment.restart_ended_servers() => unreachable!("it never ends"),
     };
     if wrong.is_empty() {
         return None;
     }
-    let log = site.servers[0].lock().await.log();
+    let log = deployment.servers[0].lock().await.log();
     let log: Vec<&str> = log.lines().rev().take(LOG_LINES).collect();
     let log = log.into_iter().rev().collect::<Vec<_>>().join("\n");
     Some(format!("SEED={seed}: {:?}\n  {}\nboth servers' log:\n{log}", plan.kills, wrong.join("\n  ")))
 }
 
-/// The users, as clients of either server.
-struct Guests<'a> {
-    site: &'a Site,
+/// The users as clients, each action on a random server.
+struct ApiUsers<'a> {
+    deployment: &'a Deployment,
     observations: &'a Observations,
 }
 
-impl Guests<'_> {
-    async fn ask(&self, client: Client, query: &str, variables: Value) -> Answer<Value> {
-        let answered = tokio::time::timeout(ACT_WITHIN, client.try_send(query, variables)).await;
-        let answered = answered.map_err(|_| format!("nothing within {ACT_WITHIN:?}"))?;
-        let reply = answered.map_err(|error| format!("{error:?}"))?;
+impl ApiUsers<'_> {
+    async fn send(&self, client: Client, query: &str, variables: Value) -> Answer<Value> {
+        let outcome = tokio::time::timeout(ACT_WITHIN, client.try_send(query, variables)).await;
+        let outcome = outcome.map_err(|_| format!("no reply within {ACT_WITHIN:?}"))?;
+        let reply = outcome.map_err(|error| format!("{error:?}"))?;
         let errors = &reply.body["errors"];
         if errors.is_null() {
             return Ok(reply.body["data"].clone());
@@ -185,11 +190,11 @@ impl Guests<'_> {
     }
 
     fn url(&self) -> String {
-        self.site.url(rand::random_range(0..2))
+        self.deployment.url(rand::random_range(0..2))
     }
 }
 
-impl Service for Guests<'_> {
+impl Service for ApiUsers<'_> {
     async fn act(&self, world: &World, actor: usize, act: Act, key: &str) -> Answer<bool> {
         let subject = &world.people[actor].subject;
         let (client, mutation, mut input) = match act {
@@ -198,32 +203,35 @@ impl Service for Guests<'_> {
                 (Client::of(&self.url(), Role::Service, SERVICE), "grantCoins", input)
             }
             Act::Flip { kind, target, on } => {
-                let (turn_on, turn_off, argument, of, _) = words(kind);
-                let input = json!({ argument: format!("{of}_{}", target.id) });
+                let (turn_on, turn_off, argument, target_kind, _) = edge_names(kind);
+                let input = json!({ argument: format!("{target_kind}_{}", target.id) });
                 (Client::of(&self.url(), Role::User, subject), if on { turn_on } else { turn_off }, input)
             }
         };
         input["idempotencyKey"] = json!(key);
         let type_name = format!("{}{}Input", mutation[..1].to_uppercase(), &mutation[1..]);
         let query = format!("mutation ($input: {type_name}!) {{ {mutation}(input: $input) {{ changed }} }}");
-        flag(&self.ask(client, &query, json!({ "input": input })).await?[mutation]["changed"])
+        as_bool(&self.send(client, &query, json!({ "input": input })).await?[mutation]["changed"])
     }
 
     async fn is_on(&self, world: &World, actor: usize, kind: EdgeKind, target: i64) -> Answer<bool> {
-        let (.., of, field) = words(kind);
-        let type_name = format!("{}{}", of[..1].to_uppercase(), &of[1..]);
+        let (.., target_kind, field) = edge_names(kind);
+        let type_name = format!("{}{}", target_kind[..1].to_uppercase(), &target_kind[1..]);
         let query = format!("query ($id: ID!) {{ node(id: $id) {{ ... on {type_name} {{ {field} }} }} }}");
         let client = Client::of(&self.url(), Role::User, &world.people[actor].subject);
-        flag(&self.ask(client, &query, json!({ "id": format!("{of}_{target}") })).await?["node"][field])
+        as_bool(
+            &self.send(client, &query, json!({ "id": format!("{target_kind}_{target}") })).await?["node"]
+                [field],
+        )
     }
 
     async fn read(&self, world: &World) {
-        let ids: Vec<String> = WATCHED_TYPES.iter().flat_map(|shown| shown.ids(world)).collect();
+        let ids: Vec<String> = WATCHED_TYPES.iter().flat_map(|watched| watched.ids(world)).collect();
         let parts: Vec<String> =
-            WATCHED_TYPES.iter().map(|shown| format!("... on {}", shown.selection())).collect();
+            WATCHED_TYPES.iter().map(|watched| format!("... on {}", watched.selection())).collect();
         let query = format!("query ($ids: [ID!]!) {{ nodes(ids: $ids) {{ {} }} }}", parts.join(" "));
         let client = Client::new(&self.url(), None);
-        let Ok(data) = self.ask(client, &query, json!({ "ids": ids })).await else { return };
+        let Ok(data) = self.send(client, &query, json!({ "ids": ids })).await else { return };
         for object in data["nodes"].as_array().unwrap() {
             if let Some((entity, version, values)) = counts(object) {
                 self.observations.read(entity, version, &values);
@@ -232,12 +240,14 @@ impl Service for Guests<'_> {
     }
 }
 
-fn flag(value: &Value) -> Answer<bool> {
-    value.as_bool().ok_or_else(|| format!("{value} is no answer"))
+fn as_bool(value: &Value) -> Answer<bool> {
+    value.as_bool().ok_or_else(|| format!("{value} is not a boolean"))
 }
 
-/// Mutations that switch on and off, their argument, the kind of target in ids, and the viewer's field.
-const fn words(kind: EdgeKind) -> (&'static str, &'static str, &'static str, &'static str, &'static str) {
+/// Mutations that switch the edge on and off, their argument, the prefix of target ids, and the viewer's field.
+const fn edge_names(
+    kind: EdgeKind,
+) -> (&'static str, &'static str, &'static str, &'static str, &'static str) {
     match kind {
         EdgeKind::NoteLike => ("likeNote", "unlikeNote", "noteId", "note", "viewerHasLiked"),
         EdgeKind::NoteCollect => ("collectNote", "uncollectNote", "noteId", "note", "viewerHasCollected"),
@@ -247,7 +257,7 @@ const fn words(kind: EdgeKind) -> (&'static str, &'static str, &'static str, &'s
     }
 }
 
-/// Counts of one type that are watched.
+/// The watched counts of one type.
 struct WatchedType {
     type_name: &'static str,
     subscription: &'static str,
@@ -296,8 +306,8 @@ const WATCHED_TYPES: [WatchedType; 4] = [
 
 impl WatchedType {
     fn ids(&self, world: &World) -> Vec<String> {
-        let of = self.type_name.to_lowercase();
-        (self.ids)(world).iter().map(|id| format!("{of}_{id}")).collect()
+        let prefix = self.type_name.to_lowercase();
+        (self.ids)(world).iter().map(|id| format!("{prefix}_{id}")).collect()
     }
 
     fn selection(&self) -> String {
@@ -308,32 +318,32 @@ impl WatchedType {
 
 /// Subscriptions to all counts: query and variables.
 fn subscriptions(world: &World) -> Vec<(String, Value)> {
-    let subscription = |shown: &WatchedType| {
-        let (name, argument) = (shown.subscription, shown.argument);
-        let fields = shown.selection();
-        let fields = fields.trim_start_matches(shown.type_name);
+    let subscription = |watched: &WatchedType| {
+        let (name, argument) = (watched.subscription, watched.argument);
+        let fields = watched.selection();
+        let fields = fields.trim_start_matches(watched.type_name);
         let query = format!("subscription ($ids: [ID!]!) {{ {name}({argument}: $ids) {fields} }}");
-        (query, json!({ "ids": shown.ids(world) }))
+        (query, json!({ "ids": watched.ids(world) }))
     };
     WATCHED_TYPES.iter().map(subscription).collect()
 }
 
 /// Subscribes at one server, resubscribes after each end, and records all events. Never returns.
 async fn watch(
-    site: Arc<Site>,
+    deployment: Arc<Deployment>,
     server: usize,
     subscriptions: Vec<(String, Value)>,
     observations: Arc<Observations>,
 ) {
     let name = ["first server", "second server"][server];
     loop {
-        if let Some(mut socket) = Socket::try_open(&site.url(server), None).await {
+        if let Some(mut socket) = Socket::try_open(&deployment.url(server), None).await {
             for (i, (query, variables)) in subscriptions.iter().enumerate() {
                 socket.subscribe(&i.to_string(), query, variables.clone()).await;
             }
             while let Some(message) = socket.try_receive().await {
                 if message["type"] != "next" {
-                    break; // "later", in an outage
+                    break; // RETRY_LATER, in an outage
                 }
                 let Some(data) = message["payload"]["data"].as_object() else { continue };
                 for (entity, version, values) in data.values().filter_map(counts) {
@@ -345,13 +355,13 @@ async fn watch(
     }
 }
 
-/// Reads an object with counts.
+/// Parses an object with counts.
 fn counts(object: &Value) -> Option<(Entity, u64, Values)> {
-    let shown = WATCHED_TYPES.iter().find(|shown| object["__typename"] == shown.type_name)?;
+    let watched = WATCHED_TYPES.iter().find(|watched| object["__typename"] == watched.type_name)?;
     let entity: Entity = object["id"].as_str()?.replace('_', ":").parse().ok()?;
     let value = |(field, counter): &(&str, Counter)| {
         let field = field.split(':').next()?;
         Some((*counter, object[field].as_i64()?))
     };
-    Some((entity, object["countsVersion"].as_u64()?, shown.fields.iter().filter_map(value).collect()))
+    Some((entity, object["countsVersion"].as_u64()?, watched.fields.iter().filter_map(value).collect()))
 }

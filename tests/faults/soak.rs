@@ -1,4 +1,4 @@
-//! Schedules for a given time: `make soak`.
+//! Soak test: schedules for a given time (`make soak`).
 
 use std::time::{Duration, Instant};
 
@@ -6,18 +6,18 @@ use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::{in_process, processes};
 
-/// Schedules between two looks at the clock.
+/// Schedules between two checks of the time.
 const ROUND: u64 = 10;
 
-/// `FOR` (a time, default 1h) or `SCHEDULES` (a number) says how many; `FIRST` (default 1000) is the first
-/// seed; `KIND` is `in_process`, `processes`, or both in turn.
+/// Variables: `FOR` (a time, default 1h) or `SCHEDULES` (a number) limits the run; `FIRST` (default 1000) is the first
+/// seed; `KIND` is `in_process` or `processes`, by default both in turn.
 #[test]
 #[ignore = "takes an hour: make soak"]
 fn soak() {
     let (bounds, kind) = (Bounds::read(), variable("KIND"));
     let bar = ProgressBar::new(bounds.schedules.unwrap_or(0));
     bar.set_style(ProgressStyle::with_template("{elapsed_precise} {pos} schedules, {msg}").unwrap());
-    let (began, mut done, mut failures) = (Instant::now(), [0, 0], Vec::new());
+    let (start, mut done, mut failures) = (Instant::now(), [0, 0], Vec::new());
     let kinds: Vec<usize> = match kind.as_deref() {
         Some("in_process") => vec![0],
         Some("processes") => vec![1],
@@ -25,25 +25,25 @@ fn soak() {
         Some(other) => panic!("KIND is in_process or processes, not {other}"),
     };
     let mut next = bounds.first;
-    while !bounds.are_reached(done[0] + done[1], began.elapsed()) {
-        let left = bounds.schedules.map_or(ROUND, |all| ROUND.min(all - done[0] - done[1]));
-        let seeds: Vec<u64> = (next..next + left).collect();
+    while !bounds.are_reached(done[0] + done[1], start.elapsed()) {
+        let count = bounds.schedules.map_or(ROUND, |all| ROUND.min(all - done[0] - done[1]));
+        let seeds: Vec<u64> = (next..next + count).collect();
         for kind in &kinds {
             let before = done[0] + done[1];
             let failure = round(*kind, seeds.clone(), |now| bar.set_position(before + now as u64));
-            failure.iter().for_each(|words| println!("{words}"));
+            failure.iter().for_each(|message| println!("{message}"));
             failures.extend(failure);
-            done[*kind] += left;
+            done[*kind] += count;
             bar.set_message(format!("{} rounds with a failure", failures.len()));
         }
-        next += left;
+        next += count;
     }
     bar.finish();
     println!(
         "{} schedules in one process and {} with real kills in {:.0?}, from seed {}: {} rounds with a failure",
         done[0],
         done[1],
-        began.elapsed(),
+        start.elapsed(),
         bounds.first,
         failures.len()
     );
@@ -57,7 +57,7 @@ fn round(kind: usize, seeds: Vec<u64>, mut progress: impl FnMut(usize)) -> Optio
         _ => tokio::runtime::Runtime::new().unwrap().block_on(processes::run_all(seeds, &mut progress)),
     });
     let panic = std::panic::catch_unwind(run).err()?;
-    Some(in_process::words_of(&*panic))
+    Some(in_process::message_of(&*panic))
 }
 
 struct Bounds {

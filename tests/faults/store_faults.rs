@@ -1,4 +1,4 @@
-//! Faults of the stores, caused from the outside.
+//! Faults of the stores: broken connections, lost logs and evicted keys.
 
 use redis::Script;
 
@@ -11,15 +11,15 @@ pub async fn in_redis(stores: &Stores, words: &[&str]) {
     let _: redis::Value = command.query_async(&mut stores.redis().await).await.unwrap();
 }
 
-/// Ends all connections to PostgreSQL except this one.
+/// Ends all other connections to PostgreSQL.
 pub async fn cut_postgres(stores: &Stores) {
     let cut = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity
                WHERE datname = current_database() AND pid <> pg_backend_pid() AND backend_type = 'client backend'";
     let _ = sqlx::query(cut).execute(&stores.sql().await).await.unwrap();
 }
 
-/// Deletes a shard's log, and in the same transaction puts Redis into the state after a restart: without scripts, and
-/// with no shard recovered.
+/// Deletes a shard's log, and in the same transaction puts Redis into the state after a restart: no scripts, and no
+/// recovered shard.
 pub async fn lose_log(stores: &Stores, shards: usize, shard: u64) {
     let mut restart = redis::pipe();
     restart.atomic().cmd("DEL").arg(format!("{{{shard}}}:log"));
@@ -30,17 +30,17 @@ pub async fn lose_log(stores: &Stores, shards: usize, shard: u64) {
     let _: redis::Value = restart.query_async(&mut stores.redis().await).await.unwrap();
 }
 
-/// Removes every key with an expiry, as a full Redis may with `volatile-…`; except idempotency keys, whose eviction
-/// is known to lose results.
+/// Removes every key with an expiry, as a full Redis may with `volatile-…`. Idempotency keys stay, because their
+/// eviction loses results.
 pub async fn evict(stores: &Stores) {
     let evict = Script::new(
-        "local gone = 0
+        "local removed = 0
          for _, key in ipairs(redis.call('KEYS', '*')) do
            if redis.call('PTTL', key) > 0 and not string.find(key, ':idem:', 1, true) then
-             gone = gone + redis.call('UNLINK', key)
+             removed = removed + redis.call('UNLINK', key)
            end
          end
-         return gone",
+         return removed",
     );
     let _: i64 = evict.invoke_async(&mut stores.redis().await).await.unwrap();
 }

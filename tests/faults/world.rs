@@ -1,4 +1,4 @@
-//! A small world of users and entities, and random actions on it.
+//! The users and entities of a schedule, and random actions on them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -24,7 +24,7 @@ pub struct Person {
 #[derive(Clone, Copy, Debug)]
 pub struct Target {
     pub id: i64,
-    /// Its author; the user itself if it is one.
+    /// The author, or the user itself if the target is a user.
     pub owner: i64,
 }
 
@@ -55,7 +55,7 @@ impl World {
         }
         let mut notes = Vec::new();
         for author in &people[..NOTES] {
-            let insert = "WITH counted AS (UPDATE user_counts SET notes = notes + 1 WHERE id = $1)
+            let insert = "WITH updated AS (UPDATE user_counts SET notes = notes + 1 WHERE id = $1)
                  INSERT INTO note (author_id, title, body) VALUES ($1, 'A test', 'Text') RETURNING id";
             notes.push(add(sql, insert, author.id, 0).await);
         }
@@ -143,7 +143,7 @@ impl Done {
     }
 }
 
-/// Expected values of all counters that edges move, when these edges are on.
+/// Expected values of all counters that edges move, if these edges are on.
 pub fn counts_of(world: &World, on: &BTreeSet<Pair>) -> BTreeMap<(Entity, Counter), i64> {
     let mut counts = BTreeMap::new();
     for entity in world.entities() {

@@ -1,3 +1,5 @@
+//! Demo data: complete, consistent, and written once.
+
 use chrono::{Days, Utc};
 use plaudit_token_auth::Role;
 use serde_json::{Value, json};
@@ -5,7 +7,7 @@ use sqlx::{AssertSqlSafe, PgPool};
 
 use crate::support::{Client, SOON, Server, eventually, number};
 
-/// Each counter with its table, and what it has to be for the entity `c.id`.
+/// Each counter with its table, and a query of its expected value for the entity `c.id`.
 const COUNTERS: &[(&str, &str, &str)] = &[
     ("note", "likes", "count(*) FROM note_like WHERE target_id = c.id AND is_on"),
     ("note", "collects", "count(*) FROM note_collect WHERE target_id = c.id AND is_on"),
@@ -45,17 +47,17 @@ const COUNTERS: &[(&str, &str, &str)] = &[
     ),
 ];
 
-/// What must not be found.
-const WRONGS: &[(&str, &str)] = &[
+/// Queries of inconsistencies, which must count none.
+const INCONSISTENCIES: &[(&str, &str)] = &[
     (
-        "notes whose history does not end at the present total",
+        "notes whose history does not end at the current total",
         "SELECT count(*) FROM (SELECT DISTINCT ON (kind, target_id) kind, target_id, total_after FROM activity
                                ORDER BY kind, target_id, position DESC) AS last
          JOIN note_counts AS c ON c.id = target_id
          WHERE total_after <> CASE kind WHEN 'note_like' THEN likes ELSE collects END",
     ),
     (
-        "users whose last balance is not what they have",
+        "users whose last balance differs from their total",
         "SELECT count(*) FROM (SELECT DISTINCT ON (user_id) user_id, balance_after FROM coin_ledger
                                ORDER BY user_id, id DESC) AS last
          JOIN user_counts AS c ON c.id = user_id WHERE balance_after <> coins",
@@ -66,7 +68,7 @@ const WRONGS: &[(&str, &str)] = &[
                                AS before FROM inbox_entry) AS entry WHERE created_at < before",
     ),
     (
-        "notes in a group whose author is no member",
+        "notes in a group whose author is not a member",
         "SELECT count(*) FROM note WHERE group_id IS NOT NULL AND NOT EXISTS
              (SELECT FROM group_join WHERE actor_id = author_id AND target_id = group_id AND is_on)",
     ),
@@ -77,7 +79,7 @@ async fn total(sql: &PgPool, query: String) -> i64 {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn seed_fills_an_empty_database_once_and_every_total_is_the_number_of_its_rows() {
+async fn seed_fills_an_empty_database_once_and_every_total_agrees_with_its_rows() {
     let server = Server::start(&[]);
     let seed = || {
         let output = server.command().args(["seed", "--users", "60", "--notes", "120"]).output().unwrap();
@@ -93,15 +95,15 @@ async fn seed_fills_an_empty_database_once_and_every_total_is_the_number_of_its_
         let wrong = format!("SELECT count(*) FROM {kind}_counts AS c WHERE {counter} <> (SELECT {rows})");
         assert_eq!(total(&sql, wrong).await, 0, "{kind} {counter}");
     }
-    for (what, wrong) in WRONGS {
-        assert_eq!(total(&sql, (*wrong).to_owned()).await, 0, "{what}");
+    for (description, query) in INCONSISTENCIES {
+        assert_eq!(total(&sql, (*query).to_owned()).await, 0, "{description}");
     }
     let feed = "{ viewer { name } feed(first: 5) { nodes { title likeCount author { name }
                   comments(first: 2) { nodes { body likeCount viewerHasLiked } } } } }";
     let feed = server.client("mira.okafor").data(feed, json!({})).await;
     assert_eq!(feed["viewer"]["name"], "Mira Okafor");
     assert_eq!(feed["feed"]["nodes"].as_array().unwrap().len(), 5);
-    // What is created now takes ids that are free.
+    // New entities get ids that are free.
     let group = json!({ "name": "A test", "description": "" });
     let group = server.client("mira.okafor").act("createGroup", group, "group { id }").await;
     assert_eq!(number(&group["group"]["id"]), 15);
@@ -111,21 +113,21 @@ async fn seed_fills_an_empty_database_once_and_every_total_is_the_number_of_its_
 async fn a_server_with_demo_data_shows_groups_collections_coins_hot_notes_and_their_history() {
     let server = Server::start(&["--seed-if-empty"]);
     let mira = server.client("mira.okafor");
-    sees_her_collection_coins_and_messages(&mira).await;
+    has_collection_coins_and_messages(&mira).await;
     groups_have_members_and_notes(&mira).await;
     let sql = server.stores().sql().await;
     let hottest = eventually("the notes of the hour are ranked by heat", SOON, || async {
-        let shown = hot_of_the_hour(&mira).await?;
+        let hot = hot_of_the_hour(&mira).await?;
         let heats = heats_of_the_hour(&sql).await;
         let heat = |id: &i64| heats.iter().find(|(note, _)| note == id).map_or(0, |(_, heat)| *heat);
-        let ranked = shown.iter().zip(&heats).all(|(id, (_, best))| heat(id) == *best);
-        (shown.len() == 20 && ranked).then(|| shown[0])
+        let ranked = hot.iter().zip(&heats).all(|(id, (_, best))| heat(id) == *best);
+        (hot.len() == 20 && ranked).then(|| hot[0])
     })
     .await;
-    the_history_ends_at_the_present_total(&server.client_as(Role::Moderator, "a moderator"), hottest).await;
+    the_history_ends_at_the_current_total(&server.client_as(Role::Moderator, "a moderator"), hottest).await;
 }
 
-async fn sees_her_collection_coins_and_messages(mira: &Client) {
+async fn has_collection_coins_and_messages(mira: &Client) {
     let query = "{ viewer { coinCount groupCount
                    collectedNotes(first: 5) { nodes { viewerHasCollected collectCount } }
                    inbox { entries(first: 100) { nodes { kind } } } } }";
@@ -156,14 +158,14 @@ async fn groups_have_members_and_notes(mira: &Client) {
     }
 }
 
-/// `None` while Redis is being verified.
+/// `None` while Redis is in recovery.
 async fn hot_of_the_hour(client: &Client) -> Option<Vec<i64>> {
     let reply = client.send("{ hotNotes(window: HOUR) { nodes { id } } }", json!({})).await.body;
     let notes = reply["data"]["hotNotes"]["nodes"].as_array()?;
     Some(notes.iter().map(|note| number(&note["id"])).collect())
 }
 
-/// What the history says of the buckets that are in the window now, the hottest notes first.
+/// Heat of each note in the current window, computed from the history, the hottest notes first.
 async fn heats_of_the_hour(sql: &PgPool) -> Vec<(i64, i64)> {
     let query = "SELECT target_id, sum(CASE kind WHEN 'note_collect' THEN 2 ELSE 1 END)::bigint AS heat
                  FROM activity WHERE at >= date_bin('5 min', now(), 'epoch') - interval '55 min'
@@ -171,14 +173,14 @@ async fn heats_of_the_hour(sql: &PgPool) -> Vec<(i64, i64)> {
     sqlx::query_as(query).fetch_all(sql).await.unwrap()
 }
 
-async fn the_history_ends_at_the_present_total(moderator: &Client, note: i64) {
+async fn the_history_ends_at_the_current_total(moderator: &Client, note: i64) {
     let query = "query ($n: ID!, $since: DateTime!) { note(id: $n) { likeCount }
                  noteActivity(noteId: $n, since: $since) { gained total } }";
     let since = (Utc::now() - Days::new(7)).to_rfc3339();
-    let shown = moderator.data(query, json!({ "n": format!("note_{note}"), "since": since })).await;
-    let points = shown["noteActivity"].as_array().unwrap();
+    let data = moderator.data(query, json!({ "n": format!("note_{note}"), "since": since })).await;
+    let points = data["noteActivity"].as_array().unwrap();
     assert_eq!(points.len(), 8);
-    assert_eq!(points[7]["total"], shown["note"]["likeCount"]);
+    assert_eq!(points[7]["total"], data["note"]["likeCount"]);
     let number = |value: &Value| value.as_i64().unwrap();
     for pair in points.windows(2) {
         assert_eq!(number(&pair[1]["total"]), number(&pair[0]["total"]) + number(&pair[1]["gained"]));

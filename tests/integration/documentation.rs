@@ -1,10 +1,10 @@
-//! Documents stay small, and name only what exists.
+//! Documents stay small, and every file, definition, setting and command that they name exists.
 //!
-//! What is checked, and how a document has to write it:
+//! The checks, and the notation that they need:
 //!
 //! - **Sizes**: lines, words and table cells ([`sizes`]).
-//! - **Links**: relative ones lead to a file or folder, and their anchors to a heading ([`links`]).
-//! - **Names**: everything in backticks ([`names`]). A file is named by its whole path, a definition by path and
+//! - **Links**: relative links lead to an existing file or folder, and anchors to a heading ([`links`]).
+//! - **Names**: everything in backticks ([`names`]). A file is named by its full path, a definition by path and
 //!   name, as in `src/catalogue/edges.rs EdgeKind`; other names must be words of the code.
 
 mod links;
@@ -16,7 +16,7 @@ use std::path::Path;
 
 use repository::Repository;
 
-/// Every fault of a page, each with the page and the line.
+/// Every fault of a page, each with page and line.
 fn faults(repository: &Repository, page: &str) -> Vec<String> {
     let text = &repository.files[page];
     let mut faults = sizes::faults(page, text);
@@ -33,10 +33,10 @@ fn faults(repository: &Repository, page: &str) -> Vec<String> {
 }
 
 #[test]
-fn documents_are_small_and_name_only_what_exists() {
+fn documents_are_small_and_name_only_existing_things() {
     let repository = Repository::read(Path::new(env!("CARGO_MANIFEST_DIR")));
     let pages: Vec<&String> = repository.files.keys().filter(|path| path.ends_with(".md")).collect();
-    assert!(pages.len() > 40, "only {} documents were found", pages.len());
+    assert!(pages.len() > 40, "there are only {} documents", pages.len());
     let faults: Vec<String> = pages.iter().flat_map(|page| faults(&repository, page)).collect();
     assert!(faults.is_empty(), "{} faults:\n{}", faults.len(), faults.join("\n"));
 }
@@ -44,20 +44,20 @@ fn documents_are_small_and_name_only_what_exists() {
 #[test]
 fn every_page_of_docs_is_listed_in_its_table_of_contents() {
     let repository = Repository::read(Path::new(env!("CARGO_MANIFEST_DIR")));
-    let listed = |folder: &str, contents: &str| {
+    let missing_in = |folder: &str, contents: &str| {
         let text = &repository.files[contents];
         let own = |path: &&String| path.starts_with(folder) && path.ends_with(".md") && *path != contents;
         let depth = contents.rfind('/').unwrap() + 1;
         let missing = |path: &&String| !text.contains(&format!("({})", &path[depth..]));
         repository.files.keys().filter(own).filter(missing).cloned().collect::<Vec<_>>()
     };
-    let mut missing = listed("docs/", "docs/README.md");
+    let mut missing = missing_in("docs/", "docs/README.md");
     missing.retain(|path| !path.starts_with("docs/decisions/"));
-    missing.extend(listed("docs/decisions/", "docs/decisions/README.md"));
+    missing.extend(missing_in("docs/decisions/", "docs/decisions/README.md"));
     assert!(missing.is_empty(), "not listed: {missing:#?}");
 }
 
-/// A repository of three files and one page, and the faults of the page.
+/// The faults of a page in a small repository.
 fn faults_of(page: &str) -> Vec<String> {
     let repository = Repository::of(&[
         (
@@ -77,7 +77,7 @@ fn faults_of(page: &str) -> Vec<String> {
 }
 
 #[test]
-fn what_exists_is_no_fault() {
+fn names_of_existing_things_are_no_fault() {
     let page = "# A page\n\n\
         `src/catalogue/edges.rs`, `src/catalogue/edges.rs EdgeKind`, `src/catalogue/`, `EdgeKind::NoteLike`,\n\
         `tests/integration/likes.rs a_like_counts_once`, `redis_log_share`, `PLAUDIT_REDIS_LOG_SHARE`,\n\
@@ -88,7 +88,7 @@ fn what_exists_is_no_fault() {
 }
 
 #[test]
-fn what_does_not_exist_is_a_fault_whatever_it_is() {
+fn names_and_links_without_a_target_are_faults() {
     for wrong in [
         "`src/catalogue/edge.rs`",                      // a file
         "`src/catalog/`",                               // a folder
@@ -97,7 +97,7 @@ fn what_does_not_exist_is_a_fault_whatever_it_is() {
         "`src/catalogue/edges.rs Edges`",               // a definition
         "`EdgeKind::Missing`",                          // a variant or method
         "`when_corrected`",                             // a function
-        "`obsolete_name`",                              // what only a comment names
+        "`obsolete_name`",                              // a name that only a comment has
         "`tests/integration/likes.rs a_like_is_lost`",  // a test
         "`redis_log_part`",                             // a setting
         "`PLAUDIT_REDIS_LOG_PART`",                     // the same, as a variable
@@ -121,7 +121,7 @@ fn what_does_not_exist_is_a_fault_whatever_it_is() {
 }
 
 #[test]
-fn what_is_too_large_is_a_fault() {
+fn long_lines_cells_and_pages_are_faults() {
     let word = |length: usize| "x ".repeat(length / 2);
     for wrong in [word(402), format!("| {} | short |", word(204)), "a line\n".repeat(210)] {
         assert_eq!(faults_of(&format!("# A page\n\n{wrong}\n")).len(), 1, "{}", &wrong[..40]);

@@ -1,4 +1,4 @@
-//! The embedded Redis and PostgreSQL through kills of every kind.
+//! Embedded Redis and PostgreSQL: data survives stops and kills, and no process is left behind.
 
 use std::{
     env, fs,
@@ -16,15 +16,15 @@ use sqlx::{AssertSqlSafe, Connection, PgConnection};
 const HELPER_DATA_DIR: &str = "PLAUDIT_TEST_HELPER_DATA_DIR";
 
 #[test]
-fn data_survives_a_stop_and_the_next_start_is_quick() {
+fn data_survives_a_stop_and_the_next_start_is_fast() {
     let place = Place::new();
     let mut fresh = Running::start(&place);
     write(&fresh.dir, "first");
     for _ in 0..2 {
         fresh.stop();
-        let began = Instant::now();
+        let start = Instant::now();
         fresh = Running::start(&place);
-        assert!(began.elapsed() < Duration::from_secs(10), "took {:?}", began.elapsed());
+        assert!(start.elapsed() < Duration::from_secs(10), "took {:?}", start.elapsed());
         assert_eq!(read(&fresh.dir), "first");
     }
 }
@@ -38,11 +38,12 @@ fn an_embedded_database_of_another_schema_is_refused_with_the_directory_to_remov
     running.stop();
     let serve = ["serve", "--listen", "127.0.0.1:0"];
     let output = crate::support::plaudit(&data_dir).args(serve).output().unwrap();
-    let said = String::from_utf8_lossy(&[&output.stdout[..], &output.stderr[..]].concat()).into_owned();
-    assert!(!output.status.success(), "{said}");
-    let mend = format!("remove the data directory {}, and all data with it", data_dir.display());
-    assert!(said.contains(&mend), "{said}");
-    assert_eq!(said.lines().filter(|line| line.starts_with("plaudit: ")).count(), 1, "{said}");
+    let output_text =
+        String::from_utf8_lossy(&[&output.stdout[..], &output.stderr[..]].concat()).into_owned();
+    assert!(!output.status.success(), "{output_text}");
+    let advice = format!("remove the data directory {}, and all data with it", data_dir.display());
+    assert!(output_text.contains(&advice), "{output_text}");
+    assert_eq!(output_text.lines().filter(|line| line.starts_with("plaudit: ")).count(), 1, "{output_text}");
 }
 
 #[test]
@@ -59,7 +60,7 @@ fn a_stop_ends_both_processes_and_frees_the_directory() {
 }
 
 #[test]
-fn a_killed_redis_comes_back_with_its_data() {
+fn a_killed_redis_restarts_with_its_data() {
     let place = Place::new();
     let running = Running::start(&place);
     for round in ["one", "two"] {
@@ -69,13 +70,13 @@ fn a_killed_redis_comes_back_with_its_data() {
         eventually("Redis has a new process", || {
             running.servers.redis_pid().is_some_and(|pid| pid != killed)
         });
-        eventually("Redis answers", || try_redis(&running.dir, "GET", &["word"]).is_ok());
+        eventually("Redis responds", || try_redis(&running.dir, "GET", &["word"]).is_ok());
         assert_eq!(read(&running.dir), round);
     }
 }
 
 #[test]
-fn a_killed_postmaster_comes_back_with_its_data() {
+fn a_killed_postmaster_restarts_with_its_data() {
     let place = Place::new();
     let running = Running::start(&place);
     for round in ["one", "two"] {
@@ -85,13 +86,13 @@ fn a_killed_postmaster_comes_back_with_its_data() {
         eventually("PostgreSQL has a new process", || {
             running.servers.postgres_pid().is_some_and(|pid| pid != killed)
         });
-        eventually("PostgreSQL answers", || try_sql(&running.dir, "SELECT 'yes'").is_ok());
+        eventually("PostgreSQL responds", || try_sql(&running.dir, "SELECT 'yes'").is_ok());
         assert_eq!(read(&running.dir), round);
     }
 }
 
 #[test]
-fn servers_end_with_a_killed_parent_and_their_data_is_there_at_the_next_start() {
+fn servers_end_with_a_killed_parent_and_the_next_start_has_their_data() {
     let place = Place::new();
     for round in ["one", "two"] {
         let mut helper = Helper::start(&place);
@@ -99,32 +100,32 @@ fn servers_end_with_a_killed_parent_and_their_data_is_there_at_the_next_start() 
         helper.kill();
 
         let running = Running::start(&place);
-        assert!(helper.server_pids().into_iter().all(has_ended), "started beside servers that still ran");
+        assert!(helper.server_pids().into_iter().all(has_ended), "the old servers still run");
         assert_eq!(read(&running.dir), round);
         running.stop();
     }
 }
 
 #[test]
-fn a_directory_in_use_is_refused_at_once_and_the_holder_is_named() {
+fn a_directory_in_use_is_refused_at_once_and_the_error_names_its_process() {
     let place = Place::new();
     let helper = Helper::start(&place);
     assert!(place.open().is_running());
     for _ in 0..2 {
-        let began = Instant::now();
+        let start = Instant::now();
         let error = DataDirLock::take(&place.open(), "127.0.0.1:2").unwrap_err().to_string();
-        assert!(began.elapsed() < Duration::from_secs(1));
+        assert!(start.elapsed() < Duration::from_secs(1));
         assert!(error.contains(&format!("(process {} on 127.0.0.1:1, since 2", helper.pid())), "{error}");
         assert!(error.ends_with("stop it or choose another with --data-dir"), "{error}");
     }
 }
 
 #[test]
-fn a_kill_while_the_database_is_created_leaves_nothing_half_done() {
+fn a_kill_while_the_database_is_created_leaves_no_partial_database() {
     let place = Place::new();
     for _ in 0..2 {
         let mut helper = Helper::spawn(&place);
-        eventually("initdb is at work", || place.path().join("postgres.new/PG_VERSION").exists());
+        eventually("initdb runs", || place.path().join("postgres.new/PG_VERSION").exists());
         helper.kill();
     }
     let running = Running::start(&place);
@@ -134,11 +135,11 @@ fn a_kill_while_the_database_is_created_leaves_nothing_half_done() {
 }
 
 #[test]
-fn process_ids_that_a_killed_postgres_left_do_not_stop_the_next_one() {
+fn stale_pid_files_of_a_killed_postgres_do_not_prevent_the_next_start() {
     let place = Place::new();
     Running::start(&place).stop();
     for name in ["postmaster.pid", ".s.PGSQL.5432.lock"] {
-        // As if this living process had got the number of the killed postmaster.
+        // As if this running process had the process id of the killed postmaster.
         fs::write(place.path().join("postgres").join(name), format!("{}\n", std::process::id())).unwrap();
     }
     let running = Running::start(&place);
@@ -171,12 +172,12 @@ fn redis_runs_with_the_settings_that_counters_rely_on() {
         ("set-max-intset-entries", "8192"),
         ("port", "0"),
     ] {
-        let answer: Vec<String> = redis_value(&running.dir, "CONFIG", &["GET", name]).unwrap();
-        assert_eq!(answer, [name, expected]);
+        let reply: Vec<String> = redis_value(&running.dir, "CONFIG", &["GET", name]).unwrap();
+        assert_eq!(reply, [name, expected]);
     }
 }
 
-/// Not a test by itself: other tests run it in a process of its own, to be killed.
+/// Not a test: other tests run it in a separate process, which they kill.
 #[test]
 #[ignore = "started by other tests"]
 fn helper_that_runs_the_servers() {
@@ -184,14 +185,14 @@ fn helper_that_runs_the_servers() {
     let lock = DataDirLock::take(&DataDir::open(path).unwrap(), "127.0.0.1:1").unwrap();
     let servers = EmbeddedServers::start(&lock, Options::default()).unwrap();
     println!("\nready {} {}", servers.redis_pid().unwrap(), servers.postgres_pid().unwrap());
-    let _ = std::io::stdin().read(&mut [0]); // until the test that started us ends
+    let _ = std::io::stdin().read(&mut [0]); // until the parent test ends
 }
 
 /// Data of these tests must survive kills of processes, not of the machine.
 const OPTIONS: Options =
     Options { redis: true, postgres: true, fsync: AppendFsync::EverySec, durable: false };
 
-/// A data directory of its own for each test; its name needs quoting.
+/// A data directory per test; its name needs quoting.
 struct Place(crate::support::Place);
 
 impl Place {
@@ -286,18 +287,18 @@ impl Drop for Helper {
     }
 }
 
-/// Puts a word into both servers.
+/// Stores a word in both servers.
 fn write(dir: &DataDir, word: &str) {
     try_redis(dir, "SET", &["word", word]).unwrap();
     try_sql(dir, "CREATE TABLE IF NOT EXISTS word (word text)").unwrap();
     try_sql(
         dir,
-        &format!("WITH gone AS (DELETE FROM word) INSERT INTO word VALUES ('{word}') RETURNING word"),
+        &format!("WITH deleted AS (DELETE FROM word) INSERT INTO word VALUES ('{word}') RETURNING word"),
     )
     .unwrap();
 }
 
-/// The word that both servers hold.
+/// The stored word, which must be the same in both servers.
 fn read(dir: &DataDir) -> String {
     let from_redis = try_redis(dir, "GET", &["word"]).unwrap();
     let from_postgres = try_sql(dir, "SELECT word FROM word").unwrap();
@@ -333,7 +334,7 @@ fn kill(pid: u32) {
     kill_process(Pid::from_raw(pid.cast_signed()).unwrap(), Signal::KILL).unwrap();
 }
 
-/// A process that only waits for its parent's attention has ended as well.
+/// A zombie has ended as well.
 fn has_ended(pid: u32) -> bool {
     let stat = fs::read_to_string(Path::new("/proc").join(pid.to_string()).join("stat"));
     stat.map_or(true, |stat| stat.rsplit_once(") ").is_none_or(|(_, rest)| rest.starts_with('Z')))

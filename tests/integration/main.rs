@@ -1,8 +1,8 @@
-//! What users do, over HTTP and WebSocket, against the real program with a real Redis and PostgreSQL.
+//! Integration tests: users' actions over HTTP and WebSocket against the real program, Redis and PostgreSQL.
 
 #![expect(clippy::unwrap_used, reason = "a panic fails the test, as it should")]
 
-#[expect(dead_code, reason = "the helpers of all tests; these need most")]
+#[expect(dead_code, reason = "shared helpers; these tests do not need all of them")]
 #[path = "../support/mod.rs"]
 mod support;
 

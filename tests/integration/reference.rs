@@ -1,11 +1,11 @@
-//! The tables of docs/reference are those that `plaudit docs` makes of the code.
+//! Reference pages: the tables of docs/reference are the output of `plaudit docs`.
 
 use std::{fs, path::Path};
 
 use plaudit::cli::docs::{DocsArgs, ReferencePage, run};
 
 #[test]
-fn the_tables_of_the_reference_pages_are_those_of_the_code() {
+fn the_tables_of_the_reference_pages_agree_with_the_code() {
     for (page, name, file) in [
         (ReferencePage::Settings, "settings", "settings.md"),
         (ReferencePage::Metrics, "metrics", "metrics.md"),

@@ -13,7 +13,7 @@ pub struct Client {
     token: Option<String>,
 }
 
-/// A response, with its parts.
+/// A parsed response.
 #[derive(Debug)]
 pub struct Reply {
     pub status: u16,
@@ -30,7 +30,7 @@ impl Client {
         Self { url: format!("{url}/graphql"), token }
     }
 
-    /// A client of the user with this subject, at any server of the tests.
+    /// A client of the user with this subject and role.
     pub fn of(url: &str, role: Role, subject: &str) -> Self {
         Self::new(url, Some(token_as(role, subject)))
     }
@@ -69,31 +69,30 @@ impl Client {
         Ok(Reply { status, body, redis_round_trips, sql_statements, retry_after })
     }
 
-    /// Sends and expects success; returns `data`.
+    /// Sends an operation that must succeed; returns `data`.
     pub async fn data(&self, query: &str, variables: Value) -> Value {
         let reply = self.send(query, variables).await;
         assert!(reply.body.get("errors").is_none(), "{query}: {}", reply.body);
         reply.body["data"].clone()
     }
 
-    /// Sends and expects one error; returns it.
+    /// Sends an operation that must fail; returns the first error.
     pub async fn error(&self, query: &str, variables: Value) -> Value {
         let reply = self.send(query, variables).await;
         reply.body["errors"].get(0).unwrap_or_else(|| panic!("{query}: no error in {}", reply.body)).clone()
     }
 
-    /// Runs a mutation and expects success; returns these fields of its payload.
+    /// Runs a mutation that must succeed; returns these fields of its payload.
     pub async fn act(&self, mutation: &str, input: Value, fields: &str) -> Value {
         self.data(&mutation_query(mutation, fields), json!({ "input": input })).await[mutation].clone()
     }
 
-    /// Runs a mutation and expects one error; returns its code, and the argument or the reason if it names
-    /// one.
+    /// Runs a mutation that must fail; returns the error code, and the argument or reason if the error has one.
     pub async fn refused(&self, mutation: &str, input: Value) -> (String, Option<String>) {
         let error = self.error(&mutation_query(mutation, "changed"), json!({ "input": input })).await;
         let extensions = &error["extensions"];
-        let named = extensions["argument"].as_str().or(extensions["reason"].as_str());
-        (extensions["code"].as_str().unwrap().to_owned(), named.map(str::to_owned))
+        let detail = extensions["argument"].as_str().or(extensions["reason"].as_str());
+        (extensions["code"].as_str().unwrap().to_owned(), detail.map(str::to_owned))
     }
 
     pub async fn like(&self, note: &str) -> Value {
@@ -119,7 +118,7 @@ impl Client {
     }
 }
 
-/// A mutation's input type is named after it.
+/// The input type of a mutation has its name.
 fn mutation_query(mutation: &str, fields: &str) -> String {
     let (first, rest) = mutation.split_at(1);
     let input = format!("{}{rest}Input", first.to_uppercase());
@@ -149,6 +148,6 @@ pub fn number(id: &Value) -> i64 {
 fn http() -> &'static reqwest::Client {
     static HTTP: OnceLock<reqwest::Client> = OnceLock::new();
     use_ring();
-    // Each test has a runtime of its own, and an idle connection dies with its runtime.
+    // Each test has its own runtime, and an idle connection cannot outlive its runtime.
     HTTP.get_or_init(|| reqwest::Client::builder().pool_max_idle_per_host(0).build().unwrap())
 }

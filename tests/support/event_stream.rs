@@ -1,13 +1,13 @@
-//! A client of server-sent events.
+//! A client of server-sent events (the distinct connections mode of graphql-sse).
 
 use std::time::Duration;
 
 use reqwest::{RequestBuilder, Response};
 use serde_json::{Value, json};
 
-const PATIENCE: Duration = Duration::from_secs(80);
+const EVENT_TIMEOUT: Duration = Duration::from_secs(80);
 
-/// An answer that is read event by event.
+/// A response that is read event by event.
 pub struct EventStream {
     response: Response,
     unread: String,
@@ -15,14 +15,14 @@ pub struct EventStream {
 
 /// One event, or a comment.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Told {
+pub enum StreamItem {
     Next(Value),
     Complete,
     Comment,
 }
 
 impl EventStream {
-    /// Asks by POST.
+    /// Sends the operation by POST.
     pub async fn open(url: &str, token: Option<String>, query: &str, variables: Value) -> Self {
         let body = json!({ "query": query, "variables": variables });
         let mut request = reqwest::Client::new().post(format!("{url}/graphql/stream")).json(&body);
@@ -44,37 +44,37 @@ impl EventStream {
     }
 
     /// The next event or comment; `None` at the end.
-    pub async fn told(&mut self) -> Option<Told> {
+    pub async fn next_item(&mut self) -> Option<StreamItem> {
         loop {
             if let Some((event, rest)) = self.unread.split_once("\n\n") {
-                let told = read(event);
+                let item = read(event);
                 self.unread = rest.to_owned();
-                return Some(told);
+                return Some(item);
             }
             let chunk =
-                tokio::time::timeout(PATIENCE, self.response.chunk()).await.expect("an event in time");
+                tokio::time::timeout(EVENT_TIMEOUT, self.response.chunk()).await.expect("an event in time");
             self.unread += std::str::from_utf8(&chunk.unwrap()?).unwrap();
         }
     }
 
-    /// The next result.
+    /// The next result; skips comments.
     pub async fn result(&mut self) -> Value {
         loop {
-            match self.told().await {
-                Some(Told::Next(result)) => return result,
-                Some(Told::Comment) => {}
-                other => panic!("no result but {other:?}"),
+            match self.next_item().await {
+                Some(StreamItem::Next(result)) => return result,
+                Some(StreamItem::Comment) => {}
+                other => panic!("expected a result, got {other:?}"),
             }
         }
     }
 }
 
-fn read(event: &str) -> Told {
+fn read(event: &str) -> StreamItem {
     let field = |name: &str| event.lines().find_map(|line| line.strip_prefix(name)).map(str::trim);
     match (field("event:"), field("data:")) {
-        (Some("next"), Some(data)) => Told::Next(serde_json::from_str(data).unwrap()),
-        (Some("complete"), Some("")) => Told::Complete,
-        (None, None) if event.starts_with(':') => Told::Comment,
-        _ => panic!("what is {event:?}?"),
+        (Some("next"), Some(data)) => StreamItem::Next(serde_json::from_str(data).unwrap()),
+        (Some("complete"), Some("")) => StreamItem::Complete,
+        (None, None) if event.starts_with(':') => StreamItem::Comment,
+        _ => panic!("unknown event {event:?}"),
     }
 }

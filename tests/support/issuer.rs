@@ -1,4 +1,4 @@
-//! An identity provider whose keys the test chooses: signs tokens, and publishes its public keys.
+//! An identity provider: signs tokens, and publishes the public keys that the test chooses.
 
 use std::sync::{
     Arc,
@@ -11,7 +11,7 @@ use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 
-/// A private key of tests/keys.
+/// A private key in tests/keys.
 #[derive(Clone, Copy, Debug)]
 pub enum Key {
     Rsa,
@@ -39,7 +39,7 @@ impl Key {
         .unwrap()
     }
 
-    /// As a member of a JWKS.
+    /// The public key as a JWK.
     pub fn public(self, kid: &str) -> Value {
         let jwk = Jwk::from_encoding_key(&self.private(), self.algorithm()).unwrap();
         let mut jwk = serde_json::to_value(jwk).unwrap();
@@ -47,7 +47,7 @@ impl Key {
         jwk
     }
 
-    /// A token that says this.
+    /// A signed token with these claims.
     pub fn token(self, kid: &str, claims: &Value) -> String {
         let header = Header { kid: Some(kid.to_owned()), ..Header::new(self.algorithm()) };
         encode(&header, claims, &self.private()).unwrap()
@@ -82,12 +82,12 @@ impl Issuer {
         *self.keys.lock() = Some(json!({ "keys": keys }));
     }
 
-    /// Answers 503 from now on.
+    /// Responds with 503 from now on.
     pub fn go_away(&self) {
         *self.keys.lock() = None;
     }
 
-    /// How often the keys were asked for.
+    /// How often the keys were fetched.
     pub fn fetches(&self) -> usize {
         self.fetches.load(Relaxed)
     }

@@ -1,4 +1,4 @@
-//! Helpers: start servers, speak to them, look into their stores.
+//! Test helpers: start servers, send them requests, and read their stores.
 
 mod client;
 mod event_stream;
@@ -13,7 +13,7 @@ mod stores;
 use std::time::{Duration, Instant};
 
 pub use client::{Client, Reply, note, number, user};
-pub use event_stream::{EventStream, Told};
+pub use event_stream::{EventStream, StreamItem};
 pub use issuer::{Issuer, Key};
 pub use moderation_service::{Answer, ModerationService};
 pub use place::Place;
@@ -21,20 +21,20 @@ pub use server::{Server, plaudit, token, token_as, token_for};
 pub use socket::{Socket, upgrade};
 pub use stores::{Stores, Totals};
 
-/// Waits until `condition` gives something; fails after `bound` with what was waited for.
+/// Waits until `condition` returns a value; panics after `bound` with the text `what`.
 pub async fn eventually<T, F>(what: &str, bound: Duration, mut condition: impl FnMut() -> F) -> T
 where
     F: Future<Output = Option<T>>,
 {
-    let began = Instant::now();
+    let start = Instant::now();
     loop {
-        if let Some(found) = condition().await {
-            return found;
+        if let Some(value) = condition().await {
+            return value;
         }
-        assert!(began.elapsed() < bound, "not within {bound:?}: {what}");
+        assert!(start.elapsed() < bound, "not within {bound:?}: {what}");
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
 }
 
-/// For what should take moments: a bound that a busy machine does not reach.
+/// Time limit for what should take a moment; long enough for a busy machine.
 pub const SOON: Duration = Duration::from_secs(80);

@@ -1,4 +1,4 @@
-//! A moderation service whose answers the test chooses: an OpenAI-compatible endpoint.
+//! A moderation service whose responses the test chooses: an OpenAI-compatible endpoint.
 
 use std::{io, sync::Arc};
 
@@ -14,7 +14,7 @@ use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio::{net::TcpListener, sync::watch};
 
-/// Answer of the service to a comment.
+/// Response of the service to a comment.
 #[derive(Clone, Debug)]
 pub enum Answer {
     Approve,
@@ -29,28 +29,28 @@ pub enum Answer {
     BreaksOff,
     /// Approves once the test calls `open`.
     Held,
-    /// Never answers.
+    /// Never responds.
     Silence,
 }
 
 /// Runs until the test ends.
 pub struct ModerationService {
     url: String,
-    asked: Arc<Mutex<Vec<Value>>>,
+    requests: Arc<Mutex<Vec<Value>>>,
     is_open: watch::Sender<bool>,
 }
 
 impl ModerationService {
-    /// Answers by the text of the comment.
+    /// Chooses the response by the text of the comment.
     pub async fn start(answer: impl Fn(&str) -> Answer + Clone + Send + Sync + 'static) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}/v1/chat/completions", listener.local_addr().unwrap());
-        let service = Self { url, asked: Arc::default(), is_open: watch::Sender::new(false) };
-        let (asked, is_open) = (Arc::clone(&service.asked), service.is_open.clone());
+        let service = Self { url, requests: Arc::default(), is_open: watch::Sender::new(false) };
+        let (requests, is_open) = (Arc::clone(&service.requests), service.is_open.clone());
         let handler = async move |Json(request): Json<Value>| {
             let answer = answer(&text_of(&request));
-            asked.lock().push(request);
-            give(answer, is_open.subscribe()).await
+            requests.lock().push(request);
+            respond(answer, is_open.subscribe()).await
         };
         tokio::spawn(async { axum::serve(listener, Router::new().fallback(handler)).await });
         service
@@ -62,18 +62,18 @@ impl ModerationService {
         [&flags[..], &["--moderator-retry", "10ms", "--moderator-timeout", timeout]].concat()
     }
 
-    /// Approves the held comments, and holds no more.
+    /// Approves the held comments and all later ones.
     pub fn open(&self) {
         self.is_open.send_replace(true);
     }
 
-    /// The requests about this text.
-    pub fn asked(&self, text: &str) -> Vec<Value> {
-        self.asked.lock().iter().filter(|request| text_of(request) == text).cloned().collect()
+    /// The requests with this comment text.
+    pub fn requests_with(&self, text: &str) -> Vec<Value> {
+        self.requests.lock().iter().filter(|request| text_of(request) == text).cloned().collect()
     }
 
-    pub fn asked_in_all(&self) -> usize {
-        self.asked.lock().len()
+    pub fn request_count(&self) -> usize {
+        self.requests.lock().len()
     }
 }
 
@@ -83,7 +83,7 @@ fn text_of(request: &Value) -> String {
     serde_json::from_str::<Value>(comment).unwrap()["text"].as_str().unwrap().to_owned()
 }
 
-async fn give(answer: Answer, mut is_open: watch::Receiver<bool>) -> Response {
+async fn respond(answer: Answer, mut is_open: watch::Receiver<bool>) -> Response {
     match answer {
         Answer::Approve => verdict("approve", ""),
         Answer::Reject(reason) => verdict("reject", reason),

@@ -1,4 +1,4 @@
-//! Directories of tests: short paths (sockets), open to the user that PostgreSQL runs as.
+//! Temporary directories: short paths, because they contain sockets, and readable for the user that runs PostgreSQL.
 
 use std::{
     fs,
@@ -9,7 +9,7 @@ use std::{
 
 const PREFIX: &str = "plaudit-test-";
 
-/// Removed when dropped; the next run removes what a killed one left.
+/// A directory that is removed when dropped. The next run removes the directories of killed runs.
 pub struct Place(PathBuf);
 
 impl Place {

@@ -1,4 +1,4 @@
-//! Raw HTTP requests, for what a GraphQL client would not send.
+//! Raw HTTP requests that a GraphQL client would not send.
 
 use reqwest::{
     Method, RequestBuilder,
@@ -35,7 +35,7 @@ impl Raw {
             .unwrap_or_else(|_| panic!("no JSON: {}", String::from_utf8_lossy(&self.bytes)))
     }
 
-    /// The message of the only error. There is no data beside it.
+    /// The message of the only error. The response must have no data.
     pub fn refusal(&self) -> String {
         let body = self.json();
         assert!(body.get("data").is_none(), "{body}");
@@ -45,7 +45,7 @@ impl Raw {
     }
 }
 
-/// A request without any header of ours.
+/// A request without additional headers.
 pub fn request(method: &str, url: &str) -> RequestBuilder {
     let client = reqwest::Client::builder().pool_max_idle_per_host(0).build().unwrap();
     client.request(Method::from_bytes(method.as_bytes()).unwrap(), url)

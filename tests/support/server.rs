@@ -18,17 +18,17 @@ use rustix::process::{Pid, Signal, kill_process};
 use super::{Client, Place, Socket, Stores};
 
 const SECRET: &str = "the integration tests' secret, 32 bytes or more";
-const START: Duration = Duration::from_secs(240);
+const START_TIMEOUT: Duration = Duration::from_secs(240);
 
 /// A running `plaudit serve`. Killed when dropped.
 pub struct Server {
     child: Option<Child>,
     data_dir: PathBuf,
     flags: Vec<String>,
-    /// Whether it has the secret that the tests sign with.
+    /// Whether the server gets the secret that signs the tokens of tests.
     has_secret: bool,
     pub url: String,
-    /// Kept as long as the server.
+    /// The directory lives as long as the server.
     place: Option<Arc<Place>>,
 }
 
@@ -39,7 +39,7 @@ impl Server {
         SHARED.get_or_init(|| Self::start(&[]))
     }
 
-    /// A server with embedded stores of its own.
+    /// A server with its own embedded stores.
     pub fn start(flags: &[&str]) -> Self {
         let place = Arc::new(Place::new());
         let data_dir = place.path().join("data");
@@ -52,7 +52,7 @@ impl Server {
         Self::start_in(stores.data_dir(), &[&urls[..], flags].concat(), None)
     }
 
-    /// A server that is given no secret; its flags say what tokens are verified with.
+    /// A server without a secret; its flags set how tokens are verified.
     pub fn start_without_secret(flags: &[&str]) -> Self {
         let place = Arc::new(Place::new());
         let mut server = Self::stopped_in(&place.path().join("data"), flags, Some(place.clone()));
@@ -78,7 +78,7 @@ impl Server {
         assert!(self.try_start(&[]), "the server did not start; its log:\n{}", self.log());
     }
 
-    /// The same, with these variables. False if it has ended before it was ready.
+    /// The same with environment variables. False if the server ended before it was ready.
     pub fn try_start(&mut self, variables: &[(&str, &str)]) -> bool {
         let mut command = plaudit(&self.data_dir);
         command
@@ -101,7 +101,7 @@ impl Server {
         true
     }
 
-    /// Whether it has ended by itself.
+    /// Whether the process has ended by itself.
     pub fn has_ended(&mut self) -> bool {
         self.child.as_mut().is_none_or(|child| child.try_wait().unwrap().is_some())
     }
@@ -124,11 +124,11 @@ impl Server {
         signal(self.child.as_ref().unwrap(), Signal::CONT);
     }
 
-    /// SIGTERM, and waits for the end.
+    /// Sends SIGTERM, and waits until the process has exited with success.
     pub fn stop(&mut self) {
         let mut child = self.child.take().unwrap();
         signal(&child, Signal::TERM);
-        assert!(child.wait().unwrap().success(), "the server did not end well; its log:\n{}", self.log());
+        assert!(child.wait().unwrap().success(), "the server exited with an error; its log:\n{}", self.log());
     }
 
     pub fn log(&self) -> String {
@@ -148,7 +148,7 @@ impl Server {
         *self.metrics().await.get(series).unwrap_or_else(|| panic!("no {series}"))
     }
 
-    /// What `/metrics` says: values by name and labels, as they stand there.
+    /// The values of `/metrics` by series: name and labels.
     pub async fn metrics(&self) -> HashMap<String, f64> {
         let text = reqwest::get(format!("{}/metrics", self.url)).await.unwrap().text().await.unwrap();
         let series = text.lines().filter(|line| !line.starts_with('#'));
@@ -166,7 +166,7 @@ impl Server {
         &self.data_dir
     }
 
-    /// Another program run beside this server.
+    /// A command of the program with this server's data directory.
     pub fn command(&self) -> Command {
         plaudit(&self.data_dir)
     }
@@ -225,9 +225,9 @@ pub fn plaudit(data_dir: &Path) -> Command {
         command.env_remove(name);
     }
     command.env("PLAUDIT_DATA_DIR", data_dir).env("PLAUDIT_JWT_SECRET", SECRET).env("NO_COLOR", "1");
-    // Many tests plant totals that no rows make; those of reconciliation set it by flags.
+    // Many tests write totals that differ from rows. Tests of reconciliation set these by flags.
     command.env("PLAUDIT_RECONCILE_SAMPLE", "0").env("PLAUDIT_RECONCILE_AT", "off");
-    // Tests ask as fast as they can; those of the rates set them by flags.
+    // Tests send requests without pause. Tests of rate limits set them by flags.
     for rate in ["READS", "WRITES", "CREATIONS"] {
         command
             .env(format!("PLAUDIT_RATE_USER_{rate}"), "0")
@@ -245,7 +245,7 @@ pub fn token_as(role: Role, subject: &str) -> String {
     signed(role, subject, Duration::from_secs(3600))
 }
 
-/// A token that ends after so many seconds.
+/// A token that expires after `life`.
 pub fn token_for(subject: &str, life: Duration) -> String {
     signed(Role::User, subject, life)
 }
@@ -255,8 +255,8 @@ fn signed(role: Role, subject: &str, life: Duration) -> String {
     signer.sign(&subject.parse::<Subject>().unwrap(), role, life).unwrap()
 }
 
-/// Starts a process that ends with this one, however this one ends. The kernel ties it to the thread that
-/// starts it, so that thread never ends.
+/// Starts a process that the kernel kills when this process ends. The kernel watches the thread that started it, so
+/// that thread never ends.
 fn spawn_tied(command: Command, log: &Path) -> Child {
     type Order = (Command, mpsc::Sender<Child>);
     static ORDERS: OnceLock<mpsc::Sender<Order>> = OnceLock::new();
@@ -285,7 +285,7 @@ fn spawn_tied(command: Command, log: &Path) -> Child {
     child.recv().unwrap()
 }
 
-/// Reads stdout until the server says where it listens; goes on reading afterwards.
+/// Waits until the server prints its address; a thread reads stdout until it ends.
 fn wait_for_address(child: &mut Child) -> Option<String> {
     let stdout = BufReader::new(child.stdout.take()?);
     let (sender, address) = mpsc::channel();
@@ -296,5 +296,5 @@ fn wait_for_address(child: &mut Child) -> Option<String> {
             }
         }
     });
-    address.recv_timeout(START).ok()
+    address.recv_timeout(START_TIMEOUT).ok()
 }

@@ -12,7 +12,7 @@ use tokio_tungstenite::{
     },
 };
 
-const PATIENCE: Duration = Duration::from_secs(80);
+const MESSAGE_TIMEOUT: Duration = Duration::from_secs(80);
 
 /// An initialised connection.
 pub struct Socket {
@@ -20,7 +20,7 @@ pub struct Socket {
 }
 
 impl Socket {
-    /// As `open`; `None` when there is no server, or it goes away.
+    /// Like `open`; `None` when no server accepts the connection, or it ends.
     pub async fn try_open(url: &str, token: Option<String>) -> Option<Self> {
         let mut socket = Self { stream: connect_async(request(url)).await.ok()?.0 };
         socket.try_send(init(token)).await?;
@@ -32,7 +32,7 @@ impl Socket {
         self.stream.send(Message::text(message.to_string())).await.ok()
     }
 
-    /// The next message of the protocol, however long it takes; `None` when the connection ends.
+    /// The next message of the protocol, without a timeout; `None` when the connection ends.
     pub async fn try_receive(&mut self) -> Option<Value> {
         loop {
             match self.stream.next().await {
@@ -50,13 +50,13 @@ impl Socket {
         socket
     }
 
-    /// Connected, but not initialised.
+    /// Connects without initialising.
     pub async fn connect(url: &str) -> Self {
         let (stream, _) = connect_async(request(url)).await.unwrap();
         Self { stream }
     }
 
-    /// The same by another request. `Err` has the status by which the upgrade was refused.
+    /// Connects by this request. `Err` has the HTTP status of a refused upgrade.
     pub async fn try_connect(request: Request) -> Result<Self, u16> {
         match connect_async(request).await {
             Ok((stream, _)) => Ok(Self { stream }),
@@ -65,7 +65,7 @@ impl Socket {
         }
     }
 
-    /// The same from another address of this machine, with a small buffer for what arrives.
+    /// Connects from another local address, with a small receive buffer.
     pub async fn try_connect_from(address: &str, url: &str) -> Result<Self, u16> {
         let socket = TcpSocket::new_v4().unwrap();
         socket.set_recv_buffer_size(4096).unwrap();
@@ -79,15 +79,15 @@ impl Socket {
         }
     }
 
-    /// Has a new connection acknowledged.
+    /// Initialises a new connection.
     pub async fn initialise(&mut self, token: Option<String>) {
         self.send(init(token)).await;
         assert_eq!(self.receive().await["type"], "connection_ack");
     }
 
-    /// The next frame, whatever it is.
+    /// The next frame of any type.
     pub async fn frame(&mut self) -> Message {
-        let frame = tokio::time::timeout(PATIENCE, self.stream.next()).await.expect("a frame in time");
+        let frame = tokio::time::timeout(MESSAGE_TIMEOUT, self.stream.next()).await.expect("a frame in time");
         frame.expect("a frame").unwrap()
     }
 
@@ -110,7 +110,7 @@ impl Socket {
     async fn next(&mut self) -> Result<Value, Option<CloseFrame>> {
         loop {
             let message =
-                tokio::time::timeout(PATIENCE, self.stream.next()).await.expect("a message in time");
+                tokio::time::timeout(MESSAGE_TIMEOUT, self.stream.next()).await.expect("a message in time");
             match message {
                 Some(Ok(Message::Text(text))) => return Ok(serde_json::from_str(&text).unwrap()),
                 Some(Ok(Message::Close(frame))) => return Err(frame),
@@ -120,12 +120,12 @@ impl Socket {
         }
     }
 
-    /// The close code, whatever comes before.
+    /// The close code; skips messages before it.
     pub async fn close_code(&mut self) -> u16 {
         self.closed().await.0
     }
 
-    /// The close code and its reason, whatever comes before.
+    /// The close code and its reason; skips messages before them.
     pub async fn closed(&mut self) -> (u16, String) {
         loop {
             if let Err(frame) = self.next().await {
@@ -168,7 +168,7 @@ impl Socket {
     }
 }
 
-/// The request of an upgrade.
+/// The request of a WebSocket upgrade.
 pub fn upgrade(url: &str, subprotocol: Option<&str>) -> Request {
     let url = format!("{}/graphql/ws", url.replace("http://", "ws://"));
     let mut request = url.into_client_request().unwrap();

@@ -1,4 +1,4 @@
-//! Redis and PostgreSQL as a test sees them: run by the test itself, or embedded in a server.
+//! Redis and PostgreSQL of a test: run by the test itself, or embedded in a server.
 
 use std::{
     collections::HashMap,
@@ -28,7 +28,7 @@ pub struct Stores {
     _place: Option<Arc<Place>>,
 }
 
-/// One count in three places.
+/// One count in its three places.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Totals {
     pub rows: i64,
@@ -72,12 +72,12 @@ impl Stores {
         self.postgres_server = Some(EmbeddedServers::start(self.lock.as_ref().unwrap(), options).unwrap());
     }
 
-    /// `kill -9`; it is started again soon.
+    /// `kill -9`; the process is restarted.
     pub fn kill_redis(&self) {
         kill(self.redis_server.as_ref().unwrap().redis_pid());
     }
 
-    /// `kill -9` of the postmaster; it is started again soon.
+    /// `kill -9` of the postmaster, which is restarted.
     pub fn kill_postgres(&self) {
         kill(self.postgres_server.as_ref().unwrap().postgres_pid());
     }
@@ -101,7 +101,7 @@ impl Stores {
         self.postgres_server.take().unwrap().stop();
     }
 
-    /// SIGSTOP to all processes of a store (`redis` or `postgres`): connections stay open, but get no answer.
+    /// SIGSTOP to all processes of a store (`redis` or `postgres`): connections stay open, but get no response.
     pub fn stall(&self, store: &str) {
         self.signal(store, Signal::STOP);
     }
@@ -111,7 +111,7 @@ impl Stores {
         self.signal(store, Signal::CONT);
     }
 
-    /// To all processes that work in the store's directory.
+    /// Signals all processes whose working directory is in the store's directory.
     fn signal(&self, store: &str, signal: Signal) {
         let directory = self.data_dir().join(store).canonicalize().unwrap();
         let mut signalled = 0;
@@ -124,14 +124,14 @@ impl Stores {
         assert!(signalled > 0, "nothing runs in {}", directory.display());
     }
 
-    /// Copies what a store (`redis`, or a stopped `postgres`) has on disk now.
+    /// Copies the current files of a store (`redis`, or a stopped `postgres`).
     pub fn copy_files(&self, store: &str) -> PathBuf {
         let copy = self.data_dir().join(format!("{store}-copy"));
         copy_all(&self.data_dir().join(store), &copy);
         copy
     }
 
-    /// Gives a stopped store the files of a copy.
+    /// Replaces the files of a stopped store by a copy.
     pub fn restore_files(&self, store: &str, copy: &Path) {
         let files = self.data_dir().join(store);
         fs::remove_dir_all(&files).unwrap();
@@ -194,10 +194,10 @@ impl Stores {
         }
     }
 
-    /// Creates a note by a new author, with the total that it moves.
+    /// Creates a note by a new author, and updates the author's total.
     pub async fn new_note(&self) -> i64 {
         let author = self.new_user().await;
-        let insert = "WITH counted AS (UPDATE user_counts SET notes = notes + 1 WHERE id = $1)
+        let insert = "WITH updated AS (UPDATE user_counts SET notes = notes + 1 WHERE id = $1)
              INSERT INTO note (author_id, title, body) VALUES ($1, 'A test', 'Some text') RETURNING id";
         sqlx::query_scalar(insert).bind(author).fetch_one(&self.sql().await).await.unwrap()
     }
@@ -208,7 +208,7 @@ impl Stores {
         self.new_comment_by(author, note).await
     }
 
-    /// Creates a comment, with the totals that it moves.
+    /// Creates a comment, and updates the totals of the note and the author.
     pub async fn new_comment_by(&self, author: i64, note: i64) -> i64 {
         let mut tx = self.sql().await.begin().await.unwrap();
         let insert =
@@ -235,7 +235,7 @@ impl Stores {
         sqlx::query_scalar(insert).bind(owner).fetch_one(&self.sql().await).await.unwrap()
     }
 
-    /// The user of a subject that has acted.
+    /// The id of the user with this subject.
     pub async fn user_of(&self, subject: &str) -> i64 {
         let id = "SELECT id FROM app_user WHERE subject = $1";
         sqlx::query_scalar(id).bind(subject).fetch_one(&self.sql().await).await.unwrap()
@@ -247,7 +247,7 @@ impl Stores {
         query.fetch_one(&self.sql().await).await.unwrap()
     }
 
-    /// Likes of a note: rows, total, and what Redis holds.
+    /// Likes of a note: rows, total, and count in Redis.
     pub async fn likes(&self, note: i64) -> Totals {
         let sql = self.sql().await;
         let rows = "SELECT count(*) FROM note_like WHERE target_id = $1 AND is_on";
@@ -259,28 +259,28 @@ impl Stores {
         }
     }
 
-    /// Waits until nothing is pending: every log is folded, persisted and cleaned to its end, no counter
-    /// counts anything as pending and no correction waits.
+    /// Waits until nothing is pending: every log is folded, persisted and retired to its end, no counter has pending
+    /// changes, and no invalidation is left.
     pub async fn rest(&self) {
-        let began = Instant::now();
+        let start = Instant::now();
         loop {
-            let unrest = self.unrest().await;
-            if unrest.is_empty() {
+            let pending_work = self.pending_work().await;
+            if pending_work.is_empty() {
                 return;
             }
-            assert!(began.elapsed() < Duration::from_secs(240), "not at rest: {unrest:#?}");
+            assert!(start.elapsed() < Duration::from_secs(240), "not at rest: {pending_work:#?}");
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
     }
 
-    /// What is still pending.
-    async fn unrest(&self) -> Vec<String> {
+    /// Descriptions of what is still pending.
+    async fn pending_work(&self) -> Vec<String> {
         let (sql, mut redis) = (self.sql().await, self.redis().await);
-        let mut unrest = Vec::new();
-        let stale: i64 =
+        let mut pending_work = Vec::new();
+        let invalidations: i64 =
             sqlx::query_scalar("SELECT count(*) FROM invalidation").fetch_one(&sql).await.unwrap();
-        if stale > 0 {
-            unrest.push(format!("{stale} lines of invalidation"));
+        if invalidations > 0 {
+            pending_work.push(format!("{invalidations} invalidations"));
         }
         let offsets = "SELECT generation || '-' || number FROM shard ORDER BY id";
         let persisted: Vec<String> = sqlx::query_scalar(offsets).fetch_all(&sql).await.unwrap();
@@ -288,44 +288,44 @@ impl Stores {
             let end: Vec<(String, Vec<String>)> =
                 redis.xrevrange_count(format!("{{{source}}}:log"), "+", "-", 1).await.unwrap();
             if end.first().is_none_or(|(id, _)| id != persisted) {
-                unrest.push(format!("log {source} ends at {end:?}, persisted to {persisted}"));
+                pending_work.push(format!("log {source} ends at {end:?}, persisted to {persisted}"));
             }
         }
         for target in 0..persisted.len() {
-            unrest.extend(self.unrest_of_target(&mut redis, target, &persisted).await);
+            pending_work.extend(self.pending_work_of_target(&mut redis, target, &persisted).await);
         }
-        unrest
+        pending_work
     }
 
-    async fn unrest_of_target(
+    async fn pending_work_of_target(
         &self,
         redis: &mut MultiplexedConnection,
         target: usize,
         persisted: &[String],
     ) -> Vec<String> {
-        let mut unrest = Vec::new();
+        let mut pending_work = Vec::new();
         let meta: HashMap<String, String> = redis.hgetall(format!("{{{target}}}:meta")).await.unwrap();
         for (source, persisted) in persisted.iter().enumerate() {
             for field in [format!("folded:{source}"), format!("retired:{source}")] {
                 if meta.get(&field) != Some(persisted) {
-                    unrest
+                    pending_work
                         .push(format!("shard {target}: {field} is {:?}, not {persisted}", meta.get(&field)));
                 }
             }
         }
         let counters: Vec<String> = redis.keys(format!("{{{target}}}:c:*")).await.unwrap();
         for counter in counters {
-            let held: HashMap<String, String> = redis.hgetall(&counter).await.unwrap();
-            let marks = held.get("marks").is_some_and(|marks| marks != "0");
-            if marks && held.get("epoch") == meta.get("epoch") {
-                unrest.push(format!("{counter} has marks: {held:?}"));
+            let fields: HashMap<String, String> = redis.hgetall(&counter).await.unwrap();
+            let marks = fields.get("marks").is_some_and(|marks| marks != "0");
+            if marks && fields.get("epoch") == meta.get("epoch") {
+                pending_work.push(format!("{counter} has watermarks: {fields:?}"));
             }
         }
-        unrest
+        pending_work
     }
 }
 
-/// It may have ended by itself.
+/// Ignores a process that has ended.
 fn kill(pid: Option<u32>) {
     let pid = pid.and_then(|pid| Pid::from_raw(pid as i32));
     if let Some(pid) = pid {
@@ -333,7 +333,7 @@ fn kill(pid: Option<u32>) {
     }
 }
 
-/// With owners and modes, by which PostgreSQL judges its directory.
+/// Copies with owners and modes, which PostgreSQL checks.
 fn copy_all(from: &Path, to: &Path) {
     let copied = Command::new("cp").arg("-a").arg(from).arg(to).status().unwrap();
     assert!(copied.success());

@@ -1,5 +1,5 @@
-//! Which module of `src` imports which: read from the sources' paths, with re-exports followed to the module
-//! that defines the item. Unit tests are left out.
+//! The import graph of the modules of `src`, read from their source. Re-exports are followed to the module that defines
+//! the item. Unit tests are omitted.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -7,13 +7,13 @@ use std::{
     path::Path,
 };
 
-/// A module by its names below the crate: `["graphql", "live", "key"]`. A `mod.rs` is its folder.
+/// The path of a module in the crate: `["graphql", "live", "key"]`. A `mod.rs` has the path of its folder.
 pub type Module = Vec<String>;
 
-/// What each module imports.
+/// The modules that each module imports.
 pub type Imports = BTreeMap<Module, BTreeSet<Module>>;
 
-/// A path in a module, as it is written.
+/// A path in the source of a module.
 struct Mention {
     segments: Vec<String>,
     is_reexport: bool,
@@ -46,7 +46,7 @@ fn module_of(file: &Path) -> Module {
     names
 }
 
-/// Without comments, unit tests and modules that are declared for tests only.
+/// The source without comments, unit tests and modules that are declared for tests only.
 pub fn code_of(text: &str) -> String {
     let mut code = String::new();
     let mut lines = text.lines().map(|line| line.split("//").next().unwrap_or_default());
@@ -74,7 +74,7 @@ fn mentions(code: &str, module: &Module, modules: &BTreeSet<Module>) -> Vec<Ment
         };
         let mut path = path.to_owned();
         while !path.contains(';') {
-            path.push_str(lines.next().expect("a `use` has its end").trim());
+            path.push_str(lines.next().expect("a `use` ends with a semicolon").trim());
         }
         for path in expanded(path.trim_end_matches(';')) {
             let mut segments: Vec<String> = path.split("::").map(|part| part.trim().to_owned()).collect();
@@ -98,7 +98,7 @@ fn use_of(line: &str) -> Option<(bool, &str)> {
     (is_visibility && visibility.trim().split(' ').count() == 1).then_some((true, path))
 }
 
-/// `a::{b, c::{d, e}}` as `a::b`, `a::c::d`, `a::c::e`; names behind `as` are left out.
+/// `a::{b, c::{d, e}}` as `a::b`, `a::c::d`, `a::c::e`; names after `as` are omitted.
 fn expanded(path: &str) -> Vec<String> {
     let Some((before, group)) = path.split_once('{') else {
         return vec![path.split(" as ").next().unwrap_or_default().trim().to_owned()];
@@ -128,7 +128,7 @@ fn absolute(module: &Module, segments: &[String]) -> Option<Vec<String>> {
     Some(base.iter().chain(rest).filter(|name| *name != "self").cloned().collect())
 }
 
-/// By module and name: the path that a `pub use` gives that name.
+/// The path behind each name that a module re-exports with `pub use`.
 fn reexports(mentions: &BTreeMap<&Module, Vec<Mention>>) -> BTreeMap<(Module, String), Vec<String>> {
     let mut reexports = BTreeMap::new();
     for (module, mentions) in mentions {
@@ -142,7 +142,7 @@ fn reexports(mentions: &BTreeMap<&Module, Vec<Mention>>) -> BTreeMap<(Module, St
     reexports
 }
 
-/// The module that a path leads to, behind re-exports.
+/// The module that defines the item at this path, after re-exports.
 fn defined_in(
     mut path: Vec<String>,
     modules: &BTreeSet<Module>,
@@ -165,16 +165,16 @@ fn defined_in(
     path
 }
 
-/// Groups of at least two that reach each other.
-pub fn circles<T: Ord + Clone>(arrows: &BTreeMap<T, BTreeSet<T>>) -> Vec<BTreeSet<T>> {
+/// Cycles: groups of at least two nodes that reach each other.
+pub fn cycles<T: Ord + Clone>(arrows: &BTreeMap<T, BTreeSet<T>>) -> Vec<BTreeSet<T>> {
     let reached: BTreeMap<&T, BTreeSet<T>> =
         arrows.keys().map(|from| (from, reached(arrows, from))).collect();
-    let circle = |from: &T| -> BTreeSet<T> {
-        let back = |to: &&T| reached.get(to).is_some_and(|from_there| from_there.contains(from));
+    let cycle = |from: &T| -> BTreeSet<T> {
+        let back = |to: &&T| reached.get(to).is_some_and(|targets| targets.contains(from));
         reached[from].iter().filter(back).cloned().collect()
     };
-    let circles: BTreeSet<_> = arrows.keys().map(circle).filter(|circle| circle.len() > 1).collect();
-    circles.into_iter().collect()
+    let cycles: BTreeSet<_> = arrows.keys().map(cycle).filter(|cycle| cycle.len() > 1).collect();
+    cycles.into_iter().collect()
 }
 
 fn reached<T: Ord + Clone>(arrows: &BTreeMap<T, BTreeSet<T>>, from: &T) -> BTreeSet<T> {

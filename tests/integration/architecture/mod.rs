@@ -1,5 +1,5 @@
-//! The layers hold: a module uses only those that stand below it, and no import goes in a circle. That crates
-//! do not use the server is Cargo's to hold: the server depends on them.
+//! Architecture: a module uses only layers below it, and imports have no cycles. Cargo ensures that other crates do not
+//! use the server, because the server depends on them.
 
 mod imports;
 
@@ -73,14 +73,14 @@ fn every_folder_has_its_layer() {
     assert_eq!(folders, LAYERS.iter().map(|(layer, _)| (*layer).to_owned()).collect());
 }
 
-/// Folders whose entries may not import each other in a circle.
+/// Folders whose entries must not import each other in a cycle.
 const ACYCLIC: &[&[&str]] = &[&[], &["graphql"], &["pipeline"]];
 
 /// The schema's types name each other: a user has notes, a note has an author.
-const MAY_CIRCLE: &[&str] = &["graphql", "objects"];
+const CYCLES_ALLOWED: &[&str] = &["graphql", "objects"];
 
 #[test]
-fn folders_do_not_import_each_other_in_a_circle() {
+fn imports_between_folders_have_no_cycles() {
     let imports = imports::imports(&Path::new(env!("CARGO_MANIFEST_DIR")).join("src"));
     for folder in ACYCLIC {
         let mut arrows: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
@@ -89,35 +89,35 @@ fn folders_do_not_import_each_other_in_a_circle() {
             let entries = targets.iter().filter_map(|target| entry_of(target, folder));
             arrows.entry(from.clone()).or_default().extend(entries.filter(|entry| *entry != from));
         }
-        let circles = imports::circles(&arrows);
-        assert!(circles.is_empty(), "in src/{}: {circles:#?}", folder.join("/"));
+        let cycles = imports::cycles(&arrows);
+        assert!(cycles.is_empty(), "in src/{}: {cycles:#?}", folder.join("/"));
     }
 }
 
-/// The folder or file in `folder` in which a module stands.
+/// The entry of `folder` that contains the module.
 fn entry_of(module: &[String], folder: &[&str]) -> Option<String> {
     module.iter().zip(folder).all(|(name, part)| name == part).then(|| module.get(folder.len()).cloned())?
 }
 
 #[test]
-fn files_do_not_import_each_other_in_a_circle() {
+fn imports_between_files_have_no_cycles() {
     let mut imports = imports::imports(&Path::new(env!("CARGO_MANIFEST_DIR")).join("src"));
-    let may_circle =
-        |module: &Vec<String>| module.iter().zip(MAY_CIRCLE).filter(|(a, b)| a == b).count() == 2;
-    imports.retain(|module, _| !may_circle(module));
+    let may_have_cycles =
+        |module: &Vec<String>| module.iter().zip(CYCLES_ALLOWED).filter(|(a, b)| a == b).count() == 2;
+    imports.retain(|module, _| !may_have_cycles(module));
     for (module, targets) in &mut imports {
-        // A folder's `mod.rs` hands on what its files define, and they may use what it defines.
+        // A `mod.rs` re-exports items of its folder's files, and they may use what it defines.
         targets.retain(|target| !target.starts_with(module) && !module.starts_with(target));
     }
-    let circles: Vec<Vec<String>> = imports::circles(&imports)
+    let cycles: Vec<Vec<String>> = imports::cycles(&imports)
         .iter()
-        .map(|circle| circle.iter().map(|module| module.join("/")).collect())
+        .map(|cycle| cycle.iter().map(|module| module.join("/")).collect())
         .collect();
-    assert!(circles.is_empty(), "{circles:#?}");
+    assert!(cycles.is_empty(), "{cycles:#?}");
 }
 
 #[test]
-fn imports_are_read_through_groups_and_reexports() {
+fn the_import_graph_follows_groups_and_reexports() {
     let src = tempfile::tempdir().unwrap();
     let write = |name: &str, text: &str| {
         let file = src.path().join(name);
@@ -139,11 +139,11 @@ fn imports_are_read_through_groups_and_reexports() {
     assert!(of("a/deep").is_empty());
     assert_eq!(of("b"), ["a", "a/deep", "c"]);
     assert_eq!(of("c"), ["a/deep", "b"]);
-    assert_eq!(imports::circles(&imports::imports(src.path())), [[module("b"), module("c")].into()]);
+    assert_eq!(imports::cycles(&imports::imports(src.path())), [[module("b"), module("c")].into()]);
 }
 
 #[test]
-fn the_domain_knows_no_transport_and_no_store_driver() {
+fn the_domain_uses_no_transport_and_no_store_driver() {
     let domain = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/domain");
     for file in rust_files(&domain) {
         let text = fs::read_to_string(&file).unwrap();
@@ -166,7 +166,7 @@ fn rust_files(folder: &Path) -> Vec<PathBuf> {
     files
 }
 
-/// Paths used from the crate's root, two segments deep: `store::tally`, also out of `use crate::{…}`.
+/// Paths used from the crate's root, as two segments: `store::tally`, also from `use crate::{…}`.
 fn crate_paths(code: &str) -> BTreeSet<String> {
     let code: String = code.lines().collect();
     let mut paths = BTreeSet::new();

@@ -1,4 +1,4 @@
-//! Links between documents, and into the code.
+//! Links: relative links of documents lead to existing files and headings.
 
 use super::repository::Repository;
 
@@ -12,14 +12,14 @@ pub fn faults(repository: &Repository, page: &str, line: &str) -> Vec<String> {
         }
         let (path, anchor) =
             target.split_once('#').map_or((target, None), |(path, anchor)| (path, Some(anchor)));
-        let path = if path.is_empty() { page.to_owned() } else { beside(page, path) };
+        let path = if path.is_empty() { page.to_owned() } else { resolve(page, path) };
         if !repository.has(&path) {
             faults.push(format!("the link {target} leads to no file"));
         } else if let Some(anchor) = anchor
             && !repository
                 .files
                 .get(&path)
-                .is_some_and(|text| anchors(text).iter().any(|known| known == anchor))
+                .is_some_and(|text| anchors(text).iter().any(|existing| existing == anchor))
         {
             faults.push(format!("the link {target} leads to no heading"));
         }
@@ -27,8 +27,8 @@ pub fn faults(repository: &Repository, page: &str, line: &str) -> Vec<String> {
     faults
 }
 
-/// A path relative to a page's folder, from the root.
-fn beside(page: &str, path: &str) -> String {
+/// Resolves a path relative to a page's folder.
+fn resolve(page: &str, path: &str) -> String {
     let mut segments: Vec<&str> = page.split('/').collect();
     segments.pop();
     for segment in path.split('/') {
@@ -41,7 +41,7 @@ fn beside(page: &str, path: &str) -> String {
     segments.join("/")
 }
 
-/// Anchors of headings, as GitHub makes them.
+/// Anchors of headings, as GitHub generates them.
 fn anchors(text: &str) -> Vec<String> {
     let mut anchors: Vec<String> = Vec::new();
     for line in text.lines() {
@@ -49,8 +49,9 @@ fn anchors(text: &str) -> Vec<String> {
         else {
             continue;
         };
-        let kept = |c: &char| c.is_alphanumeric() || [' ', '-', '_'].contains(c);
-        let slug = heading.to_lowercase().chars().filter(kept).collect::<String>().trim().replace(' ', "-");
+        let is_kept = |c: &char| c.is_alphanumeric() || [' ', '-', '_'].contains(c);
+        let slug =
+            heading.to_lowercase().chars().filter(is_kept).collect::<String>().trim().replace(' ', "-");
         let before = anchors.iter().filter(|known| **known == slug || is_numbered(known, &slug)).count();
         anchors.push(if before == 0 { slug } else { format!("{slug}-{before}") });
     }

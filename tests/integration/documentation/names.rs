@@ -1,21 +1,21 @@
-//! Names in backticks: files, definitions, settings, metrics, codes, commands.
+//! Names in backticks: files, definitions, settings, metrics, codes and commands must exist.
 
 use super::repository::{Repository, words};
 
-/// Endings of files of source text. What ends so is a file, and has to be written with its whole path.
+/// Endings of source files. A name with such an ending is a file, and must be written with its full path.
 const SOURCES: &[&str] =
     &[".rs", ".lua", ".sql", ".md", ".graphql", ".ts", ".tsx", ".js", ".mjs", ".toml", ".sh", ".jpg"];
-/// Files that are the reader's own.
+/// Files that the reader creates.
 const READERS: &[&str] = &["plaudit.toml"];
 /// Variables that are no settings.
 const VARIABLES: &[&str] = &["PLAUDIT_BIN"];
-/// Programs whose arguments are their own.
+/// Programs of others, whose arguments are not checked.
 const PROGRAMS: &[&str] = &["cargo", "npm", "node", "curl", "kill", "UNLINK"];
 
-/// What stands before a dot elsewhere: members of an error, a user of the demo data.
+/// First parts of dotted names that are no fail points: members of an error, a user of the demo data.
 const DOTTED: &[&str] = &["extensions", "mira"];
 
-/// Words of Redis, PostgreSQL, protocols and packages, which this code need not have.
+/// Words of Redis, PostgreSQL, protocols and packages, which this code may lack.
 const FOREIGN: &[&str] = &["Allow", "LISTEN", "OverlappingFieldsCanBeMerged", "truefalse"];
 
 /// Names of a line that do not exist.
@@ -26,8 +26,8 @@ pub fn faults(repository: &Repository, line: &str) -> Vec<String> {
 /// Settings of an example that do not exist.
 pub fn faults_of_a_command(repository: &Repository, line: &str) -> Vec<String> {
     let line = line.split(" # ").next().unwrap_or_default();
-    let of_another = line.split_whitespace().any(|word| PROGRAMS.contains(&word));
-    let own = line.contains("PLAUDIT_") || line.contains("plaudit ") && !of_another;
+    let has_program = line.split_whitespace().any(|word| PROGRAMS.contains(&word));
+    let own = line.contains("PLAUDIT_") || line.contains("plaudit ") && !has_program;
     if own { settings(repository, line).into_iter().collect() } else { Vec::new() }
 }
 
@@ -45,7 +45,7 @@ fn fault(repository: &Repository, span: &str) -> Option<String> {
     let is_source = !first.starts_with('.') && SOURCES.iter().any(|ending| first.ends_with(ending));
     if is_source && !READERS.contains(&first) {
         let at_root = !first.contains('/') && repository.has(first);
-        return (!at_root).then(|| format!("`{first}` is not the whole path of a file"));
+        return (!at_root).then(|| format!("`{first}` is not the full path of a file"));
     }
     if let Some(target) = span.strip_prefix("make ") {
         return make(repository, target);
@@ -59,12 +59,12 @@ fn fault(repository: &Repository, span: &str) -> Option<String> {
         .or_else(|| unknown_word(repository, span))
 }
 
-/// A shape to be filled in, such as `src/domain/<word>.rs`.
+/// A placeholder, such as `src/domain/<word>.rs`.
 fn is_pattern(text: &str) -> bool {
     text.contains(['<', '>', '…', '*', '{'])
 }
 
-/// A path from the root: its first segment is there, and it has a second one.
+/// A path from the root: its first segment is an existing folder, and it has a second one.
 fn is_path(repository: &Repository, text: &str) -> bool {
     let Some((first, _)) = text.split_once('/') else { return false };
     let plain = |c: char| c.is_ascii_alphanumeric() || "/._-".contains(c);
@@ -97,7 +97,7 @@ fn subcommand(repository: &Repository, command: &str) -> Option<String> {
     (!repository.files.iter().any(in_cli)).then(|| format!("there is no command `plaudit {name}`"))
 }
 
-/// Variables and flags that are no settings, and no flags of a command.
+/// The first variable or flag that is neither a setting nor a flag of a command.
 fn settings(repository: &Repository, text: &str) -> Option<String> {
     for word in words(text).filter(|word| word.starts_with("PLAUDIT_") && word.len() > "PLAUDIT_".len()) {
         let name = word["PLAUDIT_".len()..].to_lowercase();
@@ -121,7 +121,7 @@ fn settings(repository: &Repository, text: &str) -> Option<String> {
     None
 }
 
-/// A metric is a text of the code, not only a word.
+/// A metric must be a string literal of the code, not only a word.
 fn metric(repository: &Repository, span: &str) -> Option<String> {
     let name = span.split(['{', ' ']).next().filter(|name| name.starts_with("plaudit_"))?;
     let quoted = format!("\"{name}\"");
@@ -129,7 +129,7 @@ fn metric(repository: &Repository, span: &str) -> Option<String> {
     (!repository.files.iter().any(exported)).then(|| format!("`{name}` is no metric"))
 }
 
-/// `fold.before`: two lower-case words with a dot are a fail point, which is a text of the code.
+/// `fold.before`: two lower-case words with a dot are a fail point, which must be a string literal of the code.
 fn fail_point(repository: &Repository, span: &str) -> Option<String> {
     let word = |text: &str| !text.is_empty() && text.chars().all(|c| c.is_ascii_lowercase() || c == '_');
     let (first, _) = span.split_once('.').filter(|(first, second)| word(first) && word(second))?;
@@ -141,7 +141,8 @@ fn fail_point(repository: &Repository, span: &str) -> Option<String> {
     (!repository.files.iter().any(known)).then(|| format!("`{span}` is no fail point"))
 }
 
-/// Names that no code has. A span of one word is a name; in longer ones names are what has an underscore.
+/// The first name that the code does not have. A span of one word is a name. In longer spans, words with an underscore
+/// are names.
 fn unknown_word(repository: &Repository, span: &str) -> Option<String> {
     let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == ':';
     let called = span.split(['(', '!']).next().unwrap_or_default();
@@ -156,5 +157,5 @@ fn unknown_word(repository: &Repository, span: &str) -> Option<String> {
         !is_example(word) && !word.starts_with("PLAUDIT_") && !FOREIGN.contains(&word.as_str())
     });
     let unknown = candidates.into_iter().find(|word| !repository.words.contains(word));
-    unknown.map(|word| format!("no code has the name `{word}`"))
+    unknown.map(|word| format!("the code has no name `{word}`"))
 }

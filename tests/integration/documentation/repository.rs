@@ -1,4 +1,4 @@
-//! The files that documents speak of, and the words of the code.
+//! The files of the repository, and the words of its code.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -6,16 +6,16 @@ use std::{
     path::Path,
 };
 
-/// Folders that are built, fetched or too large.
+/// Folders that are generated, downloaded or too large.
 const SKIPPED: &[&str] = &["target", "node_modules", "dist", ".git", ".plaudit"];
-/// This check names what does not exist, so its words are not those of the code.
+/// This check has names of things that do not exist, so its words are excluded.
 const THIS: &str = "tests/integration/documentation";
 
 pub struct Repository {
-    /// By path from the root. Files that are no text are empty.
+    /// Texts by path from the root. Binary files are empty.
     pub files: BTreeMap<String, String>,
     pub words: BTreeSet<String>,
-    /// As the reference lists them, which is compared with the code.
+    /// From the reference, which another test compares with the code.
     pub settings: BTreeSet<String>,
 }
 
@@ -26,7 +26,7 @@ impl Repository {
         Self::new(files)
     }
 
-    /// Of these paths and texts.
+    /// A repository with these paths and texts.
     pub fn of(files: &[(&str, &str)]) -> Self {
         Self::new(files.iter().map(|(path, text)| ((*path).to_owned(), (*text).to_owned())).collect())
     }
@@ -42,7 +42,7 @@ impl Repository {
         Self { files, words, settings }
     }
 
-    /// Whether there is such a file or folder.
+    /// Whether the file or folder exists.
     pub fn has(&self, path: &str) -> bool {
         let folder = format!("{}/", path.trim_end_matches('/'));
         path.is_empty()
@@ -50,7 +50,7 @@ impl Repository {
             || self.files.range(folder.clone()..).next().is_some_and(|(next, _)| next.starts_with(&folder))
     }
 
-    /// Whether the file has `fn name`, `struct name` and the like.
+    /// Whether the file has `fn name`, `struct name` or a similar definition.
     pub fn defines(&self, path: &str, name: &str) -> bool {
         let text = self.files.get(path).map_or("", String::as_str);
         let words: Vec<String> = words(text).collect();
@@ -96,7 +96,7 @@ pub fn words(text: &str) -> impl Iterator<Item = String> + '_ {
     text.split(move |c| !inside(c)).filter(|word| !word.is_empty()).map(str::to_owned)
 }
 
-/// Without lines that are a comment as a whole: a name in a comment alone is no proof that it exists.
+/// The text without lines that are only a comment: a name in a comment is no proof that it exists.
 fn without_comments(text: &str) -> String {
     let comment = |line: &&str| {
         let line = line.trim_start();

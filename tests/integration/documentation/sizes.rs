@@ -1,16 +1,16 @@
-//! How large documents may be.
+//! Size limits of documents: lines, words and table cells.
 
 const LINE: usize = 400;
 const CELL: usize = 200;
 const PAGE: usize = 200;
-/// Rows of the vocabulary, one of which has two words.
+/// Rows of the vocabulary; one of them has two words.
 const VOCABULARY: usize = 39;
-/// Lines that the changelog has for one version.
+/// Lines of one version in the changelog.
 const VERSION: usize = 30;
 
-/// Lines and words of the documents that everybody reads first.
+/// Lines and words of the documents that readers start with.
 const FIRST: &[(&str, usize, usize)] = &[("README.md", 150, 1_800), ("ARCHITECTURE.md", 200, 3_500)];
-/// Pages whose length is that of what they list.
+/// Lists whose length has no limit.
 const LONGER: &[&str] = &["docs/reference/", "schema/PROTOCOL.md"];
 
 pub fn faults(page: &str, text: &str) -> Vec<String> {

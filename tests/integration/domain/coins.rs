@@ -1,3 +1,5 @@
+//! Coins: an append-only ledger and a balance that is never negative.
+
 use futures_util::future::join_all;
 use plaudit_token_auth::Role;
 use serde_json::json;
@@ -28,11 +30,11 @@ async fn coins_are_granted_and_taken_and_a_balance_is_never_negative() {
         service.act("grantCoins", input, "changed")
     });
     assert!(join_all(race).await.iter().all(|payload| payload["changed"] == true));
-    let shown = server
+    let reply = server
         .anonymous()
         .data("query ($u: ID!) { user(id: $u) { coinCount } }", json!({ "u": user(id) }))
         .await;
-    assert_eq!(shown["user"]["coinCount"], 6 + 33);
+    assert_eq!(reply["user"]["coinCount"], 6 + 33);
     assert_eq!(stores.number("SELECT sum(amount)::bigint FROM coin_ledger WHERE user_id = $1", id).await, 39);
     let last = "SELECT balance_after FROM coin_ledger WHERE user_id = $1 ORDER BY id DESC LIMIT 1";
     assert_eq!(stores.number(last, id).await, 39);

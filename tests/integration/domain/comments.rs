@@ -1,3 +1,5 @@
+//! Comments, replies and ratings: threads, counts, placeholders, idempotency keys and validation.
+
 use futures_util::future::join_all;
 use plaudit_token_auth::Role;
 use serde_json::{Value, json};
@@ -5,14 +7,14 @@ use serde_json::{Value, json};
 use crate::support::{Client, SOON, Server, eventually, note, number, user};
 
 /// Writes a comment and waits until it is approved; returns its id.
-async fn say(client: &Client, note: &str, parent: Option<&str>, body: &str) -> String {
+async fn write_comment(client: &Client, note: &str, parent: Option<&str>, body: &str) -> String {
     let input = json!({ "noteId": note, "parentId": parent, "body": body });
     let id = client.act("addComment", input, "comment { id }").await["comment"]["id"].clone();
-    approved(client, id.as_str().unwrap()).await;
+    until_approved(client, id.as_str().unwrap()).await;
     id.as_str().unwrap().to_owned()
 }
 
-async fn approved(client: &Client, comment: &str) {
+async fn until_approved(client: &Client, comment: &str) {
     eventually("the comment is approved", SOON, || async {
         (field(client, comment, "state").await == "APPROVED").then_some(())
     })
@@ -26,23 +28,23 @@ async fn field(client: &Client, comment: &str, field: &str) -> Value {
     node[name].clone()
 }
 
-/// A thread of a note or a comment, read to its end.
-async fn thread(client: &Client, of: &str, sort: &str, first: usize) -> Vec<String> {
-    let (kind, list) = if of.starts_with("note") { ("Note", "comments") } else { ("Comment", "replies") };
+/// All comment ids of the thread of a note or a comment, read page by page.
+async fn thread(client: &Client, parent: &str, sort: &str, first: usize) -> Vec<String> {
+    let (kind, list) = if parent.starts_with("note") { ("Note", "comments") } else { ("Comment", "replies") };
     let query = format!(
         "query ($id: ID!, $first: Int, $after: String) {{ node(id: $id) {{ ... on {kind} {{
              list: {list}(sort: {sort}, first: $first, after: $after) {{
                  nodes {{ id }} pageInfo {{ hasNextPage endCursor }} }} }} }} }}"
     );
-    let (mut seen, mut after) = (Vec::new(), Value::Null);
+    let (mut thread, mut after) = (Vec::new(), Value::Null);
     loop {
-        let variables = json!({ "id": of, "first": first, "after": after });
+        let variables = json!({ "id": parent, "first": first, "after": after });
         let list = client.data(&query, variables).await["node"]["list"].clone();
-        let ids = list["nodes"].as_array().unwrap().iter();
-        seen.extend(ids.map(|node| node["id"].as_str().unwrap().to_owned()));
+        let nodes = list["nodes"].as_array().unwrap().iter();
+        thread.extend(nodes.map(|node| node["id"].as_str().unwrap().to_owned()));
         after = list["pageInfo"]["endCursor"].clone();
         if list["pageInfo"]["hasNextPage"] == false {
-            return seen;
+            return thread;
         }
     }
 }
@@ -52,19 +54,19 @@ async fn counts(server: &Server, note: &str, author: &str, comment: &str) -> (i6
     let query =
         "query ($n: ID!, $u: ID!, $c: ID!) { note(id: $n) { commentCount } user(id: $u) { commentCount }
         node(id: $c) { ... on Comment { replyCount } } }";
-    let found = server.anonymous().data(query, json!({ "n": note, "u": author, "c": comment })).await;
-    let count = |path: &str| found.pointer(path).and_then(Value::as_i64).unwrap_or(-1);
+    let data = server.anonymous().data(query, json!({ "n": note, "u": author, "c": comment })).await;
+    let count = |path: &str| data.pointer(path).and_then(Value::as_i64).unwrap_or(-1);
     (count("/note/commentCount"), count("/user/commentCount"), count("/node/replyCount"))
 }
 
 #[tokio::test]
-async fn replies_have_two_levels_and_name_the_user_they_answer() {
+async fn threads_have_two_levels_and_a_nested_reply_names_the_user_it_answers() {
     let server = Server::shared();
     let n = note(server.stores().new_note().await);
     let (ann, bob) = (server.client("ann talks"), server.client("bob talks"));
-    let top = say(&ann, &n, None, "First").await;
-    let reply = say(&bob, &n, Some(&top), "To the first").await;
-    let nested = say(&ann, &n, Some(&reply), "To the reply").await;
+    let top = write_comment(&ann, &n, None, "First").await;
+    let reply = write_comment(&bob, &n, Some(&top), "To the first").await;
+    let nested = write_comment(&ann, &n, Some(&reply), "To the reply").await;
 
     assert_eq!(thread(&ann, &n, "HOT", 10).await, [top.as_str()]);
     assert_eq!(thread(&ann, &top, "NEWEST", 10).await, [nested.as_str(), &reply]);
@@ -92,17 +94,17 @@ async fn a_comment_has_images_and_mentions_and_the_same_key_writes_it_once() {
     assert_eq!(first["comment"]["images"], json!(["https://images.example/a%20b.png"]));
     assert_eq!(first["comment"]["mentions"], json!([{ "id": friend }]));
     assert_eq!(client.act("addComment", input, fields).await, first);
-    approved(&client, first["comment"]["id"].as_str().unwrap()).await;
+    until_approved(&client, first["comment"]["id"].as_str().unwrap()).await;
     assert_eq!(thread(&client, &n, "NEWEST", 10).await.len(), 1);
 }
 
 #[tokio::test]
-async fn a_removed_comment_leaves_a_placeholder_only_as_long_as_it_has_replies() {
+async fn a_removed_comment_leaves_a_placeholder_while_it_has_replies() {
     let server = Server::shared();
     let n = note(server.stores().new_note().await);
     let (ann, bob) = (server.client("dan removes comments"), server.client("eve replies to dan"));
-    let top = say(&ann, &n, None, "To be removed").await;
-    let reply = say(&bob, &n, Some(&top), "A reply").await;
+    let top = write_comment(&ann, &n, None, "To be removed").await;
+    let reply = write_comment(&bob, &n, Some(&top), "A reply").await;
     let me = user(server.stores().user_of("dan removes comments").await);
     assert_eq!(counts(server, &n, &me, &top).await, (2, 1, 1));
 
@@ -124,8 +126,8 @@ async fn a_removed_comment_leaves_a_placeholder_only_as_long_as_it_has_replies()
     ] {
         assert_eq!(bob.refused(mutation, input).await.0, "NOT_FOUND", "{mutation}");
     }
-    // The placeholder stays while a reply is left, and goes with the last one.
-    let nested = say(&ann, &n, Some(&reply), "Another reply").await;
+    // The placeholder stays while it has a reply, and disappears with the last one.
+    let nested = write_comment(&ann, &n, Some(&reply), "Another reply").await;
     bob.act("deleteComment", json!({ "commentId": reply }), "changed").await;
     assert_eq!(thread(&bob, &n, "NEWEST", 10).await, [top.as_str()]);
     assert_eq!(thread(&bob, &top, "NEWEST", 10).await, [nested.as_str()]);
@@ -134,7 +136,7 @@ async fn a_removed_comment_leaves_a_placeholder_only_as_long_as_it_has_replies()
     assert_eq!(bob.data(query, json!({ "id": top })).await["node"], Value::Null);
     assert_eq!(counts(server, &n, &me, &top).await, (0, 0, -1));
     let moderator = server.client_as(Role::Moderator, "a moderator of comments");
-    let any = say(&ann, &n, None, "Any").await;
+    let any = write_comment(&ann, &n, None, "Any").await;
     let removed = moderator.act("deleteComment", json!({ "commentId": any }), "changed").await;
     assert_eq!(removed["changed"], true);
 }
@@ -147,7 +149,7 @@ async fn threads_are_hottest_or_newest_first_and_paged_without_gaps_while_likes_
     let author = server.client("fay writes threads");
     let mut ids = Vec::new();
     for i in 0..7 {
-        ids.push(say(&author, &n, None, &format!("Comment {i}")).await);
+        ids.push(write_comment(&author, &n, None, &format!("Comment {i}")).await);
     }
     for fan in 0..3 {
         server
@@ -165,7 +167,7 @@ async fn threads_are_hottest_or_newest_first_and_paged_without_gaps_while_likes_
         assert_eq!(thread(&author, &n, "HOT", first).await, hottest);
     }
 
-    // A comment rises while a reader pages; every other comment is seen exactly once.
+    // A comment rises while a reader pages; every other comment is read exactly once.
     let storm = async {
         for fan in 3..23 {
             let fan = server.client(&format!("fan {fan} of fay"));
@@ -182,15 +184,15 @@ async fn threads_are_hottest_or_newest_first_and_paged_without_gaps_while_likes_
     let ((), readings) = tokio::join!(storm, reading);
     let untouched: Vec<String> = hottest.iter().filter(|id| **id != ids[0]).cloned().collect();
     for reading in readings {
-        let seen: Vec<String> = reading.into_iter().filter(|id| *id != ids[0]).collect();
-        assert_eq!(seen, untouched);
+        let others: Vec<String> = reading.into_iter().filter(|id| *id != ids[0]).collect();
+        assert_eq!(others, untouched);
     }
     stores.rest().await;
     assert_eq!(thread(&author, &n, "HOT", 10).await[0], ids[0]);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_page_of_comments_with_replies_costs_the_same_whatever_its_size() {
+async fn a_page_of_comments_with_replies_costs_the_same_at_any_size() {
     let server = Server::start(&[]);
     let stores = server.stores();
     let (n, id) = {
@@ -226,7 +228,7 @@ async fn a_page_of_comments_with_replies_costs_the_same_whatever_its_size() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn ratings_are_one_per_user_changeable_and_exact_at_once() {
+async fn a_user_has_one_changeable_rating_per_note_and_concurrent_ratings_are_counted_exactly() {
     let server = Server::shared();
     let stores = server.stores();
     let n = note(stores.new_note().await);
@@ -234,8 +236,8 @@ async fn ratings_are_one_per_user_changeable_and_exact_at_once() {
     let ann = server.client("ann rates");
     for (score, changed, average) in [(8, true, 8.0), (8, false, 8.0), (5, true, 5.0), (0, true, 0.0)] {
         let payload = ann.act("rateNote", json!({ "noteId": n, "score": score }), fields).await;
-        let shown = json!({ "ratingCount": 1, "ratingAverage": average, "viewerRating": score });
-        assert_eq!(payload, json!({ "changed": changed, "note": shown }));
+        let rated = json!({ "ratingCount": 1, "ratingAverage": average, "viewerRating": score });
+        assert_eq!(payload, json!({ "changed": changed, "note": rated }));
     }
     let race = join_all((0..64).flat_map(|i| [i, i]).enumerate().map(|(i, rater)| {
         let (client, n) = (server.client(&format!("rater {rater}")), n.clone());
@@ -245,8 +247,8 @@ async fn ratings_are_one_per_user_changeable_and_exact_at_once() {
     let sum = "SELECT sum(score) FROM note_rating WHERE note_id = $1";
     let sum = stores.number(sum, number(&json!(n))).await;
     let query = "query ($n: ID!) { note(id: $n) { ratingCount ratingAverage } }";
-    let shown = server.anonymous().data(query, json!({ "n": n })).await["note"].clone();
-    assert_eq!(shown, json!({ "ratingCount": 65, "ratingAverage": sum as f64 / 65.0 }));
+    let rated = server.anonymous().data(query, json!({ "n": n })).await["note"].clone();
+    assert_eq!(rated, json!({ "ratingCount": 65, "ratingAverage": sum as f64 / 65.0 }));
     let total = "SELECT ratings * 100000 + rating_sum FROM note_counts WHERE id = $1";
     assert_eq!(stores.number(total, number(&json!(n))).await, 6_500_000 + sum);
     for bad in [-1, 11] {
@@ -256,13 +258,13 @@ async fn ratings_are_one_per_user_changeable_and_exact_at_once() {
 }
 
 #[tokio::test]
-async fn a_comment_keeps_the_rating_that_its_author_had_given_by_then() {
+async fn a_comment_keeps_the_rating_that_its_author_had_given_before_writing_it() {
     let server = Server::shared();
     let n = note(server.stores().new_note().await);
     let client = server.client("gus rates and writes");
-    let before = say(&client, &n, None, "Not rated yet").await;
+    let before = write_comment(&client, &n, None, "Not rated yet").await;
     client.act("rateNote", json!({ "noteId": n, "score": 9 }), "changed").await;
-    let rated = say(&client, &n, None, "Great").await;
+    let rated = write_comment(&client, &n, None, "Great").await;
     client.act("rateNote", json!({ "noteId": n, "score": 2 }), "changed").await;
     assert_eq!(field(&client, &before, "ratingAtWriting").await, Value::Null);
     assert_eq!(field(&client, &rated, "ratingAtWriting").await, 9);
@@ -274,7 +276,7 @@ async fn invalid_comments_are_rejected_and_the_argument_is_named() {
     let stores = server.stores();
     let (n, other) = (note(stores.new_note().await), note(stores.new_note().await));
     let client = server.client("hal errs in comments");
-    let there = say(&client, &other, None, "On another note").await;
+    let elsewhere = write_comment(&client, &other, None, "On another note").await;
     let images =
         |image: &str, count: usize| json!({ "noteId": n, "body": "x", "images": vec![image; count] });
     for (input, argument) in [
@@ -288,7 +290,7 @@ async fn invalid_comments_are_rejected_and_the_argument_is_named() {
         (json!({ "noteId": n, "body": "x", "mentions": ["note_1"] }), "mentions"),
         (json!({ "noteId": n, "body": "x", "mentions": (1..12).map(user).collect::<Vec<_>>() }), "mentions"),
         (json!({ "noteId": n, "parentId": "note_1", "body": "x" }), "parentId"),
-        (json!({ "noteId": n, "parentId": there, "body": "x" }), "parentId"),
+        (json!({ "noteId": n, "parentId": elsewhere, "body": "x" }), "parentId"),
     ] {
         let refusal = client.refused("addComment", input.clone()).await;
         assert_eq!(refusal, ("BAD_USER_INPUT".into(), Some(argument.into())), "{input}");

@@ -1,3 +1,5 @@
+//! Concurrent likes of many users, and of one user, are counted exactly.
+
 use std::time::Duration;
 
 use futures_util::{StreamExt, stream};
@@ -5,10 +7,10 @@ use futures_util::{StreamExt, stream};
 use crate::support::{Server, eventually, note};
 
 const USERS: usize = 1_000;
-const AT_ONCE: usize = 32;
+const CONCURRENCY: usize = 32;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_thousand_users_who_each_like_twice_at_once_count_a_thousand_everywhere() {
+async fn concurrent_likes_of_a_thousand_users_who_like_twice_each_are_a_thousand_everywhere() {
     let server = Server::start(&[]);
     let stores = server.stores();
     let id = stores.new_note().await;
@@ -21,7 +23,7 @@ async fn a_thousand_users_who_each_like_twice_at_once_count_a_thousand_everywher
         let (client, n) = (server.client(&format!("user {user}")), n.clone());
         async move { client.like(&n).await }
     });
-    let replies: Vec<_> = stream::iter(likes).buffer_unordered(AT_ONCE).collect().await;
+    let replies: Vec<_> = stream::iter(likes).buffer_unordered(CONCURRENCY).collect().await;
 
     assert_eq!(replies.iter().filter(|reply| reply["changed"] == true).count(), USERS);
     let counts = replies.iter().map(|reply| reply["note"]["likeCount"].as_u64().unwrap());
@@ -35,7 +37,7 @@ async fn a_thousand_users_who_each_like_twice_at_once_count_a_thousand_everywher
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn one_user_who_likes_and_unlikes_at_once_from_many_devices_ends_consistent() {
+async fn concurrent_likes_and_unlikes_of_one_user_from_many_devices_end_consistent() {
     let server = Server::shared();
     let stores = server.stores();
     let id = stores.new_note().await;
@@ -48,13 +50,13 @@ async fn one_user_who_likes_and_unlikes_at_once_from_many_devices_ends_consisten
         }
     });
     let changes = stream::iter(flips)
-        .buffer_unordered(AT_ONCE)
+        .buffer_unordered(CONCURRENCY)
         .filter(|changed| std::future::ready(*changed))
         .count()
         .await;
-    let found = client.note(&n).await;
-    let on = found["viewerHasLiked"] == true;
-    assert_eq!(found["likeCount"], i32::from(on));
+    let fields = client.note(&n).await;
+    let on = fields["viewerHasLiked"] == true;
+    assert_eq!(fields["likeCount"], i32::from(on));
     assert_eq!(changes % 2 == 1, on, "flips alternate");
     eventually("rows agree", Duration::from_secs(60), || async {
         let totals = stores.likes(id).await;

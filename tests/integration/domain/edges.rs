@@ -13,7 +13,8 @@ struct Pair {
     /// Field of the payload with the target; the type of the target.
     target: &'static str,
     count: &'static str,
-    own: &'static str,
+    /// Field that says whether the edge of the viewer is on.
+    viewer_state: &'static str,
     table: &'static str,
     /// Query of the total in PostgreSQL.
     total: &'static str,
@@ -26,7 +27,7 @@ const PAIRS: [Pair; 5] = [
         argument: "noteId",
         target: "note",
         count: "likeCount",
-        own: "viewerHasLiked",
+        viewer_state: "viewerHasLiked",
         table: "note_like",
         total: "SELECT likes FROM note_counts WHERE id = $1",
     },
@@ -36,7 +37,7 @@ const PAIRS: [Pair; 5] = [
         argument: "noteId",
         target: "note",
         count: "collectCount",
-        own: "viewerHasCollected",
+        viewer_state: "viewerHasCollected",
         table: "note_collect",
         total: "SELECT collects FROM note_counts WHERE id = $1",
     },
@@ -46,7 +47,7 @@ const PAIRS: [Pair; 5] = [
         argument: "commentId",
         target: "comment",
         count: "likeCount",
-        own: "viewerHasLiked",
+        viewer_state: "viewerHasLiked",
         table: "comment_like",
         total: "SELECT likes FROM comment_counts WHERE id = $1",
     },
@@ -56,7 +57,7 @@ const PAIRS: [Pair; 5] = [
         argument: "userId",
         target: "user",
         count: "followerCount",
-        own: "viewerIsFollowing",
+        viewer_state: "viewerIsFollowing",
         table: "follow",
         total: "SELECT followers FROM user_counts WHERE id = $1",
     },
@@ -66,7 +67,7 @@ const PAIRS: [Pair; 5] = [
         argument: "groupId",
         target: "group",
         count: "memberCount",
-        own: "viewerIsMember",
+        viewer_state: "viewerIsMember",
         table: "group_join",
         total: "SELECT members FROM group_counts WHERE id = $1",
     },
@@ -88,19 +89,20 @@ impl Pair {
     }
 
     fn fields(&self) -> String {
-        format!("changed {} {{ id {} {} countsVersion }}", self.target, self.count, self.own)
+        format!("changed {} {{ id {} {} countsVersion }}", self.target, self.count, self.viewer_state)
     }
 
-    /// Returns whether anything changed, the count and the own state.
+    /// Returns whether anything changed, the count and the viewer's state.
     async fn switch(&self, client: &Client, target: &str, on: bool) -> (bool, i64, bool) {
         let mutation = if on { self.turn_on } else { self.turn_off };
         let payload = client.act(mutation, self.input(target), &self.fields()).await;
-        let shown = &payload[self.target];
-        let (changed, own) = (payload["changed"].as_bool().unwrap(), shown[self.own].as_bool().unwrap());
-        (changed, shown[self.count].as_i64().unwrap(), own)
+        let fields = &payload[self.target];
+        let (changed, viewer_state) =
+            (payload["changed"].as_bool().unwrap(), fields[self.viewer_state].as_bool().unwrap());
+        (changed, fields[self.count].as_i64().unwrap(), viewer_state)
     }
 
-    async fn shown(&self, client: &Client, target: &str) -> i64 {
+    async fn read_count(&self, client: &Client, target: &str) -> i64 {
         let kind = format!("{}{}", self.target[..1].to_uppercase(), &self.target[1..]);
         let query = format!("query ($id: ID!) {{ node(id: $id) {{ ... on {kind} {{ {} }} }} }}", self.count);
         client.data(&query, json!({ "id": target })).await["node"][self.count].as_i64().unwrap()
@@ -108,23 +110,23 @@ impl Pair {
 }
 
 #[tokio::test]
-async fn every_edge_counts_once_however_often_it_is_sent_and_is_undone_once() {
+async fn every_edge_is_counted_once_and_undone_once_also_when_requests_repeat() {
     let server = Server::shared();
     let stores = server.stores();
     for pair in &PAIRS {
         let client = server.client(&format!("ann does {}", pair.turn_on));
         let (_, target) = pair.new_target(&stores).await;
-        let what = pair.turn_on;
-        assert_eq!(pair.switch(&client, &target, false).await, (false, 0, false), "{what}");
-        assert_eq!(pair.switch(&client, &target, true).await, (true, 1, true), "{what}");
-        assert_eq!(pair.switch(&client, &target, true).await, (false, 1, true), "{what}");
-        assert_eq!(pair.switch(&client, &target, false).await, (true, 0, false), "{what}");
-        assert_eq!(pair.switch(&client, &target, false).await, (false, 0, false), "{what}");
+        let mutation = pair.turn_on;
+        assert_eq!(pair.switch(&client, &target, false).await, (false, 0, false), "{mutation}");
+        assert_eq!(pair.switch(&client, &target, true).await, (true, 1, true), "{mutation}");
+        assert_eq!(pair.switch(&client, &target, true).await, (false, 1, true), "{mutation}");
+        assert_eq!(pair.switch(&client, &target, false).await, (true, 0, false), "{mutation}");
+        assert_eq!(pair.switch(&client, &target, false).await, (false, 0, false), "{mutation}");
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn sixty_four_users_at_once_count_sixty_four_everywhere_for_every_edge() {
+async fn concurrent_switches_of_64_users_are_counted_exactly_for_every_edge() {
     let server = Server::shared();
     let stores = server.stores();
     for pair in &PAIRS {
@@ -145,17 +147,17 @@ async fn sixty_four_users_at_once_count_sixty_four_everywhere_for_every_edge() {
         });
         let changes: Vec<usize> = stream::iter(users).buffer_unordered(64).collect().await;
         assert_eq!(changes.iter().sum::<usize>(), 64 + 16, "{}", pair.turn_on);
-        assert_eq!(pair.shown(&server.anonymous(), &target).await, 48, "{}", pair.turn_on);
+        assert_eq!(pair.read_count(&server.anonymous(), &target).await, 48, "{}", pair.turn_on);
         stores.rest().await;
         let rows = format!("SELECT count(*) FROM {} WHERE target_id = $1 AND included AND is_on", pair.table);
         assert_eq!(stores.number(&rows, id).await, 48, "{}", pair.turn_on);
         assert_eq!(stores.number(pair.total, id).await, 48, "{}", pair.turn_on);
-        assert_eq!(pair.shown(&server.anonymous(), &target).await, 48, "{}", pair.turn_on);
+        assert_eq!(pair.read_count(&server.anonymous(), &target).await, 48, "{}", pair.turn_on);
     }
 }
 
 #[tokio::test]
-async fn an_idempotency_key_acts_once_for_every_edge_also_after_it_was_undone() {
+async fn for_every_edge_an_idempotency_key_acts_once_also_after_the_edge_was_switched_off() {
     let server = Server::shared();
     let stores = server.stores();
     for pair in &PAIRS {

@@ -1,3 +1,5 @@
+//! The feed: its pages, and the round trips and statements that a page costs.
+
 use redis::AsyncCommands;
 use serde_json::{Value, json};
 
@@ -8,7 +10,7 @@ const FEED: &str = "query ($first: Int, $after: String) { feed(first: $first, af
     pageInfo { hasNextPage endCursor } } }";
 
 #[tokio::test]
-async fn a_feed_of_20_notes_costs_one_round_trip_for_counters_and_one_for_own_state() {
+async fn a_feed_of_20_notes_costs_one_round_trip_for_counters_and_one_for_viewer_state() {
     let server = Server::start(&[]);
     let stores = server.stores();
     for _ in 0..25 {
@@ -21,13 +23,13 @@ async fn a_feed_of_20_notes_costs_one_round_trip_for_counters_and_one_for_own_st
     let first = reader.send(FEED, page.clone()).await;
     assert_eq!(first.body["data"]["feed"]["nodes"].as_array().unwrap().len(), 20, "{}", first.body);
 
-    // Warm: this process has the page, the texts and the counts; membership costs one round trip.
+    // Warm: the process has the page, the texts and the counts; membership costs one round trip.
     let warm = reader.send(FEED, page.clone()).await;
     assert_eq!(warm.body, first.body);
     assert!(warm.redis_round_trips <= 1, "{warm:?}");
     assert_eq!(warm.sql_statements, 0);
 
-    // After an interruption the process holds nothing: the ids of the page are one statement, all texts one more
+    // After an interruption the process has nothing cached: the ids of the page are one statement, all texts one more
     // round trip, and all counters of notes and authors another.
     drop(reader);
     let mut server = server;
@@ -47,7 +49,7 @@ async fn interrupt_hub(server: &Server) {
     let mut redis = server.stores().redis().await;
     let () =
         redis::cmd("CLIENT").arg("KILL").arg("TYPE").arg("pubsub").query_async(&mut redis).await.unwrap();
-    eventually("the hub hears again", SOON, || async {
+    eventually("the hub receives messages again", SOON, || async {
         let subscribers: Vec<(String, i64)> = redis::cmd("PUBSUB")
             .arg("SHARDNUMSUB")
             .arg("{1}:changes")
@@ -70,10 +72,10 @@ async fn the_feed_pages_newest_first_without_gaps_while_notes_arrive() {
     }
     ids.reverse();
     let reader = server.anonymous();
-    let (mut seen, mut after) = (Vec::new(), Value::Null);
+    let (mut read, mut after) = (Vec::new(), Value::Null);
     loop {
         let feed = reader.data(FEED, json!({ "first": 3, "after": after })).await["feed"].clone();
-        seen.extend(
+        read.extend(
             feed["nodes"].as_array().unwrap().iter().map(|node| node["id"].as_str().unwrap().to_owned()),
         );
         stores.new_note().await;
@@ -82,32 +84,32 @@ async fn the_feed_pages_newest_first_without_gaps_while_notes_arrive() {
             break;
         }
     }
-    assert_eq!(seen, ids);
+    assert_eq!(read, ids);
 }
 
 #[tokio::test]
-async fn without_a_token_own_state_is_null() {
+async fn without_a_token_viewer_fields_are_null() {
     let server = Server::shared();
     let n = note(server.stores().new_note().await);
-    let found = server.anonymous().note(&n).await;
-    assert_eq!((&found["viewerHasLiked"], &found["likeCount"]), (&Value::Null, &json!(0)));
+    let fields = server.anonymous().note(&n).await;
+    assert_eq!((&fields["viewerHasLiked"], &fields["likeCount"]), (&Value::Null, &json!(0)));
     let viewer = server.anonymous().data("{ viewer { id } }", json!({})).await;
     assert_eq!(viewer["viewer"], Value::Null);
 }
 
 #[tokio::test]
-async fn nodes_are_found_by_id_whatever_their_type_and_unknown_ones_are_null() {
+async fn nodes_of_any_type_are_read_by_id_and_unknown_ids_are_null() {
     let server = Server::shared();
     let stores = server.stores();
     let (n, u) = (note(stores.new_note().await), user(stores.new_user().await));
     let query = "query ($ids: [ID!]!) { nodes(ids: $ids) { __typename id ... on Note { likeCount } ... on User { followerCount } } }";
-    let found = server.anonymous().data(query, json!({ "ids": [n, "note_9000000000", u] })).await;
+    let data = server.anonymous().data(query, json!({ "ids": [n, "note_9000000000", u] })).await;
     let expected = json!([
         { "__typename": "Note", "id": n, "likeCount": 0 },
         null,
         { "__typename": "User", "id": u, "followerCount": 0 },
     ]);
-    assert_eq!(found["nodes"], expected);
+    assert_eq!(data["nodes"], expected);
 }
 
 #[tokio::test]
@@ -129,7 +131,7 @@ async fn a_page_of_followed_authors_reads_no_more_notes_than_it_shows() {
     .execute(&stores.sql().await)
     .await
     .unwrap();
-    // Sets that were loaded earlier lack them.
+    // Cached sets that were loaded earlier lack these authors.
     let mut redis = stores.redis().await;
     let sets: Vec<String> = redis.keys("*:e:follow:*").await.unwrap();
     let () = redis.del(sets).await.unwrap();
@@ -140,7 +142,7 @@ async fn a_page_of_followed_authors_reads_no_more_notes_than_it_shows() {
 }
 
 #[tokio::test]
-async fn likes_do_not_make_readers_read_text_again() {
+async fn a_like_does_not_make_readers_load_text_again() {
     let server = Server::start(&[]);
     let n = note(server.stores().new_note().await);
     let reader = server.anonymous();
@@ -153,7 +155,7 @@ async fn likes_do_not_make_readers_read_text_again() {
     assert_eq!(read().await.redis_round_trips, 0);
 }
 
-/// Ids of the first page as this reader sees it.
+/// Ids of the first page, read by this client.
 async fn first_page(reader: &Client) -> Vec<String> {
     let feed = reader.data("{ feed(first: 3) { nodes { id } } }", json!({})).await;
     feed["feed"]["nodes"]
@@ -170,8 +172,7 @@ async fn create_note(author: &Client) -> String {
 }
 
 #[tokio::test]
-async fn the_first_page_has_a_note_with_the_reply_that_created_it_and_loses_it_with_the_one_that_removed_it()
-{
+async fn the_first_page_is_current_after_the_reply_of_each_creation_and_removal() {
     let server = Server::start(&[]);
     let author = server.client("ada writes and removes");
     let mut kept = Vec::new();
@@ -188,27 +189,27 @@ async fn the_first_page_has_a_note_with_the_reply_that_created_it_and_loses_it_w
 }
 
 #[tokio::test]
-async fn the_first_page_of_another_instance_follows_a_note_that_was_created_or_removed() {
+async fn the_first_page_of_another_instance_follows_creations_and_removals() {
     let server = Server::start(&[]);
     let stores = server.stores();
     let other = Server::start_on(&stores, &["--roles", "api"]);
     let (author, reader) = (server.client("bea writes"), other.anonymous());
-    let shows = |expected: Vec<String>| {
+    let until_page_is = |expected: Vec<String>| {
         let reader = &reader;
-        eventually("the other instance shows it", SOON, move || {
+        eventually("the other instance has the page", SOON, move || {
             let expected = expected.clone();
             async move { (first_page(reader).await == expected).then_some(()) }
         })
     };
-    shows(Vec::new()).await;
+    until_page_is(Vec::new()).await;
     let id = create_note(&author).await;
-    shows(vec![id.clone()]).await;
+    until_page_is(vec![id.clone()]).await;
     author.act("deleteNote", json!({ "noteId": id }), "changed").await;
-    shows(Vec::new()).await;
+    until_page_is(Vec::new()).await;
 }
 
 #[tokio::test]
-async fn the_first_page_follows_rows_that_were_written_by_sql() {
+async fn the_first_page_follows_rows_written_by_sql() {
     let server = Server::start(&[]);
     let (stores, reader) = (server.stores(), server.anonymous());
     assert_eq!(first_page(&reader).await, [""; 0]);
@@ -225,7 +226,7 @@ async fn the_first_page_follows_rows_that_were_written_by_sql() {
 }
 
 #[tokio::test]
-async fn a_first_page_and_the_pages_after_its_cursor_have_every_note_once() {
+async fn the_first_page_and_the_pages_after_it_have_every_note_once() {
     let server = Server::start(&[]);
     let author = server.client("cleo writes a lot");
     let mut ids = Vec::new();
@@ -233,22 +234,22 @@ async fn a_first_page_and_the_pages_after_its_cursor_have_every_note_once() {
         ids.insert(0, create_note(&author).await);
     }
     for first in [1, 50, 99, 100] {
-        let (mut seen, mut after) = (Vec::new(), Value::Null);
+        let (mut read, mut after) = (Vec::new(), Value::Null);
         loop {
             let feed = author.data(FEED, json!({ "first": first, "after": after })).await["feed"].clone();
             let nodes = feed["nodes"].as_array().unwrap();
-            seen.extend(nodes.iter().map(|node| node["id"].as_str().unwrap().to_owned()));
+            read.extend(nodes.iter().map(|node| node["id"].as_str().unwrap().to_owned()));
             after = feed["pageInfo"]["endCursor"].clone();
             if feed["pageInfo"]["hasNextPage"] == false {
                 break;
             }
         }
-        assert_eq!(seen, ids, "pages of {first}");
+        assert_eq!(read, ids, "pages of {first}");
     }
 }
 
 #[tokio::test]
-async fn the_first_page_has_a_note_whose_server_failed_before_it_published_the_change() {
+async fn the_first_page_has_a_note_whose_server_failed_before_publishing_it() {
     let mut server = Server::start(&[]);
     let stores = server.stores();
     let other = Server::start_on(&stores, &["--roles", "api"]);

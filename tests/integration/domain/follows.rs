@@ -1,9 +1,11 @@
+//! Follows: counts of both users, rows, inbox entry and the limit of follows per user.
+
 use serde_json::json;
 
 use crate::support::{SOON, Server, eventually, user};
 
 #[tokio::test]
-async fn a_follow_moves_both_sides_once_and_is_undone_once() {
+async fn a_follow_is_counted_once_for_both_users_and_undone_once() {
     let server = Server::shared();
     let target = user(server.stores().new_user().await);
     let follower = server.client("ann follows");
@@ -30,7 +32,7 @@ async fn a_follow_reaches_the_rows_and_the_inbox() {
     server.client("ben is persisted").follow(&user(target)).await;
     let sql = stores.sql().await;
     eventually("the follower in PostgreSQL", SOON, || async {
-        let found: (i64, i64, i64) = sqlx::query_as(
+        let counts: (i64, i64, i64) = sqlx::query_as(
             "SELECT (SELECT count(*) FROM follow WHERE target_id = $1 AND is_on),
                     (SELECT followers FROM user_counts WHERE id = $1),
                     (SELECT new_followers FROM inbox_counts WHERE id = $1)",
@@ -39,7 +41,7 @@ async fn a_follow_reaches_the_rows_and_the_inbox() {
         .fetch_one(&sql)
         .await
         .unwrap();
-        (found == (1, 1, 1)).then_some(())
+        (counts == (1, 1, 1)).then_some(())
     })
     .await;
 }
@@ -56,7 +58,7 @@ async fn users_cannot_follow_themselves() {
 }
 
 #[tokio::test]
-async fn the_follow_limit_holds_exactly_also_when_many_follows_race() {
+async fn the_follow_limit_holds_exactly_also_for_concurrent_follows() {
     let server = Server::start(&["--follow-limit", "5"]);
     let stores = server.stores();
     let mut targets = Vec::new();
@@ -77,17 +79,17 @@ async fn the_follow_limit_holds_exactly_also_when_many_follows_race() {
             (&json!("BAD_USER_INPUT"), &json!("FOLLOW_LIMIT"))
         );
     }
-    // Following the same user again changes nothing; after an unfollow there is room for another.
-    let (known, _) = followed[0];
-    assert_eq!(follower.follow(known).await["changed"], false);
-    follower.unfollow(known).await;
-    assert_eq!(follower.follow(known).await["changed"], true);
+    // Following the same user again changes nothing; after an unfollow another follow is possible.
+    let (target, _) = followed[0];
+    assert_eq!(follower.follow(target).await["changed"], false);
+    follower.unfollow(target).await;
+    assert_eq!(follower.follow(target).await["changed"], true);
     assert_eq!(
-        follower.error(query, json!({ "u": missing(&targets, &followed) })).await["extensions"]["reason"],
+        follower.error(query, json!({ "u": first_unfollowed(&targets, &followed) })).await["extensions"]["reason"],
         "FOLLOW_LIMIT"
     );
 }
 
-fn missing<T>(targets: &[String], followed: &[(&String, T)]) -> String {
-    targets.iter().find(|target| followed.iter().all(|(known, _)| known != target)).unwrap().clone()
+fn first_unfollowed<T>(targets: &[String], followed: &[(&String, T)]) -> String {
+    targets.iter().find(|target| followed.iter().all(|(other, _)| other != target)).unwrap().clone()
 }

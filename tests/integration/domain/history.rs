@@ -1,3 +1,5 @@
+//! History of a note: gains, losses and totals per hour or day, its access rules and its retention.
+
 use chrono::{DateTime, Days, NaiveTime, SecondsFormat, TimeDelta, Utc};
 use plaudit_embedded_stores::AppendFsync;
 use plaudit_token_auth::Role;
@@ -24,13 +26,13 @@ fn days_ago(days: u64) -> DateTime<Utc> {
 }
 
 async fn points(client: &Client, variables: Value) -> Vec<(String, i64, i64, i64)> {
-    let found = client.data(HISTORY, variables).await["noteActivity"].clone();
+    let activity = client.data(HISTORY, variables).await["noteActivity"].clone();
     let number = |point: &Value, name: &str| point[name].as_i64().unwrap();
     let point = |point: &Value| {
         let at = point["at"].as_str().unwrap().to_owned();
         (at, number(point, "gained"), number(point, "lost"), number(point, "total"))
     };
-    found.as_array().unwrap().iter().map(point).collect()
+    activity.as_array().unwrap().iter().map(point).collect()
 }
 
 async fn author_of(stores: &Stores, note: i64) -> String {
@@ -55,7 +57,7 @@ async fn the_author_and_a_moderator_see_points_that_add_up_and_others_see_none()
     let author = server.client(&author_of(&stores, id).await);
     let begin = days_ago(2);
     let minutes = |minutes| begin + TimeDelta::minutes(minutes);
-    // Two are written last but happened first: the logs of several shards are persisted independently.
+    // Two steps are written after later ones: the logs of several shards are persisted independently.
     add_step(&sql, id, minutes(10 * 60 + 2), true, 1).await;
     add_step(&sql, id, minutes(10 * 60 + 1), true, 2).await;
     add_step(&sql, id, minutes(13 * 60), true, 3).await;
@@ -110,12 +112,12 @@ async fn a_total_is_carried_into_a_window_without_events_from_either_side() {
             (author.clone(), window(&note(id), "DAY", days_ago(from), Some(days_ago(until))));
         async move { points(&author, variables).await.iter().map(|point| point.3).collect::<Vec<_>>() }
     };
-    assert_eq!(total_of(6, 5).await, [7], "nothing is known but the present total");
+    assert_eq!(total_of(6, 5).await, [7], "the current total, because there are no events");
     add_step(&sql, id, days_ago(4) + TimeDelta::minutes(1), true, 5).await;
     add_step(&sql, id, days_ago(4) + TimeDelta::minutes(1), true, 6).await;
-    assert_eq!(total_of(7, 5).await, [4, 4], "what the first event found");
+    assert_eq!(total_of(7, 5).await, [4, 4], "the total before the first event");
     assert_eq!(total_of(5, 2).await, [4, 6, 6]);
-    assert_eq!(total_of(3, 1).await, [6, 6], "what the last event left");
+    assert_eq!(total_of(3, 1).await, [6, 6], "the total after the last event");
 
     let mut collects = window(&note(id), "DAY", days_ago(5), None);
     collects["of"] = json!("COLLECTS");
@@ -129,7 +131,7 @@ async fn a_window_outside_the_limits_is_refused_and_its_argument_is_named() {
     let id = stores.new_note().await;
     let (n, author) = (note(id), server.client(&author_of(&stores, id).await));
     let hours = points(&author, window(&n, "HOUR", days_ago(30), None)).await.len();
-    assert_eq!((hours - 1) / 24, 30); // the hour under way is one, also the last of a day
+    assert_eq!((hours - 1) / 24, 30); // the current hour counts as one, also at the end of a day
     assert_eq!(points(&author, window(&n, "DAY", days_ago(743), None)).await.len(), 744);
     for (variables, argument) in [
         (window(&n, "HOUR", days_ago(32), None), "per"),
@@ -142,14 +144,14 @@ async fn a_window_outside_the_limits_is_refused_and_its_argument_is_named() {
         assert_eq!(error["extensions"]["code"], "BAD_USER_INPUT", "{variables}: {error}");
         assert_eq!(error["extensions"]["argument"], argument, "{variables}: {error}");
     }
-    let mut nonsense = window(&n, "DAY", days_ago(1), None);
-    nonsense["since"] = json!("yesterday");
-    let error = author.error(HISTORY, nonsense).await;
+    let mut invalid = window(&n, "DAY", days_ago(1), None);
+    invalid["since"] = json!("yesterday");
+    let error = author.error(HISTORY, invalid).await;
     assert_eq!(error["extensions"]["code"], "BAD_USER_INPUT", "{error}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn days_older_than_the_retention_are_dropped_and_tomorrow_is_prepared() {
+async fn partitions_of_days_older_than_the_retention_are_dropped_and_that_of_tomorrow_is_created() {
     let stores = Stores::start(AppendFsync::EverySec).await;
     let mut server = Server::start_on(&stores, &["--activity-retention", "2days"]);
     let sql = stores.sql().await;
@@ -162,8 +164,8 @@ async fn days_older_than_the_retention_are_dropped_and_tomorrow_is_prepared() {
     let has_day = |day: DateTime<Utc>| {
         let (sql, table) = (sql.clone(), format!("activity_{}", day.format("%Y%m%d")));
         async move {
-            let found = sqlx::query_scalar("SELECT to_regclass($1) IS NOT NULL").bind(table);
-            found.fetch_one(&sql).await.unwrap()
+            let exists = sqlx::query_scalar("SELECT to_regclass($1) IS NOT NULL").bind(table);
+            exists.fetch_one(&sql).await.unwrap()
         }
     };
     eventually("old days are dropped", SOON, || async {
@@ -174,11 +176,11 @@ async fn days_older_than_the_retention_are_dropped_and_tomorrow_is_prepared() {
         (old == [false; 3]).then_some(())
     })
     .await;
-    eventually("tomorrow is prepared", SOON, || async {
+    eventually("the partition of tomorrow exists", SOON, || async {
         has_day(days_ago(0) + Days::new(1)).await.then_some(())
     })
     .await;
-    let kept: bool = has_day(days_ago(1)).await;
-    assert!(kept, "{}", server.log());
+    let is_kept: bool = has_day(days_ago(1)).await;
+    assert!(is_kept, "{}", server.log());
     assert!(server.log().contains("dropped a day of history"), "{}", server.log());
 }

@@ -1,3 +1,5 @@
+//! Inbox: unread counts, entries, marking as read, and access rules.
+
 use futures_util::future::join_all;
 use plaudit_token_auth::Role;
 use serde_json::{Value, json};
@@ -21,7 +23,7 @@ fn badges(replies: i64, likes: i64, followers: i64, messages: i64) -> Value {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_inbox_counts_each_action_once_and_is_read_once() {
+async fn an_inbox_counts_each_action_once_and_is_marked_read_once() {
     let server = Server::shared();
     let stores = server.stores();
     let (me, service) = ("ann is liked", server.client_as(Role::Service, "the messenger"));
@@ -54,14 +56,15 @@ async fn an_inbox_counts_each_action_once_and_is_read_once() {
         fan.act("likeComment", json!({ "commentId": comment }), "changed").await;
         fan.act("follow", json!({ "userId": my_id }), "changed").await;
     }
-    owner.act("likeNote", json!({ "noteId": n }), "changed").await; // one's own deeds are no news
+    owner.act("likeNote", json!({ "noteId": n }), "changed").await; // the owner's own actions add no entry
     let message = json!({ "senderId": user(stores.new_user().await), "recipientId": my_id });
     for changed in [true, false] {
         let sent = service.act("recordDirectMessage", message.clone(), "changed recipient { id }").await;
         assert_eq!(sent, json!({ "changed": changed, "recipient": { "id": my_id } }));
     }
     let expected = badges(0, 4, 2, 1);
-    eventually("the badges", SOON, || async { (unread(server, me).await == expected).then_some(()) }).await;
+    eventually("the unread counts", SOON, || async { (unread(server, me).await == expected).then_some(()) })
+        .await;
     loop {
         let pushed = socket.data().await["inboxCountsChanged"].clone();
         if pushed["unreadLikeCount"] == 4
@@ -85,8 +88,10 @@ async fn an_inbox_counts_each_action_once_and_is_read_once() {
     assert_eq!(payload, json!({ "changed": true, "inbox": badges(0, 0, 0, 0) }));
     // Read counts never decrease; later entries are unread.
     server.client("fan three").act("likeNote", json!({ "noteId": n }), "changed").await;
-    eventually("one more", SOON, || async { (unread(server, me).await == badges(0, 1, 0, 0)).then_some(()) })
-        .await;
+    eventually("one more unread like", SOON, || async {
+        (unread(server, me).await == badges(0, 1, 0, 0)).then_some(())
+    })
+    .await;
 }
 
 #[tokio::test]
@@ -117,8 +122,8 @@ async fn entries_are_listed_newest_first() {
     assert_eq!(second["nodes"][0]["about"], json!({ "__typename": "Note", "id": n["id"] }));
     assert_eq!(second["pageInfo"]["hasNextPage"], false);
     owner.act("deleteNote", json!({ "noteId": n["id"] }), "changed").await;
-    let gone = owner.data(query, json!({ "after": after })).await["viewer"]["inbox"]["entries"].clone();
-    assert_eq!(gone["nodes"][0]["about"], Value::Null);
+    let removed = owner.data(query, json!({ "after": after })).await["viewer"]["inbox"]["entries"].clone();
+    assert_eq!(removed["nodes"][0]["about"], Value::Null);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -131,7 +136,7 @@ async fn an_existing_entry_is_not_counted_again_with_new_ones_of_its_batch() {
     let liked = created["note"]["id"].as_str().unwrap();
     let id: i64 = liked.strip_prefix("note_").unwrap().parse().unwrap();
     let other = note(stores.new_note().await);
-    server.client(fans[0]).like(&other).await; // so that this is a user
+    server.client(fans[0]).like(&other).await; // creates the user
     let (mine, known, sql) = (stores.user_of(me).await, stores.user_of(fans[0]).await, stores.sql().await);
     let entry = "WITH entry AS (INSERT INTO inbox_entry (recipient_id, kind, actor_id, target_id, created_at)
                                 VALUES ($1, 'note_like', $2, $3, now()))
@@ -146,7 +151,7 @@ async fn an_existing_entry_is_not_counted_again_with_new_ones_of_its_batch() {
 }
 
 #[tokio::test]
-async fn an_inbox_and_own_lists_are_for_their_owner_only() {
+async fn only_the_owner_reads_an_inbox_and_private_lists() {
     let server = Server::shared();
     let id = user(server.stores().new_user().await);
     server.client("cyd is curious").like(&note(server.stores().new_note().await)).await;
@@ -171,7 +176,7 @@ async fn an_inbox_and_own_lists_are_for_their_owner_only() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn messages_of_sixty_four_senders_at_once_count_sixty_four() {
+async fn concurrent_messages_of_64_senders_are_counted_once_per_sender() {
     let server = Server::shared();
     let stores = server.stores();
     let me = server.client("dan is popular");

@@ -1,9 +1,11 @@
+//! Likes: idempotent, counted once, persisted with totals, inbox entry and history.
+
 use serde_json::{Value, json};
 
 use crate::support::{SOON, Server, eventually, note, user};
 
 #[tokio::test]
-async fn a_like_counts_once_however_often_it_is_sent_and_is_undone_once() {
+async fn a_like_is_counted_once_and_undone_once_also_when_requests_repeat() {
     let server = Server::shared();
     let stores = server.stores();
     let id = stores.new_note().await;
@@ -27,7 +29,7 @@ async fn a_like_counts_once_however_often_it_is_sent_and_is_undone_once() {
 }
 
 #[tokio::test]
-async fn an_unlike_of_what_was_never_liked_changes_nothing() {
+async fn an_unlike_without_a_like_changes_nothing() {
     let server = Server::shared();
     let n = note(server.stores().new_note().await);
     let payload = server.client("bea never liked").unlike(&n).await;
@@ -36,7 +38,7 @@ async fn an_unlike_of_what_was_never_liked_changes_nothing() {
 }
 
 #[tokio::test]
-async fn a_like_is_in_postgresql_soon_with_its_totals_inbox_entry_and_history() {
+async fn a_like_is_persisted_with_its_totals_inbox_entry_and_history() {
     let server = Server::shared();
     let stores = server.stores();
     let id = stores.new_note().await;
@@ -136,10 +138,10 @@ async fn an_event_that_changes_no_row_invalidates_the_count() {
     socket.watch_notes(&[&n]).await;
     assert_eq!(socket.note_until(|_| true).await["id"], n);
 
-    // Row and event both count until the persister finds that the row existed.
+    // The row and the event are both counted until the persister meets the existing row.
     assert_eq!(liker.like(&n).await["changed"], true);
     socket.note_until(|note| note["likeCount"] == 1).await;
-    eventually("the count is what the rows say", SOON, || async {
+    eventually("the count agrees with the rows", SOON, || async {
         (liker.note(&n).await["likeCount"] == 1).then_some(())
     })
     .await;

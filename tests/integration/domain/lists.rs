@@ -1,3 +1,5 @@
+//! Lists: keyset pages in order, current right after each change, without removed entities.
+
 use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
@@ -5,16 +7,16 @@ use sqlx::{Postgres, Transaction};
 
 use crate::support::{Client, SOON, Server, Stores, eventually, note, number, user};
 
-/// Ids of a page, its last cursor, and whether there is more.
+/// Ids of a page, its end cursor, and whether a next page exists.
 fn page(list: &Value) -> (Vec<String>, Value, bool) {
     let ids = list["nodes"].as_array().unwrap().iter().map(|node| node["id"].as_str().unwrap().to_owned());
     let info = &list["pageInfo"];
     (ids.collect(), info["endCursor"].clone(), info["hasNextPage"].as_bool().unwrap())
 }
 
-/// Reads a list of `field` inside `root` to its end, `first` at a time.
+/// Reads all pages of the list `field` of `root`, with `first` items each.
 async fn all(client: &Client, root: &str, field: &str, first: usize) -> Vec<String> {
-    let (mut seen, mut after) = (Vec::new(), Value::Null);
+    let (mut read, mut after) = (Vec::new(), Value::Null);
     loop {
         let query = format!(
             "query ($after: String) {{ {root} {{ list: {field}(first: {first}, after: $after) {{
@@ -23,16 +25,16 @@ async fn all(client: &Client, root: &str, field: &str, first: usize) -> Vec<Stri
         let name = root.split(['(', ' ']).next().unwrap();
         let data = client.data(&query, json!({ "after": after })).await;
         let (ids, cursor, has_more) = page(&data[name]["list"]);
-        seen.extend(ids);
+        read.extend(ids);
         after = cursor;
         if !has_more {
-            return seen;
+            return read;
         }
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn own_lists_are_exact_right_after_each_flip_before_and_after_it_is_persisted() {
+async fn lists_of_the_viewer_are_exact_right_after_each_flip_also_before_it_is_persisted() {
     // Nothing is persisted for ten seconds after each batch begins.
     let server = Server::start(&["--batch-wait", "10s"]);
     let stores = server.stores();
@@ -66,7 +68,7 @@ async fn own_lists_are_exact_right_after_each_flip_before_and_after_it_is_persis
     stores.rest().await;
     for field in ["likedNotes", "collectedNotes"] {
         assert_eq!(all(&me, "viewer", field, 1).await, [b, d, c, a]);
-        // A target that is switched off leaves the list at once, although its row is still on.
+        // An unliked or uncollected note leaves the list at once, although its row is still on.
         let off = if field == "likedNotes" { "unlikeNote" } else { "uncollectNote" };
         me.act(off, json!({ "noteId": d }), "changed").await;
         assert_eq!(all(&me, "viewer", field, 2).await, [b, c, a]);
@@ -74,7 +76,7 @@ async fn own_lists_are_exact_right_after_each_flip_before_and_after_it_is_persis
 }
 
 #[tokio::test]
-async fn a_removed_note_leaves_every_list() {
+async fn a_removed_note_disappears_from_every_list() {
     let server = Server::shared();
     let (author, reader) = (server.client("bob removes from lists"), server.client("cyd reads lists"));
     let input = json!({ "title": "Listed", "body": "Listed" });
@@ -88,16 +90,16 @@ async fn a_removed_note_leaves_every_list() {
     server.stores().rest().await;
     reader.act("follow", json!({ "userId": ids[0]["author"]["id"] }), "changed").await;
     author.act("deleteNote", json!({ "noteId": ids[1]["id"] }), "changed").await;
-    let left: Vec<String> =
+    let remaining: Vec<String> =
         [2, 0].map(|i: usize| ids[i]["id"].as_str().unwrap().to_owned()).into_iter().collect();
-    assert_eq!(all(&reader, "viewer", "likedNotes", 1).await, left);
-    assert_eq!(all(&author, "viewer", "notes", 1).await, left);
+    assert_eq!(all(&reader, "viewer", "likedNotes", 1).await, remaining);
+    assert_eq!(all(&author, "viewer", "notes", 1).await, remaining);
     let feed = "{ feed(first: 100, following: true) { nodes { id } pageInfo { hasNextPage endCursor } } }";
-    assert_eq!(page(&reader.data(feed, json!({})).await["feed"]).0, left);
+    assert_eq!(page(&reader.data(feed, json!({})).await["feed"]).0, remaining);
 }
 
 #[tokio::test]
-async fn users_are_listed_newest_first_on_both_ends_of_an_edge() {
+async fn followers_followed_likers_and_members_are_listed_newest_first() {
     let server = Server::shared();
     let stores = server.stores();
     let me = server.client("dan is listed");
@@ -126,7 +128,7 @@ async fn users_are_listed_newest_first_on_both_ends_of_an_edge() {
         assert_eq!(all(&me, &format!("note(id: \"{n}\")"), "likers", first).await, fans);
         assert_eq!(all(&me, &format!("group(id: \"{group}\")"), "members", first).await, fans);
     }
-    // Following is exact at once, also when the follow is not persisted yet.
+    // The list of followed users is exact right after a change, also before it is persisted.
     me.unfollow(&followed[2]).await;
     me.follow(&followed[2]).await;
     me.unfollow(&followed[1]).await;
@@ -150,39 +152,39 @@ async fn the_feed_of_followed_users_is_newest_first_and_current_at_once() {
     let feed = |first: usize| {
         let me = &me;
         async move {
-            let (mut seen, mut after) = (Vec::new(), Value::Null);
+            let (mut read, mut after) = (Vec::new(), Value::Null);
             loop {
                 let query = "query ($first: Int, $after: String) { feed(following: true, first: $first, after: $after) {
                     nodes { id } pageInfo { hasNextPage endCursor } } }";
                 let data = me.data(query, json!({ "first": first, "after": after })).await;
                 let (ids, cursor, has_more) = page(&data["feed"]);
-                seen.extend(ids);
+                read.extend(ids);
                 after = cursor;
                 if !has_more {
-                    return seen;
+                    return read;
                 }
             }
         }
     };
     assert_eq!(feed(5).await, Vec::<String>::new());
-    let (mut ids, mut people) = (Vec::new(), BTreeSet::new());
+    let (mut ids, mut author_ids) = (Vec::new(), BTreeSet::new());
     for author in [0, 1, 2, 0, 0, 2, 1, 0] {
-        let (id, by) = post(author).await;
+        let (id, author_id) = post(author).await;
         ids.push((id, author));
-        people.insert((author, by));
+        author_ids.insert((author, author_id));
     }
-    let of = |wanted: &[usize]| -> Vec<String> {
-        ids.iter().rev().filter(|(_, by)| wanted.contains(by)).map(|(id, _)| id.clone()).collect()
+    let notes_of = |wanted: &[usize]| -> Vec<String> {
+        ids.iter().rev().filter(|(_, author)| wanted.contains(author)).map(|(id, _)| id.clone()).collect()
     };
-    let person = |author: usize| people.iter().find(|(by, _)| *by == author).unwrap().1.clone();
-    me.follow(&person(0)).await;
-    me.follow(&person(2)).await;
+    let author_id = |author: usize| author_ids.iter().find(|(index, _)| *index == author).unwrap().1.clone();
+    me.follow(&author_id(0)).await;
+    me.follow(&author_id(2)).await;
     for first in [1, 2, 3, 20] {
-        assert_eq!(feed(first).await, of(&[0, 2]), "{first} at a time");
+        assert_eq!(feed(first).await, notes_of(&[0, 2]), "{first} at a time");
     }
-    me.unfollow(&person(0)).await;
-    me.follow(&person(1)).await;
-    assert_eq!(feed(2).await, of(&[1, 2]));
+    me.unfollow(&author_id(0)).await;
+    me.follow(&author_id(1)).await;
+    assert_eq!(feed(2).await, notes_of(&[1, 2]));
     let error = server.anonymous().error("{ feed(following: true) { nodes { id } } }", json!({})).await;
     assert_eq!(error["extensions"]["code"], "UNAUTHENTICATED");
 }
@@ -203,7 +205,7 @@ async fn notes_of_a_group_and_of_a_user_are_paged_while_more_arrive() {
     }
     ids.reverse();
     for root in ["viewer".to_owned(), format!("group(id: {group})")] {
-        let (mut seen, mut after) = (Vec::new(), Value::Null);
+        let (mut read, mut after) = (Vec::new(), Value::Null);
         let name = root.split('(').next().unwrap();
         loop {
             let query = format!(
@@ -211,15 +213,15 @@ async fn notes_of_a_group_and_of_a_user_are_paged_while_more_arrive() {
                      nodes {{ id }} pageInfo {{ hasNextPage endCursor }} }} }} }}"
             );
             let data = author.data(&query, json!({ "after": after })).await;
-            let (found, cursor, has_more) = page(&data[name]["notes"]);
-            seen.extend(found);
+            let (page_ids, cursor, has_more) = page(&data[name]["notes"]);
+            read.extend(page_ids);
             after = cursor;
             if !has_more {
                 break;
             }
             post().await;
         }
-        let old: Vec<String> = seen.into_iter().filter(|id| ids.contains(id)).collect();
+        let old: Vec<String> = read.into_iter().filter(|id| ids.contains(id)).collect();
         assert_eq!(old, ids);
     }
     assert!(number(&json!(ids[0])) > number(&json!(ids[6])));
@@ -259,8 +261,8 @@ async fn liked(client: &Client, first: i32) -> (Vec<String>, Value) {
     (ids.collect(), page["pageInfo"].clone())
 }
 
-/// Keeps batches from being persisted, by the lock that removals take, until it is dropped.
-async fn hold_batches(stores: &Stores) -> Transaction<'static, Postgres> {
+/// Blocks the persister with the lock that removals take, until the transaction is dropped.
+async fn block_persister(stores: &Stores) -> Transaction<'static, Postgres> {
     let mut tx = stores.sql().await.begin().await.unwrap();
     let lock = "SELECT pg_advisory_xact_lock(x'506c617564697401'::bit(64)::bigint)";
     sqlx::query(lock).execute(&mut *tx).await.unwrap();
@@ -268,34 +270,35 @@ async fn hold_batches(stores: &Stores) -> Transaction<'static, Postgres> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_page_of_removed_notes_leads_to_the_next_page() {
+async fn a_page_of_only_removed_notes_is_filled_from_the_next_page() {
     let server = Server::start(&[]);
     let stores = server.stores();
     let reader = server.client("oda likes");
-    let (kept, gone) = (stores.new_note().await, stores.new_note().await);
+    let (kept, removed) = (stores.new_note().await, stores.new_note().await);
     reader.like(&note(kept)).await;
     stores.rest().await;
-    let held = hold_batches(&stores).await;
-    reader.like(&note(gone)).await;
+    let lock = block_persister(&stores).await;
+    reader.like(&note(removed)).await;
     for text in [
         "UPDATE note SET removed_at = now() WHERE id = $1",
         "INSERT INTO invalidation (shard, names, reason) VALUES ($1::bigint % 2, 'note:' || $1, 'a test')",
     ] {
-        sqlx::query(text).bind(gone).execute(&stores.sql().await).await.unwrap();
+        sqlx::query(text).bind(removed).execute(&stores.sql().await).await.unwrap();
     }
-    eventually("the note is gone", SOON, || async {
-        let found = reader.data("query ($n: ID!) { note(id: $n) { id } }", json!({ "n": note(gone) })).await;
-        found["note"].is_null().then_some(())
+    eventually("the note is removed", SOON, || async {
+        let data =
+            reader.data("query ($n: ID!) { note(id: $n) { id } }", json!({ "n": note(removed) })).await;
+        data["note"].is_null().then_some(())
     })
     .await;
     let (ids, info) = liked(&reader, 1).await;
     assert_eq!((ids, &info["hasNextPage"]), (vec![note(kept)], &json!(false)));
     assert!(info["endCursor"].is_string(), "{info}");
-    drop(held);
+    drop(lock);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_note_that_is_liked_again_stands_first_before_and_after_that_is_persisted() {
+async fn a_note_that_is_liked_again_is_first_before_and_after_the_like_is_persisted() {
     let server = Server::start(&[]);
     let stores = server.stores();
     let reader = server.client("mia likes again");
@@ -305,8 +308,8 @@ async fn a_note_that_is_liked_again_stands_first_before_and_after_that_is_persis
     }
     stores.rest().await;
     assert_eq!(liked(&reader, 10).await.0, [once.clone(), again.clone()]);
-    let held = hold_batches(&stores).await;
-    // One batch waits already, so the next two events share a batch.
+    let lock = block_persister(&stores).await;
+    // One batch waits already, so the next two events are in one batch.
     reader.like(&note(stores.new_note().await)).await;
     let sql = stores.sql().await;
     eventually("the batch waits", SOON, || async {
@@ -319,7 +322,7 @@ async fn a_note_that_is_liked_again_stands_first_before_and_after_that_is_persis
     reader.like(&again).await;
     let before = liked(&reader, 10).await.0;
     assert_eq!((before.len(), &before[0]), (3, &again));
-    drop(held);
+    drop(lock);
     stores.rest().await;
     assert_eq!(liked(&reader, 10).await.0, before);
 }

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::support::{Client, Server, Stores, note, user};
 
-/// An edge as clients see it.
+/// A kind of edge, with its mutations and field in the API.
 struct Kind {
     /// Name in keys and of its table.
     name: &'static str,
@@ -46,7 +46,7 @@ impl Kind {
         client.data(&query, json!({})).await["node"]["is"].as_bool().unwrap()
     }
 
-    /// Switches several in one request, in this order; returns which of them changed.
+    /// Switches several edges in one request, in this order; returns which of them changed.
     async fn switch(&self, client: &Client, on: bool, ids: &[i64]) -> Vec<bool> {
         let (action, target) = (if on { self.on } else { self.off }, self.target);
         let one = |id| format!("m{id}: {action}(input: {{ {target}Id: \"{target}_{id}\" }}) {{ changed }}");
@@ -80,7 +80,7 @@ impl Kind {
 
 /// Ids that need eight bytes.
 const FIRST_ID: i64 = 5_000_000_000;
-/// Existing targets, and those that the user switched on: neither the first nor the last ones.
+/// Ids of existing targets, and of those that the user switched on, which are neither the first nor the last ones.
 const ALL: Range<i64> = FIRST_ID..FIRST_ID + 102_310;
 const ON: Range<i64> = FIRST_ID + 10..FIRST_ID + 100_010;
 const MOST_BYTES: u64 = 64_000;
@@ -90,7 +90,8 @@ async fn likes_of_every_age_are_exact_for_a_user_with_100000_likes_in_bounded_me
     let stores = Stores::start(AppendFsync::EverySec).await;
     let pipeline = Server::start_on(&stores, &["--roles", "pipeline"]);
     let api = Server::start_on(&stores, &["--roles", "api", "--reply-wait", "0s", "--max-mutations", "50"]);
-    let (client, me) = (api.client("eve likes it all"), long_life(&stores, "eve likes it all").await);
+    let (client, me) =
+        (api.client("eve likes it all"), user_with_100000_likes(&stores, "eve likes it all").await);
     // The newest ones, those around the floor of a cached set, and the oldest ones.
     let on =
         [ON.end - 1, ON.end - 2, ON.end - 5_001, ON.end - 5_000, ON.start + 50_000, ON.start + 1, ON.start];
@@ -101,16 +102,16 @@ async fn likes_of_every_age_are_exact_for_a_user_with_100000_likes_in_bounded_me
     for kind in &KINDS {
         for (was_on, ids) in [(true, &on[..]), (false, &off[..])] {
             for id in ids {
-                let what = format!("{} {id}", kind.name);
-                assert_eq!(kind.is_on(&client, *id).await, was_on, "{what}");
+                let edge = format!("{} {id}", kind.name);
+                assert_eq!(kind.is_on(&client, *id).await, was_on, "{edge}");
                 for to in [was_on, !was_on, !was_on, was_on, was_on, !was_on] {
                     let changed = kind.is_on(&client, *id).await != to;
-                    assert_eq!(kind.switch(&client, to, &[*id]).await, [changed], "{what} to {to}");
-                    assert_eq!(kind.is_on(&client, *id).await, to, "{what} to {to}");
+                    assert_eq!(kind.switch(&client, to, &[*id]).await, [changed], "{edge} to {to}");
+                    assert_eq!(kind.is_on(&client, *id).await, to, "{edge} to {to}");
                 }
             }
         }
-        assert_eq!(kind.rows_on(&stores, me).await, 100_000, "the pipeline was to be stalled");
+        assert_eq!(kind.rows_on(&stores, me).await, 100_000, "the pipeline is not stalled");
     }
 
     pipeline.wake();
@@ -128,7 +129,7 @@ async fn likes_of_every_age_are_exact_for_a_user_with_100000_likes_in_bounded_me
         assert!((30_000..MOST_BYTES).contains(&bytes), "{}: {bytes}", kind.name);
     }
 
-    // The set stays bounded however many edges are switched on.
+    // The cached set stays bounded after any number of edges is switched on.
     let more: Vec<i64> = (ON.end + 1..ALL.end - 1).collect();
     for kind in &KINDS {
         let mut most = 0;
@@ -150,7 +151,7 @@ async fn likes_of_every_age_are_exact_for_a_user_with_100000_likes_in_bounded_me
 }
 
 /// Creates a user with many old rows, none of them cached.
-async fn long_life(stores: &Stores, subject: &str) -> i64 {
+async fn user_with_100000_likes(stores: &Stores, subject: &str) -> i64 {
     let sql = stores.sql().await;
     let author = stores.new_user().await;
     let insert = "INSERT INTO app_user (subject, name) VALUES ($1, 'Eve') RETURNING id";
@@ -200,7 +201,7 @@ async fn a_user_without_likes_costs_one_database_lookup_and_not_one_per_request(
 #[tokio::test]
 async fn an_unknown_id_costs_one_database_lookup_and_not_one_per_request() {
     let server = Server::shared();
-    let client = server.client("ida looks for what is not there");
+    let client = server.client("ida reads unknown ids");
     client.follow(&user(server.stores().new_user().await)).await;
     let like = |kind: &Kind| format!("{}(input: {{ {}Id: $id }}) {{ changed }}", kind.on, kind.target);
     let mutations = [

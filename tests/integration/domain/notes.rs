@@ -1,3 +1,5 @@
+//! Notes: posting, removing and featuring, the counts that they move, and who may do it.
+
 use std::time::Duration;
 
 use futures_util::future::join_all;
@@ -6,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::support::{Client, SOON, Server, eventually, note, number, user};
 
-const MINE: &str =
+const USER_COUNTS: &str =
     "query ($id: ID!) { user(id: $id) { noteCount likesReceivedCount collectsReceivedCount commentCount } }";
 
 async fn post(client: &Client, input: Value) -> Value {
@@ -19,7 +21,7 @@ fn text(title: &str) -> Value {
 }
 
 #[tokio::test]
-async fn a_posted_note_counts_for_its_author() {
+async fn a_new_note_is_counted_for_its_author_and_shown_in_the_feed() {
     let server = Server::shared();
     let client = server.client("ann posts");
     for count in 1..=2 {
@@ -37,7 +39,7 @@ async fn a_posted_note_counts_for_its_author() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_same_key_posts_one_note_also_when_sent_at_once() {
+async fn concurrent_requests_with_the_same_idempotency_key_post_one_note() {
     let server = Server::shared();
     let client = server.client("bob posts once");
     let mut input = text("Only once");
@@ -48,7 +50,7 @@ async fn the_same_key_posts_one_note_also_when_sent_at_once() {
         assert_eq!(payload["note"]["id"], payloads[0]["note"]["id"]);
     }
     let author = payloads[0]["note"]["author"]["id"].clone();
-    assert_eq!(client.data(MINE, json!({ "id": author })).await["user"]["noteCount"], 1);
+    assert_eq!(client.data(USER_COUNTS, json!({ "id": author })).await["user"]["noteCount"], 1);
 
     // The key is rejected for another text, and for an edge.
     let reused = ("BAD_USER_INPUT".to_owned(), Some("idempotencyKey".to_owned()));
@@ -65,25 +67,25 @@ async fn the_same_key_posts_one_note_also_when_sent_at_once() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn sixty_four_posts_of_one_author_at_once_count_sixty_four() {
+async fn concurrent_posts_of_one_author_are_each_counted() {
     let server = Server::shared();
     let client = server.client("cyd posts a lot");
     let posts = join_all((0..64).map(|i| post(&client, text(&format!("Note {i}"))))).await;
     let author = posts[0]["note"]["author"]["id"].clone();
     let counts = posts.iter().map(|post| post["note"]["author"]["noteCount"].as_i64().unwrap());
     assert_eq!(counts.max(), Some(64));
-    assert_eq!(client.data(MINE, json!({ "id": author })).await["user"]["noteCount"], 64);
+    assert_eq!(client.data(USER_COUNTS, json!({ "id": author })).await["user"]["noteCount"], 64);
     let rows = "SELECT count(*) FROM note WHERE author_id = $1";
     assert_eq!(server.stores().number(rows, number(&author)).await, 64);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn many_posts_at_once_in_a_new_group_do_not_wait_for_each_others_connections() {
+async fn concurrent_posts_in_a_new_group_do_not_deadlock_on_the_connection_pool() {
     let server = Server::shared();
     let owner = server.client("lea posts in her group");
     let group =
         owner.act("createGroup", json!({ "name": "Lea's" }), "group { id }").await["group"]["id"].clone();
-    // More requests than connections.
+    // More requests than connections in the pool.
     let posts = join_all((0..64).map(|i| {
         let mut input = text(&format!("Note {i}"));
         input["groupId"] = group.clone();
@@ -93,7 +95,7 @@ async fn many_posts_at_once_in_a_new_group_do_not_wait_for_each_others_connectio
 }
 
 #[tokio::test]
-async fn removing_a_note_adjusts_every_counter_it_had_moved() {
+async fn removing_a_note_adjusts_every_counter_that_it_had_changed() {
     let server = Server::shared();
     let stores = server.stores();
     let (author, fan) = (server.client("dan removes"), server.client("a fan of dan"));
@@ -114,7 +116,7 @@ async fn removing_a_note_adjusts_every_counter_it_had_moved() {
     for _ in 0..3 {
         stores.new_comment_by(commenter, number(&removed)).await;
     }
-    let counts = |id: Value| async move { fan_view(server, id).await };
+    let counts = |id: Value| async move { user_counts(server, id).await };
     let before =
         json!({ "noteCount": 2, "likesReceivedCount": 2, "collectsReceivedCount": 2, "commentCount": 0 });
     assert_eq!(counts(me.clone()).await, before);
@@ -125,8 +127,8 @@ async fn removing_a_note_adjusts_every_counter_it_had_moved() {
     assert_eq!(refused.0, "FORBIDDEN");
     for changed in [true, false] {
         let payload = author.act("deleteNote", json!({ "noteId": removed }), fields).await;
-        let left = json!({ "noteCount": 1, "likesReceivedCount": 1, "collectsReceivedCount": 1 });
-        assert_eq!(payload, json!({ "changed": changed, "noteId": removed, "author": left }));
+        let remaining = json!({ "noteCount": 1, "likesReceivedCount": 1, "collectsReceivedCount": 1 });
+        assert_eq!(payload, json!({ "changed": changed, "noteId": removed, "author": remaining }));
     }
     assert_eq!(group_counts(server, &group).await, json!({ "noteCount": 1, "featuredNoteCount": 1 }));
     assert_eq!(fan.refused("deleteNote", json!({ "noteId": removed })).await.0, "NOT_FOUND");
@@ -134,7 +136,7 @@ async fn removing_a_note_adjusts_every_counter_it_had_moved() {
         let client = if mutation == "featureNote" { &moderator } else { &fan };
         assert_eq!(client.refused(mutation, json!({ "noteId": removed })).await.0, "NOT_FOUND", "{mutation}");
     }
-    eventually("the comments' author has none any more", SOON, || async {
+    eventually("the removed comments are subtracted", SOON, || async {
         (counts(json!(user(commenter))).await["commentCount"] == 0).then_some(())
     })
     .await;
@@ -144,8 +146,8 @@ async fn removing_a_note_adjusts_every_counter_it_had_moved() {
     assert_eq!(counts(me).await, after);
 }
 
-async fn fan_view(server: &Server, id: Value) -> Value {
-    server.anonymous().data(MINE, json!({ "id": id })).await["user"].clone()
+async fn user_counts(server: &Server, id: Value) -> Value {
+    server.anonymous().data(USER_COUNTS, json!({ "id": id })).await["user"].clone()
 }
 
 async fn group_counts(server: &Server, group: &Value) -> Value {
@@ -154,7 +156,7 @@ async fn group_counts(server: &Server, group: &Value) -> Value {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn likes_that_race_with_the_removal_of_their_note_leave_its_authors_total_at_zero() {
+async fn likes_concurrent_with_the_removal_of_their_note_leave_the_total_of_its_author_at_zero() {
     let server = Server::shared();
     let stores = server.stores();
     let author = server.client("eve removes in a storm");
@@ -174,31 +176,31 @@ async fn likes_that_race_with_the_removal_of_their_note_leave_its_authors_total_
         assert!(reply["data"]["likeNote"]["changed"] == true || *code == "NOT_FOUND", "{reply}");
     }
     stores.rest().await;
-    let left = fan_view(server, me).await;
-    assert_eq!((&left["noteCount"], &left["likesReceivedCount"]), (&json!(0), &json!(0)));
+    let counts = user_counts(server, me).await;
+    assert_eq!((&counts["noteCount"], &counts["likesReceivedCount"]), (&json!(0), &json!(0)));
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_note_that_is_removed_on_one_instance_is_gone_on_the_other_at_once() {
+async fn a_note_that_is_removed_on_one_instance_disappears_on_the_other() {
     let stores = crate::support::Stores::start(plaudit_embedded_stores::AppendFsync::EverySec).await;
     let one = Server::start_on(&stores, &[]);
     let two = Server::start_on(&stores, &["--roles", "api"]);
     let author = one.client("fay removes");
     let n = post(&author, text("Here")).await["note"]["id"].clone();
     let id = n.as_str().unwrap();
-    let there = two.client("gus reads elsewhere");
-    assert_eq!(there.like(id).await["changed"], true);
+    let reader = two.client("gus reads elsewhere");
+    assert_eq!(reader.like(id).await["changed"], true);
     author.act("deleteNote", json!({ "noteId": n }), "changed").await;
-    eventually("the other instance knows", Duration::from_secs(2), || async {
-        (there.data("query ($n: ID!) { note(id: $n) { id } }", json!({ "n": n })).await["note"].is_null())
+    eventually("the note disappears on the other instance", Duration::from_secs(2), || async {
+        (reader.data("query ($n: ID!) { note(id: $n) { id } }", json!({ "n": n })).await["note"].is_null())
             .then_some(())
     })
     .await;
-    assert_eq!(there.refused("likeNote", json!({ "noteId": n })).await.0, "NOT_FOUND");
+    assert_eq!(reader.refused("likeNote", json!({ "noteId": n })).await.0, "NOT_FOUND");
 }
 
 #[tokio::test]
-async fn only_members_and_its_creator_post_in_a_group() {
+async fn only_members_and_the_creator_of_a_group_post_in_it() {
     let server = Server::shared();
     let (owner, member) = (server.client("hal owns"), server.client("ida joins"));
     let group = owner
@@ -223,7 +225,7 @@ async fn only_members_and_its_creator_post_in_a_group() {
 }
 
 #[tokio::test]
-async fn moderators_feature_notes_in_groups_and_nobody_else_does() {
+async fn only_moderators_feature_notes_in_groups() {
     let server = Server::shared();
     let moderator = server.client_as(Role::Moderator, "jim moderates");
     let owner = server.client("kim owns");
@@ -241,8 +243,8 @@ async fn moderators_feature_notes_in_groups_and_nobody_else_does() {
         ("unfeatureNote", false, 0),
     ] {
         let payload = moderator.act(mutation, input.clone(), fields).await;
-        let shown = json!({ "isFeatured": featured == 1, "group": { "featuredNoteCount": featured } });
-        assert_eq!(payload, json!({ "changed": changed, "note": shown }), "{mutation}");
+        let expected = json!({ "isFeatured": featured == 1, "group": { "featuredNoteCount": featured } });
+        assert_eq!(payload, json!({ "changed": changed, "note": expected }), "{mutation}");
     }
     assert_eq!(owner.refused("featureNote", input.clone()).await.0, "FORBIDDEN");
     assert_eq!(server.anonymous().refused("featureNote", input).await.0, "UNAUTHENTICATED");

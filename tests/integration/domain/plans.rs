@@ -1,4 +1,4 @@
-//! Query plans: every list is paged by keyset cursors, stable while items arrive, and read by an index.
+//! Query plans: every list is paged by keyset cursors, keeps its order while items arrive, and is read by an index.
 
 use std::{collections::HashSet, fs};
 
@@ -8,8 +8,8 @@ use sqlx::PgPool;
 
 use crate::support::{Client, SOON, Server, Stores, eventually, note, user};
 
-/// Every list. `WHO` stands for the number of a user, a note and a group, `ARGS` for the page wanted,
-/// `NODES` for what is selected.
+/// Every list. `WHO` is the number of a user, note or group, `ARGS` the arguments of the page, `NODES` the selected
+/// fields.
 const LISTS: &[&str] = &[
     "feed(ARGS) NODES",
     "feed(following: true, ARGS) NODES",
@@ -26,7 +26,7 @@ const LISTS: &[&str] = &[
     "viewer { inbox { entries(ARGS) NODES } }",
 ];
 
-/// Lists to whose top the paging test cannot easily add.
+/// Lists that the paging test leaves out, because it cannot easily add items at their top.
 const OTHERS: &[&str] = &[
     "note(id: \"note_WHO\") { comments(sort: NEWEST, ARGS) NODES }",
     "node(id: \"comment_5\") { ... on Comment { replies(ARGS) NODES } }",
@@ -35,7 +35,7 @@ const OTHERS: &[&str] = &[
     "hotNotes(window: HOUR, ARGS) NODES",
 ];
 
-/// A page: the ids on it, and where the next one begins.
+/// A page: its ids, and the cursor of the next page.
 struct Page {
     ids: Vec<String>,
     next: Option<String>,
@@ -62,7 +62,7 @@ async fn page(client: &Client, list: &str, who: i64, first: usize, after: Option
 const FEW_PER_PAGE: usize = 7;
 
 #[tokio::test]
-async fn a_list_is_read_without_gaps_and_doubles_while_items_arrive_at_its_top() {
+async fn a_list_is_read_without_gaps_or_duplicates_while_items_arrive_at_its_top() {
     let server = Server::start(&[]);
     let stores = server.stores();
     let reader = server.client("reader");
@@ -80,16 +80,16 @@ async fn a_list_is_read_without_gaps_and_doubles_while_items_arrive_at_its_top()
         let Page { ids: expected, next } = page(&reader, list, 1, 100, None).await;
         assert!(expected.len() > 2 * FEW_PER_PAGE && next.is_none(), "{list}: {expected:?}");
         let mut page_read = page(&reader, list, 1, FEW_PER_PAGE, None).await;
-        let mut seen = page_read.ids;
+        let mut read = page_read.ids;
         while let Some(next) = page_read.next {
-            // Two are enough, and keep the lists short.
-            if seen.len() <= 2 * FEW_PER_PAGE {
+            // Two new items are enough, and keep the lists short.
+            if read.len() <= 2 * FEW_PER_PAGE {
                 arrive(&server, &reader, &mut arrived).await;
             }
             page_read = page(&reader, list, 1, FEW_PER_PAGE, Some(&next)).await;
-            seen.extend(page_read.ids);
+            read.extend(page_read.ids);
         }
-        assert_eq!(seen, expected, "{list}");
+        assert_eq!(read, expected, "{list}");
         stores.rest().await;
         let now = page(&reader, list, 1, 100, None).await.ids;
         assert!(now.len() > expected.len() && now.ends_with(&expected), "{list}: {now:?}");
@@ -108,10 +108,10 @@ async fn arrive(server: &Server, reader: &Client, arrived: &mut usize) {
         newcomer.act("createGroup", json!({ "name": "One more" }), "group { id }").await["group"]["id"]
             .clone();
     reader.act("joinGroup", json!({ "groupId": group }), "changed").await;
-    let theirs = post(&newcomer, Some("group_1")).await;
-    reader.like(&theirs).await;
+    let new_note = post(&newcomer, Some("group_1")).await;
+    reader.like(&new_note).await;
     let collect = "mutation ($n: ID!) { collectNote(input: { noteId: $n }) { changed } }";
-    reader.data(collect, json!({ "n": theirs })).await;
+    reader.data(collect, json!({ "n": new_note })).await;
     post(reader, None).await;
     let comment = "WITH i AS (INSERT INTO comment_index (note_id, author_id, state) VALUES (1, 1, 'approved') RETURNING id)
                    INSERT INTO comment_body SELECT id, 'A comment' FROM i";
@@ -153,14 +153,14 @@ async fn no_list_scans_or_sorts_a_table_of_a_million_rows() {
     let mut pipeline = Server::start_on(&stores, &["--roles", "pipeline"]);
     fill(&stores).await;
     explain_everything(&stores).await;
-    // One connection, so that statements are prepared once; and no statements but those of requests.
+    // One connection, so that statements are prepared once. Without the pipeline, all statements are of requests.
     let api = Server::start_on(&stores, &["--roles", "api", "--database-connections", "1"]);
     pipeline.stop();
 
     let marks = stores.sql().await;
     for list in LISTS.iter().chain(OTHERS) {
         mark(&marks, list).await;
-        read_here_and_there(&api, list).await;
+        read_pages(&api, list).await;
     }
     mark(&marks, "end").await;
     let log = eventually("the plans are in the log", SOON, || async {
@@ -182,14 +182,14 @@ async fn no_list_scans_or_sorts_a_table_of_a_million_rows() {
             }
         }
     }
-    assert_eq!(read.len(), LISTS.len() + OTHERS.len(), "plans were found of {read:?} only");
-    assert!(faults.is_empty(), "{} faults, the first: {}", faults.len(), faults[0]);
+    assert_eq!(read.len(), LISTS.len() + OTHERS.len(), "only {read:?} have plans");
+    assert!(faults.is_empty(), "{} bad plans, the first: {}", faults.len(), faults[0]);
 }
 
-/// The first page, the next one, and one in the middle; of a long list and a short one.
-async fn read_here_and_there(api: &Server, list: &str) {
+/// Reads the first page, the next one, and one in the middle, of a long list and of a short one.
+async fn read_pages(api: &Server, list: &str) {
     let (many, few) = (api.client(&format!("user {MANY}")), api.client(&format!("user {FEW}")));
-    // The short list's items are spread over all times, so its first item lies amid the long list.
+    // The items of the short list are spread over the whole time, so its first item lies amid the long list.
     let middle = page(&few, list, FEW, 1, None).await.next;
     for _ in 0..TIMES {
         let first = page(&many, list, MANY, 20, None).await;
@@ -226,42 +226,41 @@ fn marked(plan: &Value) -> Option<&str> {
     plan["Query Text"].as_str()?.strip_prefix("SELECT 'mark: ")?.strip_suffix('\'')
 }
 
-/// What `auto_explain` wrote: JSON, whose lines are indented by a tab.
+/// The plans that `auto_explain` logged: JSON, indented by a tab.
 fn plans(log: &str) -> Vec<Value> {
     let after_heads = log.split("  plan:\n").skip(1);
     let text = |rest: &str| rest.lines().map_while(|line| line.strip_prefix('\t')).collect::<String>();
     after_heads.map(|rest| serde_json::from_str(&text(rest)).unwrap()).collect()
 }
 
-/// The node and all below it.
+/// The node and all its descendants.
 fn nodes(node: &Value) -> Vec<&Value> {
-    let below = node["Plans"].as_array().into_iter().flatten().flat_map(nodes);
-    std::iter::once(node).chain(below).collect()
+    let descendants = node["Plans"].as_array().into_iter().flatten().flat_map(nodes);
+    std::iter::once(node).chain(descendants).collect()
 }
 
 fn is_big(node: &Value) -> bool {
     node["Relation Name"].as_str().is_some_and(|name| BIG.contains(&name))
 }
 
-/// Nodes of a plan whose cost grows with the table.
+/// Describes a node of the plan whose cost grows with the table, if there is one.
 fn fault(nodes: &[&Value]) -> Option<String> {
     nodes.iter().find_map(|node| {
         let kind = node["Node Type"].as_str().unwrap();
-        let passed_over =
-            node["Filter"].as_str().filter(|filter| SELECTIVE.iter().any(|s| filter.contains(s)));
+        let filtered = node["Filter"].as_str().filter(|filter| SELECTIVE.iter().any(|s| filter.contains(s)));
         if kind.ends_with("Sort") {
             Some(format!("{kind} by {}", node["Sort Key"]))
         } else if is_big(node) && node.get("Index Cond").is_none() && !is_bounded(node) {
-            Some(format!("{kind} of all of {}", node["Relation Name"]))
-        } else if is_big(node) && passed_over.is_some() {
-            Some(format!("{kind} of {} passes over rows: {passed_over:?}", node["Relation Name"]))
+            Some(format!("{kind} of all rows of {}", node["Relation Name"]))
+        } else if is_big(node) && filtered.is_some() {
+            Some(format!("{kind} of {} filters rows: {filtered:?}", node["Relation Name"]))
         } else {
             None
         }
     })
 }
 
-/// Its index cond stands elsewhere; or it is a ranking, which is the first thousands of its index.
+/// The index condition is in a child node; or the node reads a ranking, which is the first thousands of its index.
 fn is_bounded(node: &Value) -> bool {
     node["Node Type"] == "Bitmap Heap Scan" || node["Index Name"] == "note_counts_by_heat"
 }
@@ -274,7 +273,7 @@ const GROUPS: i64 = 20_000;
 /// Notes that get activity; there are more notes.
 const NOTES: i64 = 300_000;
 const ROWS: i64 = 1_000_000;
-/// Most users that one user follows.
+/// Limit of users that one user follows.
 const FOLLOW_LIMIT: i64 = 5_000;
 
 /// A fifth of each table belongs to the first user, note or group; a fifth points at it; the rest is spread.
@@ -308,24 +307,24 @@ async fn fill(stores: &Stores) {
         first_or("i % 5 = 0", USERS, 7_919),
         any(USERS, 104_729),
     );
-    let one = async {
+    let first_half = async {
         add(&sql, "note", &notes).await;
         add(&sql, "note_like", &edges("note_like", NOTES, NOTES)).await;
         add(&sql, "note_collect", &edges("note_collect", NOTES, NOTES)).await;
         add(&sql, "comment_body", "comment_body SELECT i, 'A comment'").await;
     };
-    let other = async {
+    let second_half = async {
         add(&sql, "comment_index", &comments).await;
         add(&sql, "inbox_entry", &entries).await;
         add(&sql, "follow", &edges("follow", USERS - 1, FOLLOW_LIMIT)).await;
         add(&sql, "group_join", &edges("group_join", GROUPS, GROUPS)).await;
     };
-    tokio::join!(one, other);
+    tokio::join!(first_half, second_half);
     execute(&sql, "INSERT INTO note_counts (id, likes) SELECT id, id % 1000 FROM note ORDER BY id").await;
     execute(&sql, "ANALYZE").await;
 }
 
-/// Edges, of which the first user has at most `most`.
+/// Edges; the first user has at most `most` of them.
 fn edges(kind: &str, targets: i64, most: i64) -> String {
     format!(
         "{kind} SELECT CASE WHEN i % 5 = 0 AND i / 5 < {most} THEN 1 WHEN i % 5 = 1 THEN 2 + i / 5 ELSE {} END,
@@ -336,17 +335,17 @@ fn edges(kind: &str, targets: i64, most: i64) -> String {
     )
 }
 
-/// The first, on a condition; else any other.
+/// SQL: the first id if the condition holds, else any other id.
 fn first_or(condition: &str, of: i64, step: i64) -> String {
     format!("CASE WHEN {condition} THEN 1 ELSE {} END", any(of, step))
 }
 
-/// All but the first, in an order without pattern.
+/// SQL: an id other than the first, in a scattered order.
 fn any(of: i64, step: i64) -> String {
     format!("2 + i * {step} % {}", of - 1)
 }
 
-/// Adds a million rows without triggers, checks and indexes, and then makes the indexes: much faster.
+/// Adds a million rows without triggers, checks and indexes, and then creates the indexes, which is much faster.
 async fn add(sql: &PgPool, table: &str, insert: &str) {
     let keys = "SELECT conname, pg_get_constraintdef(c.oid) FROM pg_constraint AS c
         WHERE conrelid = to_regclass($1) AND contype = 'p'

@@ -1,3 +1,5 @@
+//! Rankings: hot notes by the heat of a time window, stable pages, and the rebuild of lost heat.
+
 use plaudit_embedded_stores::AppendFsync;
 use redis::AsyncCommands;
 use serde_json::{Value, json};
@@ -42,8 +44,8 @@ async fn page(client: &Client, window: &str, first: usize, after: &Value) -> Opt
     Some((ids.collect(), page["pageInfo"].clone()))
 }
 
-/// Waits until the whole list is `expected`; it must never be empty meanwhile.
-async fn ranked(server: &Server, window: &str, expected: &[i64]) {
+/// Waits until the whole list is `expected`; it must never be empty before.
+async fn until_ranked(server: &Server, window: &str, expected: &[i64]) {
     let expected = ids(expected);
     eventually(&format!("{window} is {expected:?}"), SOON, || async {
         let (ids, _) = page(&server.anonymous(), window, 50, &Value::Null).await?;
@@ -53,9 +55,9 @@ async fn ranked(server: &Server, window: &str, expected: &[i64]) {
     .await;
 }
 
-async fn ranked_in_spans(server: &Server, expected: &[i64]) {
+async fn until_ranked_in_spans(server: &Server, expected: &[i64]) {
     for window in ["HOUR", "DAY", "WEEK"] {
-        ranked(server, window, expected).await;
+        until_ranked(server, window, expected).await;
     }
 }
 
@@ -70,7 +72,7 @@ async fn heat(stores: &Stores, id: i64, span: &str) -> f64 {
     heat
 }
 
-async fn complete(stores: &Stores) {
+async fn until_heat_is_complete(stores: &Stores) {
     eventually("heat is complete", SOON, || async {
         for shard in 0..2 {
             let mut redis = stores.redis().await;
@@ -84,24 +86,24 @@ async fn complete(stores: &Stores) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn hot_notes_are_ranked_by_the_likes_of_the_window_and_an_unlike_lowers() {
+async fn hot_notes_are_ranked_by_the_likes_of_the_window_and_an_unlike_lowers_the_rank() {
     let server = Server::start(&[]);
     let [old, a, b, c] = notes(&server.stores(), 4).await[..] else { panic!() };
     // Without likes: by totals, newer notes first.
-    ranked_in_spans(&server, &[old, c, b, a]).await;
+    until_ranked_in_spans(&server, &[old, c, b, a]).await;
     like(&server, a, 0..1).await;
     like(&server, b, 0..3).await;
     like(&server, c, 0..2).await;
-    ranked_in_spans(&server, &[b, c, a]).await;
-    ranked(&server, "ALL", &[old, b, c, a]).await;
+    until_ranked_in_spans(&server, &[b, c, a]).await;
+    until_ranked(&server, "ALL", &[old, b, c, a]).await;
 
     for liker in 0..2 {
         server.client(&format!("liker {liker}")).unlike(&note(b)).await;
     }
-    ranked_in_spans(&server, &[c, b, a]).await;
-    ranked(&server, "ALL", &[old, c, b, a]).await;
+    until_ranked_in_spans(&server, &[c, b, a]).await;
+    until_ranked(&server, "ALL", &[old, c, b, a]).await;
     server.client("liker 0").unlike(&note(a)).await;
-    ranked(&server, "DAY", &[c, b]).await;
+    until_ranked(&server, "DAY", &[c, b]).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -111,29 +113,29 @@ async fn pages_keep_their_order_while_likes_arrive() {
     for (id, likes) in [(e, 5), (d, 4), (c, 3), (b, 2), (a, 1)] {
         like(&server, id, 0..likes).await;
     }
-    ranked(&server, "DAY", &[e, d, c, b, a]).await;
+    until_ranked(&server, "DAY", &[e, d, c, b, a]).await;
     let reader = server.anonymous();
-    let (mut seen, mut after, mut sizes) = (Vec::new(), Value::Null, Vec::new());
+    let (mut read, mut after, mut sizes) = (Vec::new(), Value::Null, Vec::new());
     loop {
         let (ids, info) = page(&reader, "DAY", 2, &after).await.unwrap();
         assert_eq!(info["hasPreviousPage"], !after.is_null());
         sizes.push(ids.len());
-        seen.extend(ids);
+        read.extend(ids);
         after = info["endCursor"].clone();
         if info["hasNextPage"] == false {
             break;
         }
-        // Meanwhile the present order changes.
+        // Meanwhile the current order changes.
         let likers = 10 * sizes.len();
         like(&server, a, likers..likers + 6).await;
-        ranked(&server, "DAY", &[a, e, d, c, b]).await;
+        until_ranked(&server, "DAY", &[a, e, d, c, b]).await;
     }
-    assert_eq!((seen, sizes), (ids(&[e, d, c, b, a]), vec![2, 2, 1]));
+    assert_eq!((read, sizes), (ids(&[e, d, c, b, a]), vec![2, 2, 1]));
 }
 
 /// PostgreSQL reads more candidates than a ranking has, by coarse steps of heat.
 #[tokio::test(flavor = "multi_thread")]
-async fn the_thousand_hottest_notes_ever_are_found_among_many() {
+async fn the_ranking_of_all_time_has_the_thousand_hottest_of_many_notes() {
     let server = Server::start(&[]);
     let stores = server.stores();
     let (author, sql) = (stores.new_user().await, stores.sql().await);
@@ -146,13 +148,13 @@ async fn the_thousand_hottest_notes_ever_are_found_among_many() {
     let hottest = "SELECT id FROM note_counts ORDER BY likes DESC, id DESC LIMIT 1000";
     let expected: Vec<i64> = sqlx::query_scalar(hottest).fetch_all(&sql).await.unwrap();
 
-    let (reader, mut seen, mut after) = (server.anonymous(), Vec::new(), Value::Null);
+    let (reader, mut read, mut after) = (server.anonymous(), Vec::new(), Value::Null);
     for _ in 0..10 {
         let (ids, info) = page(&reader, "ALL", 100, &after).await.unwrap();
-        seen.extend(ids);
+        read.extend(ids);
         after = info["endCursor"].clone();
     }
-    assert_eq!(seen, ids(&expected));
+    assert_eq!(read, ids(&expected));
 }
 
 #[tokio::test]
@@ -184,16 +186,16 @@ async fn paging_continues_at_the_same_rank_when_the_snapshot_has_expired() {
     server.stop();
     server.start_again();
     let mut redis = server.stores().redis().await;
-    let kept: Vec<String> = redis.keys("{0}:hot:ranking:*").await.unwrap();
-    let () = redis.unlink(kept).await.unwrap();
+    let snapshots: Vec<String> = redis.keys("{0}:hot:ranking:*").await.unwrap();
+    let () = redis.unlink(snapshots).await.unwrap();
     like(&server, a, 0..1).await;
     server.stores().rest().await;
-    let (behind, _) = page(&server.anonymous(), "ALL", 5, &info["endCursor"]).await.unwrap();
-    assert_eq!(behind, ids(&[a, b]));
+    let (rest, _) = page(&server.anonymous(), "ALL", 5, &info["endCursor"]).await.unwrap();
+    assert_eq!(rest, ids(&[a, b]));
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn removed_notes_are_left_out_and_others_fill_the_page() {
+async fn removed_notes_are_omitted_and_the_next_notes_fill_the_page() {
     let mut server = Server::start(&[]);
     let stores = server.stores();
     let [old, a, b, c] = notes(&stores, 4).await[..] else { panic!() };
@@ -201,21 +203,21 @@ async fn removed_notes_are_left_out_and_others_fill_the_page() {
         like(&server, id, 0..likes).await;
     }
     stores.rest().await;
-    // The notes are cached by the process and in Redis.
+    // The restart and the UNLINK clear the caches of the process and of Redis.
     server.stop();
     server.start_again();
     let () = stores.redis().await.unlink(format!("{{{}}}:ec:note:{b}", b % 2)).await.unwrap();
     let remove = "UPDATE note SET removed_at = now() WHERE id = $1";
     sqlx::query(remove).bind(b).execute(&stores.sql().await).await.unwrap();
-    ranked(&server, "DAY", &[c, a]).await;
-    ranked(&server, "ALL", &[old, c, a]).await;
+    until_ranked(&server, "DAY", &[c, a]).await;
+    until_ranked(&server, "ALL", &[old, c, a]).await;
     let (ids_of_page, info) = page(&server.anonymous(), "DAY", 2, &Value::Null).await.unwrap();
     assert_eq!((ids_of_page, &info["hasNextPage"]), (ids(&[c, a]), &json!(false)));
 }
 
 /// Redis loses everything, then only the heat; the server is killed during the rebuild.
 #[tokio::test(flavor = "multi_thread")]
-async fn lost_heat_is_rebuilt_from_the_history_and_the_list_is_never_empty_meanwhile() {
+async fn lost_heat_is_rebuilt_from_the_history_and_the_list_is_never_empty_during_the_rebuild() {
     let mut server = Server::start(&[]);
     let stores = server.stores();
     let [old, a, b, c] = notes(&stores, 4).await[..] else { panic!() };
@@ -223,7 +225,7 @@ async fn lost_heat_is_rebuilt_from_the_history_and_the_list_is_never_empty_meanw
         like(&server, id, 0..likes).await;
     }
     server.client("liker 2").unlike(&note(b)).await;
-    ranked(&server, "DAY", &[c, b, a]).await;
+    until_ranked(&server, "DAY", &[c, b, a]).await;
     for loss in ["everything, and the server", "heat"] {
         stores.rest().await;
         let mut redis = stores.redis().await;
@@ -233,35 +235,35 @@ async fn lost_heat_is_rebuilt_from_the_history_and_the_list_is_never_empty_meanw
         } else {
             let () = redis::cmd("FLUSHALL").query_async(&mut redis).await.unwrap();
         }
-        // Without heat, totals rank.
-        ranked(&server, "WEEK", &[old, c, b, a]).await;
+        // Without heat, notes are ranked by totals.
+        until_ranked(&server, "WEEK", &[old, c, b, a]).await;
         if loss.ends_with("server") {
             server.kill();
             server.start_again();
         }
-        ranked_in_spans(&server, &[c, b, a]).await;
+        until_ranked_in_spans(&server, &[c, b, a]).await;
         for (id, likes) in [(old, 0.0), (a, 1.0), (b, 2.0), (c, 2.0)] {
             assert_eq!(heat(&stores, id, "week").await, likes, "after the loss of {loss}");
         }
     }
     like(&server, a, 10..13).await;
-    ranked(&server, "HOUR", &[a, c, b]).await;
+    until_ranked(&server, "HOUR", &[a, c, b]).await;
 }
 
-/// Redis restarts from an older copy: its heat lacks what was persisted since then.
+/// Redis restarts from an older copy: its heat lacks the likes that were persisted since then.
 #[tokio::test(flavor = "multi_thread")]
 async fn heat_lost_by_redis_is_rebuilt_and_counted_once() {
     let mut stores = Stores::start(AppendFsync::Always).await;
     let server = Server::start_on(&stores, &[]);
     let [_, a, b] = notes(&stores, 3).await[..] else { panic!() };
-    complete(&stores).await;
+    until_heat_is_complete(&stores).await;
     like(&server, b, 0..1).await;
     like(&server, a, 0..2).await;
     stores.rest().await;
     let copy = stores.copy_files("redis");
     like(&server, b, 1..3).await;
     stores.rest().await;
-    ranked(&server, "DAY", &[b, a]).await;
+    until_ranked(&server, "DAY", &[b, a]).await;
 
     stores.stop_redis();
     stores.restore_files("redis", &copy);
@@ -270,11 +272,11 @@ async fn heat_lost_by_redis_is_rebuilt_and_counted_once() {
         (heat(&stores, b, "day").await == 3.0).then_some(())
     })
     .await;
-    complete(&stores).await;
+    until_heat_is_complete(&stores).await;
     for (id, likes) in [(a, 2.0), (b, 3.0)] {
         assert_eq!(heat(&stores, id, "week").await, likes);
     }
-    ranked(&server, "DAY", &[b, a]).await;
+    until_ranked(&server, "DAY", &[b, a]).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -282,10 +284,10 @@ async fn after_kill_9_heat_is_not_counted_twice() {
     let mut server = Server::start(&["--batch-wait", "10s"]);
     let stores = server.stores();
     let [_, a, b] = notes(&stores, 3).await[..] else { panic!() };
-    complete(&stores).await;
+    until_heat_is_complete(&stores).await;
     like(&server, a, 0..3).await;
     for round in 1..=2 {
-        // Folded, but not persisted: the next owner folds it again.
+        // The like is folded, but not persisted: the next owner folds it again.
         like(&server, b, round - 1..round).await;
         server.kill();
         server.start_again();
@@ -293,7 +295,7 @@ async fn after_kill_9_heat_is_not_counted_twice() {
         for span in ["hour", "day", "week"] {
             assert_eq!(heat(&stores, b, span).await, round as f64, "{span}, round {round}");
         }
-        ranked(&server, "DAY", &[a, b]).await;
+        until_ranked(&server, "DAY", &[a, b]).await;
     }
 }
 
@@ -301,10 +303,10 @@ async fn after_kill_9_heat_is_not_counted_twice() {
 async fn without_a_history_heat_counts_from_the_start() {
     let server = Server::start(&["--activity", "false"]);
     let [_, a, b] = notes(&server.stores(), 3).await[..] else { panic!() };
-    complete(&server.stores()).await;
+    until_heat_is_complete(&server.stores()).await;
     like(&server, b, 0..1).await;
     like(&server, a, 0..2).await;
-    ranked(&server, "DAY", &[a, b]).await;
+    until_ranked(&server, "DAY", &[a, b]).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -314,10 +316,10 @@ async fn while_redis_is_unavailable_hot_notes_answer_retry_later() {
     let [_, a, b] = notes(&stores, 3).await[..] else { panic!() };
     like(&server, a, 0..2).await;
     like(&server, b, 0..1).await;
-    ranked(&server, "DAY", &[a, b]).await;
+    until_ranked(&server, "DAY", &[a, b]).await;
     stores.stop_redis();
     // This window was never read, so no cache has it.
     assert_eq!(page(&server.anonymous(), "WEEK", 5, &Value::Null).await, None);
     stores.start_redis(AppendFsync::Always);
-    ranked(&server, "WEEK", &[a, b]).await;
+    until_ranked(&server, "WEEK", &[a, b]).await;
 }

@@ -1,3 +1,5 @@
+//! Views: bundled, idempotent per key, and counted once also across outages.
+
 use plaudit::{
     event_log::Event,
     primitives::{Id, NoteId, ShardCount, ShardId},
@@ -21,12 +23,12 @@ async fn view_with_key(client: &Client, notes: &[&str], key: &str) -> Value {
     client.data(RECORD, json!({ "n": notes, "k": key })).await["recordViews"].clone()
 }
 
-async fn shown(client: &Client, note: &str) -> i64 {
-    let found = client.data("query ($n: ID!) { note(id: $n) { viewCount } }", json!({ "n": note })).await;
-    found["note"]["viewCount"].as_i64().unwrap()
+async fn view_count(client: &Client, note: &str) -> i64 {
+    let data = client.data("query ($n: ID!) { note(id: $n) { viewCount } }", json!({ "n": note })).await;
+    data["note"]["viewCount"].as_i64().unwrap()
 }
 
-/// Views of a note: in PostgreSQL, and what Redis holds.
+/// Views of a note in PostgreSQL and in Redis.
 async fn totals(stores: &Stores, id: i64) -> (i64, Option<i64>) {
     let total = "SELECT views FROM note_counts WHERE id = $1";
     let total = sqlx::query_scalar(total).bind(id).fetch_one(&stores.sql().await).await.unwrap();
@@ -34,17 +36,17 @@ async fn totals(stores: &Stores, id: i64) -> (i64, Option<i64>) {
 }
 
 /// Waits until PostgreSQL, Redis and a query all have `count`; none may exceed it.
-async fn all_say(server: &Server, id: i64, count: i64) {
+async fn until_counted(server: &Server, id: i64, count: i64) {
     let (stores, client) = (server.stores(), server.anonymous());
-    eventually("all say the same", SOON, || async {
-        let (shown, (total, redis)) = (shown(&client, &note(id)).await, totals(&stores, id).await);
-        assert!(shown <= count && total <= count && redis <= Some(count), "{shown}, {total}, {redis:?}");
-        ((shown, total, redis) == (count, count, Some(count))).then_some(())
+    eventually("all stores agree", SOON, || async {
+        let (api, (total, redis)) = (view_count(&client, &note(id)).await, totals(&stores, id).await);
+        assert!(api <= count && total <= count && redis <= Some(count), "{api}, {total}, {redis:?}");
+        ((api, total, redis) == (count, count, Some(count))).then_some(())
     })
     .await;
 }
 
-/// Events of this note's views in its shard's log.
+/// Number of view events of this note in its shard's log.
 async fn events(stores: &Stores, id: i64) -> usize {
     let log: redis::streams::StreamRangeReply =
         stores.redis().await.xrange_all(format!("{{{}}}:log", id % 2)).await.unwrap();
@@ -53,7 +55,7 @@ async fn events(stores: &Stores, id: i64) -> usize {
 }
 
 #[tokio::test]
-async fn views_of_many_requests_add_up_everywhere_and_are_seen_live() {
+async fn views_of_many_requests_add_up_everywhere_and_are_pushed_to_subscribers() {
     let server = Server::shared();
     let stores = server.stores();
     let (a, b) = (stores.new_note().await, stores.new_note().await);
@@ -71,13 +73,13 @@ async fn views_of_many_requests_add_up_everywhere_and_are_seen_live() {
         assert_eq!(notes, [note(a), note(b)]);
     }
     socket.note_until(|note| note["viewCount"] == 40).await;
-    all_say(server, a, 40).await;
-    all_say(server, b, 20).await;
+    until_counted(server, a, 40).await;
+    until_counted(server, b, 20).await;
     assert!(events(&stores, a).await < 20, "views are bundled");
 }
 
 #[tokio::test]
-async fn a_key_that_is_repeated_records_nothing_again() {
+async fn a_repeated_idempotency_key_records_no_second_view() {
     let server = Server::shared();
     let stores = server.stores();
     let (a, b) = (stores.new_note().await, stores.new_note().await);
@@ -86,11 +88,11 @@ async fn a_key_that_is_repeated_records_nothing_again() {
         let payload = view_with_key(&client, &[&note(a), &note(b)], "key 1").await;
         assert_eq!((&payload["changed"], &payload["notes"][0]["id"]), (&json!(true), &json!(note(a))));
     }
-    all_say(server, a, 1).await;
+    until_counted(server, a, 1).await;
     view_with_key(&client, &[&note(b), &note(a)], "key 1").await;
     view_with_key(&client, &[&note(a)], "key 2").await;
-    all_say(server, a, 2).await;
-    all_say(server, b, 1).await;
+    until_counted(server, a, 2).await;
+    until_counted(server, b, 1).await;
 }
 
 #[tokio::test]
@@ -114,15 +116,15 @@ async fn a_key_belongs_to_one_action_across_likes_and_views() {
         assert_eq!(error["extensions"]["argument"], "idempotencyKey");
         assert_eq!(error["extensions"]["reason"], "KEY_REUSED");
     }
-    let of_another = server.client("cid has keys of his own");
-    assert_eq!(view_with_key(&of_another, &[&a], "of the like").await["changed"], true);
+    let other_client = server.client("cid has keys of his own");
+    assert_eq!(view_with_key(&other_client, &[&a], "of the like").await["changed"], true);
 }
 
 #[tokio::test]
 async fn unknown_note_ids_are_skipped() {
     let server = Server::shared();
     let a = note(server.stores().new_note().await);
-    let client = server.client("dan views what is gone");
+    let client = server.client("dan views unknown notes");
     let payload = view(&client, &["note_9000000001", &a, "note_9000000002", &a]).await;
     assert_eq!(payload["changed"], true);
     assert_eq!(payload["notes"].as_array().unwrap().len(), 1);
@@ -132,28 +134,28 @@ async fn unknown_note_ids_are_skipped() {
 }
 
 #[tokio::test]
-async fn views_of_a_note_that_was_removed_meanwhile_move_no_total() {
+async fn views_of_a_removed_note_change_no_total() {
     let server = Server::shared();
     let stores = server.stores();
     let id = stores.new_note().await;
-    let client = server.client("eve views what is gone");
+    let client = server.client("eve views a removed note");
     view(&client, &[&note(id)]).await;
-    all_say(server, id, 1).await;
+    until_counted(server, id, 1).await;
 
     let sql = stores.sql().await;
     sqlx::query("UPDATE note SET removed_at = now() WHERE id = $1").bind(id).execute(&sql).await.unwrap();
     // This process may still show the note from its cache.
     assert_eq!(view(&client, &[&note(id)]).await["changed"], true);
-    eventually("the view in the log", SOON, || async { (events(&stores, id).await == 2).then_some(()) })
+    eventually("the view is in the log", SOON, || async { (events(&stores, id).await == 2).then_some(()) })
         .await;
     stores.rest().await;
     assert_eq!(totals(&stores, id).await.0, 1);
     let correct = |redis: Option<i64>| redis.is_none_or(|views| views == 1);
-    assert!(correct(totals(&stores, id).await.1), "Redis has forgotten, or loaded, the total");
+    assert!(correct(totals(&stores, id).await.1), "Redis has invalidated or loaded the total");
 }
 
 #[tokio::test]
-async fn bad_input_is_refused_and_its_argument_is_named() {
+async fn bad_input_is_refused_and_the_error_names_the_argument() {
     let server = Server::shared();
     let a = note(server.stores().new_note().await);
     let client = server.client("fay errs about views");
@@ -177,7 +179,7 @@ async fn bad_input_is_refused_and_its_argument_is_named() {
 }
 
 #[tokio::test]
-async fn a_bundle_is_appended_once_however_often_and_late_it_is_sent() {
+async fn a_bundle_is_appended_once_also_when_it_is_sent_repeatedly_or_late() {
     let server = Server::shared();
     let stores = server.stores();
     let id = stores.new_note().await;
@@ -189,7 +191,7 @@ async fn a_bundle_is_appended_once_however_often_and_late_it_is_sent() {
     for number in [1, 1, 2, 1, 2] {
         redis.append_views(sender, &bundle(number)).await.unwrap();
     }
-    all_say(server, id, 10).await;
+    until_counted(server, id, 10).await;
     assert_eq!(events(&stores, id).await, 2);
 }
 
@@ -209,7 +211,7 @@ async fn a_stop_by_signal_loses_no_view_and_a_script_flush_has_no_effect() {
     server.stop();
     server.start_again();
     for id in notes {
-        all_say(&server, id, 1).await;
+        until_counted(&server, id, 1).await;
     }
 }
 
@@ -220,18 +222,18 @@ async fn views_are_buffered_while_redis_is_unavailable_and_counted_once() {
     let client = server.client("hal views in an outage");
     let id = stores.new_note().await;
     view(&client, &[&note(id)]).await;
-    all_say(&server, id, 1).await;
+    until_counted(&server, id, 1).await;
 
     view(&client, &[&note(id)]).await;
     stores.stop_redis();
     let record = "mutation ($n: [ID!]!) { recordViews(input: { noteIds: $n }) { changed } }";
     assert_eq!(client.data(record, json!({ "n": [note(id)] })).await["recordViews"]["changed"], true);
     stores.start_redis(AppendFsync::Always);
-    eventually("the views of the outage", SOON, || async {
+    eventually("the views of the outage are counted", SOON, || async {
         let reply =
             client.send("query ($n: ID!) { note(id: $n) { viewCount } }", json!({ "n": note(id) })).await;
         (reply.body["data"]["note"]["viewCount"] == 3).then_some(())
     })
     .await;
-    all_say(&server, id, 3).await;
+    until_counted(&server, id, 3).await;
 }

@@ -1,3 +1,5 @@
+//! Visibility: edges of hidden users are excluded from counts and lists, and included again after a restore.
+
 use plaudit_token_auth::Role;
 use serde_json::{Value, json};
 
@@ -10,14 +12,14 @@ async fn visibility(moderator: &Client, id: &str) -> Value {
     moderator.data(&query, json!({ "u": id })).await["userVisibility"].clone()
 }
 
-async fn settled(moderator: &Client, stores: &Stores, id: &str) -> Value {
-    let settled = eventually("everything is settled", SOON, || async {
+async fn until_settled(moderator: &Client, stores: &Stores, id: &str) -> Value {
+    let visibility = eventually("the backfill has ended", SOON, || async {
         let visibility = visibility(moderator, id).await;
         (visibility["isSettled"] == true).then_some(visibility)
     })
     .await;
     stores.rest().await;
-    settled
+    visibility
 }
 
 /// Counts of everything that the user of these tests touches.
@@ -25,20 +27,20 @@ async fn counts(server: &Server, ids: &[&str]) -> Vec<i64> {
     let query = "query ($ids: [ID!]!) { nodes(ids: $ids) { ... on Note { likeCount collectCount author { likesReceivedCount } }
         ... on User { followerCount followingCount } ... on Group { memberCount } } }";
     let nodes = server.anonymous().data(query, json!({ "ids": ids })).await["nodes"].clone();
-    let mut found = Vec::new();
+    let mut counts = Vec::new();
     for node in nodes.as_array().unwrap() {
-        found.extend(
+        counts.extend(
             node.as_object()
                 .unwrap()
                 .values()
                 .map(|value| value.as_i64().or(value["likesReceivedCount"].as_i64()).unwrap()),
         );
     }
-    found
+    counts
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_hidden_users_edges_count_nowhere_and_count_again_when_restored() {
+async fn edges_of_a_hidden_user_are_excluded_from_all_counts_and_included_again_after_a_restore() {
     let server = Server::shared();
     let stores = server.stores();
     let moderator = server.client_as(Role::Moderator, "the moderator");
@@ -52,10 +54,10 @@ async fn a_hidden_users_edges_count_nowhere_and_count_again_when_restored() {
     stores.rest().await;
     let me = user(stores.user_of("mallory").await);
     let all = [n.as_str(), &u, &g, &me];
-    // Likes, collects, likes received; follower, following of the followed; members; mine.
-    let shown = vec![1, 1, 1, 1, 0, 1, 0, 1];
+    // Likes, collects, likes received; followers and following of the followed user; members; both of the hidden user.
+    let visible_counts = vec![1, 1, 1, 1, 0, 1, 0, 1];
     let none = vec![0; 8];
-    assert_eq!(counts(server, &all).await, shown);
+    assert_eq!(counts(server, &all).await, visible_counts);
 
     let fields = format!("changed visibility {{ {VISIBILITY} user {{ id }} }}");
     for changed in [true, false] {
@@ -63,7 +65,7 @@ async fn a_hidden_users_edges_count_nowhere_and_count_again_when_restored() {
         assert_eq!(payload["changed"], changed);
         assert_eq!(payload["visibility"]["isHidden"], true);
     }
-    let progress = settled(&moderator, &stores, &me).await;
+    let progress = until_settled(&moderator, &stores, &me).await;
     assert_eq!((&progress["settledCount"], &progress["edgeCount"]), (&json!(4), &json!(4)));
     assert_eq!(counts(server, &all).await, none);
     // New edges of a hidden user do not count either; the user sees no difference.
@@ -81,7 +83,7 @@ async fn a_hidden_users_edges_count_nowhere_and_count_again_when_restored() {
         let payload = moderator.act("restoreUser", json!({ "userId": me }), "changed").await;
         assert_eq!(payload["changed"], changed);
     }
-    settled(&moderator, &stores, &me).await;
+    until_settled(&moderator, &stores, &me).await;
     let without_collect = vec![1, 0, 1, 1, 0, 1, 0, 1];
     assert_eq!(counts(server, &all).await, without_collect);
     assert_eq!(counts(server, &[&other]).await, [1, 0, 1]);
@@ -90,7 +92,7 @@ async fn a_hidden_users_edges_count_nowhere_and_count_again_when_restored() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn hiding_a_user_with_thousands_of_likes_continues_after_a_kill_and_counts_each_once() {
+async fn hiding_a_user_with_thousands_of_likes_continues_after_a_kill_and_excludes_each_like_once() {
     const LIKES: i64 = 12_000;
     let mut server = Server::start(&[]);
     let stores = server.stores();
@@ -125,18 +127,18 @@ async fn hiding_a_user_with_thousands_of_likes_continues_after_a_kill_and_counts
     let received = "SELECT likes_received FROM user_counts WHERE id = $1";
 
     moderator.act("hideUser", json!({ "userId": user(id) }), "changed").await;
-    eventually("some of it is settled", SOON, || async {
+    eventually("the backfill has begun", SOON, || async {
         (stores.number(received, author).await < LIKES).then_some(())
     })
     .await;
     server.kill();
     server.start_again();
     let moderator = server.client_as(Role::Moderator, "the moderator");
-    let progress = settled(&moderator, &stores, &user(id)).await;
+    let progress = until_settled(&moderator, &stores, &user(id)).await;
     assert_eq!((&progress["settledCount"], &progress["edgeCount"]), (&json!(LIKES + 1), &json!(LIKES + 1)));
     assert_eq!(stores.number(received, author).await, 0);
-    let counted = "SELECT count(*) FROM note_like WHERE actor_id = $1 AND included";
-    assert_eq!(stores.number(counted, id).await, 0);
+    let included = "SELECT count(*) FROM note_like WHERE actor_id = $1 AND included";
+    assert_eq!(stores.number(included, id).await, 0);
     let totals =
         "SELECT sum(c.likes)::bigint FROM note_counts AS c JOIN note AS n USING (id) WHERE author_id = $1";
     assert_eq!(stores.number(totals, author).await, 0);
@@ -145,18 +147,18 @@ async fn hiding_a_user_with_thousands_of_likes_continues_after_a_kill_and_counts
     moderator.act("restoreUser", json!({ "userId": user(id) }), "changed").await;
     moderator.act("hideUser", json!({ "userId": user(id) }), "changed").await;
     moderator.act("restoreUser", json!({ "userId": user(id) }), "changed").await;
-    settled(&moderator, &stores, &user(id)).await;
+    until_settled(&moderator, &stores, &user(id)).await;
     assert_eq!(stores.number(received, author).await, LIKES);
     assert_eq!(stores.number(totals, author).await, LIKES);
-    let shown = server
+    let reply = server
         .anonymous()
         .data("query ($u: ID!) { user(id: $u) { likesReceivedCount } }", json!({ "u": user(author) }))
         .await;
-    assert_eq!(shown["user"]["likesReceivedCount"], LIKES);
+    assert_eq!(reply["user"]["likesReceivedCount"], LIKES);
 }
 
 #[tokio::test]
-async fn only_moderators_hide_and_see_who_is_hidden() {
+async fn only_moderators_hide_users_and_see_their_visibility() {
     let server = Server::shared();
     let id = user(server.stores().new_user().await);
     for (client, code) in [

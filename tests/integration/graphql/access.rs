@@ -1,4 +1,4 @@
-//! Who may do what: every operation and every private field, tried as everybody.
+//! Access rules: every operation and every private field, tried in every role.
 
 use std::collections::BTreeSet;
 
@@ -12,11 +12,11 @@ use crate::support::{
     token_as, user,
 };
 
-/// Somebody who tries.
+/// The role of a client.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum As {
     Nobody,
-    /// Another user than the owner of what it is about.
+    /// A user other than the owner of the objects.
     Other,
     Owner,
     Moderator,
@@ -24,12 +24,12 @@ enum As {
 }
 
 impl As {
-    /// Those who may remove what is theirs come after those who may not.
+    /// Roles that may delete objects come last.
     const ALL: [Self; 5] = [Self::Nobody, Self::Other, Self::Service, Self::Owner, Self::Moderator];
 
-    /// The code with which they are refused, by the table; `None` when they are not.
+    /// The error code by the table; `None` if the role is allowed.
     const fn refusal(self, who: Who) -> Option<&'static str> {
-        let may = match who {
+        let is_allowed = match who {
             Who::Anyone => true,
             Who::SignedIn => !matches!(self, Self::Nobody),
             Who::Owner => matches!(self, Self::Owner),
@@ -38,7 +38,7 @@ impl As {
             Who::Service => matches!(self, Self::Service),
         };
         match self {
-            _ if may => None,
+            _ if is_allowed => None,
             Self::Nobody => Some("UNAUTHENTICATED"),
             _ => Some("FORBIDDEN"),
         }
@@ -49,8 +49,8 @@ impl As {
             Self::Nobody => return None,
             Self::Other => (Role::User, "another user"),
             Self::Owner => (Role::User, OWNER),
-            Self::Moderator => (Role::Moderator, "a moderator who tries all"),
-            Self::Service => (Role::Service, "a service that tries all"),
+            Self::Moderator => (Role::Moderator, "a moderator of this test"),
+            Self::Service => (Role::Service, "a service of this test"),
         };
         Some(token_as(role, subject))
     }
@@ -60,9 +60,9 @@ impl As {
     }
 }
 
-const OWNER: &str = "the owner of it all";
+const OWNER: &str = "the owner of the objects";
 
-/// Things of the owner, and of others.
+/// Objects of the owner and of others.
 struct Things {
     owner: String,
     /// By the owner, in the group.
@@ -70,9 +70,9 @@ struct Things {
     /// By the owner.
     comment: String,
     group: String,
-    /// By somebody else, to be approved and to be rejected.
+    /// By another user: one to approve, one to reject.
     undecided: [String; 2],
-    somebody: String,
+    other_user: String,
 }
 
 impl Things {
@@ -81,13 +81,13 @@ impl Things {
         let group =
             owner.act("createGroup", json!({ "name": "All" }), "group { id }").await["group"]["id"].clone();
         let input = json!({ "title": "Mine", "body": "Text", "groupId": group });
-        let mine = owner.act("createNote", input, "note { id author { id } }").await["note"].clone();
-        let (note_, id) = (mine["id"].as_str().unwrap(), mine["author"]["id"].as_str().unwrap());
-        let comment = stores.new_comment_by(number(&mine["author"]["id"]), number(&mine["id"])).await;
+        let created = owner.act("createNote", input, "note { id author { id } }").await["note"].clone();
+        let (note_, id) = (created["id"].as_str().unwrap(), created["author"]["id"].as_str().unwrap());
+        let comment = stores.new_comment_by(number(&created["author"]["id"]), number(&created["id"])).await;
         let mut undecided = [0; 2];
         for id in &mut undecided {
-            *id = stores.new_comment(number(&mine["id"])).await;
-            hide(server, *id).await;
+            *id = stores.new_comment(number(&created["id"])).await;
+            set_pending(server, *id).await;
         }
         Self {
             owner: id.to_owned(),
@@ -95,13 +95,13 @@ impl Things {
             comment: format!("comment_{comment}"),
             group: group.as_str().unwrap().to_owned(),
             undecided: undecided.map(|id| format!("comment_{id}")),
-            somebody: user(stores.new_user().await),
+            other_user: user(stores.new_user().await),
         }
     }
 
-    /// How a field is asked for, about these things. What has no line here is asked for with its name alone.
+    /// An operation with this field on these objects.
     fn document(&self, of_type: &str, field: &str) -> String {
-        let Self { owner, note, comment, group, undecided, somebody } = self;
+        let Self { owner, note, comment, group, undecided, other_user } = self;
         let input = match field {
             "addComment" => json!({ "noteId": note, "body": "Words" }),
             "approveComment" => json!({ "commentId": undecided[0] }),
@@ -111,14 +111,14 @@ impl Things {
             "createNote" => json!({ "title": "Another", "body": "Text" }),
             "rateNote" => json!({ "noteId": note, "score": 7 }),
             "recordViews" => json!({ "noteIds": [note] }),
-            "follow" | "unfollow" | "hideUser" | "restoreUser" => json!({ "userId": somebody }),
+            "follow" | "unfollow" | "hideUser" | "restoreUser" => json!({ "userId": other_user }),
             "grantCoins" => json!({ "userId": owner, "amount": 1, "reason": "Because" }),
             "joinGroup" | "leaveGroup" => json!({ "groupId": group }),
             "markInboxRead" => json!({ "kinds": ["LIKES"] }),
-            "recordDirectMessage" => json!({ "senderId": somebody, "recipientId": owner }),
+            "recordDirectMessage" => json!({ "senderId": other_user, "recipientId": owner }),
             _ => json!({ "noteId": note }),
         };
-        let asked = match (of_type, field) {
+        let selection = match (of_type, field) {
             ("Mutation", _) => format!("{field}(input: {}) {{ changed }}", literal(&input)),
             ("Query", "commentQueue") => "commentQueue { waitingCount }".into(),
             ("Query", "node" | "note") => format!("{field}(id: \"{note}\") {{ id }}"),
@@ -141,14 +141,14 @@ impl Things {
             ("Subscription", _) => format!("{field} {{ id }}"),
             ("User", "inbox") => format!("user(id: \"{owner}\") {{ inbox {{ id }} }}"),
             ("User", _) => format!("user(id: \"{owner}\") {{ {field} {{ nodes {{ id }} }} }}"),
-            _ => panic!("say how {of_type}.{field} is asked for"),
+            _ => panic!("{of_type}.{field} needs a selection"),
         };
         let operation = if of_type == "User" { "query".into() } else { of_type.to_lowercase() };
-        format!("{operation} {{ {asked} }}")
+        format!("{operation} {{ {selection} }}")
     }
 }
 
-/// As GraphQL writes a value: names without quotes, and values of enums too.
+/// A GraphQL literal: names and enum values without quotes.
 fn literal(value: &Value) -> String {
     match value {
         Value::Object(fields) => {
@@ -162,16 +162,16 @@ fn literal(value: &Value) -> String {
     }
 }
 
-/// Makes a comment one that waits, before anybody saw it.
-async fn hide(server: &Server, comment: i64) {
+/// Makes a new comment pending.
+async fn set_pending(server: &Server, comment: i64) {
     let wait = "UPDATE comment_index SET state = 'pending' WHERE id = $1";
     sqlx::query(wait).bind(comment).execute(&server.stores().sql().await).await.unwrap();
 }
 
-/// The codes in an answer.
-async fn codes(server: &Server, asker: As, of_type: &str, document: &str) -> Vec<String> {
-    let answer = if of_type == "Subscription" {
-        let mut socket = Socket::open(&server.url, asker.token()).await;
+/// The error codes of a response.
+async fn codes(server: &Server, role: As, of_type: &str, document: &str) -> Vec<String> {
+    let response = if of_type == "Subscription" {
+        let mut socket = Socket::open(&server.url, role.token()).await;
         socket.subscribe("1", document, json!({})).await;
         let message = socket.receive().await;
         if message["type"] == "error" {
@@ -180,34 +180,34 @@ async fn codes(server: &Server, asker: As, of_type: &str, document: &str) -> Vec
             message["payload"].clone()
         }
     } else {
-        asker.client(server).send(document, json!({})).await.body
+        role.client(server).send(document, json!({})).await.body
     };
-    let errors = answer["errors"].as_array().cloned().unwrap_or_default();
+    let errors = response["errors"].as_array().cloned().unwrap_or_default();
     errors.iter().map(|error| error["extensions"]["code"].as_str().unwrap().to_owned()).collect()
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_role_may_do_exactly_what_the_table_says() {
+async fn every_role_may_do_exactly_what_the_table_allows() {
     let server = Server::start(&[]);
     let things = Things::new(&server).await;
-    // What removes something comes last.
+    // Deletions come last.
     let (removing, others): (Vec<Rule>, Vec<Rule>) =
         RULES.iter().partition(|(_, field, _)| field.starts_with("delete"));
     let mut wrong = Vec::new();
     for (of_type, field, who) in others.into_iter().chain(removing) {
         let document = things.document(of_type, field);
-        for asker in As::ALL {
-            let codes = codes(&server, asker, of_type, &document).await;
-            let expected: Vec<&str> = asker.refusal(who).into_iter().collect();
+        for role in As::ALL {
+            let codes = codes(&server, role, of_type, &document).await;
+            let expected: Vec<&str> = role.refusal(who).into_iter().collect();
             if codes != expected {
-                wrong.push(format!("{of_type}.{field} as {asker:?}: {codes:?}, not {expected:?}"));
+                wrong.push(format!("{of_type}.{field} as {role:?}: {codes:?}, not {expected:?}"));
             }
         }
     }
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
-/// The paths that are no GraphQL, each with who may read it, as docs/operations/security.md says.
+/// The paths outside of GraphQL, each with who may read it, from docs/operations/security.md.
 fn paths() -> Vec<(String, String)> {
     let page =
         std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/docs/operations/security.md")).unwrap();
@@ -232,39 +232,39 @@ async fn every_role_may_read_exactly_the_paths_of_the_table() {
     assert!(paths().contains(&("/admin/metrics".into(), Who::Moderator.name().into())));
     for (path, who) in paths() {
         let who = [Who::Anyone, Who::Moderator].into_iter().find(|known| known.name() == who);
-        for asker in As::ALL {
-            let mut asking = request("GET", &format!("{}{path}", server.url));
-            if let Some(token) = asker.token() {
-                asking = asking.bearer_auth(token);
+        for role in As::ALL {
+            let mut builder = request("GET", &format!("{}{path}", server.url));
+            if let Some(token) = role.token() {
+                builder = builder.bearer_auth(token);
             }
-            let answer = Raw::of(asking).await;
-            let expected = match asker.refusal(who.unwrap()) {
+            let response = Raw::of(builder).await;
+            let expected = match role.refusal(who.unwrap()) {
                 None => 200,
                 Some("UNAUTHENTICATED") => 401,
                 Some(_) => 403,
             };
-            assert_eq!(answer.status, expected, "{path} as {asker:?}");
-            if let Some(code) = asker.refusal(who.unwrap()) {
-                assert!(!answer.refusal().is_empty());
-                assert_eq!(answer.json()["errors"][0]["extensions"]["code"], code, "{path} as {asker:?}");
+            assert_eq!(response.status, expected, "{path} as {role:?}");
+            if let Some(code) = role.refusal(who.unwrap()) {
+                assert!(!response.refusal().is_empty());
+                assert_eq!(response.json()["errors"][0]["extensions"]["code"], code, "{path} as {role:?}");
             }
         }
     }
 }
 
 #[tokio::test]
-async fn moderators_read_what_scrapers_read() {
+async fn moderators_read_the_metrics_that_scrapers_read() {
     let server = Server::shared();
     let url = format!("{}/admin/metrics", server.url);
-    let told = Raw::of(request("GET", &url).bearer_auth(As::Moderator.token().unwrap())).await;
+    let for_moderator = Raw::of(request("GET", &url).bearer_auth(As::Moderator.token().unwrap())).await;
     let scraped = Raw::of(request("GET", &format!("{}/metrics", server.url))).await;
-    assert_eq!(told.media_type(), "text/plain");
-    assert_eq!(told.header("cache-control"), Some("no-store"));
-    let names = |answer: &Raw| {
-        let text = String::from_utf8(answer.bytes.clone()).unwrap();
+    assert_eq!(for_moderator.media_type(), "text/plain");
+    assert_eq!(for_moderator.header("cache-control"), Some("no-store"));
+    let names = |response: &Raw| {
+        let text = String::from_utf8(response.bytes.clone()).unwrap();
         text.lines().filter(|line| line.starts_with("# TYPE ")).map(str::to_owned).collect::<BTreeSet<_>>()
     };
-    assert!(names(&told).is_subset(&names(&scraped)) && names(&told).len() > 20);
+    assert!(names(&for_moderator).is_subset(&names(&scraped)) && names(&for_moderator).len() > 20);
 
     let refused = Raw::of(request("GET", &url).bearer_auth("no token")).await;
     assert_eq!(
@@ -275,7 +275,7 @@ async fn moderators_read_what_scrapers_read() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn private_objects_look_the_same_whether_they_exist_or_not() {
+async fn errors_do_not_reveal_whether_private_objects_exist() {
     let server = Server::shared();
     let stores = server.stores();
     let n = note(stores.new_note().await);
@@ -284,7 +284,7 @@ async fn private_objects_look_the_same_whether_they_exist_or_not() {
     busy.act("collectNote", json!({ "noteId": n }), "changed").await;
     stores.rest().await;
     let (busy, idle) = (user(stores.user_of("dan has a private life").await), user(stores.new_user().await));
-    let (eve, nobody) = (server.client("eve is curious"), server.anonymous());
+    let (eve, nobody) = (server.client("eve reads"), server.anonymous());
     for field in
         ["likedNotes { nodes { id } }", "collectedNotes { nodes { id } }", "inbox { id unreadLikeCount }"]
     {
@@ -299,14 +299,14 @@ async fn private_objects_look_the_same_whether_they_exist_or_not() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_waiting_comment_does_not_exist_for_others() {
+async fn to_others_a_pending_comment_does_not_exist() {
     let server = Server::shared();
     let stores = server.stores();
     let number = stores.new_note().await;
     let waiting = stores.new_comment(number).await;
-    hide(server, waiting).await;
+    set_pending(server, waiting).await;
     let (n, waiting, missing) = (note(number), format!("comment_{waiting}"), "comment_900000000".to_owned());
-    let eve = server.client("eve looks for comments");
+    let eve = server.client("eve");
     let service = server.client_as(Role::Service, "a curious service");
     for client in [&eve, &service] {
         for document in [
@@ -325,12 +325,12 @@ async fn a_waiting_comment_does_not_exist_for_others() {
             assert_eq!(of_waiting, of_missing, "{document}");
         }
     }
-    let mut told = Vec::new();
+    let mut messages = Vec::new();
     for id in [&waiting, &missing] {
-        let mut socket = server.socket("eve looks for comments").await;
+        let mut socket = server.socket("eve").await;
         let query = "subscription ($c: [ID!]!) { commentCountsChanged(commentIds: $c) { id } }";
         socket.subscribe("1", query, json!({ "c": [id] })).await;
-        told.push(socket.receive().await.to_string().replace(id.as_str(), "ID"));
+        messages.push(socket.receive().await.to_string().replace(id.as_str(), "ID"));
     }
-    assert_eq!(told[0], told[1]);
+    assert_eq!(messages[0], messages[1]);
 }

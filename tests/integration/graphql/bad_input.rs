@@ -1,3 +1,5 @@
+//! Bad input: every argument is checked, and the error has a code and names the argument.
+
 use plaudit_token_auth::Role;
 use serde_json::{Value, json};
 
@@ -26,16 +28,16 @@ async fn unknown_and_removed_notes_are_not_found() {
             refused("ann errs", &LIKE.replace("likeNote", "unlikeNote"), json!({ "n": id })).await.0,
             "NOT_FOUND"
         );
-        let found = Server::shared()
+        let data = Server::shared()
             .anonymous()
             .data("query ($n: ID!) { note(id: $n) { id } }", json!({ "n": id }))
             .await;
-        assert_eq!(found["note"], Value::Null);
+        assert_eq!(data["note"], Value::Null);
     }
 }
 
 #[tokio::test]
-async fn a_bad_id_is_refused_and_its_argument_is_named() {
+async fn a_bad_id_is_refused_and_the_error_names_its_argument() {
     for bad in [
         "",
         "note",
@@ -80,7 +82,7 @@ async fn pages_and_cursors_outside_the_limits_are_refused() {
 }
 
 #[tokio::test]
-async fn pages_in_pages_are_refused_however_deep() {
+async fn pages_within_pages_are_refused_at_any_depth() {
     for depth in [4, 8, 12, 15] {
         let (open, close) = ("followers(first: 100) { nodes { ".repeat(depth), "} }".repeat(depth));
         let query = format!("{{ user(subject: \"x\") {{ {open} id {close} }} }}");
@@ -145,8 +147,6 @@ async fn a_user_is_looked_up_by_id_or_by_subject_and_not_by_both() {
     }
 }
 
-/// Every argument of every mutation: what is refused, and how it is named. `None` for a value that is not of
-/// the argument's type.
 #[tokio::test]
 async fn every_argument_of_every_mutation_is_checked_and_named() {
     let server = Server::shared();
@@ -154,8 +154,8 @@ async fn every_argument_of_every_mutation_is_checked_and_named() {
     let (n, u) = (note(stores.new_note().await), user(stores.new_user().await));
     let clients = [
         server.client("fay errs everywhere"),
-        server.client_as(Role::Moderator, "a moderator who errs"),
-        server.client_as(Role::Service, "a service that errs"),
+        server.client_as(Role::Moderator, "a moderator with bad input"),
+        server.client_as(Role::Service, "a service with bad input"),
     ];
     let [user_, moderator, service] = &clients;
     let long = |length: usize| "x".repeat(length);
@@ -226,7 +226,7 @@ async fn every_argument_of_every_mutation_is_checked_and_named() {
         let refusal = client.refused(mutation, input.clone()).await;
         assert_eq!(refusal, ("BAD_USER_INPUT".into(), Some(argument.into())), "{mutation} {input}");
     }
-    // Nothing of it has left a trace: nobody became a user.
+    // No refused mutation created a user.
     for client in clients {
         assert_eq!(client.data("{ viewer { id } }", json!({})).await["viewer"], Value::Null);
     }
@@ -239,8 +239,8 @@ async fn an_idempotency_key_is_checked_by_every_mutation() {
     let (n, u) = (note(stores.new_note().await), user(stores.new_user().await));
     let clients = [
         server.client("gus keys"),
-        server.client_as(Role::Moderator, "a moderator who keys"),
-        server.client_as(Role::Service, "a service that keys"),
+        server.client_as(Role::Moderator, "a moderator with bad keys"),
+        server.client_as(Role::Service, "a service with bad keys"),
     ];
     for (client, mutation, input) in [
         (0, "likeNote", json!({ "noteId": n })),
@@ -280,7 +280,7 @@ async fn an_idempotency_key_is_checked_by_every_mutation() {
 }
 
 #[tokio::test]
-async fn every_list_limits_its_page_and_names_its_arguments() {
+async fn every_list_checks_page_size_and_cursor_and_names_the_argument() {
     let server = Server::shared();
     let stores = server.stores();
     let client = server.client("hal pages");

@@ -1,4 +1,4 @@
-//! Cost of an app's pages: round trips to Redis and SQL statements, as reported by `Server-Timing`.
+//! Costs of typical pages: round trips to Redis and SQL statements, as reported by `Server-Timing`.
 
 use serde_json::{Value, json};
 
@@ -16,7 +16,7 @@ const INBOX: &str = "query { viewer { inbox {
     unreadReplyCount unreadLikeCount unreadFollowerCount unreadMessageCount
     entries(first: 20) { nodes { kind actor { name followerCount viewerIsFollowing } createdAt } } } } }";
 
-/// Sends a query twice; returns round trips and statements of the second, warm one.
+/// Sends a query twice; returns round trips and statements of the second time, when caches are warm.
 async fn warm_cost(client: &Client, query: &str, variables: Value) -> (u32, u32) {
     let first = client.send(query, variables.clone()).await;
     assert!(first.body.get("errors").is_none(), "{}", first.body);
@@ -51,19 +51,19 @@ async fn app(server: &Server, notes: usize) -> (String, String) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_note_page_a_profile_and_an_inbox_cost_the_same_whatever_their_size() {
+async fn a_note_page_a_profile_and_an_inbox_cost_the_same_at_any_size() {
     let server = Server::start(&[]);
     let (n, author) = app(&server, 25).await;
     let reader = server.client("a reader");
     reader.act("follow", json!({ "userId": author }), "changed").await;
     server.stores().rest().await;
-    // Own state of the note with its author and group is one round trip, that of the comments another one;
-    // the comments are the only statement.
+    // The viewer's state of the note, its author and group is one round trip, that of the comments another one.
+    // The comments are the only statement.
     assert_eq!(warm_cost(&reader, NOTE_PAGE, json!({ "n": n })).await, (2, 1));
     assert_eq!(warm_cost(&reader, NOTE_PAGE, json!({ "n": n })).await, (2, 1));
-    // Own state of the user, and of the notes; the notes are the only statement.
+    // The viewer's state of the user, and of the notes. The notes are the only statement.
     assert_eq!(warm_cost(&reader, PROFILE, json!({ "u": author })).await, (2, 1));
-    // The viewer's state of the actors; the entries are the only statement.
+    // The viewer's state of the actors. The entries are the only statement.
     assert_eq!(warm_cost(&server.client("the author"), INBOX, json!({})).await, (1, 1));
     // Without a token nothing is read from Redis.
     assert_eq!(warm_cost(&server.anonymous(), NOTE_PAGE, json!({ "n": n })).await, (0, 1));
@@ -71,7 +71,7 @@ async fn a_note_page_a_profile_and_an_inbox_cost_the_same_whatever_their_size() 
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn lists_cost_a_round_trip_for_what_is_pending_and_a_statement_for_the_rows() {
+async fn lists_cost_a_round_trip_for_the_pending_overlay_and_a_statement_for_the_rows() {
     let server = Server::start(&[]);
     app(&server, 25).await;
     let fan = server.client("fan 1");

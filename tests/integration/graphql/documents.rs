@@ -1,4 +1,4 @@
-//! Documents that need not be sent: automatic persisted queries and trusted documents.
+//! Documents sent by hash or id: automatic persisted queries and trusted documents.
 
 use std::fs;
 
@@ -24,8 +24,8 @@ async fn send(server: &Server, body: Value) -> Value {
     Raw::of(post(&server.url, body.to_string())).await.json()
 }
 
-fn code(answer: &Value) -> &str {
-    answer["errors"][0]["extensions"]["code"].as_str().unwrap_or("OK")
+fn code(response: &Value) -> &str {
+    response["errors"][0]["extensions"]["code"].as_str().unwrap_or("OK")
 }
 
 #[tokio::test]
@@ -34,9 +34,9 @@ async fn a_document_is_registered_once_and_then_found_by_its_hash() {
     let get = async |text: &str| {
         let url = format!("{}/graphql", server.url);
         let parameters = [("extensions", persisted(text).to_string())];
-        let answer =
+        let response =
             Raw::of(request("GET", url::Url::parse_with_params(&url, parameters).unwrap().as_str())).await;
-        answer.json()
+        response.json()
     };
     let unknown = send(&server, json!({ "extensions": persisted(QUERY) })).await;
     assert_eq!(
@@ -45,15 +45,15 @@ async fn a_document_is_registered_once_and_then_found_by_its_hash() {
     );
     assert_eq!(code(&get(QUERY).await), "PERSISTED_QUERY_NOT_FOUND");
     for _ in 0..2 {
-        let answer = send(&server, json!({ "query": QUERY, "extensions": persisted(QUERY) })).await;
-        assert_eq!(answer, json!({ "data": { "__typename": "Query" } }));
+        let response = send(&server, json!({ "query": QUERY, "extensions": persisted(QUERY) })).await;
+        assert_eq!(response, json!({ "data": { "__typename": "Query" } }));
     }
-    for answer in [
+    for response in [
         send(&server, json!({ "extensions": persisted(QUERY) })).await,
         send(&server, json!({ "documentId": format!("sha256:{}", sha256(QUERY)) })).await,
         get(QUERY).await,
     ] {
-        assert_eq!(answer, json!({ "data": { "__typename": "Query" } }));
+        assert_eq!(response, json!({ "data": { "__typename": "Query" } }));
     }
 }
 
@@ -64,8 +64,8 @@ async fn a_wrong_hash_is_refused_and_replaces_nothing() {
     let forged = send(&server, json!({ "query": "{ viewer { id } }", "extensions": persisted(QUERY) })).await;
     assert_eq!(code(&forged), "BAD_USER_INPUT");
     assert!(forged["errors"][0]["message"].as_str().unwrap().contains("SHA-256"));
-    let answer = send(&server, json!({ "extensions": persisted(QUERY) })).await;
-    assert_eq!(answer["data"]["__typename"], "Query");
+    let response = send(&server, json!({ "extensions": persisted(QUERY) })).await;
+    assert_eq!(response["data"]["__typename"], "Query");
 }
 
 #[tokio::test]
@@ -78,13 +78,13 @@ async fn a_stored_mutation_is_not_executed_by_get() {
     let parameters = [("extensions", persisted(&mutation).to_string())];
     let get = request("GET", url::Url::parse_with_params(&url, parameters).unwrap().as_str());
     let client = server.client("una has a link");
-    let answer = Raw::of(get.bearer_auth(client.token().unwrap())).await;
-    assert_eq!((answer.status, answer.header("allow")), (405, Some("POST")));
+    let response = Raw::of(get.bearer_auth(client.token().unwrap())).await;
+    assert_eq!((response.status, response.header("allow")), (405, Some("POST")));
     assert_eq!(client.note(&n).await["viewerHasLiked"], false);
 }
 
 #[tokio::test]
-async fn trusted_documents_are_found_by_id_and_only_they_are_executed_if_so_set() {
+async fn trusted_documents_are_found_by_id_and_can_be_the_only_ones_that_are_executed() {
     let place = Place::new();
     let manifest = place.path().join("documents.json");
     fs::write(
@@ -114,19 +114,19 @@ async fn trusted_documents_are_found_by_id_and_only_they_are_executed_if_so_set(
         assert_eq!(code(&send(&server, json!({ "documentId": "nothing" })).await), unknown);
         let other = "{ __typename }";
         for body in [json!({ "query": other }), json!({ "query": other, "extensions": persisted(other) })] {
-            let answer = send(&server, body).await;
+            let response = send(&server, body).await;
             if only {
-                assert_eq!(code(&answer), "BAD_USER_INPUT");
-                assert!(answer["errors"][0]["message"].as_str().unwrap().contains("documentId"));
+                assert_eq!(code(&response), "BAD_USER_INPUT");
+                assert!(response["errors"][0]["message"].as_str().unwrap().contains("documentId"));
             } else {
-                assert_eq!(answer["data"]["__typename"], "Query");
+                assert_eq!(response["data"]["__typename"], "Query");
             }
         }
     }
 }
 
 #[test]
-fn a_bad_manifest_stops_the_start_naming_file_and_entry() {
+fn a_bad_manifest_prevents_the_start_and_the_error_names_file_and_entry() {
     let place = Place::new();
     let manifest = place.path().join("documents.json");
     let refused = |flags: &[&str]| {
@@ -142,9 +142,9 @@ fn a_bad_manifest_stops_the_start_naming_file_and_entry() {
         (r#"{ "kind": "{ __typename }", "feed": "{ feed {" }"#, "entry \"feed\""),
     ] {
         fs::write(&manifest, text).unwrap();
-        let said = refused(&flags);
-        assert!(said.contains("documents.json") && said.contains(expected), "{said}");
-        assert_eq!(said.lines().filter(|line| line.starts_with("plaudit: ")).count(), 1, "{said}");
+        let stderr = refused(&flags);
+        assert!(stderr.contains("documents.json") && stderr.contains(expected), "{stderr}");
+        assert_eq!(stderr.lines().filter(|line| line.starts_with("plaudit: ")).count(), 1, "{stderr}");
     }
     assert!(refused(&["--only-trusted-documents"]).contains("trusted_documents"));
 }

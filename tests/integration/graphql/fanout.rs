@@ -1,3 +1,5 @@
+//! Shared subscriptions: equal ones are executed once, changes are coalesced, versions never go backwards.
+
 use std::time::{Duration, Instant};
 
 use futures_util::{StreamExt, stream};
@@ -13,14 +15,14 @@ const OWN: &str = "subscription ($n: [ID!]!) {
 
 const EXECUTIONS: &str = "plaudit_fanout_executions_total";
 const DELIVERIES: &str = "plaudit_fanout_deliveries_total";
-const QUESTIONS: &str = "plaudit_fanout_questions";
+const SHARED_SUBSCRIPTIONS: &str = "plaudit_fanout_questions";
 
 async fn watch(mut socket: Socket, query: &str, notes: &[&str]) -> Socket {
     socket.subscribe("notes", query, json!({ "n": notes })).await;
     socket
 }
 
-/// A socket that watches these notes, with its first messages.
+/// A socket that watches these notes and has received their first messages.
 async fn watching(socket: Socket, query: &str, notes: &[&str]) -> Socket {
     let mut socket = watch(socket, query, notes).await;
     for _ in notes {
@@ -29,20 +31,20 @@ async fn watching(socket: Socket, query: &str, notes: &[&str]) -> Socket {
     socket
 }
 
-/// Likes of different users, so many at once.
-async fn like(server: &Server, note: &str, likes: usize, at_once: usize) {
+/// Likes of different users, `concurrency` at a time.
+async fn like(server: &Server, note: &str, likes: usize, concurrency: usize) {
     let like = |i| async move { server.client(&format!("{i} likes {note}")).like(note).await };
-    stream::iter(0..likes).map(like).buffer_unordered(at_once).collect::<Vec<_>>().await;
+    stream::iter(0..likes).map(like).buffer_unordered(concurrency).collect::<Vec<_>>().await;
 }
 
-/// Reads until the note has so many likes; returns how many messages came.
+/// Reads until the note has this many likes; returns the number of messages.
 fn count_until(mut socket: Socket, likes: usize) -> JoinHandle<usize> {
     tokio::spawn(async move {
         let (mut newest, mut messages) = (0, 0);
         loop {
             let note = socket.data().await["noteCountsChanged"].clone();
             let version = note["countsVersion"].as_u64().unwrap();
-            assert!(version > newest, "a version came again: {note}");
+            assert!(version > newest, "a version does not rise: {note}");
             (newest, messages) = (version, messages + 1);
             if note["likeCount"] == likes {
                 return messages;
@@ -61,7 +63,7 @@ async fn equal_subscriptions_share_one_execution_until_the_last_one_ends() {
         watching(Socket::open(&server.url, None).await, COUNTS, &[&m, &n]).await,
     ];
     let before = server.metrics().await;
-    assert_eq!(before[QUESTIONS], 2.0, "one of each note, whatever else is watched");
+    assert_eq!(before[SHARED_SUBSCRIPTIONS], 2.0, "one per note, shared by all clients");
 
     server.client("cat").like(&n).await;
     for socket in &mut sockets {
@@ -73,13 +75,13 @@ async fn equal_subscriptions_share_one_execution_until_the_last_one_ends() {
 
     let last = sockets.pop();
     drop(sockets);
-    let questions = async |expected: f64| {
-        let asked = || async { (server.metrics().await[QUESTIONS] == expected).then_some(()) };
-        eventually("questions have ended", SOON, asked).await;
+    let until_shared = async |expected: f64| {
+        let has_ended = || async { (server.metrics().await[SHARED_SUBSCRIPTIONS] == expected).then_some(()) };
+        eventually("shared subscriptions have ended", SOON, has_ended).await;
     };
-    questions(2.0).await;
+    until_shared(2.0).await;
     drop(last);
-    questions(0.0).await;
+    until_shared(0.0).await;
     let mut again = watch(server.socket("ann").await, COUNTS, &[&n]).await;
     assert_eq!(again.note_until(|_| true).await["likeCount"], 1);
 }
@@ -102,41 +104,41 @@ async fn fields_of_the_viewer_are_executed_once_per_viewer() {
         assert_eq!(socket.note_until(|_| true).await["viewerHasLiked"], has_liked);
         watching.push((socket, has_liked));
     }
-    assert_eq!(server.metrics().await[QUESTIONS], 3.0);
+    assert_eq!(server.metrics().await[SHARED_SUBSCRIPTIONS], 3.0);
     server.client("cat").like(&n).await;
     for (socket, has_liked) in &mut watching {
-        let shown = socket.note_until(|note| note["likeCount"] == 2).await;
-        assert_eq!(&shown["viewerHasLiked"], has_liked);
+        let note = socket.note_until(|note| note["likeCount"] == 2).await;
+        assert_eq!(&note["viewerHasLiked"], has_liked);
     }
 }
 
 #[tokio::test]
-async fn private_fields_are_not_shown_to_other_subscribers() {
+async fn private_fields_are_not_sent_to_other_subscribers() {
     let server = Server::shared();
-    let owner = server.client("a user whose inbox is asked for");
+    let owner = server.client("the owner of an inbox");
     owner.act("createNote", json!({ "title": "One", "body": "Text" }), "changed").await;
     let id = owner.data("{ viewer { id } }", json!({})).await["viewer"]["id"].clone();
     let query =
         "subscription ($u: [ID!]!) { userCountsChanged(userIds: $u) { id inbox { unreadLikeCount } } }";
-    let ask = async |mut socket: Socket| {
+    let subscribe = async |mut socket: Socket| {
         socket.subscribe("users", query, json!({ "u": [id] })).await;
         socket
     };
-    let mut own = ask(server.socket("a user whose inbox is asked for").await).await;
-    let mut others = ask(server.socket("somebody who asks for an inbox").await).await;
-    let mut nobodys = ask(Socket::open(&server.url, None).await).await;
-    let shown = |message: &Value| message["payload"]["data"]["userCountsChanged"]["inbox"].clone();
+    let mut owners = subscribe(server.socket("the owner of an inbox").await).await;
+    let mut others = subscribe(server.socket("another user").await).await;
+    let mut nobodys = subscribe(Socket::open(&server.url, None).await).await;
+    let inbox = |message: &Value| message["payload"]["data"]["userCountsChanged"]["inbox"].clone();
     let code = |message: &Value| message["payload"]["errors"][0]["extensions"]["code"].clone();
     for follower in ["first", "second"] {
-        assert_eq!(shown(&own.receive().await), json!({ "unreadLikeCount": 0 }));
+        assert_eq!(inbox(&owners.receive().await), json!({ "unreadLikeCount": 0 }));
         let (other, nobody) = (others.receive().await, nobodys.receive().await);
-        assert_eq!((shown(&other), code(&other)), (json!(null), json!("FORBIDDEN")));
-        assert_eq!((shown(&nobody), code(&nobody)), (json!(null), json!("UNAUTHENTICATED")));
+        assert_eq!((inbox(&other), code(&other)), (json!(null), json!("FORBIDDEN")));
+        assert_eq!((inbox(&nobody), code(&nobody)), (json!(null), json!("UNAUTHENTICATED")));
         server.client(&format!("{follower} follower of the inbox")).follow(id.as_str().unwrap()).await;
     }
 }
 
-/// The scope of what is shared fails if anything asks it for its viewer (in builds with debug assertions).
+/// In builds with debug assertions, the scope of a shared subscription panics if a field reads its viewer.
 #[tokio::test]
 async fn shared_fields_are_executed_without_a_viewer() {
     let server = Server::start(&[]);
@@ -194,10 +196,10 @@ async fn shared_fields_are_executed_without_a_viewer() {
                 assert_eq!(message["payload"]["errors"], json!(null), "{field}: {message}");
             }
         }
-        assert_eq!(server.metrics().await[QUESTIONS], watched as f64, "{field} is shared");
+        assert_eq!(server.metrics().await[SHARED_SUBSCRIPTIONS], watched as f64, "{field} is shared");
         drop(sockets);
-        let ended = || async { (server.metrics().await[QUESTIONS] == 0.0).then_some(()) };
-        eventually("the questions have ended", SOON, ended).await;
+        let has_ended = || async { (server.metrics().await[SHARED_SUBSCRIPTIONS] == 0.0).then_some(()) };
+        eventually("the shared subscriptions have ended", SOON, has_ended).await;
     }
 }
 
@@ -210,21 +212,21 @@ async fn a_burst_is_coalesced_at_the_requested_rate_and_ends_with_the_last_value
     let default = watch(server.socket("ann").await, COUNTS, &[&n]).await;
     let slow = watch(server.socket("bob").await, &limited, &[&n]).await;
     let (default, slow) = (count_until(default, LIKES), count_until(slow, LIKES));
-    let began = Instant::now();
+    let start = Instant::now();
     like(&server, &n, LIKES, 32).await;
     let (default, slow) = (default.await.unwrap(), slow.await.unwrap());
-    let took = began.elapsed().as_secs_f64();
-    // The present state, and the change that ends the quiet, come beside the rate.
-    assert!(default as f64 <= took * 20.0 + 2.0, "{default} messages in {took} s");
-    assert!(slow as f64 <= took * 2.0 + 2.0, "{slow} messages in {took} s");
+    let seconds = start.elapsed().as_secs_f64();
+    // The initial state and the first change after a quiet time are sent in addition to the rate.
+    assert!(default as f64 <= seconds * 20.0 + 2.0, "{default} messages in {seconds} s");
+    assert!(slow as f64 <= seconds * 2.0 + 2.0, "{slow} messages in {seconds} s");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_subscriber_during_a_storm_gets_the_present_state_and_never_an_older_one() {
+async fn a_subscriber_during_a_storm_gets_the_current_state_and_never_an_older_one() {
     const LIKES: usize = 300;
     let server = Server::start(&[]);
     let n = note(server.stores().new_note().await);
-    let present = count_until(watch(server.socket("ann").await, COUNTS, &[&n]).await, LIKES);
+    let existing = count_until(watch(server.socket("ann").await, COUNTS, &[&n]).await, LIKES);
     let storm = like(&server, &n, LIKES, 8);
     let newcomers = async {
         let mut watching = Vec::new();
@@ -233,13 +235,16 @@ async fn a_subscriber_during_a_storm_gets_the_present_state_and_never_an_older_o
             let queried = server.anonymous().note(&n).await["countsVersion"].as_u64().unwrap();
             socket = watch(socket, COUNTS, &[&n]).await;
             let first = socket.note_until(|_| true).await;
-            assert!(first["countsVersion"].as_u64().unwrap() >= queried, "older than a query's: {first}");
+            assert!(
+                first["countsVersion"].as_u64().unwrap() >= queried,
+                "older than the state of a query: {first}"
+            );
             watching.push((socket, first["countsVersion"].as_u64().unwrap()));
         }
         watching
     };
     let ((), mut watching) = tokio::join!(storm, newcomers);
-    present.await.unwrap();
+    existing.await.unwrap();
     for (socket, first) in &mut watching {
         let mut newest = *first;
         loop {
@@ -262,7 +267,7 @@ async fn an_error_in_an_event_does_not_end_the_subscription() {
     let n = author.act("createNote", input, "note { id }").await["note"]["id"].clone();
     let n = n.as_str().unwrap();
     let titled = COUNTS.replace("countsVersion", "countsVersion title");
-    let mut socket = watching(server.socket("who watches what goes").await, &titled, &[n]).await;
+    let mut socket = watching(server.socket("a watcher of a removed note").await, &titled, &[n]).await;
     author.act("deleteNote", json!({ "noteId": n }), "changed").await;
     let message = socket.receive().await;
     assert_eq!(message["type"], "next", "{message}");
@@ -274,7 +279,7 @@ async fn a_rate_beyond_its_bounds_is_refused() {
     let server = Server::shared();
     let u = user(server.stores().new_user().await);
     for rate in [0, 61] {
-        let mut socket = server.socket("who asks for a rate").await;
+        let mut socket = server.socket("a client with a bad rate").await;
         let query =
             "subscription ($u: [ID!]!, $r: Int) { userCountsChanged(userIds: $u, maxRate: $r) { id } }";
         socket.subscribe("x", query, json!({ "u": [u], "r": rate })).await;
@@ -286,18 +291,18 @@ async fn a_rate_beyond_its_bounds_is_refused() {
     }
 }
 
-/// A like and the two intervals after it are over long before a reader gives up.
+/// The loop is longer than a like and the two intervals after it.
 #[tokio::test]
-async fn silence_costs_no_executions() {
+async fn a_subscription_without_changes_is_not_executed() {
     let server = Server::start(&[]);
     let n = note(server.stores().new_note().await);
     let mut socket = watching(server.socket("ann").await, COUNTS, &[&n]).await;
     server.client("bob").like(&n).await;
     socket.note_until(|note| note["likeCount"] == 1).await;
     let before = server.metrics().await[EXECUTIONS];
-    let began = Instant::now();
-    // Other notes move meanwhile.
-    while began.elapsed() < Duration::from_millis(300) {
+    let start = Instant::now();
+    // Meanwhile the counts of other notes change.
+    while start.elapsed() < Duration::from_millis(300) {
         server.client("bob").like(&note(server.stores().new_note().await)).await;
     }
     assert_eq!(server.metrics().await[EXECUTIONS], before);

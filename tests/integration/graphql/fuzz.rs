@@ -1,4 +1,4 @@
-//! What fuzzing found interesting, replayed.
+//! Replay of the fuzz corpus.
 
 use std::{fs, path::Path};
 
@@ -14,7 +14,7 @@ fn every_property_holds_for_the_fuzz_corpus() {
         assert!((5..100).contains(&corpus.len()), "{name}: {}", corpus.len());
         for entry in corpus {
             let bytes = fs::read(entry.path()).unwrap();
-            // The name of the file is what a failure should say.
+            // Printed when the test fails.
             println!("{}", entry.path().display());
             run(name, &bytes);
         }

@@ -1,12 +1,14 @@
+//! Subscriptions: the current counts first, then each change, with the same versions as replies and queries.
+
 use serde_json::json;
 
 use crate::support::{Server, Socket, note, user};
 
 #[tokio::test]
-async fn a_subscription_sends_the_present_count_first_and_then_each_change() {
+async fn a_subscription_sends_the_current_count_first_and_then_each_change() {
     let server = Server::shared();
     let n = note(server.stores().new_note().await);
-    let (liker, mut socket) = (server.client("ann is seen"), server.socket("bob watches").await);
+    let (liker, mut socket) = (server.client("ann likes"), server.socket("bob watches").await);
     liker.like(&n).await;
     socket.watch_notes(&[&n]).await;
     let first = socket.note_until(|_| true).await;
@@ -14,14 +16,14 @@ async fn a_subscription_sends_the_present_count_first_and_then_each_change() {
         (&first["__typename"], &first["id"], &first["likeCount"]),
         (&json!("Note"), &json!(n), &json!(1))
     );
-    server.client("cat is seen").like(&n).await;
+    server.client("cat likes").like(&n).await;
     assert_eq!(socket.note_until(|note| note["likeCount"] == 2).await["viewerHasLiked"], false);
     liker.unlike(&n).await;
     socket.note_until(|note| note["likeCount"] == 1).await;
 }
 
 #[tokio::test]
-async fn the_viewers_own_state_in_a_subscription_is_current() {
+async fn the_state_of_the_viewer_in_a_subscription_is_current() {
     let server = Server::shared();
     let n = note(server.stores().new_note().await);
     let (me, mut socket) =
@@ -47,7 +49,7 @@ async fn a_count_has_the_same_version_in_the_reply_the_query_and_the_push() {
 }
 
 #[tokio::test]
-async fn users_counts_are_live_too() {
+async fn counts_of_users_are_pushed() {
     let server = Server::shared();
     let u = user(server.stores().new_user().await);
     let mut socket = server.socket("fay watches").await;
@@ -59,7 +61,7 @@ async fn users_counts_are_live_too() {
 }
 
 #[tokio::test]
-async fn comments_and_groups_counts_are_live_too() {
+async fn counts_of_comments_and_groups_are_pushed() {
     let server = Server::shared();
     let stores = server.stores();
     let comment = format!("comment_{}", stores.new_comment(stores.new_note().await).await);
@@ -70,21 +72,21 @@ async fn comments_and_groups_counts_are_live_too() {
     let query =
         "subscription ($c: [ID!]!) { commentCountsChanged(commentIds: $c) { __typename id likeCount } }";
     socket.subscribe("comments", query, json!({ "c": [comment] })).await;
-    let shown = |likes: i32| json!({ "__typename": "Comment", "id": comment, "likeCount": likes });
-    assert_eq!(socket.data().await["commentCountsChanged"], shown(0));
+    let event = |likes: i32| json!({ "__typename": "Comment", "id": comment, "likeCount": likes });
+    assert_eq!(socket.data().await["commentCountsChanged"], event(0));
     fan.act("likeComment", json!({ "commentId": comment }), "changed").await;
-    while socket.data().await["commentCountsChanged"] != shown(1) {}
+    while socket.data().await["commentCountsChanged"] != event(1) {}
     let mut socket = server.socket("ida watches").await;
     let query = "subscription ($g: [ID!]!) { groupCountsChanged(groupIds: $g) { __typename id memberCount viewerIsMember } }";
     socket.subscribe("groups", query, json!({ "g": [group] })).await;
-    let shown = |members: i32| json!({ "__typename": "Group", "id": group, "memberCount": members, "viewerIsMember": false });
-    assert_eq!(socket.data().await["groupCountsChanged"], shown(0));
+    let event = |members: i32| json!({ "__typename": "Group", "id": group, "memberCount": members, "viewerIsMember": false });
+    assert_eq!(socket.data().await["groupCountsChanged"], event(0));
     fan.act("joinGroup", json!({ "groupId": group }), "changed").await;
-    while socket.data().await["groupCountsChanged"] != shown(1) {}
+    while socket.data().await["groupCountsChanged"] != event(1) {}
 }
 
 #[tokio::test]
-async fn changes_that_bypass_the_log_are_live_too() {
+async fn direct_changes_are_pushed() {
     let server = Server::shared();
     let author = server.client("jim is watched");
     let input = json!({ "title": "One", "body": "Text" });
@@ -99,14 +101,14 @@ async fn changes_that_bypass_the_log_are_live_too() {
     loop {
         let pushed = socket.data().await["userCountsChanged"].clone();
         if pushed["noteCount"] == 2 {
-            assert_eq!(&pushed, reply, "the same version says the same");
+            assert_eq!(&pushed, reply, "the reply has the same counts and version");
             break;
         }
     }
 }
 
 #[tokio::test]
-async fn an_inbox_is_live_for_its_owner_only_and_needs_a_token() {
+async fn a_subscription_to_an_inbox_needs_a_token() {
     let server = Server::shared();
     let mut socket = Socket::open(&server.url, None).await;
     socket.subscribe("inbox", "subscription { inboxCountsChanged { unreadLikeCount } }", json!({})).await;
@@ -145,8 +147,8 @@ async fn a_bad_token_does_not_open_a_socket() {
     assert_ne!(socket.close_code().await, 1000);
 }
 
-/// Both notes are loaded together, and the second one takes a while: what is heard of the first one meanwhile
-/// must not be answered by that load.
+/// Both notes are loaded together, and the second one takes a while. An invalidation of the first one meanwhile must
+/// cause another load.
 #[tokio::test(flavor = "multi_thread")]
 async fn an_invalidation_during_a_load_reaches_subscribers() {
     let server = Server::start(&[]);
@@ -157,14 +159,14 @@ async fn an_invalidation_during_a_load_reaches_subscribers() {
         let counters = [format!("{{0}}:c:note:{first}"), format!("{{1}}:c:note:{second}")];
         let () = redis::cmd("UNLINK").arg(&counters[..]).query_async(&mut redis).await.unwrap();
         let mut token = redis::cmd("SET");
-        token.arg(format!("{{1}}:ld:note:{second}")).arg("of somebody else").arg("PX").arg(1_000);
+        token.arg(format!("{{1}}:ld:note:{second}")).arg("of another process").arg("PX").arg(1_000);
         let () = token.query_async(&mut redis).await.unwrap();
         let mut socket = server.socket("ann").await;
         socket.watch_notes(&[&note(first), &note(second)]).await;
-        socket.note_until(|shown| shown["id"] == note(first)).await;
+        socket.note_until(|counts| counts["id"] == note(first)).await;
         let correct = "WITH moved AS (UPDATE note_counts SET likes = $2 WHERE id = $1)
                        INSERT INTO invalidation (shard, names, reason) VALUES (0, 'note:' || $1, 'a test')";
         sqlx::query(correct).bind(first).bind(corrected).execute(&stores.sql().await).await.unwrap();
-        socket.note_until(|shown| shown["id"] == note(first) && shown["likeCount"] == corrected).await;
+        socket.note_until(|counts| counts["id"] == note(first) && counts["likeCount"] == corrected).await;
     }
 }

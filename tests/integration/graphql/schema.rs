@@ -1,3 +1,5 @@
+//! The exported schema and the example operations agree with the code.
+
 use std::{fs, path::Path};
 
 use serde_json::{Value, json};
@@ -5,12 +7,12 @@ use serde_json::{Value, json};
 use crate::support::{Server, note, user};
 
 #[test]
-fn the_exported_schema_is_the_one_in_the_repository() {
+fn the_exported_schema_agrees_with_the_code() {
     let file = concat!(env!("CARGO_MANIFEST_DIR"), "/schema/schema.graphql");
-    let kept = std::fs::read_to_string(file).unwrap_or_default();
+    let exported = std::fs::read_to_string(file).unwrap_or_default();
     assert!(
-        kept == plaudit::graphql::sdl(),
-        "schema/schema.graphql is not what the code says: run `cargo run -- schema > schema/schema.graphql` and look at the difference"
+        exported == plaudit::graphql::sdl(),
+        "schema/schema.graphql differs from the code: run `cargo run -- schema > schema/schema.graphql` and review the diff"
     );
 }
 
@@ -39,19 +41,19 @@ async fn every_example_is_a_valid_operation() {
         "senderId": u, "recipientId": other,
         "title": "An example", "body": "Text", "name": "Examples", "description": "Text",
         "kinds": ["LIKES"], "amount": 1, "score": 7, "reason": "An example",
-        "subject": "who tries the examples", "since": "2026-01-01T00:00:00.000Z",
+        "subject": "a user of the examples", "since": "2026-01-01T00:00:00.000Z",
     });
 
-    let client = server.client("who tries the examples");
+    let client = server.client("a user of the examples");
     for (file, example) in [examples("queries"), examples("mutations")].concat() {
         let reply = client.send(&example, variables.clone()).await.body;
-        // Some are for other roles; but all fit the schema.
+        // Some examples are for other roles, but all must be valid.
         let is_of_the_engine = |error: &Value| error["extensions"]["code"].to_string().contains("GRAPHQL_");
         let mut errors = reply["errors"].as_array().into_iter().flatten();
         assert!(!errors.any(is_of_the_engine), "{file}: {reply}");
     }
     for (file, example) in examples("subscriptions") {
-        let mut socket = server.socket("who tries the examples").await;
+        let mut socket = server.socket("a user of the examples").await;
         socket.subscribe("example", &example, variables.clone()).await;
         assert!(socket.data().await.is_object(), "{file}");
     }

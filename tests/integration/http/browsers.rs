@@ -1,4 +1,4 @@
-//! What keeps a browser from doing what its owner did not mean.
+//! Protection of browsers: CORS and security headers.
 
 use crate::support::{
     Server,
@@ -16,7 +16,7 @@ fn preflight(server: &Server, origin: &str) -> reqwest::RequestBuilder {
 }
 
 #[tokio::test]
-async fn only_pages_of_the_listed_origins_may_ask() {
+async fn only_the_listed_origins_pass_cors() {
     let server = Server::start(&["--cors-origins", &format!("{APP},http://localhost:5173")]);
     for origin in [APP, "http://localhost:5173"] {
         let allowed = Raw::of(preflight(&server, origin)).await;
@@ -25,72 +25,74 @@ async fn only_pages_of_the_listed_origins_may_ask() {
         assert_eq!(allowed.header("access-control-allow-headers"), Some("authorization,content-type"));
         assert_eq!(allowed.header("access-control-max-age"), Some("7200"));
         assert_eq!(allowed.header("access-control-allow-credentials"), None);
-        let answer = Raw::of(post(&server.url, TYPENAME).header("origin", origin)).await;
-        assert_eq!((answer.status, answer.header("access-control-allow-origin")), (200, Some(origin)));
-        assert!(answer.header("access-control-expose-headers").unwrap().contains("x-request-id"));
-        assert!(answer.headers.get_all("vary").iter().any(|vary| vary.to_str().unwrap().contains("origin")));
+        let response = Raw::of(post(&server.url, TYPENAME).header("origin", origin)).await;
+        assert_eq!((response.status, response.header("access-control-allow-origin")), (200, Some(origin)));
+        assert!(response.header("access-control-expose-headers").unwrap().contains("x-request-id"));
+        assert!(
+            response.headers.get_all("vary").iter().any(|vary| vary.to_str().unwrap().contains("origin"))
+        );
     }
     for origin in
         ["https://evil.example.com", "https://app.example.com.evil.example", "http://app.example.com", "null"]
     {
         let refused = Raw::of(preflight(&server, origin)).await;
         assert_eq!(refused.header("access-control-allow-origin"), None, "{origin}");
-        let answer = Raw::of(post(&server.url, TYPENAME).header("origin", origin)).await;
-        assert_eq!(answer.header("access-control-allow-origin"), None, "{origin}");
+        let response = Raw::of(post(&server.url, TYPENAME).header("origin", origin)).await;
+        assert_eq!(response.header("access-control-allow-origin"), None, "{origin}");
     }
 }
 
 #[tokio::test]
-async fn listed_origins_may_ask_for_graphql_and_nothing_else() {
+async fn listed_origins_pass_cors_for_graphql_only() {
     let server = Server::start(&["--cors-origins", APP]);
     for path in ["/dev/token", "/dev/users", "/metrics", "/", "/admin", "/graphiql", "/healthz"] {
-        let answer = Raw::of(request("GET", &format!("{}{path}", server.url)).header("origin", APP)).await;
-        assert_eq!(answer.header("access-control-allow-origin"), None, "{path}");
+        let response = Raw::of(request("GET", &format!("{}{path}", server.url)).header("origin", APP)).await;
+        assert_eq!(response.header("access-control-allow-origin"), None, "{path}");
     }
 }
 
 #[tokio::test]
-async fn by_default_no_page_from_elsewhere_may_ask() {
+async fn by_default_no_other_origin_passes_cors() {
     let server = Server::shared();
     let refused = Raw::of(preflight(server, APP)).await;
     assert_eq!(refused.header("access-control-allow-origin"), None);
-    let answer = Raw::of(post(&server.url, TYPENAME).header("origin", APP)).await;
-    assert_eq!(answer.header("access-control-allow-origin"), None);
+    let response = Raw::of(post(&server.url, TYPENAME).header("origin", APP)).await;
+    assert_eq!(response.header("access-control-allow-origin"), None);
 }
 
 #[test]
-fn a_wildcard_is_no_origin() {
+fn a_wildcard_is_refused_as_an_origin() {
     let server = Server::shared();
     for bad in ["*", "https://*.example.com", "https://app.example.com/"] {
         let output = server.command().args(["serve", "--cors-origins", bad]).output().unwrap();
-        let said = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert!(!output.status.success() && said.contains("--cors-origins"), "{said}");
+        let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(!output.status.success() && stderr.contains("--cors-origins"), "{stderr}");
     }
 }
 
 #[tokio::test]
-async fn every_answer_forbids_sniffing_framing_and_referring() {
+async fn every_response_forbids_sniffing_framing_and_referrers() {
     let server = Server::shared();
     let get = async |path: &str| Raw::of(request("GET", &format!("{}{path}", server.url))).await;
-    let answers = [
+    let responses = [
         Raw::of(post(&server.url, TYPENAME)).await,
         Raw::of(post(&server.url, "nonsense")).await,
         get("/graphiql").await,
         get("/healthz").await,
         get("/nowhere").await,
     ];
-    for answer in &answers {
-        assert_eq!(answer.header("x-content-type-options"), Some("nosniff"));
-        assert_eq!(answer.header("referrer-policy"), Some("no-referrer"));
-        assert_eq!(answer.header("x-frame-options"), Some("DENY"));
-        assert!(answer.header("content-security-policy").unwrap().contains("frame-ancestors 'none'"));
+    for response in &responses {
+        assert_eq!(response.header("x-content-type-options"), Some("nosniff"));
+        assert_eq!(response.header("referrer-policy"), Some("no-referrer"));
+        assert_eq!(response.header("x-frame-options"), Some("DENY"));
+        assert!(response.header("content-security-policy").unwrap().contains("frame-ancestors 'none'"));
     }
-    assert_eq!(answers[0].header("cache-control"), Some("no-store"));
+    assert_eq!(responses[0].header("cache-control"), Some("no-store"));
     assert_eq!(
-        answers[0].header("content-security-policy"),
+        responses[0].header("content-security-policy"),
         Some("default-src 'none'; frame-ancestors 'none'")
     );
-    if answers[2].status == 200 {
-        assert!(answers[2].header("content-security-policy").unwrap().contains("script-src 'self'"));
+    if responses[2].status == 200 {
+        assert!(responses[2].header("content-security-policy").unwrap().contains("script-src 'self'"));
     }
 }

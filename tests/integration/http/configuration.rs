@@ -1,3 +1,5 @@
+//! Configuration: bad settings and unsuitable stores are refused with a message that names the cause.
+
 use std::{fs, process::Output};
 
 use plaudit_embedded_stores::AppendFsync;
@@ -8,7 +10,7 @@ fn text(output: &Output) -> String {
     String::from_utf8_lossy(&[&output.stdout[..], &output.stderr[..]].concat()).into_owned()
 }
 
-/// Runs to its end; says what it printed.
+/// Runs a command that must fail; returns its output.
 fn refused(server: &Server, flags: &[&str], environment: &[(&str, &str)]) -> String {
     let mut command = server.command();
     command.args(flags).envs(environment.iter().copied());
@@ -18,7 +20,7 @@ fn refused(server: &Server, flags: &[&str], environment: &[(&str, &str)]) -> Str
 }
 
 #[test]
-fn unknown_and_bad_settings_are_named_whatever_their_source() {
+fn unknown_and_bad_settings_of_any_source_are_named() {
     let server = Server::shared();
     let place = Place::new();
     let file = place.path().join("plaudit.toml");
@@ -39,28 +41,28 @@ fn unknown_and_bad_settings_are_named_whatever_their_source() {
 }
 
 #[test]
-fn without_a_secret_a_server_that_others_can_reach_does_not_start() {
+fn without_a_secret_a_server_that_other_machines_can_reach_does_not_start() {
     let server = Server::shared();
     let serve = |flags: &[&str]| {
         let flags = [&["serve", "--listen"][..], flags].concat();
         refused(server, &flags, &[("PLAUDIT_JWT_SECRET", "")])
     };
     for flags in [&["0.0.0.0:0"][..], &["[::]:0"], &["127.0.0.1:0", "--redis-url", "redis://127.0.0.1:1"]] {
-        let said = serve(flags);
-        assert!(said.contains("PLAUDIT_JWT_SECRET") && said.contains("loopback"), "{said}");
+        let output = serve(flags);
+        assert!(output.contains("PLAUDIT_JWT_SECRET") && output.contains("loopback"), "{output}");
     }
-    // A secret and public keys would be two answers to one question.
+    // A secret and public keys exclude each other.
     let keys = ["serve", "--listen", "127.0.0.1:0", "--jwks-file", "keys.json"];
     assert!(refused(server, &keys, &[]).contains("jwt_secret and jwks_file"));
 }
 
 #[test]
-fn a_second_server_on_the_same_data_directory_is_refused_and_told_who_holds_it() {
+fn a_second_server_on_the_same_data_directory_is_refused_and_the_message_names_the_first() {
     let server = Server::shared();
     for _ in 0..2 {
-        let said = refused(server, &["serve", "--listen", "127.0.0.1:0"], &[]);
-        assert!(said.contains("in use by plaudit (process "), "{said}");
-        assert!(said.contains(server.data_dir().to_str().unwrap()), "{said}");
+        let output = refused(server, &["serve", "--listen", "127.0.0.1:0"], &[]);
+        assert!(output.contains("in use by plaudit (process "), "{output}");
+        assert!(output.contains(server.data_dir().to_str().unwrap()), "{output}");
     }
 }
 
@@ -95,7 +97,7 @@ fn every_setting_is_documented_with_its_default() {
 }
 
 #[test]
-fn seed_beside_no_server_says_what_to_do() {
+fn seed_without_a_server_names_the_command_to_run_first() {
     let place = Place::new();
     let output = crate::support::plaudit(&place.path().join("nothing")).args(["seed"]).output().unwrap();
     assert!(text(&output).contains("plaudit serve"), "{}", text(&output));
@@ -103,7 +105,7 @@ fn seed_beside_no_server_says_what_to_do() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn unfit_stores_are_refused_in_one_line_that_says_what_to_mend() {
+async fn unsuitable_stores_are_refused_in_one_line_that_names_what_to_change() {
     let stores = Stores::start(AppendFsync::EverySec).await;
     let server = Server::shared();
     let serve = |redis: &str, database: &str| {
@@ -114,12 +116,15 @@ async fn unfit_stores_are_refused_in_one_line_that_says_what_to_mend() {
         )
     };
     let nowhere = "redis://127.0.0.1:1";
-    let said = serve(nowhere, stores.database_url());
-    assert!(said.contains("cannot use Redis at redis://127.0.0.1:1") && said.contains("redis_url"), "{said}");
-    assert_eq!(said.lines().filter(|line| line.starts_with("plaudit: ")).count(), 1, "{said}");
-    let said = serve(stores.redis_url(), "postgres://app:secret@127.0.0.1:1/app");
-    assert!(said.contains("cannot use PostgreSQL at postgres://127.0.0.1:1/app"), "{said}");
-    assert!(!said.contains("secret@"), "{said}");
+    let output = serve(nowhere, stores.database_url());
+    assert!(
+        output.contains("cannot use Redis at redis://127.0.0.1:1") && output.contains("redis_url"),
+        "{output}"
+    );
+    assert_eq!(output.lines().filter(|line| line.starts_with("plaudit: ")).count(), 1, "{output}");
+    let output = serve(stores.redis_url(), "postgres://app:secret@127.0.0.1:1/app");
+    assert!(output.contains("cannot use PostgreSQL at postgres://127.0.0.1:1/app"), "{output}");
+    assert!(!output.contains("secret@"), "{output}");
 
     let mut redis = stores.redis().await;
     let mut set = async |name: &str, value: &str| {
@@ -135,14 +140,14 @@ async fn unfit_stores_are_refused_in_one_line_that_says_what_to_mend() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_database_of_another_schema_is_refused_in_one_line_that_says_what_to_mend() {
+async fn a_database_with_another_schema_is_refused_in_one_line_that_names_what_to_change() {
     let stores = Stores::start(AppendFsync::EverySec).await;
     let server = Server::shared();
     let serve = || {
         let urls = ["--redis-url", "redis://127.0.0.1:1", "--database-url", stores.database_url()];
         refused(server, &[&["serve", "--listen", "127.0.0.1:0"], &urls[..]].concat(), &[])
     };
-    assert!(serve().contains("cannot use Redis"), "the database is migrated before Redis is looked at");
+    assert!(serve().contains("cannot use Redis"), "the database is migrated before Redis is checked");
     let sql = stores.sql().await;
     for change in [
         "INSERT INTO _sqlx_migrations (version, description, success, checksum, execution_time)
@@ -153,12 +158,16 @@ async fn a_database_of_another_schema_is_refused_in_one_line_that_says_what_to_m
         "DROP TABLE _sqlx_migrations",
     ] {
         sqlx::raw_sql(change).execute(&sql).await.unwrap();
-        let said = serve();
-        assert!(said.contains("its tables are of another version of Plaudit"), "{change}: {said}");
+        let output = serve();
+        assert!(output.contains("its tables are of another version of Plaudit"), "{change}: {output}");
         assert!(
-            said.contains("create an empty database and name it with --database-url"),
-            "{change}: {said}"
+            output.contains("create an empty database and name it with --database-url"),
+            "{change}: {output}"
         );
-        assert_eq!(said.lines().filter(|line| line.starts_with("plaudit: ")).count(), 1, "{change}: {said}");
+        assert_eq!(
+            output.lines().filter(|line| line.starts_with("plaudit: ")).count(),
+            1,
+            "{change}: {output}"
+        );
     }
 }

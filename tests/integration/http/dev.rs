@@ -1,4 +1,4 @@
-//! Signing in on a development server, and the storm.
+//! Development endpoints: tokens, users to sign in as, and the storm.
 
 use std::{
     collections::BTreeSet,
@@ -19,7 +19,7 @@ async fn get(server: &Server, path: &str) -> Raw {
     Raw::of(request("GET", &format!("{}{path}", server.url))).await
 }
 
-/// A client with the token that the server gives for these words.
+/// The session that the server issues for this query, and a client with its token.
 async fn signed_in(server: &Server, query: &str) -> (Value, Client) {
     let session = get(server, &format!("/dev/token{query}")).await;
     assert_eq!(session.status, 200, "{query}: {}", String::from_utf8_lossy(&session.bytes));
@@ -29,7 +29,7 @@ async fn signed_in(server: &Server, query: &str) -> (Value, Client) {
 }
 
 #[tokio::test]
-async fn a_token_is_for_whom_it_is_asked_for() {
+async fn a_token_is_for_the_requested_user_and_role() {
     let server = Server::shared();
     let n = note(server.stores().new_note().await);
     for (query, user, role) in [
@@ -44,7 +44,7 @@ async fn a_token_is_for_whom_it_is_asked_for() {
         assert!(session["noteId"].as_str().unwrap().starts_with("note_"), "{session}");
         let ends: DateTime<Utc> = session["expiresAt"].as_str().unwrap().parse().unwrap();
         assert!((11..=12).contains(&(ends - Utc::now()).num_hours()), "{ends}");
-        // The token is good for what it says.
+        // The token grants what the session says.
         client.like(&n).await;
         let queue = client.send("{ commentQueue { waitingCount } }", json!({})).await;
         assert_eq!(queue.body.get("errors").is_none(), role == "moderator", "{}", queue.body);
@@ -55,9 +55,9 @@ async fn a_token_is_for_whom_it_is_asked_for() {
 }
 
 #[tokio::test]
-async fn a_bad_user_or_role_is_refused_saying_what_to_mend() {
+async fn a_bad_user_or_role_is_refused_with_the_reason() {
     let server = Server::shared();
-    for (query, said) in [
+    for (query, reason) in [
         ("?user=", "user: a subject has 1 to 255 bytes"),
         (&format!("?user={}", "x".repeat(256)), "this one has 256 bytes"),
         ("?user=a%00b", "no NUL character"),
@@ -68,13 +68,13 @@ async fn a_bad_user_or_role_is_refused_saying_what_to_mend() {
     ] {
         let refused = get(server, &format!("/dev/token{query}")).await;
         assert_eq!(refused.status, 400, "{query}");
-        let why = refused.refusal();
-        assert!(why.contains(said), "{query}: {why}");
+        let message = refused.refusal();
+        assert!(message.contains(reason), "{query}: {message}");
     }
 }
 
 #[tokio::test]
-async fn there_are_users_to_switch_to_who_have_something_to_show_and_can_act() {
+async fn the_listed_users_have_content_and_can_act() {
     let server = Server::start(&["--seed-if-empty"]);
     let users = get(&server, "/dev/users").await.json()["users"].as_array().unwrap().clone();
     assert_eq!(users[0], json!({ "subject": "mira.okafor", "role": "user" }));
@@ -104,7 +104,7 @@ async fn there_are_users_to_switch_to_who_have_something_to_show_and_can_act() {
 }
 
 #[tokio::test]
-async fn without_demo_data_there_are_the_user_to_begin_with_and_a_moderator() {
+async fn without_demo_data_the_first_user_and_a_moderator_are_listed() {
     let users = get(Server::shared(), "/dev/users").await.json();
     assert_eq!(
         users,
@@ -116,7 +116,7 @@ async fn without_demo_data_there_are_the_user_to_begin_with_and_a_moderator() {
 }
 
 #[tokio::test]
-async fn without_tokens_to_give_there_is_nothing_under_dev() {
+async fn without_dev_tokens_nothing_under_dev_is_served() {
     let server = Server::start(&["--dev-token", "false"]);
     for path in ["/dev/token", "/dev/users", "/dev/storm"] {
         assert_eq!(get(&server, path).await.status, 404, "{path}");
@@ -125,38 +125,38 @@ async fn without_tokens_to_give_there_is_nothing_under_dev() {
     }
 }
 
-/// `POST /dev/storm`, answered or refused.
-async fn storm(server: &Server, asked: &Value) -> Response {
-    request("POST", &format!("{}/dev/storm", server.url)).json(asked).send().await.unwrap()
+/// The response to `POST /dev/storm`.
+async fn storm(server: &Server, body: &Value) -> Response {
+    request("POST", &format!("{}/dev/storm", server.url)).json(body).send().await.unwrap()
 }
 
-/// All lines to the end.
+/// All lines of the response.
 async fn lines(response: Response) -> Vec<Value> {
     let text = response.text().await.unwrap();
     text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
-/// Actions of simulated users, as the history has them; of those only that begin so late.
+/// Number of actions of simulated users in the history after `since`, without those of the subject `except`.
 async fn steps_since(stores: &Stores, since: DateTime<Utc>, except: &str) -> i64 {
     let query = "SELECT count(*) FROM activity JOIN app_user u ON u.id = actor_id
          WHERE subject LIKE 'storm.%' AND at > $1 AND subject <> $2";
     sqlx::query_scalar(query).bind(since).bind(except).fetch_one(&stores.sql().await).await.unwrap()
 }
 
-/// What `plaudit reconcile` finds.
+/// The drift that `plaudit reconcile` reports.
 async fn drift(server: &Server) -> Vec<String> {
     let mut command = server.command();
     command.args(["reconcile", "--format", "json"]);
     let output = spawn_blocking(move || command.output().unwrap()).await.unwrap();
     assert!(output.status.success(), "{output:?}");
-    let told = String::from_utf8(output.stdout).unwrap();
+    let stdout = String::from_utf8(output.stdout).unwrap();
     // The last line has the sums.
-    told.lines().rev().skip(1).map(str::to_owned).collect()
+    stdout.lines().rev().skip(1).map(str::to_owned).collect()
 }
 
-/// With the usual rates: they hold nobody up.
+/// With the default rate limits, which must not delay simulated users.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_storm_moves_counts_by_what_it_says_and_rows_and_counters_agree_afterwards() {
+async fn a_storm_changes_counts_by_what_it_reports_and_rows_and_counters_agree_afterwards() {
     let server = Server::start(&["--rate-user-writes", "600", "--rate-address-writes", "3000"]);
     let stores = server.stores();
     let mut ids = Vec::new();
@@ -173,7 +173,7 @@ async fn a_storm_moves_counts_by_what_it_says_and_rows_and_counters_agree_afterw
     let lines = lines(response).await;
 
     let number = |line: &Value, name: &str| line[name].as_u64().unwrap();
-    assert!((10..=16).contains(&lines.len()), "four a second: {lines:?}");
+    assert!((10..=16).contains(&lines.len()), "four lines a second: {lines:?}");
     for (before, line) in lines.iter().zip(&lines[1..]) {
         assert!(number(before, "elapsedMs") <= number(line, "elapsedMs"), "{lines:?}");
         assert!(number(before, "acted") <= number(line, "acted"), "{lines:?}");
@@ -206,11 +206,11 @@ async fn a_storm_moves_counts_by_what_it_says_and_rows_and_counters_agree_afterw
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn there_is_one_storm_at_a_time_and_it_ends_when_nobody_listens() {
+async fn only_one_storm_runs_at_a_time_and_it_ends_when_its_client_disconnects() {
     let server = Server::start(&[]);
     let stores = server.stores();
     stores.new_note().await;
-    let began = Instant::now();
+    let start = Instant::now();
     let long = json!({ "users": 30, "seconds": 30 });
     let mut first = storm(&server, &long).await;
     let line = first.chunk().await.unwrap().unwrap();
@@ -220,32 +220,32 @@ async fn there_is_one_storm_at_a_time_and_it_ends_when_nobody_listens() {
         assert_eq!(second.status(), 409);
         assert!(second.text().await.unwrap().contains("a storm is running"));
     }
-    eventually("it acts", SOON, async || {
+    eventually("the storm acts", SOON, async || {
         (steps_since(&stores, DateTime::UNIX_EPOCH, "").await > 0).then_some(())
     })
     .await;
     drop(first);
     let next = json!({ "users": 1, "seconds": 1 });
-    let (last, since) = eventually("the next one may begin", SOON, async || {
+    let (last, since) = eventually("the next storm is accepted", SOON, async || {
         let since = Utc::now();
         let response = storm(&server, &next).await;
         (response.status() == 200).then_some((response, since))
     })
     .await;
-    assert!(began.elapsed() < Duration::from_secs(29), "the first one has not come to its end");
+    assert!(start.elapsed() < Duration::from_secs(29), "the first storm ended early");
     assert_eq!(lines(last).await.last().unwrap()["done"], true);
     stores.rest().await;
-    assert_eq!(steps_since(&stores, since, "storm.001").await, 0, "nobody of the first one goes on");
+    assert_eq!(steps_since(&stores, since, "storm.001").await, 0, "no user of the first storm continues");
 }
 
 #[tokio::test]
-async fn a_storm_has_bounds_and_names_the_one_that_is_exceeded() {
+async fn a_storm_has_limits_and_the_error_names_the_exceeded_one() {
     let server = Server::start(&[]);
     let nowhere = storm(&server, &json!({})).await;
     assert_eq!(nowhere.status(), 400);
     assert!(nowhere.text().await.unwrap().contains("there are no notes"));
     let id = server.stores().new_note().await;
-    for (asked, said) in [
+    for (body, reason) in [
         (json!({ "users": 0 }), "users must be 1 to 500, not 0"),
         (json!({ "users": 501 }), "users must be 1 to 500, not 501"),
         (json!({ "users": -1 }), "users must be 1 to 500, not -1"),
@@ -258,27 +258,27 @@ async fn a_storm_has_bounds_and_names_the_one_that_is_exceeded() {
         (json!({ "noteIds": ["note_999999"] }), "noteIds: none of these is a note"),
         (json!({ "noteIds": ["user_1"] }), "noteIds: none of these is a note"),
     ] {
-        let refused = Raw::of(request("POST", &format!("{}/dev/storm", server.url)).json(&asked)).await;
-        assert_eq!(refused.status, 400, "{asked}");
-        let why = refused.refusal();
-        assert!(why.contains(said), "{asked}: {why}");
+        let refused = Raw::of(request("POST", &format!("{}/dev/storm", server.url)).json(&body)).await;
+        assert_eq!(refused.status, 400, "{body}");
+        let message = refused.refusal();
+        assert!(message.contains(reason), "{body}: {message}");
     }
-    // A page of another origin may send text without being asked first.
+    // A page of another origin can send text without a preflight.
     let text =
         request("POST", &format!("{}/dev/storm", server.url)).header("content-type", "text/plain").body("{}");
     assert_eq!(Raw::of(text).await.status, 415);
-    // None of these has begun one.
+    // None of these requests has started a storm.
     let most = json!({ "users": 1, "seconds": 1, "noteIds": vec![note(id); 100] });
     assert_eq!(storm(&server, &most).await.status(), 200);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_storm_does_not_hold_up_a_stop() {
+async fn a_storm_does_not_delay_a_stop() {
     let mut server = Server::start(&[]);
     server.stores().new_note().await;
     let mut response = storm(&server, &json!({ "users": 100, "seconds": 30 })).await;
     response.chunk().await.unwrap().unwrap();
-    let began = Instant::now();
+    let start = Instant::now();
     let stopping = spawn_blocking(move || {
         server.stop();
         server
@@ -286,6 +286,6 @@ async fn a_storm_does_not_hold_up_a_stop() {
     let rest = response.text().await.unwrap_or_default();
     assert!(!rest.contains("\"done\":true"), "{rest}");
     let server = stopping.await.unwrap();
-    assert!(began.elapsed() < Duration::from_secs(10), "{:?}", began.elapsed());
+    assert!(start.elapsed() < Duration::from_secs(10), "{:?}", start.elapsed());
     assert!(!server.log().contains("requests under way"), "{}", server.log());
 }

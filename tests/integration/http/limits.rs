@@ -1,4 +1,4 @@
-//! What a request may cost: just within each limit, and just beyond it.
+//! Limits on the cost of a request: each is tested at the limit and one beyond it.
 
 use std::{fmt::Write, sync::OnceLock};
 
@@ -6,13 +6,13 @@ use serde_json::{Value, json};
 
 use crate::support::{Client, Server, note};
 
-/// A server as on the open internet: it does not tell its schema.
+/// A server as in production: introspection is off.
 fn production() -> &'static Server {
     static PRODUCTION: OnceLock<Server> = OnceLock::new();
     PRODUCTION.get_or_init(|| Server::start(&["--introspection", "false"]))
 }
 
-/// Code, reason and maximum of the only error of an answer without data.
+/// Code, reason and maximum of the only error of a response without data.
 async fn refused(client: &Client, query: &str, variables: Value) -> (Value, Value, Value) {
     let reply = client.send(query, variables).await.body;
     let errors = reply["errors"].as_array().unwrap_or_else(|| panic!("{reply}"));
@@ -26,7 +26,7 @@ fn beyond(reason: &str, maximum: u32) -> (Value, Value, Value) {
     (json!("GRAPHQL_VALIDATION_FAILED"), json!(reason), json!(maximum))
 }
 
-/// So many different fields of a query, each with an alias.
+/// `count` fields of a query, each with its own alias.
 fn aliases(count: usize) -> String {
     (0..count).fold(String::new(), |mut text, n| {
         write!(text, " a{n}: __typename").unwrap();
@@ -43,7 +43,7 @@ async fn a_document_may_have_a_thousand_tokens() {
 }
 
 #[tokio::test]
-async fn a_document_may_have_32_kib_whatever_stands_in_them() {
+async fn a_document_may_have_32_kib_of_any_characters() {
     let client = Server::shared().anonymous();
     for filling in [" ", "#", ","] {
         let text = |size: usize| {
@@ -56,7 +56,7 @@ async fn a_document_may_have_32_kib_whatever_stands_in_them() {
 }
 
 #[tokio::test]
-async fn brackets_may_stand_in_each_other_32_times() {
+async fn brackets_may_be_nested_32_levels_deep() {
     let client = Server::shared().anonymous();
     let list = |levels: usize| {
         format!("{{ feed(after: {}{}) {{ nodes {{ id }} }} }}", "[".repeat(levels), "]".repeat(levels))
@@ -69,19 +69,19 @@ async fn brackets_may_stand_in_each_other_32_times() {
 }
 
 #[tokio::test]
-async fn fragments_may_stand_in_each_other_32_times() {
+async fn fragments_may_be_nested_32_levels_deep() {
     let client = Server::shared().anonymous();
-    let row = |levels: usize| {
+    let chain = |levels: usize| {
         let spread = |n: usize| format!("fragment F{n} on Query {{ ...F{} }}", n + 1);
-        let row: String = (1..levels).map(spread).collect();
-        format!("{{ ...F1 }} {row} fragment F{levels} on Query {{ __typename }}")
+        let fragments: String = (1..levels).map(spread).collect();
+        format!("{{ ...F1 }} {fragments} fragment F{levels} on Query {{ __typename }}")
     };
-    assert_eq!(client.data(&row(32), json!({})).await["__typename"], "Query");
-    assert_eq!(refused(&client, &row(33), json!({})).await, beyond("TOO_DEEPLY_NESTED", 32));
+    assert_eq!(client.data(&chain(32), json!({})).await["__typename"], "Query");
+    assert_eq!(refused(&client, &chain(33), json!({})).await, beyond("TOO_DEEPLY_NESTED", 32));
 }
 
 #[tokio::test]
-async fn fields_may_stand_in_each_other_15_times() {
+async fn fields_may_be_nested_15_levels_deep() {
     let client = Server::shared().anonymous();
     let deep = |levels: usize| {
         let inner = (0..levels - 2).fold("name".to_owned(), |inner, _| format!("ofType {{ {inner} }}"));
@@ -114,7 +114,7 @@ async fn a_document_may_have_a_hundred_directives_and_a_field_eight() {
 #[tokio::test]
 async fn a_mutation_may_have_ten_root_fields_and_a_subscription_one() {
     let server = Server::shared();
-    let client = server.client("who likes much at once");
+    let client = server.client("a liker of many notes");
     let id = note(server.stores().new_note().await);
     let likes = |count: usize| {
         let like = |n: usize| format!(" l{n}: likeNote(input: {{ noteId: $n }}) {{ changed }}");
@@ -124,16 +124,16 @@ async fn a_mutation_may_have_ten_root_fields_and_a_subscription_one() {
     assert_eq!((&liked["l0"]["changed"], &liked["l9"]["changed"]), (&json!(true), &json!(false)));
     assert_eq!(refused(&client, &likes(11), json!({ "n": id })).await, beyond("TOO_MANY_ROOT_FIELDS", 10));
 
-    let mut socket = server.socket("who watches two things").await;
+    let mut socket = server.socket("a watcher of two notes").await;
     let watch = "subscription ($n: [ID!]!) { a: noteCountsChanged(noteIds: $n) { id }
         b: noteCountsChanged(noteIds: $n) { id } }";
     socket.subscribe("two", watch, json!({ "n": [id] })).await;
-    let told = socket.receive().await.to_string();
-    assert!(told.contains("TOO_MANY_ROOT_FIELDS") && told.contains("\"maximum\":1"), "{told}");
+    let message = socket.receive().await.to_string();
+    assert!(message.contains("TOO_MANY_ROOT_FIELDS") && message.contains("\"maximum\":1"), "{message}");
 }
 
 #[tokio::test]
-async fn a_thousand_selections_may_come_of_fragments() {
+async fn fragments_may_expand_to_a_thousand_selections() {
     let client = Server::shared().anonymous();
     // 9 spreads of 1 + 104 selections, and 55 or 56 more.
     let text = |more: usize| {
@@ -145,14 +145,14 @@ async fn a_thousand_selections_may_come_of_fragments() {
 }
 
 #[tokio::test]
-async fn a_fragment_that_contains_itself_or_that_is_not_there_is_refused() {
+async fn a_fragment_that_contains_itself_or_does_not_exist_is_refused() {
     let client = Server::shared().anonymous();
-    let circle = "{ ...A } fragment A on Query { ...B } fragment B on Query { ...A }";
-    assert_eq!(refused(&client, circle, json!({})).await.1, "FRAGMENT_CYCLE");
+    let cycle = "{ ...A } fragment A on Query { ...B } fragment B on Query { ...A }";
+    assert_eq!(refused(&client, cycle, json!({})).await.1, "FRAGMENT_CYCLE");
     assert_eq!(refused(&client, "{ ...A }", json!({})).await.1, "UNKNOWN_FRAGMENT");
 }
 
-/// 656 bytes or so that cost 16.7 seconds where only depth and complexity are limited.
+/// A document of about 656 bytes whose check takes 16.7 seconds if only depth and complexity are limited.
 fn bomb() -> String {
     let mut text = "{feed{nodes{...F0}}}".to_owned();
     for n in 0..15 {
@@ -162,7 +162,7 @@ fn bomb() -> String {
 }
 
 #[tokio::test]
-async fn fragments_that_multiply_are_refused_after_some_hundred_steps() {
+async fn fragments_that_multiply_are_refused_after_a_few_hundred_steps() {
     let server = production();
     let steps = || async { server.metrics().await.get("plaudit_guard_steps_total").copied().unwrap_or(0.0) };
     let before = steps().await;
@@ -178,7 +178,7 @@ async fn fragments_that_multiply_are_refused_after_some_hundred_steps() {
 }
 
 #[tokio::test]
-async fn an_answer_may_have_five_thousand_fields() {
+async fn a_response_may_have_five_thousand_fields() {
     let client = Server::shared().anonymous();
     let text = "query ($n: Int!, $c: Int = 10) { feed(first: $n) { nodes { comments(first: $c) { nodes { id } } } } }";
     // 1 + n · (1 + 1 + c · 2)
@@ -192,27 +192,27 @@ async fn an_answer_may_have_five_thousand_fields() {
 }
 
 #[tokio::test]
-async fn what_usual_clients_send_is_answered() {
-    let client = Server::shared().client("who uses usual clients");
+async fn documents_of_common_clients_are_executed() {
+    let client = Server::shared().client("a user of common clients");
     let read = |name: &str| {
         let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/documents");
         std::fs::read_to_string(format!("{folder}/{name}.graphql")).unwrap()
     };
-    for (name, variables, answers) in [
+    for (name, variables, field) in [
         ("introspection", json!({}), "__schema"),
         ("relay", json!({ "count": 50, "cursor": null, "withComments": true }), "feed"),
         ("relay", json!({ "count": 50, "cursor": null, "withComments": false }), "feed"),
         ("apollo", json!({ "first": 100 }), "feed"),
     ] {
-        assert!(client.data(&read(name), variables).await[answers].is_object(), "{name}");
+        assert!(client.data(&read(name), variables).await[field].is_object(), "{name}");
     }
 }
 
 // Variables.
 
 #[tokio::test]
-async fn a_variable_that_does_not_fit_is_refused_before_anything_is_executed() {
-    let client = Server::shared().client("who sends odd variables");
+async fn a_variable_of_the_wrong_type_is_refused_before_anything_is_executed() {
+    let client = Server::shared().client("a sender of bad variables");
     for (query, variables, place) in [
         ("query ($id: ID!) { note(id: $id) { id } }", json!({}), "id"),
         ("query ($n: Int) { feed(first: $n) { nodes { id } } }", json!({ "n": "x" }), "n"),
@@ -238,7 +238,7 @@ async fn a_variable_that_does_not_fit_is_refused_before_anything_is_executed() {
 }
 
 #[tokio::test]
-async fn a_variable_that_nobody_defined_is_left_alone_and_a_default_decides_a_directive() {
+async fn an_undefined_variable_is_ignored_and_a_default_controls_a_directive() {
     let client = Server::shared().anonymous();
     let text =
         "query ($on: Boolean = true) { viewer @skip(if: $on) { id } a: viewer @include(if: $on) { id } }";
@@ -260,13 +260,13 @@ async fn variables_may_be_eight_levels_deep_and_have_two_thousand_values() {
     }
 }
 
-// What is not told.
+// Introspection and error messages in production.
 
 #[tokio::test]
-async fn in_production_the_schema_is_not_told_in_any_way() {
+async fn in_production_neither_introspection_nor_errors_reveal_the_schema() {
     let client = production().anonymous();
-    for asks in ["{ __schema { types { name } } }", "{ __type(name: \"Note\") { fields { name } } }"] {
-        let (code, reason, _) = refused(&client, asks, json!({})).await;
+    for query in ["{ __schema { types { name } } }", "{ __type(name: \"Note\") { fields { name } } }"] {
+        let (code, reason, _) = refused(&client, query, json!({})).await;
         assert_eq!((code, reason), (json!("GRAPHQL_VALIDATION_FAILED"), json!("INTROSPECTION_OFF")));
     }
     assert_eq!(client.data("{ __typename }", json!({})).await["__typename"], "Query");
@@ -293,7 +293,7 @@ async fn in_production_the_schema_is_not_told_in_any_way() {
 }
 
 #[tokio::test]
-async fn a_document_of_a_thousand_errors_is_answered_with_sixteen() {
+async fn a_document_with_a_thousand_errors_gets_sixteen() {
     let client = production().anonymous();
     let wrong: String = (0..900).map(|n| format!(" wrong{n}")).collect();
     let reply = client.send(&format!("{{ {wrong} }}"), json!({})).await.body;
@@ -301,7 +301,7 @@ async fn a_document_of_a_thousand_errors_is_answered_with_sixteen() {
 }
 
 #[tokio::test]
-async fn a_document_is_parsed_once_and_a_wrong_one_is_not_kept() {
+async fn a_document_is_parsed_once_and_an_invalid_one_is_not_cached() {
     let server = Server::start(&["--introspection", "false"]);
     let client = server.anonymous();
     let parsed = || async {

@@ -1,4 +1,4 @@
-//! What users send does not take over the log, nor get into it where it should not.
+//! Log injection: input of users cannot forge log lines, and secrets are not logged.
 
 use serde_json::{Value, json};
 
@@ -7,11 +7,11 @@ use crate::support::{
     raw::{Raw, post, request},
 };
 
-/// Begins a line that looks like an event, and clears a terminal.
+/// Starts a new line that looks like a log event, and clears a terminal.
 const FORGED: &str = "x\n2026-11-21T00:00:00.000000Z ERROR forged\r\u{1b}[2J\u{7}";
 const SECRET: &str = "what-only-its-owner-knows";
 
-/// Sends it wherever a client can.
+/// Sends it in every place where a client can put text.
 async fn send_everywhere(server: &Server) {
     let query = "query Named($v: String) { user(subject: $v) { id } }";
     let body = json!({ "query": query, "operationName": FORGED, "variables": { "v": FORGED } });
@@ -35,7 +35,7 @@ async fn send_everywhere(server: &Server) {
 }
 
 #[tokio::test]
-async fn what_users_send_stays_within_its_line_and_secrets_stay_out() {
+async fn input_of_users_stays_within_its_log_line_and_secrets_are_not_logged() {
     for format in ["text", "json"] {
         let server = Server::start(&["--log", "info,plaudit=debug", "--log-format", format]);
         send_everywhere(&server).await;
@@ -54,16 +54,16 @@ async fn what_users_send_stays_within_its_line_and_secrets_stay_out() {
 }
 
 #[tokio::test]
-async fn a_request_that_fails_is_one_line_with_its_id_and_the_client_is_not_told_why() {
+async fn a_failed_request_is_one_log_line_with_its_id_and_the_client_gets_no_details() {
     let server = Server::start(&[]);
     let sql = server.stores().sql().await;
     sqlx::query("ALTER TABLE note RENAME TO mislaid").execute(&sql).await.unwrap();
     let query = "{ a: feed { nodes { id } } b: feed { nodes { id } } c: note(id: \"note_99\") { id } }";
     let request = post(&server.url, json!({ "query": query }).to_string());
-    let answer = Raw::of(request.header("x-request-id", "the-one-that-fails")).await;
-    assert_eq!(answer.status, 200);
-    assert_eq!(answer.json()["errors"][0]["message"], "internal error");
-    assert!(!String::from_utf8(answer.bytes).unwrap().contains("relation"));
+    let response = Raw::of(request.header("x-request-id", "the-one-that-fails")).await;
+    assert_eq!(response.status, 200);
+    assert_eq!(response.json()["errors"][0]["message"], "internal error");
+    assert!(!String::from_utf8(response.bytes).unwrap().contains("relation"));
     let log = server.log();
     let lines: Vec<&str> = log.lines().filter(|line| line.contains("the-one-that-fails")).collect();
     assert_eq!(lines.len(), 1, "{log}");

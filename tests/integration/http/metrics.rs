@@ -1,3 +1,5 @@
+//! Metrics: they agree with the reference, and count and time what they claim.
+
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use plaudit_embedded_stores::AppendFsync;
@@ -6,10 +8,10 @@ use serde_json::{Value, json};
 
 use crate::support::{EventStream, SOON, Server, Stores, eventually, note, token, user};
 
-/// A metric: its kind and its labels.
+/// Metrics by name: kind and labels.
 type Shapes = BTreeMap<String, (String, BTreeSet<String>)>;
 
-/// As the table of docs/reference/metrics.md says: `| name | kind, unit | label: values; label | meaning |`.
+/// Parses the table of docs/reference/metrics.md: `| name | kind, unit | label: values; label | meaning |`.
 fn documented() -> Shapes {
     let readme =
         std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/docs/reference/metrics.md")).unwrap();
@@ -24,20 +26,20 @@ fn documented() -> Shapes {
     .collect()
 }
 
-/// As a server exports them.
+/// The metrics that a server exports.
 async fn exported(server: &Server) -> Shapes {
     let text = reqwest::get(format!("{}/metrics", server.url)).await.unwrap().text().await.unwrap();
     let mut shapes = Shapes::new();
-    let mut under_way = None;
+    let mut current = None;
     for line in text.lines() {
         if let Some((name, kind)) = line.strip_prefix("# TYPE ").and_then(|rest| rest.split_once(' ')) {
-            under_way = Some(shapes.entry(name.to_owned()).or_default());
-            under_way.as_mut().unwrap().0 = kind.to_owned();
+            current = Some(shapes.entry(name.to_owned()).or_default());
+            current.as_mut().unwrap().0 = kind.to_owned();
         } else if !line.starts_with('#') && !line.is_empty() {
             let labels = line.split_once('{').map_or("", |(_, rest)| rest.rsplit_once('}').unwrap().0);
             let names = labels.split("\",").filter_map(|label| label.split_once('=')).map(|(name, _)| name);
-            let of_client = names.filter(|name| *name != "le").map(str::to_owned);
-            under_way.as_mut().expect("a type before its series").1.extend(of_client);
+            let own_labels = names.filter(|name| *name != "le").map(str::to_owned);
+            current.as_mut().expect("a type before its series").1.extend(own_labels);
         }
     }
     shapes
@@ -53,13 +55,13 @@ fn sum(metrics: &HashMap<String, f64>, name: &str, labels: &[(&str, &str)]) -> f
     metrics.iter().filter(|(series, _)| fits(series)).map(|(_, value)| value).sum()
 }
 
-async fn answered(server: &Server, transport: &str, kind: &str, operation: &str, outcome: &str) -> f64 {
+async fn requests_of(server: &Server, transport: &str, kind: &str, operation: &str, outcome: &str) -> f64 {
     let labels = [("transport", transport), ("kind", kind), ("operation", operation), ("outcome", outcome)];
     sum(&server.metrics().await, "plaudit_requests_total", &labels)
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_metric_stands_in_the_reference_with_its_kind_and_labels_and_everything_there_is_exported() {
+async fn the_reference_lists_exactly_the_exported_metrics_with_their_kinds_and_labels() {
     let server = Server::start(&["--reconcile-sample", "20"]);
     let n = note(server.stores().new_note().await);
     server.client("ann is measured").like(&n).await;
@@ -73,7 +75,7 @@ async fn every_metric_stands_in_the_reference_with_its_kind_and_labels_and_every
     socket.note_until(|note| note["likeCount"] == 1).await;
     EventStream::open(&server.url, None, "{ __typename }", json!({})).await.result().await;
     server.stores().rest().await;
-    // Some are told once a second, or once in five.
+    // Some are updated once a second or once in five seconds.
     eventually("all metrics are exported", SOON, || async {
         let exported = exported(&server).await;
         documented().keys().all(|name| exported.contains_key(name)).then_some(())
@@ -82,7 +84,7 @@ async fn every_metric_stands_in_the_reference_with_its_kind_and_labels_and_every
     let (documented, exported) = (documented(), exported(&server).await);
     let wrong: Vec<_> =
         exported.iter().filter(|(name, shape)| documented.get(*name) != Some(shape)).collect();
-    assert!(wrong.is_empty(), "docs/reference/metrics.md says otherwise of these: {wrong:#?}");
+    assert!(wrong.is_empty(), "docs/reference/metrics.md differs for these: {wrong:#?}");
 }
 
 #[tokio::test]
@@ -98,7 +100,7 @@ async fn a_process_that_runs_only_the_pipeline_is_measured_too() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn operations_are_counted_by_their_root_field_whichever_way_they_come() {
+async fn operations_are_counted_by_root_field_on_every_transport() {
     let server = Server::start(&[]);
     let n = note(server.stores().new_note().await);
     let (like, feed) =
@@ -106,13 +108,13 @@ async fn operations_are_counted_by_their_root_field_whichever_way_they_come() {
     let watch = "subscription ($n: ID!) { noteCountsChanged(noteIds: [$n]) { id } }";
     let bad = "{ a: note(id: \"x\") { id } b: note(id: \"y\") { id } }";
     let several = "query Named { feed { nodes { id } } ...More } fragment More on Query { viewer { id } }";
-    let client = server.client("ann comes by all ways");
+    let client = server.client("ann uses every transport");
     for _ in 0..2 {
         for query in [feed, several, bad, "{ made_up_by_a_client }", "{", watch] {
             client.send(query, json!({ "n": n })).await;
         }
         client.data(like, json!({ "n": n })).await;
-        let mut socket = server.socket("ann comes by all ways").await;
+        let mut socket = server.socket("ann uses every transport").await;
         for (id, query) in [like, feed, bad, watch, "{"].into_iter().enumerate() {
             socket.subscribe(&id.to_string(), query, json!({ "n": n })).await;
             assert_eq!(socket.receive().await["id"], id.to_string());
@@ -120,13 +122,13 @@ async fn operations_are_counted_by_their_root_field_whichever_way_they_come() {
                 assert_eq!(socket.receive().await["type"], "complete");
             }
         }
-        let of = Some(token("ann comes by all ways"));
+        let token = Some(token("ann uses every transport"));
         for query in [like, watch] {
-            EventStream::open(&server.url, of.clone(), query, json!({ "n": n })).await.result().await;
+            EventStream::open(&server.url, token.clone(), query, json!({ "n": n })).await.result().await;
         }
         let unknown = json!({ "n": "note_9000000000" });
-        let told = EventStream::open(&server.url, of, watch, unknown).await.result().await;
-        assert_eq!(told["errors"][0]["extensions"]["code"], "NOT_FOUND");
+        let result = EventStream::open(&server.url, token, watch, unknown).await.result().await;
+        assert_eq!(result["errors"][0]["extensions"]["code"], "NOT_FOUND");
     }
     for (transport, kind, operation, outcome) in [
         ("http", "query", "feed", "OK"),
@@ -145,8 +147,8 @@ async fn operations_are_counted_by_their_root_field_whichever_way_they_come() {
         ("sse", "subscription", "noteCountsChanged", "OK"),
         ("sse", "subscription", "noteCountsChanged", "NOT_FOUND"),
     ] {
-        let times = answered(&server, transport, kind, operation, outcome).await;
-        assert_eq!(times, 2.0, "{transport} {kind} {operation} {outcome}");
+        let count = requests_of(&server, transport, kind, operation, outcome).await;
+        assert_eq!(count, 2.0, "{transport} {kind} {operation} {outcome}");
     }
     let metrics = server.metrics().await;
     for transport in ["http", "websocket", "sse"] {
@@ -161,7 +163,7 @@ async fn operations_are_counted_by_their_root_field_whichever_way_they_come() {
 }
 
 #[tokio::test]
-async fn what_is_refused_before_it_is_known_counts_too() {
+async fn requests_that_are_refused_before_parsing_are_counted_as_unknown() {
     let server = Server::start(&["--socket-subscriptions", "1"]);
     let n = note(server.stores().new_note().await);
     let mut socket = server.socket("bob wants too much").await;
@@ -169,26 +171,26 @@ async fn what_is_refused_before_it_is_known_counts_too() {
     socket.note_until(|_| true).await;
     socket.subscribe("more", "{ __typename }", json!({})).await;
     assert_eq!(socket.receive().await["type"], "error");
-    assert_eq!(answered(&server, "websocket", "unknown", "unknown", "LIMIT_EXCEEDED").await, 1.0);
+    assert_eq!(requests_of(&server, "websocket", "unknown", "unknown", "LIMIT_EXCEEDED").await, 1.0);
 
-    let ask = |query: &str| {
+    let get = |query: &str| {
         let url = format!("{}/graphql/stream?{query}", server.url);
         reqwest::Client::new().get(url).header("accept", "text/event-stream")
     };
-    assert_eq!(ask("query={__typename}").bearer_auth("no token").send().await.unwrap().status(), 401);
-    assert_eq!(answered(&server, "sse", "unknown", "unknown", "UNAUTHENTICATED").await, 1.0);
+    assert_eq!(get("query={__typename}").bearer_auth("no token").send().await.unwrap().status(), 401);
+    assert_eq!(requests_of(&server, "sse", "unknown", "unknown", "UNAUTHENTICATED").await, 1.0);
     let by_get = "query=mutation{likeNote(input:{noteId:%22note_1%22}){changed}}";
-    assert_eq!(ask(by_get).send().await.unwrap().status(), 405);
-    assert_eq!(answered(&server, "sse", "mutation", "likeNote", "BAD_USER_INPUT").await, 1.0);
+    assert_eq!(get(by_get).send().await.unwrap().status(), 405);
+    assert_eq!(requests_of(&server, "sse", "mutation", "likeNote", "BAD_USER_INPUT").await, 1.0);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_action_counts_once_if_it_changed_something_and_not_again_when_it_is_repeated() {
+async fn an_action_is_counted_once_if_it_changed_something_and_not_when_it_is_repeated() {
     let server = Server::start(&[]);
     let stores = server.stores();
     let (n, other) = (note(stores.new_note().await), user(stores.new_user().await));
     let ann = server.client("ann acts");
-    // Under a key, and then anew, which changes nothing.
+    // Twice with an idempotency key, and once without, which changes nothing.
     let twice = async |mutation: &str, input: Value| {
         let mut with_key = input.clone();
         with_key["idempotencyKey"] = json!(mutation);
@@ -201,7 +203,7 @@ async fn an_action_counts_once_if_it_changed_something_and_not_again_when_it_is_
         metrics[&format!("plaudit_actions_total{{kind=\"{kind}\",change=\"{change}\"}}")]
     };
     for kind in ["like_note", "collect_note", "follow", "rate_note", "create_note", "join_group"] {
-        assert_eq!(changes(kind, "on").await, 0.0, "{kind} is there from the beginning");
+        assert_eq!(changes(kind, "on").await, 0.0, "{kind} is exported from the start");
     }
     for (on, off, kind, input) in [
         ("likeNote", "unlikeNote", "like_note", json!({ "noteId": n })),
@@ -216,7 +218,7 @@ async fn an_action_counts_once_if_it_changed_something_and_not_again_when_it_is_
     twice("rateNote", json!({ "noteId": n, "score": 7 })).await;
     assert_eq!(changes("rate_note", "on").await, 1.0);
     twice("createNote", json!({ "title": "New", "body": "Text" })).await;
-    assert_eq!(changes("create_note", "on").await, 2.0, "without the key it is another note");
+    assert_eq!(changes("create_note", "on").await, 2.0, "without the key another note is created");
     ann.refused("deleteNote", json!({ "noteId": n })).await;
     assert_eq!(changes("create_note", "off").await, 0.0);
     ann.act("recordViews", json!({ "noteIds": [n, n] }), "changed").await;
@@ -224,12 +226,12 @@ async fn an_action_counts_once_if_it_changed_something_and_not_again_when_it_is_
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn calls_of_the_stores_are_timed_also_those_that_fail() {
+async fn calls_to_the_stores_are_timed_also_when_they_fail() {
     let mut stores = Stores::start(AppendFsync::EverySec).await;
     let server = Server::start_on(&stores, &[]);
     let n = note(stores.new_note().await);
     let client = server.client("ann waits for stores");
-    let timed = async |store: &str, up_to_s: &str| {
+    let calls_within = async |store: &str, up_to_s: &str| {
         let (name, labels) =
             (format!("plaudit_{store}_seconds_bucket"), [("caller", "request"), ("le", up_to_s)]);
         sum(&server.metrics().await, &name, &labels)
@@ -241,9 +243,9 @@ async fn calls_of_the_stores_are_timed_also_those_that_fail() {
             let bucket = format!("plaudit_{store}_seconds_bucket{{caller=\"request\",le=\"{up_to_s}\"}}");
             assert!(metrics.contains_key(&bucket), "{bucket}");
         }
-        assert!(timed(store, "0.5").await > 0.0, "{store}");
+        assert!(calls_within(store, "0.5").await > 0.0, "{store}");
     }
-    let slow = async |store: &str| timed(store, "+Inf").await - timed(store, "0.5").await;
+    let slow = async |store: &str| calls_within(store, "+Inf").await - calls_within(store, "0.5").await;
     let before = slow("redis").await;
     stores.stall("redis");
     client
@@ -259,7 +261,7 @@ async fn calls_of_the_stores_are_timed_also_those_that_fail() {
     };
     stores.stop_postgres();
     let before = failed().await;
-    eventually("calls of PostgreSQL fail", SOON, || async {
+    eventually("calls to PostgreSQL fail", SOON, || async {
         client.send("{ feed { nodes { id } } }", json!({})).await;
         (failed().await.0 >= before.0 + 2.0).then_some(())
     })
@@ -269,47 +271,47 @@ async fn calls_of_the_stores_are_timed_also_those_that_fail() {
 }
 
 #[tokio::test]
-async fn what_waits_for_a_decision_is_told_and_falls_when_it_is_made() {
+async fn comments_and_dead_events_that_wait_for_a_decision_are_exported_until_it_is_made() {
     let server = Server::start(&[]);
     let (stores, moderator) = (server.stores(), server.client_as(Role::Moderator, "mo decides"));
     let (sql, number) = (stores.sql().await, stores.new_note().await);
     let mut comments = [0; 3];
     for comment in &mut comments {
         *comment = stores.new_comment(number).await;
-        let wait = "UPDATE comment_index SET state = 'pending' WHERE id = $1";
-        sqlx::query(wait).bind(*comment).execute(&sql).await.unwrap();
+        let set_pending = "UPDATE comment_index SET state = 'pending' WHERE id = $1";
+        sqlx::query(set_pending).bind(*comment).execute(&sql).await.unwrap();
     }
-    // One that no moderator looks at for an hour, and two that are for a person.
+    // One that is not due for an hour, and two that wait for a human moderator.
     let queue = "INSERT INTO comment_queue (comment_id, due_at, undecided_why) VALUES ($1, now() + interval '1 hour', $2)";
     for (comment, why) in comments.iter().zip([None, Some("odd"), Some("odd")]) {
         sqlx::query(queue).bind(comment).bind(why).execute(&sql).await.unwrap();
     }
     let dead = "INSERT INTO dead_event (shard, generation, number, payload) VALUES (1, 1, 900, 'what')";
     sqlx::query(dead).execute(&sql).await.unwrap();
-    let told = async |what: &str, expected: [f64; 3]| {
+    let until_exported = async |what: &str, expected: [f64; 3]| {
         eventually(what, SOON, || async {
             let metrics = server.metrics().await;
             let value = |series: &str| metrics.get(series).copied();
-            let found = [
+            let values = [
                 value("plaudit_comments_pending{state=\"waiting\"}")?,
                 value("plaudit_comments_pending{state=\"undecided\"}")?,
                 value("plaudit_dead_events")?,
             ];
-            (found == expected).then_some(())
+            (values == expected).then_some(())
         })
         .await;
     };
-    told("what waits is told", [1.0, 2.0, 1.0]).await;
+    until_exported("waiting comments and events are exported", [1.0, 2.0, 1.0]).await;
     let decided = json!({ "commentId": format!("comment_{}", comments[1]) });
     moderator.act("approveComment", decided, "changed").await;
     let (serial,): (i64,) = sqlx::query_as("SELECT serial FROM dead_event").fetch_one(&sql).await.unwrap();
     let dropped = server.command().args(["dead", "drop", &serial.to_string()]).output().unwrap();
     assert!(dropped.status.success(), "{dropped:?}");
-    told("decisions are seen", [1.0, 1.0, 0.0]).await;
+    until_exported("decisions are exported", [1.0, 1.0, 0.0]).await;
 }
 
 #[tokio::test]
-async fn the_process_tells_what_it_takes_of_its_machine() {
+async fn the_process_exports_its_use_of_memory_files_and_cpu() {
     let server = Server::start(&[]);
     let metrics = eventually("the process is measured", SOON, || async {
         let metrics = server.metrics().await;

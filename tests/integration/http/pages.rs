@@ -1,4 +1,4 @@
-//! The pages in the binary: where they are, and what they let a browser do.
+//! The pages in the binary: their addresses, cache headers, compression and content security policy.
 
 use plaudit_embedded_stores::AppendFsync;
 
@@ -7,7 +7,7 @@ use crate::support::{
     raw::{Raw, request},
 };
 
-/// What the demo app shows.
+/// Addresses of the demo app.
 const APP: [&str; 9] =
     ["/", "/two", "/note/note_1", "/user/user_1", "/group/x", "/groups", "/inbox", "/hot", "/likes"];
 
@@ -37,7 +37,7 @@ fn assets_of(page: &Raw) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn the_app_answers_at_its_own_addresses_and_nowhere_else() {
+async fn the_demo_app_is_served_at_its_own_addresses_only() {
     let server = Server::shared();
     let first = get(server, "/").await;
     assert_eq!((first.status, first.header("content-type")), (200, Some("text/html; charset=utf-8")));
@@ -45,10 +45,10 @@ async fn the_app_answers_at_its_own_addresses_and_nowhere_else() {
         let page = get(server, address).await;
         assert_eq!((page.status, &page.bytes), (200, &first.bytes), "{address}");
     }
-    for nowhere in
+    for unknown in
         ["/three", "/note", "/note/", "/note/1/likes", "/index.html", "/app/index.html", "/two/", "/users"]
     {
-        assert_eq!(status(server, nowhere).await, 404, "{nowhere}");
+        assert_eq!(status(server, unknown).await, 404, "{unknown}");
     }
     let admin = get(server, "/admin").await;
     assert_eq!(admin.status, 200);
@@ -73,7 +73,7 @@ async fn production_serves_the_operators_page_and_nothing_for_development() {
 }
 
 #[tokio::test]
-async fn each_page_is_a_setting_and_the_root_leads_to_what_there_is() {
+async fn each_page_has_a_setting_and_the_root_redirects_to_an_enabled_page() {
     let no_demo = Server::start(&["--demo", "false"]);
     let client = reqwest::Client::builder().redirect(reqwest::redirect::Policy::none()).build().unwrap();
     let root = client.get(&no_demo.url).send().await.unwrap();
@@ -88,7 +88,7 @@ async fn each_page_is_a_setting_and_the_root_leads_to_what_there_is() {
 }
 
 #[tokio::test]
-async fn pages_of_our_own_may_load_from_here_only_and_run_nothing_inline() {
+async fn pages_load_only_from_their_own_origin_and_run_no_inline_code() {
     let server = Server::shared();
     for address in ["/", "/two", "/admin"] {
         let page = get(server, address).await;
@@ -119,7 +119,7 @@ async fn pages_of_our_own_may_load_from_here_only_and_run_nothing_inline() {
 }
 
 #[tokio::test]
-async fn a_page_is_asked_for_each_time_and_sent_only_when_it_has_changed() {
+async fn a_page_is_revalidated_each_time_and_sent_only_when_it_has_changed() {
     let server = Server::shared();
     for address in ["/", "/admin", "/graphiql"] {
         let page = get(server, address).await;
@@ -139,7 +139,7 @@ async fn a_page_is_asked_for_each_time_and_sent_only_when_it_has_changed() {
 }
 
 #[tokio::test]
-async fn assets_are_kept_for_ever_and_come_as_the_build_has_compressed_them() {
+async fn assets_are_immutable_and_sent_as_compressed_by_the_build() {
     let server = Server::shared();
     let page = get(server, "/graphiql").await;
     let script = assets_of(&page).into_iter().find(|asset| asset.ends_with(".js")).unwrap();
@@ -157,7 +157,7 @@ async fn assets_are_kept_for_ever_and_come_as_the_build_has_compressed_them() {
         assert_eq!(
             sent.header("content-length"),
             Some(sent.bytes.len().to_string().as_str()),
-            "not made as it is sent"
+            "the length is known, so it was compressed before"
         );
         assert!(sent.bytes.len() * 2 < plain.bytes.len(), "{} of {}", sent.bytes.len(), plain.bytes.len());
         if coding == "gzip" {
@@ -171,13 +171,13 @@ async fn assets_are_kept_for_ever_and_come_as_the_build_has_compressed_them() {
     }
     tags.sort();
     tags.dedup();
-    assert_eq!(tags.len(), 3, "each form has a tag of its own");
-    for nothing in [
+    assert_eq!(tags.len(), 3, "each encoding has its own tag");
+    for unknown in [
         format!("{script}.br"),
         format!("{script}.gz"),
         "/assets/x.js".into(),
         "/assets/../app/index.html".into(),
     ] {
-        assert_eq!(status(server, &nothing).await, 404, "{nothing}");
+        assert_eq!(status(server, &unknown).await, 404, "{unknown}");
     }
 }

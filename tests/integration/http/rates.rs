@@ -1,4 +1,4 @@
-//! How often somebody may ask.
+//! Rate limits: per user and per address, shared between servers, and in effect while Redis is down.
 
 use std::time::Duration;
 
@@ -39,7 +39,7 @@ fn is_limited(reply: &Reply) -> bool {
     true
 }
 
-/// Asks so often; how many times it was let through.
+/// Sends the query `times` times; returns how many were not limited.
 async fn passed(client: &Client, query: &str, times: usize) -> usize {
     let mut passed = 0;
     for _ in 0..times {
@@ -49,14 +49,14 @@ async fn passed(client: &Client, query: &str, times: usize) -> usize {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn each_user_has_so_many_reads_writes_and_creations() {
+async fn each_user_has_limits_of_reads_writes_and_creations() {
     let server = Server::start(&FLAGS);
-    let (ann, bob) = (server.client("ann asks often"), server.client("bob asks often"));
+    let (ann, bob) = (server.client("busy ann"), server.client("busy bob"));
     assert_eq!(passed(&ann, QUERY, 8).await, 5);
     assert_eq!(passed(&bob, QUERY, 1).await, 1);
     assert_eq!(passed(&ann, POST, 4).await, 2);
 
-    // Each root field of a mutation is one, and none is done when they are too many.
+    // Each root field of a mutation counts as one write. If they exceed the limit, none is executed.
     let id = server.stores().new_note().await;
     let n = note(id);
     let like = async |query: &str| is_limited(&ann.send(query, json!({ "n": n })).await);
@@ -66,9 +66,9 @@ async fn each_user_has_so_many_reads_writes_and_creations() {
     assert!(like(LIKE).await);
     assert_eq!(server.anonymous().note(&n).await["likeCount"], 1);
 
-    // What cannot be understood is work, too.
+    // Documents that cannot be parsed count, too.
     assert_eq!(passed(&server.client("cat sends nonsense"), "{ nonsense", 7).await, 5);
-    // The app's own servers limit themselves; without a token only the address counts, which has no limit here.
+    // Services have no limit. Without a token only the address is limited, which has no limit here.
     assert_eq!(passed(&server.client_as(Role::Service, "a busy service"), QUERY, 20).await, 20);
     assert_eq!(passed(&server.client_as(Role::Moderator, "a busy moderator"), QUERY, 7).await, 5);
     assert_eq!(passed(&server.anonymous(), QUERY, 20).await, 20);
@@ -80,7 +80,7 @@ async fn each_user_has_so_many_reads_writes_and_creations() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn counting_costs_a_request_no_round_trip() {
+async fn rate_limits_cost_a_request_no_round_trip() {
     let server = Server::start(&["--rate-user-reads", "100", "--rate-user-writes", "100"]);
     let n = note(server.stores().new_note().await);
     let ann = server.client("ann is counted");
@@ -90,7 +90,7 @@ async fn counting_costs_a_request_no_round_trip() {
         assert_eq!((like.redis_round_trips, like.sql_statements), (1, 0), "{like:?}");
         assert_eq!(ann.send(QUERY, json!({})).await.redis_round_trips, 0);
     }
-    // They are told of all the same.
+    // The counts are still shared, in the background.
     let mut redis = server.stores().redis().await;
     eventually("the counts are shared", SOON, || {
         let mut redis = redis.clone();
@@ -102,8 +102,8 @@ async fn counting_costs_a_request_no_round_trip() {
     })
     .await;
     let keys: Vec<String> = redis::cmd("KEYS").arg("{*}:rate:*").query_async(&mut redis).await.unwrap();
-    let life: i64 = redis::cmd("PTTL").arg(&keys[0]).query_async(&mut redis).await.unwrap();
-    assert!((1..=121_000).contains(&life), "{life}");
+    let ttl_ms: i64 = redis::cmd("PTTL").arg(&keys[0]).query_async(&mut redis).await.unwrap();
+    assert!((1..=121_000).contains(&ttl_ms), "{ttl_ms}");
     assert!(!keys[0].contains("ann"), "{keys:?}");
 }
 
@@ -115,14 +115,14 @@ async fn subscriptions_count_as_reads() {
     let query = "subscription ($n: [ID!]!) { noteCountsChanged(noteIds: $n) { id likeCount } }";
     for id in 1..=6 {
         socket.subscribe(&id.to_string(), query, json!({ "n": [n] })).await;
-        let said = socket.receive().await;
-        assert_eq!(said["id"], id.to_string());
-        assert_eq!(said.to_string().contains("RATE_LIMITED"), id == 6, "{said}");
+        let message = socket.receive().await;
+        assert_eq!(message["id"], id.to_string());
+        assert_eq!(message.to_string().contains("RATE_LIMITED"), id == 6, "{message}");
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn after_the_time_that_is_told_it_works_again() {
+async fn after_the_time_of_retry_after_requests_are_accepted_again() {
     let server = Server::start(&["--rate-window", "2s", "--rate-user-reads", "6"]);
     let ann = server.client("ann waits");
     for _ in 0..3 {
@@ -144,22 +144,22 @@ async fn servers_on_the_same_stores_count_together() {
     let stores = Stores::start(AppendFsync::EverySec).await;
     let flags = ["--rate-window", "1h", "--rate-user-reads", "200"];
     let (one, two) = (Server::start_on(&stores, &flags), Server::start_on(&stores, &flags));
-    let (here, there) = (one.client("ann is everywhere"), two.client("ann is everywhere"));
-    assert_eq!(passed(&here, QUERY, 250).await, 200);
-    // The other one knows nothing of her yet; it learns with the first exchange.
-    let passed_there = std::cell::Cell::new(0);
-    eventually("the other one refuses her", SOON, || async {
-        let is_limited = is_limited(&there.send(QUERY, json!({})).await);
-        passed_there.set(passed_there.get() + u32::from(!is_limited));
+    let (on_first, on_second) = (one.client("ann is everywhere"), two.client("ann is everywhere"));
+    assert_eq!(passed(&on_first, QUERY, 250).await, 200);
+    // The other server does not know her requests before the first exchange of counts.
+    let passed_on_second = std::cell::Cell::new(0);
+    eventually("the other server limits her", SOON, || async {
+        let is_limited = is_limited(&on_second.send(QUERY, json!({})).await);
+        passed_on_second.set(passed_on_second.get() + u32::from(!is_limited));
         is_limited.then_some(())
     })
     .await;
-    assert!(passed_there.get() < 150, "{passed_there:?}");
+    assert!(passed_on_second.get() < 150, "{passed_on_second:?}");
     assert_eq!(passed(&two.client("bob is elsewhere"), QUERY, 1).await, 1);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn limits_hold_while_redis_is_away() {
+async fn limits_hold_while_redis_is_down() {
     let mut stores = Stores::start(AppendFsync::EverySec).await;
     let server = Server::start_on(&stores, &FLAGS);
     let ann = server.client("ann notices no outage");
@@ -173,11 +173,11 @@ async fn limits_hold_while_redis_is_away() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_address_is_the_clients_only_where_a_trusted_proxy_says_so() {
+async fn a_forwarded_address_is_used_only_behind_a_trusted_proxy() {
     let flags = ["--rate-window", "1h", "--rate-address-reads", "3"];
     let behind = Server::start(&[&flags[..], &["--trusted-proxies", "127.0.0.0/8,10.0.0.0/8"]].concat());
     let open = Server::start(&flags);
-    let ask = async |server: &Server, forwarded: &str| {
+    let send = async |server: &Server, forwarded: &str| {
         let request = reqwest::Client::new().post(format!("{}/graphql", server.url));
         let request = request.header("X-Forwarded-For", forwarded).json(&json!({ "query": QUERY }));
         request.send().await.unwrap().status().as_u16()
@@ -185,15 +185,15 @@ async fn an_address_is_the_clients_only_where_a_trusted_proxy_says_so() {
     for client in ["198.51.100.1", "198.51.100.2, 10.0.0.1", "2001:db8::1"] {
         let mut statuses = Vec::new();
         for _ in 0..4 {
-            statuses.push(ask(&behind, client).await);
+            statuses.push(send(&behind, client).await);
         }
         assert_eq!(statuses, [200, 200, 200, 429], "{client}");
     }
-    // Who makes up an address there is still who they are.
-    assert_eq!(ask(&behind, "192.0.2.9, 198.51.100.1").await, 429);
+    // A client behind the proxy cannot invent another address.
+    assert_eq!(send(&behind, "192.0.2.9, 198.51.100.1").await, 429);
     let mut statuses = Vec::new();
     for client in ["198.51.100.1", "198.51.100.2", "198.51.100.3", "198.51.100.4"] {
-        statuses.push(ask(&open, client).await);
+        statuses.push(send(&open, client).await);
     }
     assert_eq!(statuses, [200, 200, 200, 429]);
 }

@@ -1,4 +1,4 @@
-//! GraphQL over HTTP beyond the official audit, which `tests/clients` runs.
+//! GraphQL over HTTP: cases beyond the official audit, which `tests/clients` runs.
 
 use bytes::Bytes;
 use futures_util::stream;
@@ -22,7 +22,7 @@ fn by_get(server: &Server, parameters: &[(&str, &str)]) -> reqwest::RequestBuild
 }
 
 #[tokio::test]
-async fn the_answer_has_the_media_type_that_is_wanted_most() {
+async fn the_response_has_the_media_type_with_the_highest_preference() {
     let server = Server::shared();
     for (accept, expected) in [
         (GRAPHQL, GRAPHQL),
@@ -34,22 +34,22 @@ async fn the_answer_has_the_media_type_that_is_wanted_most() {
         ("text/html", ""),
     ] {
         for request in [post(&server.url, TYPENAME), by_get(server, &[("query", "{ __typename }")])] {
-            let answer = Raw::of(request.header("accept", accept)).await;
+            let response = Raw::of(request.header("accept", accept)).await;
             if expected.is_empty() {
-                assert_eq!(answer.status, 406, "{accept}");
-                assert!(answer.refusal().contains("application/json"));
+                assert_eq!(response.status, 406, "{accept}");
+                assert!(response.refusal().contains("application/json"));
             } else {
-                assert_eq!((answer.status, answer.media_type()), (200, expected), "{accept}");
-                assert_eq!(answer.json(), json!({ "data": { "__typename": "Query" } }));
+                assert_eq!((response.status, response.media_type()), (200, expected), "{accept}");
+                assert_eq!(response.json(), json!({ "data": { "__typename": "Query" } }));
             }
         }
     }
-    let answer = Raw::of(post(&server.url, TYPENAME).header("accept", GRAPHQL)).await;
-    assert_eq!(answer.header("content-type"), Some("application/graphql-response+json; charset=utf-8"));
+    let response = Raw::of(post(&server.url, TYPENAME).header("accept", GRAPHQL)).await;
+    assert_eq!(response.header("content-type"), Some("application/graphql-response+json; charset=utf-8"));
 }
 
 #[tokio::test]
-async fn what_graphql_refuses_is_400_for_those_who_know_its_media_type_and_200_for_others() {
+async fn a_graphql_request_error_is_400_for_the_graphql_media_type_and_200_for_json() {
     let server = Server::shared();
     for (body, code) in [
         (json!({ "query": "{" }), "GRAPHQL_PARSE_FAILED"),
@@ -59,28 +59,28 @@ async fn what_graphql_refuses_is_400_for_those_who_know_its_media_type_and_200_f
         (json!({ "query": "query A { __typename } query B { __typename }" }), "BAD_USER_INPUT"),
     ] {
         for (accept, status) in [(GRAPHQL, 400), (JSON, 200)] {
-            let answer = Raw::of(post(&server.url, body.to_string()).header("accept", accept)).await;
-            assert_eq!((answer.status, answer.media_type()), (status, accept), "{body}");
-            answer.refusal();
-            assert_eq!(answer.json()["errors"][0]["extensions"]["code"], code, "{body}");
+            let response = Raw::of(post(&server.url, body.to_string()).header("accept", accept)).await;
+            assert_eq!((response.status, response.media_type()), (status, accept), "{body}");
+            response.refusal();
+            assert_eq!(response.json()["errors"][0]["extensions"]["code"], code, "{body}");
         }
     }
 }
 
 #[tokio::test]
-async fn an_error_of_a_field_is_part_of_the_result() {
+async fn a_field_error_is_part_of_the_result() {
     let server = Server::shared();
     for accept in [GRAPHQL, JSON] {
         let body = r#"{ "query": "{ __typename note(id: \"note_0\") { id } }" }"#;
-        let answer = Raw::of(post(&server.url, body).header("accept", accept)).await;
-        assert_eq!(answer.status, 200);
-        assert_eq!(answer.json()["data"], json!({ "__typename": "Query", "note": null }));
-        assert_eq!(answer.json()["errors"][0]["path"], json!(["note"]));
+        let response = Raw::of(post(&server.url, body).header("accept", accept)).await;
+        assert_eq!(response.status, 200);
+        assert_eq!(response.json()["data"], json!({ "__typename": "Query", "note": null }));
+        assert_eq!(response.json()["errors"][0]["path"], json!(["note"]));
     }
 }
 
 #[tokio::test]
-async fn what_is_no_request_is_400_whatever_is_accepted() {
+async fn an_invalid_body_is_400_for_every_accepted_media_type() {
     let server = Server::shared();
     for (body, expected) in [
         ("", "EOF"),
@@ -92,34 +92,34 @@ async fn what_is_no_request_is_400_whatever_is_accepted() {
         ("{ \"query\": \"{ __typename }\" } {}", "trailing"),
     ] {
         for accept in [GRAPHQL, JSON] {
-            let answer = Raw::of(post(&server.url, body).header("accept", accept)).await;
-            assert_eq!((answer.status, answer.media_type()), (400, accept), "{body}");
-            assert!(answer.refusal().contains(expected), "{body}: {}", answer.refusal());
+            let response = Raw::of(post(&server.url, body).header("accept", accept)).await;
+            assert_eq!((response.status, response.media_type()), (400, accept), "{body}");
+            assert!(response.refusal().contains(expected), "{body}: {}", response.refusal());
         }
     }
-    let answer = Raw::of(by_get(server, &[("query", "{ __typename }"), ("variables", "[]")])).await;
-    assert_eq!(answer.status, 400);
-    assert!(answer.refusal().contains("variables must be a JSON object"));
+    let response = Raw::of(by_get(server, &[("query", "{ __typename }"), ("variables", "[]")])).await;
+    assert_eq!(response.status, 400);
+    assert!(response.refusal().contains("variables must be a JSON object"));
 }
 
 #[tokio::test]
-async fn a_batch_is_refused_however_small_it_is() {
+async fn a_batch_of_any_size_is_refused() {
     let server = Server::shared();
     for batch in ["[]".to_owned(), format!("[{TYPENAME}]"), format!("[{TYPENAME},{TYPENAME}]")] {
-        let answer = Raw::of(post(&server.url, batch)).await;
-        assert_eq!(answer.status, 400);
-        assert!(answer.refusal().contains("one JSON object (no batch)"));
+        let response = Raw::of(post(&server.url, batch)).await;
+        assert_eq!(response.status, 400);
+        assert!(response.refusal().contains("one JSON object (no batch)"));
     }
 }
 
 #[tokio::test]
-async fn get_and_head_are_for_queries() {
+async fn get_and_head_execute_queries() {
     let server = Server::shared();
     let variables = json!({ "n": "note_0" }).to_string();
     let query = "query A($n: ID!) { __typename note(id: $n) { id } }";
     let parameters = [("query", query), ("variables", &*variables), ("operationName", "A")];
-    let answer = Raw::of(by_get(server, &parameters)).await;
-    assert_eq!((answer.status, &answer.json()["data"]["__typename"]), (200, &json!("Query")));
+    let response = Raw::of(by_get(server, &parameters)).await;
+    assert_eq!((response.status, &response.json()["data"]["__typename"]), (200, &json!("Query")));
     let url = format!("{}?query=%7B__typename%7D", graphql(server));
     let head = Raw::of(request("HEAD", &url)).await;
     assert_eq!((head.status, head.bytes.len()), (200, 0));
@@ -129,14 +129,14 @@ async fn get_and_head_are_for_queries() {
 async fn a_mutation_by_get_is_405_and_not_executed() {
     let server = Server::shared();
     let n = note(server.stores().new_note().await);
-    let client = server.client("rex only looks");
+    let client = server.client("rex only reads");
     let token = client.token().unwrap();
     let mutation = format!("mutation {{ likeNote(input: {{ noteId: \"{n}\" }}) {{ changed }} }}");
     for accept in [GRAPHQL, JSON] {
         let request = by_get(server, &[("query", &mutation)]).bearer_auth(token).header("accept", accept);
-        let answer = Raw::of(request).await;
-        assert_eq!((answer.status, answer.header("allow")), (405, Some("POST")));
-        assert!(answer.refusal().contains("POST"));
+        let response = Raw::of(request).await;
+        assert_eq!((response.status, response.header("allow")), (405, Some("POST")));
+        assert!(response.refusal().contains("POST"));
     }
     assert_eq!(client.note(&n).await["viewerHasLiked"], false);
     assert_eq!(client.like(&n).await["changed"], true);
@@ -146,15 +146,15 @@ async fn a_mutation_by_get_is_405_and_not_executed() {
 async fn other_methods_are_405() {
     let server = Server::shared();
     for method in ["PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "BREW"] {
-        let answer = Raw::of(request(method, &graphql(server))).await;
-        assert_eq!((answer.status, answer.header("allow")), (405, Some("GET, HEAD, POST")), "{method}");
-        answer.refusal();
+        let response = Raw::of(request(method, &graphql(server))).await;
+        assert_eq!((response.status, response.header("allow")), (405, Some("GET, HEAD, POST")), "{method}");
+        response.refusal();
     }
 }
 
-/// These are what a page of another origin can send without a preflight.
+/// A page of another origin can send these content types without a preflight.
 #[tokio::test]
-async fn what_is_not_json_is_415_and_runs_no_mutation() {
+async fn a_body_that_is_not_json_is_415_and_runs_no_mutation() {
     let server = Server::shared();
     let n = note(server.stores().new_note().await);
     let client = server.client("ida is attacked");
@@ -173,15 +173,15 @@ async fn what_is_not_json_is_415_and_runs_no_mutation() {
         if let Some(content_type) = content_type {
             request = request.header("content-type", content_type);
         }
-        let answer = Raw::of(request).await;
-        assert_eq!(answer.status, 415, "{content_type:?}");
-        assert!(answer.refusal().contains("application/json"));
+        let response = Raw::of(request).await;
+        assert_eq!(response.status, 415, "{content_type:?}");
+        assert!(response.refusal().contains("application/json"));
     }
     assert_eq!(client.note(&n).await["viewerHasLiked"], false);
 }
 
 #[tokio::test]
-async fn a_body_of_256_kib_is_read_and_one_byte_more_is_413_also_when_it_comes_in_chunks() {
+async fn a_body_of_256_kib_is_read_and_one_byte_more_is_413_also_in_chunks() {
     let server = Server::shared();
     let sized = |bytes: usize| {
         let body = format!("{TYPENAME}{}", " ".repeat(bytes - TYPENAME.len()));
@@ -197,67 +197,67 @@ async fn a_body_of_256_kib_is_read_and_one_byte_more_is_413_also_when_it_comes_i
     assert_eq!(Raw::of(post(&server.url, sized(limit))).await.status, 200);
     assert_eq!(Raw::of(post(&server.url, in_chunks(sized(limit)))).await.status, 200);
     for body in [sized(limit + 1).into(), in_chunks(sized(limit + 1))] {
-        let answer = Raw::of(post(&server.url, body)).await;
-        assert_eq!(answer.status, 413);
-        assert!(answer.refusal().contains("262144 bytes"));
+        let response = Raw::of(post(&server.url, body)).await;
+        assert_eq!(response.status, 413);
+        assert!(response.refusal().contains("262144 bytes"));
     }
 }
 
 #[tokio::test]
-async fn a_bad_token_is_401_in_the_wanted_media_type() {
+async fn a_bad_token_is_401_in_the_accepted_media_type() {
     let server = Server::shared();
     for accept in [GRAPHQL, JSON] {
-        let answer = Raw::of(post(&server.url, TYPENAME).bearer_auth("x").header("accept", accept)).await;
-        assert_eq!((answer.status, answer.media_type()), (401, accept));
-        assert!(answer.header("www-authenticate").unwrap().starts_with("Bearer"));
-        answer.refusal();
+        let response = Raw::of(post(&server.url, TYPENAME).bearer_auth("x").header("accept", accept)).await;
+        assert_eq!((response.status, response.media_type()), (401, accept));
+        assert!(response.header("www-authenticate").unwrap().starts_with("Bearer"));
+        response.refusal();
     }
 }
 
 #[tokio::test]
-async fn a_subscription_is_told_where_to_go() {
+async fn a_refused_subscription_names_the_path_for_subscriptions() {
     let server = Server::shared();
     let query = "subscription { noteCountsChanged(noteIds: [\"note_1\"]) { id } }";
     for accept in [GRAPHQL, JSON] {
         let by_post = post(&server.url, json!({ "query": query }).to_string());
         for request in [by_post, by_get(server, &[("query", query)])] {
-            let answer = Raw::of(request.header("accept", accept)).await;
-            assert_eq!(answer.status, if accept == GRAPHQL { 400 } else { 200 });
-            assert!(answer.refusal().contains("/graphql/ws"));
+            let response = Raw::of(request.header("accept", accept)).await;
+            assert_eq!(response.status, if accept == GRAPHQL { 400 } else { 200 });
+            assert!(response.refusal().contains("/graphql/ws"));
         }
     }
 }
 
 #[tokio::test]
-async fn long_answers_are_compressed_and_short_ones_are_not() {
+async fn long_responses_are_compressed_and_short_ones_are_not() {
     let server = Server::shared();
-    let ask = async |query: &str| {
+    let send = async |query: &str| {
         let request = post(&server.url, json!({ "query": query }).to_string());
         Raw::of(request.header("accept-encoding", "gzip")).await
     };
-    let long = ask("{ __schema { types { name description } } }").await;
+    let long = send("{ __schema { types { name description } } }").await;
     assert_eq!(long.header("content-encoding"), Some("gzip"));
     assert!(
         long.bytes.starts_with(&[0x1f, 0x8b]) && long.header("vary").unwrap().contains("accept-encoding")
     );
-    assert_eq!(ask("{ __typename }").await.header("content-encoding"), None);
+    assert_eq!(send("{ __typename }").await.header("content-encoding"), None);
 }
 
 #[tokio::test]
-async fn every_answer_has_the_id_of_its_request() {
+async fn every_response_has_the_id_of_its_request() {
     let server = Server::shared();
     let id = async |given: &str| {
-        let answer = Raw::of(post(&server.url, TYPENAME).header("x-request-id", given)).await;
-        answer.header("x-request-id").unwrap().to_owned()
+        let response = Raw::of(post(&server.url, TYPENAME).header("x-request-id", given)).await;
+        response.header("x-request-id").unwrap().to_owned()
     };
     assert_eq!(id("Root=1-67891233:a_b.c").await, "Root=1-67891233:a_b.c");
-    for unfit in ["", "two words", "a\"b", "<script>", &"x".repeat(65)] {
-        let made = id(unfit).await;
-        assert!(made != unfit && made.len() == 36, "{made}");
+    for invalid in ["", "two words", "a\"b", "<script>", &"x".repeat(65)] {
+        let generated = id(invalid).await;
+        assert!(generated != invalid && generated.len() == 36, "{generated}");
     }
     for path in ["/healthz", "/nowhere"] {
-        let made = Raw::of(request("GET", &format!("{}{path}", server.url))).await;
-        assert_eq!(made.header("x-request-id").unwrap().len(), 36);
+        let unnamed = Raw::of(request("GET", &format!("{}{path}", server.url))).await;
+        assert_eq!(unnamed.header("x-request-id").unwrap().len(), 36);
     }
 }
 
@@ -273,7 +273,7 @@ async fn requests_are_counted_by_kind_and_outcome() {
     let before = (counted(good).await, counted(bad).await);
     Raw::of(post(&server.url, TYPENAME)).await;
     Raw::of(post(&server.url, r#"{ "query": "{" }"#)).await;
-    // Other tests ask the same server meanwhile.
+    // Other tests use the same server meanwhile.
     assert!(counted(good).await > before.0);
     assert!(counted(bad).await > before.1);
 }

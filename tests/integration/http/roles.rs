@@ -1,3 +1,5 @@
+//! Roles: API and pipeline in separate processes, takeover by another pipeline, and stalled owners.
+
 use plaudit::store::sql::Db;
 use plaudit_embedded_stores::AppendFsync;
 use serde_json::json;
@@ -5,7 +7,7 @@ use serde_json::json;
 use crate::support::{Server, Stores, note};
 
 #[tokio::test(flavor = "multi_thread")]
-async fn api_and_pipeline_run_in_processes_of_their_own_and_another_pipeline_takes_over() {
+async fn api_and_pipeline_run_in_separate_processes_and_another_pipeline_takes_over() {
     let stores = Stores::start(AppendFsync::EverySec).await;
     let lease = ["--lease", "2s"];
     let mut first = Server::start_on(&stores, &[&["--roles", "pipeline"], &lease[..]].concat());
@@ -14,7 +16,7 @@ async fn api_and_pipeline_run_in_processes_of_their_own_and_another_pipeline_tak
     let id = stores.new_note().await;
     let n = note(id);
 
-    // What one instance does, the other one shows.
+    // An action on one instance is pushed by the other one.
     let mut socket = two.socket("bob watches elsewhere").await;
     socket.watch_notes(&[&n]).await;
     socket.note_until(|note| note["likeCount"] == 0).await;
@@ -23,7 +25,7 @@ async fn api_and_pipeline_run_in_processes_of_their_own_and_another_pipeline_tak
 
     let _second = Server::start_on(&stores, &[&["--roles", "pipeline"], &lease[..]].concat());
     first.kill();
-    // Nobody folds now; likes are taken all the same, and counted by the next owner.
+    // No process folds now. Likes are still accepted, and the next owner counts them.
     let query = "mutation ($n: ID!) { likeNote(input: { noteId: $n }) { changed } }";
     assert_eq!(
         one.client("cat comes in between").data(query, json!({ "n": n })).await["likeNote"]["changed"],
@@ -36,7 +38,7 @@ async fn api_and_pipeline_run_in_processes_of_their_own_and_another_pipeline_tak
 }
 
 #[tokio::test]
-async fn a_process_that_stalls_in_a_removal_does_not_stop_batches_for_long() {
+async fn a_process_that_stalls_in_a_removal_blocks_batches_only_briefly() {
     let stores = Stores::start(AppendFsync::EverySec).await;
     let stalled = Db::for_requests(stores.database_url(), 1).unwrap();
     let mut removal = stalled.begin().await.unwrap();
@@ -44,12 +46,12 @@ async fn a_process_that_stalls_in_a_removal_does_not_stop_batches_for_long() {
     let pipeline = Db::for_pipeline(stores.database_url(), 1).unwrap();
     let mut batch = pipeline.begin().await.unwrap();
     batch.lock_removals_shared().await.unwrap();
-    // It wakes, and is told to try again.
+    // When it wakes, it gets an error that it may retry.
     assert!(removal.lock_removals().await.unwrap_err().is_transient());
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_stalled_owner_blocks_nobody_and_is_harmless_when_it_wakes() {
+async fn a_stalled_owner_is_replaced_and_does_no_harm_when_it_wakes() {
     let stores = Stores::start(AppendFsync::EverySec).await;
     let pipeline = ["--roles", "pipeline", "--lease", "2s", "--batch-wait", "0s"];
     let first = Server::start_on(&stores, &pipeline);
@@ -66,7 +68,7 @@ async fn a_stalled_owner_blocks_nobody_and_is_harmless_when_it_wakes() {
     };
     likes(0).await;
     let _second = Server::start_on(&stores, &pipeline);
-    // In the middle of likes, so that it may well hold a transaction.
+    // In the middle of likes, so that it probably has a transaction open.
     let (_, ()) = tokio::join!(likes(20), async { first.stall() });
     likes(40).await;
     stores.rest().await;

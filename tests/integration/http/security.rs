@@ -1,4 +1,4 @@
-//! docs/operations/security.md and docs/reference/limits.md say what the code does.
+//! The tables of docs/operations/security.md and docs/reference/limits.md agree with the code.
 
 use std::{collections::BTreeMap, fs, path::Path};
 
@@ -11,7 +11,7 @@ fn page(path: &str) -> String {
 }
 
 #[test]
-fn the_table_of_operations_is_the_one_that_is_enforced() {
+fn the_table_of_operations_agrees_with_the_enforced_rules() {
     let line = |(of_type, field, who): &(&str, &str, Who)| {
         format!("| `{of_type}.{field}` | {} | {} |\n", who.name(), counts_as(of_type, field))
     };
@@ -19,8 +19,8 @@ fn the_table_of_operations_is_the_one_that_is_enforced() {
     let expected = format!("{head}{}", RULES.iter().map(line).collect::<String>());
     let page = page("docs/operations/security.md");
     let (_, rest) = page.split_once("<!-- operations -->\n").unwrap();
-    let (shown, _) = rest.split_once("<!-- /operations -->").unwrap();
-    assert!(shown == expected, "docs/operations/security.md needs this table:\n{expected}");
+    let (table, _) = rest.split_once("<!-- /operations -->").unwrap();
+    assert!(table == expected, "docs/operations/security.md needs this table:\n{expected}");
 }
 
 /// The settings by name, each with its default if it has one.
@@ -36,13 +36,13 @@ fn settings() -> BTreeMap<String, Option<String>> {
     flags.map(setting).collect()
 }
 
-/// What stands in backticks.
+/// The texts in backticks.
 fn quoted(cell: &str) -> Vec<&str> {
     cell.split('`').skip(1).step_by(2).collect()
 }
 
 #[test]
-fn every_setting_in_the_table_of_limits_exists_and_has_the_default_that_is_shown() {
+fn every_setting_in_the_table_of_limits_exists_and_has_the_default_of_the_table() {
     let (page, settings) = (page("docs/reference/limits.md"), settings());
     let (_, rest) = page.split_once("| Limit | Setting |").unwrap();
     let rows = rest.lines().skip(2).take_while(|line| line.starts_with('|'));
@@ -52,10 +52,10 @@ fn every_setting_in_the_table_of_limits_exists_and_has_the_default_that_is_shown
         let (names, defaults) = (quoted(cells[2]), quoted(cells[3]));
         for (at, name) in names.iter().enumerate() {
             let default = settings.get(*name).unwrap_or_else(|| panic!("{name} is no setting: {row}"));
-            // One default may stand for several settings.
-            let shown = defaults.get(at).or(defaults.last().filter(|_| defaults.len() == 1));
-            if let (Some(shown), Some(default)) = (shown, default) {
-                assert_eq!(shown, default, "{row}");
+            // One default may apply to several settings.
+            let documented = defaults.get(at).or(defaults.last().filter(|_| defaults.len() == 1));
+            if let (Some(documented), Some(default)) = (documented, default) {
+                assert_eq!(documented, default, "{row}");
             }
             checked += 1;
         }

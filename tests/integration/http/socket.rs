@@ -15,17 +15,17 @@ async fn new_note(server: &Server) -> String {
 }
 
 #[tokio::test]
-async fn queries_and_mutations_are_answered_once_and_complete() {
+async fn queries_and_mutations_have_one_result_and_complete() {
     let server = Server::shared();
     let n = new_note(server).await;
-    let mut socket = server.socket("ann asks").await;
+    let mut socket = server.socket("ann").await;
     let like = "mutation ($n: ID!) { likeNote(input: { noteId: $n }) { changed note { likeCount } } }";
     for changed in [true, false] {
         socket.subscribe("same", like, json!({ "n": n })).await;
-        let answer = json!({ "likeNote": { "changed": changed, "note": { "likeCount": 1 } } });
+        let result = json!({ "likeNote": { "changed": changed, "note": { "likeCount": 1 } } });
         assert_eq!(
             socket.receive().await,
-            json!({ "type": "next", "id": "same", "payload": { "data": answer } })
+            json!({ "type": "next", "id": "same", "payload": { "data": result } })
         );
         assert_eq!(socket.receive().await, json!({ "type": "complete", "id": "same" }));
     }
@@ -35,7 +35,7 @@ async fn queries_and_mutations_are_answered_once_and_complete() {
 }
 
 #[tokio::test]
-async fn a_rejected_operation_is_an_error_and_nothing_after_it() {
+async fn a_rejected_operation_gets_one_error_message() {
     let server = Server::shared();
     let mut socket = server.socket("bea errs").await;
     for (query, variables, code) in [
@@ -48,7 +48,7 @@ async fn a_rejected_operation_is_an_error_and_nothing_after_it() {
         let message = socket.receive().await;
         assert_eq!((&message["type"], &message["id"]), (&json!("error"), &json!("x")), "{message}");
         assert_eq!(message["payload"][0]["extensions"]["code"], code, "{message}");
-        // The next message is the answer to this, so nothing followed the error; and the id is free.
+        // The next message is the result of this, so nothing followed the error; and the id is free.
         socket.subscribe("x", "{ __typename }", json!({})).await;
         assert_eq!(socket.data().await["__typename"], "Query");
         assert_eq!(socket.receive().await["type"], "complete");
@@ -56,7 +56,7 @@ async fn a_rejected_operation_is_an_error_and_nothing_after_it() {
 }
 
 #[tokio::test]
-async fn a_field_that_fails_is_a_result_and_not_the_end_of_it() {
+async fn a_field_error_is_part_of_a_result() {
     let mut socket = Socket::open(&Server::shared().url, None).await;
     socket.subscribe("x", "{ note(id: \"user_1\") { id } __typename }", json!({})).await;
     let message = socket.receive().await;
@@ -78,15 +78,15 @@ async fn pings_are_answered_with_their_payload_also_before_the_connection_is_ini
 }
 
 #[tokio::test]
-async fn the_server_pings_and_whoever_answers_stays_connected() {
+async fn the_server_pings_and_clients_that_respond_stay_connected() {
     let server = Server::start(&["--socket-ping", "1s", "--socket-init-wait", "1m"]);
     let mut alive = Socket::connect(&server.url).await;
     let dead = Socket::connect(&server.url).await;
     for _ in 0..3 {
         assert!(matches!(alive.frame().await, Message::Ping(_)));
     }
-    // The other one has not read a single ping.
-    eventually("only who answers is connected", SOON, || async {
+    // The other client has not read a single ping.
+    eventually("only the client that responds is connected", SOON, || async {
         (server.metric("plaudit_sockets{transport=\"websocket\"}").await == 1.0).then_some(())
     })
     .await;
@@ -96,7 +96,7 @@ async fn the_server_pings_and_whoever_answers_stays_connected() {
 }
 
 #[tokio::test]
-async fn whoever_does_not_initialise_in_time_is_closed() {
+async fn a_connection_that_is_not_initialised_in_time_is_closed() {
     let server = Server::start(&["--socket-init-wait", "1s"]);
     let mut late = Socket::connect(&server.url).await;
     let mut in_time = Socket::open(&server.url, None).await;
@@ -114,14 +114,14 @@ async fn nothing_is_executed_before_the_connection_is_acknowledged() {
 }
 
 #[tokio::test]
-async fn a_second_init_closes() {
+async fn a_second_init_closes_the_connection() {
     let mut socket = Socket::open(&Server::shared().url, None).await;
     socket.send(json!({ "type": "connection_init" })).await;
     assert_eq!(socket.closed().await, (4429, "Too many initialisation requests".into()));
 }
 
 #[tokio::test]
-async fn an_id_that_is_in_use_closes_and_one_that_was_completed_does_not() {
+async fn an_id_in_use_closes_the_connection_and_a_completed_one_can_be_reused() {
     let server = Server::shared();
     let n = new_note(server).await;
     let mut socket = server.socket("cid repeats").await;
@@ -130,7 +130,7 @@ async fn an_id_that_is_in_use_closes_and_one_that_was_completed_does_not() {
         assert_eq!(socket.data().await["noteCountsChanged"]["id"], json!(n));
         socket.send(json!({ "type": "complete", "id": "7" })).await;
     }
-    socket.send(json!({ "type": "complete", "id": "never begun" })).await;
+    socket.send(json!({ "type": "complete", "id": "never started" })).await;
     for _ in 0..2 {
         socket.subscribe("7", WATCH, json!({ "n": [n] })).await;
     }
@@ -138,7 +138,7 @@ async fn an_id_that_is_in_use_closes_and_one_that_was_completed_does_not() {
 }
 
 #[tokio::test]
-async fn what_is_no_message_closes_and_says_why() {
+async fn an_invalid_message_closes_the_connection_with_the_reason() {
     let subscribe =
         |payload: Value| json!({ "type": "subscribe", "id": "x", "payload": payload }).to_string();
     for (text, reason) in [
@@ -173,7 +173,7 @@ async fn what_is_no_message_closes_and_says_why() {
 }
 
 #[tokio::test]
-async fn a_refused_token_closes_and_says_why() {
+async fn a_refused_token_closes_the_connection_with_the_reason() {
     let server = Server::shared();
     for (value, reason) in [
         (json!("Bearer nonsense"), "Forbidden: the token is malformed"),
@@ -192,7 +192,7 @@ async fn a_refused_token_closes_and_says_why() {
 }
 
 #[tokio::test]
-async fn a_token_of_the_upgrade_counts_unless_another_one_comes() {
+async fn the_token_of_the_upgrade_is_used_unless_the_init_message_has_one() {
     let server = Server::shared();
     for (payload, subject) in
         [(json!({}), "dot"), (json!({ "authorization": format!("Bearer {}", token("eve")) }), "eve")]
@@ -204,18 +204,18 @@ async fn a_token_of_the_upgrade_counts_unless_another_one_comes() {
         socket.send(json!({ "type": "connection_init", "payload": payload })).await;
         assert_eq!(socket.receive().await["type"], "connection_ack");
         let inbox = "subscription { inboxCountsChanged { owner: __typename } }";
-        socket.subscribe("i", inbox, json!({})).await; // makes a user of the token's owner
+        socket.subscribe("i", inbox, json!({})).await; // creates the user of the token
         socket.data().await;
         socket.send(json!({ "type": "complete", "id": "i" })).await;
-        let who = "query ($s: String!) { viewer { id } user(subject: $s) { id } }";
-        socket.subscribe("x", who, json!({ "s": subject })).await;
-        let answer = socket.data().await;
-        assert!(answer["viewer"].is_object() && answer["viewer"] == answer["user"], "{answer}");
+        let viewer = "query ($s: String!) { viewer { id } user(subject: $s) { id } }";
+        socket.subscribe("x", viewer, json!({ "s": subject })).await;
+        let result = socket.data().await;
+        assert!(result["viewer"].is_object() && result["viewer"] == result["user"], "{result}");
     }
 }
 
 #[tokio::test]
-async fn a_token_that_ends_ends_its_connection_and_a_new_one_may_come_back() {
+async fn a_token_that_expires_ends_its_connection_and_a_new_token_reconnects() {
     let server = Server::shared();
     let n = new_note(server).await;
     for _ in 0..2 {
@@ -234,7 +234,7 @@ async fn a_socket_without_the_subprotocol_is_closed() {
 }
 
 #[tokio::test]
-async fn complete_stops_the_work_and_the_connection_goes_on() {
+async fn complete_ends_the_operation_and_the_connection_stays_open() {
     let server = Server::start(&[]);
     let n = new_note(&server).await;
     let mut socket = server.socket("gus completes").await;
@@ -244,24 +244,25 @@ async fn complete_stops_the_work_and_the_connection_goes_on() {
         socket.data().await;
     }
     assert_eq!(running().await, 2.0);
-    for (id, left) in [("a", 1.0), ("b", 0.0)] {
+    for (id, remaining) in [("a", 1.0), ("b", 0.0)] {
         socket.send(json!({ "type": "complete", "id": id })).await;
-        eventually("its work ends", SOON, || async { (running().await == left).then_some(()) }).await;
+        eventually("the operation ends", SOON, || async { (running().await == remaining).then_some(()) })
+            .await;
     }
     server.client("hal likes").like(&n).await;
-    // Nothing of the two comes before this.
+    // No message of the two operations precedes the pong.
     socket.send(json!({ "type": "ping" })).await;
     assert_eq!(socket.receive().await["type"], "pong");
     drop(socket);
-    eventually("the socket is counted no more", SOON, || async {
+    eventually("the socket is not counted any more", SOON, || async {
         (server.metric("plaudit_sockets{transport=\"websocket\"}").await == 0.0).then_some(())
     })
     .await;
 }
 
-/// Clients take a refusal for the end, and a server that begins anew has them all at once.
+/// Clients treat an error as final, and after a restart of a server all of them subscribe at once.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_subscription_that_cannot_begin_for_a_moment_begins_then() {
+async fn a_subscription_waits_for_a_store_that_is_briefly_unavailable() {
     let mut stores = Stores::start(AppendFsync::EverySec).await;
     let server = Server::start_on(&stores, &[]);
     let n = note(stores.new_note().await);
@@ -269,14 +270,14 @@ async fn a_subscription_that_cannot_begin_for_a_moment_begins_then() {
     stores.stop_postgres();
     socket.subscribe("x", WATCH, json!({ "n": [n] })).await;
     socket.send(json!({ "type": "ping" })).await;
-    assert_eq!(socket.receive().await["type"], "pong", "nobody else waits for it");
+    assert_eq!(socket.receive().await["type"], "pong", "other messages of the connection do not wait");
     stores.start_postgres();
     assert_eq!(socket.data().await["noteCountsChanged"], json!({ "id": n, "likeCount": 0 }));
 }
 
-/// The hot one is changed without a pause, and has big messages.
+/// The counts of the hot note change all the time.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_hot_subscription_keeps_neither_a_quiet_one_nor_the_client_waiting() {
+async fn a_hot_subscription_delays_neither_a_quiet_one_nor_a_pong() {
     let server = Server::shared();
     let (hot, quiet) = (new_note(server).await, new_note(server).await);
     let mut socket = server.socket("ida watches two").await;

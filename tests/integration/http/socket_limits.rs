@@ -1,4 +1,4 @@
-//! What connections that stay open may take.
+//! Limits of WebSockets and event streams: subscriptions, connections, message sizes and rates, slow readers.
 
 use reqwest::Client as Http;
 use serde_json::{Value, json};
@@ -13,7 +13,7 @@ use tokio_tungstenite::tungstenite::{
 use crate::support::{SOON, Server, Socket, eventually, note, token};
 
 const WATCH: &str = "subscription ($n: [ID!]!) { noteCountsChanged(noteIds: $n) { id likeCount } }";
-/// About 800 KB per message, so that few of them fill every buffer on the way.
+/// About 800 KB per message, so that a few messages fill all buffers.
 const WATCH_MUCH: &str =
     "subscription ($n: [ID!]!) { noteCountsChanged(noteIds: $n) { id likeCount countsVersion
     a: body b: body c: body d: body e: body f: body g: body h: body i: body j: body
@@ -26,19 +26,22 @@ async fn long_note(server: &Server) -> String {
     posted["note"]["id"].as_str().unwrap().to_owned()
 }
 
-async fn like_by_many(server: &Server, n: &str, people: i32) {
-    for number in 0..people {
+async fn like_by_many(server: &Server, n: &str, likers: i32) {
+    for number in 0..likers {
         server.client(&format!("one of many {number}")).like(n).await;
     }
 }
 
-async fn closed(server: &Server, transport: &str) {
+async fn until_closed(server: &Server, transport: &str) {
     let series = format!("plaudit_sockets{{transport=\"{transport}\"}}");
-    eventually("it is closed", SOON, || async { (server.metric(&series).await == 0.0).then_some(()) }).await;
+    eventually("the connection is closed", SOON, || async {
+        (server.metric(&series).await == 0.0).then_some(())
+    })
+    .await;
 }
 
 #[tokio::test]
-async fn one_subscription_too_many_is_an_error_of_its_own() {
+async fn one_subscription_too_many_gets_an_error_and_the_others_stay() {
     let server = Server::start(&["--socket-subscriptions", "2"]);
     let n = note(server.stores().new_note().await);
     let mut socket = server.socket("ann watches much").await;
@@ -63,7 +66,7 @@ async fn one_subscription_too_many_is_an_error_of_its_own() {
 }
 
 #[tokio::test]
-async fn a_subscription_to_too_much_is_refused() {
+async fn a_subscription_to_too_many_notes_is_refused() {
     let server = Server::start(&["--subscription-topics", "2"]);
     let stores = server.stores();
     let mut ids = Vec::new();
@@ -80,7 +83,7 @@ async fn a_subscription_to_too_much_is_refused() {
 }
 
 #[tokio::test]
-async fn an_address_and_the_server_have_a_bound_of_sockets_and_event_streams() {
+async fn sockets_and_event_streams_are_limited_per_address_and_per_server() {
     let server = Server::start(&["--sockets-per-address", "2", "--sockets", "3"]);
     let n = note(server.stores().new_note().await);
     let one = Socket::try_connect_from("127.0.0.1", &server.url).await.unwrap();
@@ -107,14 +110,14 @@ async fn an_address_and_the_server_have_a_bound_of_sockets_and_event_streams() {
     assert_eq!(refused["errors"][0]["extensions"]["code"], "RETRY_LATER");
 
     drop(one);
-    eventually("who leaves makes room", SOON, || async {
+    eventually("a closed connection frees its place", SOON, || async {
         Socket::try_connect_from("127.0.0.1", &server.url).await.ok()
     })
     .await;
 }
 
 #[tokio::test]
-async fn a_message_that_is_too_long_closes() {
+async fn a_message_that_is_too_long_closes_the_connection() {
     let server = Server::shared();
     let long = |bytes: usize| json!({ "type": "ping", "payload": { "x": "y".repeat(bytes) } }).to_string();
     let mut socket = Socket::open(&server.url, None).await;
@@ -135,7 +138,7 @@ async fn a_message_that_is_too_long_closes() {
 }
 
 #[tokio::test]
-async fn what_breaks_the_rules_of_websockets_closes() {
+async fn a_violation_of_the_websocket_protocol_closes_the_connection() {
     let mut socket = Socket::open(&Server::shared().url, None).await;
     let not_text = Frame::message(vec![0xff], OpCode::Data(Data::Text), true);
     socket.send_frame(Message::Frame(not_text)).await;
@@ -147,14 +150,14 @@ async fn what_breaks_the_rules_of_websockets_closes() {
 }
 
 #[tokio::test]
-async fn a_flood_of_messages_closes() {
+async fn too_many_messages_per_second_close_the_connection() {
     let server = Server::start(&["--socket-messages", "5"]);
     for flood in [Message::text(json!({ "type": "ping" }).to_string()), Message::Ping(Default::default())] {
         let mut socket = Socket::connect(&server.url).await;
         for _ in 0..20 {
             socket.send_frame(flood.clone()).await;
         }
-        // As many as may come at once are answered.
+        // The close frame follows the responses to the messages within the limit.
         socket.send_frame(flood).await;
         assert_eq!(socket.closed().await, (1008, "Too many messages: 5 per second are allowed".into()));
     }
@@ -162,54 +165,54 @@ async fn a_flood_of_messages_closes() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_client_that_reads_slowly_is_skipped_ahead_to_the_latest_value() {
-    const PEOPLE: i32 = 60;
+async fn a_client_that_reads_slowly_skips_to_the_latest_value() {
+    const LIKERS: i32 = 60;
     let server = Server::start(&["--socket-send-wait", "1m"]);
     let n = long_note(&server).await;
     let mut socket = Socket::try_connect_from("127.0.0.1", &server.url).await.unwrap();
     socket.initialise(Some(token("cat reads slowly"))).await;
-    // The same likes of a note that nobody watches take memory, too.
+    // Likes of a note that nobody watches use memory, too.
     let before = server.memory_bytes();
-    like_by_many(&server, &long_note(&server).await, PEOPLE).await;
-    let usual = server.memory_bytes().saturating_sub(before);
+    like_by_many(&server, &long_note(&server).await, LIKERS).await;
+    let baseline = server.memory_bytes().saturating_sub(before);
     socket.subscribe("x", WATCH_MUCH, json!({ "n": [n] })).await;
     let before = server.memory_bytes();
-    like_by_many(&server, &n, PEOPLE).await;
-    let grown = server.memory_bytes().saturating_sub(before).saturating_sub(usual);
+    like_by_many(&server, &n, LIKERS).await;
+    let grown = server.memory_bytes().saturating_sub(before).saturating_sub(baseline);
     let mut messages = 0;
     loop {
-        let shown = socket.data().await["noteCountsChanged"].clone();
+        let note = socket.data().await["noteCountsChanged"].clone();
         messages += 1;
-        if shown["likeCount"] == PEOPLE {
+        if note["likeCount"] == LIKERS {
             break;
         }
     }
-    assert!(messages < PEOPLE, "{messages} messages for {PEOPLE} likes");
-    // All of them would be 48 MB.
-    assert!(grown < 24 << 20, "the server took {grown} bytes more");
+    assert!(messages < LIKERS, "{messages} messages for {LIKERS} likes");
+    // All messages together would be 48 MB.
+    assert!(grown < 24 << 20, "the server uses {grown} bytes more");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_client_that_never_reads_is_given_up() {
+async fn a_client_that_never_reads_is_disconnected() {
     let server = Server::start(&["--socket-send-wait", "1s", "--socket-ping", "10m"]);
     let n = long_note(&server).await;
     let mut socket = Socket::try_connect_from("127.0.0.1", &server.url).await.unwrap();
     socket.initialise(None).await;
     socket.subscribe("x", WATCH_MUCH, json!({ "n": [n] })).await;
     like_by_many(&server, &n, 30).await;
-    closed(&server, "websocket").await;
+    until_closed(&server, "websocket").await;
     assert_eq!(server.metric("plaudit_socket_closes_total{code=\"1006\"}").await, 1.0);
     assert_eq!(server.metric("plaudit_subscriptions").await, 0.0);
 }
 
-/// Sent by the HTTP server's own loop, so the kernel gives it up.
+/// The HTTP server writes the stream itself, so `--send-timeout` ends it.
 #[tokio::test(flavor = "multi_thread")]
-async fn an_event_stream_that_is_never_read_is_given_up() {
+async fn an_event_stream_that_is_never_read_is_closed() {
     let server = Server::start(&["--send-timeout", "1s"]);
     let n = long_note(&server).await;
     let body = json!({ "query": WATCH_MUCH, "variables": { "n": [n] } });
     let unread = Http::new().post(format!("{}/graphql/stream", server.url)).json(&body).send().await.unwrap();
     like_by_many(&server, &n, 30).await;
-    closed(&server, "sse").await;
+    until_closed(&server, "sse").await;
     drop(unread);
 }

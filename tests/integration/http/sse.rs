@@ -6,7 +6,7 @@ use reqwest::Client as Http;
 use serde_json::{Value, json};
 use tokio::task::spawn_blocking;
 
-use crate::support::{EventStream, Server, Told, note, token, token_for};
+use crate::support::{EventStream, Server, StreamItem, note, token, token_for};
 
 const WATCH: &str = "subscription ($n: [ID!]!) { noteCountsChanged(noteIds: $n) { id likeCount countsVersion viewerHasLiked } }";
 
@@ -15,7 +15,7 @@ fn stream_url(server: &Server) -> String {
 }
 
 #[tokio::test]
-async fn a_subscription_tells_the_present_state_and_then_each_change() {
+async fn a_subscription_sends_the_current_state_and_then_each_change() {
     let server = Server::shared();
     let n = note(server.stores().new_note().await);
     let fan = server.client("ann streams");
@@ -36,7 +36,7 @@ async fn a_subscription_tells_the_present_state_and_then_each_change() {
 }
 
 #[tokio::test]
-async fn events_are_neither_compressed_nor_held_back() {
+async fn events_are_neither_compressed_nor_buffered() {
     let server = Server::shared();
     let n = note(server.stores().new_note().await);
     let request = Http::new()
@@ -64,13 +64,13 @@ async fn a_query_and_a_mutation_have_one_result_and_complete() {
             EventStream::open(&server.url, Some(token("cat streams")), query, json!({ "n": n })).await;
         let result = stream.result().await;
         assert!(result.pointer(field).is_some(), "{result}");
-        assert_eq!((stream.told().await, stream.told().await), (Some(Told::Complete), None));
+        assert_eq!((stream.next_item().await, stream.next_item().await), (Some(StreamItem::Complete), None));
     }
 }
 
-/// As the protocol wants it: browsers show nobody the body of an answer with another status.
+/// As the protocol requires: browsers do not expose the body of a response with another status.
 #[tokio::test]
-async fn a_rejected_operation_is_told_as_an_event_and_completes() {
+async fn a_rejected_operation_is_one_event_and_completes() {
     let server = Server::shared();
     for (query, variables, code) in [
         ("{ nonsense }", json!({}), "GRAPHQL_VALIDATION_FAILED"),
@@ -81,12 +81,12 @@ async fn a_rejected_operation_is_told_as_an_event_and_completes() {
         let result = stream.result().await;
         assert_eq!(result["errors"][0]["extensions"]["code"], code, "{result}");
         assert!(result.get("data").is_none());
-        assert_eq!((stream.told().await, stream.told().await), (Some(Told::Complete), None));
+        assert_eq!((stream.next_item().await, stream.next_item().await), (Some(StreamItem::Complete), None));
     }
 }
 
 #[tokio::test]
-async fn get_is_for_what_changes_nothing() {
+async fn get_serves_subscriptions_and_refuses_mutations() {
     let server = Server::shared();
     let n = note(server.stores().new_note().await);
     let get = |query: &str| {
@@ -102,7 +102,7 @@ async fn get_is_for_what_changes_nothing() {
 }
 
 #[tokio::test]
-async fn what_is_no_request_is_refused_by_its_status() {
+async fn an_invalid_request_is_refused_with_an_error_status() {
     let server = Server::shared();
     let post = || Http::new().post(stream_url(server));
     let query = json!({ "query": "{ __typename }" });
@@ -126,18 +126,18 @@ async fn a_quiet_stream_is_kept_alive_by_comments() {
     let mut stream = EventStream::open(&server.url, None, WATCH, json!({ "n": [n] })).await;
     stream.result().await;
     for _ in 0..2 {
-        assert_eq!(stream.told().await, Some(Told::Comment));
+        assert_eq!(stream.next_item().await, Some(StreamItem::Comment));
     }
 }
 
 #[tokio::test]
-async fn a_token_that_ends_ends_its_stream_and_not_the_subscription() {
+async fn a_token_that_expires_ends_the_stream_without_completing_it() {
     let server = Server::shared();
     let n = note(server.stores().new_note().await);
     let token = token_for("dot streams", Duration::from_secs(2));
     let mut stream = EventStream::open(&server.url, Some(token), WATCH, json!({ "n": [n] })).await;
     stream.result().await;
-    assert_eq!(stream.told().await, None, "no `complete`, so that the client comes back");
+    assert_eq!(stream.next_item().await, None, "no `complete`, so that the client reconnects");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -147,6 +147,6 @@ async fn a_stop_ends_streams_without_completing_them() {
     let mut stream = EventStream::open(&server.url, None, WATCH, json!({ "n": [n] })).await;
     stream.result().await;
     let stopped = spawn_blocking(move || server.stop());
-    assert_eq!(stream.told().await, None);
+    assert_eq!(stream.next_item().await, None);
     stopped.await.unwrap();
 }

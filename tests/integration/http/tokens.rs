@@ -1,4 +1,4 @@
-//! Tokens of an identity provider, by public keys.
+//! Tokens of an identity provider, verified with its public keys (JWKS).
 
 use std::time::{Duration, Instant};
 
@@ -19,8 +19,8 @@ fn claims(extra: &Value) -> Value {
     claims
 }
 
-/// Status, and the message of the error if there is one.
-async fn ask(server: &Server, token: &str) -> (u16, String) {
+/// Status, and the error message or an empty text.
+async fn send(server: &Server, token: &str) -> (u16, String) {
     let reply = server.anonymous().with_token(token).send("{ viewer { id } }", json!({})).await;
     (reply.status, reply.body["errors"][0]["message"].as_str().unwrap_or_default().to_owned())
 }
@@ -30,14 +30,14 @@ fn expecting(issuer: &Issuer) -> Vec<&str> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn tokens_of_a_provider_are_good_for_what_they_say_and_for_nothing_else() {
+async fn tokens_of_a_provider_grant_their_claims_and_all_others_are_refused() {
     let issuer = Issuer::start().await;
     issuer.publish(&[Key::Rsa.public("r"), Key::P256.public("e"), Key::Ed25519.public("d")]);
     let server = Server::start_without_secret(&expecting(&issuer));
     let good = claims(&json!({}));
     for (key, kid) in [(Key::Rsa, "r"), (Key::P256, "e"), (Key::Ed25519, "d")] {
         for _ in 0..2 {
-            assert_eq!(ask(&server, &key.token(kid, &good)).await, (200, String::new()), "{key:?}");
+            assert_eq!(send(&server, &key.token(kid, &good)).await, (200, String::new()), "{key:?}");
         }
     }
     let moderator = Key::P256.token("e", &claims(&json!({ "role": "moderator" })));
@@ -48,7 +48,7 @@ async fn tokens_of_a_provider_are_good_for_what_they_say_and_for_nothing_else() 
     let header = Header { kid: Some("r".into()), ..Header::new(Algorithm::HS256) };
     let confused = encode(&header, &good, &EncodingKey::from_secret(public.as_bytes())).unwrap();
     let now = chrono::Utc::now().timestamp();
-    let saying = |extra: Value| Key::Rsa.token("r", &claims(&extra));
+    let with_claims = |extra: Value| Key::Rsa.token("r", &claims(&extra));
     let unsigned = "eyJhbGciOiJub25lIiwia2lkIjoiciJ9.eyJzdWIiOiJhbmEiLCJleHAiOjk5OTk5OTk5OTk5fQ.".to_owned();
     for (token, class) in [
         (Key::RsaOther.token("r", &good), "signature is wrong"),
@@ -56,49 +56,49 @@ async fn tokens_of_a_provider_are_good_for_what_they_say_and_for_nothing_else() 
         (Key::Rsa.token("e", &good), "algorithm is not the one of its key"),
         (Key::Rsa.token("x", &good), "key is unknown"),
         (unsigned, "malformed"),
-        (saying(json!({ "aud": "billing" })), "another service"),
-        (saying(json!({ "aud": null })), "another service"),
-        (saying(json!({ "iss": "https://id.example.org" })), "another issuer"),
-        (saying(json!({ "iss": null })), "another issuer"),
-        (saying(json!({ "exp": now - 60 })), "expired"),
-        (saying(json!({ "exp": null })), "lacks a claim"),
-        (saying(json!({ "nbf": now + 60 })), "not valid yet"),
-        (saying(json!({ "role": "root" })), "malformed"),
-        (saying(json!({ "text": "x".repeat(8_000) })), "too long"),
+        (with_claims(json!({ "aud": "billing" })), "another service"),
+        (with_claims(json!({ "aud": null })), "another service"),
+        (with_claims(json!({ "iss": "https://id.example.org" })), "another issuer"),
+        (with_claims(json!({ "iss": null })), "another issuer"),
+        (with_claims(json!({ "exp": now - 60 })), "expired"),
+        (with_claims(json!({ "exp": null })), "lacks a claim"),
+        (with_claims(json!({ "nbf": now + 60 })), "not valid yet"),
+        (with_claims(json!({ "role": "root" })), "malformed"),
+        (with_claims(json!({ "text": "x".repeat(8_000) })), "too long"),
     ] {
-        let (status, message) = ask(&server, &token).await;
+        let (status, message) = send(&server, &token).await;
         assert!(status == 401 && message.contains(class), "{class}: {status} {message}");
         assert!(!message.contains("ann of") && message.len() < 80, "{message}");
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_new_key_is_found_at_once_and_a_flood_of_unknown_ones_fetches_no_more() {
+async fn a_new_key_is_fetched_at_once_and_many_unknown_ones_do_not_cause_more_fetches() {
     let issuer = Issuer::start().await;
     issuer.publish(&[Key::Rsa.public("old")]);
     let server = Server::start_without_secret(&expecting(&issuer));
     let good = claims(&json!({}));
-    assert_eq!(ask(&server, &Key::Rsa.token("old", &good)).await.0, 200);
+    assert_eq!(send(&server, &Key::Rsa.token("old", &good)).await.0, 200);
     assert_eq!(issuer.fetches(), 1);
 
     issuer.publish(&[Key::Rsa.public("old"), Key::Ed25519.public("new")]);
-    assert_eq!(ask(&server, &Key::Ed25519.token("new", &good)).await.0, 200);
-    let began = Instant::now();
+    assert_eq!(send(&server, &Key::Ed25519.token("new", &good)).await.0, 200);
+    let start = Instant::now();
     for number in 0..300 {
-        let (status, message) = ask(&server, &Key::Ed25519.token(&format!("none {number}"), &good)).await;
+        let (status, message) = send(&server, &Key::Ed25519.token(&format!("none {number}"), &good)).await;
         assert!(status == 401 && message.contains("the token's key is unknown"), "{status} {message}");
     }
-    // One every five seconds at most.
-    let most = 2 + began.elapsed().as_secs() as usize / 5 + 1;
-    assert!(issuer.fetches() <= most, "{} fetches in {:?}", issuer.fetches(), began.elapsed());
+    // At most one fetch every five seconds.
+    let most = 2 + start.elapsed().as_secs() as usize / 5 + 1;
+    assert!(issuer.fetches() <= most, "{} fetches in {:?}", issuer.fetches(), start.elapsed());
 
     issuer.go_away();
-    assert_eq!(ask(&server, &Key::Rsa.token("old", &good)).await.0, 200);
-    assert_eq!(ask(&server, &Key::Ed25519.token("new", &good)).await.0, 200);
+    assert_eq!(send(&server, &Key::Rsa.token("old", &good)).await.0, 200);
+    assert_eq!(send(&server, &Key::Ed25519.token("new", &good)).await.0, 200);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_start_that_cannot_have_its_keys_ends_and_says_which_setting_to_look_at() {
+async fn a_start_without_usable_keys_fails_and_names_the_settings_to_check() {
     let issuer = Issuer::start().await;
     let refused = async |keys: &[Value]| {
         issuer.publish(keys);
@@ -116,8 +116,11 @@ async fn a_start_that_cannot_have_its_keys_ends_and_says_which_setting_to_look_a
         key["use"] = json!("enc");
         key
     };
-    let began = Instant::now();
-    let said = refused(&[symmetric, encrypting]).await;
-    assert!(said.contains("jwks_url") && said.contains("jwt_secret") && said.contains("`use`"), "{said}");
-    assert!(began.elapsed() < Duration::from_secs(30));
+    let start = Instant::now();
+    let stderr = refused(&[symmetric, encrypting]).await;
+    assert!(
+        stderr.contains("jwks_url") && stderr.contains("jwt_secret") && stderr.contains("`use`"),
+        "{stderr}"
+    );
+    assert!(start.elapsed() < Duration::from_secs(30));
 }

@@ -1,4 +1,5 @@
-//! Backpressure: events that wait for PostgreSQL take a bounded share of Redis, and Redis may run out of memory.
+//! Backpressure: the log's share of Redis memory is bounded while PostgreSQL is down, and actions are refused as a
+//! whole when Redis is out of memory.
 
 use plaudit_embedded_stores::AppendFsync;
 use redis::AsyncCommands;
@@ -7,19 +8,19 @@ use serde_json::json;
 use crate::support::{Client, SOON, Server, Stores, eventually, note};
 
 /// Limit of a log with [`SMALL_SHARE`] of [`SMALL_MEMORY`] and two shards of 210 bytes per entry.
-const ROOM: usize = 199;
+const LOG_LIMIT: usize = 199;
 const SMALL_MEMORY: &str = "8mb";
 const SMALL_SHARE: [&str; 2] = ["--redis-log-share", "1"];
 
 /// Likes and unlikes a note in turn until one is refused. Returns the number of accepted ones, `before` included.
 async fn switch_until_refused(client: &Client, n: &str, before: usize) -> usize {
-    for taken in before..3 * ROOM {
-        let query = if taken % 2 == 0 { LIKE } else { UNLIKE };
+    for accepted in before..3 * LOG_LIMIT {
+        let query = if accepted % 2 == 0 { LIKE } else { UNLIKE };
         let reply = client.send(query, json!({ "n": n })).await.body;
         let Some(error) = reply["errors"].get(0) else { continue };
         assert_eq!(error["extensions"], json!({ "code": "RETRY_LATER", "retryable": true }), "{error}");
         assert!(error["message"].as_str().unwrap().contains("catching up"), "{error}");
-        return taken;
+        return accepted;
     }
     panic!("the log has no bound");
 }
@@ -39,7 +40,7 @@ async fn log_length(stores: &Stores, shard: i64) -> usize {
 }
 
 /// Waits until a flip that changes something is accepted.
-async fn until_taken(client: &Client, query: &str, n: &str) {
+async fn until_accepted(client: &Client, query: &str, n: &str) {
     eventually("the log has room again", SOON, || async {
         let reply = client.send(query, json!({ "n": n })).await.body;
         reply.get("errors").is_none().then_some(())
@@ -54,57 +55,57 @@ async fn without_postgresql_a_log_grows_up_to_its_share_and_no_accepted_event_is
     let server = Server::start_on(&stores, &SMALL_SHARE);
     let (id, subject) = (stores.new_note().await, stores.new_subject_of_shard(1).await);
     let (n, liker) = (note(id), server.client(&subject));
-    liker.note(&n).await; // the author's counts are warm, too
+    liker.note(&n).await; // loads the author's counts, too
     let keyed = json!({ "noteId": n, "idempotencyKey": "once" });
     assert_eq!(liker.act("likeNote", keyed.clone(), "changed").await["changed"], true);
     liker.unlike(&n).await;
     stores.rest().await;
 
     stores.stop_postgres();
-    let taken = switch_until_refused(&liker, &n, 0).await;
+    let accepted = switch_until_refused(&liker, &n, 0).await;
     eventually("events that were persisted before are trimmed", SOON, || async {
         let entries = *server.metrics().await.get("plaudit_log_entries{shard=\"1\"}")? as usize;
-        (entries > ROOM / 2 && entries == log_length(&stores, 1).await).then_some(())
+        (entries > LOG_LIMIT / 2 && entries == log_length(&stores, 1).await).then_some(())
     })
     .await;
-    let taken = switch_until_refused(&liker, &n, taken).await;
+    let accepted = switch_until_refused(&liker, &n, accepted).await;
     let full = log_length(&stores, 1).await;
-    assert!(taken > ROOM / 2 && full <= ROOM + 1, "{taken} taken, {full} entries");
-    // Still answered: actions that change nothing, a repeated action under its key, and reads.
-    let (again, other) = if taken % 2 == 1 { (LIKE, UNLIKE) } else { (UNLIKE, LIKE) };
+    assert!(accepted > LOG_LIMIT / 2 && full <= LOG_LIMIT + 1, "{accepted} accepted, {full} entries");
+    // Still answered: actions that change nothing, a repeated action with its idempotency key, and reads.
+    let (again, other) = if accepted % 2 == 1 { (LIKE, UNLIKE) } else { (UNLIKE, LIKE) };
     for _ in 1..=2 {
         let again = liker.data(again, json!({ "n": n })).await;
         assert!(again.as_object().unwrap().values().all(|payload| payload["changed"] == false), "{again}");
         assert_eq!(liker.act("likeNote", keyed.clone(), "changed").await["changed"], true);
-        assert_eq!(liker.note(&n).await["likeCount"], taken % 2);
+        assert_eq!(liker.note(&n).await["likeCount"], accepted % 2);
         assert_eq!(liker.error(other, json!({ "n": n })).await["extensions"]["code"], "RETRY_LATER");
     }
     assert_eq!(log_length(&stores, 1).await, full);
-    eventually("the metrics show it", SOON, || async {
+    eventually("the metrics show the limit and the length", SOON, || async {
         let metrics = server.metrics().await;
-        assert_eq!(metrics["plaudit_log_limit_entries{shard=\"1\"}"], ROOM as f64);
+        assert_eq!(metrics["plaudit_log_limit_entries{shard=\"1\"}"], LOG_LIMIT as f64);
         (metrics["plaudit_log_entries{shard=\"1\"}"] == full as f64).then_some(())
     })
     .await;
 
     stores.start_postgres();
-    until_taken(&liker, other, &n).await;
+    until_accepted(&liker, other, &n).await;
     stores.rest().await;
-    let likes = (taken as i64 + 1) % 2;
+    let likes = (accepted as i64 + 1) % 2;
     let totals = stores.likes(id).await;
     assert_eq!((totals.rows, totals.total, totals.redis), (likes, likes, Some(likes)));
-    // Each step is in the history once: the two at the beginning, all accepted ones, and the last one.
+    // The history has each step once: the two at the beginning, all accepted ones, and the last one.
     let steps = "SELECT count(*) FROM activity WHERE target_id = $1 AND kind = 'note_like'";
-    assert_eq!(stores.number(steps, id).await, taken as i64 + 3);
+    assert_eq!(stores.number(steps, id).await, accepted as i64 + 3);
     // In a log above half of its limit retired events do not stay for ten minutes.
     eventually("the log is trimmed", SOON, || async {
-        (log_length(&stores, 1).await <= ROOM / 2 + 1).then_some(())
+        (log_length(&stores, 1).await <= LOG_LIMIT / 2 + 1).then_some(())
     })
     .await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_log_is_bounded_also_while_no_pipeline_runs_and_views_wait_for_room() {
+async fn a_log_is_limited_also_while_no_pipeline_runs_and_views_wait_until_they_fit() {
     let stores = Stores::start(AppendFsync::EverySec).await;
     stores.command(&["CONFIG", "SET", "maxmemory", SMALL_MEMORY]).await;
     let pipeline = [&["--roles", "pipeline", "--lease", "1s"], &SMALL_SHARE[..]].concat();
@@ -115,32 +116,32 @@ async fn a_log_is_bounded_also_while_no_pipeline_runs_and_views_wait_for_room() 
     liker.note(&n).await;
 
     owner.kill();
-    let taken = switch_until_refused(&liker, &n, 0).await;
-    assert!(log_length(&stores, 1).await <= ROOM + 1);
-    // A view finds no room either. It is still accepted, and appended later.
+    let accepted = switch_until_refused(&liker, &n, 0).await;
+    assert!(log_length(&stores, 1).await <= LOG_LIMIT + 1);
+    // A view does not fit either. It is still accepted, and appended later.
     liker.act("recordViews", json!({ "noteIds": [n] }), "notes { id }").await;
     eventually("views were refused", SOON, || async {
         api.log().contains("cannot append views").then_some(())
     })
     .await;
-    assert!(log_length(&stores, 1).await <= ROOM + 1);
+    assert!(log_length(&stores, 1).await <= LOG_LIMIT + 1);
 
     owner.start_again();
-    let next = if taken % 2 == 0 { LIKE } else { UNLIKE };
-    until_taken(&liker, next, &n).await;
+    let next = if accepted % 2 == 0 { LIKE } else { UNLIKE };
+    until_accepted(&liker, next, &n).await;
     eventually("the view is counted", SOON, || async {
         let views = "SELECT views FROM note_counts WHERE id = $1";
         (stores.number(views, id).await == 1).then_some(())
     })
     .await;
     stores.rest().await;
-    let likes = (taken as i64 + 1) % 2;
+    let likes = (accepted as i64 + 1) % 2;
     let totals = stores.likes(id).await;
     assert_eq!((totals.rows, totals.total), (likes, likes));
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_bound_holds_in_the_next_generation_and_after_a_reset_of_counters() {
+async fn the_limit_holds_in_the_next_generation_and_after_a_reset_of_counters() {
     let stores = Stores::start(AppendFsync::EverySec).await;
     stores.command(&["CONFIG", "SET", "maxmemory", SMALL_MEMORY]).await;
     let server = Server::start_on(&stores, &SMALL_SHARE);
@@ -163,14 +164,14 @@ async fn the_bound_holds_in_the_next_generation_and_after_a_reset_of_counters() 
             })
             .await;
         }
-        let room: usize = meta("append_limit").await.unwrap().parse().unwrap();
+        let limit: usize = meta("append_limit").await.unwrap().parse().unwrap();
         let end = log_end(&stores).await;
-        assert!(end < room && room <= end + ROOM, "{room} after {end}");
+        assert!(end < limit && limit <= end + LOG_LIMIT, "limit {limit}, end {end}");
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_redis_out_of_memory_does_nothing_by_halves_and_pending_events_are_still_persisted() {
+async fn a_redis_out_of_memory_refuses_actions_as_a_whole_and_pending_events_are_still_persisted() {
     let stores = Stores::start(AppendFsync::EverySec).await;
     let server = Server::start_on(&stores, &["--batch-wait", "1s"]);
     let id = stores.new_note().await;

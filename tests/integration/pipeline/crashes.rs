@@ -11,11 +11,11 @@ use crate::support::{SOON, Server, Stores, eventually, note};
 
 const LIKERS: usize = 200;
 const NOTES: usize = 100;
-const AT_ONCE: usize = 32;
+const CONCURRENCY: usize = 32;
 
-/// Outcomes of the likes that were sent.
 #[derive(Default)]
 struct Outcomes {
+    /// Pairs of note and liker.
     acknowledged: Mutex<HashSet<(usize, usize)>>,
 }
 
@@ -29,9 +29,9 @@ async fn a_like_survives_kill_9_of_the_server_and_is_counted_once() {
         assert_eq!(payload["changed"], round == 1);
         server.kill();
         server.start_again();
-        let found = server.client(liker).note(&n).await;
+        let fields = server.client(liker).note(&n).await;
         assert_eq!(
-            (&found["likeCount"], &found["viewerHasLiked"]),
+            (&fields["likeCount"], &fields["viewerHasLiked"]),
             (&json!(1), &json!(true)),
             "round {round}"
         );
@@ -48,17 +48,17 @@ async fn kill_9_in_the_middle_of_20000_likes_loses_none_that_was_acknowledged_an
         notes.push(stores.new_note().await);
     }
     let outcomes = Arc::new(Outcomes::default());
-    let mut todo: Vec<(usize, usize)> =
+    let mut remaining: Vec<(usize, usize)> =
         (0..NOTES).flat_map(|note| (0..LIKERS).map(move |liker| (note, liker))).collect();
     for kill_after in [2_000, 8_000, 14_000] {
-        send_likes(&server, &notes, &todo, &outcomes, kill_after).await;
+        send_likes(&server, &notes, &remaining, &outcomes, kill_after).await;
         server.kill();
         server.start_again();
         let done = outcomes.acknowledged.lock().clone();
-        todo.retain(|like| !done.contains(like));
+        remaining.retain(|like| !done.contains(like));
         check(&server, &notes, &outcomes).await;
     }
-    send_likes(&server, &notes, &todo, &outcomes, usize::MAX).await;
+    send_likes(&server, &notes, &remaining, &outcomes, usize::MAX).await;
     assert_eq!(outcomes.acknowledged.lock().len(), NOTES * LIKERS);
     check(&server, &notes, &outcomes).await;
     for id in notes {
@@ -70,15 +70,15 @@ async fn kill_9_in_the_middle_of_20000_likes_loses_none_that_was_acknowledged_an
     }
 }
 
-/// Sends likes until so many are acknowledged in all.
+/// Sends likes until `enough` are acknowledged in total.
 async fn send_likes(
     server: &Server,
     notes: &[i64],
-    todo: &[(usize, usize)],
+    remaining: &[(usize, usize)],
     outcomes: &Outcomes,
     enough: usize,
 ) {
-    let likes = todo.iter().map(|(at, liker)| {
+    let likes = remaining.iter().map(|(at, liker)| {
         let (client, n) = (server.client(&format!("liker {liker}")), note(notes[*at]));
         async move {
             let query = "mutation ($n: ID!) { likeNote(input: { noteId: $n }) { changed } }";
@@ -86,7 +86,7 @@ async fn send_likes(
             reply.body["data"]["likeNote"]["changed"].is_boolean().then_some((*at, *liker))
         }
     });
-    let mut replies = stream::iter(likes).buffer_unordered(AT_ONCE);
+    let mut replies = stream::iter(likes).buffer_unordered(CONCURRENCY);
     while let Some(reply) = replies.next().await {
         let mut acknowledged = outcomes.acknowledged.lock();
         acknowledged.extend(reply);
@@ -103,11 +103,11 @@ async fn check(server: &Server, notes: &[i64], outcomes: &Outcomes) {
     let sql = stores.sql().await;
     let acknowledged = outcomes.acknowledged.lock().clone();
     for (at, id) in notes.iter().enumerate() {
-        let shown = server.anonymous().note(&note(*id)).await["likeCount"].as_i64().unwrap();
+        let likes = server.anonymous().note(&note(*id)).await["likeCount"].as_i64().unwrap();
         let totals = stores.likes(*id).await;
         assert_eq!(
             (totals.rows, totals.total, totals.redis),
-            (shown, shown, Some(shown)),
+            (likes, likes, Some(likes)),
             "{}",
             server.log()
         );
@@ -126,7 +126,7 @@ async fn check(server: &Server, notes: &[i64], outcomes: &Outcomes) {
 }
 
 #[tokio::test]
-async fn a_stop_by_signal_persists_what_is_pending_and_ends_well() {
+async fn a_stop_by_signal_persists_pending_events_and_exits_with_success() {
     let mut server = Server::start(&[]);
     let id = server.stores().new_note().await;
     server.client("bob leaves").like(&note(id)).await;
@@ -147,7 +147,8 @@ async fn a_direct_change_whose_process_is_killed_before_its_invalidation_is_stil
     let stores = server.stores();
     let author = server.client("an author");
     let input = json!({ "title": "One", "body": "Text" });
-    let me = author.act("createNote", input.clone(), "note { author { id } }").await["note"]["author"]["id"]
+    let author_id = author.act("createNote", input.clone(), "note { author { id } }").await["note"]["author"]
+        ["id"]
         .clone();
     let sql = stores.sql().await;
     // Redis takes no writes, so the change is committed but not invalidated. The pause ends with the server.
@@ -155,30 +156,30 @@ async fn a_direct_change_whose_process_is_killed_before_its_invalidation_is_stil
     pause.arg("PAUSE").arg(60_000).arg("WRITE");
     let () = pause.query_async(&mut stores.redis().await).await.unwrap();
     let second = author.clone();
-    let posting = tokio::spawn(async move {
+    let request = tokio::spawn(async move {
         let query = "mutation ($input: CreateNoteInput!) { createNote(input: $input) { changed } }";
         second.try_send(query, json!({ "input": input })).await
     });
     eventually("the change is committed", SOON, || async {
-        let lines = "SELECT count(*) FROM invalidation WHERE due_at > created_at";
-        let lines: i64 = sqlx::query_scalar(lines).fetch_one(&sql).await.unwrap();
-        (lines > 0).then_some(())
+        let uninvalidated = "SELECT count(*) FROM invalidation WHERE due_at > created_at";
+        let rows: i64 = sqlx::query_scalar(uninvalidated).fetch_one(&sql).await.unwrap();
+        (rows > 0).then_some(())
     })
     .await;
     server.kill();
-    let _ = posting.await;
+    let _ = request.await;
     server.start_again();
     stores.rest().await;
     let query = "query ($u: ID!) { user(id: $u) { noteCount notes { nodes { id } } } }";
-    let shown = server.anonymous().data(query, json!({ "u": me })).await["user"].clone();
-    assert_eq!((&shown["noteCount"], shown["notes"]["nodes"].as_array().unwrap().len()), (&json!(2), 2));
+    let user = server.anonymous().data(query, json!({ "u": author_id })).await["user"].clone();
+    assert_eq!((&user["noteCount"], user["notes"]["nodes"].as_array().unwrap().len()), (&json!(2), 2));
 }
 
-/// After a power cut the disk has what was synced before. With `always` that is everything that was acknowledged;
-/// with `everysec` it may be the state of a second ago, and in addition what PostgreSQL has.
+/// After a power cut the disk has what was synced before. With `always` that is everything acknowledged; with
+/// `everysec` it may be the state of a second ago, plus what PostgreSQL has.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_power_cut_takes_nothing_with_appendfsync_always_and_at_most_the_last_second_with_everysec() {
-    for (fsync, left) in [(AppendFsync::Always, 2), (AppendFsync::EverySec, 1)] {
+async fn a_power_cut_loses_nothing_with_appendfsync_always_and_at_most_the_last_second_with_everysec() {
+    for (fsync, likes) in [(AppendFsync::Always, 2), (AppendFsync::EverySec, 1)] {
         let mut stores = Stores::start(fsync).await;
         let server = Server::start_on(&stores, &["--lease", "1s"]);
         let id = stores.new_note().await;
@@ -197,14 +198,14 @@ async fn a_power_cut_takes_nothing_with_appendfsync_always_and_at_most_the_last_
         stores.start_redis(fsync);
         stores.start_postgres();
         stores.rest().await;
-        let found = eventually("the note can be read", SOON, || async {
+        let fields = eventually("the note can be read", SOON, || async {
             let query = "query ($n: ID!) { note(id: $n) { likeCount viewerHasLiked } }";
             let reply = late.send(query, json!({ "n": n })).await;
             reply.body["data"]["note"].is_object().then(|| reply.body["data"]["note"].clone())
         })
         .await;
-        assert_eq!((&found["likeCount"], &found["viewerHasLiked"]), (&json!(left), &json!(left == 2)));
+        assert_eq!((&fields["likeCount"], &fields["viewerHasLiked"]), (&json!(likes), &json!(likes == 2)));
         let totals = stores.likes(id).await;
-        assert_eq!((totals.rows, totals.total, totals.redis), (left, left, Some(left)));
+        assert_eq!((totals.rows, totals.total, totals.redis), (likes, likes, Some(likes)));
     }
 }

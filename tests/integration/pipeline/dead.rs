@@ -1,4 +1,4 @@
-//! Dead events, which PostgreSQL permanently refuses: isolated, subtracted from counts, listed, applied or dropped.
+//! Dead events, which PostgreSQL refuses permanently: isolated, subtracted from counts, listed, applied or dropped.
 //! Constraints and triggers on the tables cause real refusals.
 
 use std::process::Output;
@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 
 use crate::support::{SOON, Server, Stores, Totals, eventually, note, plaudit};
 
-/// Long enough for likes that are sent one after the other to be one batch.
+/// Long enough that likes sent one after the other are one batch.
 const ONE_BATCH: &[&str] = &["--batch-wait", "1s"];
 
 /// Runs `plaudit dead …` on these stores.
@@ -29,7 +29,7 @@ fn dead(stores: &Stores, line: &str) -> (bool, String) {
 }
 
 /// The waiting dead events, from the JSON output.
-fn listed(stores: &Stores) -> Vec<Value> {
+fn waiting_events(stores: &Stores) -> Vec<Value> {
     let (_, text) = dead(stores, "list --format json");
     text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
@@ -48,7 +48,8 @@ async fn poison(stores: &Stores, id: i64) {
     .await;
 }
 
-async fn mend(stores: &Stores, id: i64) {
+/// From now on PostgreSQL accepts likes of the note again.
+async fn accept_again(stores: &Stores, id: i64) {
     run(stores, &format!("ALTER TABLE note_like DROP CONSTRAINT poison_{id}")).await;
 }
 
@@ -73,17 +74,17 @@ fn at_rest(likes: i64) -> Totals {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_event_that_is_refused_dies_alone_and_is_applied_once_after_mending() {
+async fn only_the_refused_event_becomes_dead_and_it_is_applied_once_after_the_cause_is_removed() {
     let server = Server::start(ONE_BATCH);
     let stores = server.stores();
     let (bad, good) = (stores.new_note().await, stores.new_note().await);
     let (b, g) = (note(bad), note(good));
-    let mut socket = server.socket("watcher of the dead").await;
+    let mut socket = server.socket("watcher").await;
     socket.watch_notes(&[&b]).await;
     poison(&stores, bad).await;
 
-    let likers: Vec<_> = (0..6).map(|i| server.client(&format!("liker beside the dead {i}"))).collect();
-    let unlucky = server.client("liker of the dead");
+    let likers: Vec<_> = (0..6).map(|i| server.client(&format!("liker of the good note {i}"))).collect();
+    let unlucky = server.client("liker of the bad note");
     let (before, after) = likers.split_at(3);
     join_all(before.iter().map(|client| client.like(&g))).await;
     assert_eq!(unlucky.like(&b).await["note"]["likeCount"], 1);
@@ -94,21 +95,21 @@ async fn an_event_that_is_refused_dies_alone_and_is_applied_once_after_mending()
     stores.rest().await;
     assert_eq!(stores.likes(good).await, at_rest(6));
     assert_eq!(stores.number("SELECT count(*) FROM note_like WHERE target_id = $1", bad).await, 0);
-    let found = unlucky.note(&b).await;
-    assert_eq!((&found["likeCount"], &found["viewerHasLiked"]), (&json!(0), &json!(false)));
-    assert_eq!(found["author"]["likesReceivedCount"], 0);
+    let fields = unlucky.note(&b).await;
+    assert_eq!((&fields["likeCount"], &fields["viewerHasLiked"]), (&json!(0), &json!(false)));
+    assert_eq!(fields["author"]["likesReceivedCount"], 0);
 
-    let events = listed(&stores);
+    let events = waiting_events(&stores);
     assert_eq!(events.len(), 1);
-    let actor = stores.user_of("liker of the dead").await;
+    let actor = stores.user_of("liker of the bad note").await;
     assert_eq!(events[0]["event"], format!("user:{actor} switches note_like of note:{bad} on"));
     assert!(events[0]["error"].as_str().unwrap().contains(&format!("poison_{bad}")), "{}", events[0]);
     assert!(events[0]["tries"].as_i64() >= Some(5));
     assert!(dead(&stores, "list").1.contains(&format!("note_like of note:{bad} on: new row")));
 
-    let (done, told) = dead(&stores, "retry --all");
-    assert!(!done && told.contains("refused again"), "{told}");
-    mend(&stores, bad).await;
+    let (succeeded, output) = dead(&stores, "retry --all");
+    assert!(!succeeded && output.contains("refused again"), "{output}");
+    accept_again(&stores, bad).await;
     let retry = format!("retry {}", events[0]["id"]);
     assert_eq!(dead(&stores, &retry), (true, format!("{}: applied\n", events[0]["id"])));
     assert_eq!(dead(&stores, &retry), (true, format!("{}: was applied already\n", events[0]["id"])));
@@ -118,36 +119,36 @@ async fn an_event_that_is_refused_dies_alone_and_is_applied_once_after_mending()
     );
     socket.note_until(|note| note["likeCount"] == 1).await;
     stores.rest().await;
-    let found = unlucky.note(&b).await;
-    assert_eq!((&found["likeCount"], &found["viewerHasLiked"]), (&json!(1), &json!(true)));
-    assert_eq!(found["author"]["likesReceivedCount"], 1);
+    let fields = unlucky.note(&b).await;
+    assert_eq!((&fields["likeCount"], &fields["viewerHasLiked"]), (&json!(1), &json!(true)));
+    assert_eq!(fields["author"]["likesReceivedCount"], 1);
     assert_eq!(stores.likes(bad).await, at_rest(1));
     let steps = "SELECT count(*) FROM activity WHERE kind = 'note_like' AND target_id = $1";
     assert_eq!(stores.number(steps, bad).await, 1);
-    let told = "SELECT count(*) FROM inbox_entry WHERE kind = 'note_like' AND target_id = $1";
-    assert_eq!(stores.number(told, bad).await, 1);
-    assert_eq!(listed(&stores), [] as [Value; 0]);
+    let entries = "SELECT count(*) FROM inbox_entry WHERE kind = 'note_like' AND target_id = $1";
+    assert_eq!(stores.number(entries, bad).await, 1);
+    assert_eq!(waiting_events(&stores), [] as [Value; 0]);
     assert!(dead(&stores, "list --decided").1.contains("applied"));
     assert_eq!(unlucky.like(&b).await["changed"], false);
     assert_eq!(unlucky.unlike(&b).await["changed"], true);
 }
 
-/// The id of the waiting event that switches this user's edge in this way.
-fn id_of(events: &[Value], actor: i64, way: &str) -> i64 {
-    let is_it = |event: &&Value| {
-        let told = event["event"].as_str().unwrap();
-        told.starts_with(&format!("user:{actor} ")) && told.ends_with(way)
+/// The id of the waiting event that switches this user's edge to `state`, on or off.
+fn id_of(events: &[Value], actor: i64, state: &str) -> i64 {
+    let is_match = |event: &&Value| {
+        let text = event["event"].as_str().unwrap();
+        text.starts_with(&format!("user:{actor} ")) && text.ends_with(state)
     };
-    events.iter().find(is_it).unwrap()["id"].as_i64().unwrap()
+    events.iter().find(is_match).unwrap()["id"].as_i64().unwrap()
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn all_dead_events_of_a_batch_are_found_and_the_latest_of_an_edge_counts() {
+async fn all_dead_events_of_a_batch_are_isolated_and_the_latest_of_an_edge_counts() {
     let server = Server::start(ONE_BATCH);
     let stores = server.stores();
     let (bad, good) = (stores.new_note().await, stores.new_note().await);
     let (b, g) = (note(bad), note(good));
-    let (liker, other) = (server.client("to and fro"), server.client("once"));
+    let (liker, other) = (server.client("likes twice"), server.client("once"));
     liker.like(&b).await;
     stores.rest().await;
     poison_by_trigger(&stores, bad, 0.0).await;
@@ -157,26 +158,29 @@ async fn all_dead_events_of_a_batch_are_found_and_the_latest_of_an_edge_counts()
     liker.like(&b).await;
     other.like(&b).await;
     other.like(&g).await;
-    eventually("three events are dead", SOON, || async { (listed(&stores).len() == 3).then_some(()) }).await;
+    eventually("three events are dead", SOON, || async {
+        (waiting_events(&stores).len() == 3).then_some(())
+    })
+    .await;
     stores.rest().await;
-    // The row from before stays.
+    // The row of the earlier like stays.
     assert_eq!((stores.likes(bad).await.rows, stores.likes(good).await), (1, at_rest(2)));
     assert_eq!(liker.note(&b).await["viewerHasLiked"], true);
-    let found = other.note(&b).await;
-    assert_eq!((&found["viewerHasLiked"], &found["likeCount"]), (&json!(false), &json!(1)));
+    let fields = other.note(&b).await;
+    assert_eq!((&fields["viewerHasLiked"], &fields["likeCount"]), (&json!(false), &json!(1)));
 
     run(&stores, "DROP TRIGGER refused ON note_like").await;
-    let (events, actor) = (listed(&stores), stores.user_of("to and fro").await);
+    let (events, actor) = (waiting_events(&stores), stores.user_of("likes twice").await);
     let (off, on) = (id_of(&events, actor, "off"), id_of(&events, actor, "on"));
     assert_eq!(dead(&stores, &format!("retry {on}")), (true, format!("{on}: applied\n")));
-    let (done, told) = dead(&stores, &format!("retry {off}"));
-    assert!(done && told.contains("superseded"), "{told}");
+    let (succeeded, output) = dead(&stores, &format!("retry {off}"));
+    assert!(succeeded && output.contains("superseded"), "{output}");
     let last = id_of(&events, stores.user_of("once").await, "on");
     assert_eq!(dead(&stores, "retry --all"), (true, format!("{last}: applied\n")));
     assert_eq!(dead(&stores, "retry --all"), (true, String::new()));
     stores.rest().await;
-    let found = other.note(&b).await;
-    assert_eq!((&found["viewerHasLiked"], &found["likeCount"]), (&json!(true), &json!(2)));
+    let fields = other.note(&b).await;
+    assert_eq!((&fields["viewerHasLiked"], &fields["likeCount"]), (&json!(true), &json!(2)));
     assert_eq!(stores.likes(bad).await, at_rest(2));
 }
 
@@ -190,25 +194,26 @@ async fn a_dead_like_does_not_come_back_after_a_later_like_and_unlike_also_witho
         poison(&stores, id).await;
         liker.like(&note(id)).await;
     }
-    eventually("two events are dead", SOON, || async { (listed(&stores).len() == 2).then_some(()) }).await;
+    eventually("two events are dead", SOON, || async { (waiting_events(&stores).len() == 2).then_some(()) })
+        .await;
     stores.rest().await;
-    mend(&stores, past).await;
-    mend(&stores, kept).await;
+    accept_again(&stores, past).await;
+    accept_again(&stores, kept).await;
     assert_eq!(liker.like(&p).await["changed"], true);
     assert_eq!(liker.unlike(&p).await["changed"], true);
     stores.rest().await;
     assert_eq!(liker.note(&k).await["viewerHasLiked"], false);
 
     server.stop();
-    let (done, told) = dead(&stores, "retry --all");
-    assert!(done && told.lines().count() == 1 && told.contains("applied"), "{told}");
+    let (succeeded, output) = dead(&stores, "retry --all");
+    assert!(succeeded && output.lines().count() == 1 && output.contains("applied"), "{output}");
     assert!(dead(&stores, "list --decided").1.contains("superseded"));
     server.start_again();
     let liker = server.client("changes their mind");
     stores.rest().await;
     for (id, likes) in [(past, 0), (kept, 1)] {
-        let found = liker.note(&note(id)).await;
-        assert_eq!((&found["likeCount"], &found["viewerHasLiked"]), (&json!(likes), &json!(likes == 1)));
+        let fields = liker.note(&note(id)).await;
+        assert_eq!((&fields["likeCount"], &fields["viewerHasLiked"]), (&json!(likes), &json!(likes == 1)));
         assert_eq!(stores.likes(id).await, at_rest(likes));
     }
 }
@@ -218,39 +223,40 @@ async fn refused_views_are_subtracted_and_can_be_dropped() {
     let server = Server::start(&[]);
     let stores = server.stores();
     let id = stores.new_note().await;
-    let (n, viewer) = (note(id), server.client("viewer of the dead"));
+    let (n, viewer) = (note(id), server.client("viewer"));
     viewer.note(&n).await;
     run(&stores, &format!("ALTER TABLE note_counts ADD CONSTRAINT few CHECK (id <> {id} OR views = 0)"))
         .await;
     viewer.act("recordViews", json!({ "noteIds": [n] }), "changed").await;
-    eventually("the views are dead", SOON, || async { (!listed(&stores).is_empty()).then_some(()) }).await;
+    eventually("the views are dead", SOON, || async { (!waiting_events(&stores).is_empty()).then_some(()) })
+        .await;
     stores.rest().await;
     let views = "query ($n: ID!) { note(id: $n) { viewCount } }";
     assert_eq!(viewer.data(views, json!({ "n": n })).await["note"]["viewCount"], 0);
 
-    let event = listed(&stores).remove(0);
+    let event = waiting_events(&stores).remove(0);
     assert_eq!(event["event"], format!("1 views of note:{id}"));
-    for told in ["dropped", "was dropped already"] {
+    for outcome in ["dropped", "was dropped already"] {
         assert_eq!(
             dead(&stores, &format!("drop {}", event["id"])),
-            (true, format!("{}: {told}\n", event["id"]))
+            (true, format!("{}: {outcome}\n", event["id"]))
         );
     }
     assert!(dead(&stores, &format!("retry {}", event["id"])).1.contains("was dropped already"));
     assert_eq!(dead(&stores, "list").1, "no dead events\n");
-    let (done, told) = dead(&stores, "drop 99999");
-    assert!(!done && told.contains("no such dead event"), "{told}");
+    let (succeeded, output) = dead(&stores, "drop 99999");
+    assert!(!succeeded && output.contains("no such dead event"), "{output}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_event_that_cannot_be_read_is_applied_by_a_release_that_can() {
+async fn an_event_that_this_release_cannot_read_is_applied_by_a_release_that_can() {
     let server = Server::start(&[]);
     let stores = server.stores();
     let id = stores.new_note().await;
-    let (n, liker) = (note(id), server.client("speaks another version"));
+    let (n, liker) = (note(id), server.client("liker of a newer release"));
     liker.unlike(&n).await;
     let (actor, author) = (
-        stores.user_of("speaks another version").await,
+        stores.user_of("liker of a newer release").await,
         stores.number("SELECT author_id FROM note WHERE id = $1", id).await,
     );
     let shard = actor % 2;
@@ -259,27 +265,28 @@ async fn an_event_that_cannot_be_read_is_applied_by_a_release_that_can() {
     let text = format!("9 wave\0 {actor} {id}");
     let _: String =
         redis.xadd(format!("{{{shard}}}:log"), format!("{generation}-*"), &[("e", text)]).await.unwrap();
-    eventually("it is dead", SOON, || async { (listed(&stores).len() == 1).then_some(()) }).await;
+    eventually("the event is dead", SOON, || async { (waiting_events(&stores).len() == 1).then_some(()) })
+        .await;
     stores.rest().await;
     assert!(dead(&stores, "list").1.contains(&format!("cannot be read: 9 wave\u{2400} {actor} {id}")));
-    let (done, told) = dead(&stores, "retry --all");
-    assert!(!done && told.contains("this release cannot read it"), "{told}");
+    let (succeeded, output) = dead(&stores, "retry --all");
+    assert!(!succeeded && output.contains("this release cannot read it"), "{output}");
 
     // As if this were a release that can read the event.
     let payload = format!("1 note_like {actor} {id} {author} on 1763700000000");
     run(&stores, &format!("UPDATE dead_event SET payload = '{payload}'")).await;
-    for told in ["applied", "was applied already"] {
-        let (done, line) = dead(&stores, "retry 1");
-        assert!(done && line.ends_with(&format!("{told}\n")), "{line}");
+    for outcome in ["applied", "was applied already"] {
+        let (succeeded, line) = dead(&stores, "retry 1");
+        assert!(succeeded && line.ends_with(&format!("{outcome}\n")), "{line}");
     }
     stores.rest().await;
-    let found = liker.note(&n).await;
-    assert_eq!((&found["likeCount"], &found["viewerHasLiked"]), (&json!(1), &json!(true)));
+    let fields = liker.note(&n).await;
+    assert_eq!((&fields["likeCount"], &fields["viewerHasLiked"]), (&json!(1), &json!(true)));
     assert_eq!(stores.likes(id).await, at_rest(1));
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_foreign_entry_in_a_log_is_a_dead_event_and_its_shard_goes_on() {
+async fn a_foreign_entry_in_a_log_becomes_a_dead_event_and_its_shard_continues() {
     let server = Server::start(&[]);
     let stores = server.stores();
     let id = stores.new_note().await;
@@ -292,21 +299,21 @@ async fn a_foreign_entry_in_a_log_is_a_dead_event_and_its_shard_goes_on() {
     let _: String = redis.xadd("{0}:log", format!("{generation}-*"), &[("e", b"\xff\xfe")]).await.unwrap();
     server.client(&liker).like(&note(id)).await;
     stores.rest().await;
-    assert_eq!(listed(&stores).len(), 3);
+    assert_eq!(waiting_events(&stores).len(), 3);
     assert_eq!(stores.likes(id).await, at_rest(1));
 }
 
-/// Checks that every other note has all these likes, and that the bad note's only like is dead, once.
+/// Checks that each good note has `likes` likes, and that the bad note's only like is one dead event.
 async fn check_one_dead(server: &Server, stores: &Stores, bad: i64, good: &[i64], likes: i64) {
     stores.rest().await;
-    let events = listed(stores);
+    let events = waiting_events(stores);
     assert_eq!(events.len(), 1, "{events:?}");
     for id in good {
         assert_eq!(stores.likes(*id).await.rows, likes);
         assert_eq!(server.client("a reader").note(&note(*id)).await["likeCount"], likes);
     }
-    let found = server.client("liker 0").note(&note(bad)).await;
-    assert_eq!((&found["likeCount"], &found["viewerHasLiked"]), (&json!(0), &json!(false)));
+    let fields = server.client("liker 0").note(&note(bad)).await;
+    assert_eq!((&fields["likeCount"], &fields["viewerHasLiked"]), (&json!(0), &json!(false)));
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -319,8 +326,8 @@ async fn kill_9_in_the_middle_of_the_bisection_leaves_one_dead_event_and_loses_n
     for _ in 0..16 {
         subjects.push(stores.new_subject_of_shard(0).await);
     }
-    let place = || async { stores.number("SELECT number FROM shard WHERE id = $1", 0).await };
-    let begin = place().await;
+    let offset = || async { stores.number("SELECT number FROM shard WHERE id = $1", 0).await };
+    let start = offset().await;
     for (i, subject) in subjects.iter().enumerate() {
         let client = server.client(subject);
         client.like(&note(good)).await;
@@ -328,18 +335,21 @@ async fn kill_9_in_the_middle_of_the_bisection_leaves_one_dead_event_and_loses_n
             client.like(&note(bad)).await;
         }
     }
-    let end = begin + 17;
-    eventually("a part is persisted", SOON, || async { (place().await > begin).then_some(()) }).await;
+    let end = start + 17;
+    eventually("a part of the events is persisted", SOON, || async {
+        (offset().await > start).then_some(())
+    })
+    .await;
     server.kill();
-    assert!(place().await < end, "all was persisted before the kill");
+    assert!(offset().await < end, "all events were persisted before the kill");
     server.start_again();
-    eventually("all is persisted", SOON, || async { (place().await == end).then_some(()) }).await;
+    eventually("all events are persisted", SOON, || async { (offset().await == end).then_some(()) }).await;
     check_one_dead(&server, &stores, bad, &[good], 16).await;
     assert_eq!(server.client(&subjects[9]).note(&note(bad)).await["viewerHasLiked"], false);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn kill_9_between_the_death_of_a_like_and_its_retirement_leaves_it_unliked() {
+async fn kill_9_after_a_like_became_dead_but_before_its_retirement_leaves_the_note_unliked() {
     let stores = Stores::start(AppendFsync::Always).await;
     let mut server = Server::start_on(&stores, &["--batch-wait", "1s", "--lease", "1s"]);
     let (bad, good) = (stores.new_note().await, stores.new_note().await);
@@ -352,11 +362,12 @@ async fn kill_9_between_the_death_of_a_like_and_its_retirement_leaves_it_unliked
     liker.like(&note(bad)).await;
     assert_eq!(liker.note(&note(bad)).await["viewerHasLiked"], true);
 
-    // It is folded; from now on nothing can be retired.
+    // The like is folded; from now on nothing can be retired.
     let mut redis = stores.redis().await;
     let pause = redis::cmd("CLIENT").arg("PAUSE").arg(60_000).arg("WRITE").to_owned();
     let _: String = pause.query_async(&mut redis).await.unwrap();
-    eventually("it is dead", SOON, || async { (listed(&stores).len() == 1).then_some(()) }).await;
+    eventually("the event is dead", SOON, || async { (waiting_events(&stores).len() == 1).then_some(()) })
+        .await;
     server.kill();
     let unpause = redis::cmd("CLIENT").arg("UNPAUSE").to_owned();
     let _: String = unpause.query_async(&mut redis).await.unwrap();
@@ -365,14 +376,14 @@ async fn kill_9_between_the_death_of_a_like_and_its_retirement_leaves_it_unliked
         let key = format!("{{{}}}:p:{actor}", actor % 2);
         stores.redis().await.hexists::<_, _, bool>(key, format!("note_like:{bad}")).await.unwrap()
     };
-    assert!(pending().await, "the like was cleaned before the kill");
+    assert!(pending().await, "the like was retired before the kill");
     server.start_again();
     check_one_dead(&server, &stores, bad, &[good], 1).await;
     assert!(!pending().await);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_outage_of_postgresql_makes_no_event_dead() {
+async fn no_event_becomes_dead_during_an_outage_of_postgresql() {
     let mut stores = Stores::start(AppendFsync::EverySec).await;
     let server = Server::start_on(&stores, &[]);
     let id = stores.new_note().await;
@@ -391,18 +402,18 @@ async fn an_outage_of_postgresql_makes_no_event_dead() {
     stores.start_postgres();
     stores.rest().await;
     assert_eq!(stores.likes(id).await, at_rest(1));
-    assert_eq!(listed(&stores), [] as [Value; 0]);
-    // Of each failure streak the first failure and the end are logged.
-    let told = |what: &str| {
+    assert_eq!(waiting_events(&stores), [] as [Value; 0]);
+    // The first failure and the end of each failure streak are logged.
+    let lines_with = |what: &str| {
         server.log().lines().filter(|line| line.contains("what=\"persist\"") && line.contains(what)).count()
     };
-    let began = told("retrying until it succeeds");
-    assert!((1..=2).contains(&began), "{}", server.log());
-    assert_eq!(told("works again after"), began, "{}", server.log());
+    let failures = lines_with("retrying until it succeeds");
+    assert!((1..=2).contains(&failures), "{}", server.log());
+    assert_eq!(lines_with("works again after"), failures, "{}", server.log());
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_error_that_no_event_caused_makes_none_dead_and_is_logged_once() {
+async fn an_error_that_no_event_caused_makes_no_event_dead_and_is_logged_once() {
     let server = Server::start(&[]);
     let stores = server.stores();
     let subject = stores.new_subject_of_shard(0).await;
@@ -421,7 +432,7 @@ async fn an_error_that_no_event_caused_makes_none_dead_and_is_logged_once() {
     run(&stores, "ALTER TABLE note_like_away RENAME TO note_like").await;
     stores.rest().await;
     assert_eq!(stores.likes(second).await, at_rest(1));
-    assert_eq!(listed(&stores), [] as [Value; 0]);
+    assert_eq!(waiting_events(&stores), [] as [Value; 0]);
     assert_eq!(server.log().matches("note_like").count(), 1, "{}", server.log());
 }
 

@@ -1,4 +1,4 @@
-//! `plaudit explain` shows what all stores hold of one entity, and names what drifted.
+//! `plaudit explain` shows what all stores hold of one entity, and reports drift.
 
 use serde_json::{Value, json};
 
@@ -11,7 +11,7 @@ fn explain(server: &Server, flags: &[&str]) -> String {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn explain_shows_a_note_in_all_stores_and_names_the_drift_and_its_repair() {
+async fn explain_shows_a_note_in_all_stores_and_reports_drift_and_its_repair() {
     let server = Server::start(&[]);
     let stores = server.stores();
     let id = stores.new_note().await;
@@ -31,7 +31,7 @@ async fn explain_shows_a_note_in_all_stores_and_names_the_drift_and_its_repair()
             "cleaned    1 note_like",
             "version ",
         ] {
-            assert!(page.contains(part), "{part:?} is not in\n{page}");
+            assert!(page.contains(part), "{part:?} is missing in\n{page}");
         }
     }
 
@@ -46,14 +46,14 @@ async fn explain_shows_a_note_in_all_stores_and_names_the_drift_and_its_repair()
     let page = explain(&server, &[&note(id)]);
     assert!(page.contains("(command): total likes 4 -> 1") && page.ends_with("=> all agree\n"), "{page}");
 
-    let told: Value = serde_json::from_str(&explain(&server, &[&note(id), "--format", "json"])).unwrap();
-    let likes = &told["counters"][0];
+    let report: Value = serde_json::from_str(&explain(&server, &[&note(id), "--format", "json"])).unwrap();
+    let likes = &report["counters"][0];
     assert_eq!(
         (&likes["name"], &likes["total"], &likes["rows"]),
         (&json!("likes"), &json!(1), &json!({ "counted": 1 }))
     );
-    assert_eq!(told["last_repairs"][0]["from"], 4);
-    assert_eq!(told["logs"].as_array().unwrap().len(), 2);
+    assert_eq!(report["last_repairs"][0]["from"], 4);
+    assert_eq!(report["logs"].as_array().unwrap().len(), 2);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -65,14 +65,14 @@ async fn pending_likes_are_shown_as_pending() {
     ann.note(&note(id)).await; // loads the counts
     ann.like(&note(id)).await;
     let actor = stores.user_of("ann is explained").await;
-    let told = explain(&server, &[&note(id), "--actor", &user(actor), "--format", "json"]);
-    let told: Value = serde_json::from_str(&told).unwrap();
-    let likes = &told["counters"][0];
+    let output = explain(&server, &[&note(id), "--actor", &user(actor), "--format", "json"]);
+    let report: Value = serde_json::from_str(&output).unwrap();
+    let likes = &report["counters"][0];
     assert_eq!((&likes["total"], &likes["redis"], &likes["pending"]), (&json!(0), &json!(1), &json!(1)));
-    assert_eq!(told["redis"]["marks"][0]["source"], actor % 2);
-    assert_eq!(told["last_events"][0]["state"], "folded");
-    assert_eq!(told["edges"][0]["pending"]["is_on"], true);
-    assert_eq!((&told["edges"][0]["row"], &told["findings"]), (&Value::Null, &json!([])));
+    assert_eq!(report["redis"]["marks"][0]["source"], actor % 2);
+    assert_eq!(report["last_events"][0]["state"], "folded");
+    assert_eq!(report["edges"][0]["pending"]["is_on"], true);
+    assert_eq!((&report["edges"][0]["row"], &report["findings"]), (&Value::Null, &json!([])));
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -15,7 +15,7 @@ async fn likes_and_live_counts_of_loaded_notes_continue_without_postgresql_and_a
     let (n, liker) = (note(warm), server.client("ann goes on"));
     liker.like(&n).await;
     liker.unlike(&n).await;
-    liker.note(&n).await; // the author's counts are warm, too
+    liker.note(&n).await; // loads the author's counts, too
     let mut socket = server.socket("bob watches on").await;
     socket.watch_notes(&[&n]).await;
     socket.note_until(|note| note["likeCount"] == 0).await;
@@ -27,7 +27,7 @@ async fn likes_and_live_counts_of_loaded_notes_continue_without_postgresql_and_a
     }
     socket.note_until(|note| note["likeCount"] == 1).await;
     assert_eq!(liker.note(&n).await["viewerHasLiked"], true);
-    let began = Instant::now();
+    let start = Instant::now();
     let error = liker
         .error(
             "mutation ($n: ID!) { likeNote(input: { noteId: $n }) { changed } }",
@@ -36,7 +36,7 @@ async fn likes_and_live_counts_of_loaded_notes_continue_without_postgresql_and_a
         .await;
     assert_eq!(error["extensions"]["code"], "RETRY_LATER");
     assert_eq!(error["extensions"]["retryable"], true);
-    assert!(began.elapsed() < Duration::from_secs(2), "{:?}", began.elapsed());
+    assert!(start.elapsed() < Duration::from_secs(2), "{:?}", start.elapsed());
 
     stores.start_postgres();
     stores.rest().await;
@@ -58,19 +58,21 @@ async fn without_redis_requests_get_retry_later_within_two_seconds_and_service_r
 
     stores.stop_redis();
     let query = "mutation ($n: ID!) { unlikeNote(input: { noteId: $n }) { changed } }";
-    let began = Instant::now();
+    let start = Instant::now();
     assert_eq!(liker.error(query, json!({ "n": n })).await["extensions"]["code"], "RETRY_LATER");
-    assert!(began.elapsed() < Duration::from_secs(2), "{:?}", began.elapsed());
+    assert!(start.elapsed() < Duration::from_secs(2), "{:?}", start.elapsed());
     let ready = reqwest::get(format!("{}/readyz", server.url)).await.unwrap();
     assert_eq!(ready.status(), 503);
-    let told: Value = serde_json::from_str(&ready.text().await.unwrap()).unwrap();
-    assert!(told["reasons"][0].as_str().unwrap().contains("Redis"), "{told}");
+    let status: Value = serde_json::from_str(&ready.text().await.unwrap()).unwrap();
+    assert!(status["reasons"][0].as_str().unwrap().contains("Redis"), "{status}");
     let dependency = |name: &str| {
-        let all = told["dependencies"].as_array().unwrap();
-        all.iter().find(|one| one["name"] == name).unwrap_or_else(|| panic!("no {name}: {told}"))
+        let all = status["dependencies"].as_array().unwrap();
+        all.iter()
+            .find(|dependency| dependency["name"] == name)
+            .unwrap_or_else(|| panic!("no {name}: {status}"))
     };
-    assert_eq!(dependency("Redis")["reason"], told["reasons"][0]);
-    assert_eq!((&dependency("Redis")["ok"], &told["ready"]), (&json!(false), &json!(false)));
+    assert_eq!(dependency("Redis")["reason"], status["reasons"][0]);
+    assert_eq!((&dependency("Redis")["ok"], &status["ready"]), (&json!(false), &json!(false)));
     assert_eq!(*dependency("PostgreSQL"), json!({ "name": "PostgreSQL", "ok": true, "reason": null }));
     assert_eq!(reqwest::get(format!("{}/healthz", server.url)).await.unwrap().status(), 200);
 
@@ -104,14 +106,14 @@ async fn a_redis_that_stops_answering_is_noticed_and_service_resumes_when_it_ans
 
     stores.stall("redis");
     for query in [UNLIKE, READ, READ] {
-        let began = Instant::now();
+        let start = Instant::now();
         assert_eq!(code(&server, query, &n).await, "RETRY_LATER");
-        assert!(began.elapsed() < Duration::from_secs(2), "{:?}", began.elapsed());
+        assert!(start.elapsed() < Duration::from_secs(2), "{:?}", start.elapsed());
     }
     eventually("requests are refused at once", SOON, || async {
-        let began = Instant::now();
+        let start = Instant::now();
         assert_eq!(code(&server, UNLIKE, &n).await, "RETRY_LATER");
-        (began.elapsed() < Duration::from_millis(100)).then_some(())
+        (start.elapsed() < Duration::from_millis(100)).then_some(())
     })
     .await;
     assert_eq!(server.metrics().await["plaudit_breaker_open{dependency=\"Redis\"}"], 1.0);
@@ -121,7 +123,7 @@ async fn a_redis_that_stops_answering_is_noticed_and_service_resumes_when_it_ans
     .await;
 
     stores.wake("redis");
-    let began = Instant::now();
+    let start = Instant::now();
     eventually("likes work again", SOON, || async {
         let reply = server.client("hal comes later").send(LIKE, json!({ "n": n })).await.body;
         reply["data"]["likeNote"].is_object().then_some(())
@@ -129,7 +131,7 @@ async fn a_redis_that_stops_answering_is_noticed_and_service_resumes_when_it_ans
     .await;
     let after = socket.note_until(|note| note["likeCount"] == 2).await;
     assert!(after["countsVersion"].as_u64() > before["countsVersion"].as_u64());
-    assert!(began.elapsed() < Duration::from_secs(10), "{:?}", began.elapsed());
+    assert!(start.elapsed() < Duration::from_secs(10), "{:?}", start.elapsed());
     eventually("changes are received again", SOON, || async {
         (server.metrics().await["plaudit_hub_hearing"] == 1.0).then_some(())
     })
@@ -168,14 +170,14 @@ async fn a_postgresql_that_stops_answering_is_not_called_and_the_backlog_drains_
 
     stores.stall("postgres");
     for query in [READ, LIKE, READ, ADD_COMMENT] {
-        let began = Instant::now();
+        let start = Instant::now();
         assert_eq!(code(&server, query, &cold).await, "RETRY_LATER");
-        assert!(began.elapsed() < Duration::from_secs(2), "{:?}", began.elapsed());
+        assert!(start.elapsed() < Duration::from_secs(2), "{:?}", start.elapsed());
     }
     eventually("requests are refused at once", SOON, || async {
-        let began = Instant::now();
+        let start = Instant::now();
         assert_eq!(code(&server, READ, &cold).await, "RETRY_LATER");
-        (began.elapsed() < Duration::from_millis(100)).then_some(())
+        (start.elapsed() < Duration::from_millis(100)).then_some(())
     })
     .await;
     // The actor and a subscriber see each change.
@@ -188,13 +190,13 @@ async fn a_postgresql_that_stops_answering_is_not_called_and_the_backlog_drains_
     liker.unlike(&n).await;
 
     stores.wake("postgres");
-    let began = Instant::now();
+    let start = Instant::now();
     eventually("requests that need the database work again", SOON, || async {
         let reply = server.anonymous().send(READ, json!({ "n": cold })).await.body;
         reply.get("errors").is_none().then_some(())
     })
     .await;
-    assert!(began.elapsed() < Duration::from_secs(5), "{:?}", began.elapsed());
+    assert!(start.elapsed() < Duration::from_secs(5), "{:?}", start.elapsed());
     stores.rest().await;
     let totals = stores.likes(warm).await;
     assert_eq!((totals.rows, totals.total, totals.redis), (0, 0, Some(0)));
@@ -225,13 +227,13 @@ async fn without_postgresql_requests_that_need_it_are_refused_at_once_and_likes_
         }
         assert_eq!(liker.like(&n).await["changed"], true);
     }));
-    // At once: the breaker opens after the first calls, and later ones are not made.
+    // Meanwhile: the breaker opens after the first calls, and later calls are refused without being made.
     let refused = async {
         for _ in 0..10 {
             for query in [ADD_COMMENT, READ, CREATE] {
-                let began = Instant::now();
+                let start = Instant::now();
                 assert_eq!(code(&server, query, &cold).await, "RETRY_LATER");
-                assert!(began.elapsed() < Duration::from_secs(2), "{:?}", began.elapsed());
+                assert!(start.elapsed() < Duration::from_secs(2), "{:?}", start.elapsed());
             }
         }
     };
@@ -257,12 +259,12 @@ const CREATE: &str = "mutation { createNote(input: { title: \"One\", body: \"Tex
 
 /// The code of the first error of a request about a note.
 async fn code(server: &Server, query: &str, n: &str) -> String {
-    let error = server.client("mia asks").error(query, json!({ "n": n })).await;
+    let error = server.client("mia").error(query, json!({ "n": n })).await;
     error["extensions"]["code"].as_str().unwrap().to_owned()
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_server_whose_embedded_redis_or_postgresql_is_killed_goes_on() {
+async fn a_server_keeps_serving_after_its_embedded_redis_or_postgresql_is_killed() {
     let server = Server::start(&["--appendfsync", "always"]);
     let stores = server.stores();
     let id = stores.new_note().await;
@@ -275,7 +277,7 @@ async fn a_server_whose_embedded_redis_or_postgresql_is_killed_goes_on() {
         let client = server.client("somebody else");
         let target =
             user(eventually("PostgreSQL is back", SOON, || async { try_new_user(&stores).await }).await);
-        eventually("the service goes on", SOON, || async {
+        eventually("the service works again", SOON, || async {
             let query = "mutation ($u: ID!) { follow(input: { userId: $u }) { changed } }";
             let reply = client.send(query, json!({ "u": target })).await;
             reply.body.get("errors").is_none().then_some(())

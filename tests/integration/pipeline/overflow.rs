@@ -1,4 +1,4 @@
-//! A hub that takes in changes more slowly than they come.
+//! Overflow: a hub that receives messages faster than it applies them drops some, and reads the counts again.
 
 use std::{num::NonZeroUsize, sync::mpsc, time::Duration};
 
@@ -18,15 +18,15 @@ use tokio_util::sync::CancellationToken;
 use crate::support::{SOON, Server, eventually, note};
 
 const SHARDS: u16 = 2;
-/// Entities that are invalidated at once. They do not exist; their ids have the greatest length, and so have messages.
-const AT_ONCE: i64 = 10_000;
+/// Entities that are invalidated at once. They do not exist. Their ids are as long as possible, so messages are, too.
+const BATCH: i64 = 10_000;
 const FIRST_ID: i64 = 9_000_000_000_000_000;
 
 fn note_entity(id: i64) -> Entity {
     Entity::new(EntityKind::Note, id.try_into().unwrap())
 }
 
-/// Reads until the note has so many likes. Versions never go backwards.
+/// Reads until the note has this many likes. Versions never go backwards.
 async fn reach(watch: &mut CountsWatch, newest: &mut Version, likes: i64) {
     let reading = async {
         loop {
@@ -38,11 +38,11 @@ async fn reach(watch: &mut CountsWatch, newest: &mut Version, likes: i64) {
             }
         }
     };
-    tokio::time::timeout(SOON, reading).await.unwrap_or_else(|_| panic!("{likes} likes are not shown"));
+    tokio::time::timeout(SOON, reading).await.unwrap_or_else(|_| panic!("{likes} likes are not received"));
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_slow_hub_under_a_storm_recovers_by_itself_and_shows_the_right_numbers_in_bounded_memory() {
+async fn a_slow_hub_recovers_by_itself_from_a_storm_and_shows_correct_counts_in_bounded_memory() {
     let server = Server::start(&[]);
     let stores = server.stores();
     let (loud, obstacle) = (stores.new_note_of_shard(0).await, stores.new_note_of_shard(0).await);
@@ -51,7 +51,7 @@ async fn a_slow_hub_under_a_storm_recovers_by_itself_and_shows_the_right_numbers
     let db = Db::for_requests(stores.database_url(), 4).unwrap();
     let hub = Hub::new(redis.clone(), db, NonZeroUsize::new(1_000).unwrap());
 
-    // The hub takes in nothing while its callback waits for the obstacle to be removed.
+    // The hub applies no message while its callback waits for the obstacle to be removed.
     let (at_obstacle, mut arrived) = unbounded_channel();
     let (missed, mut interruptions) = unbounded_channel();
     let (remove_obstacle, removed) = mpsc::channel::<()>();
@@ -69,7 +69,7 @@ async fn a_slow_hub_under_a_storm_recovers_by_itself_and_shows_the_right_numbers
         let (hub, stop) = (hub.clone(), stop.clone());
         async move { hub.run(stop).await }
     });
-    eventually("the hub receives changes", SOON, || async { hub.is_receiving().then_some(()) }).await;
+    eventually("the hub receives messages", SOON, || async { hub.is_receiving().then_some(()) }).await;
     interruptions.recv().await.unwrap(); // the subscription itself
     let (mut loud_watch, mut loud_newest) = (hub.watch(note_entity(loud)), Version::default());
     let (mut calm_watch, mut calm_newest) = (hub.watch(note_entity(calm)), Version::default());
@@ -82,8 +82,8 @@ async fn a_slow_hub_under_a_storm_recovers_by_itself_and_shows_the_right_numbers
         server.client(&format!("early-{fan}")).like(&note(loud)).await;
     }
     server.client("early-0").like(&note(calm)).await;
-    for first in (0..).step_by(2 * AT_ONCE as usize).take(100) {
-        let ids = (0..AT_ONCE).map(|i| FIRST_ID + first + 2 * i);
+    for first in (0..).step_by(2 * BATCH as usize).take(100) {
+        let ids = (0..BATCH).map(|i| FIRST_ID + first + 2 * i);
         let storm: Vec<Entity> =
             ids.map(|id| Entity::new(EntityKind::Inbox, id.try_into().unwrap())).collect();
         redis.invalidate_counts(&storm).await.unwrap();
@@ -94,7 +94,7 @@ async fn a_slow_hub_under_a_storm_recovers_by_itself_and_shows_the_right_numbers
     }
     assert_eq!(hub.backlog().overflows, 1);
     assert!(hub.backlog().bytes < QUEUE_BOUND, "the messages of one shard are dropped");
-    // What happens while an overflow waits to be taken in is dropped as well.
+    // Messages that arrive before the hub has handled the overflow are dropped as well.
     for fan in 0..5 {
         server.client(&format!("late-{fan}")).like(&note(loud)).await;
     }

@@ -1,4 +1,5 @@
-//! Races: sixty-four concurrent requests of every action that is not an edge take effect exactly once.
+//! Races: of 64 concurrent requests for an action that is not an edge, exactly one takes effect. Requests that add
+//! something each take effect.
 
 use futures_util::future::join_all;
 use plaudit_token_auth::Role;
@@ -6,14 +7,14 @@ use serde_json::{Value, json};
 
 use crate::support::{Client, SOON, Server, eventually, note, user};
 
-const AT_ONCE: usize = 64;
+const CONCURRENCY: usize = 64;
 
-/// Sends the same action 64 times concurrently, each under its own key, and repeats those that the service was too
-/// busy for. Returns how many replies say that they changed something.
+/// Sends the same action 64 times concurrently, each with its own idempotency key, and repeats those that get
+/// `RETRY_LATER`. Returns how many replies say that they changed something.
 async fn race(client: &Client, mutation: &'static str, input: &Value) -> usize {
     let type_name = format!("{}{}Input", mutation[..1].to_uppercase(), &mutation[1..]);
     let query = format!("mutation ($input: {type_name}!) {{ {mutation}(input: $input) {{ changed }} }}");
-    let sent = (0..AT_ONCE).map(|_| {
+    let sent = (0..CONCURRENCY).map(|_| {
         let mut input = input.clone();
         input["idempotencyKey"] = json!(uuid::Uuid::new_v4().to_string());
         let query = &query;
@@ -43,13 +44,13 @@ async fn an_action_that_applies_once_is_applied_once_by_concurrent_requests() {
         assert_eq!(race(&moderator, mutation, &json!({ "noteId": n })).await, 1, "{mutation}");
     }
     let actor = server.client("an actor in races");
-    let me = actor.follow(&user(server.stores().new_user().await)).await["viewer"]["id"].clone();
+    let actor_id = actor.follow(&user(server.stores().new_user().await)).await["viewer"]["id"].clone();
     for mutation in ["hideUser", "restoreUser"] {
-        assert_eq!(race(&moderator, mutation, &json!({ "userId": me })).await, 1, "{mutation}");
+        assert_eq!(race(&moderator, mutation, &json!({ "userId": actor_id })).await, 1, "{mutation}");
     }
     let comment = author.act("addComment", json!({ "noteId": n, "body": "Raced" }), "comment { id }").await;
     let comment = comment["comment"]["id"].clone();
-    eventually("the comment counts", SOON, || async {
+    eventually("the comment is counted", SOON, || async {
         let query = "query ($n: ID!) { note(id: $n) { commentCount } }";
         (author.data(query, json!({ "n": n })).await["note"]["commentCount"] == 1).then_some(())
     })
@@ -65,7 +66,7 @@ async fn an_action_that_applies_once_is_applied_once_by_concurrent_requests() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_inbox_is_emptied_once() {
+async fn concurrent_requests_mark_an_inbox_read_once() {
     let server = Server::shared();
     let stores = server.stores();
     let owner = server.client("an owner in races");
@@ -79,18 +80,18 @@ async fn an_inbox_is_emptied_once() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn concurrent_additions_are_each_counted() {
+async fn each_of_many_concurrent_additions_is_counted() {
     let server = Server::shared();
     let stores = server.stores();
     let (n, author) = (note(stores.new_note().await), server.client("a busy author in races"));
-    assert_eq!(race(&author, "recordViews", &json!({ "noteIds": [n] })).await, AT_ONCE);
-    assert_eq!(race(&author, "addComment", &json!({ "noteId": n, "body": "Raced" })).await, AT_ONCE);
-    assert_eq!(race(&author, "createGroup", &json!({ "name": "Raced" })).await, AT_ONCE);
+    assert_eq!(race(&author, "recordViews", &json!({ "noteIds": [n] })).await, CONCURRENCY);
+    assert_eq!(race(&author, "addComment", &json!({ "noteId": n, "body": "Raced" })).await, CONCURRENCY);
+    assert_eq!(race(&author, "createGroup", &json!({ "name": "Raced" })).await, CONCURRENCY);
     let query = "query ($n: ID!) { note(id: $n) { viewCount commentCount } viewer { commentCount } }";
     let expected = json!({
-        "note": { "viewCount": AT_ONCE, "commentCount": AT_ONCE }, "viewer": { "commentCount": AT_ONCE },
+        "note": { "viewCount": CONCURRENCY, "commentCount": CONCURRENCY }, "viewer": { "commentCount": CONCURRENCY },
     });
-    eventually("everything counts", SOON, || async {
+    eventually("everything is counted", SOON, || async {
         (author.data(query, json!({ "n": n })).await == expected).then_some(())
     })
     .await;

@@ -1,5 +1,5 @@
-//! Reconciliation finds drift in every place that stores counts, reports it, and repairs it only on request. It
-//! leaves correct counts alone, also under load (`storm.rs`).
+//! Reconciliation finds drift wherever counts are stored, reports it, and repairs it only on request. It does not
+//! change correct counts, also under load (`storm.rs`).
 
 use plaudit_embedded_stores::AppendFsync;
 use serde_json::{Value, json};
@@ -15,12 +15,12 @@ struct Run {
 
 impl Run {
     /// Findings: entity, kind of drift, counter, difference.
-    fn found(&self) -> Vec<(&str, &str, &str, i64)> {
+    fn drift(&self) -> Vec<(&str, &str, &str, i64)> {
         self.findings
             .iter()
-            .map(|one| {
-                let field = |name: &str| one[name].as_str().unwrap();
-                (field("entity"), field("what"), field("counter"), one["off"].as_i64().unwrap())
+            .map(|finding| {
+                let field = |name: &str| finding[name].as_str().unwrap();
+                (field("entity"), field("what"), field("counter"), finding["off"].as_i64().unwrap())
             })
             .collect()
     }
@@ -56,7 +56,7 @@ async fn totals_that_differ_from_their_rows_are_reported_and_repaired_only_on_re
         server.client(liker).like(&note(id)).await;
     }
     stores.rest().await;
-    assert_eq!(reconcile(&server, &[]).found(), []);
+    assert_eq!(reconcile(&server, &[]).drift(), []);
 
     let ann = stores.user_of("ann drifts").await;
     run_sql(
@@ -84,25 +84,25 @@ async fn totals_that_differ_from_their_rows_are_reported_and_repaired_only_on_re
         (&ann.replace("user", "inbox"), "total", "likes_read", 4),
         ("group:987654", "totals orphaned", "", 1),
     ];
-    let sorted = |found: &[(&str, &str, &str, i64)]| {
-        let mut found: Vec<String> = found.iter().map(|one| format!("{one:?}")).collect();
-        found.sort();
-        found
+    let sorted = |drift: &[(&str, &str, &str, i64)]| {
+        let mut lines: Vec<String> = drift.iter().map(|finding| format!("{finding:?}")).collect();
+        lines.sort();
+        lines
     };
     for _ in 0..2 {
-        let told = reconcile(&server, &[]);
-        assert_eq!(sorted(&told.found()), sorted(&expected));
-        assert_eq!((told.code, &told.sums["repaired"]), (1, &json!(0)));
+        let run = reconcile(&server, &[]);
+        assert_eq!(sorted(&run.drift()), sorted(&expected));
+        assert_eq!((run.code, &run.sums["repaired"]), (1, &json!(0)));
         assert_eq!(stores.likes(id).await.total, 7);
     }
     let repaired = reconcile(&server, &["--repair"]);
-    assert_eq!(sorted(&repaired.found()), sorted(&expected));
+    assert_eq!(sorted(&repaired.drift()), sorted(&expected));
     assert_eq!((repaired.code, &repaired.sums["repaired"]), (0, &json!(expected.len())));
     stores.rest().await;
     assert_eq!(stores.likes(id).await.total, 2);
     assert_eq!(repairs(&stores, "command").await.len(), expected.len());
     let again = reconcile(&server, &["--repair"]);
-    assert_eq!((again.found(), again.code), (vec![], 0));
+    assert_eq!((again.drift(), again.code), (vec![], 0));
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -124,7 +124,7 @@ async fn a_repaired_total_reaches_subscribers_under_a_rising_version() {
     )
     .await;
     let wrong = socket.note_until(|note| note["likeCount"] == 40).await;
-    assert_eq!(reconcile(&server, &["--repair", "--entity", &note(id)]).found().len(), 1);
+    assert_eq!(reconcile(&server, &["--repair", "--entity", &note(id)]).drift().len(), 1);
     let right = socket.note_until(|note| note["likeCount"] == 1).await;
     assert!(right["countsVersion"].as_u64() > wrong["countsVersion"].as_u64());
 }
@@ -151,14 +151,14 @@ async fn a_counter_in_redis_that_differs_from_postgresql_is_invalidated_and_load
     socket.note_until(|note| note["likeCount"] == 901).await;
     stores.rest().await;
     for _ in 0..2 {
-        let told = reconcile(&server, &["--entity", &format!("note:{id}")]);
-        assert_eq!(told.found(), [(format!("note:{id}").as_str(), "redis", "likes", 899)]);
-        assert_eq!((told.code, stores.likes(id).await.redis), (1, Some(901)));
+        let run = reconcile(&server, &["--entity", &format!("note:{id}")]);
+        assert_eq!(run.drift(), [(format!("note:{id}").as_str(), "redis", "likes", 899)]);
+        assert_eq!((run.code, stores.likes(id).await.redis), (1, Some(901)));
     }
     assert_eq!(reconcile(&server, &["--repair"]).code, 0);
     socket.note_until(|note| note["likeCount"] == 2).await;
     stores.rest().await;
-    assert_eq!(reconcile(&server, &["--repair"]).found(), []);
+    assert_eq!(reconcile(&server, &["--repair"]).drift(), []);
     assert_eq!(stores.likes(id).await.redis, Some(2));
     assert_eq!(repairs(&stores, "command").await, [(format!("note:{id}"), "likes".to_owned())]);
 }
@@ -191,29 +191,29 @@ async fn a_cached_set_and_pending_flips_that_differ_from_the_rows_are_dropped() 
     let expected =
         [(name.as_str(), "cached set", "note_like", 2), (name.as_str(), "pending flips", "note_collect", 1)];
     for _ in 0..2 {
-        let told = reconcile(&server, &[]);
-        assert_eq!((told.found(), told.code), (expected.to_vec(), 1));
+        let run = reconcile(&server, &[]);
+        assert_eq!((run.drift(), run.code), (expected.to_vec(), 1));
     }
     let repaired = reconcile(&server, &["--repair"]);
-    assert_eq!((repaired.found(), repaired.code), (expected.to_vec(), 0));
+    assert_eq!((repaired.drift(), repaired.code), (expected.to_vec(), 0));
     assert_eq!(ann.note(&note(other)).await["viewerHasLiked"], false);
     assert_eq!(ann.note(&note(liked)).await["viewerHasLiked"], true);
-    assert_eq!(reconcile(&server, &["--repair"]).found(), []);
+    assert_eq!(reconcile(&server, &["--repair"]).drift(), []);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn demo_data_has_not_drifted() {
+async fn demo_data_has_no_drift() {
     let server = Server::start(&["--seed-if-empty"]);
     let all = reconcile(&server, &[]);
-    assert_eq!((all.found(), all.code, &all.sums["skipped"]), (vec![], 0, &json!(0)));
+    assert_eq!((all.drift(), all.code, &all.sums["skipped"]), (vec![], 0, &json!(0)));
     assert!(all.sums["checked"].as_u64().unwrap() > 7_000, "{}", all.sums);
     let output = server.command().args(["reconcile", "--since", "2h"]).output().unwrap();
-    let told = String::from_utf8(output.stdout).unwrap();
-    assert!(told.starts_with("checked ") && told.ends_with(": 0 drifted, 0 repaired\n"), "{told}");
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(text.starts_with("checked ") && text.ends_with(": 0 drifted, 0 repaired\n"), "{text}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn since_checks_recently_changed_entities() {
+async fn the_flag_since_checks_only_recently_changed_entities() {
     let server = Server::start(&[]);
     let stores = server.stores();
     let (touched, old) = (stores.new_note().await, stores.new_note().await);
@@ -227,13 +227,13 @@ async fn since_checks_recently_changed_entities() {
         ),
     )
     .await;
-    let found = reconcile(&server, &["--since", "1h"]);
-    assert_eq!(found.found(), [(format!("note:{touched}").as_str(), "total", "likes", 8)]);
-    assert_eq!(reconcile(&server, &["--since", "2days"]).found().len(), 2);
+    let run = reconcile(&server, &["--since", "1h"]);
+    assert_eq!(run.drift(), [(format!("note:{touched}").as_str(), "total", "likes", 8)]);
+    assert_eq!(reconcile(&server, &["--since", "2days"]).drift().len(), 2);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn errors_exit_with_2_and_say_why() {
+async fn errors_exit_with_2_and_a_reason() {
     let place = crate::support::Place::new();
     let none = plaudit(&place.path().join("nowhere")).arg("reconcile").output().unwrap();
     assert_eq!(none.status.code(), Some(2));
@@ -247,7 +247,7 @@ async fn errors_exit_with_2_and_say_why() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_sample_is_repaired_in_the_background_each_second() {
+async fn each_second_a_sample_is_checked_and_repaired_in_the_background() {
     let server = Server::start(&["--reconcile-sample", "50"]);
     let stores = server.stores();
     let id = stores.new_note().await;
@@ -275,11 +275,11 @@ async fn the_nightly_run_repairs_everything_once_also_after_a_restart() {
         "UPDATE note_counts SET likes = 5 WHERE id = {id};
          UPDATE user_counts SET likes_received = 5 WHERE id = {author};"
     );
-    let ended = || async {
+    let until_end = || async {
         eventually("the run ends", SOON, || async {
-            let ended =
+            let finished =
                 "SELECT count(*) FROM nightly_reconcile WHERE finished_at >= now() - $1 * interval '1 s'";
-            (stores.number(ended, 60).await == 1).then_some(())
+            (stores.number(finished, 60).await == 1).then_some(())
         })
         .await;
     };
@@ -292,7 +292,7 @@ async fn the_nightly_run_repairs_everything_once_also_after_a_restart() {
         ),
     )
     .await;
-    ended().await;
+    until_end().await;
     assert_eq!(repairs(&stores, "nightly").await.len(), 2);
     let sums: (i64, i64) = sqlx::query_as("SELECT drifted, repaired FROM nightly_reconcile")
         .fetch_one(&stores.sql().await)
@@ -308,7 +308,7 @@ async fn the_nightly_run_repairs_everything_once_also_after_a_restart() {
     )
     .await;
     server.start_again();
-    ended().await;
+    until_end().await;
     let totals = stores.likes(id).await;
     let received = stores.number("SELECT likes_received FROM user_counts WHERE id = $1", author).await;
     assert_eq!((totals.total, received), (0, 5));
@@ -326,7 +326,7 @@ async fn likes_that_are_pending_are_not_drift() {
     for liker in 0..3 {
         server.client(&format!("liker {liker} is pending")).like(&note(id)).await;
         // Folded, but not persisted.
-        assert_eq!(reconcile(&server, &["--repair", "--entity", &note(id)]).found(), []);
+        assert_eq!(reconcile(&server, &["--repair", "--entity", &note(id)]).drift(), []);
     }
     stores.rest().await;
     assert_eq!(stores.likes(id).await.total, 3);

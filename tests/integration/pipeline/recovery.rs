@@ -70,7 +70,7 @@ async fn script_flushes_in_a_storm_of_requests_are_unnoticed() {
     }
 }
 
-/// The likes are folded, but PostgreSQL is away when Redis loses them.
+/// The likes are folded, but PostgreSQL is down when Redis loses them.
 #[tokio::test(flavor = "multi_thread")]
 async fn events_that_redis_loses_before_they_are_persisted_are_counted_and_logged() {
     let mut stores = Stores::start(AppendFsync::EverySec).await;
@@ -101,20 +101,20 @@ async fn events_that_redis_loses_before_they_are_persisted_are_counted_and_logge
         (reply["data"]["likeNote"]["changed"] == false).then_some(())
     })
     .await;
-    let told =
+    let is_loss =
         |line: &&str| line.contains("Redis lost the end of the shard's log") && line.contains("shard=1 ");
     let log = server.log();
-    let line = log.lines().find(told).unwrap();
+    let line = log.lines().find(is_loss).unwrap();
     assert!(line.contains(" lost=4"), "{line}");
     let metrics = server.metrics().await;
     assert_eq!(metrics["plaudit_lost_events_total{shard=\"1\"}"], 4.0);
     assert_eq!(metrics["plaudit_lost_events_total{shard=\"0\"}"], 0.0);
     stores.rest().await;
     for (at, id) in notes.iter().enumerate() {
-        let kept = i64::from(at < 3);
-        assert_eq!(liker.note(&note(*id)).await["likeCount"], kept);
+        let likes = i64::from(at < 3);
+        assert_eq!(liker.note(&note(*id)).await["likeCount"], likes);
         let totals = stores.likes(*id).await;
-        assert_eq!((totals.rows, totals.total, totals.redis), (kept, kept, Some(kept)));
+        assert_eq!((totals.rows, totals.total, totals.redis), (likes, likes, Some(likes)));
     }
 }
 
@@ -131,15 +131,15 @@ async fn after_flushall_counts_come_back_from_postgresql_and_versions_do_not_go_
     for expected in 1..=2 {
         let before = liker.note(&n).await["countsVersion"].as_u64().unwrap();
         let () = redis::cmd("FLUSHALL").query_async(&mut stores.redis().await).await.unwrap();
-        let found = eventually("likes work again", SOON, || async {
+        let fields = eventually("likes work again", SOON, || async {
             let query =
                 "mutation ($n: ID!) { likeNote(input: { noteId: $n }) { note { likeCount countsVersion } } }";
             let reply = server.client(&format!("user {expected}")).send(query, json!({ "n": n })).await;
             reply.body["data"]["likeNote"].is_object().then(|| reply.body["data"]["likeNote"]["note"].clone())
         })
         .await;
-        assert_eq!(found["likeCount"], expected + 1);
-        assert!(found["countsVersion"].as_u64().unwrap() > before);
+        assert_eq!(fields["likeCount"], expected + 1);
+        assert!(fields["countsVersion"].as_u64().unwrap() > before);
         assert_eq!(liker.note(&n).await["viewerHasLiked"], true);
         socket.note_until(|note| note["likeCount"] == expected + 1).await;
         stores.rest().await;
@@ -159,7 +159,7 @@ async fn a_counter_that_expired_is_loaded_again_with_its_pending_overlay() {
         .query_async(&mut stores.redis().await)
         .await
         .unwrap();
-    // The event finds a counter without a base total: it is published as invalidated, and loaded.
+    // The fold meets a counter without a base total: it publishes an invalidation, and the counter is loaded.
     let payload = server.client("bob is pending").like(&n).await;
     assert_eq!(payload["note"]["likeCount"], 2);
     stores.rest().await;
@@ -185,20 +185,20 @@ async fn a_shard_that_is_reset_alone_catches_up_with_the_idle_logs_of_the_others
         .await
         .unwrap();
     eventually("the shard has a new epoch", SOON, || async {
-        let seq: u64 = redis::cmd("HGET")
+        let change: u64 = redis::cmd("HGET")
             .arg("{0}:meta")
             .arg("change")
             .query_async(&mut stores.redis().await)
             .await
             .unwrap();
-        (seq < 1 << 36).then_some(())
+        (change < 1 << 36).then_some(())
     })
     .await;
     eventually("the like is counted again", SOON, || async {
         let query = "query ($n: ID!) { note(id: $n) { likeCount } }";
         let reply = server.anonymous().send(query, json!({ "n": n })).await;
         let count = reply.body["data"]["note"]["likeCount"].as_i64();
-        assert_ne!(count, Some(0), "a like that was shown disappeared");
+        assert_ne!(count, Some(0), "a published like disappeared");
         (count == Some(1)).then_some(())
     })
     .await;
@@ -207,7 +207,7 @@ async fn a_shard_that_is_reset_alone_catches_up_with_the_idle_logs_of_the_others
 
 /// Redis restarts with files of an earlier moment: its log ends before the persisted offset.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_redis_that_lost_the_end_of_its_log_counts_what_postgresql_has_and_says_what_it_lost() {
+async fn after_redis_lost_the_end_of_its_log_counts_are_those_of_postgresql_and_the_loss_is_logged() {
     let mut stores = Stores::start(AppendFsync::Always).await;
     let server = Server::start_on(&stores, &[]);
     let id = stores.new_note().await;
@@ -222,14 +222,14 @@ async fn a_redis_that_lost_the_end_of_its_log_counts_what_postgresql_has_and_say
     stores.stop_redis();
     stores.restore_files("redis", &copy);
     stores.start_redis(AppendFsync::Always);
-    let found = eventually("the note can be read", SOON, || async {
+    let fields = eventually("the note can be read", SOON, || async {
         let query = "query ($n: ID!) { note(id: $n) { likeCount countsVersion viewerHasLiked } }";
         let reply = lost.send(query, json!({ "n": n })).await;
-        let found = reply.body["data"]["note"].clone();
-        (found["countsVersion"].as_u64() > Some(before)).then_some(found)
+        let fields = reply.body["data"]["note"].clone();
+        (fields["countsVersion"].as_u64() > Some(before)).then_some(fields)
     })
     .await;
-    assert_eq!((&found["likeCount"], &found["viewerHasLiked"]), (&json!(2), &json!(true)));
+    assert_eq!((&fields["likeCount"], &fields["viewerHasLiked"]), (&json!(2), &json!(true)));
     assert_eq!(lost.like(&n).await["changed"], false);
     assert_eq!(server.client("cat comes later").like(&n).await["note"]["likeCount"], 3);
     stores.rest().await;
@@ -238,7 +238,7 @@ async fn a_redis_that_lost_the_end_of_its_log_counts_what_postgresql_has_and_say
     assert!(server.log().contains("Redis lost the end of the shard's log"), "{}", server.log());
 }
 
-/// PostgreSQL restarts with its state of a moment ago, like a standby that is promoted too early.
+/// PostgreSQL restarts with an earlier state, like a standby that is promoted too early.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_postgresql_that_lost_its_last_commits_gets_them_again_from_the_log() {
     let mut stores = Stores::start(AppendFsync::EverySec).await;
@@ -263,20 +263,20 @@ async fn a_postgresql_that_lost_its_last_commits_gets_them_again_from_the_log() 
         (stores.likes(id).await.rows == 2).then_some(())
     })
     .await;
-    let found = eventually("the counters are reset", SOON, || async {
+    let fields = eventually("the counters are reset", SOON, || async {
         let query = "query ($n: ID!) { note(id: $n) { likeCount countsVersion viewerHasLiked } }";
-        let found = bob.send(query, json!({ "n": n })).await.body["data"]["note"].clone();
-        (found["countsVersion"].as_u64() > Some(before)).then_some(found)
+        let fields = bob.send(query, json!({ "n": n })).await.body["data"]["note"].clone();
+        (fields["countsVersion"].as_u64() > Some(before)).then_some(fields)
     })
     .await;
-    assert_eq!((&found["likeCount"], &found["viewerHasLiked"]), (&json!(2), &json!(true)));
+    assert_eq!((&fields["likeCount"], &fields["viewerHasLiked"]), (&json!(2), &json!(true)));
     assert_eq!(bob.like(&n).await["changed"], false);
     stores.rest().await;
     let totals = stores.likes(id).await;
     assert_eq!((totals.rows, totals.total, totals.redis), (2, 2, Some(2)));
 }
 
-/// Retirement is blocked, so nothing in Redis shows that PostgreSQL is behind; and there are no more actions.
+/// Retirement is blocked, so nothing in Redis shows that PostgreSQL is behind, and no further actions follow.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_postgresql_that_lost_events_before_they_were_retired_gets_them_again_from_the_log() {
     let mut stores = Stores::start(AppendFsync::EverySec).await;
@@ -291,12 +291,12 @@ async fn a_postgresql_that_lost_events_before_they_were_retired_gets_them_again_
     stores.stop_postgres();
     let copy = stores.copy_files("postgres");
     stores.start_postgres();
-    liked_in_time(&server, "ann", &n).await;
-    persisted(&stores, id, 1).await;
+    like_when_up(&server, "ann", &n).await;
+    until_persisted(&stores, id, 1).await;
     stores.stop_postgres();
     stores.restore_files("postgres", &copy);
     stores.start_postgres();
-    persisted(&stores, id, 1).await;
+    until_persisted(&stores, id, 1).await;
     server.kill();
     server.start_again();
     stores.rest().await;
@@ -322,8 +322,8 @@ async fn rows_read_before_a_flip_are_not_shown_after_it_left_the_pending_overlay
     stores.stop_postgres();
     let copy = stores.copy_files("postgres");
     stores.start_postgres();
-    liked_in_time(&server, "ann", &n).await;
-    persisted(&stores, id, 1).await;
+    like_when_up(&server, "ann", &n).await;
+    until_persisted(&stores, id, 1).await;
     let (pending, set) =
         (format!("{{{0}}}:p:{actor}", actor % 2), format!("{{{0}}}:e:note_like:{actor}", actor % 2));
     eventually("the flip has left the pending overlay", SOON, || async {
@@ -338,8 +338,8 @@ async fn rows_read_before_a_flip_are_not_shown_after_it_left_the_pending_overlay
     let () = redis::cmd("UNLINK").arg(&set).query_async(&mut stores.redis().await).await.unwrap();
     for _ in 0..5 {
         let query = "query ($n: ID!) { note(id: $n) { viewerHasLiked } }";
-        let shown = server.client("ann").send(query, json!({ "n": n })).await.body;
-        assert_ne!(shown["data"]["note"]["viewerHasLiked"], false, "{shown}");
+        let reply = server.client("ann").send(query, json!({ "n": n })).await.body;
+        assert_ne!(reply["data"]["note"]["viewerHasLiked"], false, "{reply}");
         let mutation = "mutation ($n: ID!) { likeNote(input: { noteId: $n }) { changed } }";
         let reply = server.client("ann").send(mutation, json!({ "n": n })).await.body;
         assert_ne!(reply["data"]["likeNote"]["changed"], true, "{reply}");
@@ -351,17 +351,17 @@ async fn rows_read_before_a_flip_are_not_shown_after_it_left_the_pending_overlay
     assert_eq!((stores.likes(id).await.rows, stores.likes(id).await.total), (1, 1));
 }
 
-/// Likes as soon as the stores accept it.
-async fn liked_in_time(server: &Server, who: &str, note: &str) {
+/// Repeats a like until the stores accept it.
+async fn like_when_up(server: &Server, subject: &str, note: &str) {
     let query = "mutation ($n: ID!) { likeNote(input: { noteId: $n }) { changed } }";
     eventually("a like", SOON, || async {
-        let reply = server.client(who).send(query, json!({ "n": note })).await.body;
+        let reply = server.client(subject).send(query, json!({ "n": note })).await.body;
         reply["data"]["likeNote"]["changed"].as_bool()
     })
     .await;
 }
 
-async fn persisted(stores: &Stores, note: i64, likes: i64) {
+async fn until_persisted(stores: &Stores, note: i64, likes: i64) {
     stores.are_up().await;
     eventually("likes are persisted", SOON, || async {
         let rows = "SELECT count(*) FROM note_like WHERE target_id = $1 AND is_on";
@@ -370,7 +370,7 @@ async fn persisted(stores: &Stores, note: i64, likes: i64) {
     .await;
 }
 
-/// Otherwise the next event would begin the log again, with the numbers of deleted events.
+/// Otherwise the next event would begin a new log with the numbers of deleted events.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_log_that_was_deleted_takes_no_event_until_its_next_generation_begins() {
     let server = Server::start(&["--lease", "1s"]);
@@ -383,7 +383,7 @@ async fn a_log_that_was_deleted_takes_no_event_until_its_next_generation_begins(
     let () = redis::cmd("DEL").arg("{0}:log").query_async(&mut stores.redis().await).await.unwrap();
     for _ in 0..3 {
         let liker = stores.new_subject_of_shard(0).await;
-        liked_in_time(&server, &liker, &n).await;
+        like_when_up(&server, &liker, &n).await;
     }
     assert!(stores.number("SELECT generation FROM shard WHERE id = $1", 0).await > 1);
     stores.rest().await;
@@ -394,7 +394,7 @@ async fn a_log_that_was_deleted_takes_no_event_until_its_next_generation_begins(
 
 /// The state of a shard is deleted during actions, after the beginning of its log has been trimmed.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_shard_whose_state_is_deleted_while_people_act_loses_nothing() {
+async fn a_shard_whose_state_is_deleted_during_actions_loses_nothing() {
     let server = Server::start(&["--lease", "1s"]);
     let stores = server.stores();
     let id = stores.new_note().await;
@@ -418,11 +418,11 @@ async fn a_shard_whose_state_is_deleted_while_people_act_loses_nothing() {
                 .await
             }
         });
-        let blow = async {
+        let deletion = async {
             let mut redis = stores.redis().await;
             let () = redis::cmd("DEL").arg("{0}:meta").query_async(&mut redis).await.unwrap();
         };
-        futures_util::join!(futures_util::future::join_all(acts), blow);
+        futures_util::join!(futures_util::future::join_all(acts), deletion);
         stores.rest().await;
         let expected = if on { subjects.len() as i64 } else { 0 };
         let totals = stores.likes(id).await;

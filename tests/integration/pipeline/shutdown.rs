@@ -7,7 +7,7 @@ use tokio::task::spawn_blocking;
 use crate::support::{SOON, Server, Stores, eventually, note};
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_stop_tells_sockets_that_the_service_restarts() {
+async fn a_stop_closes_sockets_with_the_code_for_a_service_restart() {
     let mut server = Server::start(&[]);
     let n = note(server.stores().new_note().await);
     let mut subscribed = server.socket("ann watches").await;
@@ -20,14 +20,14 @@ async fn a_stop_tells_sockets_that_the_service_restarts() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_stop_lets_a_request_under_way_finish() {
+async fn a_stop_lets_a_running_request_finish() {
     let mut server = Server::start(&[]);
     let (author, sql) = (server.client("an author"), server.stores().sql().await);
     let input = json!({ "title": "Slow", "body": "Text" });
     author.act("createNote", input.clone(), "changed").await;
     let mut tx = sql.begin().await.unwrap();
     sqlx::query("LOCK TABLE note IN EXCLUSIVE MODE").execute(&mut *tx).await.unwrap();
-    let posting = tokio::spawn(async move { author.act("createNote", input, "changed").await });
+    let request = tokio::spawn(async move { author.act("createNote", input, "changed").await });
     eventually("the request waits for the lock", SOON, || async {
         let waiting = "SELECT count(*) FROM pg_locks WHERE NOT granted AND relation = 'note'::regclass";
         let waiting: i64 = sqlx::query_scalar(waiting).fetch_one(&sql).await.unwrap();
@@ -41,7 +41,7 @@ async fn a_stop_lets_a_request_under_way_finish() {
     })
     .await;
     tx.rollback().await.unwrap();
-    assert_eq!(posting.await.unwrap()["changed"], true);
+    assert_eq!(request.await.unwrap()["changed"], true);
     drop(sql);
     stopped.await.unwrap();
 }
@@ -63,7 +63,7 @@ async fn a_stop_hands_its_shards_over_at_once() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_stop_while_postgresql_is_away_ends_within_its_bound_and_loses_nothing() {
+async fn a_stop_while_postgresql_is_down_ends_within_its_time_limit_and_loses_nothing() {
     let mut stores = Stores::start(AppendFsync::Always).await;
     let mut server = Server::start_on(&stores, &["--shutdown-drain", "200ms", "--lease", "1s"]);
     let id = stores.new_note().await;

@@ -1,4 +1,4 @@
-//! Storm test: all actions at once, in random order. At rest, totals agree with a plain model and with the rows.
+//! Storm test: all actions concurrently, in random order. At rest, totals agree with a plain model and with the rows.
 
 mod expected;
 mod totals;
@@ -18,7 +18,7 @@ use rand::{SeedableRng, rngs::StdRng};
 use serde_json::Value;
 
 use self::{
-    expected::{expected, shown},
+    expected::{counts_from_api, expected},
     totals::differences,
     world::{USERS, World, grant, moderate},
 };
@@ -40,9 +40,9 @@ fn keep_reconciling(server: &Server) -> Reconciling {
         let (mut runs, mut checked) = (0, 0);
         while !over.load(Relaxed) {
             let output = command.output().unwrap();
-            let told = String::from_utf8_lossy(&output.stdout);
-            assert!(output.status.success(), "{told} {}", String::from_utf8_lossy(&output.stderr));
-            let sums: Value = serde_json::from_str(told.lines().last().unwrap()).unwrap();
+            let stdout = String::from_utf8_lossy(&output.stdout);
+            assert!(output.status.success(), "{stdout} {}", String::from_utf8_lossy(&output.stderr));
+            let sums: Value = serde_json::from_str(stdout.lines().last().unwrap()).unwrap();
             (runs, checked) = (runs + 1, checked + sums["checked"].as_u64().unwrap());
         }
         (runs, checked)
@@ -59,8 +59,8 @@ impl Reconciling {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn after_any_storm_of_all_actions_totals_are_what_a_plain_model_and_the_rows_say() {
-    // Small batches: their borders fall everywhere.
+async fn after_a_storm_of_all_actions_totals_agree_with_a_plain_model_and_the_rows() {
+    // Small batches, so that batches end between any two events.
     let flags = ["--batch-events", "7", "--batch-wait", "2ms", "--reconcile-sample", "500"];
     let server = Server::start(&flags);
     let stores = server.stores();
@@ -80,14 +80,14 @@ async fn after_any_storm_of_all_actions_totals_are_what_a_plain_model_and_the_ro
         );
         let expected = expected(&world, &done, &hidden, &coins);
         let client = server.anonymous();
-        eventually("what is shown is what the model says", SOON, || async {
+        eventually("queries and the model agree", SOON, || async {
             stores.rest().await;
-            (shown(&client, &expected).await == expected).then_some(())
+            (counts_from_api(&client, &expected).await == expected).then_some(())
         })
         .await;
         assert_eq!(differences(&stores).await, Vec::<String>::new(), "seed {seed}");
     }
-    // Everything was recounted all the time, and nothing that was right was taken for wrong.
+    // Reconciliation ran all the time and reported no drift.
     let (runs, checked) = reconciling.end();
     println!("{runs} runs of reconcile checked {checked} entities");
     assert!(runs > 2 && checked > 100, "{runs} runs, {checked} entities");

@@ -1,4 +1,4 @@
-//! Explores one run of the counters and tells what it found:
+//! Explores one run of the model of the counters, and prints the result:
 //! `explore FAULTS [small] [hub] [direct] [events=2,1] [without=GUARDS] [states=N]`; FAULTS by name with commas, or
 //! `none`.
 
@@ -34,7 +34,7 @@ fn main() {
                 scope = scope.events(counts.next().unwrap_or(2), counts.next().unwrap_or(2));
             }
             ("states", count) => bound.states = count.parse().unwrap_or(bound.states),
-            (other, _) => panic!("what is {other}?"),
+            (other, _) => panic!("unknown argument: {other}"),
         }
     }
     let findings = explore(Counters { scope }, bound);
@@ -47,5 +47,5 @@ fn main() {
 fn named<T: Copy + std::fmt::Debug>(all: &[T], name: &str) -> T {
     *all.iter()
         .find(|item| format!("{item:?}") == name)
-        .unwrap_or_else(|| panic!("unknown: {name}; there are {all:?}"))
+        .unwrap_or_else(|| panic!("unknown: {name}; known are {all:?}"))
 }

@@ -1,4 +1,4 @@
-//! Explores a model and reports violations.
+//! Explores the states of a model and reports the shortest path to a violation.
 
 use std::{
     fmt::{self, Debug, Display},
@@ -21,12 +21,12 @@ pub struct Bound {
 /// Result of an exploration.
 #[derive(Debug)]
 pub struct Findings {
-    /// Different states.
+    /// Distinct states.
     pub states: usize,
     /// States, counted each time they were reached.
     pub reached: usize,
     pub depth: usize,
-    pub took: Duration,
+    pub duration: Duration,
     /// Whether every reachable state was visited.
     pub is_exhaustive: bool,
     pub failure: Option<Failure>,
@@ -36,19 +36,19 @@ pub struct Findings {
 #[derive(Debug)]
 pub struct Failure {
     pub property: &'static str,
-    pub story: Vec<String>,
+    pub steps: Vec<String>,
     pub last_state: String,
 }
 
-/// Visits all states within `bound`, breadth first, until a property fails. One thread, so that the first
-/// failure is the nearest one and the same each time.
+/// Visits all states within `bound`, breadth first, until a property fails. A single thread makes the first failure the
+/// nearest one, and the same each time.
 pub fn explore<M>(model: M, bound: Bound) -> Findings
 where
     M: Model + Send + Sync + 'static,
     M::State: Hash + Clone + PartialEq + Debug + Send + Sync + 'static,
     M::Action: Clone + PartialEq + Debug,
 {
-    let began = Instant::now();
+    let start = Instant::now();
     let checker = model
         .checker()
         .finish_when(HasDiscoveries::AnyFailures)
@@ -56,25 +56,25 @@ where
         .timeout(bound.time)
         .spawn_bfs()
         .join();
-    let took = began.elapsed();
+    let duration = start.elapsed();
     let failures = checker.discoveries().into_iter().map(|(property, path)| Failure {
         property,
         last_state: format!("{:#?}", path.last_state()),
-        story: path.into_actions().iter().map(|action| format!("{action:?}")).collect(),
+        steps: path.into_actions().iter().map(|action| format!("{action:?}")).collect(),
     });
-    let failure = failures.min_by_key(|failure| (failure.story.len(), failure.property));
-    let is_exhaustive = failure.is_none() && checker.state_count() < bound.states && took < bound.time;
+    let failure = failures.min_by_key(|failure| (failure.steps.len(), failure.property));
+    let is_exhaustive = failure.is_none() && checker.state_count() < bound.states && duration < bound.time;
     Findings {
         states: checker.unique_state_count(),
         reached: checker.state_count(),
         depth: checker.max_depth(),
-        took,
+        duration,
         is_exhaustive,
         failure,
     }
 }
 
-/// Does `work` for each item, two at a time. Results come in the order of the items.
+/// Calls `work` for each item, two at a time. Returns the results in the order of the items.
 pub fn for_each<T: Sync, R: Send>(items: &[T], work: impl Fn(&T) -> R + Sync) -> Vec<R> {
     let next = Mutex::new(0..items.len());
     let results: Mutex<Vec<Option<R>>> = Mutex::new(items.iter().map(|_| None).collect());
@@ -96,12 +96,12 @@ pub fn for_each<T: Sync, R: Send>(items: &[T], work: impl Fn(&T) -> R + Sync) ->
 
 impl Display for Findings {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { states, depth, took, is_exhaustive, .. } = self;
+        let Self { states, depth, duration, is_exhaustive, .. } = self;
         let extent = if *is_exhaustive { "all" } else { "the first" };
-        write!(f, "{extent} {states} states, {depth} steps deep, {took:.1?}")?;
+        write!(f, "{extent} {states} states, {depth} steps deep, {duration:.1?}")?;
         if let Some(failure) = &self.failure {
             write!(f, "; does not hold: {}", failure.property)?;
-            for (i, step) in failure.story.iter().enumerate() {
+            for (i, step) in failure.steps.iter().enumerate() {
                 write!(f, "\n  {}. {step}", i + 1)?;
             }
         }

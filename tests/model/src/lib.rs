@@ -1,10 +1,9 @@
-//! Models of the rules that make Plaudit's counts exact, small enough to be explored in every order of
-//! steps. `counters` is the way of an event from the log to counters, rows and clients; `membership` is the
-//! question whether an edge is on. docs/internals explains the rules; each guard here names the script or
-//! file that has it in Plaudit.
+//! Models of the rules that keep Plaudit's counts exact, small enough to explore every order of steps. `counters`
+//! models an event from the log to counters, rows and clients; `membership` models whether an edge is on.
+//! docs/internals explains the rules; each guard names the script or file that has it in Plaudit.
 //!
-//! A model says what may happen next; [`check`] goes through all states that can be reached. Tests run it
-//! with faults and find nothing, and once more without each guard and must find something.
+//! A model defines the possible steps; [`check`] visits all reachable states. With all guards, no property may fail;
+//! without any one guard, a property must fail.
 
 pub mod check;
 pub mod counters;

@@ -1,4 +1,4 @@
-//! Enums whose variants can be listed, so that tables can be compared with them.
+//! A macro for enums with a list of their variants, so that tests can check tables for completeness.
 
 /// Defines an enum with `ALL`, its variants in order.
 macro_rules! variants {

@@ -1,4 +1,4 @@
-//! The counters' model holds in every run, and fails in the run of each guard when that guard is left out.
+//! Model of counters: the properties hold in every run, and fail in a run without any one guard.
 
 use std::{collections::BTreeSet, time::Duration};
 
@@ -12,7 +12,7 @@ use plaudit_model::{
     },
 };
 
-/// Far more than any run below needs: a run that reaches it was not exhaustive, and fails.
+/// Far more than any run needs. A run that reaches the bound is not exhaustive, and fails.
 const BOUND: Bound = Bound { states: 60_000_000, time: Duration::from_secs(600) };
 
 fn run(faults: &[Fault]) -> Scope {
@@ -83,7 +83,7 @@ fn with_two_faults() -> Vec<Scope> {
     ]
 }
 
-/// Larger runs: minutes, and some gigabytes of memory.
+/// Larger runs, which take minutes and some gigabytes of memory.
 fn deeper() -> Vec<Scope> {
     vec![
         run(&[]).with_hub().with_direct_change().events(2, 1),
@@ -115,13 +115,13 @@ fn deeper() -> Vec<Scope> {
 /// A run that fails without a guard.
 struct Need {
     guard: Guard,
-    /// Guards that stand behind it: they are left out as well, and with them alone missing nothing fails.
-    behind: &'static [Guard],
+    /// Guards that would hide its absence. They are omitted as well; without them alone nothing fails.
+    hiding: &'static [Guard],
     scope: Scope,
 }
 
 fn need(guard: Guard, scope: Scope) -> Need {
-    Need { guard, behind: &[], scope }
+    Need { guard, hiding: &[], scope }
 }
 
 fn needs() -> Vec<Need> {
@@ -140,7 +140,7 @@ fn needs() -> Vec<Need> {
         need(RetireReadsAll, plain(&[SourceFailover])),
         Need {
             guard: RetireOfEpoch,
-            behind: &[RetireFromPosition],
+            hiding: &[RetireFromPosition],
             scope: small(&[TargetFailover]).events(2, 0),
         },
         need(RetireTakesToken, plain(&[])),
@@ -165,7 +165,7 @@ fn needs() -> Vec<Need> {
         need(EpochAfterLogLoss, plain(&[SourceFailover])),
         Need {
             guard: EpochAboveBoth,
-            behind: &[ResetOnlyUpwards],
+            hiding: &[ResetOnlyUpwards],
             scope: hub(&[PostgresFailover, TargetFailover]).events(1, 0),
         },
         need(ResetOnlyUpwards, hub(&[TargetOwnerKilled, TargetFailover])),
@@ -186,81 +186,81 @@ fn needs() -> Vec<Need> {
     ]
 }
 
-/// Guards without which no violation was found. `EpochAfterSqlLoss`: events that PostgreSQL lost are
-/// persisted once more, and `LoadNotBeforeRetired` waits for that; the guard only saves the wait.
-const WITHOUT_NEED: &[Guard] = &[EpochAfterSqlLoss];
+/// Guards whose absence causes no violation. `EpochAfterSqlLoss`: events that PostgreSQL lost are persisted again, and
+/// `LoadNotBeforeRetired` waits for that; the guard only saves the wait.
+const NOT_NEEDED: &[Guard] = &[EpochAfterSqlLoss];
 
 #[test]
-fn without_faults_everything_holds() {
+fn all_properties_hold_without_faults() {
     all_hold(&without_faults());
 }
 
 #[test]
-fn with_one_fault_everything_holds() {
+fn all_properties_hold_with_one_fault() {
     all_hold(&with_one_fault());
 }
 
 #[test]
-fn with_two_faults_everything_holds() {
+fn all_properties_hold_with_two_faults() {
     all_hold(&with_two_faults());
 }
 
 #[test]
 #[ignore = "takes minutes: `make model`"]
-fn with_more_events_everything_holds() {
+fn all_properties_hold_with_more_events() {
     all_hold(&deeper());
 }
 
 #[test]
-fn no_guard_can_be_left_out() {
+fn every_guard_is_needed() {
     let needs = needs();
     let outcomes = for_each(&needs, is_needed);
     for (need, outcome) in needs.iter().zip(&outcomes) {
-        let said = match outcome {
+        let result = match outcome {
             Ok(findings) => format!("{findings}").lines().next().unwrap_or_default().to_owned(),
-            Err(why) => format!("NOT SHOWN: {why}"),
+            Err(why) => format!("NOT NEEDED: {why}"),
         };
-        println!("{:?}, behind it {:?}: {said}", need.guard, need.behind);
+        println!("{:?}, without {:?} as well: {result}", need.guard, need.hiding);
     }
-    let not_shown: Vec<Guard> = needs
+    let not_needed: Vec<Guard> = needs
         .iter()
         .zip(&outcomes)
         .filter(|(_, outcome)| outcome.is_err())
         .map(|(need, _)| need.guard)
         .collect();
-    assert!(not_shown.is_empty(), "these guards seem to guard nothing: {not_shown:?}");
+    assert!(not_needed.is_empty(), "nothing fails without these guards: {not_needed:?}");
 }
 
-/// Something fails without the guard; with it nothing fails for at least as many states.
+/// A property fails without the guard; with it none fails in at least as many states.
 fn is_needed(need: &Need) -> Result<Findings, String> {
-    let mut left_out = need.behind.to_vec();
-    let behind_only = need.scope.without(&left_out);
-    left_out.push(need.guard);
-    let findings = explore(Counters { scope: need.scope.without(&left_out) }, BOUND);
+    let mut omitted = need.hiding.to_vec();
+    let without_hiding = need.scope.without(&omitted);
+    omitted.push(need.guard);
+    let findings = explore(Counters { scope: need.scope.without(&omitted) }, BOUND);
     if findings.failure.is_none() {
         return Err(format!("nothing fails without it: {findings}"));
     }
-    let as_many = Bound { states: findings.reached, ..BOUND };
-    match explore(Counters { scope: behind_only }, as_many) {
-        with_it if with_it.failure.is_some() => Err(format!("it fails with it too: {with_it}")),
+    let same_bound = Bound { states: findings.reached, ..BOUND };
+    match explore(Counters { scope: without_hiding }, same_bound) {
+        findings if findings.failure.is_some() => Err(format!("a property fails with it, too: {findings}")),
         _ => Ok(findings),
     }
 }
 
 #[test]
-fn guards_without_need_are_not_missed() {
+fn everything_holds_without_the_guards_that_are_not_needed() {
     let scopes = [
         run(&[PostgresRestored]),
         run(&[PostgresRestored]).in_small_steps().events(1, 1),
         run(&[PostgresFailover]).events(1, 1),
     ];
-    all_hold(&scopes.map(|scope| scope.without(WITHOUT_NEED)));
+    all_hold(&scopes.map(|scope| scope.without(NOT_NEEDED)));
 }
 
 #[test]
 fn the_tables_name_every_guard_and_every_fault() {
     let named: BTreeSet<Guard> =
-        needs().iter().map(|need| need.guard).chain(WITHOUT_NEED.iter().copied()).collect();
+        needs().iter().map(|need| need.guard).chain(NOT_NEEDED.iter().copied()).collect();
     assert_eq!(named.into_iter().collect::<Vec<_>>(), Guard::ALL);
     let one = with_one_fault();
     for fault in Fault::ALL {
@@ -275,6 +275,6 @@ fn all_hold(scopes: &[Scope]) {
     }
     for (scope, findings) in scopes.iter().zip(&findings) {
         assert!(findings.failure.is_none(), "{scope}: {findings}");
-        assert!(findings.is_exhaustive, "{scope}: met its bound: {findings}");
+        assert!(findings.is_exhaustive, "{scope}: not exhaustive: {findings}");
     }
 }

@@ -1,4 +1,4 @@
-//! The membership model holds in every run, and fails in the run of each guard when that guard is left out.
+//! Model of membership: the properties hold in every run, and fail in a run without any one guard.
 
 use std::{collections::BTreeSet, time::Duration};
 
@@ -27,9 +27,9 @@ fn runs() -> Vec<Membership> {
     ]
 }
 
-/// A guard without which no violation was found: rows of an earlier generation were read before the last
-/// retirement too, so `InstallNotBeforeRetired` refuses them.
-const WITHOUT_NEED: &[Guard] = &[InstallOfGeneration];
+/// Guards whose absence causes no violation. `InstallOfGeneration`: rows of an earlier generation were also read before
+/// the last retirement, so `InstallNotBeforeRetired` refuses them.
+const NOT_NEEDED: &[Guard] = &[InstallOfGeneration];
 
 fn needs() -> Vec<(Guard, Membership)> {
     vec![
@@ -64,7 +64,7 @@ fn membership_is_exact_for_more_loads_and_flips() {
 }
 
 #[test]
-fn no_guard_of_membership_can_be_left_out() {
+fn every_guard_of_membership_is_needed() {
     let needs = needs();
     let without = |guard: Guard, model: &Membership| Membership { without: vec![guard], ..model.clone() };
     let findings = for_each(&needs, |(guard, model)| explore(without(*guard, model), BOUND));
@@ -77,19 +77,19 @@ fn no_guard_of_membership_can_be_left_out() {
         .filter(|(_, findings)| findings.failure.is_none())
         .map(|((guard, _), _)| *guard)
         .collect();
-    assert!(not_needed.is_empty(), "these guards seem to guard nothing: {not_needed:?}");
+    assert!(not_needed.is_empty(), "nothing fails without these guards: {not_needed:?}");
 }
 
 #[test]
-fn guards_of_membership_without_need_are_not_missed() {
+fn membership_is_exact_without_the_guards_that_are_not_needed() {
     let model = run(&[PowerLoss], 2);
-    all_hold(&[Membership { without: WITHOUT_NEED.to_vec(), ..model }]);
+    all_hold(&[Membership { without: NOT_NEEDED.to_vec(), ..model }]);
 }
 
 #[test]
 fn the_tables_name_every_guard_and_every_fault() {
     let named: BTreeSet<Guard> =
-        needs().iter().map(|(guard, _)| *guard).chain(WITHOUT_NEED.iter().copied()).collect();
+        needs().iter().map(|(guard, _)| *guard).chain(NOT_NEEDED.iter().copied()).collect();
     assert_eq!(named.into_iter().collect::<Vec<_>>(), Guard::ALL);
     for fault in Fault::ALL {
         assert!(runs().iter().any(|model| model.faults.contains(fault)), "{fault:?} is in no run");
@@ -103,6 +103,6 @@ fn all_hold(models: &[Membership]) {
     }
     for (Membership { faults, flips, .. }, findings) in models.iter().zip(&findings) {
         assert!(findings.failure.is_none(), "{faults:?}, {flips} flips: {findings}");
-        assert!(findings.is_exhaustive, "{faults:?}, {flips} flips: met its bound: {findings}");
+        assert!(findings.is_exhaustive, "{faults:?}, {flips} flips: not exhaustive: {findings}");
     }
 }

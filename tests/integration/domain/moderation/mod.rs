@@ -27,11 +27,11 @@ impl<'a> Scene<'a> {
     }
 
     async fn comment(&self, author: &Client, body: &str) -> Value {
-        self.say(author, json!({ "body": body })).await
+        self.comment_with(author, json!({ "body": body })).await
     }
 
-    /// A comment with other arguments than its text.
-    async fn say(&self, author: &Client, mut input: Value) -> Value {
+    /// Adds a comment with this input; `noteId` is filled in.
+    async fn comment_with(&self, author: &Client, mut input: Value) -> Value {
         input["noteId"] = json!(self.note);
         let payload = author.act("addComment", input, "changed comment { id state author { id } }").await;
         assert_eq!(payload["changed"], true);
@@ -39,10 +39,10 @@ impl<'a> Scene<'a> {
     }
 
     /// The note's comment count and the ids of its public comments, newest first.
-    async fn shown(&self, to: &Client) -> (i64, Vec<Value>) {
+    async fn public_comments(&self, viewer: &Client) -> (i64, Vec<Value>) {
         let query = "query ($n: ID!) { note(id: $n) {
             commentCount comments(sort: NEWEST, first: 100) { nodes { id } } } }";
-        let note = to.data(query, json!({ "n": self.note })).await["note"].clone();
+        let note = viewer.data(query, json!({ "n": self.note })).await["note"].clone();
         (note["commentCount"].as_i64().unwrap(), ids(&note["comments"]["nodes"]))
     }
 
@@ -65,20 +65,20 @@ fn ids(nodes: &Value) -> Vec<Value> {
     nodes.as_array().unwrap().iter().map(|node| node["id"].clone()).collect()
 }
 
-/// State of the comment as this client sees it; null if it does not see it.
+/// State of the comment, read by this client; null if the client cannot see the comment.
 async fn state(client: &Client, comment: &Value) -> Value {
     let query = "query ($id: ID!) { node(id: $id) { ... on Comment { state } } }";
     client.data(query, json!({ "id": comment["id"] })).await["node"]["state"].clone()
 }
 
-async fn replies_unread(client: &Client) -> i64 {
+async fn unread_replies(client: &Client) -> i64 {
     let inbox = client.data("{ viewer { inbox { unreadReplyCount } } }", json!({})).await;
     inbox["viewer"]["inbox"]["unreadReplyCount"].as_i64().unwrap_or_default()
 }
 
-async fn count(client: &Client, of: &Value, counts: &str) -> Value {
+async fn count(client: &Client, id: &Value, counts: &str) -> Value {
     let query = format!("query ($id: ID!) {{ node(id: $id) {{ {counts} }} }}");
-    client.data(&query, json!({ "id": of })).await["node"].clone()
+    client.data(&query, json!({ "id": id })).await["node"].clone()
 }
 
 async fn comments_of(client: &Client, user: &Value) -> i64 {
@@ -89,25 +89,25 @@ async fn replies_to(client: &Client, comment: &Value) -> i64 {
     count(client, &comment["id"], "... on Comment { replyCount }").await["replyCount"].as_i64().unwrap()
 }
 
-/// The queue, as a moderator sees it.
+/// The counts of the queue, read by a moderator.
 async fn queue(moderator: &Client) -> Value {
     let query = "{ commentQueue { waitingCount undecidedCount oldestWaitingSeconds } }";
     moderator.data(query, json!({})).await["commentQueue"].clone()
 }
 
-/// Comments that wait for a person, each with the reason.
+/// Comments that wait for a human moderator, each with the reason.
 async fn pending(moderator: &Client) -> Vec<(Value, String)> {
     let query = "{ pendingComments(first: 100) { nodes { why comment { id state } } } }";
-    let found = moderator.data(query, json!({})).await["pendingComments"]["nodes"].clone();
-    let nodes = found.as_array().unwrap().iter();
+    let list = moderator.data(query, json!({})).await["pendingComments"]["nodes"].clone();
+    let nodes = list.as_array().unwrap().iter();
     nodes.map(|node| (node["comment"]["id"].clone(), node["why"].as_str().unwrap().to_owned())).collect()
 }
 
-/// Decisions on a comment in order: verdict, reason, and by whom.
+/// Decisions on a comment in order: verdict, reason, and who decided.
 async fn decisions(stores: &Stores, comment: &Value) -> Vec<(String, String, String)> {
-    let lines = "SELECT verdict, reason, decided_by FROM comment_decision
+    let rows = "SELECT verdict, reason, decided_by FROM comment_decision
                  WHERE comment_id = $1 AND decided_at <= now() ORDER BY id";
-    sqlx::query_as(lines).bind(number(&comment["id"])).fetch_all(&stores.sql().await).await.unwrap()
+    sqlx::query_as(rows).bind(number(&comment["id"])).fetch_all(&stores.sql().await).await.unwrap()
 }
 
 fn line(verdict: &str, reason: &str, by: &str) -> (String, String, String) {

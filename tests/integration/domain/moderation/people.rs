@@ -1,4 +1,4 @@
-//! Decisions of people, for comments that the automatic moderator did not decide.
+//! Decisions of human moderators, for comments that the automatic moderator left undecided.
 
 use futures_util::future::join_all;
 use plaudit_token_auth::Role;
@@ -8,7 +8,7 @@ use super::{Scene, decisions, holding_service, line, pending, queue, state};
 use crate::support::{Answer, Client, ModerationService, SOON, Server, eventually, number};
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_invalid_answer_never_approves_a_comment_and_a_person_decides() {
+async fn an_invalid_response_never_approves_a_comment_and_a_human_moderator_decides() {
     let service = ModerationService::start(|text| match text {
         "prose" => Answer::Says("I approve of this comment."),
         "unknown verdict" => Answer::Says(r#"{"verdict":"approved","reason":""}"#),
@@ -39,25 +39,26 @@ async fn an_invalid_answer_never_approves_a_comment_and_a_person_decides() {
         ("500", "500"),
         ("silence", "did not answer within"),
     ] {
-        let scene = Scene::new(&server, "ann is judged badly").await;
+        let scene = Scene::new(&server, "ann gets invalid verdicts").await;
         let moderator = server.client_as(Role::Moderator, "mia decides");
         let comment = scene.comment(&server.client("bea waits"), body).await;
-        let found = eventually(&format!("{body}: it waits for a person"), SOON, || async {
-            pending(&moderator).await.into_iter().find(|(id, _)| *id == comment["id"])
-        })
-        .await;
-        assert!(found.1.contains(why), "{body}: {}", found.1);
+        let waiting =
+            eventually(&format!("{body}: the comment waits for a human moderator"), SOON, || async {
+                pending(&moderator).await.into_iter().find(|(id, _)| *id == comment["id"])
+            })
+            .await;
+        assert!(waiting.1.contains(why), "{body}: {}", waiting.1);
         assert_eq!(state(&server.client("bea waits"), &comment).await, "PENDING", "{body}");
-        assert_eq!(scene.shown(&server.anonymous()).await, (0, Vec::new()), "{body}");
-        assert_eq!(decisions(&server.stores(), &comment).await, [line("undecided", &found.1, "http")]);
-        undecided.push((scene.note, comment, found.1));
+        assert_eq!(scene.public_comments(&server.anonymous()).await, (0, Vec::new()), "{body}");
+        assert_eq!(decisions(&server.stores(), &comment).await, [line("undecided", &waiting.1, "http")]);
+        undecided.push((scene.note, comment, waiting.1));
         // After repeated failures the service is not called for a while; a new process calls it again.
-        if service.asked(body).len() > 1 {
+        if service.requests_with(body).len() > 1 {
             server.kill();
             server.start_again();
         }
     }
-    // Each waits once, the oldest first; none was decided by the way.
+    // Each comment waits once, the oldest first; none was decided.
     let moderator = server.client_as(Role::Moderator, "mia decides");
     let waiting: Vec<Value> = pending(&moderator).await.into_iter().map(|(id, _)| id).collect();
     let expected: Vec<Value> = undecided.iter().map(|(_, comment, _)| comment["id"].clone()).collect();
@@ -66,19 +67,19 @@ async fn an_invalid_answer_never_approves_a_comment_and_a_person_decides() {
         "waitingCount": 0, "undecidedCount": undecided.len(), "oldestWaitingSeconds": 0
     });
     assert_eq!(queue(&moderator).await, state_of_queue);
-    // The queue goes on behind them.
-    let scene = Scene::new(&server, "ann is judged well").await;
+    // Undecided comments do not block later ones.
+    let scene = Scene::new(&server, "ann gets a valid verdict").await;
     let good = scene.comment(&server.client("bea waits"), "good").await;
     scene.until_approved(&good).await;
 
-    persons_decide(&server, &undecided).await;
+    decide_all(&server, &undecided).await;
     assert_eq!(pending(&moderator).await, []);
 }
 
 /// Approves every other comment and rejects the others.
-async fn persons_decide(server: &Server, undecided: &[(String, Value, String)]) {
+async fn decide_all(server: &Server, undecided: &[(String, Value, String)]) {
     let (moderator, stores) = (server.client_as(Role::Moderator, "mia decides"), server.stores());
-    let by = format!("user:{}", {
+    let decided_by = format!("user:{}", {
         let query = "{ viewer { id } }";
         // Every actor becomes a user.
         moderator.follow(&crate::support::user(stores.new_user().await)).await;
@@ -98,16 +99,16 @@ async fn persons_decide(server: &Server, undecided: &[(String, Value, String)]) 
         let refused = moderator.refused(wrong.0, wrong.1.clone()).await;
         assert_eq!(refused, ("BAD_USER_INPUT".to_owned(), Some("commentId".to_owned())));
         let last = if approves {
-            line("approved", "approved by a person", &by)
+            line("approved", "approved by a person", &decided_by)
         } else {
-            line("rejected", "Not here", &by)
+            line("rejected", "Not here", &decided_by)
         };
         assert_eq!(decisions(&stores, comment).await, [line("undecided", why, "http"), last]);
         stores.rest().await;
         let query = "query ($n: ID!) { note(id: $n) { commentCount } }";
-        let shown =
+        let count =
             server.anonymous().data(query, json!({ "n": note })).await["note"]["commentCount"].clone();
-        assert_eq!(shown, i64::from(approves));
+        assert_eq!(count, i64::from(approves));
     }
 }
 
@@ -133,7 +134,7 @@ async fn only_moderators_decide_and_see_pending_comments() {
         }
     }
     assert_eq!(state(&author, &comment).await, "PENDING");
-    // A person may be faster than the service, and what is decided stays decided: 64 at once decide once.
+    // Of 64 concurrent decisions one takes effect. It stays when the service responds later.
     let moderators: Vec<Client> =
         (0..64).map(|i| server.client_as(Role::Moderator, &format!("moderator {i}"))).collect();
     let sent = moderators.iter().map(|moderator| moderator.act("rejectComment", reject.clone(), "changed"));
@@ -142,7 +143,7 @@ async fn only_moderators_decide_and_see_pending_comments() {
     service.open();
     let next = scene.comment(&author, "afterwards").await;
     scene.until_approved(&next).await;
-    eventually("the service has answered, and nothing waits", SOON, || async {
+    eventually("the service has responded, and the queue is empty", SOON, || async {
         let waiting = server.stores().number("SELECT count(*) FROM comment_queue WHERE $1 >= 0", 0).await;
         (waiting == 0).then_some(())
     })

@@ -1,4 +1,4 @@
-//! The moderation queue under load and crashes: each comment is decided once.
+//! The moderation queue under load and crashes: each comment gets one decision.
 
 use std::time::{Duration, Instant};
 
@@ -8,7 +8,7 @@ use plaudit_token_auth::Role;
 use redis::AsyncCommands;
 use serde_json::json;
 
-use super::{PIPELINE, Scene, comments_of, queue, replies_unread};
+use super::{PIPELINE, Scene, comments_of, queue, unread_replies};
 use crate::support::{Answer, ModerationService, SOON, Server, Stores, eventually, note, number};
 
 #[tokio::test(flavor = "multi_thread")]
@@ -27,7 +27,7 @@ async fn kill_9_in_the_middle_of_300_comments_decides_each_of_them_once() {
     for (round, part) in (0..COMMENTS).collect::<Vec<_>>().chunks(COMMENTS / 3).enumerate() {
         let decided = async {
             let enough = (round * COMMENTS / 3 + COMMENTS / 6) as i64;
-            eventually("half of them are decided", SOON, || async {
+            eventually("half of this round's comments are decided", SOON, || async {
                 let lines = "SELECT count(*) FROM comment_decision WHERE $1 >= 0";
                 (server.stores().number(lines, 0).await >= enough).then_some(())
             })
@@ -45,7 +45,7 @@ async fn kill_9_in_the_middle_of_300_comments_decides_each_of_them_once() {
         server.start_again();
     }
     let stores = server.stores();
-    eventually("all are decided", Duration::from_secs(60), || async {
+    eventually("all comments are decided", Duration::from_secs(60), || async {
         (stores.number("SELECT count(*) FROM comment_queue WHERE $1 >= 0", 0).await == 0).then_some(())
     })
     .await;
@@ -69,8 +69,8 @@ async fn kill_9_in_the_middle_of_300_comments_decides_each_of_them_once() {
 
     let owner = server.client("ann is discussed in a storm");
     let query = "query ($n: ID!) { note(id: $n) { commentCount } }";
-    let shown = owner.data(query, json!({ "n": n })).await["note"]["commentCount"].clone();
-    assert_eq!(shown, good);
+    let count = owner.data(query, json!({ "n": n })).await["note"]["commentCount"].clone();
+    assert_eq!(count, good);
     let rows = "SELECT count(*) FROM comment_index WHERE note_id = $1 AND state = 'approved'";
     assert_eq!(stores.number(rows, note_id).await, good);
     assert_eq!(totals(&stores, "note", note_id).await, (good, Some(good)));
@@ -81,11 +81,11 @@ async fn kill_9_in_the_middle_of_300_comments_decides_each_of_them_once() {
         assert_eq!(comments_of(&owner, &json!(crate::support::user(id))).await, approved);
         assert_eq!(totals(&stores, "user", id).await, (approved, Some(approved)));
     }
-    assert_eq!(replies_unread(&owner).await, good);
+    assert_eq!(unread_replies(&owner).await, good);
     let entries = "SELECT count(*) FROM inbox_entry WHERE recipient_id = $1 AND kind = 'comment'";
     let owner_id = stores.user_of("ann is discussed in a storm").await;
     assert_eq!(stores.number(entries, owner_id).await, good);
-    println!("the service was asked {} times about {COMMENTS} comments", service.asked_in_all());
+    println!("the service got {} requests for {COMMENTS} comments", service.request_count());
 }
 
 /// Comments of a note or a user: the total, and what Redis holds.
@@ -96,7 +96,7 @@ async fn totals(stores: &Stores, kind: &str, id: i64) -> (i64, Option<i64>) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_queue_of_10000_comments_drains_and_its_lag_falls_to_nothing() {
+async fn a_queue_of_10000_comments_drains_and_its_lag_falls_to_zero() {
     const COMMENTS: i64 = 10_000;
     const NOTES: i64 = 50;
     let stores = Stores::start(AppendFsync::EverySec).await;
@@ -111,7 +111,7 @@ async fn a_queue_of_10000_comments_drains_and_its_lag_falls_to_nothing() {
     for _ in 0..NOTES {
         authors.push(stores.new_user().await);
     }
-    // The first one waits for an hour.
+    // The first comment has waited for an hour.
     let fill = "WITH new AS (
             INSERT INTO comment_index (note_id, author_id)
             SELECT $1[1 + i % cardinality($1)], $2[1 + i / 7 % cardinality($2)] FROM generate_series(1, $3) AS i
@@ -123,13 +123,13 @@ async fn a_queue_of_10000_comments_drains_and_its_lag_falls_to_nothing() {
         ) AS queued";
     let query = sqlx::query(fill).bind(&notes).bind(&authors).bind(COMMENTS);
     query.execute(&stores.sql().await).await.unwrap();
-    let moderator = api.client_as(Role::Moderator, "mia looks");
+    let moderator = api.client_as(Role::Moderator, "mia reads the queue");
     let full = queue(&moderator).await;
     assert_eq!((&full["waitingCount"], &full["undecidedCount"]), (&json!(COMMENTS), &json!(0)));
     let oldest = full["oldestWaitingSeconds"].as_i64().unwrap();
     assert!((3_600 - 1..3_700).contains(&oldest), "{oldest}");
 
-    let began = Instant::now();
+    let start = Instant::now();
     pipeline.start_again();
     let (mut left, mut lag, mut steps) = (COMMENTS, oldest, 0);
     while left > 0 {
@@ -139,14 +139,14 @@ async fn a_queue_of_10000_comments_drains_and_its_lag_falls_to_nothing() {
             (state["waitingCount"].as_i64().unwrap() < left).then_some(state)
         })
         .await;
-        // What is held in memory is bounded.
+        // The number of comments in memory is limited.
         let leased = "SELECT count(*) FROM comment_queue WHERE tries > 0 AND $1 >= 0";
         assert!(stores.number(leased, 0).await <= 64);
         let now = state["oldestWaitingSeconds"].as_i64().unwrap();
         assert!(now <= lag + 1 + since.elapsed().as_secs() as i64, "the lag rose from {lag} s to {now} s");
         (left, lag, steps) = (state["waitingCount"].as_i64().unwrap(), now, steps + 1);
     }
-    println!("{COMMENTS} comments drained within {:?}, start included; {steps} steps", began.elapsed());
+    println!("{COMMENTS} comments drained within {:?}, start included; {steps} steps", start.elapsed());
     let empty = json!({ "waitingCount": 0, "undecidedCount": 0, "oldestWaitingSeconds": 0 });
     assert_eq!(queue(&moderator).await, empty);
     stores.rest().await;
@@ -158,7 +158,7 @@ async fn a_queue_of_10000_comments_drains_and_its_lag_falls_to_nothing() {
     assert_eq!(stores.number(lines, 0).await, COMMENTS);
     let query = "query ($n: ID!) { note(id: $n) { commentCount } }";
     for id in &notes {
-        let shown = moderator.data(query, json!({ "n": note(*id) })).await["note"]["commentCount"].clone();
-        assert_eq!(shown, COMMENTS / NOTES);
+        let count = moderator.data(query, json!({ "n": note(*id) })).await["note"]["commentCount"].clone();
+        assert_eq!(count, COMMENTS / NOTES);
     }
 }

@@ -1,17 +1,17 @@
-//! Comments and notes that are removed before a decision.
+//! Comments and notes that are removed before the decision.
 
 use futures_util::{StreamExt, future::join_all, stream};
 use plaudit_embedded_stores::AppendFsync;
 use plaudit_token_auth::Role;
 use serde_json::{Value, json};
 
-use super::{PIPELINE, Scene, comments_of, decisions, holding_service, replies_unread, state};
+use super::{PIPELINE, Scene, comments_of, decisions, holding_service, state, unread_replies};
 use crate::support::{Client, SOON, Server, Stores, eventually, number};
 
 #[tokio::test(flavor = "multi_thread")]
-async fn comments_that_are_removed_one_by_one_and_with_their_note_leave_the_totals_once() {
+async fn comments_that_are_removed_individually_and_with_their_note_are_subtracted_from_totals_once() {
     let server = Server::shared();
-    let scene = Scene::new(server, "ann removes all of it").await;
+    let scene = Scene::new(server, "ann removes her note").await;
     let authors: Vec<Client> = (0..8).map(|i| server.client(&format!("withdrawing {i}"))).collect();
     let comments: Vec<(usize, Value)> = stream::iter(0..128)
         .map(|i| {
@@ -37,11 +37,11 @@ async fn comments_that_are_removed_one_by_one_and_with_their_note_leave_the_tota
     }
     let stores = server.stores();
     let n = number(&json!(scene.note));
-    eventually("nothing is left of them", SOON, || async {
-        let left = "SELECT (SELECT count(*) FROM comment_index WHERE note_id = $1 AND removed_at IS NULL)
+    eventually("all comments are removed", SOON, || async {
+        let remaining = "SELECT (SELECT count(*) FROM comment_index WHERE note_id = $1 AND removed_at IS NULL)
                          + (SELECT count(*) FROM comment_queue AS q JOIN comment_index AS i ON i.id = q.comment_id
                             WHERE i.note_id = $1)";
-        (stores.number(left, n).await == 0).then_some(())
+        (stores.number(remaining, n).await == 0).then_some(())
     })
     .await;
     stores.rest().await;
@@ -51,23 +51,24 @@ async fn comments_that_are_removed_one_by_one_and_with_their_note_leave_the_tota
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_comment_that_is_removed_while_it_is_judged_is_never_approved() {
+async fn a_comment_that_is_removed_during_its_moderation_is_never_approved() {
     let service = holding_service().await;
     let server = Server::start(&service.flags("60s"));
-    let (kept, gone) =
+    let (kept, removed) =
         (Scene::new(&server, "ann keeps a note").await, Scene::new(&server, "ann keeps a note").await);
     let author = server.client("bea thinks again");
     let moderator = server.client_as(Role::Moderator, "mia comes late");
     let withdrawn = kept.comment(&author, "hold 1").await;
-    let with_note = gone.comment(&author, "hold 2").await;
-    eventually("both are with the service", SOON, || async {
-        (!service.asked("hold 1").is_empty() && !service.asked("hold 2").is_empty()).then_some(())
+    let with_note = removed.comment(&author, "hold 2").await;
+    eventually("the service has a request for each", SOON, || async {
+        (!service.requests_with("hold 1").is_empty() && !service.requests_with("hold 2").is_empty())
+            .then_some(())
     })
     .await;
     for changed in [true, false] {
         let payload = author.act("deleteComment", json!({ "commentId": withdrawn["id"] }), "changed").await;
         assert_eq!(payload["changed"], changed);
-        let payload = gone.owner.act("deleteNote", json!({ "noteId": gone.note }), "changed").await;
+        let payload = removed.owner.act("deleteNote", json!({ "noteId": removed.note }), "changed").await;
         assert_eq!(payload["changed"], changed);
     }
     for comment in [&withdrawn, &with_note] {
@@ -78,10 +79,10 @@ async fn a_comment_that_is_removed_while_it_is_judged_is_never_approved() {
     let last = kept.comment(&author, "fine").await;
     kept.until_approved(&last).await;
     let stores = server.stores();
-    eventually("nothing waits, and the note's removal is settled", SOON, || async {
-        let left = "SELECT (SELECT count(*) FROM comment_queue)
+    eventually("the queue is empty, and the backfill has ended", SOON, || async {
+        let remaining = "SELECT (SELECT count(*) FROM comment_queue)
                          + (SELECT count(*) FROM backfill WHERE finished_at IS NULL) WHERE $1 >= 0";
-        (stores.number(left, 0).await == 0).then_some(())
+        (stores.number(remaining, 0).await == 0).then_some(())
     })
     .await;
     stores.rest().await;
@@ -91,13 +92,13 @@ async fn a_comment_that_is_removed_while_it_is_judged_is_never_approved() {
         let approved = "SELECT count(*) FROM comment_index WHERE id = $1 AND state = 'approved'";
         assert_eq!(stores.number(approved, number(&comment["id"])).await, 0);
     }
-    assert_eq!(kept.shown(&author).await, (1, vec![last["id"].clone()]));
+    assert_eq!(kept.public_comments(&author).await, (1, vec![last["id"].clone()]));
     assert_eq!(comments_of(&author, &last["author"]["id"]).await, 1);
-    assert_eq!(replies_unread(&kept.owner).await, 1);
+    assert_eq!(unread_replies(&kept.owner).await, 1);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn comments_of_a_note_that_is_removed_before_they_are_judged_leave_the_queue() {
+async fn comments_of_a_note_that_is_removed_before_their_moderation_leave_the_queue() {
     let stores = Stores::start(AppendFsync::EverySec).await;
     let mut pipeline = Server::start_on(&stores, &PIPELINE);
     let api = Server::start_on(&stores, &["--roles", "api"]);
@@ -108,13 +109,13 @@ async fn comments_of_a_note_that_is_removed_before_they_are_judged_leave_the_que
     scene.owner.act("deleteNote", json!({ "noteId": scene.note }), "changed").await;
     // Moderation starts after the note is removed.
     pipeline.start_again();
-    eventually("nothing waits", SOON, || async {
+    eventually("the queue is empty", SOON, || async {
         (stores.number("SELECT count(*) FROM comment_queue WHERE $1 >= 0", 0).await == 0).then_some(())
     })
     .await;
-    eventually("the removal is settled", SOON, || async {
-        let left = "SELECT count(*) FROM backfill WHERE finished_at IS NULL AND $1 >= 0";
-        (stores.number(left, 0).await == 0).then_some(())
+    eventually("the backfill has ended", SOON, || async {
+        let remaining = "SELECT count(*) FROM backfill WHERE finished_at IS NULL AND $1 >= 0";
+        (stores.number(remaining, 0).await == 0).then_some(())
     })
     .await;
     stores.rest().await;
@@ -122,5 +123,5 @@ async fn comments_of_a_note_that_is_removed_before_they_are_judged_leave_the_que
         assert_eq!(comments_of(author, &comment["author"]["id"]).await, 0);
         assert_eq!(decisions(&stores, comment).await, []);
     }
-    assert_eq!(replies_unread(&scene.owner).await, 0);
+    assert_eq!(unread_replies(&scene.owner).await, 0);
 }

@@ -1,4 +1,4 @@
-//! The expected counts after a storm, by a plain model, and the counts that clients get.
+//! The counts that a plain model expects after a storm, and the counts that clients get.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -51,8 +51,8 @@ pub fn expected(
             done.iter().flat_map(|done| done.notes.values()).filter(|group| group.as_ref() == Some(id));
         numbers.insert((id.clone(), "noteCount"), notes.count() as i64);
     }
-    let comment_is_there = |i: usize| !removed.contains(&world.notes[i].0);
-    for (i, id) in world.comments.iter().enumerate().filter(|(i, _)| comment_is_there(*i)) {
+    let comment_exists = |i: usize| !removed.contains(&world.notes[i].0);
+    for (i, id) in world.comments.iter().enumerate().filter(|(i, _)| comment_exists(*i)) {
         numbers.insert((id.clone(), "likeCount"), 0);
         numbers.insert((id.clone(), "replyCount"), 0);
         *numbers.get_mut(&(world.users[i].1.clone(), "commentCount")).unwrap() += 1;
@@ -68,8 +68,8 @@ pub fn expected(
                 *numbers.get_mut(&(parent.clone(), "replyCount")).unwrap() += 1;
             }
         }
-        let counted = done.edges.iter().filter(|(_, on)| **on && !hidden.contains(me));
-        for ((kind, target), _) in counted {
+        let switched_on = done.edges.iter().filter(|(_, on)| **on && !hidden.contains(me));
+        for ((kind, target), _) in switched_on {
             let author = |notes: &[(String, usize, Option<String>)]| {
                 let (_, author, _) = notes.iter().find(|(id, ..)| id == target).unwrap();
                 world.users[*author].1.clone()
@@ -92,8 +92,8 @@ pub fn expected(
     numbers
 }
 
-/// The same counts as clients see them.
-pub async fn shown(client: &Client, expected: &Numbers) -> Numbers {
+/// The same counts, read through the API.
+pub async fn counts_from_api(client: &Client, expected: &Numbers) -> Numbers {
     let ids: BTreeSet<&String> = expected.keys().map(|(id, _)| id).collect();
     let query = "query ($ids: [ID!]!) { nodes(ids: $ids) { id
         ... on User { followerCount followingCount noteCount commentCount likesReceivedCount
@@ -105,8 +105,8 @@ pub async fn shown(client: &Client, expected: &Numbers) -> Numbers {
     let by_id: BTreeMap<&str, &Value> =
         nodes.as_array().unwrap().iter().filter_map(|node| Some((node["id"].as_str()?, node))).collect();
     let number = |(id, field): &(String, &'static str)| {
-        let shown = by_id.get(id.as_str()).map_or(-1, |node| node[*field].as_i64().unwrap());
-        ((id.clone(), *field), shown)
+        let count = by_id.get(id.as_str()).map_or(-1, |node| node[*field].as_i64().unwrap());
+        ((id.clone(), *field), count)
     };
     expected.keys().map(number).collect()
 }

@@ -2,7 +2,7 @@
 
 use crate::support::Stores;
 
-/// Each total with a query of its rows. Removed entities keep the totals that they had.
+/// Each total with a query of its rows. Removed entities keep their last totals.
 const TOTALS: [(&str, &str, &str); 19] = [
     ("user", "following", "SELECT actor_id AS id FROM follow WHERE included"),
     ("user", "followers", "SELECT target_id AS id FROM follow WHERE included"),
@@ -51,7 +51,7 @@ const TOTALS: [(&str, &str, &str); 19] = [
 
 pub async fn differences(stores: &Stores) -> Vec<String> {
     let sql = stores.sql().await;
-    let mut found = Vec::new();
+    let mut differences = Vec::new();
     for (kind, column, rows) in TOTALS {
         let table = match kind {
             "user" | "inbox" => "app_user",
@@ -66,9 +66,9 @@ pub async fn differences(stores: &Stores) -> Vec<String> {
         );
         let differing: Vec<(i64, i64, i64)> =
             sqlx::query_as(sqlx::AssertSqlSafe(query)).fetch_all(&sql).await.unwrap();
-        found.extend(
+        differences.extend(
             differing.iter().map(|(id, total, rows)| format!("{kind}:{id} {column} is {total}, rows {rows}")),
         );
     }
-    found
+    differences
 }

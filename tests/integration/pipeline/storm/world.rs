@@ -31,7 +31,7 @@ pub struct Done {
     pub notes: BTreeMap<String, Option<String>>,
     pub removed: BTreeSet<String>,
     pub views: BTreeMap<String, i64>,
-    /// Comments that the user added and did not delete: id to note and the comment above.
+    /// Comments that the user added and did not delete: id to note and parent comment.
     pub comments: BTreeMap<String, (String, Option<String>)>,
     pub ratings: BTreeMap<String, i64>,
 }
@@ -49,11 +49,11 @@ impl World {
     pub async fn new(server: &Server, storm: usize) -> Self {
         let stores = server.stores();
         let mut users = Vec::new();
-        let anybody = stores.new_user().await;
+        let stranger = stores.new_user().await;
         for i in 0..USERS {
             let client = server.client(&format!("storm {storm} user {i}"));
-            client.act("follow", json!({ "userId": format!("user_{anybody}") }), "changed").await;
-            let unfollow = json!({ "userId": format!("user_{anybody}") });
+            client.act("follow", json!({ "userId": format!("user_{stranger}") }), "changed").await;
+            let unfollow = json!({ "userId": format!("user_{stranger}") });
             let id = client.act("unfollow", unfollow, "viewer { id }").await["viewer"]["id"].clone();
             users.push((client, id.as_str().unwrap().to_owned()));
         }
@@ -89,7 +89,7 @@ impl World {
         }
     }
 
-    /// One user's steps, one after the other.
+    /// The steps of one user, in sequence.
     pub async fn act(&self, actor: usize, mut rng: StdRng) -> Done {
         let (client, mut done) = (&self.users[actor].0, Done::default());
         for (id, _, group) in self.notes.iter().filter(|(_, author, _)| *author == actor) {
@@ -114,8 +114,8 @@ impl World {
 
     async fn flip(&self, client: &Client, actor: usize, rng: &mut StdRng, done: &mut Done) {
         let kind = rng.random_range(0..EDGES.len());
-        let (turn_on, turn_off, argument, of) = EDGES[kind];
-        let target = self.targets(of, actor).choose(rng).unwrap().clone();
+        let (turn_on, turn_off, argument, target_kind) = EDGES[kind];
+        let target = self.targets(target_kind, actor).choose(rng).unwrap().clone();
         let on = rng.random_bool(0.6);
         let mutation = if on { turn_on } else { turn_off };
         let input = json!({ "input": { argument: target } });
@@ -131,7 +131,7 @@ impl World {
         }
     }
 
-    /// On a note, or below one of the storm's first comments.
+    /// Comments on a note, or replies to one of the storm's first comments.
     async fn comment(&self, client: &Client, rng: &mut StdRng, done: &mut Done) {
         let at = rng.random_range(0..NOTES);
         let note = self.notes[at].0.clone();

@@ -1,23 +1,23 @@
-//! Actions: the steps of the model. A sequence of them is a path.
+//! Actions: the steps of the model.
 
-/// Whose batch it is.
+/// The owner whose batch is sent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Who {
     Owner,
-    /// An earlier owner, with a batch that it had in hand.
+    /// An earlier owner, whose unsent batches may still arrive.
     LateOwner,
 }
 
 /// Whether the hub receives the message.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Message {
-    Heard,
+    Received,
     Missed,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Action {
-    // The world
+    // Users and copies of stores
     LikeAfterLoss,
     DirectChangeCommits,
     ReplicaLagsFromHere,
@@ -30,7 +30,7 @@ pub enum Action {
     PersisterCommits(Who),
     RetireReads,
     RetireIsSent(Who),
-    LateOwnerIsGone,
+    LateOwnerEnds,
 
     // Either log, reading and sending in one step
     Folds { source: u8, message: Message },
@@ -79,7 +79,7 @@ pub enum Action {
 }
 
 impl Action {
-    /// Whether Plaudit does this by itself, sooner or later.
+    /// Whether Plaudit takes this step by itself.
     pub const fn is_protocol(self) -> bool {
         !matches!(
             self,

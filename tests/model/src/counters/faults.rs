@@ -1,4 +1,4 @@
-//! Faults, each at most once in a run.
+//! Faults. Each happens at most once in a run.
 
 use crate::variants::variants;
 
@@ -7,17 +7,17 @@ variants! {
     Fault {
         /// The counter's hash expires, or is evicted (`volatile-…` takes only keys that may expire).
         Expiry,
-        /// The owner of log 0 is killed or stalls at any step; another one takes over. A batch that the old one
-        /// had in hand may still arrive late.
+        /// The owner of log 0 is killed or stalls at any step, and another one takes over. An unsent batch of the
+        /// old owner may still arrive.
         OwnerKilled,
-        /// The owner of log 0 gets no answer in time: it reads all positions again, while a batch that it had in
-        /// hand may still arrive late.
+        /// The owner of log 0 gets no reply in time: it reads all positions again, while its unsent batch may still
+        /// arrive.
         CallDelayed,
-        /// The owner of the target is killed at any step; a reset that it had in hand may still arrive late.
+        /// The owner of the target is killed at any step. A reset that it was about to send may still arrive.
         TargetOwnerKilled,
         /// The target's Redis fails over to a replica that lags behind.
         TargetFailover,
-        /// All keys of the target and all of log 0 are gone, in the same Redis process.
+        /// All keys of the target and all of log 0 are deleted, in the same Redis process.
         FlushAll,
         /// Log 0 comes back on another process without its end, which may have been consumed.
         SourceFailover,
@@ -26,12 +26,12 @@ variants! {
         /// One Redis holds the target and log 0: both fail over to a replica that lags behind.
         RedisFailover,
         /// PostgreSQL fails over to a standby that lags behind: rows, offsets, epochs, fences and
-        /// invalidations go back. The former primary may still answer a load.
+        /// invalidations go back. The former primary may still serve a load.
         PostgresFailover,
         /// PostgreSQL goes back in the same way, but stays on its timeline: a copy was restored.
         PostgresRestored,
-        /// The first event of log 0 changes no included row (for example of a hidden actor), so the totals move
-        /// differently than Redis did.
+        /// The first event of log 0 changes no included row (for example of a hidden actor), so the totals change
+        /// differently than the counters in Redis.
         Mismatch,
     }
 }

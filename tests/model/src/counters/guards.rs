@@ -1,4 +1,4 @@
-//! Guards: the checks that keep counts exact. A run may leave one out, which must lead to a wrong count.
+//! Guards: the checks that keep counts exact. A run without one of them must lead to a wrong count.
 
 use crate::variants::variants;
 
@@ -8,7 +8,7 @@ variants! {
         /// A fold advances the target only from its position (`folded == from`, `fold.lua`): a batch that is
         /// sent twice counts once.
         FoldFromPosition,
-        /// A target that was reset meanwhile refuses the fold (`epoch`, `fold.lua`).
+        /// A target that was reset since the read refuses the fold (`epoch`, `fold.lua`).
         FoldOfEpoch,
         /// Folds and retirements of an earlier owner are refused (`fence:<source>`, `fold.lua`,
         /// `retire_counters.lua`).
@@ -25,10 +25,10 @@ variants! {
         /// A retirement is not sent when the log misses some of its entries (`pipeline/counting/retire.rs`):
         /// the pending overlay would keep their share.
         RetireReadsAll,
-        /// A target that was reset meanwhile refuses the retirement (`epoch`, `retire_counters.lua`).
+        /// A target that was reset since the read refuses the retirement (`epoch`, `retire_counters.lua`).
         RetireOfEpoch,
         /// A retirement deletes the load token (`retire_counters.lua`): a load that read before it must not
-        /// install, because the overlay that it needs is gone.
+        /// install, because the overlay that it needs was removed.
         RetireTakesToken,
         /// A load installs only with its token (`install_counts.lua`).
         InstallWithToken,
@@ -36,7 +36,7 @@ variants! {
         InstallInEpoch,
         /// A load installs only totals of the timeline on which the target was reset (`install_counts.lua`).
         InstallOfTimeline,
-        /// A load is given up when PostgreSQL's answer is older than the last retirement (`hub/load.rs`).
+        /// A load is abandoned when its rows are older than the last retirement (`hub/load.rs`).
         LoadNotBeforeRetired,
         /// Totals that include more than the target has folded are not installed (`install_counts.lua`).
         InstallNotAheadOfFold,
@@ -46,11 +46,11 @@ variants! {
         /// After a reset nothing is installed before the logs are folded as far as they were
         /// (`folded_before_reset:<source>`, `reset_target.lua`, `install_counts.lua`).
         InstallAfterFoldedBeforeReset,
-        /// An install takes a version of its own (`install_counts.lua`).
+        /// An install takes a new version (`install_counts.lua`).
         InstallTakesVersion,
         /// An invalidation deletes the load token (`invalidate_counts.lua`).
         InvalidationTakesToken,
-        /// An invalidation is sent to hubs under a version of its own (`invalidate_counts.lua`).
+        /// An invalidation is sent to hubs with a new version (`invalidate_counts.lua`).
         InvalidationIsSent,
         /// Rows of `invalidation` are deleted after Redis was invalidated
         /// (`pipeline/jobs/invalidations.rs`).
@@ -60,10 +60,10 @@ variants! {
         /// Ids of invalidations are never reused, not even after a failover: UUIDs
         /// (`store/sql/invalidations.rs`).
         InvalidationIdsNeverReused,
-        /// A batch whose rows moved differently than its events say writes an invalidation (`mismatches`,
+        /// A batch that changes rows differently than its events writes an invalidation (`mismatches`,
         /// `pipeline/counting/persist/plan.rs`).
         MismatchInvalidates,
-        /// A target whose state is gone gets a higher epoch (`reset_reason`, `pipeline/ownership/reset.rs`).
+        /// A target whose state was deleted gets a higher epoch (`reset_reason`, `pipeline/ownership/reset.rs`).
         EpochAfterMissingMeta,
         /// A target on another Redis process does nothing before it is reset (`redis_run_id`,
         /// `reset_reason`, `load_scripts`).
@@ -75,7 +75,7 @@ variants! {
         /// A target is reset when PostgreSQL is behind the retired offset (`reset_reason`).
         EpochAfterSqlLoss,
         /// A target is reset when PostgreSQL has another epoch for it (`reset_reason`); `raise_generation`
-        /// uses this to make all targets forget lost events.
+        /// uses this to reset all targets after lost events.
         EpochAfterLogLoss,
         /// A new epoch is above PostgreSQL's and above the target's (`raise_epoch`).
         EpochAboveBoth,
@@ -92,10 +92,10 @@ variants! {
         FenceBeforePosition,
         /// A leadership of another process has a higher fence (`acquire_lease`).
         FenceOfNewProcess,
-        /// A leadership ends when PostgreSQL is behind what its persister believes
+        /// A leadership ends when PostgreSQL is behind the offset that its persister assumes
         /// (`pipeline/ownership/watch.rs`).
         PersisterNotAhead,
-        /// A leadership ends with all batches that it has in hand (`pipeline/ownership/owner.rs run_parts`).
+        /// A leadership drops its unsent batches when it ends (`pipeline/ownership/owner.rs run_parts`).
         LeadershipForgets,
         /// A log's end is compared with the folded offset too, not only with the persisted one
         /// (`recover_log`).
@@ -107,9 +107,9 @@ variants! {
         VersionFromSequence,
         /// A read that is older than an invalidation received since is not used (`hub/view.rs finish_read`).
         InvalidationBeatsOlderRead,
-        /// A hub that missed a message forgets its counts and reads again (`hub/view.rs receive`).
+        /// A hub that missed a message drops its counts and reads them again (`hub/view.rs receive`).
         GapIsReadAgain,
-        /// Reads under way when a gap appears are dropped (`ReadTicket`, `hub/view.rs`).
+        /// The results of reads that are running when a gap appears are dropped (`ReadTicket`, `hub/view.rs`).
         GapVoidsReads,
         /// Another epoch counts as a gap (`hub/view.rs receive`).
         EpochIsGap,

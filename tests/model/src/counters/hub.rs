@@ -7,9 +7,9 @@ use super::{
 };
 
 impl Counters {
-    /// Whether messages are received or missed; without a hub there is no difference.
+    /// Whether a message may be received or missed. Without a hub all count as received.
     pub(super) const fn messages(&self) -> &'static [Message] {
-        if self.scope.with_hub { &[Message::Heard, Message::Missed] } else { &[Message::Heard] }
+        if self.scope.with_hub { &[Message::Received, Message::Missed] } else { &[Message::Received] }
     }
 
     pub(super) fn hub_actions(&self, state: &State, actions: &mut Vec<Action>) {
@@ -22,7 +22,7 @@ impl Counters {
         actions.push(if state.hub.reading.is_some() { Action::HubGetsReply } else { Action::HubReads });
     }
 
-    /// A message on the target's channel; `total` is `None` for "invalidated".
+    /// Publishes a message on the target's channel; `total` is `None` for an invalidation.
     pub(super) fn publish(&self, state: &mut State, change: u8, total: Option<i16>, message: Message) {
         if !self.scope.with_hub {
             return;
@@ -36,14 +36,14 @@ impl Counters {
             return;
         }
         self.ends_gap(state);
-        let held = match state.hub.slot {
+        let known = match state.hub.slot {
             Slot::Known => state.hub.sent,
             Slot::Invalidated(since) => since,
             Slot::Empty => (0, 0),
         };
-        if version > held {
+        if version > known {
             match total {
-                Some(total) => self.keep(state, version, total),
+                Some(total) => self.store(state, version, total),
                 None => state.hub.slot = Slot::Invalidated(version),
             }
         }
@@ -94,25 +94,25 @@ impl Counters {
             Slot::Empty => true,
         };
         if is_kept {
-            self.keep(&mut next, version, total);
+            self.store(&mut next, version, total);
         }
         Some(next)
     }
 
-    /// Version of the counter as it is now.
+    /// The current version of the counter.
     pub(super) fn version(&self, state: &State) -> Option<Version> {
         Some((state.target.epoch, self.live(&state.target)?.change))
     }
 
-    /// The hub keeps counts and sends them; the client drops counts that are not newer (`watch::send`).
-    fn keep(&self, state: &mut State, version: Version, total: i16) {
+    /// The hub stores counts and sends them. The client drops counts that are not newer (`watch::send`).
+    fn store(&self, state: &mut State, version: Version, total: i16) {
         state.hub.slot = Slot::Known;
         let (sent, sent_total) = (state.hub.sent, state.hub.sent_total);
         if version > sent {
-            let has_lost_target = self.scope.lets_target_forget();
-            let keeps = has_lost_target || self.keeps_what_was_shown(state, sent_total, total);
+            let has_lost_target = self.scope.may_lose_folded_offset();
+            let is_complete = has_lost_target || self.includes_sent_events(state, sent_total, total);
             let hub = &mut state.hub;
-            hub.wrong.taken_back |= !keeps;
+            hub.wrong.taken_back |= !is_complete;
             (hub.sent, hub.sent_total) = (version, total);
         } else if version == sent {
             state.hub.wrong.two_values |= total != sent_total;

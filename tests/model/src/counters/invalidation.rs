@@ -1,12 +1,12 @@
 //! Direct changes and their invalidations (`pipeline/jobs/invalidations.rs`, `lua/invalidate_counts.lua`). A request
-//! that carries out its own invalidation takes the same steps.
+//! that invalidates the counts itself takes the same steps.
 
 use super::{
     Action, Counters, Guard, Message,
     state::{Invalidation, State},
 };
 
-const LINE_OF_DIRECT_CHANGE: u8 = 0b1;
+const ID_OF_DIRECT_CHANGE: u8 = 0b1;
 
 impl Counters {
     pub(super) fn invalidation_actions(&self, state: &State, actions: &mut Vec<Action>) {
@@ -14,14 +14,14 @@ impl Counters {
             actions.push(Action::DirectChangeCommits);
         }
         let invalidates_first = self.has(Guard::InvalidateBeforeDelete);
-        let drop = self.messages().iter().map(|message| Action::InvalidatesCounts(*message));
+        let invalidate = self.messages().iter().map(|message| Action::InvalidatesCounts(*message));
         match state.invalidation {
             Invalidation::Idle => actions.push(Action::ReadsInvalidations),
-            Invalidation::Read { .. } if invalidates_first => actions.extend(drop),
-            Invalidation::Read { .. } | Invalidation::Dropped { .. } => {
+            Invalidation::Read { .. } if invalidates_first => actions.extend(invalidate),
+            Invalidation::Read { .. } | Invalidation::Invalidated { .. } => {
                 actions.push(Action::DeletesInvalidations)
             }
-            Invalidation::Deleted => actions.extend(drop),
+            Invalidation::Deleted => actions.extend(invalidate),
         }
     }
 
@@ -30,15 +30,15 @@ impl Counters {
         let mut next = *state;
         next.direct_change_is_done = true;
         next.sql.has_direct_change = true;
-        self.write_line(&mut next.sql, LINE_OF_DIRECT_CHANGE);
+        self.write_invalidation(&mut next.sql, ID_OF_DIRECT_CHANGE);
         Some(next)
     }
 
     pub(super) fn reads_invalidations(&self, state: &State) -> Option<State> {
-        if state.sql.lines == 0 {
+        if state.sql.invalidations == 0 {
             return None;
         }
-        Some(State { invalidation: Invalidation::Read { lines: state.sql.lines }, ..*state })
+        Some(State { invalidation: Invalidation::Read { ids: state.sql.invalidations }, ..*state })
     }
 
     /// `lua/invalidate_counts.lua`
@@ -48,7 +48,7 @@ impl Counters {
         }
         let mut next = *state;
         next.invalidation = match state.invalidation {
-            Invalidation::Read { lines } => Invalidation::Dropped { lines },
+            Invalidation::Read { ids } => Invalidation::Invalidated { ids },
             _ => Invalidation::Idle,
         };
         let target = &mut next.target;
@@ -73,14 +73,14 @@ impl Counters {
     }
 
     pub(super) fn deletes_invalidations(&self, state: &State) -> Option<State> {
-        let (lines, then) = match state.invalidation {
-            Invalidation::Dropped { lines } => (lines, Invalidation::Idle),
-            Invalidation::Read { lines } => (lines, Invalidation::Deleted),
+        let (ids, next_step) = match state.invalidation {
+            Invalidation::Invalidated { ids } => (ids, Invalidation::Idle),
+            Invalidation::Read { ids } => (ids, Invalidation::Deleted),
             Invalidation::Idle | Invalidation::Deleted => return None,
         };
         let mut next = *state;
-        next.sql.lines &= if self.has(Guard::DeleteOwnInvalidations) { !lines } else { 0 };
-        next.invalidation = then;
+        next.sql.invalidations &= if self.has(Guard::DeleteOwnInvalidations) { !ids } else { 0 };
+        next.invalidation = next_step;
         Some(next)
     }
 }

@@ -1,4 +1,4 @@
-//! A load on a miss (`hub/load.rs`, `lua/take_load_tokens.lua`, `lua/install_counts.lua`).
+//! Loads: reading totals that Redis lacks (`hub/load.rs`, `lua/take_load_tokens.lua`, `lua/install_counts.lua`).
 
 use super::{
     Action, Counters, Guard, Message,
@@ -28,7 +28,7 @@ impl Counters {
         let mut next = *state;
         next.target.has_token = true;
         if let Some(replica) = &mut next.replica {
-            replica.has_token = false; // what a failover brings back is another token
+            replica.has_token = false; // after a failover the replica has an outdated token
         }
         next.load = Load::HasToken { epoch: state.target.epoch, retired: state.target.retired };
         Some(next)
@@ -61,13 +61,13 @@ impl Counters {
                     && self.has(Guard::InstallAfterFoldedBeforeReset)
                 || is_pending && self.has(Guard::InstallNotIntoPending)
         };
-        let is_taken = self.is_ready(state)
+        let is_accepted = self.is_ready(state)
             && (target.epoch == epoch || !self.has(Guard::InstallInEpoch))
             && (target.timeline == timeline || !self.has(Guard::InstallOfTimeline))
             && (target.has_token || !self.has(Guard::InstallWithToken))
             && !(0..2).any(is_refused);
-        if !is_taken {
-            return (message == Message::Heard).then_some(next);
+        if !is_accepted {
+            return (message == Message::Received).then_some(next);
         }
         target.has_token = false;
         counter.total = Some(counter.total.unwrap_or(total + counter.pending));

@@ -1,27 +1,27 @@
-//! Log 0, which may lose entries. Log 1 never does and needs no more than its number of events.
+//! Log 0, which may lose entries. Log 1 loses none, so the model has only its number of events.
 //!
 //! Offsets are single numbers: generation 0 has entries 1 and 2, generation 1 has the genesis marker 4 and
 //! entry 5. Entries are events; a set of events is a set of bits.
 
-/// Marker with which generation 1 begins.
+/// The marker at the beginning of generation 1.
 pub const GENESIS: u8 = 4;
 /// The event that is appended after a loss.
 pub const EXTRA: u8 = 0b100;
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Log {
-    /// Entries of generation 0 that the log has.
+    /// Number of entries of generation 0.
     pub first: u8,
     pub has_genesis: bool,
-    /// Entries of generation 1 that the log has.
+    /// Number of entries of generation 1.
     pub second: u8,
-    /// Where the extra event was appended; 0 if it was not.
+    /// Offset of the extra event; 0 if it was not appended.
     pub extra_at: u8,
     /// Events that were lost.
     pub lost: u8,
     /// Redis process that holds the log.
     pub process: u8,
-    /// Process on which it was recovered.
+    /// Redis process on which the log was recovered.
     pub recovered_on: u8,
 }
 
@@ -85,7 +85,7 @@ impl Log {
         }
     }
 
-    /// Loses all entries after `left`. Only before the next generation.
+    /// Loses all entries after `left`. Only called before the next generation.
     pub fn lose_after(&mut self, left: u8) {
         for offset in left + 1..=self.first {
             self.lost |= self.event_at(offset);

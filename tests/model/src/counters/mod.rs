@@ -1,9 +1,9 @@
 //! Model of the counters: log, fold, persister, retirement, load, invalidation, recovery, ownership, hub.
 //!
-//! One counter on one target shard is moved by two logs. Log 0 may lose entries and its owner may be
+//! Two logs move one counter on one target shard. Log 0 may lose entries and its owner may be
 //! replaced; log 1 and its owner never fail. The target has a third owner, so that no order of steps is excluded.
-//! [`Fault::RedisFailover`] is the fault of an installation whose one Redis holds everything, as today; the other
-//! faults treat target and log 0 as if they were in different Redis processes.
+//! [`Fault::RedisFailover`] applies to an installation with a single Redis, as today. The other faults treat target and
+//! log 0 as if they were in different Redis processes.
 //!
 //! A step is one script, one transaction or one read. Reading and then writing takes two steps.
 
@@ -37,7 +37,7 @@ use state::{Hub, Invalidation, Load, Owner, Sql, Target};
 const MOST_EPOCHS: u8 = 4;
 const MOST_FENCES: u8 = 4;
 
-/// The model, for one scope.
+/// The model in one scope.
 #[derive(Clone, Copy, Debug)]
 pub struct Counters {
     pub scope: Scope,
@@ -97,11 +97,11 @@ impl Model for Counters {
             Action::PersisterCommits(who) => self.persister_commits(state, who),
             Action::RetireReads => self.retire_reads(state),
             Action::RetireIsSent(who) => self.retire_is_sent(state, who),
-            Action::LateOwnerIsGone => self.late_owner_is_gone(state),
+            Action::LateOwnerEnds => self.late_owner_ends(state),
 
             Action::Folds { source, message } => self.folds(state, source.into(), message),
             Action::Persists { source } => self.persists(state, source.into()),
-            Action::Retires { source } => self.cleans(state, source.into()),
+            Action::Retires { source } => self.retires(state, source.into()),
 
             Action::BeginsLeadership => self.begins_leadership(state, false),
             Action::ShowsFence => self.shows_fence(state),
@@ -140,8 +140,8 @@ impl Model for Counters {
         }
     }
 
-    /// A target may be reset repeatedly until another owner notices. Further resets lead to no new behaviour, so their
-    /// number is bounded.
+    /// A target may be reset repeatedly until another owner detects it. Further resets cause no new behaviour, so their
+    /// number is limited.
     fn within_boundary(&self, state: &State) -> bool {
         state.sql.epoch <= MOST_EPOCHS && state.sql.fence <= MOST_FENCES
     }

@@ -1,4 +1,4 @@
-//! The leadership of log 0's owner until its parts run: lease, fence, comparison, next generation
+//! Recovery: the leadership of log 0's owner until its tasks run: lease, fence, comparison, next generation
 //! (`pipeline/ownership/{owner,recovery}.rs`, `lua/take_over.lua`, `lua/finish_recovery.lua`).
 
 use super::{
@@ -20,16 +20,16 @@ impl Counters {
         });
     }
 
-    /// The leadership ended for a reason that `pipeline/ownership/watch.rs` or a refusal gave; the next one takes a higher
-    /// fence (`acquire_lease`).
+    /// A leadership ended because of `pipeline/ownership/watch.rs` or a refusal. The next one takes a higher fence
+    /// (`acquire_lease`).
     pub(super) fn begins_leadership(&self, state: &State, was_refused: bool) -> Option<State> {
         let is_on_other_process = state.owner.run != state.log.process;
-        if !was_refused && !is_on_other_process && !self.has_lost_its_ground(state) {
+        if !was_refused && !is_on_other_process && !self.leadership_must_end(state) {
             return None;
         }
         let mut next = *state;
         if self.has(Guard::LeadershipForgets) {
-            next.owner.forget();
+            next.owner.drop_batches();
         }
         if self.has(Guard::FenceOfNewProcess) || !is_on_other_process {
             next.sql.fence += 1;
@@ -40,13 +40,14 @@ impl Counters {
         Some(next)
     }
 
-    pub(super) fn has_lost_its_ground(&self, state: &State) -> bool {
+    pub(super) fn leadership_must_end(&self, state: &State) -> bool {
         let (owner, sql) = (&state.owner, &state.sql);
         let is_fenced =
             owner.fence != sql.fence || (state.target.has_meta && owner.fence < state.target.fence);
         let is_ahead = owner.persisted > sql.persisted[0] && self.has(Guard::PersisterNotAhead);
-        let works_on_lost = owner.timeline != sql.timeline || state.log.end() < sql.persisted[0] || is_ahead;
-        is_fenced || (owner.phase == Phase::Works && works_on_lost)
+        let works_on_lost_state =
+            owner.timeline != sql.timeline || state.log.end() < sql.persisted[0] || is_ahead;
+        is_fenced || (owner.phase == Phase::Works && works_on_lost_state)
     }
 
     /// `lua/take_over.lua`: writes the fence and reads the position in one step.
@@ -56,7 +57,7 @@ impl Counters {
         let mut folded = 0;
         if target.has_meta {
             if target.fence > state.owner.fence {
-                return None; // refused: the tenure ends
+                return None; // refused: the leadership ends
             }
             folded = target.folded[0];
             if self.has(Guard::LogComparedWithFoldedBeforeReset) {
@@ -89,7 +90,7 @@ impl Counters {
     /// `persist_survivors`
     pub(super) fn persists_survivors(&self, state: &State) -> Option<State> {
         if state.owner.fence != state.sql.fence {
-            return None; // refused: the tenure ends
+            return None; // refused: the leadership ends
         }
         let mut next = *state;
         if self.has(Guard::SurvivorsPersisted) {
@@ -105,7 +106,7 @@ impl Counters {
     /// `raise_generation`: all targets are reset, unless the log was never used.
     pub(super) fn raises_generation(&self, state: &State) -> Option<State> {
         if state.owner.fence != state.sql.fence {
-            return None; // refused: the tenure ends
+            return None; // refused: the leadership ends
         }
         let mut next = *state;
         let is_new = state.sql.persisted[0] == 0 && (!state.target.has_meta || state.target.folded[0] == 0);
@@ -124,7 +125,7 @@ impl Counters {
         Some(next)
     }
 
-    /// `lua/finish_recovery.lua`; then the parts of the pipeline read their positions.
+    /// `lua/finish_recovery.lua`; then the tasks of the pipeline read their positions.
     fn begins_work(&self, state: &mut State) {
         state.log.recovered_on = state.owner.run;
         state.owner = Owner { phase: Phase::Works, timeline: state.sql.timeline, ..state.owner };

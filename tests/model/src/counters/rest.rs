@@ -8,34 +8,36 @@ use super::{
     Counters,
     log::EXTRA,
     state::{Invalidation, Phase, Slot, State},
-    totals::counts_each_once,
+    totals::has_no_event_twice,
 };
 
-/// One state in this many is checked for whether it comes to rest.
-const TRIED: u64 = 512;
+/// One in this many states is tested for reaching rest.
+const TESTED_ONE_IN: u64 = 512;
 const TRIES: u32 = 4;
 const MOST_STEPS: u32 = 2_000;
 
 impl Counters {
     pub(super) fn all_properties() -> Vec<Property<Self>> {
         vec![
-            // A target that has not yet noticed that it must be reset, because a log or PostgreSQL lost
-            // something, may count an event twice until it does (two seconds, `pipeline/ownership/watch.rs`).
-            Property::always("a total holds each event at most once", |model: &Self, state: &State| {
+            // A target that must be reset because a log or PostgreSQL lost events may count an event twice until its
+            // owner detects this (two seconds, `pipeline/ownership/watch.rs`).
+            Property::always("a total includes each event at most once", |model: &Self, state: &State| {
                 let State { target, sql, .. } = state;
-                let is_given_up = (target.epoch, target.timeline) != (sql.epoch, sql.timeline);
-                is_given_up || model.readable_total(state).is_none_or(counts_each_once)
+                let must_reset = (target.epoch, target.timeline) != (sql.epoch, sql.timeline);
+                must_reset || model.readable_total(state).is_none_or(has_no_event_twice)
             }),
             Property::always("versions only rise", |_, state: &State| !state.hub.wrong.version_fell),
-            Property::always("one version stands for one value", |model: &Self, state: &State| {
-                let contradicts = |total| total != state.hub.sent_total;
+            Property::always("a version has one value", |model: &Self, state: &State| {
+                let differs = |total| total != state.hub.sent_total;
                 let same_version = model.scope.with_hub && model.version(state) == Some(state.hub.sent);
-                let says_otherwise = same_version && model.readable_total(state).is_some_and(contradicts);
-                !state.hub.wrong.two_values && !says_otherwise
+                let has_other_value = same_version && model.readable_total(state).is_some_and(differs);
+                !state.hub.wrong.two_values && !has_other_value
             }),
-            Property::always("what was shown stays shown", |_, state: &State| !state.hub.wrong.taken_back),
+            Property::always("events that were sent stay included", |_, state: &State| {
+                !state.hub.wrong.taken_back
+            }),
             Property::always(
-                "at rest each event that was not lost is a row",
+                "at rest each event that was not lost has a row",
                 |model: &Self, state: &State| !model.is_at_rest(state) || model.has_all_rows(state),
             ),
             Property::always("at rest Redis has the total of the rows", |model: &Self, state: &State| {
@@ -49,14 +51,14 @@ impl Counters {
                     !model.scope.with_hub || !model.is_at_rest(state) || is_right()
                 },
             ),
-            Property::always("rest can be reached again", |model: &Self, state: &State| {
-                !is_tried(state) || model.comes_to_rest(state)
+            Property::always("rest can be reached from every state", |model: &Self, state: &State| {
+                !is_tested(state) || model.reaches_rest(state)
             }),
         ]
     }
 
-    /// Whether Plaudit has nothing left to do. The properties judge what the client has. Counts are loaded on
-    /// demand: a client that has counts does not ask.
+    /// Whether Plaudit has nothing left to do. Counts are loaded on demand: with a hub, the client must have counts,
+    /// otherwise Redis.
     fn is_at_rest(&self, state: &State) -> bool {
         let State { target, log, sql, owner, hub, .. } = state;
         let is_done = |source: usize| {
@@ -67,35 +69,35 @@ impl Counters {
             && is_done(1)
             && sql.persisted[0] == log.end()
             && sql.persisted[1] == self.scope.events[1]
-            && sql.lines == 0
+            && sql.invalidations == 0
             && state.invalidation == Invalidation::Idle
             && !self.must_reset(state)
             && state.reset.is_none()
             && state.late_reset.is_none()
             && owner.phase == Phase::Works
             && owner.run == log.process
-            && !self.has_lost_its_ground(state)
-            && !owner.has_in_hand()
-            && !state.late_owner.has_in_hand()
+            && !self.leadership_must_end(state)
+            && !owner.has_unsent_batch()
+            && !state.late_owner.has_unsent_batch()
             && (!self.scope.with_hub || hub.slot == Slot::Known && !hub.has_gap && hub.reading.is_none())
     }
 
     fn has_all_rows(&self, state: &State) -> bool {
         let first = (1 << self.scope.events[0]) - 1;
         let extra = if state.log.extra_at == 0 { 0 } else { EXTRA };
-        let kept = (first | extra) & !state.log.lost;
+        let surviving = (first | extra) & !state.log.lost;
         let second = (1 << self.scope.events[1]) - 1;
-        kept & !state.sql.rows[0] == 0 && state.sql.rows[1] == second
+        surviving & !state.sql.rows[0] == 0 && state.sql.rows[1] == second
     }
 
-    /// Whether Plaudit's own steps, taken in any order, bring every state to rest: Plaudit neither stops
-    /// half-way nor loops for ever.
-    fn comes_to_rest(&self, state: &State) -> bool {
-        let mut chance = hash(state) | 1;
-        (0..TRIES).any(|_| self.walk(*state, &mut chance))
+    /// Whether random sequences of Plaudit's own steps lead from the state to rest: Plaudit neither gets stuck nor
+    /// loops forever.
+    fn reaches_rest(&self, state: &State) -> bool {
+        let mut random = hash(state) | 1;
+        (0..TRIES).any(|_| self.walk(*state, &mut random))
     }
 
-    fn walk(&self, mut state: State, chance: &mut u64) -> bool {
+    fn walk(&self, mut state: State, random: &mut u64) -> bool {
         let mut actions = Vec::new();
         for _ in 0..MOST_STEPS {
             if self.is_at_rest(&state) {
@@ -109,17 +111,17 @@ impl Counters {
             if nexts.is_empty() {
                 return false;
             }
-            *chance ^= *chance << 13;
-            *chance ^= *chance >> 7;
-            *chance ^= *chance << 17;
-            state = nexts.swap_remove((*chance >> 20) as usize % nexts.len());
+            *random ^= *random << 13;
+            *random ^= *random >> 7;
+            *random ^= *random << 17;
+            state = nexts.swap_remove((*random >> 20) as usize % nexts.len());
         }
         false
     }
 }
 
-fn is_tried(state: &State) -> bool {
-    hash(state).is_multiple_of(TRIED)
+fn is_tested(state: &State) -> bool {
+    hash(state).is_multiple_of(TESTED_ONE_IN)
 }
 
 fn hash(state: &State) -> u64 {

@@ -1,4 +1,4 @@
-//! Scope: what a run of the model includes. All at once would be too many states, so a run leaves out what its
+//! Scope: what a run of the model includes. Everything together would have too many states, so a run omits what its
 //! faults do not affect.
 
 use std::fmt;
@@ -8,17 +8,17 @@ use super::{Fault, Faults, Guard};
 #[derive(Clone, Copy, Debug)]
 pub struct Scope {
     pub faults: Faults,
-    /// Guards that are left out.
+    /// Guards that are omitted, as bits.
     pub without: u64,
-    /// Whether the owner of log 0 reads a batch in one step and sends it in another, so that other steps
-    /// may come in between. Otherwise both are one step, as always for log 1: its owner follows the same rules, and
-    /// one owner in small steps is enough to find their errors.
+    /// Whether the owner of log 0 reads a batch in one step and sends it in another, so that other steps may happen in
+    /// between. Otherwise both are one step, as always for log 1: its owner follows the same rules, so small steps of
+    /// one owner find their errors.
     pub in_small_steps: bool,
     /// Whether a hub and its client receive the changes. Versions are counted only then.
     pub with_hub: bool,
-    /// Whether PostgreSQL changes the total directly, once at any time.
+    /// Whether there is one direct change of the total, at any time.
     pub with_direct_change: bool,
-    /// Events in each log. The logs have them from the start: a fold that lags behind is equivalent to an event
+    /// Events in each log. The logs have them from the start: an event that is folded later is equivalent to an event
     /// that is appended later.
     pub events: [u8; 2],
 }
@@ -60,9 +60,8 @@ impl Scope {
         self.without & 1 << guard as u64 == 0
     }
 
-    /// Whether the target itself may forget how far it had folded: then counts that were sent fall until the folds
-    /// have caught up.
-    pub const fn lets_target_forget(&self) -> bool {
+    /// Whether the target may lose its folded offset. Then counts that were sent fall until the folds have caught up.
+    pub const fn may_lose_folded_offset(&self) -> bool {
         self.faults.has(Fault::TargetFailover)
             || self.faults.has(Fault::RedisFailover)
             || self.faults.has(Fault::FlushAll)

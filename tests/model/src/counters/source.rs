@@ -1,8 +1,8 @@
 //! Fold, persister and retirement of the logs (`pipeline/counting/fold.rs`, `pipeline/counting/persist`,
 //! `pipeline/counting/retire.rs` and their scripts).
 //!
-//! Log 0 in small steps: a batch is read, and later sent. Until then it may become outdated: other owners, resets
-//! and losses come in between. A step is refused in the cases in which the script or transaction refuses it.
+//! Log 0 in small steps: a batch is read, and later sent. In between it may become outdated by other owners, resets and
+//! losses. A step is refused in the cases in which the script or transaction refuses it.
 
 use super::{
     Action, Counters, Guard, Message, Who,
@@ -14,11 +14,11 @@ use crate::counters::Fault;
 
 const ALL: u8 = u8::MAX;
 
-/// Ids of invalidations.
-const LINE_OF_MISMATCH: u8 = 0b10;
-const LINE_OF_REPEATED_ROWS: u8 = 0b100;
-/// Bits of ids per timeline.
-const LINES: u8 = 3;
+/// Ids of invalidations, as bits.
+const ID_OF_MISMATCH: u8 = 0b10;
+const ID_OF_REPEATED_ROWS: u8 = 0b100;
+/// Number of ids per timeline.
+const IDS_PER_TIMELINE: u8 = 3;
 
 impl Counters {
     pub(super) fn source_actions(&self, state: &State, actions: &mut Vec<Action>) {
@@ -40,8 +40,8 @@ impl Counters {
                     actions.push(Action::RetireIsSent(who));
                 }
             }
-            if state.late_owner.has_in_hand() {
-                actions.push(Action::LateOwnerIsGone);
+            if state.late_owner.has_unsent_batch() {
+                actions.push(Action::LateOwnerEnds);
             }
         }
         for source in if self.scope.in_small_steps { 1..2 } else { 0..2 } {
@@ -63,8 +63,8 @@ impl Counters {
         let mut next = *state;
         next.owner.folded = from;
         if to > from {
-            let is_shorter_than_asked = most == 2 && state.log.read(from, 1, ALL).0 == to;
-            if is_shorter_than_asked {
+            let is_same_as_one = most == 2 && state.log.read(from, 1, ALL).0 == to;
+            if is_same_as_one {
                 return None;
             }
             next.owner.fold = Some(Batch { from, to, events, epoch: target.epoch });
@@ -75,14 +75,14 @@ impl Counters {
     /// `lua/fold.lua`
     pub(super) fn fold_is_sent(&self, state: &State, who: Who, message: Message) -> Option<State> {
         let mut next = *state;
-        let owner = in_hand(&mut next, who);
+        let owner = owner_of(&mut next, who);
         let (fence, batch) = (owner.fence, owner.fold.take()?);
         let target = &state.target;
-        let is_taken = self.is_ready(state)
+        let is_accepted = self.is_ready(state)
             && (target.epoch == batch.epoch || !self.has(Guard::FoldOfEpoch))
             && (fence >= target.fence || !self.has(Guard::FenceInRedis))
             && (target.folded[0] == batch.from || !self.has(Guard::FoldFromPosition));
-        if is_taken {
+        if is_accepted {
             owner.folded = batch.to;
             next.target.fence = fence;
             self.fold(&mut next, 0, batch.from, batch.to, batch.events, message);
@@ -92,13 +92,13 @@ impl Counters {
         Some(next)
     }
 
-    /// Reads the log from the offset that it believes to be persisted.
+    /// Reads the log from the offset that the owner assumes to be persisted.
     pub(super) fn persister_reads(&self, state: &State, most: u8) -> Option<State> {
         let owner = &state.owner;
         let from = owner.persisted;
         let (to, events) = state.log.read(from, most, ALL);
-        let is_shorter_than_asked = most == 2 && state.log.read(from, 1, ALL).0 == to;
-        if owner.persist.is_some() || to == from || is_shorter_than_asked {
+        let is_same_as_one = most == 2 && state.log.read(from, 1, ALL).0 == to;
+        if owner.persist.is_some() || to == from || is_same_as_one {
             return None;
         }
         let mut next = *state;
@@ -109,11 +109,11 @@ impl Counters {
     /// `pipeline/counting/persist/write.rs write_batch`. A refusal ends the leadership.
     pub(super) fn persister_commits(&self, state: &State, who: Who) -> Option<State> {
         let mut next = *state;
-        let owner = in_hand(&mut next, who);
+        let owner = owner_of(&mut next, who);
         let batch = owner.persist.take()?;
-        let is_taken = (owner.fence == state.sql.fence || !self.has(Guard::FenceInSql))
+        let is_accepted = (owner.fence == state.sql.fence || !self.has(Guard::FenceInSql))
             && (state.sql.persisted[0] == batch.from || !self.has(Guard::PersistFromOffset));
-        if is_taken {
+        if is_accepted {
             owner.persisted = batch.to;
             self.persist(&mut next.sql, 0, batch.to, batch.events);
         } else if who == Who::Owner {
@@ -139,15 +139,15 @@ impl Counters {
     /// `lua/retire_counters.lua`
     pub(super) fn retire_is_sent(&self, state: &State, who: Who) -> Option<State> {
         let mut next = *state;
-        let owner = in_hand(&mut next, who);
+        let owner = owner_of(&mut next, who);
         let (fence, batch) = (owner.fence, owner.retire.take()?);
         let target = &state.target;
-        let is_taken = self.is_ready(state)
+        let is_accepted = self.is_ready(state)
             && (target.epoch == batch.epoch || !self.has(Guard::RetireOfEpoch))
             && (fence >= target.fence || !self.has(Guard::FenceInRedis))
             && (target.retired[0] == batch.from || !self.has(Guard::RetireFromPosition))
             && (target.folded[0] >= batch.to || !self.has(Guard::RetireAfterFold));
-        if is_taken {
+        if is_accepted {
             next.target.fence = fence;
             self.retire(&mut next.target, 0, batch.to, batch.events);
         }
@@ -183,7 +183,7 @@ impl Counters {
         Some(next)
     }
 
-    pub(super) fn cleans(&self, state: &State, source: usize) -> Option<State> {
+    pub(super) fn retires(&self, state: &State, source: usize) -> Option<State> {
         let target = &state.target;
         let (from, to) = (target.retired[source], target.folded[source].min(state.sql.persisted[source]));
         let is_fenced = source == 0 && state.owner.fence < target.fence;
@@ -210,7 +210,7 @@ impl Counters {
         (end == to || !self.has(Guard::RetireReadsAll)).then_some(events)
     }
 
-    // ---- what the scripts and the transaction write
+    // ---- effects of the scripts and the transaction
 
     fn fold(&self, state: &mut State, source: usize, from: u8, to: u8, events: u8, message: Message) {
         let target = &mut state.target;
@@ -248,24 +248,25 @@ impl Counters {
     pub(super) fn persist(&self, sql: &mut Sql, source: usize, to: u8, events: u8) {
         if self.has(Guard::MismatchInvalidates) {
             if source == 0 && self.scope.faults.has(Fault::Mismatch) && events & MISMATCHED != 0 {
-                self.write_line(sql, LINE_OF_MISMATCH);
+                self.write_invalidation(sql, ID_OF_MISMATCH);
             }
             if sql.rows[source] & events != 0 {
-                self.write_line(sql, LINE_OF_REPEATED_ROWS);
+                self.write_invalidation(sql, ID_OF_REPEATED_ROWS);
             }
         }
         sql.rows[source] |= events;
         sql.persisted[source] = to;
     }
 
-    /// A sequence would give the same id again after a failover.
-    pub(super) fn write_line(&self, sql: &mut Sql, line: u8) {
-        let reused = if self.has(Guard::InvalidationIdsNeverReused) { sql.timeline * LINES } else { 0 };
-        sql.lines |= line << reused;
+    /// Without the guard, an id is used again after a failover, as by a sequence.
+    pub(super) fn write_invalidation(&self, sql: &mut Sql, id: u8) {
+        let shift =
+            if self.has(Guard::InvalidationIdsNeverReused) { sql.timeline * IDS_PER_TIMELINE } else { 0 };
+        sql.invalidations |= id << shift;
     }
 }
 
-fn in_hand(state: &mut State, who: Who) -> &mut Owner {
+fn owner_of(state: &mut State, who: Who) -> &mut Owner {
     match who {
         Who::Owner => &mut state.owner,
         Who::LateOwner => &mut state.late_owner,

@@ -1,27 +1,27 @@
-//! One state of the model: Redis, PostgreSQL, the owners, a loader and a hub.
+//! The state of the model: Redis, PostgreSQL, the owners, a load and a hub.
 
 use super::{faults::Faults, log::Log};
 
-/// Epoch and change number, as clients see them.
+/// Epoch and change number.
 pub type Version = (u8, u8);
 
-/// A single counter, for example a note's likes, on a single target shard, moved by two logs.
+/// A single counter, for example a note's likes, on one target shard, with two logs.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct State {
     pub target: Target,
     /// Redis process that holds the target.
     pub process: u8,
-    /// The state to which a failover of the target would go back.
+    /// The replica's state, which a failover of the target restores.
     pub replica: Option<Target>,
     pub log: Log,
     pub sql: Sql,
-    /// The state to which a failover of PostgreSQL would go back.
+    /// The standby's state, which a failover of PostgreSQL restores.
     pub standby: Option<Sql>,
-    /// The former primary after a failover, while it still answers reads.
+    /// The former primary after a failover, while it still serves reads.
     pub former: Option<Sql>,
     /// Owner of log 0.
     pub owner: Owner,
-    /// An earlier owner that still has a batch in hand.
+    /// An earlier owner that still has an unsent batch.
     pub late_owner: Owner,
     /// The reset that the target's owner is about to send.
     pub reset: Option<Reset>,
@@ -82,44 +82,44 @@ pub struct Mark {
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
 pub struct Sql {
     pub timeline: u8,
-    /// Of the target's counters.
+    /// Epoch of the target's counters.
     pub epoch: u8,
-    /// Of log 0's newest owner.
+    /// Fence of the newest owner of log 0.
     pub fence: u8,
-    /// Offset of each log.
+    /// Persisted offset of each log.
     pub persisted: [u8; 2],
-    /// Events written as rows, of each log.
+    /// Events of each log that have rows.
     pub rows: [u8; 2],
     pub has_direct_change: bool,
     /// Rows of `invalidation`, one bit per id.
-    pub lines: u8,
+    pub invalidations: u8,
 }
 
-/// The owner of log 0, from the lease to the end of its tenure.
+/// The owner of log 0, from the lease to the end of its leadership.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
 pub struct Owner {
     pub fence: u8,
-    /// Redis process on which its recovery began.
+    /// Redis process on which the recovery began.
     pub run: u8,
-    /// Timeline of PostgreSQL that it has read.
+    /// Timeline of PostgreSQL that the owner has read.
     pub timeline: u8,
     pub phase: Phase,
-    /// `progress.persisted`: the offset that it believes to be persisted. Only in small steps.
+    /// `progress.persisted`: the offset that the owner assumes to be persisted. Only in small steps.
     pub persisted: u8,
     /// `progress.folded`. Only in small steps.
     pub folded: u8,
-    /// Batches in hand: read, not yet sent. Only in small steps.
+    /// Batches that were read, but not sent. Only in small steps.
     pub fold: Option<Batch>,
     pub persist: Option<Batch>,
     pub retire: Option<Batch>,
 }
 
 impl Owner {
-    pub const fn has_in_hand(&self) -> bool {
+    pub const fn has_unsent_batch(&self) -> bool {
         self.fold.is_some() || self.persist.is_some() || self.retire.is_some()
     }
 
-    pub fn forget(&mut self) {
+    pub fn drop_batches(&mut self) {
         (self.fold, self.persist, self.retire) = (None, None, None);
     }
 }
@@ -129,15 +129,15 @@ impl Owner {
 pub enum Phase {
     #[default]
     Works,
-    /// It has its fence.
+    /// The owner has its fence.
     Leased,
-    /// It has written its fence to the target and read the target's folded offset.
+    /// The owner has written its fence to the target and read the target's folded offset.
     Compares { folded: u8 },
-    /// The log lost entries; surviving ones are to be persisted.
+    /// The log lost entries. Next, surviving entries are persisted.
     Rescues,
-    /// Surviving entries are persisted.
+    /// Surviving entries are persisted. Next, PostgreSQL gets the next generation.
     Raises,
-    /// PostgreSQL has the next generation; its genesis marker is to be appended.
+    /// PostgreSQL has the next generation. Next, its genesis marker is appended.
     Begins,
 }
 
@@ -147,11 +147,11 @@ pub struct Batch {
     pub from: u8,
     pub to: u8,
     pub events: u8,
-    /// Epoch of the target as it was then.
+    /// Epoch of the target at the time of the read.
     pub epoch: u8,
 }
 
-/// Answer of `raise_epoch`, with which the target is to be reset.
+/// Result of `raise_epoch`, with which the target will be reset.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Reset {
     pub epoch: u8,
@@ -161,20 +161,20 @@ pub struct Reset {
     pub run: u8,
 }
 
-/// The job that carries out rows of `invalidation`.
+/// The job that processes rows of `invalidation`.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
 pub enum Invalidation {
     #[default]
     Idle,
-    /// It has read these rows.
-    Read { lines: u8 },
-    /// It has invalidated the counts in Redis.
-    Dropped { lines: u8 },
-    /// Only without [`super::Guard::InvalidateBeforeDelete`]: the rows are gone, the counts are not yet invalidated.
+    /// The job has read these rows.
+    Read { ids: u8 },
+    /// The job has invalidated the counts in Redis.
+    Invalidated { ids: u8 },
+    /// Only without [`super::Guard::InvalidateBeforeDelete`]: the rows are deleted, the counts are not yet invalidated.
     Deleted,
 }
 
-/// A load on a miss.
+/// A load of a total that Redis does not have.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
 pub enum Load {
     #[default]
@@ -194,17 +194,17 @@ pub enum Load {
 /// A hub with one client that watches the counter. Only in runs with a hub.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
 pub struct Hub {
-    /// Version that the client was sent last.
+    /// Version that was last sent to the client.
     pub sent: Version,
     pub sent_total: i16,
     pub slot: Slot,
     /// A message was missed, and the next one will reveal it.
     pub has_gap: bool,
-    /// An answer of Redis under way.
+    /// A reply of Redis that the hub has not received yet.
     pub reading: Option<(Version, i16)>,
-    /// Newest version that was visible anywhere.
+    /// Newest version that was published.
     pub newest: Version,
-    /// Violations that were seen.
+    /// Violations that happened.
     pub wrong: Wrong,
 }
 
@@ -212,12 +212,12 @@ pub struct Hub {
 pub enum Slot {
     #[default]
     Empty,
-    /// The version that the client was sent.
+    /// The hub has the version that it sent to the client.
     Known,
     Invalidated(Version),
 }
 
-/// Violations that are visible at one step only.
+/// Violations that are visible only during a step.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
 pub struct Wrong {
     pub version_fell: bool,

@@ -17,7 +17,7 @@ impl Counters {
         }
     }
 
-    /// Whether the target's scripts run: it was recovered on its Redis process, and so was everything else there.
+    /// Whether the target's scripts run: the target and everything else in its Redis process are recovered.
     pub(super) fn is_ready(&self, state: &State) -> bool {
         let shares_redis = self.scope.faults.has(Fault::RedisFailover);
         state.target.has_meta
@@ -30,7 +30,7 @@ impl Counters {
         target.counter.filter(|counter| counter.epoch == target.epoch || !self.has(Guard::HashOfEpoch))
     }
 
-    /// The total that a reader gets.
+    /// The total that a reader gets from Redis.
     pub(super) fn readable_total(&self, state: &State) -> Option<i16> {
         if self.is_ready(state) { self.live(&state.target)?.total } else { None }
     }
@@ -65,8 +65,9 @@ impl Counters {
         let mut next = *state;
         let (target, sql) = (&state.target, &mut next.sql);
         if target.has_meta || self.has(Guard::EpochAfterMissingMeta) {
-            let seen = if target.has_meta && self.has(Guard::EpochAboveBoth) { target.epoch } else { 0 };
-            sql.epoch = sql.epoch.max(seen) + 1;
+            let target_epoch =
+                if target.has_meta && self.has(Guard::EpochAboveBoth) { target.epoch } else { 0 };
+            sql.epoch = sql.epoch.max(target_epoch) + 1;
         }
         next.reset = Some(Reset {
             epoch: sql.epoch,

@@ -1,5 +1,4 @@
-//! Totals that show which events they include: each event has a digit of its own, so that double counting is
-//! visible.
+//! Totals that show which events they include: each event has its own digit, so that double counting is visible.
 
 use super::{
     Counters, Fault,
@@ -13,14 +12,14 @@ const DIGITS: [i16; 6] = [1, 4, 16, 64, 256, DIRECT_CHANGE];
 /// The event of [`Fault::Mismatch`].
 pub const MISMATCHED: u8 = 0b1;
 
-/// What these events add to the total.
+/// The sum that these events add to the total.
 pub fn weight(source: usize, events: u8) -> i16 {
     let has = |event: &usize| events >> event & 1 == 1;
     (0..3).filter(has).map(|event| WEIGHTS[source][event]).sum()
 }
 
-/// Whether no event is in the total more than once, nor less than never.
-pub fn counts_each_once(total: i16) -> bool {
+/// Whether the total includes each event at most once, and none negatively.
+pub fn has_no_event_twice(total: i16) -> bool {
     total >= 0 && DIGITS.iter().all(|digit| total / digit % 4 <= 1)
 }
 
@@ -32,8 +31,8 @@ impl Counters {
         weight(0, sql.rows[0] & !uncounted) + weight(1, sql.rows[1]) + direct
     }
 
-    /// Whether `newer` includes all events of `older`, except lost, mismatched and undone ones.
-    pub fn keeps_what_was_shown(&self, state: &State, older: i16, newer: i16) -> bool {
+    /// Whether `newer` includes all events of `older`, except lost, mismatched and rolled back ones.
+    pub fn includes_sent_events(&self, state: &State, older: i16, newer: i16) -> bool {
         let mut excused = weight(0, state.log.lost & !state.sql.rows[0]);
         if self.scope.faults.has(Fault::Mismatch) {
             excused += weight(0, MISMATCHED & !(state.log.lost & !state.sql.rows[0]));

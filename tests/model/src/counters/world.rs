@@ -1,4 +1,4 @@
-//! Faults, each at most once, and events outside of Plaudit.
+//! The environment: faults, each at most once, and likes after a loss.
 
 use super::{
     Action, Counters, Fault, Guard,
@@ -32,7 +32,7 @@ impl Counters {
             match state.replica {
                 None => actions.push(Action::ReplicaLagsFromHere),
                 Some(_) if may(Fault::TargetFailover) => actions.push(Action::TargetFailsOver),
-                // One replica lags with everything: it has each event before the fold of it.
+                // The replica of a single Redis lags as a whole: it has each event before its fold.
                 Some(replica) if may_lose_log => actions.extend(
                     (replica.folded[0]..=state.log.first).map(|log_left| Action::RedisFailsOver { log_left }),
                 ),
@@ -75,34 +75,34 @@ impl Counters {
         Some(next)
     }
 
-    /// Another process takes the lease. The steps of a recovery that the old one had begun are refused by
-    /// the fence; its batches may arrive late.
+    /// Another process takes the lease. The fence refuses further recovery steps of the old owner; its batches may
+    /// still arrive.
     pub(super) fn owner_is_replaced(&self, state: &State) -> Option<State> {
         let mut next = *state;
         next.happened.add(Fault::OwnerKilled);
         next.sql.fence += 1;
-        if state.owner.has_in_hand() {
-            next.late_owner = only_in_hand(&state.owner);
+        if state.owner.has_unsent_batch() {
+            next.late_owner = only_unsent_batches(&state.owner);
         }
         next.owner =
             Owner { fence: next.sql.fence, run: state.log.process, phase: Phase::Leased, ..Owner::default() };
         Some(next)
     }
 
-    /// `pipeline/leadership/retry.rs repeat`: each part starts again by reading its position.
+    /// `pipeline/leadership/retry.rs repeat`: after a timeout each task starts again by reading its position.
     pub(super) fn calls_are_delayed(&self, state: &State) -> Option<State> {
-        if !state.owner.has_in_hand() || state.late_owner.has_in_hand() {
+        if !state.owner.has_unsent_batch() || state.late_owner.has_unsent_batch() {
             return None;
         }
         let mut next = *state;
         next.happened.add(Fault::CallDelayed);
-        next.late_owner = only_in_hand(&state.owner);
-        next.owner.forget();
+        next.late_owner = only_unsent_batches(&state.owner);
+        next.owner.drop_batches();
         next.owner.persisted = state.sql.persisted[0];
         Some(next)
     }
 
-    pub(super) fn late_owner_is_gone(&self, state: &State) -> Option<State> {
+    pub(super) fn late_owner_ends(&self, state: &State) -> Option<State> {
         Some(State { late_owner: Owner::default(), ..*state })
     }
 
@@ -136,7 +136,7 @@ impl Counters {
         Some(next)
     }
 
-    /// The state of log 0's own shard is gone too, so that log must be recovered as on another process.
+    /// The state of log 0's shard is deleted as well, so the log must be recovered as on another process.
     pub(super) fn everything_is_flushed(&self, state: &State) -> Option<State> {
         if state.log.has_genesis || state.log.extra_at != 0 {
             return None;
@@ -165,7 +165,7 @@ impl Counters {
     }
 
     /// The former primary may still answer reads. Its totals differ from those that the log restores only by direct
-    /// changes, so without them it is left out.
+    /// changes, so without them it is omitted.
     pub(super) fn postgres_fails_over(&self, state: &State) -> Option<State> {
         let mut next = *state;
         next.sql = next.standby.take()?;
@@ -183,7 +183,7 @@ impl Counters {
     }
 }
 
-fn only_in_hand(owner: &Owner) -> Owner {
+fn only_unsent_batches(owner: &Owner) -> Owner {
     let Owner { fence, fold, persist, retire, .. } = *owner;
     Owner { fence, fold, persist, retire, ..Owner::default() }
 }

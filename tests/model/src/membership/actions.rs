@@ -1,11 +1,11 @@
-//! An actor's flips and the look-ups that they need (`lua/flip_edge.lua`, `domain/membership.rs`).
+//! Flips of the actor, and the look-ups that they need (`lua/flip_edge.lua`, `domain/membership.rs`).
 
 use super::{
     Action, Guard, Membership,
     state::{Load, Offset, Row, Set, State},
 };
 
-/// State of an edge as Redis alone knows it.
+/// State of an edge according to Redis alone.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Answer {
     On,
@@ -14,7 +14,7 @@ pub enum Answer {
     BelowFloor,
 }
 
-/// Whether the action carries an idempotency key. There is one key, for switching the highest target on.
+/// The target with an idempotency key. There is one key, for switching the highest target on.
 pub const KEYED: u8 = 2;
 
 impl Membership {
@@ -38,8 +38,8 @@ impl Membership {
         let shard = &state.shard;
         let is_current = |at: Offset| at.0 == shard.generation || !self.has(Guard::PendingOfGeneration);
         let pending = shard.pending[usize::from(target)].filter(|(_, at)| is_current(*at));
-        let set_says = self.set_says(state, target);
-        match (pending, set_says) {
+        let state_in_set = self.state_in_set(state, target);
+        match (pending, state_in_set) {
             (Some((on, _)), known) if self.has(Guard::PendingAnswersFirst) || known == Answer::NoSet => {
                 if on { Answer::On } else { Answer::Off }
             }
@@ -47,7 +47,7 @@ impl Membership {
         }
     }
 
-    fn set_says(&self, state: &State, target: u8) -> Answer {
+    fn state_in_set(&self, state: &State, target: u8) -> Answer {
         let usable =
             |set: &Set| set.generation == state.shard.generation || !self.has(Guard::SetOfGeneration);
         match state.shard.set.filter(usable) {
@@ -60,7 +60,7 @@ impl Membership {
         }
     }
 
-    /// Flips up to there may have left the pending overlay: PostgreSQL must have them.
+    /// Flips up to this offset may have left the pending overlay: PostgreSQL must have them.
     fn retired(&self, state: &State) -> Offset {
         let shard = &state.shard;
         if self.has(Guard::RetireWritesPosition) {
@@ -75,15 +75,15 @@ impl Membership {
             return None;
         }
         let mut next = *state;
-        if let Some(kept) = state.shard.key.filter(|_| has_key && self.has(Guard::KeyAnswersFirst)) {
-            next.wrong.key |= state.first_result.is_some_and(|first| first != kept);
+        if let Some(stored) = state.shard.key.filter(|_| has_key && self.has(Guard::KeyAnswersFirst)) {
+            next.wrong.key |= state.first_result.is_some_and(|first| first != stored);
             return Some(next);
         }
         let row = state.row.filter(|row| {
             let is_recent = row.persisted >= self.retired(state) || !self.has(Guard::RowNotBeforeRetired);
             row.target == target && is_recent
         });
-        let was = match (self.answer(state, target), row) {
+        let was_on = match (self.answer(state, target), row) {
             (Answer::On, _) => true,
             (Answer::Off, _) => false,
             (Answer::NoSet | Answer::BelowFloor, Some(row)) => {
@@ -92,13 +92,13 @@ impl Membership {
             }
             (Answer::NoSet | Answer::BelowFloor, None) => return None,
         };
-        next.wrong.decision |= was != (state.truth >> target & 1 == 1);
+        next.wrong.decision |= was_on != (state.truth >> target & 1 == 1);
         if has_key {
             next.wrong.key |= state.first_result.is_some();
-            next.shard.key = Some(was != on);
-            next.first_result = Some(was != on);
+            next.shard.key = Some(was_on != on);
+            next.first_result = Some(was_on != on);
         }
-        if was != on {
+        if was_on != on {
             next.flips_left = state.flips_left.checked_sub(1)?;
             next.shard.log.push(target, on);
             let at = (state.shard.generation, next.shard.log.length);
@@ -109,8 +109,8 @@ impl Membership {
     }
 
     pub(super) fn asks_for_row(&self, state: &State, target: u8) -> Option<State> {
-        let is_asked = matches!(self.answer(state, target), Answer::BelowFloor | Answer::NoSet);
-        if state.row.is_some() || !self.is_ready(state) || !is_asked {
+        let is_needed = matches!(self.answer(state, target), Answer::BelowFloor | Answer::NoSet);
+        if state.row.is_some() || !self.is_ready(state) || !is_needed {
             return None;
         }
         let (is_on, persisted) = (state.rows.on >> target & 1 == 1, state.rows.persisted);
@@ -118,7 +118,7 @@ impl Membership {
     }
 
     pub(super) fn load_reads_rows(&self, state: &State) -> Option<State> {
-        if state.load.is_some() || !self.is_ready(state) || self.set_says(state, 0) != Answer::NoSet {
+        if state.load.is_some() || !self.is_ready(state) || self.state_in_set(state, 0) != Answer::NoSet {
             return None;
         }
         let mut next = *state;
@@ -127,14 +127,14 @@ impl Membership {
         Some(next)
     }
 
-    /// `lua/install_members.lua`. More than one target is too many: the highest is kept.
+    /// `lua/install_members.lua`. The set has room for one target: the highest is kept.
     pub(super) fn load_installs(&self, state: &State) -> Option<State> {
         let Load { generation, rows } = state.load?;
         let mut next = State { load: None, ..*state };
-        let is_taken = self.is_ready(state)
+        let is_accepted = self.is_ready(state)
             && (generation == state.shard.generation || !self.has(Guard::InstallOfGeneration))
             && (rows.persisted >= self.retired(state) || !self.has(Guard::InstallNotBeforeRetired));
-        if is_taken {
+        if is_accepted {
             let generation = state.shard.generation;
             let highest = 7 - rows.on.leading_zeros().min(7) as u8;
             let set = if rows.on.count_ones() > 1 {

@@ -1,12 +1,12 @@
-//! Faults, and guards: the checks that keep answers exact.
+//! Faults, and guards: the checks that keep membership exact.
 
 use crate::variants::variants;
 
 variants! {
-    /// A fault that a run includes; each happens at most once. In every run the set may expire, a load
-    /// may be given up, and the persister may be killed at any time.
+    /// A fault that a run includes; each happens at most once. In every run the set may expire, a load may be
+    /// abandoned, and the persister may be killed at any time.
     Fault {
-        /// All keys of the actor's shard are gone.
+        /// All keys of the actor's shard are deleted.
         FlushAll,
         /// Redis fails over to a replica that lags behind; the persister has read only entries that the replica has
         /// (`redis_replicas`).
@@ -21,16 +21,16 @@ variants! {
 variants! {
     /// A guard, and the error that it prevents.
     Guard {
-        /// The pending flip answers before the set (`lua/flip_edge.lua`, `store/redis/members.rs`): the set
+        /// A pending flip overrides the set (`lua/flip_edge.lua`, `store/redis/members.rs`): the set
         /// has rows only.
         PendingAnswersFirst,
         /// A pending flip of an earlier generation is ignored: it is in PostgreSQL, or lost.
         PendingOfGeneration,
         /// A set of another generation is absent (the marker among its members).
         SetOfGeneration,
-        /// Below the floor of a truncated set PostgreSQL is asked.
+        /// Below the floor of a truncated set, PostgreSQL is queried.
         FloorAsksPostgres,
-        /// PostgreSQL's answer about one edge is used only if it has persisted all retired events
+        /// A row of an edge is used only if PostgreSQL had persisted all retired events
         /// (`flip_edge.lua`).
         RowNotBeforeRetired,
         /// Rows become a set only if PostgreSQL had persisted all retired events (`lua/install_members.lua`).
@@ -38,8 +38,8 @@ variants! {
         /// Rows become a set only in the generation in which they were read (`install_members.lua`).
         InstallOfGeneration,
         /// The script that removes pending flips writes its position (`retire_members.lua`), which never goes back.
-        /// The other positions may go back: `retired` after a reset, and `members_retired` is written after the flips
-        /// are gone.
+        /// The other positions may go back: `retired` after a reset, and `members_retired` is written after the
+        /// flips are removed.
         RetireWritesPosition,
         /// A pending flip is removed only if the same flip is persisted (`lua/retire_members.lua`).
         RetireUpToPosition,

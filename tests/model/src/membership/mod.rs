@@ -1,8 +1,7 @@
-//! Is an edge on? One actor, three targets, one kind of edge: pending flips, a set with room for one target
-//! and so with a floor, rows, and an idempotency key.
+//! Model of membership, whether an edge is on. One actor, three targets, one kind of edge: pending flips, a set with
+//! room for one target and so with a floor, rows, and an idempotency key.
 //!
-//! Shard and log are the actor's own. Two of the three targets are on in the beginning, and the set has the
-//! higher one of them.
+//! Shard and log are those of the actor. At the start two of the three targets are on, and the set has the higher one.
 
 mod actions;
 mod guards;
@@ -21,11 +20,11 @@ use state::{MOST_FLIPS, Rows, Set, Shard, Wrong};
 #[derive(Clone, Debug)]
 pub struct Membership {
     pub faults: &'static [Fault],
-    /// Guards that are left out.
+    /// Guards that are omitted.
     pub without: Vec<Guard>,
-    /// How many flips may change something.
+    /// Number of flips that may change something.
     pub flips: u8,
-    /// How often a set may be loaded.
+    /// Number of loads of the set.
     pub loads: u8,
 }
 
@@ -35,7 +34,7 @@ impl Membership {
     }
 }
 
-/// What may happen in one step.
+/// A step of the model.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Action {
     Flips { target: u8, on: bool, key: bool },

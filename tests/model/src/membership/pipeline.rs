@@ -1,4 +1,4 @@
-//! Persister, retirement and recovery, as far as members are concerned (`pipeline/counting/persist`,
+//! Persister, retirement and recovery of members (`pipeline/counting/persist`,
 //! `pipeline/counting/retire.rs`, `lua/retire_members.lua`, `lua/advance_members.lua`,
 //! `pipeline/ownership/recovery.rs`), and faults.
 
@@ -23,7 +23,7 @@ impl Membership {
         }
     }
 
-    /// The log is read contiguously: after a change of generation from its beginning.
+    /// Reads the log contiguously; after a change of generation, from its beginning.
     pub(super) fn persister_reads(&self, state: &State, to: u8) -> Option<State> {
         let (shard, from) = (&state.shard, state.rows.persisted);
         let replicated = match (self.faults.contains(&Fault::Failover), &state.copy) {
@@ -55,7 +55,7 @@ impl Membership {
         Some(next)
     }
 
-    /// The counters' position moves first.
+    /// The position of the counters moves first.
     pub(super) fn retires_counters(&self, state: &State, to: u8) -> Option<State> {
         let (shard, goal) = (&state.shard, (state.shard.generation, to));
         let is_persisted = state.rows.persisted.0 == shard.generation && to <= shard.log.length;
@@ -178,7 +178,7 @@ impl Membership {
             Fault::PostgresFailover => {
                 next.rows = state.standby?;
                 next.has_new_timeline = true;
-                next.truth = surviving(&next.rows, &next.shard); // what the log has lost before is lost now
+                next.truth = surviving(&next.rows, &next.shard); // entries that the log lost before are lost now
             }
         }
         Some(next)

@@ -11,7 +11,7 @@ use super::{
 impl Membership {
     pub(super) fn all_properties() -> Vec<Property<Self>> {
         vec![
-            Property::always("Redis answers what was acknowledged", |model: &Self, state: &State| {
+            Property::always("Redis agrees with acknowledged flips", |model: &Self, state: &State| {
                 let is_right = |target: u8| {
                     let is_on = state.truth >> target & 1 == 1;
                     match model.answer(state, target) {
@@ -22,11 +22,11 @@ impl Membership {
                 };
                 !model.is_ready(state) || (0..TARGETS).all(is_right)
             }),
-            Property::always("an action decides by what was acknowledged", |_, state: &State| {
+            Property::always("an action is decided by acknowledged flips", |_, state: &State| {
                 !state.wrong.decision
             }),
             Property::always("a key acts once", |_, state: &State| !state.wrong.key),
-            Property::always("at rest the rows are what was acknowledged", |_, state: &State| {
+            Property::always("at rest the rows agree with acknowledged flips", |_, state: &State| {
                 let State { shard, rows, batch, .. } = state;
                 let is_recovered = shard.has_meta && shard.is_recovered && !state.has_new_timeline;
                 let is_persisted = rows.persisted == (shard.generation, shard.log.length);

@@ -1,8 +1,8 @@
 //! One actor with three targets on one shard.
 
-/// Targets of the one kind of edge; a set of them is a set of bits.
+/// Number of targets; a set of targets is a set of bits.
 pub const TARGETS: u8 = 3;
-/// The most flips in a run.
+/// Maximum number of flips in a run.
 pub const MOST_FLIPS: usize = 4;
 
 /// Generation and number of a log entry.
@@ -11,16 +11,16 @@ pub type Offset = (u8, u8);
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct State {
     pub shard: Shard,
-    /// The state to which a failover or a restart would go back.
+    /// The state that a failover or a restart restores.
     pub copy: Option<Shard>,
     pub rows: Rows,
     pub standby: Option<Rows>,
-    /// PostgreSQL failed over, which is not noticed yet.
+    /// PostgreSQL failed over, which the owner has not detected yet.
     pub has_new_timeline: bool,
     pub load: Option<Load>,
     pub row: Option<Row>,
     pub batch: Option<Batch>,
-    /// Targets that are on, by what was acknowledged and not lost.
+    /// Targets that are on according to acknowledged flips that are not lost.
     pub truth: u8,
     /// Result of the first action under the key.
     pub first_result: Option<bool>,
@@ -40,9 +40,9 @@ pub struct Shard {
     pub generation: u8,
     /// `retired:<source>`
     pub counters_retired: Offset,
-    /// `members_retired`: from there the retirement of members continues.
+    /// `members_retired`: the retirement of members continues from here.
     pub members_retired: Offset,
-    /// Flips up to there may have left the pending overlay.
+    /// Flips up to this offset may have left the pending overlay.
     pub flips_retired: Offset,
     /// Flips up to `retired` have left the overlay, but `members_retired` is not yet written.
     pub has_retired_flips: bool,
@@ -72,7 +72,7 @@ impl Log {
     }
 }
 
-/// `{s}:e:<kind>:<actor>` with its floor. It has room for one target.
+/// `{s}:e:<kind>:<actor>` with its floor, with room for one target.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Set {
     pub generation: u8,
@@ -88,14 +88,14 @@ pub struct Rows {
     pub persisted: Offset,
 }
 
-/// Rows that are to become a set.
+/// Rows that will become a set.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Load {
     pub generation: u8,
     pub rows: Rows,
 }
 
-/// PostgreSQL's answer about one edge, for an action.
+/// The row of one edge, read for an action.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Row {
     pub target: u8,
@@ -108,7 +108,7 @@ pub struct Row {
 pub struct Batch {
     pub from: Offset,
     pub to: Offset,
-    /// The log as it was then.
+    /// The log at the time of the read.
     pub log: Log,
 }
 
