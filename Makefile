@@ -32,12 +32,12 @@ model: ## Explore the models further than the tests do: minutes, and some GB of 
 soak: prerequisites-test web ## Kill and stall Plaudit and its stores for an hour; FOR=10m, SCHEDULES=100, KIND=processes
 	cargo test --test faults soak -- --ignored --nocapture
 
-# The corpus of a run is its own; what is worth keeping is copied into fuzz/corpus by hand.
+# Each run has its own corpus; copy inputs that are worth keeping into fuzz/corpus by hand.
 .PHONY: fuzz
 fuzz: ## Try random bytes on each fuzz target, a minute each; FOR=seconds, TARGETS="guard ids"
 	scripts/fuzz.sh
 
-# With --no-run, nothing is built that the Rust tests have built already.
+# With --no-run, this builds nothing that the Rust tests have already built.
 .PHONY: test-browser
 test-browser: prerequisites-test web ## Run the browser tests against a server of their own
 	npm --prefix web-demo test --silent
@@ -74,7 +74,7 @@ fmt: ## Format the Rust code
 .PHONY: web
 web: $(web_built) ## Build the web pages into web-demo/dist
 
-# The server carries the pages inside, so they are built before it.
+# The server's binary contains the pages, so they are built first.
 $(web_built): $(web_sources) $(web_modules)
 	npm --prefix web-demo run build
 	touch $@

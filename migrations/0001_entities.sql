@@ -1,10 +1,10 @@
--- Entities: what has counters, and the text of it.
+-- Entities: users, groups, notes and comments, with their texts.
 --
 -- Ids come from sequences: they rise with creation and stay below 2^53. A removal sets `removed_at` and keeps the
 -- row, so that events that arrive later find it.
 -- Indexes end with the column by which a list is paged, in the list's order, so that a page reads as many entries
--- as it shows. They are partial where a list leaves rows out: the row is then not in the index at all.
--- Foreign keys stand only between entities, whose rows are written one at a time by requests. Tables that batches
+-- as it shows. If a list omits rows, its index is partial and does not contain them.
+-- Foreign keys exist only between entities, whose rows are written one at a time by requests. Tables that batches
 -- write have none: a check per row would cost more than the row.
 
 CREATE TABLE app_user (
@@ -60,7 +60,7 @@ CREATE TABLE comment_index (
     removed_at         timestamptz,
     -- The reply that this reply answers; null when it answers `parent_id`.
     reply_to_id        bigint REFERENCES comment_index (id),
-    -- A comment is visible to its author alone, and totals do not include it, until it is approved.
+    -- Until a comment is approved, only its author and moderators see it, and totals do not include it.
     state              text NOT NULL DEFAULT 'pending'
         CONSTRAINT comment_index_state_known CHECK (state IN ('pending', 'approved', 'rejected')),
     -- A removed comment with replies: it stays in lists, without its text.
@@ -89,13 +89,13 @@ CREATE INDEX comment_reply_by_heat ON comment_index (parent_id, hot_score DESC, 
     WHERE parent_id IS NOT NULL AND state = 'approved' AND (removed_at IS NULL OR is_placeholder);
 CREATE INDEX comment_reply_by_age ON comment_index (parent_id, id DESC)
     WHERE parent_id IS NOT NULL AND state = 'approved' AND (removed_at IS NULL OR is_placeholder);
--- An author's comments on a note that only the author sees.
+-- An author's comments on a note that are not approved.
 CREATE INDEX comment_unpublished ON comment_index (author_id, note_id, id DESC)
     WHERE state <> 'approved' AND removed_at IS NULL;
--- What is removed together with a note.
+-- Comments that are removed together with their note.
 CREATE INDEX comment_of_note ON comment_index (note_id, id) WHERE removed_at IS NULL OR is_placeholder;
--- For recounts of a user's comments. Not partial: before its first ANALYZE PostgreSQL takes an index on what is
--- approved and not removed for nearly empty, and reads all of it to find the comments of a note.
+-- For recounts of a user's comments. Not partial: before its first ANALYZE PostgreSQL estimates a partial index on
+-- approved comments as nearly empty, and reads all of it to find the comments of a note.
 CREATE INDEX comment_by_author ON comment_index (author_id);
 
 CREATE TABLE comment_body (

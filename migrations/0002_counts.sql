@@ -1,5 +1,5 @@
 -- Totals: one wide row per entity, created with the entity. Columns are named as in src/catalogue/counters.rs.
--- A total moves only in a transaction that also changes the rows it counts.
+-- A total changes only in a transaction that also changes its rows.
 --
 -- fillfactor 70: totals change all the time and no index covers them, so that updates stay HOT (they write the row
 -- alone, and no index) as long as its page has room.
@@ -20,7 +20,7 @@ CREATE TABLE user_counts (
 
 -- `heat_step` orders notes by their heat since ever. It is coarse on purpose: an index on the heat itself would make
 -- every like write to all indexes of the row, while a step changes seldom, so that nearly all updates stay HOT. A
--- step is about as wide as chance makes counts differ: 1, 2-4, 5-7, …, 968-1012 for a heat of about 1,000. Within
+-- step is about as wide as random differences of counts: 1, 2-4, 5-7, …, 968-1012 for a heat of about 1,000. Within
 -- the last step that is read, the hottest are looked up among its newest notes.
 -- The heat is that of src/catalogue/heat.rs (a unit test compares the two). It is below zero only while a count
 -- drifts.

@@ -1,4 +1,4 @@
--- What reached a user, and the history of numbers. Batches write both, so they have no foreign keys.
+-- Inbox entries of users, and the history of edges. Batches write both, so they have no foreign keys.
 
 -- One row per (recipient, kind, actor, target): written when an edge is on for the first time, and kept when it is
 -- switched off.
@@ -16,8 +16,8 @@ CREATE TABLE inbox_entry (
 -- An inbox, newest first.
 CREATE UNIQUE INDEX inbox_entry_in_order ON inbox_entry (recipient_id, id DESC);
 
--- The order in which steps of a target were written, and so which of its totals is the last. `at` does not tell: it
--- is the time of the action, and the logs of several shards are persisted side by side.
+-- The order in which steps of a target were written, and so which of its totals is the last. `at` does not show this:
+-- it is the time of the action, and the logs of several shards are persisted side by side.
 -- A batch takes the positions of its steps from one block: asking the sequence for each of thousands of rows costs a
 -- tenth of what it takes to write them. Blocks rise from batch to batch, and a batch takes its block while it holds
 -- the locks of its targets' totals, so positions of one target are in the order of writing.
@@ -38,13 +38,13 @@ CREATE TABLE activity (
 
 ALTER SEQUENCE activity_position OWNED BY activity.position;
 
--- The steps of a target in a stretch of time.
+-- The steps of a target in a period.
 CREATE INDEX activity_of_target ON activity (kind, target_id, at);
 -- All steps of an hour, to rebuild heat. History is appended in the order of time, which makes BRIN nearly free: a
 -- few pages per day, and no work per row.
 CREATE INDEX activity_by_time ON activity USING brin (at) WITH (autosummarize = on);
 
--- Makes sure that a day has a partition. Two callers at once wait for each other.
+-- Creates the partition of a day if it does not exist. Concurrent callers wait for each other.
 CREATE FUNCTION ensure_activity_day(day date) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
     partition text := 'activity_' || to_char(day, 'YYYYMMDD');

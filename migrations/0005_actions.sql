@@ -1,5 +1,5 @@
--- Actions that bypass the log: idempotency keys, the ledger of coins, ratings. Each row stands in the transaction of
--- its action.
+-- Actions that bypass the log: idempotency keys, the ledger of coins, ratings. Each row is written in the transaction
+-- of its action.
 
 -- A client's key for one action: within 24 hours the same key returns the first result. No foreign keys: keys are
 -- deleted in bulk, and mean nothing without their action.
@@ -8,7 +8,7 @@ CREATE TABLE idempotency_key (
     key         text NOT NULL,
     operation   text NOT NULL,           -- the mutation and a digest of its arguments
     changed     boolean NOT NULL DEFAULT false,
-    result_id   bigint,                  -- what was created
+    result_id   bigint,                  -- id of the created entity
     created_at  timestamptz NOT NULL DEFAULT now(),
     PRIMARY KEY (actor_id, key)
 );
@@ -49,5 +49,5 @@ CREATE TABLE note_rating (
     PRIMARY KEY (user_id, note_id)
 );
 
--- For recounts: how many, and their sum, from the index alone.
+-- For recounts: number and sum of ratings, from the index alone.
 CREATE INDEX note_rating_of_note ON note_rating (note_id) INCLUDE (score);

@@ -1,5 +1,5 @@
--- The pipeline's own state: the installation, ownership of shards, how far each log is persisted, and what is left
--- to do. No foreign keys: rows name entities as keys in Redis do (note:42), also removed ones.
+-- The pipeline's own state: the installation, ownership of shards, how far each log is persisted, and pending
+-- work. No foreign keys: rows name entities as keys in Redis do (note:42), also removed ones.
 
 -- One row. `virtual_shards` is chosen at the first start. Ids are spread over the shards by remainder, so it may
 -- change only while the log is drained.
@@ -25,17 +25,17 @@ CREATE TABLE shard (
     lease_until  timestamptz
 ) WITH (fillfactor = 50);
 
--- Invalidations: what Redis must discard, because PostgreSQL changed otherwise than through the log. The shard's
--- owner makes Redis discard it, and then deletes exactly the rows that it read. Ids are random, not from a sequence:
--- after a failover a sequence may give the same id twice.
+-- Invalidations: entities and sets that Redis must drop, because PostgreSQL changed them without an event of the log.
+-- The shard's owner drops them in Redis, and then deletes exactly the rows that it read. Ids are random, not from a
+-- sequence: after a failover a sequence may give the same id twice.
 CREATE TABLE invalidation (
     id          uuid PRIMARY KEY DEFAULT gen_random_uuid(),
     shard       smallint NOT NULL,
     names       text NOT NULL,
     reason      text NOT NULL,
     created_at  timestamptz NOT NULL DEFAULT now(),
-    -- A request invalidates what it changed itself, so that its response has the new counts. The row is due, and the
-    -- owner's duty, only if that did not happen.
+    -- A request applies its own invalidations at once, so that its response has the new counts. The row becomes due for
+    -- the owner only if the request did not delete it.
     due_at      timestamptz NOT NULL DEFAULT now()
 );
 
@@ -45,7 +45,7 @@ COMMENT ON COLUMN invalidation.names IS
 -- The oldest of a shard.
 CREATE INDEX invalidation_by_shard ON invalidation (shard, created_at);
 
--- Wakes the owners of the shards, who also look once a second.
+-- Wakes the owners of the shards, which also check once a second.
 CREATE FUNCTION announce_invalidation() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     PERFORM pg_notify('invalidation', '');
@@ -66,7 +66,7 @@ CREATE TABLE backfill (
     after_id     bigint NOT NULL DEFAULT 0,
     done         bigint NOT NULL DEFAULT 0,
     total        bigint NOT NULL,        -- rows to go through, as counted at the start
-    ordered_by   bigint NOT NULL,        -- the user who asked for it
+    ordered_by   bigint NOT NULL,        -- the user who hid, restored or removed the subject
     started_at   timestamptz NOT NULL DEFAULT now(),
     finished_at  timestamptz
 );
@@ -83,19 +83,19 @@ CREATE TABLE dead_event (
     number      bigint NOT NULL,
     payload     text NOT NULL,
     created_at  timestamptz NOT NULL DEFAULT now(),
-    -- What operators call it.
+    -- The id for operators.
     serial      bigint GENERATED ALWAYS AS IDENTITY,
-    -- Why it is dead; null when it cannot be read.
+    -- Why PostgreSQL refused it; null if it cannot be read.
     error       text,
     tries       integer NOT NULL DEFAULT 0,
     -- superseded: a later event of the same edge was persisted.
     state       text NOT NULL DEFAULT 'dead',
     decided_at  timestamptz,
-    -- The edge that it switches; null for views and for what cannot be read.
+    -- The edge that it switches; null for views and unreadable events.
     kind        text,
     actor_id    bigint,
     target_id   bigint,
-    -- Whether history was kept when it died: then it gets its step when it is applied.
+    -- Whether the history was enabled when it died: then applying it adds its step.
     history     boolean NOT NULL DEFAULT true,
     CONSTRAINT dead_event_once UNIQUE (shard, generation, number),
     CONSTRAINT dead_event_serial_once UNIQUE (serial),
@@ -103,7 +103,7 @@ CREATE TABLE dead_event (
     CONSTRAINT dead_event_decided CHECK ((state = 'dead') = (decided_at IS NULL))
 );
 
--- Each batch asks whether its shard has dead events of edges, and if so, whether they are of the batch's edges.
+-- Each batch checks whether its shard has dead events of edges, and whether they are of the batch's edges.
 CREATE INDEX dead_event_waiting ON dead_event (shard, actor_id, target_id, kind) WHERE state = 'dead';
 -- Decided ones to delete.
 CREATE INDEX dead_event_decided_age ON dead_event (decided_at) WHERE state <> 'dead';

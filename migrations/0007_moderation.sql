@@ -1,17 +1,17 @@
 -- Moderation: comments that wait for a decision, and the decisions.
 
--- A table and not a Redis stream: a comment and its row here are one transaction, and so are a decision and what it
--- counts. A moderator leases rows for a while, because a decision may take longer than a transaction should.
+-- A table and not a Redis stream: a comment and its row here are one transaction, and so are a decision and its
+-- totals. A moderator leases rows for a while, because a decision may take longer than a transaction should.
 CREATE TABLE comment_queue (
     comment_id     bigint PRIMARY KEY REFERENCES comment_index (id),
     tries          integer NOT NULL DEFAULT 0,
     due_at         timestamptz NOT NULL DEFAULT now(),
-    -- Why no automatic moderator could decide: it waits for a person.
+    -- Why the automatic moderator could not decide; if set, the comment waits for a person.
     undecided_why  text,
     created_at     timestamptz NOT NULL DEFAULT now()
 );
 
--- What is due for the automatic moderators, and what waits for a person.
+-- Comments that are due for the automatic moderator, and comments that wait for a person.
 CREATE INDEX comment_queue_due ON comment_queue (due_at) WHERE undecided_why IS NULL;
 CREATE INDEX comment_queue_undecided ON comment_queue (comment_id) WHERE undecided_why IS NOT NULL;
 
@@ -24,7 +24,7 @@ END $$;
 CREATE TRIGGER comment_queue_announced AFTER INSERT ON comment_queue
     FOR EACH STATEMENT EXECUTE FUNCTION announce_comment_queue();
 
--- Who decided what, when and why. Rows never change.
+-- All decisions, each with verdict, reason, author and time. Rows never change.
 CREATE TABLE comment_decision (
     id          bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     comment_id  bigint NOT NULL REFERENCES comment_index (id),

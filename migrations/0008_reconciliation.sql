@@ -1,13 +1,13 @@
--- Reconciliation: what was repaired, and how far the nightly run has come. No foreign keys: `entity` may name totals
+-- Reconciliation: repairs, and the progress of the nightly run. No foreign keys: `entity` may name totals
 -- without an entity.
 
 -- Kept for 90 days, to explain why a number jumped.
 CREATE TABLE repair (
     id          bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     entity      text NOT NULL,           -- as in the keys: note:42
-    what        text NOT NULL,           -- which store's copy of what: total, totals row, redis, pending, members
-    counter     text NOT NULL,           -- its name, or the kind of edges; empty when it is all of them
-    from_value  bigint,                  -- null where there was none
+    what        text NOT NULL,           -- name of the repair: total, totals row, redis, pending, members
+    counter     text NOT NULL,           -- name of the counter or edge kind; empty for all counters
+    from_value  bigint,                  -- null if there was none
     to_value    bigint,
     made_by     text NOT NULL CHECK (made_by IN ('command', 'background', 'nightly')),
     made_at     timestamptz NOT NULL DEFAULT now()

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Checks what Plaudit is built of: licences, sources, forbidden and duplicate crates, known vulnerabilities.
-# Fails when something is wrong. What cannot be checked from here, because a database of advisories cannot be
-# reached, is listed at the end; with STRICT=1 that is a failure too.
+# Audits dependencies: licences, sources, forbidden and duplicate crates, known vulnerabilities.
+# Fails if a check fails. Checks that are impossible, because a database of advisories cannot be reached, are listed
+# at the end; with STRICT=1 they are failures too.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -13,7 +13,7 @@ fetch_seconds=120
 failed=()
 unchecked=()
 
-# Takes minutes, once; an unoptimised build is fast enough to check and half as long to build.
+# Takes minutes, once. An unoptimised build is fast enough and takes half the time.
 install_cargo_deny() {
   export PATH="$tools/bin:$PATH"
   if [[ $(cargo-deny --version 2>/dev/null) == "cargo-deny $version" ]]; then return; fi
@@ -27,7 +27,7 @@ check_crates() {
     failed+=("licences, bans or sources of crates")
 }
 
-# Fetched twice: to find out whether it is reachable, and to read its content.
+# Fetched twice: to check whether it is reachable, and to read its content.
 check_crate_advisories() {
   local why
   if ! why=$(timeout "$fetch_seconds" cargo deny --color never fetch db 2>&1); then
@@ -38,7 +38,7 @@ check_crate_advisories() {
   cargo deny --color never check advisories || failed+=("advisories of crates")
 }
 
-# npm ends with 1 both when it finds something and when it cannot ask; only a report has metadata.
+# npm exits with 1 both after findings and without a connection; only a report has metadata.
 check_npm_advisories() {
   local report
   [[ -f $1/package-lock.json ]] || return 0
@@ -59,4 +59,4 @@ for package in "${npm_packages[@]}"; do check_npm_advisories "$package"; done
 for what in "${unchecked[@]}"; do echo "NOT CHECKED: $what" >&2; done
 for what in "${failed[@]}"; do echo "FAILED: $what" >&2; done
 if ((${#failed[@]} > 0)) || [[ ${STRICT:-} == 1 && ${#unchecked[@]} -gt 0 ]]; then exit 1; fi
-echo "Checked; ${#unchecked[@]} of the checks could not be made from here."
+echo "Checked; ${#unchecked[@]} of the checks were not possible."

@@ -15,7 +15,7 @@ fi
 for target in ${TARGETS:-$(cargo +nightly fuzz list)}; do
   found="fuzz/target/corpus/$target"
   mkdir -p "$found"
-  # The first folder takes what is found, the second is only read. No sanitizer: there is no unsafe code here.
+  # cargo-fuzz writes new inputs to the first folder and only reads the second. No sanitizer: there is no unsafe code here.
   cargo +nightly fuzz run -s none "$target" "$found" "fuzz/corpus/$target" -- \
     -max_total_time="${FOR:-60}" -timeout=5 -rss_limit_mb=2048 -print_final_stats=1
 done

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Checks for all that is needed to build and run Plaudit, and with `test` also to test it.
-# Installs what is missing on Debian and Ubuntu; elsewhere it says what to install.
-# With everything in place it runs no package manager and is done at once.
+# Checks the programs needed to build and run Plaudit, and with `test` also those to test it.
+# Installs missing ones on Debian and Ubuntu; on other systems it lists them.
+# If none is missing, it runs no package manager.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -13,7 +13,7 @@ postgres=15.0
 
 has() { command -v "$1" >/dev/null; }
 
-# usable PROGRAM MINIMUM: is it there, and new enough?
+# usable PROGRAM MINIMUM: whether it is installed, and new enough.
 usable() {
   local major minor
   IFS=. read -r major minor <<<"$2"
@@ -21,7 +21,7 @@ usable() {
   ((BASH_REMATCH[1] > major || (BASH_REMATCH[1] == major && BASH_REMATCH[2] >= minor)))
 }
 
-# Debian keeps the server's programs of each version in a directory of its own, off the path.
+# Debian installs the server's programs of each version in a separate directory, which is not in PATH.
 usable_postgres() {
   local program
   for program in postgres /usr/lib/postgresql/*/bin/postgres; do

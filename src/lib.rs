@@ -1,6 +1,6 @@
 //! Plaudit counts what people do in a social app and shows the counts live.
 //!
-//! Each layer uses only those below it (a test holds this):
+//! Each layer uses only those below it (a test checks this):
 //!
 //! | layer | what it is |
 //! |---|---|
@@ -12,14 +12,14 @@
 //! | [`reconcile`] | recounts from rows, compares both stores, repairs |
 //! | [`pipeline`] | from the log to counters and rows; beside domain and hub, knows neither |
 //! | [`store`] | Redis and PostgreSQL, one typed call per script and statement |
-//! | [`event_log`] | what a log entry says |
-//! | [`catalogue`] | what is counted, and what moves it |
+//! | [`event_log`] | entries of the event log |
+//! | [`catalogue`] | entities, counters and edges |
 //! | [`settings`] | every setting with its default, read by the layers that it configures |
 //! | [`primitives`] | ids, offsets, shards, versions, pages |
 //!
-//! Beside them: [`seed`] (writes the demo data). Crates of their own, which do not know this
-//! one: [`plaudit_token_auth`], [`plaudit_moderation`] (judging comments), [`plaudit_embedded_stores`] (private
-//! servers), [`plaudit_demo_data`], [`plaudit_storm`] (simulated users).
+//! Also: [`seed`] (writes the demo data). Separate crates, which do not depend on this one: [`plaudit_token_auth`],
+//! [`plaudit_moderation`] (automatic moderators), [`plaudit_embedded_stores`] (private servers), [`plaudit_demo_data`],
+//! [`plaudit_storm`] (simulated users).
 //!
 //! The way of a like:
 //!
@@ -30,7 +30,7 @@
 //! hub/view.rs → graphql/live/ → http/socket/                              seen
 //! ```
 //!
-//! What a like moves is one line of `catalogue/edges.rs`.
+//! One line of `catalogue/edges.rs` defines the counters that a like moves.
 
 pub mod app;
 pub mod catalogue;

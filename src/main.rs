@@ -1,4 +1,4 @@
-//! The `plaudit` command. `lib.rs` is the map of what it does.
+//! The `plaudit` command: runs a subcommand and maps its result to an exit code. `lib.rs` describes the layers.
 
 use std::process::ExitCode;
 
@@ -10,9 +10,9 @@ use plaudit::{
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// Something drifted and was not repaired.
+/// Exit code: something drifted and was not repaired.
 const DRIFTED: u8 = 1;
-/// Whether something drifted is not known. As for wrong flags.
+/// Exit code: the check failed, so drift is unknown. The same code as for wrong flags.
 const NOT_DONE: u8 = 2;
 
 #[tokio::main]

@@ -24,12 +24,12 @@ pub struct ApiRole {
     settings: Settings,
     plaudit: Plaudit,
     stop: CancellationToken,
-    /// Shares counted requests between processes, and appends views to the log.
+    /// The domain's background work: exchanges request counts between processes, and appends views to the log.
     background: JoinHandle<()>,
 }
 
 impl ApiRole {
-    /// Starts to follow the counts, and the domain's background work.
+    /// Starts the hub and the domain's background work.
     pub fn start(settings: &Settings, stores: &Stores) -> Self {
         let stop = CancellationToken::new();
         let hub = Hub::new(stores.redis.clone(), stores.db.clone(), settings.hub.hub_cache);
@@ -45,7 +45,7 @@ impl ApiRole {
         self.plaudit.hub()
     }
 
-    /// All routes. `sockets` are the connections that they keep open.
+    /// All routes. `sockets` are their open connections.
     pub fn router(
         &self,
         keys: TokenKeys,
@@ -91,10 +91,10 @@ impl ApiRole {
     }
 }
 
-/// Reads the manifest of trusted documents, if one is named.
+/// Reads the manifest of trusted documents, if the settings name one.
 ///
 /// # Errors
-/// It cannot be read.
+/// The manifest cannot be read.
 pub fn documents(settings: &DocumentSettings) -> Result<Documents, AppError> {
     let manifest = settings.trusted_documents.as_deref().map(Manifest::read).transpose()?;
     Ok(Documents::new(

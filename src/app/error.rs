@@ -1,4 +1,4 @@
-//! Why a command fails, in one line.
+//! Errors of commands, each with a message of one line.
 
 use plaudit_embedded_stores::EmbeddedError;
 use plaudit_moderation::ModeratorError;

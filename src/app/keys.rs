@@ -1,4 +1,4 @@
-//! The keys of tokens, out of the settings.
+//! Keys of tokens, from the settings or the data directory.
 
 use super::AppError;
 use plaudit_embedded_stores::DataDir;
@@ -20,14 +20,14 @@ const DEV_OTHERS: [&str; 7] = [
 ];
 const DEV_MODERATOR: &str = "moderator";
 
-/// Verifies tokens, and signs development tokens where that is allowed.
+/// Verifies tokens, and signs development tokens if they are enabled.
 pub struct TokenKeys {
     pub verifier: TokenVerifier,
     pub dev: Option<Development>,
 }
 
 impl TokenKeys {
-    /// Reads or fetches public keys; without them takes the secret of the settings, or the generated one.
+    /// Reads or fetches the public keys. Without them uses the secret of the settings, or the generated one.
     ///
     /// # Errors
     /// [`AppError::Jwks`], or the generated secret cannot be read.

@@ -1,10 +1,10 @@
-//! The log: where it goes, and how it stays one line per event.
+//! Log output on stderr: one line per event, which text of clients cannot forge.
 
 use std::io::{self, IsTerminal, Write};
 
 use crate::settings::{LogFormat, LogSettings};
 
-/// Logs to stderr: stdout is for the results of commands.
+/// Logs to stderr, because stdout is for the results of commands.
 pub fn start_log(log: &LogSettings) {
     let ansi = io::stderr().is_terminal();
     let subscriber = tracing_subscriber::fmt()
@@ -21,12 +21,12 @@ pub fn start_log(log: &LogSettings) {
 /// terminal.
 struct OneLine<W> {
     out: W,
-    /// Colours are this program's: the formatter escapes those in the text of clients.
+    /// Whether to keep escape sequences. They are colours of this program: the formatter escapes those of clients.
     ansi: bool,
 }
 
 impl<W: Write> Write for OneLine<W> {
-    /// Takes one whole event, as the formatter writes it.
+    /// Writes one event: the formatter passes each event whole.
     fn write(&mut self, event: &[u8]) -> io::Result<usize> {
         let (line, end) = match event.split_last() {
             Some((b'\n', line)) => (line, &b"\n"[..]),

@@ -1,4 +1,4 @@
-//! The limit of open files, and so of connections.
+//! Limit of open files, which bounds the number of connections.
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 

@@ -1,4 +1,4 @@
-//! The role `pipeline`: the pipeline's task, and under which name it owns shards.
+//! The role `pipeline`: the pipeline's task, and the name under which this process owns shards.
 
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
@@ -35,19 +35,19 @@ impl PipelineRole {
         Ok(Self { owner, status, stop, task })
     }
 
-    /// Under which name this process owns shards, and which of them it serves.
+    /// The name under which this process owns shards, and the shards that it serves.
     pub fn ownership(&self) -> (String, PipelineStatus) {
         (self.owner.clone(), self.status.clone())
     }
 
-    /// Persists pending events for as long as the settings allow, then gives the shards up.
+    /// Persists pending events for as long as the settings allow, then releases the shards.
     pub async fn stop(self) {
         self.stop.cancel();
         let _ = self.task.await;
     }
 }
 
-/// The same name after a restart on the same data directory; with stores of your own a new one each time.
+/// The name stays the same after a restart on the same data directory. With external stores it is new each time.
 fn owner_name(stores: &Stores) -> Result<String, AppError> {
     let name = match &stores.embedded {
         Some(_) => stores.data_dir.owner_id()?,

@@ -11,12 +11,12 @@ use crate::{
 
 /// The dependencies of this process's roles.
 pub struct Checks {
-    /// Patient, like `db`: a probe really asks the stores.
+    /// Patient, like `db`: a probe reaches the store even while the breaker is open.
     pub redis: Redis,
     pub db: Db,
     /// With the role `api`.
     pub hub: Option<Hub>,
-    /// With the role `pipeline`: under which name this process owns shards, and which of them it serves.
+    /// With the role `pipeline`: the name under which this process owns shards, and the shards that it serves.
     pub pipeline: Option<(String, PipelineStatus)>,
 }
 
@@ -37,23 +37,23 @@ impl Checks {
 
     async fn run(&self) -> Vec<Dependency> {
         let (redis, owners) = tokio::join!(self.redis.run_id(), self.db.shard_owners());
-        let mut found = vec![dependency("Redis", redis.err().map(|error| error.to_string()))];
+        let mut dependencies = vec![dependency("Redis", redis.err().map(|error| error.to_string()))];
         match owners {
             Ok(owners) => {
-                found.push(dependency("PostgreSQL", None));
-                found.push(dependency("shards", self.without_owner(&owners)));
+                dependencies.push(dependency("PostgreSQL", None));
+                dependencies.push(dependency("shards", self.without_owner(&owners)));
             }
-            // The owners of shards are in PostgreSQL.
-            Err(error) => found.push(dependency("PostgreSQL", Some(error.to_string()))),
+            // Without PostgreSQL the owners of shards are unknown.
+            Err(error) => dependencies.push(dependency("PostgreSQL", Some(error.to_string()))),
         }
         if let Some(hub) = &self.hub {
             let interrupted = "changes do not arrive: the connection to Redis is being established";
-            found.push(dependency("changes", (!hub.is_hearing()).then(|| interrupted.into())));
+            dependencies.push(dependency("changes", (!hub.is_receiving()).then(|| interrupted.into())));
         }
-        found
+        dependencies
     }
 
-    /// Names the shards without an owner that serves them, as far as this process can know.
+    /// Names the shards without an owner, and those that this process owns and does not serve yet.
     fn without_owner(&self, owners: &[Option<String>]) -> Option<String> {
         let served = |(shard, owner): (usize, &Option<String>)| match (&self.pipeline, owner) {
             (Some((own_name, status)), Some(owner)) if owner == own_name => status.is_serving(shard),

@@ -17,7 +17,7 @@ use crate::{
     store::sql::Db,
 };
 
-/// How long requests under way may take after a signal.
+/// How long running requests may take after a signal.
 const FINISH_REQUESTS: Duration = Duration::from_secs(5);
 /// How long a stop waits until every socket is closed.
 const CLOSE_SOCKETS: Duration = Duration::from_secs(2);
@@ -28,7 +28,7 @@ pub async fn serve(settings: Settings) -> Result<(), AppError> {
     let listener = listen(settings.server.listen).await?;
     let address = listener.local_addr()?;
     let documents = api::documents(&settings.documents)?;
-    // Before the stores: they count from their first call.
+    // Before the stores, because they count from their first call.
     let metrics = metrics::install().map_err(std::io::Error::other)?;
     let stores = Stores::open(&settings).await?;
     if settings.seed_if_empty {
@@ -60,7 +60,7 @@ pub async fn serve(settings: Settings) -> Result<(), AppError> {
     let serving = http::serve(listener, router, settings.requests.into(), signal.clone());
     serve_until(signal, serving, sockets).await;
     if let Some(api) = api {
-        api.stop().await; // it appends views, which the pipeline then persists
+        api.stop().await; // first, because it appends views, which the pipeline then persists
     }
     if let Some(pipeline) = pipeline {
         pipeline.stop().await;
@@ -80,7 +80,7 @@ async fn seed_if_empty(db: &Db) -> Result<(), AppError> {
     Ok(())
 }
 
-/// Serves until the signal; then sockets are closed, and requests under way may finish.
+/// Serves until the signal, then closes sockets and lets running requests finish.
 async fn serve_until(signal: CancellationToken, serving: impl Future<Output = ()>, sockets: Sockets) {
     let closing = async {
         signal.cancelled().await;
@@ -112,7 +112,7 @@ fn stop_signal() -> Result<CancellationToken, AppError> {
     Ok(signal)
 }
 
-/// Prints the addresses when everything is ready; they answer before that.
+/// Prints the addresses when every dependency is ready. The server answers before that.
 fn print_when_ready(checks: Arc<Checks>, lines: Vec<String>) {
     tokio::spawn(async move {
         let mut pause = Duration::from_millis(20);

@@ -1,4 +1,4 @@
-//! Opening the stores.
+//! Opening the stores: starts embedded servers, checks Redis and PostgreSQL, and migrates the schema.
 
 use std::time::Duration;
 
@@ -17,10 +17,9 @@ use crate::{
     },
 };
 
-/// Older versions lack statements that Plaudit uses.
+/// The oldest supported version: older ones lack statements that Plaudit uses.
 const OLDEST_POSTGRES: u32 = 15;
-/// Connections that the pipeline takes beside those of requests: four per shard at work, listeners, leases,
-/// reconciliation.
+/// Connections of the pipeline in addition to those of requests: four per shard, listeners, leases, reconciliation.
 const fn pipeline_connections(shards: ShardCount) -> u32 {
     7 + 4 * shards.get() as u32
 }
@@ -43,7 +42,7 @@ pub struct Embedded {
 }
 
 impl Stores {
-    /// Starts the embedded servers that are wanted, checks both stores and brings the schema up to date.
+    /// Starts the embedded servers that the settings require, checks both stores and migrates the schema.
     pub async fn open(settings: &Settings) -> Result<Self, AppError> {
         let data_dir = DataDir::open(&settings.place.data_dir)?;
         let embedded = start_embedded(settings, &data_dir).await?;
@@ -86,7 +85,7 @@ async fn start_embedded(settings: &Settings, data_dir: &DataDir) -> Result<Optio
     started.await.map_err(std::io::Error::other)?.map(Some)
 }
 
-/// Checks PostgreSQL and brings its schema up to date. Returns the number of virtual shards.
+/// Checks PostgreSQL and migrates its schema. Returns the number of virtual shards.
 async fn prepare_database(url: &str, shards: ShardCount, mend: &str) -> Result<ShardCount, AppError> {
     let unusable = |reason: String| AppError::Database { address: address(url), reason };
     let version = until_reachable(|| Db::probe(url)).await.map_err(|error| unusable(error.to_string()))?;
@@ -99,7 +98,7 @@ async fn prepare_database(url: &str, shards: ShardCount, mend: &str) -> Result<S
     Ok(db.installation(shards).await?.shards)
 }
 
-/// What to do about a database of another schema: until 0.1.0 no version reads the data of another one.
+/// The advice for a database with another schema: until 0.1.0 no version reads the data of another one.
 fn other_schema_mend(database_url: Option<&StoreUrl>, data_dir: &DataDir) -> String {
     match database_url {
         Some(_) => "create an empty database and name it with --database-url".to_owned(),
@@ -133,7 +132,7 @@ async fn check_redis(redis: &Redis, url: &str, allow_unsafe: bool) -> Result<(),
     Ok(())
 }
 
-/// Retries a few times, of up to a second each, for a store that is just starting.
+/// Retries a few times, with pauses of up to a second, because the store may be starting.
 async fn until_reachable<T, F>(call: impl FnMut() -> F) -> StoreResult<T>
 where
     F: Future<Output = StoreResult<T>>,
@@ -146,8 +145,8 @@ fn redis_error(url: &str, error: crate::store::StoreError) -> AppError {
     AppError::Redis { address: address(url), reason: error.to_string() }
 }
 
-fn url(given: Option<&StoreUrl>, embedded: impl FnOnce() -> String) -> String {
-    given.map_or_else(embedded, |url| url.as_str().to_owned())
+fn url(external: Option<&StoreUrl>, embedded: impl FnOnce() -> String) -> String {
+    external.map_or_else(embedded, |url| url.as_str().to_owned())
 }
 
 /// A URL without its user and password.
@@ -161,7 +160,7 @@ fn address(url: &str) -> String {
 /// The data directory of a server that runs on this machine.
 ///
 /// # Errors
-/// [`AppError::NotRunning`] when none does.
+/// [`AppError::NotRunning`] if no server runs.
 pub fn beside_running_server(place: &PlaceSettings) -> Result<DataDir, AppError> {
     let not_running = || AppError::NotRunning { data_dir: place.data_dir.display().to_string() };
     if !place.data_dir.exists() {
@@ -202,7 +201,7 @@ pub async fn open_stores(
         Some(url) => url.as_str().to_owned(),
         None => beside_running_server(place)?.redis_url(),
     };
-    // Not checked here: PostgreSQL's side can be shown without Redis.
+    // Redis is not checked here: `plaudit explain` shows PostgreSQL's side without it.
     let redis = Redis::new(&url, shards).map_err(|error| redis_error(&url, error))?;
     Ok((redis, db))
 }

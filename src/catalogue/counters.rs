@@ -9,7 +9,7 @@ use crate::primitives::{CommentId, GroupId, Id, NoteId, UserId};
 /// A counter's name is its column in the kind's `…_counts` table and its field in Redis.
 macro_rules! catalogue {
     ($($kind:ident $kind_name:literal { $($counter:ident $name:literal),+ $(,)? })+) => {
-        /// A kind of thing that has counters.
+        /// A kind of entity.
         #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
         pub enum EntityKind { $($kind),+ }
 
@@ -17,13 +17,13 @@ macro_rules! catalogue {
         #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
         pub enum Counter { $($($counter),+),+ }
 
-        /// How many counters each kind has.
+        /// Number of counters of each kind.
         const LENGTHS: &[usize] = &[$([$($name),+].len()),+];
 
         impl EntityKind {
             pub const ALL: &'static [Self] = &[$(Self::$kind),+];
 
-            /// As written in keys, log lines and SQL table names.
+            /// The name in keys, log lines and SQL table names.
             pub const fn name(self) -> &'static str {
                 match self { $(Self::$kind => $kind_name),+ }
             }
@@ -39,7 +39,7 @@ macro_rules! catalogue {
                 match self { $($(Self::$counter => EntityKind::$kind),+),+ }
             }
 
-            /// Column and Redis field.
+            /// Name of the column and of the Redis field.
             pub const fn name(self) -> &'static str {
                 match self { $($(Self::$counter => $name),+),+ }
             }
@@ -70,7 +70,7 @@ catalogue! {
         CommentLikes "likes",
         CommentReplies "replies",
     }
-    // Received entries and what its owner has read; moved in PostgreSQL only.
+    // Received entries, and read marks of the owner. Only PostgreSQL changes them.
     Inbox "inbox" {
         InboxReplies "replies",
         InboxLikes "likes",
@@ -109,10 +109,10 @@ impl Counter {
     }
 }
 
-/// Differences of totals, per entity, in the order in which totals are locked.
+/// Changes of totals per entity, in the order in which totals are locked.
 pub type Deltas = BTreeMap<Entity, Counts>;
 
-/// One thing that has counters: `note:42`.
+/// One object that has counters: `note:42`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Entity {
     pub kind: EntityKind,
@@ -172,7 +172,7 @@ impl FromStr for Entity {
     }
 }
 
-/// Values (or differences) of all counters of one entity, in catalogue order.
+/// Values (or changes) of all counters of one entity, in catalogue order.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Counts([i64; MAX_COUNTERS]);
 

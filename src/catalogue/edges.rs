@@ -1,4 +1,4 @@
-//! Edges: relations that are on or off, and what a flip of one moves.
+//! Edges: relations that are on or off, and the counters that a flip moves.
 
 use super::{Counter, Entity, EntityKind};
 use crate::primitives::{Id, UserId};
@@ -9,9 +9,9 @@ pub type UnixMillis = i64;
 /// Whose counter an edge moves.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Party {
-    /// Who acts.
+    /// The user who acts.
     Actor,
-    /// What it is done to.
+    /// The target of the action.
     Target,
     /// The author of the target.
     Owner,
@@ -37,12 +37,12 @@ macro_rules! edges {
         impl EdgeKind {
             pub const ALL: &'static [Self] = &[$(Self::$kind),+];
 
-            /// As written in the log and in keys; also the name of its table.
+            /// The name in the log and in keys, and of its table.
             pub const fn name(self) -> &'static str {
                 match self { $(Self::$kind => $name),+ }
             }
 
-            /// What the edge points at.
+            /// The kind of its targets.
             pub const fn target(self) -> EntityKind {
                 match self { $(Self::$kind => EntityKind::$target),+ }
             }
@@ -64,7 +64,7 @@ macro_rules! edges {
     (@notifies $recipient:ident $inbox:ident) => { Some((Party::$recipient, Counter::$inbox)) };
 }
 
-// New kinds come at the end: backfills in progress know a kind by its position.
+// Add new kinds at the end: backfills in progress store a kind by its position.
 edges! {
     /// A user likes a note.
     NoteLike "note_like" of Note
@@ -88,7 +88,7 @@ impl EdgeKind {
         Self::ALL.iter().copied().find(|kind| kind.name() == name)
     }
 
-    /// The target's own counter, whose running total the history keeps.
+    /// The target's counter, whose totals are in the history.
     pub fn total(self) -> Counter {
         self.moves()
             .iter()
@@ -129,7 +129,7 @@ impl Flip {
         if self.on { 1 } else { -1 }
     }
 
-    /// Every counter that the flip moves, with its entity and the difference.
+    /// Every counter that the flip moves, with its entity and the change.
     pub fn deltas(&self) -> impl Iterator<Item = (Entity, Counter, i64)> + '_ {
         self.kind.moves().iter().map(|m| {
             let entity = Entity::new(m.counter.kind(), self.party(m.party));

@@ -1,4 +1,4 @@
-//! Heat: how much a note is liked and collected lately, and the buckets of time in which it is summed.
+//! Heat: decaying popularity of notes, summed in buckets of time.
 
 use super::{Counter, EdgeKind, Flip, Party, UnixMillis};
 
@@ -8,8 +8,8 @@ pub const WEIGHTS: &[(Counter, i64)] = &[(Counter::NoteLikes, 1), (Counter::Note
 const MINUTE: UnixMillis = 60_000;
 const HOUR: UnixMillis = 60 * MINUTE;
 
-/// The latest stretch of time, made of buckets. It ends with the bucket of this moment, so it is up to one
-/// bucket shorter than its name.
+/// A period that ends now, made of buckets. The newest bucket is incomplete, so the period is up to one bucket shorter
+/// than its name.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Span {
     Hour,
@@ -34,7 +34,7 @@ pub struct Bucket {
 }
 
 impl EdgeKind {
-    /// What switching the edge on adds to the heat of its target.
+    /// Heat that switching the edge on adds to its target.
     pub fn heat(self) -> i64 {
         let of_target = self.moves().iter().filter(|m| m.party == Party::Target);
         of_target.map(|m| m.counter.weight()).sum()
@@ -48,7 +48,7 @@ impl Counter {
 }
 
 impl Flip {
-    /// What it adds to the heat of its target.
+    /// Heat that the flip adds to its target.
     pub fn heat(&self) -> i64 {
         self.kind.heat() * self.sign()
     }
@@ -83,7 +83,7 @@ impl Span {
         }
     }
 
-    /// Its buckets at that moment, the newest first.
+    /// The buckets at this moment, newest first.
     pub fn window(self, now: UnixMillis) -> impl Iterator<Item = Bucket> {
         let newest = Bucket::of(self, now).number;
         (0..self.buckets()).map(move |age| Bucket { span: self, number: newest - age })
@@ -112,8 +112,8 @@ impl Bucket {
         Self { span, number: at.div_euclid(span.step()) }
     }
 
-    /// The buckets to which an event at `at` belongs: none of a span that is over, and none if a wrong clock puts the
-    /// event more than a bucket ahead.
+    /// The buckets of an event at `at`: none of a span that is over, and none if a wrong clock puts the event more than
+    /// a bucket ahead.
     pub fn all_of(at: UnixMillis, now: UnixMillis) -> impl Iterator<Item = Self> {
         Span::ALL.iter().map(move |span| Self::of(*span, at)).filter(move |bucket| {
             let age = Self::of(bucket.span, now).number - bucket.number;
@@ -121,7 +121,7 @@ impl Bucket {
         })
     }
 
-    /// Every bucket that may be written to at that moment.
+    /// Every bucket that may be written to at this moment.
     pub fn all_alive(now: UnixMillis) -> impl Iterator<Item = Self> {
         Span::ALL.iter().flat_map(move |span| {
             let newest = Self { span: *span, number: Self::of(*span, now).number + 1 };

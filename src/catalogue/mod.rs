@@ -1,5 +1,5 @@
-//! What is counted and what moves it. To add a counter: a line here, a column in its
-//! `…_counts` table, a GraphQL field. To add an edge: a line here, a table, a mutation.
+//! Catalogue of entities, counters and edges: which counters exist, and which edges move them. To add a counter: a line
+//! here, a column in its `…_counts` table, a GraphQL field. To add an edge: a line here, a table, a mutation.
 
 mod counters;
 mod edges;

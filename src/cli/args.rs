@@ -8,7 +8,7 @@ use crate::{
     store::{self, sql::Db},
 };
 
-/// How a command prints what it found.
+/// Output format of a command.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 pub enum Format {
     Table,

@@ -1,5 +1,5 @@
-//! `plaudit dead`: events that PostgreSQL refused, or that could not be read. Needs PostgreSQL only; a running
-//! server, or the next one, carries the changes to Redis.
+//! `plaudit dead`: lists, applies and drops dead events. Needs only PostgreSQL; a running server, or the next one,
+//! applies the changes to Redis.
 
 use std::fmt::Write as _;
 
@@ -22,7 +22,7 @@ use crate::{
     },
 };
 
-/// Events that are read, printed or decided at a time.
+/// Events that are read at a time.
 const PAGE: usize = 1_000;
 /// Characters of an unreadable event that a table shows.
 const SHOWN: usize = 60;
@@ -105,18 +105,18 @@ pub async fn run(args: &DeadArgs) -> Result<(), DeadCommandError> {
 
 async fn list(args: &ListArgs) -> Result<(), AppError> {
     let db = args.stores.open().await?;
-    let (mut after, mut found) = (0, 0);
+    let (mut after, mut printed) = (0, 0);
     loop {
         let page = db.dead_events(after, args.decided, PAGE).await?;
         let Some(last) = page.last() else { break };
         after = last.serial;
-        found += page.len();
+        printed += page.len();
         match args.format {
             Format::Table => print!("{}", table(&page)),
             Format::Json => page.iter().for_each(|event| println!("{}", as_json(event))),
         }
     }
-    if found == 0 && args.format == Format::Table {
+    if printed == 0 && args.format == Format::Table {
         println!("no dead events");
     }
     Ok(())
@@ -210,7 +210,7 @@ fn row(event: &DeadEvent) -> [String; 7] {
     ]
 }
 
-/// Who did what to whom.
+/// An event in words.
 fn description(event: &Event) -> String {
     match event {
         Event::Flip(flip) => {
@@ -264,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn a_table_says_who_did_what_to_whom_and_why_it_is_dead() {
+    fn a_table_describes_each_event_and_its_error() {
         let events = [
             event(3, "1 note_like 42 7 9 on 1763700000000", Some("too much (SQLSTATE 22003)")),
             event(12, "9 waves 42\tat 7", None),
@@ -278,9 +278,9 @@ mod tests {
     }
 
     #[test]
-    fn json_has_the_event_as_it_stood_in_the_log() {
-        let told = as_json(&event(3, "1 views 7 3 1763700000000", Some("no")));
-        assert_eq!((&told["event"], &told["id"]), (&json!("3 views of note:7"), &json!(3)));
-        assert_eq!((&told["payload"], &told["error"]), (&json!("1 views 7 3 1763700000000"), &json!("no")));
+    fn json_contains_the_event_as_in_the_log() {
+        let json = as_json(&event(3, "1 views 7 3 1763700000000", Some("no")));
+        assert_eq!((&json["event"], &json["id"]), (&json!("3 views of note:7"), &json!(3)));
+        assert_eq!((&json["payload"], &json["error"]), (&json!("1 views 7 3 1763700000000"), &json!("no")));
     }
 }

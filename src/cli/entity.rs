@@ -1,15 +1,15 @@
-//! Ids on the command line: as clients see them, or as keys and tables have them.
+//! Ids on the command line: global ids, as in GraphQL, or entity names, as in keys and tables.
 
 use crate::{catalogue::Entity, graphql::public_id};
 
-/// Reads `note_42`, as clients see it, or `note:42`, as keys, logs and tables have it; `inbox:5` has only the
-/// latter.
+/// Parses `note_42`, the global id of clients, or `note:42`, the form of keys, logs and tables. An inbox has only the
+/// latter: `inbox:5`.
 ///
 /// # Errors
-/// The possible forms.
+/// The accepted forms.
 pub fn entity_id(text: &str) -> Result<Entity, String> {
     text.parse().ok().or_else(|| public_id(text)).ok_or_else(|| {
-        "an id such as note:42 or note_42 is needed; the kinds are user, note, comment, group and inbox"
+        "an id is needed, such as note:42 or note_42; the kinds are user, note, comment, group and inbox"
             .into()
     })
 }
@@ -19,7 +19,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn both_spellings_of_an_id_are_read() {
+    fn both_forms_of_an_id_are_accepted() {
         for (text, entity) in [("note_42", "note:42"), ("user:5", "user:5"), ("inbox:5", "inbox:5")] {
             assert_eq!(entity_id(text).unwrap().to_string(), entity);
         }

@@ -1,4 +1,4 @@
-//! `plaudit explain`: the counts of one entity in both stores, and where each number comes from.
+//! `plaudit explain`: the counts of one entity in both stores, the source of each number, and any drift.
 
 use std::fmt::Write;
 
@@ -56,7 +56,7 @@ pub async fn run(args: &ExplainArgs) -> Result<String, AppError> {
     })
 }
 
-/// The sections; the verdict is last, where a terminal shows it.
+/// All sections. The verdict is last, because a terminal shows the end of a long output.
 fn page(of: &Explanation) -> String {
     let mut page = String::new();
     for section in [head, counters, redis, logs, happened, edges, waiting, repairs, verdict] {
@@ -69,15 +69,15 @@ fn page(of: &Explanation) -> String {
 fn head(of: &Explanation, page: &mut String) -> std::fmt::Result {
     let what = match (&of.removed_at, of.exists) {
         (Some(at), _) => format!("removed {at}"),
-        (None, true) => "there".to_owned(),
-        (None, false) => "never was".to_owned(),
+        (None, true) => "exists".to_owned(),
+        (None, false) => "never existed".to_owned(),
     };
     writeln!(page, "{}   {what}, on shard {}\n", of.entity, of.shard)
 }
 
 fn counters(of: &Explanation, page: &mut String) -> std::fmt::Result {
     let (total, rows, redis) = ("total", "rows", "redis");
-    writeln!(page, "  {:<22}{rows:>12}{total:>12}{redis:>12}{:>15}", "counter", "of it pending")?;
+    writeln!(page, "  {:<22}{rows:>12}{total:>12}{redis:>12}{:>15}", "counter", "pending")?;
     for counter in &of.counters {
         let rows = match counter.rows {
             RowCount::Counted(rows) => rows.to_string(),
@@ -104,14 +104,14 @@ fn redis(of: &Explanation, page: &mut String) -> std::fmt::Result {
         return writeln!(page, "redis     {error}\n");
     }
     match redis.epoch {
-        None => writeln!(page, "redis     holds no counters of it; the next reader loads them")?,
+        None => writeln!(page, "redis     has no counters of it; the next read loads them")?,
         epoch if epoch != redis.shard_epoch => {
-            writeln!(page, "redis     holds counters of a former epoch, which count as absent")?;
+            writeln!(page, "redis     has counters of an older epoch; the next read loads them again")?;
         }
         Some(epoch) => {
             let end = match redis.ends_in_ms {
                 Some(ms) => format!("expires in {}", span(ms)),
-                None => "does not expire while something is pending".into(),
+                None => "does not expire while changes are pending".into(),
             };
             writeln!(page, "redis     version {}, epoch {epoch}; {end}", or_dash(redis.version))?;
         }
@@ -124,7 +124,7 @@ fn redis(of: &Explanation, page: &mut String) -> std::fmt::Result {
         )?;
     }
     if let Some(ms) = redis.load_ends_in_ms {
-        writeln!(page, "          somebody is loading it, for {} at most", span(ms))?;
+        writeln!(page, "          a load is in progress, for at most {}", span(ms))?;
     }
     match &redis.text {
         None => writeln!(page, "text      not cached\n"),
@@ -140,7 +140,7 @@ fn logs(of: &Explanation, page: &mut String) -> std::fmt::Result {
     let (end, folded, persisted, cleaned) = ("end", "folded", "persisted", "cleaned");
     writeln!(page, "log   {end:>12}{folded:>12}{persisted:>12}{cleaned:>12}   owner")?;
     for log in &of.logs {
-        let owner = log.owner.as_deref().unwrap_or("nobody: start a server with the role pipeline");
+        let owner = log.owner.as_deref().unwrap_or("none: start a server with the role pipeline");
         let behind = match log.behind {
             Some(0) | None => String::new(),
             Some(behind) => format!("   {behind} not persisted"),
@@ -174,9 +174,9 @@ fn happened(of: &Explanation, page: &mut String) -> std::fmt::Result {
     if !of.last_steps.is_empty() {
         writeln!(page, "last steps of its history, the newest first")?;
         for step in &of.last_steps {
-            let is_on = if step.is_on { "on" } else { "off" };
+            let is_on = state(step.is_on);
             let (at, kind, actor) = (step.at.format("%F %T%.3f"), &step.kind, step.actor);
-            writeln!(page, "  {at}  {kind} {is_on:<3} by user:{actor}, total then {}", step.total_after)?;
+            writeln!(page, "  {at}  {kind} {is_on:<3} by user:{actor}, new total {}", step.total_after)?;
         }
         writeln!(page)?;
     }
@@ -192,8 +192,8 @@ fn edges(of: &Explanation, page: &mut String) -> std::fmt::Result {
             Some(flip) => writeln!(page, "  pending flip   {}, at {}", state(flip.is_on), flip.offset)?,
         }
         let set = match set {
-            SetSide::NotCached => "not cached: the next reader loads it",
-            SetSide::BelowFloor => "too old for the cached set: the row decides",
+            SetSide::NotCached => "not cached: the next read loads it",
+            SetSide::BelowFloor => "below the floor of the cached set: the row decides",
             SetSide::In => "in it",
             SetSide::NotIn => "not in it",
         };
@@ -218,7 +218,7 @@ fn waiting(of: &Explanation, page: &mut String) -> std::fmt::Result {
     for line in &of.waiting_corrections {
         writeln!(
             page,
-            "a correction waits since {}: {} (due {})",
+            "an invalidation has waited since {}: {} (due {})",
             line.created_at, line.reason, line.due_at
         )?;
     }
@@ -240,33 +240,37 @@ fn repairs(of: &Explanation, page: &mut String) -> std::fmt::Result {
 
 fn verdict(of: &Explanation, page: &mut String) -> std::fmt::Result {
     for finding in &of.findings {
-        writeln!(page, "{}", told(finding))?;
+        writeln!(page, "{}", sentence(finding))?;
     }
     if !of.findings.is_empty() {
-        return writeln!(page, "=> mend it: plaudit reconcile --repair --entity {}", of.entity);
+        return writeln!(page, "=> repair it: plaudit reconcile --repair --entity {}", of.entity);
     }
     let sides = match (&of.redis.error, of.is_busy, of.exists) {
-        (_, _, false) => "there is nothing of it",
-        (Some(_), ..) => "rows and totals agree; Redis could not be asked",
-        (None, true, _) => "rows and totals agree; Redis is moving, or waits for a correction: look again",
+        (_, _, false) => "it does not exist",
+        (Some(_), ..) => "rows and totals agree; Redis could not be read",
+        (None, true, _) => {
+            "rows and totals agree; Redis is changing, or waits for an invalidation: try again"
+        }
         (None, false, true) => "all agree",
     };
     writeln!(page, "=> {sides}")
 }
 
-fn told(finding: &Finding) -> String {
+fn sentence(finding: &Finding) -> String {
     let Finding { counter, off, .. } = finding;
     let (found, expected) = (or_dash(finding.found), or_dash(finding.expected));
     match finding.what {
         DriftKind::Total => format!("=> {counter}: the total is {found}, the rows say {expected} ({off:+})"),
         DriftKind::TotalsMissing => "=> it has no row of totals".into(),
-        DriftKind::TotalsOrphaned => "=> there are totals, but there never was such an entity".into(),
+        DriftKind::TotalsOrphaned => "=> it has a row of totals, but it never existed".into(),
         DriftKind::Redis => format!("=> {counter}: Redis has {found}, it must be {expected} ({off:+})"),
         DriftKind::Pending => {
-            format!("=> {counter}: {found} count as pending in Redis, but nothing is pending")
+            format!("=> {counter}: Redis counts {found} as pending, but nothing is pending")
         }
         DriftKind::Members => format!("=> {counter}: the cached set is wrong in {off} places"),
-        DriftKind::Flips => format!("=> {counter}: {off} flips are left as pending, but are rows already"),
+        DriftKind::Flips => {
+            format!("=> {counter}: {off} flips are still pending in Redis, but are already rows")
+        }
     }
 }
 
@@ -278,7 +282,7 @@ fn or_dash(value: Option<impl ToString>) -> String {
     value.map_or_else(|| "-".to_owned(), |value| value.to_string())
 }
 
-/// To seconds; below that to milliseconds.
+/// Rounds down to whole seconds; below one second to milliseconds.
 fn span(ms: i64) -> String {
     let ms = ms.max(0) as u64;
     let rounded = if ms < 1_000 { ms } else { ms / 1_000 * 1_000 };

@@ -1,6 +1,6 @@
-//! The command line: commands of `plaudit`, and their settings.
+//! Command line of `plaudit`: parses the command with its arguments and settings.
 //!
-//! [`Cli::read`] gives the command with every setting parsed; `main.rs` runs it.
+//! [`Cli::read`] returns the command; `main.rs` runs it.
 
 mod args;
 pub mod dead;
@@ -29,7 +29,7 @@ pub use explain::ExplainArgs;
 pub use reconcile::ReconcileArgs;
 pub use token::TokenArgs;
 
-/// Read when no other settings file is named; it need not exist.
+/// The settings file if no other is named. It need not exist.
 const USUAL_FILE: &str = "plaudit.toml";
 
 /// Counts what people do in a social app and shows the counts live, by GraphQL
@@ -85,19 +85,19 @@ pub struct SeedArgs {
 impl Cli {
     /// Reads this process's command line, environment and settings file.
     ///
-    /// Ends the process with a message when something is wrong (exit code 2), or with the help or the
-    /// version when that was asked for (exit code 0).
+    /// Ends the process with a message after an error (exit code 2), and with the help or the version if the command
+    /// line requests them (exit code 0).
     pub fn read() -> Self {
         Self::read_from(env::args_os(), env::vars_os(), Path::new(USUAL_FILE)).unwrap_or_else(|e| e.exit())
     }
 
-    /// As [`Self::read`], from anywhere. `usual_file` is read if it exists and no other file is named.
+    /// Like [`Self::read`], but from any source. Reads `usual_file` if it exists and no other file is named.
     ///
-    /// Help, version and wrong flags are answered before the file and the environment are read, so that mistakes
-    /// there do not prevent them.
+    /// Handles help, version and wrong flags before it reads the file and the environment, so that an error there does
+    /// not prevent them.
     ///
     /// # Errors
-    /// What `read` would print.
+    /// What `read` prints.
     pub fn read_from(
         args: impl IntoIterator<Item = OsString>,
         environment: impl IntoIterator<Item = (OsString, OsString)>,
@@ -105,25 +105,25 @@ impl Cli {
     ) -> Result<Self, clap::Error> {
         let args: Vec<OsString> = args.into_iter().collect();
         let command = settings::explain(Self::command());
-        let asked = command.clone().try_get_matches_from(&args)?;
-        let Some(chosen_file) = settings_file(&asked) else {
-            return Self::from_arg_matches(&asked);
+        let matches = command.clone().try_get_matches_from(&args)?;
+        let Some(chosen_file) = settings_file(&matches) else {
+            return Self::from_arg_matches(&matches);
         };
-        let layers = Layers::read(chosen_file.as_deref(), usual_file, environment).map_err(as_clap_prints)?;
+        let layers = Layers::read(chosen_file.as_deref(), usual_file, environment).map_err(clap_error)?;
         let mut cli = Self::from_arg_matches(&layers.lay_under(command).try_get_matches_from(&args)?)?;
         if let Command::Serve(settings) = &mut cli.command {
             settings.complete();
-            settings.check().map_err(as_clap_prints)?;
+            settings.check().map_err(clap_error)?;
         }
         Ok(cli)
     }
 }
 
-fn as_clap_prints(error: SettingsError) -> clap::Error {
+fn clap_error(error: SettingsError) -> clap::Error {
     clap::Error::raw(ErrorKind::ValueValidation, format!("{error}\n"))
 }
 
-/// The file that `--config` names, if it does. `None` for commands that take no settings.
+/// The file that `--config` names; the outer `None` for commands without settings.
 fn settings_file(matches: &ArgMatches) -> Option<Option<PathBuf>> {
     let (_, mut command) = matches.subcommand()?;
     while let Some((_, inner)) = command.subcommand() {
@@ -138,7 +138,7 @@ mod tests {
 
     use super::*;
 
-    /// Runs `plaudit <line>` beside a settings file with this text.
+    /// Parses `plaudit <line>` with a settings file of this text.
     fn read(line: &str, variables: &[(&str, &str)], file: &str) -> Result<Cli, clap::Error> {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("plaudit.toml");
@@ -156,12 +156,12 @@ mod tests {
     }
 
     #[test]
-    fn the_definitions_are_sound() {
+    fn clap_accepts_the_definitions() {
         settings::explain(Cli::command()).debug_assert();
     }
 
     #[test]
-    fn a_flag_counts_more_than_the_environment_and_that_more_than_the_file() {
+    fn a_flag_overrides_the_environment_and_the_environment_overrides_the_file() {
         let file = "follow_limit = 1\nbatch_events = 1\nbatch_wait = '1ms'\nroles = ['pipeline']";
         let variables = [("PLAUDIT_FOLLOW_LIMIT", "2"), ("PLAUDIT_BATCH_EVENTS", "2")];
         for _ in 0..2 {
@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn a_truth_can_be_told_everywhere_and_a_flag_alone_means_true() {
+    fn a_boolean_can_be_set_everywhere_and_a_flag_without_a_value_means_true() {
         let activity = |line, variables, file| serve(line, variables, file).pipeline.activity;
         assert!(activity("", &[], ""));
         assert!(!activity("", &[], "activity = false"));
@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_that_is_wrong_elsewhere_stands_in_the_way_of_help() {
+    fn help_works_despite_errors_in_the_file_and_the_environment() {
         let broken = [("PLAUDIT_NONSENSE", "1")];
         for line in ["serve --help", "help token", "--version", "schema", "serve --nonsense"] {
             let outcome = read(line, &broken, "not TOML");
@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn the_help_names_every_settings_variable_and_tells_no_value() {
+    fn the_help_names_every_environment_variable_and_no_value() {
         let help = read("serve --help", &[("PLAUDIT_LEASE", "42s")], "").unwrap_err().to_string();
         let command = Settings::augment_args(clap::Command::new("settings"));
         for setting in command.get_arguments() {

@@ -50,18 +50,18 @@ pub async fn run(args: &ReconcileArgs) -> Result<bool, AppError> {
     let reconciler = Reconciler::new(redis, db.clone(), Trigger::Command, args.repair);
     let mut report = Report::new(args.format);
     let outcome = if !args.entity.is_empty() {
-        some(&reconciler, &args.entity, &mut report).await
+        check_named(&reconciler, &args.entity, &mut report).await
     } else if let Some(since) = args.since {
-        lately(&reconciler, &db, since, &mut report).await
+        check_recent(&reconciler, &db, since, &mut report).await
     } else {
-        everything(&reconciler, &db, &mut report).await
+        check_all(&reconciler, &db, &mut report).await
     };
     report.end();
     outcome?;
     Ok(report.sums.drifted == report.sums.repaired)
 }
 
-async fn some(reconciler: &Reconciler, entities: &[Entity], report: &mut Report) -> StoreResult<()> {
+async fn check_named(reconciler: &Reconciler, entities: &[Entity], report: &mut Report) -> StoreResult<()> {
     report.bar.set_length(entities.len() as u64);
     for entity in entities {
         let outcome = reconciler.check_all(&[*entity]).await?;
@@ -74,16 +74,21 @@ async fn some(reconciler: &Reconciler, entities: &[Entity], report: &mut Report)
     Ok(())
 }
 
-async fn lately(reconciler: &Reconciler, db: &Db, since: Duration, report: &mut Report) -> StoreResult<()> {
+async fn check_recent(
+    reconciler: &Reconciler,
+    db: &Db,
+    since: Duration,
+    report: &mut Report,
+) -> StoreResult<()> {
     let mut windows = Windows::since(since, chrono::Utc::now().timestamp_millis());
     report.bar.set_length(windows.left());
-    let mut told = BTreeSet::new();
+    let mut reported = BTreeSet::new();
     while let Some(touched) = windows.next(db).await? {
         // An entity touched in several windows is reported once.
-        let touched: Vec<Entity> = touched.difference(&told).copied().collect();
+        let touched: Vec<Entity> = touched.difference(&reported).copied().collect();
         for page in touched.chunks(PAGE) {
-            let outcome = check(reconciler, page).await?;
-            told.extend(outcome.findings.iter().map(|finding| finding.entity));
+            let outcome = check_page(reconciler, page).await?;
+            reported.extend(outcome.findings.iter().map(|finding| finding.entity));
             report.take_in(&outcome);
         }
         report.bar.inc(1);
@@ -91,7 +96,7 @@ async fn lately(reconciler: &Reconciler, db: &Db, since: Duration, report: &mut 
     Ok(())
 }
 
-async fn everything(reconciler: &Reconciler, db: &Db, report: &mut Report) -> StoreResult<()> {
+async fn check_all(reconciler: &Reconciler, db: &Db, report: &mut Report) -> StoreResult<()> {
     let mut highest = Vec::new();
     for kind in EntityKind::ALL {
         highest.push(db.highest_id(*kind).await? as u64);
@@ -100,7 +105,7 @@ async fn everything(reconciler: &Reconciler, db: &Db, report: &mut Report) -> St
     let mut walk = EntityWalk::default();
     while let Some((kind, ids)) = walk.next(db, PAGE).await? {
         let entities: Vec<Entity> = ids.iter().map(|id| Entity::new(kind, *id)).collect();
-        report.take_in(&check(reconciler, &entities).await?);
+        report.take_in(&check_page(reconciler, &entities).await?);
         let done: u64 = highest[..kind as usize].iter().sum();
         let last = ids.last().map_or(0, |id| id.get() as u64);
         report.bar.set_position(done + last.min(highest[kind as usize]));
@@ -108,11 +113,11 @@ async fn everything(reconciler: &Reconciler, db: &Db, report: &mut Report) -> St
     Ok(())
 }
 
-/// A page; retries transient errors a few times.
-async fn check(reconciler: &Reconciler, entities: &[Entity]) -> StoreResult<CheckReport> {
+/// Checks a page of entities. Retries transient errors a few times.
+async fn check_page(reconciler: &Reconciler, entities: &[Entity]) -> StoreResult<CheckReport> {
     use backon::{ExponentialBuilder, Retryable};
-    let again = || reconciler.check_all(entities);
-    again.retry(ExponentialBuilder::default().with_max_times(4)).when(StoreError::is_transient).await
+    let attempt = || reconciler.check_all(entities);
+    attempt.retry(ExponentialBuilder::default().with_max_times(4)).when(StoreError::is_transient).await
 }
 
 #[derive(Default)]
@@ -123,7 +128,7 @@ struct Sums {
     repaired: u64,
 }
 
-/// Prints findings as they come on stdout, and progress on stderr if that is a terminal.
+/// Prints each finding on stdout at once, and progress on stderr if that is a terminal.
 struct Report {
     format: Format,
     bar: ProgressBar,
@@ -160,7 +165,7 @@ impl Report {
         self.bar.suspend(|| eprintln!("plaudit: {text}"));
     }
 
-    /// A closed pipe (`| head`) does not stop the repair.
+    /// Ignores errors: a closed pipe (`| head`) must not stop the repair.
     fn line(&self, text: &str) {
         self.bar.suspend(|| {
             let _ = writeln!(std::io::stdout(), "{text}");
@@ -172,8 +177,11 @@ impl Report {
         let Sums { checked, skipped, drifted, repaired } = self.sums;
         self.line(&match self.format {
             Format::Table => {
-                let busy =
-                    if skipped > 0 { format!(", {skipped} too busy to be judged") } else { String::new() };
+                let busy = if skipped > 0 {
+                    format!(", {skipped} changed too often to compare")
+                } else {
+                    String::new()
+                };
                 format!("checked {checked}{busy}: {drifted} drifted, {repaired} repaired")
             }
             Format::Json => json!({

@@ -8,7 +8,7 @@ use crate::{
     seed::{SeedOutcome, progress_bar, seed},
 };
 
-/// Fills the database and says what was written.
+/// Fills the database and prints what was written.
 pub async fn run(args: &SeedArgs) -> Result<(), AppError> {
     let db = open_database(&args.stores.place, &args.stores.database).await?;
     let size = SeedSize { users: args.users, notes: args.notes };

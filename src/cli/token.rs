@@ -7,7 +7,7 @@ use plaudit_token_auth::{JwksSource, Role, SecretTooShort, SignError, Subject, T
 
 use crate::settings::{PlaceSettings, TokenSettings, duration};
 
-/// Where the service keeps its generated secret, in the data directory.
+/// File of the generated secret in the data directory.
 const SECRET_FILE: &str = "jwt-secret";
 
 const LONGEST_TTL: Duration = Duration::from_hours(24 * 366 * 10);
@@ -49,8 +49,8 @@ pub enum TokenCommandError {
     Damaged { file: PathBuf, source: SecretTooShort },
 
     #[error(
-        "Plaudit cannot sign tokens here: it only has public keys ({keys}); get a token from whoever has the \
-         private ones"
+        "Plaudit cannot sign tokens here: it only has public keys ({keys}); get a token from the owner of the \
+         private keys"
     )]
     OnlyPublicKeys { keys: JwksSource },
 

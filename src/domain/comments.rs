@@ -117,38 +117,38 @@ impl Plaudit {
         let mut change = match self.begin(actor, key, &ActionCall::new("deleteComment", &comment)).await? {
             ActionStart::Repeated(outcome) => {
                 let mut tx = self.inner.db.begin().await?;
-                let place = tx.comment_header(comment).await?;
-                return Ok((place.ok_or_else(not_found)?, outcome));
+                let header = tx.comment_header(comment).await?;
+                return Ok((header.ok_or_else(not_found)?, outcome));
             }
             ActionStart::New(change) => change,
         };
         let tx = change.tx();
         // The backfill of a removed note locks in another order: comments first, then totals.
         tx.lock_removals_shared().await?;
-        let place = tx.comment_header(comment).await?.ok_or_else(not_found)?;
-        if place.author != actor && !may_remove_any {
-            let is_public = place.state == CommentState::Approved && !place.is_removed;
+        let header = tx.comment_header(comment).await?.ok_or_else(not_found)?;
+        if header.author != actor && !may_remove_any {
+            let is_public = header.state == CommentState::Approved && !header.is_removed;
             let forbidden = DomainError::Forbidden("only its author and moderators can remove a comment");
             return Err(if is_public { forbidden } else { not_found() });
         }
-        tx.lock_totals_of(&[place], &[]).await?;
-        let place = tx.lock_comments(&[comment]).await?.pop().ok_or_else(not_found)?;
-        if place.is_removed {
-            return Ok((place, change.finish(false, None).await?));
+        tx.lock_totals_of(&[header], &[]).await?;
+        let header = tx.lock_comments(&[comment]).await?.pop().ok_or_else(not_found)?;
+        if header.is_removed {
+            return Ok((header, change.finish(false, None).await?));
         }
         let has_replies = tx.live_replies(comment).await? > 0;
         tx.remove_comment(comment, has_replies).await?;
-        let is_included = place.state == CommentState::Approved;
-        if let Some(parent) = place.parent.filter(|_| is_included) {
+        let is_included = header.state == CommentState::Approved;
+        if let Some(parent) = header.parent.filter(|_| is_included) {
             let others = tx.live_replies(parent).await? - 1;
             tx.set_placeholders(&[parent], others > 0).await?;
             change.touch(parent);
         }
         if is_included {
-            change.count_comment(&place, -1);
+            change.count_comment(&header, -1);
         }
         change.touch(comment);
-        Ok((place, change.finish(true, None).await?))
+        Ok((header, change.finish(true, None).await?))
     }
 
     /// A page of each of these threads, in one statement per kind of thread: approved comments, and

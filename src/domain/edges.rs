@@ -107,7 +107,7 @@ impl Plaudit {
         targets.sort_unstable();
         targets.dedup();
         let source = shards.shard_of(flip.actor.0);
-        self.hub().heard(source, at, &targets, self.inner.settings.reply_wait).await;
+        self.hub().wait_until_folded(source, at, &targets, self.inner.settings.reply_wait).await;
     }
 }
 

@@ -98,7 +98,7 @@ impl Plaudit {
     }
 
     async fn wait_for_changes(&self, changes: &BTreeMap<ShardId, Version>) {
-        self.hub().heard_changes(changes, self.inner.settings.reply_wait).await;
+        self.hub().wait_for_changes(changes, self.inner.settings.reply_wait).await;
     }
 
     async fn delete_invalidations(&self, lines: &[Uuid]) {

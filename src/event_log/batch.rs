@@ -1,4 +1,4 @@
-//! Summing a batch of events into one difference per entity.
+//! Sums of a batch of events: one change per entity.
 
 use std::collections::{BTreeMap, btree_map::Entry as MapEntry};
 
@@ -8,7 +8,7 @@ use crate::{
     primitives::Offset,
 };
 
-/// What a batch does to one entity.
+/// Effect of a batch on one entity.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct EntityDelta {
     pub by: Counts,
@@ -22,18 +22,18 @@ pub struct EntityDelta {
 /// still be set and cleared.
 pub type Moves = BTreeMap<Entity, EntityDelta>;
 
-/// What the entries' events add up to. The entries are in order.
+/// Sums up the events of entries, which are in order.
 pub fn sum<'a>(entries: impl IntoIterator<Item = &'a Entry>) -> Moves {
     sum_of(entries, |_| true)
 }
 
-/// The same for some entities alone.
+/// The same, for some entities only.
 pub fn sum_of<'a>(entries: impl IntoIterator<Item = &'a Entry>, is_wanted: impl Fn(Entity) -> bool) -> Moves {
     let mut moves = Moves::new();
     for entry in entries {
         for (entity, counter, delta) in entry.event.deltas().filter(|(entity, ..)| is_wanted(*entity)) {
             let moved = match moves.entry(entity) {
-                MapEntry::Occupied(known) => known.into_mut(),
+                MapEntry::Occupied(entry) => entry.into_mut(),
                 MapEntry::Vacant(new) => new.insert(EntityDelta {
                     by: Counts::default(),
                     // Number 0 is the genesis marker, so an event has a place before it.

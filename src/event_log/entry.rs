@@ -17,19 +17,19 @@ pub const GENESIS: &str = "genesis";
 const VERSION: &str = "1";
 const VIEWS: &str = "views";
 
-/// What a log entry says.
+/// The event of a log entry.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Event {
     /// Begins a generation of the log; moves nothing.
     Genesis,
     Flip(Flip),
-    /// Views of a note; who viewed it is not kept.
+    /// Views of a note, without the viewers.
     Views {
         note: NoteId,
         by: NonZeroU32,
         at: UnixMillis,
     },
-    /// Not understood by this release; kept as a dead event, moves nothing.
+    /// An event that this release cannot read. It moves nothing and becomes a dead event.
     Unreadable(String),
 }
 
@@ -50,7 +50,7 @@ impl Event {
         event.unwrap_or_else(|| Self::Unreadable(text.to_owned()))
     }
 
-    /// When it happened; `None` where the log does not say.
+    /// Time of the event; `None` if the entry has none.
     pub const fn at(&self) -> Option<UnixMillis> {
         match self {
             Self::Flip(flip) => Some(flip.at),
@@ -59,7 +59,7 @@ impl Event {
         }
     }
 
-    /// Every counter that the event moves, with its entity and the difference.
+    /// Every counter that the event moves, with its entity and the change.
     pub fn deltas(&self) -> impl Iterator<Item = (Entity, Counter, i64)> + '_ {
         let (flip, views) = match self {
             Self::Flip(flip) => (Some(flip), None),

@@ -1,4 +1,4 @@
-//! Summing the heat of events, per bucket of time and note.
+//! Sums of the heat of events, per bucket of time and note.
 
 use std::collections::BTreeMap;
 
@@ -8,11 +8,11 @@ use crate::{
     primitives::Id,
 };
 
-/// What is added to the heat of notes.
+/// Heat to add, per bucket and note.
 pub type Heat = BTreeMap<Bucket, BTreeMap<Id, i64>>;
 
-/// What the entries add to the heat of their targets, by the time at which each happened. Notes whose flips
-/// cancel out are left out.
+/// Heat that the entries add to their targets, by the time of each event. Does not contain notes whose flips cancel
+/// out.
 pub fn heat_of<'a>(entries: impl IntoIterator<Item = &'a Entry>, now: UnixMillis) -> Heat {
     let mut heat = Heat::new();
     for flip in entries.into_iter().filter_map(Entry::flip).filter(|flip| flip.heat() != 0) {

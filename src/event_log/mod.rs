@@ -1,5 +1,4 @@
-//! The log of actions: what an entry says and how a batch of entries sums up.
-//! Writing and reading the log itself is the store's work.
+//! Entries of the event log: their text form, and the sums of a batch. The store appends and reads the log itself.
 
 mod batch;
 mod entry;

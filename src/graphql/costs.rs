@@ -1,4 +1,4 @@
-//! What the cost guard has to know about this schema: how long its lists are, and what its scalars accept.
+//! Rules of the cost guard for this schema: sizes of lists, and values that custom scalars accept.
 
 use async_graphql::{ScalarType, Value};
 

@@ -11,7 +11,7 @@ pub type ApiResult<T> = Result<T, ApiError>;
 
 /// One failure. Every field that waited for the same read gets a copy.
 ///
-/// Deliberately without `Display`: a type with it turns into an engine error without a code.
+/// Does not implement `Display`: async-graphql would turn it into an error without a code.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ApiError {
     code: Code,
@@ -81,8 +81,8 @@ impl Code {
         }
     }
 
-    /// Whose fault it is: the caller's, a store's or a takeover's for a while (transient), too much load
-    /// (overload), or the service's (fault).
+    /// The cause: the caller, a store or a takeover for a while (transient), too much load (overload), or a defect of
+    /// the service (fault).
     pub const fn class(self) -> &'static str {
         match self {
             Self::RetryLater => "transient, overload",
@@ -91,7 +91,7 @@ impl Code {
         }
     }
 
-    /// What happened, and what a client does.
+    /// What happened, and what a client should do.
     pub const fn meaning(self) -> &'static str {
         match self {
             Self::Unauthenticated => {
@@ -107,8 +107,9 @@ impl Code {
                 "Too many requests of the user or the address: send it again after `extensions.retryAfter` seconds"
             }
             Self::RetryLater => {
-                "A store is away or busy: send it again after a growing pause with jitter. The action may have taken \
-                 effect; repeating it is safe"
+                "A store is away or busy: retry after a growing pause with jitter. It may have taken effect: \
+                 `createNote`, `addComment`, `createGroup`, `grantCoins`, `recordViews` act again without an \
+                 `idempotencyKey`"
             }
             Self::Internal => "A fault of the service; the cause is in its log",
             Self::ParseFailed => "The document is no GraphQL",
@@ -179,7 +180,7 @@ fn mark(values: &mut ErrorExtensionValues, code: Code) {
 }
 
 impl From<DomainError> for ApiError {
-    /// Each failure passes here once. Its internal cause is logged once per response.
+    /// Counts the failure: each one is converted here once. [`log_causes`] logs the internal cause, once per response.
     fn from(error: DomainError) -> Self {
         let message = error.to_string();
         metrics::counter!("plaudit_refusals_total", "class" => error.class().name()).increment(1);
@@ -195,15 +196,15 @@ impl From<DomainError> for ApiError {
             }
             DomainError::RetryLater(cause) => {
                 // Debug level: breakers log outages, and a metric counts these.
-                tracing::debug!(%cause, "a request is to be retried later");
+                tracing::debug!(%cause, "a request must be retried later");
                 Self::new(Code::RetryLater, message)
             }
             DomainError::CatchingUp => {
-                tracing::debug!("a shard's log is full; a request is to be retried later");
+                tracing::debug!("a shard's log is full; a request must be retried later");
                 Self::new(Code::RetryLater, message)
             }
             DomainError::Overloaded(what) => {
-                tracing::debug!(what, "overloaded; a request is to be retried later");
+                tracing::debug!(what, "overloaded; a request must be retried later");
                 Self::new(Code::RetryLater, message)
             }
             DomainError::Internal(cause) => {
@@ -265,7 +266,7 @@ pub fn outcome(first: Option<&ServerError>) -> &'static str {
     first.map_or("OK", |error| code(error).unwrap_or(Code::Internal).name())
 }
 
-/// Gives `error` a code if it has none, which is so for errors of the engine.
+/// Gives `error` a code if it has none. Errors of the engine have none.
 pub fn give_code(error: &mut ServerError, code: Code) {
     let values = error.extensions.get_or_insert_default();
     if values.get("code").is_none() {
@@ -274,11 +275,12 @@ pub fn give_code(error: &mut ServerError, code: Code) {
 }
 
 /// The code of an error of the engine: a document that does not fit the schema, or an argument that does not fit its
-/// type. The latter has a path if it was found during execution; otherwise its message tells.
+/// type. The latter has a path if execution found it; otherwise its message identifies it.
 pub fn code_of_engine_error(error: &ServerError) -> Code {
-    const OF_ARGUMENTS: [&str; 3] = ["Invalid value for argument", "Expected input type", "Failed to parse"];
+    const ARGUMENT_ERRORS: [&str; 3] =
+        ["Invalid value for argument", "Expected input type", "Failed to parse"];
     let begins = |beginning: &&str| error.message.starts_with(*beginning);
-    if !error.path.is_empty() || OF_ARGUMENTS.iter().any(begins) {
+    if !error.path.is_empty() || ARGUMENT_ERRORS.iter().any(begins) {
         Code::BadUserInput
     } else {
         Code::ValidationFailed

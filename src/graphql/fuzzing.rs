@@ -1,4 +1,4 @@
-//! Fuzz targets: what must hold for any bytes sent as a document, an id or a cursor.
+//! Fuzz targets: properties for any bytes sent as a document, an id or a cursor.
 
 use std::sync::OnceLock;
 
@@ -28,7 +28,7 @@ pub fn guard(bytes: &[u8]) {
     let (document, work) = guard.measure(text);
     assert!(work.tokens <= u64::from(limits.max_tokens) + 1, "{work:?}");
     let Ok(document) = document else { return };
-    assert!(work.selections <= work.tokens, "more was parsed than was counted: {work:?}");
+    assert!(work.selections <= work.tokens, "there are more selections than tokens: {work:?}");
     let Ok(operation) = document.operation(None) else { return };
     let Ok(mut variables) = serde_json::from_str::<Variables>(variables) else { return };
     if guard.admit(&document, operation, &mut variables).is_ok() {
@@ -38,7 +38,7 @@ pub fn guard(bytes: &[u8]) {
     }
 }
 
-/// A text is an id only if that id is written exactly so.
+/// A text is parsed as an id only if the id's text form is the same text.
 pub fn ids(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
     if let Ok(entity) = parse_any("id", &text) {

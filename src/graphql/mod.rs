@@ -5,18 +5,18 @@
 //! | folder | what it is |
 //! |---|---|
 //! | [`engine`] | prepares and executes requests |
-//! | [`costs`] | what the guard has to know about this schema |
+//! | [`costs`] | rules of the guard for this schema |
 //! | [`schema`] | the roots of the schema, and its text |
 //! | [`live`] | subscriptions, executed once for all that select the same |
 //! | [`queries`], [`mutations`] | the root fields, by domain word |
 //! | [`objects`] | the types that clients read |
 //! | [`reading`] | scope, loaders, prefetch, pages, access guards |
-//! | [`nulls`] | what a failed field leaves in the data |
+//! | [`nulls`] | null propagation of failed fields |
 //! | [`request`] | parameters, documents, ids, scalars, viewer, access table, rates |
-//! | [`guard`] | what a request may cost |
+//! | [`guard`] | limits of the cost of a request |
 //! | [`errors`] | error codes and messages |
 //!
-//! [`fuzzing`] holds what must be true for any bytes from outside.
+//! [`fuzzing`]: properties for any bytes from clients.
 
 mod costs;
 mod engine;

@@ -1,6 +1,6 @@
 //! Null propagation: a failed field is null in the data, or, if its type does not allow null, the nearest field above
-//! that does (GraphQL specification, "Handling Execution Errors"). Clients with typed results and normalised caches
-//! rely on that; the engine omits failed fields instead.
+//! that allows it (GraphQL specification, "Handling Execution Errors"). Clients with typed results and normalised
+//! caches rely on that; the engine omits failed fields instead.
 
 use std::collections::HashMap;
 

@@ -36,7 +36,7 @@ pub struct Quality {
 }
 
 /// The quality that `Accept` gives a media type: that of the most specific matching range. Without `Accept`
-/// everything is accepted. Invalid ranges, and those with another charset than UTF-8, are ignored one by one.
+/// everything is accepted. Invalid ranges, and those with another charset than UTF-8, are ignored.
 pub fn quality(headers: &HeaderMap, kind: &str, subtype: &str) -> Quality {
     let mut elements = elements(headers).peekable();
     if elements.peek().is_none() {
@@ -73,8 +73,7 @@ fn weight(range: &MediaRange<'_>) -> Option<u16> {
 }
 
 fn not_acceptable() -> RequestError {
-    let message =
-        "Accept allows no answer that there is: application/graphql-response+json or application/json";
+    let message = "Accept must allow application/graphql-response+json or application/json";
     RequestError::new(StatusCode::NOT_ACCEPTABLE, ApiError::new(Code::BadUserInput, message))
 }
 
@@ -95,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn the_media_type_that_is_wanted_most_is_chosen() {
+    fn the_media_type_with_the_highest_quality_is_chosen() {
         for (accept, expected) in [
             ("application/graphql-response+json", Some(GraphqlResponse)),
             ("application/json", Some(Json)),
@@ -137,7 +136,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_header_makes_it_fail(text in "[ -~]{0,200}") {
+        fn no_header_value_causes_a_panic(text in "[ -~]{0,200}") {
             let _ = chosen(&[&text]);
         }
 
@@ -156,7 +155,7 @@ mod tests {
         }
 
         #[test]
-        fn what_is_chosen_is_acceptable_and_nothing_is_wanted_more(
+        fn the_chosen_media_type_is_acceptable_and_no_other_has_a_higher_quality(
             ranges in prop::collection::vec((media_type(), 0..=1000u16), 0..8)
         ) {
             let elements: Vec<String> = ranges

@@ -1,8 +1,8 @@
-//! Where a request comes from.
+//! Client address of a request, also behind trusted proxies. A client cannot forge it.
 //!
-//! Any client can send `X-Forwarded-For`; only the entries that a trusted proxy appended are true. Each proxy
-//! appends the address of its own client, so the list is read from its end, as long as the entries are trusted
-//! proxies.
+//! Any client can send `X-Forwarded-For`, so only entries that a trusted proxy appended are believed. Each proxy
+//! appends the address of its own client. The list is therefore read from its end, as long as the sender is a trusted
+//! proxy.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -16,16 +16,16 @@ const FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
 /// Most entries of the header that are read.
 const MAX_HOPS: usize = 16;
 
-/// The client's address, not that of one of the trusted proxies.
+/// The address of the client, even if the request came through trusted proxies.
 pub fn client_address(parts: &Parts, proxies: &[IpNet]) -> IpAddr {
     let ConnectInfo(connected) = parts
         .extensions
         .get::<ConnectInfo<SocketAddr>>()
-        .expect("the server is told where connections come from");
+        .expect("`serve` records the address of each connection");
     client(proxies, connected.ip(), &parts.headers)
 }
 
-/// The address before the outermost trusted proxy; the connected one if it is no trusted proxy.
+/// The address from which the outermost trusted proxy got the request; `connected` if that is no trusted proxy.
 fn client(proxies: &[IpNet], connected: IpAddr, headers: &HeaderMap) -> IpAddr {
     let mut client = connected.to_canonical();
     let forwarded = headers.get_all(FORWARDED_FOR).iter().rev();
@@ -40,7 +40,7 @@ fn client(proxies: &[IpNet], connected: IpAddr, headers: &HeaderMap) -> IpAddr {
     client
 }
 
-/// Some proxies write a port, too.
+/// Some proxies also write the port.
 fn parse(hop: &str) -> Option<IpAddr> {
     let bare = |text: &str| text.parse::<IpAddr>().ok();
     let with_port = || hop.parse::<SocketAddr>().ok().map(|address| address.ip());
@@ -52,43 +52,43 @@ fn parse(hop: &str) -> Option<IpAddr> {
 mod tests {
     use super::*;
 
-    fn client(trusted: &[&str], connected: &str, told: &[&str]) -> String {
+    fn client(trusted: &[&str], connected: &str, forwarded: &[&str]) -> String {
         let proxies: Vec<IpNet> = trusted.iter().map(|network| network.parse().unwrap()).collect();
         let mut headers = HeaderMap::new();
-        for value in told {
+        for value in forwarded {
             headers.append(FORWARDED_FOR, value.parse().unwrap());
         }
         super::client(&proxies, connected.parse().unwrap(), &headers).to_string()
     }
 
     #[test]
-    fn without_trusted_proxies_nobodys_word_counts() {
+    fn without_a_trusted_proxy_the_header_is_ignored() {
         assert_eq!(client(&[], "192.0.2.1", &["198.51.100.7"]), "192.0.2.1");
         assert_eq!(client(&["10.0.0.0/8"], "192.0.2.1", &["198.51.100.7"]), "192.0.2.1");
     }
 
     #[test]
-    fn the_client_is_who_asked_the_outermost_trusted_proxy() {
+    fn the_client_is_the_address_that_the_outermost_trusted_proxy_appended() {
         let inside = &["10.0.0.0/8", "2001:db8::/32"][..];
-        for (told, expected) in [
+        for (forwarded, expected) in [
             (&["198.51.100.7"][..], "198.51.100.7"),
-            (&["203.0.113.9, 198.51.100.7"], "198.51.100.7"), // the client made up the first one
+            (&["203.0.113.9, 198.51.100.7"], "198.51.100.7"), // the client forged the first one
             (&["198.51.100.7, 10.0.0.9"], "198.51.100.7"),
             (&["203.0.113.9", "198.51.100.7, 2001:db8::7"], "198.51.100.7"),
             (&["198.51.100.7:4711"], "198.51.100.7"),
             (&["[2001:db9::7]:4711"], "2001:db9::7"),
             (&["[2001:db9::7]"], "2001:db9::7"),
             (&["::ffff:198.51.100.7"], "198.51.100.7"),
-            (&["10.0.0.8, 10.0.0.9"], "10.0.0.8"), // from inside
+            (&["10.0.0.8, 10.0.0.9"], "10.0.0.8"), // the client is in the trusted network
             (&[], "10.0.0.1"),
         ] {
-            assert_eq!(client(inside, "10.0.0.1", told), expected, "{told:?}");
+            assert_eq!(client(inside, "10.0.0.1", forwarded), expected, "{forwarded:?}");
         }
         assert_eq!(client(inside, "::ffff:10.0.0.1", &["198.51.100.7"]), "198.51.100.7");
     }
 
     #[test]
-    fn what_is_no_address_ends_the_list() {
+    fn an_entry_that_is_no_address_ends_the_list() {
         for nonsense in ["", "unknown", "198.51.100.7, _hidden", "198.51.100.7,", "a\u{e4}"] {
             assert_eq!(client(&["10.0.0.0/8"], "10.0.0.1", &[nonsense]), "10.0.0.1", "{nonsense}");
         }

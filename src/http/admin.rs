@@ -5,13 +5,13 @@ use axum::{
     response::Response,
 };
 
-use super::{SharedApiState, caller::SentBy, health::measured, request_error::RequestError};
+use super::{SharedApiState, caller::SentBy, health::metrics_text, request_error::RequestError};
 use crate::graphql::{ApiError, Code, must_be_moderator};
 
 /// The text of `/metrics`, which proxies usually do not pass on.
 pub async fn metrics(state: SharedApiState, SentBy(caller): SentBy) -> Result<Response, RequestError> {
     must_be_moderator(&caller.viewer).map_err(refused)?;
-    Ok(measured(&state.api.metrics))
+    Ok(metrics_text(&state.api.metrics))
 }
 
 fn refused(error: ApiError) -> RequestError {

@@ -24,9 +24,9 @@ const SERVER_TIMING: HeaderName = HeaderName::from_static("server-timing");
 
 /// The result of a request.
 pub enum Answer {
-    /// The execution result, perhaps with errors of fields, and what it cost.
+    /// The execution result, perhaps with errors of fields, and the calls to stores that it made.
     Executed(Executed, Arc<Tally>),
-    /// Well-formed, but GraphQL's rules forbid its execution.
+    /// Well-formed, but not executed: the document or the variables are invalid.
     Rejected(Rejection),
     /// Refused by the rules of HTTP or of this service.
     Refused(RequestError),
@@ -62,8 +62,8 @@ fn executed_response(executed: Executed, tally: &Tally, media_type: MediaType) -
     response
 }
 
-/// 200 as `application/json`: clients of that type take another status for a failure of a proxy, and ignore the
-/// errors.
+/// Status 200 for `application/json`: clients of that type take any other status for a failure of a proxy and ignore
+/// the errors.
 fn rejected_response(rejected: &Rejection, media_type: MediaType) -> Response {
     let status = match media_type {
         MediaType::GraphqlResponse => StatusCode::BAD_REQUEST,
@@ -89,7 +89,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_cost_is_told() {
+    fn server_timing_names_round_trips_and_statements() {
         assert_eq!(
             server_timing(&Tally::default()),
             "redis;desc=\"0 round trips\", sql;desc=\"0 statements\""

@@ -22,10 +22,10 @@ use crate::settings::PageOrigin;
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
-/// Characters of an id that clients and proxies give to a request.
+/// Longest id, in bytes, that is accepted from clients and proxies.
 const MAX_REQUEST_ID: usize = 64;
 
-/// How long browsers may keep the answer to a preflight. None of them keeps it for longer.
+/// How long browsers may cache the answer to a preflight. No browser caches it for longer.
 const PREFLIGHT: Duration = Duration::from_hours(2);
 
 /// Below this many bytes compression saves no packet.
@@ -53,20 +53,20 @@ pub async fn surround(request: Request, next: Next) -> Response {
     response
 }
 
-/// The client's id if it is fit for a log, else a new one.
+/// The client's id if it is safe to log, else a new one.
 fn request_id(headers: &HeaderMap) -> HeaderValue {
     let is_allowed = |byte: &u8| byte.is_ascii_alphanumeric() || b"-_.:/+=".contains(byte);
-    let is_fit = |id: &&HeaderValue| {
+    let is_safe = |id: &&HeaderValue| {
         let id = id.as_bytes();
         !id.is_empty() && id.len() <= MAX_REQUEST_ID && id.iter().all(is_allowed)
     };
-    headers.get(REQUEST_ID).filter(is_fit).cloned().unwrap_or_else(|| {
+    headers.get(REQUEST_ID).filter(is_safe).cloned().unwrap_or_else(|| {
         let id = Uuid::new_v4().to_string();
         HeaderValue::try_from(id).unwrap_or(HeaderValue::from_static("none"))
     })
 }
 
-/// CORS for the pages of these origins, without credentials of the browser: pages send tokens themselves.
+/// CORS for the pages of these origins. Browsers send no credentials of their own: pages send tokens.
 pub fn cors(origins: &[PageOrigin]) -> CorsLayer {
     CorsLayer::new()
         .allow_origin(origins.iter().map(|origin| origin.0.clone()).collect::<Vec<_>>())
@@ -87,17 +87,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_id_that_is_fit_for_a_log_is_kept_and_any_other_is_replaced() {
-        let kept = |given: &'static [u8]| {
+    fn an_id_that_is_safe_to_log_is_kept_and_any_other_is_replaced() {
+        let is_kept = |given: &'static [u8]| {
             let given = HeaderValue::from_bytes(given).unwrap();
             let id = request_id(&[(REQUEST_ID, given.clone())].into_iter().collect());
             assert!(id.len() <= MAX_REQUEST_ID);
             id == given
         };
-        assert!(kept(b"7f3a-01:Root=1/x_y.z+"));
+        assert!(is_kept(b"7f3a-01:Root=1/x_y.z+"));
         for bad in [&b""[..], b"a b", b"a\tb", b"\xc3\xa9", b"a\"b", b"a\x1b[31m", &[b'a'; 65]] {
             if HeaderValue::from_bytes(bad).is_ok() {
-                assert!(!kept(bad), "{bad:?}");
+                assert!(!is_kept(bad), "{bad:?}");
             }
         }
         assert_ne!(request_id(&HeaderMap::new()), request_id(&HeaderMap::new()));

@@ -1,4 +1,4 @@
-//! Reads the body of a request: only JSON in UTF-8, within bounds of bytes and time.
+//! Request bodies: accepts only JSON in UTF-8, and limits its bytes and the time that it takes to arrive.
 
 use std::time::Duration;
 
@@ -18,15 +18,15 @@ use crate::{
 /// Reads a whole body.
 ///
 /// # Errors
-/// 415 for what is not JSON in UTF-8: a page of any origin may send forms and text without being allowed to
-/// by a preflight. 413 and 408 beyond the limits, 400 for a body that ends early.
+/// 415 for anything but JSON in UTF-8: a page of any origin may send forms and text without a preflight. 413 and 408
+/// beyond the limits, 400 for a body that ends early.
 pub async fn read(
     headers: &HeaderMap,
     body: Body,
     settings: &RequestSettings,
 ) -> Result<Bytes, RequestError> {
     check_type(headers)?;
-    if announced(headers).is_some_and(|bytes| bytes > settings.max_body) {
+    if content_length(headers).is_some_and(|bytes| bytes > settings.max_body) {
         return Err(too_large(settings.max_body));
     }
     let read = tokio::time::timeout(settings.body_timeout, collect(body, settings.max_body));
@@ -48,7 +48,7 @@ fn check_type(headers: &HeaderMap) -> Result<(), RequestError> {
     }
 }
 
-fn announced(headers: &HeaderMap) -> Option<usize> {
+fn content_length(headers: &HeaderMap) -> Option<usize> {
     headers.get(header::CONTENT_LENGTH)?.to_str().ok()?.parse().ok()
 }
 
@@ -56,7 +56,7 @@ async fn collect(body: Body, max: usize) -> Result<Bytes, RequestError> {
     match Limited::new(body, max).collect().await {
         Ok(read) => Ok(read.to_bytes()),
         Err(error) if error.is::<LengthLimitError>() => Err(too_large(max)),
-        Err(_) => Err(broken_off()),
+        Err(_) => Err(ended_early()),
     }
 }
 
@@ -74,7 +74,7 @@ fn too_slow(time: Duration) -> RequestError {
     request_error(StatusCode::REQUEST_TIMEOUT, format!("the body did not arrive within {time:?}"))
 }
 
-fn broken_off() -> RequestError {
+fn ended_early() -> RequestError {
     request_error(StatusCode::BAD_REQUEST, "the body ended early".to_owned())
 }
 
@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_body_has_its_bytes_and_not_one_more_whether_announced_or_not() {
+    async fn a_body_beyond_the_limit_is_refused_with_or_without_a_content_length() {
         let chunked = |bytes: usize| {
             Body::from_stream(stream::iter(
                 (0..bytes).map(|_| Ok::<_, std::io::Error>(Bytes::from_static(b"x"))),
@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_body_that_does_not_arrive_is_waited_for_only_so_long() {
+    async fn a_body_that_does_not_arrive_within_the_time_limit_is_refused() {
         let never = Body::from_stream(stream::pending::<Result<Bytes, std::io::Error>>());
         assert_eq!(status(&[JSON], never).await, Err(StatusCode::REQUEST_TIMEOUT));
     }

@@ -1,4 +1,4 @@
-//! Who sends a request: whose token it carries, and where it comes from.
+//! Authentication of requests: the user of the token, and the client's address.
 
 use std::sync::Arc;
 
@@ -12,8 +12,8 @@ use plaudit_token_auth::TokenVerifier;
 
 use crate::graphql::{ApiError, ApiResult, Caller, Code, Viewer};
 
-/// The anonymous caller without an `Authorization` header. A request with an invalid token is refused, whatever
-/// it asks for: the caller believes it is signed in.
+/// The caller; anonymous without an `Authorization` header. Any request with an invalid token is refused, because its
+/// sender expects to be signed in.
 pub struct SentBy(pub Caller);
 
 impl FromRequestParts<Arc<ApiState>> for SentBy {

@@ -18,7 +18,7 @@ use tokio::{
     time::{Sleep, sleep},
 };
 
-/// The phase of a connection. Shared with the service, which alone knows when a head is complete.
+/// The phase of a connection. Shared with the service, because only the service knows when a head is complete.
 #[derive(Clone, Default)]
 pub struct Phase(Arc<AtomicU8>);
 
@@ -27,7 +27,7 @@ const REQUEST: u8 = 1;
 const IDLE: u8 = 2;
 
 impl Phase {
-    /// A head is complete. From here on the request, or what it is upgraded to, limits its own time.
+    /// A head is complete. From now on the request, or the protocol it upgrades to, has its own time limits.
     pub fn request_begins(&self) {
         self.0.store(REQUEST, Relaxed);
     }
@@ -47,8 +47,8 @@ pub struct TimedStream {
 }
 
 impl TimedStream {
-    /// `head`: from a head's first byte, or from the beginning of the connection, to its end. `send`: how
-    /// long the client may read nothing.
+    /// `head`: from a head's first byte, or from the beginning of the connection, to the head's end. `send`: how long
+    /// the client may read nothing.
     pub fn new(stream: TcpStream, phase: Phase, head: Duration, send: Duration) -> Self {
         Self { stream, phase, head: Deadline::new(head), sending: Deadline::new(send) }
     }

@@ -1,5 +1,5 @@
-//! GraphQL over server-sent events, `/graphql/stream`: for clients without WebSocket. The "distinct
-//! connections mode" of PROTOCOL.md of graphql-sse: one operation per request.
+//! GraphQL over server-sent events, `/graphql/stream`, for clients without WebSocket: the "distinct connections mode"
+//! of graphql-sse's PROTOCOL.md, with one operation per request.
 
 use std::{convert::Infallible, sync::Arc};
 
@@ -49,7 +49,7 @@ pub async fn open(state: SharedApiState, request: Request) -> Result<Response, R
     };
     let token_ends = caller.viewer.expires_at();
     let steps = match StreamedOperation::prepare(&state, parameters, caller, observed) {
-        // A link or an image on another page must not act in the name of the person who opens the page.
+        // A link or an image on another page must not act on behalf of the person who opens that page.
         Ok(operation) if operation.kind() == OperationType::Mutation && parts.method != Method::POST => {
             let refusal = refused_method("GET is not for mutations; send this with POST", "POST");
             return Err(operation.refuse(refusal));
@@ -94,16 +94,16 @@ fn events(
         None => Either::Right(pending()),
     };
     let end = select(Box::pin(token_ends), Box::pin(shared.api.sockets.stopping())).map(drop);
-    let counted = move |event| {
+    let holding_place = move |event| {
         let _ = &place;
         Ok(event)
     };
-    steps.flat_map(|step| stream::iter(encode(step))).take_until(end).map(counted)
+    steps.flat_map(|step| stream::iter(encode(step))).take_until(end).map(holding_place)
 }
 
 fn encode(step: OperationStep) -> Vec<Event> {
     let next = |result: &str| Event::default().event("next").data(result);
-    // Browsers ignore an event without data, and axum writes no data for an empty text.
+    // Browsers ignore an event without data, and axum writes no data line for an empty string.
     let complete = || Event::default().event("complete").data("\n");
     match step {
         OperationStep::Next(result) => vec![next(&String::from_utf8_lossy(&result))],

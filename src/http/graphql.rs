@@ -20,8 +20,8 @@ use crate::{
     store::tally::Tally,
 };
 
-/// Time limit of a request; beyond it the answer is `RETRY_LATER`. Each call of a store has its own limit, but a
-/// request may make many in a row.
+/// Time limit of a request, after which the answer is `RETRY_LATER`. Each call to a store has its own limit, but a
+/// request may make many calls in a row.
 pub const LONGEST: Duration = Duration::from_millis(1_900);
 
 /// `POST /graphql` with a JSON body, `GET /graphql?query=…`.
@@ -80,7 +80,7 @@ async fn execute(
     observed.operation_is(prepared.label());
     match prepared.kind() {
         OperationType::Subscription => Answer::Rejected(no_subscriptions()),
-        // A link or an image on another page must not act in the name of the person who opens the page.
+        // A link or an image on another page must not act on behalf of the person who opens that page.
         OperationType::Mutation if method != Method::POST => {
             Answer::Refused(refused_method("GET is for queries; send this with POST", "POST"))
         }
@@ -98,7 +98,7 @@ async fn run(state: &SharedApiState, prepared: Prepared) -> Answer {
     }
 }
 
-/// The action may or may not have taken effect; repeating any mutation is safe.
+/// The action may or may not have taken effect; see [`Code::meaning`] for when repeating is safe.
 pub fn took_too_long() -> Executed {
     let message = format!("the stores did not answer within {LONGEST:?}; try again");
     Executed::from_errors(vec![ApiError::new(Code::RetryLater, message).into()])

@@ -13,7 +13,7 @@ use futures_util::future::BoxFuture;
 use metrics_exporter_prometheus::PrometheusHandle;
 use serde_json::{Value, json};
 
-/// Whether this process can do its work.
+/// Readiness of this process: whether its dependencies work.
 pub trait Readiness: Send + Sync {
     /// Checks every dependency that this process can check.
     fn check(&self) -> BoxFuture<'_, Vec<Dependency>>;
@@ -32,13 +32,13 @@ impl Dependency {
     }
 }
 
-/// `/healthz`, `/readyz` and `/metrics` alone, for a process that serves nothing else.
+/// Routes `/healthz`, `/readyz` and `/metrics`.
 pub fn router(readiness: Arc<dyn Readiness>, metrics: PrometheusHandle) -> Router {
     Router::new()
         .route("/healthz", get(alive))
         .route("/readyz", get(ready))
         .with_state(readiness)
-        .route("/metrics", get(async move || measured(&metrics)))
+        .route("/metrics", get(async move || metrics_text(&metrics)))
 }
 
 /// The process is alive.
@@ -46,17 +46,18 @@ async fn alive() -> &'static str {
     "ok"
 }
 
-/// The process can do its work; else 503 with the reasons.
+/// 200 if every dependency is ready, else 503 with the reasons.
 async fn ready(State(readiness): State<Arc<dyn Readiness>>) -> (StatusCode, Json<Value>) {
     let dependencies = readiness.check().await;
-    let reasons: Vec<&String> = dependencies.iter().filter_map(|one| one.reason.as_ref()).collect();
+    let reasons: Vec<&String> =
+        dependencies.iter().filter_map(|dependency| dependency.reason.as_ref()).collect();
     let ready = reasons.is_empty();
     let status = if ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
-    let told: Vec<Value> = dependencies.iter().map(Dependency::to_json).collect();
-    (status, Json(json!({ "ready": ready, "reasons": reasons, "dependencies": told })))
+    let details: Vec<Value> = dependencies.iter().map(Dependency::to_json).collect();
+    (status, Json(json!({ "ready": ready, "reasons": reasons, "dependencies": details })))
 }
 
 /// Metrics in the text format of Prometheus.
-pub fn measured(metrics: &PrometheusHandle) -> Response {
+pub fn metrics_text(metrics: &PrometheusHandle) -> Response {
     ([(header::CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], metrics.render()).into_response()
 }

@@ -59,8 +59,8 @@ impl<'a> MediaRange<'a> {
     pub fn parameter(&self, name: &str) -> Option<Cow<'a, str>> {
         let mut parameters = split_outside_quotes(self.parameters, ';');
         parameters.find_map(|parameter| {
-            let (found, value) = parameter.split_once('=')?;
-            found.trim_matches(BLANK).eq_ignore_ascii_case(name).then(|| unquoted(value.trim_matches(BLANK)))
+            let (own, value) = parameter.split_once('=')?;
+            own.trim_matches(BLANK).eq_ignore_ascii_case(name).then(|| unquoted(value.trim_matches(BLANK)))
         })
     }
 

@@ -4,7 +4,7 @@
 //!   request, [`answer`] writes the response, [`observe`] counts and logs it
 //! - [`socket`], [`event_stream`]: operations over connections that stay open; [`operation`]: what both
 //!   share; [`sockets`]: the open connections and their limits
-//! - [`caller`]: whose token it is; [`address`]: where a request comes from, also through proxies
+//! - [`caller`]: the user of the token; [`address`]: the client's address, also behind proxies
 //! - [`request_error`]: refusals before GraphQL begins; [`rates`]: status 429
 //! - [`around`]: request ids, security headers, CORS, compression; [`serve`]: connections, each a
 //!   [`connection`] with time limits

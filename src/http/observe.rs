@@ -30,7 +30,7 @@ impl Observation {
         Self { transport, began: Instant::now(), label: OperationLabel::UNKNOWN, name: None }
     }
 
-    /// Starts the clock: the time that the body takes to arrive does not count.
+    /// Starts the clock: the duration does not include the time in which the body arrived.
     pub fn parameters_are(&mut self, parameters: &Parameters) {
         self.began = Instant::now();
         if tracing::enabled!(tracing::Level::DEBUG) {
@@ -59,7 +59,7 @@ impl Observation {
     }
 }
 
-/// Their number is bounded by the schema and by the error codes.
+/// Labels of a metric. The schema and the error codes bound the number of combinations.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 struct Labels {
     transport: Transport,
@@ -93,7 +93,7 @@ impl Series {
     }
 }
 
-/// Keeps the series: finding one by its labels costs allocations.
+/// Caches the series, because a look-up by labels in the registry allocates.
 fn count(labels: Labels, took: Duration) {
     static SERIES: LazyLock<RwLock<HashMap<Labels, Series>>> = LazyLock::new(RwLock::default);
     if let Some(known) = SERIES.read().get(&labels) {

@@ -1,4 +1,4 @@
-//! One operation on a connection that stays open, for WebSockets and event streams.
+//! Operations of WebSockets and event streams: the messages of one operation, in order.
 
 use std::{sync::Arc, time::Duration};
 
@@ -29,8 +29,8 @@ pub enum OperationStep {
     Complete,
 }
 
-/// Ends after [`OperationStep::Rejected`] or [`OperationStep::Complete`]. Works only while it is polled; between
-/// two polls only the latest change is kept. Dropping it ends the operation.
+/// The steps of an operation. Ends after [`OperationStep::Rejected`] or [`OperationStep::Complete`]. Runs only while it
+/// is polled, and keeps only the latest change between two polls. Dropping it ends the operation.
 pub type OperationSteps = BoxStream<'static, OperationStep>;
 
 /// A prepared operation.
@@ -66,7 +66,7 @@ impl StreamedOperation {
         }
     }
 
-    /// Ends it unexecuted, for this reason.
+    /// Ends the operation without executing it.
     pub fn refuse(self, refusal: RequestError) -> RequestError {
         self.observed.end(refusal.code(), None);
         refusal
@@ -80,7 +80,7 @@ impl StreamedOperation {
         self.begin().boxed().map(steps).flatten_stream().boxed()
     }
 
-    /// Observes a query or a mutation when it is answered, a subscription when it begins or is refused.
+    /// Ends the observation of a query or a mutation with its answer, of a subscription when it begins or is refused.
     async fn begin(self) -> Result<Events, Rejection> {
         let Self { shared, parameters, caller, prepared, observed } = self;
         let begun = match prepared.kind() {
@@ -112,8 +112,8 @@ async fn subscribed(
     Ok(events.map(counted).boxed())
 }
 
-/// Retries for a while: after a restart clients reconnect before this server can load what they watch, and would
-/// take an error for the end.
+/// Retries for a while: after a restart clients reconnect before this server can load what they watch, and they do not
+/// retry after an error.
 async fn subscribe(
     shared: Arc<ApiState>,
     parameters: Parameters,
@@ -126,18 +126,18 @@ async fn subscribe(
         let engine = shared.engine.clone();
         async move { engine.subscribe(prepared?).await }
     };
-    attempt.retry(tries()).when(is_to_be_retried).await
+    attempt.retry(backoff()).when(is_retryable).await
 }
 
-/// For about 10 seconds.
-fn tries() -> ExponentialBuilder {
+/// Retries for about 10 seconds.
+fn backoff() -> ExponentialBuilder {
     ExponentialBuilder::default()
         .with_min_delay(Duration::from_millis(50))
         .with_max_delay(Duration::from_secs(1))
         .with_max_times(13)
 }
 
-fn is_to_be_retried(Rejection(errors): &Rejection) -> bool {
+fn is_retryable(Rejection(errors): &Rejection) -> bool {
     let retry_later = Value::from(Code::RetryLater.name());
     let code = |error: &ServerError| error.extensions.as_ref()?.get("code").cloned();
     errors.iter().all(|error| code(error).as_ref() == Some(&retry_later))

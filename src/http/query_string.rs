@@ -1,4 +1,4 @@
-//! The parameters of `GET /graphql?query=…`
+//! Query string of `GET /graphql?query=…`: the same parameters as in a JSON body
 //! ([GraphQL over HTTP](https://graphql.github.io/graphql-over-http/draft/#sec-GET)).
 
 use axum::http::StatusCode;
@@ -11,7 +11,7 @@ use crate::graphql::{ApiError, Code, Fields, Parameters};
 /// Reads a query string. `variables` and `extensions` are JSON; empty values are absent.
 ///
 /// # Errors
-/// 400, naming the parameter.
+/// 400, with the name of the parameter.
 pub fn parameters(query_string: &str) -> Result<Parameters, RequestError> {
     let mut fields = Fields::default();
     for (name, value) in form_urlencoded::parse(query_string.as_bytes()) {
@@ -55,7 +55,7 @@ mod tests {
     }
 
     #[test]
-    fn the_same_parameters_as_in_a_body_are_read() {
+    fn a_query_string_has_the_same_parameters_as_a_body() {
         let body = r#"{ "query": "{ a + \"é\" }", "operationName": "A", "variables": { "n": 1 } }"#;
         let sent = "query=%7B+a+%2B+%22%C3%A9%22+%7D&operationName=A&variables=%7B%22n%22%3A1%7D&other=1";
         assert_eq!(read(sent), Some(Parameters::from_json(body.as_bytes()).unwrap()));
@@ -68,7 +68,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_well_formed_is_refused() {
+    fn an_invalid_query_string_is_refused() {
         for bad in [
             "",
             "query=",

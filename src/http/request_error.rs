@@ -1,5 +1,5 @@
-//! Errors of requests that are refused before GraphQL begins. The body has GraphQL's shape, so that clients find
-//! the code in its usual place.
+//! Errors of requests that are refused before GraphQL begins. The body has the shape of a GraphQL response, so that
+//! clients find the code in its usual place.
 
 use async_graphql::ServerError;
 use axum::{

@@ -25,10 +25,10 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use super::connection::{Phase, TimedStream};
 use crate::settings::RequestSettings;
 
-/// Bytes of a request's head, which has 100 lines at most: hyper's default, and cheaper than any other.
+/// Longest head of a request, in bytes. hyper limits it to 100 lines, its default; another number costs allocations.
 const MAX_HEAD: usize = 64 * 1024;
 
-/// Serves until `stop`, then answers the requests under way.
+/// Serves until `stop`, then completes the requests in progress.
 pub async fn serve(
     mut listener: TcpListener,
     router: Router,
@@ -52,7 +52,7 @@ async fn serve_one(
     settings: Arc<RequestSettings>,
     stop: CancellationToken,
 ) {
-    // Answers are written at once and whole; Nagle would only delay them.
+    // Answers are written whole, so Nagle's algorithm would only delay them.
     let _ = stream.set_nodelay(true);
     let phase = Phase::default();
     let io =
@@ -68,7 +68,7 @@ async fn serve_one(
             .with_upgrades()
     );
     tokio::select! {
-        // Errors of a connection concern the client alone.
+        // Errors of a connection concern only its client.
         _ = connection.as_mut() => return,
         () = stop.cancelled() => connection.as_mut().graceful_shutdown(),
     }
@@ -85,9 +85,9 @@ fn service(
     service_fn(move |mut request: Request<Incoming>| {
         phase.request_begins();
         request.extensions_mut().insert(ConnectInfo(address));
-        let (answering, phase) = (router.call(request.map(Body::new)), phase.clone());
+        let (response, phase) = (router.call(request.map(Body::new)), phase.clone());
         async move {
-            let response = answering.await?;
+            let response = response.await?;
             if response.status() != StatusCode::SWITCHING_PROTOCOLS {
                 phase.request_ends();
             }

@@ -1,4 +1,4 @@
-//! Connections that stay open, WebSockets and event streams: their limits, and how a stop closes them.
+//! Open connections, WebSockets and event streams: limits per server and per address, and closing all at shutdown.
 
 use std::{collections::HashMap, net::IpAddr, sync::Arc, time::Duration};
 
@@ -30,7 +30,7 @@ struct SocketRegistry {
     settings: SocketSettings,
     stopping: CancellationToken,
     open: TaskTracker,
-    taken: Mutex<ConnectionCounts>,
+    counts: Mutex<ConnectionCounts>,
 }
 
 #[derive(Default)]
@@ -80,8 +80,8 @@ pub enum SocketLimit {
 
 impl Sockets {
     pub fn new(settings: SocketSettings) -> Self {
-        let (stopping, open, taken) = Default::default();
-        Self { inner: Arc::new(SocketRegistry { settings, stopping, open, taken }) }
+        let (stopping, open, counts) = Default::default();
+        Self { inner: Arc::new(SocketRegistry { settings, stopping, open, counts }) }
     }
 
     /// Registers the metrics at 0, so that they exist before the first connection.
@@ -95,8 +95,8 @@ impl Sockets {
         }
     }
 
-    /// Closes every connection, also later ones; WebSockets with 1012. Waits until the closes are sent, at most
-    /// for `bound`.
+    /// Closes every connection, also those that open later; WebSockets with 1012. Waits until the closes are sent, but
+    /// no longer than `bound`.
     pub async fn close_all(&self, bound: Duration) {
         self.inner.stopping.cancel();
         self.inner.open.close();
@@ -106,10 +106,10 @@ impl Sockets {
     }
 
     /// # Errors
-    /// As many are open as the settings allow.
+    /// As many connections are open as the settings allow.
     pub(super) fn admit(&self, address: IpAddr, transport: Transport) -> Result<OpenConnection, SocketLimit> {
         let network = network_of(address);
-        self.inner.taken.lock().take(network, &self.inner.settings)?;
+        self.inner.counts.lock().take(network, &self.inner.settings)?;
         gauge!("plaudit_sockets", "transport" => transport.name()).increment(1.0);
         Ok(OpenConnection { sockets: self.clone(), network, transport, _open: self.inner.open.token() })
     }
@@ -150,7 +150,7 @@ impl ConnectionCounts {
 
 impl Drop for OpenConnection {
     fn drop(&mut self) {
-        self.sockets.inner.taken.lock().give_back(self.network);
+        self.sockets.inner.counts.lock().give_back(self.network);
         gauge!("plaudit_sockets", "transport" => self.transport.name()).decrement(1.0);
     }
 }
@@ -169,7 +169,7 @@ impl Drop for RunningSubscription {
 }
 
 impl From<SocketLimit> for RequestError {
-    /// Before the upgrade, so that a refusal is cheap. Clients retry after a pause.
+    /// Refused before the upgrade, which is cheap. Clients retry after a pause.
     fn from(full: SocketLimit) -> Self {
         let (status, error) = match full {
             SocketLimit::ForAddress(limit) => {
@@ -178,7 +178,7 @@ impl From<SocketLimit> for RequestError {
                 (StatusCode::TOO_MANY_REQUESTS, ApiError::too_often(message, RETRY_AFTER_S))
             }
             SocketLimit::InAll => {
-                let message = "this server has as many open sockets as it takes; try again later";
+                let message = "this server has its maximum of open sockets; try again later";
                 (StatusCode::SERVICE_UNAVAILABLE, ApiError::new(Code::RetryLater, message))
             }
         };
@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn an_address_and_all_together_have_a_bound_and_what_is_closed_counts_no_more() {
+    fn open_connections_are_limited_per_address_and_in_all_and_closed_ones_do_not_count() {
         let sockets = sockets(3, 2);
         for _ in 0..2 {
             let one = admit(&sockets, "10.0.0.1").unwrap();
@@ -214,7 +214,7 @@ mod tests {
             drop(one);
             assert!(admit(&sockets, "10.0.0.3").is_ok());
         }
-        assert!(sockets.inner.taken.lock().by_network.is_empty(), "no address is kept");
+        assert!(sockets.inner.counts.lock().by_network.is_empty(), "no address is kept");
     }
 
     #[test]

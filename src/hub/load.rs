@@ -1,5 +1,5 @@
-//! Load on a miss: totals from PostgreSQL plus what is pending in Redis, put together by a script that
-//! refuses whenever anything moved in between. Then the whole is done again.
+//! Load on a miss: a script in Redis adds pending changes to the totals of PostgreSQL. It refuses if the counters
+//! changed since the totals were read; then the load is repeated.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -19,13 +19,13 @@ use crate::{
     },
 };
 
-/// A request does not wait longer than this for counts that keep moving.
+/// Longest time that a request waits for counts that change during each load.
 const PATIENCE: Duration = Duration::from_millis(1_500);
 /// Pause between two attempts, and while another loader has the token.
 const PAUSE: Duration = Duration::from_millis(4);
 
-/// An entity, and since which interruption its load is good enough.
-pub(super) type Wanted = (Entity, ReadTicket);
+/// An entity to load, and the interruption that its load must follow.
+pub(super) type LoadKey = (Entity, ReadTicket);
 
 impl Hub {
     /// Loads entities; those that do not exist are missing.
@@ -39,7 +39,7 @@ impl Hub {
                 return Err(StoreError::Contended { tries });
             }
             let found = self.load_together(&missing).await?;
-            // A load finds one entity after the other; what was heard of one since then counts more.
+            // An invalidation may have arrived after an entity was loaded, and before the others were.
             missing.clear();
             for (entity, counted) in found {
                 if self.view_of(entity).lock().is_outdated(entity, counted.version) {
@@ -52,19 +52,19 @@ impl Hub {
         Ok(all)
     }
 
-    /// Requests that miss the same entity share one load, which goes on when they go away. After an
-    /// interruption nobody joins a load from before: what that finds reaches no subscriber.
+    /// Requests that miss the same entity share one load, which continues when they are cancelled. After an
+    /// interruption no request joins an earlier load, because its result reaches no subscriber.
     async fn load_together(&self, entities: &[Entity]) -> StoreResult<CountsMap> {
         let hub = self.clone();
-        let wanted: Vec<Wanted> =
+        let keys: Vec<LoadKey> =
             entities.iter().map(|entity| (*entity, self.view_of(*entity).lock().ticket())).collect();
-        let load = |wanted: Vec<Wanted>| async move {
-            let entities: Vec<Entity> = wanted.iter().map(|(entity, _)| *entity).collect();
+        let load = |keys: Vec<LoadKey>| async move {
+            let entities: Vec<Entity> = keys.iter().map(|(entity, _)| *entity).collect();
             let found = hub.load_with_token(&entities).await?;
-            let of_found = |wanted: Wanted| Some((wanted, *found.get(&wanted.0)?));
-            Ok(wanted.into_iter().filter_map(of_found).collect())
+            let loaded = |key: LoadKey| Some((key, *found.get(&key.0)?));
+            Ok(keys.into_iter().filter_map(loaded).collect())
         };
-        let found = self.inner.loads.get(&wanted, load).await?;
+        let found = self.inner.loads.get(&keys, load).await?;
         Ok(found.into_iter().map(|((entity, _), counted)| (entity, counted)).collect())
     }
 
@@ -72,11 +72,11 @@ impl Hub {
         let token = uuid::Uuid::new_v4().simple().to_string();
         let mut found = CountsMap::with_capacity(entities.len());
         let outcome = self.load_until_done(entities, &token, &mut found).await;
-        let given_up: Vec<Entity> =
+        let not_loaded: Vec<Entity> =
             entities.iter().filter(|entity| !found.contains_key(entity)).copied().collect();
-        if !given_up.is_empty() {
-            // The next loader need not wait until the tokens expire.
-            let _ = self.inner.redis.release_load_tokens(&given_up, &token).await;
+        if !not_loaded.is_empty() {
+            // So that the next loader need not wait until the tokens expire.
+            let _ = self.inner.redis.release_load_tokens(&not_loaded, &token).await;
         }
         outcome.map(|()| found)
     }
@@ -100,7 +100,7 @@ impl Hub {
                 return Err(StoreError::Contended { tries });
             }
             tokio::time::sleep(PAUSE).await;
-            // Another process's loader may have finished meanwhile.
+            // Another process may have loaded them meanwhile.
             missing = self.read(&missing, found).await?;
             if missing.is_empty() {
                 return Ok(());
@@ -163,8 +163,8 @@ impl Hub {
     }
 }
 
-/// What may be installed, and the entities whose totals PostgreSQL read from before the retired offset: they must be
-/// read again. Entities that do not exist are in neither.
+/// The totals to install, and the entities whose totals are older than the retired offset: they must be read again.
+/// Entities that do not exist are in neither list.
 fn installs<'a>(
     ticket: &LoadTickets,
     snapshots: &'a BTreeMap<EntityKind, CountsSnapshot>,

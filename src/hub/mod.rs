@@ -1,11 +1,11 @@
-//! Read-through cache of live counts, one per process: hears every change on Redis' channels, holds recent counts,
-//! feeds watches, and reads from Redis and PostgreSQL what it does not hold.
+//! Read-through cache of live counts, one per process: receives every change from Redis' channels, caches recent
+//! counts, feeds watches, and reads missing counts from Redis and PostgreSQL.
 //!
 //! - [`view`]: the rules for one shard, without any input or output;
 //! - [`listener`]: the subscription to the channels; every interruption counts as missed messages;
-//! - [`read`]: counts for requests; [`load`]: what Redis does not have comes from PostgreSQL;
+//! - [`read`]: counts for requests; [`load`]: counts that Redis does not have, from PostgreSQL;
 //! - [`reread`]: background reads for watches;
-//! - [`watch`]: one reader of one entity's counts.
+//! - [`watch`]: the counts of one entity for one reader.
 
 mod listener;
 mod load;
@@ -36,7 +36,7 @@ use crate::{
         sql::Db,
     },
 };
-use load::Wanted;
+use load::LoadKey;
 use view::ShardView;
 use watch::CountsSender;
 
@@ -56,18 +56,18 @@ pub struct Hub {
 struct Inner {
     redis: Redis,
     db: Db,
-    /// By shard. Held only for moments, never across an await.
+    /// By shard. Locked only for moments, never across an await.
     views: Vec<Mutex<ShardView>>,
-    loads: SingleFlight<Wanted, CountsAt>,
+    loads: SingleFlight<LoadKey, CountsAt>,
     on_invalidated: OnceLock<Box<OnInvalidated>>,
-    /// Messages that are not taken yet, of the current subscription.
+    /// Unprocessed messages of the current subscription.
     queue: Mutex<Option<Arc<PushQueue>>>,
-    /// By shard: its queue overflowed, and what is watched must be read again.
+    /// By shard: notified when its queue overflowed, so that its watched entities are read again.
     overflows: Vec<Notify>,
     background: Background,
 }
 
-/// Called with the entity that changed in PostgreSQL; `None`: any may have.
+/// Called with the entity that changed in PostgreSQL; `None` if any entity may have changed.
 type OnInvalidated = dyn Fn(Option<Entity>) + Send + Sync;
 
 /// Messages that wait to be processed.
@@ -79,7 +79,7 @@ pub struct Backlog {
     pub overflows: u64,
 }
 
-/// Tasks that outlive the call that began them. They end at the hub's stop.
+/// Tasks that outlive the call that started them. They end when the hub stops.
 #[derive(Default)]
 struct Background {
     tasks: TaskTracker,
@@ -100,7 +100,7 @@ impl Background {
 }
 
 impl Hub {
-    /// Holds counts of at most about `capacity` entities.
+    /// Caches the counts of about `capacity` entities at most.
     pub fn new(redis: Redis, db: Db, capacity: NonZeroUsize) -> Self {
         let shards = redis.shards();
         let per_shard = NonZeroUsize::new(capacity.get().div_ceil(shards.get())).unwrap_or(NonZeroUsize::MIN);
@@ -120,9 +120,9 @@ impl Hub {
         }
     }
 
-    /// Sets the only invalidation callback, for a cache of other data of entities; later calls are ignored. It is called
-    /// for each entity that changed in PostgreSQL, and with `None` when messages may have been missed, before the hub
-    /// itself acts on the change.
+    /// Sets the invalidation callback, for a cache of other data of entities; later calls have no effect. The hub calls
+    /// it for each entity that changed in PostgreSQL, and with `None` when messages may have been missed, before it
+    /// processes the change itself.
     pub fn on_invalidated(&self, callback: impl Fn(Option<Entity>) + Send + Sync + 'static) {
         let _ = self.inner.on_invalidated.set(Box::new(callback));
     }
@@ -133,28 +133,28 @@ impl Hub {
         }
     }
 
-    /// Waits until this hub has heard that the event at `at` of `source`'s log is folded into each of
-    /// `targets`; gives up after `bound`.
-    pub async fn heard(&self, source: ShardId, at: Offset, targets: &[ShardId], bound: Duration) {
+    /// Waits until this hub has received that the event at `at` of `source`'s log is folded into each of `targets`;
+    /// gives up after `bound`.
+    pub async fn wait_until_folded(&self, source: ShardId, at: Offset, targets: &[ShardId], bound: Duration) {
         let waits = targets.iter().map(|target| {
             let mut folded = self.view(*target).lock().folded(source);
             async move { folded.wait_for(|offset| *offset >= at).await.map(drop) }
         });
         let all = futures_util::future::join_all(waits);
         if tokio::time::timeout(bound, all).await.is_err() {
-            tracing::debug!(shard = source.0, offset = %at, "the reply does not wait longer for its own event");
+            tracing::debug!(shard = source.0, offset = %at, "a reply no longer waits for its event");
         }
     }
 
-    /// Waits until this hub has heard the change of each shard; gives up after `bound`.
-    pub async fn heard_changes(&self, changes: &BTreeMap<ShardId, Version>, bound: Duration) {
+    /// Waits until this hub has received the change of each shard; gives up after `bound`.
+    pub async fn wait_for_changes(&self, changes: &BTreeMap<ShardId, Version>, bound: Duration) {
         let waits = changes.iter().map(|(shard, change)| {
             let mut newest = self.view(*shard).lock().newest();
-            async move { newest.wait_for(|heard| heard >= change).await.map(drop) }
+            async move { newest.wait_for(|received| received >= change).await.map(drop) }
         });
         let all = futures_util::future::join_all(waits);
         if tokio::time::timeout(bound, all).await.is_err() {
-            tracing::debug!("the reply does not wait longer for its own change");
+            tracing::debug!("a reply no longer waits for its changes");
         }
     }
 
@@ -171,7 +171,7 @@ impl Hub {
         self.view_of(entity).lock().unwatch(entity, sender);
     }
 
-    /// Messages that wait to be taken in.
+    /// The unprocessed messages.
     pub fn backlog(&self) -> Backlog {
         let queue = self.inner.queue.lock().clone();
         queue.map_or_else(Backlog::default, |queue| Backlog {
@@ -180,9 +180,9 @@ impl Hub {
         })
     }
 
-    /// Whether changes of all shards are being heard.
-    pub fn is_hearing(&self) -> bool {
-        self.inner.views.iter().all(|view| view.lock().is_hearing())
+    /// Whether this hub receives the changes of all shards.
+    pub fn is_receiving(&self) -> bool {
+        self.inner.views.iter().all(|view| view.lock().is_receiving())
     }
 
     fn view(&self, shard: ShardId) -> &Mutex<ShardView> {

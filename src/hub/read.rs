@@ -7,11 +7,11 @@ use crate::{
 };
 
 impl Hub {
-    /// Counts of many entities, and the error if some could not be read. At most one round trip to Redis when it
-    /// has them. Entities that do not exist are missing.
+    /// Counts of many entities, and the error if some could not be read. Takes at most one round trip if Redis has all
+    /// of them. Entities that do not exist are missing.
     pub async fn counts(&self, entities: &[Entity]) -> (CountsMap, StoreResult<()>) {
         let mut found = CountsMap::with_capacity(entities.len());
-        let missing = self.held_here(entities, &mut found);
+        let missing = self.add_cached(entities, &mut found);
         let outcome = self.read_or_load(&missing, &mut found).await;
         (found, outcome)
     }
@@ -27,11 +27,11 @@ impl Hub {
         Ok(())
     }
 
-    /// Adds what this process holds; returns the rest, without repetitions.
-    fn held_here(&self, entities: &[Entity], found: &mut CountsMap) -> Vec<Entity> {
+    /// Adds the counts that this process has cached. Returns the other entities, each once.
+    fn add_cached(&self, entities: &[Entity], found: &mut CountsMap) -> Vec<Entity> {
         let mut missing = Vec::new();
         for entity in entities {
-            match self.view_of(*entity).lock().held(*entity) {
+            match self.view_of(*entity).lock().cached(*entity) {
                 Some(counted) => {
                     found.insert(*entity, counted);
                 }
@@ -43,7 +43,7 @@ impl Hub {
         missing
     }
 
-    /// Adds what Redis has; returns the rest.
+    /// Adds the counts that Redis has. Returns the other entities.
     pub(super) async fn read(&self, entities: &[Entity], found: &mut CountsMap) -> StoreResult<Vec<Entity>> {
         let tickets = self.begin_reads(entities);
         let read = self.inner.redis.read_counts(entities).await?;

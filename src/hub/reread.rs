@@ -1,4 +1,4 @@
-//! Background reads for watches: what is read reaches them like every other change.
+//! Background reads for watches: watches receive the counts that were read like any other change.
 
 use std::{collections::VecDeque, time::Duration};
 
@@ -15,7 +15,7 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(2);
 /// become the load that causes the next overflow.
 const FIRST_REREAD: Duration = Duration::from_millis(100);
 const LONGEST_REREAD: Duration = Duration::from_secs(4);
-/// Entities per read: what a busy Redis answers within its timeout.
+/// Entities per read: as many as a busy Redis returns within its timeout.
 const PAGE: usize = 500;
 
 impl Hub {
@@ -27,7 +27,7 @@ impl Hub {
         }
     }
 
-    /// Reads in the background how far the logs are folded, for replies that wait for it.
+    /// Reads in the background how far the logs are folded, for replies that wait for their events.
     pub(super) fn read_positions_soon(&self) {
         let hub = self.clone();
         self.inner.background.spawn(async move {
@@ -37,8 +37,8 @@ impl Hub {
         });
     }
 
-    /// Reads the watched entities of a shard again after each overflow. Overflows that follow during a pause or a reread
-    /// cause one more reread together. Never returns.
+    /// Reads the watched entities of a shard again after each overflow. All overflows during a pause or a reread cause
+    /// one more reread. Never returns.
     pub(super) async fn reread_after_overflows(&self, shard: ShardId) {
         let overflow = &self.inner.overflows[shard.index()];
         let mut pauses = RetryDelays::between(FIRST_REREAD, LONGEST_REREAD);
@@ -58,13 +58,13 @@ impl Hub {
         if let Ok(Some(meta)) = self.inner.redis.shard_meta(shard).await {
             let mut view = self.view(shard).lock();
             for (source, folded) in self.inner.redis.shards().all().zip(meta.folded) {
-                view.fold_heard(source, folded);
+                view.raise_folded(source, folded);
             }
         }
     }
 
-    /// Reads page by page. An outage is waited out, unless changes are not heard any more: the next resumption reads
-    /// everything again.
+    /// Reads page by page and retries through outages. Gives up if the hub no longer receives changes: when it does
+    /// again, everything is read again.
     async fn read_pages(&self, entities: &[Entity]) {
         let mut pages: VecDeque<&[Entity]> = entities.chunks(PAGE).collect();
         let mut delays = RetryDelays::between(FIRST_PAUSE, LONGEST_PAUSE);
@@ -73,11 +73,11 @@ impl Hub {
                 delays.reset();
                 continue;
             };
-            if !self.is_hearing() {
+            if !self.is_receiving() {
                 return;
             }
             if !error.is_transient() {
-                tracing::error!(%error, "cannot read for subscribers; trying again");
+                tracing::error!(%error, "cannot read counts for subscribers; retrying");
             }
             pages.push_back(page);
             delays.pause().await;

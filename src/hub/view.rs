@@ -1,7 +1,7 @@
 //! Consistency rules of the cache for one shard, without any input or output.
 //!
-//! A version replaces a lower one, wherever it came from. An invalidation at a version makes every lower version
-//! useless. A missed message makes everything useless that is held or being read.
+//! A version replaces a lower one, from whatever source. An invalidation at a version discards every lower version. A
+//! missed message discards everything that is cached or being read.
 
 use std::{collections::HashMap, num::NonZeroUsize, sync::Arc};
 
@@ -19,16 +19,16 @@ use crate::{
 };
 
 pub struct ShardView {
-    /// Whether every change since the last interruption was heard.
-    hearing: bool,
-    /// Interruptions so far. A read that began before the latest one is not kept.
+    /// Whether every change since the last interruption was received.
+    receiving: bool,
+    /// Interruptions so far. A read that began before the latest one is not cached.
     interruptions: u64,
-    /// Epoch and number of the newest change heard; `None` until the first message after an interruption.
+    /// Epoch and number of the newest change received; `None` until the first message after an interruption.
     position: Option<(u64, u64)>,
     /// Newest epoch that was read since the last interruption. Before the first message only this shows a reset of
     /// the counters.
     read_epoch: Option<u64>,
-    /// Newest change ever heard, including before an interruption.
+    /// Newest change ever received, including before an interruption.
     newest: watch::Sender<Version>,
     slots: LruCache<Entity, Slot>,
     /// Per source shard, how far its log is folded into this shard.
@@ -52,7 +52,7 @@ impl Slot {
     }
 }
 
-/// A registered read: its result is compared with the changes heard since its registration.
+/// A registered read: its result is compared with the changes received since its registration.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct ReadTicket {
     interruptions: u64,
@@ -61,7 +61,7 @@ pub struct ReadTicket {
 impl ShardView {
     pub fn new(shards: ShardCount, capacity: NonZeroUsize) -> Self {
         Self {
-            hearing: false,
+            receiving: false,
             interruptions: 0,
             position: None,
             read_epoch: None,
@@ -72,8 +72,8 @@ impl ShardView {
         }
     }
 
-    pub const fn is_hearing(&self) -> bool {
-        self.hearing
+    pub const fn is_receiving(&self) -> bool {
+        self.receiving
     }
 
     pub fn folded(&self, source: ShardId) -> watch::Receiver<Offset> {
@@ -84,25 +84,25 @@ impl ShardView {
         self.newest.subscribe()
     }
 
-    pub fn held(&mut self, entity: Entity) -> Option<CountsAt> {
+    pub fn cached(&mut self, entity: Entity) -> Option<CountsAt> {
         match self.slots.get(&entity) {
-            Some(Slot::Known(counted)) if self.hearing => Some(*counted),
+            Some(Slot::Known(counted)) if self.receiving => Some(*counted),
             _ => None,
         }
     }
 
-    /// Changes may have been missed: everything held is dropped. Watches keep their latest counts.
+    /// Changes may have been missed: clears the cache. Watches keep their latest counts.
     pub fn interrupt(&mut self) {
-        self.hearing = false;
+        self.receiving = false;
         self.interruptions += 1;
         self.position = None;
         self.read_epoch = None;
         self.slots.clear();
     }
 
-    /// Changes are heard again. Returns the watched entities: all must be read again.
+    /// Changes are received again. Returns the watched entities: all must be read again.
     pub fn resume(&mut self) -> Vec<Entity> {
-        self.hearing = true;
+        self.receiving = true;
         self.watched()
     }
 
@@ -110,11 +110,11 @@ impl ShardView {
         self.watchers.keys().copied().collect()
     }
 
-    /// Takes in a message. Returns the watched entities that must be read.
-    pub fn hear(&mut self, message: &ShardMessage) -> Vec<Entity> {
+    /// Applies a message. Returns the watched entities that must be read.
+    pub fn receive(&mut self, message: &ShardMessage) -> Vec<Entity> {
         let mut to_read = Vec::new();
         if Some(message.epoch) < self.epoch() {
-            return to_read; // of an epoch before a reset
+            return to_read; // the message is from before a reset of the counters
         }
         if !self.is_continued_by(message) {
             self.interrupt();
@@ -122,19 +122,19 @@ impl ShardView {
         }
         self.position = Some((message.epoch, message.after));
         for change in &message.changes {
-            let watched = self.hear_change(change);
+            let watched = self.apply_change(change);
             if watched && change.counts.is_none() && !to_read.contains(&change.entity) {
                 to_read.push(change.entity);
             }
         }
         for (source, offset) in &message.folded {
-            self.fold_heard(*source, *offset);
+            self.raise_folded(*source, *offset);
         }
         raise(&self.newest, Version::new(message.epoch, message.after));
         to_read
     }
 
-    /// Newest epoch that was heard or read since the last interruption.
+    /// Newest epoch that was received or read since the last interruption.
     fn epoch(&self) -> Option<u64> {
         self.position.map(|(epoch, _)| epoch).max(self.read_epoch)
     }
@@ -148,16 +148,16 @@ impl ShardView {
     }
 
     /// Records that a log is folded up to `offset`. Offsets only rise.
-    pub fn fold_heard(&mut self, source: ShardId, offset: Offset) {
+    pub fn raise_folded(&mut self, source: ShardId, offset: Offset) {
         raise(&self.folded[source.index()], offset);
     }
 
     /// Returns whether the entity is watched.
-    fn hear_change(&mut self, change: &CountsChange) -> bool {
-        let held = self.slots.peek(&change.entity).map(Slot::version);
-        if held.is_none_or(|held| held < change.version) {
+    fn apply_change(&mut self, change: &CountsChange) -> bool {
+        let cached = self.slots.peek(&change.entity).map(Slot::version);
+        if cached.is_none_or(|cached| cached < change.version) {
             match change.counts {
-                Some(counts) => self.keep(change.entity, CountsAt { version: change.version, counts }),
+                Some(counts) => self.store(change.entity, CountsAt { version: change.version, counts }),
                 None => {
                     self.slots.put(change.entity, Slot::Invalidated(change.version));
                 }
@@ -168,68 +168,69 @@ impl ShardView {
 
     /// Registers a read before it is sent.
     pub fn begin_read(&mut self, entity: Entity) -> ReadTicket {
-        if self.hearing && !self.slots.contains(&entity) {
+        if self.receiving && !self.slots.contains(&entity) {
             self.slots.put(entity, Slot::Invalidated(Version::default()));
         }
         self.ticket()
     }
 
-    /// Stands for all reads that are registered now.
+    /// A ticket for all reads that are registered now.
     pub const fn ticket(&self) -> ReadTicket {
         ReadTicket { interruptions: self.interruptions }
     }
 
-    /// Takes in the result of a registered read (or a load). Returns the counts to use; `None`: load them.
+    /// Caches the result of a registered read or load, unless a newer change was received. Returns the counts to use;
+    /// `None` if they must be loaded.
     pub fn finish_read(&mut self, ticket: ReadTicket, entity: Entity, read: CountsRead) -> Option<CountsAt> {
         let read = match read {
             CountsRead::Known(version, counts) => Some(CountsAt { version, counts }),
             CountsRead::Missing => None,
         };
-        if !self.hearing || ticket.interruptions != self.interruptions {
-            return read; // right when it was read, but not to be held: later changes may be missed
+        if !self.receiving || ticket.interruptions != self.interruptions {
+            return read; // correct when it was read, but not cached: later changes may have been missed
         }
         let read_epoch = read.map(|read| read.version.epoch());
         if read_epoch.is_some() && read_epoch < self.epoch() {
-            return None; // of an epoch before a reset
+            return None; // read before a reset of the counters
         }
         self.read_epoch = self.read_epoch.max(read_epoch);
         match (self.slots.peek(&entity).copied(), read) {
-            (Some(Slot::Known(held)), Some(read)) if read.version <= held.version => Some(held),
-            (Some(Slot::Known(held)), None) => Some(held),
+            (Some(Slot::Known(cached)), Some(read)) if read.version <= cached.version => Some(cached),
+            (Some(Slot::Known(cached)), None) => Some(cached),
             (Some(Slot::Invalidated(since)), Some(read)) if read.version < since => None,
             (Some(_), Some(read)) => {
-                self.keep(entity, read);
+                self.store(entity, read);
                 Some(read)
             }
-            // The slot made at registration was evicted, perhaps with newer changes in it. So the result is not held,
-            // but watches get it: they ignore what is older than their latest counts.
+            // The slot of the registration was evicted, perhaps with newer changes in it. So the result is not cached.
+            // Watches receive it all the same: they ignore counts that are older than their latest.
             (None, Some(read)) => {
-                self.tell(entity, read);
+                self.notify(entity, read);
                 Some(read)
             }
             (None | Some(Slot::Invalidated(_)), None) => None,
         }
     }
 
-    fn keep(&mut self, entity: Entity, counted: CountsAt) {
+    fn store(&mut self, entity: Entity, counted: CountsAt) {
         self.slots.put(entity, Slot::Known(counted));
-        self.tell(entity, counted);
+        self.notify(entity, counted);
     }
 
-    fn tell(&self, entity: Entity, counted: CountsAt) {
+    fn notify(&self, entity: Entity, counted: CountsAt) {
         for sender in self.watchers.get(&entity).into_iter().flatten() {
             counts_watch::send(sender, counted);
         }
     }
 
-    /// Whether an invalidation was heard that makes this version useless.
+    /// Whether an invalidation of this version was received.
     pub fn is_outdated(&self, entity: Entity, version: Version) -> bool {
         matches!(self.slots.peek(&entity), Some(Slot::Invalidated(since)) if version < *since)
     }
 
     pub fn watch(&mut self, entity: Entity, sender: Arc<CountsSender>) {
         if let Some(Slot::Known(counted)) = self.slots.peek(&entity)
-            && self.hearing
+            && self.receiving
         {
             counts_watch::send(&sender, *counted);
         }
@@ -247,11 +248,11 @@ impl ShardView {
 }
 
 /// Sets a value that only rises.
-fn raise<T: PartialOrd>(known: &watch::Sender<T>, value: T) {
-    known.send_if_modified(|known| {
-        let newer = value > *known;
+fn raise<T: PartialOrd>(sender: &watch::Sender<T>, value: T) {
+    sender.send_if_modified(|current| {
+        let newer = value > *current;
         if newer {
-            *known = value;
+            *current = value;
         }
         newer
     });
@@ -297,76 +298,76 @@ mod tests {
     }
 
     #[test]
-    fn a_change_heard_during_a_read_wins_over_its_older_answer() {
+    fn a_change_received_during_a_read_wins_over_the_older_result() {
         let mut view = view();
         let ticket = view.begin_read(note());
-        view.hear(&message(7, Some(70)));
+        view.receive(&message(7, Some(70)));
         assert_eq!(view.finish_read(ticket, note(), read(6, 60)), Some(counted(7, 70)));
-        assert_eq!(view.held(note()), Some(counted(7, 70)));
+        assert_eq!(view.cached(note()), Some(counted(7, 70)));
     }
 
     #[test]
-    fn a_change_heard_late_does_not_undo_a_newer_read() {
+    fn a_change_received_late_does_not_undo_a_newer_read() {
         for late in [Some(70), None] {
             let mut view = view();
             let ticket = view.begin_read(note());
             view.finish_read(ticket, note(), read(8, 80));
-            view.hear(&message(7, late));
-            assert_eq!(view.held(note()), Some(counted(8, 80)));
+            view.receive(&message(7, late));
+            assert_eq!(view.cached(note()), Some(counted(8, 80)));
         }
     }
 
     #[test]
-    fn an_invalidation_heard_during_a_read_makes_its_older_answer_useless() {
+    fn an_invalidation_received_during_a_read_discards_the_older_result() {
         let mut view = view();
         let ticket = view.begin_read(note());
-        view.hear(&message(7, None));
+        view.receive(&message(7, None));
         assert_eq!(view.finish_read(ticket, note(), read(6, 60)), None);
         assert_eq!(view.finish_read(ticket, note(), read(8, 80)), Some(counted(8, 80)));
     }
 
     #[test]
-    fn a_read_that_began_before_an_interruption_is_not_kept() {
+    fn a_read_that_began_before_an_interruption_is_not_cached() {
         let mut view = view();
         let ticket = view.begin_read(note());
         view.interrupt();
         view.resume();
         assert_eq!(view.finish_read(ticket, note(), read(6, 60)), Some(counted(6, 60)));
-        assert_eq!(view.held(note()), None);
+        assert_eq!(view.cached(note()), None);
     }
 
     #[test]
-    fn a_missed_message_drops_all_and_reads_what_is_watched() {
+    fn after_a_missed_message_the_cache_is_empty_and_watched_entities_are_read() {
         let mut view = view();
         let sender = Arc::new(CountsSender::new(None));
         view.watch(note(), Arc::clone(&sender));
         let other = Entity::new(EntityKind::User, "9".parse().unwrap());
-        view.hear(&message(7, Some(70)));
+        view.receive(&message(7, Some(70)));
         let ticket = view.begin_read(other);
         view.finish_read(ticket, other, read(6, 1));
-        assert!(view.held(other).is_some());
+        assert!(view.cached(other).is_some());
 
-        let to_read = view.hear(&message(9, Some(90)));
+        let to_read = view.receive(&message(9, Some(90)));
         assert_eq!(to_read, [note()]);
-        assert_eq!(view.held(other), None);
-        assert_eq!(view.held(note()), Some(counted(9, 90)));
+        assert_eq!(view.cached(other), None);
+        assert_eq!(view.cached(note()), Some(counted(9, 90)));
     }
 
     #[test]
-    fn a_heartbeat_with_a_newer_change_shows_the_gap() {
+    fn a_heartbeat_with_a_newer_change_reveals_a_missed_message() {
         let mut view = view();
-        view.hear(&message(7, Some(70)));
+        view.receive(&message(7, Some(70)));
         let heartbeat = ShardMessage { before: 8, after: 8, changes: vec![], ..message(8, None) };
-        view.hear(&heartbeat);
-        assert_eq!(view.held(note()), None);
-        view.hear(&heartbeat);
+        view.receive(&heartbeat);
+        assert_eq!(view.cached(note()), None);
+        view.receive(&heartbeat);
         let ticket = view.begin_read(note());
         view.finish_read(ticket, note(), read(8, 80));
-        view.hear(&heartbeat);
-        assert_eq!(view.held(note()), Some(counted(8, 80)));
+        view.receive(&heartbeat);
+        assert_eq!(view.cached(note()), Some(counted(8, 80)));
     }
 
-    /// The first message after an interruption can be compared only with what was read.
+    /// The first message after an interruption can only be compared with earlier reads.
     #[test]
     fn counters_that_are_reset_before_the_first_message_are_read_again() {
         let reset =
@@ -376,29 +377,29 @@ mod tests {
         view.watch(note(), Arc::clone(&sender));
         let early = view.begin_read(note());
         view.finish_read(early, note(), read(7, 70));
-        assert_eq!(view.hear(&reset), [note()]);
-        assert_eq!(view.held(note()), None);
-        view.hear(&message(8, Some(80)));
-        assert_eq!(view.held(note()), None, "a message of the epoch before");
+        assert_eq!(view.receive(&reset), [note()]);
+        assert_eq!(view.cached(note()), None);
+        view.receive(&message(8, Some(80)));
+        assert_eq!(view.cached(note()), None, "a message of the previous epoch");
     }
 
     #[test]
-    fn a_read_that_finds_counters_of_the_epoch_before_is_not_kept() {
+    fn a_read_of_counters_of_the_previous_epoch_is_not_cached() {
         let reset =
             ShardMessage { epoch: EPOCH + 1, before: 0, after: 0, changes: vec![], ..message(8, None) };
         let mut view = view();
         let late = view.begin_read(note());
-        assert_eq!(view.hear(&reset), []);
+        assert_eq!(view.receive(&reset), []);
         assert_eq!(view.finish_read(late, note(), read(7, 70)), None);
-        assert_eq!(view.held(note()), None);
+        assert_eq!(view.cached(note()), None);
     }
 
     #[test]
-    fn nothing_is_held_while_changes_are_not_heard() {
+    fn nothing_is_cached_while_no_changes_are_received() {
         let mut view = view();
         view.interrupt();
         let ticket = view.begin_read(note());
         assert_eq!(view.finish_read(ticket, note(), read(6, 60)), Some(counted(6, 60)));
-        assert_eq!(view.held(note()), None);
+        assert_eq!(view.cached(note()), None);
     }
 }

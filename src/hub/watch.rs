@@ -1,5 +1,5 @@
-//! The counts of one watched entity: a channel that holds the latest value only, so that a slow reader skips ahead
-//! instead of falling behind. Versions never go backwards for one reader.
+//! Watch of one entity's counts: a channel that keeps only the latest value, so that a slow reader skips values instead
+//! of falling behind. Versions never decrease for one reader.
 
 use std::sync::Arc;
 
@@ -8,10 +8,10 @@ use tokio::sync::watch;
 use super::{CountsAt, Hub};
 use crate::catalogue::Entity;
 
-/// Where the hub puts the counts of one watch; `None` until there are some.
+/// The hub's side of one watch; `None` until there are counts.
 pub type CountsSender = watch::Sender<Option<CountsAt>>;
 
-/// Takes in counts, unless they are older than those that the reader has.
+/// Sends counts, unless they are older than the latest.
 pub fn send(sender: &CountsSender, counts: CountsAt) {
     sender.send_if_modified(|latest| {
         let is_newer = latest.is_none_or(|latest| counts.version > latest.version);
@@ -46,7 +46,7 @@ impl CountsWatch {
         }
     }
 
-    /// The same, if there are some now.
+    /// Like [`Self::next`], but without waiting.
     pub fn try_next(&mut self) -> Option<CountsAt> {
         if !self.latest.has_changed().unwrap_or(false) {
             return None;

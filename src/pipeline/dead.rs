@@ -1,4 +1,4 @@
-//! Dead events (dead letters): an operator applies one after its cause is mended, or drops it.
+//! Dead events (dead letters): an operator applies one after its cause is removed, or drops it.
 //!
 //! A dead event is applied at most once: its state is checked under a lock in the transaction that writes its
 //! effects. This needs no Redis: invalidations in PostgreSQL reach it later.
@@ -66,10 +66,10 @@ pub async fn discard(db: &Db, serial: i64) -> StoreResult<DeadEventDecision> {
 
 async fn try_to_apply(db: &Db, shards: ShardCount, serial: i64) -> StoreResult<DeadEventDecision> {
     // Creating a partition locks the whole history for a moment, so it happens before the transaction.
-    let Some(found) = db.dead_event(serial).await? else { return Ok(DeadEventDecision::Unknown) };
-    let entries = [Entry { offset: found.offset, event: found.event() }];
+    let Some(dead_event) = db.dead_event(serial).await? else { return Ok(DeadEventDecision::Unknown) };
+    let entries = [Entry { offset: dead_event.offset, event: dead_event.event() }];
     let plan = Plan::of(&entries);
-    if found.history && found.state == DeadState::Dead {
+    if dead_event.history && dead_event.state == DeadState::Dead {
         db.ensure_activity_days(&plan.days()).await?;
     }
 

@@ -1,5 +1,5 @@
-//! Fail points: named points on the path of an event, at which tests let a process die, a task panic, a step fail, or
-//! a thread stall.
+//! Fail points: named points on the path of an event at which tests kill the process, fail a step, or make a task panic
+//! or a thread stall.
 //!
 //! They are points of the crate `fail`. Its feature `failpoints` is on only where tests are built; without it
 //! the macro is empty, [`due`] is always `None`, and the program contains no fail point.
@@ -17,7 +17,7 @@
 /// Declares the points, a line each, with the store that the failing step calls.
 macro_rules! points {
     ($($(#[$doc:meta])* $point:ident $store:ident $name:literal)+) => {
-        /// Where a test may let something happen.
+        /// A fail point.
         #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
         pub enum Point { $($(#[$doc])* $point),+ }
 
@@ -48,7 +48,7 @@ points! {
     AfterFold Redis "fold.after"
     /// All statements of the persister's transaction are done.
     BeforeCommit PostgreSql "commit.before"
-    /// It is committed; a failure here is a commit of unknown outcome.
+    /// The transaction is committed. A failure here is a commit of unknown outcome.
     AfterCommit PostgreSql "commit.after"
     BeforeRetire Redis "retire.before"
     /// One target shard has retired the batch, the others have not.
@@ -80,7 +80,7 @@ pub enum FailingStore {
     PostgreSql,
 }
 
-/// The error of a step that a test lets fail.
+/// The error of a step that a test makes fail.
 #[derive(Debug, thiserror::Error)]
 #[error("made to fail at {}", .0.name())]
 pub struct Injected(Point);
@@ -91,7 +91,7 @@ impl Injected {
     }
 }
 
-/// What happens at a point.
+/// The configured effect of a point.
 #[derive(Debug)]
 pub struct Fault {
     point: Point,
@@ -100,7 +100,7 @@ pub struct Fault {
 
 impl Fault {
     /// # Errors
-    /// [`Injected`] if the step is to fail. In all other cases this does not return.
+    /// [`Injected`] if the step must fail. Does not return otherwise.
     pub fn strike(self) -> Result<(), Injected> {
         match self.what.as_str() {
             "die" => std::process::abort(),
@@ -110,17 +110,17 @@ impl Fault {
     }
 }
 
-/// What a test has set for this point now, if anything. A stall happens within this call.
+/// The effect that a test has configured for this point, if any. A stall happens within this call.
 pub fn due(point: Point) -> Option<Fault> {
     fail::fail_point!(point.name(), |what| Some(Fault { point, what: what.unwrap_or_default() }));
     let _ = point; // otherwise unused outside of tests
     None
 }
 
-/// Does what a test has set for this point.
+/// Executes the effect that a test has configured for this point.
 ///
 /// # Errors
-/// [`Injected`] if the step is to fail.
+/// [`Injected`] if the step must fail.
 pub fn reached(point: Point) -> Result<(), Injected> {
     due(point).map_or(Ok(()), Fault::strike)
 }

@@ -1,9 +1,8 @@
-//! Network of an address: the unit by which clients are limited.
+//! Network of an address: the unit of limits per address.
 
 use std::net::{IpAddr, Ipv6Addr};
 
-/// The address itself, or for version 6 its /64: a host can use every address of that network (RFC 4291, section
-/// 2.5.1).
+/// The address itself; for IPv6 its /64 network, because a host can use every address of it (RFC 4291, section 2.5.1).
 pub fn network_of(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V4(address) => address.into(),

@@ -5,8 +5,8 @@ use std::{fmt, str::FromStr};
 /// Generation and number of a log entry, written `7-42` as Redis writes stream ids.
 ///
 /// Within a generation numbers are contiguous, so a gap is visible. A generation begins with its
-/// genesis marker, number 0. The generation rises when the log lost data, therefore offsets only
-/// ever grow. Generation 0 has no entries: it is the place before the first start.
+/// genesis marker, number 0. The generation rises when the log lost data, so offsets never decrease. Generation 0 has
+/// no entries: it is the position before the first start.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub struct Offset {
     pub generation: u64,

@@ -1,15 +1,15 @@
-//! Keyset pages: where to begin, how much to read, whether there is more.
+//! Keyset pagination: requests for a page, and slices of a list.
 
 use std::{fmt, str::FromStr};
 
 use super::Id;
 
-/// A page of a list whose items are found by a key `K`: the one to begin behind.
+/// A request for a page: the items after a key `K`.
 #[derive(Clone, Copy, Debug)]
 pub struct PageRequest<K = Id> {
-    /// Items wanted, already checked against the limit.
+    /// Number of items, already checked against the limit.
     pub first: usize,
-    /// Only items behind this one.
+    /// Only items after this one.
     pub after: Option<K>,
 }
 
@@ -20,15 +20,15 @@ pub struct Slice<T> {
     pub has_more: bool,
 }
 
-/// Place of an item in a list that is ordered by falling time, and by falling id within a time.
+/// Position of an item in a list in descending order of time, then of id.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Moment {
-    /// Unix microseconds, which is as exact as PostgreSQL is.
+    /// Unix microseconds, the precision of PostgreSQL.
     pub micros: i64,
     pub id: Id,
 }
 
-/// Place of an item in a list that is ordered by falling score, and by falling id within a score.
+/// Position of an item in a list in descending order of score, then of id.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Ranked {
     pub score: i64,
@@ -36,12 +36,12 @@ pub struct Ranked {
 }
 
 impl<K> PageRequest<K> {
-    /// Rows to ask the database for: one more than wanted, which tells whether there is a next page.
+    /// Rows to read from the database: one more than the page has, to know whether there is a next page.
     pub const fn rows(&self) -> i64 {
         self.first as i64 + 1
     }
 
-    /// Cuts what was read with [`Self::rows`] down to the page.
+    /// Cuts the rows read with [`Self::rows`] down to the page.
     pub fn slice<T>(&self, mut rows: Vec<T>) -> Slice<T> {
         let has_more = rows.len() > self.first;
         rows.truncate(self.first);
@@ -57,7 +57,7 @@ impl PageRequest<Id> {
 }
 
 impl PageRequest<Moment> {
-    /// Items lie before this.
+    /// Items are before this position.
     pub fn before(&self) -> Moment {
         self.after.unwrap_or(Moment::LAST)
     }
@@ -77,7 +77,7 @@ impl<T> Slice<T> {
 }
 
 impl Moment {
-    /// Behind every item: the year 9999, which PostgreSQL still knows as a time.
+    /// After every item: the year 9999, which PostgreSQL can represent.
     pub const LAST: Self = Self { micros: 253_402_300_799_000_000, id: Id::HIGHEST };
 }
 
@@ -98,7 +98,7 @@ impl FromStr for Moment {
 }
 
 impl Ranked {
-    /// Behind every item.
+    /// After every item.
     pub const LAST: Self = Self { score: i64::MAX, id: Id::HIGHEST };
 }
 

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use backon::{BackoffBuilder, ExponentialBackoff, ExponentialBuilder};
 
-/// Delays between the tries of one piece of work. They double from try to try, up to the longest one.
+/// Delays between attempts. They double each time, up to the longest one.
 #[derive(Debug)]
 pub struct RetryDelays {
     first: Duration,
@@ -18,17 +18,17 @@ impl RetryDelays {
         Self { first, longest, delays: delays(first, longest) }
     }
 
-    /// Begins with the first delay again, because the work succeeded.
+    /// Starts with the first delay again, after a success.
     pub fn reset(&mut self) {
         self.delays = delays(self.first, self.longest);
     }
 
-    /// How long to wait before the next try.
+    /// The delay before the next attempt.
     pub fn next_delay(&mut self) -> Duration {
         self.delays.next().unwrap_or(self.longest)
     }
 
-    /// Waits before the next try.
+    /// Waits before the next attempt.
     pub async fn pause(&mut self) {
         tokio::time::sleep(self.next_delay()).await;
     }

@@ -27,7 +27,7 @@ pub struct ShardCount(u16);
 impl ShardCount {
     pub const MAX: u16 = 1024;
 
-    /// `None` when `count` is not in `1..=MAX`.
+    /// `None` if `count` is not in `1..=MAX`.
     pub const fn new(count: u16) -> Option<Self> {
         if count >= 1 && count <= Self::MAX { Some(Self(count)) } else { None }
     }

@@ -2,8 +2,8 @@
 
 /// Epoch of the shard and number of the change in it, packed into one integer below 2^53.
 ///
-/// It only grows for one entity, and one version means one set of values, so a client drops
-/// whatever is older than what it shows.
+/// It never decreases for one entity, and one version identifies one set of values, so a client ignores counts with a
+/// lower version than it shows.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub struct Version(u64);
 
@@ -11,7 +11,7 @@ impl Version {
     /// Changes that one epoch can number (2^37, about 80 days at 20,000 changes a second without
     /// a restart). An owner begins a new epoch well before.
     pub const MAX_CHANGE: u64 = (1 << 37) - 1;
-    /// Epochs that fit beside it (2^16).
+    /// Epochs that fit into the other bits (2^16).
     pub const MAX_EPOCH: u64 = (1 << 16) - 1;
 
     pub const fn new(epoch: u64, change: u64) -> Self {

@@ -2,7 +2,7 @@
 //!
 //! Redis is read before and after PostgreSQL. If the entity's change number is the same both times, nothing was
 //! folded in between, and the log positions say which of its pending events PostgreSQL has. An entity for which
-//! this is undecided is compared again, and skipped in the end.
+//! they do not is compared again, and finally skipped.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -37,7 +37,7 @@ pub(super) enum Comparison {
     Busy,
 }
 
-/// What Redis and PostgreSQL hold of one entity.
+/// The counters of one entity in Redis and its totals in PostgreSQL.
 pub(super) struct EntitySnapshots<'a> {
     pub entity: Entity,
     pub before: (&'a ShardMeta, &'a CountersHash),
@@ -141,7 +141,7 @@ impl EntitySnapshots<'_> {
     pub fn judge(&self) -> Comparison {
         let ((meta, held), (meta_after, held_after)) = (self.before, self.after);
         if held.epoch != Some(meta.epoch) {
-            return Comparison::Agrees; // of a former epoch: counts as absent
+            return Comparison::Agrees; // of an earlier epoch: count as absent
         }
         let moved = meta_after.epoch != meta.epoch
             || held_after.epoch != held.epoch

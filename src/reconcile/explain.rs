@@ -1,5 +1,5 @@
-//! Explains one entity's counts: what PostgreSQL and Redis hold of it, the log positions, its last events, and
-//! what drifted.
+//! Explanation of one entity's counts: its state in PostgreSQL and Redis, the log positions, its last events, and
+//! drift.
 
 use super::{
     Reconciler, Trigger,
@@ -26,7 +26,7 @@ const LAST: i64 = 5;
 /// Entries at the end of each log that are searched for events of the entity.
 const TAIL: usize = 1_000;
 
-/// Reads everything about the entity and changes nothing. `actors`: users whose edges to it are shown.
+/// Reads everything about the entity and changes nothing. `actors` are users whose edges to it are included.
 pub async fn explain(redis: &Redis, db: &Db, entity: Entity, actors: &[UserId]) -> StoreResult<Explanation> {
     let recounted = db.recount(entity.kind, &[entity.id]).await?;
     let state = db.persisted_state().await?;
@@ -77,7 +77,7 @@ fn counters(entity: Entity, recounted: &EntityRecount, held: &CountersHash) -> V
     entity.kind.counters().iter().enumerate().map(counter).collect()
 }
 
-/// Redis may be unavailable or not recovered; the explanation then has PostgreSQL's part alone.
+/// Redis may be unavailable or not recovered. The explanation then has only PostgreSQL's part.
 async fn redis_side(redis: &Redis, entity: Entity) -> (RedisSide, CountersHash, Option<ShardMeta>) {
     let read = async {
         StoreResult::Ok((redis.read_counter_hashes(&[entity]).await?, redis.read_entity_keys(entity).await?))

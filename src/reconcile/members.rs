@@ -27,7 +27,7 @@ const ACTORS: usize = 50;
 #[derive(Clone, PartialEq, Eq, Debug)]
 enum MemberComparison {
     Compared(MemberDrift),
-    /// They changed meanwhile.
+    /// The edges changed meanwhile.
     Busy,
 }
 

@@ -6,8 +6,8 @@
 //! - [`entity_walk`]: every entity, page by page; [`touched`]: entities changed within a time;
 //! - [`finding`]: the differences found; [`explain`]: the state of one entity in all stores, as an [`explanation`].
 //!
-//! The pipeline keeps running. An entity that changes during the check is checked again, and skipped in the end:
-//! it is never reported as drift.
+//! The pipeline keeps running. An entity that changes during the check is checked again, and finally skipped: it is
+//! never reported as drift.
 
 mod counters;
 mod entity_walk;
@@ -62,7 +62,7 @@ impl Trigger {
 }
 
 impl Reconciler {
-    /// `repairs`: repair what drifted, or only report it.
+    /// `repairs`: whether to repair drift, or only report it.
     pub const fn new(redis: Redis, db: Db, by: Trigger, repairs: bool) -> Self {
         Self { redis, db, by, repairs }
     }
@@ -70,7 +70,7 @@ impl Reconciler {
     /// Checks entities of one kind: totals, then Redis, for users also their edges. At most about [`PAGE`].
     pub async fn check(&self, kind: EntityKind, ids: &[Id]) -> StoreResult<CheckReport> {
         let mut outcome = self.check_totals(kind, ids).await?;
-        // Where totals drifted, Redis differs too until it is invalidated: no finding of its own.
+        // If totals drifted, Redis differs too until it is invalidated. That is no separate finding.
         let right: Vec<Entity> =
             ids.iter().map(|id| Entity::new(kind, *id)).filter(|entity| !outcome.names(*entity)).collect();
         outcome.take_in(self.check_counters(kind, &right).await?);
@@ -80,7 +80,7 @@ impl Reconciler {
         Ok(outcome)
     }
 
-    /// The same for entities of any kinds.
+    /// The same for entities of all kinds.
     pub async fn check_all(&self, entities: &[Entity]) -> StoreResult<CheckReport> {
         let mut outcome = CheckReport::default();
         for kind in EntityKind::ALL {

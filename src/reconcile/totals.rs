@@ -25,11 +25,11 @@ const LOCKED: usize = 20;
 impl Reconciler {
     pub(super) async fn check_totals(&self, kind: EntityKind, ids: &[Id]) -> StoreResult<CheckReport> {
         let (recounted, too_large) = self.recount(kind, ids).await?;
-        let known: Vec<EntityRecount> =
+        let existing: Vec<EntityRecount> =
             recounted.into_iter().filter(|entity| entity.exists || entity.totals.is_some()).collect();
         let mut outcome =
-            CheckReport { checked: known.len() as u64, skipped: too_large, ..CheckReport::default() };
-        let findings = findings(kind, &known);
+            CheckReport { checked: existing.len() as u64, skipped: too_large, ..CheckReport::default() };
+        let findings = findings(kind, &existing);
         if !self.repairs {
             outcome.findings = findings;
             return Ok(outcome);
@@ -77,7 +77,7 @@ impl Reconciler {
     async fn repair_totals(&self, kind: EntityKind, ids: &[Id]) -> StoreResult<Vec<Finding>> {
         let db = &self.db;
         let mut tx = db.begin().await?;
-        // Backfills of removed notes lock comments before totals; all others lock totals first.
+        // Backfills of removed notes lock comments before totals; all other transactions lock totals first.
         tx.lock_removals_shared().await?;
         tx.lock_totals(kind, ids).await?;
         let recounted = tx.recount(kind, ids).await?;

@@ -1,5 +1,4 @@
-//! Fills an empty database with demo data, in one transaction. What is written comes from
-//! [`plaudit_demo_data`].
+//! Seeding: fills an empty database with the data of [`plaudit_demo_data`], in one transaction.
 
 mod progress;
 mod summary;

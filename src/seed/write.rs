@@ -1,6 +1,6 @@
 //! Writes the demo data in one transaction: a kill leaves all of it or nothing.
 //!
-//! It writes no invalidations: Redis cannot hold anything of entities that did not exist before.
+//! Writes no invalidations: Redis has nothing of entities that did not exist before.
 
 use plaudit_demo_data::{DemoData, DemoEdge, STRETCHES, SeedSize, Timeline};
 
@@ -19,20 +19,20 @@ use crate::{
 /// Rows per statement.
 const CHUNK: usize = 2_000;
 
-/// Edges whose steps the history keeps: those that make notes hot and draw their charts.
+/// Edges whose steps are in the history: those of rankings and charts.
 const KEPT: [EdgeKind; 2] = [EdgeKind::NoteLike, EdgeKind::NoteCollect];
 
-/// How much of each inbox its owner has read.
+/// The share of each inbox that its owner has read.
 const READ_PERCENT: i64 = 70;
 
-/// Who grants coins: the first user stands in for a service.
+/// The service that grants coins: the first user.
 const GRANTED_BY: i64 = 1;
 
 /// Fills an empty database. The data covers the sixty days before `now` and is the same for the same size.
-/// `on_progress` gets how many statements are done, of how many, and what is being written; both numbers are equal
-/// at the end only.
+/// `on_progress` gets the number of completed statements, their total number, and the name of the present step. The
+/// numbers are equal only at the end.
 ///
-/// Takes a few seconds, in which nobody else can create users, groups, notes or comments.
+/// Takes a few seconds, during which no other transaction can create users, groups, notes or comments.
 pub async fn seed(
     db: &Db,
     size: SeedSize,
@@ -45,7 +45,7 @@ pub async fn seed(
         return Ok(SeedOutcome::AlreadyFilled);
     }
     let (demo, history) = (DemoData::new(size, now), Timeline::ending(now));
-    // On another connection: partitions made in this transaction would lock the history until its end.
+    // On another connection, because creating partitions in this transaction would lock the history until its end.
     db.ensure_activity_days(&history.kept_days()).await?;
     let mut writing = Writing { tx, done: 0, total: statements(&demo), on_progress };
     writing.users(&demo).await?;
@@ -75,7 +75,7 @@ fn edges(demo: &DemoData) -> [(&'static str, EdgeKind, &[DemoEdge]); 5] {
     ]
 }
 
-/// How many statements it takes: the unit of progress.
+/// Number of statements, the unit of progress.
 fn statements(demo: &DemoData) -> u64 {
     let (notes, comments) = (demo.notes.len(), demo.comments.len());
     let once = [demo.people.len(), demo.groups.len(), demo.ledger.len()];

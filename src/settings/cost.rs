@@ -1,4 +1,4 @@
-//! What a request may cost.
+//! Limits of the cost of a request.
 
 use clap::{Args, builder::BoolishValueParser};
 

@@ -1,7 +1,7 @@
-//! The settings by name, each spelled as its origin spells it.
+//! Look-up of settings by name, in the spelling of each origin.
 //!
-//! A value from the file or the environment is tried as the flag that it stands for. So one parser and one
-//! set of limits serve all origins, and clap finds the nearest name for an unknown one.
+//! A value from the file or the environment is parsed as the corresponding flag. So all origins share one parser and
+//! one set of limits, and clap finds the nearest name for an unknown one.
 
 use std::{
     error::Error,
@@ -33,7 +33,7 @@ impl Definitions {
         self.0.get_arguments().any(|arg| arg.get_id() == id)
     }
 
-    /// The setting that is called `name` there.
+    /// The setting with this name in the origin.
     pub fn find(&self, name: &str, origin: &Origin) -> Option<&Arg> {
         self.0.get_arguments().find(|arg| spelling(arg, origin).is_some_and(|spelled| spelled == name))
     }
@@ -54,7 +54,7 @@ impl Definitions {
         }
     }
 
-    /// Why a setting cannot have this value; `None` when it can.
+    /// Why the value is invalid for a setting; `None` if it is valid.
     pub fn fault(&self, setting: &Arg, value: &OsStr) -> Option<String> {
         let mut flag = OsString::from(format!("--{}=", setting.get_long()?));
         flag.push(value);
@@ -76,7 +76,7 @@ fn spelling(setting: &Arg, origin: &Origin) -> Option<String> {
     }
 }
 
-/// The bare reason: clap's own message would name a flag that was not given, and repeat the value.
+/// The reason without clap's message, which would name a flag that the user did not write, and repeat the value.
 fn reason(error: &clap::Error) -> String {
     match (error.source(), error.get(ContextKind::ValidValue)) {
         (Some(source), _) => source.to_string(),

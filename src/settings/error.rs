@@ -17,7 +17,7 @@ pub enum SettingsError {
     #[error("`{name}` {origin} has a value that cannot be used: {reason}")]
     BadValue { name: String, origin: Origin, reason: String },
 
-    /// The generated one lies beside the data, and other processes do not know it.
+    /// The generated secret is in the data directory, and other processes do not have it.
     #[error(
         "the generated secret is only for embedded servers on a loopback address: set PLAUDIT_JWT_SECRET, the \
          same for all servers (`openssl rand -hex 32` makes a good one), or name the public keys of your tokens \
@@ -46,7 +46,7 @@ pub enum SettingsError {
     ModeratorNeeds { moderator: &'static str, setting: &'static str },
 }
 
-/// Where a setting was given.
+/// The origin of a setting's value.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Origin {
     Environment,

@@ -1,4 +1,4 @@
-//! The settings file and the environment, laid under the command line.
+//! Layers of settings: the file and the environment, which the command line overrides.
 //!
 //! Their values replace the defaults of the arguments before the command line is parsed, so that
 //! flag over environment over file over default is clap's ordinary "flag over default".
@@ -18,7 +18,7 @@ use super::{
     error::{Origin, SettingsError},
 };
 
-/// Values that were given outside of the command line, by setting; each is known to be usable.
+/// Values from outside of the command line, by setting. Each is valid.
 #[derive(Debug)]
 pub struct Layers(HashMap<String, OsString>);
 
@@ -38,7 +38,7 @@ impl Layers {
     ///
     /// # Errors
     /// The first name that is no setting, with the nearest one that is, or the first value that its setting
-    /// cannot have; also when a flag would replace it. The file must be readable if it was asked for.
+    /// cannot have; also if a flag would override it. A file that is named must be readable.
     pub fn read(
         chosen: Option<&Path>,
         usual: &Path,
@@ -56,7 +56,7 @@ impl Layers {
         Ok(Self(values))
     }
 
-    /// Makes the values the defaults of the command's arguments, and of its subcommands'.
+    /// Sets the values as the defaults of the command's arguments, and of its subcommands' arguments.
     pub fn lay_under(&self, command: Command) -> Command {
         command
             .mut_args(|arg| match self.0.get(arg.get_id().as_str()) {
@@ -102,14 +102,14 @@ fn keys(path: PathBuf) -> Result<Vec<GivenValue>, SettingsError> {
     Ok(table.into_iter().map(given).collect())
 }
 
-/// Without the line's text, which the error's own message would show: it may hold a secret.
+/// The message without the line's text, which may contain a secret.
 fn not_toml(path: PathBuf, text: &str, error: &toml::de::Error) -> SettingsError {
     let before = error.span().and_then(|span| text.get(..span.start)).unwrap_or_default();
     let line = before.matches('\n').count() + 1;
     SettingsError::NotToml { path, line, reason: error.message().to_owned() }
 }
 
-/// A TOML value as one would write it after a flag; a list has commas.
+/// A TOML value in the form of a flag's value; a list with commas.
 fn as_flag_value(value: &Value) -> Option<String> {
     match value {
         Value::String(text) => Some(text.clone()),
@@ -237,8 +237,8 @@ mod tests {
 
     #[test]
     fn a_file_that_was_asked_for_must_exist() {
-        let asked = Layers::read(Some(Path::new("absent.toml")), Path::new("plaudit.toml"), []);
-        assert!(matches!(asked, Err(SettingsError::Unreadable { .. })));
+        let layers = Layers::read(Some(Path::new("absent.toml")), Path::new("plaudit.toml"), []);
+        assert!(matches!(layers, Err(SettingsError::Unreadable { .. })));
         assert!(read_environment(&[("PLAUDIT_CONFIG", "absent.toml")]).unwrap_err().contains("absent.toml"));
         assert!(read_environment(&[]).is_ok());
     }

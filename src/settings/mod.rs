@@ -9,7 +9,7 @@
 //!   `sockets` and `rates` hold some of them
 //! - `moderator`: the settings of the chosen moderator
 //! - `values`: parsers of single values; `defaults`: each group with its defaults
-//! - `layers`: settings file and environment, laid under the flags; `definitions` looks settings up by name
+//! - `layers`: settings file and environment, which flags override; `definitions` looks settings up by name
 //! - `help`: additions to the help texts; `error`: errors of the settings
 
 mod cost;
@@ -129,7 +129,7 @@ impl Settings {
         Ok(())
     }
 
-    /// Whether this is a developer's own machine: embedded stores and a loopback address.
+    /// Whether this is a developer's own machine: it uses embedded stores and a loopback address.
     pub const fn is_development(&self) -> bool {
         self.is_embedded() && self.server.listen.ip().is_loopback()
     }
@@ -218,7 +218,7 @@ mod tests {
             assert!(error.to_string().contains("PLAUDIT_JWT_SECRET"), "{error}");
             assert!(settings(&[elsewhere, &["--jwt-secret", &secret]].concat()).check().is_ok());
             assert!(settings(&[elsewhere, &["--jwks-file", "keys.json"]].concat()).check().is_ok());
-            // Who answers no clients reads no tokens.
+            // A process without the role api reads no tokens.
             assert!(settings(&[elsewhere, &["--roles", "pipeline"]].concat()).check().is_ok());
         }
         for here in [&[][..], &["--listen", "127.0.0.2:9000"], &["--listen", "[::1]:9000"]] {

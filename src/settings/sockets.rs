@@ -1,4 +1,4 @@
-//! The limits of connections that stay open.
+//! Limits of open connections: WebSockets and event streams.
 
 use std::{num::NonZeroU32, time::Duration};
 

@@ -17,17 +17,17 @@ use super::{ErrorClass, StoreError, StoreResult};
 
 /// Number of calls in a row without an answer that open the breaker.
 const FAILURES: u32 = 3;
-/// How long it then stays open: twice as long after each failed probe, up to the longest. Jitter up to doubles each
-/// rest, so that processes do not all probe at the same moment.
+/// How long the breaker then stays open: twice as long after each failed probe, up to the longest. Jitter adds up to
+/// as much again, so that processes do not all probe at the same moment.
 const FIRST_REST: Duration = Duration::from_millis(50);
 const LONGEST_REST: Duration = Duration::from_millis(500);
 
 /// What a call does while its store does not answer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum WaitPolicy {
-    /// Fails at once: for requests.
+    /// Fails at once. For requests.
     FailFast,
-    /// Is sent in any case, and closes the breaker when it is answered: for the pipeline, which waits for the store.
+    /// Is always sent, and closes the breaker when it is answered. For the pipeline, which waits for the store.
     Wait,
 }
 
@@ -42,7 +42,8 @@ impl WaitPolicy {
     }
 }
 
-/// One per store. Only a call without an answer is a failure: every answer, even an error, shows that the store is up.
+/// One breaker per store. Only a call without an answer is a failure: any answer, even an error, shows that the store
+/// is up.
 pub struct Breaker {
     machine: StateMachine<ConsecutiveFailures<Rests>, StoreState>,
     state: StoreState,
@@ -71,7 +72,7 @@ impl Breaker {
     /// function around the call: futures of statements are large, and each layer around them costs stack.)
     ///
     /// # Errors
-    /// [`StoreError::Resting`] at once when the call must not be made.
+    /// [`StoreError::Resting`], at once, if the breaker refuses the call.
     pub fn admit(&self, policy: WaitPolicy) -> StoreResult<CallPermit<'_>> {
         let is_probe = policy == WaitPolicy::FailFast && self.is_open();
         if is_probe && (!self.machine.is_call_permitted() || self.probing.swap(true, Relaxed)) {
@@ -137,7 +138,7 @@ fn errors_total(store: &'static str, class: ErrorClass) -> metrics::Counter {
     metrics::counter!("plaudit_store_errors_total", "dependency" => store, "class" => class.name())
 }
 
-/// Whether the breaker is open, shown in log and metric.
+/// Reports in the log and a metric whether the breaker is open.
 #[derive(Clone)]
 struct StoreState {
     store: &'static str,

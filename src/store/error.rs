@@ -15,16 +15,16 @@ pub enum ErrorClass {
     /// The store works, but is at its limit. Retry with backoff, and within a request only briefly: retries are load
     /// too.
     Overload,
-    /// An outage, a takeover, a deadlock: passes by itself.
+    /// An outage, a takeover or a deadlock. Retry with backoff.
     Transient,
-    /// A bug or foreign data. A retry does not help.
+    /// A bug, or data of another program. A retry does not help.
     Fault,
 }
 
 impl ErrorClass {
     pub const ALL: [Self; 4] = [Self::Caller, Self::Overload, Self::Transient, Self::Fault];
 
-    /// As in metrics.
+    /// The name in metrics.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Caller => "caller",
@@ -48,7 +48,7 @@ pub enum StoreError {
     /// Redis takes no more writes or connections. Nothing was done.
     #[error("Redis takes no more: {0}")]
     RedisBusy(String),
-    /// Redis cannot do this yet: it loads its data, is a replica, or cannot save. Nothing was done.
+    /// Redis cannot execute this yet: it loads its data, is a replica, or cannot save. Nothing was done.
     #[error("Redis is not ready: {0}")]
     RedisUnready(String),
     /// PostgreSQL did not answer, or not in time. Whether a commit happened is unknown.
@@ -66,7 +66,7 @@ pub enum StoreError {
     /// A shard's log has reached its share of Redis' memory. Nothing was done.
     #[error("the shard's log is full: too many events are not in PostgreSQL yet")]
     LogFull,
-    /// The shard is not recovered on this Redis process. Nothing was done; it passes when the shard's owner has finished
+    /// The shard is not recovered on this Redis process. Nothing was done. Lasts until the shard's owner has finished
     /// the recovery.
     #[error("the shard is not recovered on this Redis process yet")]
     NotRecovered,
@@ -74,7 +74,7 @@ pub enum StoreError {
     #[error("the shard has a newer owner")]
     Fenced,
     /// Entries are missing in a shard's log.
-    #[error("the log has a gap: after {after} comes {found}")]
+    #[error("the log has a gap between {after} and {found}")]
     LogGap { after: Offset, found: Offset },
     /// Redis has no key of this name.
     #[error("Redis has no such key")]
@@ -82,23 +82,23 @@ pub enum StoreError {
     /// A log already has an entry with this id or a higher one.
     #[error("the log already has this entry or a later one")]
     EntryTooOld,
-    /// What was read changed too many times while it was read.
-    #[error("the shard is too busy to read from; tried {tries} times")]
+    /// The data changed during each attempt to read it.
+    #[error("the data changed during each of {tries} attempts to read it")]
     Contended { tries: u32 },
-    /// PostgreSQL refuses these values, and will again: they break a constraint, or are invalid. Nothing was done.
+    /// PostgreSQL refuses these values permanently: they violate a constraint, or are invalid. Nothing was done.
     #[error("PostgreSQL refuses it: {0}")]
     Refused(SqlRefusal),
-    /// A reply that the store should never give: a bug or foreign data.
+    /// A reply that the store should never give: a bug, or data of another program.
     #[error("unexpected answer: {0}")]
     Unexpected(String),
 }
 
-/// Why PostgreSQL refuses something.
+/// Why PostgreSQL refuses a statement.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("{message} (SQLSTATE {code})")]
 pub struct SqlRefusal {
     pub code: String,
-    /// The constraint that the values break, if any.
+    /// The constraint that the values violate, if any.
     pub constraint: Option<String>,
     pub message: String,
 }
@@ -192,7 +192,7 @@ impl From<::redis::RedisError> for StoreError {
 }
 
 impl StoreError {
-    /// Errors that Redis distinguishes by their text only.
+    /// Errors that Redis distinguishes only by their text.
     fn of_redis_message(message: String) -> Self {
         if message.contains("max number of clients") {
             Self::RedisBusy(message)
@@ -219,7 +219,8 @@ impl From<sqlx::Error> for StoreError {
                 // Out of resources, among them connections; cancelled after the statement timeout.
                 Some(code) if code.starts_with("53") || code == "57014" => Self::SqlBusy(error.to_string()),
                 // Connection exceptions, operator intervention (shutdown, crash, still starting), deadlock and
-                // serialisation failures, a lock timeout, a standby, a transaction that was idle for too long: all pass.
+                // serialisation failures, a lock timeout, a standby, a transaction that was idle for too long: all are
+                // temporary.
                 Some(code)
                     if code.starts_with("08")
                         || code.starts_with("57")

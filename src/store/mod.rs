@@ -11,5 +11,5 @@ use std::time::Duration;
 
 pub use error::{ErrorClass, SqlRefusal, StoreError, StoreResult};
 
-/// How long an idempotency key is remembered, in either store.
+/// How long both stores keep an idempotency key.
 pub const KEY_LIFE: Duration = Duration::from_hours(24);

@@ -1,5 +1,5 @@
 //! Cost accounting per request: round trips to Redis, statements to PostgreSQL. Clients see it in the
-//! `Server-Timing` header, and tests check the numbers that the design promises.
+//! `Server-Timing` header, and tests check the numbers that the documentation guarantees.
 
 use std::sync::{
     Arc,
@@ -10,7 +10,7 @@ tokio::task_local! {
     static TALLY: Arc<Tally>;
 }
 
-/// What one request has cost so far.
+/// Calls to stores that one request has made so far.
 #[derive(Default, Debug)]
 pub struct Tally {
     redis_round_trips: AtomicU32,

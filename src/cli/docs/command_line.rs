@@ -1,4 +1,4 @@
-//! The commands with their own arguments; settings are on their own page.
+//! Table of the commands with their own arguments. Settings are on another page.
 
 use clap::{Arg, Command, CommandFactory};
 
@@ -33,9 +33,9 @@ fn section(parent: &str, command: &Command) -> String {
     let mut text = format!("## {parent} {}\n\n{}.\n", command.get_name(), about.trim_end_matches('.'));
     let definitions = settings::definitions();
     let is_setting = |arg: &&Arg| definitions.get_arguments().any(|setting| setting.get_id() == arg.get_id());
-    let (taken, own): (Vec<&Arg>, Vec<&Arg>) = command.get_arguments().partition(is_setting);
-    if !taken.is_empty() {
-        let names: Vec<String> = taken.iter().map(|setting| code(setting.get_id().as_str())).collect();
+    let (settings, own): (Vec<&Arg>, Vec<&Arg>) = command.get_arguments().partition(is_setting);
+    if !settings.is_empty() {
+        let names: Vec<String> = settings.iter().map(|setting| code(setting.get_id().as_str())).collect();
         let names = if command.get_name() == "serve" { "all".to_owned() } else { names.join(", ") };
         text.push_str(&format!("\nSettings: {names}.\n"));
     }

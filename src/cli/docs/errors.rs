@@ -1,4 +1,4 @@
-//! The codes of errors.
+//! Table of the error codes.
 
 use super::table;
 use crate::graphql::Code;
@@ -15,7 +15,7 @@ pub fn table() -> String {
     table::table(HEAD, rows)
 }
 
-/// As `application/graphql-response+json`.
+/// The status of a response with the media type `application/graphql-response+json`.
 const fn status(code: Code) -> &'static str {
     match code {
         Code::Unauthenticated => "401 for an invalid token, else 200",

@@ -1,4 +1,4 @@
-//! The limits that settings hold, each with what happens beyond it, and why it exists.
+//! Table of the limits: what happens beyond each, and what it prevents.
 
 use clap::Command;
 
@@ -131,7 +131,7 @@ const LIMITS: &[(&str, &[&str], &str, &str)] = &[
     ),
 ];
 
-/// Limits that no setting holds.
+/// Limits that are not configurable.
 const FIXED: &[(&str, &str)] = &[
     ("Bytes of a token", "8192"),
     ("Batches", "none"),
@@ -172,7 +172,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_limit_names_settings_that_exist_or_is_fixed() {
+    fn every_limit_names_existing_settings_or_is_fixed() {
         let settings = settings::definitions();
         for (limit, names, ..) in LIMITS {
             let is_fixed = FIXED.iter().any(|(fixed, _)| fixed == limit);

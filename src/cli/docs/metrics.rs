@@ -1,4 +1,4 @@
-//! The metrics.
+//! Table of the metrics.
 
 use super::table;
 use crate::app::METRICS;

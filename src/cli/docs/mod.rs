@@ -1,4 +1,4 @@
-//! `plaudit docs`: the tables of docs/reference, made from the definitions in the code. A test compares them.
+//! `plaudit docs`: the tables of docs/reference, generated from the definitions in the code. A test compares them.
 
 mod command_line;
 mod errors;

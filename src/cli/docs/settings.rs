@@ -1,4 +1,4 @@
-//! The settings, by group.
+//! Tables of the settings, one per group.
 
 use clap::{Arg, Args, Command};
 
@@ -10,10 +10,10 @@ const HEAD: [&str; 4] = ["Setting", "Value", "Default", "Meaning"];
 pub fn tables() -> String {
     let settings = definitions();
     let mut groups: Vec<&str> = settings.get_arguments().filter_map(Arg::get_help_heading).collect();
-    let mut seen = Vec::new();
+    let mut known = Vec::new();
     groups.retain(|group| {
-        !seen.contains(group) && {
-            seen.push(*group);
+        !known.contains(group) && {
+            known.push(*group);
             true
         }
     });
@@ -35,9 +35,9 @@ fn row(setting: &Arg) -> [String; 4] {
 
 fn value(setting: &Arg) -> String {
     let possible = setting.get_possible_values();
-    let is_truth = setting.get_num_args().is_some_and(|count| count.min_values() == 0);
+    let is_boolean = setting.get_num_args().is_some_and(|count| count.min_values() == 0);
     let one = match setting.get_value_names() {
-        _ if is_truth => "true or false".to_owned(),
+        _ if is_boolean => "true or false".to_owned(),
         _ if !possible.is_empty() => {
             possible.iter().map(|value| code(value.get_name())).collect::<Vec<_>>().join(", ")
         }
@@ -47,7 +47,7 @@ fn value(setting: &Arg) -> String {
     if setting.get_value_delimiter().is_some() { format!("list of {one}") } else { one }
 }
 
-/// The default value, or what the help text says of it.
+/// The default value, or its description in the help text.
 pub fn default(setting: &Arg) -> String {
     let values: Vec<_> = setting.get_default_values().iter().map(|value| value.to_string_lossy()).collect();
     match help(setting).1 {
@@ -67,7 +67,7 @@ fn meaning(setting: &Arg) -> String {
     }
 }
 
-/// The help text, and what it says of the default.
+/// The help text, and its description of the default.
 fn help(setting: &Arg) -> (String, Option<String>) {
     let text = setting.get_help().map(ToString::to_string).unwrap_or_default();
     match text.split_once("; default: ") {

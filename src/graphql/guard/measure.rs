@@ -65,7 +65,7 @@ pub struct DocumentTotals {
 /// Walks through a document.
 pub struct Measurer<'a> {
     schema: &'a SchemaIndex,
-    /// SetMeasure fragments: index in `measures`, and whether something spreads the fragment.
+    /// Measured fragments: index in `measures`, and whether any selection set spreads the fragment.
     fragments: HashMap<&'a Name, (usize, bool)>,
     measures: Vec<SetMeasure>,
     pub totals: DocumentTotals,

@@ -1,7 +1,7 @@
 //! Cost guard: measures a request before it is validated or executed, and refuses what exceeds a limit.
 //!
-//! Uses nothing else of this folder: a schema as text, [`SchemaRules`] and the limits ([`CostSettings`]) describe what
-//! it guards.
+//! Independent of the other GraphQL folders: it gets a schema as text, [`SchemaRules`] and the limits
+//! ([`CostSettings`]).
 //!
 //! - [`tokens`]: the text, before it is parsed; [`measure`] (with [`fragments`] and [`cost`]): the document, each
 //!   fragment once, however often it is spread; [`variables`] (with [`values`]): the variables

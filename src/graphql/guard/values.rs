@@ -45,7 +45,7 @@ impl Weight {
     }
 }
 
-/// What a long text weighs in addition to being a value.
+/// The additional weight of a long text.
 pub const fn text(text: &str) -> u64 {
     (text.len() / BYTES) as u64
 }

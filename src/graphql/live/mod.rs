@@ -1,7 +1,7 @@
 //! Subscriptions, and the fan-out of their events: subscriptions with equal document, variables and viewer share one
 //! execution per event, and its bytes go to all of them.
 //!
-//! - [`subscriptions`]: the root fields; [`topic`]: what they and the engine exchange
+//! - [`subscriptions`]: the root fields; [`topic`]: the data that they exchange with the engine
 //! - [`fanout`]: the shared subscriptions of this process, by key and topic
 //! - [`key`]: which subscriptions are equal; [`viewers`]: whether the response depends on the viewer
 //! - [`shared`]: the task of a shared subscription and its members; [`pace`]: how often it sends

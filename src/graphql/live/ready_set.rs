@@ -1,4 +1,4 @@
-//! The ready set of a subscription: the topics that have an event which was not taken yet.
+//! Ready set of a subscription: its topics with an event that the transport has not taken yet.
 
 use std::{
     collections::VecDeque,

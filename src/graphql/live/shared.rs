@@ -1,4 +1,4 @@
-//! A shared subscription: one task that follows the counts of an entity, executes and encodes each event once, and
+//! Shared subscription: one task that watches the counts of an entity, executes and encodes each event once, and
 //! makes it ready for all members. It ends when the last member leaves.
 
 use std::{future::pending, mem, sync::Arc, task::Waker, time::Duration};
@@ -70,7 +70,7 @@ struct Member {
 
 struct NewMember {
     id: MemberId,
-    /// Tells whether the id still belongs to this member: ids are reused.
+    /// Distinguishes members with the same id, because ids are reused.
     ready: Arc<ReadySet>,
 }
 
@@ -214,8 +214,8 @@ impl EventTask {
         }
     }
 
-    /// Newer counts that arrived. With `read`, also those that a query would show, so that a client that subscribes
-    /// after a query sees nothing older.
+    /// The newest counts received, if newer than `known`. With `read`, also those that a query would return, so that a
+    /// client that subscribes after a query gets no older counts.
     async fn newer_than(&mut self, known: CountsAt, read: bool) -> Option<CountsAt> {
         let entity = self.shared.topic.entity;
         let arrived = self.counts.try_next();

@@ -1,6 +1,6 @@
-//! The events of one client's subscription. It buffers no encoded events: a ready set says which topics have a new
-//! one, and the latest is taken from the shared subscription when the transport asks. A slow reader skips events and
-//! costs no memory.
+//! Event stream of one client's subscription. It buffers no encoded events: a ready set has the topics with a new
+//! event, and the transport takes the latest one from the shared subscription. A slow reader skips events and costs no
+//! memory.
 
 use std::{
     mem,
@@ -47,8 +47,8 @@ impl TopicMember {
     }
 }
 
-/// Yields the present state of each topic, then each change. If changes come faster than they are taken, only the
-/// latest. Does not end.
+/// Yields the present state of each topic, then each change; only the latest, if changes are faster than the reader.
+/// Does not end.
 pub struct TopicStream {
     ready: Arc<ReadySet>,
     topics: Vec<TopicMember>,

@@ -1,4 +1,4 @@
-//! The fields of `Subscription`: counts as they change.
+//! The fields of `Subscription`: live counts.
 //!
 //! Every field is resolved in two phases, see [`super::topic`]: at the start it checks its arguments and registers
 //! topics, then it returns the object of each event. [`watch`] is both, for the fields that take ids.

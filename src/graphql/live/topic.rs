@@ -1,4 +1,4 @@
-//! What the engine and the root fields of a subscription exchange.
+//! Topics and topic events: the data that the engine and the root fields of a subscription exchange.
 //!
 //! A subscription is executed in two phases. At the start, the root fields check their arguments and register
 //! [`Topic`]s. Then, for each [`TopicEvent`], the field of that topic returns one object.
@@ -18,7 +18,7 @@ use crate::{
     hub::CountsAt,
 };
 
-/// What a shared subscription follows.
+/// The entity and root field of a shared subscription.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Topic {
     /// The response key of the root field.

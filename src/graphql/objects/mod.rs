@@ -1,5 +1,5 @@
-//! The objects that clients read, each with its fields. They lead to each other, so these files import each other:
-//! the only circle of imports in this folder's house.
+//! The object types of the schema, with their fields. They refer to each other, so these files import each other: the
+//! only circular imports in the GraphQL layer.
 
 pub mod comments;
 pub mod groups;

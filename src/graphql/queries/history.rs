@@ -1,4 +1,4 @@
-//! History: how a number came about.
+//! History of a note's likes or collects.
 
 use async_graphql::{Context, Enum, ID, InputType, Object, ScalarType, SimpleObject, Value};
 use chrono::Utc;

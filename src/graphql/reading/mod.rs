@@ -1,4 +1,4 @@
-//! How objects read their data: [`scope`] (what one request has read), [`loaders`] (batches of reads),
+//! Reading of objects' data: [`scope`] (the data of one request), [`loaders`] (batches of reads),
 //! [`prefetch`] (a whole page at once), [`pages`] (connections and cursors), [`guards`] (who may read or write).
 
 pub mod guards;

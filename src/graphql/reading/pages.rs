@@ -29,7 +29,7 @@ const MAX_CURSOR: usize = 256;
 /// A page of `N`.
 pub type Page<N> = Connection<Cursor, N>;
 
-/// The name of a list, so that a cursor of one list is refused by others.
+/// The name of a list, so that other lists refuse its cursors.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct List(pub &'static str);
 
@@ -95,8 +95,8 @@ impl List {
         page
     }
 
-    /// Makes a page of items, each with its key in the list, after a prefetch for all of them. `want` says what an
-    /// item needs; `node` makes its object, or omits the item.
+    /// Makes a page of items, each with its key in the list, after a prefetch for all of them. `want` adds the
+    /// data that an item needs; `node` makes its object, or omits the item.
     pub async fn prefetched_page<K: Display, T, N: OutputType>(
         self,
         request: &PageRequest<K>,
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn only_a_cursor_of_the_same_list_is_taken() {
+    fn only_a_cursor_of_the_same_list_is_accepted() {
         for text in ["", "note_42", "NDI", "%%%", &"x".repeat(100_000)] {
             assert!(message(20, Some(text)).starts_with("after: it is not a cursor"), "{text}");
         }

@@ -1,7 +1,7 @@
 //! Prefetch: a resolver reads what is selected in the objects that it returns, for all of them at once. Without it
 //! every field would wait for a loader, which takes three times as long as the query itself.
 //!
-//! It only saves time: fields read from the loaders what was not prefetched. A test fails if a field of an object is in
+//! It only saves time: fields read other data from the loaders. A test fails if a field of an object is in
 //! none of the lists below, so that no field misses its prefetch silently.
 
 use std::{collections::HashMap, sync::Arc};

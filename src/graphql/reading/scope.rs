@@ -1,4 +1,4 @@
-//! Request scope: what one request has read, and how it reads more.
+//! Request scope: the data that one request has read, and its loaders.
 
 use std::{collections::HashMap, hash::Hash, sync::Arc};
 

@@ -1,7 +1,7 @@
 //! Access table: who may use which root field, and which private field of a type.
 //!
 //! The access guards (`reading/guards.rs`) check it before a field is resolved. A guarded field without a rule here is
-//! refused. docs/operations/security.md shows the table; tests compare the two, and try every rule with every role.
+//! refused. docs/operations/security.md has the table; tests compare the two, and try every rule with every role.
 
 use std::{collections::HashMap, sync::LazyLock};
 
@@ -29,7 +29,7 @@ pub enum Who {
 }
 
 impl Who {
-    /// As docs/operations/security.md calls it.
+    /// The name in docs/operations/security.md.
     pub const fn name(self) -> &'static str {
         match self {
             Anyone => "anyone",
@@ -103,7 +103,7 @@ pub fn is_creation(mutation: &str) -> bool {
 
 pub const MODERATORS_ONLY: &str = "this needs a token with the role moderator";
 
-/// The rate class of a field, as docs/operations/security.md calls it.
+/// The rate class of a field, by its name in docs/operations/security.md.
 pub fn counts_as(of_type: &str, field: &str) -> &'static str {
     match of_type {
         "Query" | "Subscription" => "read",

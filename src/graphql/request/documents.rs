@@ -96,8 +96,8 @@ impl TrustedDocuments {
         for (name, text) in manifest.into_documents() {
             let text: Arc<str> = text.into();
             // A build tool may have hashed another form of the document, and clients send that hash.
-            let given = DocumentHash::from_hex(&name);
-            for hash in [Some(DocumentHash::of(&text)), given].into_iter().flatten() {
+            let named = DocumentHash::from_hex(&name);
+            for hash in [Some(DocumentHash::of(&text)), named].into_iter().flatten() {
                 trusted.by_hash.insert(hash, Arc::clone(&text));
             }
             trusted.by_name.insert(name, text);
@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn only_trusted_documents_are_executed_if_so_set() {
+    fn with_only_trusted_documents_all_others_are_refused() {
         let documents = documents(true, 10_000);
         for refused in [DocumentSource::Text(TEXT.into()), registration(TEXT), stored(TEXT), named("fed")] {
             assert!(resolve(&documents, refused).unwrap_err().contains("BAD_USER_INPUT"));

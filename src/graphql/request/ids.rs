@@ -1,4 +1,4 @@
-//! Global ids, as clients see them: `note_42`.
+//! Global ids of clients, such as `note_42`.
 
 use async_graphql::ID;
 
@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn an_id_reads_back_as_it_was_written() {
+    fn the_text_of_an_id_parses_to_the_same_id() {
         let note = NoteId(Id::try_from(42).unwrap());
         assert_eq!(global_id(note).as_str(), "note_42");
         assert_eq!(parse_as("noteId", "note_42"), Ok(note));
@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn another_kinds_id_is_named_as_such() {
+    fn an_id_of_another_kind_is_refused_with_both_kinds() {
         assert_eq!(
             message(parse_as("noteId", "user_7")),
             "noteId: \"user_7\" is the id of a user, not of a note"
@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_id_is_answered_with_an_example() {
+    fn text_that_is_no_id_is_refused_with_an_example() {
         for text in ["", "42", "note", "note-42", "inbox_1", "Note_42"] {
             let message = message(parse_as("noteId", text));
             assert_eq!(message, format!("noteId: {text:?} is not an id; expected one like \"note_42\""));
@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn a_number_that_is_no_id_is_answered_with_the_range() {
+    fn a_number_that_is_no_id_is_refused_with_the_range() {
         for text in ["note_", "note_0", "note_042", "note_-1", "note_1_2", "note_9007199254740992"] {
             let message = message(parse_as("noteId", text));
             let expected = format!(
@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_text_is_not_repeated_whole() {
+    fn a_long_text_is_truncated_in_the_message() {
         assert!(message(parse_as("noteId", &"é".repeat(10_000))).len() < 200);
     }
 }

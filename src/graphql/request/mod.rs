@@ -1,8 +1,8 @@
-//! What a client sends and who sends it.
+//! Requests and their senders.
 //!
 //! - [`parameters`]: a request as it was sent; [`documents`]: documents by their hash or name, those of the
 //!   [`manifest`] and those that clients registered; [`operation`]: which operation of a document is executed
-//! - [`viewer`]: who sends it; [`access`]: who may do what; [`rates`]: what it counts as for the rate limits
+//! - [`viewer`]: the caller; [`access`]: rights; [`rates`]: the cost of a request for the rate limits
 //! - [`ids`], [`scalars`]: global ids, counts, versions and times as clients write them
 //! - [`error`]: why a request is refused
 

@@ -1,4 +1,4 @@
-//! Which operation of a document is executed, and its label in the metrics.
+//! Selection of a document's operation, and its label in the metrics.
 
 use std::{collections::HashSet, slice};
 
@@ -14,7 +14,8 @@ const OF_INTROSPECTION: [&str; 3] = ["__typename", "__schema", "__type"];
 const SEVERAL: &str = "several";
 const UNKNOWN: &str = "unknown";
 
-/// The label of an operation in the metrics. Only names of the schema: clients could invent thousands.
+/// The label of an operation in the metrics. Contains only names of the schema, because clients could send thousands of
+/// others.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct OperationLabel {
     pub kind: &'static str,
@@ -23,7 +24,7 @@ pub struct OperationLabel {
 }
 
 impl OperationLabel {
-    /// Of a request that was not parsed yet, or could not be.
+    /// The label of a request that is not parsed yet, or cannot be parsed.
     pub const UNKNOWN: Self = Self { kind: UNKNOWN, root: UNKNOWN };
 
     pub const fn new(kind: OperationType, root: &'static str) -> Self {

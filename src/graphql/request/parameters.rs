@@ -1,8 +1,8 @@
 //! Request parameters, the same for every transport: a document or its identifier, operation name and variables.
 //!
-//! Names and types are those of [GraphQL over HTTP](https://graphql.github.io/graphql-over-http/draft/#sec-Request-Parameters);
-//! `documentId` is from its appendix on persisted documents, `extensions.persistedQuery` is Apollo's protocol
-//! of automatic persisted queries.
+//! Names and types are those of [GraphQL over
+//! HTTP](https://graphql.github.io/graphql-over-http/draft/#sec-Request-Parameters); `documentId` is from its appendix
+//! on persisted documents, `extensions.persistedQuery` is Apollo's protocol of automatic persisted queries.
 
 use std::fmt;
 
@@ -209,7 +209,7 @@ impl<'de> Visitor<'de> for FieldsVisitor {
     }
 }
 
-/// Reads one parameter. Two of a name are refused: what stands before this server may have read the other.
+/// Reads one parameter. Refuses a repeated name: a proxy before this server may have read the other value.
 fn take<'de, A: MapAccess<'de>, T: Deserialize<'de>>(
     map: &mut A,
     field: &mut Option<T>,
@@ -224,7 +224,7 @@ fn take<'de, A: MapAccess<'de>, T: Deserialize<'de>>(
     Ok(())
 }
 
-/// Like `T`, but only from a JSON object: what is derived would take an array too.
+/// Like `T`, but only from a JSON object: a derived implementation would also accept an array.
 #[derive(Debug)]
 pub struct Object<T>(T);
 
@@ -261,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn a_document_is_text_or_known_or_introduced() {
+    fn a_document_is_text_or_stored_or_registered() {
         let hash = DocumentHash::of("{__typename}");
         assert_eq!(DocumentHash::from_hex(HASH), Some(hash));
         let text = || "{__typename}".to_owned();
@@ -290,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn null_is_as_good_as_absent() {
+    fn null_counts_as_absent() {
         let body = json!({
             "query": "{a}", "documentId": null, "operationName": null, "variables": null, "extensions": null,
         });
@@ -298,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_well_formed_is_refused_naming_the_parameter() {
+    fn invalid_parameters_are_refused_by_name() {
         let with = |name: &str, value: Value| {
             let mut body = json!({ "query": "{a}" });
             body[name] = value;

@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn a_moment_reads_back_as_it_was_written() {
+    fn the_text_of_a_time_parses_to_the_same_time() {
         let text = Value::from("2026-11-21T09:30:00.000Z");
         assert_eq!(<DateTime as ScalarType>::parse(text.clone()).unwrap().to_value(), text);
     }

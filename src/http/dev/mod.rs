@@ -1,5 +1,4 @@
-//! Development tools: tokens for any user, and the storm. Without development tokens, as in production, these
-//! routes do not exist.
+//! Development tools under `/dev`: tokens for any user, and the storm. The routes exist only with development tokens.
 //!
 //! - [`token`]: a token; [`users`]: users of the demo data
 //! - [`storm`]: many simulated users at once, for some seconds
@@ -31,12 +30,12 @@ use crate::{
     settings::RequestSettings,
 };
 
-/// Signs tokens for every client that asks.
+/// Signs tokens for any client.
 pub struct Development {
     pub signer: TokenSigner,
     /// The user of a token when the request names none.
     pub user: Subject,
-    /// More users of the demo data who have something to show.
+    /// More users of the demo data, with data to show.
     pub others: Vec<Subject>,
     /// The user of a moderator's token when the request names none.
     pub moderator: Subject,
@@ -47,7 +46,7 @@ struct DevState {
     development: Development,
     engine: Engine,
     requests: Arc<RequestSettings>,
-    /// Know when this server stops.
+    /// Signals that this server stops.
     sockets: Sockets,
     /// Allows one storm at a time.
     storms: Arc<Semaphore>,
@@ -71,11 +70,11 @@ pub fn router(
         .with_state(Arc::new(DevState { development, engine, requests, sockets, storms }))
 }
 
-/// Executes a document of our own, as any other is executed; gives its data.
+/// Executes a document through the same engine as requests, and returns its data.
 ///
 /// # Errors
-/// The first one, if there is any.
-async fn ask(
+/// The first error of the response, if there is one.
+async fn execute(
     engine: &Engine,
     caller: Caller,
     document: &str,

@@ -19,7 +19,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use tokio::sync::OwnedSemaphorePermit;
 
-use super::{RequestError, SharedDevState, ask, bad_request};
+use super::{RequestError, SharedDevState, bad_request, execute};
 use crate::{
     graphql::{ApiError, Caller, Code, Engine, Viewer, outcome},
     http::{body, event_stream::UNBUFFERED},
@@ -44,7 +44,7 @@ impl Default for StormRequest {
     }
 }
 
-/// The engine, as the storm's users reach it.
+/// Access of the storm's users to the engine.
 struct EngineApi(Engine);
 
 impl StormApi for EngineApi {
@@ -70,7 +70,7 @@ impl StormApi for EngineApi {
         document: &'static str,
         variables: Value,
     ) -> Result<Value, ServerError> {
-        ask(&self.0, caller.clone(), document, variables).await
+        execute(&self.0, caller.clone(), document, variables).await
     }
 }
 
@@ -78,13 +78,13 @@ impl StormApi for EngineApi {
 pub async fn begin(state: SharedDevState, http_request: Request) -> Result<Response, RequestError> {
     let (parts, body) = http_request.into_parts();
     let request = StormRequest::read(&body::read(&parts.headers, body, &state.requests).await?)?;
-    let only_one = Arc::clone(&state.storms).try_acquire_owned().map_err(|_| one_at_a_time())?;
+    let permit = Arc::clone(&state.storms).try_acquire_owned().map_err(|_| one_at_a_time())?;
     let api = EngineApi(state.engine.clone());
     let targets =
         TargetNotes::find(&api, &request.note_ids).await.map_err(|why| no_targets(why, &request.note_ids))?;
     let time = Duration::from_secs(request.seconds.unsigned_abs());
     let storm = Storm::begin(api, targets, request.users as u16, time);
-    let lines = lines(storm, only_one).take_until(state.sockets.stopping());
+    let lines = lines(storm, permit).take_until(state.sockets.stopping());
     let headers = [(header::CONTENT_TYPE, "application/x-ndjson")];
     Ok((headers, [UNBUFFERED], Body::from_stream(lines)).into_response())
 }
@@ -127,12 +127,12 @@ fn no_targets(why: FindError<ServerError>, named: &[String]) -> RequestError {
     }
 }
 
-/// Ends the storm, and allows the next one, when it is dropped.
-fn lines(storm: Storm, only_one: OwnedSemaphorePermit) -> impl Stream<Item = Result<Bytes, Infallible>> {
-    stream::unfold((storm, only_one), async |(mut storm, only_one)| {
+/// The reports of the storm as lines. Dropping the stream ends the storm and allows the next one.
+fn lines(storm: Storm, permit: OwnedSemaphorePermit) -> impl Stream<Item = Result<Bytes, Infallible>> {
+    stream::unfold((storm, permit), async |(mut storm, permit)| {
         let mut line = serde_json::to_vec(&storm.next().await?).ok()?;
         line.push(b'\n');
-        Some((Ok(line.into()), (storm, only_one)))
+        Some((Ok(line.into()), (storm, permit)))
     })
 }
 

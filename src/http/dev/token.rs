@@ -11,7 +11,7 @@ use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use super::{Development, RequestError, SharedDevState, ask, bad_request};
+use super::{Development, RequestError, SharedDevState, bad_request, execute};
 use plaudit_token_auth::{Role, SignError, Subject};
 
 use crate::graphql::{ApiError, Caller, Engine};
@@ -42,7 +42,7 @@ pub struct Session {
     role: Role,
     token: String,
     expires_at: DateTime<Utc>,
-    /// A note worth showing, if there is one.
+    /// The newest note, if there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     note_id: Option<String>,
 }
@@ -76,8 +76,9 @@ fn cannot_sign(error: SignError) -> RequestError {
     RequestError::new(StatusCode::INTERNAL_SERVER_ERROR, ApiError::internal())
 }
 
-/// `None` without the database; the token is valid all the same.
+/// `None` if the database does not answer: the token is valid all the same.
 async fn newest_note(engine: &Engine) -> Option<String> {
-    let feed = ask(engine, Caller::nobody(), "{ feed(first: 1) { nodes { id } } }", json!({})).await.ok()?;
+    let feed =
+        execute(engine, Caller::nobody(), "{ feed(first: 1) { nodes { id } } }", json!({})).await.ok()?;
     Some(feed.pointer("/feed/nodes/0/id")?.as_str()?.to_owned())
 }

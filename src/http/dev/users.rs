@@ -5,7 +5,7 @@ use futures_util::future::join_all;
 use serde::Serialize;
 use serde_json::json;
 
-use super::{SharedDevState, ask};
+use super::{SharedDevState, execute};
 use plaudit_token_auth::{Role, Subject};
 
 use crate::graphql::{Caller, Engine};
@@ -21,7 +21,7 @@ struct DemoUser {
     role: Role,
 }
 
-/// `GET /dev/users`: the user to begin with, others who are there, and a moderator.
+/// `GET /dev/users`: the default user, other users that exist, and a moderator.
 pub async fn users(state: SharedDevState) -> Json<Users> {
     let development = &state.development;
     let others = join_all(development.others.iter().map(|subject| existing(&state.engine, subject))).await;
@@ -31,9 +31,10 @@ pub async fn users(state: SharedDevState) -> Json<Users> {
     Json(Users { users: users.map(with_role(Role::User)).chain([moderator]).collect() })
 }
 
-/// Nothing without the demo data, or without the database.
+/// `None` for a user that does not exist, and if the database does not answer.
 async fn existing<'a>(engine: &Engine, subject: &'a Subject) -> Option<&'a Subject> {
     let document = "query ($subject: String!) { user(subject: $subject) { id } }";
-    let found = ask(engine, Caller::nobody(), document, json!({ "subject": subject.as_str() })).await.ok()?;
-    found["user"].is_object().then_some(subject)
+    let data =
+        execute(engine, Caller::nobody(), document, json!({ "subject": subject.as_str() })).await.ok()?;
+    data["user"].is_object().then_some(subject)
 }

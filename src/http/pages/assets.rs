@@ -1,4 +1,4 @@
-//! Scripts, styles and images of pages. The build compresses them, so that no request has to.
+//! Scripts, styles and images of pages, compressed by the build instead of for each request.
 
 use axum::{
     Router,
@@ -19,7 +19,7 @@ pub fn router() -> Router {
     Router::new().route("/assets/{*path}", get(asset))
 }
 
-/// The name of each contains its hash, so it never changes.
+/// The file's name contains its hash, so its content never changes.
 async fn asset(Path(path): Path<String>, request: HeaderMap) -> Response {
     let Some((original, (coding, file))) = find(&path, &request) else {
         return StatusCode::NOT_FOUND.into_response();
@@ -53,10 +53,10 @@ fn find(path: &str, request: &HeaderMap) -> Option<(EmbeddedFile, Encoded)> {
 fn accepts(coding: &str, request: &HeaderMap) -> bool {
     let lines = request.get_all(header::ACCEPT_ENCODING).iter().filter_map(|line| line.to_str().ok());
     let elements: Vec<_> = lines.flat_map(|line| line.split(',')).map(named).collect();
-    let wanted = |name: &str| {
+    let is_accepted = |name: &str| {
         elements.iter().find(|(named, _)| named.eq_ignore_ascii_case(name)).map(|(_, is_wanted)| *is_wanted)
     };
-    wanted(coding).or_else(|| wanted("*")).unwrap_or(false)
+    is_accepted(coding).or_else(|| is_accepted("*")).unwrap_or(false)
 }
 
 /// Reads `br;q=0.5`: the coding, and whether its weight is above 0.
@@ -74,7 +74,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_coding_is_sent_to_whom_accepts_it() {
+    fn a_coding_is_used_if_the_client_accepts_it() {
         let accepts = |coding: &str, sent: &'static str| {
             let request = [(header::ACCEPT_ENCODING, HeaderValue::from_static(sent))].into_iter().collect();
             accepts(coding, &request)

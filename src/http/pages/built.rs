@@ -1,4 +1,4 @@
-//! The files that Vite built, embedded in the binary.
+//! Pages built by Vite, embedded in the binary, with entity tags.
 
 use axum::{
     http::{HeaderMap, StatusCode, header},
@@ -6,7 +6,7 @@ use axum::{
 };
 use rust_embed::{Embed, EmbeddedFile};
 
-/// Empty when Vite has not run.
+/// Empty if Vite has not run before the build.
 #[derive(Embed)]
 #[folder = "web-demo/dist"]
 #[allow_missing = true]
@@ -42,16 +42,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_names_the_tag_has_the_file_also_weakly_and_in_a_list() {
-        let knows = |sent: &'static str| {
+    fn if_none_match_is_compared_weakly_and_may_be_a_list() {
+        let has_file = |sent: &'static str| {
             let request = [(header::IF_NONE_MATCH, HeaderValue::from_static(sent))].into_iter().collect();
             is_known("W/\"7f3a\"", &request)
         };
         for known in ["\"7f3a\"", "W/\"7f3a\"", "\"0\", W/\"7f3a\" ,\"1\"", "*"] {
-            assert!(knows(known), "{known}");
+            assert!(has_file(known), "{known}");
         }
         for other in ["", "7f3a", "\"7f3\"", "\"0\", \"1\""] {
-            assert!(!knows(other), "{other}");
+            assert!(!has_file(other), "{other}");
         }
         assert!(!is_known("\"7f3a\"", &HeaderMap::new()));
     }

@@ -1,4 +1,4 @@
-//! The embedded pages, which work without internet.
+//! Embedded pages: the demo app, the operator's page and GraphiQL. They load nothing from other servers.
 //!
 //! - [`built`]: the embedded files; [`assets`]: scripts, styles and images
 
@@ -17,7 +17,7 @@ use built::BuiltFiles;
 
 use crate::settings::ServerSettings;
 
-/// The addresses of the demo app, which routes them itself.
+/// Paths of the demo app, which has its own router.
 const APP_ADDRESSES: [&str; 9] =
     ["/", "/two", "/note/{id}", "/user/{id}", "/group/{id}", "/groups", "/inbox", "/hot", "/likes"];
 
@@ -84,7 +84,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn a_page_that_is_not_in_the_build_says_how_it_gets_there() {
+    async fn a_page_that_is_not_in_the_build_answers_how_to_build_it() {
         let answer = HtmlPage { file: "nowhere/index.html", policy: STRICT }.answer(&HeaderMap::new());
         assert_eq!(answer.status(), StatusCode::NOT_FOUND);
         let text = axum::body::to_bytes(answer.into_body(), 1_000).await.unwrap();

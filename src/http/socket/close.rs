@@ -1,4 +1,5 @@
-//! Why a connection ends: the codes of `graphql-transport-ws` (4xxx) and of RFC 6455 (1xxx).
+//! Close codes of WebSockets: those of `graphql-transport-ws` (4xxx) and of RFC 6455 (1xxx). Each reason fits into its
+//! frame.
 
 use std::borrow::Cow;
 
@@ -13,9 +14,9 @@ const MAX_REASON: usize = 123;
 pub enum End {
     /// By this server, with a code.
     Closed(Close),
-    /// By the client; the close is answered.
+    /// By the client; the server answers its close frame.
     ByClient,
-    /// Without a close: the network failed, or the client does not read or answer.
+    /// Without a close frame: the network failed, or the client no longer reads or answers.
     Lost,
 }
 
@@ -58,12 +59,12 @@ impl Close {
         Self::new(4409, format!("Subscriber for {id}{EXISTS}"))
     }
 
-    /// Not a code of the protocol: like 4429 it keeps clients from reconnecting, but 4429 has another meaning.
+    /// A code of RFC 6455. Clients do not reconnect after it, as after 4429, which has another meaning.
     pub fn too_many_messages(per_second: u32) -> Self {
         Self::new(1008, format!("Too many messages: {per_second} per second are allowed"))
     }
 
-    /// What cannot be read as a message of RFC 6455, or is too long.
+    /// The close after data that is no message of RFC 6455 or is too long; `None` for a failure of the connection.
     fn unreadable(error: &tungstenite::Error, limit: usize) -> Option<Self> {
         use tungstenite::{Error, error::ProtocolError};
         match error {
@@ -94,7 +95,8 @@ impl From<Close> for End {
 }
 
 impl End {
-    /// The label of the metric. Codes of clients are not labels: they could invent thousands.
+    /// The label of the metric. Codes that clients send are not labels, because they could send thousands of different
+    /// ones.
     pub fn label(&self) -> String {
         match self {
             Self::Closed(close) => close.code.to_string(),
@@ -120,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_id_leaves_room_for_what_is_wrong_with_it() {
+    fn a_long_id_is_truncated_and_the_end_of_the_reason_is_not() {
         let reason = Close::subscriber_exists(&"é".repeat(100)).reason;
         assert!(reason.len() <= MAX_REASON && reason.ends_with("é already exists"), "{reason}");
         assert_eq!(Close::subscriber_exists("7").reason, "Subscriber for 7 already exists");

@@ -1,4 +1,5 @@
-//! One connection: `connection_init` and its answer, then operations, until one side closes it.
+//! State machine of one WebSocket connection: `connection_init` and its answer, then operations, until one side closes
+//! it.
 
 use std::{pin::pin, sync::Arc, time::Duration};
 
@@ -28,15 +29,14 @@ use crate::{
     settings::SocketSettings,
 };
 
-/// How long a client may take to confirm a close. Until then its messages are read and dropped:
-/// unread data would make TCP discard the close.
+/// How long a client may take to confirm a close. Until then its messages are read and dropped, because unread data
+/// would make TCP discard the close frame.
 const CONFIRM_CLOSE: Duration = Duration::from_secs(1);
-/// Messages allowed at once, as a multiple of those per second: a page that was offline subscribes to everything
-/// again.
+/// Burst of messages, as a multiple of those per second: a page that was offline subscribes to everything again.
 const BURST: u32 = 4;
 
-/// One task per connection; a message is made only after the previous one was sent. So a slow client has no queue
-/// here: operations keep only the latest change.
+/// One task per connection. It takes the next message of an operation only after it has sent the previous one, so a
+/// slow client needs no queue here: operations keep only the latest change.
 pub struct Connection {
     socket: WebSocket,
     shared: Arc<ApiState>,
@@ -74,14 +74,14 @@ impl Connection {
         let mut stopping = pin!(self.shared.api.sockets.stopping());
         let mut timer = pin!(sleep_until(self.deadlines.earliest()));
         loop {
-            // Polled in random order: neither operations nor the client can starve the others.
-            let went_on = tokio::select! {
+            // Polled in random order, so that neither operations nor the client can starve the others.
+            let result = tokio::select! {
                 () = &mut stopping => Err(Close::SERVICE_RESTART.into()),
                 () = &mut timer => self.check_deadlines().await,
                 Some((id, step)) = self.operations.next() => self.send_step(&id, step).await,
                 received = self.socket.recv() => self.receive(received).await,
             };
-            if let Err(end) = went_on {
+            if let Err(end) = result {
                 return end;
             }
             if timer.deadline() != self.deadlines.earliest() {
@@ -106,13 +106,13 @@ impl Connection {
             Some(Err(error)) => return Err(Close::of_failure(error, self.settings().socket_message_bytes)),
             None => return Err(End::Lost),
         };
-        self.deadlines.heard();
+        self.deadlines.message_received();
         if self.messages.check().is_err() {
             return Err(Close::too_many_messages(self.settings().socket_messages.get()).into());
         }
         match message {
             Message::Text(text) => self.take(&text).await,
-            // As graphql-ws does: text in a binary message is accepted.
+            // Text in a binary message is accepted, as graphql-ws does.
             Message::Binary(bytes) => match str::from_utf8(&bytes) {
                 Ok(text) => self.take(text).await,
                 Err(_) => Err(Close::bad_message("a binary message must be UTF-8 text").into()),
@@ -139,7 +139,7 @@ impl Connection {
         }
     }
 
-    /// A token here overrides the one in the header of the upgrade.
+    /// A token in the payload replaces the one in the header of the upgrade.
     async fn initialise(&mut self, payload: &Map<String, Value>) -> Result<(), Close> {
         if self.is_initialised {
             return Err(Close::SECOND_INIT);
@@ -186,7 +186,7 @@ impl Connection {
         self.send(message).await
     }
 
-    /// Returns when the message has left this process.
+    /// Returns when the operating system has taken the message.
     async fn send(&mut self, message: Message) -> Result<(), End> {
         match timeout(self.settings().socket_send_wait, self.socket.send(message)).await {
             Ok(Ok(())) => Ok(()),
@@ -215,7 +215,7 @@ impl Connection {
 
 fn token_in(payload: &Map<String, Value>) -> Option<&str> {
     let value = payload.get("Authorization").or_else(|| payload.get("authorization"))?;
-    // Anything but text cannot be a token; as an empty token it is refused.
+    // A value that is no text cannot be a token; as an empty token it is refused.
     Some(value.as_str().unwrap_or_default())
 }
 
@@ -232,14 +232,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_token_is_found_in_either_spelling() {
-        for (payload, found) in [
+    fn the_token_may_be_in_either_spelling_of_authorization() {
+        for (payload, token) in [
             (json!({ "Authorization": "Bearer a" }), Some("Bearer a")),
             (json!({ "authorization": "Bearer a" }), Some("Bearer a")),
             (json!({ "authorization": 7 }), Some("")),
             (json!({}), None),
         ] {
-            assert_eq!(token_in(payload.as_object().unwrap()), found);
+            assert_eq!(token_in(payload.as_object().unwrap()), token);
         }
     }
 }

@@ -1,4 +1,5 @@
-//! The deadlines of a connection. One timer serves all of them.
+//! Time limits of a connection: `connection_init`, the token's expiry, and pings that detect a dead client. One timer
+//! serves all of them.
 
 use std::time::Duration;
 
@@ -6,11 +7,11 @@ use chrono::{DateTime, Utc};
 use tokio::time::Instant;
 
 pub struct Deadlines {
-    /// `connection_init` must have arrived; `None` once it has.
+    /// When `connection_init` must have arrived; `None` once it has.
     init: Option<Instant>,
-    /// The token expires; `None` without a token.
+    /// When the token expires; `None` without a token.
     expiry: Option<Instant>,
-    /// The next ping is sent.
+    /// When the next ping is sent.
     ping: Instant,
     between_pings: Duration,
     /// A ping was sent, and nothing has arrived since.
@@ -39,8 +40,8 @@ impl Deadlines {
         self.expiry = token_ends.map(until);
     }
 
-    /// The client sent something.
-    pub const fn heard(&mut self) {
+    /// The client is alive.
+    pub const fn message_received(&mut self) {
         self.is_silent = false;
     }
 
@@ -66,7 +67,7 @@ impl Deadlines {
     }
 }
 
-/// As a monotonic instant, so that a change of the clock does not move it.
+/// Converts `end` to a monotonic instant, which a change of the system clock does not move.
 pub fn until(end: DateTime<Utc>) -> Instant {
     Instant::now() + (end - Utc::now()).to_std().unwrap_or_default()
 }
@@ -78,21 +79,21 @@ mod tests {
     const SECOND: Duration = Duration::from_secs(1);
 
     #[test]
-    fn a_client_that_answers_pings_lives_and_one_that_does_not_is_dead_at_the_next() {
+    fn a_client_that_answers_pings_stays_connected_and_one_that_does_not_is_dead_at_the_next_ping() {
         let began = Instant::now();
         let mut deadlines = Deadlines::new(30 * SECOND, 10 * SECOND, began);
         deadlines.initialised(None);
         assert_eq!(deadlines.earliest(), began + 10 * SECOND);
         assert_eq!(deadlines.due(began + 9 * SECOND), Due::Nothing);
         assert_eq!(deadlines.due(began + 10 * SECOND), Due::Ping);
-        deadlines.heard();
+        deadlines.message_received();
         assert_eq!(deadlines.due(began + 20 * SECOND), Due::Ping);
         assert_eq!(deadlines.due(began + 29 * SECOND), Due::Nothing);
         assert_eq!(deadlines.due(began + 30 * SECOND), Due::Dead);
     }
 
     #[test]
-    fn a_connection_that_is_not_initialised_has_until_its_deadline() {
+    fn a_connection_that_is_not_initialised_in_time_is_closed() {
         let began = Instant::now();
         let mut deadlines = Deadlines::new(3 * SECOND, 10 * SECOND, began);
         assert_eq!(deadlines.earliest(), began + 3 * SECOND);
@@ -102,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn a_token_ends_at_its_end_and_not_before() {
+    fn a_connection_lasts_until_its_token_expires() {
         let began = Instant::now();
         let mut deadlines = Deadlines::new(SECOND, 100 * SECOND, began);
         deadlines.initialised(Some(Utc::now() + 20 * SECOND));

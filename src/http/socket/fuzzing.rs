@@ -1,4 +1,4 @@
-//! Properties that hold for any bytes received as a message.
+//! Properties for fuzz tests: they hold for any bytes received as a message.
 
 use bytes::Bytes;
 use serde_json::{Value, json};
@@ -13,19 +13,19 @@ pub fn messages(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
     match messages::parse(&text) {
         Ok(ClientMessage::Subscribe { id, .. } | ClientMessage::Complete { id }) => {
-            let told = said(&messages::next(&id, &Bytes::from_static(b"{}")));
-            assert_eq!(told, json!({ "type": "next", "id": id, "payload": {} }));
+            let sent = json_of(&messages::next(&id, &Bytes::from_static(b"{}")));
+            assert_eq!(sent, json!({ "type": "next", "id": id, "payload": {} }));
         }
         Ok(ClientMessage::Ping(payload)) => {
-            let told = said(&messages::pong(payload.clone()));
-            assert_eq!(told.get("payload"), payload.map(Value::Object).as_ref());
+            let sent = json_of(&messages::pong(payload.clone()));
+            assert_eq!(sent.get("payload"), payload.map(Value::Object).as_ref());
         }
         Ok(ClientMessage::ConnectionInit(_) | ClientMessage::Pong) => {}
         Err(why) => assert!(Close::bad_message(&why.to_string()).frame().reason.len() <= 123),
     }
 }
 
-fn said(message: &axum::extract::ws::Message) -> Value {
+fn json_of(message: &axum::extract::ws::Message) -> Value {
     let text = message.to_text().unwrap_or_default();
     serde_json::from_str(text).unwrap_or_else(|why| panic!("{why}: {text}"))
 }

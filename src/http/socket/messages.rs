@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 
 use crate::graphql::Parameters;
 
-/// Bytes of an operation's id. Every message of the operation repeats it.
+/// Longest id of an operation, in bytes. Every message of the operation repeats it.
 const MAX_ID: usize = 256;
 
 /// What a client may send.
@@ -30,7 +30,7 @@ pub enum ClientMessage {
     },
 }
 
-/// Why a message is not one that a client may send.
+/// Why a message is invalid.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct BadMessage(String);
 
@@ -43,7 +43,7 @@ impl fmt::Display for BadMessage {
 /// Reads one text message.
 ///
 /// # Errors
-/// Anything that PROTOCOL.md of graphql-ws does not allow.
+/// The text is no message that graphql-ws's PROTOCOL.md allows clients to send.
 pub fn parse(text: &str) -> Result<ClientMessage, BadMessage> {
     let message: Value =
         serde_json::from_str(text).map_err(|why| bad(format!("the message is not JSON: {why}")))?;
@@ -92,7 +92,7 @@ fn id(message: &mut Map<String, Value>) -> Result<String, BadMessage> {
     }
 }
 
-/// A member that may be missing or null.
+/// An optional member: it may be missing or null.
 fn object(of: &mut Map<String, Value>, key: &str) -> Result<Option<Map<String, Value>>, BadMessage> {
     match of.remove(key) {
         Some(Value::Object(object)) => Ok(Some(object)),
@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_protocol_allows_is_read() {
+    fn messages_that_the_protocol_allows_are_parsed() {
         let subscribe = json!({ "type": "subscribe", "id": "1", "payload": {
             "query": "{ a }", "operationName": null, "variables": { "n": 1 }, "extensions": { "e": [true] } } });
         let ClientMessage::Subscribe { id, parameters } = parse(&subscribe.to_string()).unwrap() else {
@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn what_it_does_not_allow_is_refused_with_the_reason() {
+    fn other_messages_are_refused_with_the_reason() {
         let payload = |payload: &str| format!(r#"{{"type":"subscribe","id":"1","payload":{payload}}}"#);
         for (bad, reason) in [
             ("{", "the message is not JSON: EOF while parsing an object at line 1 column 1"),
@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn messages_of_the_server_are_those_of_the_protocol() {
+    fn the_server_sends_the_messages_of_the_protocol() {
         let id = "a\"\\\u{1}é";
         assert_eq!(text(connection_ack()), json!({ "type": "connection_ack" }));
         assert_eq!(

@@ -2,8 +2,8 @@
 //! specifies.
 //!
 //! - [`connection`]: the state of one connection, and how it handles each message
-//! - [`messages`]: reading and writing them; [`close`]: the codes by which a connection ends
-//! - [`operations`]: the running operations; [`deadlines`]: its time limits
+//! - [`messages`]: reading and writing messages; [`close`]: close codes and reasons
+//! - [`operations`]: the running operations of a connection; [`deadlines`]: its time limits
 //! - [`fuzzing`]: properties for the fuzz tests
 
 mod close;
@@ -28,11 +28,11 @@ pub(super) use deadlines::until;
 
 const SUBPROTOCOL: &str = "graphql-transport-ws";
 
-/// Bytes of each buffer of a connection. The defaults cost 130 KiB per connection more.
+/// Bytes of each buffer of a connection. The default sizes take 130 KiB more per connection.
 const BUFFER: usize = 4 * 1024;
 
-/// Upgrades to a WebSocket. A token may come with this request, or with `connection_init`, which browsers
-/// need; the latter overrides.
+/// Upgrades to a WebSocket. The token may be in a header of this request or in `connection_init`, because browsers
+/// cannot set headers; that of `connection_init` takes precedence.
 pub(super) async fn open(
     state: SharedApiState,
     SentBy(caller): SentBy,
@@ -47,9 +47,9 @@ pub(super) async fn open(
         .max_frame_size(limit)
         .read_buffer_size(BUFFER)
         .write_buffer_size(BUFFER);
-    let is_spoken = upgrade.selected_protocol().is_some();
+    let has_subprotocol = upgrade.selected_protocol().is_some();
     Ok(upgrade.on_upgrade(async move |socket| {
-        if is_spoken {
+        if has_subprotocol {
             Connection::new(socket, shared, caller).serve().await;
         } else {
             refuse(socket).await;
@@ -58,7 +58,7 @@ pub(super) async fn open(
     }))
 }
 
-/// Closes with a code, because browsers do not show why an upgrade failed.
+/// Closes with a code after the upgrade, because browsers do not tell a page why an upgrade failed.
 async fn refuse(mut socket: WebSocket) {
     let _ = socket.send(Message::Close(Some(Close::NO_SUBPROTOCOL.frame()))).await;
 }

@@ -1,4 +1,4 @@
-//! The operations that run on one connection.
+//! The running operations of one connection, polled fairly.
 
 use std::sync::Arc;
 
@@ -6,9 +6,9 @@ use tokio_stream::{StreamExt, StreamMap};
 
 use super::super::operation::{OperationStep, OperationSteps};
 
-/// Fair: every operation with a message gets its turn, however many another one has.
+/// Every operation that has a message gets its turn, however many messages another one has.
 pub struct Operations {
-    /// Polled from a random one on, each time.
+    /// `StreamMap` starts polling at a random operation each time.
     running: StreamMap<Arc<str>, OperationSteps>,
     limit: usize,
 }
@@ -30,7 +30,7 @@ impl Operations {
         self.running.insert(id.into(), steps);
     }
 
-    /// Ends the operation at once; its id may be used again.
+    /// Ends the operation at once. The client may use its id again.
     pub fn stop(&mut self, id: &str) {
         self.running.remove(id);
     }
@@ -39,7 +39,7 @@ impl Operations {
         self.running.clear();
     }
 
-    /// The next message of any of them. `None` when none runs. Dropping this future loses nothing.
+    /// The next message of any operation; `None` if none runs. Cancel safe: dropping this future loses no message.
     pub async fn next(&mut self) -> Option<(Arc<str>, OperationStep)> {
         self.running.next().await
     }
@@ -57,17 +57,17 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn one_that_always_has_something_to_tell_does_not_silence_another() {
+    async fn an_operation_that_always_has_a_message_does_not_starve_another() {
         let mut operations = Operations::new(2);
         operations.start("a".into(), steps("a"));
         operations.start("b".into(), steps("b"));
         assert!(operations.is_full() && operations.has("a"));
-        let mut told = [0, 0];
+        let mut messages = [0, 0];
         for _ in 0..1_000 {
             let (id, _) = operations.next().await.unwrap();
-            told[usize::from(&*id == "b")] += 1;
+            messages[usize::from(&*id == "b")] += 1;
         }
-        assert!(told.iter().all(|times| *times > 300), "{told:?}");
+        assert!(messages.iter().all(|count| *count > 300), "{messages:?}");
         operations.stop("a");
         assert!(!operations.is_full() && !operations.has("a"));
     }

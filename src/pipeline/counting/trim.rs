@@ -21,7 +21,7 @@ const EVERY: Duration = Duration::from_secs(1);
 const ROUNDS_PER_MINUTE: u64 = 60;
 /// Minutes of retired events that stay in the log.
 const MINUTES_KEPT: usize = 10;
-/// Rounds between two measurements that cost Redis more.
+/// Rounds between two measurements that are more expensive for Redis.
 const ROUNDS_PER_MEASUREMENT: u64 = 10;
 
 /// Memory of an event in Redis until it is retired: 64 bytes in the log, at most 138 in the pending overlay.

@@ -18,7 +18,7 @@ pub async fn run(leadership: Arc<Leadership>) -> StoreError {
     repeat(&leadership, "invalidate", || invalidate(&leadership)).await
 }
 
-/// Carries out the invalidations that are there; waits if there are none.
+/// Applies the due invalidations; waits if there are none.
 async fn invalidate(leadership: &Leadership) -> StoreResult<()> {
     let announced = leadership.context.invalidations_announced.notified();
     let due = leadership.db().due_invalidations(leadership.lease.shard, MAX_INVALIDATIONS).await?;

@@ -1,6 +1,6 @@
 //! Jobs beside the counting. Of each shard:
 //!
-//! - [`invalidations`]: Redis forgets what it holds of entities that PostgreSQL changed;
+//! - [`invalidations`]: Redis drops its copies of entities that PostgreSQL changed;
 //! - [`backfill`]: recounts rows, page by page, after a removal or a hiding;
 //! - [`rankings`]: begins the heat of notes, and rebuilds it after a loss;
 //! - [`lag`]: measures how far fold and persister are behind the log.

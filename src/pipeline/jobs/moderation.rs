@@ -59,8 +59,8 @@ pub async fn run(leadership: Arc<Leadership>) -> StoreError {
     .await
 }
 
-/// Judges comments until none is left, then waits for more. No comment waits for a slower one: only as many are
-/// leased as are judged at the same time.
+/// Calls the moderator for comments until none is left, then waits for more. No comment waits for a slower one: it
+/// leases only as many as the moderator checks at the same time.
 async fn moderate(leadership: &Leadership) -> StoreResult<()> {
     let at_once = leadership.context.moderator.at_once().min(MAX_COMMENTS);
     let lease = leadership.context.moderation.moderator_timeout * 2 + LEASE_MARGIN;

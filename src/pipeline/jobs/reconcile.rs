@@ -18,7 +18,7 @@ use crate::{
 };
 
 const SECOND: Duration = Duration::from_secs(1);
-/// Maximum changed entities that wait to be sampled; further ones are left out.
+/// Maximum number of changed entities that wait to be sampled. Others are not sampled.
 const MAX_CHANGED: usize = 1_000;
 /// How often it checks whether the nightly run is due.
 const NIGHT_CHECK: Duration = Duration::from_secs(5);
@@ -65,13 +65,13 @@ impl ChangedEntities {
 
     /// Takes up to `max` entities that have rested for the time of one sample.
     fn take(&mut self, max: usize) -> Vec<Entity> {
-        let taken = self.settled.drain(..max.min(self.settled.len())).collect();
+        let sample = self.settled.drain(..max.min(self.settled.len())).collect();
         for entity in self.fresh.drain() {
             if !self.settled.contains(&entity) {
                 self.settled.push_back(entity);
             }
         }
-        taken
+        sample
     }
 }
 

@@ -1,4 +1,4 @@
-//! What the leaderships of all shards in a process share.
+//! Context of the leaderships of all shards in a process: stores, settings and signals.
 
 use std::sync::Arc;
 

@@ -9,7 +9,7 @@ use crate::{
     store::{StoreError, StoreResult},
 };
 
-/// Longest pause between two checks, for any lease: owners of other shards wait for what this one has to notice.
+/// Longest pause between two checks, for any lease: owners of other shards may wait for what this one must detect.
 const MAX_INTERVAL: Duration = Duration::from_secs(2);
 
 pub async fn run(leadership: Arc<Leadership>) -> StoreError {

@@ -29,7 +29,7 @@ pub struct Batch {
     pub to: Offset,
     /// Only entities of the target shard.
     pub moves: Moves,
-    /// Moment from which on the target's heat is added, as last read. Only for the fold, like `heat`.
+    /// Time from which the fold adds heat in the target, as last read. Only for the fold, like `heat`.
     pub hot_since: Option<UnixMillis>,
     /// Only notes of the target shard.
     pub heat: Heat,
@@ -154,7 +154,8 @@ impl Kinds {
         Self(kinds.into_iter().map(|kind| (kind, kind.counters().to_vec())).collect())
     }
 
-    /// The counters that move, or else the first one: any counter shows whether the entity has base totals.
+    /// The counters that the batch changes. If there is none, the first one, because any counter shows whether the
+    /// entity has base totals.
     fn moved(moves: &Moves) -> Self {
         let mut kinds = Self::whole(moves);
         for (kind, counters) in &mut kinds.0 {
@@ -184,14 +185,14 @@ impl Kinds {
     }
 }
 
-/// One difference per counter.
+/// One delta per counter.
 fn write_deltas(cmd: &mut Cmd, counters: &[Counter], deltas: &Counts) {
     for counter in counters {
         cmd.arg(deltas.get(*counter));
     }
 }
 
-/// Per bucket: when its life ends, and what is added to its notes.
+/// Per bucket: when it expires, and the heat to add to its notes.
 pub(super) fn write_heat(cmd: &mut Cmd, heat: &Heat) {
     for (bucket, notes) in heat {
         cmd.arg(bucket.ends_at()).arg(notes.len());

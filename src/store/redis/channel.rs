@@ -16,7 +16,7 @@ use crate::{
     store::{StoreError, StoreResult},
 };
 
-/// Bytes of one shard's messages that may wait to be taken.
+/// Maximum size of one shard's unprocessed messages, in bytes.
 pub const QUEUE_BOUND: usize = 4 << 20;
 
 /// One message of a shard.
@@ -24,9 +24,9 @@ pub const QUEUE_BOUND: usize = 4 << 20;
 pub struct ShardMessage {
     pub shard: ShardId,
     pub epoch: u64,
-    /// The change that the message before it ended with.
+    /// Number of the last change of the previous message.
     pub before: u64,
-    /// The change that it ends with.
+    /// Number of the last change of this message.
     pub after: u64,
     pub changes: Vec<CountsChange>,
     /// Logs and how far they are folded.
@@ -76,7 +76,7 @@ impl ShardMessage {
                 message.folded.push((ShardId(parse(source)?), parse(to)?));
             } else if let Ok(entity) = subject.parse() {
                 message.changes.push(change(message.epoch, entity, rest)?);
-            } // else of a kind of a later release
+            } // otherwise a kind of a later release
         }
         Ok(message)
     }
@@ -90,7 +90,7 @@ fn change(epoch: u64, entity: Entity, rest: &str) -> StoreResult<CountsChange> {
         "?" => None,
         values => {
             let values = values.split(' ').map(parse).collect::<StoreResult<Vec<i64>>>()?;
-            // A message of another release has other counters: this one reads its own.
+            // A message of another release may have other counters. This one reads those that it knows.
             let same_counters = values.len() == entity.kind.counters().len();
             same_counters.then(|| Counts::from_values(values))
         }
@@ -102,8 +102,7 @@ fn change(epoch: u64, entity: Entity, rest: &str) -> StoreResult<CountsChange> {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum ChannelEvent {
     Message(ShardMessage),
-    /// Messages of the shard were dropped, because they came faster than they were taken. Whatever depends on them must
-    /// be read again.
+    /// Messages of the shard were dropped, because its queue was full. The reader must read the shard's data again.
     Overflow(ShardId),
 }
 
@@ -147,8 +146,7 @@ fn resp3(client: &redis::Client) -> StoreResult<redis::Client> {
 }
 
 impl ChangeListener {
-    /// The next event; `None` when the connection has ended: messages may have been missed then. Cancellation loses
-    /// nothing.
+    /// The next event; `None` after the end of the connection, when messages may have been missed. Cancel safe.
     pub async fn next(&mut self) -> Option<StoreResult<ChannelEvent>> {
         Some(match self.queue.next().await? {
             QueueItem::Message(shard, text) => {
@@ -158,13 +156,13 @@ impl ChangeListener {
         })
     }
 
-    /// The queue of messages that are not taken yet.
+    /// The queue of unprocessed messages.
     pub fn queue(&self) -> Arc<PushQueue> {
         Arc::clone(&self.queue)
     }
 }
 
-/// Puts what the connection receives into the queue, and closes it when the connection ends.
+/// Adds the messages of the connection to the queue, and closes the queue when the connection ends.
 struct PushReceiver {
     queue: Arc<PushQueue>,
     /// By shard.

@@ -9,17 +9,17 @@ use crate::{
 /// State of a client's key when an action claims it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum KeyClaim {
-    /// The key is new, and identifies this action from now on.
+    /// The key was new, and now belongs to this action.
     Fresh,
-    /// It already identifies this action.
+    /// The key already belongs to this action.
     Again,
-    /// It identifies another action.
+    /// The key belongs to another action.
     Conflict,
 }
 
 impl Redis {
     /// Claims an actor's key for an operation, any text that identifies the action.
-    /// After an error of the connection the key may have been claimed: then it is [`KeyClaim::Again`].
+    /// After a connection error the key may have been claimed; a repetition then returns [`KeyClaim::Again`].
     pub async fn claim_key(&self, actor: UserId, key: &str, operation: &str) -> StoreResult<KeyClaim> {
         let shard = self.shard_of(actor.0);
         let mut cmd = scripts::CLAIM_KEY.call(&[keys::idempotency(shard, actor, key)]);

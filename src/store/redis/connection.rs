@@ -28,15 +28,14 @@ use crate::{
 
 const SECONDS: &str = "plaudit_redis_seconds";
 
-/// A command that has no answer after this time is given up; it may still have been done.
+/// Time limit of a command. Redis may have executed a command that timed out.
 const RESPONSE_TIMEOUT: Duration = Duration::from_millis(800);
 const CONNECT_TIMEOUT: Duration = Duration::from_millis(500);
 
-/// Unanswered commands in a row after which the connection is replaced: its host may be gone without having closed
-/// it.
+/// Unanswered commands in a row after which the connection is replaced: its host may have vanished without closing it.
 const UNANSWERED: u32 = 3;
 
-/// How often scripts are loaded for one call: they may be flushed again before it is repeated.
+/// How many times scripts are loaded for one call: they may be flushed again before the call is repeated.
 const LOADS: u32 = 5;
 
 /// One Redis for all shards. Cheap to clone; all clones share one multiplexed connection.
@@ -47,17 +46,17 @@ pub struct Redis {
     unanswered: Arc<AtomicU32>,
     breaker: Arc<Breaker>,
     policy: WaitPolicy,
-    /// How long round trips take.
+    /// Duration of round trips.
     seconds: Histogram,
     shards: ShardCount,
-    /// Held while scripts are being loaded; number of the last load that was done.
+    /// Locked while scripts are being loaded. The value is the number of the last completed load.
     loading: Arc<Mutex<u64>>,
-    /// Loads that were begun.
+    /// Number of the last load that was started.
     loads: Arc<AtomicU64>,
 }
 
 impl Redis {
-    /// Connects lazily: an unreachable Redis shows at the first command.
+    /// Connects lazily: if Redis is unreachable, the first command fails.
     pub fn new(url: &str, shards: ShardCount) -> StoreResult<Self> {
         let client = redis::Client::open(url)?;
         let commands = Arc::new(RwLock::new(connect(&client)?));
@@ -92,7 +91,7 @@ impl Redis {
         self.shards.shard_of(id)
     }
 
-    /// A connection of its own, for calls that block or that must all reach one Redis process.
+    /// A dedicated connection, for calls that block or that must all reach the same Redis process.
     pub(super) async fn dedicated(&self) -> StoreResult<MultiplexedConnection> {
         let config = redis::AsyncConnectionConfig::new()
             .set_connection_timeout(Some(CONNECT_TIMEOUT))
@@ -142,7 +141,7 @@ impl Redis {
     async fn send_all(&self, cmds: &[Cmd]) -> StoreResult<Vec<StoreResult<Value>>> {
         let mut values = self.send_all_once(cmds).await?;
         for _ in 0..LOADS {
-            // Only refused commands are repeated; the others were done.
+            // Repeats only the refused commands, because Redis has executed the others.
             let refused: Vec<usize> = values
                 .iter()
                 .enumerate()
@@ -195,14 +194,14 @@ impl Redis {
         result
     }
 
-    /// Loads the scripts into the Redis process that answers, if every shard was recovered on that very
-    /// process (then only its script cache was flushed). On one connection, so that it is one process. A burst
-    /// of NOSCRIPT answers loads them once.
+    /// Loads the scripts into the Redis process that answers, if every shard was recovered on that very process, so
+    /// that only its script cache was flushed. Uses one connection, so that it reaches one process. A burst of NOSCRIPT
+    /// answers causes one load.
     pub(super) async fn load_scripts(&self) -> StoreResult<()> {
-        let asked = self.loads.load(Relaxed);
+        let started = self.loads.load(Relaxed);
         let mut done = self.loading.lock().await;
-        if *done > asked {
-            return Ok(()); // begun after this one was asked for
+        if *done > started {
+            return Ok(()); // another caller's load started later than this call
         }
         let number = self.loads.fetch_add(1, Relaxed) + 1;
         within(RESPONSE_TIMEOUT, self.load_scripts_once()).await?;
@@ -232,7 +231,7 @@ impl Redis {
 }
 
 fn connect(client: &redis::Client) -> StoreResult<ConnectionManager> {
-    // One quick retry: callers prefer an error to a wait for the end of an outage.
+    // Retries once, quickly: callers need an early error more than a wait for the end of an outage.
     let config = ConnectionManagerConfig::new()
         .set_number_of_retries(1)
         .set_max_delay(Duration::from_millis(100))
@@ -251,7 +250,7 @@ pub(super) async fn info_field(
     info_line(&info, field)
 }
 
-/// The value of one line of what `INFO` answered.
+/// The value of one line of the output of `INFO`.
 pub(super) fn info_line(info: &str, field: &str) -> StoreResult<String> {
     info.lines()
         .find_map(|line| line.strip_prefix(field)?.strip_prefix(':'))
@@ -259,7 +258,7 @@ pub(super) fn info_line(info: &str, field: &str) -> StoreResult<String> {
         .ok_or_else(|| StoreError::Unexpected(format!("INFO has no {field}")))
 }
 
-/// Bounds work on a dedicated connection, which has no timeout of its own.
+/// Adds a time limit to work on a dedicated connection, which has none.
 pub(super) async fn within<T>(bound: Duration, work: impl Future<Output = StoreResult<T>>) -> StoreResult<T> {
     tokio::time::timeout(bound, work).await.unwrap_or_else(|_| {
         Err(StoreError::RedisUnreachable(redis::RedisError::from(std::io::Error::from(

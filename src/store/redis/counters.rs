@@ -1,4 +1,4 @@
-//! Counters: reads, invalidation, and the shard's heartbeat.
+//! Counters in Redis: reading and invalidating them, and the heartbeat of a shard's channel.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -17,17 +17,17 @@ use crate::{
     store::{StoreError, StoreResult},
 };
 
-/// How long counters of which nothing is pending are kept; up to a sixth more, so that what was loaded
-/// together does not expire together.
+/// Lifetime of counters without pending changes. [`life_with_jitter`] adds up to a sixth, so that counters loaded
+/// together do not expire together.
 pub(super) const COUNTS_LIFE: Duration = Duration::from_secs(12 * 60 * 60);
 
-/// How long an invalidation is marked in the entity cache: longer than any read of PostgreSQL takes.
+/// How long the entity cache remembers an invalidation: longer than any read of PostgreSQL takes.
 const TEXT_GUARD: Duration = Duration::from_secs(5);
 
-/// Entities that one call of the script invalidates: a bound on how long other calls wait behind it.
+/// Most entities that one call of the script invalidates: it bounds how long other calls wait for the script.
 const INVALIDATED_AT_ONCE: usize = 100;
 
-/// What Redis holds of one entity.
+/// The counts of one entity in Redis.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum CountsRead {
     Known(Version, Counts),
@@ -59,15 +59,15 @@ impl Redis {
         Ok(answer)
     }
 
-    /// Goes before every read: fails on a process on which no shard is recovered.
+    /// Must precede every read: it fails on a Redis process on which no shard is recovered.
     pub(super) fn read_meta(&self, shard: ShardId) -> Cmd {
         let mut cmd = scripts::READ_META.call(&[keys::meta(shard)]);
         cmd.arg(shard.0);
         cmd
     }
 
-    /// Invalidates the base totals and cached texts of entities and notifies the hubs, in one round trip. Returns per
-    /// shard the version of the last invalidation.
+    /// Invalidates the base totals and cached texts of entities and notifies the hubs, in one round trip. Returns the
+    /// version of the last invalidation of each shard.
     pub async fn invalidate_counts(&self, entities: &[Entity]) -> StoreResult<BTreeMap<ShardId, Version>> {
         let by_shard = self.group_by_shard(entities);
         let pages = by_shard.iter().flat_map(|(shard, entities)| {
@@ -75,13 +75,13 @@ impl Redis {
         });
         let (shards, cmds): (Vec<ShardId>, Vec<Cmd>) =
             pages.map(|(shard, page)| (shard, invalidate_page(shard, page))).unzip();
-        let mut told = BTreeMap::new();
+        let mut versions = BTreeMap::new();
         for (shard, reply) in shards.into_iter().zip(self.pipeline(&cmds).await?) {
             let mut reply = script_reply(reply)?;
             let InvalidateCountsResult::Done = reply.result()?;
-            told.insert(shard, Version::new(reply.next()?, reply.next()?));
+            versions.insert(shard, Version::new(reply.next()?, reply.next()?));
         }
-        Ok(told)
+        Ok(versions)
     }
 
     pub async fn heartbeat(&self, shard: ShardId) -> StoreResult<()> {
@@ -141,7 +141,7 @@ fn interpret(entity: Entity, epoch: u64, fields: Vec<Option<i64>>) -> StoreResul
     }
 }
 
-/// Milliseconds: `life` and up to a sixth more.
+/// `life` plus up to a sixth of it, in milliseconds.
 pub(super) fn life_with_jitter(life: Duration) -> u64 {
     let life = life.as_millis() as u64;
     life + rand::random_range(0..=life / 6)

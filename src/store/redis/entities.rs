@@ -10,7 +10,7 @@ use super::{connection::Redis, counters::life_with_jitter, keys, reply::read, sc
 use crate::{primitives::ShardId, store::StoreResult};
 
 const ENTITY_LIFE: Duration = Duration::from_secs(60 * 60);
-/// "Does not exist" is cached for this long only: enough against floods of unknown ids.
+/// How long "does not exist" is cached: long enough to protect PostgreSQL from floods of unknown ids.
 const ABSENT_LIFE: Duration = Duration::from_secs(10);
 
 /// Result of a look-up in the entity cache.
@@ -21,8 +21,8 @@ pub enum CacheLookup<T> {
     Miss(CacheMark),
 }
 
-/// What stands in an entity's place in the cache instead of a text: nothing, the mark of an invalidation, or a text of
-/// an older release. A text that is read from SQL now may be cached only while that mark stands there.
+/// The content of an entity's cache entry without a usable text: empty, the mark of an invalidation, or a text of an
+/// older release. A text read from PostgreSQL may be cached only if the entry still has this content.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct CacheMark(String);
 

@@ -1,4 +1,4 @@
-//! The action script: switch an edge on or off.
+//! Script `flip_edge`: switches an edge on or off, atomically with the event in the log.
 
 use std::time::Duration;
 
@@ -19,12 +19,12 @@ use crate::{
     store::{KEY_LIFE, StoreResult},
 };
 
-/// A flip to make, and what the caller knows of the edge.
+/// A flip to make, and the caller's knowledge of the edge.
 pub struct FlipRequest<'a> {
     pub flip: Flip,
     /// The most edges of this kind that the actor may have on; 0 for no limit.
     pub limit: u32,
-    /// State of the edge in SQL, if it was read.
+    /// State of the edge in PostgreSQL, if it was read.
     pub row: Option<EdgeRow>,
     pub idempotency_key: Option<&'a str>,
     /// New time to live of the actor's cached set.
@@ -40,25 +40,24 @@ pub struct EdgeRow {
 
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum FlipOutcome {
-    /// `at`: the event of this flip, or the pair's pending one when nothing changed.
+    /// `at`: the event of this flip; the edge's pending event if nothing changed.
     Done {
         changed: bool,
         at: Option<Offset>,
-        /// The idempotency key was used before: this repeats the first result.
+        /// The idempotency key was used before, and this is the first result.
         is_repeated: bool,
     },
     /// Load the actor's set, then try again.
     NeedsSet,
-    /// Read this edge from SQL, then try again.
+    /// Read this edge from PostgreSQL, then try again.
     NeedsRow,
     LimitReached,
-    /// The idempotency key stands for another operation or target.
+    /// The idempotency key belongs to another operation or target.
     KeyConflict,
 }
 
 impl Redis {
-    /// Atomic: after an error of the connection either all of it happened or nothing. Repeating it is
-    /// harmless in both cases.
+    /// Atomic: after a connection error either all of it happened or nothing. Repeating it is safe in both cases.
     pub async fn flip_edge(&self, request: &FlipRequest<'_>) -> StoreResult<FlipOutcome> {
         let flip = &request.flip;
         let shard = self.shard_of(flip.actor.0);

@@ -19,7 +19,7 @@ use crate::{
     store::StoreResult,
 };
 
-/// How far the heat of a shard's notes is complete.
+/// Progress of the heat of a shard's notes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct HeatState {
     /// The fold adds the heat of events from this moment on.
@@ -35,7 +35,7 @@ impl HeatState {
 }
 
 impl Redis {
-    /// `None` when heat has not begun, or was lost.
+    /// `None` if the heat was not started, or was lost.
     pub async fn heat_state(&self, shard: ShardId) -> StoreResult<Option<HeatState>> {
         let (mut since, mut built) = (redis::cmd("HGET"), redis::cmd("GET"));
         since.arg(keys::meta(shard)).arg("hot");
@@ -46,7 +46,8 @@ impl Redis {
     }
 
     /// Resets the heat of a shard's notes: the fold adds heat from `ahead` of now on, and the heat between `from` and
-    /// then must be rebuilt; `None` when there is nothing to rebuild from. Idempotent: heat that has begun is kept.
+    /// then must be rebuilt; `None` when there is nothing to rebuild from. Idempotent: does nothing once the heat was
+    /// started.
     pub async fn begin_heat(
         &self,
         shard: ShardId,

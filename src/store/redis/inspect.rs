@@ -36,7 +36,7 @@ pub struct CountersHash {
     pub marks: Vec<(ShardId, Offset, Offset)>,
 }
 
-/// What Redis holds of one actor's edges of one kind.
+/// One actor's edges of one kind in Redis.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct ActorEdges {
     /// The cached set; `None` if there is no valid one.
@@ -63,9 +63,9 @@ pub struct OverlayFlip {
 pub struct EntityKeys {
     /// Milliseconds until its counters expire; `None` if they do not expire or do not exist.
     pub counters_end_in: Option<i64>,
-    /// Milliseconds until the load token expires; `None` if nobody loads them.
+    /// Milliseconds until the load token expires; `None` if no load is in progress.
     pub load_ends_in: Option<i64>,
-    /// What the entity cache holds, and milliseconds until it expires.
+    /// The cached entity, and milliseconds until it expires.
     pub text: Option<(String, i64)>,
 }
 
@@ -82,14 +82,14 @@ impl Redis {
             cmds.extend(entities.iter().map(|entity| command("HGETALL", &keys::counters(*shard, *entity))));
         }
         let mut replies = self.pipeline(&cmds).await?.into_iter();
-        let (mut metas, mut held) = (BTreeMap::new(), Vec::with_capacity(entities.len()));
+        let (mut metas, mut counters) = (BTreeMap::new(), Vec::with_capacity(entities.len()));
         for (shard, entities) in &by_shard {
             metas.insert(*shard, self.read_state(&mut replies)?);
             for entity in entities {
-                held.push((*entity, self.counters_from(*entity, &next(&mut replies)?)?));
+                counters.push((*entity, self.counters_from(*entity, &next(&mut replies)?)?));
             }
         }
-        Ok((metas, held))
+        Ok((metas, counters))
     }
 
     /// The actors and edge kinds for which Redis has keys, in one round trip.
@@ -104,13 +104,13 @@ impl Redis {
             actors.iter().flat_map(|actor| EdgeKind::ALL.iter().map(|kind| (*actor, *kind))).collect();
         let cmds: Vec<Cmd> = pairs.iter().map(|(actor, kind)| exists(actor, kind)).collect();
         let replies = self.pipeline(&cmds).await?;
-        let mut found = Vec::new();
+        let mut pairs = Vec::new();
         for (pair, reply) in pairs.into_iter().zip(replies) {
             if read::<u32>(reply?)? > 0 {
-                found.push(pair);
+                pairs.push(pair);
             }
         }
-        Ok(found)
+        Ok(pairs)
     }
 
     /// One actor's cached set and pending flips of a kind, and the earlier state of the actor's shard. One round trip.
@@ -130,11 +130,11 @@ impl Redis {
         let fields: HashMap<String, String> = next(&mut replies)?;
         let members: BTreeSet<i64> = next(&mut replies)?;
         let floor: Option<i64> = next(&mut replies)?;
-        let held = ActorEdges {
+        let edges = ActorEdges {
             set: member_set(members, floor, generation),
             pending: flips(kind, generation, &fields),
         };
-        Ok((meta, held))
+        Ok((meta, edges))
     }
 
     /// Deletes the cached set of one actor's edges (if `set`), so that the next read loads it, and pending flips that

@@ -88,12 +88,12 @@ pub fn ranking(window: HotWindow) -> String {
     format!("{RANKINGS}:hot:ranking:{}", window.name())
 }
 
-/// A ranking that may be paged through.
+/// A snapshot of a ranking, for later pages.
 pub fn ranking_snapshot(window: HotWindow, id: impl Display) -> String {
     format!("{}:{id}", ranking(window))
 }
 
-/// Requests of one asker in one window.
+/// Requests of one user or address in one window.
 pub fn rates(shard: ShardId, asker: impl Display, window: u64) -> String {
     format!("{{{shard}}}:rate:{asker}:{window}")
 }

@@ -1,4 +1,5 @@
-//! Load on a miss: take a token, read SQL, install, or give up.
+//! Load tokens of entities: a loader takes them, reads totals from PostgreSQL, and installs the totals or releases the
+//! tokens.
 
 use std::time::Duration;
 
@@ -18,7 +19,7 @@ use crate::{
     store::StoreResult,
 };
 
-/// How long a loader may take before another one may begin.
+/// Lifetime of a load token: after it another loader may start.
 const TOKEN_LIFE: Duration = Duration::from_secs(5);
 
 /// Permission to load some entities of one shard.
@@ -27,14 +28,14 @@ pub struct LoadTickets {
     pub shard: ShardId,
     token: String,
     pub epoch: u64,
-    /// Entities that this caller may load; the others are being loaded by someone else.
+    /// Entities that this caller may load; another caller is loading the others.
     pub taken: Vec<Entity>,
     pub others: Vec<Entity>,
-    /// Per source shard: retired-to offset. SQL must not be behind it.
+    /// Per source shard: the retired offset. Totals from PostgreSQL must not be older.
     pub retired: Vec<Offset>,
 }
 
-/// Base totals, read from SQL in one statement with the persisted offset of each log.
+/// Base totals, read from PostgreSQL in one statement with the persisted offset of each log.
 pub struct Install<'a> {
     pub entity: Entity,
     pub totals: Counts,
@@ -45,7 +46,7 @@ pub struct Install<'a> {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum InstallOutcome {
     Done(Version, Counts),
-    /// Something changed meanwhile: load again.
+    /// The counters changed meanwhile: load again.
     Refused,
 }
 

@@ -18,13 +18,13 @@ use crate::{
     store::{StoreError, StoreResult},
 };
 
-/// A read that does not wait must be answered within this time.
+/// Time limit of a read that does not wait for entries.
 const READ_TIMEOUT: Duration = Duration::from_secs(5);
-/// How long a replica may take to confirm that it has what was read.
+/// How long a replica may take to confirm that it has the entries.
 const REPLICA_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// An entry as Redis gives it: its id; names and values of its fields. (The crate's own reply makes a map of each
-/// entry's fields, which takes twice as long.)
+/// An entry as Redis returns it: its id, and names and values of its fields. (The crate's own reply type builds a map
+/// for each entry, which takes twice as long.)
 type RawEntry = (String, Vec<Value>);
 
 /// Reads one shard's log on a connection of its own, because waiting for entries blocks it.
@@ -60,8 +60,8 @@ impl Redis {
         Ok(self.log_extent(shard).await?.map(|extent| extent.end))
     }
 
-    /// Length and end of a log; `None` when there is no log. Only a recovery begins one: an append does not recreate
-    /// a deleted log.
+    /// Length and end of a log; `None` if there is none. Only a recovery creates a log: an append does not recreate a
+    /// deleted one.
     pub async fn log_extent(&self, shard: ShardId) -> StoreResult<Option<LogExtent>> {
         let mut cmd = redis::cmd("XINFO");
         cmd.arg("STREAM").arg(keys::log(shard));
@@ -95,7 +95,7 @@ impl Redis {
         }
     }
 
-    /// Sets the number up to which events may be appended, 0 for none; further ones are refused with
+    /// Sets the number up to which events may be appended, 0 for none. Later events are refused with
     /// [`StoreError::LogFull`].
     pub async fn set_append_limit(&self, shard: ShardId, fence: u64, limit: u64) -> StoreResult<()> {
         let mut cmd = scripts::SET_APPEND_LIMIT.call(&[keys::meta(shard)]);
@@ -129,7 +129,7 @@ impl Redis {
         found.into_iter().rev().map(describe).collect()
     }
 
-    /// Begins a generation. Has no effect when the log has already reached it.
+    /// Begins a generation. Has no effect if the log has already reached it.
     pub async fn append_genesis(&self, shard: ShardId, generation: u64) -> StoreResult<()> {
         let mut cmd = redis::cmd("XADD");
         cmd.arg(keys::log(shard)).arg(Offset::genesis(generation).to_string()).arg("e").arg(GENESIS);
@@ -153,7 +153,7 @@ impl Redis {
 
 impl LogReader {
     /// The next entries after `from`, in order and without a gap; waits up to `wait` for the first one.
-    /// Empty when none came.
+    /// Empty if none arrived.
     pub async fn read(&mut self, from: Offset, most: usize, wait: Duration) -> StoreResult<Vec<Entry>> {
         let mut cmd = redis::cmd("XREAD");
         cmd.arg("COUNT").arg(most);
@@ -175,7 +175,7 @@ impl LogReader {
     /// Entries after `from` and up to `to`, in order and without a gap: at most `most` of them.
     ///
     /// # Errors
-    /// [`StoreError::LogGap`] also when the last ones are missing.
+    /// [`StoreError::LogGap`], also if the last entries are missing.
     pub async fn range(&mut self, from: Offset, to: Offset, most: usize) -> StoreResult<Vec<Entry>> {
         let entries = self.survivors(from, to, most).await?;
         check_contiguous(from, &entries)?;
@@ -197,7 +197,7 @@ impl LogReader {
         found.into_iter().map(entry).collect()
     }
 
-    /// Waits until enough replicas have the entries, so that a failover cannot take back what was counted. `WAIT`
+    /// Waits until enough replicas have the entries, so that a failover cannot undo counted events. `WAIT`
     /// covers only writes of this connection, so a write precedes it.
     async fn wait_for_replicas(&mut self, entries: &[Entry]) -> StoreResult<()> {
         if self.replicas == 0 || entries.is_empty() {
@@ -213,8 +213,10 @@ impl LogReader {
         if confirmed >= self.replicas {
             Ok(())
         } else {
-            let why =
-                std::io::Error::new(std::io::ErrorKind::TimedOut, "too few replicas have the log's end");
+            let why = std::io::Error::new(
+                std::io::ErrorKind::TimedOut,
+                "too few replicas have confirmed the end of the log",
+            );
             Err(StoreError::RedisUnreachable(RedisError::from(why)))
         }
     }

@@ -6,19 +6,18 @@ use super::{
 };
 use crate::{primitives::Offset, store::StoreResult};
 
-/// State of a shard's log that a set loaded from SQL is compared with.
+/// State of a shard's log, compared before and after a set is loaded from PostgreSQL.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct LogState {
-    /// Of the shard's log.
+    /// Generation of the shard's log.
     pub generation: u64,
-    /// The log is retired up to there.
+    /// The log is retired up to this offset.
     pub retired: Offset,
-    /// Number of sets that were invalidated on the shard, because their rows were changed by something other than the
-    /// log.
+    /// Number of invalidations of sets on the shard: changes of rows that did not come from the log.
     pub sets_invalidated: u64,
 }
 
-/// Generation of a shard's log, and up to where it is retired, as `lua/read_meta.lua` returns them.
+/// Generation and retired offset of a shard's log, as `lua/read_meta.lua` returns them.
 pub fn generation_and_retired(reply: Reply) -> StoreResult<(u64, Offset)> {
     log_state(reply).map(|state| (state.generation, state.retired))
 }

@@ -25,26 +25,26 @@ pub const SET_CAP: usize = 5_000;
 /// A set that grows beyond this is deleted. It stays below `set-max-intset-entries 8192`, and below 64 kB: Redis
 /// gets 57,344 bytes for an intset of up to 7,167 large ids, and 65,536 for the next one.
 const SET_LIMIT: usize = 7_000;
-/// Actors that are retired by one script, about 1 ms: a bound on how long requests wait behind it.
+/// Actors that one script retires, in about 1 ms: it bounds how long requests wait for the script.
 const RETIRED_AT_ONCE: usize = 200;
 const SET_LIFE: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 
-/// What Redis knows of one edge.
+/// State of one edge in Redis.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Membership {
     On,
     Off,
-    /// The set is not there: load it.
+    /// The set is not cached: load it.
     NoSet,
-    /// The set holds only higher ids: read this edge from SQL.
+    /// The set has only higher ids: read this edge from PostgreSQL.
     BelowFloor,
 }
 
-/// Memberships of one actor, and what a look-up in SQL must be compared with.
+/// Memberships of one actor, and the retired offset that a read from PostgreSQL must have reached.
 #[derive(Debug)]
 pub struct MembershipRead {
     pub generation: u64,
-    /// The actor's shard is retired up to there: SQL must not be behind it.
+    /// The retired offset of the actor's shard: a read from PostgreSQL must not be older.
     pub retired: Offset,
     pub states: Vec<((EdgeKind, Id), Membership)>,
 }
@@ -78,7 +78,7 @@ impl Redis {
             let floor_after: Option<i64> = read(next()?)?;
             // The set may have been loaded again in between; above the higher floor both sets are exact.
             let floor = floor_before.zip(floor_after).map(|(before, after)| before.max(after));
-            // The markers asked for were those of another generation: such a set counts as absent.
+            // The request had the markers of another generation, so the set counts as absent.
             let set = if now == generation { SetState::read(&members, floor) } else { SetState::Absent };
             for (i, target) in targets.iter().enumerate() {
                 let state = pending[i]
@@ -92,13 +92,13 @@ impl Redis {
         Ok(MembershipRead { generation: now, retired, states })
     }
 
-    /// State of the shard, which a load of a set reads before it reads SQL.
+    /// State of the shard, which the load of a set reads before PostgreSQL.
     pub async fn log_state(&self, shard: ShardId) -> StoreResult<LogState> {
         log_state(Reply::read(self.command(&self.read_meta(shard)).await?)?)
     }
 
-    /// Caches the edges read from SQL, of which `targets` are the highest; `before` was read before SQL. Returns
-    /// `false` if something changed meanwhile: load again.
+    /// Caches edges that were read from PostgreSQL; `targets` are the highest ones, and `before` is the state before
+    /// that read. Returns `false` if the state has changed: load again.
     pub async fn install_members(
         &self,
         actor: UserId,
@@ -133,8 +133,8 @@ impl Redis {
         })
     }
 
-    /// Retires the flips of a persisted batch: moves them from the pending overlay into the cached sets. Sets of flips that
-    /// are `dead`, and so made no row, are invalidated.
+    /// Retires the flips of a persisted batch: moves them from the pending overlay into the cached sets. Sets of flips
+    /// that are `dead`, and so made no row, are invalidated.
     pub async fn retire_members(
         &self,
         shard: ShardId,
@@ -156,7 +156,7 @@ impl Redis {
         Ok(())
     }
 
-    /// Invalidates cached sets whose rows were changed by something other than the log.
+    /// Invalidates cached sets after a change of their rows that did not come from the log.
     pub async fn invalidate_members<'a>(
         &self,
         sets: impl IntoIterator<Item = &'a (EdgeKind, UserId)>,
@@ -184,7 +184,7 @@ impl Redis {
         Ok(())
     }
 
-    /// A random lifetime for a set that is in use.
+    /// Lifetime of a set that is in use, with jitter.
     pub fn set_life() -> Duration {
         Duration::from_millis(life_with_jitter(SET_LIFE))
     }
@@ -194,11 +194,11 @@ impl Redis {
 #[derive(Default)]
 struct RetiredFlips {
     targets: Vec<Id>,
-    /// One of them made no row.
+    /// One of them is dead, so it has no row.
     dead: bool,
 }
 
-/// What a cached set says about targets that have no pending flip.
+/// A cached set: the states of targets without a pending flip.
 enum SetState {
     Absent,
     Complete,

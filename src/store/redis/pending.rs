@@ -16,7 +16,7 @@ use crate::{
     store::StoreResult,
 };
 
-/// The latest flip of one pair.
+/// The latest pending flip of one edge.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PendingFlip {
     pub target: Id,
@@ -28,7 +28,7 @@ pub struct PendingFlip {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Pending {
     pub flips: Vec<PendingFlip>,
-    /// All flips up to this offset are in rows: a read of SQL must not be behind it.
+    /// The retired offset: a read of rows from PostgreSQL must not be older.
     pub retired: Offset,
 }
 
@@ -44,8 +44,7 @@ impl Redis {
         Ok(Pending { flips: flips_of(kind, generation, &fields), retired })
     }
 
-    /// All targets that an actor has switched on, if the cached set is complete: one round trip. `None`:
-    /// load the set.
+    /// All targets of the actor's edges that are on, in one round trip; `None` if no complete set is cached: load it.
     pub async fn all_targets(&self, actor: UserId, kind: EdgeKind) -> StoreResult<Option<HashSet<Id>>> {
         let shard = self.shard_of(actor.0);
         let mut set = redis::cmd("SMEMBERS");

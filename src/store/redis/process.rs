@@ -1,4 +1,4 @@
-//! Check at start whether this Redis process is fit to keep the log.
+//! Check at the start that version and configuration of Redis are safe for the log.
 
 use std::time::Duration;
 
@@ -8,22 +8,22 @@ use crate::store::StoreResult;
 /// Outcome of the check, one line per finding, with the setting and its remedy.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct ProcessCheck {
-    /// Prevent the start, and cannot be overridden.
+    /// Findings that prevent the start and cannot be overridden.
     pub unusable: Vec<String>,
-    /// Prevent the start unless overridden: then a crash may lose what is not yet in PostgreSQL.
+    /// Findings that prevent the start unless overridden. With them a crash may lose events that are not in PostgreSQL.
     pub unsafe_settings: Vec<String>,
-    /// Redis works, but takes more memory than necessary.
+    /// Findings with which Redis works, but takes more memory than necessary.
     pub advice: Vec<String>,
 }
 
-/// Larger sets are hash tables of seven times the size.
+/// Redis stores larger sets as hash tables of seven times the size.
 const INTSET_ENTRIES: u64 = 8_192;
 
-/// Sharded pub/sub and `XADD` with a partial id came with it.
+/// The first version with sharded pub/sub and `XADD` with a partial id.
 const OLDEST: (u32, u32) = (7, 0);
 
 impl Redis {
-    /// Looks at version, persistence and eviction policy.
+    /// Checks version, persistence and eviction policy.
     pub async fn check_process(&self) -> StoreResult<ProcessCheck> {
         within(Duration::from_secs(2), async {
             let mut connection = self.dedicated().await?;
@@ -31,7 +31,7 @@ impl Redis {
             let aof = info_field(&mut connection, "persistence", "aof_enabled").await?;
             let policy = info_field(&mut connection, "memory", "maxmemory_policy").await?;
             let mut check = assess(&version, &aof, &policy);
-            // Where CONFIG is forbidden, this setting is not checked.
+            // Not checked if CONFIG is forbidden.
             let mut config = redis::cmd("CONFIG");
             config.arg("GET").arg("set-max-intset-entries");
             let entries: Option<(String, u64)> = config.query_async(&mut connection).await.ok();

@@ -7,10 +7,10 @@ use std::collections::VecDeque;
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 
-/// Memory that a message takes beside its text, in bytes.
+/// Memory overhead of a message, in bytes.
 const OVERHEAD: usize = 64;
 
-/// What the reader takes from the queue, with the shard's index.
+/// An item of the queue, with the shard's index.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum QueueItem {
     Message(usize, String),
@@ -54,7 +54,7 @@ impl PushQueue {
         let mut state = self.state.lock();
         let queue = &mut state.shards[shard];
         if queue.has_overflowed {
-            return; // the reader has not yet taken the overflow, which stands for this message too
+            return; // the reader has not taken the overflow yet, which also covers this message
         }
         queue.bytes += message.len() + OVERHEAD;
         if queue.bytes > self.bound {
@@ -67,14 +67,14 @@ impl PushQueue {
         self.changed.notify_one();
     }
 
-    /// No more messages come.
+    /// Closes the queue: no more messages arrive.
     pub fn close(&self) {
         self.state.lock().is_closed = true;
         self.changed.notify_one();
     }
 
     /// The next item, shards in turn, each shard's in order; `None` after the last one of a closed queue. For one
-    /// reader. Cancellation loses nothing.
+    /// reader. Cancel safe.
     pub async fn next(&self) -> Option<QueueItem> {
         loop {
             let changed = self.changed.notified();
@@ -89,7 +89,7 @@ impl PushQueue {
         }
     }
 
-    /// Bytes that the waiting messages take: at most the bound for each shard.
+    /// Size of the waiting messages in bytes: at most the bound for each shard.
     pub fn bytes(&self) -> usize {
         self.state.lock().shards.iter().map(|queue| queue.bytes).sum()
     }
@@ -158,7 +158,7 @@ mod tests {
         assert_eq!(
             queue.overflows(),
             1,
-            "until the reader takes it, an overflow stands for all that follows"
+            "until the reader takes an overflow, later messages are dropped too"
         );
         assert_eq!(queue.next().await, Some(QueueItem::Overflow(0)));
         queue.push(0, "new".to_owned());

@@ -27,7 +27,7 @@ impl Redis {
         let mut cmd = redis::cmd("GET");
         cmd.arg(key);
         let text: Option<String> = read(self.command(&cmd).await?)?;
-        // What another release wrote and this one cannot read counts as absent.
+        // A ranking that this release cannot read counts as absent.
         Ok(text.and_then(|text| serde_json::from_str(&text).ok()))
     }
 

@@ -15,9 +15,9 @@ use crate::{
     store::{StoreError, StoreResult},
 };
 
-/// Askers per call of the script, which blocks Redis for about half a millisecond.
+/// Users and addresses per call of the script, which blocks Redis for about half a millisecond.
 const ASKERS_PER_CALL: usize = 100;
-/// Askers per round trip.
+/// Users and addresses per round trip.
 const ASKERS_AT_ONCE: usize = 2_000;
 
 /// Numbers of reads, writes and creations.
@@ -27,16 +27,16 @@ pub type RateCounts = [u64; 3];
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct RateAsker(pub [u8; 16]);
 
-/// What one instance adds to the counts of one asker.
+/// One instance's share in the counts of one user or address.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct RateShare {
     pub asker: RateAsker,
-    /// Number of the window; they are counted from the Unix epoch.
+    /// Number of the window, counted from the Unix epoch.
     pub window: u64,
     pub add: RateCounts,
 }
 
-/// What all instances together have counted.
+/// Counts of all instances together.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct RateTotals {
     /// In the window of the share.

@@ -17,7 +17,7 @@ use crate::{
     store::{StoreError, StoreResult},
 };
 
-/// What a shard's meta hash says.
+/// The meta hash of a shard.
 #[derive(Debug)]
 pub struct ShardMeta {
     pub epoch: u64,
@@ -31,20 +31,20 @@ pub struct ShardMeta {
     /// Per source shard.
     pub folded: Vec<Offset>,
     pub retired: Vec<Offset>,
-    /// Up to where the log was folded before the last reset of the counters, if that is farther.
+    /// Offset to which the log was folded before the last reset of the counters, if that is farther.
     pub folded_before_reset: Vec<Offset>,
-    /// Up to where the shard's own pending flips are retired.
+    /// Offset to which the shard's own pending flips are retired.
     pub members_retired: Option<Offset>,
-    /// The fold adds the heat of events from then on; `None` while heat has not begun.
+    /// Time from which the fold adds heat; `None` until the heat is started.
     pub hot_since: Option<UnixMillis>,
 }
 
-/// What the new owner of a source shard learns from a target shard.
+/// State of a source shard's log in a target shard, for the new owner of the source.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum TakeOver {
-    /// The target has folded the source's log up to there.
+    /// The target has folded the source's log up to this offset.
     FoldedTo(Offset),
-    /// The target has no counters yet; they will begin where PostgreSQL is.
+    /// The target has no counters yet; they will start at PostgreSQL's offset.
     NotBegun,
 }
 
@@ -79,14 +79,14 @@ impl Redis {
         })
     }
 
-    /// Run id of the Redis process that answers: each start of a process gives a new one.
+    /// Run id of the Redis process that answers. Each start of Redis has a new one.
     pub async fn run_id(&self) -> StoreResult<String> {
         let mut cmd = redis::cmd("INFO");
         cmd.arg("server");
         info_line(&read::<String>(self.command(&cmd).await?)?, "run_id")
     }
 
-    /// Writes a new owner's fence to a target shard, so that the old owner's calls are refused there.
+    /// Writes a new owner's fencing token to a target shard, which then refuses the old owner's calls.
     pub async fn take_over(&self, source: ShardId, target: ShardId, fence: u64) -> StoreResult<TakeOver> {
         let mut cmd = scripts::TAKE_OVER.evaluate(&[keys::meta(target)]);
         cmd.arg(source.0).arg(fence);
@@ -97,8 +97,8 @@ impl Redis {
         }
     }
 
-    /// Resets a shard's counters to where PostgreSQL is. `persisted` holds per source shard the persisted-to offset
-    /// and the fence of its newest owner. Idempotent: nothing is done when the shard has that epoch or a later one.
+    /// Resets a shard's counters to PostgreSQL's offsets. `persisted` has the persisted offset of each source shard and
+    /// the fencing token of its newest owner. Idempotent: does nothing if the shard has that epoch or a later one.
     pub async fn reset_target(
         &self,
         shard: ShardId,
@@ -128,14 +128,14 @@ impl Redis {
         let mut cmd = scripts::FINISH_RECOVERY.evaluate(&[keys::meta(shard), keys::log(shard)]);
         cmd.arg(shard.0).arg(fence).arg(generation).arg(run).arg(append_limit);
         let FinishRecoveryResult::Done = Reply::read(self.command(&cmd).await?)?.result()?;
-        // Scripts are loaded when the last shard is recovered.
+        // The recovery of the last shard loads the scripts.
         match self.load_scripts().await {
             Err(StoreError::NotRecovered) => Ok(()),
             result => result,
         }
     }
 
-    /// Closes the shard's log: nothing is appended until the shard is recovered.
+    /// Closes the shard's log: it refuses events until the shard is recovered.
     pub async fn close_log(&self, shard: ShardId, fence: u64) -> StoreResult<()> {
         let mut cmd = scripts::CLOSE_LOG.evaluate(&[keys::meta(shard)]);
         cmd.arg(shard.0).arg(fence);
@@ -144,7 +144,7 @@ impl Redis {
         Ok(())
     }
 
-    /// Deletes what earlier epochs and generations left of a shard, a page of keys at a time.
+    /// Deletes keys and fields of earlier epochs and generations of a shard, a page of keys at a time.
     /// Returns the number of deleted keys and fields.
     pub async fn sweep(&self, shard: ShardId) -> StoreResult<u64> {
         let mut removed = 0;

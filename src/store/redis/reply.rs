@@ -1,4 +1,4 @@
-//! Replies of scripts: the name of a result, then values.
+//! Replies of scripts: the name of the result, then its values.
 
 use redis::{FromRedisValue, Value};
 
@@ -26,7 +26,7 @@ impl Reply {
         read(self.values.next().unwrap_or(Value::Nil))
     }
 
-    /// All values that are left.
+    /// All remaining values.
     pub fn rest<T: FromRedisValue>(&mut self) -> StoreResult<Vec<T>> {
         self.values.by_ref().map(read).collect()
     }

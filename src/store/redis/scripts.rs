@@ -112,7 +112,7 @@ mod tests {
 
     use super::*;
 
-    /// Indexes `KEYS[3]` that stand in the text.
+    /// The indexes in the text, as in `KEYS[3]`.
     fn indexes(text: &str, table: &str) -> BTreeSet<u32> {
         text.match_indices(table)
             .filter_map(|(at, _)| {

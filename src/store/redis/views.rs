@@ -7,7 +7,7 @@ use uuid::Uuid;
 use super::{connection::Redis, keys, reply::Reply, results::AppendViewsResult, scripts};
 use crate::{event_log::Event, primitives::ShardId, store::StoreResult};
 
-/// How long a sender's last number is remembered: a bundle that is repeated later is counted once more.
+/// How long a sender's last number is remembered. A bundle that is repeated after that is counted again.
 const KEEP_NUMBER: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// Events of one shard that are appended together.
@@ -15,14 +15,14 @@ const KEEP_NUMBER: Duration = Duration::from_secs(24 * 60 * 60);
 pub struct ViewBundle {
     /// The shard of the notes.
     pub shard: ShardId,
-    /// Rises with each bundle of a sender, who sends one after the other.
+    /// Rises with each bundle of a sender. A sender sends one bundle at a time.
     pub number: u64,
     /// At least one.
     pub events: Vec<Event>,
 }
 
 impl Redis {
-    /// Appends a bundle. Repeating it after any error is harmless.
+    /// Appends a bundle. Repeating it after an error is safe.
     pub async fn append_views(&self, sender: Uuid, bundle: &ViewBundle) -> StoreResult<()> {
         let ViewBundle { shard, number, events } = bundle;
         let touched = [keys::meta(*shard), keys::log(*shard), keys::last_views(*shard, sender)];

@@ -1,4 +1,5 @@
-//! History: every step of every edge, read back hour by hour or day by day, one partition per UTC day.
+//! History of edges: the table `activity` has every flip, in one partition per UTC day; it is read in steps of equal
+//! length.
 
 use std::{collections::BTreeSet, time::Duration};
 
@@ -17,7 +18,7 @@ pub struct Step<'a> {
     pub total_after: i64,
 }
 
-/// Which history is wanted, in steps of equal length.
+/// A history to read, in steps of equal length.
 #[derive(Clone, Copy, Debug)]
 pub struct HistoryQuery {
     /// An edge kind's name.
@@ -37,7 +38,7 @@ pub struct HistoryQuery {
 pub struct History {
     /// The total when the first step began.
     pub before: i64,
-    /// In order; steps in which nothing happened are missing.
+    /// In order of time; steps without a flip are missing.
     pub steps: Vec<HistoryStep>,
 }
 
@@ -46,14 +47,14 @@ pub struct HistoryStep {
     pub start: UnixMillis,
     pub gained: i64,
     pub lost: i64,
-    /// Of the event that was written last, of this step and those before.
+    /// The total after the flip that was written last, in this step or before it.
     pub total: i64,
 }
 
-/// How many events near the beginning of a history are searched for the one that was written last, or first: they
-/// are in the order of the actions, which may differ a little from the order of writing.
+/// How many flips on either side of the beginning of a history are searched for the one that was written last before
+/// it, or first after it: the index has them in the order of the actions, and a batch may write them in another order.
 const NEAR: &str = "100";
-/// Positions that the sequence gives at a time: a step takes one of them.
+/// Increment of the sequence `activity_position`: each call reserves a block of this many positions, one per row.
 const STEPS_AT_ONCE: usize = 10_000;
 /// How long creating or dropping a partition may make writers wait.
 const LOCK_TIMEOUT: Duration = Duration::from_millis(200);
@@ -61,25 +62,25 @@ const LOCK_TIMEOUT: Duration = Duration::from_millis(200);
 impl Db {
     /// `None` for a target that does not exist.
     pub async fn history(&self, wanted: &HistoryQuery) -> StoreResult<Option<History>> {
-        // `told` holds the position in the order of writing, then the total: the greatest one was written last.
+        // `written` is the position in the order of writing, then the total: the greatest array was written last.
         let text = format!(
             "WITH of_target AS NOT MATERIALIZED (
-                 SELECT at, is_on, ARRAY[coalesce(position, 0), total_after] AS told FROM activity
+                 SELECT at, is_on, ARRAY[coalesce(position, 0), total_after] AS written FROM activity
                  WHERE kind = $1 AND target_id = $2
              ), before AS (
-                 SELECT max(told) AS told
-                 FROM (SELECT told FROM of_target WHERE at < {from} ORDER BY at DESC LIMIT {NEAR}) AS near
-             ), found AS (
-                 SELECT told[2] - CASE WHEN is_on THEN 1 ELSE -1 END AS total
-                 FROM (SELECT told, is_on FROM of_target WHERE at >= {from} ORDER BY at LIMIT {NEAR}) AS near
-                 ORDER BY told LIMIT 1
+                 SELECT max(written) AS written
+                 FROM (SELECT written FROM of_target WHERE at < {from} ORDER BY at DESC LIMIT {NEAR}) AS near
+             ), before_first AS (
+                 SELECT written[2] - CASE WHEN is_on THEN 1 ELSE -1 END AS total
+                 FROM (SELECT written, is_on FROM of_target WHERE at >= {from} ORDER BY at LIMIT {NEAR}) AS near
+                 ORDER BY written LIMIT 1
              ), step AS (
-                 SELECT date_bin($5 * interval '1 ms', at, 'epoch') AS start, max(told) AS told,
+                 SELECT date_bin($5 * interval '1 ms', at, 'epoch') AS start, max(written) AS written,
                         count(*) FILTER (WHERE is_on) AS gained, count(*) FILTER (WHERE NOT is_on) AS lost
                  FROM of_target WHERE at >= {from} AND at < {until} GROUP BY 1
              )
-             SELECT coalesce(before.told[2], (SELECT total FROM found), c.{total}), start, gained, lost,
-                    (greatest(before.told, max(step.told) OVER (ORDER BY start)))[2]
+             SELECT coalesce(before.written[2], (SELECT total FROM before_first), c.{total}), start, gained, lost,
+                    (greatest(before.written, max(step.written) OVER (ORDER BY start)))[2]
              FROM {target}_counts AS c CROSS JOIN before LEFT JOIN step ON true
              WHERE c.id = $2 ORDER BY start",
             from = timestamp!("$3"),
@@ -98,8 +99,8 @@ impl Db {
         Ok(Some(History { before: *before, steps: rows.iter().filter_map(history_step).collect() }))
     }
 
-    /// Makes sure that the days of these flips have a partition. Call it before the batch's transaction:
-    /// a new partition locks the whole table for a moment.
+    /// Creates the partitions of these days if they do not exist. Call it before the batch's transaction: creating a
+    /// partition locks the whole table for a moment.
     pub async fn ensure_activity_days(&self, days: &BTreeSet<NaiveDate>) -> StoreResult<()> {
         let days: Vec<NaiveDate> = days.iter().copied().collect();
         let query =
@@ -107,9 +108,9 @@ impl Db {
         self.run(query.execute(&self.pool())).await.map(drop)
     }
 
-    /// Creates the partition of a future day. Fails if it would keep writers waiting.
+    /// Creates the partition of a future day. Fails if writers would have to wait longer than 200 ms.
     pub async fn prepare_activity_day(&self, day: NaiveDate) -> StoreResult<()> {
-        let mut tx = self.begin_impatient().await?;
+        let mut tx = self.begin_with_lock_timeout().await?;
         let query = sqlx::query("SELECT ensure_activity_day($1)").bind(day);
         self.run(query.execute(&mut *tx.inner)).await?;
         tx.commit().await
@@ -126,16 +127,16 @@ impl Db {
         self.run(query.bind(day).fetch_all(&self.pool())).await
     }
 
-    /// Drops the partition of a day. Fails if it would keep writers waiting.
+    /// Drops the partition of a day. Fails if writers would have to wait longer than 200 ms.
     pub async fn drop_activity_day(&self, day: NaiveDate) -> StoreResult<()> {
-        let mut tx = self.begin_impatient().await?;
+        let mut tx = self.begin_with_lock_timeout().await?;
         let text = format!("DROP TABLE IF EXISTS activity_{}", day.format("%Y%m%d"));
         self.run(sqlx::query(from_catalogue(text)).execute(&mut *tx.inner)).await?;
         tx.commit().await
     }
 
-    /// A transaction that waits only briefly for a lock on a whole table: later statements queue behind it.
-    async fn begin_impatient(&self) -> StoreResult<Tx> {
+    /// A transaction that waits only briefly for a lock on a whole table, because later statements queue behind it.
+    async fn begin_with_lock_timeout(&self) -> StoreResult<Tx> {
         let mut tx = self.begin().await?;
         let text = format!("SET LOCAL lock_timeout = {}", LOCK_TIMEOUT.as_millis());
         self.run(sqlx::query(from_catalogue(text)).execute(&mut *tx.inner)).await?;
@@ -146,7 +147,7 @@ impl Db {
 /// The total before the first step, and a step: when it starts, gained, lost, and the total after it.
 type StepColumns = (i64, Option<DateTime<Utc>>, Option<i64>, Option<i64>, Option<i64>);
 
-/// `None` where nothing happened in the whole history: then the columns of the step are null.
+/// `None` if the history has no step: then the columns of the step are null.
 fn history_step((_, start, gained, lost, total): &StepColumns) -> Option<HistoryStep> {
     Some(HistoryStep {
         start: (*start)?.timestamp_millis(),
@@ -156,15 +157,16 @@ fn history_step((_, start, gained, lost, total): &StepColumns) -> Option<History
     })
 }
 
-/// The UTC day of a flip, on which its history stands.
+/// The UTC day of a flip: its partition of `activity`.
 pub fn day_of(flip: &Flip) -> NaiveDate {
     DateTime::from_timestamp_millis(flip.at).unwrap_or_default().date_naive()
 }
 
 impl Tx {
-    /// Writes steps, those of one target in the order in which they are given. Totals of their targets are locked.
+    /// Writes steps; those of one target keep their order. The caller has locked the totals of the targets.
     pub async fn add_activity(&mut self, steps: &mut [Step<'_>]) -> StoreResult<()> {
-        steps.sort_by_key(|step| (step.flip.kind, step.flip.target)); // in the order of the index; it keeps each target's
+        // In the order of the index. The sort is stable: steps of one target keep their order.
+        steps.sort_by_key(|step| (step.flip.kind, step.flip.target));
         for of_kind in steps.chunk_by(|one, other| one.flip.kind == other.flip.kind) {
             for page in of_kind.chunks(STEPS_AT_ONCE) {
                 self.add_steps(page[0].flip.kind, page).await?;

@@ -5,10 +5,10 @@ use sqlx::postgres::PgListener;
 use super::Db;
 use crate::store::StoreResult;
 
-/// What triggers announce.
+/// Events that triggers announce.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Channel {
-    /// Rows of `invalidation`.
+    /// New rows of `invalidation`.
     Invalidations,
     /// Comments that wait for moderation.
     CommentQueue,
@@ -31,11 +31,11 @@ impl Db {
     }
 }
 
-/// A connection that listens.
+/// A connection that listens for announcements.
 pub struct Announcements(PgListener);
 
 impl Announcements {
-    /// Returns when something was announced, or when it may have been missed.
+    /// Returns after an announcement, or when one may have been missed.
     pub async fn next(&mut self) -> StoreResult<()> {
         self.0.try_recv().await?;
         Ok(())

@@ -25,7 +25,7 @@ pub enum BackfillKind {
     Remove,
 }
 
-/// Where the work on one subject stands.
+/// Progress of a backfill of one subject.
 #[derive(Clone, Copy, FromRow, PartialEq, Eq, Debug)]
 pub struct Backfill {
     pub subject: Entity,
@@ -33,16 +33,16 @@ pub struct Backfill {
     /// For users: position of the edge kind in [`EdgeKind::ALL`].
     #[sqlx(try_from = "i16")]
     pub stage: usize,
-    /// Ids up to this one are done in this stage.
+    /// All ids up to this one are done in the present stage.
     #[sqlx(rename = "after_id")]
     pub after: i64,
-    /// Rows done, of how many there were at the start.
+    /// Rows done, and the number of rows at the start.
     pub done: i64,
     pub total: i64,
     pub is_finished: bool,
 }
 
-/// An edge that is on, as a backfill finds it.
+/// An edge that is on, before the backfill changes it.
 #[derive(Clone, Copy, FromRow, PartialEq, Eq, Debug)]
 pub struct BackfillEdge {
     pub target: Id,
@@ -62,8 +62,8 @@ impl BackfillKind {
 
     fn from_name(name: &str) -> StoreResult<Self> {
         let all = [Self::Hide, Self::Restore, Self::Remove];
-        let found = all.into_iter().find(|kind| kind.name() == name);
-        found.ok_or_else(|| StoreError::Unexpected(format!("unknown kind of backfill {name:?}")))
+        let kind = all.into_iter().find(|kind| kind.name() == name);
+        kind.ok_or_else(|| StoreError::Unexpected(format!("unknown kind of backfill {name:?}")))
     }
 }
 
@@ -72,7 +72,7 @@ stored_as! {
 }
 
 impl Tx {
-    /// Adds a backfill of a subject; one that exists starts over.
+    /// Adds a backfill of a subject. An existing one starts over.
     pub async fn add_backfill(
         &mut self,
         shards: ShardCount,
@@ -141,7 +141,7 @@ impl Tx {
         self.db.run(query.execute(&mut *self.inner)).await.map(drop)
     }
 
-    /// How many edges an actor has on, of all kinds.
+    /// Number of an actor's edges that are on, of all kinds.
     pub async fn count_edges_of(&mut self, actor: UserId) -> StoreResult<i64> {
         let of_kind =
             |kind: &EdgeKind| format!("(SELECT count(*) FROM {} WHERE actor_id = $1 AND is_on)", kind.name());
@@ -202,7 +202,7 @@ impl Tx {
 pub struct RemovedComment {
     pub id: CommentId,
     pub author: UserId,
-    /// It had been approved, so totals include it.
+    /// It was approved, so totals include it.
     pub included: bool,
 }
 

@@ -7,7 +7,7 @@ use crate::{primitives::UserId, store::StoreResult};
 #[derive(Clone, Copy, Debug)]
 pub struct Grant<'a> {
     pub user: UserId,
-    /// Not zero; below zero takes coins away.
+    /// Not zero. A negative amount takes coins away.
     pub amount: i64,
     pub balance_after: i64,
     pub reason: &'a str,

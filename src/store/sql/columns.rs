@@ -1,4 +1,4 @@
-//! How ids, offsets and names are stored in columns, so that `sqlx::FromRow` and tuples can read them.
+//! Conversions of columns to ids, offsets and kinds, for `sqlx::FromRow` and tuples.
 
 use sqlx::{FromRow, Row, error::BoxDynError, postgres::PgRow};
 

@@ -21,7 +21,7 @@ pub struct NewComment<'a> {
     pub mentions: &'a [UserId],
 }
 
-/// A comment without its text: what it belongs to and whether it shows.
+/// A comment without its text: its note, parent, author and state.
 #[derive(Clone, Copy, FromRow, PartialEq, Eq, Debug)]
 pub struct CommentHeader {
     pub id: CommentId,
@@ -42,19 +42,18 @@ const HEADERS: &str = "SELECT id, note_id, author_id, parent_id, reply_to_id, st
                        FROM comment_index WHERE id = ANY($1) ORDER BY id";
 
 impl Tx {
-    /// The header of a comment, not locked: its state and removal may change. `None` when there never was such a
-    /// comment.
+    /// The header of a comment, without a lock, so its state and removal may change. `None` if it never existed.
     pub async fn comment_header(&mut self, comment: CommentId) -> StoreResult<Option<CommentHeader>> {
         Ok(self.comment_headers(&[comment]).await?.pop())
     }
 
-    /// The same for several; those that never were are missing.
+    /// The same for several comments. Those that never existed are missing.
     pub async fn comment_headers(&mut self, comments: &[CommentId]) -> StoreResult<Vec<CommentHeader>> {
         let query = sqlx::query_as(HEADERS).bind(raw(comments));
         self.db.run(query.fetch_all(&mut *self.inner)).await
     }
 
-    /// The same, locked. Lock the totals that are going to move before: batches lock totals, then comments.
+    /// The same with locks. Lock the totals that will change first: batches lock totals, then comments.
     pub async fn lock_comments(&mut self, comments: &[CommentId]) -> StoreResult<Vec<CommentHeader>> {
         let query =
             sqlx::query_as(from_catalogue(format!("{HEADERS} FOR NO KEY UPDATE"))).bind(raw(comments));
@@ -92,7 +91,7 @@ impl Tx {
         self.db.run(query.fetch_one(&mut *self.inner)).await
     }
 
-    /// Removes a comment and its text; as a placeholder it stays in lists.
+    /// Removes a comment and its text. A placeholder stays in lists.
     pub async fn remove_comment(&mut self, comment: CommentId, as_placeholder: bool) -> StoreResult<()> {
         let query = sqlx::query(
             "WITH text AS (UPDATE comment_body SET body = '', images = '{}', mentions = '{}' WHERE id = $1),
@@ -104,7 +103,7 @@ impl Tx {
         self.db.run(query.execute(&mut *self.inner)).await.map(drop)
     }
 
-    /// Replies below a comment that are shown. Lock its totals before.
+    /// Number of visible replies to a comment. Lock its totals first.
     pub async fn live_replies(&mut self, comment: CommentId) -> StoreResult<i64> {
         let query =
             sqlx::query_scalar("SELECT coalesce((SELECT replies FROM comment_counts WHERE id = $1), 0)")
@@ -112,7 +111,8 @@ impl Tx {
         self.db.run(query.fetch_one(&mut *self.inner)).await
     }
 
-    /// Removed comments stay in lists as long as they have replies. Nothing happens to those that are there.
+    /// Sets whether removed comments stay in lists as placeholders, because they have replies. Comments that are not
+    /// removed do not change.
     pub async fn set_placeholders(&mut self, comments: &[CommentId], on: bool) -> StoreResult<()> {
         let query = sqlx::query(
             "UPDATE comment_index SET is_placeholder = $2 WHERE id = ANY($1) AND removed_at IS NOT NULL",

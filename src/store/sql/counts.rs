@@ -1,4 +1,4 @@
-//! Totals: read together with how far the logs are persisted, lock, add.
+//! Totals: reads them together with the persisted offsets of the logs, locks them, and adds to them.
 
 use std::collections::BTreeMap;
 
@@ -18,7 +18,7 @@ use crate::{
     store::StoreResult,
 };
 
-/// Totals of some entities and the state of the logs, from one statement and therefore of one moment.
+/// Totals of some entities and the persisted offsets of all logs, read in one statement and so of one moment.
 #[derive(Clone, Debug)]
 pub struct CountsSnapshot {
     /// Entities that do not exist are missing.
@@ -30,7 +30,7 @@ pub struct CountsSnapshot {
 impl Db {
     pub async fn read_totals(&self, kind: EntityKind, ids: &[Id]) -> StoreResult<CountsSnapshot> {
         let text = format!(
-            "SELECT wanted.id, log.generations, log.numbers, {TIMELINE} AS timeline, c.id AS found, {}
+            "SELECT wanted.id, log.generations, log.numbers, {TIMELINE} AS timeline, c.id AS existing_id, {}
              FROM unnest($1::bigint[]) AS wanted (id)
              CROSS JOIN (SELECT array_agg(generation ORDER BY id) AS generations,
                                 array_agg(number ORDER BY id) AS numbers FROM shard) AS log
@@ -57,8 +57,8 @@ impl Db {
 }
 
 impl Tx {
-    /// Locks the totals of entities in id order (two batches that share entities must not deadlock) and reads
-    /// them. Entities that do not exist are missing.
+    /// Locks the totals of entities and reads them. Locks in id order, so that two batches that share entities cannot
+    /// deadlock. Entities that do not exist are missing.
     pub async fn lock_totals(&mut self, kind: EntityKind, ids: &[Id]) -> StoreResult<BTreeMap<Id, Counts>> {
         let text = format!(
             "SELECT id, {} FROM {}_counts WHERE id = ANY($1) ORDER BY id FOR NO KEY UPDATE",
@@ -74,7 +74,7 @@ impl Tx {
         Ok(totals)
     }
 
-    /// Adds differences to the totals of one kind of entity. Differences of other kinds are left out.
+    /// Adds to the totals of one kind of entity, and ignores the deltas of other kinds.
     pub async fn add_totals(&mut self, kind: EntityKind, deltas: &Deltas) -> StoreResult<()> {
         let moved: Vec<_> = deltas
             .iter()
@@ -87,20 +87,20 @@ impl Tx {
         self.add_in_order(kind, &moved).await
     }
 
-    /// Adds differences to the totals of entities of one kind. The differences are in id order, and
-    /// [`Tx::advance_offset`] sees to it that the rows are taken in that order.
+    /// Adds to the totals of entities of one kind. The deltas must be in id order; [`Tx::advance_offset`] ensures that
+    /// PostgreSQL locks the rows in that order.
     pub async fn add_in_order(&mut self, kind: EntityKind, moved: &[(Id, Counts)]) -> StoreResult<()> {
         if moved.is_empty() {
             return Ok(());
         }
-        let counters = moving(kind, moved);
+        let counters = changed_counters(kind, moved);
         let query =
-            bind_differences(sqlx::query(from_catalogue(addition(kind, &counters))), &counters, moved);
+            bind_deltas(sqlx::query(from_catalogue(update_statement(kind, &counters))), &counters, moved);
         self.db.run(query.execute(&mut *self.inner)).await?;
         self.rescore(kind, moved).await
     }
 
-    /// Does the same, and reads what the totals are then: locking, moving and reading in one go.
+    /// Like [`Tx::add_in_order`], and returns the new totals: one statement locks, adds and reads.
     pub async fn add_and_read_totals(
         &mut self,
         kind: EntityKind,
@@ -109,24 +109,24 @@ impl Tx {
         if moved.is_empty() {
             return Ok(BTreeMap::new());
         }
-        let counters = moving(kind, moved);
-        let text = format!("{} RETURNING c.id, {}", addition(kind, &counters), columns(kind, "c."));
-        let query = bind_differences(sqlx::query(from_catalogue(text)), &counters, moved);
+        let counters = changed_counters(kind, moved);
+        let text = format!("{} RETURNING c.id, {}", update_statement(kind, &counters), columns(kind, "c."));
+        let query = bind_deltas(sqlx::query(from_catalogue(text)), &counters, moved);
         let rows = self.db.run(query.fetch_all(&mut *self.inner)).await?;
         self.rescore(kind, moved).await?;
         rows.iter().map(|row| Ok((row.try_get(0)?, counts(kind, row, 1)?))).collect()
     }
 }
 
-/// The counters that move, or else the first one: totals that stay are locked all the same. A column that does not
-/// move costs as much as one that does.
-fn moving(kind: EntityKind, moved: &[(Id, Counts)]) -> Vec<Counter> {
-    let moves = |counter: &Counter| moved.iter().any(|(_, delta)| delta.get(*counter) != 0);
-    let moving: Vec<Counter> = kind.counters().iter().copied().filter(moves).collect();
-    if moving.is_empty() { vec![kind.counters()[0]] } else { moving }
+/// The counters that any of the deltas changes. If there is none, the first counter, so that the rows are locked all
+/// the same. An unchanged column in the statement would cost as much as a changed one.
+fn changed_counters(kind: EntityKind, moved: &[(Id, Counts)]) -> Vec<Counter> {
+    let is_changed = |counter: &Counter| moved.iter().any(|(_, delta)| delta.get(*counter) != 0);
+    let changed: Vec<Counter> = kind.counters().iter().copied().filter(is_changed).collect();
+    if changed.is_empty() { vec![kind.counters()[0]] } else { changed }
 }
 
-fn addition(kind: EntityKind, counters: &[Counter]) -> String {
+fn update_statement(kind: EntityKind, counters: &[Counter]) -> String {
     let names: Vec<_> = counters.iter().map(|counter| counter.name()).collect();
     let sets: Vec<_> = names.iter().map(|name| format!("{name} = c.{name} + d.{name}")).collect();
     let arrays: Vec<_> = (0..names.len()).map(|i| format!("${}::bigint[]", i + 2)).collect();
@@ -139,7 +139,7 @@ fn addition(kind: EntityKind, counters: &[Counter]) -> String {
     )
 }
 
-fn bind_differences<'q>(
+fn bind_deltas<'q>(
     query: Query<'q, Postgres, PgArguments>,
     counters: &[Counter],
     moved: &[(Id, Counts)],
@@ -160,7 +160,7 @@ impl Tx {
         }
     }
 
-    /// Comments are ranked by their totals, so the score moves with them.
+    /// Computes the scores of comments again: they depend on the totals.
     async fn rescore_comments(&mut self, comments: &[Id]) -> StoreResult<()> {
         let query = sqlx::query(
             "UPDATE comment_index AS i SET hot_score = comment_hot_score(c.likes, c.replies, i.created_at)
@@ -183,7 +183,7 @@ impl Tx {
         Ok(())
     }
 
-    /// Locks and moves totals of entities of all kinds, in the order of the catalogue. Returns what they were.
+    /// Locks totals of entities of all kinds, in the order of the catalogue, and adds to them. Returns the old totals.
     pub async fn move_totals(&mut self, deltas: &Deltas) -> StoreResult<BTreeMap<Entity, Counts>> {
         let mut before = BTreeMap::new();
         for kind in EntityKind::ALL {

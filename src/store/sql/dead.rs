@@ -1,4 +1,4 @@
-//! Dead events (a dead-letter queue): log entries that could not be persisted, set aside so that their shard goes on.
+//! Dead events (a dead-letter queue): log entries that cannot be persisted, set aside so that their shard continues.
 
 use std::{collections::BTreeSet, time::Duration};
 
@@ -13,13 +13,13 @@ use crate::{
     store::{StoreError, StoreResult},
 };
 
-/// Bytes of an error that are kept.
+/// Longest stored error, in bytes.
 const LONGEST_ERROR: usize = 1_000;
 
-/// What became of a dead event.
+/// State of a dead event.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum DeadState {
-    /// Nobody has decided.
+    /// Waits for a decision.
     Dead,
     Applied,
     Dropped,
@@ -30,29 +30,29 @@ pub enum DeadState {
 /// A stored dead event.
 #[derive(Clone, FromRow, PartialEq, Eq, Debug)]
 pub struct DeadEvent {
-    /// What operators call it. Rises, within a shard in the order of its log.
+    /// The id for operators. Within a shard it rises in the order of the log.
     pub serial: i64,
     pub shard: ShardId,
     #[sqlx(flatten)]
     pub offset: Offset,
-    /// As it stood in the log.
+    /// The text of the log entry.
     pub payload: String,
-    /// Why it is dead; `None`: it could not be read.
+    /// Why PostgreSQL refused it; `None` if it could not be read.
     pub error: Option<String>,
     pub tries: i32,
     pub state: DeadState,
     pub died_at: DateTime<Utc>,
     pub decided_at: Option<DateTime<Utc>>,
-    /// Later events of its edge mark it as superseded.
+    /// Whether its edge is known, so that later events of the edge mark it as superseded.
     pub edge_is_known: bool,
-    /// Whether the history was kept when it died.
+    /// Whether the history was enabled when it died.
     pub history: bool,
 }
 
-/// Why and after how many tries an event is given up.
+/// Why an event is dead, and after how many attempts.
 #[derive(Clone, Copy, Debug)]
 pub struct GivenUp<'a> {
-    /// `None`: it cannot be read.
+    /// `None` if it cannot be read.
     pub error: Option<&'a str>,
     pub tries: u32,
     pub history: bool,
@@ -80,7 +80,7 @@ stored_as! {
 }
 
 impl Tx {
-    /// Stores a dead event. Does nothing if it is stored already.
+    /// Stores a dead event, unless it is already stored.
     pub async fn add_dead_event(
         &mut self,
         shard: ShardId,
@@ -107,14 +107,14 @@ impl Tx {
         self.db.run(query.execute(&mut *self.inner)).await.map(drop)
     }
 
-    /// Marks dead events of these flips' edges as superseded, but for those after `before`.
+    /// Marks dead events of these flips' edges as superseded, except those after `before`.
     pub async fn supersede_dead_events(
         &mut self,
         shard: ShardId,
         flips: &[&Flip],
         before: Offset,
     ) -> StoreResult<()> {
-        // One look-up per edge, whatever the planner thinks of the table; locked in one order by everybody.
+        // Forces one look-up per edge for any statistics of the table, so that all transactions lock in the same order.
         let query = sqlx::query(
             "WITH older AS (
                  SELECT d.serial FROM dead_event AS d WHERE d.serial IN (
@@ -141,7 +141,7 @@ impl Tx {
         self.db.run(query.execute(&mut *self.inner)).await.map(drop)
     }
 
-    /// Locks a dead event, and with it the others of its edge, in one order. `None`: there is no such event.
+    /// Locks a dead event together with the others of its edge, always in the same order. `None` if it does not exist.
     pub async fn lock_dead_event(&mut self, serial: i64) -> StoreResult<Option<DeadEvent>> {
         let text = format!(
             "SELECT {COLUMNS} FROM dead_event AS d WHERE d.serial = $1 OR EXISTS (
@@ -161,7 +161,7 @@ impl Tx {
         self.db.run(query.execute(&mut *self.inner)).await.map(drop)
     }
 
-    /// Whether the flip's row says that the edge was switched later than the flip did.
+    /// Whether the flip's row has a later time than the flip.
     pub async fn edge_changed_after(&mut self, flip: &Flip) -> StoreResult<bool> {
         let text = format!(
             "SELECT EXISTS (SELECT FROM {} WHERE actor_id = $1 AND target_id = $2 AND changed_at > {})",
@@ -177,7 +177,7 @@ impl Tx {
 }
 
 impl Db {
-    /// Places of the shard's dead events after `from` and up to `to`, whatever became of them.
+    /// Offsets of the shard's dead events after `from` and up to `to`, in any state.
     pub async fn dead_between(
         &self,
         shard: ShardId,
@@ -197,7 +197,7 @@ impl Db {
         Ok(offsets.into_iter().collect())
     }
 
-    /// The next dead events by serial, in that order; `decided` ones too if they are wanted.
+    /// The next dead events, in the order of their serials. With `decided`, also those with a decision.
     pub async fn dead_events(&self, after: i64, decided: bool, most: usize) -> StoreResult<Vec<DeadEvent>> {
         let text = format!(
             "SELECT {COLUMNS} FROM dead_event AS d WHERE serial > $1 AND ($2 OR state = 'dead')
@@ -207,7 +207,7 @@ impl Db {
         self.run(query.fetch_all(&self.pool())).await
     }
 
-    /// How many dead events nobody has decided.
+    /// Number of dead events that wait for a decision.
     pub async fn undecided_dead_events(&self) -> StoreResult<i64> {
         let query = sqlx::query_scalar("SELECT count(*) FROM dead_event WHERE state = 'dead'");
         self.run(query.fetch_one(&self.pool())).await
@@ -229,7 +229,7 @@ impl Db {
         self.run(query.execute(&self.pool())).await.map(drop)
     }
 
-    /// Deletes decided events that are older than `kept`, a page of them. Returns how many.
+    /// Deletes at most a page of decided events that are older than `kept`. Returns their number.
     pub async fn delete_decided_dead_events(&self, kept: Duration, page: i64) -> StoreResult<u64> {
         let query = sqlx::query(
             "DELETE FROM dead_event WHERE serial IN (
@@ -255,7 +255,7 @@ fn clamped(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }
 
-/// PostgreSQL's text cannot hold NUL, and an event that cannot be kept would hold up its shard.
+/// Replaces NUL, which PostgreSQL's text cannot contain: an event that cannot be stored would block its shard.
 fn without_nul(text: &str) -> String {
     text.replace('\0', "\u{2400}")
 }

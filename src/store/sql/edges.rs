@@ -1,4 +1,4 @@
-//! Edge rows: written by the persister, read when the cached sets have no answer.
+//! Tables of edges: the persister writes rows; requests read them if Redis has no cached set.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
@@ -11,17 +11,17 @@ use crate::{
     store::StoreResult,
 };
 
-/// A row that a batch really changed.
+/// A row that a batch changed.
 #[derive(Clone, Copy, FromRow, PartialEq, Eq, Debug)]
 pub struct ChangedEdge {
     #[sqlx(rename = "actor_id")]
     pub actor: UserId,
     #[sqlx(rename = "target_id")]
     pub target: Id,
-    /// Switched on: the totals include it now. Switched off: they included it before, and its target is not removed:
-    /// the removal has taken it out of the totals already.
+    /// If switched on: totals include it now. If switched off: totals included it before, and its target is not removed
+    /// (a removal excludes it from totals).
     pub included: bool,
-    /// It is the first time ever that it is on.
+    /// It is on for the first time ever.
     pub first: bool,
 }
 
@@ -32,18 +32,18 @@ pub struct EdgeState {
     pub is_on: bool,
 }
 
-/// The highest targets of an actor's edges that are on, and how far the shard's log was persisted then.
+/// The highest targets of an actor's edges that are on, and the persisted offset of the shard's log at that moment.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct MemberPage {
     pub targets: Vec<Id>,
-    /// There are more, with lower ids.
+    /// Whether there are more, with lower ids.
     pub truncated: bool,
     pub persisted: Offset,
 }
 
 impl Tx {
-    /// Switches rows on; rows that are on already do not change. All flips are of `kind`, one per pair. The
-    /// transaction holds the lock of removals, so nobody is hidden and nothing is removed before it ends.
+    /// Switches rows on; rows that are already on do not change. All flips are of `kind`, at most one per edge. The
+    /// transaction holds the removal lock, so no user is hidden and nothing is removed before it ends.
     ///
     /// Nearly every row of a batch is plain: written for the first time, and included. If all rows changed, the
     /// statement returns only those that are not plain, and `with_plain_edges` adds the others.
@@ -66,11 +66,11 @@ type SwitchedOnRow = (Option<UserId>, Option<Id>, Option<bool>, Option<bool>, bo
 
 /// Parameters: the flips' actors, targets and times; their distinct actors; their distinct targets.
 ///
-/// `changed` writes the rows. The outer query returns at least one row, for the sake of `all_changed`: the LEFT JOIN
-/// adds to it each changed row, except plain ones when all rows changed.
+/// `changed` writes the rows. The outer query returns at least one row, which has `all_changed`: the LEFT JOIN
+/// adds each changed row, except plain ones if all rows changed.
 fn switch_on_text(kind: EdgeKind) -> String {
-    // A row is included if its actor is visible and its target present. Two counts answer that for the whole batch,
-    // at a fraction of the cost of a look-up per row, which happens only if someone is hidden or something removed.
+    // A row is included if its actor is visible and its target present. Two counts decide that for the whole batch, at
+    // a fraction of the cost of a look-up per row. Look-ups happen only if an actor is hidden or a target removed.
     format!(
         "WITH visible AS NOT MATERIALIZED (
              SELECT id FROM app_user WHERE removed_at IS NULL AND hidden_at IS NULL
@@ -107,8 +107,8 @@ fn returned_edge((actor, target, included, first, _): SwitchedOnRow) -> Option<C
     Some(ChangedEdge { actor: actor?, target: target?, included: included?, first: first? })
 }
 
-/// The edges of all flips, if all of them changed a row: those that were not returned are included, and on for the
-/// first time.
+/// The edges of all flips, if all flips changed a row: an edge that was not returned is included, and on for the first
+/// time.
 fn with_plain_edges(flips: &[&Flip], returned: &[ChangedEdge]) -> Vec<ChangedEdge> {
     let returned: HashMap<_, _> = returned.iter().map(|edge| ((edge.actor, edge.target), *edge)).collect();
     let plain =
@@ -120,7 +120,7 @@ fn with_plain_edges(flips: &[&Flip], returned: &[ChangedEdge]) -> Vec<ChangedEdg
 }
 
 impl Tx {
-    /// Switches rows off; those that are off already, or missing, stay as they are.
+    /// Switches rows off. Rows that are already off, or missing, do not change.
     pub async fn switch_off(&mut self, kind: EdgeKind, flips: &[&Flip]) -> StoreResult<Vec<ChangedEdge>> {
         let text = format!(
             "UPDATE {edges} AS edge SET is_on = false, included = false, changed_at = {at}
@@ -136,8 +136,7 @@ impl Tx {
         self.write(text, flips).await
     }
 
-    /// Records the time at which rows that are on were switched off and on again: lists are in that order. No total
-    /// moves.
+    /// Records the time of rows that were switched off and on again: lists are in that order. No total changes.
     pub async fn switch_on_again(&mut self, kind: EdgeKind, flips: &[&Flip]) -> StoreResult<()> {
         let text = format!(
             "UPDATE {edges} AS edge SET changed_at = {at}
@@ -177,7 +176,7 @@ impl Db {
         actor: UserId,
         most: usize,
     ) -> StoreResult<MemberPage> {
-        // The log's place stands in the same statement, so that both are of one moment.
+        // One statement reads the rows and the log's offset, so that both are of the same moment.
         let text = format!(
             "SELECT s.generation, s.number,
                     ARRAY(SELECT target_id FROM {} WHERE actor_id = $2 AND is_on
@@ -194,7 +193,7 @@ impl Db {
         Ok(MemberPage { targets, truncated, persisted: offset(generation, number) })
     }
 
-    /// States of single edges of an actor, and how far the shard's log was persisted then.
+    /// States of single edges of an actor, and the persisted offset of the shard's log at that moment.
     pub async fn edge_states(
         &self,
         shard: ShardId,
@@ -220,7 +219,7 @@ impl Db {
     }
 }
 
-/// Table in which the entities themselves stand; a row without `removed_at` is there.
+/// Table of a kind's entities; a row without `removed_at` is present.
 pub(super) const fn entity_table(kind: EntityKind) -> &'static str {
     match kind {
         EntityKind::User | EntityKind::Inbox => "app_user",
@@ -230,7 +229,7 @@ pub(super) const fn entity_table(kind: EntityKind) -> &'static str {
     }
 }
 
-/// Column of that table with the user whom an edge calls the target's owner.
+/// Column of that table with the target's owner.
 pub(super) const fn owner_column(kind: EntityKind) -> &'static str {
     match kind {
         EntityKind::User | EntityKind::Inbox => "id",

@@ -1,4 +1,4 @@
-//! What PostgreSQL holds of one entity, for operators.
+//! One entity in PostgreSQL, for `plaudit explain`: removal, invalidations, history and edge rows.
 
 use chrono::{DateTime, Utc};
 use serde::Serialize;
@@ -11,12 +11,12 @@ use crate::{
     store::StoreResult,
 };
 
-/// An invalidation that is not done yet.
+/// An invalidation that is not applied yet.
 #[derive(Clone, FromRow, PartialEq, Eq, Debug, Serialize)]
 pub struct PendingInvalidation {
     pub reason: String,
     pub created_at: DateTime<Utc>,
-    /// From then on the shard's owner does it.
+    /// Time from which the shard's owner applies it.
     pub due_at: DateTime<Utc>,
 }
 
@@ -41,14 +41,14 @@ pub struct EdgeRowState {
 }
 
 impl Db {
-    /// When it was removed; `None`: it is not removed, or never existed.
+    /// When it was removed; `None` if it is not removed, or never existed.
     pub async fn removed_at(&self, entity: Entity) -> StoreResult<Option<DateTime<Utc>>> {
         let text = format!("SELECT removed_at FROM {} WHERE id = $1", entity_table(entity.kind));
         let query = sqlx::query_scalar(from_catalogue(text)).bind(entity.id.get());
         Ok(self.run(query.fetch_optional(&self.pool())).await?.flatten())
     }
 
-    /// The invalidations of an entity that are not done yet.
+    /// The invalidations of an entity that are not applied yet.
     pub async fn pending_invalidations(&self, entity: Entity) -> StoreResult<Vec<PendingInvalidation>> {
         let query = sqlx::query_as(
             "SELECT reason, created_at, due_at FROM invalidation WHERE $1 = ANY(string_to_array(names, ' '))
@@ -58,7 +58,7 @@ impl Db {
         self.run(query.fetch_all(&self.pool())).await
     }
 
-    /// The newest steps in which it was the target, of all kinds of edges.
+    /// The newest steps of the history with this target, of all kinds of edges.
     pub async fn last_steps(&self, target: Entity, most: i64) -> StoreResult<Vec<HistoryRow>> {
         let kinds = EdgeKind::ALL.iter().filter(|kind| kind.target() == target.kind);
         let kinds: Vec<&str> = kinds.map(|kind| kind.name()).collect();

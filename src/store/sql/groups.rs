@@ -1,4 +1,4 @@
-//! Groups.
+//! Table `app_group`: reading and creating groups.
 
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
@@ -13,7 +13,7 @@ use crate::{
 #[derive(Clone, FromRow, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Group {
     pub id: GroupId,
-    /// Who created it.
+    /// The creator.
     #[sqlx(rename = "owner_id")]
     pub owner: UserId,
     pub name: String,

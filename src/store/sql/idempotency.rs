@@ -1,4 +1,4 @@
-//! Idempotency keys of actions that PostgreSQL takes by itself.
+//! Idempotency keys of direct changes, stored in their transactions.
 
 use std::time::Duration;
 
@@ -13,17 +13,17 @@ use crate::{
 /// A key that an earlier transaction has used.
 #[derive(Clone, FromRow, PartialEq, Eq, Debug)]
 pub struct UsedKey {
-    /// What it stands for: the mutation and a digest of its arguments.
+    /// The action of the key: the mutation and a digest of its arguments.
     pub operation: String,
     pub changed: bool,
-    /// What was created.
+    /// Id of the created entity.
     #[sqlx(rename = "result_id")]
     pub result: Option<Id>,
 }
 
 impl Tx {
-    /// Takes the key for this transaction; one that is older than `life` counts as free. Two transactions with
-    /// the same key wait for each other. Returns the earlier use, if there is one.
+    /// Claims the key for this transaction, or returns its earlier use. A key that is older than `life` counts as free.
+    /// Of two transactions with the same key the second one waits for the first.
     pub async fn take_key(
         &mut self,
         actor: UserId,
@@ -52,7 +52,7 @@ impl Tx {
         self.db.run(used.fetch_one(&mut *self.inner)).await.map(Some)
     }
 
-    /// Keeps what came of the action for which the key was taken.
+    /// Stores the result of the action that claimed the key.
     pub async fn keep_result(
         &mut self,
         actor: UserId,
@@ -72,7 +72,7 @@ impl Tx {
 }
 
 impl Db {
-    /// Deletes at most `most` keys that are older than `life`. Returns how many.
+    /// Deletes at most `most` keys that are older than `life`. Returns their number.
     pub async fn delete_old_keys(&self, life: Duration, most: i64) -> StoreResult<u64> {
         let query = sqlx::query(
             "DELETE FROM idempotency_key WHERE ctid = ANY(ARRAY(

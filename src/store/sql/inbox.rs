@@ -10,15 +10,15 @@ use crate::{
     store::StoreResult,
 };
 
-/// Name of entries of direct messages; the target is the recipient.
+/// Kind of the entries of direct messages; their target is the recipient.
 pub(super) const DIRECT_MESSAGE: &str = "direct_message";
 
 /// One notification of a user.
 #[derive(Clone, FromRow, PartialEq, Eq, Debug)]
 pub struct InboxEntry {
-    /// Its place in the inbox; rises with arrival.
+    /// Position in the inbox, in order of arrival.
     pub id: Id,
-    /// Name of an edge kind, `comment`, `reply` or `direct_message`.
+    /// Name of an edge kind, or `comment`, `reply`, `mention` or `direct_message`.
     pub kind: String,
     #[sqlx(rename = "actor_id")]
     pub actor: UserId,
@@ -28,8 +28,8 @@ pub struct InboxEntry {
 }
 
 impl Tx {
-    /// Writes one entry per flip, all of `kind`, to the inbox of its recipient; those that exist stay as they are.
-    /// Returns which are new. No two are the same, and a transaction calls it once per kind.
+    /// Writes one entry per flip, all of `kind`, to the inbox of its recipient. Existing entries do not change. Returns
+    /// the flips with a new entry. The flips are distinct, and a transaction calls this once per kind.
     pub async fn add_inbox_entries<'a>(
         &mut self,
         kind: EdgeKind,
@@ -57,8 +57,8 @@ impl Tx {
         if added == entries.len() as u64 { Ok(entries) } else { self.only_added(kind, entries).await }
     }
 
-    /// Those whose entry this transaction has written. Rarely needed: an edge that is on for the first time has no
-    /// entry yet, unless somebody deleted the edge's row.
+    /// The flips whose entry this transaction has written. Rarely needed: an edge that is on for the first time has no
+    /// entry yet, unless the edge's row was deleted by SQL.
     async fn only_added<'a>(
         &mut self,
         kind: EdgeKind,
@@ -78,7 +78,7 @@ impl Tx {
     }
 }
 
-/// What entries are found by: the kind's name, recipients, actors and targets.
+/// The key columns of entries: the kind's name, recipients, actors and targets.
 fn keys(kind: EdgeKind, entries: &[(UserId, &Flip)]) -> (&'static str, Vec<i64>, Vec<i64>, Vec<i64>) {
     let recipients = entries.iter().map(|(recipient, _)| recipient.get()).collect();
     let actors = entries.iter().map(|(_, flip)| flip.actor.get()).collect();

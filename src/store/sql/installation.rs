@@ -1,4 +1,4 @@
-//! Which installation this is.
+//! Table `installation`: the settings that are fixed at the first start.
 
 use super::Db;
 use crate::{
@@ -22,7 +22,7 @@ impl Db {
 
     /// Reads the installation; at the first start creates it with `shards` virtual shards.
     pub async fn installation(&self, shards: ShardCount) -> StoreResult<Installation> {
-        // Two statements: the second one also sees the row of another process that was a moment faster.
+        // Two statements, because the second one also sees a row that another process has inserted at the same time.
         let created =
             sqlx::query("INSERT INTO installation (virtual_shards) VALUES ($1) ON CONFLICT DO NOTHING")
                 .bind(shards.get() as i32);

@@ -14,14 +14,14 @@ use crate::{
     store::{StoreError, StoreResult},
 };
 
-/// The most entities or sets that one row names. A batch moves the inboxes of thousands, and a row for each would cost
+/// Most entities or sets that one row names. A batch changes the inboxes of thousands, and a row for each would cost
 /// PostgreSQL a tenth of the batch.
 const NAMES: usize = 500;
-/// How long a request has for the invalidations that it does itself.
+/// How long a request may take to apply its own invalidations, before the owners do.
 const OWN_INVALIDATION: Duration = Duration::from_secs(2);
 
-/// What is due in a shard. A row names entities (`note:42 note:44`) whose base total and cached text are dropped, or
-/// cached sets of edges (`note_like:42`: what user 42 likes).
+/// Due invalidations of a shard. A row names entities (`note:42 note:44`) whose base total and cached text are dropped,
+/// or cached sets of edges (`note_like:42`: what user 42 likes).
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct DueInvalidations {
     pub ids: Vec<Uuid>,
@@ -30,7 +30,7 @@ pub struct DueInvalidations {
 }
 
 impl Tx {
-    /// Writes invalidations of the entities whose totals this transaction moved by other means than the log.
+    /// Writes invalidations of entities whose totals this transaction changed without an event of the log.
     pub async fn add_invalidations(
         &mut self,
         shards: ShardCount,
@@ -40,8 +40,8 @@ impl Tx {
         self.add_rows(of_entities(shards, entities), reason, Duration::ZERO).await.map(drop)
     }
 
-    /// The same for a writer that invalidates at once by itself: the rows are due for the owners only after
-    /// `OWN_INVALIDATION`. Returns the rows that the writer then deletes.
+    /// The same for a writer that applies them itself right after the commit: the rows are due for the owners only
+    /// after `OWN_INVALIDATION`. Returns the rows, which the writer then deletes.
     pub async fn add_own_invalidations(
         &mut self,
         shards: ShardCount,
@@ -51,8 +51,8 @@ impl Tx {
         self.add_rows(of_entities(shards, entities), reason, OWN_INVALIDATION).await
     }
 
-    /// Writes invalidations of the cached sets of these actors' edges: their rows were switched by other means than
-    /// the log.
+    /// Writes invalidations of the cached sets of these actors' edges, whose rows were switched without an event of the
+    /// log.
     pub async fn add_set_invalidations(
         &mut self,
         shards: ShardCount,
@@ -112,7 +112,7 @@ impl Tx {
 }
 
 impl Db {
-    /// The oldest due rows of a shard. Rows of a kind that only a later release knows are left to that release.
+    /// The oldest due rows of a shard. Leaves rows of a kind that this release does not know to a later release.
     pub async fn due_invalidations(&self, shard: ShardId, most: usize) -> StoreResult<DueInvalidations> {
         let entities = EntityKind::ALL.iter().map(|kind| kind.name());
         let known: Vec<&str> = entities.chain(EdgeKind::ALL.iter().map(|kind| kind.name())).collect();
@@ -134,7 +134,7 @@ impl Db {
         Ok(due)
     }
 
-    /// Those of the entities that have an invalidation, due or not: Redis may be behind PostgreSQL there.
+    /// The entities that have an invalidation, due or not: in Redis their counters may be outdated.
     pub async fn invalidated_among(&self, entities: &[Entity]) -> StoreResult<BTreeSet<Entity>> {
         let names: Vec<String> = entities.iter().map(Entity::to_string).collect();
         let query = sqlx::query_scalar(

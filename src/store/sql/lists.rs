@@ -1,4 +1,4 @@
-//! Lists along edges: what an actor switched on, and who did so to a target. Last switched on first.
+//! Lists of edges: the targets of an actor, and the actors of a target. The edge that was switched on last comes first.
 
 use chrono::{DateTime, Utc};
 
@@ -10,8 +10,9 @@ use crate::{
 };
 
 impl Db {
-    /// Targets that the actor has on and that are still there, apart from `except`; and how far the shard's
-    /// log was persisted then. Each comes with its place in the list. One row more than the page has.
+    /// Targets of the actor's edges that are on, without removed ones and without `except`, each with its position in
+    /// the list; and the offset up to which the shard's log was persisted at that moment. Returns one row more than
+    /// the page has, if there is one.
     pub async fn targets_of(
         &self,
         shard: ShardId,
@@ -21,7 +22,7 @@ impl Db {
         page: &PageRequest<Moment>,
     ) -> StoreResult<(Vec<Moment>, Offset)> {
         let before = page.before();
-        // The log's place stands in the same statement, so that both are of one moment.
+        // One statement reads the edges and the log's offset, so that both are of the same moment.
         let text = format!(
             "SELECT s.generation, s.number, edge.target_id, edge.changed_at FROM shard AS s LEFT JOIN LATERAL (
                  SELECT e.target_id, e.changed_at FROM {edges} AS e
@@ -40,7 +41,7 @@ impl Db {
             .bind(time(before.micros))
             .bind(before.id.get())
             .bind(page.rows());
-        // Without edges there is one row, in which both columns of the edge are null.
+        // Without edges there is one row, and its columns of the edge are null.
         type Row = (i64, i64, Option<Id>, Option<DateTime<Utc>>);
         let rows: Vec<Row> = self.run(query.fetch_all(&self.pool())).await?;
         let persisted = rows.first().map(|row| offset(row.0, row.1)).unwrap_or_default();
@@ -48,7 +49,7 @@ impl Db {
         Ok((edges.map(moment).collect(), persisted))
     }
 
-    /// Actors whose edge to the target counts, each with its place in the list.
+    /// Actors whose edge to the target is included in its total, each with its position in the list.
     pub async fn actors_of(
         &self,
         kind: EdgeKind,

@@ -9,13 +9,13 @@ use crate::store::StoreError;
 
 static MIGRATIONS: sqlx::migrate::Migrator = sqlx::migrate!();
 
-/// Codes of "there is such a table" and "there is such a function".
+/// Error codes `duplicate_table` and `duplicate_function`.
 const DUPLICATES: [&str; 2] = ["42P07", "42723"];
 
 /// Why the schema could not be brought up to date.
 #[derive(Debug, thiserror::Error)]
 pub enum SchemaError {
-    /// The database has tables that other migrations made; nothing was changed.
+    /// The database has tables of other migrations. Nothing was changed.
     #[error("its tables are of another version of Plaudit ({0})")]
     OtherMigrations(String),
     #[error(transparent)]
@@ -26,7 +26,7 @@ impl Db {
     /// Brings the schema up to date. Safe to run from several processes at once.
     ///
     /// # Errors
-    /// [`SchemaError::OtherMigrations`] for a database that this set of migrations cannot have made.
+    /// [`SchemaError::OtherMigrations`] for a database with tables of other migrations.
     pub async fn migrate(&self) -> Result<(), SchemaError> {
         MIGRATIONS.run(&self.pool()).await.map_err(SchemaError::from)
     }

@@ -1,5 +1,5 @@
-//! PostgreSQL: one method per statement. Those of [`Db`] run by themselves, those of [`Tx`] in a transaction; each
-//! has a time limit, and the breaker guards it while PostgreSQL does not answer.
+//! PostgreSQL: one method per statement. Methods of [`Db`] run outside of a transaction, those of [`Tx`] inside one.
+//! Each statement has a time limit and passes the breaker.
 
 pub mod activity;
 pub mod announcements;
@@ -25,9 +25,9 @@ pub mod rankings;
 pub mod ratings;
 pub mod recount;
 pub mod repairs;
+mod replaceable_pool;
 pub mod seed;
 pub mod shards;
-mod statements;
 pub mod threads;
 mod times;
 mod touched;
@@ -37,7 +37,7 @@ pub mod users;
 pub use pool::Db;
 pub use tx::Tx;
 
-/// A query whose text is put together from constants of the catalogue only.
+/// A query whose text is composed only of constants of the catalogue.
 fn from_catalogue(sql: String) -> sqlx::AssertSqlSafe<String> {
     sqlx::AssertSqlSafe(sql)
 }

@@ -28,7 +28,7 @@ pub struct QueuedComment {
     pub tries: i32,
 }
 
-/// Outcome of a decision on a comment.
+/// What a decision says about a comment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Verdict {
     Approved,
@@ -37,12 +37,13 @@ pub enum Verdict {
     Undecided,
 }
 
-/// A verdict on a comment, by whom and why.
+/// A verdict on a comment, with its author and reason.
 #[derive(Clone, Copy, Debug)]
 pub struct Decision<'a> {
     pub comment: CommentId,
     pub verdict: Verdict,
     pub reason: &'a str,
+    /// A moderator's name, or the user who decided.
     pub by: &'a str,
 }
 
@@ -59,7 +60,7 @@ pub struct DecisionEffects {
 pub struct QueueState {
     pub waiting: i64,
     pub undecided: i64,
-    /// How long the oldest one that is not undecided has waited.
+    /// Age of the oldest comment that waits for a moderator, not for a person.
     pub oldest: Duration,
 }
 
@@ -74,7 +75,7 @@ impl Verdict {
 }
 
 impl Db {
-    /// Leases the comments that are due, the oldest first: nobody else gets them before the lease has ended.
+    /// Leases the comments that are due, the oldest first: no other call returns them until the lease ends.
     pub async fn lease_queued_comments(&self, most: i64, lease: Duration) -> StoreResult<Vec<QueuedComment>> {
         let query = sqlx::query_as(
             "WITH due AS (SELECT comment_id FROM comment_queue
@@ -90,7 +91,7 @@ impl Db {
         self.run(query.fetch_all(&self.pool())).await
     }
 
-    /// For a comment that could not be decided: it is due again after `pause`.
+    /// Makes a comment due again after `pause`, because no decision could be made.
     pub async fn requeue_comment(&self, comment: CommentId, pause: Duration) -> StoreResult<()> {
         let query = sqlx::query(
             "UPDATE comment_queue SET due_at = now() + $2 * interval '1 ms' WHERE comment_id = $1",
@@ -100,8 +101,8 @@ impl Db {
         self.run(query.execute(&self.pool())).await.map(drop)
     }
 
-    /// Comments that wait for a person, the oldest first: `page.after` is the last one of the page before.
-    /// Each with why no moderator could decide.
+    /// Comments that wait for a person, the oldest first, each with the reason why no moderator could decide.
+    /// `page.after` is the last comment of the page before.
     pub async fn undecided_comments(
         &self,
         page: &PageRequest<Id>,
@@ -128,133 +129,137 @@ impl Db {
 
 impl Tx {
     /// Decides the comments that are still pending, and records the decisions. Writes the inbox entries of approved
-    /// comments and returns how totals change. Nothing happens to a comment that was decided or removed before, or
-    /// whose note was. Call [`Tx::lock_removals_shared`] before.
+    /// comments and returns how totals change. Skips comments that were already decided or removed, and those whose
+    /// note was removed. Call [`Tx::lock_removals_shared`] first.
     pub async fn decide(&mut self, decisions: &[Decision<'_>]) -> StoreResult<DecisionEffects> {
         let comments: Vec<CommentId> = decisions.iter().map(|decision| decision.comment).collect();
-        let places = self.comment_headers(&comments).await?;
-        let told = self.recipients(&comments).await?;
-        self.lock_totals_of(&places, &told).await?;
+        let headers = self.comment_headers(&comments).await?;
+        let notifications = self.notifications(&comments).await?;
+        self.lock_totals_of(&headers, &notifications).await?;
         let mut open = self.open_comments(&comments).await?;
-        // Removing from `open` takes each comment once, even if it has two decisions.
+        // Removing from `open` applies only the first decision on a comment.
         let decided: Vec<(CommentHeader, Decision<'_>)> = decisions
             .iter()
             .filter_map(|decision| Some((open.remove(&decision.comment)?, *decision)))
             .collect();
-        self.keep_decisions(decided.iter().map(|(_, decision)| decision)).await?;
+        self.record_decisions(decided.iter().map(|(_, decision)| decision)).await?;
         let approved: Vec<CommentHeader> = decided
             .iter()
             .filter(|(_, decision)| decision.verdict == Verdict::Approved)
-            .map(|(place, _)| *place)
+            .map(|(header, _)| *header)
             .collect();
-        let parents: Vec<CommentId> = approved.iter().filter_map(|place| place.parent).collect();
+        let parents: Vec<CommentId> = approved.iter().filter_map(|header| header.parent).collect();
         self.set_placeholders(&parents, true).await?;
-        let touched = decided.iter().map(|(place, _)| place.id).chain(parents).map(Entity::from).collect();
-        let mut decided = DecisionEffects { moved: Deltas::new(), touched };
-        for place in &approved {
-            count_comment(place, 1, &mut decided.moved);
+        let touched = decided.iter().map(|(header, _)| header.id).chain(parents).map(Entity::from).collect();
+        let mut effects = DecisionEffects { moved: Deltas::new(), touched };
+        for header in &approved {
+            count_comment(header, 1, &mut effects.moved);
         }
-        for recipient in self.deliver(&approved, &told).await? {
+        for recipient in self.deliver(&approved, &notifications).await? {
             let inbox = Entity::new(EntityKind::Inbox, recipient.0);
-            decided.moved.entry(inbox).or_default().add(Counter::InboxReplies, 1);
+            effects.moved.entry(inbox).or_default().add(Counter::InboxReplies, 1);
         }
-        Ok(decided)
+        Ok(effects)
     }
 
-    /// Locks comments; returns those that can be decided.
+    /// Locks comments and returns those that can be decided.
     async fn open_comments(
         &mut self,
         comments: &[CommentId],
     ) -> StoreResult<BTreeMap<CommentId, CommentHeader>> {
-        let places = self.lock_comments(comments).await?;
-        let notes: Vec<NoteId> = places.iter().map(|place| place.note).collect();
+        let headers = self.lock_comments(comments).await?;
+        let notes: Vec<NoteId> = headers.iter().map(|header| header.note).collect();
         let notes = self.present_notes(&notes).await?;
-        let is_open = |place: &CommentHeader| {
-            place.state == CommentState::Pending && !place.is_removed && notes.contains(&place.note)
+        let is_open = |header: &CommentHeader| {
+            header.state == CommentState::Pending && !header.is_removed && notes.contains(&header.note)
         };
-        Ok(places.into_iter().filter(is_open).map(|place| (place.id, place)).collect())
+        Ok(headers.into_iter().filter(is_open).map(|header| (header.id, header)).collect())
     }
 }
 
-/// Adds what a comment changes in totals when it is shown (`by` 1), or no longer shown (-1).
-pub fn count_comment(place: &CommentHeader, by: i64, moved: &mut Deltas) {
-    moved.entry(place.author.into()).or_default().add(Counter::UserComments, by);
-    moved.entry(place.note.into()).or_default().add(Counter::NoteComments, by);
-    if let Some(parent) = place.parent {
+/// Adds the change of totals when a comment becomes visible (`by` 1) or stops being visible (-1).
+pub fn count_comment(header: &CommentHeader, by: i64, moved: &mut Deltas) {
+    moved.entry(header.author.into()).or_default().add(Counter::UserComments, by);
+    moved.entry(header.note.into()).or_default().add(Counter::NoteComments, by);
+    if let Some(parent) = header.parent {
         moved.entry(parent.into()).or_default().add(Counter::CommentReplies, by);
     }
 }
 
 impl Tx {
-    /// Locks, in the order of the catalogue, all totals that showing or removing comments moves.
+    /// Locks all totals that showing or removing these comments changes, in the order of the catalogue.
     pub async fn lock_totals_of(
         &mut self,
-        places: &[CommentHeader],
-        told: &[CommentNotification],
+        headers: &[CommentHeader],
+        notifications: &[CommentNotification],
     ) -> StoreResult<()> {
         let mut moved = Deltas::new();
-        for place in places {
-            count_comment(place, 1, &mut moved);
+        for header in headers {
+            count_comment(header, 1, &mut moved);
         }
-        let comments = places.iter().map(|place| place.id.into());
-        let inboxes = told.iter().map(|told| Entity::new(EntityKind::Inbox, told.who.0));
+        let comments = headers.iter().map(|header| header.id.into());
+        let inbox =
+            |notification: &CommentNotification| Entity::new(EntityKind::Inbox, notification.recipient.0);
+        let inboxes = notifications.iter().map(inbox);
         let entities: BTreeSet<Entity> = moved.into_keys().chain(comments).chain(inboxes).collect();
         self.lock_all_totals(&entities.into_iter().collect::<Vec<_>>()).await
     }
 }
 
-/// A recipient of a comment's inbox entry.
+/// One user who gets an inbox entry about a comment.
 #[derive(Clone, FromRow, PartialEq, Eq, Debug)]
 pub struct CommentNotification {
     comment: CommentId,
-    who: UserId,
-    /// As in `inbox_entry`.
+    recipient: UserId,
+    /// The column `kind` of `inbox_entry`.
     kind: String,
 }
 
 impl Tx {
-    /// Each once: as the one who is answered, else as the note's author, else as mentioned. Nobody is
-    /// notified of an own comment.
-    async fn recipients(&mut self, comments: &[CommentId]) -> StoreResult<Vec<CommentNotification>> {
+    /// Each recipient once per comment: as author of the comment replied to, else as author of the note, else because
+    /// of a mention. The comment's own author is not notified.
+    async fn notifications(&mut self, comments: &[CommentId]) -> StoreResult<Vec<CommentNotification>> {
         let query = sqlx::query_as(
-            "SELECT DISTINCT ON (new.id, told.who) new.id AS comment, told.who, told.kind
+            "SELECT DISTINCT ON (new.id, entry.recipient) new.id AS comment, entry.recipient, entry.kind
              FROM comment_index AS new
              CROSS JOIN LATERAL (
-                 SELECT author_id AS who, 'reply' AS kind, 1 AS rank FROM comment_index
+                 SELECT author_id AS recipient, 'reply' AS kind, 1 AS rank FROM comment_index
                  WHERE id = coalesce(new.reply_to_id, new.parent_id)
                  UNION ALL SELECT author_id, 'comment', 2 FROM note WHERE id = new.note_id
                  UNION ALL SELECT unnest(mentions), 'mention', 3 FROM comment_body WHERE id = new.id
-             ) AS told
-             WHERE new.id = ANY($1) AND told.who <> new.author_id ORDER BY new.id, told.who, told.rank",
+             ) AS entry
+             WHERE new.id = ANY($1) AND entry.recipient <> new.author_id
+             ORDER BY new.id, entry.recipient, entry.rank",
         )
         .bind(raw(comments));
         self.db.run(query.fetch_all(&mut *self.inner)).await
     }
 
-    /// Writes the inbox entries of comments that are shown now; returns for each new one to whom it went.
+    /// Writes the inbox entries of comments that have become visible. Returns the recipient of each new entry.
     async fn deliver(
         &mut self,
         shown: &[CommentHeader],
-        told: &[CommentNotification],
+        notifications: &[CommentNotification],
     ) -> StoreResult<Vec<UserId>> {
         let authors: BTreeMap<CommentId, UserId> =
-            shown.iter().map(|place| (place.id, place.author)).collect();
+            shown.iter().map(|header| (header.id, header.author)).collect();
         let new: Vec<(&CommentNotification, UserId)> =
-            told.iter().filter_map(|told| Some((told, *authors.get(&told.comment)?))).collect();
+            notifications.iter().filter_map(|one| Some((one, *authors.get(&one.comment)?))).collect();
         let query = sqlx::query_scalar(
             "INSERT INTO inbox_entry (recipient_id, kind, actor_id, target_id, created_at)
-             SELECT who, kind, actor, comment, now()
-             FROM unnest($1::bigint[], $2::text[], $3::bigint[], $4::bigint[]) AS told (who, kind, actor, comment)
+             SELECT recipient, kind, actor, comment, now()
+             FROM unnest($1::bigint[], $2::text[], $3::bigint[], $4::bigint[])
+                 AS entry (recipient, kind, actor, comment)
              ON CONFLICT DO NOTHING RETURNING recipient_id",
         )
-        .bind(new.iter().map(|(told, _)| told.who.get()).collect::<Vec<_>>())
-        .bind(new.iter().map(|(told, _)| told.kind.as_str()).collect::<Vec<_>>())
+        .bind(new.iter().map(|(one, _)| one.recipient.get()).collect::<Vec<_>>())
+        .bind(new.iter().map(|(one, _)| one.kind.as_str()).collect::<Vec<_>>())
         .bind(new.iter().map(|(_, actor)| actor.get()).collect::<Vec<_>>())
-        .bind(new.iter().map(|(told, _)| told.comment.get()).collect::<Vec<_>>());
+        .bind(new.iter().map(|(one, _)| one.comment.get()).collect::<Vec<_>>());
         self.db.run(query.fetch_all(&mut *self.inner)).await
     }
 
-    async fn keep_decisions<'a>(
+    async fn record_decisions<'a>(
         &mut self,
         decisions: impl Iterator<Item = &'a Decision<'a>>,
     ) -> StoreResult<()> {
@@ -262,7 +267,7 @@ impl Tx {
         let query = sqlx::query(
             "WITH decided AS (
                  SELECT * FROM unnest($1::bigint[], $2::text[], $3::text[], $4::text[]) AS d (id, verdict, reason, by)
-             ), kept AS (
+             ), recorded AS (
                  INSERT INTO comment_decision (comment_id, verdict, reason, decided_by)
                  SELECT id, verdict, reason, by FROM decided
                  WHERE verdict <> 'undecided'

@@ -1,4 +1,4 @@
-//! Notes.
+//! Table `note`: reads, lists by author and group, removal and featuring.
 
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
@@ -15,7 +15,7 @@ pub struct Note {
     pub id: NoteId,
     #[sqlx(rename = "author_id")]
     pub author: UserId,
-    // Defaults: a release before groups has cached notes without.
+    // Defaults: notes that a release without groups has cached lack these fields.
     #[serde(default)]
     #[sqlx(rename = "group_id")]
     pub group: Option<GroupId>,
@@ -26,7 +26,7 @@ pub struct Note {
     pub created_at: DateTime<Utc>,
 }
 
-/// What a note is to its removal and its featuring.
+/// What removing or featuring a note needs to know about it.
 #[derive(Clone, Copy, FromRow, PartialEq, Eq, Debug)]
 pub struct NoteState {
     #[sqlx(rename = "author_id")]
@@ -72,7 +72,7 @@ impl Db {
         self.notes_where("group_id = $3", Some(group.0), page).await
     }
 
-    /// Who wrote a note, also when it was removed since.
+    /// The author of a note, also of a removed one.
     pub async fn author_of(&self, note: NoteId) -> StoreResult<Option<UserId>> {
         let query = sqlx::query_scalar("SELECT author_id FROM note WHERE id = $1").bind(note.get());
         self.run(query.fetch_optional(&self.pool())).await
@@ -96,7 +96,7 @@ impl Db {
         Ok(page.slice(self.run(query.fetch_all(&self.pool())).await?))
     }
 
-    /// The newest note of each author below `page.after`, in no order: one step into the index per author.
+    /// The newest note of each author below `page.after`, in no order: one look-up in the index per author.
     pub async fn newest_note_of_each(
         &self,
         authors: &[UserId],
@@ -150,7 +150,7 @@ impl Tx {
         self.db.run(query.fetch_one(&mut *self.inner)).await
     }
 
-    /// Locks a note and tells what it is; `None` when there never was one.
+    /// Locks a note and returns its state; `None` if it never existed.
     pub async fn lock_note(&mut self, note: NoteId) -> StoreResult<Option<NoteState>> {
         let query = sqlx::query_as(
             "SELECT author_id, group_id, featured_at IS NOT NULL AS is_featured, removed_at IS NOT NULL AS is_removed
@@ -172,7 +172,7 @@ impl Tx {
         self.db.run(query.execute(&mut *self.inner)).await.map(drop)
     }
 
-    /// Those of the notes that exist and are not removed.
+    /// The notes that exist and are not removed.
     pub async fn present_notes(&mut self, ids: &[NoteId]) -> StoreResult<Vec<NoteId>> {
         let query = sqlx::query_scalar("SELECT id FROM note WHERE id = ANY($1) AND removed_at IS NULL")
             .bind(ids.iter().map(|id| id.get()).collect::<Vec<_>>());

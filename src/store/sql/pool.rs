@@ -1,4 +1,4 @@
-//! Pools of connections, and the settings of their sessions.
+//! Connection pools for requests and for the pipeline: their time limits and the settings of their sessions.
 
 use std::{
     str::FromStr,
@@ -12,7 +12,7 @@ use sqlx::{
     postgres::{PgConnectOptions, PgPool, PgPoolOptions},
 };
 
-use super::statements::Connections;
+use super::replaceable_pool::ReplaceablePool;
 use crate::store::{
     StoreError, StoreResult,
     breaker::{Breaker, WaitPolicy},
@@ -21,26 +21,26 @@ use crate::store::{
 
 const SECONDS: &str = "plaudit_database_seconds";
 
-/// How long a request waits for PostgreSQL: for a connection and for each statement.
+/// Time limit of a request's statement, including the wait for a connection; also the session's `statement_timeout`.
 const REQUEST_TIMEOUT: Duration = Duration::from_millis(1_000);
 const PIPELINE_TIMEOUT: Duration = Duration::from_secs(15);
-/// The server ends a transaction whose process stopped in the middle of it: others wait for its locks.
+/// PostgreSQL ends a transaction whose process stopped in the middle of it: it holds locks that others wait for.
 const NO_IDLE_TRANSACTIONS: (&str, &str) = ("idle_in_transaction_session_timeout", "5s");
 
-/// A pool of connections. Cheap to clone.
+/// A connection pool. Cheap to clone.
 #[derive(Clone)]
 pub struct Db {
-    connections: Arc<Connections>,
+    pool: Arc<ReplaceablePool>,
     breaker: Arc<Breaker>,
     policy: WaitPolicy,
-    /// How long statements take, with the wait for a connection.
+    /// Duration of statements, including the wait for a connection.
     seconds: Histogram,
 }
 
 impl Db {
-    /// For requests: short waits, and plans that walk along an index and stop when the page is full. With its
-    /// defaults PostgreSQL prefers to collect and sort a list that it estimates to be short, or to join from the
-    /// end of a whole table. Connects lazily: an unreachable PostgreSQL shows at the first statement.
+    /// For requests: short time limits, and plans that scan an index and stop when the page is full. With its defaults
+    /// PostgreSQL prefers to collect and sort a list that it estimates to be short, or to scan a whole table for a
+    /// join. Connects lazily: if PostgreSQL is unreachable, the first statement fails.
     pub fn for_requests(url: &str, connections: u32) -> StoreResult<Self> {
         let settings = [
             ("enable_bitmapscan", "off"),
@@ -48,16 +48,16 @@ impl Db {
             ("enable_mergejoin", "off"),
             ("enable_sort", "off"),
             ("random_page_cost", "1.1"),
-            // Compiling takes longer than any statement here. A plan that needs a sort all the same is
-            // estimated as expensive with these settings, and so is a history over many partitions.
+            // Compiling takes longer than any statement here. With these settings PostgreSQL would compile plans
+            // that need a sort all the same, and histories over many partitions: it estimates them as expensive.
             ("jit", "off"),
             NO_IDLE_TRANSACTIONS,
         ];
         Self::new(url, connections, REQUEST_TIMEOUT, WaitPolicy::FailFast, &settings)
     }
 
-    /// For the pipeline: longer waits, and plans that suit a thousand look-ups by key (with its defaults
-    /// PostgreSQL reads whole tables instead). No call is refused while PostgreSQL is away.
+    /// For the pipeline: longer time limits, and plans for a thousand look-ups by key (with its defaults PostgreSQL
+    /// reads whole tables instead). The breaker refuses none of its calls.
     pub fn for_pipeline(url: &str, connections: u32) -> StoreResult<Self> {
         let settings = [
             ("enable_hashjoin", "off"),
@@ -83,26 +83,25 @@ impl Db {
             .options(settings.iter().copied());
         let options = PgPoolOptions::new().max_connections(connections).acquire_timeout(timeout);
         Ok(Self {
-            connections: Arc::new(Connections::new(options, connect, timeout)),
+            pool: Arc::new(ReplaceablePool::new(options, connect, timeout)),
             breaker: Arc::new(Breaker::new("PostgreSQL")),
             policy,
             seconds: policy.seconds(SECONDS),
         })
     }
 
-    /// The same pool for callers that find out whether PostgreSQL is back: their calls are made also while
-    /// those of requests are refused.
+    /// The same pool for calls that must reach PostgreSQL even while the breaker refuses those of requests: they find
+    /// out whether it is back.
     pub fn patient(&self) -> Self {
         Self { policy: WaitPolicy::Wait, seconds: WaitPolicy::Wait.seconds(SECONDS), ..self.clone() }
     }
 
-    /// Shares the breaker of another pool of the same PostgreSQL: both open and close together.
+    /// Uses the breaker of another pool of the same PostgreSQL.
     pub fn beside(self, other: &Self) -> Self {
         Self { breaker: Arc::clone(&other.breaker), ..self }
     }
 
-    /// Connects once, outside any pool, so that the error says what is wrong. Returns the server's major
-    /// version.
+    /// Connects once, outside any pool, so that the error says what is wrong. Returns the server's major version.
     pub async fn probe(url: &str) -> StoreResult<u32> {
         let probe = async {
             let mut connection = PgConnection::connect(url).await?;
@@ -115,10 +114,11 @@ impl Db {
         }
     }
 
-    /// Runs one statement with a time limit, which also holds when the server accepts it and stays silent.
+    /// Runs one statement within the time limit, which also bounds the wait for a server that accepts the statement
+    /// and does not answer.
     ///
     /// # Errors
-    /// At once while PostgreSQL does not answer, for requests.
+    /// For requests: at once while the breaker is open.
     pub(super) async fn run<T>(
         &self,
         statement: impl Future<Output = Result<T, sqlx::Error>>,
@@ -126,12 +126,12 @@ impl Db {
         let admitted = self.breaker.admit(self.policy)?;
         tally::sql_statement();
         let began = Instant::now();
-        let answer = self.connections.answer_of(statement).await;
+        let answer = self.pool.run(statement).await;
         self.seconds.record(began.elapsed());
         admitted.ended(answer)
     }
 
     pub(super) fn pool(&self) -> PgPool {
-        self.connections.pool()
+        self.pool.current()
     }
 }

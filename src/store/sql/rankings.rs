@@ -8,8 +8,8 @@ use crate::{
 };
 
 impl Db {
-    /// What the history says of the heat of a shard's notes between two moments (the second one excluded):
-    /// the hottest, at most `most`.
+    /// Heat of a shard's notes between two moments (the second one excluded), from the history: at most `most` notes,
+    /// the hottest.
     pub async fn heat_between(
         &self,
         (shard, shards): (ShardId, ShardCount),
@@ -34,8 +34,8 @@ impl Db {
         self.run(query.fetch_all(&self.pool())).await
     }
 
-    /// Notes of the highest steps of all-time heat with their heat, the newest first within a step. A step is about as
-    /// wide as counts differ by chance; so fetch more notes than are needed, and take those with the most heat.
+    /// Notes of the highest steps of all-time heat with their heat, the newest first within a step. A step is
+    /// about as wide as random differences of counts, so fetch more notes than needed, and take the hottest ones.
     pub async fn hot_candidates(&self, most: usize) -> StoreResult<Vec<(Id, i64)>> {
         let text = format!(
             "SELECT c.id, {} FROM note_counts AS c JOIN note AS n ON n.id = c.id AND n.removed_at IS NULL
@@ -47,7 +47,7 @@ impl Db {
     }
 }
 
-/// SQL for what an edge's kind weighs.
+/// SQL for the weight of an edge's kind.
 fn heat_of_edge() -> String {
     let cases: Vec<_> = EdgeKind::ALL
         .iter()

@@ -9,7 +9,7 @@ use crate::{
 };
 
 impl Db {
-    /// A user's ratings of these notes; notes without are missing.
+    /// A user's ratings of these notes. Notes without a rating are missing.
     pub async fn ratings_of(&self, user: UserId, notes: &[NoteId]) -> StoreResult<HashMap<NoteId, i16>> {
         let notes: Vec<i64> = notes.iter().map(|note| note.get()).collect();
         let query =
@@ -22,7 +22,7 @@ impl Db {
 }
 
 impl Tx {
-    /// A user's rating of a note. Lock the note's totals before: that is what two ratings of a user wait for.
+    /// A user's rating of a note. Lock the note's totals first: this serializes two ratings by the same user.
     pub async fn rating(&mut self, user: UserId, note: NoteId) -> StoreResult<Option<i16>> {
         let query = sqlx::query_scalar("SELECT score FROM note_rating WHERE user_id = $1 AND note_id = $2")
             .bind(user.get())

@@ -1,8 +1,8 @@
-//! Recounts: how each counter follows from rows, and comparison of totals with rows.
+//! Recounts: the definition of each counter by rows, and the comparison of totals with rows.
 //!
-//! A total moves only in the transaction that changes the rows it counts. So within one statement, which sees
-//! one moment, every total equals its rows, and one that does not has drifted; nothing needs to be locked to
-//! find it. A repair locks the total and recounts it.
+//! A total changes only in the transaction that changes its rows. One statement sees one moment, so within it every
+//! total equals its rows, unless it has drifted. The comparison needs no locks. A repair locks the total and recounts
+//! it.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -21,29 +21,29 @@ use crate::{
     store::{StoreError, StoreResult},
 };
 
-/// How long one recount may take.
+/// Time limit of one recount.
 const LONGEST: Duration = Duration::from_secs(10);
 
-/// What a total must be, as SQL. In it `t` is the entity's own row and `c` its totals; there may be no totals.
+/// The correct value of a total, as SQL. In it `t` is the entity's row and `c` its row of totals, which may be missing.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Recount {
-    /// As many as there are rows, or their sum.
+    /// The number of rows, or their sum.
     Rows(String),
-    /// It has no rows of its own; the nearest value that it may have.
+    /// The counter has no rows: the valid value that is nearest to the total.
     Bounds(String),
 }
 
-/// What PostgreSQL says of one entity, at one moment.
+/// Totals and recounts of one entity, at one moment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct EntityRecount {
     pub id: Id,
-    /// There is, or was, such an entity.
+    /// Whether the entity exists or was removed.
     pub exists: bool,
-    /// `None`: there is no row of totals.
+    /// `None` without a row of totals.
     pub totals: Option<Counts>,
-    /// What the totals must be.
+    /// The correct totals.
     pub rows: Counts,
-    /// Counters that are frozen, because the entity was removed: what they must be is not known.
+    /// Counters that are frozen, because the entity was removed: their correct values are unknown.
     frozen: u32,
 }
 
@@ -68,9 +68,9 @@ impl Recount {
             InboxReplies | InboxLikes | InboxNewFollowers | InboxDirectMessages => {
                 Self::Rows(entries(counter))
             }
-            // Nobody keeps who viewed what.
+            // Views have no rows.
             NoteViews => Self::Bounds("greatest(c.views, 0)".to_owned()),
-            // A mark is what its owner has read, at most what they have received.
+            // A read mark is at most the number of received entries.
             InboxRepliesRead => Self::mark(counter, InboxReplies),
             InboxLikesRead => Self::mark(counter, InboxLikes),
             InboxNewFollowersRead => Self::mark(counter, InboxNewFollowers),
@@ -92,7 +92,7 @@ impl Recount {
         Self::Rows(format!("(SELECT coalesce(sum(r.{column}), 0)::bigint FROM {rows})"))
     }
 
-    /// Comments that are shown.
+    /// Visible comments.
     fn comments(column: &str) -> Self {
         Self::count(&format!(
             "comment_index AS r WHERE r.{column} = t.id AND r.state = 'approved' AND r.removed_at IS NULL"
@@ -104,7 +104,7 @@ impl Recount {
     }
 }
 
-/// Edges that count for it, of all kinds that move it.
+/// Included edges, of all kinds that move the counter.
 fn edges(counter: Counter) -> String {
     let of_kind = |kind: &EdgeKind| {
         let kind = *kind;
@@ -121,7 +121,7 @@ fn edges_of_kind(kind: EdgeKind, party: Party) -> String {
         Party::Target => {
             format!("(SELECT count(*) FROM {edges} AS r WHERE r.target_id = t.id AND r.included)")
         }
-        // A removal has taken back what its target had brought.
+        // The removal of a target has subtracted its share.
         Party::Owner => format!(
             "(SELECT count(*) FROM {targets} AS own JOIN {edges} AS r ON r.target_id = own.id
               WHERE own.{owner} = t.id AND own.removed_at IS NULL AND r.included)",
@@ -144,10 +144,10 @@ fn entries(badge: Counter) -> String {
     format!("(SELECT count(*) FROM inbox_entry AS r WHERE r.recipient_id = t.id AND r.kind IN ('{kinds}'))")
 }
 
-/// While this holds the counter moves with its rows; then it is frozen.
+/// Condition under which a counter follows its rows. Otherwise it is frozen.
 fn moves_while(counter: Counter) -> &'static str {
     match counter {
-        // They outlive their comment, but not its note.
+        // Replies still count after the removal of their parent comment, but not after that of the note.
         Counter::CommentReplies => {
             "EXISTS (SELECT FROM note AS whole WHERE whole.id = t.note_id AND whole.removed_at IS NULL)"
         }
@@ -156,12 +156,12 @@ fn moves_while(counter: Counter) -> &'static str {
 }
 
 impl EntityRecount {
-    /// What the total must be; `None` for a frozen one.
+    /// The correct total; `None` for a frozen counter.
     pub fn rows(&self, counter: Counter) -> Option<i64> {
         (self.frozen & (1 << counter.index()) == 0).then(|| self.rows.get(counter))
     }
 
-    /// Counters whose totals differ from what they must be. Totals of an entity that never existed are left out.
+    /// Counters with wrong totals. Does not include totals of an entity that never existed.
     pub fn drifted(&self, kind: EntityKind) -> impl Iterator<Item = Counter> + '_ {
         let totals = self.totals.unwrap_or_default();
         let (exists, counters) = (self.exists, kind.counters().iter().copied());
@@ -177,16 +177,16 @@ pub fn took_too_long(error: &StoreError) -> bool {
 }
 
 impl Db {
-    /// Totals and rows of these entities, from one statement and therefore of one moment.
+    /// Totals and recounts of these entities, read in one statement and so of one moment.
     ///
     /// # Errors
-    /// One of which [`took_too_long`] is true.
+    /// [`took_too_long`] is true for the error of a timeout.
     pub async fn recount(&self, kind: EntityKind, ids: &[Id]) -> StoreResult<Vec<EntityRecount>> {
         let mut tx = self.begin().await?;
         tx.recount(kind, ids).await
     }
 
-    /// The next ids of a kind: of entities, and of totals, whichever are there.
+    /// The next ids of a kind, of entities and of rows of totals.
     pub async fn ids_after(&self, kind: EntityKind, after: i64, most: usize) -> StoreResult<Vec<Id>> {
         let text = format!(
             "SELECT id FROM (SELECT id FROM {entities} WHERE id > $1 ORDER BY id LIMIT $2) AS entity
@@ -199,7 +199,7 @@ impl Db {
         self.run(query.fetch_all(&self.pool())).await
     }
 
-    /// The highest id of a kind, 0 when there is none: ids are dense, so it tells how many there are.
+    /// The highest id of a kind; 0 if there is none. Ids are dense, so it is about the number of entities.
     pub async fn highest_id(&self, kind: EntityKind) -> StoreResult<i64> {
         let text = format!("SELECT coalesce(max(id), 0) FROM {}", entity_table(kind));
         self.run(sqlx::query_scalar(from_catalogue(text)).fetch_one(&self.pool())).await
@@ -207,10 +207,10 @@ impl Db {
 }
 
 impl Tx {
-    /// The same as [`Db::recount`] within a transaction. Lock the totals before: then nobody moves them, nor what
-    /// they count, until it ends.
+    /// Like [`Db::recount`], but within a transaction. Lock the totals first: then neither they nor their rows change
+    /// until the transaction ends.
     pub async fn recount(&mut self, kind: EntityKind, ids: &[Id]) -> StoreResult<Vec<EntityRecount>> {
-        // Less than the client waits, so that it is the server that gives up, and the connection stays.
+        // Shorter than the client's time limit, so that the server cancels the statement and the connection survives.
         let bound = format!("SET LOCAL statement_timeout = {}", LONGEST.as_millis());
         self.db.run(sqlx::query(from_catalogue(bound)).execute(&mut *self.inner)).await?;
         let query = sqlx::query(from_catalogue(text(kind))).bind(raw(ids));
@@ -218,7 +218,7 @@ impl Tx {
         rows.iter().map(|row| recounted(kind, row)).collect()
     }
 
-    /// Gives entities that have no totals a row of zeros.
+    /// Inserts a row of zeros for entities without totals.
     pub async fn add_missing_totals(&mut self, kind: EntityKind, ids: &[Id]) -> StoreResult<()> {
         let text = format!(
             "INSERT INTO {kind}_counts (id) SELECT id FROM {entities} WHERE id = ANY($1) ON CONFLICT DO NOTHING",
@@ -231,7 +231,7 @@ impl Tx {
             .map(drop)
     }
 
-    /// Deletes totals of entities that never existed: a new entity with such an id would start with them.
+    /// Deletes totals of entities that never existed: otherwise a new entity with such an id would start with them.
     pub async fn delete_orphaned_totals(&mut self, kind: EntityKind, ids: &[Id]) -> StoreResult<()> {
         let text = format!(
             "DELETE FROM {kind}_counts AS c WHERE id = ANY($1) AND NOT EXISTS (SELECT FROM {entities} AS t WHERE t.id = c.id)",
@@ -245,7 +245,7 @@ impl Tx {
     }
 }
 
-/// By how much totals must be moved to be what their rows say.
+/// The deltas that correct totals.
 pub fn corrections(kind: EntityKind, recounted: &[EntityRecount]) -> Deltas {
     let mut deltas = BTreeMap::new();
     for entity in recounted {

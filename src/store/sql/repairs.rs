@@ -16,9 +16,9 @@ use crate::{
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Repair {
     pub entity: Entity,
-    /// What was repaired, in one word.
+    /// Name of the repair; see `DriftKind::repair_name`.
     pub what: &'static str,
-    /// A counter's name, or an edge kind's.
+    /// Name of the counter, or of the edge kind.
     pub counter: &'static str,
     pub from: Option<i64>,
     pub to: Option<i64>,
@@ -42,7 +42,7 @@ pub struct RepairRow {
 pub struct Nightly {
     pub began_at: DateTime<Utc>,
     pub is_finished: bool,
-    /// Where it stands: all ids of this kind up to this one are done, and all kinds before it.
+    /// Position: all ids of this kind up to this one are done, and all kinds before it.
     pub kind: EntityKind,
     #[sqlx(rename = "after_id")]
     pub after: i64,
@@ -85,7 +85,7 @@ impl Db {
         self.run(query.fetch_all(&self.pool())).await
     }
 
-    /// Deletes at most `most` repairs that are older than `life`. Returns how many.
+    /// Deletes at most `most` repairs that are older than `life`. Returns their number.
     pub async fn delete_old_repairs(&self, life: Duration, most: i64) -> StoreResult<u64> {
         let query = sqlx::query(
             "DELETE FROM repair WHERE id = ANY(ARRAY(

@@ -1,4 +1,4 @@
-//! Ownership of shards, and how far their logs are persisted.
+//! Table `shard`: leases with fencing tokens, and how far each log is persisted.
 
 use std::time::Duration;
 
@@ -8,12 +8,12 @@ use crate::{
     store::{StoreError, StoreResult},
 };
 
-/// Key of the advisory lock between batches (shared) and removal or hiding (exclusive): cheaper than a
-/// row lock per like.
+/// Key of the advisory lock that batches take shared, and a removal or hiding takes exclusively: cheaper than a row
+/// lock per like.
 const REMOVAL_LOCK: i64 = 0x506c_6175_6469_7401;
 
 /// SQL for PostgreSQL's timeline: the first 8 digits of the current WAL file's name. It changes when a standby is
-/// promoted, which may have lost the last commits.
+/// promoted, and that standby may lack the last commits.
 macro_rules! timeline {
     () => {
         "substr(pg_walfile_name(pg_current_wal_insert_lsn()), 1, 8)"
@@ -26,28 +26,28 @@ pub(super) const TIMELINE: &str = timeline!();
 const PERSISTED_STATE: &str =
     concat!("SELECT generation, number, epoch, fence, ", timeline!(), " FROM shard ORDER BY id");
 
-/// Ownership of one shard.
+/// Leadership of one shard, with its fencing token.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Lease {
     pub shard: ShardId,
     pub fence: u64,
 }
 
-/// What PostgreSQL says of all shards, at one moment.
+/// The table `shard`, read in one statement.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct PersistedState {
-    /// Per shard: its log is persisted up to there.
+    /// Per shard: its log is persisted up to this offset.
     pub offsets: Vec<Offset>,
     /// Per shard: epoch of its counters.
     pub epochs: Vec<u64>,
-    /// Per shard: fence of its newest owner.
+    /// Per shard: fencing token of its newest owner.
     pub fences: Vec<u64>,
     pub timeline: String,
 }
 
 impl Db {
-    /// Takes a shard that nobody owns, whose lease has expired, or that is ours already. The fence rises.
-    /// By the clock, not by the time at which the statement began: it may have waited for the row.
+    /// Takes a shard that has no owner, whose lease has expired, or that `owner` already owns, and raises its fencing
+    /// token. Compares with the clock, not with the start of the statement, which may have waited for the row.
     pub async fn acquire_lease(
         &self,
         shard: ShardId,
@@ -78,7 +78,7 @@ impl Db {
         one_row(self.run(renewed.execute(&self.pool())).await?.rows_affected())
     }
 
-    /// Gives a shard back, so that the next owner need not wait for the lease to expire.
+    /// Releases a shard, so that the next owner need not wait until the lease expires.
     pub async fn release_lease(&self, lease: Lease) -> StoreResult<()> {
         let released =
             sqlx::query("UPDATE shard SET owner = NULL, lease_until = NULL WHERE id = $1 AND fence = $2")
@@ -87,7 +87,7 @@ impl Db {
         self.run(released.execute(&self.pool())).await.map(drop)
     }
 
-    /// Owner of each shard; `None` where there is none, or its lease has expired.
+    /// Owner of each shard; `None` if it has none or its lease has expired.
     pub async fn shard_owners(&self) -> StoreResult<Vec<Option<String>>> {
         let query =
             sqlx::query_scalar("SELECT CASE WHEN lease_until > now() THEN owner END FROM shard ORDER BY id");
@@ -99,8 +99,8 @@ impl Db {
         Ok(persisted_state(rows))
     }
 
-    /// Raises the epoch of a shard's counters above `seen` and above its own, and then reads how far each
-    /// log is persisted.
+    /// Raises the epoch of a shard's counters above `seen` (the epoch in Redis) and above its own, and reads how far
+    /// each log is persisted after that.
     pub async fn raise_epoch(&self, lease: Lease, seen: u64) -> StoreResult<PersistedState> {
         let mut tx = self.begin().await?;
         let raised =
@@ -114,13 +114,13 @@ impl Db {
         Ok(persisted_state(rows))
     }
 
-    /// Begins a log's next generation, above `seen`; what survived of the one before is persisted. If data
-    /// was `lost`, the epoch of every shard's counters rises too: any of them may hold what was lost.
-    /// Returns the generation.
+    /// Begins a log's next generation, above `seen`, and returns it. What survived of the generation before must be
+    /// persisted. If events were `lost`, the epoch of every shard's counters rises too: any of them may include a lost
+    /// event.
     pub async fn raise_generation(&self, lease: Lease, seen: u64, lost: bool) -> StoreResult<u64> {
         let mut tx = self.begin().await?;
         if lost {
-            // All rows in id order, so that two owners who do this at once do not deadlock.
+            // All rows in id order, so that two owners that do this at once cannot deadlock.
             let locked = sqlx::query("SELECT id FROM shard ORDER BY id FOR UPDATE");
             self.run(locked.execute(&mut *tx.inner)).await?;
         }
@@ -143,14 +143,14 @@ impl Db {
 }
 
 impl Tx {
-    /// Claims the batch `(from, to]` for this transaction: checks the fence and the offset and moves it, which
-    /// also locks the shard's row. Returns whether dead events of the shard's edges wait for a decision.
+    /// Claims the batch `(from, to]` for this transaction: checks the fencing token and moves the offset, which also
+    /// locks the shard's row. Returns whether dead events of the shard's edges wait for a decision.
     ///
-    /// From here on the transaction reads no table as a whole, however small: rows are looked up, and locked, in the
-    /// order in which statements name them, so that two batches cannot wait for each other.
+    /// Turns sequential scans off for the rest of the transaction: rows are then looked up, and locked, in the order in
+    /// which statements name them, so that two batches cannot deadlock.
     ///
     /// # Errors
-    /// [`StoreError::Fenced`] when the owner is not the newest or the offset is elsewhere.
+    /// [`StoreError::Fenced`] if the shard has a newer owner, or its offset is not `from`.
     pub async fn advance_offset(&mut self, lease: Lease, from: Offset, to: Offset) -> StoreResult<bool> {
         let moved = sqlx::query_scalar(
             "UPDATE shard SET generation = $5, number = $6
@@ -167,14 +167,14 @@ impl Tx {
         self.db.run(moved.fetch_optional(&mut *self.inner)).await?.ok_or(StoreError::Fenced)
     }
 
-    /// Keeps removal and hiding away until the transaction ends.
+    /// Blocks removals and hidings until the transaction ends.
     pub async fn lock_removals_shared(&mut self) -> StoreResult<()> {
         let lock = sqlx::query("SELECT pg_advisory_xact_lock_shared($1)").bind(REMOVAL_LOCK);
         self.db.run(lock.execute(&mut *self.inner)).await.map(drop)
     }
 
-    /// Keeps batches, and other removals and hidings, away until the transaction ends: nobody writes an edge
-    /// by what its actor or target was before.
+    /// Blocks batches, and other removals and hidings, until the transaction ends: no batch writes an edge by an
+    /// outdated state of its actor or target.
     pub async fn lock_removals(&mut self) -> StoreResult<()> {
         let lock = sqlx::query("SELECT pg_advisory_xact_lock($1)").bind(REMOVAL_LOCK);
         self.db.run(lock.execute(&mut *self.inner)).await.map(drop)

@@ -1,4 +1,4 @@
-//! Comments: their text, and threads, the lists that contain them.
+//! Comments with their texts, and threads: the lists of comments on a note and of replies to a comment.
 
 use std::collections::BTreeMap;
 
@@ -16,10 +16,10 @@ use crate::{
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum CommentState {
-    /// Not moderated yet: only its author sees it.
+    /// Not decided yet: only its author and moderators see it.
     Pending,
     Approved,
-    /// Only its author sees it.
+    /// Only its author and moderators see it.
     Rejected,
 }
 
@@ -28,28 +28,28 @@ pub struct Comment {
     pub id: CommentId,
     pub note: NoteId,
     pub author: UserId,
-    /// The comment below which it stands; `None` for one on the note itself.
+    /// The parent comment; `None` for a comment on the note itself.
     pub parent: Option<CommentId>,
-    /// Who wrote the reply that it answers; `None` when it answers the comment above, or the note.
+    /// Author of the reply that it answers; `None` if it answers the parent comment or the note.
     pub reply_to: Option<UserId>,
     pub state: CommentState,
-    /// It is a placeholder for what was removed: there is no text any more.
+    /// It is a placeholder of a removed comment, without text.
     pub is_removed: bool,
     pub rating_at_writing: Option<i16>,
     pub body: String,
     pub images: Vec<String>,
     pub mentions: Vec<UserId>,
-    /// Why it was rejected.
+    /// Reason of the rejection.
     pub rejected_because: Option<String>,
     pub created_at: DateTime<Utc>,
 }
 
-/// What a list of comments belongs to.
+/// A thread: the list of comments below a note or a comment.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum CommentThread {
     /// Comments on a note itself.
     Note(NoteId),
-    /// Replies below a comment.
+    /// Replies to a comment.
     Comment(CommentId),
 }
 
@@ -59,7 +59,7 @@ pub enum CommentSort {
     Newest,
 }
 
-/// A list of comments, each with its place. In a list by age the score is always 0.
+/// Comments, each with its position in the list. In a list by age the score is always 0.
 pub type CommentSlice = Slice<(Ranked, Comment)>;
 
 const COLUMNS: &str = "i.id, i.note_id, i.author_id, i.parent_id, answered.author_id AS reply_to, i.state,
@@ -93,7 +93,7 @@ impl CommentSort {
         }
     }
 
-    /// Behind the place `($2, $3)`, in order.
+    /// Comments after the position `($2, $3)`, in order.
     const fn behind_in_order(self) -> &'static str {
         match self {
             Self::Hot => "AND (i.hot_score, i.id) < ($2, $3) ORDER BY i.hot_score DESC, i.id DESC",
@@ -103,8 +103,8 @@ impl CommentSort {
 }
 
 impl Db {
-    /// Comments that do not exist, or are removed and no placeholders, are missing. Those that are not
-    /// approved are there: only their authors may see them.
+    /// Comments by their ids. Unknown ones are missing, and removed ones that are no placeholders. Includes comments
+    /// that are not approved, which the caller must not show to everybody.
     pub async fn comments(&self, ids: &[CommentId]) -> StoreResult<Vec<Comment>> {
         let text = format!(
             "SELECT {COLUMNS} FROM comment_index AS i JOIN comment_body AS b ON b.id = i.id
@@ -116,8 +116,7 @@ impl Db {
         self.run(query.fetch_all(&self.pool())).await
     }
 
-    /// A page of each of these threads, which are all of one sort, in one statement. Threads without
-    /// comments are missing.
+    /// A page of each of these threads, all of one kind, in one statement. Threads without comments are missing.
     pub async fn threads(
         &self,
         threads: &[CommentThread],
@@ -183,7 +182,7 @@ struct ThreadRow {
     comment: Comment,
 }
 
-/// From [`COLUMNS`].
+/// The columns of [`COLUMNS`].
 impl FromRow<'_, PgRow> for Comment {
     fn from_row(row: &PgRow) -> sqlx::Result<Self> {
         let mentions: Vec<i64> = row.try_get("mentions")?;

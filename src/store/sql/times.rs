@@ -1,7 +1,7 @@
 //! Times in SQL and in the log.
 
-/// SQL for "a timestamp from Unix milliseconds". By float8, which is exact to the microsecond and takes a fraction
-/// of the time that numeric takes.
+/// SQL that converts Unix milliseconds to a timestamp. Computes with float8, which is exact to the microsecond and much
+/// faster than numeric.
 macro_rules! timestamp {
     ($column:literal) => {
         concat!("to_timestamp(", $column, "::float8 / 1000)")

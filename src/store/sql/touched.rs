@@ -1,5 +1,5 @@
-//! Entities that changed between two times, as far as rows show it: edges by their history, direct changes by new
-//! rows. Views, ratings, read marks and removals of comments are missed: no index has their times.
+//! Entities that changed between two times, as far as rows show it: edges from the history, direct changes from new
+//! rows. Does not find views, ratings, read marks and removals of comments, because no index has their times.
 
 use std::collections::BTreeSet;
 
@@ -15,10 +15,10 @@ use crate::{
     store::StoreResult,
 };
 
-/// Kinds and ids of entities that a row has touched.
+/// Kinds and ids of the entities that a row changed.
 type Touches = &'static [(EntityKind, &'static str)];
 
-/// Tables whose ids rise with time, the time's column, and what a row `r` has touched: kind and id.
+/// Tables whose ids rise with time, the column of the time, and the entities that a row `r` changed: kind and id.
 const NEW_ROWS: [(&str, &str, Touches); 3] = [
     (
         "note AS r",
@@ -38,11 +38,11 @@ const NEW_ROWS: [(&str, &str, Touches); 3] = [
     ),
     ("coin_ledger AS r", "created_at", &[(EntityKind::User, "r.user_id")]),
 ];
-/// New rows are looked for from the newest on, in stretches of so many ids.
+/// Ids per step of the search for new rows, which starts at the newest row.
 const STRETCH: i64 = 2_000;
 
 impl Db {
-    /// Entities that were touched from one moment on and before the other.
+    /// Entities that changed in a period (its end excluded).
     pub async fn touched_between(&self, from: UnixMillis, to: UnixMillis) -> StoreResult<BTreeSet<Entity>> {
         let mut touched = self.touched_by_edges(from, to).await?;
         for (rows, time, entities) in NEW_ROWS {
@@ -84,7 +84,7 @@ impl Db {
         Ok(rows.into_iter().map(|(kind, id)| Entity::new(kind, id)).collect())
     }
 
-    /// Walks back from the newest row until all of a stretch are older.
+    /// Walks back from the newest row until all rows of a step are older.
     async fn touched_by_new_rows(
         &self,
         rows: &'static str,

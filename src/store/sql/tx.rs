@@ -1,11 +1,11 @@
-//! Transactions.
+//! Transaction: its statements have time limits; dropping it rolls back.
 
 use sqlx::{Postgres, Transaction};
 
 use super::Db;
 use crate::store::StoreResult;
 
-/// A transaction, whose statements are bounded like those of the [`Db`] that began it. Dropped, it is rolled back.
+/// A transaction. Its statements have the time limits of the [`Db`] that began it. Dropping it rolls it back.
 pub struct Tx {
     pub(super) inner: Transaction<'static, Postgres>,
     pub(super) db: Db,

@@ -1,4 +1,4 @@
-//! Users.
+//! Table `app_user`: reading and creating users, and whether they are hidden.
 
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
@@ -25,7 +25,7 @@ impl Db {
         self.run(query.fetch_all(&self.pool())).await
     }
 
-    /// Whether a user is hidden; `None` when there is no such user.
+    /// Whether a user is hidden; `None` if the user does not exist.
     pub async fn is_hidden(&self, user: UserId) -> StoreResult<Option<bool>> {
         let query = sqlx::query_scalar(
             "SELECT hidden_at IS NOT NULL FROM app_user WHERE id = $1 AND removed_at IS NULL",
@@ -40,7 +40,7 @@ impl Db {
         self.run(query.fetch_optional(&self.pool())).await
     }
 
-    /// Returns the user of this subject; creates one if there is none. Two calls at once agree.
+    /// Returns the user of this subject, or creates it. Concurrent calls return the same user.
     pub async fn ensure_user(&self, subject: &str, name: &str) -> StoreResult<UserId> {
         let query = sqlx::query_scalar(
             "INSERT INTO app_user (subject, name) VALUES ($1, $2)
@@ -54,7 +54,7 @@ impl Db {
 }
 
 impl Tx {
-    /// Locks a user and tells whether they are hidden; `None` when there is no such user.
+    /// Locks a user and returns whether it is hidden; `None` if the user does not exist.
     pub async fn lock_user(&mut self, user: UserId) -> StoreResult<Option<bool>> {
         let query = sqlx::query_scalar(
             "SELECT hidden_at IS NOT NULL FROM app_user WHERE id = $1 AND removed_at IS NULL FOR NO KEY UPDATE",

@@ -24,7 +24,7 @@ async fn explain_shows_a_note_in_all_stores_and_reports_drift_and_its_repair() {
         let page = explain(&server, &[&spelling, "--actor", &user(actor)]);
         assert!(page.ends_with("=> all agree\n"), "{page}");
         for part in [
-            &format!("note_like on  by user:{actor}, total then 1"),
+            &format!("note_like on  by user:{actor}, new total 1"),
             &format!("note_like by user:{actor}: on"),
             "row            on, included",
             "cached set     in it",
@@ -78,6 +78,6 @@ async fn pending_likes_are_shown_as_pending() {
 #[tokio::test(flavor = "multi_thread")]
 async fn an_entity_that_never_existed_is_reported_as_such() {
     let page = explain(Server::shared(), &["comment:8000000000"]);
-    assert!(page.starts_with("comment:8000000000   never was"), "{page}");
-    assert!(page.ends_with("=> there is nothing of it\n"), "{page}");
+    assert!(page.starts_with("comment:8000000000   never existed"), "{page}");
+    assert!(page.ends_with("=> it does not exist\n"), "{page}");
 }

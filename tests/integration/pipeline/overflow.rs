@@ -69,7 +69,7 @@ async fn a_slow_hub_recovers_by_itself_from_a_storm_and_shows_correct_counts_in_
         let (hub, stop) = (hub.clone(), stop.clone());
         async move { hub.run(stop).await }
     });
-    eventually("the hub receives messages", SOON, || async { hub.is_hearing().then_some(()) }).await;
+    eventually("the hub receives messages", SOON, || async { hub.is_receiving().then_some(()) }).await;
     interruptions.recv().await.unwrap(); // the subscription itself
     let (mut loud_watch, mut loud_newest) = (hub.watch(note_entity(loud)), Version::default());
     let (mut calm_watch, mut calm_newest) = (hub.watch(note_entity(calm)), Version::default());
@@ -106,7 +106,7 @@ async fn a_slow_hub_recovers_by_itself_from_a_storm_and_shows_correct_counts_in_
     assert!(interruptions.is_empty(), "one overflow is one interruption");
     server.client("last").like(&note(loud)).await;
     reach(&mut loud_watch, &mut loud_newest, 11).await;
-    assert!(hub.is_hearing());
+    assert!(hub.is_receiving());
 
     stop.cancel();
     tokio::time::timeout(Duration::from_secs(5), running).await.unwrap().unwrap();

@@ -23,7 +23,7 @@ pub struct Plan<'a> {
     /// Every flip, in order: each is a step of the history.
     pub flips: Vec<&'a Flip>,
     /// The last flip of each edge. A row that has this state already is not written: an edge that ends as it began
-    /// leaves no trace but history, and events that are read once more after a loss do no harm.
+    /// leaves only history, and events that are read again after a loss are harmless.
     last: BTreeMap<EdgeKey, &'a Flip>,
     /// The last flip of each edge that is on at the end and was switched off in between.
     on_again: Vec<&'a Flip>,

@@ -1,4 +1,4 @@
-//! What follows from the rows: inboxes, history, totals.
+//! Demo data derived from rows: inboxes, history and totals.
 
 use chrono::NaiveDate;
 
@@ -10,7 +10,7 @@ use crate::{
     },
 };
 
-/// Counters and the rows that they count: one row per unit, with the id of the entity whose it is.
+/// Counters and their rows: one row per unit, with the id of the entity that has the counter.
 pub const TOTALS: [(Counter, &str); 19] = [
     (Counter::UserFollowing, "SELECT actor_id AS id FROM follow WHERE included"),
     (Counter::UserFollowers, "SELECT target_id AS id FROM follow WHERE included"),
@@ -45,9 +45,9 @@ pub const TOTALS: [(Counter, &str); 19] = [
     (Counter::GroupFeaturedNotes, "SELECT group_id AS id FROM note WHERE featured_at IS NOT NULL"),
 ];
 
-/// Kinds of inbox entries and the rows that they come from: recipient, actor, target, time. Nobody is
-/// notified of their own actions, nor twice of one comment: the author of both the note and the answered comment gets
-/// the reply only.
+/// Kinds of inbox entries and the rows that they come from: recipient, actor, target, time. Users
+/// are not notified of their own actions, nor twice of one comment: the author of both the note and the parent comment
+/// gets only the reply.
 const INBOX: [(&str, &str); 5] = [
     (
         "note_like",
@@ -75,15 +75,15 @@ const INBOX: [(&str, &str); 5] = [
     ),
 ];
 
-/// First messages of users to others, column by column.
+/// Columns of first messages between users.
 pub struct MessageRows {
     pub senders: Vec<i64>,
     pub recipients: Vec<i64>,
     pub sent_at: Vec<UnixMillis>,
 }
 
-/// Writes the inbox entries of a stretch of time (the second moment excluded) in the order of their times:
-/// those of [`INBOX`], and these messages as far as they are in it.
+/// Writes the inbox entries of a period (its end excluded) in the order of their times: those of [`INBOX`], and the
+/// messages of the period.
 pub async fn add_inbox_entries(
     tx: &mut Tx,
     (begin, end): (UnixMillis, UnixMillis),

@@ -1,7 +1,7 @@
-//! Demo data: writes whole tables of an empty database (`rows`), then what follows from the rows: inboxes,
-//! history and totals (`derived`).
+//! Demo data: writes whole tables of an empty database (`rows`), then inboxes, history and totals from the rows
+//! (`derived`).
 //!
-//! Ids are given by the caller, from 1: where nothing exists, every id is free.
+//! The caller chooses the ids, from 1: in an empty database every id is free.
 
 mod derived;
 mod rows;
@@ -20,22 +20,22 @@ pub use rows::{
 /// Tables whose ids come from a sequence.
 pub const NUMBERED: [&str; 4] = ["app_user", "app_group", "note", "comment_index"];
 
-/// Waits until nobody creates anything that is [`NUMBERED`], and keeps everybody from it until the transaction
-/// ends: so they cannot take an id that is given here, and of two seeds the second sees what the first wrote.
+/// Locks the tables of [`NUMBERED`] against inserts until the transaction ends: no other transaction can take an id
+/// that is used here, and the second of two seeds sees the rows of the first.
 pub async fn lock_entities(tx: &mut Tx) -> StoreResult<()> {
     let text = format!("LOCK TABLE {} IN SHARE ROW EXCLUSIVE MODE", NUMBERED.join(", "));
     tx.db.run(sqlx::query(from_catalogue(text)).execute(&mut *tx.inner)).await.map(drop)
 }
 
-/// Whether there is no user and no note, not even a removed one. Then there is no group either, for it would
-/// have an owner.
+/// Whether there is no user and no note, not even a removed one. Then there is no group either, because a group has a
+/// creator.
 pub async fn is_empty(tx: &mut Tx) -> StoreResult<bool> {
     let query =
         sqlx::query_scalar("SELECT NOT EXISTS (SELECT FROM app_user) AND NOT EXISTS (SELECT FROM note)");
     tx.db.run(query.fetch_one(&mut *tx.inner)).await
 }
 
-/// Lets a table's next id come after those that were given.
+/// Sets a table's sequence after the ids that were used here.
 pub async fn advance_ids(tx: &mut Tx, table: &'static str) -> StoreResult<()> {
     let text = format!(
         "SELECT setval(ids, greatest(nextval(ids), (SELECT max(id) FROM {table})))

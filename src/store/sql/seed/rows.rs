@@ -1,4 +1,4 @@
-//! Rows of demo data, column by column.
+//! Inserts of demo data: one statement per table, with an array per column.
 
 use crate::{
     catalogue::{EdgeKind, UnixMillis},
@@ -16,7 +16,7 @@ pub struct NoteRows<'a> {
     pub bodies: Vec<&'a str>,
     pub written_at: Vec<UnixMillis>,
     pub groups: Vec<Option<i64>>,
-    /// Only of notes with a group.
+    /// Only for notes with a group.
     pub featured_at: Vec<Option<UnixMillis>>,
 }
 
@@ -24,7 +24,7 @@ pub struct NoteRows<'a> {
 pub struct GrantRows<'a> {
     pub users: Vec<i64>,
     pub amounts: Vec<i64>,
-    /// After each line.
+    /// Balance after each line.
     pub balances: Vec<i64>,
     pub reasons: Vec<&'a str>,
     pub granted_at: Vec<UnixMillis>,
@@ -74,7 +74,7 @@ pub async fn add_groups(
     tx.db.run(query.execute(&mut *tx.inner)).await.map(drop)
 }
 
-/// Their groups must be there already.
+/// Their groups must exist already.
 pub async fn add_notes(tx: &mut Tx, notes: NoteRows<'_>) -> StoreResult<()> {
     let query = sqlx::query(concat!(
         "INSERT INTO note (id, author_id, title, body, created_at, group_id, featured_at)
@@ -95,7 +95,7 @@ pub async fn add_notes(tx: &mut Tx, notes: NoteRows<'_>) -> StoreResult<()> {
     tx.db.run(query.execute(&mut *tx.inner)).await.map(drop)
 }
 
-/// A parent must be among these comments or be there already.
+/// A parent must be among these comments or exist already.
 pub async fn add_comments(
     tx: &mut Tx,
     ids: Vec<i64>,
@@ -147,7 +147,7 @@ pub async fn add_edges(
     tx.db.run(query.execute(&mut *tx.inner)).await.map(drop)
 }
 
-/// Views have no rows, so they are given.
+/// Sets the views of notes. They have no rows to count.
 pub async fn set_views(tx: &mut Tx, ids: Vec<i64>, views: Vec<i64>) -> StoreResult<()> {
     let query = sqlx::query(
         "UPDATE note_counts AS c SET views = v.views

@@ -107,11 +107,11 @@ variants! {
         VersionFromSequence,
         /// A read that is older than an invalidation received since is not used (`hub/view.rs finish_read`).
         InvalidationBeatsOlderRead,
-        /// A hub that missed a message drops its counts and reads them again (`hub/view.rs hear`).
+        /// A hub that missed a message drops its counts and reads them again (`hub/view.rs receive`).
         GapIsReadAgain,
         /// The results of reads that are running when a gap appears are dropped (`ReadTicket`, `hub/view.rs`).
         GapVoidsReads,
-        /// Another epoch counts as a gap (`hub/view.rs hear`).
+        /// Another epoch counts as a gap (`hub/view.rs receive`).
         EpochIsGap,
     }
 }

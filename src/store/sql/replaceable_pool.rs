@@ -1,4 +1,5 @@
-//! Time limits of statements, and what their outcomes say about PostgreSQL.
+//! Connection pool that replaces itself when PostgreSQL no longer answers. Each statement ends within the time limit;
+//! its error says whether PostgreSQL is unreachable or busy.
 
 use std::{
     sync::atomic::{AtomicU32, Ordering::Relaxed},
@@ -11,44 +12,40 @@ use tokio::time::error::Elapsed;
 
 use crate::store::{StoreError, StoreResult};
 
-/// After so many statements in a row without an answer the pool is replaced: its connections may lead to a host
-/// that vanished without closing them, and none of them would ever notice.
+/// Statements in a row without an answer after which the pool is replaced. Its connections may lead to a host that
+/// vanished without closing them; such connections would stay in the pool.
 const UNANSWERED: u32 = 3;
 
-/// A pool that can be replaced.
-pub(super) struct Connections {
+pub(super) struct ReplaceablePool {
     pool: RwLock<PgPool>,
     options: PgPoolOptions,
     connect: PgConnectOptions,
-    /// Of each statement, with the wait for a connection.
+    /// For each statement, including the wait for a connection.
     timeout: Duration,
     unanswered: AtomicU32,
     /// When PostgreSQL last answered a statement of this pool.
     last_answer: Mutex<Option<Instant>>,
 }
 
-impl Connections {
+impl ReplaceablePool {
     pub fn new(options: PgPoolOptions, connect: PgConnectOptions, timeout: Duration) -> Self {
         let pool = RwLock::new(options.clone().connect_lazy_with(connect.clone()));
         Self { pool, options, connect, timeout, unanswered: AtomicU32::new(0), last_answer: Mutex::new(None) }
     }
 
-    pub fn pool(&self) -> PgPool {
+    pub fn current(&self) -> PgPool {
         self.pool.read().clone()
     }
 
-    /// The answer of one statement within the time limit.
-    pub async fn answer_of<T>(
-        &self,
-        statement: impl Future<Output = Result<T, sqlx::Error>>,
-    ) -> StoreResult<T> {
+    /// Awaits one statement within the time limit.
+    pub async fn run<T>(&self, statement: impl Future<Output = Result<T, sqlx::Error>>) -> StoreResult<T> {
         let began = Instant::now();
-        // Boxed: the futures of resolvers contain this one on each level of a query, and may live on the stack.
+        // Boxed because the futures of resolvers contain this one at each level of a query, and may be on the stack.
         let answer = tokio::time::timeout(self.timeout, Box::pin(statement)).await;
         self.classify(answer, began)
     }
 
-    /// What an answer, or none, says about PostgreSQL.
+    /// Distinguishes a busy PostgreSQL from an unreachable one. Replaces the pool after too many timeouts.
     fn classify<T>(&self, answer: Result<Result<T, sqlx::Error>, Elapsed>, began: Instant) -> StoreResult<T> {
         match answer {
             Ok(Err(sqlx::Error::PoolTimedOut)) | Err(_) => {
@@ -56,7 +53,7 @@ impl Connections {
                     self.replace_pool();
                 }
                 let why = format!("no answer within {:?}", self.timeout);
-                // Other statements were answered meanwhile: this one waited for a connection, or for a lock.
+                // If another statement was answered meanwhile, this one waited for a connection or for a lock.
                 let is_busy = *self.last_answer.lock() > Some(began);
                 Err(if is_busy { StoreError::SqlBusy(why) } else { StoreError::SqlUnreachable(why) })
             }
