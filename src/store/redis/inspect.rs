@@ -104,13 +104,13 @@ impl Redis {
             actors.iter().flat_map(|actor| EdgeKind::ALL.iter().map(|kind| (*actor, *kind))).collect();
         let cmds: Vec<Cmd> = pairs.iter().map(|(actor, kind)| exists(actor, kind)).collect();
         let replies = self.pipeline(&cmds).await?;
-        let mut pairs = Vec::new();
+        let mut existing = Vec::new();
         for (pair, reply) in pairs.into_iter().zip(replies) {
             if read::<u32>(reply?)? > 0 {
-                pairs.push(pair);
+                existing.push(pair);
             }
         }
-        Ok(pairs)
+        Ok(existing)
     }
 
     /// One actor's cached set and pending flips of a kind, and the earlier state of the actor's shard. One round trip.
