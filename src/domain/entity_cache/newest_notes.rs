@@ -10,12 +10,13 @@ use std::{
 use parking_lot::Mutex;
 
 use crate::{
-    primitives::NoteId,
+    primitives::{NoteId, PageRequest},
     store::{StoreError, StoreResult, single_flight::SingleFlight, sql::Db},
 };
 
-/// One more than the longest page has, which tells whether there is a next page.
-const LENGTH: usize = 101;
+/// The longest page, and one note more, which tells whether there is a next page.
+const LONGEST: PageRequest = PageRequest { first: 100, after: None };
+const LENGTH: usize = LONGEST.first + 1;
 /// Upper bound for showing rows that somebody changed by SQL, without an invalidation.
 const LIFE: Duration = Duration::from_secs(1);
 
@@ -68,7 +69,7 @@ impl NewestNotes {
 /// invalidates what is being read.
 async fn read(state: &Mutex<State>, db: &Db) -> StoreResult<Ids> {
     let (began, before) = (Instant::now(), state.lock().invalidations);
-    let ids: Ids = db.newest_notes(LENGTH).await?.into();
+    let ids: Ids = db.newest_notes(LONGEST).await?.into();
     state.lock().insert(&ids, began, before);
     Ok(ids)
 }

@@ -49,11 +49,13 @@ impl Db {
         self.run(query.fetch_all(&self.pool())).await
     }
 
-    /// Ids of the newest notes, highest first.
-    pub async fn newest_notes(&self, length: usize) -> StoreResult<Vec<NoteId>> {
-        let query =
-            sqlx::query_scalar("SELECT id FROM note WHERE removed_at IS NULL ORDER BY id DESC LIMIT $1")
-                .bind(length as i64);
+    /// Ids of the newest notes, highest first, and one more than the page has.
+    pub async fn newest_notes(&self, page: PageRequest) -> StoreResult<Vec<NoteId>> {
+        let query = sqlx::query_scalar(
+            "SELECT id FROM note WHERE removed_at IS NULL AND id < $1 ORDER BY id DESC LIMIT $2",
+        )
+        .bind(page.below())
+        .bind(page.rows());
         self.run(query.fetch_all(&self.pool())).await
     }
 
