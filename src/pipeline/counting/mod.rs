@@ -3,9 +3,11 @@
 //! - [`fold`]: log → counters in Redis → hubs;
 //! - [`persist`]: log → rows and totals in PostgreSQL;
 //! - [`retire`]: events that both have leave the pending overlay;
+//! - [`gather`]: when the next batch begins;
 //! - [`trim`]: keeps the log within its bounds.
 
 pub mod fold;
+mod gather;
 pub mod persist;
 pub mod retire;
 mod targets;
