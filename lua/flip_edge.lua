@@ -39,9 +39,6 @@ local generation = meta[1]
 if not (generation and meta[2] and meta[3]) then
   return { 'not_ready' }
 end
--- Flips up to there may have left the pending overlay: an answer of SQL must include them.
-local retired = later(meta[2], meta[3])
-
 if KEYS[6] then
   local kept = redis.call('GET', KEYS[6])
   if kept then
@@ -79,7 +76,8 @@ elseif is_member and (is_complete or floor) then
 elseif is_complete then
   was = '0'
 else
-  local known = row ~= '' and at_most(retired, row_at)
+  -- Flips up to the later of these offsets may have left the pending overlay: an answer of SQL must include them.
+  local known = row ~= '' and at_most(meta[2], row_at) and at_most(meta[3], row_at)
   if floor and tonumber(target) >= tonumber(floor) then
     was = '0'
   elseif known then

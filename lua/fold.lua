@@ -1,5 +1,5 @@
--- Fold one batch of a source shard's log into the counters of one target shard, exactly once, and publish the new
--- counts.
+-- Fold one batch of a source shard's log into the counters of one target shard, exactly once, and publish the totals
+-- that change.
 -- KEYS[1]   meta     hash     of the target shard
 -- KEYS[2]   channel  pub/sub  of the target shard
 -- KEYS[3…]  counters hash     one per entity, then:
@@ -12,7 +12,7 @@
 -- ARGV[6]   hot      Unix ms from which on heat is added, as the caller read it; empty: none is added
 -- ARGV[7]   entities how many
 -- ARGV[8]   kinds    how many kinds of entities follow
--- then for each kind:    number of counters, their names
+-- then for each kind:    number of the counters that move, at least one; their names
 -- then for each entity:  position of its kind (from 1), entity, offset just before its first event,
 --                        offset of its last event, one difference per counter
 -- then for each heat:    Unix ms at which it expires, number of notes, for each note: id, heat
@@ -37,56 +37,67 @@ elseif (meta[5] or '') ~= ARGV[6] then
   return { 'other_heat', meta[5] or '' }
 end
 
+-- One flat list, because a table per entity would cost time: for each entity its kind, the entity, the offsets, then a
+-- difference for each counter of the kind. All arguments are read before anything is written.
 local first_heat = 3 + tonumber(ARGV[7])
 local argument = arguments_after(8)
 local kinds = read_kinds(argument, tonumber(ARGV[8]), source)
 local batch = {}
-for i = 3, first_heat - 1 do
-  local kind = kinds[tonumber(argument())]
-  local entry = { key = KEYS[i], kind = kind, entity = argument() }
-  entry.after, entry.last = argument(), argument()
-  entry.deltas = read_deltas(argument, kind)
-  batch[#batch + 1] = entry
+for _ = 3, first_heat - 1 do
+  local kind, at = kinds[tonumber(argument())], #batch
+  batch[at + 1], batch[at + 2], batch[at + 3], batch[at + 4] = kind, argument(), argument(), argument()
+  for j = 1, #kind.names do
+    batch[at + 4 + j] = tonumber(argument()) or error('a difference is missing')
+  end
 end
 local heat = read_heat(argument, first_heat)
 
+local call, concat = redis.call, table.concat
+local low_field, high_field, nothing = '~' .. source, '^' .. source, {}
 local before = tonumber(meta[4])
-local change = before
-local lines = {}
-for _, entry in ipairs(batch) do
-  local names, held = entry.kind.names, read_counters(entry.key, entry.kind, epoch)
-  if held.is_of_another_epoch then
-    redis.call('DEL', entry.key)
-  end
+local change, lines, at = before, {}, 1
+for i = 3, first_heat - 1 do
+  local key, kind, entity, after, last = KEYS[i], batch[at], batch[at + 1], batch[at + 2], batch[at + 3]
+  local names = kind.names
+  local held = call('HMGET', key, unpack(kind.fields))
   change = change + 1
-  local writes = { 'epoch', epoch, 'v', integer(change), '^' .. source, entry.last }
-  local function write(field, value)
-    writes[#writes + 1] = field
-    writes[#writes + 1] = value
+  local writes = { 'v', integer(change), high_field, last }
+  local is_first = not held[LOW_WATERMARK]
+  if held[EPOCH] ~= epoch then
+    if held[EPOCH] then
+      call('DEL', key)
+    end
+    held, is_first = nothing, true
+    writes[5], writes[6] = 'epoch', epoch
   end
-  if not held.low_watermark then
-    write('~' .. source, entry.after)
-    write('marks', integer(held.sources + 1))
+  local last_write = #writes
+  if is_first then
+    writes[last_write + 1], writes[last_write + 2] = low_field, after
+    writes[last_write + 3], writes[last_write + 4] = 'marks', integer(tonumber(held[SOURCES] or '0') + 1)
+    last_write = last_write + 4
   end
-  local values, is_complete = {}, true
-  for j, name in ipairs(names) do
-    local total, delta = held.totals[j], entry.deltas[j]
+  local line, is_known, total_at = { entity, writes[2] }, true, FIRST_TOTAL
+  for j = 1, #names do
+    local total, delta = held[total_at], batch[at + 3 + j]
     if delta ~= 0 then
-      write('+' .. name, integer((held.pending[j] or 0) + delta))
+      writes[last_write + 1] = kind.fields[total_at + 1]
+      writes[last_write + 2] = integer(tonumber(held[total_at + 1] or '0') + delta)
+      last_write = last_write + 2
       if total then
         total = integer(tonumber(total) + delta)
-        write(name, total)
+        writes[last_write + 1], writes[last_write + 2] = names[j], total
+        last_write = last_write + 2
+        line[#line + 1] = names[j] .. '=' .. total
       end
     end
-    is_complete = is_complete and total
-    values[j] = total or '?'
+    is_known, total_at = is_known and total, total_at + FIELDS_PER_COUNTER
   end
-  redis.call('HSET', entry.key, unpack(writes))
-  if not held.low_watermark then
-    redis.call('PERSIST', entry.key) -- a pending overlay must not expire
+  call('HSET', key, unpack(writes))
+  if is_first then
+    call('PERSIST', key) -- a pending overlay must not expire
   end
-  local published = is_complete and table.concat(values, ' ') or '?'
-  lines[#lines + 1] = entry.entity .. ' ' .. integer(change) .. ' ' .. published
+  lines[#lines + 1] = is_known and concat(line, ' ') or entity .. ' ' .. writes[2] .. ' ?'
+  at = at + 4 + #names
 end
 add_heat(heat)
 

@@ -53,7 +53,7 @@ if held[1] and not same_epoch then
 end
 local before = tonumber(meta[3])
 local change = integer(before + 1)
-local writes, values = { 'epoch', epoch, 'v', change }, {}
+local writes, values, totals = { 'epoch', epoch, 'v', change }, {}, { entity, change }
 for i = 1, counters do
   local name, total = ARGV[5 + shards + 2 * i], tonumber(ARGV[6 + shards + 2 * i])
   local pair = redis.call('HMGET', KEYS[3], name, '+' .. name)
@@ -64,6 +64,7 @@ for i = 1, counters do
     writes[#writes + 1] = name
     writes[#writes + 1] = values[i]
   end
+  totals[#totals + 1] = name .. '=' .. values[i]
 end
 redis.call('HSET', KEYS[3], unpack(writes))
 if not same_epoch or tonumber(held[2] or '0') == 0 then
@@ -71,6 +72,5 @@ if not same_epoch or tonumber(held[2] or '0') == 0 then
 end
 redis.call('HSET', KEYS[1], 'change', change)
 redis.call('DEL', KEYS[4])
-local line = entity .. ' ' .. change .. ' ' .. table.concat(values, ' ')
-publish(KEYS[2], epoch, before, before + 1, '-', '-', { line })
+publish(KEYS[2], epoch, before, before + 1, '-', '-', { table.concat(totals, ' ') })
 return { 'done', change, unpack(values) }

@@ -27,7 +27,7 @@
 //! graphql/mutations/likes.rs → domain/likes.rs → domain/edges.rs → lua/flip_edge.lua    accepted
 //! pipeline/counting/fold.rs → lua/fold.lua                                counted in Redis, pushed
 //! pipeline/counting/persist/write.rs                                      counted in PostgreSQL
-//! hub/view.rs → graphql/live/ → http/socket/                              seen
+//! hub/view/ → graphql/live/ → http/socket/                                   seen
 //! ```
 //!
 //! One line of `catalogue/edges.rs` defines the counters that a like moves.

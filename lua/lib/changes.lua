@@ -1,7 +1,7 @@
 -- The message on a shard's channel. Put before the scripts that publish.
 -- First line:  <epoch> <change before> <change after> <source shard or -> <folded to or ->
--- Then lines:  <entity> <change> <value> <value> …    values of all its counters, in catalogue order
---              <entity> <change> ?                    invalidated, or never loaded: read it
+-- Then lines:  <entity> <change> <counter>=<total> …    totals that changed; all of them after a load
+--              <entity> <change> ?                      invalidated, or never loaded: read it
 --              folded <source shard> <folded to>
 -- A message continues the one before it: its "change before" is that one's "change after".
 local function integer(number)

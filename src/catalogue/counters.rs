@@ -205,9 +205,59 @@ impl Counts {
     }
 }
 
+/// New totals of some counters of one entity; the others did not change.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct MovedTotals {
+    totals: Counts,
+    /// One bit per counter, by its index.
+    moved: u8,
+}
+
+const _: () = assert!(MAX_COUNTERS <= u8::BITS as usize, "a bit for each counter");
+
+impl MovedTotals {
+    pub fn set(&mut self, counter: Counter, total: i64) {
+        self.totals.0[counter.index()] = total;
+        self.moved |= 1 << counter.index();
+    }
+
+    /// Adds later totals of the same entity.
+    pub fn extend(&mut self, later: &Self) {
+        later.apply_to(&mut self.totals);
+        self.moved |= later.moved;
+    }
+
+    pub fn apply_to(&self, counts: &mut Counts) {
+        for (index, count) in counts.0.iter_mut().enumerate() {
+            if self.moved & (1 << index) != 0 {
+                *count = self.totals.0[index];
+            }
+        }
+    }
+
+    /// The counts, if all counters of the kind are known.
+    pub fn complete(&self, kind: EntityKind) -> Option<Counts> {
+        (self.moved.count_ones() as usize == kind.counters().len()).then_some(self.totals)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn later_totals_replace_earlier_ones_and_leave_the_other_counters() {
+        let (mut first, mut later) = (MovedTotals::default(), MovedTotals::default());
+        first.set(Counter::CommentLikes, 5);
+        assert_eq!(first.complete(EntityKind::Comment), None);
+        let mut counts = Counts::from_values([1, 2]);
+        first.apply_to(&mut counts);
+        assert_eq!(counts, Counts::from_values([5, 2]));
+        later.set(Counter::CommentLikes, 6);
+        later.set(Counter::CommentReplies, 7);
+        first.extend(&later);
+        assert_eq!(first.complete(EntityKind::Comment), Some(Counts::from_values([6, 7])));
+    }
 
     #[test]
     fn a_counter_stands_at_its_index() {

@@ -5,6 +5,8 @@ mod counters;
 mod edges;
 mod heat;
 
-pub use counters::{Counter, Counts, Deltas, Entity, EntityKind, MAX_COUNTERS, ParseEntityError};
+pub use counters::{
+    Counter, Counts, Deltas, Entity, EntityKind, MAX_COUNTERS, MovedTotals, ParseEntityError,
+};
 pub use edges::{EdgeKind, Flip, Move, Party, UnixMillis};
 pub use heat::{Bucket, HotWindow, Span, WEIGHTS};

@@ -108,7 +108,7 @@ fn fold_one(source: ShardId, fence: u64, batch: &Batch) -> Cmd {
     let mut cmd = scripts::FOLD.call(&touched);
     write_borders(&mut cmd, source, fence, batch);
     cmd.arg(batch.hot_since.map_or_else(String::new, |since| since.to_string())).arg(batch.moves.len());
-    let kinds = Kinds::whole(&batch.moves);
+    let kinds = Kinds::moved(&batch.moves);
     kinds.write(&mut cmd);
     for (entity, moved) in &batch.moves {
         let (position, counters) = kinds.find(*entity);
@@ -147,26 +147,17 @@ fn write_borders(cmd: &mut Cmd, source: ShardId, fence: u64, batch: &Batch) {
 struct Kinds(Vec<(EntityKind, Vec<Counter>)>);
 
 impl Kinds {
-    /// All counters of the kinds: the fold publishes them all.
-    fn whole(moves: &Moves) -> Self {
+    /// The counters that move, or else the first one: any counter shows whether the entity has base totals.
+    fn moved(moves: &Moves) -> Self {
         let mut kinds: Vec<_> = moves.keys().map(|entity| entity.kind).collect();
         kinds.dedup(); // the moves are sorted by kind
-        Self(kinds.into_iter().map(|kind| (kind, kind.counters().to_vec())).collect())
-    }
-
-    /// The counters that the batch changes. If there is none, the first one, because any counter shows whether the
-    /// entity has base totals.
-    fn moved(moves: &Moves) -> Self {
-        let mut kinds = Self::whole(moves);
-        for (kind, counters) in &mut kinds.0 {
-            let of_kind = || moves.iter().filter(|(entity, _)| entity.kind == *kind);
-            let first = counters[0];
-            counters.retain(|counter| of_kind().any(|(_, moved)| moved.by.get(*counter) != 0));
-            if counters.is_empty() {
-                counters.push(first);
-            }
-        }
-        kinds
+        let moved = |kind: EntityKind| {
+            let of_kind = || moves.iter().filter(|(entity, _)| entity.kind == kind);
+            let is_moved = |counter: &&Counter| of_kind().any(|(_, moved)| moved.by.get(**counter) != 0);
+            let counters: Vec<Counter> = kind.counters().iter().filter(is_moved).copied().collect();
+            if counters.is_empty() { vec![kind.counters()[0]] } else { counters }
+        };
+        Self(kinds.into_iter().map(|kind| (kind, moved(kind))).collect())
     }
 
     fn write(&self, cmd: &mut Cmd) {

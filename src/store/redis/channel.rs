@@ -11,7 +11,7 @@ use super::{
     reply::{parse, read},
 };
 use crate::{
-    catalogue::{Counts, Entity},
+    catalogue::{Counter, Entity, EntityKind, MovedTotals},
     primitives::{Offset, ShardId, Version},
     store::{StoreError, StoreResult},
 };
@@ -33,12 +33,12 @@ pub struct ShardMessage {
     pub folded: Vec<(ShardId, Offset)>,
 }
 
-/// New counts of one entity; `None`: invalidated or never loaded, read them.
+/// New totals of one entity; `None`: invalidated or never loaded, read them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct CountsChange {
     pub entity: Entity,
     pub version: Version,
-    pub counts: Option<Counts>,
+    pub totals: Option<MovedTotals>,
 }
 
 impl ShardMessage {
@@ -47,7 +47,7 @@ impl ShardMessage {
         let is_fold = !self.folded.is_empty();
         self.changes
             .iter()
-            .filter(move |change| !is_fold && change.counts.is_none())
+            .filter(move |change| !is_fold && change.totals.is_none())
             .map(|change| change.entity)
     }
 
@@ -83,19 +83,22 @@ impl ShardMessage {
 }
 
 fn change(epoch: u64, entity: Entity, rest: &str) -> StoreResult<CountsChange> {
-    let (number, values) = rest
-        .split_once(' ')
-        .ok_or_else(|| StoreError::Unexpected(format!("change of {entity}: {rest:?}")))?;
-    let counts = match values {
-        "?" => None,
-        values => {
-            let values = values.split(' ').map(parse).collect::<StoreResult<Vec<i64>>>()?;
-            // A message of another release may have other counters. This one reads those that it knows.
-            let same_counters = values.len() == entity.kind.counters().len();
-            same_counters.then(|| Counts::from_values(values))
-        }
-    };
-    Ok(CountsChange { entity, version: Version::new(epoch, parse(number)?), counts })
+    let mut words = rest.split(' ');
+    let version = Version::new(epoch, parse(words.next().unwrap_or_default())?);
+    let mut totals = MovedTotals::default();
+    for word in words {
+        let pair = word.split_once('=').and_then(|(name, total)| Some((counter(entity.kind, name)?, total)));
+        // Invalidated, or a counter of another release.
+        let Some((counter, total)) = pair else {
+            return Ok(CountsChange { entity, version, totals: None });
+        };
+        totals.set(counter, parse(total)?);
+    }
+    Ok(CountsChange { entity, version, totals: Some(totals) })
+}
+
+fn counter(kind: EntityKind, name: &str) -> Option<Counter> {
+    kind.counters().iter().find(|counter| counter.name() == name).copied()
 }
 
 /// An event of a subscription.
@@ -195,17 +198,18 @@ impl Drop for PushReceiver {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::catalogue::Counter;
 
     #[test]
     fn a_message_holds_counts_invalidated_entities_and_how_far_logs_are_folded() {
-        let text = "3 10 12 1 7-42\nnote:5 11 1 2 3 4 5 6\nuser:9 12 ?\nfolded 0 7-40";
+        let text = "3 10 12 1 7-42\nnote:5 11 collects=2\nuser:9 12 ?\nfolded 0 7-40";
         let message = ShardMessage::decode(ShardId(0), text).unwrap();
         assert_eq!((message.epoch, message.before, message.after), (3, 10, 12));
         assert_eq!(message.folded, [(ShardId(1), Offset::new(7, 42)), (ShardId(0), Offset::new(7, 40))]);
         assert_eq!(message.changes[0].version, Version::new(3, 11));
-        assert_eq!(message.changes[0].counts.unwrap().get(Counter::NoteCollects), 2);
-        assert_eq!(message.changes[1].counts, None);
+        let mut collected = MovedTotals::default();
+        collected.set(Counter::NoteCollects, 2);
+        assert_eq!(message.changes[0].totals, Some(collected));
+        assert_eq!(message.changes[1].totals, None);
     }
 
     #[test]
@@ -224,15 +228,22 @@ mod tests {
     #[test]
     fn kinds_and_counters_of_another_release_do_not_disturb() {
         let message =
-            ShardMessage::decode(ShardId(0), "3 10 13 - -\ncat:5 11 1\nnote:5 12 1 2 3\nuser:9 13 ?")
+            ShardMessage::decode(ShardId(0), "3 10 13 - -\ncat:5 11 x=1\nnote:5 12 likes=1 x=2\nuser:9 13 ?")
                 .unwrap();
-        let changes: Vec<_> = message.changes.iter().map(|c| (c.entity.to_string(), c.counts)).collect();
+        let changes: Vec<_> = message.changes.iter().map(|c| (c.entity.to_string(), c.totals)).collect();
         assert_eq!(changes, [("note:5".to_owned(), None), ("user:9".to_owned(), None)]);
     }
 
     #[test]
     fn nonsense_is_an_error_and_not_a_panic() {
-        for text in ["", "x", "1 2 3", "1 2 3 - -\nnote:5", "1 2 3 - -\nnote:5 9 1 x"] {
+        for text in [
+            "",
+            "x",
+            "1 2 3",
+            "1 2 3 - -\nnote:5",
+            "1 2 3 - -\nnote:5 9 likes=x",
+            "1 2 3 - -\nnote:5 x likes=1",
+        ] {
             assert!(ShardMessage::decode(ShardId(0), text).is_err(), "{text:?}");
         }
     }

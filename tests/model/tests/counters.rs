@@ -181,6 +181,7 @@ fn needs() -> Vec<Need> {
         need(VersionFromSequence, hub(&[])),
         need(InvalidationBeatsOlderRead, hub(&[]).with_direct_change()),
         need(GapIsReadAgain, hub(&[])),
+        need(ReceivedTotalsAreApplied, hub(&[])),
         need(GapVoidsReads, hub(&[]).with_direct_change()),
         need(EpochIsGap, hub(&[SourceFailover])),
     ]

@@ -105,13 +105,15 @@ variants! {
         LogComparedWithFoldedBeforeReset,
         /// Versions come from one sequence of the target, which outlives a hash (`change`).
         VersionFromSequence,
-        /// A read that is older than an invalidation received since is not used (`hub/view.rs finish_read`).
+        /// A read that is older than an invalidation received since is not used (`hub/view/mod.rs finish_read`).
         InvalidationBeatsOlderRead,
-        /// A hub that missed a message drops its counts and reads them again (`hub/view.rs receive`).
+        /// Totals that were received during a read are applied to an older result (`hub/view/slot.rs`).
+        ReceivedTotalsAreApplied,
+        /// A hub that missed a message drops its counts and reads them again (`hub/view/mod.rs receive`).
         GapIsReadAgain,
-        /// The results of reads that are running when a gap appears are dropped (`ReadTicket`, `hub/view.rs`).
+        /// The results of reads that are running when a gap appears are dropped (`ReadTicket`, `hub/view/mod.rs`).
         GapVoidsReads,
-        /// Another epoch counts as a gap (`hub/view.rs receive`).
+        /// Another epoch counts as a gap (`hub/view/mod.rs receive`).
         EpochIsGap,
     }
 }

@@ -1,9 +1,9 @@
-//! A hub with one client (`hub/view.rs`, `hub/watch.rs`). The client watches the counter, so the hub
+//! A hub with one client (`hub/view/mod.rs`, `hub/watch.rs`). The client watches the counter, so the hub
 //! reads a counter until it has it.
 
 use super::{
     Action, Counters, Guard, Message,
-    state::{Slot, State, Version},
+    state::{Content, Slot, State, Version},
 };
 
 impl Counters {
@@ -22,8 +22,8 @@ impl Counters {
         actions.push(if state.hub.reading.is_some() { Action::HubGetsReply } else { Action::HubReads });
     }
 
-    /// Publishes a message on the target's channel; `total` is `None` for an invalidation.
-    pub(super) fn publish(&self, state: &mut State, change: u8, total: Option<i16>, message: Message) {
+    /// Publishes a message on the target's channel.
+    pub(super) fn publish(&self, state: &mut State, change: u8, content: Content, message: Message) {
         if !self.scope.with_hub {
             return;
         }
@@ -36,16 +36,27 @@ impl Counters {
             return;
         }
         self.ends_gap(state);
-        let known = match state.hub.slot {
+        let newest = match state.hub.slot {
             Slot::Known => state.hub.sent,
-            Slot::Invalidated(since) => since,
+            Slot::Unknown { received, .. } => received,
             Slot::Empty => (0, 0),
         };
-        if version > known {
-            match total {
-                Some(total) => self.store(state, version, total),
-                None => state.hub.slot = Slot::Invalidated(version),
+        if version > newest {
+            self.receive(state, version, content);
+        }
+    }
+
+    /// `Slot::changed`
+    fn receive(&self, state: &mut State, version: Version, content: Content) {
+        let unknown = Slot::Unknown { since: version, received: version, total: None };
+        match (content, state.hub.slot) {
+            (Content::All(total), _) | (Content::Moved(total), Slot::Known) => {
+                self.store(state, version, total);
             }
+            (Content::Moved(total), Slot::Unknown { since, .. }) => {
+                state.hub.slot = Slot::Unknown { since, received: version, total: Some(total) };
+            }
+            (Content::Moved(_), Slot::Empty) | (Content::Invalidated, _) => state.hub.slot = unknown,
         }
     }
 
@@ -81,6 +92,9 @@ impl Counters {
         let total = self.readable_total(state)?;
         let mut next = *state;
         next.hub.reading = Some((self.version(state)?, total));
+        if next.hub.slot == Slot::Empty {
+            next.hub.slot = Slot::Unknown { since: (0, 0), received: (0, 0), total: None };
+        }
         Some(next)
     }
 
@@ -88,13 +102,16 @@ impl Counters {
     pub(super) fn hub_gets_reply(&self, state: &State) -> Option<State> {
         let mut next = *state;
         let (version, total) = next.hub.reading.take()?;
-        let is_kept = match state.hub.slot {
-            Slot::Known => version > state.hub.sent,
-            Slot::Invalidated(since) => version >= since || !self.has(Guard::InvalidationBeatsOlderRead),
-            Slot::Empty => true,
-        };
-        if is_kept {
-            self.store(&mut next, version, total);
+        match state.hub.slot {
+            Slot::Known if version <= state.hub.sent => {}
+            Slot::Unknown { since, .. } if version < since && self.has(Guard::InvalidationBeatsOlderRead) => {
+            }
+            Slot::Unknown { received, total: Some(moved), .. }
+                if version < received && self.has(Guard::ReceivedTotalsAreApplied) =>
+            {
+                self.store(&mut next, received, moved);
+            }
+            Slot::Known | Slot::Unknown { .. } | Slot::Empty => self.store(&mut next, version, total),
         }
         Some(next)
     }

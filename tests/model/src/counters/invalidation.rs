@@ -3,7 +3,7 @@
 
 use super::{
     Action, Counters, Guard, Message,
-    state::{Invalidation, State},
+    state::{Content, Invalidation, State},
 };
 
 const ID_OF_DIRECT_CHANGE: u8 = 0b1;
@@ -65,7 +65,7 @@ impl Counters {
             if let Some(counter) = &mut target.counter {
                 counter.change = change;
             }
-            self.publish(&mut next, change, None, message);
+            self.publish(&mut next, change, Content::Invalidated, message);
         } else if message == Message::Missed {
             return None;
         }

@@ -2,7 +2,7 @@
 
 use super::{
     Action, Counters, Guard, Message,
-    state::{Counter, Load, Sql, State},
+    state::{Content, Counter, Load, Sql, State},
 };
 
 impl Counters {
@@ -75,7 +75,7 @@ impl Counters {
             counter.change = self.next_change(target, counter.change);
         }
         target.counter = Some(counter);
-        self.publish(&mut next, counter.change, counter.total, message);
+        self.publish(&mut next, counter.change, Content::all(counter.total), message);
         Some(next)
     }
 }

@@ -7,7 +7,7 @@
 use super::{
     Action, Counters, Guard, Message, Who,
     log::Log,
-    state::{Batch, Counter, Mark, Owner, Phase, Sql, State, Target},
+    state::{Batch, Content, Counter, Mark, Owner, Phase, Sql, State, Target},
     totals::{MISMATCHED, weight},
 };
 use crate::counters::Fault;
@@ -226,7 +226,7 @@ impl Counters {
         counter.marks[source] = Some(Mark { after, last: to });
         counter.change = self.next_change(target, counter.change);
         target.counter = Some(counter);
-        self.publish(state, counter.change, counter.total, message);
+        self.publish(state, counter.change, Content::moved(counter.total), message);
     }
 
     fn retire(&self, target: &mut Target, source: usize, to: u8, events: u8) {

@@ -214,7 +214,30 @@ pub enum Slot {
     Empty,
     /// The hub has the version that it sent to the client.
     Known,
-    Invalidated(Version),
+    /// A read of version `since` or a later one fills it. `total` was received since, at version `received`.
+    Unknown { since: Version, received: Version, total: Option<i16> },
+}
+
+/// What a message says about the counter.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Content {
+    /// All counters of the entity, after a load.
+    All(i16),
+    /// The counters that a fold changed: not enough for a hub that does not have the others.
+    Moved(i16),
+    Invalidated,
+}
+
+impl Content {
+    /// Of a fold; Redis may not have the total.
+    pub fn moved(total: Option<i16>) -> Self {
+        total.map_or(Self::Invalidated, Self::Moved)
+    }
+
+    /// Of a load.
+    pub fn all(total: Option<i16>) -> Self {
+        total.map_or(Self::Invalidated, Self::All)
+    }
 }
 
 /// Violations that are visible only during a step.
