@@ -61,7 +61,8 @@ async fn a_slow_hub_recovers_by_itself_from_a_storm_and_shows_correct_counts_in_
             missed.send(()).unwrap();
         } else if entity == Some(note_entity(obstacle)) {
             at_obstacle.send(()).unwrap();
-            removed.lock().recv().unwrap();
+            // The runtime moves other tasks away from this thread, also one that would run next on it.
+            tokio::task::block_in_place(|| removed.lock().recv()).unwrap();
         }
     });
     let stop = CancellationToken::new();
