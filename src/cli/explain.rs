@@ -137,8 +137,8 @@ fn redis(of: &Explanation, page: &mut String) -> std::fmt::Result {
 }
 
 fn logs(of: &Explanation, page: &mut String) -> std::fmt::Result {
-    let (end, folded, persisted, cleaned) = ("end", "folded", "persisted", "cleaned");
-    writeln!(page, "log   {end:>12}{folded:>12}{persisted:>12}{cleaned:>12}   owner")?;
+    let (end, folded, persisted, retired) = ("end", "folded", "persisted", "retired");
+    writeln!(page, "log   {end:>12}{folded:>12}{persisted:>12}{retired:>12}   owner")?;
     for log in &of.logs {
         let owner = log.owner.as_deref().unwrap_or("none: start a server with the role pipeline");
         let behind = match log.behind {
@@ -153,7 +153,7 @@ fn logs(of: &Explanation, page: &mut String) -> std::fmt::Result {
             or_dash(&log.end),
             or_dash(&log.folded),
             log.persisted,
-            or_dash(&log.cleaned),
+            or_dash(&log.retired),
         )?;
     }
     writeln!(page)
@@ -215,14 +215,14 @@ fn edges(of: &Explanation, page: &mut String) -> std::fmt::Result {
 }
 
 fn waiting(of: &Explanation, page: &mut String) -> std::fmt::Result {
-    for line in &of.waiting_corrections {
+    for line in &of.waiting_invalidations {
         writeln!(
             page,
             "an invalidation has waited since {}: {} (due {})",
             line.created_at, line.reason, line.due_at
         )?;
     }
-    if of.waiting_corrections.is_empty() { Ok(()) } else { writeln!(page) }
+    if of.waiting_invalidations.is_empty() { Ok(()) } else { writeln!(page) }
 }
 
 fn repairs(of: &Explanation, page: &mut String) -> std::fmt::Result {

@@ -30,7 +30,7 @@ impl Plaudit {
             let pending = redis.pending_flips(actor, kind).await?;
             let except: Vec<Id> = pending.flips.iter().map(|flip| flip.target).collect();
             let (rows, persisted) = db.targets_of(shard, kind, actor, &except, page).await?;
-            // What was cleaned before the flips were read must be in the rows.
+            // What was retired before the flips were read must be in the rows.
             if persisted >= pending.retired {
                 return Ok(page.slice(merge(rows, &pending, page)));
             }

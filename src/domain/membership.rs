@@ -89,11 +89,11 @@ impl Memberships {
         actor: UserId,
         kind: EdgeKind,
         targets: &[Id],
-        cleaned: Offset,
+        retired: Offset,
     ) -> StoreResult<Option<Vec<(Id, bool)>>> {
         let shard = self.redis.shard_of(actor.0);
         let (states, persisted) = self.db.edge_states(shard, kind, actor, targets).await?;
-        Ok((persisted >= cleaned).then(|| states.into_iter().map(|s| (s.target, s.is_on)).collect()))
+        Ok((persisted >= retired).then(|| states.into_iter().map(|s| (s.target, s.is_on)).collect()))
     }
 
     /// The row of one edge, for the script `flip_edge`.

@@ -40,7 +40,7 @@ pub async fn explain(redis: &Redis, db: &Db, entity: Entity, actors: &[UserId]) 
         counters: recounted.iter().flat_map(|one| counters(entity, one, &held)).collect(),
         last_events: last_events(redis, entity, meta.as_ref(), &state.offsets).await,
         last_steps: db.last_steps(entity, LAST).await?,
-        waiting_corrections: db.pending_invalidations(entity).await?,
+        waiting_invalidations: db.pending_invalidations(entity).await?,
         last_repairs: db.repairs_of(entity, LAST).await?,
         edges: Vec::new(),
         findings: Vec::new(),
@@ -132,7 +132,7 @@ async fn log_sides(
             owner: owners.get(source.index()).cloned().flatten(),
             folded: on_target(|meta| &meta.folded),
             persisted: persisted.to_string(),
-            cleaned: on_target(|meta| &meta.retired),
+            retired: on_target(|meta| &meta.retired),
             behind: end.as_ref().and_then(behind),
             end: end.map(|end| end.to_string()),
         });
@@ -156,7 +156,7 @@ async fn last_events(
                 continue;
             }
             let state = if offset <= meta.retired[index] {
-                "cleaned"
+                "retired"
             } else if offset <= persisted[index] {
                 "persisted"
             } else if offset <= meta.folded[index] {

@@ -25,7 +25,7 @@ pub struct Explanation {
     /// From the history, newest first.
     pub last_steps: Vec<HistoryRow>,
     /// Invalidations that are not yet applied to Redis.
-    pub waiting_corrections: Vec<PendingInvalidation>,
+    pub waiting_invalidations: Vec<PendingInvalidation>,
     pub last_repairs: Vec<RepairRow>,
     pub edges: Vec<EdgeSides>,
     pub findings: Vec<Finding>,
@@ -92,7 +92,7 @@ pub struct LogSide {
     pub folded: Option<String>,
     pub persisted: String,
     /// Retired on this entity's shard.
-    pub cleaned: Option<String>,
+    pub retired: Option<String>,
     /// Entries that are not persisted yet; `None` across generations, or if Redis could not be read.
     pub behind: Option<u64>,
 }
@@ -102,7 +102,7 @@ pub struct LogEvent {
     pub source: u16,
     pub offset: String,
     pub event: String,
-    /// How far it has come: appended, folded, persisted, or cleaned (retired).
+    /// How far it has come: appended, folded, persisted, or retired.
     pub state: &'static str,
 }
 

@@ -23,14 +23,14 @@ const LIFE: Duration = Duration::from_secs(1);
 type Ids = Arc<[NoteId]>;
 
 pub struct NewestNotes {
-    state: Arc<Mutex<State>>,
+    state: Arc<Mutex<CachedList>>,
     flights: SingleFlight<(), Ids>,
     db: Db,
 }
 
 /// The cached list, and what decides whether a read may replace it.
 #[derive(Default)]
-struct State {
+struct CachedList {
     /// When its read began, and the ids, highest first.
     cached: Option<(Instant, Ids)>,
     /// Invalidations of notes so far.
@@ -67,14 +67,14 @@ impl NewestNotes {
 
 /// The number of invalidations is taken before the statement begins: a note with a lower id that commits later
 /// invalidates what is being read.
-async fn read(state: &Mutex<State>, db: &Db) -> StoreResult<Ids> {
+async fn read(state: &Mutex<CachedList>, db: &Db) -> StoreResult<Ids> {
     let (began, before) = (Instant::now(), state.lock().invalidations);
     let ids: Ids = db.newest_notes(LONGEST).await?.into();
     state.lock().insert(&ids, began, before);
     Ok(ids)
 }
 
-impl State {
+impl CachedList {
     fn get(&self, now: Instant) -> Option<Ids> {
         let (began, ids) = self.cached.as_ref()?;
         (now.duration_since(*began) < LIFE).then(|| Arc::clone(ids))
@@ -118,8 +118,8 @@ mod tests {
         (1_000..1_000 + LENGTH).rev().map(id).collect()
     }
 
-    fn cached(ids: &Ids) -> (State, Instant) {
-        let (mut state, now) = (State::default(), Instant::now());
+    fn cached(ids: &Ids) -> (CachedList, Instant) {
+        let (mut state, now) = (CachedList::default(), Instant::now());
         state.insert(ids, now, 0);
         assert_eq!(state.get(now).as_ref(), Some(ids));
         (state, now)
@@ -143,7 +143,7 @@ mod tests {
 
     #[test]
     fn a_read_during_which_a_note_was_invalidated_is_not_cached() {
-        let (mut state, now) = (State::default(), Instant::now());
+        let (mut state, now) = (CachedList::default(), Instant::now());
         let before = state.invalidations;
         state.invalidate(id(1_050)); // its transaction committed after the read
         state.insert(&full(), now, before);

@@ -28,7 +28,7 @@ async fn explain_shows_a_note_in_all_stores_and_reports_drift_and_its_repair() {
             &format!("note_like by user:{actor}: on"),
             "row            on, included",
             "cached set     in it",
-            "cleaned    1 note_like",
+            "retired    1 note_like",
             "version ",
         ] {
             assert!(page.contains(part), "{part:?} is missing in\n{page}");
