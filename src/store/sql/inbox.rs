@@ -28,65 +28,31 @@ pub struct InboxEntry {
 }
 
 impl Tx {
-    /// Writes one entry per flip, all of `kind`, to the inbox of its recipient. Existing entries do not change. Returns
-    /// the flips with a new entry. The flips are distinct, and a transaction calls this once per kind.
-    pub async fn add_inbox_entries<'a>(
+    /// Writes one entry per flip, all of `kind`, to the inbox of its recipient. The flips' edges are on for the first
+    /// time ever, so none of them has an entry.
+    pub async fn add_inbox_entries(
         &mut self,
         kind: EdgeKind,
-        entries: Vec<(UserId, &'a Flip)>,
-    ) -> StoreResult<Vec<(UserId, &'a Flip)>> {
+        entries: &[(UserId, &Flip)],
+    ) -> StoreResult<()> {
         if entries.is_empty() {
-            return Ok(entries);
+            return Ok(());
         }
         let query = sqlx::query(concat!(
             "INSERT INTO inbox_entry (recipient_id, kind, actor_id, target_id, created_at)
              SELECT recipient_id, $1, actor_id, target_id, ",
             timestamp!("at"),
             " FROM unnest($2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[])
-                   AS given (recipient_id, actor_id, target_id, at)
-             ON CONFLICT (recipient_id, kind, actor_id, target_id) DO NOTHING"
-        ));
-        let (name, recipients, actors, targets) = keys(kind, &entries);
-        let query = query
-            .bind(name)
-            .bind(recipients)
-            .bind(actors)
-            .bind(targets)
-            .bind(entries.iter().map(|(_, flip)| flip.at).collect::<Vec<_>>());
-        let added = self.db.run(query.execute(&mut *self.inner)).await?.rows_affected();
-        if added == entries.len() as u64 { Ok(entries) } else { self.only_added(kind, entries).await }
+                   AS entry (recipient_id, actor_id, target_id, at)"
+        ))
+        .bind(kind.name())
+        .bind(entries.iter().map(|(recipient, _)| recipient.get()).collect::<Vec<_>>())
+        .bind(entries.iter().map(|(_, flip)| flip.actor.get()).collect::<Vec<_>>())
+        .bind(entries.iter().map(|(_, flip)| flip.target.get()).collect::<Vec<_>>())
+        .bind(entries.iter().map(|(_, flip)| flip.at).collect::<Vec<_>>());
+        self.db.run(query.execute(&mut *self.inner)).await.map(drop)
     }
 
-    /// The flips whose entry this transaction has written. Rarely needed: an edge that is on for the first time has no
-    /// entry yet, unless the edge's row was deleted by SQL.
-    async fn only_added<'a>(
-        &mut self,
-        kind: EdgeKind,
-        entries: Vec<(UserId, &'a Flip)>,
-    ) -> StoreResult<Vec<(UserId, &'a Flip)>> {
-        let query = sqlx::query_scalar(
-            "SELECT given.place
-             FROM unnest($2::bigint[], $3::bigint[], $4::bigint[]) WITH ORDINALITY
-                  AS given (recipient_id, actor_id, target_id, place)
-             JOIN inbox_entry AS entry USING (recipient_id, actor_id, target_id)
-             WHERE entry.kind = $1 AND entry.xmin = pg_current_xact_id()::xid",
-        );
-        let (name, recipients, actors, targets) = keys(kind, &entries);
-        let query = query.bind(name).bind(recipients).bind(actors).bind(targets);
-        let places: Vec<i64> = self.db.run(query.fetch_all(&mut *self.inner)).await?;
-        Ok(places.iter().filter_map(|place| entries.get(*place as usize - 1).copied()).collect())
-    }
-}
-
-/// The key columns of entries: the kind's name, recipients, actors and targets.
-fn keys(kind: EdgeKind, entries: &[(UserId, &Flip)]) -> (&'static str, Vec<i64>, Vec<i64>, Vec<i64>) {
-    let recipients = entries.iter().map(|(recipient, _)| recipient.get()).collect();
-    let actors = entries.iter().map(|(_, flip)| flip.actor.get()).collect();
-    let targets = entries.iter().map(|(_, flip)| flip.target.get()).collect();
-    (kind.name(), recipients, actors, targets)
-}
-
-impl Tx {
     /// Records that a user wrote to the recipient. Returns whether it is the first time.
     pub async fn add_direct_message(&mut self, from: UserId, to: UserId) -> StoreResult<bool> {
         let query = sqlx::query(

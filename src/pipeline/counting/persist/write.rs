@@ -134,7 +134,8 @@ async fn deliver(tx: &mut Tx, first_times: &[&Flip], moved: &mut Deltas) -> Stor
         let mut notified: Vec<(UserId, &Flip)> =
             of_kind.filter_map(|flip| flip.notifies().map(|(to, _)| (to, *flip))).collect();
         notified.sort_by_key(|(to, _)| *to); // in index order, so that each page of an index is read once
-        for (recipient, _) in tx.add_inbox_entries(*kind, notified).await? {
+        tx.add_inbox_entries(*kind, &notified).await?;
+        for (recipient, _) in notified {
             moved.entry(Entity::new(EntityKind::Inbox, recipient.0)).or_default().add(counter, 1);
         }
     }
