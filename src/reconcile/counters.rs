@@ -214,9 +214,7 @@ mod tests {
             generation: Some(1),
             folded: vec![at(folded)],
             retired: vec![at(retired)],
-            folded_before_reset: vec![at(0)],
             members_retired: None,
-            hot_since: None,
         }
     }
 

@@ -15,7 +15,7 @@ use crate::{
         retry::{FailureStreak, repeat_with},
     },
     primitives::fault::{self, Point},
-    store::{StoreError, StoreResult},
+    store::{StoreError, StoreResult, redis::Position},
 };
 
 /// How long one wait for new events lasts. Then the targets are read again: a target that was reset to an
@@ -33,7 +33,7 @@ pub async fn run(leadership: Arc<Leadership>) -> StoreError {
 async fn fold(leadership: &Leadership, streak: &FailureStreak) -> StoreResult<()> {
     let (redis, source) = (leadership.redis(), leadership.lease.shard);
     let mut reader = redis.log_reader(source, leadership.context.settings.redis_replicas).await?;
-    let read_targets = || TargetShards::read(redis, source, |meta| &meta.folded);
+    let read_targets = || TargetShards::read(redis, source, Position::Folded);
     let mut targets = read_targets().await?;
     let (most, mut gather) = (leadership.context.settings.batch_events, Gather::every(GATHER));
     loop {

@@ -18,7 +18,7 @@ use crate::{
         Offset,
         fault::{self, Point},
     },
-    store::{StoreError, StoreResult},
+    store::{StoreError, StoreResult, redis::Position},
 };
 
 /// How long one wait lasts. Then the targets are read again: one may have been reset.
@@ -44,7 +44,7 @@ pub async fn run(leadership: Arc<Leadership>) -> StoreError {
 async fn retire(leadership: &Leadership, streak: &FailureStreak) -> StoreResult<()> {
     let (redis, lease) = (leadership.redis(), leadership.lease);
     let mut reader = redis.log_reader(lease.shard, 0).await?;
-    let read_targets = || TargetShards::read(redis, lease.shard, |meta| &meta.retired);
+    let read_targets = || TargetShards::read(redis, lease.shard, Position::Retired);
     let mut targets = read_targets().await?;
     let meta = redis.shard_meta(lease.shard).await?.ok_or(StoreError::NotRecovered)?;
     let mut members = meta.members_retired.ok_or(StoreError::NotRecovered)?;

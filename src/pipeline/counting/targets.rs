@@ -5,49 +5,24 @@ use crate::{
     event_log::{Entry, Heat, heat_of, sum_of},
     primitives::{Offset, ShardCount, ShardId},
     store::{
-        StoreError, StoreResult,
-        redis::{Batch, BatchOutcome, Redis, ShardMeta},
+        StoreResult,
+        redis::{Batch, BatchOutcome, Position, Redis, TargetPosition},
     },
 };
 
 /// Each target has its own position: they differ after a crash between two targets.
 pub struct TargetShards {
     shards: ShardCount,
-    all: Vec<TargetShard>,
-}
-
-struct TargetShard {
-    shard: ShardId,
-    epoch: u64,
-    at: Offset,
-    /// The heat includes entries up to there, even if they are folded once more after a reset.
-    heated: Offset,
-    hot_since: Option<UnixMillis>,
+    all: Vec<TargetPosition>,
 }
 
 impl TargetShards {
-    /// Reads the positions of all targets in the source's log; `positions` selects them from a target's meta.
+    /// Reads the positions of all targets in the source's log, in one round trip.
     ///
     /// # Errors
-    /// [`StoreError::NotRecovered`] while a target is not recovered.
-    pub async fn read(
-        redis: &Redis,
-        source: ShardId,
-        positions: impl Fn(&ShardMeta) -> &[Offset],
-    ) -> StoreResult<Self> {
-        let shards = redis.shards();
-        let mut all = Vec::with_capacity(shards.get());
-        for shard in shards.all() {
-            let meta = redis.shard_meta(shard).await?.ok_or(StoreError::NotRecovered)?;
-            all.push(TargetShard {
-                shard,
-                epoch: meta.epoch,
-                at: positions(&meta)[source.index()],
-                heated: meta.folded_before_reset[source.index()],
-                hot_since: meta.hot_since,
-            });
-        }
-        Ok(Self { shards, all })
+    /// [`StoreError::NotRecovered`](crate::store::StoreError::NotRecovered) while a target is not recovered.
+    pub async fn read(redis: &Redis, source: ShardId, position: Position) -> StoreResult<Self> {
+        Ok(Self { shards: redis.shards(), all: redis.target_positions(source, position).await? })
     }
 
     /// The lowest position: every target has the entries up to there.
@@ -62,9 +37,9 @@ impl TargetShards {
         behind
             .map(|target| {
                 let new = entries.iter().filter(|entry| entry.offset > target.at && entry.offset <= to);
-                let moves = sum_of(new, |entity| self.shards.shard_of(entity.id) == target.shard);
+                let moves = sum_of(new, |entity| self.shards.shard_of(entity.id) == target.target);
                 Batch {
-                    target: target.shard,
+                    target: target.target,
                     epoch: target.epoch,
                     from: target.at,
                     to,
@@ -80,12 +55,13 @@ impl TargetShards {
     /// were folded before the target's counters were reset.
     pub fn add_heat(&self, batches: &mut [Batch], entries: &[Entry], now: UnixMillis) {
         for batch in batches {
-            let Some(target) = self.all.iter().find(|target| target.shard == batch.target) else { continue };
+            let Some(target) = self.all.iter().find(|target| target.target == batch.target) else { continue };
             let Some(since) = target.hot_since else { continue };
             let new = entries.iter().filter(|entry| {
-                let after = target.at.max(target.heated);
+                // Up to there the heat has them, even if they are folded once more after a reset.
+                let after = target.at.max(target.folded_before_reset);
                 let is_hot =
-                    |flip: &Flip| flip.at >= since && self.shards.shard_of(flip.target) == target.shard;
+                    |flip: &Flip| flip.at >= since && self.shards.shard_of(flip.target) == target.target;
                 entry.offset > after && entry.offset <= batch.to && entry.flip().is_some_and(is_hot)
             });
             batch.heat = heat_of(new, now);
@@ -96,7 +72,7 @@ impl TargetShards {
     pub fn advance(&mut self, batches: &[Batch], applied: &[BatchOutcome]) -> bool {
         for (batch, outcome) in batches.iter().zip(applied) {
             if *outcome == BatchOutcome::Done
-                && let Some(target) = self.all.iter_mut().find(|target| target.shard == batch.target)
+                && let Some(target) = self.all.iter_mut().find(|target| target.target == batch.target)
             {
                 target.at = batch.to;
             }
@@ -126,13 +102,14 @@ mod tests {
         Entry { offset: Offset::new(1, number), event: Event::Flip(flip) }
     }
 
-    fn target(shard: u16, at: u64, heated: u64, hot_since: Option<UnixMillis>) -> TargetShard {
+    fn target(shard: u16, at: u64, heated: u64, hot_since: Option<UnixMillis>) -> TargetPosition {
         let offset = |number| Offset::new(1, number);
-        TargetShard { shard: ShardId(shard), epoch: 1, at: offset(at), heated: offset(heated), hot_since }
+        let (at, folded_before_reset) = (offset(at), offset(heated));
+        TargetPosition { target: ShardId(shard), epoch: 1, at, folded_before_reset, hot_since }
     }
 
     /// The notes with heat in the current hour, per batch.
-    fn heated(all: Vec<TargetShard>, entries: &[Entry]) -> Vec<Vec<i64>> {
+    fn heated(all: Vec<TargetPosition>, entries: &[Entry]) -> Vec<Vec<i64>> {
         let targets = TargetShards { shards: ShardCount::new(2).unwrap(), all };
         let mut batches = targets.batches(entries, entries.last().unwrap().offset);
         targets.add_heat(&mut batches, entries, NOW);

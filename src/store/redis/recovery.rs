@@ -31,12 +31,8 @@ pub struct ShardMeta {
     /// Per source shard.
     pub folded: Vec<Offset>,
     pub retired: Vec<Offset>,
-    /// Offset to which the log was folded before the last reset of the counters, if that is farther.
-    pub folded_before_reset: Vec<Offset>,
     /// Offset to which the shard's own pending flips are retired.
     pub members_retired: Option<Offset>,
-    /// Time from which the fold adds heat; `None` until the heat is started.
-    pub hot_since: Option<UnixMillis>,
 }
 
 /// State of a source shard's log in a target shard, for the new owner of the source.
@@ -73,9 +69,7 @@ impl Redis {
             generation: fields.get("generation").map(|text| parse(text)).transpose()?,
             folded: offsets("folded")?,
             retired: offsets("retired")?,
-            folded_before_reset: offsets("folded_before_reset")?,
             members_retired: fields.get("members_retired").map(|text| parse(text)).transpose()?,
-            hot_since: fields.get("hot").map(|text| parse(text)).transpose()?,
         })
     }
 
