@@ -12,7 +12,6 @@ use super::{
     scripts,
 };
 use crate::{
-    catalogue::UnixMillis,
     primitives::{Offset, ShardId},
     store::{StoreError, StoreResult},
 };
