@@ -12,7 +12,8 @@
 -- ARGV[7…]  per source shard: offset up to which SQL had persisted its log, in that same statement
 -- then per counter:  name, base total
 -- Returns  {"done", change, value per counter}
---          {"refused"}  something moved meanwhile: load again; nothing written
+--          {"behind"}   the fold is behind what SQL had persisted: call again soon; nothing written, here and below
+--          {"refused"}  something moved meanwhile: load again
 local token, epoch, timeline, entity, shards = ARGV[1], ARGV[2], ARGV[3], ARGV[4], tonumber(ARGV[6])
 local counters = (#ARGV - 6 - shards) / 2
 if not shards or counters < 1 or counters % 1 ~= 0 then
@@ -37,7 +38,7 @@ for source = 0, shards - 1 do
   local low_watermark = same_epoch and held[3 + source]
   -- The base totals must not be ahead of the fold, nor include any part of the pending overlay.
   if not folded or not at_most(persisted, folded) then
-    return { 'refused' }
+    return { 'behind' }
   end
   -- After a reset of the shard, counts must not be behind those that clients saw before it.
   if not at_most(folded_before_reset, folded) then

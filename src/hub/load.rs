@@ -23,6 +23,8 @@ use crate::{
 const PATIENCE: Duration = Duration::from_millis(1_500);
 /// Pause between two attempts, and while another loader has the token.
 const PAUSE: Duration = Duration::from_millis(4);
+/// How long the same totals are tried to install while the fold is behind them: longer than targets take to follow.
+const FOLD_PATIENCE: Duration = Duration::from_millis(100);
 
 /// An entity to load, and the interruption that its load must follow.
 pub(super) type LoadKey = (Entity, ReadTicket);
@@ -124,8 +126,7 @@ impl Hub {
             missing.extend_from_slice(&ticket.others);
             let (installs, behind) = installs(ticket, &snapshots);
             missing.extend(behind);
-            let installed = self.inner.redis.install_counts(ticket, &installs).await?;
-            for (install, outcome) in installs.iter().zip(installed) {
+            for (install, outcome) in self.install(ticket, installs).await? {
                 match self.keep_installed(reads[ticket.shard.index()], install.entity, outcome) {
                     Some(counted) => {
                         found.insert(install.entity, counted);
@@ -137,12 +138,38 @@ impl Hub {
         Ok(missing)
     }
 
+    /// Installs totals, those again that the fold is behind.
+    async fn install<'a>(
+        &self,
+        ticket: &LoadTickets,
+        mut installs: Vec<Install<'a>>,
+    ) -> StoreResult<Vec<(Install<'a>, InstallOutcome)>> {
+        let (began, mut installed) = (Instant::now(), Vec::with_capacity(installs.len()));
+        loop {
+            let outcomes = self.inner.redis.install_counts(ticket, &installs).await?;
+            let is_last = began.elapsed() > FOLD_PATIENCE;
+            let mut behind = Vec::new();
+            for (install, outcome) in installs.into_iter().zip(outcomes) {
+                if outcome == InstallOutcome::Behind && !is_last {
+                    behind.push(install);
+                } else {
+                    installed.push((install, outcome));
+                }
+            }
+            if behind.is_empty() {
+                return Ok(installed);
+            }
+            installs = behind;
+            tokio::time::sleep(PAUSE).await;
+        }
+    }
+
     fn keep_installed(&self, read: ReadTicket, entity: Entity, outcome: InstallOutcome) -> Option<CountsAt> {
         match outcome {
             InstallOutcome::Done(version, counts) => {
                 self.finish_read(read, entity, CountsRead::Known(version, counts))
             }
-            InstallOutcome::Refused => None,
+            InstallOutcome::Behind | InstallOutcome::Refused => None,
         }
     }
 

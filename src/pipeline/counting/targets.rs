@@ -10,10 +10,13 @@ use crate::{
     },
 };
 
-/// Each target has its own position: they differ after a crash between two targets.
+/// Each target has its own position: they differ after a crash between two targets, and while targets that a batch does
+/// not touch follow.
 pub struct TargetShards {
     shards: ShardCount,
     all: Vec<TargetPosition>,
+    /// Every target has the events up to there that touch it.
+    done: Offset,
 }
 
 impl TargetShards {
@@ -22,7 +25,22 @@ impl TargetShards {
     /// # Errors
     /// [`StoreError::NotRecovered`](crate::store::StoreError::NotRecovered) while a target is not recovered.
     pub async fn read(redis: &Redis, source: ShardId, position: Position) -> StoreResult<Self> {
-        Ok(Self { shards: redis.shards(), all: redis.target_positions(source, position).await? })
+        Ok(Self::at(redis.shards(), redis.target_positions(source, position).await?))
+    }
+
+    fn at(shards: ShardCount, all: Vec<TargetPosition>) -> Self {
+        let done = all.iter().map(|target| target.at).min().unwrap_or_default();
+        Self { shards, all, done }
+    }
+
+    /// Every target has the events up to there that touch it: the next batch begins there.
+    pub const fn done(&self) -> Offset {
+        self.done
+    }
+
+    /// Records that the touched targets have their batches up to `to`.
+    pub fn touched_targets_are_at(&mut self, to: Offset) {
+        self.done = to;
     }
 
     /// The lowest position: every target has the entries up to there.
@@ -30,8 +48,18 @@ impl TargetShards {
         self.all.iter().map(|target| target.at).min().unwrap_or_default()
     }
 
-    /// One batch for each target that is behind `to`. A batch without moves still advances the target's position:
-    /// all targets must pass each border of batches.
+    /// Whether a target that was not touched still has to follow.
+    pub fn is_any_behind(&self) -> bool {
+        self.lowest() < self.done
+    }
+
+    /// Batches without events, for the targets that follow.
+    pub fn following(&self) -> Vec<Batch> {
+        self.batches(&[], self.done)
+    }
+
+    /// One batch for each target that is behind `to`, also if no entry touches it. `entries` are all after
+    /// [`Self::done`].
     pub fn batches(&self, entries: &[Entry], to: Offset) -> Vec<Batch> {
         let behind = self.all.iter().filter(|target| target.at < to);
         behind
@@ -87,8 +115,9 @@ mod tests {
     use crate::{
         catalogue::{Bucket, EdgeKind, Span},
         event_log::Event,
-        primitives::{Id, UserId},
+        primitives::{Id, NoteId, UserId},
     };
+    use std::num::NonZeroU32;
 
     const NOW: UnixMillis = 1_700_000_000_000;
 
@@ -110,7 +139,7 @@ mod tests {
 
     /// The notes with heat in the current hour, per batch.
     fn heated(all: Vec<TargetPosition>, entries: &[Entry]) -> Vec<Vec<i64>> {
-        let targets = TargetShards { shards: ShardCount::new(2).unwrap(), all };
+        let targets = TargetShards::at(ShardCount::new(2).unwrap(), all);
         let mut batches = targets.batches(entries, entries.last().unwrap().offset);
         targets.add_heat(&mut batches, entries, NOW);
         let hour = Bucket::of(Span::Hour, NOW);
@@ -126,6 +155,40 @@ mod tests {
         let of = |since| heated(vec![target(0, 0, 0, since), target(1, 0, 0, since)], &entries);
         assert_eq!(of(Some(NOW)), [vec![10, 14], vec![11]]);
         assert_eq!(of(None), [const { Vec::<i64>::new() }; 2]);
+    }
+
+    #[test]
+    fn a_target_that_no_event_touches_follows_later_from_where_it_is() {
+        let all = vec![target(0, 0, 0, None), target(1, 0, 0, None)];
+        let mut targets = TargetShards::at(ShardCount::new(2).unwrap(), all);
+        // A view touches its note alone.
+        let views = |number, note| Entry {
+            offset: Offset::new(1, number),
+            event: Event::Views { note: NoteId(id(note)), by: NonZeroU32::MIN, at: NOW },
+        };
+        let touched = |targets: &TargetShards, entries: &[Entry]| {
+            let mut batches = targets.batches(entries, entries.last().unwrap().offset);
+            batches.retain(Batch::has_effect);
+            batches
+        };
+        let first = touched(&targets, &[views(1, 10), views(2, 12)]);
+        assert_eq!(first.iter().map(|batch| batch.target).collect::<Vec<_>>(), [ShardId(0)]);
+        assert!(targets.advance(&first, &[BatchOutcome::Done]));
+        targets.touched_targets_are_at(Offset::new(1, 2));
+        assert!(targets.is_any_behind());
+
+        let second = touched(&targets, &[views(3, 11)]);
+        let borders = |batch: &Batch| (batch.target, batch.from, batch.to, batch.moves.len());
+        let (start, third) = (Offset::new(1, 0), Offset::new(1, 3));
+        assert_eq!(second.iter().map(borders).collect::<Vec<_>>(), [(ShardId(1), start, third, 1)]);
+        assert!(targets.advance(&second, &[BatchOutcome::Done]));
+        targets.touched_targets_are_at(third);
+
+        let following = targets.following();
+        let behind = (ShardId(0), Offset::new(1, 2), third, 0);
+        assert_eq!(following.iter().map(borders).collect::<Vec<_>>(), [behind]);
+        assert!(targets.advance(&following, &[BatchOutcome::Done]));
+        assert!(!targets.is_any_behind());
     }
 
     #[test]

@@ -35,6 +35,13 @@ pub struct Batch {
     pub heat: Heat,
 }
 
+impl Batch {
+    /// Whether it does more than to advance the target's position.
+    pub fn has_effect(&self) -> bool {
+        !self.moves.is_empty() || !self.heat.is_empty()
+    }
+}
+
 /// Outcome of a batch on one target shard.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum BatchOutcome {
@@ -73,6 +80,9 @@ impl Redis {
         cmds: &[Cmd],
         between: Point,
     ) -> StoreResult<Vec<BatchOutcome>> {
+        if cmds.is_empty() {
+            return Ok(Vec::new());
+        }
         if let Some(fault) = fault::due(between) {
             self.pipeline(&cmds[..1]).await?;
             fault.strike()?;

@@ -46,6 +46,8 @@ pub struct Install<'a> {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum InstallOutcome {
     Done(Version, Counts),
+    /// The target has not folded yet what PostgreSQL had persisted: the same install may succeed soon.
+    Behind,
     /// The counters changed meanwhile: load again.
     Refused,
 }
@@ -110,6 +112,7 @@ impl Redis {
                         let version = Version::new(tickets.epoch, reply.next()?);
                         Ok(InstallOutcome::Done(version, Counts::from_values(reply.rest::<i64>()?)))
                     }
+                    InstallCountsResult::Behind => Ok(InstallOutcome::Behind),
                     InstallCountsResult::Refused => Ok(InstallOutcome::Refused),
                 }
             })

@@ -158,7 +158,7 @@ impl LogReader {
         let mut cmd = redis::cmd("XREAD");
         cmd.arg("COUNT").arg(most);
         if !wait.is_zero() {
-            cmd.arg("BLOCK").arg(wait.as_millis() as u64);
+            cmd.arg("BLOCK").arg(wait.as_micros().div_ceil(1_000) as u64); // 0 would wait for ever
         }
         cmd.arg("STREAMS").arg(keys::log(self.shard)).arg(from.to_string());
         let logs: Option<Vec<(String, Vec<RawEntry>)>> = within(wait + READ_TIMEOUT, async {

@@ -68,7 +68,7 @@ results! {
     } or "no_meta" | "fenced";
     "heartbeat" HeartbeatResult { Done "done" } or "no_meta";
     "hottest" HottestResult { Done "done", Incomplete "incomplete" };
-    "install_counts" InstallCountsResult { Done "done", Refused "refused" };
+    "install_counts" InstallCountsResult { Done "done", Behind "behind", Refused "refused" };
     "install_members" InstallMembersResult { Done "done", Refused "refused" } or "no_meta";
     "invalidate_counts" InvalidateCountsResult { Done "done" } or "no_meta";
     "invalidate_members" InvalidateMembersResult { Done "done" } or "no_meta";
