@@ -67,6 +67,7 @@ mod pipeline {
     mod races;
     mod reconcile;
     mod recovery;
+    mod shards;
     mod shutdown;
     mod storm;
 }

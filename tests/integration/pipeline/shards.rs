@@ -1,0 +1,66 @@
+//! Many virtual shards: a batch touches few of them, and the others follow.
+
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+
+use futures_util::future::join_all;
+use serde_json::json;
+
+use crate::support::{SOON, Server, eventually, note};
+
+const COUNTS: &str = "query ($n: ID!) { note(id: $n) { likeCount author { likesReceivedCount } } }";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn cold_counts_on_16_shards_are_loaded_while_likes_arrive_on_all_of_them() {
+    let server = Server::start(&["--virtual-shards", "16"]);
+    let stores = server.stores();
+    let mut liked = Vec::new();
+    for _ in 0..32 {
+        liked.push(note(stores.new_note().await));
+    }
+    let is_over = AtomicBool::new(false);
+    let likers = (0..16).map(|i| {
+        let (client, liked, is_over) = (server.client(&format!("liker {i} of 16")), &liked, &is_over);
+        async move {
+            for n in liked.iter().cycle().skip(2 * i) {
+                if is_over.load(Relaxed) {
+                    return;
+                }
+                client.like(n).await;
+                client.unlike(n).await;
+            }
+        }
+    });
+    let reads = async {
+        let reader = server.anonymous();
+        for _ in 0..50 {
+            let cold = note(stores.new_note().await);
+            let counts = reader.data(COUNTS, json!({ "n": cold })).await["note"].clone();
+            assert_eq!(counts, json!({ "likeCount": 0, "author": { "likesReceivedCount": 0 } }));
+        }
+        is_over.store(true, Relaxed);
+    };
+    tokio::join!(join_all(likers), reads);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn likes_on_16_shards_are_counted_in_every_store_and_every_shard_catches_up() {
+    let server = Server::start(&["--virtual-shards", "16"]);
+    let stores = server.stores();
+    let id = stores.new_note().await;
+    let n = note(id);
+    for i in 0..20 {
+        let fan = server.client(&format!("fan {i} on 16 shards"));
+        assert_eq!(fan.like(&n).await["note"]["likeCount"], i + 1);
+    }
+    stores.rest().await;
+    assert_eq!(stores.number("SELECT count(*) FROM note_like WHERE target_id = $1 AND is_on", id).await, 20);
+    assert_eq!(stores.number("SELECT likes FROM note_counts WHERE id = $1", id).await, 20);
+    assert_eq!(server.anonymous().note(&n).await["likeCount"], 20);
+    eventually("no shard is behind", SOON, || async {
+        let metrics = server.metrics().await;
+        let lags = metrics.iter().filter(|(series, _)| series.starts_with("plaudit_fold_lag_events"));
+        let lags: Vec<f64> = lags.map(|(_, events)| *events).collect();
+        (lags.len() == 16 && lags.iter().all(|events| *events == 0.0)).then_some(())
+    })
+    .await;
+}
