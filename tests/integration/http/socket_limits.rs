@@ -166,7 +166,7 @@ async fn too_many_messages_per_second_close_the_connection() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_client_that_reads_slowly_skips_to_the_latest_value() {
-    const LIKERS: i32 = 60;
+    const LIKERS: i32 = 240;
     let server = Server::start(&["--socket-send-wait", "1m"]);
     let n = long_note(&server).await;
     let mut socket = Socket::try_connect_from("127.0.0.1", &server.url).await.unwrap();
@@ -188,8 +188,9 @@ async fn a_client_that_reads_slowly_skips_to_the_latest_value() {
         }
     }
     assert!(messages < LIKERS, "{messages} messages for {LIKERS} likes");
-    // All messages together would be 48 MB.
-    assert!(grown < 24 << 20, "the server uses {grown} bytes more");
+    // All messages together would be 190 MB. A few of them, and what the allocator keeps, are 14 to 37 MB, no matter
+    // how many likes there are.
+    assert!(grown < 64 << 20, "the server uses {grown} bytes more");
 }
 
 #[tokio::test(flavor = "multi_thread")]
