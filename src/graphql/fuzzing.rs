@@ -2,12 +2,12 @@
 
 use std::sync::OnceLock;
 
-use async_graphql::{Variables, connection::CursorType};
+use async_graphql::Variables;
 
 use super::{
     costs,
+    definition::pages::List,
     guard::Guard,
-    reading::pages::List,
     request::ids::{global_id, parse_any},
     schema,
 };
@@ -59,7 +59,7 @@ fn reads_back<K: std::str::FromStr + std::fmt::Display>(text: &str) {
     let read = |text: &str| LIST.page_request::<K>(1, Some(text)).ok().and_then(|request| request.after);
     // Random bytes hardly ever form a cursor, so the text is also tried as the key within one.
     for key in [read(text), text.parse().ok()].into_iter().flatten() {
-        let cursor = LIST.cursor(&key).encode_cursor();
+        let cursor = LIST.cursor(&key).encode();
         assert_eq!(read(&cursor).map(|key| key.to_string()), Some(key.to_string()), "{text:?}");
     }
 }

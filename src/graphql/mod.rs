@@ -4,14 +4,15 @@
 //!
 //! | folder | what it is |
 //! |---|---|
-//! | [`engine`] | prepares and executes requests |
+//! | [`engine`] | prepares and executes requests: by plans, or by async-graphql |
+//! | [`plan`] | answers a validated document, level by level |
 //! | [`costs`] | rules of the guard for this schema |
-//! | [`schema`] | the roots of the schema, and its text |
+//! | [`schema`] | all types, for plans and for async-graphql, and their text |
 //! | [`live`] | subscriptions, executed once for all that select the same |
 //! | [`queries`], [`mutations`] | the root fields, by domain word |
 //! | [`objects`] | the types that clients read |
-//! | [`reading`] | scope, loaders, prefetch, pages, access guards |
-//! | [`nulls`] | null propagation of failed fields |
+//! | [`definition`] | how types and fields are declared: values, arguments, pages |
+//! | [`reading`] | facts, scope, loaders, access guards |
 //! | [`request`] | parameters, documents, ids, scalars, viewer, access table, rates |
 //! | [`guard`] | limits of the cost of a request |
 //! | [`errors`] | error codes and messages |
@@ -19,21 +20,22 @@
 //! [`fuzzing`]: properties for any bytes from clients.
 
 mod costs;
+mod definition;
 mod engine;
 mod errors;
 pub(crate) mod fuzzing;
 mod guard;
 mod live;
 mod mutations;
-mod nulls;
 mod objects;
+mod plan;
 mod queries;
 mod reading;
 mod request;
 mod schema;
 
 pub use engine::{
-    execute::{Engine, Events},
+    execute::{Engine, Events, Executed},
     prepare::Prepared,
 };
 pub use errors::{ApiError, ApiResult, Code, outcome};

@@ -3,7 +3,6 @@
 
 use std::sync::Arc;
 
-use async_graphql::Response as Executed;
 use async_graphql_axum::GraphQLResponse;
 use axum::{
     http::{HeaderName, HeaderValue, StatusCode, header},
@@ -16,7 +15,7 @@ use super::{
     request_error::{RequestError, errors},
 };
 use crate::{
-    graphql::{Rejection, outcome},
+    graphql::{Executed, Rejection, outcome},
     store::tally::Tally,
 };
 
@@ -36,7 +35,7 @@ impl Answer {
     /// The code of the first error, or `OK`.
     pub fn outcome(&self) -> &'static str {
         match self {
-            Self::Executed(executed, _) => outcome(executed.errors.first()),
+            Self::Executed(executed, _) => outcome(executed.errors().first()),
             Self::Rejected(Rejection(errors)) => outcome(errors.first()),
             Self::Refused(refusal) => refusal.code(),
         }
@@ -53,7 +52,10 @@ impl Answer {
 
 /// 200 after an execution: errors of fields are part of the result.
 fn executed_response(executed: Executed, tally: &Tally, media_type: MediaType) -> Response {
-    let mut response = GraphQLResponse::from(executed).into_response();
+    let mut response = match executed {
+        Executed::Planned(answered) => answered.body.into_response(),
+        Executed::ByEngine(response) => GraphQLResponse::from(response).into_response(),
+    };
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_TYPE, media_type.header());
     if let Ok(cost) = HeaderValue::try_from(server_timing(tally)) {

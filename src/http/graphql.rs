@@ -3,7 +3,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use async_graphql::{Response as Executed, parser::types::OperationType};
+use async_graphql::parser::types::OperationType;
 use axum::{
     body::Body,
     extract::{FromRequestParts, Request},
@@ -16,7 +16,7 @@ use super::{
     request_error::RequestError, sockets::Transport,
 };
 use crate::{
-    graphql::{ApiError, Caller, Code, Parameters, Prepared, Rejection},
+    graphql::{ApiError, Caller, Code, Executed, Parameters, Prepared, Rejection},
     store::tally::Tally,
 };
 
@@ -101,7 +101,7 @@ async fn run(state: &SharedApiState, prepared: Prepared) -> Answer {
 /// The action may or may not have taken effect; see [`Code::meaning`] for when repeating is safe.
 pub fn took_too_long() -> Executed {
     let message = format!("the stores did not answer within {LONGEST:?}; try again");
-    Executed::from_errors(vec![ApiError::new(Code::RetryLater, message).into()])
+    Executed::failed(ApiError::new(Code::RetryLater, message))
 }
 
 fn no_subscriptions() -> Rejection {

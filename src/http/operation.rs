@@ -151,8 +151,8 @@ fn prepare(shared: &ApiState, parameters: Parameters, caller: Caller) -> Result<
 async fn answer(engine: &Engine, prepared: Prepared) -> Result<(Events, &'static str), Rejection> {
     let execution = tokio::time::timeout(LONGEST, engine.execute(prepared));
     let answer = execution.await.unwrap_or_else(|_| Ok(took_too_long()))?;
-    let encoded = serde_json::to_vec(&answer).unwrap_or_default();
-    Ok((stream::iter([Bytes::from(encoded)]).boxed(), outcome(answer.errors.first())))
+    let outcome_code = outcome(answer.errors().first());
+    Ok((stream::iter([answer.into_bytes()]).boxed(), outcome_code))
 }
 
 fn steps(begun: Result<Events, Rejection>) -> OperationSteps {

@@ -37,6 +37,7 @@ mod graphql {
     mod fanout;
     mod fuzz;
     mod live;
+    mod plans;
     mod schema;
 }
 mod http {

@@ -69,6 +69,15 @@ impl Client {
         Ok(Reply { status, body, redis_round_trips, sql_statements, retry_after })
     }
 
+    /// The answer as it was sent.
+    pub async fn text(&self, query: &str, variables: Value) -> String {
+        let mut request = http().post(&self.url).json(&json!({ "query": query, "variables": variables }));
+        if let Some(token) = &self.token {
+            request = request.bearer_auth(token);
+        }
+        request.send().await.unwrap().text().await.unwrap()
+    }
+
     /// Sends an operation that must succeed; returns `data`.
     pub async fn data(&self, query: &str, variables: Value) -> Value {
         let reply = self.send(query, variables).await;

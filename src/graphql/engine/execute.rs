@@ -2,40 +2,73 @@
 
 use std::{panic::AssertUnwindSafe, sync::Arc};
 
-use async_graphql::{Request, Response, Value, parser::types::ExecutableDocument};
+use async_graphql::{Request, Response, ServerError, Value, Variables, dynamic::Schema as EngineSchema};
 use bytes::Bytes;
-use futures_util::{FutureExt, StreamExt, stream, stream::BoxStream};
+use futures_util::{FutureExt, StreamExt, stream::BoxStream};
+use metrics::counter;
 
-use super::prepare::{Prepared, PreparedOperation, Preparer};
+use super::prepare::{Prepared, PreparedOperation, Preparer, plan};
 use crate::{
     domain::Plaudit,
     graphql::{
         costs,
         errors::{ApiError, code_of_engine_error, give_code, log_causes},
+        guard::Document,
         live::{
             fanout::Fanout,
             key::SubscriptionKey,
             shared::{EncodedEvent, ExecuteEvent},
             topic::{Topic, TopicEvent, Topics},
-            viewers::needs_viewer,
         },
-        nulls::Nulls,
-        reading::scope::Scope,
+        plan::{self, Answered, Plan, Plans},
+        reading::{facts::Reader, scope::Scope},
         request::{
             error::{Rejection, first_errors},
+            operation::operation_of,
+            parameters::DocumentHash,
             viewer::Caller,
         },
-        schema::{self, Schema},
+        schema::{self, EngineOutcome},
     },
     hub::CountsAt,
     settings::CostSettings,
 };
 
+/// Requests by what answered them: `plan` or `engine`.
+const REQUESTS: &str = "plaudit_executions_total";
+
+/// The answer to a query or a mutation.
+pub enum Executed {
+    Planned(Answered),
+    ByEngine(Response),
+}
+
+impl Executed {
+    /// The answer to a request that failed as a whole.
+    pub fn failed(error: ApiError) -> Self {
+        Self::Planned(plan::failed(error))
+    }
+
+    pub fn errors(&self) -> &[ServerError] {
+        match self {
+            Self::Planned(answered) => &answered.errors,
+            Self::ByEngine(response) => &response.errors,
+        }
+    }
+
+    /// One JSON object.
+    pub fn into_bytes(self) -> Bytes {
+        match self {
+            Self::Planned(answered) => answered.body,
+            Self::ByEngine(response) => encoded(&response),
+        }
+    }
+}
+
 /// Executes requests, each in a scope of its own. Cheap to clone.
 #[derive(Clone)]
 pub struct Engine {
-    schema: Schema,
-    nulls: Arc<Nulls>,
+    schema: EngineSchema,
     preparer: Preparer,
     plaudit: Plaudit,
     fanout: Arc<Fanout>,
@@ -46,12 +79,14 @@ pub type Events = BoxStream<'static, Bytes>;
 
 impl Engine {
     pub fn new(plaudit: Plaudit, limits: CostSettings) -> Self {
+        for by in ["plan", "engine"] {
+            counter!(REQUESTS, "by" => by).increment(0);
+        }
         let schema = schema::build(limits.introspects());
         let sdl = schema.sdl();
-        let nulls = Arc::new(Nulls::of(&sdl));
-        let preparer = Preparer::new(plaudit.clone(), costs::guard(&sdl, limits));
+        let preparer = Preparer::new(plaudit.clone(), costs::guard(&sdl, limits), limits.plans);
         let fanout = Fanout::new(plaudit.hub().clone());
-        Self { schema, nulls, preparer, plaudit, fanout }
+        Self { schema, preparer, plaudit, fanout }
     }
 
     /// Parses and measures a request, and counts it against the caller's rates: the first step of every
@@ -63,16 +98,41 @@ impl Engine {
         self.preparer.prepare(request, caller)
     }
 
-    /// Executes a query or a mutation.
+    /// Executes a query or a mutation: by its plan, or if it has none yet, by the engine.
     ///
     /// # Errors
     /// The document does not fit the schema.
-    pub async fn execute(&self, prepared: Prepared) -> Result<Response, Rejection> {
-        let Prepared { request, operation, .. } = prepared;
-        let response = self.schema.execute(request).await;
-        let executed = executed(self.mend(response, operation.parsed(), operation.name.as_deref()))?;
+    pub async fn execute(&self, prepared: Prepared) -> Result<Executed, Rejection> {
+        let Prepared { request, operation, viewer, .. } = prepared;
+        let scope = Scope::new(Reader::new(self.plaudit.clone(), viewer));
+        if let Some(plan) = operation.plan(&request.variables) {
+            let answer = AssertUnwindSafe(plan::answer(&plan, &request.variables, &scope)).catch_unwind();
+            let answered = answer.await.unwrap_or_else(|_| {
+                give_up(&operation.document);
+                plan::failed(ApiError::internal())
+            });
+            log_causes(&answered.errors);
+            counter!(REQUESTS, "by" => "plan").increment(1);
+            return Ok(Executed::Planned(answered));
+        }
+        let response = self.execute_by_engine(request, &operation, scope).await?;
+        counter!(REQUESTS, "by" => "engine").increment(1);
+        Ok(Executed::ByEngine(response))
+    }
+
+    async fn execute_by_engine(
+        &self,
+        request: Request,
+        operation: &PreparedOperation,
+        scope: Scope,
+    ) -> Result<Response, Rejection> {
+        let outcome = EngineOutcome::default();
+        let mut request = request.data(scope).data(outcome.clone());
+        request.set_parsed_query(operation.parsed().clone());
+        let variables = request.variables.clone();
+        let response = executed(self.schema.execute(request).await)?;
         self.preparer.keep(&operation.document);
-        Ok(executed)
+        Ok(mended(response, &outcome, &operation.document, operation.name.as_deref(), &variables))
     }
 
     /// Starts a subscription: checks its arguments now, then joins the shared subscription of each topic.
@@ -81,22 +141,40 @@ impl Engine {
     /// The document does not fit the schema, or the root field refuses its arguments.
     pub async fn subscribe(&self, prepared: Prepared) -> Result<Events, Rejection> {
         let Prepared { request, operation, viewer, .. } = prepared;
-        let (variables, topics) = (request.variables.clone(), Topics::default());
-        let responses = self.schema.execute_stream(request.data(topics.clone()));
-        let responses: Vec<Response> = responses
-            .map(|response| self.mend(response, operation.parsed(), operation.name.as_deref()))
-            .collect()
-            .await;
-        let (first_events, topics) = (started(responses)?, topics.take());
-        self.preparer.keep(&operation.document);
-        if topics.is_empty() {
-            return Ok(stream::iter(first_events).boxed());
+        let scope = Scope::new(Reader::new(self.plaudit.clone(), viewer.clone()));
+        let variables = request.variables.clone();
+        let mut topics = Vec::new();
+        if operation.plan(&variables).is_none() {
+            topics = self.topics_by_engine(request, &operation, scope.clone()).await?;
         }
+        let plan = operation.plan(&variables);
+        if let Some(plan) = plan.as_ref().filter(|_| topics.is_empty()) {
+            topics = plan::topics(plan, &variables, &scope).await.map_err(|error| Rejection(vec![error]))?;
+        }
+        let viewer = plan.is_none_or(|plan| !plan.is_same_for_all).then_some(viewer);
         let PreparedOperation { document, name } = operation;
-        let viewer = needs_viewer(document.parsed(), name.as_deref(), &self.nulls).then_some(viewer);
         let key = SubscriptionKey::new(document, name, variables, viewer);
         let events = self.fanout.join(key, topics, |key, topic| self.event_executor(key, topic));
-        Ok(stream::iter(first_events).chain(events).boxed())
+        Ok(events.boxed())
+    }
+
+    /// Validates a subscription that has no plan, and resolves its root fields. The engine ignores those in fragments.
+    async fn topics_by_engine(
+        &self,
+        request: Request,
+        operation: &PreparedOperation,
+        scope: Scope,
+    ) -> Result<Vec<Topic>, Rejection> {
+        let topics = Topics::default();
+        let mut request = request.data(scope).data(topics.clone()).data(EngineOutcome::default());
+        request.set_parsed_query(operation.parsed().clone());
+        let responses: Vec<Response> = self.schema.execute_stream(request).collect().await;
+        let errors: Vec<ServerError> = responses.into_iter().flat_map(|response| response.errors).collect();
+        if errors.is_empty() {
+            self.preparer.keep(&operation.document);
+            return Ok(topics.take());
+        }
+        Err(first_errors(errors.into_iter().map(with_code).collect()))
     }
 
     /// Executes the events of a shared subscription.
@@ -112,33 +190,69 @@ impl Engine {
 
     /// Executes and encodes one event, in a scope of its own.
     async fn execute_event(&self, key: &SubscriptionKey, topic: Topic, counted: CountsAt) -> EncodedEvent {
-        let scope = match key.viewer() {
-            Some(viewer) => Scope::new(self.plaudit.clone(), viewer.clone()),
-            None => Scope::shared(self.plaudit.clone()),
+        let reader = match key.viewer() {
+            Some(viewer) => Reader::new(self.plaudit.clone(), viewer.clone()),
+            None => Reader::shared(self.plaudit.clone()),
         };
-        let event = TopicEvent { field: topic.field, entity: topic.entity, counted };
-        let request = key.request(topic.entity).data(scope).data(event);
-        let response = self.schema.execute_stream(request).next().await.unwrap_or_default();
-        encoded_event(&self.mend(response, key.document(), key.operation()))
+        let scope = Scope::of_event(reader, topic.entity, counted);
+        match plan(key.document(), key.operation(), key.variables()) {
+            Some(plan) => {
+                let event = plan::event(&plan, key.variables(), &scope, &topic.field, topic.entity);
+                let answered = AssertUnwindSafe(event).catch_unwind().await.unwrap_or_else(|_| {
+                    give_up(key.document());
+                    plan::failed(ApiError::internal())
+                });
+                log_causes(&answered.errors);
+                EncodedEvent { is_whole: answered.errors.is_empty(), bytes: answered.body }
+            }
+            None => self.execute_event_by_engine(key, topic, scope).await,
+        }
     }
 
-    /// Gives every error a code, and sets null where a field failed.
-    fn mend(
+    async fn execute_event_by_engine(
         &self,
-        mut response: Response,
-        document: &ExecutableDocument,
-        operation: Option<&str>,
-    ) -> Response {
-        if response.errors.is_empty() {
-            return response;
-        }
-        log_causes(&response.errors);
-        for error in &mut response.errors {
-            let code = code_of_engine_error(error);
-            give_code(error, code);
-        }
-        self.nulls.put(&mut response, document, operation);
-        response
+        key: &SubscriptionKey,
+        topic: Topic,
+        scope: Scope,
+    ) -> EncodedEvent {
+        let outcome = EngineOutcome::default();
+        let event = TopicEvent { field: topic.field, entity: topic.entity };
+        let request = key.request(topic.entity).data(scope).data(event).data(outcome.clone());
+        let response = self.schema.execute_stream(request).next().await.unwrap_or_default();
+        let response = mended(response, &outcome, key.document(), key.operation(), key.variables());
+        EncodedEvent { is_whole: response.errors.is_empty(), bytes: encoded(&response) }
+    }
+}
+
+/// Puts the fields of an engine's answer in order, sets null where they failed, and gives every error a code.
+fn mended(
+    mut response: Response,
+    outcome: &EngineOutcome,
+    document: &Document,
+    name: Option<&str>,
+    variables: &Variables,
+) -> Response {
+    let operation = operation_of(document.parsed(), name);
+    if let Some(plan) = operation.and_then(|operation| Plan::whole(document.parsed(), operation, variables)) {
+        plan::mend(&plan, &mut response, outcome.take());
+    }
+    log_causes(&response.errors);
+    response.errors = response.errors.into_iter().map(with_code).collect();
+    response
+}
+
+fn with_code(mut error: ServerError) -> ServerError {
+    let code = code_of_engine_error(&error);
+    give_code(&mut error, code);
+    error
+}
+
+/// After a panic, which the process logs: the engine executes the document from now on.
+fn give_up(document: &Document) {
+    let hash = DocumentHash::of(document.text()).to_string();
+    tracing::error!(document = hash, "a plan panicked; the engine executes the document from now on");
+    if let Some(plans) = document.attached::<Plans>() {
+        plans.give_up();
     }
 }
 
@@ -147,34 +261,19 @@ fn executed(response: Response) -> Result<Response, Rejection> {
     let is_rejected = response.data == Value::Null
         && !response.errors.is_empty()
         && response.errors.iter().all(|error| error.path.is_empty());
-    if is_rejected { Err(first_errors(response.errors)) } else { Ok(response) }
-}
-
-/// A subscription whose only field refuses its arguments did not start. That is a request error too, although the
-/// error has a path (GraphQL specification, section 6.2.3.1).
-fn started(responses: Vec<Response>) -> Result<Vec<Bytes>, Rejection> {
-    match <[Response; 1]>::try_from(responses) {
-        Ok([only]) => {
-            let is_rejected = only.data == Value::Null
-                && !only.errors.is_empty()
-                && only.errors.iter().all(|error| error.path.len() <= 1);
-            if is_rejected { Err(first_errors(only.errors)) } else { Ok(vec![encoded(&only)]) }
-        }
-        Err(several) => Ok(several.iter().map(encoded).collect()),
+    if is_rejected {
+        return Err(first_errors(response.errors.into_iter().map(with_code).collect()));
     }
-}
-
-fn encoded_event(response: &Response) -> EncodedEvent {
-    EncodedEvent { bytes: encoded(response), is_whole: response.errors.is_empty() }
-}
-
-/// The event after a panic, which the process logs.
-fn panicked() -> EncodedEvent {
-    encoded_event(&Response::from_errors(vec![ApiError::internal().into()]))
+    Ok(response)
 }
 
 fn encoded(response: &Response) -> Bytes {
     serde_json::to_vec(response).unwrap_or_default().into()
+}
+
+/// The event after a panic, which the process logs.
+fn panicked() -> EncodedEvent {
+    EncodedEvent { bytes: plan::failed(ApiError::internal()).body, is_whole: false }
 }
 
 #[cfg(test)]
@@ -209,17 +308,24 @@ mod tests {
         Viewer::signed_in(Identity { subject: "ana".parse().unwrap(), role: Role::User, expires_at })
     }
 
+    /// The answer by the engine, which is the same by the plan.
     async fn execute(viewer: Viewer, query: &str, variables: Value) -> Value {
-        let request = Request::new(query).variables(Variables::from_json(variables));
         let engine = engine();
-        let answer = match engine.prepare(request, Caller { viewer, ..Caller::nobody() }) {
-            Ok(prepared) => engine.execute(prepared).await,
-            Err(rejected) => Err(rejected),
-        };
-        match answer {
-            Ok(response) => serde_json::to_value(response).unwrap(),
-            Err(Rejection(errors)) => json!({ "errors": errors }),
+        let mut answers = Vec::new();
+        for _ in 0..2 {
+            let request = Request::new(query).variables(Variables::from_json(variables.clone()));
+            let answer = match engine.prepare(request, Caller { viewer: viewer.clone(), ..Caller::nobody() })
+            {
+                Ok(prepared) => engine.execute(prepared).await,
+                Err(rejected) => Err(rejected),
+            };
+            answers.push(match answer {
+                Ok(executed) => serde_json::from_slice(&executed.into_bytes()).unwrap(),
+                Err(Rejection(errors)) => json!({ "errors": errors }),
+            });
         }
+        assert_eq!(answers[0], answers[1], "{query}");
+        answers.remove(0)
     }
 
     /// Code and argument of the only error.

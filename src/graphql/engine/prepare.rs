@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use async_graphql::{
-    Request, ServerError,
+    Request, ServerError, Variables,
     parser::types::{ExecutableDocument, OperationType},
 };
 use plaudit_token_auth::{Role, Subject};
@@ -13,10 +13,10 @@ use crate::{
     graphql::{
         errors::{ApiError, Code},
         guard::{Document, Guard},
-        reading::scope::Scope,
+        plan::{Plan, Plans},
         request::{
             error::{Rejection, cost_error, document_error, first_errors, register_refusals},
-            operation::{OperationLabel, root_field},
+            operation::{OperationLabel, operation_of, root_field},
             rates::{READ, mutation_cost},
             viewer::{Caller, Viewer},
         },
@@ -60,6 +60,18 @@ impl PreparedOperation {
     pub fn parsed(&self) -> &ExecutableDocument {
         self.document.parsed()
     }
+
+    /// The operation's plan, if the engine has validated the document and it can be planned.
+    pub fn plan(&self, variables: &Variables) -> Option<Arc<Plan>> {
+        plan(&self.document, self.name.as_deref(), variables)
+    }
+}
+
+/// The plan of an operation of a document that the engine has validated.
+pub(super) fn plan(document: &Document, name: Option<&str>, variables: &Variables) -> Option<Arc<Plan>> {
+    let plans = document.attached::<Plans>()?;
+    let operation = operation_of(document.parsed(), name)?;
+    plans.get(document.parsed(), operation, name, variables, document.tokens())
 }
 
 /// Prepares requests. Cheap to clone.
@@ -67,16 +79,21 @@ impl PreparedOperation {
 pub(super) struct Preparer {
     plaudit: Plaudit,
     guard: Arc<Guard>,
+    has_plans: bool,
 }
 
 impl Preparer {
-    pub fn new(plaudit: Plaudit, guard: Guard) -> Self {
+    /// `has_plans`: whether documents get plans.
+    pub fn new(plaudit: Plaudit, guard: Guard, has_plans: bool) -> Self {
         register_refusals();
-        Self { plaudit, guard: Arc::new(guard) }
+        Self { plaudit, guard: Arc::new(guard), has_plans }
     }
 
-    /// Keeps the document of an operation that was executed, so that it is not parsed again.
+    /// Keeps the document of an operation that was executed, so that it is not parsed again, and is planned.
     pub fn keep(&self, document: &Arc<Document>) {
+        if self.has_plans {
+            document.attach(|| Plans::of(document.parsed()));
+        }
         self.guard.keep(document);
     }
 
@@ -117,10 +134,7 @@ impl Preparer {
         let root = document.root_name(operation, |parsed, definition| Some(root_field(parsed, definition)));
         let label = OperationLabel::new(operation.kind, root.unwrap_or(OperationLabel::UNKNOWN.root));
         let kind = operation.kind;
-        request.set_parsed_query(document.parsed().clone());
         let operation = PreparedOperation { name: request.operation_name.clone(), document };
-        let viewer = caller.viewer;
-        let request = request.data(Scope::new(self.plaudit.clone(), viewer.clone()));
-        Ok(Prepared { request, kind, label, operation, viewer })
+        Ok(Prepared { request, kind, label, operation, viewer: caller.viewer })
     }
 }

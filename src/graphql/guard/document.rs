@@ -1,6 +1,9 @@
 //! A document that is parsed, measured and within the limits.
 
-use std::sync::{Arc, OnceLock};
+use std::{
+    any::Any,
+    sync::{Arc, OnceLock},
+};
 
 use async_graphql::{
     Name, Positioned, Variables,
@@ -18,8 +21,8 @@ use super::{
 };
 use crate::settings::CostSettings;
 
-/// Most memory that a parsed token takes, in bytes.
-const PER_TOKEN: u64 = 256;
+/// Most memory that a parsed token takes, with its part in plans, in bytes.
+const PER_TOKEN: u64 = 1_536;
 
 /// Shared by all requests that send the same text.
 pub struct Document {
@@ -31,6 +34,8 @@ pub struct Document {
     /// How often each variable is used, in all operations together.
     uses: Vec<(Name, u64)>,
     tokens: u64,
+    /// See [`Document::attached`].
+    attached: OnceLock<Box<dyn Any + Send + Sync>>,
 }
 
 /// One operation of a document.
@@ -61,12 +66,28 @@ impl Document {
             uses: totals.uses.into_iter().collect(),
             tokens,
             parsed,
+            attached: OnceLock::new(),
         });
         (document, totals.steps)
     }
 
     pub const fn parsed(&self) -> &ExecutableDocument {
         &self.parsed
+    }
+
+    /// Number of tokens, which limits the memory of everything that is made of the document.
+    pub const fn tokens(&self) -> u64 {
+        self.tokens
+    }
+
+    /// Keeps a value with the document, made when it is wanted first.
+    pub fn attach<T: Any + Send + Sync>(&self, make: impl FnOnce() -> T) -> Option<&T> {
+        self.attached.get_or_init(|| Box::new(make())).downcast_ref()
+    }
+
+    /// The value that [`Self::attach`] keeps.
+    pub fn attached<T: Any + Send + Sync>(&self) -> Option<&T> {
+        self.attached.get()?.downcast_ref()
     }
 
     pub const fn text(&self) -> &Arc<str> {
@@ -114,7 +135,7 @@ impl Document {
         self.definition(operation).map_or(&[], |definition| &definition.variable_definitions)
     }
 
-    fn definition(&self, operation: &DocumentOperation) -> Option<&OperationDefinition> {
+    pub fn definition(&self, operation: &DocumentOperation) -> Option<&OperationDefinition> {
         match (&self.parsed.operations, &operation.name) {
             (DocumentOperations::Single(only), _) => Some(&only.node),
             (DocumentOperations::Multiple(all), Some(name)) => all.get(name).map(|found| &found.node),

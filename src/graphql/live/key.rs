@@ -58,8 +58,13 @@ impl SubscriptionKey {
         self.viewer.as_ref()
     }
 
-    pub fn document(&self) -> &ExecutableDocument {
-        self.document.parsed()
+    pub fn document(&self) -> &Document {
+        &self.document
+    }
+
+    /// Without the variable that lists the watched objects.
+    pub const fn variables(&self) -> &Variables {
+        &self.variables
     }
 
     pub fn operation(&self) -> Option<&str> {

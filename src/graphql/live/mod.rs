@@ -3,7 +3,7 @@
 //!
 //! - [`subscriptions`]: the root fields; [`topic`]: the data that they exchange with the engine
 //! - [`fanout`]: the shared subscriptions of this process, by key and topic
-//! - [`key`]: which subscriptions are equal; [`viewers`]: whether the response depends on the viewer
+//! - [`key`]: which subscriptions are equal
 //! - [`shared`]: the task of a shared subscription and its members; [`pace`]: how often it sends
 //! - [`stream`]: the events of one client's subscription; [`ready_set`]: which of its topics have a new event
 
@@ -15,4 +15,3 @@ pub mod shared;
 pub mod stream;
 pub mod subscriptions;
 pub mod topic;
-pub mod viewers;

@@ -1,10 +1,16 @@
 //! What all mutations share: the acting user, the idempotency key, and the form of inputs and payloads.
 
-use async_graphql::Context;
-
 use crate::{
     domain::{IdempotencyKey, Plaudit},
-    graphql::{errors::ApiResult, reading::scope::Scope},
+    graphql::{
+        definition::{
+            arguments::Arguments,
+            types::{Call, CallFn, InputType, ObjectType, Resolve, input_fields},
+            values::{Object, Output},
+        },
+        errors::ApiResult,
+        reading::scope::Scope,
+    },
     primitives::UserId,
 };
 
@@ -12,16 +18,20 @@ use crate::{
 /// so that bad input does not create a user.
 pub struct Action<'a> {
     pub scope: &'a Scope,
+    pub input: Arguments,
     key: Option<IdempotencyKey>,
 }
 
 impl<'a> Action<'a> {
-    /// The caller's right to act was checked before, by the [access guards](crate::graphql::reading::guards).
+    /// The caller's right to act was checked before.
     ///
     /// # Errors
     /// [`Code::BadUserInput`](crate::graphql::Code::BadUserInput) for a bad key.
-    pub fn begin(ctx: &Context<'a>, key: Option<String>) -> ApiResult<Self> {
-        Ok(Self { scope: Scope::of(ctx), key: key.map(IdempotencyKey::parse).transpose()? })
+    pub fn begin(call: Call<'a>) -> ApiResult<Self> {
+        let input = call.arguments.input("input");
+        let key =
+            input.text("idempotencyKey").map(|key| IdempotencyKey::parse(key.into_owned())).transpose()?;
+        Ok(Self { scope: call.scope, input, key })
     }
 
     pub fn plaudit(&self) -> &'a Plaudit {
@@ -38,27 +48,51 @@ impl<'a> Action<'a> {
     }
 }
 
-/// Declares the input and the payload of a mutation: each input has an idempotency key, and each payload
-/// says whether anything changed.
-macro_rules! action_types {
-    ($($input:ident { $($(#[doc = $in_doc:literal])* $in_field:ident: $in_type:ty,)* }
-       $payload:ident { $(#[doc = $doc:literal])* changed,
-           $($(#[doc = $out_doc:literal])* $out_field:ident: $out_type:ty,)* })+) => {$(
-        #[derive(async_graphql::InputObject)]
-        struct $input {
-            $($(#[doc = $in_doc])* $in_field: $in_type,)*
-            /// Any text of at most 64 bytes. A request with the same key within 24 hours returns the first
-            /// result and changes nothing.
-            idempotency_key: Option<String>,
-        }
-
-        #[derive(async_graphql::SimpleObject)]
-        struct $payload {
-            $(#[doc = $doc])*
-            changed: bool,
-            $($(#[doc = $out_doc])* $out_field: $out_type,)*
-        }
-    )+};
+/// A payload: whether anything changed, and the changed objects.
+pub fn payload(changed: bool, parts: impl IntoIterator<Item = (&'static str, Output)>) -> Output {
+    Object::record([("changed", changed.into())].into_iter().chain(parts)).into()
 }
 
-pub(super) use action_types;
+/// A mutation with its input and its payload.
+pub struct Mutation {
+    pub name: &'static str,
+    pub description: &'static str,
+    /// Fields of the input: signature and description each.
+    pub input: &'static [(&'static str, &'static str)],
+    /// When nothing changed.
+    pub changed: &'static str,
+    /// Other fields of the payload: signature and description each.
+    pub payload: &'static [(&'static str, &'static str)],
+    pub act: CallFn,
+}
+
+const KEY: (&str, &str) = (
+    "idempotencyKey: String",
+    "Any text of at most 64 bytes. A request with the same key within 24 hours returns the first result and changes \
+     nothing.",
+);
+
+impl Mutation {
+    pub fn input_type(&self) -> InputType {
+        let fields = input_fields(self.input.iter().copied().chain([KEY]));
+        InputType { name: self.type_name("Input"), fields }
+    }
+
+    pub fn payload_type(&self) -> ObjectType {
+        let parts = [("changed: Boolean!", self.changed)].into_iter().chain(self.payload.iter().copied());
+        ObjectType::new(self.type_name("Payload"), "").parts(parts)
+    }
+
+    /// Adds its field to the type `Mutation`.
+    pub fn add_to(&self, mutation: ObjectType) -> ObjectType {
+        let (input, payload) = (self.type_name("Input"), self.type_name("Payload"));
+        let signature = format!("{}(input: {input}!): {payload}", self.name);
+        mutation.field(&signature, self.description, Resolve::Call(self.act))
+    }
+
+    /// `LikeNote` and the suffix.
+    fn type_name(&self, suffix: &str) -> &'static str {
+        let (first, rest) = self.name.split_at(1);
+        format!("{}{rest}{suffix}", first.to_uppercase()).leak()
+    }
+}

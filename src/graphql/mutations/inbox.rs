@@ -1,104 +1,82 @@
 //! Marking the inbox as read, and recording direct messages.
 
-use async_graphql::{Context, Enum, ID, Object};
+use futures_util::FutureExt;
 
-use super::action::{Action, action_types};
+use super::action::{Action, Mutation, payload};
 use crate::{
-    domain::{Badge, DirectMessage},
+    domain::{Badge, DirectMessage, inbox_of},
     graphql::{
-        errors::{ApiError, ApiResult},
-        objects::{inbox::Inbox, users::User},
-        reading::{
-            guards::ByTable,
-            prefetch::{Prefetch, Selection},
+        definition::{
+            arguments::Arguments,
+            types::{Call, EnumType},
+            values::{Object, Output},
         },
-        request::ids::parse_as,
+        errors::{ApiError, ApiResult},
     },
     primitives::UserId,
 };
 
-/// A counter of the inbox.
-#[derive(Enum, Clone, Copy, PartialEq, Eq)]
-#[graphql(remote = "Badge")]
-enum InboxKind {
-    /// Comments on your notes and replies to your comments.
-    Replies,
-    /// Likes of your notes and comments.
-    Likes,
-    /// Who follows you.
-    NewFollowers,
-    /// Who wrote to you.
-    DirectMessages,
+pub const MUTATIONS: &[Mutation] = &[
+    Mutation {
+        name: "markInboxRead",
+        description: "Marks your notifications under these counters as read.",
+        input: &[("kinds: [InboxKind!]!", "The counters to reset: at least one.")],
+        changed: "False when there was nothing unread.",
+        payload: &[("inbox: Inbox!", "Your inbox, with its new counts.")],
+        act: |call| mark_read(call).boxed(),
+    },
+    Mutation {
+        name: "recordDirectMessage",
+        description: "Notifies a user that somebody wrote to them. For services, which keep the messages themselves.",
+        input: &[
+            ("senderId: ID!", "The user who wrote."),
+            ("recipientId: ID!", "The user who received the message."),
+        ],
+        changed: "False when this sender has written to this recipient before.",
+        payload: &[("recipient: User!", "The user who received the message.")],
+        act: |call| record_direct_message(call).boxed(),
+    },
+];
+
+/// Counters of the inbox: name and description.
+const KINDS: [(Badge, &str, &str); 4] = [
+    (Badge::Replies, "REPLIES", "Comments on your notes and replies to your comments."),
+    (Badge::Likes, "LIKES", "Likes of your notes and comments."),
+    (Badge::NewFollowers, "NEW_FOLLOWERS", "Who follows you."),
+    (Badge::DirectMessages, "DIRECT_MESSAGES", "Who wrote to you."),
+];
+
+pub fn inbox_kind() -> EnumType {
+    EnumType {
+        name: "InboxKind",
+        description: "A counter of the inbox.",
+        values: KINDS.iter().map(|(_, name, description)| (*name, *description)).collect(),
+    }
 }
 
-action_types! {
-    MarkInboxReadInput {
-        /// The counters to reset: at least one.
-        kinds: Vec<InboxKind>,
-    }
-    MarkInboxReadPayload {
-        /// False when there was nothing unread.
-        changed,
-        /// Your inbox, with its new counts.
-        inbox: Inbox,
-    }
-    RecordDirectMessageInput {
-        /// The user who wrote.
-        sender_id: ID,
-        /// The user who received the message.
-        recipient_id: ID,
-    }
-    RecordDirectMessagePayload {
-        /// False when this sender has written to this recipient before.
-        changed,
-        /// The user who received the message.
-        recipient: User,
-    }
+async fn mark_read(call: Call<'_>) -> ApiResult<Output> {
+    let action = Action::begin(call)?;
+    let badges = badges("kinds", &action.input)?;
+    let owner = action.actor().await?;
+    let outcome = action.plaudit().mark_inbox_read(owner, &badges, action.key()).await?;
+    Ok(payload(outcome.changed, [("inbox", Object::of(inbox_of(owner)).into())]))
 }
 
-#[derive(Default)]
-pub struct InboxMutations;
-
-#[Object(guard = "ByTable(\"Mutation\")")]
-impl InboxMutations {
-    /// Marks your notifications under these counters as read.
-    async fn mark_inbox_read(
-        &self,
-        ctx: &Context<'_>,
-        input: MarkInboxReadInput,
-    ) -> ApiResult<Option<MarkInboxReadPayload>> {
-        let action = Action::begin(ctx, input.idempotency_key)?;
-        let badges = badges("kinds", input.kinds)?;
-        let owner = action.actor().await?;
-        let outcome = action.plaudit().mark_inbox_read(owner, &badges, action.key()).await?;
-        let mut prefetch = Prefetch::default();
-        prefetch.inbox(owner, &Selection::of(ctx).inside("inbox"));
-        let inbox = Inbox::new(owner, prefetch.read(&action.scope.renewed()).await);
-        Ok(Some(MarkInboxReadPayload { changed: outcome.changed, inbox }))
-    }
-
-    /// Notifies a user that somebody wrote to them. For services, which keep the messages themselves.
-    async fn record_direct_message(
-        &self,
-        ctx: &Context<'_>,
-        input: RecordDirectMessageInput,
-    ) -> ApiResult<Option<RecordDirectMessagePayload>> {
-        let action = Action::begin(ctx, input.idempotency_key)?;
-        let sender: UserId = parse_as("senderId", &input.sender_id)?;
-        let recipient: UserId = parse_as("recipientId", &input.recipient_id)?;
-        let message = DirectMessage::new(sender, recipient)?;
-        let service = action.actor().await?;
-        let outcome = action.plaudit().record_direct_message(service, message, action.key()).await?;
-        let recipient = User::new(recipient, action.scope.renewed());
-        Ok(Some(RecordDirectMessagePayload { changed: outcome.changed, recipient }))
-    }
+async fn record_direct_message(call: Call<'_>) -> ApiResult<Output> {
+    let action = Action::begin(call)?;
+    let sender: UserId = action.input.id("senderId")?;
+    let recipient: UserId = action.input.id("recipientId")?;
+    let message = DirectMessage::new(sender, recipient)?;
+    let service = action.actor().await?;
+    let outcome = action.plaudit().record_direct_message(service, message, action.key()).await?;
+    Ok(payload(outcome.changed, [("recipient", recipient.into())]))
 }
 
 /// Without duplicates, in order.
-fn badges(argument: &'static str, kinds: Vec<InboxKind>) -> ApiResult<Vec<Badge>> {
-    let mut badges: Vec<Badge> = kinds.into_iter().map(Badge::from).collect();
-    badges.sort_unstable();
-    badges.dedup();
+fn badges(argument: &'static str, input: &Arguments) -> ApiResult<Vec<Badge>> {
+    let named = input.texts(argument);
+    let is_named = |(_, name, _): &&(Badge, &str, &str)| named.iter().any(|named| named == name);
+    let badges: Vec<Badge> = KINDS.iter().filter(is_named).map(|(badge, ..)| *badge).collect();
     if badges.is_empty() {
         let message = format!("{argument}: name at least one of the badges");
         return Err(ApiError::bad_input(argument, message));

@@ -1,16 +1,54 @@
-//! The fields of `Mutation`, by domain word: input, payload and what each does. [`action`] is what all of them
-//! have in common.
+//! The fields of `Mutation`, by domain word, with their inputs and payloads.
 
-pub mod action;
-pub mod coins;
-pub mod collects;
-pub mod comments;
-pub mod follows;
-pub mod groups;
-pub mod inbox;
-pub mod likes;
-pub mod moderation;
-pub mod notes;
-pub mod ratings;
-pub mod views;
-pub mod visibility;
+mod action;
+mod coins;
+mod collects;
+mod comments;
+mod follows;
+mod groups;
+mod inbox;
+mod likes;
+mod moderation;
+mod notes;
+mod ratings;
+mod views;
+mod visibility;
+
+use super::definition::types::{EnumType, ObjectType};
+use action::Mutation;
+
+/// All mutations.
+fn all() -> impl Iterator<Item = &'static Mutation> {
+    [
+        notes::MUTATIONS,
+        comments::MUTATIONS,
+        ratings::MUTATIONS,
+        likes::MUTATIONS,
+        collects::MUTATIONS,
+        follows::MUTATIONS,
+        groups::MUTATIONS,
+        views::MUTATIONS,
+        coins::MUTATIONS,
+        inbox::MUTATIONS,
+        moderation::MUTATIONS,
+        visibility::MUTATIONS,
+    ]
+    .into_iter()
+    .flatten()
+}
+
+pub fn mutation() -> ObjectType {
+    all().fold(ObjectType::new("Mutation", ""), |object, mutation| mutation.add_to(object))
+}
+
+pub fn payload_types() -> impl Iterator<Item = ObjectType> {
+    all().map(Mutation::payload_type)
+}
+
+pub fn input_types() -> impl Iterator<Item = super::definition::types::InputType> {
+    all().map(Mutation::input_type)
+}
+
+pub fn enums() -> [EnumType; 1] {
+    [inbox::inbox_kind()]
+}

@@ -1,48 +1,31 @@
 //! Rating notes.
 
-use async_graphql::{Context, ID, Object};
+use futures_util::FutureExt;
 
-use super::action::{Action, action_types};
+use super::action::{Action, Mutation, payload};
 use crate::{
     domain::Score,
     graphql::{
+        definition::{types::Call, values::Output},
         errors::ApiResult,
-        objects::notes::Note,
-        reading::{guards::ByTable, prefetch::Selection},
-        request::ids::parse_as,
     },
     primitives::NoteId,
 };
 
-action_types! {
-    RateNoteInput {
-        /// The note to rate.
-        note_id: ID,
-        /// From 0 to 10.
-        score: i32,
-    }
-    RateNotePayload {
-        /// False if you already had rated it the same.
-        changed,
-        /// The note, with its new ratings.
-        note: Note,
-    }
-}
+pub const MUTATIONS: &[Mutation] = &[Mutation {
+    name: "rateNote",
+    description: "Rates a note from 0 to 10, or changes your rating.",
+    input: &[("noteId: ID!", "The note to rate."), ("score: Int!", "From 0 to 10.")],
+    changed: "False if you already had rated it the same.",
+    payload: &[("note: Note!", "The note, with its new ratings.")],
+    act: |call| rate_note(call).boxed(),
+}];
 
-#[derive(Default)]
-pub struct RatingMutations;
-
-#[Object(guard = "ByTable(\"Mutation\")")]
-impl RatingMutations {
-    /// Rates a note from 0 to 10, or changes your rating.
-    async fn rate_note(&self, ctx: &Context<'_>, input: RateNoteInput) -> ApiResult<Option<RateNotePayload>> {
-        let action = Action::begin(ctx, input.idempotency_key)?;
-        let note: NoteId = parse_as("noteId", &input.note_id)?;
-        let score = Score::parse(input.score)?;
-        let (note, changed) =
-            action.plaudit().rate_note(action.actor().await?, note, score, action.key()).await?;
-        let selection = Selection::of(ctx).inside("note");
-        let note = Note::read_ahead(&note, &selection, &action.scope.renewed()).await;
-        Ok(Some(RateNotePayload { changed, note }))
-    }
+async fn rate_note(call: Call<'_>) -> ApiResult<Output> {
+    let action = Action::begin(call)?;
+    let note: NoteId = action.input.id("noteId")?;
+    let score = Score::parse(action.input.int("score").unwrap_or_default())?;
+    let (note, changed) =
+        action.plaudit().rate_note(action.actor().await?, note, score, action.key()).await?;
+    Ok(payload(changed, [("note", note.into())]))
 }

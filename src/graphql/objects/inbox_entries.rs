@@ -1,114 +1,92 @@
 //! Entries of an inbox.
 
-use async_graphql::{Context, Enum, ID, Object};
-
-use super::{
-    nodes::{Node, find_one},
-    users::User,
-};
 use crate::{
     catalogue::{Entity, EntityKind},
-    domain,
+    domain::InboxEntry,
     graphql::{
-        errors::ApiResult,
-        reading::{
-            pages::{List, Page},
-            prefetch::{Prefetch, Selection},
-            scope::Scope,
+        definition::{
+            pages::{FIRST, List},
+            types::{Call, EnumType, ObjectType},
+            values::{Object, Output, Scalar},
         },
-        request::scalars::DateTime,
+        errors::ApiResult,
     },
-    primitives::{Id, PageRequest, Slice},
+    primitives::{Slice, UserId},
 };
 
-pub const ENTRIES: List = List("inbox");
+const ENTRIES: List = List("inbox");
 
-/// What happened.
-#[derive(Enum, Clone, Copy, PartialEq, Eq)]
-pub enum InboxEntryKind {
-    /// Somebody liked your note.
-    NoteLiked,
-    /// Somebody liked your comment.
-    CommentLiked,
-    /// Somebody follows you.
-    Followed,
-    /// Somebody commented on your note.
-    NoteCommented,
-    /// Somebody replied to your comment.
-    CommentAnswered,
-    /// Somebody mentioned you in a comment.
-    Mentioned,
-    /// Somebody wrote to you.
-    MessageReceived,
+pub fn inbox_entry() -> ObjectType {
+    ObjectType::new(
+        "InboxEntry",
+        "One notification: the first time that a user did something to you, your note or your comment.",
+    )
+    .parts([
+        ("id: ID!", "Opaque and unique among all objects. `node` does not accept it."),
+        ("kind: InboxEntryKind!", ""),
+        ("actor: User", "The user who did it. Null if the user no longer exists."),
+        (
+            "about: Node",
+            "The object of the notification: your note or comment, the new comment, or you. Null if it was removed.",
+        ),
+        ("createdAt: DateTime!", ""),
+    ])
 }
 
-impl InboxEntryKind {
-    /// The kind by its name in the store, and the kind of object it is about. `None` for a kind of a later
-    /// release.
-    fn read(name: &str) -> Option<(Self, EntityKind)> {
-        Some(match name {
-            "note_like" => (Self::NoteLiked, EntityKind::Note),
-            "comment_like" => (Self::CommentLiked, EntityKind::Comment),
-            "follow" => (Self::Followed, EntityKind::User),
-            "comment" => (Self::NoteCommented, EntityKind::Comment),
-            "reply" => (Self::CommentAnswered, EntityKind::Comment),
-            "mention" => (Self::Mentioned, EntityKind::Comment),
-            "direct_message" => (Self::MessageReceived, EntityKind::User),
-            _ => return None,
-        })
+pub fn inbox_entry_kind() -> EnumType {
+    EnumType {
+        name: "InboxEntryKind",
+        description: "What happened.",
+        values: KINDS.iter().map(|kind| (kind.name, kind.description)).collect(),
     }
 }
 
-pub struct InboxEntry {
-    kind: InboxEntryKind,
-    about: Entity,
-    row: domain::InboxEntry,
-    scope: Scope,
+/// What happened, and what it is about.
+struct Kind {
+    name: &'static str,
+    description: &'static str,
+    /// Its name in the store.
+    stored: &'static str,
+    about: EntityKind,
 }
 
-impl InboxEntry {
-    /// A page of entries. Prefetches what is selected of the actors.
-    pub async fn page(
-        request: &PageRequest<Id>,
-        entries: Slice<domain::InboxEntry>,
-        selection: &Selection<'_>,
-        scope: &Scope,
-    ) -> Page<Self> {
-        let entries = entries.map(|entry| (entry.id, entry));
-        let actor = selection.inside("actor");
-        let want = |prefetch: &mut Prefetch, entry: &domain::InboxEntry| prefetch.user(entry.actor, &actor);
-        let node = |row: domain::InboxEntry, scope| {
-            let (kind, about) = InboxEntryKind::read(&row.kind)?;
-            let about = Entity::new(about, row.target);
-            Some(Self { kind, about, row, scope })
-        };
-        ENTRIES.prefetched_page(request, entries, scope, want, node).await
+impl Kind {
+    const fn new(
+        stored: &'static str,
+        about: EntityKind,
+        name: &'static str,
+        description: &'static str,
+    ) -> Self {
+        Self { name, description, stored, about }
     }
 }
 
-/// One notification: the first time that a user did something to you, your note or your comment.
-#[Object]
-impl InboxEntry {
-    /// Opaque and unique among all objects. `node` does not accept it.
-    async fn id(&self) -> ID {
-        ID(format!("entry_{}", self.row.id))
-    }
+const KINDS: [Kind; 7] = [
+    Kind::new("note_like", EntityKind::Note, "NOTE_LIKED", "Somebody liked your note."),
+    Kind::new("comment_like", EntityKind::Comment, "COMMENT_LIKED", "Somebody liked your comment."),
+    Kind::new("follow", EntityKind::User, "FOLLOWED", "Somebody follows you."),
+    Kind::new("comment", EntityKind::Comment, "NOTE_COMMENTED", "Somebody commented on your note."),
+    Kind::new("reply", EntityKind::Comment, "COMMENT_ANSWERED", "Somebody replied to your comment."),
+    Kind::new("mention", EntityKind::Comment, "MENTIONED", "Somebody mentioned you in a comment."),
+    Kind::new("direct_message", EntityKind::User, "MESSAGE_RECEIVED", "Somebody wrote to you."),
+];
 
-    async fn kind(&self) -> InboxEntryKind {
-        self.kind
-    }
+pub async fn page_of_entries(call: Call<'_>) -> ApiResult<Output> {
+    let request = ENTRIES.request(call.arguments, FIRST)?;
+    let owner = UserId(call.entity()?.id);
+    let Slice { items, has_more } = call.scope.plaudit().inbox_entries(owner, request).await?;
+    let items = items.into_iter().filter_map(|row| Some((row.id, entry(row)?))).collect();
+    Ok(ENTRIES.page(&request, Slice { items, has_more }))
+}
 
-    /// The user who did it. Null if the user no longer exists.
-    async fn actor(&self, ctx: &Context<'_>) -> ApiResult<Option<User>> {
-        User::named(self.row.actor, &Selection::of(ctx), &self.scope).await
-    }
-
-    /// The object of the notification: your note or comment, the new comment, or you. Null if it was removed.
-    async fn about(&self, ctx: &Context<'_>) -> ApiResult<Option<Node>> {
-        find_one(self.about, &Selection::of(ctx), &self.scope).await
-    }
-
-    async fn created_at(&self) -> DateTime {
-        self.row.created_at.into()
-    }
+/// `None` for a kind of a later release.
+fn entry(row: InboxEntry) -> Option<Object> {
+    let kind = KINDS.iter().find(|kind| kind.stored == row.kind)?;
+    Some(Object::record([
+        ("id", format!("entry_{}", row.id).into()),
+        ("kind", Scalar::Name(kind.name).into()),
+        ("actor", row.actor.into()),
+        ("about", Object::sought(Entity::new(kind.about, row.target)).into()),
+        ("createdAt", row.created_at.into()),
+    ]))
 }

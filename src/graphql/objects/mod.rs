@@ -1,5 +1,4 @@
-//! The object types of the schema, with their fields. They refer to each other, so these files import each other: the
-//! only circular imports in the GraphQL layer.
+//! The object types of the schema, with their fields.
 
 pub mod comments;
 pub mod groups;

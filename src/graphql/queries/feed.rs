@@ -1,17 +1,15 @@
 //! The feed.
 
-use async_graphql::{Context, Object};
+use futures_util::FutureExt;
 
 use crate::{
     graphql::{
-        errors::ApiResult,
-        objects::notes::Note,
-        reading::{
-            guards::ByTable,
-            pages::{FIRST, List, Page},
-            prefetch::Selection,
-            scope::Scope,
+        definition::{
+            pages::{self, FIRST, List},
+            types::{Call, ObjectType, Resolve},
+            values::Output,
         },
+        errors::ApiResult,
     },
     primitives::Slice,
 };
@@ -19,31 +17,29 @@ use crate::{
 const ALL: List = List("feed");
 const FOLLOWED: List = List("followedFeed");
 
-#[derive(Default)]
-pub struct FeedQueries;
+pub fn feed(query: ObjectType) -> ObjectType {
+    let page = pages::arguments(FIRST);
+    let following = "\"Only notes of users whom you follow; needs a token.\" following: Boolean! = false)";
+    query.field(
+        &format!("feed{}, {following}: NoteConnection", page.trim_end_matches(')')),
+        "All notes, or only those of users whom you follow; newest first.",
+        Resolve::Call(|call| notes(call).boxed()),
+    )
+}
 
-#[Object(guard = "ByTable(\"Query\")")]
-impl FeedQueries {
-    /// All notes, or only those of users whom you follow; newest first.
-    async fn feed(
-        &self,
-        ctx: &Context<'_>,
-        #[graphql(default_with = "Some(FIRST)", desc = "Number of items: 1 to 100.")] first: Option<i32>,
-        #[graphql(desc = "Only items after this cursor.")] after: Option<String>,
-        #[graphql(default, desc = "Only notes of users whom you follow; needs a token.")] following: bool,
-    ) -> ApiResult<Option<Page<Note>>> {
-        let scope = Scope::of(ctx);
-        let list = if following { FOLLOWED } else { ALL };
-        let request = list.page_request(first.unwrap_or(FIRST), after.as_deref())?;
-        let notes = if following {
-            scope.viewer().must_be_signed_in()?;
-            match scope.viewer().user(scope.plaudit()).await? {
-                Some(viewer) => scope.plaudit().feed_of_followed(viewer, request).await?,
-                None => Slice::default(),
-            }
-        } else {
-            scope.plaudit().feed(request).await?
-        };
-        Ok(Some(Note::page(list, &request, notes, &Selection::of_nodes(ctx), scope).await))
-    }
+async fn notes(call: Call<'_>) -> ApiResult<Output> {
+    let is_following = call.arguments.flag("following");
+    let list = if is_following { FOLLOWED } else { ALL };
+    let request = list.request(call.arguments, FIRST)?;
+    let plaudit = call.scope.plaudit();
+    let notes = if is_following {
+        call.scope.viewer().must_be_signed_in()?;
+        match call.scope.viewer().user(plaudit).await? {
+            Some(viewer) => plaudit.feed_of_followed(viewer, request).await?,
+            None => Slice::default(),
+        }
+    } else {
+        plaudit.feed(request).await?
+    };
+    Ok(list.page(&request, notes.map(|note| (note.id.0, note))))
 }

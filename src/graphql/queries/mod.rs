@@ -1,12 +1,22 @@
-//! The fields of `Query`, by domain word. Files with the same names hold the objects in [`super::objects`] and the
-//! writes in [`super::mutations`].
+//! The fields of `Query`, by domain word.
 
 pub mod feed;
-pub mod groups;
 pub mod history;
+pub mod lookups;
 pub mod moderation;
-pub mod nodes;
-pub mod notes;
 pub mod rankings;
-pub mod users;
 pub mod visibility;
+
+use super::definition::types::ObjectType;
+
+pub fn query() -> ObjectType {
+    let fields = [
+        lookups::lookups,
+        feed::feed,
+        rankings::rankings,
+        history::history,
+        moderation::moderation,
+        visibility::visibility,
+    ];
+    fields.into_iter().fold(ObjectType::new("Query", ""), |query, add| add(query))
+}

@@ -1,82 +1,61 @@
 //! Comments that wait for a decision of a moderator.
 
-use std::sync::Arc;
+use futures_util::FutureExt;
 
-use async_graphql::{Context, Object, SimpleObject};
-
-use crate::{
-    domain,
-    graphql::{
-        errors::ApiResult,
-        objects::comments::Comment,
-        reading::{
-            guards::ByTable,
-            pages::{FIRST, List, Page},
-            prefetch::{Prefetch, Selection},
-            scope::Scope,
-        },
-        request::scalars::Count,
+use crate::graphql::{
+    definition::{
+        pages::{self, FIRST, List},
+        types::{Call, ObjectType, Resolve},
+        values::{Object, Output},
     },
+    errors::ApiResult,
 };
 
 const UNDECIDED: List = List("pendingComments");
 
-/// A comment, and why it waits for a person.
-type UndecidedComment = (Arc<domain::Comment>, String);
-
-/// A comment that the configured moderator could not decide.
-#[derive(SimpleObject)]
-struct PendingComment {
-    comment: Comment,
-    /// Why it waits for a person.
-    why: String,
+pub fn moderation(query: ObjectType) -> ObjectType {
+    query
+        .field(
+            &format!("pendingComments{}: PendingCommentConnection", pages::arguments(FIRST)),
+            "Comments that wait for a person, the oldest first. For moderators.",
+            Resolve::Call(|call| pending_comments(call).boxed()),
+        )
+        .field(
+            "commentQueue: CommentQueue",
+            "The queue of comments that wait for a decision. For moderators.",
+            Resolve::Call(|call| comment_queue(call).boxed()),
+        )
 }
 
-/// The queue of comments that wait for a decision.
-#[derive(SimpleObject)]
-struct CommentQueue {
-    /// Comments that wait for the configured moderator.
-    waiting_count: Count,
-    /// Comments that wait for a person.
-    undecided_count: Count,
-    /// How long the oldest of `waitingCount` has waited, in seconds.
-    oldest_waiting_seconds: i64,
+pub fn pending_comment() -> ObjectType {
+    ObjectType::new("PendingComment", "A comment that the configured moderator could not decide.")
+        .parts([("comment: Comment!", ""), ("why: String!", "Why it waits for a person.")])
 }
 
-#[derive(Default)]
-pub struct ModerationQueries;
+pub fn queue() -> ObjectType {
+    ObjectType::new("CommentQueue", "The queue of comments that wait for a decision.").parts([
+        ("waitingCount: Count!", "Comments that wait for the configured moderator."),
+        ("undecidedCount: Count!", "Comments that wait for a person."),
+        ("oldestWaitingSeconds: Int!", "How long the oldest of `waitingCount` has waited, in seconds."),
+    ])
+}
 
-#[Object(guard = "ByTable(\"Query\")")]
-impl ModerationQueries {
-    /// Comments that wait for a person, the oldest first. For moderators.
-    async fn pending_comments(
-        &self,
-        ctx: &Context<'_>,
-        #[graphql(default_with = "Some(FIRST)", desc = "Number of items: 1 to 100.")] first: Option<i32>,
-        #[graphql(desc = "Only items after this cursor.")] after: Option<String>,
-    ) -> ApiResult<Option<Page<PendingComment>>> {
-        let scope = Scope::of(ctx);
-        let request = UNDECIDED.page_request(first.unwrap_or(FIRST), after.as_deref())?;
-        let waiting = scope.plaudit().undecided_comments(&request).await?;
-        let selection = Selection::of_nodes(ctx).inside("comment");
-        let waiting = waiting.map(|(comment, why)| (comment.id.0, (comment, why)));
-        let want = |prefetch: &mut Prefetch, (comment, _): &UndecidedComment| {
-            prefetch.comment(comment, &selection);
-        };
-        let node = |(comment, why): UndecidedComment, scope| {
-            Some(PendingComment { comment: Comment::new(comment.id, scope), why })
-        };
-        Ok(Some(UNDECIDED.prefetched_page(&request, waiting, scope, want, node).await))
-    }
+async fn pending_comments(call: Call<'_>) -> ApiResult<Output> {
+    let request = UNDECIDED.request(call.arguments, FIRST)?;
+    let waiting = call.scope.plaudit().undecided_comments(&request).await?;
+    let waiting = waiting.map(|(comment, why)| {
+        let id = comment.id.0;
+        (id, Object::record([("comment", comment.into()), ("why", why.into())]))
+    });
+    Ok(UNDECIDED.page(&request, waiting))
+}
 
-    /// The queue of comments that wait for a decision. For moderators.
-    async fn comment_queue(&self, ctx: &Context<'_>) -> ApiResult<Option<CommentQueue>> {
-        let scope = Scope::of(ctx);
-        let state = scope.plaudit().comment_queue().await?;
-        Ok(Some(CommentQueue {
-            waiting_count: state.waiting.into(),
-            undecided_count: state.undecided.into(),
-            oldest_waiting_seconds: state.oldest.as_secs() as i64,
-        }))
-    }
+async fn comment_queue(call: Call<'_>) -> ApiResult<Output> {
+    let state = call.scope.plaudit().comment_queue().await?;
+    let queue = Object::record([
+        ("waitingCount", state.waiting.max(0).into()),
+        ("undecidedCount", state.undecided.max(0).into()),
+        ("oldestWaitingSeconds", (state.oldest.as_secs() as i64).into()),
+    ]);
+    Ok(queue.into())
 }

@@ -1,23 +1,25 @@
 //! Whether a user is hidden.
 
-use async_graphql::{Context, ID, Object};
+use futures_util::FutureExt;
 
 use crate::graphql::{
+    definition::{
+        types::{Call, ObjectType, Resolve},
+        values::Output,
+    },
     errors::ApiResult,
-    objects::visibility::UserVisibility,
-    reading::{guards::ByTable, scope::Scope},
-    request::ids::parse_as,
+    objects,
 };
 
-#[derive(Default)]
-pub struct VisibilityQueries;
+pub fn visibility(query: ObjectType) -> ObjectType {
+    query.field(
+        "userVisibility(userId: ID!): UserVisibility",
+        "Whether a user is hidden, and how far the recount is. For moderators.",
+        Resolve::Call(|call| user_visibility(call).boxed()),
+    )
+}
 
-#[Object(guard = "ByTable(\"Query\")")]
-impl VisibilityQueries {
-    /// Whether a user is hidden, and how far the recount is. For moderators.
-    async fn user_visibility(&self, ctx: &Context<'_>, user_id: ID) -> ApiResult<Option<UserVisibility>> {
-        let scope = Scope::of(ctx);
-        let visibility = scope.plaudit().visibility(parse_as("userId", &user_id)?).await?;
-        Ok(Some(UserVisibility { visibility, scope: scope.clone() }))
-    }
+async fn user_visibility(call: Call<'_>) -> ApiResult<Output> {
+    let visibility = call.scope.plaudit().visibility(call.arguments.id("userId")?).await?;
+    Ok(objects::visibility::visibility(&visibility).into())
 }

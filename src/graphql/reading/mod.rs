@@ -1,8 +1,7 @@
-//! Reading of objects' data: [`scope`] (the data of one request), [`loaders`] (batches of reads),
-//! [`prefetch`] (a whole page at once), [`pages`] (connections and cursors), [`guards`] (who may read or write).
+//! Reading of objects' data: [`facts`] (what fields show, read in batches), [`scope`] (one request), [`loaders`] (reads
+//! that several fields request at the same moment), [`guards`] (who may read or write).
 
+pub mod facts;
 pub mod guards;
 pub mod loaders;
-pub mod pages;
-pub mod prefetch;
 pub mod scope;

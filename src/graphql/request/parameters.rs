@@ -4,7 +4,7 @@
 //! HTTP](https://graphql.github.io/graphql-over-http/draft/#sec-Request-Parameters); `documentId` is from its appendix
 //! on persisted documents, `extensions.persistedQuery` is Apollo's protocol of automatic persisted queries.
 
-use std::fmt;
+use std::fmt::{self, Display};
 
 use async_graphql::Variables;
 use serde::{
@@ -170,6 +170,12 @@ impl DocumentHash {
             *byte = hex_digit(pair[0])? << 4 | hex_digit(pair[1])?;
         }
         Some(Self(hash))
+    }
+}
+
+impl Display for DocumentHash {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
     }
 }
 

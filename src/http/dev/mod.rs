@@ -81,7 +81,6 @@ async fn execute(
     variables: Value,
 ) -> Result<Value, ServerError> {
     let request = Request::new(document).variables(Variables::from_json(variables));
-    let first = |errors: Vec<ServerError>| errors.into_iter().next();
     let executed = match engine.prepare(request, caller) {
         Ok(prepared) => {
             timeout(LONGEST, engine.execute(prepared)).await.unwrap_or_else(|_| Ok(took_too_long()))
@@ -89,8 +88,12 @@ async fn execute(
         Err(rejected) => Err(rejected),
     };
     let (data, error) = match executed {
-        Ok(response) => (response.data.into_json().unwrap_or_default(), first(response.errors)),
-        Err(Rejection(errors)) => (Value::Null, first(errors)),
+        Ok(executed) => {
+            let error = executed.errors().first().cloned();
+            let mut body: Value = serde_json::from_slice(&executed.into_bytes()).unwrap_or_default();
+            (body["data"].take(), error)
+        }
+        Err(Rejection(errors)) => (Value::Null, errors.into_iter().next()),
     };
     error.map_or(Ok(data), Err)
 }

@@ -1,17 +1,16 @@
 //! Pages: Relay connections and their cursors.
 
 use std::{
-    convert::Infallible,
     fmt::{self, Display},
     str::FromStr,
 };
 
-use async_graphql::{
-    OutputType,
-    connection::{Connection, CursorType, Edge, OpaqueCursor},
-};
+use async_graphql::connection::{CursorType, OpaqueCursor};
 
-use super::{prefetch::Prefetch, scope::Scope};
+use super::{
+    arguments::Arguments,
+    values::{Object, Output, Page},
+};
 use crate::{
     graphql::errors::{ApiError, ApiResult},
     primitives::{PageRequest, Slice},
@@ -26,8 +25,12 @@ pub const FIRST: i32 = 20;
 /// server are shorter than 100.
 const MAX_CURSOR: usize = 256;
 
-/// A page of `N`.
-pub type Page<N> = Connection<Cursor, N>;
+/// The arguments of a page, in the schema's text. `default`: items of a page if the client does not say.
+pub fn arguments(default: i32) -> String {
+    format!(
+        "(\"Number of items: 1 to {MAX_PAGE}.\" first: Int = {default}, \"Only items after this cursor.\" after: String)"
+    )
+}
 
 /// The name of a list, so that other lists refuse its cursors.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -37,16 +40,14 @@ pub struct List(pub &'static str);
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Cursor(String);
 
-impl CursorType for Cursor {
-    type Error = Infallible;
-
-    fn decode_cursor(text: &str) -> Result<Self, Infallible> {
-        // A cursor of another server is a position in no list.
+impl Cursor {
+    /// A cursor of another server is a position in no list.
+    fn decode(text: &str) -> Self {
         let decoded = OpaqueCursor::<String>::decode_cursor(text);
-        Ok(Self(decoded.map_or_else(|_| String::new(), |OpaqueCursor(place)| place)))
+        Self(decoded.map_or_else(|_| String::new(), |OpaqueCursor(place)| place))
     }
 
-    fn encode_cursor(&self) -> String {
+    pub fn encode(&self) -> String {
         OpaqueCursor(self.0.clone()).encode_cursor()
     }
 }
@@ -70,7 +71,7 @@ impl List {
         if text.len() > MAX_CURSOR {
             return Err(refused("it is not a cursor of this server"));
         }
-        let Ok(Cursor(place)) = Cursor::decode_cursor(text);
+        let Cursor(place) = Cursor::decode(text);
         let (list, key) =
             place.split_once(' ').ok_or_else(|| refused("it is not a cursor of this server"))?;
         if list != self.0 {
@@ -83,35 +84,24 @@ impl List {
         Cursor(format!("{self} {key}"))
     }
 
-    /// Makes a page of the nodes that were read for `request`, each with its key.
-    pub fn page<K: Display, N: OutputType>(
-        self,
-        request: &PageRequest<K>,
-        has_more: bool,
-        nodes: impl IntoIterator<Item = (K, N)>,
-    ) -> Page<N> {
-        let mut page = Connection::new(request.after.is_some(), has_more);
-        page.edges.extend(nodes.into_iter().map(|(key, node)| Edge::new(self.cursor(&key), node)));
-        page
+    /// The page that the arguments `first` and `after` ask for.
+    ///
+    /// # Errors
+    /// As [`Self::page_request`].
+    pub fn request<K: FromStr>(self, arguments: &Arguments, default: i32) -> ApiResult<PageRequest<K>> {
+        self.page_request(arguments.int("first").unwrap_or(default), arguments.text("after").as_deref())
     }
 
-    /// Makes a page of items, each with its key in the list, after a prefetch for all of them. `want` adds the
-    /// data that an item needs; `node` makes its object, or omits the item.
-    pub async fn prefetched_page<K: Display, T, N: OutputType>(
+    /// The page of the items that were read for `request`, each with its key in the list.
+    pub fn page<K: Display + Send + Sync + 'static>(
         self,
         request: &PageRequest<K>,
-        items: Slice<(K, T)>,
-        scope: &Scope,
-        want: impl Fn(&mut Prefetch, &T),
-        node: impl Fn(T, Scope) -> Option<N>,
-    ) -> Page<N> {
-        let mut prefetch = Prefetch::default();
-        for (_, item) in &items.items {
-            want(&mut prefetch, item);
-        }
-        let scope = prefetch.read(scope).await;
-        let nodes = items.items.into_iter().filter_map(|(key, item)| Some((key, node(item, scope.clone())?)));
-        self.page(request, items.has_more, nodes)
+        items: Slice<(K, impl Into<Object>)>,
+    ) -> Output {
+        let is_between = (request.after.is_some(), items.has_more);
+        let (keys, nodes): (Vec<K>, Vec<Object>) =
+            items.items.into_iter().map(|(key, item)| (key, item.into())).unzip();
+        Page::new(nodes, is_between, move |index| Some(self.cursor(keys.get(index)?).encode())).into()
     }
 }
 
@@ -124,7 +114,10 @@ impl Display for List {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::primitives::{Id, Moment};
+    use crate::{
+        graphql::definition::values::Scalar,
+        primitives::{Id, Moment, UserId},
+    };
 
     const NOTES: List = List("notes");
 
@@ -139,11 +132,11 @@ mod tests {
 
     #[test]
     fn a_cursor_leads_to_the_items_after_its_own() {
-        let cursor = NOTES.cursor(&id(42)).encode_cursor();
+        let cursor = NOTES.cursor(&id(42)).encode();
         let request = NOTES.page_request(20, Some(&cursor)).unwrap();
         assert_eq!((request.first, request.after), (20, Some(id(42))));
         let moment = Moment { micros: 1_763_700_000_000_000, id: id(42) };
-        let cursor = NOTES.cursor(&moment).encode_cursor();
+        let cursor = NOTES.cursor(&moment).encode();
         assert_eq!(NOTES.page_request(20, Some(&cursor)).unwrap().after, Some(moment));
     }
 
@@ -161,17 +154,21 @@ mod tests {
         for text in ["", "note_42", "NDI", "%%%", &"x".repeat(100_000)] {
             assert!(message(20, Some(text)).starts_with("after: it is not a cursor"), "{text}");
         }
-        let of_another = List("comments").cursor(&id(42)).encode_cursor();
+        let of_another = List("comments").cursor(&id(42)).encode();
         assert!(message(20, Some(&of_another)).starts_with("after: it is a cursor of another list"));
-        let of_no_id = NOTES.cursor(&"x").encode_cursor();
+        let of_no_id = NOTES.cursor(&"x").encode();
         assert!(message(20, Some(&of_no_id)).starts_with("after: it is not a cursor"));
     }
 
     #[test]
     fn a_page_has_its_neighbours_in_page_info() {
         let first = PageRequest { first: 2, after: None };
-        let page = NOTES.page(&first, true, [(id(9), 9), (id(8), 8)]);
-        assert!(page.has_next_page && !page.has_previous_page);
-        assert_eq!(page.edges[1].cursor, NOTES.cursor(&id(8)));
+        let items = Slice { items: vec![(id(9), UserId(id(9))), (id(8), UserId(id(8)))], has_more: true };
+        let Output::Object(Object::Page(page)) = NOTES.page(&first, items) else { panic!() };
+        assert!(page.has_next && !page.has_previous);
+        assert_eq!(page.cursor(page.last()), Scalar::Text(NOTES.cursor(&id(8)).encode().into()));
+        let empty = Slice { items: Vec::<(Id, UserId)>::new(), has_more: false };
+        let Output::Object(Object::Page(page)) = NOTES.page(&first, empty) else { panic!() };
+        assert_eq!((page.cursor(0), page.cursor(page.last())), (Scalar::Null, Scalar::Null));
     }
 }

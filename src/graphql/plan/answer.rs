@@ -1,0 +1,93 @@
+//! Answers requests and events by plans.
+
+use async_graphql::{Name, PathSegment, ServerError, Variables, parser::types::OperationType};
+
+use super::{
+    Plan, PlannedValue,
+    execution::Execution,
+    write::{Answered, Writer},
+};
+use crate::{
+    catalogue::Entity,
+    graphql::{
+        definition::{
+            types::{Call, Resolve},
+            values::Object,
+        },
+        live::topic::Topic,
+        reading::{guards, scope::Scope},
+    },
+};
+
+/// Answers a query or a mutation.
+pub async fn answer(plan: &Plan, variables: &Variables, scope: &Scope) -> Answered {
+    let mut writer = Writer::begin();
+    if plan.kind == OperationType::Mutation {
+        // One after another. After a write, everything is read again.
+        for root in plan.root_fields() {
+            let mut execution = Execution::new(plan, variables, scope.clone());
+            execution.resolve_root(root).await;
+            execution.scope = scope.renewed();
+            execution.run_inside().await;
+            writer.root_field(&execution, root);
+        }
+    } else {
+        let mut execution = Execution::new(plan, variables, scope.clone());
+        execution.run().await;
+        for root in plan.root_fields() {
+            writer.root_field(&execution, root);
+        }
+    }
+    writer.finish()
+}
+
+/// Answers an event of a subscription: the object of the root field with this key.
+pub async fn event(
+    plan: &Plan,
+    variables: &Variables,
+    scope: &Scope,
+    field: &Name,
+    entity: Entity,
+) -> Answered {
+    let mut writer = Writer::begin();
+    if let Some(root) = plan.root_fields().find(|root| root.key == *field) {
+        let mut execution = Execution::new(plan, variables, scope.clone());
+        if let Some((of, counted)) = scope.event() {
+            execution.known.entry(of).or_default().give_counts(counted);
+        }
+        if let PlannedValue::Resolved { slot, .. } = &root.value {
+            execution.add(0, *slot, 0, Ok(Object::of(entity).into()));
+        }
+        execution.run_inside().await;
+        writer.root_field(&execution, root);
+    }
+    writer.finish()
+}
+
+/// Checks the arguments of a subscription's root fields. Returns what they watch.
+///
+/// # Errors
+/// A root field refuses its arguments.
+pub async fn topics(plan: &Plan, variables: &Variables, scope: &Scope) -> Result<Vec<Topic>, ServerError> {
+    let mut topics = Vec::new();
+    for root in plan.root_fields() {
+        let PlannedValue::Resolved { field, arguments, .. } = &root.value else { continue };
+        let Resolve::Watch(watch) = &field.resolve else { continue };
+        let arguments = arguments.with(variables);
+        let call = Call { scope, object: &Object::Root, arguments: &arguments };
+        let watched = async {
+            guards::check(field.who, scope, None).await?;
+            watch(call).await
+        };
+        let watched = watched
+            .await
+            .map_err(|error| root.error_at(error, vec![PathSegment::Field(root.key.to_string())]))?;
+        for entity in watched.entities {
+            let topic = Topic { field: root.key.clone(), entity, rate: watched.rate };
+            if !topics.contains(&topic) {
+                topics.push(topic);
+            }
+        }
+    }
+    Ok(topics)
+}

@@ -1,0 +1,329 @@
+//! Compiles the plan of an operation.
+
+use std::collections::HashSet;
+
+use async_graphql::{
+    Name, Positioned, Value, Variables,
+    indexmap::IndexMap,
+    parser::types::Selection as Node,
+    parser::types::{
+        Directive, ExecutableDocument, Field as Selected, OperationDefinition, OperationType, SelectionSet,
+    },
+};
+
+use super::{ObjectSelection, Plan, PlannedArguments, PlannedField, PlannedValue, Selection};
+use crate::graphql::{
+    definition::{
+        arguments::Arguments,
+        types::{Field, ObjectType, Resolve, named},
+    },
+    reading::facts::Reads,
+    schema::{NODE, Schema},
+};
+
+/// Compiles an operation that the engine has validated. The values of the variables decide `@skip` and `@include`.
+/// `budget`: most fields of the plan, because fragments and the types behind an interface multiply.
+///
+/// `None` if it exceeds the budget.
+pub(super) fn compile(
+    document: &ExecutableDocument,
+    operation: &OperationDefinition,
+    variables: &Variables,
+    budget: usize,
+) -> Option<Plan> {
+    let schema = Schema::get();
+    let root = schema.object(match operation.ty {
+        OperationType::Query => "Query",
+        OperationType::Mutation => "Mutation",
+        OperationType::Subscription => "Subscription",
+    })?;
+    let mut compiler =
+        Compiler { schema, document, variables, budget, is_same_for_all: true, is_complete: true };
+    let root = compiler.selection(&[root], &[&operation.selection_set.node])?;
+    let Compiler { is_same_for_all, is_complete, .. } = compiler;
+    Some(Plan { kind: operation.ty, root, is_same_for_all, is_complete })
+}
+
+impl Plan {
+    /// A plan without a budget, to mend one answer.
+    pub fn whole(
+        document: &ExecutableDocument,
+        operation: &OperationDefinition,
+        variables: &Variables,
+    ) -> Option<Self> {
+        compile(document, operation, variables, usize::MAX)
+    }
+}
+
+struct Compiler<'a> {
+    schema: &'static Schema,
+    document: &'a ExecutableDocument,
+    variables: &'a Variables,
+    budget: usize,
+    is_same_for_all: bool,
+    is_complete: bool,
+}
+
+/// The selected fields of an object by their keys, in order; each with all its occurrences.
+type Merged<'a> = IndexMap<Name, Vec<&'a Positioned<Selected>>>;
+
+impl<'a> Compiler<'a> {
+    fn selection(&mut self, objects: &[&'static ObjectType], sets: &[&'a SelectionSet]) -> Option<Selection> {
+        let mut slots = 0;
+        let of_types =
+            objects.iter().map(|object| self.object(object, sets, &mut slots)).collect::<Option<Vec<_>>>()?;
+        Some(Selection { of_types, slots })
+    }
+
+    fn object(
+        &mut self,
+        object: &'static ObjectType,
+        sets: &[&'a SelectionSet],
+        slots: &mut usize,
+    ) -> Option<ObjectSelection> {
+        let mut merged = Merged::new();
+        for set in sets {
+            self.merge(object, set, &mut merged, &mut HashSet::new());
+        }
+        let mut reads = Reads::NOTHING;
+        let mut fields = Vec::with_capacity(merged.len());
+        for (key, occurrences) in merged {
+            let planned = self.field(object, key, &occurrences, slots)?;
+            reads = reads.with(match &planned.value {
+                PlannedValue::TypeName | PlannedValue::Introspection => Reads::NOTHING,
+                PlannedValue::Scalar(field) | PlannedValue::Resolved { field, .. } => field.resolve.reads(),
+            });
+            fields.push(planned);
+        }
+        Some(ObjectSelection { object, fields, reads })
+    }
+
+    /// Collects the fields of a selection set, as the specification's `CollectFields`.
+    fn merge(
+        &self,
+        object: &ObjectType,
+        set: &'a SelectionSet,
+        merged: &mut Merged<'a>,
+        seen: &mut HashSet<&'a Name>,
+    ) {
+        for item in set.items.iter().filter(|item| self.is_included(item.node.directives())) {
+            match &item.node {
+                Node::Field(field) => {
+                    merged.entry(field.node.response_key().node.clone()).or_default().push(field);
+                }
+                Node::InlineFragment(fragment) => {
+                    let on = fragment.node.type_condition.as_ref().map(|on| &on.node.on.node);
+                    if on.is_none_or(|on| applies(object, on)) {
+                        self.merge(object, &fragment.node.selection_set.node, merged, seen);
+                    }
+                }
+                Node::FragmentSpread(spread) => {
+                    let name = &spread.node.fragment_name.node;
+                    if let Some(fragment) = self.document.fragments.get(name)
+                        && seen.insert(name)
+                        && applies(object, &fragment.node.type_condition.node.on.node)
+                    {
+                        self.merge(object, &fragment.node.selection_set.node, merged, seen);
+                    }
+                }
+            }
+        }
+    }
+
+    fn is_included(&self, directives: &[Positioned<Directive>]) -> bool {
+        directives.iter().all(|directive| {
+            let is_true = || match directive.node.get_argument("if").map(|value| &value.node) {
+                Some(async_graphql_value::Value::Boolean(value)) => *value,
+                Some(async_graphql_value::Value::Variable(name)) => {
+                    self.variables.get(name) == Some(&Value::Boolean(true))
+                }
+                _ => false,
+            };
+            match directive.node.name.node.as_str() {
+                "skip" => !is_true(),
+                "include" => is_true(),
+                _ => true,
+            }
+        })
+    }
+
+    fn field(
+        &mut self,
+        object: &'static ObjectType,
+        key: Name,
+        occurrences: &[&'a Positioned<Selected>],
+        slots: &mut usize,
+    ) -> Option<PlannedField> {
+        self.budget = self.budget.checked_sub(1)?;
+        let first = occurrences.first()?;
+        let name = &first.node.name.node;
+        let value = if name == "__typename" {
+            PlannedValue::TypeName
+        } else if name.starts_with("__") {
+            self.is_complete = false;
+            PlannedValue::Introspection
+        } else {
+            self.value(object.field_named(name)?, occurrences, slots)?
+        };
+        let json_key = format!("{}:", serde_json::Value::from(key.as_str())).into_bytes().into();
+        Some(PlannedField { json_key, position: first.pos, key, value })
+    }
+
+    fn value(
+        &mut self,
+        field: &'static Field,
+        occurrences: &[&'a Positioned<Selected>],
+        slots: &mut usize,
+    ) -> Option<PlannedValue> {
+        self.is_same_for_all &= field.is_same_for_all;
+        let of = named(&field.of);
+        let objects: Vec<&'static ObjectType> = match of.as_str() {
+            NODE => self.schema.nodes().collect(),
+            of => self.schema.object(of).into_iter().collect(),
+        };
+        if objects.is_empty() && !matches!(field.resolve, Resolve::Call(_)) {
+            return Some(PlannedValue::Scalar(field));
+        }
+        let slot = *slots;
+        *slots += 1;
+        let sets: Vec<&SelectionSet> =
+            occurrences.iter().map(|field| &field.node.selection_set.node).collect();
+        let inside = self.selection(&objects, &sets)?;
+        Some(PlannedValue::Resolved {
+            field,
+            slot,
+            arguments: arguments(field, &occurrences.first()?.node),
+            inside,
+        })
+    }
+}
+
+fn applies(object: &ObjectType, on: &Name) -> bool {
+    *on == object.name || (object.is_node && on == NODE)
+}
+
+fn arguments(field: &Field, selected: &Selected) -> PlannedArguments {
+    let defaults = field
+        .arguments
+        .iter()
+        .filter_map(|argument| argument.default.clone().map(|default| (Name::new(argument.name), default)));
+    let mut known = Arguments(defaults.collect());
+    let mut given = Vec::new();
+    for (name, value) in &selected.arguments {
+        match value.node.clone().into_const() {
+            Some(constant) => drop(known.0.insert(name.node.clone(), constant)),
+            None => given.push((name.node.clone(), value.node.clone())),
+        }
+    }
+    if given.is_empty() {
+        PlannedArguments::Known(known)
+    } else {
+        PlannedArguments::Variable { given, defaults: known }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use async_graphql::parser::parse_query;
+    use serde_json::json;
+
+    use super::*;
+    use crate::graphql::request::operation::operation_of;
+
+    fn compiled(query: &str, variables: serde_json::Value, budget: usize) -> Option<Plan> {
+        let document = parse_query(query).unwrap();
+        let operation = operation_of(&document, None).unwrap();
+        compile(&document, operation, &Variables::from_json(variables), budget)
+    }
+
+    fn plan(query: &str) -> Plan {
+        compiled(query, json!({}), usize::MAX).unwrap()
+    }
+
+    /// The keys of a plan, with those inside.
+    fn keys(selection: &Selection) -> Vec<String> {
+        let of_field = |field: &PlannedField| match &field.value {
+            PlannedValue::Resolved { inside, .. } => format!("{} {{{}}}", field.key, keys(inside).join(" ")),
+            _ => field.key.to_string(),
+        };
+        let of_type = |of: &ObjectSelection| of.fields.iter().map(of_field).collect::<Vec<_>>();
+        selection.of_types.iter().flat_map(of_type).collect()
+    }
+
+    #[test]
+    fn fields_are_merged_in_the_order_of_their_first_occurrence() {
+        let plan = plan(
+            "{ note(id: 1) { ...A title } note(id: 1) { likes: likeCount ...A id } }
+             fragment A on Note { id author { id } ... { author { name } } }",
+        );
+        assert_eq!(keys(&plan.root), ["note {id author {id name} title likes}"]);
+    }
+
+    #[test]
+    fn fields_that_are_skipped_are_not_planned() {
+        let query = "query ($yes: Boolean!, $no: Boolean!) { note(id: 1) {
+            a: id @include(if: $yes) b: id @include(if: $no) c: id @skip(if: $yes) d: id @skip(if: $no)
+            e: id @skip(if: true) ... @include(if: $no) { f: id } ...G @skip(if: $no) } } fragment G on Note { g: id }";
+        let plan = compiled(query, json!({ "yes": true, "no": false }), usize::MAX).unwrap();
+        assert_eq!(keys(&plan.root), ["note {a d g}"]);
+    }
+
+    #[test]
+    fn behind_an_interface_each_type_has_its_fields() {
+        let plan = plan("{ node(id: 1) { ... on Note { title } ... on Node { id } ... on User { name } } }");
+        let PlannedValue::Resolved { inside, .. } = &plan.root.of_types[0].fields[0].value else { panic!() };
+        let fields = |name| {
+            inside.of(Some(name)).unwrap().fields.iter().map(|field| field.key.as_str()).collect::<Vec<_>>()
+        };
+        assert_eq!(
+            (fields("Note"), fields("User"), fields("Group")),
+            (vec!["title", "id"], vec!["id", "name"], vec!["id"])
+        );
+    }
+
+    #[test]
+    fn a_plan_that_exceeds_its_budget_is_not_made() {
+        let query = "{ note(id: 1) { id title } }";
+        assert!(compiled(query, json!({}), 3).is_some());
+        assert!(compiled(query, json!({}), 2).is_none());
+    }
+
+    #[test]
+    fn a_fragment_that_is_spread_often_is_visited_once() {
+        let fragments =
+            (0..60).map(|i| format!("fragment F{i} on Note {{ ...F{n} ...F{n} ...F{n} }}", n = i + 1));
+        let query = format!(
+            "subscription {{ noteCountsChanged(noteIds: []) {{ ...F0 }} }} {} fragment F60 on Note {{ id }}",
+            fragments.collect::<String>()
+        );
+        assert_eq!(keys(&plan(&query).root), ["noteCountsChanged {id}"]);
+    }
+
+    #[test]
+    fn introspection_is_left_to_the_engine() {
+        assert!(!plan("{ __schema { types { name } } viewer { id } }").is_complete);
+        assert!(plan("{ __typename viewer { id } }").is_complete);
+    }
+
+    #[test]
+    fn an_answer_depends_on_the_viewer_if_any_field_does() {
+        for shared in [
+            "subscription { noteCountsChanged(noteIds: []) { __typename id likeCount countsVersion } }",
+            "subscription { n: noteCountsChanged(noteIds: []) { author { name notes { nodes { id } } } } }",
+            "subscription { commentCountsChanged(commentIds: []) { likes: likeCount } }",
+            "subscription { noteCountsChanged(noteIds: []) { ...A ...A } } fragment A on Note { ... { title } }",
+        ] {
+            assert!(plan(shared).is_same_for_all, "{shared}");
+        }
+        for own in [
+            "subscription { inboxCountsChanged { id } }",
+            "subscription { noteCountsChanged(noteIds: []) { likeCount: viewerHasLiked } }",
+            "subscription { commentCountsChanged(commentIds: []) { body } }",
+            "subscription { noteCountsChanged(noteIds: []) { comments { nodes { author { name } } } } }",
+            "subscription { noteCountsChanged(noteIds: []) { author { ...A } } } fragment A on User { inbox { id } }",
+            "subscription { noteCountsChanged(noteIds: []) { ... on Note { viewerRating } } }",
+        ] {
+            assert!(!plan(own).is_same_for_all, "{own}");
+        }
+    }
+}

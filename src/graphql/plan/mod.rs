@@ -1,0 +1,151 @@
+//! Plans: a document that the engine has validated is compiled once, and answered by its plan from then on.
+//!
+//! A plan runs level by level. All objects of a level are resolved together, so whatever they show is read with one batch
+//! per kind of data. Then the answer is written, in the order of the document, straight into the bytes of the body.
+//!
+//! - [`cache`]: the plans of a document; [`compile`]: the plan of an operation, with fields merged, fragments and directives applied
+//! - [`answer`]: answers a request or an event; [`execution`]: runs the levels; [`write`]: writes the answer, with nulls
+//!   where fields failed
+//! - [`mend`]: mends answers of the engine
+//!
+//! The idea of planning a document by levels is that of Grafast (<https://grafast.org>).
+
+mod answer;
+mod cache;
+mod compile;
+mod execution;
+mod mend;
+mod write;
+
+use async_graphql::{Name, PathSegment, Pos, ServerError, Value, Variables, parser::types::OperationType};
+
+pub use answer::{answer, event, topics};
+pub use cache::Plans;
+use compile::compile;
+pub use mend::mend;
+pub use write::{Answered, failed};
+
+use super::{
+    definition::{
+        arguments::Arguments,
+        types::{Field, ObjectType},
+    },
+    errors::ApiError,
+    reading::facts::Reads,
+};
+
+/// The plan of one operation, for one choice of its `@skip` and `@include`.
+pub struct Plan {
+    pub kind: OperationType,
+    root: Selection,
+    /// Whether the answer is the same for all viewers.
+    pub is_same_for_all: bool,
+    /// Whether it can answer; if not, it only mends the engine's answers.
+    is_complete: bool,
+}
+
+/// What is selected in the objects at one place of the answer, by their type.
+pub struct Selection {
+    of_types: Vec<ObjectSelection>,
+    /// Number of fields that are resolved before the answer is written.
+    slots: usize,
+}
+
+/// What is selected in objects of one type.
+struct ObjectSelection {
+    object: &'static ObjectType,
+    fields: Vec<PlannedField>,
+    reads: Reads,
+}
+
+struct PlannedField {
+    key: Name,
+    /// `"key":`
+    json_key: Box<[u8]>,
+    position: Pos,
+    value: PlannedValue,
+}
+
+impl PlannedField {
+    /// An error of the field, or of an item of its list.
+    fn error_at(&self, error: ApiError, path: Vec<PathSegment>) -> ServerError {
+        ServerError { path, locations: vec![self.position], ..error.into() }
+    }
+}
+
+enum PlannedValue {
+    TypeName,
+    /// A field of introspection, which the engine answers.
+    Introspection,
+    /// A scalar that is computed while the answer is written.
+    Scalar(&'static Field),
+    /// A field that is resolved before, with its place in the selection's slots.
+    Resolved {
+        field: &'static Field,
+        slot: usize,
+        arguments: PlannedArguments,
+        inside: Selection,
+    },
+}
+
+/// Arguments as they stand in the document.
+enum PlannedArguments {
+    Known(Arguments),
+    /// With variables in them, and the values of those that are missing.
+    Variable {
+        given: Vec<(Name, async_graphql_value::Value)>,
+        defaults: Arguments,
+    },
+}
+
+impl PlannedArguments {
+    /// The values for a request. An argument whose variable is missing is missing.
+    fn with(&self, variables: &Variables) -> std::borrow::Cow<'_, Arguments> {
+        match self {
+            Self::Known(arguments) => std::borrow::Cow::Borrowed(arguments),
+            Self::Variable { given, defaults } => {
+                let mut arguments = defaults.clone();
+                for (name, value) in given {
+                    if let Some(value) = filled(value, variables) {
+                        arguments.0.insert(name.clone(), value);
+                    }
+                }
+                std::borrow::Cow::Owned(arguments)
+            }
+        }
+    }
+}
+
+/// A value with its variables filled in; `None` for a variable that is missing.
+fn filled(value: &async_graphql_value::Value, variables: &Variables) -> Option<Value> {
+    use async_graphql_value::Value as WithVariables;
+    Some(match value {
+        WithVariables::Variable(name) => variables.get(name)?.clone(),
+        WithVariables::List(items) => {
+            Value::List(items.iter().map(|item| filled(item, variables).unwrap_or_default()).collect())
+        }
+        WithVariables::Object(fields) => {
+            let fields =
+                fields.iter().filter_map(|(name, value)| Some((name.clone(), filled(value, variables)?)));
+            Value::Object(fields.collect())
+        }
+        constant => constant.clone().into_const()?,
+    })
+}
+
+impl Plan {
+    fn root_fields(&self) -> impl Iterator<Item = &PlannedField> {
+        self.root.of_types.iter().flat_map(|of| &of.fields)
+    }
+}
+
+impl Selection {
+    /// What is selected in objects of this type; behind an interface the type decides.
+    fn of(&self, type_name: Option<&str>) -> Option<&ObjectSelection> {
+        match (&self.of_types[..], type_name) {
+            ([only], _) => Some(only),
+            (several, Some(name)) => several.iter().find(|of| of.object.name == name),
+            (_, None) => None,
+        }
+    }
+}

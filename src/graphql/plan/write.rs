@@ -1,0 +1,334 @@
+//! Writes the answer of a plan: fields in the order of the document, nulls where they failed.
+
+use std::io::Write;
+
+use async_graphql::{
+    Name, PathSegment, ServerError,
+    parser::types::{BaseType, Type},
+};
+use bytes::Bytes;
+use chrono::{DateTime, Datelike, Timelike, Utc};
+
+use super::{
+    ObjectSelection, PlannedField, PlannedValue,
+    execution::{Execution, Resolved},
+};
+use crate::graphql::{
+    definition::{
+        types::{Field, Resolve},
+        values::{Object, Output, Scalar},
+    },
+    errors::{ApiError, ApiResult},
+};
+
+/// The answer to a request or an event: one JSON object, and the errors in it.
+pub struct Answered {
+    pub body: Bytes,
+    pub errors: Vec<ServerError>,
+}
+
+/// The answer to a request that failed as a whole.
+pub fn failed(error: ApiError) -> Answered {
+    let mut writer = Writer::begin();
+    writer.is_null = true;
+    writer.errors.push(error.into());
+    writer.finish()
+}
+
+/// A field that may not be null failed. Its object is null, or fails too.
+struct Failed;
+
+/// The way to a value, from the inside.
+#[derive(Clone, Copy)]
+enum Path<'a> {
+    Root,
+    Field(&'a Path<'a>, &'a Name),
+    Index(&'a Path<'a>, usize),
+}
+
+impl Path<'_> {
+    fn segments(&self) -> Vec<PathSegment> {
+        let (mut above, segment) = match self {
+            Path::Root => return Vec::new(),
+            Path::Field(above, key) => (above.segments(), PathSegment::Field(key.to_string())),
+            Path::Index(above, index) => (above.segments(), PathSegment::Index(*index)),
+        };
+        above.push(segment);
+        above
+    }
+}
+
+/// The place where objects are, and the execution that knows them.
+#[derive(Clone, Copy)]
+struct Inside<'a, 'p> {
+    execution: &'a Execution<'p>,
+    place: usize,
+}
+
+/// An object at its place.
+#[derive(Clone, Copy)]
+struct At<'a, 'p> {
+    execution: &'a Execution<'p>,
+    place: usize,
+    index: usize,
+    object: &'a Object,
+    type_name: &'static str,
+}
+
+pub(super) struct Writer {
+    bytes: Vec<u8>,
+    errors: Vec<ServerError>,
+    is_first: bool,
+    /// A root field that may not be null failed.
+    is_null: bool,
+}
+
+/// The beginning of an answer.
+const DATA: &[u8] = b"{\"data\":{";
+
+impl Writer {
+    pub fn begin() -> Self {
+        let mut bytes = Vec::with_capacity(2_048);
+        bytes.extend_from_slice(DATA);
+        Self { bytes, errors: Vec::new(), is_first: true, is_null: false }
+    }
+
+    pub fn root_field(&mut self, execution: &Execution<'_>, root: &PlannedField) {
+        if self.is_null {
+            return;
+        }
+        let mut is_first = self.is_first;
+        let selected = execution.places[0].selection.of(None);
+        let type_name = selected.map_or("", |selected| selected.object.name);
+        let object = At { execution, place: 0, index: 0, object: &Object::Root, type_name };
+        self.is_null |= self.field(object, root, &mut is_first, &Path::Root).is_err();
+        self.is_first = is_first;
+    }
+
+    pub fn finish(mut self) -> Answered {
+        if self.is_null {
+            self.bytes.truncate(DATA.len() - 1);
+            self.bytes.extend_from_slice(b"null");
+        } else {
+            self.bytes.push(b'}');
+        }
+        if !self.errors.is_empty() {
+            self.bytes.extend_from_slice(b",\"errors\":");
+            self.bytes.extend(serde_json::to_vec(&self.errors).unwrap_or_default());
+        }
+        self.bytes.push(b'}');
+        Answered { body: self.bytes.into(), errors: self.errors }
+    }
+
+    /// One field of an object, with its key.
+    fn field(
+        &mut self,
+        at: At<'_, '_>,
+        planned: &PlannedField,
+        is_first: &mut bool,
+        above: &Path<'_>,
+    ) -> Result<(), Failed> {
+        if !std::mem::take(is_first) {
+            self.bytes.push(b',');
+        }
+        self.bytes.extend_from_slice(&planned.json_key);
+        let path = Path::Field(above, &planned.key);
+        match &planned.value {
+            PlannedValue::TypeName => {
+                self.text(at.type_name);
+                Ok(())
+            }
+            PlannedValue::Introspection => self.missing(planned, &path),
+            PlannedValue::Scalar(field) => match scalar(at.execution, field, at.object) {
+                Ok(Scalar::Null) if !field.of.nullable => self.missing(planned, &path),
+                Ok(value) => {
+                    self.scalar(&value);
+                    Ok(())
+                }
+                Err(error) => self.failed(error, &field.of, planned, &path),
+            },
+            PlannedValue::Resolved { field, slot, .. } => {
+                let slot = &at.execution.places[at.place].slots[*slot];
+                let inside = Inside { execution: at.execution, place: slot.inside.unwrap_or_default() };
+                let value = slot.values.get(at.index).unwrap_or(&Resolved::Unset);
+                self.value(inside, value, &field.of, planned, &path)
+            }
+        }
+    }
+
+    fn value(
+        &mut self,
+        at: Inside<'_, '_>,
+        value: &Resolved,
+        of: &Type,
+        planned: &PlannedField,
+        path: &Path<'_>,
+    ) -> Result<(), Failed> {
+        let begin = self.bytes.len();
+        let written = match value {
+            Resolved::Failed(error) => return self.failed(error.clone(), of, planned, path),
+            Resolved::Unset | Resolved::Scalar(Scalar::Null) if of.nullable => {
+                self.null();
+                Ok(())
+            }
+            Resolved::Unset | Resolved::Scalar(Scalar::Null) => return self.missing(planned, path),
+            Resolved::Scalar(scalar) => {
+                self.scalar(scalar);
+                Ok(())
+            }
+            Resolved::List(items) => self.list(at, items, of, planned, path),
+            Resolved::Object(index) => self.object(at, *index, of, planned, path),
+        };
+        if written.is_err() && of.nullable {
+            self.bytes.truncate(begin);
+            self.null();
+            return Ok(());
+        }
+        written
+    }
+
+    fn list(
+        &mut self,
+        at: Inside<'_, '_>,
+        items: &[Resolved],
+        of: &Type,
+        planned: &PlannedField,
+        path: &Path<'_>,
+    ) -> Result<(), Failed> {
+        let BaseType::List(of_item) = &of.base else { return self.missing(planned, path) };
+        self.bytes.push(b'[');
+        for (index, item) in items.iter().enumerate() {
+            if index > 0 {
+                self.bytes.push(b',');
+            }
+            self.value(at, item, of_item, planned, &Path::Index(path, index))?;
+        }
+        self.bytes.push(b']');
+        Ok(())
+    }
+
+    fn object(
+        &mut self,
+        at: Inside<'_, '_>,
+        index: usize,
+        of: &Type,
+        planned: &PlannedField,
+        path: &Path<'_>,
+    ) -> Result<(), Failed> {
+        let place = &at.execution.places[at.place];
+        let object = &place.objects[index];
+        let Some(selected) = place.selection.of(object.type_name()) else {
+            return self.missing(planned, path);
+        };
+        match at.execution.existence(selected, object) {
+            Ok(true) => {
+                let (execution, place, type_name) = (at.execution, at.place, selected.object.name);
+                self.fields(At { execution, place, index, object, type_name }, selected, path)
+            }
+            Ok(false) if of.nullable => {
+                self.null();
+                Ok(())
+            }
+            Ok(false) => {
+                let what = object.kind_name().unwrap_or("object");
+                self.failed(ApiError::not_found(what), of, planned, path)
+            }
+            Err(error) => self.failed(error, of, planned, path),
+        }
+    }
+
+    fn fields(&mut self, at: At<'_, '_>, selected: &ObjectSelection, path: &Path<'_>) -> Result<(), Failed> {
+        self.bytes.push(b'{');
+        let mut is_first = true;
+        for planned in &selected.fields {
+            self.field(at, planned, &mut is_first, path)?;
+        }
+        self.bytes.push(b'}');
+        Ok(())
+    }
+
+    /// Notes the error. Null if the type allows it.
+    fn failed(
+        &mut self,
+        error: ApiError,
+        of: &Type,
+        planned: &PlannedField,
+        path: &Path<'_>,
+    ) -> Result<(), Failed> {
+        self.errors.push(planned.error_at(error, path.segments()));
+        if of.nullable {
+            self.null();
+            return Ok(());
+        }
+        Err(Failed)
+    }
+
+    /// A field without a value whose type allows no null: a mistake in its resolver.
+    fn missing(&mut self, planned: &PlannedField, path: &Path<'_>) -> Result<(), Failed> {
+        tracing::error!(field = %planned.key, "a field that is never null has no value");
+        self.errors.push(planned.error_at(ApiError::internal(), path.segments()));
+        Err(Failed)
+    }
+
+    fn null(&mut self) {
+        self.bytes.extend_from_slice(b"null");
+    }
+
+    fn scalar(&mut self, value: &Scalar<'_>) {
+        match value {
+            Scalar::Null => self.null(),
+            Scalar::Bool(value) => self.bytes.extend_from_slice(if *value { b"true" } else { b"false" }),
+            Scalar::Int(value) => self.number(value),
+            Scalar::Float(value) => self.number(value),
+            Scalar::Text(text) => self.text(text),
+            Scalar::Name(name) => self.text(name),
+            Scalar::Time(time) => self.time(time),
+            Scalar::List(items) => {
+                self.bytes.push(b'[');
+                for (index, item) in items.iter().enumerate() {
+                    if index > 0 {
+                        self.bytes.push(b',');
+                    }
+                    self.scalar(item);
+                }
+                self.bytes.push(b']');
+            }
+        }
+    }
+
+    /// Writing to memory does not fail.
+    fn number(&mut self, number: &impl serde::Serialize) {
+        let _ = serde_json::to_writer(&mut self.bytes, number);
+    }
+
+    fn text(&mut self, text: &str) {
+        let _ = serde_json::to_writer(&mut self.bytes, text);
+    }
+
+    /// RFC 3339 in UTC, with milliseconds.
+    fn time(&mut self, time: &DateTime<Utc>) {
+        let (year, month, day) = (time.year(), time.month(), time.day());
+        let (hour, minute, second) = (time.hour(), time.minute(), time.second());
+        let millis = time.timestamp_subsec_millis() % 1_000;
+        let _ = write!(
+            self.bytes,
+            "\"{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{millis:03}Z\""
+        );
+    }
+}
+
+/// The value of a field that is computed now.
+fn scalar<'a>(execution: &'a Execution<'_>, field: &Field, object: &'a Object) -> ApiResult<Scalar<'a>> {
+    match (&field.resolve, object) {
+        (Resolve::Fact(_, value), Object::Entity(entity, _)) => value.of(&execution.view(*entity)),
+        (Resolve::Part, Object::Record(record)) => match record.part(field.name) {
+            Some(Output::Scalar(scalar)) => Ok(scalar.clone()),
+            _ => Ok(Scalar::Null),
+        },
+        (Resolve::Page(part), object) => match part(object) {
+            Output::Scalar(scalar) => Ok(scalar),
+            _ => Ok(Scalar::Null),
+        },
+        _ => Err(ApiError::internal()),
+    }
+}

@@ -1,0 +1,413 @@
+//! The schema for the engine (async-graphql), which validates all documents and executes those that have no plan.
+//!
+//! The engine cannot represent null items of a list of objects, and forgets the paths of errors. So resolvers never fail
+//! for it: they note what failed in the [`EngineOutcome`] of the request, and the answer is mended by it.
+
+use std::{collections::HashMap, mem, sync::Arc};
+
+use async_graphql::{
+    Context, PathSegment, ServerError, Value,
+    dynamic::{
+        self, Enum, EnumItem, Field as EngineField, FieldFuture, FieldValue, InputObject, InputValue,
+        Interface, InterfaceField, ResolverContext, Scalar as EngineScalar, Schema as EngineSchema,
+        SubscriptionField, SubscriptionFieldFuture, TypeRef,
+    },
+    parser::types::{BaseType, Type},
+};
+use chrono::SecondsFormat;
+use futures_util::{
+    FutureExt,
+    future::{BoxFuture, join_all},
+    stream,
+};
+use parking_lot::Mutex;
+
+use super::{NODE, Schema};
+use crate::graphql::{
+    definition::{
+        arguments::Arguments,
+        types::{Argument, Call, EnumType, Field, InputType, ObjectType, Resolve, named},
+        values::{Object, Output, Presence, Scalar},
+    },
+    errors::{ApiError, ApiResult},
+    live::topic::{Topic, TopicEvent, Topics},
+    objects::nodes::ID,
+    reading::{
+        facts::{Facts, Reads, View},
+        guards,
+        scope::Scope,
+    },
+    request::scalars::{SCALARS, ScalarType},
+};
+
+/// How deep the engine follows fragments and selection sets: the largest value of the guard's own limit, which is
+/// checked first.
+const MAX_NESTING: usize = 64;
+
+/// Length of a line in descriptions.
+const LINE: usize = 100;
+
+/// What resolvers note of a request. Clones share it.
+#[derive(Clone, Default)]
+pub struct EngineOutcome(Arc<Mutex<Noted>>);
+
+/// What resolvers noted of a request.
+#[derive(Default)]
+pub struct Noted {
+    pub errors: Vec<ServerError>,
+    pub objects: HashMap<PathText, NotedObject>,
+}
+
+/// A path as text, to look it up.
+pub type PathText = String;
+
+pub fn path_text(path: &[PathSegment]) -> PathText {
+    path.iter().fold(String::new(), |text, segment| match segment {
+        PathSegment::Field(key) => text + "/" + key,
+        PathSegment::Index(index) => text + "/" + &index.to_string(),
+    })
+}
+
+/// What a resolver noted of an object.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum NotedObject {
+    /// It exists. Its type, if an interface hides it.
+    Of(Option<&'static str>),
+    /// There is no such object of this kind.
+    Absent(&'static str),
+}
+
+impl EngineOutcome {
+    pub fn take(&self) -> Noted {
+        mem::take(&mut *self.0.lock())
+    }
+
+    fn failed(&self, ctx: &Context<'_>, index: Option<usize>, error: ApiError) {
+        let mut error = ServerError { locations: vec![ctx.item.pos], ..error.into() };
+        error.path = path(ctx, index);
+        self.0.lock().errors.push(error);
+    }
+
+    fn note(&self, ctx: &Context<'_>, index: Option<usize>, object: NotedObject) {
+        self.0.lock().objects.insert(path_text(&path(ctx, index)), object);
+    }
+}
+
+/// The path of the field that is resolved, or of an item of its list.
+fn path(ctx: &Context<'_>, index: Option<usize>) -> Vec<PathSegment> {
+    let mut path = ctx.set_error_path(ServerError::new("", None)).path;
+    path.extend(index.map(PathSegment::Index));
+    path
+}
+
+/// An object as the engine passes it on.
+struct EngineObject {
+    object: Object,
+    scope: Scope,
+}
+
+/// Stands for an item that does not exist. Its fields have no values.
+struct Absent;
+
+pub fn build(schema: &'static Schema, suggestions: bool) -> EngineSchema {
+    let mut builder = EngineSchema::build("Query", Some("Mutation"), Some("Subscription"))
+        .limit_recursive_depth(MAX_NESTING)
+        .register(node());
+    for scalar in &SCALARS {
+        builder = builder.register(engine_scalar(scalar));
+    }
+    for of in &schema.enums {
+        builder = builder.register(engine_enum(of));
+    }
+    for of in &schema.inputs {
+        builder = builder.register(engine_input(of));
+    }
+    for object in schema.objects.values() {
+        builder = match object.name {
+            "Subscription" => builder.register(engine_subscription(object)),
+            _ => builder.register(engine_object(object)),
+        };
+    }
+    let builder = if suggestions { builder } else { builder.disable_suggestions() };
+    builder.finish().expect("the schema is valid")
+}
+
+fn node() -> Interface {
+    Interface::new(NODE)
+        .description("Anything that has a global id.")
+        .field(InterfaceField::new("id", TypeRef::named_nn("ID")).description(lines(ID)))
+}
+
+/// A description in lines of a readable length.
+fn lines(description: &str) -> String {
+    let mut text = String::with_capacity(description.len());
+    let mut column = 0;
+    for word in description.split(' ') {
+        if column > 0 && column + word.len() >= LINE {
+            text.push('\n');
+            column = 0;
+        } else if column > 0 {
+            text.push(' ');
+            column += 1;
+        }
+        text.push_str(word);
+        column += word.len();
+    }
+    text
+}
+
+fn engine_scalar(of: &ScalarType) -> EngineScalar {
+    let is_valid = of.is_valid;
+    let scalar = EngineScalar::new(of.name).description(lines(of.description)).validator(is_valid);
+    match of.url {
+        Some(url) => scalar.specified_by_url(url),
+        None => scalar,
+    }
+}
+
+fn engine_enum(of: &EnumType) -> Enum {
+    let items =
+        of.values.iter().map(|(name, description)| EnumItem::new(*name).description(lines(description)));
+    Enum::new(of.name).description(lines(of.description)).items(items)
+}
+
+fn engine_input(of: &InputType) -> InputObject {
+    of.fields.iter().fold(InputObject::new(of.name), |input, field| input.field(input_value(field)))
+}
+
+fn input_value(argument: &Argument) -> InputValue {
+    let mut value = InputValue::new(argument.name, type_ref(&argument.of));
+    if let Some(description) = &argument.description {
+        value = value.description(lines(description));
+    }
+    if let Some(default) = &argument.default {
+        value = value.default_value(default.clone());
+    }
+    value
+}
+
+fn type_ref(of: &Type) -> TypeRef {
+    let base = match &of.base {
+        BaseType::Named(name) => TypeRef::named(name.as_str()),
+        BaseType::List(item) => TypeRef::List(Box::new(type_ref(item))),
+    };
+    if of.nullable { base } else { TypeRef::NonNull(Box::new(base)) }
+}
+
+fn engine_object(of: &'static ObjectType) -> dynamic::Object {
+    let mut object = dynamic::Object::new(of.name);
+    if !of.description.is_empty() {
+        object = object.description(lines(of.description));
+    }
+    if of.is_node {
+        object = object.implement(NODE);
+    }
+    let is_mutation = of.name == "Mutation";
+    of.fields.iter().fold(object, |object, field| {
+        let mut engine_field = EngineField::new(field.name, type_ref(&field.of), move |ctx| {
+            FieldFuture::new(engine_field(field, is_mutation, ctx).map(Ok))
+        });
+        if !field.description.is_empty() {
+            engine_field = engine_field.description(lines(&field.description));
+        }
+        object.field(
+            field
+                .arguments
+                .iter()
+                .fold(engine_field, |field, argument| field.argument(input_value(argument))),
+        )
+    })
+}
+
+fn engine_subscription(of: &'static ObjectType) -> dynamic::Subscription {
+    of.fields.iter().fold(dynamic::Subscription::new(of.name), |subscription, field| {
+        let engine_field = SubscriptionField::new(field.name, type_ref(&field.of), move |ctx| {
+            SubscriptionFieldFuture::new(async move {
+                let object = engine_root(field, &ctx).await.map_err(async_graphql::Error::from)?;
+                Ok(stream::iter(object.map(Ok::<_, async_graphql::Error>)))
+            })
+        });
+        let engine_field = engine_field.description(lines(&field.description));
+        let engine_field = field
+            .arguments
+            .iter()
+            .fold(engine_field, |field, argument| field.argument(input_value(argument)));
+        subscription.field(engine_field)
+    })
+}
+
+/// At the start of a subscription registers the topics of a root field. For an event, returns the object.
+async fn engine_root<'a>(field: &Field, ctx: &ResolverContext<'_>) -> ApiResult<Option<FieldValue<'a>>> {
+    let Resolve::Watch(watch) = &field.resolve else { return Ok(None) };
+    let scope = ctx.data_unchecked::<Scope>();
+    let key = &ctx.ctx.item.node.response_key().node;
+    if let Some(event) = ctx.data_opt::<TopicEvent>() {
+        let is_of_field = event.field == *key;
+        return Ok(is_of_field.then(|| engine_value(Object::of(event.entity), scope, None)));
+    }
+    guards::check(field.who, scope, None).await?;
+    let arguments = Arguments(ctx.args.as_index_map().clone());
+    let watched = watch(Call { scope, object: &Object::Root, arguments: &arguments }).await?;
+    let topic = |entity| Topic { field: key.clone(), entity, rate: watched.rate };
+    ctx.data_unchecked::<Topics>().add(watched.entities.iter().copied().map(topic));
+    Ok(None)
+}
+
+/// `type_name`: behind an interface.
+fn engine_value<'a>(object: Object, scope: &Scope, type_name: Option<&'static str>) -> FieldValue<'a> {
+    let value = FieldValue::owned_any(EngineObject { object, scope: scope.clone() });
+    match type_name {
+        Some(name) => value.with_type(name),
+        None => value,
+    }
+}
+
+/// The value of a field; `None` also if it failed.
+async fn engine_field<'a>(
+    field: &'static Field,
+    is_mutation: bool,
+    ctx: ResolverContext<'a>,
+) -> Option<FieldValue<'a>> {
+    if ctx.parent_value.downcast_ref::<Absent>().is_some() {
+        return None;
+    }
+    let parent = ctx.parent_value.downcast_ref::<EngineObject>();
+    let (object, scope) = match parent {
+        Some(EngineObject { object, scope }) => (object, scope.clone()),
+        None => (&Object::Root, ctx.data_unchecked::<Scope>().clone()),
+    };
+    let outcome = ctx.data_unchecked::<EngineOutcome>();
+    let arguments = Arguments(ctx.args.as_index_map().clone());
+    match resolve(field, Call { scope: &scope, object, arguments: &arguments }).await {
+        Ok(output) => {
+            let scope = if is_mutation { scope.renewed() } else { scope };
+            engine_output(&ctx, named(&field.of) == NODE, &scope, output, None).await
+        }
+        Err(error) => {
+            outcome.failed(ctx.ctx, None, error);
+            None
+        }
+    }
+}
+
+/// Resolves one field of one object.
+async fn resolve(field: &Field, call: Call<'_>) -> ApiResult<Output> {
+    guards::check(field.who, call.scope, call.entity().ok()).await?;
+    match &field.resolve {
+        Resolve::Fact(reads, value) => {
+            let facts = facts(call, *reads).await?;
+            Ok(Output::Scalar(owned(value.of(&view(call, &facts)?)?)))
+        }
+        Resolve::Link(objects) => {
+            let facts = facts(call, Reads::ROW).await?;
+            objects(&view(call, &facts)?)
+        }
+        Resolve::Part => Ok(call.part(field.name).cloned().into()),
+        Resolve::Page(part) => Ok(part(call.object)),
+        Resolve::Call(resolver) => resolver(call).await,
+        Resolve::Watch(_) => Ok(Output::NULL),
+    }
+}
+
+async fn facts(call: Call<'_>, reads: Reads) -> ApiResult<Facts> {
+    if reads == Reads::NOTHING { Ok(Facts::default()) } else { call.scope.facts(call.entity()?, reads).await }
+}
+
+fn view<'a>(call: Call<'_>, facts: &'a Facts) -> ApiResult<View<'a>> {
+    Ok(View { entity: call.entity()?, facts, is_signed_in: call.scope.reader().may_own() })
+}
+
+fn owned(scalar: Scalar<'_>) -> Scalar<'static> {
+    match scalar {
+        Scalar::Text(text) => Scalar::Text(text.into_owned().into()),
+        Scalar::List(items) => Scalar::List(items.into_iter().map(owned).collect()),
+        Scalar::Null => Scalar::Null,
+        Scalar::Bool(value) => Scalar::Bool(value),
+        Scalar::Int(value) => Scalar::Int(value),
+        Scalar::Float(value) => Scalar::Float(value),
+        Scalar::Name(name) => Scalar::Name(name),
+        Scalar::Time(time) => Scalar::Time(time),
+    }
+}
+
+/// The value as the engine takes it. `is_node`: behind the interface; `index`: place in the list.
+fn engine_output<'a, 'c>(
+    ctx: &'c ResolverContext<'a>,
+    is_node: bool,
+    scope: &'c Scope,
+    output: Output,
+    index: Option<usize>,
+) -> BoxFuture<'c, Option<FieldValue<'a>>>
+where
+    'a: 'c,
+{
+    async move {
+        match output {
+            Output::Scalar(Scalar::Null) => None,
+            Output::Scalar(scalar) => Some(FieldValue::value(engine_scalar_value(scalar))),
+            Output::List(items) => {
+                let items = items.into_iter().enumerate();
+                let item = |(index, item)| engine_output(ctx, is_node, scope, item, Some(index));
+                let items = join_all(items.map(item)).await;
+                Some(FieldValue::list(items.into_iter().map(|item| item.unwrap_or_else(|| absent(is_node)))))
+            }
+            Output::Object(object) => {
+                let outcome = ctx.data_unchecked::<EngineOutcome>();
+                let type_name = object.type_name().filter(|_| is_node);
+                match exists(ctx, scope, &object).await {
+                    Ok(true) => {
+                        outcome.note(ctx.ctx, index, NotedObject::Of(type_name));
+                        Some(engine_value(object, scope, type_name))
+                    }
+                    Ok(false) => {
+                        let kind = object.kind_name().unwrap_or_default();
+                        outcome.note(ctx.ctx, index, NotedObject::Absent(kind));
+                        None
+                    }
+                    Err(error) => {
+                        outcome.failed(ctx.ctx, index, error);
+                        None
+                    }
+                }
+            }
+        }
+    }
+    .boxed()
+}
+
+/// Stands for an item that does not exist.
+fn absent<'a>(is_node: bool) -> FieldValue<'a> {
+    let value = FieldValue::owned_any(Absent);
+    if is_node { value.with_type("Note") } else { value }
+}
+
+fn engine_scalar_value(scalar: Scalar<'_>) -> Value {
+    match scalar {
+        Scalar::Null => Value::Null,
+        Scalar::Bool(value) => value.into(),
+        Scalar::Int(value) => value.into(),
+        Scalar::Float(value) => value.into(),
+        Scalar::Text(text) => text.into_owned().into(),
+        Scalar::Name(name) => Value::Enum(async_graphql::Name::new(name)),
+        Scalar::Time(time) => time.to_rfc3339_opts(SecondsFormat::Millis, true).into(),
+        Scalar::List(items) => Value::List(items.into_iter().map(engine_scalar_value).collect()),
+    }
+}
+
+/// Whether the entity exists, if that matters.
+async fn exists(ctx: &ResolverContext<'_>, scope: &Scope, object: &Object) -> ApiResult<bool> {
+    let Object::Entity(entity, presence) = object else { return Ok(true) };
+    let is_row_read = || {
+        let object = object.type_name().and_then(|name| Schema::get().object(name));
+        let reads_row = |name: &str| {
+            object.and_then(|of| of.field_named(name)).is_some_and(|field| field.resolve.reads().row)
+        };
+        ctx.ctx.field().selection_set().any(|selected| reads_row(selected.name()))
+    };
+    match presence {
+        Presence::Read(_) => Ok(true),
+        Presence::Named if !is_row_read() => Ok(true),
+        Presence::Named => Ok(!matches!(scope.row(*entity).await, Ok(None))),
+        Presence::Sought => Ok(scope.row(*entity).await?.is_some()),
+    }
+}
