@@ -6,7 +6,7 @@
 //! |---|---|
 //! | [`app`], [`cli`] | the command, putting the parts together |
 //! | [`http`] | router, transports, pages, health |
-//! | [`graphql`] | schema, loaders |
+//! | [`graphql`] | schema, plans, live subscriptions |
 //! | [`domain`] | the rules |
 //! | [`hub`] | live counts of this instance |
 //! | [`reconcile`] | recounts from rows, compares both stores, repairs |

@@ -1,7 +1,7 @@
 //! Access table: who may use which root field, and which private field of a type.
 //!
-//! The access guards (`reading/guards.rs`) check it before a field is resolved. A guarded field without a rule here is
-//! refused. docs/operations/security.md has the table; tests compare the two, and try every rule with every role.
+//! The access guards (`reading/guards.rs`) check it before a field is resolved. docs/operations/security.md has
+//! the table; tests compare the two, demand a rule for each root field, and try every rule with every role.
 
 use std::{collections::HashMap, sync::LazyLock};
 

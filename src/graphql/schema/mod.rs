@@ -100,7 +100,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
-    use crate::graphql::definition::types::named;
+    use crate::graphql::definition::types::{Resolve, named};
 
     #[test]
     fn every_field_of_an_object_that_ends_in_count_is_a_count() {
@@ -147,6 +147,24 @@ mod tests {
         });
         assert_eq!(different, listed.collect());
         assert!(visited.contains("NoteConnection") && visited.contains("PageInfo"), "{visited:?}");
+    }
+
+    /// The rule is checked before the call.
+    #[test]
+    fn every_field_with_a_rule_is_one_that_calls_a_function_and_every_root_field_has_a_rule() {
+        for object in Schema::get().objects.values() {
+            for field in &object.fields {
+                let is_root = ["Query", "Mutation", "Subscription"].contains(&object.name);
+                let is_called = matches!(field.resolve, Resolve::Call(_) | Resolve::Watch(_));
+                assert!(field.who.is_some() || !is_root, "{}.{} has no rule", object.name, field.name);
+                assert!(
+                    field.who.is_none() || is_called,
+                    "{}.{} is shown without its rule",
+                    object.name,
+                    field.name
+                );
+            }
+        }
     }
 
     #[test]
