@@ -296,7 +296,7 @@ pub struct EnumType {
 }
 
 /// An input type.
-pub struct InputType {
+pub struct InputDefinition {
     pub name: &'static str,
     pub fields: Vec<Argument>,
 }

@@ -21,7 +21,7 @@ use crate::{
             topic::{Topic, TopicEvent, Topics},
         },
         plan::{self, Answered, Plan, Plans},
-        reading::{facts::Reader, scope::Scope},
+        reading::{facts::FactsReader, scope::Scope},
         request::{
             error::{Rejection, first_errors},
             operation::operation_of,
@@ -104,7 +104,7 @@ impl Engine {
     /// The document does not fit the schema.
     pub async fn execute(&self, prepared: Prepared) -> Result<Executed, Rejection> {
         let Prepared { request, operation, viewer, .. } = prepared;
-        let scope = Scope::new(Reader::new(self.plaudit.clone(), viewer));
+        let scope = Scope::new(FactsReader::new(self.plaudit.clone(), viewer));
         if let Some(plan) = operation.plan(&request.variables) {
             let answer = AssertUnwindSafe(plan::answer(&plan, &request.variables, &scope)).catch_unwind();
             let answered = answer.await.unwrap_or_else(|_| {
@@ -141,7 +141,7 @@ impl Engine {
     /// The document does not fit the schema, or the root field refuses its arguments.
     pub async fn subscribe(&self, prepared: Prepared) -> Result<Events, Rejection> {
         let Prepared { request, operation, viewer, .. } = prepared;
-        let scope = Scope::new(Reader::new(self.plaudit.clone(), viewer.clone()));
+        let scope = Scope::new(FactsReader::new(self.plaudit.clone(), viewer.clone()));
         let variables = request.variables.clone();
         let mut topics = Vec::new();
         if operation.plan(&variables).is_none() {
@@ -191,8 +191,8 @@ impl Engine {
     /// Executes and encodes one event, in a scope of its own.
     async fn execute_event(&self, key: &SubscriptionKey, topic: Topic, counted: CountsAt) -> EncodedEvent {
         let reader = match key.viewer() {
-            Some(viewer) => Reader::new(self.plaudit.clone(), viewer.clone()),
-            None => Reader::shared(self.plaudit.clone()),
+            Some(viewer) => FactsReader::new(self.plaudit.clone(), viewer.clone()),
+            None => FactsReader::shared(self.plaudit.clone()),
         };
         let scope = Scope::of_event(reader, topic.entity, counted);
         match plan(key.document(), key.operation(), key.variables()) {

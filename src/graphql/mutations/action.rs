@@ -5,7 +5,7 @@ use crate::{
     graphql::{
         definition::{
             arguments::Arguments,
-            types::{Call, CallFn, InputType, ObjectType, Resolve, input_fields},
+            types::{Call, CallFn, InputDefinition, ObjectType, Resolve, input_fields},
             values::{Object, Output},
         },
         errors::ApiResult,
@@ -73,9 +73,9 @@ const KEY: (&str, &str) = (
 );
 
 impl Mutation {
-    pub fn input_type(&self) -> InputType {
+    pub fn input_type(&self) -> InputDefinition {
         let fields = input_fields(self.input.iter().copied().chain([KEY]));
-        InputType { name: self.type_name("Input"), fields }
+        InputDefinition { name: self.type_name("Input"), fields }
     }
 
     pub fn payload_type(&self) -> ObjectType {

@@ -45,7 +45,7 @@ pub fn payload_types() -> impl Iterator<Item = ObjectType> {
     all().map(Mutation::payload_type)
 }
 
-pub fn input_types() -> impl Iterator<Item = super::definition::types::InputType> {
+pub fn input_types() -> impl Iterator<Item = super::definition::types::InputDefinition> {
     all().map(Mutation::input_type)
 }
 

@@ -42,7 +42,7 @@ pub fn inbox_entry_kind() -> EnumType {
 }
 
 /// What happened, and what it is about.
-struct Kind {
+struct EntryKind {
     name: &'static str,
     description: &'static str,
     /// Its name in the store.
@@ -50,7 +50,7 @@ struct Kind {
     about: EntityKind,
 }
 
-impl Kind {
+impl EntryKind {
     const fn new(
         stored: &'static str,
         about: EntityKind,
@@ -61,14 +61,14 @@ impl Kind {
     }
 }
 
-const KINDS: [Kind; 7] = [
-    Kind::new("note_like", EntityKind::Note, "NOTE_LIKED", "Somebody liked your note."),
-    Kind::new("comment_like", EntityKind::Comment, "COMMENT_LIKED", "Somebody liked your comment."),
-    Kind::new("follow", EntityKind::User, "FOLLOWED", "Somebody follows you."),
-    Kind::new("comment", EntityKind::Comment, "NOTE_COMMENTED", "Somebody commented on your note."),
-    Kind::new("reply", EntityKind::Comment, "COMMENT_ANSWERED", "Somebody replied to your comment."),
-    Kind::new("mention", EntityKind::Comment, "MENTIONED", "Somebody mentioned you in a comment."),
-    Kind::new("direct_message", EntityKind::User, "MESSAGE_RECEIVED", "Somebody wrote to you."),
+const KINDS: [EntryKind; 7] = [
+    EntryKind::new("note_like", EntityKind::Note, "NOTE_LIKED", "Somebody liked your note."),
+    EntryKind::new("comment_like", EntityKind::Comment, "COMMENT_LIKED", "Somebody liked your comment."),
+    EntryKind::new("follow", EntityKind::User, "FOLLOWED", "Somebody follows you."),
+    EntryKind::new("comment", EntityKind::Comment, "NOTE_COMMENTED", "Somebody commented on your note."),
+    EntryKind::new("reply", EntityKind::Comment, "COMMENT_ANSWERED", "Somebody replied to your comment."),
+    EntryKind::new("mention", EntityKind::Comment, "MENTIONED", "Somebody mentioned you in a comment."),
+    EntryKind::new("direct_message", EntityKind::User, "MESSAGE_RECEIVED", "Somebody wrote to you."),
 ];
 
 pub async fn page_of_entries(call: Call<'_>) -> ApiResult<Output> {

@@ -5,7 +5,7 @@ use async_graphql::{Name, PathSegment, ServerError, Variables, parser::types::Op
 use super::{
     Plan, PlannedValue,
     execution::Execution,
-    write::{Answered, Writer},
+    write::{AnswerWriter, Answered},
 };
 use crate::{
     catalogue::Entity,
@@ -21,7 +21,7 @@ use crate::{
 
 /// Answers a query or a mutation.
 pub async fn answer(plan: &Plan, variables: &Variables, scope: &Scope) -> Answered {
-    let mut writer = Writer::begin();
+    let mut writer = AnswerWriter::begin();
     if plan.kind == OperationType::Mutation {
         // One after another. After a write, everything is read again.
         for root in plan.root_fields() {
@@ -49,7 +49,7 @@ pub async fn event(
     field: &Name,
     entity: Entity,
 ) -> Answered {
-    let mut writer = Writer::begin();
+    let mut writer = AnswerWriter::begin();
     if let Some(root) = plan.root_fields().find(|root| root.key == *field) {
         let mut execution = Execution::new(plan, variables, scope.clone());
         if let Some((of, counted)) = scope.event() {

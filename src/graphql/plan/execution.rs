@@ -40,23 +40,23 @@ struct NewObjects {
 pub(super) struct Place<'p> {
     pub selection: &'p Selection,
     pub objects: Vec<Object>,
-    pub slots: Vec<Slot>,
+    pub slots: Vec<FieldSlot>,
     /// How many of the objects belong to this level or to earlier ones.
     taken: usize,
 }
 
 /// The values of one field of all objects at a place.
 #[derive(Default)]
-pub(super) struct Slot {
+pub(super) struct FieldSlot {
     /// Where its objects are.
     pub inside: Option<usize>,
     /// By the index of the object.
-    pub values: Vec<Resolved>,
+    pub values: Vec<ResolvedField>,
 }
 
 /// The value of a field of one object.
 #[derive(Default)]
-pub(super) enum Resolved {
+pub(super) enum ResolvedField {
     /// The object does not exist, or is of another type.
     #[default]
     Unset,
@@ -233,22 +233,22 @@ impl<'p> Execution<'p> {
     pub fn add(&mut self, place: usize, slot: usize, index: usize, output: ApiResult<Output>) {
         let resolved = match output {
             Ok(output) => self.resolved(place, slot, output),
-            Err(error) => Resolved::Failed(error),
+            Err(error) => ResolvedField::Failed(error),
         };
         self.places[place].slots[slot].set(index, resolved);
     }
 
-    fn resolved(&mut self, place: usize, slot: usize, output: Output) -> Resolved {
+    fn resolved(&mut self, place: usize, slot: usize, output: Output) -> ResolvedField {
         match output {
-            Output::Scalar(scalar) => Resolved::Scalar(scalar),
+            Output::Scalar(scalar) => ResolvedField::Scalar(scalar),
             Output::List(items) => {
-                Resolved::List(items.into_iter().map(|item| self.resolved(place, slot, item)).collect())
+                ResolvedField::List(items.into_iter().map(|item| self.resolved(place, slot, item)).collect())
             }
             Output::Object(object) => {
                 let inside = self.inside(place, slot);
                 let objects = &mut self.places[inside].objects;
                 objects.push(object);
-                Resolved::Object(objects.len() - 1)
+                ResolvedField::Object(objects.len() - 1)
             }
         }
     }
@@ -277,19 +277,19 @@ async fn called(field: &Field, call: Call<'_>) -> ApiResult<Output> {
 
 impl<'p> Place<'p> {
     fn new(selection: &'p Selection, objects: Vec<Object>) -> Self {
-        let slots = std::iter::repeat_with(Slot::default).take(selection.slots).collect();
+        let slots = std::iter::repeat_with(FieldSlot::default).take(selection.slots).collect();
         Self { selection, objects, slots, taken: 0 }
     }
 }
 
-impl Slot {
+impl FieldSlot {
     fn is_set(&self, index: usize) -> bool {
-        self.values.get(index).is_some_and(|value| !matches!(value, Resolved::Unset))
+        self.values.get(index).is_some_and(|value| !matches!(value, ResolvedField::Unset))
     }
 
-    fn set(&mut self, index: usize, value: Resolved) {
+    fn set(&mut self, index: usize, value: ResolvedField) {
         if self.values.len() <= index {
-            self.values.resize_with(index + 1, Resolved::default);
+            self.values.resize_with(index + 1, ResolvedField::default);
         }
         self.values[index] = value;
     }

@@ -10,16 +10,13 @@ use async_graphql::{
     parser::types::{BaseType, Type},
 };
 
-use super::{Plan, PlannedField, PlannedValue, Selection};
+use super::{Failed, Plan, PlannedField, PlannedValue, Selection};
 use crate::graphql::{
     errors::ApiError,
     schema::{Noted, NotedObject, PathText, path_text},
 };
 
 type Path = Vec<PathSegment>;
-
-/// A field that may not be null failed.
-struct Failed;
 
 /// Mends the answer. `noted`: what the resolvers noted of it.
 pub fn mend(plan: &Plan, response: &mut Response, noted: Noted) {

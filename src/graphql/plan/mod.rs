@@ -44,6 +44,9 @@ pub struct Plan {
     is_complete: bool,
 }
 
+/// A field that may not be null failed. Its object is null, or fails too.
+struct Failed;
+
 /// What is selected in the objects at one place of the answer, by their type.
 pub struct Selection {
     of_types: Vec<ObjectSelection>,

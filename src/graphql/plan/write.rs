@@ -10,8 +10,8 @@ use bytes::Bytes;
 use chrono::{DateTime, Datelike, Timelike, Utc};
 
 use super::{
-    ObjectSelection, PlannedField, PlannedValue,
-    execution::{Execution, Resolved},
+    Failed, ObjectSelection, PlannedField, PlannedValue,
+    execution::{Execution, ResolvedField},
 };
 use crate::graphql::{
     definition::{
@@ -29,29 +29,26 @@ pub struct Answered {
 
 /// The answer to a request that failed as a whole.
 pub fn failed(error: ApiError) -> Answered {
-    let mut writer = Writer::begin();
+    let mut writer = AnswerWriter::begin();
     writer.is_null = true;
     writer.errors.push(error.into());
     writer.finish()
 }
 
-/// A field that may not be null failed. Its object is null, or fails too.
-struct Failed;
-
 /// The way to a value, from the inside.
 #[derive(Clone, Copy)]
-enum Path<'a> {
+enum AnswerPath<'a> {
     Root,
-    Field(&'a Path<'a>, &'a Name),
-    Index(&'a Path<'a>, usize),
+    Field(&'a AnswerPath<'a>, &'a Name),
+    Index(&'a AnswerPath<'a>, usize),
 }
 
-impl Path<'_> {
+impl AnswerPath<'_> {
     fn segments(&self) -> Vec<PathSegment> {
         let (mut above, segment) = match self {
-            Path::Root => return Vec::new(),
-            Path::Field(above, key) => (above.segments(), PathSegment::Field(key.to_string())),
-            Path::Index(above, index) => (above.segments(), PathSegment::Index(*index)),
+            AnswerPath::Root => return Vec::new(),
+            AnswerPath::Field(above, key) => (above.segments(), PathSegment::Field(key.to_string())),
+            AnswerPath::Index(above, index) => (above.segments(), PathSegment::Index(*index)),
         };
         above.push(segment);
         above
@@ -75,7 +72,7 @@ struct At<'a, 'p> {
     type_name: &'static str,
 }
 
-pub(super) struct Writer {
+pub(super) struct AnswerWriter {
     bytes: Vec<u8>,
     errors: Vec<ServerError>,
     is_first: bool,
@@ -86,7 +83,7 @@ pub(super) struct Writer {
 /// The beginning of an answer.
 const DATA: &[u8] = b"{\"data\":{";
 
-impl Writer {
+impl AnswerWriter {
     pub fn begin() -> Self {
         let mut bytes = Vec::with_capacity(2_048);
         bytes.extend_from_slice(DATA);
@@ -101,7 +98,7 @@ impl Writer {
         let selected = execution.places[0].selection.of(None);
         let type_name = selected.map_or("", |selected| selected.object.name);
         let object = At { execution, place: 0, index: 0, object: &Object::Root, type_name };
-        self.is_null |= self.field(object, root, &mut is_first, &Path::Root).is_err();
+        self.is_null |= self.field(object, root, &mut is_first, &AnswerPath::Root).is_err();
         self.is_first = is_first;
     }
 
@@ -126,13 +123,13 @@ impl Writer {
         at: At<'_, '_>,
         planned: &PlannedField,
         is_first: &mut bool,
-        above: &Path<'_>,
+        above: &AnswerPath<'_>,
     ) -> Result<(), Failed> {
         if !std::mem::take(is_first) {
             self.bytes.push(b',');
         }
         self.bytes.extend_from_slice(&planned.json_key);
-        let path = Path::Field(above, &planned.key);
+        let path = AnswerPath::Field(above, &planned.key);
         match &planned.value {
             PlannedValue::TypeName => {
                 self.text(at.type_name);
@@ -150,7 +147,7 @@ impl Writer {
             PlannedValue::Resolved { field, slot, .. } => {
                 let slot = &at.execution.places[at.place].slots[*slot];
                 let inside = Inside { execution: at.execution, place: slot.inside.unwrap_or_default() };
-                let value = slot.values.get(at.index).unwrap_or(&Resolved::Unset);
+                let value = slot.values.get(at.index).unwrap_or(&ResolvedField::Unset);
                 self.value(inside, value, &field.of, planned, &path)
             }
         }
@@ -159,25 +156,25 @@ impl Writer {
     fn value(
         &mut self,
         at: Inside<'_, '_>,
-        value: &Resolved,
+        value: &ResolvedField,
         of: &Type,
         planned: &PlannedField,
-        path: &Path<'_>,
+        path: &AnswerPath<'_>,
     ) -> Result<(), Failed> {
         let begin = self.bytes.len();
         let written = match value {
-            Resolved::Failed(error) => return self.failed(error.clone(), of, planned, path),
-            Resolved::Unset | Resolved::Scalar(Scalar::Null) if of.nullable => {
+            ResolvedField::Failed(error) => return self.failed(error.clone(), of, planned, path),
+            ResolvedField::Unset | ResolvedField::Scalar(Scalar::Null) if of.nullable => {
                 self.null();
                 Ok(())
             }
-            Resolved::Unset | Resolved::Scalar(Scalar::Null) => return self.missing(planned, path),
-            Resolved::Scalar(scalar) => {
+            ResolvedField::Unset | ResolvedField::Scalar(Scalar::Null) => return self.missing(planned, path),
+            ResolvedField::Scalar(scalar) => {
                 self.scalar(scalar);
                 Ok(())
             }
-            Resolved::List(items) => self.list(at, items, of, planned, path),
-            Resolved::Object(index) => self.object(at, *index, of, planned, path),
+            ResolvedField::List(items) => self.list(at, items, of, planned, path),
+            ResolvedField::Object(index) => self.object(at, *index, of, planned, path),
         };
         if written.is_err() && of.nullable {
             self.bytes.truncate(begin);
@@ -190,10 +187,10 @@ impl Writer {
     fn list(
         &mut self,
         at: Inside<'_, '_>,
-        items: &[Resolved],
+        items: &[ResolvedField],
         of: &Type,
         planned: &PlannedField,
-        path: &Path<'_>,
+        path: &AnswerPath<'_>,
     ) -> Result<(), Failed> {
         let BaseType::List(of_item) = &of.base else { return self.missing(planned, path) };
         self.bytes.push(b'[');
@@ -201,7 +198,7 @@ impl Writer {
             if index > 0 {
                 self.bytes.push(b',');
             }
-            self.value(at, item, of_item, planned, &Path::Index(path, index))?;
+            self.value(at, item, of_item, planned, &AnswerPath::Index(path, index))?;
         }
         self.bytes.push(b']');
         Ok(())
@@ -213,7 +210,7 @@ impl Writer {
         index: usize,
         of: &Type,
         planned: &PlannedField,
-        path: &Path<'_>,
+        path: &AnswerPath<'_>,
     ) -> Result<(), Failed> {
         let place = &at.execution.places[at.place];
         let object = &place.objects[index];
@@ -237,7 +234,12 @@ impl Writer {
         }
     }
 
-    fn fields(&mut self, at: At<'_, '_>, selected: &ObjectSelection, path: &Path<'_>) -> Result<(), Failed> {
+    fn fields(
+        &mut self,
+        at: At<'_, '_>,
+        selected: &ObjectSelection,
+        path: &AnswerPath<'_>,
+    ) -> Result<(), Failed> {
         self.bytes.push(b'{');
         let mut is_first = true;
         for planned in &selected.fields {
@@ -253,7 +255,7 @@ impl Writer {
         error: ApiError,
         of: &Type,
         planned: &PlannedField,
-        path: &Path<'_>,
+        path: &AnswerPath<'_>,
     ) -> Result<(), Failed> {
         self.errors.push(planned.error_at(error, path.segments()));
         if of.nullable {
@@ -264,7 +266,7 @@ impl Writer {
     }
 
     /// A field without a value whose type allows no null: a mistake in its resolver.
-    fn missing(&mut self, planned: &PlannedField, path: &Path<'_>) -> Result<(), Failed> {
+    fn missing(&mut self, planned: &PlannedField, path: &AnswerPath<'_>) -> Result<(), Failed> {
         tracing::error!(field = %planned.key, "a field that is never null has no value");
         self.errors.push(planned.error_at(ApiError::internal(), path.segments()));
         Err(Failed)

@@ -268,7 +268,7 @@ fn unread(what: &'static str) -> ApiError {
 
 /// What is to be read, by kind of data. Each entity once.
 #[derive(Default)]
-struct Batch {
+struct PendingReads {
     counts: Vec<Entity>,
     own_edges: Vec<(EdgeKind, Id)>,
     ratings: Vec<NoteId>,
@@ -278,7 +278,7 @@ struct Batch {
     groups: Vec<GroupId>,
 }
 
-impl Batch {
+impl PendingReads {
     fn add(&mut self, entity: Entity, reads: Reads) {
         if reads.counts {
             self.counts.push(entity);
@@ -299,14 +299,14 @@ impl Batch {
 
 /// Who reads, and from where. Cheap to clone.
 #[derive(Clone)]
-pub struct Reader {
+pub struct FactsReader {
     pub plaudit: Plaudit,
     viewer: Viewer,
     /// What is read is shown to all viewers, so it must not depend on one.
     is_shared: bool,
 }
 
-impl Reader {
+impl FactsReader {
     pub const fn new(plaudit: Plaudit, viewer: Viewer) -> Self {
         Self { plaudit, viewer, is_shared: false }
     }
@@ -339,7 +339,7 @@ impl Reader {
 
 /// Reads what is not known yet, with one batch per kind of data, all at the same time. An entity may be wanted several
 /// times.
-pub async fn read(reader: &Reader, known: &mut FactsMap, mut wanted: Vec<(Entity, Reads)>) {
+pub async fn read(reader: &FactsReader, known: &mut FactsMap, mut wanted: Vec<(Entity, Reads)>) {
     wanted.sort_unstable_by_key(|(entity, _)| *entity);
     wanted.dedup_by(|(entity, reads), (before, all)| {
         let is_same = entity == before;
@@ -349,7 +349,7 @@ pub async fn read(reader: &Reader, known: &mut FactsMap, mut wanted: Vec<(Entity
         is_same
     });
     known.reserve(wanted.len());
-    let (mut batch, mut comments) = (Batch::default(), Vec::new());
+    let (mut batch, mut comments) = (PendingReads::default(), Vec::new());
     for (entity, reads) in wanted {
         if entity.kind == EntityKind::Comment && reads.row {
             comments.push(entity);
@@ -362,8 +362,8 @@ pub async fn read(reader: &Reader, known: &mut FactsMap, mut wanted: Vec<(Entity
     hide_comments(reader, known, &comments).await;
 }
 
-impl Batch {
-    async fn read(&self, reader: &Reader, known: &mut FactsMap) {
+impl PendingReads {
+    async fn read(&self, reader: &FactsReader, known: &mut FactsMap) {
         let plaudit = &reader.plaudit;
         let (counts, own, ratings, users, notes, comments, groups) = tokio::join!(
             counts(reader, &self.counts),
@@ -405,7 +405,7 @@ fn learn_rows<T: CachedEntity>(
 }
 
 /// Counts in the order of the entities: at most one round trip if Redis has them.
-async fn counts(reader: &Reader, entities: &[Entity]) -> Vec<Fact<Option<CountsAt>>> {
+async fn counts(reader: &FactsReader, entities: &[Entity]) -> Vec<Fact<Option<CountsAt>>> {
     if entities.is_empty() {
         return Vec::new();
     }
@@ -416,7 +416,7 @@ async fn counts(reader: &Reader, entities: &[Entity]) -> Vec<Fact<Option<CountsA
 }
 
 /// The viewer's edges that are known: others are off. One round trip if Redis has them.
-async fn own_edges(reader: &Reader, edges: &[(EdgeKind, Id)]) -> ApiResult<EdgeStates> {
+async fn own_edges(reader: &FactsReader, edges: &[(EdgeKind, Id)]) -> ApiResult<EdgeStates> {
     if edges.is_empty() {
         return Ok(EdgeStates::new());
     }
@@ -427,7 +427,7 @@ async fn own_edges(reader: &Reader, edges: &[(EdgeKind, Id)]) -> ApiResult<EdgeS
 }
 
 /// The viewer's ratings: one statement.
-async fn own_ratings(reader: &Reader, notes: &[NoteId]) -> ApiResult<HashMap<NoteId, i16>> {
+async fn own_ratings(reader: &FactsReader, notes: &[NoteId]) -> ApiResult<HashMap<NoteId, i16>> {
     if notes.is_empty() {
         return Ok(HashMap::new());
     }
@@ -446,7 +446,7 @@ async fn rows<T: CachedEntity>(cache: &EntityCache<T>, ids: &[T::Id]) -> Fact<Ha
 }
 
 /// A comment that is not public exists only for its author and for moderators.
-async fn hide_comments(reader: &Reader, known: &mut FactsMap, comments: &[Entity]) {
+async fn hide_comments(reader: &FactsReader, known: &mut FactsMap, comments: &[Entity]) {
     for comment in comments {
         let facts = known.entry(*comment).or_default();
         if let Some(Ok(Some(Row::Comment(comment)))) = &facts.row {

@@ -11,7 +11,7 @@ use std::{
 
 use dataloader::{BatchFn, cached::Loader};
 
-use super::facts::{self, Facts, FactsMap, Reader, Reads};
+use super::facts::{self, Facts, FactsMap, FactsReader, Reads};
 use crate::{
     catalogue::Entity,
     domain::{CommentSort, CommentThread, Plaudit, ThreadPage},
@@ -39,7 +39,7 @@ pub struct Loaders {
 }
 
 impl Loaders {
-    pub fn new(reader: &Reader) -> Self {
+    pub fn new(reader: &FactsReader) -> Self {
         Self {
             facts: loader(FactsBatch(reader.clone())),
             threads: loader(ThreadsBatch(reader.plaudit.clone())),
@@ -73,7 +73,7 @@ fn unanswered(error: &std::io::Error) -> ApiError {
 }
 
 /// Facts of entities: one batch per kind of data.
-pub struct FactsBatch(Reader);
+pub struct FactsBatch(FactsReader);
 
 impl BatchFn<(Entity, Reads), ApiResult<Facts>> for FactsBatch {
     async fn load(&mut self, keys: &[(Entity, Reads)]) -> HashMap<(Entity, Reads), ApiResult<Facts>> {

@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 use futures_util::future::try_join_all;
 
 use super::{
-    facts::{Facts, Reader, Reads, Row},
+    facts::{Facts, FactsReader, Reads, Row},
     loaders::{Loaders, ThreadKey, load},
 };
 use crate::{
@@ -22,7 +22,7 @@ use crate::{
 pub struct Scope(Arc<ScopeData>);
 
 struct ScopeData {
-    reader: Reader,
+    reader: FactsReader,
     /// The counts of the event that is executed.
     event: Option<(Entity, CountsAt)>,
     loaders: OnceLock<Loaders>,
@@ -30,12 +30,12 @@ struct ScopeData {
 
 impl Scope {
     /// A scope that has read nothing yet.
-    pub fn new(reader: Reader) -> Self {
+    pub fn new(reader: FactsReader) -> Self {
         Self(Arc::new(ScopeData { reader, event: None, loaders: OnceLock::new() }))
     }
 
     /// The scope of an event, which has these counts.
-    pub fn of_event(reader: Reader, entity: Entity, counted: CountsAt) -> Self {
+    pub fn of_event(reader: FactsReader, entity: Entity, counted: CountsAt) -> Self {
         Self(Arc::new(ScopeData { reader, event: Some((entity, counted)), loaders: OnceLock::new() }))
     }
 
@@ -44,7 +44,7 @@ impl Scope {
         Self::new(self.reader().clone())
     }
 
-    pub fn reader(&self) -> &Reader {
+    pub fn reader(&self) -> &FactsReader {
         &self.0.reader
     }
 

@@ -26,7 +26,7 @@ use super::{NODE, Schema};
 use crate::graphql::{
     definition::{
         arguments::Arguments,
-        types::{Argument, Call, EnumType, Field, InputType, ObjectType, Resolve, named},
+        types::{Argument, Call, EnumType, Field, InputDefinition, ObjectType, Resolve, named},
         values::{Object, Output, Presence, Scalar},
     },
     errors::{ApiError, ApiResult},
@@ -171,7 +171,7 @@ fn engine_enum(of: &EnumType) -> Enum {
     Enum::new(of.name).description(lines(of.description)).items(items)
 }
 
-fn engine_input(of: &InputType) -> InputObject {
+fn engine_input(of: &InputDefinition) -> InputObject {
     of.fields.iter().fold(InputObject::new(of.name), |input, field| input.field(input_value(field)))
 }
 

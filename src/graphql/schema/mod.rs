@@ -9,7 +9,7 @@ use async_graphql::{SDLExportOptions, dynamic::Schema as EngineSchema};
 pub use engine_schema::{EngineOutcome, Noted, NotedObject, PathText, path_text};
 
 use super::{
-    definition::types::{EnumType, InputType, ObjectType, connection, page_info_type},
+    definition::types::{EnumType, InputDefinition, ObjectType, connection, page_info_type},
     live::subscriptions::subscription,
     mutations,
     objects::{comments, groups, inbox, inbox_entries, notes, users, visibility},
@@ -22,7 +22,7 @@ pub const NODE: &str = "Node";
 /// All types that are not scalars.
 pub struct Schema {
     pub objects: HashMap<&'static str, ObjectType>,
-    pub inputs: Vec<InputType>,
+    pub inputs: Vec<InputDefinition>,
     pub enums: Vec<EnumType>,
 }
 
