@@ -135,30 +135,20 @@ fn needs() -> Vec<Need> {
         need(FenceInRedis, small(&[OwnerKilled, SourceFailover])),
         need(FenceInSql, small(&[OwnerKilled, SourceFailover]).events(2, 0)),
         need(PersistFromOffset, small(&[CallDelayed])),
-        need(RetireFromPosition, small(&[CallDelayed])),
-        need(RetireAfterFold, small(&[PostgresFailover])),
-        need(RetireReadsAll, plain(&[SourceFailover])),
-        Need {
-            guard: RetireOfEpoch,
-            hiding: &[RetireFromPosition],
-            scope: small(&[TargetFailover]).events(2, 0),
-        },
-        need(RetireTakesToken, plain(&[])),
-        need(InstallWithToken, plain(&[])),
-        need(InstallInEpoch, plain(&[FlushAll])),
+        need(InstallIntoLoading, direct(&[])),
+        need(InstallAddsFolded, plain(&[])),
+        need(TailIsWhole, plain(&[SourceFailover])),
         need(InstallOfTimeline, direct(&[PostgresFailover]).events(1, 0)),
-        need(LoadNotBeforeRetired, plain(&[PostgresRestored])),
         need(InstallNotAheadOfFold, plain(&[])),
-        need(InstallNotIntoPending, plain(&[])),
-        need(InstallAfterFoldedBeforeReset, hub(&[PostgresFailover])),
         need(InstallTakesVersion, hub(&[]).with_direct_change()),
-        need(InvalidationTakesToken, direct(&[])),
+        need(InvalidationEndsLoad, direct(&[])),
         need(InvalidationIsSent, hub(&[]).with_direct_change()),
         need(InvalidateBeforeDelete, direct(&[TargetOwnerKilled])),
         need(DeleteOwnInvalidations, direct(&[Mismatch])),
         need(InvalidationIdsNeverReused, plain(&[Mismatch, PostgresFailover]).events(1, 0)),
         need(MismatchInvalidates, plain(&[Mismatch])),
         need(EpochAfterMissingMeta, hub(&[FlushAll])),
+        need(ResetKeepsFolded, hub(&[PostgresFailover])),
         need(RecoveredTarget, hub(&[TargetFailover])),
         need(RecoveredLog, plain(&[SourceFailover])),
         need(EpochAfterTimeline, plain(&[PostgresFailover])),
@@ -170,14 +160,12 @@ fn needs() -> Vec<Need> {
         },
         need(ResetOnlyUpwards, hub(&[TargetOwnerKilled, TargetFailover])),
         need(HashOfEpoch, plain(&[TargetFailover])),
-        need(PendingDoesNotExpire, plain(&[Expiry])),
         need(SurvivorsPersisted, plain(&[SourceFailover])),
         need(FenceBeforePosition, small(&[OwnerKilled, SourceFailover])),
         need(FenceOfNewProcess, small(&[CallDelayed, SourceFailover]).events(2, 0)),
         need(PersisterNotAhead, small(&[PostgresRestored])),
         need(LeadershipForgets, small(&[SourceFailover])),
         need(LogComparedWithFold, plain(&[SourceFailover])),
-        need(LogComparedWithFoldedBeforeReset, plain(&[SourceFailover, PostgresFailover])),
         need(VersionFromSequence, hub(&[])),
         need(InvalidationBeatsOlderRead, hub(&[]).with_direct_change()),
         need(GapIsReadAgain, hub(&[])),
@@ -186,10 +174,6 @@ fn needs() -> Vec<Need> {
         need(EpochIsGap, hub(&[SourceFailover])),
     ]
 }
-
-/// Guards whose absence causes no violation. `EpochAfterSqlLoss`: events that PostgreSQL lost are persisted again, and
-/// `LoadNotBeforeRetired` waits for that; the guard only saves the wait.
-const NOT_NEEDED: &[Guard] = &[EpochAfterSqlLoss];
 
 #[test]
 fn all_properties_hold_without_faults() {
@@ -249,19 +233,8 @@ fn is_needed(need: &Need) -> Result<Findings, String> {
 }
 
 #[test]
-fn everything_holds_without_the_guards_that_are_not_needed() {
-    let scopes = [
-        run(&[PostgresRestored]),
-        run(&[PostgresRestored]).in_small_steps().events(1, 1),
-        run(&[PostgresFailover]).events(1, 1),
-    ];
-    all_hold(&scopes.map(|scope| scope.without(NOT_NEEDED)));
-}
-
-#[test]
 fn the_tables_name_every_guard_and_every_fault() {
-    let named: BTreeSet<Guard> =
-        needs().iter().map(|need| need.guard).chain(NOT_NEEDED.iter().copied()).collect();
+    let named: BTreeSet<Guard> = needs().iter().map(|need| need.guard).collect();
     assert_eq!(named.into_iter().collect::<Vec<_>>(), Guard::ALL);
     let one = with_one_fault();
     for fault in Fault::ALL {

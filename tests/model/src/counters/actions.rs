@@ -28,14 +28,11 @@ pub enum Action {
     FoldIsSent(Who, Message),
     PersisterReads { most: u8 },
     PersisterCommits(Who),
-    RetireReads,
-    RetireIsSent(Who),
     LateOwnerEnds,
 
     // Either log, reading and sending in one step
     Folds { source: u8, message: Message },
     Persists { source: u8 },
-    Retires { source: u8 },
 
     // Recovery of log 0
     BeginsLeadership,
@@ -55,9 +52,10 @@ pub enum Action {
     DeletesInvalidations,
 
     // A load
-    LoadTakesToken,
+    LoadBegins,
     LoadReadsTotals,
     LoadReadsFormerPrimary,
+    LoadReadsLogs,
     LoadInstalls(Message),
 
     // The hub

@@ -10,46 +10,28 @@ variants! {
         FoldFromPosition,
         /// A target that was reset since the read refuses the fold (`epoch`, `fold.lua`).
         FoldOfEpoch,
-        /// Folds and retirements of an earlier owner are refused (`fence:<source>`, `fold.lua`,
-        /// `retire_counters.lua`).
+        /// Folds of an earlier owner are refused (`fence:<source>`, `fold.lua`).
         FenceInRedis,
         /// The transaction of an earlier owner is refused (`advance_offset`, `store/sql/shards.rs`).
         FenceInSql,
         /// A batch is persisted only from the persisted offset (`advance_offset`).
         PersistFromOffset,
-        /// A retirement advances the target only from its position (`retired == from`,
-        /// `retire_counters.lua`).
-        RetireFromPosition,
-        /// Only events that the target has folded are retired (`to <= folded`, `retire_counters.lua`).
-        RetireAfterFold,
-        /// A retirement is not sent when the log misses some of its entries (`pipeline/counting/retire.rs`):
-        /// the pending overlay would keep their share.
-        RetireReadsAll,
-        /// A target that was reset since the read refuses the retirement (`epoch`, `retire_counters.lua`).
-        RetireOfEpoch,
-        /// A retirement deletes the load token (`retire_counters.lua`): a load that read before it must not
-        /// install, because the overlay that it needs was removed.
-        RetireTakesToken,
-        /// A load installs only with its token (`install_counts.lua`).
-        InstallWithToken,
-        /// A load installs only in the epoch in which it began (`install_counts.lua`).
-        InstallInEpoch,
+        /// A load installs only into the counter that it marked as loading (`load`, `install_counts.lua`).
+        InstallIntoLoading,
+        /// What was folded since a load began is added to its base (`install_counts.lua`).
+        InstallAddsFolded,
+        /// A load reads all entries of a log between the persisted and the folded offset, or gives up
+        /// (`hub/tails.rs`).
+        TailIsWhole,
+        /// Totals with events that the target has not folded are not installed (`hub/tails.rs`): the fold would add
+        /// them again.
+        InstallNotAheadOfFold,
         /// A load installs only totals of the timeline on which the target was reset (`install_counts.lua`).
         InstallOfTimeline,
-        /// A load is abandoned when its rows are older than the last retirement (`hub/load.rs`).
-        LoadNotBeforeRetired,
-        /// Totals that include more than the target has folded are not installed (`install_counts.lua`).
-        InstallNotAheadOfFold,
-        /// Totals that include a part of the pending overlay are not installed (`~<source>`,
-        /// `install_counts.lua`).
-        InstallNotIntoPending,
-        /// After a reset nothing is installed before the logs are folded as far as they were
-        /// (`folded_before_reset:<source>`, `reset_target.lua`, `install_counts.lua`).
-        InstallAfterFoldedBeforeReset,
         /// An install takes a new version (`install_counts.lua`).
         InstallTakesVersion,
-        /// An invalidation deletes the load token (`invalidate_counts.lua`).
-        InvalidationTakesToken,
+        /// An invalidation ends a load that has begun (`invalidate_counts.lua`).
+        InvalidationEndsLoad,
         /// An invalidation is sent to hubs with a new version (`invalidate_counts.lua`).
         InvalidationIsSent,
         /// Rows of `invalidation` are deleted after Redis was invalidated
@@ -72,20 +54,17 @@ variants! {
         RecoveredLog,
         /// A target is reset when PostgreSQL is on another timeline (`reset_reason`).
         EpochAfterTimeline,
-        /// A target is reset when PostgreSQL is behind the retired offset (`reset_reason`).
-        EpochAfterSqlLoss,
         /// A target is reset when PostgreSQL has another epoch for it (`reset_reason`); `raise_generation`
         /// uses this to reset all targets after lost events.
         EpochAfterLogLoss,
         /// A new epoch is above PostgreSQL's and above the target's (`raise_epoch`).
         EpochAboveBoth,
+        /// A reset keeps folded offsets (`reset_target.lua`): counts are not behind those that clients saw.
+        ResetKeepsFolded,
         /// A reset whose epoch is not above the target's is refused (`reset_target.lua`).
         ResetOnlyUpwards,
-        /// A hash of another epoch counts as absent (`fold.lua`, `retire_counters.lua`,
-        /// `install_counts.lua`).
+        /// A hash of another epoch counts as absent (`fold.lua`, `install_counts.lua`).
         HashOfEpoch,
-        /// A hash with a pending overlay does not expire (`PERSIST` in `fold.lua`).
-        PendingDoesNotExpire,
         /// Surviving entries of a log are persisted before its next generation (`begin_generation`).
         SurvivorsPersisted,
         /// A new leadership writes its fence to a target before it reads a position there (`take_over.lua`).
@@ -100,9 +79,6 @@ variants! {
         /// A log's end is compared with the folded offset too, not only with the persisted one
         /// (`recover_log`).
         LogComparedWithFold,
-        /// It is also compared with the offset that was folded before a reset
-        /// (`folded_before_reset:<source>`, `take_over.lua`).
-        LogComparedWithFoldedBeforeReset,
         /// Versions come from one sequence of the target, which outlives a hash (`change`).
         VersionFromSequence,
         /// A read that is older than an invalidation received since is not used (`hub/view/mod.rs finish_read`).

@@ -52,19 +52,10 @@ impl Counters {
             _ => Invalidation::Idle,
         };
         let target = &mut next.target;
-        if self.has(Guard::InvalidationTakesToken) {
-            target.has_token = false;
-        }
         let live = self.live(target);
-        target.counter = live.filter(|counter| counter.marks != [None, None]);
-        if let Some(counter) = &mut target.counter {
-            counter.total = None;
-        }
+        target.counter = live.filter(|counter| counter.is_loading && !self.has(Guard::InvalidationEndsLoad));
         if self.has(Guard::InvalidationIsSent) {
             let change = self.next_change(target, live.map_or(0, |counter| counter.change));
-            if let Some(counter) = &mut target.counter {
-                counter.change = change;
-            }
             self.publish(&mut next, change, Content::Invalidated, message);
         } else if message == Message::Missed {
             return None;

@@ -1,81 +1,91 @@
-//! Loads: reading totals that Redis lacks (`hub/load.rs`, `lua/take_load_tokens.lua`, `lua/install_counts.lua`).
+//! Loads: computing totals that Redis lacks (`hub/load.rs`, `hub/tails.rs`, `lua/begin_load.lua`,
+//! `lua/install_counts.lua`).
 
 use super::{
     Action, Counters, Guard, Message,
     state::{Content, Counter, Load, Sql, State},
+    totals::weight,
 };
 
 impl Counters {
     pub(super) fn load_actions(&self, state: &State, actions: &mut Vec<Action>) {
         match state.load {
-            Load::Idle => actions.push(Action::LoadTakesToken),
-            Load::HasToken { .. } => {
+            Load::Idle => actions.push(Action::LoadBegins),
+            Load::HasBegun { .. } => {
                 actions.push(Action::LoadReadsTotals);
                 if state.former.is_some() {
                     actions.push(Action::LoadReadsFormerPrimary);
                 }
             }
-            Load::HasRead { .. } => {
+            Load::HasTotals { .. } => actions.push(Action::LoadReadsLogs),
+            Load::HasBase { .. } => {
                 actions.extend(self.messages().iter().map(|message| Action::LoadInstalls(*message)));
             }
         }
     }
 
-    pub(super) fn load_takes_token(&self, state: &State) -> Option<State> {
+    /// `lua/begin_load.lua`: the counter begins at zero, and the fold adds to it from now on.
+    pub(super) fn load_begins(&self, state: &State) -> Option<State> {
         if !self.is_ready(state) || self.readable_total(state).is_some() {
             return None;
         }
         let mut next = *state;
-        next.target.has_token = true;
+        let target = &mut next.target;
+        target.counter = Some(Counter { epoch: target.epoch, change: 0, total: 0, is_loading: true });
+        next.load = Load::HasBegun { folded: target.folded };
         if let Some(replica) = &mut next.replica {
-            replica.has_token = false; // after a failover the replica has an outdated token
+            // After a failover the replica has the mark of an earlier load.
+            replica.counter = replica.counter.filter(|counter| !counter.is_loading);
         }
-        next.load = Load::HasToken { epoch: state.target.epoch, retired: state.target.retired };
         Some(next)
     }
 
     /// One statement reads the total and the persisted offset of each log.
     pub(super) fn load_reads_totals(&self, state: &State, sql: &Sql) -> Option<State> {
-        let Load::HasToken { epoch, retired } = state.load else { return None };
-        let is_behind = (0..2).any(|source| sql.persisted[source] < retired[source]);
-        let load = if is_behind && self.has(Guard::LoadNotBeforeRetired) {
-            Load::Idle
-        } else {
-            let (timeline, persisted) = (sql.timeline, sql.persisted);
-            Load::HasRead { epoch, timeline, persisted, total: self.total(sql) }
-        };
+        let Load::HasBegun { folded } = state.load else { return None };
+        let (timeline, persisted, total) = (sql.timeline, sql.persisted, self.total(sql));
+        let load = Load::HasTotals { folded, timeline, persisted, total };
         Some(State { load, ..*state })
+    }
+
+    /// Adds the events that were folded, but not persisted (`hub/tails.rs`).
+    pub(super) fn load_reads_logs(&self, state: &State) -> Option<State> {
+        let Load::HasTotals { folded, timeline, persisted, total } = state.load else { return None };
+        let mut base = total;
+        for source in 0..2 {
+            let (persisted, folded) = (persisted[source], folded[source]);
+            let is_ahead = self.events_between(&state.log, source, folded, persisted) != Some(0);
+            if persisted > folded && is_ahead && self.has(Guard::InstallNotAheadOfFold) {
+                return Some(State { load: Load::Idle, ..*state });
+            }
+            match self.events_between(&state.log, source, persisted, folded) {
+                Some(events) => base += weight(source, events),
+                None => return Some(State { load: Load::Idle, ..*state }),
+            }
+        }
+        Some(State { load: Load::HasBase { timeline, base }, ..*state })
     }
 
     /// `lua/install_counts.lua`
     pub(super) fn load_installs(&self, state: &State, message: Message) -> Option<State> {
-        let Load::HasRead { epoch, timeline, persisted, total } = state.load else { return None };
+        let Load::HasBase { timeline, base } = state.load else { return None };
         let mut next = State { load: Load::Idle, ..*state };
         let target = &mut next.target;
-        let mut counter = self.live(target).unwrap_or(Counter { epoch: target.epoch, ..Counter::default() });
-        let is_refused = |source: usize| {
-            let (persisted, folded) = (persisted[source], target.folded[source]);
-            let is_pending = counter.marks[source].is_some_and(|mark| persisted > mark.after);
-            persisted > folded && self.has(Guard::InstallNotAheadOfFold)
-                || target.folded_before_reset[source] > folded
-                    && self.has(Guard::InstallAfterFoldedBeforeReset)
-                || is_pending && self.has(Guard::InstallNotIntoPending)
-        };
+        let loading = self.live(target).filter(|counter| counter.is_loading);
         let is_accepted = self.is_ready(state)
-            && (target.epoch == epoch || !self.has(Guard::InstallInEpoch))
             && (target.timeline == timeline || !self.has(Guard::InstallOfTimeline))
-            && (target.has_token || !self.has(Guard::InstallWithToken))
-            && !(0..2).any(is_refused);
+            && (loading.is_some() || !self.has(Guard::InstallIntoLoading));
         if !is_accepted {
             return (message == Message::Received).then_some(next);
         }
-        target.has_token = false;
-        counter.total = Some(counter.total.unwrap_or(total + counter.pending));
+        let loading = loading.unwrap_or(Counter { epoch: target.epoch, ..Counter::default() });
+        let total = if self.has(Guard::InstallAddsFolded) { base + loading.total } else { base };
+        let mut counter = Counter { total, is_loading: false, ..loading };
         if self.has(Guard::InstallTakesVersion) || counter.change == 0 {
             counter.change = self.next_change(target, counter.change);
         }
         target.counter = Some(counter);
-        self.publish(&mut next, counter.change, Content::all(counter.total), message);
+        self.publish(&mut next, counter.change, Content::All(counter.total), message);
         Some(next)
     }
 }

@@ -1,4 +1,4 @@
-//! Model of the counters: log, fold, persister, retirement, load, invalidation, recovery, ownership, hub.
+//! Model of the counters: log, fold, persister, load, invalidation, recovery, ownership, hub.
 //!
 //! Two logs move one counter on one target shard. Log 0 may lose entries and its owner may be
 //! replaced; log 1 and its owner never fail. The target has a third owner, so that no order of steps is excluded.
@@ -95,13 +95,10 @@ impl Model for Counters {
             Action::FoldIsSent(who, message) => self.fold_is_sent(state, who, message),
             Action::PersisterReads { most } => self.persister_reads(state, most),
             Action::PersisterCommits(who) => self.persister_commits(state, who),
-            Action::RetireReads => self.retire_reads(state),
-            Action::RetireIsSent(who) => self.retire_is_sent(state, who),
             Action::LateOwnerEnds => self.late_owner_ends(state),
 
             Action::Folds { source, message } => self.folds(state, source.into(), message),
             Action::Persists { source } => self.persists(state, source.into()),
-            Action::Retires { source } => self.retires(state, source.into()),
 
             Action::BeginsLeadership => self.begins_leadership(state, false),
             Action::ShowsFence => self.shows_fence(state),
@@ -118,9 +115,10 @@ impl Model for Counters {
             Action::InvalidatesCounts(message) => self.invalidates_counts(state, message),
             Action::DeletesInvalidations => self.deletes_invalidations(state),
 
-            Action::LoadTakesToken => self.load_takes_token(state),
+            Action::LoadBegins => self.load_begins(state),
             Action::LoadReadsTotals => self.load_reads_totals(state, &state.sql),
             Action::LoadReadsFormerPrimary => self.load_reads_totals(state, state.former.as_ref()?),
+            Action::LoadReadsLogs => self.load_reads_logs(state),
             Action::LoadInstalls(message) => self.load_installs(state, message),
 
             Action::HubSeesGap => self.hub_sees_gap(state),

@@ -60,9 +60,6 @@ impl Counters {
                 return None; // refused: the leadership ends
             }
             folded = target.folded[0];
-            if self.has(Guard::LogComparedWithFoldedBeforeReset) {
-                folded = folded.max(target.folded_before_reset[0]);
-            }
             if self.has(Guard::FenceBeforePosition) {
                 target.fence = state.owner.fence;
             }
@@ -131,7 +128,6 @@ impl Counters {
         state.owner = Owner { phase: Phase::Works, timeline: state.sql.timeline, ..state.owner };
         if self.scope.in_small_steps {
             state.owner.persisted = state.sql.persisted[0];
-            state.owner.folded = state.target.folded[0];
         }
     }
 }

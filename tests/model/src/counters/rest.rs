@@ -61,9 +61,7 @@ impl Counters {
     /// otherwise Redis.
     fn is_at_rest(&self, state: &State) -> bool {
         let State { target, log, sql, owner, hub, .. } = state;
-        let is_done = |source: usize| {
-            target.folded[source] == sql.persisted[source] && target.retired[source] == sql.persisted[source]
-        };
+        let is_done = |source: usize| target.folded[source] == sql.persisted[source];
         (self.scope.with_hub || self.readable_total(state).is_some())
             && is_done(0)
             && is_done(1)

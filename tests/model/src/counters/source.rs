@@ -1,5 +1,4 @@
-//! Fold, persister and retirement of the logs (`pipeline/counting/fold.rs`, `pipeline/counting/persist`,
-//! `pipeline/counting/retire.rs` and their scripts).
+//! Fold and persister of the logs (`pipeline/counting/fold.rs`, `pipeline/counting/persist` and their scripts).
 //!
 //! Log 0 in small steps: a batch is read, and later sent. In between it may become outdated by other owners, resets and
 //! losses. A step is refused in the cases in which the script or transaction refuses it.
@@ -7,7 +6,7 @@
 use super::{
     Action, Counters, Guard, Message, Who,
     log::Log,
-    state::{Batch, Content, Counter, Mark, Owner, Phase, Sql, State, Target},
+    state::{Batch, Content, Owner, Phase, Sql, State},
     totals::{MISMATCHED, weight},
 };
 use crate::counters::Fault;
@@ -27,7 +26,6 @@ impl Counters {
             if state.owner.phase == Phase::Works {
                 actions.extend([1, 2].map(|most| Action::FoldReads { most }));
                 actions.extend([1, 2].map(|most| Action::PersisterReads { most }));
-                actions.push(Action::RetireReads);
             }
             for (who, owner) in [(Who::Owner, &state.owner), (Who::LateOwner, &state.late_owner)] {
                 if owner.fold.is_some() {
@@ -36,9 +34,6 @@ impl Counters {
                 if owner.persist.is_some() {
                     actions.push(Action::PersisterCommits(who));
                 }
-                if owner.retire.is_some() {
-                    actions.push(Action::RetireIsSent(who));
-                }
             }
             if state.late_owner.has_unsent_batch() {
                 actions.push(Action::LateOwnerEnds);
@@ -46,7 +41,7 @@ impl Counters {
         }
         for source in if self.scope.in_small_steps { 1..2 } else { 0..2 } {
             actions.extend(messages.iter().map(|message| Action::Folds { source, message: *message }));
-            actions.extend([Action::Persists { source }, Action::Retires { source }]);
+            actions.push(Action::Persists { source });
         }
     }
 
@@ -61,7 +56,6 @@ impl Counters {
         let from = target.folded[0];
         let (to, events) = state.log.read(from, most, ALL);
         let mut next = *state;
-        next.owner.folded = from;
         if to > from {
             let is_same_as_one = most == 2 && state.log.read(from, 1, ALL).0 == to;
             if is_same_as_one {
@@ -83,9 +77,8 @@ impl Counters {
             && (fence >= target.fence || !self.has(Guard::FenceInRedis))
             && (target.folded[0] == batch.from || !self.has(Guard::FoldFromPosition));
         if is_accepted {
-            owner.folded = batch.to;
             next.target.fence = fence;
-            self.fold(&mut next, 0, batch.from, batch.to, batch.events, message);
+            self.fold(&mut next, 0, batch.to, batch.events, message);
         } else if message == Message::Missed {
             return None;
         }
@@ -122,38 +115,6 @@ impl Counters {
         Some(next)
     }
 
-    /// Reads the log from the target's retired offset up to the one that is both folded and persisted, as far as the
-    /// owner knows.
-    pub(super) fn retire_reads(&self, state: &State) -> Option<State> {
-        let (target, owner) = (&state.target, &state.owner);
-        let (from, to) = (target.retired[0], owner.folded.min(owner.persisted));
-        if owner.retire.is_some() || !target.has_meta || to <= from {
-            return None;
-        }
-        let events = self.read_to_retire(&state.log, 0, from, to)?;
-        let mut next = *state;
-        next.owner.retire = Some(Batch { from, to, events, epoch: target.epoch });
-        Some(next)
-    }
-
-    /// `lua/retire_counters.lua`
-    pub(super) fn retire_is_sent(&self, state: &State, who: Who) -> Option<State> {
-        let mut next = *state;
-        let owner = owner_of(&mut next, who);
-        let (fence, batch) = (owner.fence, owner.retire.take()?);
-        let target = &state.target;
-        let is_accepted = self.is_ready(state)
-            && (target.epoch == batch.epoch || !self.has(Guard::RetireOfEpoch))
-            && (fence >= target.fence || !self.has(Guard::FenceInRedis))
-            && (target.retired[0] == batch.from || !self.has(Guard::RetireFromPosition))
-            && (target.folded[0] >= batch.to || !self.has(Guard::RetireAfterFold));
-        if is_accepted {
-            next.target.fence = fence;
-            self.retire(&mut next.target, 0, batch.to, batch.events);
-        }
-        Some(next)
-    }
-
     // ---- in one step
 
     pub(super) fn folds(&self, state: &State, source: usize, message: Message) -> Option<State> {
@@ -167,7 +128,7 @@ impl Counters {
             return None;
         }
         let mut next = *state;
-        self.fold(&mut next, source, from, to, events, message);
+        self.fold(&mut next, source, to, events, message);
         Some(next)
     }
 
@@ -183,19 +144,6 @@ impl Counters {
         Some(next)
     }
 
-    pub(super) fn retires(&self, state: &State, source: usize) -> Option<State> {
-        let target = &state.target;
-        let (from, to) = (target.retired[source], target.folded[source].min(state.sql.persisted[source]));
-        let is_fenced = source == 0 && state.owner.fence < target.fence;
-        if !self.is_ready(state) || !works(state, source) || is_fenced || to <= from {
-            return None;
-        }
-        let events = self.read_to_retire(&state.log, source, from, to)?;
-        let mut next = *state;
-        self.retire(&mut next.target, source, to, events);
-        Some(next)
-    }
-
     fn read(&self, log: &Log, source: usize, from: u8, most: u8, limit: u8) -> (u8, u8) {
         if source == 0 {
             return log.read(from, most, limit);
@@ -204,45 +152,35 @@ impl Counters {
         (to, (1u8 << to) - (1u8 << from))
     }
 
-    /// Events between two offsets, if the log has all of them.
-    fn read_to_retire(&self, log: &Log, source: usize, from: u8, to: u8) -> Option<u8> {
+    /// Events after `from` and up to `to`, if the log has all of them; none if `to` is not after `from`.
+    pub(super) fn events_between(&self, log: &Log, source: usize, from: u8, to: u8) -> Option<u8> {
+        if to <= from {
+            return Some(0);
+        }
         let (end, events) = self.read(log, source, from, ALL, to);
-        (end == to || !self.has(Guard::RetireReadsAll)).then_some(events)
+        (end == to || !self.has(Guard::TailIsWhole)).then_some(events)
     }
 
     // ---- effects of the scripts and the transaction
 
-    fn fold(&self, state: &mut State, source: usize, from: u8, to: u8, events: u8, message: Message) {
+    fn fold(&self, state: &mut State, source: usize, to: u8, events: u8, message: Message) {
         let target = &mut state.target;
         target.folded[source] = to;
         if events == 0 {
             return;
         }
-        let delta = weight(source, events);
-        let mut counter = self.live(target).unwrap_or(Counter { epoch: target.epoch, ..Counter::default() });
-        counter.pending += delta;
-        counter.total = counter.total.map(|total| total + delta);
-        let after = counter.marks[source].map_or(from, |mark| mark.after);
-        counter.marks[source] = Some(Mark { after, last: to });
-        counter.change = self.next_change(target, counter.change);
-        target.counter = Some(counter);
-        self.publish(state, counter.change, Content::moved(counter.total), message);
-    }
-
-    fn retire(&self, target: &mut Target, source: usize, to: u8, events: u8) {
-        target.retired[source] = to;
-        if events == 0 {
-            return;
-        }
-        if self.has(Guard::RetireTakesToken) {
-            target.has_token = false;
-        }
-        let Some(mut counter) = self.live(target) else { return };
-        let Some(mark) = counter.marks[source] else { return };
-        counter.pending -= weight(source, events);
-        counter.marks[source] = (mark.last > to).then(|| Mark { after: mark.after.max(to), ..mark });
-        let is_needed = counter.total.is_some() || counter.marks != [None, None];
-        target.counter = is_needed.then_some(counter);
+        let live = self.live(target);
+        let change = self.next_change(target, live.map_or(0, |counter| counter.change));
+        let content = match live {
+            Some(mut counter) => {
+                counter.total += weight(source, events);
+                counter.change = change;
+                target.counter = Some(counter);
+                if counter.is_loading { Content::Invalidated } else { Content::Moved(counter.total) }
+            }
+            None => Content::Invalidated,
+        };
+        self.publish(state, change, content, message);
     }
 
     pub(super) fn persist(&self, sql: &mut Sql, source: usize, to: u8, events: u8) {

@@ -34,7 +34,7 @@ pub struct State {
     pub direct_change_is_done: bool,
 }
 
-/// The target shard in Redis: `{s}:meta`, one load token, one counter.
+/// The target shard in Redis: `{s}:meta`, one counter.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
 pub struct Target {
     pub has_meta: bool,
@@ -47,14 +47,8 @@ pub struct Target {
     pub timeline: u8,
     /// `folded:<source>`
     pub folded: [u8; 2],
-    /// `retired:<source>`
-    pub retired: [u8; 2],
-    /// `folded_before_reset:<source>`
-    pub folded_before_reset: [u8; 2],
     /// `fence:0`
     pub fence: u8,
-    /// `{s}:ld:<entity>`
-    pub has_token: bool,
     pub counter: Option<Counter>,
 }
 
@@ -64,18 +58,10 @@ pub struct Counter {
     pub epoch: u8,
     /// `v`
     pub change: u8,
-    /// Total including the pending overlay, if it was loaded.
-    pub total: Option<i16>,
-    /// The pending overlay's share.
-    pub pending: i16,
-    /// Low (exclusive) and high watermark of the pending overlay, per source.
-    pub marks: [Option<Mark>; 2],
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub struct Mark {
-    pub after: u8,
-    pub last: u8,
+    /// The total; while `is_loading`, only the part that was folded since the load began.
+    pub total: i16,
+    /// `load`: the load that has begun may install.
+    pub is_loading: bool,
 }
 
 /// PostgreSQL.
@@ -106,21 +92,18 @@ pub struct Owner {
     pub phase: Phase,
     /// `progress.persisted`: the offset that the owner assumes to be persisted. Only in small steps.
     pub persisted: u8,
-    /// `progress.folded`. Only in small steps.
-    pub folded: u8,
     /// Batches that were read, but not sent. Only in small steps.
     pub fold: Option<Batch>,
     pub persist: Option<Batch>,
-    pub retire: Option<Batch>,
 }
 
 impl Owner {
     pub const fn has_unsent_batch(&self) -> bool {
-        self.fold.is_some() || self.persist.is_some() || self.retire.is_some()
+        self.fold.is_some() || self.persist.is_some()
     }
 
     pub fn drop_batches(&mut self) {
-        (self.fold, self.persist, self.retire) = (None, None, None);
+        (self.fold, self.persist) = (None, None);
     }
 }
 
@@ -179,15 +162,20 @@ pub enum Invalidation {
 pub enum Load {
     #[default]
     Idle,
-    HasToken {
-        epoch: u8,
-        retired: [u8; 2],
+    /// The counter is marked as loading; folded offsets of that moment.
+    HasBegun {
+        folded: [u8; 2],
     },
-    HasRead {
-        epoch: u8,
+    HasTotals {
+        folded: [u8; 2],
         timeline: u8,
         persisted: [u8; 2],
         total: i16,
+    },
+    /// `base`: the total of the rows, and the events after it up to the folded offsets.
+    HasBase {
+        timeline: u8,
+        base: i16,
     },
 }
 

@@ -3,6 +3,7 @@
 
 use super::{
     Action, Counters, Fault, Guard,
+    log::GENESIS,
     state::{Counter, Reset, State, Target},
 };
 
@@ -32,7 +33,8 @@ impl Counters {
 
     /// The total that a reader gets from Redis.
     pub(super) fn readable_total(&self, state: &State) -> Option<i16> {
-        if self.is_ready(state) { self.live(&state.target)?.total } else { None }
+        let counter = self.live(&state.target).filter(|counter| !counter.is_loading)?;
+        self.is_ready(state).then_some(counter.total)
     }
 
     pub(super) fn next_change(&self, target: &mut Target, before: u8) -> u8 {
@@ -49,12 +51,10 @@ impl Counters {
     /// `reset_reason`
     pub(super) fn must_reset(&self, state: &State) -> bool {
         let (target, sql) = (&state.target, &state.sql);
-        let is_behind = || (0..2).any(|source| sql.persisted[source] < target.retired[source]);
         !target.has_meta
             || self.has(Guard::RecoveredTarget) && target.recovered_on != state.process
             || self.has(Guard::EpochAfterTimeline) && target.timeline != sql.timeline
             || self.has(Guard::EpochAfterLogLoss) && target.epoch != sql.epoch
-            || self.has(Guard::EpochAfterSqlLoss) && is_behind()
     }
 
     /// `raise_epoch`, which also reads the persisted offsets of all logs.
@@ -92,11 +92,12 @@ impl Counters {
             }
             return Some(next);
         }
-        let mut folded_before_reset = reset.persisted;
-        if before.has_meta {
-            for (source, folded_before_reset) in folded_before_reset.iter_mut().enumerate() {
-                *folded_before_reset =
-                    (*folded_before_reset).max(before.folded[source]).max(before.folded_before_reset[source]);
+        let mut folded = reset.persisted;
+        if before.has_meta && self.has(Guard::ResetKeepsFolded) {
+            for (source, folded) in folded.iter_mut().enumerate() {
+                if is_of_same_generation(before.folded[source], *folded) {
+                    *folded = before.folded[source].max(*folded);
+                }
             }
         }
         next.target = Target {
@@ -105,11 +106,8 @@ impl Counters {
             change: 0,
             recovered_on: reset.run,
             timeline: reset.timeline,
-            folded: reset.persisted,
-            retired: reset.persisted,
-            folded_before_reset,
+            folded,
             fence: reset.fence,
-            has_token: before.has_token,
             counter: before.counter,
         };
         if self.has(Guard::EpochIsGap) {
@@ -117,4 +115,8 @@ impl Counters {
         }
         Some(next)
     }
+}
+
+const fn is_of_same_generation(a: u8, b: u8) -> bool {
+    (a < GENESIS) == (b < GENESIS)
 }

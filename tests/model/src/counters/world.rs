@@ -64,11 +64,7 @@ impl Counters {
     }
 
     pub(super) fn counter_expires(&self, state: &State) -> Option<State> {
-        let counter = self.live(&state.target)?;
-        let is_pending = counter.marks != [None, None];
-        if is_pending && self.has(Guard::PendingDoesNotExpire) {
-            return None;
-        }
+        self.live(&state.target)?;
         let mut next = *state;
         next.target.counter = None;
         next.happened.add(Fault::Expiry);
@@ -184,8 +180,8 @@ impl Counters {
 }
 
 fn only_unsent_batches(owner: &Owner) -> Owner {
-    let Owner { fence, fold, persist, retire, .. } = *owner;
-    Owner { fence, fold, persist, retire, ..Owner::default() }
+    let Owner { fence, fold, persist, .. } = *owner;
+    Owner { fence, fold, persist, ..Owner::default() }
 }
 
 fn lose_log(log: &mut Log, left: u8) {
