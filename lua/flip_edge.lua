@@ -6,18 +6,17 @@
 -- KEYS[4]  edges      set     the actor's targets of this kind (a cache of rows)
 -- KEYS[5]  floor      string  lowest target id in a truncated set
 -- KEYS[6]  idempotency string optional: given when the client sent a key
--- ARGV[1]  source     the actor's shard
--- ARGV[2]  kind       edge kind
--- ARGV[3]  target     id, decimal
--- ARGV[4]  on         1 or 0
--- ARGV[5]  event      text of the log entry
--- ARGV[6]  limit      the most edges of this kind that may be on; 0 for no limit
--- ARGV[7]  row        state of this edge in SQL: 1, 0, or empty when SQL was not asked
--- ARGV[8]  row_at     offset up to which SQL had persisted the shard's log then; empty as above
--- ARGV[9]  renew      new time to live of the set in ms; 0 leaves it as it is
--- ARGV[10] operation  what the idempotency key stands for: operation and target
--- ARGV[11] keep       ms for which the idempotency key is kept
--- ARGV[12] at         time of the flip, Unix ms
+-- ARGV[1]  kind       edge kind
+-- ARGV[2]  target     id, decimal
+-- ARGV[3]  on         1 or 0
+-- ARGV[4]  event      text of the log entry
+-- ARGV[5]  limit      the most edges of this kind that may be on; 0 for no limit
+-- ARGV[6]  row        state of this edge in SQL: 1, 0, or empty when SQL was not asked
+-- ARGV[7]  row_at     offset up to which SQL had persisted the shard's log then; empty as above
+-- ARGV[8]  renew      new time to live of the set in ms; 0 leaves it as it is
+-- ARGV[9]  operation  what the idempotency key stands for: operation and target
+-- ARGV[10] keep       ms for which the idempotency key is kept
+-- ARGV[11] at         time of the flip, Unix ms
 -- Returns  {"done", 1, offset}   switched; offset of its event
 --          {"done", 0, offset}   it already was in that state; offset of the pair's pending flip, or ""
 --          {"repeated", 1, offset}  the key was used for this before: what the first call returned, if "done"
@@ -27,16 +26,16 @@
 --          {"limit"}             the limit is reached; nothing written
 --          {"full"}              the log has reached its append limit; nothing written
 --          {"key_conflict"}      the idempotency key stands for something else
-local source, kind, target, on, event = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
-local limit, row, row_at, renew = tonumber(ARGV[6]), ARGV[7], ARGV[8], tonumber(ARGV[9])
-local operation, keep, at = ARGV[10], ARGV[11], ARGV[12]
+local kind, target, on, event = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
+local limit, row, row_at, renew = tonumber(ARGV[5]), ARGV[6], ARGV[7], tonumber(ARGV[8])
+local operation, keep, at = ARGV[9], ARGV[10], ARGV[11]
 if not (limit and renew and tonumber(target) and tonumber(at) and (on == '1' or on == '0')) then
   return redis.error_reply('ERR flip_edge: bad arguments')
 end
 
-local meta = redis.call('HMGET', KEYS[1], 'generation', 'retired:' .. source, 'members_retiring', 'append_limit')
-local generation = meta[1]
-if not (generation and meta[2] and meta[3]) then
+local meta = redis.call('HMGET', KEYS[1], 'generation', 'members_retiring', 'append_limit')
+local generation, retiring, append_limit = meta[1], meta[2], meta[3]
+if not (generation and retiring) then
   return { 'not_ready' }
 end
 if KEYS[6] then
@@ -76,8 +75,8 @@ elseif is_member and (is_complete or floor) then
 elseif is_complete then
   was = '0'
 else
-  -- Flips up to the later of these offsets may have left the pending overlay: an answer of SQL must include them.
-  local known = row ~= '' and at_most(meta[2], row_at) and at_most(meta[3], row_at)
+  -- Flips up to `retiring` may have left the pending overlay: an answer of SQL must include them.
+  local known = row ~= '' and at_most(retiring, row_at)
   if floor and tonumber(target) >= tonumber(floor) then
     was = '0'
   elseif known then
@@ -113,7 +112,7 @@ if changes and on == '1' and limit > 0 then
   end
 end
 
-if changes and is_full(meta[4]) then
+if changes and is_full(append_limit) then
   return { 'full' }
 end
 
@@ -128,14 +127,14 @@ if changes then
     return string.find(offset.err, 'equal or smaller') and { 'not_ready' } or offset
   end
   redis.call('HSET', KEYS[3], field, on .. ':' .. offset .. ':' .. at)
-  note_append(KEYS[1], meta[4], generation, offset)
+  note_append(KEYS[1], append_limit, generation, offset)
 end
 if KEYS[6] then
   local kept = (changes and '1 ' or '0 ') .. (offset == '' and '-' or offset) .. ' ' .. operation
   redis.call('SET', KEYS[6], kept, 'PX', keep)
 end
 if renew > 0 then
-  redis.call('PEXPIRE', KEYS[4], ARGV[9])
-  redis.call('PEXPIRE', KEYS[5], ARGV[9])
+  redis.call('PEXPIRE', KEYS[4], ARGV[8])
+  redis.call('PEXPIRE', KEYS[5], ARGV[8])
 end
 return { 'done', changes and 1 or 0, offset }

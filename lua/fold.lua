@@ -13,8 +13,7 @@
 -- ARGV[7]   entities how many
 -- ARGV[8]   kinds    how many kinds of entities follow
 -- then for each kind:    number of the counters that move, at least one; their names
--- then for each entity:  position of its kind (from 1), entity, offset just before its first event,
---                        offset of its last event, one difference per counter
+-- then for each entity:  position of its kind (from 1), entity, one difference per counter
 -- then for each heat:    Unix ms at which it expires, number of notes, for each note: id, heat
 -- Returns   {"done"}
 --           {"no_meta"}             the target is not recovered; nothing written, here and below
@@ -37,67 +36,54 @@ elseif (meta[5] or '') ~= ARGV[6] then
   return { 'other_heat', meta[5] or '' }
 end
 
--- One flat list, because a table per entity would cost time: for each entity its kind, the entity, the offsets, then a
--- difference for each counter of the kind. All arguments are read before anything is written.
+-- One flat list, because a table per entity would cost time: for each entity its kind, the entity, then a difference
+-- for each counter of the kind. All arguments are read before anything is written.
 local first_heat = 3 + tonumber(ARGV[7])
 local argument = arguments_after(8)
-local kinds = read_kinds(argument, tonumber(ARGV[8]), source)
+local kinds = {}
+for i = 1, tonumber(ARGV[8]) do
+  local names, fields = {}, { 'epoch', 'load' }
+  for j = 1, tonumber(argument()) do
+    names[j] = argument()
+    fields[2 + j] = names[j]
+  end
+  kinds[i] = { names = names, fields = fields }
+end
 local batch = {}
 for _ = 3, first_heat - 1 do
   local kind, at = kinds[tonumber(argument())], #batch
-  batch[at + 1], batch[at + 2], batch[at + 3], batch[at + 4] = kind, argument(), argument(), argument()
+  batch[at + 1], batch[at + 2] = kind, argument()
   for j = 1, #kind.names do
-    batch[at + 4 + j] = tonumber(argument()) or error('a difference is missing')
+    batch[at + 2 + j] = tonumber(argument()) or error('a difference is missing')
   end
 end
 local heat = read_heat(argument, first_heat)
 
 local call, concat = redis.call, table.concat
-local low_field, high_field, nothing = '~' .. source, '^' .. source, {}
 local before = tonumber(meta[4])
 local change, lines, at = before, {}, 1
 for i = 3, first_heat - 1 do
-  local key, kind, entity, after, last = KEYS[i], batch[at], batch[at + 1], batch[at + 2], batch[at + 3]
+  local key, kind, entity = KEYS[i], batch[at], batch[at + 1]
   local names = kind.names
   local held = call('HMGET', key, unpack(kind.fields))
   change = change + 1
-  local writes = { 'v', integer(change), high_field, last }
-  local is_first = not held[LOW_WATERMARK]
-  if held[EPOCH] ~= epoch then
-    if held[EPOCH] then
-      call('DEL', key)
-    end
-    held, is_first = nothing, true
-    writes[5], writes[6] = 'epoch', epoch
-  end
-  local last_write = #writes
-  if is_first then
-    writes[last_write + 1], writes[last_write + 2] = low_field, after
-    writes[last_write + 3], writes[last_write + 4] = 'marks', integer(tonumber(held[SOURCES] or '0') + 1)
-    last_write = last_write + 4
-  end
-  local line, is_known, total_at = { entity, writes[2] }, true, FIRST_TOTAL
+  local number = integer(change)
+  local writes, line, is_held = { 'v', number }, { entity, number }, held[1] == epoch
   for j = 1, #names do
-    local total, delta = held[total_at], batch[at + 3 + j]
-    if delta ~= 0 then
-      writes[last_write + 1] = kind.fields[total_at + 1]
-      writes[last_write + 2] = integer(tonumber(held[total_at + 1] or '0') + delta)
-      last_write = last_write + 2
-      if total then
-        total = integer(tonumber(total) + delta)
-        writes[last_write + 1], writes[last_write + 2] = names[j], total
-        last_write = last_write + 2
-        line[#line + 1] = names[j] .. '=' .. total
-      end
+    local total, difference = held[2 + j], batch[at + 1 + j]
+    is_held = is_held and total
+    if is_held and difference ~= 0 then
+      total = integer(tonumber(total) + difference)
+      writes[#writes + 1], writes[#writes + 2] = names[j], total
+      line[#line + 1] = names[j] .. '=' .. total
     end
-    is_known, total_at = is_known and total, total_at + FIELDS_PER_COUNTER
   end
-  call('HSET', key, unpack(writes))
-  if is_first then
-    call('PERSIST', key) -- a pending overlay must not expire
+  -- What is not held is loaded when somebody reads it: the load finds these events in the log.
+  if is_held then
+    call('HSET', key, unpack(writes))
   end
-  lines[#lines + 1] = is_known and concat(line, ' ') or entity .. ' ' .. writes[2] .. ' ?'
-  at = at + 4 + #names
+  lines[#lines + 1] = is_held and not held[2] and concat(line, ' ') or entity .. ' ' .. number .. ' ?'
+  at = at + 2 + #names
 end
 add_heat(heat)
 

@@ -1,12 +1,11 @@
 -- Read what every reader of a shard needs. A script, because it fails on a Redis process on which no shard is
 -- recovered; a plain HMGET would not.
--- KEYS[1]  meta    hash  of the shard
--- ARGV[1]  source  the shard
--- Returns  {"done", epoch, generation, retired-to offset of its own log, number of sets that were invalidated}
+-- KEYS[1]  meta  hash  of the shard
+-- Returns  {"done", epoch, generation, offset, invalidated}
+--                       up to the offset flips may have left the pending overlay; number of invalidated sets
 --          {"no_meta"}  the shard is not recovered
-local fields = { 'epoch', 'generation', 'retired:' .. ARGV[1], 'members_retiring', 'sets_invalidated' }
-local meta = redis.call('HMGET', KEYS[1], unpack(fields))
-if not (meta[1] and meta[2] and meta[3] and meta[4]) then
+local meta = redis.call('HMGET', KEYS[1], 'epoch', 'generation', 'members_retiring', 'sets_invalidated')
+if not (meta[1] and meta[2] and meta[3]) then
   return { 'no_meta' }
 end
-return { 'done', meta[1], meta[2], later(meta[3], meta[4]), meta[5] or '0' }
+return { 'done', meta[1], meta[2], meta[3], meta[4] or '0' }

@@ -1,6 +1,6 @@
--- Reset a target shard's counters under a higher epoch: hashes of earlier epochs count as absent, and every log is
--- folded and retired up to where PostgreSQL has persisted it. Clients may have seen counts from further on:
--- "folded_before_reset" keeps how far, and no totals are installed until the folds have reached it again.
+-- Reset a target shard's counters under a higher epoch: hashes of earlier epochs count as absent. The target keeps how
+-- far it has folded each log, so that counts are not behind those that clients saw; it begins at SQL's offset where it
+-- is behind that, or where the log has begun another generation.
 -- Heat is kept, unless something was persisted that had not been folded and never will be.
 -- Run with EVAL: recovery works on a Redis process that has no scripts yet.
 -- KEYS[1]  meta      hash     of the shard
@@ -16,16 +16,20 @@ if held and tonumber(held) >= tonumber(epoch) then
   return { 'newer', held }
 end
 
+local function is_of_same_generation(a, b)
+  return string.match(a, '^%d+') == string.match(b, '^%d+')
+end
+
 local lines, heat_has_gap = {}, false
 for i = 3, #ARGV, 2 do
   local source, persisted, fence = (i - 3) / 2, ARGV[i], ARGV[i + 1]
-  local before = redis.call('HMGET', KEYS[1], 'folded:' .. source, 'folded_before_reset:' .. source)
-  local folded, folded_before_reset = before[1], before[2]
-  heat_has_gap = heat_has_gap or not folded or not at_most(persisted, later(folded, folded_before_reset or folded))
-  local seen = later(later(folded or persisted, folded_before_reset or persisted), persisted)
-  redis.call('HSET', KEYS[1], 'folded:' .. source, persisted, 'retired:' .. source, persisted)
-  redis.call('HSET', KEYS[1], 'folded_before_reset:' .. source, seen, 'fence:' .. source, fence)
-  lines[#lines + 1] = 'folded ' .. source .. ' ' .. persisted
+  local folded = redis.call('HGET', KEYS[1], 'folded:' .. source)
+  if not folded or not is_of_same_generation(folded, persisted) or not at_most(persisted, folded) then
+    heat_has_gap = heat_has_gap or not folded or not at_most(persisted, folded)
+    folded = persisted
+  end
+  redis.call('HSET', KEYS[1], 'folded:' .. source, folded, 'fence:' .. source, fence)
+  lines[#lines + 1] = 'folded ' .. source .. ' ' .. folded
 end
 if heat_has_gap then
   redis.call('HDEL', KEYS[1], 'hot')

@@ -109,22 +109,17 @@ fn redis(of: &Explanation, page: &mut String) -> std::fmt::Result {
             writeln!(page, "redis     has counters of an older epoch; the next read loads them again")?;
         }
         Some(epoch) => {
-            let end = match redis.ends_in_ms {
-                Some(ms) => format!("expires in {}", span(ms)),
-                None => "does not expire while changes are pending".into(),
-            };
-            writeln!(page, "redis     version {}, epoch {epoch}; {end}", or_dash(redis.version))?;
+            let end = redis.ends_in_ms.map_or_else(|| "-".into(), span);
+            if redis.is_loading {
+                writeln!(page, "redis     a load is in progress, for at most {end}")?;
+            } else {
+                writeln!(
+                    page,
+                    "redis     version {}, epoch {epoch}; expires in {end}",
+                    or_dash(redis.version)
+                )?;
+            }
         }
-    }
-    for mark in &redis.marks {
-        writeln!(
-            page,
-            "          pending from log {}: after {}, up to {}",
-            mark.source, mark.after, mark.last
-        )?;
-    }
-    if let Some(ms) = redis.load_ends_in_ms {
-        writeln!(page, "          a load is in progress, for at most {}", span(ms))?;
     }
     match &redis.text {
         None => writeln!(page, "text      not cached\n"),
@@ -264,9 +259,6 @@ fn sentence(finding: &Finding) -> String {
         DriftKind::TotalsMissing => "=> it has no row of totals".into(),
         DriftKind::TotalsOrphaned => "=> it has a row of totals, but it never existed".into(),
         DriftKind::Redis => format!("=> {counter}: Redis has {found}, it must be {expected} ({off:+})"),
-        DriftKind::Pending => {
-            format!("=> {counter}: Redis counts {found} as pending, but nothing is pending")
-        }
         DriftKind::Members => format!("=> {counter}: the cached set is wrong in {off} places"),
         DriftKind::Flips => {
             format!("=> {counter}: {off} flips are still pending in Redis, but are already rows")

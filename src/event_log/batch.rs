@@ -1,48 +1,23 @@
 //! Sums of a batch of events: one change per entity.
 
-use std::collections::{BTreeMap, btree_map::Entry as MapEntry};
-
 use super::{Entry, Event};
-use crate::{
-    catalogue::{Counts, Entity, Flip},
-    primitives::Offset,
-};
+use crate::catalogue::{Deltas, Entity, Flip};
 
-/// Effect of a batch on one entity.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct EntityDelta {
-    pub by: Counts,
-    /// The offset just before the entity's first event in the batch.
-    pub after: Offset,
-    /// The offset of its last event.
-    pub last: Offset,
-}
-
-/// Per entity, in entity order. Entities whose events cancel out stay with zeros: their pending marks must
-/// still be set and cleared.
-pub type Moves = BTreeMap<Entity, EntityDelta>;
-
-/// Sums up the events of entries, which are in order.
-pub fn sum<'a>(entries: impl IntoIterator<Item = &'a Entry>) -> Moves {
+/// Sums up the events of entries. Entities whose events cancel out stay, with zeros: replies wait until their events are
+/// folded.
+pub fn sum<'a>(entries: impl IntoIterator<Item = &'a Entry>) -> Deltas {
     sum_of(entries, |_| true)
 }
 
 /// The same, for some entities only.
-pub fn sum_of<'a>(entries: impl IntoIterator<Item = &'a Entry>, is_wanted: impl Fn(Entity) -> bool) -> Moves {
-    let mut moves = Moves::new();
+pub fn sum_of<'a>(
+    entries: impl IntoIterator<Item = &'a Entry>,
+    is_wanted: impl Fn(Entity) -> bool,
+) -> Deltas {
+    let mut moves = Deltas::new();
     for entry in entries {
         for (entity, counter, delta) in entry.event.deltas().filter(|(entity, ..)| is_wanted(*entity)) {
-            let moved = match moves.entry(entity) {
-                MapEntry::Occupied(entry) => entry.into_mut(),
-                MapEntry::Vacant(new) => new.insert(EntityDelta {
-                    by: Counts::default(),
-                    // Number 0 is the genesis marker, so an event has a place before it.
-                    after: Offset::new(entry.offset.generation, entry.offset.number.saturating_sub(1)),
-                    last: entry.offset,
-                }),
-            };
-            moved.by.add(counter, delta);
-            moved.last = entry.offset;
+            moves.entry(entity).or_default().add(counter, delta);
         }
     }
     moves
@@ -62,7 +37,7 @@ mod tests {
     use super::*;
     use crate::{
         catalogue::{Counter, EdgeKind},
-        primitives::{Id, NoteId, UserId},
+        primitives::{Id, NoteId, Offset, UserId},
     };
 
     #[test]
@@ -78,7 +53,6 @@ mod tests {
             .collect();
 
         let moved = sum(&entries)[&note.into()];
-        assert_eq!((moved.by.get(Counter::NoteViews), moved.by.get(Counter::NoteLikes)), (14, 1));
-        assert_eq!((moved.after, moved.last), (Offset::new(1, 0), Offset::new(1, 3)));
+        assert_eq!((moved.get(Counter::NoteViews), moved.get(Counter::NoteLikes)), (14, 1));
     }
 }

@@ -5,6 +5,6 @@ mod entry;
 pub(crate) mod fuzzing;
 mod heat;
 
-pub use batch::{EntityDelta, Moves, sum, sum_of};
+pub use batch::{sum, sum_of};
 pub use entry::{Entry, Event, GENESIS};
 pub use heat::{Heat, heat_of};

@@ -1,30 +1,33 @@
-//! Load on a miss: a script in Redis adds pending changes to the totals of PostgreSQL. It refuses if the counters
-//! changed since the totals were read; then the load is repeated.
+//! Load on a miss. A total is that of PostgreSQL, and the events after it:
+//!
+//! 1. In Redis the counters begin at zero, marked as loading; the fold adds to them from its present offsets on.
+//! 2. PostgreSQL returns totals, and the offsets up to which they include each log.
+//! 3. The logs have the events between those offsets and the fold's ([`LogTails`](crate::store::redis::LogTails)).
+//! 4. A script adds both to what was folded meanwhile. An invalidation in between deletes the mark; then the load is
+//!    repeated.
 
 use std::{collections::BTreeMap, time::Duration};
 
 use tokio::time::Instant;
 
-use super::{CountsAt, CountsMap, Hub, view::ReadTicket};
+use super::{CountsMap, Hub, view::ReadTicket};
 use crate::{
     catalogue::{Entity, EntityKind},
     primitives::{
-        Id, Offset,
+        Id,
         fault::{self, Point},
     },
     store::{
         StoreError, StoreResult,
-        redis::{CountsRead, Install, InstallOutcome, LoadTickets},
+        redis::{BegunLoads, CountsRead, Install, LoadToken},
         sql::counts::CountsSnapshot,
     },
 };
 
 /// Longest time that a request waits for counts that change during each load.
 const PATIENCE: Duration = Duration::from_millis(1_500);
-/// Pause between two attempts, and while another loader has the token.
+/// Pause between two attempts, and while another loader is at work.
 const PAUSE: Duration = Duration::from_millis(4);
-/// How long the same totals are tried to install while the fold is behind them: longer than targets take to follow.
-const FOLD_PATIENCE: Duration = Duration::from_millis(100);
 
 /// An entity to load, and the interruption that its load must follow.
 pub(super) type LoadKey = (Entity, ReadTicket);
@@ -71,14 +74,14 @@ impl Hub {
     }
 
     async fn load_with_token(&self, entities: &[Entity]) -> StoreResult<CountsMap> {
-        let token = uuid::Uuid::new_v4().simple().to_string();
+        let token = LoadToken::random();
         let mut found = CountsMap::with_capacity(entities.len());
-        let outcome = self.load_until_done(entities, &token, &mut found).await;
+        let outcome = self.load_until_done(entities, token, &mut found).await;
         let not_loaded: Vec<Entity> =
             entities.iter().filter(|entity| !found.contains_key(entity)).copied().collect();
         if !not_loaded.is_empty() {
-            // So that the next loader need not wait until the tokens expire.
-            let _ = self.inner.redis.release_load_tokens(&not_loaded, &token).await;
+            // So that the next loader need not wait until they expire.
+            let _ = self.inner.redis.cancel_loads(&not_loaded, token).await;
         }
         outcome.map(|()| found)
     }
@@ -86,7 +89,7 @@ impl Hub {
     async fn load_until_done(
         &self,
         entities: &[Entity],
-        token: &str,
+        token: LoadToken,
         found: &mut CountsMap,
     ) -> StoreResult<()> {
         let began = Instant::now();
@@ -114,20 +117,27 @@ impl Hub {
     async fn load_once(
         &self,
         entities: &[Entity],
-        token: &str,
+        token: LoadToken,
         found: &mut CountsMap,
     ) -> StoreResult<Vec<Entity>> {
         let reads = self.begin_reads(entities);
-        let tickets = self.inner.redis.take_load_tokens(entities, token).await?;
-        let snapshots = self.read_totals(&tickets).await?;
+        let loads = self.inner.redis.begin_loads(entities, token).await?;
+        let snapshots = self.read_totals(&loads).await?;
         fault::reached(Point::WhileLoading)?;
         let mut missing = Vec::new();
-        for ticket in &tickets {
-            missing.extend_from_slice(&ticket.others);
-            let (installs, behind) = installs(ticket, &snapshots);
-            missing.extend(behind);
-            for (install, outcome) in self.install(ticket, installs).await? {
-                match self.keep_installed(reads[ticket.shard.index()], install.entity, outcome) {
+        for load in &loads {
+            missing.extend_from_slice(&load.others);
+            let mut installs = Vec::new();
+            for (kind, snapshot) in &snapshots {
+                self.add_installs(load, *kind, snapshot, &mut installs, &mut missing).await?;
+            }
+            let installed = self.inner.redis.install_counts(load.shard, token, &installs).await?;
+            for (install, outcome) in installs.iter().zip(installed) {
+                let kept = outcome.and_then(|(version, counts)| {
+                    let read = CountsRead::Known(version, counts);
+                    self.finish_read(reads[load.shard.index()], install.entity, read)
+                });
+                match kept {
                     Some(counted) => {
                         found.insert(install.entity, counted);
                     }
@@ -138,48 +148,40 @@ impl Hub {
         Ok(missing)
     }
 
-    /// Installs totals, those again that the fold is behind.
-    async fn install<'a>(
+    /// Adds the totals to install of one kind, and the entities that must be loaded again because the fold or the log
+    /// does not have all events. Entities that do not exist are in neither list.
+    async fn add_installs<'a>(
         &self,
-        ticket: &LoadTickets,
-        mut installs: Vec<Install<'a>>,
-    ) -> StoreResult<Vec<(Install<'a>, InstallOutcome)>> {
-        let (began, mut installed) = (Instant::now(), Vec::with_capacity(installs.len()));
-        loop {
-            let outcomes = self.inner.redis.install_counts(ticket, &installs).await?;
-            let is_last = began.elapsed() > FOLD_PATIENCE;
-            let mut behind = Vec::new();
-            for (install, outcome) in installs.into_iter().zip(outcomes) {
-                if outcome == InstallOutcome::Behind && !is_last {
-                    behind.push(install);
-                } else {
-                    installed.push((install, outcome));
-                }
+        load: &BegunLoads,
+        kind: EntityKind,
+        snapshot: &'a CountsSnapshot,
+        installs: &mut Vec<Install<'a>>,
+        missing: &mut Vec<Entity>,
+    ) -> StoreResult<()> {
+        let existing = |entity: &&Entity| entity.kind == kind && snapshot.totals.contains_key(&entity.id);
+        let entities: Vec<Entity> = load.begun.iter().filter(existing).copied().collect();
+        let Some(tail) = self.inner.tails.sums(&entities, &snapshot.persisted, &load.folded).await? else {
+            missing.extend(entities);
+            return Ok(());
+        };
+        for entity in entities {
+            if tail.ahead.contains(&entity) {
+                missing.push(entity);
+                continue;
             }
-            if behind.is_empty() {
-                return Ok(installed);
+            let mut totals = snapshot.totals[&entity.id];
+            if let Some(sum) = tail.sums.get(&entity) {
+                kind.counters().iter().for_each(|counter| totals.add(*counter, sum.get(*counter)));
             }
-            installs = behind;
-            tokio::time::sleep(PAUSE).await;
+            installs.push(Install { entity, totals, timeline: &snapshot.timeline });
         }
-    }
-
-    fn keep_installed(&self, read: ReadTicket, entity: Entity, outcome: InstallOutcome) -> Option<CountsAt> {
-        match outcome {
-            InstallOutcome::Done(version, counts) => {
-                self.finish_read(read, entity, CountsRead::Known(version, counts))
-            }
-            InstallOutcome::Behind | InstallOutcome::Refused => None,
-        }
+        Ok(())
     }
 
     /// One statement per kind of entity, for all shards together.
-    async fn read_totals(
-        &self,
-        tickets: &[LoadTickets],
-    ) -> StoreResult<BTreeMap<EntityKind, CountsSnapshot>> {
+    async fn read_totals(&self, loads: &[BegunLoads]) -> StoreResult<BTreeMap<EntityKind, CountsSnapshot>> {
         let mut by_kind = BTreeMap::<EntityKind, Vec<Id>>::new();
-        for entity in tickets.iter().flat_map(|ticket| &ticket.taken) {
+        for entity in loads.iter().flat_map(|load| &load.begun) {
             by_kind.entry(entity.kind).or_default().push(entity.id);
         }
         let mut snapshots = BTreeMap::new();
@@ -188,32 +190,4 @@ impl Hub {
         }
         Ok(snapshots)
     }
-}
-
-/// The totals to install, and the entities whose totals are older than the retired offset: they must be read again.
-/// Entities that do not exist are in neither list.
-fn installs<'a>(
-    ticket: &LoadTickets,
-    snapshots: &'a BTreeMap<EntityKind, CountsSnapshot>,
-) -> (Vec<Install<'a>>, Vec<Entity>) {
-    let (mut installs, mut behind) = (Vec::new(), Vec::new());
-    for entity in &ticket.taken {
-        let Some(snapshot) = snapshots.get(&entity.kind) else { continue };
-        let Some(totals) = snapshot.totals.get(&entity.id) else { continue };
-        if is_behind(&snapshot.persisted, &ticket.retired) {
-            behind.push(*entity);
-        } else {
-            installs.push(Install {
-                entity: *entity,
-                totals: *totals,
-                persisted: &snapshot.persisted,
-                timeline: &snapshot.timeline,
-            });
-        }
-    }
-    (installs, behind)
-}
-
-fn is_behind(persisted: &[Offset], retired: &[Offset]) -> bool {
-    persisted.iter().zip(retired).any(|(persisted, retired)| persisted < retired)
 }

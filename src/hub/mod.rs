@@ -31,7 +31,7 @@ use crate::{
     catalogue::{Counts, Entity},
     primitives::{Offset, ShardId, Version},
     store::{
-        redis::{PushQueue, Redis},
+        redis::{LogTails, PushQueue, Redis},
         single_flight::SingleFlight,
         sql::Db,
     },
@@ -56,6 +56,7 @@ pub struct Hub {
 struct Inner {
     redis: Redis,
     db: Db,
+    tails: LogTails,
     /// By shard. Locked only for moments, never across an await.
     views: Vec<Mutex<ShardView>>,
     loads: SingleFlight<LoadKey, CountsAt>,
@@ -108,6 +109,7 @@ impl Hub {
         let overflows = shards.all().map(|_| Notify::new()).collect();
         Self {
             inner: Arc::new(Inner {
+                tails: LogTails::new(redis.clone()),
                 redis,
                 db,
                 views,

@@ -51,12 +51,8 @@ points! {
     /// The transaction is committed. A failure here is a commit of unknown outcome.
     AfterCommit PostgreSql "commit.after"
     BeforeRetire Redis "retire.before"
-    /// One target shard has retired the batch, the others have not.
-    BetweenRetires Redis "retire.between"
-    /// Counters have retired the batch, members have not.
-    BeforeRetireMembers Redis "retire.members"
     /// Everything is retired, but the offset is not written.
-    AfterRetireMembers Redis "retire.after"
+    AfterRetire Redis "retire.after"
     BeforeTrim Redis "trim.before"
     /// Totals were read from PostgreSQL and are not yet installed.
     WhileLoading Redis "load.install"

@@ -1,8 +1,8 @@
 //! Compares counters in Redis with totals in PostgreSQL, although both cannot be read at the same moment.
 //!
-//! Redis is read before and after PostgreSQL. If the entity's change number is the same both times, nothing was
-//! folded in between, and the log positions say which of its pending events PostgreSQL has. An entity for which
-//! they do not is compared again, and finally skipped.
+//! Redis is read before and after PostgreSQL. If the entity's change number is the same both times, nothing of it was
+//! folded in between. The logs then have the events between PostgreSQL's offsets and the fold's. An entity that
+//! changes, or has events that are persisted but not folded, is compared again, and finally skipped.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -15,10 +15,10 @@ use super::{
 };
 use crate::{
     catalogue::{Counts, Entity, EntityKind},
-    primitives::{Id, Offset, ShardId},
+    primitives::{Id, ShardId},
     store::{
         StoreResult,
-        redis::{CountersHash, ShardMeta},
+        redis::{CountersHash, ShardMeta, TailSums},
         sql::counts::CountsSnapshot,
     },
 };
@@ -44,6 +44,8 @@ pub(super) struct EntitySnapshots<'a> {
     pub totals: &'a Counts,
     pub snapshot: &'a CountsSnapshot,
     pub after: (&'a ShardMeta, &'a CountersHash),
+    /// Events between PostgreSQL's offsets and those of `after`; `None` if a log lacks some of them.
+    pub tail: Option<&'a TailSums>,
 }
 
 impl Reconciler {
@@ -119,6 +121,10 @@ impl Reconciler {
         let invalidated = self.db.invalidated_among(&entities).await?;
         let (metas_after, after) = self.redis.read_counter_hashes(&entities).await?;
         let after: BTreeMap<Entity, CountersHash> = after.into_iter().collect();
+        let mut tails = BTreeMap::<ShardId, Option<TailSums>>::new();
+        for (shard, meta) in &metas_after {
+            tails.insert(*shard, self.tails.sums(&entities, &snapshot.persisted, &meta.folded).await?);
+        }
         let comparison = |(entity, before): &(Entity, CountersHash)| {
             if invalidated.contains(entity) {
                 return Some(Comparison::Busy);
@@ -130,6 +136,7 @@ impl Reconciler {
                 totals: snapshot.totals.get(&entity.id)?,
                 snapshot: &snapshot,
                 after: (metas_after.get(&shard)?, after.get(entity)?),
+                tail: tails.get(&shard)?.as_ref(),
             };
             Some(snapshots.judge())
         };
@@ -140,57 +147,28 @@ impl Reconciler {
 impl EntitySnapshots<'_> {
     pub fn judge(&self) -> Comparison {
         let ((meta, held), (meta_after, held_after)) = (self.before, self.after);
-        if held.epoch != Some(meta.epoch) {
-            return Comparison::Agrees; // of an earlier epoch: count as absent
+        if held.epoch != Some(meta.epoch) || held.is_loading {
+            return Comparison::Agrees; // counts as absent
         }
         let moved = meta_after.epoch != meta.epoch
             || held_after.epoch != held.epoch
             || held_after.change != held.change
             || self.snapshot.timeline != meta.timeline;
-        let between = |(persisted, (retired, folded)): (&Offset, (&Offset, &Offset))| {
-            retired <= persisted && persisted <= folded
-        };
-        let positions = meta.retired.iter().zip(&meta_after.folded);
-        if moved || !self.snapshot.persisted.iter().zip(positions).all(between) {
-            return Comparison::Busy;
-        }
-        match self.persisted_part(held) {
-            Some(has_pending) => self.compare(held, has_pending),
-            None => Comparison::Busy,
+        match self.tail {
+            Some(tail) if !moved && !tail.ahead.contains(&self.entity) => self.compare(held, tail),
+            _ => Comparison::Busy,
         }
     }
 
-    /// Whether PostgreSQL has all pending events (`true`) or none (`false`); `None` if it has some.
-    fn persisted_part(&self, held: &CountersHash) -> Option<bool> {
-        let persisted =
-            |source: ShardId| self.snapshot.persisted.get(source.index()).copied().unwrap_or_default();
-        if held.marks.iter().all(|(source, _, last)| persisted(*source) >= *last) {
-            Some(true)
-        } else if held.marks.iter().all(|(source, after, _)| persisted(*source) <= *after) {
-            Some(false)
-        } else {
-            None
-        }
-    }
-
-    fn compare(&self, held: &CountersHash, has_pending: bool) -> Comparison {
+    fn compare(&self, held: &CountersHash, tail: &TailSums) -> Comparison {
+        let (entity, tail) = (self.entity, tail.sums.get(&self.entity).copied().unwrap_or_default());
         let mut findings = Vec::new();
-        for (i, counter) in self.entity.kind.counters().iter().enumerate() {
-            let (total, pending) = (self.totals.get(*counter), held.pending[i]);
-            if let Some(shown) = held.totals[i] {
-                let expected = if has_pending { total } else { total + pending };
-                if shown != expected {
-                    findings.push(Finding::number(
-                        self.entity,
-                        DriftKind::Redis,
-                        counter.name(),
-                        shown,
-                        expected,
-                    ));
-                }
-            }
-            if held.marks.is_empty() && pending != 0 {
-                findings.push(Finding::number(self.entity, DriftKind::Pending, counter.name(), pending, 0));
+        for (counter, shown) in entity.kind.counters().iter().zip(&held.totals) {
+            let expected = self.totals.get(*counter) + tail.get(*counter);
+            if let Some(shown) = *shown
+                && shown != expected
+            {
+                findings.push(Finding::number(entity, DriftKind::Redis, counter.name(), shown, expected));
             }
         }
         if findings.is_empty() { Comparison::Agrees } else { Comparison::Differs(findings) }
@@ -200,97 +178,83 @@ impl EntitySnapshots<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{catalogue::Counter, primitives::Offset};
 
-    fn at(number: u64) -> Offset {
-        Offset::new(1, number)
-    }
-
-    fn meta(folded: u64, retired: u64) -> ShardMeta {
+    fn meta() -> ShardMeta {
         ShardMeta {
             epoch: 3,
             change: 9,
             timeline: "1".into(),
             redis_run_id: None,
             generation: Some(1),
-            folded: vec![at(folded)],
-            retired: vec![at(retired)],
+            folded: vec![Offset::new(1, 20)],
             members_retired: None,
+            members_retiring: None,
         }
     }
 
-    /// A note with `likes`, of which `pending` are pending between two offsets.
-    fn held(likes: i64, pending: i64, marks: Option<(u64, u64)>) -> CountersHash {
-        let none = |first| [vec![first], vec![0; 5]].concat();
-        CountersHash {
-            epoch: Some(3),
-            change: 7,
-            totals: none(likes).into_iter().map(Some).collect(),
-            pending: none(pending),
-            marks: marks.map(|(after, last)| (ShardId(0), at(after), at(last))).into_iter().collect(),
-        }
+    fn note() -> Entity {
+        "note:5".parse().unwrap()
     }
 
-    /// PostgreSQL has `total` likes and the log up to `persisted`; folded to 20, retired to 10.
-    fn judge(held: &CountersHash, after: &CountersHash, total: i64, persisted: u64) -> Comparison {
-        let entity: Entity = "note:5".parse().unwrap();
-        let totals = Counts::from_values([total]);
+    fn held(likes: i64) -> CountersHash {
+        let totals = [vec![Some(likes)], vec![Some(0); 5]].concat();
+        CountersHash { epoch: Some(3), change: 7, is_loading: false, totals }
+    }
+
+    /// A tail in which the note has so many likes.
+    fn tail(likes: i64) -> TailSums {
+        let mut tail = TailSums::default();
+        tail.sums.entry(note()).or_default().add(Counter::NoteLikes, likes);
+        tail
+    }
+
+    /// Redis has `held` and then `after`, PostgreSQL has `total` likes.
+    fn judge(held: &CountersHash, after: &CountersHash, total: i64, tail: Option<&TailSums>) -> Comparison {
+        let (entity, meta, totals) = (note(), meta(), Counts::from_values([total]));
         let snapshot = CountsSnapshot {
             totals: BTreeMap::from([(entity.id, totals)]),
-            persisted: vec![at(persisted)],
+            persisted: vec![Offset::new(1, 15)],
             timeline: "1".into(),
         };
-        let meta = meta(20, 10);
-        let snapshots = EntitySnapshots {
-            entity,
-            before: (&meta, held),
-            totals: &totals,
-            snapshot: &snapshot,
-            after: (&meta, after),
-        };
-        snapshots.judge()
+        let (before, after) = ((&meta, held), (&meta, after));
+        EntitySnapshots { entity, before, totals: &totals, snapshot: &snapshot, after, tail }.judge()
     }
 
-    fn alone(held: &CountersHash, total: i64, persisted: u64) -> Comparison {
-        judge(held, held, total, persisted)
+    fn alone(held: &CountersHash, total: i64, tail: &TailSums) -> Comparison {
+        judge(held, held, total, Some(tail))
     }
 
     #[test]
-    fn without_anything_pending_the_counter_is_the_total() {
-        assert_eq!(alone(&held(4, 0, None), 4, 15), Comparison::Agrees);
-        let Comparison::Differs(findings) = alone(&held(7, 0, None), 4, 15) else { panic!() };
-        assert_eq!((findings[0].found, findings[0].expected, findings[0].off), (Some(7), Some(4), 3));
-    }
-
-    #[test]
-    fn pending_events_are_expected_in_the_total_once_persisted() {
-        let pending = held(6, 2, Some((12, 18)));
-        assert_eq!(alone(&pending, 4, 12), Comparison::Agrees);
-        assert_eq!(alone(&pending, 6, 18), Comparison::Agrees);
-        assert_eq!(alone(&pending, 5, 15), Comparison::Busy);
-        assert!(matches!(alone(&pending, 4, 18), Comparison::Differs(_)));
-        assert!(matches!(alone(&pending, 6, 12), Comparison::Differs(_)));
+    fn a_counter_is_the_total_and_the_events_after_it() {
+        assert_eq!(alone(&held(4), 4, &TailSums::default()), Comparison::Agrees);
+        assert_eq!(alone(&held(6), 4, &tail(2)), Comparison::Agrees);
+        let Comparison::Differs(findings) = alone(&held(7), 4, &tail(2)) else { panic!() };
+        assert_eq!((findings[0].found, findings[0].expected, findings[0].off), (Some(7), Some(6), 1));
     }
 
     #[test]
     fn an_entity_that_changes_meanwhile_is_busy_and_not_drifted() {
-        let (before, mut after) = (held(7, 0, None), held(8, 0, None));
+        let (before, mut after) = (held(7), held(8));
         after.change = 8;
-        assert_eq!(judge(&before, &after, 4, 15), Comparison::Busy);
-        // PostgreSQL is behind the retired position, or ahead of the folded one.
-        assert_eq!(alone(&before, 4, 9), Comparison::Busy);
-        assert_eq!(alone(&before, 4, 21), Comparison::Busy);
+        assert_eq!(judge(&before, &after, 4, Some(&tail(0))), Comparison::Busy);
     }
 
     #[test]
-    fn a_pending_count_without_pending_events_is_reported() {
-        let Comparison::Differs(findings) = alone(&held(4, 1, None), 4, 15) else { panic!() };
-        assert_eq!(findings[0].what, DriftKind::Pending);
+    fn an_entity_whose_events_are_not_all_known_is_busy() {
+        let mut ahead = TailSums::default();
+        ahead.ahead.insert(note());
+        assert_eq!(alone(&held(7), 8, &ahead), Comparison::Busy);
+        assert_eq!(judge(&held(7), &held(7), 8, None), Comparison::Busy);
     }
 
     #[test]
-    fn counters_of_a_former_epoch_are_ignored() {
-        let mut old = held(99, 0, None);
+    fn counters_of_an_earlier_epoch_or_of_a_load_are_ignored() {
+        let (mut old, mut loading) = (held(99), held(1));
         old.epoch = Some(2);
-        assert_eq!(alone(&old, 4, 15), Comparison::Agrees);
+        loading.is_loading = true;
+        for counters in [old, loading] {
+            assert_eq!(alone(&counters, 4, &tail(0)), Comparison::Agrees);
+        }
     }
 }

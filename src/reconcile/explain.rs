@@ -4,16 +4,15 @@
 use super::{
     Reconciler, Trigger,
     explanation::{
-        CounterSides, EdgeSides, Explanation, LogEvent, LogSide, Mark, PendingSide, RedisSide, RowCount,
-        SetSide,
+        CounterSides, EdgeSides, Explanation, LogEvent, LogSide, PendingSide, RedisSide, RowCount, SetSide,
     },
 };
 use crate::{
-    catalogue::{EdgeKind, Entity},
-    primitives::{Offset, ShardId, UserId, Version},
+    catalogue::{Counts, EdgeKind, Entity},
+    primitives::{Offset, UserId, Version},
     store::{
         StoreResult,
-        redis::{ActorEdges, CountersHash, Redis, ShardMeta},
+        redis::{ActorEdges, CountersHash, LogTails, Redis, ShardMeta},
         sql::{
             Db,
             recount::{EntityRecount, Recount},
@@ -31,14 +30,20 @@ pub async fn explain(redis: &Redis, db: &Db, entity: Entity, actors: &[UserId]) 
     let recounted = db.recount(entity.kind, &[entity.id]).await?;
     let state = db.persisted_state().await?;
     let (side, held, meta) = redis_side(redis, entity).await;
-    let logs = log_sides(redis, db, meta.as_ref(), &state.offsets).await?;
+    let positions = LogPositions {
+        folded: meta.map(|meta| meta.folded).unwrap_or_default(),
+        persisted: state.offsets,
+        retired: redis.retired_offsets().await.unwrap_or_default(),
+    };
+    let pending = pending(redis, entity, &positions).await;
+    let logs = log_sides(redis, db, &positions).await?;
     let mut explanation = Explanation {
         entity: entity.to_string(),
         shard: redis.shard_of(entity.id).0,
         exists: recounted.iter().any(|one| one.exists),
         removed_at: db.removed_at(entity).await?,
-        counters: recounted.iter().flat_map(|one| counters(entity, one, &held)).collect(),
-        last_events: last_events(redis, entity, meta.as_ref(), &state.offsets).await,
+        counters: recounted.iter().flat_map(|one| counters(entity, one, &held, &pending)).collect(),
+        last_events: last_events(redis, entity, &positions).await,
         last_steps: db.last_steps(entity, LAST).await?,
         waiting_invalidations: db.pending_invalidations(entity).await?,
         last_repairs: db.repairs_of(entity, LAST).await?,
@@ -62,7 +67,12 @@ pub async fn explain(redis: &Redis, db: &Db, entity: Entity, actors: &[UserId]) 
     Ok(explanation)
 }
 
-fn counters(entity: Entity, recounted: &EntityRecount, held: &CountersHash) -> Vec<CounterSides> {
+fn counters(
+    entity: Entity,
+    recounted: &EntityRecount,
+    held: &CountersHash,
+    pending: &Counts,
+) -> Vec<CounterSides> {
     let counter = |(i, counter): (usize, &crate::catalogue::Counter)| CounterSides {
         name: counter.name(),
         total: recounted.totals.map(|totals| totals.get(*counter)),
@@ -71,8 +81,8 @@ fn counters(entity: Entity, recounted: &EntityRecount, held: &CountersHash) -> V
             (Recount::Rows(_), Some(rows)) => RowCount::Counted(rows),
             (Recount::Rows(_), None) => RowCount::Frozen,
         },
-        redis: held.totals.get(i).copied().flatten(),
-        pending: held.pending.get(i).copied().unwrap_or(0),
+        redis: held.totals.get(i).copied().flatten().filter(|_| !held.is_loading),
+        pending: pending.get(*counter),
     };
     entity.kind.counters().iter().enumerate().map(counter).collect()
 }
@@ -91,48 +101,50 @@ async fn redis_side(redis: &Redis, entity: Entity) -> (RedisSide, CountersHash, 
     };
     let meta = metas.into_values().next();
     let held = held.into_iter().next().map(|(_, held)| held).unwrap_or_default();
-    let mark = |(source, after, last): &(ShardId, Offset, Offset)| Mark {
-        source: source.0,
-        after: after.to_string(),
-        last: last.to_string(),
-    };
     let (text, text_ends_in_ms) = beside.text.unzip();
     let side = RedisSide {
         error: None,
         shard_epoch: meta.as_ref().map(|meta| meta.epoch),
         epoch: held.epoch,
         version: held.epoch.map(|epoch| Version::new(epoch, held.change).get()),
-        marks: held.marks.iter().map(mark).collect(),
+        is_loading: held.is_loading,
         ends_in_ms: beside.counters_end_in,
-        load_ends_in_ms: beside.load_ends_in,
         text,
         text_ends_in_ms,
     };
     (side, held, meta)
 }
 
-async fn log_sides(
-    redis: &Redis,
-    db: &Db,
-    meta: Option<&ShardMeta>,
-    persisted: &[Offset],
-) -> StoreResult<Vec<LogSide>> {
+/// Positions of each shard's log. Empty where Redis could not be read.
+struct LogPositions {
+    /// In the entity's shard.
+    folded: Vec<Offset>,
+    persisted: Vec<Offset>,
+    retired: Vec<Offset>,
+}
+
+/// Events of the entity that are folded and not persisted; none if the logs cannot be read.
+async fn pending(redis: &Redis, entity: Entity, at: &LogPositions) -> Counts {
+    let tails = LogTails::new(redis.clone());
+    let sums = tails.sums(&[entity], &at.persisted, &at.folded).await.ok().flatten();
+    sums.and_then(|tail| tail.sums.get(&entity).copied()).unwrap_or_default()
+}
+
+async fn log_sides(redis: &Redis, db: &Db, at: &LogPositions) -> StoreResult<Vec<LogSide>> {
     let owners = db.shard_owners().await?;
     let mut logs = Vec::new();
-    for (source, persisted) in redis.shards().all().zip(persisted) {
+    for (source, persisted) in redis.shards().all().zip(&at.persisted) {
         let end = redis.log_end(source).await.ok().flatten();
-        let on_target = |positions: fn(&ShardMeta) -> &[Offset]| {
-            meta.and_then(|meta| positions(meta).get(source.index())).map(Offset::to_string)
-        };
+        let text = |offsets: &[Offset]| offsets.get(source.index()).map(Offset::to_string);
         let behind = |end: &Offset| {
             (end.generation == persisted.generation).then(|| end.number.saturating_sub(persisted.number))
         };
         logs.push(LogSide {
             source: source.0,
             owner: owners.get(source.index()).cloned().flatten(),
-            folded: on_target(|meta| &meta.folded),
+            folded: text(&at.folded),
             persisted: persisted.to_string(),
-            retired: on_target(|meta| &meta.retired),
+            retired: text(&at.retired),
             behind: end.as_ref().and_then(behind),
             end: end.map(|end| end.to_string()),
         });
@@ -141,25 +153,22 @@ async fn log_sides(
 }
 
 /// Events at the ends of the logs that move a counter of the entity.
-async fn last_events(
-    redis: &Redis,
-    entity: Entity,
-    meta: Option<&ShardMeta>,
-    persisted: &[Offset],
-) -> Vec<LogEvent> {
-    let Some(meta) = meta else { return Vec::new() };
+async fn last_events(redis: &Redis, entity: Entity, at: &LogPositions) -> Vec<LogEvent> {
+    if at.folded.is_empty() {
+        return Vec::new();
+    }
     let mut events = Vec::new();
     for source in redis.shards().all() {
-        let index = source.index();
+        let has = |offset, offsets: &[Offset]| offsets.get(source.index()).is_some_and(|at| offset <= *at);
         for (offset, text, moved) in redis.log_tail(source, TAIL).await.unwrap_or_default() {
             if !moved.contains(&entity) {
                 continue;
             }
-            let state = if offset <= meta.retired[index] {
+            let state = if has(offset, &at.retired) {
                 "retired"
-            } else if offset <= persisted[index] {
+            } else if has(offset, &at.persisted) {
                 "persisted"
-            } else if offset <= meta.folded[index] {
+            } else if has(offset, &at.folded) {
                 "folded"
             } else {
                 "appended"

@@ -42,6 +42,7 @@ pub struct CounterSides {
     pub rows: RowCount,
     /// In Redis, including `pending`; `None` if not loaded.
     pub redis: Option<i64>,
+    /// Events that are folded and not persisted.
     pub pending: i64,
 }
 
@@ -66,20 +67,11 @@ pub struct RedisSide {
     pub epoch: Option<u64>,
     /// Version that clients see.
     pub version: Option<u64>,
-    pub marks: Vec<Mark>,
+    pub is_loading: bool,
+    /// When the counters expire, or the load if one is in progress.
     pub ends_in_ms: Option<i64>,
-    /// Remaining time of a load in progress.
-    pub load_ends_in_ms: Option<i64>,
     pub text: Option<String>,
     pub text_ends_in_ms: Option<i64>,
-}
-
-/// Watermarks of a source: something is pending after one offset and up to another.
-#[derive(Clone, Debug, Serialize)]
-pub struct Mark {
-    pub source: u16,
-    pub after: String,
-    pub last: String,
 }
 
 #[derive(Clone, Debug, Serialize)]
@@ -91,7 +83,7 @@ pub struct LogSide {
     /// Folded into this entity's shard.
     pub folded: Option<String>,
     pub persisted: String,
-    /// Retired on this entity's shard.
+    /// Its flips are retired up to there.
     pub retired: Option<String>,
     /// Entries that are not persisted yet; `None` across generations, or if Redis could not be read.
     pub behind: Option<u64>,

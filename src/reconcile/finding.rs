@@ -15,10 +15,8 @@ pub enum DriftKind {
     TotalsMissing,
     /// Totals of an entity that never existed.
     TotalsOrphaned,
-    /// A counter in Redis differs from the total plus what is pending.
+    /// A counter in Redis differs from the total and the events after it.
     Redis,
-    /// Redis has a pending count without pending events.
-    Pending,
     /// A cached set of a user's edges differs from the rows.
     Members,
     /// Flips are still pending although they are retired.
@@ -60,7 +58,6 @@ impl DriftKind {
             Self::TotalsMissing => "totals missing",
             Self::TotalsOrphaned => "totals orphaned",
             Self::Redis => "redis",
-            Self::Pending => "pending part",
             Self::Members => "cached set",
             Self::Flips => "pending flips",
         }
@@ -72,8 +69,7 @@ impl DriftKind {
             Self::Total => "set",
             Self::TotalsMissing => "created",
             Self::TotalsOrphaned => "deleted",
-            Self::Redis | Self::Pending => "invalidated",
-            Self::Members => "invalidated",
+            Self::Redis | Self::Members => "invalidated",
             Self::Flips => "removed",
         }
     }

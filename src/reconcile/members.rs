@@ -116,13 +116,14 @@ impl Reconciler {
         let shard = self.redis.shard_of(actor.0);
         let page = self.db.member_page(shard, kind, actor, MOST).await?;
         let (meta_after, after) = self.redis.read_actor_edges(actor, kind).await?;
-        let members_retired = meta.members_retired.ok_or(StoreError::NotRecovered)?;
-        let retired = members_retired.max(meta.retired[shard.index()]);
-        // Rows include every retired flip; all others are among the pending flips.
-        if before != after || meta.generation != meta_after.generation || page.persisted < retired {
+        let (Some(retired), Some(retiring)) = (meta.members_retired, meta.members_retiring) else {
+            return Err(StoreError::NotRecovered);
+        };
+        // Rows include every flip that may be retired; all others are among the pending flips.
+        if before != after || meta.generation != meta_after.generation || page.persisted < retiring {
             return Ok(MemberComparison::Busy);
         }
-        Ok(MemberComparison::Compared(compare(&before, &page, members_retired)))
+        Ok(MemberComparison::Compared(compare(&before, &page, retired)))
     }
 }
 

@@ -22,12 +22,14 @@ pub use entity_walk::{EntityWalk, PAGE};
 pub use finding::{CheckReport, DriftKind, Finding};
 pub use touched::Windows;
 
+use std::sync::Arc;
+
 use crate::{
     catalogue::{Entity, EntityKind},
     primitives::Id,
     store::{
         StoreResult,
-        redis::Redis,
+        redis::{LogTails, Redis},
         sql::{Db, repairs::Repair},
     },
 };
@@ -47,6 +49,7 @@ pub enum Trigger {
 pub struct Reconciler {
     redis: Redis,
     db: Db,
+    tails: Arc<LogTails>,
     by: Trigger,
     repairs: bool,
 }
@@ -63,8 +66,8 @@ impl Trigger {
 
 impl Reconciler {
     /// `repairs`: whether to repair drift, or only report it.
-    pub const fn new(redis: Redis, db: Db, by: Trigger, repairs: bool) -> Self {
-        Self { redis, db, by, repairs }
+    pub fn new(redis: Redis, db: Db, by: Trigger, repairs: bool) -> Self {
+        Self { tails: Arc::new(LogTails::new(redis.clone())), redis, db, by, repairs }
     }
 
     /// Checks entities of one kind: totals, then Redis, for users also their edges. At most about [`PAGE`].

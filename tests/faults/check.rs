@@ -132,18 +132,13 @@ async fn redis_differences(stores: &Stores, entity: Entity, totals: &BTreeMap<Co
     let (mut redis, shard) = (stores.redis().await, entity.id.get() % shards);
     let epoch: String = redis.hget(format!("{{{shard}}}:meta"), "epoch").await.unwrap();
     let fields: HashMap<String, String> = redis.hgetall(format!("{{{shard}}}:c:{entity}")).await.unwrap();
-    if fields.get("epoch") != Some(&epoch) {
+    if fields.get("epoch") != Some(&epoch) || fields.contains_key("load") {
         return Vec::new(); // of an earlier epoch, or not loaded
     }
     let differs = |(counter, total): (&Counter, &i64)| {
         let base = fields.get(counter.name())?;
-        let pending = fields.get(&format!("+{}", counter.name())).map_or("0", String::as_str);
-        (*base != total.to_string() || pending != "0").then(|| {
-            format!(
-                "{entity} {}: the total is {total}, Redis has {base} and {pending} pending",
-                counter.name()
-            )
-        })
+        (*base != total.to_string())
+            .then(|| format!("{entity} {}: the total is {total}, Redis has {base}", counter.name()))
     };
     totals.iter().filter_map(differs).collect()
 }

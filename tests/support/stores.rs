@@ -306,19 +306,12 @@ impl Stores {
         let mut pending_work = Vec::new();
         let meta: HashMap<String, String> = redis.hgetall(format!("{{{target}}}:meta")).await.unwrap();
         for (source, persisted) in persisted.iter().enumerate() {
-            for field in [format!("folded:{source}"), format!("retired:{source}")] {
+            let retired = (source == target).then(|| "members_retired".to_owned());
+            for field in retired.into_iter().chain([format!("folded:{source}")]) {
                 if meta.get(&field) != Some(persisted) {
                     pending_work
                         .push(format!("shard {target}: {field} is {:?}, not {persisted}", meta.get(&field)));
                 }
-            }
-        }
-        let counters: Vec<String> = redis.keys(format!("{{{target}}}:c:*")).await.unwrap();
-        for counter in counters {
-            let fields: HashMap<String, String> = redis.hgetall(&counter).await.unwrap();
-            let marks = fields.get("marks").is_some_and(|marks| marks != "0");
-            if marks && fields.get("epoch") == meta.get("epoch") {
-                pending_work.push(format!("{counter} has watermarks: {fields:?}"));
             }
         }
         pending_work

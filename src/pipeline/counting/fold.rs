@@ -16,10 +16,7 @@ use crate::{
         retry::{FailureStreak, repeat_with},
     },
     primitives::fault::{self, Point},
-    store::{
-        StoreError, StoreResult,
-        redis::{Batch, Position},
-    },
+    store::{StoreError, StoreResult, redis::Batch},
 };
 
 /// How long one wait for new events lasts. Then the targets are read again: a target that was reset to an
@@ -40,7 +37,7 @@ pub async fn run(leadership: Arc<Leadership>) -> StoreError {
 async fn fold(leadership: &Leadership, streak: &FailureStreak) -> StoreResult<()> {
     let (redis, source) = (leadership.redis(), leadership.lease.shard);
     let mut reader = redis.log_reader(source, leadership.context.settings.redis_replicas).await?;
-    let read_targets = || TargetShards::read(redis, source, Position::Folded);
+    let read_targets = || TargetShards::read(redis, source);
     let mut targets = read_targets().await?;
     let (most, mut gather) = (leadership.context.settings.batch_events, Gather::every(GATHER));
     let mut follow_at = None;
@@ -89,7 +86,7 @@ async fn apply(leadership: &Leadership, targets: &mut TargetShards, batches: &[B
     fault::reached(Point::AfterFold)?;
     let is_done = targets.advance(batches, &applied);
     if !is_done {
-        *targets = TargetShards::read(redis, source, Position::Folded).await?;
+        *targets = TargetShards::read(redis, source).await?;
     }
     Ok(is_done)
 }

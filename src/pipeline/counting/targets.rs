@@ -6,7 +6,7 @@ use crate::{
     primitives::{Offset, ShardCount, ShardId},
     store::{
         StoreResult,
-        redis::{Batch, BatchOutcome, Position, Redis, TargetPosition},
+        redis::{Batch, Redis, TargetPosition},
     },
 };
 
@@ -24,8 +24,8 @@ impl TargetShards {
     ///
     /// # Errors
     /// [`StoreError::NotRecovered`](crate::store::StoreError::NotRecovered) while a target is not recovered.
-    pub async fn read(redis: &Redis, source: ShardId, position: Position) -> StoreResult<Self> {
-        Ok(Self::at(redis.shards(), redis.target_positions(source, position).await?))
+    pub async fn read(redis: &Redis, source: ShardId) -> StoreResult<Self> {
+        Ok(Self::at(redis.shards(), redis.target_positions(source).await?))
     }
 
     fn at(shards: ShardCount, all: Vec<TargetPosition>) -> Self {
@@ -79,33 +79,30 @@ impl TargetShards {
             .collect()
     }
 
-    /// Adds the heat of its entries to each batch: of entries since the target's heat began, without those that
-    /// were folded before the target's counters were reset.
+    /// Adds the heat of its entries to each batch: of entries since the target's heat began.
     pub fn add_heat(&self, batches: &mut [Batch], entries: &[Entry], now: UnixMillis) {
         for batch in batches {
             let Some(target) = self.all.iter().find(|target| target.target == batch.target) else { continue };
             let Some(since) = target.hot_since else { continue };
             let new = entries.iter().filter(|entry| {
-                // Up to there the heat has them, even if they are folded once more after a reset.
-                let after = target.at.max(target.folded_before_reset);
                 let is_hot =
                     |flip: &Flip| flip.at >= since && self.shards.shard_of(flip.target) == target.target;
-                entry.offset > after && entry.offset <= batch.to && entry.flip().is_some_and(is_hot)
+                entry.offset > target.at && entry.offset <= batch.to && entry.flip().is_some_and(is_hot)
             });
             batch.heat = heat_of(new, now);
         }
     }
 
     /// Records the outcomes of batches. Returns whether all succeeded; otherwise the targets must be read again.
-    pub fn advance(&mut self, batches: &[Batch], applied: &[BatchOutcome]) -> bool {
-        for (batch, outcome) in batches.iter().zip(applied) {
-            if *outcome == BatchOutcome::Done
+    pub fn advance(&mut self, batches: &[Batch], applied: &[bool]) -> bool {
+        for (batch, is_applied) in batches.iter().zip(applied) {
+            if *is_applied
                 && let Some(target) = self.all.iter_mut().find(|target| target.target == batch.target)
             {
                 target.at = batch.to;
             }
         }
-        applied.iter().all(|outcome| *outcome == BatchOutcome::Done)
+        applied.iter().all(|is_applied| *is_applied)
     }
 }
 
@@ -131,10 +128,8 @@ mod tests {
         Entry { offset: Offset::new(1, number), event: Event::Flip(flip) }
     }
 
-    fn target(shard: u16, at: u64, heated: u64, hot_since: Option<UnixMillis>) -> TargetPosition {
-        let offset = |number| Offset::new(1, number);
-        let (at, folded_before_reset) = (offset(at), offset(heated));
-        TargetPosition { target: ShardId(shard), epoch: 1, at, folded_before_reset, hot_since }
+    fn target(shard: u16, at: u64, hot_since: Option<UnixMillis>) -> TargetPosition {
+        TargetPosition { target: ShardId(shard), epoch: 1, at: Offset::new(1, at), hot_since }
     }
 
     /// The notes with heat in the current hour, per batch.
@@ -152,14 +147,14 @@ mod tests {
     #[test]
     fn a_notes_shard_adds_the_heat_of_events_since_its_heat_began() {
         let entries = [like(1, 10, NOW), like(2, 11, NOW), like(3, 12, NOW - 1), like(4, 14, NOW + 1)];
-        let of = |since| heated(vec![target(0, 0, 0, since), target(1, 0, 0, since)], &entries);
+        let of = |since| heated(vec![target(0, 0, since), target(1, 0, since)], &entries);
         assert_eq!(of(Some(NOW)), [vec![10, 14], vec![11]]);
         assert_eq!(of(None), [const { Vec::<i64>::new() }; 2]);
     }
 
     #[test]
     fn a_target_that_no_event_touches_follows_later_from_where_it_is() {
-        let all = vec![target(0, 0, 0, None), target(1, 0, 0, None)];
+        let all = vec![target(0, 0, None), target(1, 0, None)];
         let mut targets = TargetShards::at(ShardCount::new(2).unwrap(), all);
         // A view touches its note alone.
         let views = |number, note| Entry {
@@ -173,7 +168,7 @@ mod tests {
         };
         let first = touched(&targets, &[views(1, 10), views(2, 12)]);
         assert_eq!(first.iter().map(|batch| batch.target).collect::<Vec<_>>(), [ShardId(0)]);
-        assert!(targets.advance(&first, &[BatchOutcome::Done]));
+        assert!(targets.advance(&first, &[true]));
         targets.touched_targets_are_at(Offset::new(1, 2));
         assert!(targets.is_any_behind());
 
@@ -181,20 +176,13 @@ mod tests {
         let borders = |batch: &Batch| (batch.target, batch.from, batch.to, batch.moves.len());
         let (start, third) = (Offset::new(1, 0), Offset::new(1, 3));
         assert_eq!(second.iter().map(borders).collect::<Vec<_>>(), [(ShardId(1), start, third, 1)]);
-        assert!(targets.advance(&second, &[BatchOutcome::Done]));
+        assert!(targets.advance(&second, &[true]));
         targets.touched_targets_are_at(third);
 
         let following = targets.following();
         let behind = (ShardId(0), Offset::new(1, 2), third, 0);
         assert_eq!(following.iter().map(borders).collect::<Vec<_>>(), [behind]);
-        assert!(targets.advance(&following, &[BatchOutcome::Done]));
+        assert!(targets.advance(&following, &[true]));
         assert!(!targets.is_any_behind());
-    }
-
-    #[test]
-    fn an_event_that_is_folded_once_more_adds_no_heat() {
-        let entries = [like(1, 10, NOW), like(2, 12, NOW), like(3, 14, NOW)];
-        let of = |at, heat| heated(vec![target(0, at, heat, Some(0))], &entries);
-        assert_eq!((of(0, 2), of(1, 0), of(2, 1)), (vec![vec![14]], vec![vec![12, 14]], vec![vec![14]]));
     }
 }

@@ -68,11 +68,11 @@ async fn write_fence(context: &Context, lease: Lease) -> StoreResult<Offset> {
     Ok(farthest)
 }
 
-/// Whether the log has all entries that are still to be read: from the lowest retired offset up to the first entry
-/// after the persisted offset, if there is one.
+/// Whether the log has all entries that are still to be read: from the lowest position up to the first entry after the
+/// persisted offset, if there is one.
 async fn is_whole(context: &Context, shard: ShardId, state: &PersistedState) -> StoreResult<bool> {
     let persisted = state.offsets[shard.index()];
-    let mut at = lowest_retired(context, shard, state).await?;
+    let mut at = lowest_position(context, shard, state).await?;
     let mut reader = context.redis.log_reader(shard, 0).await?;
     loop {
         match reader.read(at, context.settings.batch_events, Duration::ZERO).await {
@@ -86,15 +86,15 @@ async fn is_whole(context: &Context, shard: ShardId, state: &PersistedState) -> 
     }
 }
 
-/// The lowest offset to which the shard's log is retired in a target, at most the persisted one. Ignores targets
-/// that will be reset, and members that belong to an earlier generation.
-async fn lowest_retired(context: &Context, shard: ShardId, state: &PersistedState) -> StoreResult<Offset> {
+/// The lowest offset from which the shard's log is still read: to persist, fold or retire it. Ignores targets that will
+/// be reset, and members that belong to an earlier generation.
+async fn lowest_position(context: &Context, shard: ShardId, state: &PersistedState) -> StoreResult<Offset> {
     let persisted = state.offsets[shard.index()];
     let mut lowest = persisted;
     for target in context.redis.shards().all() {
         let Some(meta) = context.redis.shard_meta(target).await? else { continue };
         if meta.epoch == state.epochs[target.index()] {
-            lowest = lowest.min(meta.retired[shard.index()]);
+            lowest = lowest.min(meta.folded[shard.index()]);
         }
         if target == shard
             && let Some(members) = meta.members_retired

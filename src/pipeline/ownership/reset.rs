@@ -13,8 +13,9 @@ use crate::{
 /// Resets the shard's counters if there is a reason: the next epoch begins with base totals of PostgreSQL.
 pub async fn reset_counters(context: &Context, lease: Lease, run: &str) -> StoreResult<()> {
     let meta = context.redis.shard_meta(lease.shard).await?;
+    let retired = context.redis.retired_offsets().await?;
     let state = context.db.persisted_state().await?;
-    let Some(reason) = reset_reason(lease.shard, meta.as_ref(), &state, run) else {
+    let Some(reason) = reset_reason(lease.shard, meta.as_ref(), &state, &retired, run) else {
         return Ok(());
     };
     let last_epoch = meta.map_or(0, |meta| meta.epoch);
@@ -27,24 +28,25 @@ pub async fn reset_counters(context: &Context, lease: Lease, run: &str) -> Store
     Ok(())
 }
 
-/// Why the shard's counters must be reset; `None` if they can be trusted.
+/// Why the shard's counters must be reset; `None` if they can be trusted. `known`: offsets that PostgreSQL has had.
 pub fn reset_reason(
     shard: ShardId,
     meta: Option<&ShardMeta>,
     state: &PersistedState,
+    known: &[Offset],
     run: &str,
 ) -> Option<&'static str> {
     let Some(meta) = meta else {
         return Some("Redis has no state of the shard");
     };
-    let is_behind = |(persisted, retired): (&Offset, &Offset)| persisted < retired;
+    let is_behind = |(persisted, known): (&Offset, &Offset)| persisted < known;
     if meta.redis_run_id.as_deref() != Some(run) {
         Some("Redis is another process")
     } else if meta.timeline != state.timeline {
         Some("PostgreSQL is on another timeline")
     } else if meta.epoch != state.epochs[shard.index()] {
         Some("PostgreSQL has another epoch")
-    } else if state.offsets.iter().zip(&meta.retired).any(is_behind) {
+    } else if state.offsets.iter().zip(known).any(is_behind) {
         Some("PostgreSQL lost persisted events")
     } else if meta.change > Version::MAX_CHANGE / 2 {
         Some("the epoch has used half of its change numbers")

@@ -6,6 +6,7 @@ use std::{sync::Arc, time::Duration};
 use super::reset::reset_reason;
 use crate::{
     pipeline::leadership::Leadership,
+    primitives::Offset,
     store::{StoreError, StoreResult},
 };
 
@@ -14,10 +15,10 @@ const MAX_INTERVAL: Duration = Duration::from_secs(2);
 
 pub async fn run(leadership: Arc<Leadership>) -> StoreError {
     let every = (leadership.context.settings.lease / 5).min(MAX_INTERVAL);
-    let mut is_outage = false;
+    let (mut is_outage, mut known) = (false, Vec::new());
     loop {
         tokio::time::sleep(every).await;
-        match check(&leadership).await {
+        match check(&leadership, &mut known).await {
             Ok(None) if is_outage => {
                 is_outage = false;
                 leadership.stores_back.notify_waiters();
@@ -33,18 +34,20 @@ pub async fn run(leadership: Arc<Leadership>) -> StoreError {
     }
 }
 
-/// Renews the lease. Returns a reason to recover the shard again, if there is one.
-async fn check(leadership: &Leadership) -> StoreResult<Option<&'static str>> {
+/// Renews the lease. Returns a reason to recover the shard again, if there is one. `known`: the offsets that PostgreSQL
+/// had at the last check.
+async fn check(leadership: &Leadership, known: &mut Vec<Offset>) -> StoreResult<Option<&'static str>> {
     let shard = leadership.lease.shard;
     let meta = leadership.redis().shard_meta(shard).await?;
     let run = leadership.redis().run_id().await?;
     leadership.db().renew_lease(leadership.lease, leadership.context.settings.lease).await?;
     let persisted_before = *leadership.progress.persisted.borrow();
     let state = leadership.db().persisted_state().await?;
-    if let Some(reason) = reset_reason(shard, meta.as_ref(), &state, &run) {
+    if let Some(reason) = reset_reason(shard, meta.as_ref(), &state, known, &run) {
         return Ok(Some(reason));
     }
     let persisted = state.offsets[shard.index()];
+    *known = state.offsets;
     if persisted < persisted_before {
         return Ok(Some("PostgreSQL lost events that it had persisted"));
     }

@@ -61,9 +61,7 @@ impl Redis {
 
     /// Must precede every read: it fails on a Redis process on which no shard is recovered.
     pub(super) fn read_meta(&self, shard: ShardId) -> Cmd {
-        let mut cmd = scripts::READ_META.call(&[keys::meta(shard)]);
-        cmd.arg(shard.0);
-        cmd
+        scripts::READ_META.call(&[keys::meta(shard)])
     }
 
     /// Invalidates the base totals and cached texts of entities and notifies the hubs, in one round trip. Returns the
@@ -104,24 +102,20 @@ fn invalidate_page(shard: ShardId, entities: &[Entity]) -> Cmd {
     let mut touched = vec![keys::meta(shard), keys::changes(shard)];
     for entity in entities {
         touched.push(keys::counters(shard, *entity));
-        touched.push(keys::load_token(shard, *entity));
         touched.push(keys::cached_entity(shard, *entity));
     }
     let mut cmd = scripts::INVALIDATE_COUNTS.call(&touched);
     cmd.arg(TEXT_GUARD.as_millis() as u64);
     for entity in entities {
         let has_text = entity.kind != EntityKind::Inbox;
-        cmd.arg(entity.to_string()).arg(i32::from(has_text)).arg(entity.kind.counters().len());
-        for counter in entity.kind.counters() {
-            cmd.arg(counter.name());
-        }
+        cmd.arg(entity.to_string()).arg(i32::from(has_text));
     }
     cmd
 }
 
 fn read_one(shard: ShardId, entity: Entity) -> Cmd {
     let mut cmd = redis::cmd("HMGET");
-    cmd.arg(keys::counters(shard, entity)).arg("epoch").arg("v");
+    cmd.arg(keys::counters(shard, entity)).arg("epoch").arg("v").arg("load");
     for counter in entity.kind.counters() {
         cmd.arg(counter.name());
     }
@@ -129,12 +123,12 @@ fn read_one(shard: ShardId, entity: Entity) -> Cmd {
 }
 
 fn interpret(entity: Entity, epoch: u64, fields: Vec<Option<i64>>) -> StoreResult<CountsRead> {
-    let [held_epoch, change, values @ ..] = fields.as_slice() else {
+    let [held_epoch, change, load, values @ ..] = fields.as_slice() else {
         return Err(StoreError::Unexpected(format!("{} fields of {entity}", fields.len())));
     };
     let complete: Option<Vec<i64>> = values.iter().copied().collect();
     match (held_epoch, change, complete) {
-        (Some(held), Some(change), Some(values)) if *held as u64 == epoch => {
+        (Some(held), Some(change), Some(values)) if *held as u64 == epoch && load.is_none() => {
             Ok(CountsRead::Known(Version::new(epoch, *change as u64), Counts::from_values(values)))
         }
         _ => Ok(CountsRead::Missing),

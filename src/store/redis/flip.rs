@@ -71,8 +71,7 @@ impl Redis {
         touched.extend(request.idempotency_key.map(|key| keys::idempotency(shard, flip.actor, key)));
 
         let mut cmd = scripts::FLIP_EDGE.call(&touched);
-        cmd.arg(shard.0)
-            .arg(flip.kind.name())
+        cmd.arg(flip.kind.name())
             .arg(flip.target.get())
             .arg(i32::from(flip.on))
             .arg(Event::Flip(*flip).to_string())

@@ -28,12 +28,10 @@ pub struct CountersHash {
     pub epoch: Option<u64>,
     /// Number of their last change.
     pub change: u64,
-    /// Totals, including the pending overlay, in catalogue order; `None` where no base total was loaded.
+    /// Whether they are being loaded: then they only have what was folded since the load began.
+    pub is_loading: bool,
+    /// In catalogue order; `None` for a counter that is new in this release.
     pub totals: Vec<Option<i64>>,
-    /// The pending overlay's share in each.
-    pub pending: Vec<i64>,
-    /// Per source shard, the low (exclusive) and high watermark of the pending overlay.
-    pub marks: Vec<(ShardId, Offset, Offset)>,
 }
 
 /// One actor's edges of one kind in Redis.
@@ -61,10 +59,8 @@ pub struct OverlayFlip {
 /// The other keys of an entity.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct EntityKeys {
-    /// Milliseconds until its counters expire; `None` if they do not expire or do not exist.
+    /// Milliseconds until its counters expire; `None` if there are none.
     pub counters_end_in: Option<i64>,
-    /// Milliseconds until the load token expires; `None` if no load is in progress.
-    pub load_ends_in: Option<i64>,
     /// The cached entity, and milliseconds until it expires.
     pub text: Option<(String, i64)>,
 }
@@ -86,7 +82,7 @@ impl Redis {
         for (shard, entities) in &by_shard {
             metas.insert(*shard, self.read_state(&mut replies)?);
             for entity in entities {
-                counters.push((*entity, self.counters_from(*entity, &next(&mut replies)?)?));
+                counters.push((*entity, counters_from(*entity, &next(&mut replies)?)?));
             }
         }
         Ok((metas, counters))
@@ -164,23 +160,16 @@ impl Redis {
     /// The state of an entity's other keys.
     pub async fn read_entity_keys(&self, entity: Entity) -> StoreResult<EntityKeys> {
         let shard = self.shard_of(entity.id);
-        let (counters, token, text) = (
-            keys::counters(shard, entity),
-            keys::load_token(shard, entity),
-            keys::cached_entity(shard, entity),
-        );
-        let cmds = [
-            command("PTTL", &counters),
-            command("PTTL", &token),
-            command("GET", &text),
-            command("PTTL", &text),
-        ];
+        let (counters, text) = (keys::counters(shard, entity), keys::cached_entity(shard, entity));
+        let cmds = [command("PTTL", &counters), command("GET", &text), command("PTTL", &text)];
         let mut replies = self.pipeline(&cmds).await?.into_iter();
-        let left = |ms: i64| (ms >= 0).then_some(ms);
-        let (counters_end_in, load_ends_in) = (left(next(&mut replies)?), left(next(&mut replies)?));
+        let counters_end_in: i64 = next(&mut replies)?;
         let text: Option<String> = next(&mut replies)?;
         let ends_in: i64 = next(&mut replies)?;
-        Ok(EntityKeys { counters_end_in, load_ends_in, text: text.map(|text| (text, ends_in)) })
+        Ok(EntityKeys {
+            counters_end_in: (counters_end_in >= 0).then_some(counters_end_in),
+            text: text.map(|text| (text, ends_in)),
+        })
     }
 
     /// Reads the state of a shard. The script fails on a process on which no shard is recovered.
@@ -192,26 +181,17 @@ impl Redis {
         let ReadMetaResult::Done = script_reply(replies.next().unwrap_or(Ok(Value::Nil)))?.result()?;
         self.meta_from(&next(replies)?)
     }
+}
 
-    fn counters_from(&self, entity: Entity, fields: &HashMap<String, String>) -> StoreResult<CountersHash> {
-        let number = |name: &str| fields.get(name).map(|text| parse::<i64>(text)).transpose();
-        let counters = entity.kind.counters();
-        let mark =
-            |source: ShardId| match (fields.get(&format!("~{source}")), fields.get(&format!("^{source}"))) {
-                (Some(after), Some(last)) => Some((|| Ok((source, parse(after)?, parse(last)?)))()),
-                _ => None,
-            };
-        Ok(CountersHash {
-            epoch: number("epoch")?.map(|epoch| epoch as u64),
-            change: number("v")?.unwrap_or(0) as u64,
-            totals: counters.iter().map(|counter| number(counter.name())).collect::<StoreResult<_>>()?,
-            pending: counters
-                .iter()
-                .map(|counter| Ok(number(&format!("+{}", counter.name()))?.unwrap_or(0)))
-                .collect::<StoreResult<_>>()?,
-            marks: self.shards().all().filter_map(mark).collect::<StoreResult<_>>()?,
-        })
-    }
+fn counters_from(entity: Entity, fields: &HashMap<String, String>) -> StoreResult<CountersHash> {
+    let number = |name: &str| fields.get(name).map(|text| parse::<i64>(text)).transpose();
+    let counters = entity.kind.counters();
+    Ok(CountersHash {
+        epoch: number("epoch")?.map(|epoch| epoch as u64),
+        change: number("v")?.unwrap_or(0) as u64,
+        is_loading: fields.contains_key("load"),
+        totals: counters.iter().map(|counter| number(counter.name())).collect::<StoreResult<_>>()?,
+    })
 }
 
 fn member_set(members: BTreeSet<i64>, floor: Option<i64>, generation: u64) -> Option<MemberSet> {

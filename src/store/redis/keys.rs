@@ -33,10 +33,6 @@ pub fn all_counters(shard: ShardId) -> String {
     format!("{{{shard}}}:c:*")
 }
 
-pub fn load_token(shard: ShardId, entity: Entity) -> String {
-    format!("{{{shard}}}:ld:{entity}")
-}
-
 pub fn pending(shard: ShardId, actor: UserId) -> String {
     format!("{{{shard}}}:p:{actor}")
 }

@@ -1,5 +1,4 @@
-//! Load tokens of entities: a loader takes them, reads totals from PostgreSQL, and installs the totals or releases the
-//! tokens.
+//! Loads of counters: a load marks entities as loading, computes their totals, and installs or cancels them.
 
 use std::time::Duration;
 
@@ -10,7 +9,7 @@ use super::{
     counters::{COUNTS_LIFE, life_with_jitter},
     keys,
     reply::{Reply, parse},
-    results::{InstallCountsResult, ReleaseLoadTokensResult, TakeLoadTokensResult},
+    results::{BeginLoadResult, CancelLoadResult, InstallCountsResult},
     scripts,
 };
 use crate::{
@@ -19,148 +18,153 @@ use crate::{
     store::StoreResult,
 };
 
-/// Lifetime of a load token: after it another loader may start.
-const TOKEN_LIFE: Duration = Duration::from_secs(5);
+/// How long a load may take: after it another one may begin.
+const LOAD_LIFE: Duration = Duration::from_secs(5);
 
-/// Permission to load some entities of one shard.
-#[derive(Debug)]
-pub struct LoadTickets {
-    pub shard: ShardId,
-    token: String,
-    pub epoch: u64,
-    /// Entities that this caller may load; another caller is loading the others.
-    pub taken: Vec<Entity>,
-    pub others: Vec<Entity>,
-    /// Per source shard: the retired offset. Totals from PostgreSQL must not be older.
-    pub retired: Vec<Offset>,
+/// Most entities that one call of a script begins or installs: it bounds how long other calls wait for it.
+const LOADED_AT_ONCE: usize = 100;
+
+/// Names a load. A number, because it is a field of hashes of numbers.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct LoadToken(i64);
+
+impl LoadToken {
+    /// A token that no other load has.
+    pub fn random() -> Self {
+        Self(rand::random_range(1..i64::MAX))
+    }
 }
 
-/// Base totals, read from PostgreSQL in one statement with the persisted offset of each log.
+/// Loads of some entities of one shard that have begun.
+#[derive(Debug)]
+pub struct BegunLoads {
+    pub shard: ShardId,
+    /// The fold adds to these from the moment of `folded` on.
+    pub begun: Vec<Entity>,
+    /// Redis has them, or another caller is loading them.
+    pub others: Vec<Entity>,
+    /// Per source shard: how far the target has folded its log.
+    pub folded: Vec<Offset>,
+}
+
+/// Totals to install: those of PostgreSQL, and the events after them up to [`BegunLoads::folded`].
+#[derive(Clone, Copy, Debug)]
 pub struct Install<'a> {
     pub entity: Entity,
     pub totals: Counts,
-    pub persisted: &'a [Offset],
+    /// Timeline of PostgreSQL in the statement that read the totals.
     pub timeline: &'a str,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum InstallOutcome {
-    Done(Version, Counts),
-    /// The target has not folded yet what PostgreSQL had persisted: the same install may succeed soon.
-    Behind,
-    /// The counters changed meanwhile: load again.
-    Refused,
-}
-
 impl Redis {
-    /// Takes load tokens, per shard, in one round trip. The holder of a token may take it again.
-    pub async fn take_load_tokens(&self, entities: &[Entity], token: &str) -> StoreResult<Vec<LoadTickets>> {
+    /// Begins loads, per shard, in one round trip. The holder of a token may begin again.
+    pub async fn begin_loads(&self, entities: &[Entity], token: LoadToken) -> StoreResult<Vec<BegunLoads>> {
         let by_shard = self.group_by_shard(entities);
-        let cmds: Vec<Cmd> = by_shard
+        let pages: Vec<(ShardId, &[Entity])> = by_shard
             .iter()
-            .map(|(shard, entities)| {
-                let mut touched = vec![keys::meta(*shard)];
-                touched.extend(entities.iter().map(|entity| keys::load_token(*shard, *entity)));
-                let mut cmd = scripts::TAKE_LOAD_TOKENS.call(&touched);
-                cmd.arg(token).arg(TOKEN_LIFE.as_millis() as u64).arg(self.shards().get());
-                cmd
-            })
+            .flat_map(|(shard, entities)| entities.chunks(LOADED_AT_ONCE).map(|page| (*shard, page)))
             .collect();
+        let cmds: Vec<Cmd> = pages.iter().map(|(shard, page)| self.begin_page(*shard, page, token)).collect();
         let replies = self.pipeline(&cmds).await?;
-        by_shard
-            .into_iter()
+        pages
+            .iter()
             .zip(replies)
-            .map(|((shard, entities), reply)| {
-                tickets(shard, token.to_owned(), entities, script_reply(reply)?)
-            })
+            .map(|((shard, page), reply)| begun(*shard, page, script_reply(reply)?))
             .collect()
     }
 
-    /// Gives up loads: removes this caller's tokens, in one round trip.
-    pub async fn release_load_tokens(&self, entities: &[Entity], token: &str) -> StoreResult<()> {
+    fn begin_page(&self, shard: ShardId, entities: &[Entity], token: LoadToken) -> Cmd {
+        let mut cmd = scripts::BEGIN_LOAD.call(&meta_and_counters(shard, entities));
+        cmd.arg(token.0).arg(LOAD_LIFE.as_millis() as u64).arg(self.shards().get());
+        for entity in entities {
+            cmd.arg(entity.kind.counters().len());
+            for counter in entity.kind.counters() {
+                cmd.arg(counter.name());
+            }
+        }
+        cmd
+    }
+
+    /// Gives up loads, in one round trip, so that others need not wait until they expire.
+    pub async fn cancel_loads(&self, entities: &[Entity], token: LoadToken) -> StoreResult<()> {
         let by_shard = self.group_by_shard(entities);
-        let cmds: Vec<Cmd> = by_shard
-            .iter()
-            .map(|(shard, entities)| {
-                let tokens: Vec<_> =
-                    entities.iter().map(|entity| keys::load_token(*shard, *entity)).collect();
-                let mut cmd = scripts::RELEASE_LOAD_TOKENS.call(&tokens);
-                cmd.arg(token);
-                cmd
-            })
-            .collect();
+        let cancel = |(shard, entities): (&ShardId, &Vec<Entity>)| {
+            let mut cmd = scripts::CANCEL_LOAD.call(&meta_and_counters(*shard, entities)[1..]);
+            cmd.arg(token.0);
+            cmd
+        };
+        let cmds: Vec<Cmd> = by_shard.iter().map(cancel).collect();
         for reply in self.pipeline(&cmds).await? {
-            let ReleaseLoadTokensResult::Done = script_reply(reply)?.result()?;
+            let CancelLoadResult::Done = script_reply(reply)?.result()?;
         }
         Ok(())
     }
 
-    /// Finishes loads, in one round trip; each may be refused separately.
+    /// Finishes loads of one shard, in one round trip. `None` for those that must be loaded again.
     pub async fn install_counts(
         &self,
-        tickets: &LoadTickets,
+        shard: ShardId,
+        token: LoadToken,
         installs: &[Install<'_>],
-    ) -> StoreResult<Vec<InstallOutcome>> {
-        let cmds: Vec<Cmd> = installs.iter().map(|install| install_one(tickets, install)).collect();
+    ) -> StoreResult<Vec<Option<(Version, Counts)>>> {
+        let of_one_timeline = |a: &Install<'_>, b: &Install<'_>| a.timeline == b.timeline;
+        let pages: Vec<&[Install<'_>]> =
+            installs.chunk_by(of_one_timeline).flat_map(|page| page.chunks(LOADED_AT_ONCE)).collect();
+        let cmds: Vec<Cmd> = pages.iter().map(|page| install_page(shard, token, page)).collect();
         let replies = self.pipeline(&cmds).await?;
-        replies
-            .into_iter()
-            .map(|reply| {
-                let mut reply = script_reply(reply)?;
-                match reply.result()? {
-                    InstallCountsResult::Done => {
-                        let version = Version::new(tickets.epoch, reply.next()?);
-                        Ok(InstallOutcome::Done(version, Counts::from_values(reply.rest::<i64>()?)))
+        let mut installed = Vec::with_capacity(installs.len());
+        for (page, reply) in pages.iter().zip(replies) {
+            let mut reply = script_reply(reply)?;
+            match reply.result()? {
+                InstallCountsResult::Done => {
+                    let epoch = reply.next()?;
+                    for values in reply.rest::<Vec<i64>>()? {
+                        installed.push(installed_counts(epoch, &values));
                     }
-                    InstallCountsResult::Behind => Ok(InstallOutcome::Behind),
-                    InstallCountsResult::Refused => Ok(InstallOutcome::Refused),
                 }
-            })
-            .collect()
+                InstallCountsResult::Refused => installed.extend(page.iter().map(|_| None)),
+            }
+        }
+        Ok(installed)
     }
 }
 
-fn tickets(
-    shard: ShardId,
-    token: String,
-    entities: Vec<Entity>,
-    mut reply: Reply,
-) -> StoreResult<LoadTickets> {
-    let TakeLoadTokensResult::Done = reply.result()?;
-    let epoch = reply.next()?;
+fn meta_and_counters(shard: ShardId, entities: &[Entity]) -> Vec<String> {
+    let counters = entities.iter().map(|entity| keys::counters(shard, *entity));
+    std::iter::once(keys::meta(shard)).chain(counters).collect()
+}
+
+fn begun(shard: ShardId, entities: &[Entity], mut reply: Reply) -> StoreResult<BegunLoads> {
+    let BeginLoadResult::Done = reply.result()?;
     let flags: Vec<bool> = reply.next()?;
-    let retired: Vec<String> = reply.next()?;
-    let (taken, others): (Vec<_>, Vec<_>) = entities.into_iter().zip(flags).partition(|(_, taken)| *taken);
-    let only_entities = |pairs: Vec<(Entity, bool)>| pairs.into_iter().map(|(entity, _)| entity).collect();
-    Ok(LoadTickets {
+    let folded: Vec<String> = reply.next()?;
+    let (begun, others): (Vec<_>, Vec<_>) = entities.iter().zip(flags).partition(|(_, begun)| *begun);
+    let only_entities = |pairs: Vec<(&Entity, bool)>| pairs.into_iter().map(|(entity, _)| *entity).collect();
+    Ok(BegunLoads {
         shard,
-        token,
-        epoch,
-        taken: only_entities(taken),
+        begun: only_entities(begun),
         others: only_entities(others),
-        retired: retired.iter().map(|text| parse(text)).collect::<StoreResult<_>>()?,
+        folded: folded.iter().map(|text| parse(text)).collect::<StoreResult<_>>()?,
     })
 }
 
-fn install_one(tickets: &LoadTickets, install: &Install<'_>) -> Cmd {
-    let (shard, entity) = (tickets.shard, install.entity);
-    let mut cmd = scripts::INSTALL_COUNTS.call(&[
-        keys::meta(shard),
-        keys::changes(shard),
-        keys::counters(shard, entity),
-        keys::load_token(shard, entity),
-    ]);
-    cmd.arg(&tickets.token)
-        .arg(tickets.epoch)
-        .arg(install.timeline)
-        .arg(entity.to_string())
-        .arg(life_with_jitter(COUNTS_LIFE))
-        .arg(install.persisted.len());
-    for offset in install.persisted {
-        cmd.arg(offset.to_string());
-    }
-    for (counter, total) in entity.kind.counters().iter().zip(install.totals.values(entity.kind)) {
-        cmd.arg(counter.name()).arg(total);
+fn install_page(shard: ShardId, token: LoadToken, installs: &[Install<'_>]) -> Cmd {
+    let mut touched = vec![keys::meta(shard), keys::changes(shard)];
+    touched.extend(installs.iter().map(|install| keys::counters(shard, install.entity)));
+    let mut cmd = scripts::INSTALL_COUNTS.call(&touched);
+    cmd.arg(token.0).arg(installs.first().map_or("", |install| install.timeline));
+    for Install { entity, totals, .. } in installs {
+        let counters = entity.kind.counters();
+        cmd.arg(entity.to_string()).arg(life_with_jitter(COUNTS_LIFE)).arg(counters.len());
+        for counter in counters {
+            cmd.arg(counter.name()).arg(totals.get(*counter));
+        }
     }
     cmd
+}
+
+/// The change number and the totals, if they were installed.
+fn installed_counts(epoch: u64, values: &[i64]) -> Option<(Version, Counts)> {
+    let (change, totals) = values.split_first()?;
+    Some((Version::new(epoch, *change as u64), Counts::from_values(totals.iter().copied())))
 }

@@ -2,7 +2,7 @@
 
 use std::{collections::HashMap, time::Duration};
 
-use redis::{RedisError, Value, aio::MultiplexedConnection};
+use redis::{Cmd, RedisError, Value, aio::MultiplexedConnection};
 
 use super::{
     connection::{Redis, info_line, within},
@@ -112,6 +112,21 @@ impl Redis {
         found.into_iter().next().map(entry).transpose()
     }
 
+    /// Entries after `from` and up to `to`, in order and without a gap: at most `most` of them.
+    ///
+    /// # Errors
+    /// [`StoreError::LogGap`], also if the last entries are missing.
+    pub async fn log_range(
+        &self,
+        shard: ShardId,
+        from: Offset,
+        to: Offset,
+        most: usize,
+    ) -> StoreResult<Vec<Entry>> {
+        let found: Vec<RawEntry> = read(self.command(&range_command(shard, from, to, most)).await?)?;
+        whole(from, to, most, found.into_iter().map(entry).collect::<StoreResult<_>>()?)
+    }
+
     /// The newest entries, oldest first: offset, text, and the entities whose counters they move.
     pub async fn log_tail(
         &self,
@@ -172,24 +187,14 @@ impl LogReader {
         Ok(entries)
     }
 
-    /// Entries after `from` and up to `to`, in order and without a gap: at most `most` of them.
-    ///
-    /// # Errors
-    /// [`StoreError::LogGap`], also if the last entries are missing.
+    /// Like [`Redis::log_range`], on this reader's connection.
     pub async fn range(&mut self, from: Offset, to: Offset, most: usize) -> StoreResult<Vec<Entry>> {
-        let entries = self.survivors(from, to, most).await?;
-        check_contiguous(from, &entries)?;
-        let last = entries.last().map_or(from, |entry| entry.offset);
-        if entries.len() < most && last != to {
-            return Err(StoreError::LogGap { after: last, found: to });
-        }
-        Ok(entries)
+        whole(from, to, most, self.survivors(from, to, most).await?)
     }
 
     /// The surviving entries after `from` and up to `to`, even with gaps between them.
     pub async fn survivors(&mut self, from: Offset, to: Offset, most: usize) -> StoreResult<Vec<Entry>> {
-        let mut cmd = redis::cmd("XRANGE");
-        cmd.arg(keys::log(self.shard)).arg(format!("({from}")).arg(to.to_string()).arg("COUNT").arg(most);
+        let cmd = range_command(self.shard, from, to, most);
         let found: Vec<RawEntry> = within(READ_TIMEOUT, async {
             cmd.query_async(&mut self.connection).await.map_err(StoreError::from)
         })
@@ -226,6 +231,22 @@ impl LogReader {
 fn entry((id, fields): RawEntry) -> StoreResult<Entry> {
     let text = <[Value; 2]>::try_from(fields).ok().and_then(|[_, text]| read::<String>(text).ok());
     Ok(Entry { offset: parse(&id)?, event: Event::decode(&text.unwrap_or_default()) })
+}
+
+fn range_command(shard: ShardId, from: Offset, to: Offset, most: usize) -> Cmd {
+    let mut cmd = redis::cmd("XRANGE");
+    cmd.arg(keys::log(shard)).arg(format!("({from}")).arg(to.to_string()).arg("COUNT").arg(most);
+    cmd
+}
+
+/// The entries, if they follow `from` without a gap and, unless there are more than `most`, end at `to`.
+fn whole(from: Offset, to: Offset, most: usize, entries: Vec<Entry>) -> StoreResult<Vec<Entry>> {
+    check_contiguous(from, &entries)?;
+    let last = entries.last().map_or(from, |entry| entry.offset);
+    if entries.len() < most && last != to {
+        return Err(StoreError::LogGap { after: last, found: to });
+    }
+    Ok(entries)
 }
 
 fn check_contiguous(from: Offset, entries: &[Entry]) -> StoreResult<()> {

@@ -114,8 +114,7 @@ impl Redis {
             keys::edges(shard, kind, actor),
             keys::floor(shard, kind, actor),
         ]);
-        cmd.arg(shard.0)
-            .arg(before.generation)
+        cmd.arg(before.generation)
             .arg(persisted.to_string())
             .arg(life_with_jitter(SET_LIFE))
             .arg(before.sets_invalidated);

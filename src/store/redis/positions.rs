@@ -1,4 +1,4 @@
-//! Positions of one source shard's log on its target shards.
+//! How far target shards have folded one source shard's log.
 
 use redis::Cmd;
 
@@ -13,50 +13,27 @@ use crate::{
     store::{StoreError, StoreResult},
 };
 
-/// Which of the positions.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Position {
-    Folded,
-    Retired,
-}
-
-impl Position {
-    const fn field(self) -> &'static str {
-        match self {
-            Self::Folded => "folded",
-            Self::Retired => "retired",
-        }
-    }
-}
-
-/// How far a target shard has the log of one source.
+/// How far a target shard has folded the log of one source.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct TargetPosition {
     pub target: ShardId,
     /// Epoch of the target's counters.
     pub epoch: u64,
     pub at: Offset,
-    /// How far the log was folded before the counters were last reset.
-    pub folded_before_reset: Offset,
     /// Moment from which on the target's heat is added.
     pub hot_since: Option<UnixMillis>,
 }
 
 impl Redis {
-    /// A position of the source's log on every target, in one round trip.
+    /// How far each target has folded the source's log, in one round trip.
     ///
     /// # Errors
     /// [`StoreError::NotRecovered`] while a target is not recovered.
-    pub async fn target_positions(
-        &self,
-        source: ShardId,
-        position: Position,
-    ) -> StoreResult<Vec<TargetPosition>> {
-        let at = format!("{}:{source}", position.field());
-        let before_reset = format!("folded_before_reset:{source}");
+    pub async fn target_positions(&self, source: ShardId) -> StoreResult<Vec<TargetPosition>> {
+        let folded = format!("folded:{source}");
         let ask = |target: ShardId| {
             let mut cmd = redis::cmd("HMGET");
-            cmd.arg(keys::meta(target)).arg("epoch").arg(&at).arg(&before_reset).arg("hot");
+            cmd.arg(keys::meta(target)).arg("epoch").arg(&folded).arg("hot");
             cmd
         };
         let cmds: Vec<Cmd> = self.shards().all().map(ask).collect();
@@ -65,18 +42,17 @@ impl Redis {
     }
 }
 
-/// Epoch, position, position before the reset, beginning of heat.
-type Fields = (Option<String>, Option<String>, Option<String>, Option<String>);
+/// Epoch, position, beginning of heat.
+type Fields = (Option<String>, Option<String>, Option<String>);
 
 fn position_of(target: ShardId, fields: Fields) -> StoreResult<TargetPosition> {
-    let (Some(epoch), Some(at), Some(folded_before_reset), hot) = fields else {
+    let (Some(epoch), Some(at), hot) = fields else {
         return Err(StoreError::NotRecovered);
     };
     Ok(TargetPosition {
         target,
         epoch: parse(&epoch)?,
         at: parse(&at)?,
-        folded_before_reset: parse(&folded_before_reset)?,
         hot_since: hot.as_deref().map(parse).transpose()?,
     })
 }

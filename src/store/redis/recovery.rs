@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use redis::Cmd;
+use redis::{Cmd, Value};
 
 use super::{
     connection::{Redis, info_line},
@@ -29,9 +29,10 @@ pub struct ShardMeta {
     pub generation: Option<u64>,
     /// Per source shard.
     pub folded: Vec<Offset>,
-    pub retired: Vec<Offset>,
     /// Offset to which the shard's own pending flips are retired.
     pub members_retired: Option<Offset>,
+    /// Offset up to which some of them may have left the pending overlay.
+    pub members_retiring: Option<Offset>,
 }
 
 /// State of a source shard's log in a target shard, for the new owner of the source.
@@ -56,20 +57,32 @@ impl Redis {
         let field = |name: &str| {
             fields.get(name).ok_or_else(|| StoreError::Unexpected(format!("shard meta has no {name}")))
         };
-        let offsets = |prefix: &str| {
-            let shards = self.shards().all();
-            shards.map(|source| parse(field(&format!("{prefix}:{source}"))?)).collect::<StoreResult<_>>()
-        };
+        let offset = |name: &str| fields.get(name).map(|text| parse(text)).transpose();
+        let folded = |source| parse(field(&format!("folded:{source}"))?);
         Ok(ShardMeta {
             epoch: parse(field("epoch")?)?,
             change: parse(field("change")?)?,
             timeline: field("timeline")?.clone(),
             redis_run_id: fields.get("redis_run_id").cloned(),
             generation: fields.get("generation").map(|text| parse(text)).transpose()?,
-            folded: offsets("folded")?,
-            retired: offsets("retired")?,
-            members_retired: fields.get("members_retired").map(|text| parse(text)).transpose()?,
+            folded: self.shards().all().map(folded).collect::<StoreResult<_>>()?,
+            members_retired: offset("members_retired")?,
+            members_retiring: offset("members_retiring")?,
         })
+    }
+
+    /// How far each shard's flips are retired, in one round trip; the default for a shard without a log.
+    pub async fn retired_offsets(&self) -> StoreResult<Vec<Offset>> {
+        let ask = |shard| {
+            let mut cmd = redis::cmd("HGET");
+            cmd.arg(keys::meta(shard)).arg("members_retired");
+            cmd
+        };
+        let cmds: Vec<Cmd> = self.shards().all().map(ask).collect();
+        let offset = |reply: StoreResult<Value>| {
+            read::<Option<String>>(reply?)?.map_or(Ok(Offset::default()), |text| parse(&text))
+        };
+        self.pipeline(&cmds).await?.into_iter().map(offset).collect()
     }
 
     /// Run id of the Redis process that answers. Each start of Redis has a new one.

@@ -55,6 +55,8 @@ results! {
     "advance_members" AdvanceMembersResult { Done "done" } or "no_meta" | "fenced";
     "append_views" AppendViewsResult { Done "done" } or "not_ready" | "full";
     "begin_heat" BeginHeatResult { Done "done", Kept "kept" } or "no_meta";
+    "begin_load" BeginLoadResult { Done "done" } or "no_meta";
+    "cancel_load" CancelLoadResult { Done "done" };
     "claim_key" ClaimKeyResult { Fresh "fresh", Again "again", Conflict "conflict" };
     "close_log" CloseLogResult { Done "done", NoMeta "no_meta" } or "fenced";
     "exchange_rates" ExchangeRatesResult { Done "done" };
@@ -68,20 +70,15 @@ results! {
     } or "no_meta" | "fenced";
     "heartbeat" HeartbeatResult { Done "done" } or "no_meta";
     "hottest" HottestResult { Done "done", Incomplete "incomplete" };
-    "install_counts" InstallCountsResult { Done "done", Behind "behind", Refused "refused" };
+    "install_counts" InstallCountsResult { Done "done", Refused "refused" };
     "install_members" InstallMembersResult { Done "done", Refused "refused" } or "no_meta";
     "invalidate_counts" InvalidateCountsResult { Done "done" } or "no_meta";
     "invalidate_members" InvalidateMembersResult { Done "done" } or "no_meta";
     "mend_members" MendMembersResult { Done "done" } or "no_meta";
     "read_meta" ReadMetaResult { Done "done" } or "no_meta";
-    "release_load_tokens" ReleaseLoadTokensResult { Done "done" };
     "reset_target" ResetTargetResult { Done "done", Newer "newer" };
-    "retire_counters" RetireCountersResult {
-        Done "done", OtherEpoch "other_epoch", Moved "moved", TooEarly "too_early"
-    } or "no_meta" | "fenced";
     "retire_members" RetireMembersResult { Done "done" } or "no_meta" | "fenced";
     "set_append_limit" SetAppendLimitResult { Done "done" } or "no_meta" | "fenced";
-    "take_load_tokens" TakeLoadTokensResult { Done "done" } or "no_meta";
     "take_over" TakeOverResult { Done "done", NoMeta "no_meta" } or "fenced";
 }
 

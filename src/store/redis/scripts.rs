@@ -50,33 +50,32 @@ scripts! {
         ADD_HEAT = "add_heat" ["arguments", "heat"];
         ADVANCE_MEMBERS = "advance_members" [] allow_oom;
         APPEND_VIEWS = "append_views" ["append_limit"];
+        BEGIN_LOAD = "begin_load" ["arguments"];
         BEGIN_HEAT = "begin_heat" [];
         CACHE_ENTITY = "cache_entity" [];
+        CANCEL_LOAD = "cancel_load" [];
         CLAIM_KEY = "claim_key" [];
         EXCHANGE_RATES = "exchange_rates" [];
         FLIP_EDGE = "flip_edge" ["offset", "append_limit"];
-        FOLD = "fold" ["arguments", "changes", "batch", "heat"] allow_oom;
+        FOLD = "fold" ["arguments", "changes", "heat"] allow_oom;
         HEARTBEAT = "heartbeat" ["changes"];
         HOTTEST = "hottest" [];
-        INSTALL_COUNTS = "install_counts" ["offset", "changes"];
+        INSTALL_COUNTS = "install_counts" ["arguments", "changes"];
         INSTALL_MEMBERS = "install_members" ["offset"];
-        INVALIDATE_COUNTS = "invalidate_counts" ["changes", "keys"];
+        INVALIDATE_COUNTS = "invalidate_counts" ["arguments", "changes", "keys"];
         INVALIDATE_MEMBERS = "invalidate_members" [];
         MEND_MEMBERS = "mend_members" ["offset"];
-        READ_META = "read_meta" ["offset"];
-        RELEASE_LOAD_TOKENS = "release_load_tokens" [];
-        RETIRE_COUNTERS = "retire_counters" ["arguments", "offset", "changes", "batch", "keys"] allow_oom;
+        READ_META = "read_meta" [];
         RETIRE_MEMBERS = "retire_members" ["arguments", "offset"] allow_oom;
         SET_APPEND_LIMIT = "set_append_limit" [] allow_oom;
         SWEEP = "sweep" [];
-        TAKE_LOAD_TOKENS = "take_load_tokens" [];
     }
     // Recovery works on a Redis process that has no scripts yet.
     evaluated {
         CLOSE_LOG = "close_log" [] allow_oom;
         FINISH_RECOVERY = "finish_recovery" [] allow_oom;
         RESET_TARGET = "reset_target" ["offset", "changes"] allow_oom;
-        TAKE_OVER = "take_over" ["offset"] allow_oom;
+        TAKE_OVER = "take_over" [] allow_oom;
     }
 }
 

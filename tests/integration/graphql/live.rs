@@ -158,9 +158,10 @@ async fn an_invalidation_during_a_load_reaches_subscribers() {
         let mut redis = stores.redis().await;
         let counters = [format!("{{0}}:c:note:{first}"), format!("{{1}}:c:note:{second}")];
         let () = redis::cmd("UNLINK").arg(&counters[..]).query_async(&mut redis).await.unwrap();
-        let mut token = redis::cmd("SET");
-        token.arg(format!("{{1}}:ld:note:{second}")).arg("of another process").arg("PX").arg(1_000);
-        let () = token.query_async(&mut redis).await.unwrap();
+        let epoch: String = redis.hget("{1}:meta", "epoch").await.unwrap();
+        let load_of_another_process = [("epoch", epoch.as_str()), ("load", "1"), ("likes", "0")];
+        let () = redis.hset_multiple(&counters[1], &load_of_another_process).await.unwrap();
+        let () = redis.pexpire(&counters[1], 1_000).await.unwrap();
         let mut socket = server.socket("ann").await;
         socket.watch_notes(&[&note(first), &note(second)]).await;
         socket.note_until(|counts| counts["id"] == note(first)).await;

@@ -6,7 +6,7 @@ use chrono::NaiveDate;
 
 use crate::{
     catalogue::{Counts, Deltas, EdgeKind, Entity, EntityKind, Flip},
-    event_log::{Entry, Event, Moves},
+    event_log::{Entry, Event},
     primitives::{Id, NoteId, UserId},
     store::sql::{
         activity::{Step, day_of},
@@ -115,12 +115,11 @@ impl<'a> Plan<'a> {
 }
 
 /// Entities whose totals moved differently than the events say, so that their counts in Redis are wrong.
-pub fn mismatches(by_events: &Moves, by_rows: &Deltas) -> Vec<Entity> {
+pub fn mismatches(by_events: &Deltas, by_rows: &Deltas) -> Vec<Entity> {
     let none = Counts::default();
     let entities: BTreeSet<Entity> = by_events.keys().chain(by_rows.keys()).copied().collect();
-    let differs = |entity: &Entity| {
-        by_events.get(entity).map_or(&none, |moved| &moved.by) != by_rows.get(entity).unwrap_or(&none)
-    };
+    let differs =
+        |entity: &Entity| by_events.get(entity).unwrap_or(&none) != by_rows.get(entity).unwrap_or(&none);
     entities.into_iter().filter(differs).collect()
 }
 
@@ -133,10 +132,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::{
-        event_log::{EntityDelta, sum},
-        primitives::Offset,
-    };
+    use crate::{event_log::sum, primitives::Offset};
 
     fn id(raw: i64) -> Id {
         Id::try_from(raw).unwrap()
@@ -201,12 +197,10 @@ mod tests {
     fn an_entity_whose_rows_moved_differently_than_its_events_is_a_mismatch() {
         let (note, user) = (Entity::new(EntityKind::Note, id(5)), Entity::new(EntityKind::User, id(9)));
         let delta = |value| Counts::from_values([value]);
-        let moved =
-            |value| EntityDelta { by: delta(value), after: Offset::default(), last: Offset::new(1, 1) };
-        let by_events = Moves::from([(note, moved(2)), (user, moved(0))]);
+        let by_events = Deltas::from([(note, delta(2)), (user, delta(0))]);
         assert_eq!(mismatches(&by_events, &Deltas::from([(note, delta(2))])), []);
         assert_eq!(mismatches(&by_events, &Deltas::from([(note, delta(1))])), [note]);
-        assert_eq!(mismatches(&Moves::new(), &Deltas::from([(user, delta(1))])), [user]);
+        assert_eq!(mismatches(&Deltas::new(), &Deltas::from([(user, delta(1))])), [user]);
     }
 
     /// Model of PostgreSQL's tables: the set of edges that are on, and the totals.
@@ -298,7 +292,7 @@ mod tests {
             // The fold has other batch borders than the persister: here each event is a batch.
             for (entity, moved) in entries.iter().flat_map(|entry| sum([entry])) {
                 for counter in entity.kind.counters() {
-                    folded.entry(entity).or_default().add(*counter, moved.by.get(*counter));
+                    folded.entry(entity).or_default().add(*counter, moved.get(*counter));
                 }
             }
             let (on, totals) = expected(&flips);
@@ -329,7 +323,7 @@ mod tests {
             // The sum of the events differs from the total only for mismatches.
             for (entity, moved) in sum(&entries) {
                 let total = totals.get(&entity).copied().unwrap_or_default();
-                prop_assert!(moved.by == total || mismatched.contains(&entity), "{} {:?}", entity, moved.by);
+                prop_assert!(moved == total || mismatched.contains(&entity), "{} {:?}", entity, moved);
             }
         }
     }

@@ -216,18 +216,6 @@ pub enum Content {
     Invalidated,
 }
 
-impl Content {
-    /// Of a fold; Redis may not have the total.
-    pub fn moved(total: Option<i16>) -> Self {
-        total.map_or(Self::Invalidated, Self::Moved)
-    }
-
-    /// Of a load.
-    pub fn all(total: Option<i16>) -> Self {
-        total.map_or(Self::Invalidated, Self::All)
-    }
-}
-
 /// Violations that are visible only during a step.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
 pub struct Wrong {

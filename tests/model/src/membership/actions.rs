@@ -63,11 +63,7 @@ impl Membership {
     /// Flips up to this offset may have left the pending overlay: PostgreSQL must have them.
     fn retired(&self, state: &State) -> Offset {
         let shard = &state.shard;
-        if self.has(Guard::RetireWritesPosition) {
-            shard.flips_retired
-        } else {
-            shard.counters_retired.max(shard.members_retired)
-        }
+        if self.has(Guard::RetireWritesPosition) { shard.flips_retired } else { shard.members_retired }
     }
 
     pub(super) fn flips(&self, state: &State, target: u8, on: bool, has_key: bool) -> Option<State> {

@@ -38,8 +38,7 @@ variants! {
         /// Rows become a set only in the generation in which they were read (`install_members.lua`).
         InstallOfGeneration,
         /// The script that removes pending flips writes its position (`retire_members.lua`), which never goes back.
-        /// The other positions may go back: `retired` after a reset, and `members_retired` is written after the
-        /// flips are removed.
+        /// `members_retired` is written only after the flips are removed.
         RetireWritesPosition,
         /// A pending flip is removed only if the same flip is persisted (`lua/retire_members.lua`).
         RetireUpToPosition,

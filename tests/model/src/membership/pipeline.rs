@@ -11,8 +11,8 @@ impl Membership {
     pub(super) fn pipeline_steps(&self, state: &State, actions: &mut Vec<Action>) {
         actions.extend((1..=state.shard.log.length).map(|to| Action::PersisterReads { to }));
         actions.extend([Action::PersisterCommits, Action::PersisterIsKilled]);
-        actions.extend((1..=state.rows.persisted.1).map(|to| Action::RetiresCounters { to }));
-        actions.extend([Action::RetiresMembers, Action::AdvancesMembers]);
+        actions.extend((1..=state.rows.persisted.1).map(|to| Action::RetiresMembers { to }));
+        actions.push(Action::AdvancesMembers);
         actions.extend([Action::Recovers, Action::NoticesTimeline]);
         let may = |fault: &Fault| self.faults.contains(fault) && state.happened >> *fault as u8 & 1 == 0;
         for fault in self.faults.iter().filter(|fault| may(fault)) {
@@ -55,30 +55,14 @@ impl Membership {
         Some(next)
     }
 
-    /// The position of the counters moves first.
-    pub(super) fn retires_counters(&self, state: &State, to: u8) -> Option<State> {
-        let (shard, goal) = (&state.shard, (state.shard.generation, to));
-        let is_persisted = state.rows.persisted.0 == shard.generation && to <= shard.log.length;
-        if !self.is_ready(state) || !is_persisted || goal <= shard.counters_retired {
+    pub(super) fn retires_members(&self, state: &State, to: u8) -> Option<State> {
+        let (shard, from, to) = (&state.shard, state.shard.members_retired, (state.shard.generation, to));
+        let is_persisted = state.rows.persisted.0 == to.0 && to.1 <= shard.log.length;
+        if !self.is_ready(state) || !is_persisted || to <= from || shard.unwritten.is_some() {
             return None;
         }
         let mut next = *state;
-        next.shard.counters_retired = goal;
-        next.shard.has_retired_flips = false;
-        Some(next)
-    }
-
-    pub(super) fn retires_members(&self, state: &State) -> Option<State> {
-        let (from, to) = (state.shard.members_retired, state.shard.counters_retired);
-        if !self.is_ready(state)
-            || to <= from
-            || state.shard.has_retired_flips
-            || to.0 != state.shard.generation
-        {
-            return None;
-        }
-        let mut next = *state;
-        next.shard.has_retired_flips = true;
+        next.shard.unwritten = Some(to);
         next.shard.flips_retired = to.max(state.shard.flips_retired);
         let shard = &mut next.shard;
         for (target, _) in state.shard.log.after(read_from(from, shard), to.1) {
@@ -102,17 +86,12 @@ impl Membership {
     }
 
     pub(super) fn advances_members(&self, state: &State) -> Option<State> {
-        if !state.shard.has_retired_flips {
-            return None;
-        }
         let mut next = *state;
-        next.shard.has_retired_flips = false;
-        next.shard.members_retired = state.shard.counters_retired;
+        next.shard.members_retired = next.shard.unwritten.take()?;
         Some(next)
     }
 
-    /// Compares the log with PostgreSQL; if it is short, the next generation begins. In both cases the counters
-    /// are reset to the persisted offset.
+    /// Compares the log with PostgreSQL; if it is short, the next generation begins.
     pub(super) fn recovers(&self, state: &State) -> Option<State> {
         let (shard, persisted) = (&state.shard, state.rows.persisted);
         if shard.has_meta && shard.is_recovered {
@@ -132,21 +111,19 @@ impl Membership {
         }
         next.shard.has_meta = true;
         next.shard.is_recovered = true;
-        next.shard.has_retired_flips = false;
-        next.shard.counters_retired = next.rows.persisted;
+        next.shard.unwritten = None;
         next.has_new_timeline = false;
         next.truth = surviving(&next.rows, &next.shard);
         Some(next)
     }
 
-    /// The counters are reset to the persisted offset; members and log stay.
+    /// The next leadership begins; members and log stay.
     pub(super) fn notices_timeline(&self, state: &State) -> Option<State> {
         if !state.has_new_timeline || !self.is_ready(state) {
             return None;
         }
         let mut next = State { has_new_timeline: false, batch: None, ..*state };
-        next.shard.counters_retired = state.rows.persisted;
-        next.shard.has_retired_flips = false;
+        next.shard.unwritten = None;
         Some(next)
     }
 
@@ -190,10 +167,9 @@ pub(super) const fn empty_shard() -> Shard {
         has_meta: false,
         is_recovered: false,
         generation: 1,
-        counters_retired: (1, 0),
         members_retired: (1, 0),
         flips_retired: (1, 0),
-        has_retired_flips: false,
+        unwritten: None,
         log: Log { length: 0, flips: [(0, false); super::state::MOST_FLIPS] },
         pending: [None; super::state::TARGETS as usize],
         set: None,

@@ -38,14 +38,12 @@ pub struct Shard {
     pub is_recovered: bool,
     /// `generation`
     pub generation: u8,
-    /// `retired:<source>`
-    pub counters_retired: Offset,
     /// `members_retired`: the retirement of members continues from here.
     pub members_retired: Offset,
     /// Flips up to this offset may have left the pending overlay.
     pub flips_retired: Offset,
-    /// Flips up to `retired` have left the overlay, but `members_retired` is not yet written.
-    pub has_retired_flips: bool,
+    /// Flips up to there have left the overlay, but `members_retired` is not yet written.
+    pub unwritten: Option<Offset>,
     pub log: Log,
     /// `{s}:p:<actor>`: on or off, and the offset.
     pub pending: [Option<(bool, Offset)>; TARGETS as usize],
