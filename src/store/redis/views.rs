@@ -27,7 +27,7 @@ impl Redis {
         let ViewBundle { shard, number, events } = bundle;
         let touched = [keys::meta(*shard), keys::log(*shard), keys::last_views(*shard, sender)];
         let mut cmd = scripts::APPEND_VIEWS.call(&touched);
-        cmd.arg(shard.0).arg(*number).arg(KEEP_NUMBER.as_millis() as u64);
+        cmd.arg(*number).arg(KEEP_NUMBER.as_millis() as u64);
         for event in events {
             cmd.arg(event.to_string());
         }

@@ -1,5 +1,6 @@
 //! Subscriptions: the current counts first, then each change, with the same versions as replies and queries.
 
+use redis::AsyncCommands;
 use serde_json::json;
 
 use crate::support::{Server, Socket, note, user};
