@@ -4,7 +4,7 @@ use async_graphql::Value;
 
 use super::{
     definition::pages::MAX_PAGE,
-    guard::{ArgumentValues, Guard, ListSize, SchemaRules},
+    guard::{ArgumentValues, Guard, ListSize, SchemaIndex, SchemaRules},
     queries::history,
     request::scalars::time,
 };
@@ -25,6 +25,11 @@ const RULES: SchemaRules = SchemaRules {
     counted_above: &["edges", "nodes", "notes"],
     is_scalar,
 };
+
+/// What the input types of this schema accept. `sdl` is its text.
+pub fn index(sdl: &str) -> SchemaIndex {
+    SchemaIndex::of(sdl, RULES)
+}
 
 /// A guard for this schema. `sdl` is its text.
 pub fn guard(sdl: &str, limits: CostSettings) -> Guard {

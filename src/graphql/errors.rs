@@ -1,5 +1,6 @@
 //! Errors for clients: a message for people, and a code for programs.
 
+use std::borrow::Cow;
 use std::{any::Any, sync::Arc};
 
 use async_graphql::{Error, ErrorExtensionValues, PathSegment, ServerError, Value};
@@ -17,7 +18,7 @@ pub struct ApiError {
     code: Code,
     message: String,
     /// The argument at fault.
-    argument: Option<&'static str>,
+    argument: Option<Cow<'static, str>>,
     reason: Option<Reason>,
     /// For the log, not for the client.
     cause: Option<Arc<str>>,
@@ -129,8 +130,8 @@ impl ApiError {
         Self { code, message: message.into(), argument: None, reason: None, cause: None, retry_after: None }
     }
 
-    pub fn bad_input(argument: &'static str, message: impl Into<String>) -> Self {
-        Self { argument: Some(argument), ..Self::new(Code::BadUserInput, message) }
+    pub fn bad_input(argument: impl Into<Cow<'static, str>>, message: impl Into<String>) -> Self {
+        Self { argument: Some(argument.into()), ..Self::new(Code::BadUserInput, message) }
     }
 
     /// The same request may succeed after this many seconds.
@@ -161,8 +162,8 @@ impl ApiError {
     fn extensions(&self) -> ErrorExtensionValues {
         let mut values = ErrorExtensionValues::default();
         mark(&mut values, self.code);
-        if let Some(argument) = self.argument {
-            values.set("argument", argument);
+        if let Some(argument) = &self.argument {
+            values.set("argument", argument.as_ref());
         }
         if let Some(reason) = self.reason {
             values.set("reason", reason.code());

@@ -2,7 +2,7 @@
 
 use std::{panic::AssertUnwindSafe, sync::Arc};
 
-use async_graphql::{Request, Response, ServerError, Value, Variables, dynamic::Schema as EngineSchema};
+use async_graphql::{Request, Response, ServerError, Value, dynamic::Schema as EngineSchema};
 use bytes::Bytes;
 use futures_util::{FutureExt, StreamExt, stream::BoxStream};
 use metrics::counter;
@@ -12,7 +12,7 @@ use crate::{
     domain::Plaudit,
     graphql::{
         costs,
-        errors::{ApiError, code_of_engine_error, give_code, log_causes},
+        errors::{ApiError, Code, code_of_engine_error, give_code, log_causes},
         guard::Document,
         live::{
             fanout::Fanout,
@@ -129,10 +129,10 @@ impl Engine {
         let outcome = EngineOutcome::default();
         let mut request = request.data(scope).data(outcome.clone());
         request.set_parsed_query(operation.parsed().clone());
-        let variables = request.variables.clone();
+        let plan = operation.whole_plan(&request.variables)?;
         let response = executed(self.schema.execute(request).await)?;
         self.preparer.keep(&operation.document);
-        Ok(mended(response, &outcome, &operation.document, operation.name.as_deref(), &variables))
+        Ok(mended(response, &outcome, plan.as_ref()))
     }
 
     /// Starts a subscription: checks its arguments now, then joins the shared subscription of each topic.
@@ -145,11 +145,17 @@ impl Engine {
         let variables = request.variables.clone();
         let mut topics = Vec::new();
         if operation.plan(&variables).is_none() {
+            operation.whole_plan(&variables)?;
             topics = self.topics_by_engine(request, &operation, scope.clone()).await?;
         }
         let plan = operation.plan(&variables);
         if let Some(plan) = plan.as_ref().filter(|_| topics.is_empty()) {
             topics = plan::topics(plan, &variables, &scope).await.map_err(|error| Rejection(vec![error]))?;
+        }
+        if topics.is_empty() {
+            let message =
+                "The subscription watches nothing: select a field of Subscription that is not skipped.";
+            return Err(Rejection(vec![ApiError::new(Code::BadUserInput, message).into()]));
         }
         let viewer = plan.is_none_or(|plan| !plan.is_same_for_all).then_some(viewer);
         let PreparedOperation { document, name } = operation;
@@ -219,22 +225,18 @@ impl Engine {
         let event = TopicEvent { field: topic.field, entity: topic.entity };
         let request = key.request(topic.entity).data(scope).data(event).data(outcome.clone());
         let response = self.schema.execute_stream(request).next().await.unwrap_or_default();
-        let response = mended(response, &outcome, key.document(), key.operation(), key.variables());
+        let operation = operation_of(key.document().parsed(), key.operation());
+        let parsed = key.document().parsed();
+        let plan = operation.and_then(|operation| Plan::whole(parsed, operation, key.variables()).ok());
+        let response = mended(response, &outcome, plan.as_ref());
         EncodedEvent { is_whole: response.errors.is_empty(), bytes: encoded(&response) }
     }
 }
 
 /// Puts the fields of an engine's answer in order, sets null where they failed, and gives every error a code.
-fn mended(
-    mut response: Response,
-    outcome: &EngineOutcome,
-    document: &Document,
-    name: Option<&str>,
-    variables: &Variables,
-) -> Response {
-    let operation = operation_of(document.parsed(), name);
-    if let Some(plan) = operation.and_then(|operation| Plan::whole(document.parsed(), operation, variables)) {
-        plan::mend(&plan, &mut response, outcome.take());
+fn mended(mut response: Response, outcome: &EngineOutcome, plan: Option<&Plan>) -> Response {
+    if let Some(plan) = plan {
+        plan::mend(plan, &mut response, outcome.take());
     }
     log_causes(&response.errors);
     response.errors = response.errors.into_iter().map(with_code).collect();
@@ -387,6 +389,73 @@ mod tests {
         ] {
             let error = refused(viewer(), query, json!({})).await;
             assert_eq!(error, code("BAD_USER_INPUT", Some(argument)), "{query}");
+        }
+    }
+
+    #[tokio::test]
+    async fn an_argument_that_does_not_fit_its_type_is_refused_by_engine_and_plan() {
+        let rate =
+            |input: &str| format!("mutation($k: String) {{ rateNote(input: {{ {input} }}) {{ changed }} }}");
+        for (query, argument) in [
+            (rate("noteId: \"note_1\", score: 4294967296, idempotencyKey: $k"), "score"),
+            (rate("noteId: \"note_1\", score: \"ten\", idempotencyKey: $k"), "score"),
+            (rate("noteId: \"note_1\", idempotencyKey: $k"), "score"),
+            (rate("noteId: \"note_1\", score: 3, stars: 4, idempotencyKey: $k"), "stars"),
+            ("{ feed(first: 3000000000) { __typename } }".to_owned(), "first"),
+        ] {
+            let error = refused(viewer(), &query, json!({})).await;
+            assert_eq!(error, code("BAD_USER_INPUT", Some(argument)), "{query}");
+        }
+    }
+
+    /// The document is kept after a request without the variable.
+    #[tokio::test]
+    async fn null_for_a_variable_with_a_default_is_refused_where_null_does_not_fit() {
+        let engine = engine();
+        let ask = async |query: &str, variables: Value| {
+            let request = Request::new(query).variables(Variables::from_json(variables));
+            let prepared = engine.prepare(request, Caller { viewer: viewer(), ..Caller::nobody() }).unwrap();
+            engine.execute(prepared).await
+        };
+        for (query, variable) in [
+            ("query($x: ID = \"note_2\") { nodes(ids: [\"nothing\", $x]) { id } }", "x"),
+            ("query($b: Boolean = true) { __typename note(id: \"nothing\") @include(if: $b) { id } }", "b"),
+        ] {
+            assert!(ask(query, json!({})).await.is_ok(), "{query}");
+            let Err(Rejection(errors)) = ask(query, json!({ variable: null })).await else {
+                panic!("{query}")
+            };
+            assert!(!errors.is_empty());
+        }
+    }
+
+    #[tokio::test]
+    async fn different_fields_with_one_key_are_refused_before_anything_is_executed() {
+        let like = |note: u8| format!("a: likeNote(input: {{ noteId: \"note_{note}\" }}) {{ changed }}");
+        for query in [
+            format!("mutation {{ {} ... on Mutation {{ {} }} }}", like(1), like(2)),
+            "{ x: viewer { name } ... on Query { x: note(id: \"nothing\") { title } } }".to_owned(),
+            "{ note(id: \"note_1\") { comments(first: 1) { __typename } }
+               note(id: \"note_1\") { comments(first: 5) { __typename } } }"
+                .to_owned(),
+        ] {
+            let error = refused(viewer(), &query, json!({})).await;
+            assert_eq!(error, code("GRAPHQL_VALIDATION_FAILED", None), "{query}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_subscription_that_watches_nothing_is_refused() {
+        for query in [
+            "subscription { __typename }",
+            "subscription { noteCountsChanged(noteIds: [\"note_1\"]) @skip(if: true) { id } }",
+        ] {
+            let (engine, request) = (engine(), Request::new(query));
+            let prepared = engine.prepare(request, Caller::nobody()).unwrap();
+            let Err(Rejection(errors)) = engine.subscribe(prepared).await else {
+                panic!("it started: {query}")
+            };
+            assert!(!errors.is_empty(), "{query}");
         }
     }
 

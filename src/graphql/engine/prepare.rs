@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use async_graphql::{
-    Request, ServerError, Variables,
-    parser::types::{ExecutableDocument, OperationType},
+    Pos, Request, ServerError, Value, Variables,
+    parser::types::{ExecutableDocument, OperationType, VariableDefinition},
 };
 use plaudit_token_auth::{Role, Subject};
 
@@ -13,7 +13,7 @@ use crate::{
     graphql::{
         errors::{ApiError, Code},
         guard::{Document, Guard},
-        plan::{Plan, Plans},
+        plan::{NotPlanned, Plan, Plans},
         request::{
             error::{Rejection, cost_error, document_error, first_errors, register_refusals},
             operation::{OperationLabel, operation_of, root_field},
@@ -65,12 +65,39 @@ impl PreparedOperation {
     pub fn plan(&self, variables: &Variables) -> Option<Arc<Plan>> {
         plan(&self.document, self.name.as_deref(), variables)
     }
+
+    /// A plan that is not kept.
+    ///
+    /// # Errors
+    /// Fields with one key conflict.
+    pub fn whole_plan(&self, variables: &Variables) -> Result<Option<Plan>, Rejection> {
+        let Some(operation) = operation_of(self.parsed(), self.name.as_deref()) else { return Ok(None) };
+        match Plan::whole(self.parsed(), operation, variables) {
+            Ok(plan) => Ok(Some(plan)),
+            Err(NotPlanned::Conflict { key, at }) => Err(Rejection(vec![conflict(&key, at)])),
+            Err(NotPlanned::TooLarge | NotPlanned::Unknown) => Ok(None),
+        }
+    }
 }
 
-/// The plan of an operation of a document that the engine has validated.
+fn conflict(key: &str, at: Vec<Pos>) -> ServerError {
+    let message = format!(
+        "Fields \"{key}\" conflict: they are different fields or have different arguments. Give one of them an alias."
+    );
+    ServerError { locations: at, ..ApiError::new(Code::ValidationFailed, message).into() }
+}
+
+/// The plan of an operation of a document that the engine has validated. `None` if a variable that has a default value is
+/// null: only the engine's validation knows whether it may be null where it is used.
 pub(super) fn plan(document: &Document, name: Option<&str>, variables: &Variables) -> Option<Arc<Plan>> {
     let plans = document.attached::<Plans>()?;
     let operation = operation_of(document.parsed(), name)?;
+    let is_null = |variable: &VariableDefinition| {
+        variable.default_value.is_some() && variables.get(&variable.name.node) == Some(&Value::Null)
+    };
+    if operation.variable_definitions.iter().any(|variable| is_null(&variable.node)) {
+        return None;
+    }
     plans.get(document.parsed(), operation, name, variables, document.tokens())
 }
 

@@ -32,7 +32,8 @@ pub use list_size::{ArgumentValues, ListSize, SchemaRules};
 
 use crate::settings::CostSettings;
 use cache::DocumentCache;
-use schema_index::SchemaIndex;
+pub use schema_index::SchemaIndex;
+pub use variables::coerce_argument;
 
 /// Reads documents, and refuses those that would cost too much.
 pub struct Guard {

@@ -25,6 +25,34 @@ enum PathStep {
     Item(usize),
 }
 
+/// Why a value does not fit an argument.
+#[derive(PartialEq, Eq, Debug)]
+pub struct BadArgument {
+    /// The argument, or the field of its input object.
+    pub name: String,
+    pub message: String,
+}
+
+/// Converts the value of an argument to its type, as [`coerce`] does.
+///
+/// # Errors
+/// The value cannot be converted.
+pub fn coerce_argument(
+    name: &str,
+    value: &mut ConstValue,
+    ty: &Type,
+    schema: &SchemaIndex,
+) -> Result<(), BadArgument> {
+    coerce_value(value, ty, schema).map_err(|error| {
+        let message = format!("{}: {}", brief(error.place(name)), error.message);
+        let named = error.path.into_iter().find_map(|step| match step {
+            PathStep::Field(field) => Some(field.to_string()),
+            PathStep::Item(_) => None,
+        });
+        BadArgument { name: named.unwrap_or_else(|| name.to_owned()), message }
+    })
+}
+
 /// Sets defaults, turns single values into lists where a list is expected, and `1.0` into `1` for an `Int`.
 ///
 /// # Errors
@@ -183,13 +211,19 @@ impl CoercionError {
 
     fn at_variable(self, definition: &Positioned<VariableDefinition>) -> CostError {
         let name = definition.node.name.node.to_string();
-        let mut place = name.clone();
+        let place = brief(self.place(&name));
+        CostError::Variable { name, place, message: self.message, at: definition.pos }
+    }
+
+    /// The place of the value inside a variable or an argument.
+    fn place(&self, name: &str) -> String {
+        let mut place = name.to_owned();
         for step in self.path.iter().rev() {
             match step {
                 PathStep::Field(field) => place.extend([".", field]),
                 PathStep::Item(item) => place.push_str(&format!("[{item}]")),
             }
         }
-        CostError::Variable { name, place: brief(place), message: self.message, at: definition.pos }
+        place
     }
 }

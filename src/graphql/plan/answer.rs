@@ -73,9 +73,9 @@ pub async fn topics(plan: &Plan, variables: &Variables, scope: &Scope) -> Result
     for root in plan.root_fields() {
         let PlannedValue::Resolved { field, arguments, .. } = &root.value else { continue };
         let Resolve::Watch(watch) = &field.resolve else { continue };
-        let arguments = arguments.with(variables);
-        let call = Call { scope, object: &Object::Root, arguments: &arguments };
         let watched = async {
+            let arguments = arguments.with(field, variables)?;
+            let call = Call { scope, object: &Object::Root, arguments: &arguments };
             guards::check(field.who, scope, None).await?;
             watch(call).await
         };

@@ -18,15 +18,16 @@ use super::{Plan, compile};
 
 /// Most variables in `@skip` and `@include` of a document with plans.
 const MAX_CONDITIONS: usize = 16;
-/// Most plans of a document.
+/// Most plans of a document; another one replaces the one that was used longest ago.
 const MAX_PLANS: usize = 8;
-/// Fields of a plan per token of its document, because fragments and the types behind an interface multiply.
+/// Fields of all plans of a document per token of it: fragments and the types behind an interface multiply.
 const FIELDS_PER_TOKEN: usize = 4;
 
 /// The plans of a document that the engine has validated: one for each operation and choice of conditions.
 pub struct Plans {
     /// The variables in `@skip` and `@include`; `None` if there are too many.
     conditions: Option<Vec<Name>>,
+    /// The one that was used last stands last.
     made: Mutex<Vec<Made>>,
     /// A plan panicked: the engine executes the document.
     has_panicked: AtomicBool,
@@ -38,6 +39,12 @@ struct Made {
     choice: u32,
     /// `None` if the operation cannot be planned.
     plan: Option<Arc<Plan>>,
+}
+
+impl Made {
+    fn fields(&self) -> usize {
+        self.plan.as_ref().map_or(0, |plan| plan.fields)
+    }
 }
 
 impl Plans {
@@ -79,16 +86,17 @@ impl Plans {
     ) -> Option<Arc<Plan>> {
         let choice = choice(self.conditions.as_ref()?, variables);
         let mut made = self.made.lock();
-        let is_same = |made: &&Made| made.choice == choice && made.operation.as_deref() == name;
-        if let Some(known) = made.iter().find(is_same) {
-            return known.plan.clone();
-        }
-        if made.len() == MAX_PLANS {
-            return None;
+        let is_same = |made: &Made| made.choice == choice && made.operation.as_deref() == name;
+        if let Some(at) = made.iter().position(is_same) {
+            made[at..].rotate_left(1);
+            return made.last()?.plan.clone();
         }
         let budget = FIELDS_PER_TOKEN.saturating_mul(tokens as usize);
-        let plan = compile(document, operation, variables, budget).map(Arc::new);
+        let plan = compile(document, operation, variables, budget).ok().map(Arc::new);
         made.push(Made { operation: name.map(str::to_owned), choice, plan: plan.clone() });
+        while made.len() > MAX_PLANS || made.iter().map(Made::fields).sum::<usize>() > budget {
+            made.remove(0);
+        }
         plan
     }
 

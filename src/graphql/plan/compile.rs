@@ -1,9 +1,9 @@
 //! Compiles the plan of an operation.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 
 use async_graphql::{
-    Name, Positioned, Value, Variables,
+    Name, Pos, Positioned, Value, Variables,
     indexmap::IndexMap,
     parser::types::Selection as Node,
     parser::types::{
@@ -18,30 +18,40 @@ use crate::graphql::{
         types::{Field, ObjectType, Resolve, named},
     },
     reading::facts::Reads,
-    schema::{NODE, Schema},
+    schema::{NODE, Schema, coerced},
 };
 
 /// Compiles an operation that the engine has validated. The values of the variables decide `@skip` and `@include`.
 /// `budget`: most fields of the plan, because fragments and the types behind an interface multiply.
-///
-/// `None` if it exceeds the budget.
 pub(super) fn compile(
     document: &ExecutableDocument,
     operation: &OperationDefinition,
     variables: &Variables,
     budget: usize,
-) -> Option<Plan> {
+) -> Result<Plan, NotPlanned> {
     let schema = Schema::get();
     let root = schema.object(match operation.ty {
         OperationType::Query => "Query",
         OperationType::Mutation => "Mutation",
         OperationType::Subscription => "Subscription",
-    })?;
+    });
     let mut compiler =
-        Compiler { schema, document, variables, budget, is_same_for_all: true, is_complete: true };
-    let root = compiler.selection(&[root], &[&operation.selection_set.node])?;
-    let Compiler { is_same_for_all, is_complete, .. } = compiler;
-    Some(Plan { kind: operation.ty, root, is_same_for_all, is_complete })
+        Compiler { schema, document, variables, left: budget, is_same_for_all: true, is_complete: true };
+    let root = compiler.selection(&[root.ok_or(NotPlanned::Unknown)?], &[&operation.selection_set.node])?;
+    let Compiler { left, is_same_for_all, is_complete, .. } = compiler;
+    Ok(Plan { kind: operation.ty, root, fields: budget - left, is_same_for_all, is_complete })
+}
+
+/// Why an operation has no plan.
+#[derive(PartialEq, Eq, Debug)]
+pub enum NotPlanned {
+    /// It would have more fields than the budget.
+    TooLarge,
+    /// The schema lacks a field; the engine says which.
+    Unknown,
+    /// Fields with the same key are not the same field with the same arguments. The engine's validation compares them
+    /// only within one type condition.
+    Conflict { key: Name, at: Vec<Pos> },
 }
 
 impl Plan {
@@ -50,7 +60,7 @@ impl Plan {
         document: &ExecutableDocument,
         operation: &OperationDefinition,
         variables: &Variables,
-    ) -> Option<Self> {
+    ) -> Result<Self, NotPlanned> {
         compile(document, operation, variables, usize::MAX)
     }
 }
@@ -59,7 +69,8 @@ struct Compiler<'a> {
     schema: &'static Schema,
     document: &'a ExecutableDocument,
     variables: &'a Variables,
-    budget: usize,
+    /// How many more fields the plan may have.
+    left: usize,
     is_same_for_all: bool,
     is_complete: bool,
 }
@@ -68,11 +79,17 @@ struct Compiler<'a> {
 type Merged<'a> = IndexMap<Name, Vec<&'a Positioned<Selected>>>;
 
 impl<'a> Compiler<'a> {
-    fn selection(&mut self, objects: &[&'static ObjectType], sets: &[&'a SelectionSet]) -> Option<Selection> {
+    fn selection(
+        &mut self,
+        objects: &[&'static ObjectType],
+        sets: &[&'a SelectionSet],
+    ) -> Result<Selection, NotPlanned> {
         let mut slots = 0;
-        let of_types =
-            objects.iter().map(|object| self.object(object, sets, &mut slots)).collect::<Option<Vec<_>>>()?;
-        Some(Selection { of_types, slots })
+        let of_types = objects
+            .iter()
+            .map(|object| self.object(object, sets, &mut slots))
+            .collect::<Result<Vec<_>, _>>()?;
+        Ok(Selection { of_types, slots })
     }
 
     fn object(
@@ -80,7 +97,7 @@ impl<'a> Compiler<'a> {
         object: &'static ObjectType,
         sets: &[&'a SelectionSet],
         slots: &mut usize,
-    ) -> Option<ObjectSelection> {
+    ) -> Result<ObjectSelection, NotPlanned> {
         let mut merged = Merged::new();
         for set in sets {
             self.merge(object, set, &mut merged, &mut HashSet::new());
@@ -88,6 +105,7 @@ impl<'a> Compiler<'a> {
         let mut reads = Reads::NOTHING;
         let mut fields = Vec::with_capacity(merged.len());
         for (key, occurrences) in merged {
+            are_the_same(&key, &occurrences)?;
             let planned = self.field(object, key, &occurrences, slots)?;
             reads = reads.with(match &planned.value {
                 PlannedValue::TypeName | PlannedValue::Introspection => Reads::NOTHING,
@@ -95,7 +113,7 @@ impl<'a> Compiler<'a> {
             });
             fields.push(planned);
         }
-        Some(ObjectSelection { object, fields, reads })
+        Ok(ObjectSelection { object, fields, reads })
     }
 
     /// Collects the fields of a selection set, as the specification's `CollectFields`.
@@ -153,9 +171,9 @@ impl<'a> Compiler<'a> {
         key: Name,
         occurrences: &[&'a Positioned<Selected>],
         slots: &mut usize,
-    ) -> Option<PlannedField> {
-        self.budget = self.budget.checked_sub(1)?;
-        let first = occurrences.first()?;
+    ) -> Result<PlannedField, NotPlanned> {
+        self.left = self.left.checked_sub(1).ok_or(NotPlanned::TooLarge)?;
+        let first = occurrences.first().ok_or(NotPlanned::Unknown)?;
         let name = &first.node.name.node;
         let value = if name == "__typename" {
             PlannedValue::TypeName
@@ -163,10 +181,10 @@ impl<'a> Compiler<'a> {
             self.is_complete = false;
             PlannedValue::Introspection
         } else {
-            self.value(object.field_named(name)?, occurrences, slots)?
+            self.value(object.field_named(name).ok_or(NotPlanned::Unknown)?, occurrences, slots)?
         };
         let json_key = format!("{}:", serde_json::Value::from(key.as_str())).into_bytes().into();
-        Some(PlannedField { json_key, position: first.pos, key, value })
+        Ok(PlannedField { json_key, position: first.pos, key, value })
     }
 
     fn value(
@@ -174,7 +192,7 @@ impl<'a> Compiler<'a> {
         field: &'static Field,
         occurrences: &[&'a Positioned<Selected>],
         slots: &mut usize,
-    ) -> Option<PlannedValue> {
+    ) -> Result<PlannedValue, NotPlanned> {
         self.is_same_for_all &= field.is_same_for_all;
         let of = named(&field.of);
         let objects: Vec<&'static ObjectType> = match of.as_str() {
@@ -182,19 +200,32 @@ impl<'a> Compiler<'a> {
             of => self.schema.object(of).into_iter().collect(),
         };
         if objects.is_empty() && !matches!(field.resolve, Resolve::Call(_)) {
-            return Some(PlannedValue::Scalar(field));
+            return Ok(PlannedValue::Scalar(field));
         }
         let slot = *slots;
         *slots += 1;
         let sets: Vec<&SelectionSet> =
             occurrences.iter().map(|field| &field.node.selection_set.node).collect();
         let inside = self.selection(&objects, &sets)?;
-        Some(PlannedValue::Resolved {
-            field,
-            slot,
-            arguments: arguments(field, &occurrences.first()?.node),
-            inside,
-        })
+        let first = occurrences.first().ok_or(NotPlanned::Unknown)?;
+        Ok(PlannedValue::Resolved { field, slot, arguments: arguments(field, &first.node), inside })
+    }
+}
+
+/// GraphQL specification, section 5.3.2 "Field Selection Merging".
+fn are_the_same(key: &Name, occurrences: &[&Positioned<Selected>]) -> Result<(), NotPlanned> {
+    let Some((first, others)) = occurrences.split_first() else { return Ok(()) };
+    let arguments = |field: &Selected| -> BTreeMap<Name, String> {
+        field.arguments.iter().map(|(name, value)| (name.node.clone(), value.node.to_string())).collect()
+    };
+    let is_same = |other: &Positioned<Selected>| {
+        other.node.name.node == first.node.name.node
+            && (other.node.arguments.is_empty() && first.node.arguments.is_empty()
+                || arguments(&other.node) == arguments(&first.node))
+    };
+    match others.iter().find(|other| !is_same(other)) {
+        Some(other) => Err(NotPlanned::Conflict { key: key.clone(), at: vec![first.pos, other.pos] }),
+        None => Ok(()),
     }
 }
 
@@ -207,18 +238,21 @@ fn arguments(field: &Field, selected: &Selected) -> PlannedArguments {
         .arguments
         .iter()
         .filter_map(|argument| argument.default.clone().map(|default| (Name::new(argument.name), default)));
-    let mut known = Arguments(defaults.collect());
-    let mut given = Vec::new();
+    let defaults = Arguments(defaults.collect());
+    let mut known = defaults.clone();
     for (name, value) in &selected.arguments {
-        match value.node.clone().into_const() {
-            Some(constant) => drop(known.0.insert(name.node.clone(), constant)),
-            None => given.push((name.node.clone(), value.node.clone())),
+        if let Some(constant) = value.node.clone().into_const() {
+            known.0.insert(name.node.clone(), constant);
         }
     }
-    if given.is_empty() {
-        PlannedArguments::Known(known)
-    } else {
-        PlannedArguments::Variable { given, defaults: known }
+    let has_variables = selected.arguments.iter().any(|(_, value)| value.node.clone().into_const().is_none());
+    match coerced(field, known) {
+        Ok(known) if !has_variables => PlannedArguments::Known(known),
+        _ => {
+            let given =
+                selected.arguments.iter().map(|(name, value)| (name.node.clone(), value.node.clone()));
+            PlannedArguments::Variable { given: given.collect(), defaults }
+        }
     }
 }
 
@@ -230,14 +264,14 @@ mod tests {
     use super::*;
     use crate::graphql::request::operation::operation_of;
 
-    fn compiled(query: &str, variables: serde_json::Value, budget: usize) -> Option<Plan> {
+    fn compiled(query: &str, variables: serde_json::Value, budget: usize) -> Result<Plan, NotPlanned> {
         let document = parse_query(query).unwrap();
         let operation = operation_of(&document, None).unwrap();
         compile(&document, operation, &Variables::from_json(variables), budget)
     }
 
     fn plan(query: &str) -> Plan {
-        compiled(query, json!({}), usize::MAX).unwrap()
+        compiled(query, json!({}), usize::MAX).ok().unwrap()
     }
 
     /// The keys of a plan, with those inside.
@@ -264,7 +298,7 @@ mod tests {
         let query = "query ($yes: Boolean!, $no: Boolean!) { note(id: 1) {
             a: id @include(if: $yes) b: id @include(if: $no) c: id @skip(if: $yes) d: id @skip(if: $no)
             e: id @skip(if: true) ... @include(if: $no) { f: id } ...G @skip(if: $no) } } fragment G on Note { g: id }";
-        let plan = compiled(query, json!({ "yes": true, "no": false }), usize::MAX).unwrap();
+        let plan = compiled(query, json!({ "yes": true, "no": false }), usize::MAX).ok().unwrap();
         assert_eq!(keys(&plan.root), ["note {a d g}"]);
     }
 
@@ -284,8 +318,29 @@ mod tests {
     #[test]
     fn a_plan_that_exceeds_its_budget_is_not_made() {
         let query = "{ note(id: 1) { id title } }";
-        assert!(compiled(query, json!({}), 3).is_some());
-        assert!(compiled(query, json!({}), 2).is_none());
+        assert_eq!(compiled(query, json!({}), 3).ok().unwrap().fields, 3);
+        assert_eq!(compiled(query, json!({}), 2).err(), Some(NotPlanned::TooLarge));
+    }
+
+    #[test]
+    fn fields_with_one_key_must_be_the_same_field_with_the_same_arguments() {
+        for (same, query) in [
+            (true, "{ note(id: 1) { id } note(id: 1) { title } }"),
+            (
+                true,
+                "{ feed(first: 1, after: \"x\") { __typename } feed(after: \"x\", first: 1) { __typename } }",
+            ),
+            (false, "{ note(id: 1) { id } ... on Query { note(id: 2) { id } } }"),
+            (
+                false,
+                "{ note(id: 1) { comments(first: 1) { __typename } } note(id: 1) { comments { __typename } } }",
+            ),
+            (false, "{ x: viewer { id } ... { x: note(id: 1) { id } } }"),
+        ] {
+            let is_conflict =
+                matches!(compiled(query, json!({}), usize::MAX), Err(NotPlanned::Conflict { .. }));
+            assert_eq!(!is_conflict, same, "{query}");
+        }
     }
 
     #[test]

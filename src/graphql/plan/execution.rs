@@ -5,7 +5,7 @@ use std::ops::Range;
 use async_graphql::Variables;
 use futures_util::future::join_all;
 
-use super::{ObjectSelection, Plan, PlannedField, PlannedValue, Selection};
+use super::{ObjectSelection, Plan, PlannedArguments, PlannedField, PlannedValue, Selection};
 use crate::{
     catalogue::Entity,
     graphql::{
@@ -166,9 +166,8 @@ impl<'p> Execution<'p> {
                     }
                     match &field.resolve {
                         Resolve::Call(_) => calls.push(async move {
-                            let arguments = arguments.with(this.variables);
-                            let call = Call { scope: &this.scope, object, arguments: &arguments };
-                            (*number, *slot, index, called(field, call).await)
+                            let output = this.called(field, object, arguments).await;
+                            (*number, *slot, index, output)
                         }),
                         _ => found
                             .extend(this.linked(field, object).map(|output| (*number, *slot, index, output))),
@@ -182,12 +181,26 @@ impl<'p> Execution<'p> {
         }
     }
 
+    /// Resolves a field by its function, if its arguments fit and the viewer may use it.
+    async fn called(
+        &self,
+        field: &Field,
+        object: &Object,
+        arguments: &PlannedArguments,
+    ) -> ApiResult<Output> {
+        let arguments = arguments.with(field, self.variables)?;
+        let call = Call { scope: &self.scope, object, arguments: &arguments };
+        guards::check(field.who, call.scope, call.entity().ok()).await?;
+        match &field.resolve {
+            Resolve::Call(resolver) => resolver(call).await,
+            _ => Ok(Output::NULL),
+        }
+    }
+
     /// Resolves one root field.
     pub async fn resolve_root(&mut self, root: &PlannedField) {
         let PlannedValue::Resolved { field, slot, arguments, .. } = &root.value else { return };
-        let arguments = arguments.with(self.variables);
-        let call = Call { scope: &self.scope, object: &Object::Root, arguments: &arguments };
-        let output = called(field, call).await;
+        let output = self.called(field, &Object::Root, arguments).await;
         self.add(0, *slot, 0, output);
     }
 
@@ -263,15 +276,6 @@ impl<'p> Execution<'p> {
         self.places.push(Place::new(selection, Vec::new()));
         self.places[place].slots[slot].inside = Some(number);
         number
-    }
-}
-
-/// Resolves a field by its function, if the viewer may use it.
-async fn called(field: &Field, call: Call<'_>) -> ApiResult<Output> {
-    guards::check(field.who, call.scope, call.entity().ok()).await?;
-    match &field.resolve {
-        Resolve::Call(resolver) => resolver(call).await,
-        _ => Ok(Output::NULL),
     }
 }
 

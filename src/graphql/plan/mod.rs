@@ -17,10 +17,13 @@ mod execution;
 mod mend;
 mod write;
 
+use std::borrow::Cow;
+
 use async_graphql::{Name, PathSegment, Pos, ServerError, Value, Variables, parser::types::OperationType};
 
 pub use answer::{answer, event, topics};
 pub use cache::Plans;
+pub use compile::NotPlanned;
 use compile::compile;
 pub use mend::mend;
 pub use write::{Answered, failed};
@@ -30,14 +33,17 @@ use super::{
         arguments::Arguments,
         types::{Field, ObjectType},
     },
-    errors::ApiError,
+    errors::{ApiError, ApiResult},
     reading::facts::Reads,
+    schema::coerced,
 };
 
 /// The plan of one operation, for one choice of its `@skip` and `@include`.
 pub struct Plan {
     pub kind: OperationType,
     root: Selection,
+    /// How many fields it has, at all levels.
+    fields: usize,
     /// Whether the answer is the same for all viewers.
     pub is_same_for_all: bool,
     /// Whether it can answer; if not, it only mends the engine's answers.
@@ -93,19 +99,17 @@ enum PlannedValue {
 
 /// Arguments as they stand in the document.
 enum PlannedArguments {
+    /// Converted to their types.
     Known(Arguments),
-    /// With variables in them, and the values of those that are missing.
-    Variable {
-        given: Vec<(Name, async_graphql_value::Value)>,
-        defaults: Arguments,
-    },
+    /// With variables in them, and the values of those that are missing; or with a value that does not fit.
+    Variable { given: Vec<(Name, async_graphql_value::Value)>, defaults: Arguments },
 }
 
 impl PlannedArguments {
-    /// The values for a request. An argument whose variable is missing is missing.
-    fn with(&self, variables: &Variables) -> std::borrow::Cow<'_, Arguments> {
+    /// The values for a request, converted to their types. An argument whose variable is missing is missing.
+    fn with(&self, field: &Field, variables: &Variables) -> ApiResult<Cow<'_, Arguments>> {
         match self {
-            Self::Known(arguments) => std::borrow::Cow::Borrowed(arguments),
+            Self::Known(arguments) => Ok(Cow::Borrowed(arguments)),
             Self::Variable { given, defaults } => {
                 let mut arguments = defaults.clone();
                 for (name, value) in given {
@@ -113,7 +117,7 @@ impl PlannedArguments {
                         arguments.0.insert(name.clone(), value);
                     }
                 }
-                std::borrow::Cow::Owned(arguments)
+                coerced(field, arguments).map(Cow::Owned)
             }
         }
     }

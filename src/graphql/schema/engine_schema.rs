@@ -22,7 +22,7 @@ use futures_util::{
 };
 use parking_lot::Mutex;
 
-use super::{NODE, Schema};
+use super::{NODE, Schema, coerced};
 use crate::graphql::{
     definition::{
         arguments::Arguments,
@@ -246,7 +246,7 @@ async fn engine_root<'a>(field: &Field, ctx: &ResolverContext<'_>) -> ApiResult<
         return Ok(is_of_field.then(|| engine_value(Object::of(event.entity), scope, None)));
     }
     guards::check(field.who, scope, None).await?;
-    let arguments = Arguments(ctx.args.as_index_map().clone());
+    let arguments = coerced(field, Arguments(ctx.args.as_index_map().clone()))?;
     let watched = watch(Call { scope, object: &Object::Root, arguments: &arguments }).await?;
     let topic = |entity| Topic { field: key.clone(), entity, rate: watched.rate };
     ctx.data_unchecked::<Topics>().add(watched.entities.iter().copied().map(topic));
@@ -277,8 +277,9 @@ async fn engine_field<'a>(
         None => (&Object::Root, ctx.data_unchecked::<Scope>().clone()),
     };
     let outcome = ctx.data_unchecked::<EngineOutcome>();
-    let arguments = Arguments(ctx.args.as_index_map().clone());
-    match resolve(field, Call { scope: &scope, object, arguments: &arguments }).await {
+    let arguments = coerced(field, Arguments(ctx.args.as_index_map().clone()));
+    let output = async { resolve(field, Call { scope: &scope, object, arguments: &arguments? }).await };
+    match output.await {
         Ok(output) => {
             let scope = if is_mutation { scope.renewed() } else { scope };
             engine_output(&ctx, named(&field.of) == NODE, &scope, output, None).await

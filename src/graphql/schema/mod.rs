@@ -1,11 +1,13 @@
 //! The schema: all its types, and its text.
 
+mod coercion;
 mod engine_schema;
 
 use std::{collections::HashMap, sync::LazyLock};
 
 use async_graphql::{SDLExportOptions, dynamic::Schema as EngineSchema};
 
+pub use coercion::coerced;
 pub use engine_schema::{EngineOutcome, Noted, NotedObject, PathText, path_text};
 
 use super::{

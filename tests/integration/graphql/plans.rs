@@ -242,7 +242,12 @@ impl<'a> Generator<'a> {
         if self.random.one_in(2) {
             return literal(&value);
         }
-        let of = argument.ty.node.to_string();
+        let mut of = argument.ty.node.to_string();
+        // A nullable variable with a default value fits where null does not.
+        if self.random.one_in(4) {
+            let default = self.value(&argument.ty.node);
+            of = format!("{} = {}", of.trim_end_matches('!'), literal(&default));
+        }
         let value = match self.random.below(30) {
             0 => Value::Null,
             1 => json!({ "of": ["another", "shape"] }),
@@ -268,7 +273,7 @@ impl<'a> Generator<'a> {
                 2 => json!(7),
                 _ => json!(self.random.pick(self.ids)),
             },
-            "Int" => json!([1, 2, 3, 5, 0, 101][self.random.below(6)]),
+            "Int" => json!([1, 2, 3, 5, 0, 101, 3_000_000_000_i64][self.random.below(7)]),
             "Boolean" => json!(self.random.one_in(2)),
             "String" => json!(*self.random.pick(&["ann", "bea", "x", "MTI"])),
             "DateTime" => json!("2026-11-01T00:00:00.000Z"),
