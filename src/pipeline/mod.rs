@@ -18,7 +18,7 @@ use std::sync::Arc;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use leadership::{Context, PersistRateLimit};
+use leadership::{CommitGroup, Context, PersistRateLimit};
 pub use leadership::{PipelineSetup, PipelineStatus};
 
 use crate::store::{
@@ -47,7 +47,8 @@ pub async fn run(
         status,
         invalidations_announced: Arc::default(),
         comments_queued: Arc::default(),
-        sweeps: Arc::default(),
+        commit_group: Arc::new(CommitGroup::new()),
+        background: Arc::default(),
     };
     let mut listeners = JoinSet::new();
     for (channel, wake) in [
@@ -61,6 +62,6 @@ pub async fn run(
         owners.spawn(ownership::owner::run(context.clone(), shard, stop.clone()));
     }
     owners.join_all().await;
-    let mut sweeps = std::mem::take(&mut *context.sweeps.lock());
-    sweeps.shutdown().await;
+    let mut background = std::mem::take(&mut *context.background.lock());
+    background.shutdown().await;
 }

@@ -22,9 +22,9 @@ use crate::{
 /// How long one wait for new events lasts. Then the targets are read again: a target that was reset to an
 /// earlier offset must not wait for the next event.
 const WAIT: Duration = Duration::from_secs(1);
-/// How long after a batch the targets that it does not touch follow, all batches of that time at once. Less than
-/// `batch_wait`: until a target has followed, it refuses loads that PostgreSQL answered with later events.
-const FOLLOW: Duration = Duration::from_millis(40);
+/// How long after a batch the targets that it does not touch follow, all batches of that time at once. Events are
+/// retired only when all targets have followed.
+const FOLLOW: Duration = Duration::from_millis(500);
 /// How long events gather after a batch has begun: the longest delay that gathering adds to a count.
 const GATHER: Duration = Duration::from_millis(4);
 

@@ -6,7 +6,7 @@ use parking_lot::Mutex;
 use plaudit_moderation::Moderator;
 use tokio::{sync::Notify, task::JoinSet};
 
-use super::{persist_rate::PersistRateLimit, status::PipelineStatus};
+use super::{commit_group::CommitGroup, persist_rate::PersistRateLimit, status::PipelineStatus};
 use crate::{
     settings::{ModerationSettings, PipelineSettings},
     store::{redis::Redis, sql::Db},
@@ -31,6 +31,17 @@ pub struct Context {
     pub invalidations_announced: Arc<Notify>,
     /// Signalled when PostgreSQL announces comments that wait for moderation.
     pub comments_queued: Arc<Notify>,
-    /// Sweeps after resets. They may outlive the leadership that reset the counters, and end with the pipeline.
-    pub sweeps: Arc<Mutex<JoinSet<()>>>,
+    /// Batches that wait to be written together, of all shards of the process.
+    pub commit_group: Arc<CommitGroup>,
+    /// Work that may outlive the leadership that began it. It ends with the pipeline.
+    pub background: Arc<Mutex<JoinSet<()>>>,
+}
+
+impl Context {
+    /// Runs work that may outlive this leadership.
+    pub fn spawn(&self, work: impl Future<Output = ()> + Send + 'static) {
+        let mut background = self.background.lock();
+        while background.try_join_next().is_some() {}
+        background.spawn(work);
+    }
 }

@@ -5,6 +5,7 @@
 //! - [`retry`]: keeps a part working through outages until the leadership ends;
 //! - [`PipelineStatus`]: which shards this process serves, for `/readyz`.
 
+mod commit_group;
 mod context;
 mod persist_rate;
 pub mod retry;
@@ -12,6 +13,7 @@ mod setup;
 mod state;
 mod status;
 
+pub use commit_group::{CommitGroup, WaitingBatch};
 pub use context::Context;
 pub use persist_rate::PersistRateLimit;
 pub use setup::PipelineSetup;

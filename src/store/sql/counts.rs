@@ -87,7 +87,7 @@ impl Tx {
         self.add_in_order(kind, &moved).await
     }
 
-    /// Adds to the totals of entities of one kind. The deltas must be in id order; [`Tx::advance_offset`] ensures that
+    /// Adds to the totals of entities of one kind. The deltas must be in id order; [`Tx::advance_offsets`] ensures that
     /// PostgreSQL locks the rows in that order.
     pub async fn add_in_order(&mut self, kind: EntityKind, moved: &[(Id, Counts)]) -> StoreResult<()> {
         if moved.is_empty() {

@@ -143,28 +143,45 @@ impl Db {
 }
 
 impl Tx {
-    /// Claims the batch `(from, to]` for this transaction: checks the fencing token and moves the offset, which also
-    /// locks the shard's row. Returns whether dead events of the shard's edges wait for a decision.
+    /// Claims the batch `(from, to]` of each shard for this transaction: checks the fencing tokens and moves the offsets,
+    /// which also locks the shards' rows, in the given order. Returns the shards of whose edges dead events wait for a
+    /// decision.
     ///
     /// Turns sequential scans off for the rest of the transaction: rows are then looked up, and locked, in the order in
     /// which statements name them, so that two batches cannot deadlock.
     ///
     /// # Errors
-    /// [`StoreError::Fenced`] if the shard has a newer owner, or its offset is not `from`.
-    pub async fn advance_offset(&mut self, lease: Lease, from: Offset, to: Offset) -> StoreResult<bool> {
-        let moved = sqlx::query_scalar(
-            "UPDATE shard SET generation = $5, number = $6
-             WHERE id = $1 AND fence = $2 AND generation = $3 AND number = $4
-             RETURNING EXISTS (SELECT FROM dead_event WHERE state = 'dead' AND shard = $1 AND actor_id > 0),
+    /// [`StoreError::Fenced`] if a shard has a newer owner, or its offset is not `from`.
+    pub async fn advance_offsets(&mut self, steps: &[(Lease, Offset, Offset)]) -> StoreResult<Vec<ShardId>> {
+        let column = |value: fn(&(Lease, Offset, Offset)) -> u64| -> Vec<i64> {
+            steps.iter().map(|step| value(step) as i64).collect()
+        };
+        let moved = sqlx::query_as(
+            "UPDATE shard AS s SET generation = step.to_generation, number = step.to_number
+             FROM unnest($1::smallint[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[], $6::bigint[])
+                 AS step (shard, fence, generation, number, to_generation, to_number)
+             WHERE s.id = step.shard AND s.fence = step.fence
+                 AND s.generation = step.generation AND s.number = step.number
+             RETURNING s.id,
+                       EXISTS (SELECT FROM dead_event AS d
+                               WHERE d.state = 'dead' AND d.shard = s.id AND d.actor_id > 0),
                        set_config('enable_seqscan', 'off', true)",
         )
-        .bind(lease.shard.0 as i16)
-        .bind(lease.fence as i64)
-        .bind(from.generation as i64)
-        .bind(from.number as i64)
-        .bind(to.generation as i64)
-        .bind(to.number as i64);
-        self.db.run(moved.fetch_optional(&mut *self.inner)).await?.ok_or(StoreError::Fenced)
+        .bind(steps.iter().map(|(lease, ..)| lease.shard.0 as i16).collect::<Vec<_>>())
+        .bind(column(|(lease, ..)| lease.fence))
+        .bind(column(|(_, from, _)| from.generation))
+        .bind(column(|(_, from, _)| from.number))
+        .bind(column(|(.., to)| to.generation))
+        .bind(column(|(.., to)| to.number));
+        let moved: Vec<(i16, bool, String)> = self.db.run(moved.fetch_all(&mut *self.inner)).await?;
+        if moved.len() != steps.len() {
+            return Err(StoreError::Fenced);
+        }
+        Ok(moved
+            .into_iter()
+            .filter(|(_, has_dead, _)| *has_dead)
+            .map(|(id, ..)| ShardId(id as u16))
+            .collect())
     }
 
     /// Blocks removals and hidings until the transaction ends.

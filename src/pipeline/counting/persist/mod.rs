@@ -2,6 +2,7 @@
 //! offset. Each event is persisted exactly once: after a failed transaction, or one of unknown outcome, the
 //! persister continues at the offset that PostgreSQL has.
 
+mod group;
 mod isolate;
 mod plan;
 mod size;
@@ -13,6 +14,7 @@ use metrics::{counter, histogram};
 use tokio::time::Instant;
 
 use crate::{
+    event_log::Entry,
     pipeline::leadership::{
         Context, Leadership,
         retry::{FailureStreak, repeat_with},
@@ -47,38 +49,71 @@ async fn persist(leadership: &Leadership, streak: &FailureStreak, size: &BatchSi
     let (context, lease) = (&leadership.context, leadership.lease);
     let mut reader = context.redis.log_reader(lease.shard, context.settings.redis_replicas).await?;
     let mut at = context.db.persisted_state().await?.offsets[lease.shard.index()];
+    let mut turn = Instant::now();
     loop {
         leadership.progress.persisted.send_replace(at);
-        at = persist_next(context, lease, &mut reader, at, size).await?;
+        tokio::time::sleep_until(turn).await;
+        let entries = next_batch(context, &mut reader, at, size.get()).await?;
+        let began = Instant::now();
+        let is_full = entries.len() >= context.settings.batch_events;
+        turn = if is_full { began } else { context.commit_group.next_turn(began) };
+        if !entries.is_empty() {
+            at = persist_batch(context, lease, at, entries, is_full, size).await?;
+        }
         streak.succeeded();
     }
 }
 
-/// Waits for a batch and persists it. Returns the new offset.
-async fn persist_next(
+/// Waits for the next batch; empty if none arrives.
+async fn next_batch(
     context: &Context,
-    lease: Lease,
     reader: &mut LogReader,
     from: Offset,
+    max: usize,
+) -> StoreResult<Vec<Entry>> {
+    let entries = reader.read(from, max, WAIT).await?;
+    if entries.is_empty() || entries.len() >= max.min(context.settings.batch_events) {
+        return Ok(entries);
+    }
+    tokio::time::sleep(context.settings.batch_wait).await;
+    reader.read(from, max, Duration::ZERO).await
+}
+
+/// Persists a batch: together with those of other shards, unless it is full. Returns the new offset.
+async fn persist_batch(
+    context: &Context,
+    lease: Lease,
+    from: Offset,
+    entries: Vec<Entry>,
+    is_full: bool,
     size: &BatchSize,
 ) -> StoreResult<Offset> {
-    let max = size.get();
-    let mut entries = reader.read(from, max, WAIT).await?;
-    if entries.is_empty() {
-        return Ok(from);
-    }
-    if entries.len() < max.min(context.settings.batch_events) {
-        tokio::time::sleep(context.settings.batch_wait).await;
-        entries = reader.read(from, max, Duration::ZERO).await?;
-    }
     context.persist_rate.wait_for(entries.len()).await;
-    let began = Instant::now();
-    let to = isolate::write(context, lease, from, &entries).await?;
+    let (began, entries) = (Instant::now(), Arc::<[Entry]>::from(entries));
+    let to = match entries.last() {
+        Some(last) if !is_full && group::write(context, lease, from, Arc::clone(&entries)).await => {
+            last.offset
+        }
+        _ => write_alone(context, lease, from, &entries).await?,
+    };
     size.succeeded(entries.len(), began.elapsed());
     let shard = lease.shard.to_string();
     histogram!("plaudit_persist_batch_seconds", "shard" => shard.clone()).record(began.elapsed());
     counter!("plaudit_persisted_events_total", "shard" => shard).increment(entries.len() as u64);
     Ok(to)
+}
+
+/// A group that failed may have committed all the same.
+async fn write_alone(
+    context: &Context,
+    lease: Lease,
+    from: Offset,
+    entries: &[Entry],
+) -> StoreResult<Offset> {
+    match context.db.persisted_state().await?.offsets[lease.shard.index()] {
+        at if at == from => isolate::write(context, lease, from, entries).await,
+        at => Ok(at),
+    }
 }
 
 /// Persists all entries after `from` that the log still has, even with gaps between them. Returns their number.

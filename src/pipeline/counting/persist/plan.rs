@@ -29,18 +29,15 @@ pub struct Plan<'a> {
     on_again: Vec<&'a Flip>,
     /// How often each note was viewed.
     pub views: BTreeMap<NoteId, i64>,
-    /// Events that this release cannot read.
-    pub unreadable: Vec<&'a Entry>,
 }
 
 impl<'a> Plan<'a> {
-    pub fn of(entries: &'a [Entry]) -> Self {
+    pub fn of(entries: impl IntoIterator<Item = &'a Entry>) -> Self {
         let mut plan = Self::default();
         let mut off = BTreeSet::<EdgeKey>::new();
         for entry in entries {
             match &entry.event {
-                Event::Genesis => {}
-                Event::Unreadable(_) => plan.unreadable.push(entry),
+                Event::Genesis | Event::Unreadable(_) => {}
                 Event::Views { note, by, .. } => {
                     *plan.views.entry(*note).or_default() += i64::from(by.get());
                 }

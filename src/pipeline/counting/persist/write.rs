@@ -7,7 +7,7 @@ use metrics::counter;
 use super::plan::{Plan, mismatches};
 use crate::{
     catalogue::{Counter, Counts, Deltas, EdgeKind, Entity, EntityKind, Flip},
-    event_log::{Entry, sum},
+    event_log::{Entry, Event, sum},
     pipeline::leadership::Context,
     primitives::{
         NoteId, Offset, UserId,
@@ -19,12 +19,18 @@ use crate::{
     },
 };
 
+/// Entries of one shard's log after `from`, for the transaction of its owner.
+#[derive(Clone, Copy)]
+pub struct ShardBatch<'a> {
+    pub lease: Lease,
+    pub from: Offset,
+    pub entries: &'a [Entry],
+}
+
 /// Persists the entries after `from` and advances the log's offset. Returns the new offset.
 ///
 /// # Errors
-/// [`crate::store::StoreError::Fenced`] when there is a newer owner or the offset is not `from`;
-/// [`crate::store::StoreError::Refused`] when one of the entries breaks a rule of the tables. After any other
-/// error the commit may or may not have happened: the offset in PostgreSQL decides.
+/// As [`write_batches`].
 pub async fn write_batch(
     context: &Context,
     lease: Lease,
@@ -32,33 +38,62 @@ pub async fn write_batch(
     entries: &[Entry],
 ) -> StoreResult<Offset> {
     let Some(last) = entries.last() else { return Ok(from) };
-    let (db, plan) = (&context.db, Plan::of(entries));
+    write_batches(context, &[ShardBatch { lease, from, entries }]).await?;
+    Ok(last.offset)
+}
+
+/// Persists batches of several shards, in the order of the shards, in one transaction.
+///
+/// # Errors
+/// [`crate::store::StoreError::Fenced`] when a shard has a newer owner or its offset is not `from`;
+/// [`crate::store::StoreError::Refused`] when one of the entries breaks a rule of the tables. After any other
+/// error the commit may or may not have happened: the offset in PostgreSQL decides.
+pub async fn write_batches(context: &Context, batches: &[ShardBatch<'_>]) -> StoreResult<()> {
+    let entries = || batches.iter().flat_map(|batch| batch.entries);
+    let (db, plan) = (&context.db, Plan::of(entries()));
     let history = context.settings.activity;
     if history {
         db.ensure_activity_days(&plan.days()).await?;
     }
     let mut tx = db.begin().await?;
-    let dead_wait = tx.advance_offset(lease, from, last.offset).await?;
+    let steps: Vec<(Lease, Offset, Offset)> = batches
+        .iter()
+        .filter_map(|batch| Some((batch.lease, batch.from, batch.entries.last()?.offset)))
+        .collect();
+    let with_dead = tx.advance_offsets(&steps).await?;
     tx.lock_removals_shared().await?;
-    if dead_wait {
-        tx.supersede_dead_events(lease.shard, &plan.flips, last.offset).await?;
+    for batch in batches.iter().filter(|batch| with_dead.contains(&batch.lease.shard)) {
+        let flips: Vec<&Flip> = batch.entries.iter().filter_map(Entry::flip).collect();
+        let Some(last) = batch.entries.last() else { continue };
+        tx.supersede_dead_events(batch.lease.shard, &flips, last.offset).await?;
     }
     let moved = apply(&mut tx, &plan, history).await?;
-    for entry in &plan.unreadable {
-        let given_up = GivenUp { error: None, tries: 1, history };
-        tx.add_dead_event(lease.shard, entry, given_up).await?;
+    for batch in batches {
+        for entry in batch.unreadable() {
+            let given_up = GivenUp { error: None, tries: 1, history };
+            tx.add_dead_event(batch.lease.shard, entry, given_up).await?;
+        }
     }
-    let invalid = mismatches(&sum(entries), &moved);
+    let invalid = mismatches(&sum(entries()), &moved);
     tx.add_invalidations(context.redis.shards(), &invalid, "rows moved differently than events").await?;
     fault::reached(Point::BeforeCommit)?;
     tx.commit().await?;
-    if let Some(first) = plan.unreadable.first() {
-        let (shard, events, first) = (lease.shard.0, plan.unreadable.len(), first.offset);
-        tracing::error!(shard, events, %first, "events cannot be read; see: plaudit dead list");
-        count_dead(lease, events);
+    for batch in batches {
+        if let Some(first) = batch.unreadable().next() {
+            let (shard, events, first) = (batch.lease.shard.0, batch.unreadable().count(), first.offset);
+            tracing::error!(shard, events, %first, "events cannot be read; see: plaudit dead list");
+            count_dead(batch.lease, events);
+        }
     }
     fault::reached(Point::AfterCommit)?;
-    Ok(last.offset)
+    Ok(())
+}
+
+impl ShardBatch<'_> {
+    /// Events that this release cannot read.
+    fn unreadable(&self) -> impl Iterator<Item = &Entry> {
+        self.entries.iter().filter(|entry| matches!(entry.event, Event::Unreadable(_)))
+    }
 }
 
 /// Makes an event that PostgreSQL refuses a dead event, and advances the log's offset past it. Redis has counted
@@ -78,7 +113,7 @@ pub async fn bury(
     let error = refusal.to_string();
     let given_up = GivenUp { error: Some(&error), tries, history: context.settings.activity };
     let mut tx = db.begin().await?;
-    tx.advance_offset(lease, from, entry.offset).await?;
+    tx.advance_offsets(&[(lease, from, entry.offset)]).await?;
     tx.add_dead_event(lease.shard, entry, given_up).await?;
     let invalid = mismatches(&sum([entry]), &Deltas::new());
     tx.add_invalidations(context.redis.shards(), &invalid, "dead event").await?;

@@ -12,9 +12,9 @@ variants! {
         FoldOfEpoch,
         /// Folds of an earlier owner are refused (`fence:<source>`, `fold.lua`).
         FenceInRedis,
-        /// The transaction of an earlier owner is refused (`advance_offset`, `store/sql/shards.rs`).
+        /// The transaction of an earlier owner is refused (`advance_offsets`, `store/sql/shards.rs`).
         FenceInSql,
-        /// A batch is persisted only from the persisted offset (`advance_offset`).
+        /// A batch is persisted only from the persisted offset (`advance_offsets`).
         PersistFromOffset,
         /// A load installs only into the counter that it marked as loading (`load`, `install_counts.lua`).
         InstallIntoLoading,
