@@ -53,9 +53,10 @@ async fn persist(leadership: &Leadership, streak: &FailureStreak, size: &BatchSi
     loop {
         leadership.progress.persisted.send_replace(at);
         tokio::time::sleep_until(turn).await;
-        let entries = next_batch(context, &mut reader, at, size.get()).await?;
+        let full = size.get().min(context.settings.batch_events);
+        let entries = next_batch(context, &mut reader, at, size.get(), full).await?;
         let began = Instant::now();
-        let is_full = entries.len() >= context.settings.batch_events;
+        let is_full = entries.len() >= full;
         turn = if is_full { began } else { context.commit_group.next_turn(began) };
         if !entries.is_empty() {
             at = persist_batch(context, lease, at, entries, is_full, size).await?;
@@ -64,15 +65,16 @@ async fn persist(leadership: &Leadership, streak: &FailureStreak, size: &BatchSi
     }
 }
 
-/// Waits for the next batch; empty if none arrives.
+/// Waits for the next batch, of at most `max` events; empty if none arrives. One of `full` events waits for no more.
 async fn next_batch(
     context: &Context,
     reader: &mut LogReader,
     from: Offset,
     max: usize,
+    full: usize,
 ) -> StoreResult<Vec<Entry>> {
     let entries = reader.read(from, max, WAIT).await?;
-    if entries.is_empty() || entries.len() >= max.min(context.settings.batch_events) {
+    if entries.is_empty() || entries.len() >= full {
         return Ok(entries);
     }
     tokio::time::sleep(context.settings.batch_wait).await;
@@ -90,11 +92,12 @@ async fn persist_batch(
 ) -> StoreResult<Offset> {
     context.persist_rate.wait_for(entries.len()).await;
     let (began, entries) = (Instant::now(), Arc::<[Entry]>::from(entries));
-    let to = match entries.last() {
-        Some(last) if !is_full && group::write(context, lease, from, Arc::clone(&entries)).await => {
-            last.offset
-        }
-        _ => write_alone(context, lease, from, &entries).await?,
+    let to = if is_full {
+        isolate::write(context, lease, from, &entries).await?
+    } else if group::write(context, lease, from, Arc::clone(&entries)).await {
+        entries.last().map_or(from, |last| last.offset)
+    } else {
+        write_after_group(context, lease, from, &entries).await?
     };
     size.succeeded(entries.len(), began.elapsed());
     let shard = lease.shard.to_string();
@@ -103,16 +106,17 @@ async fn persist_batch(
     Ok(to)
 }
 
-/// A group that failed may have committed all the same.
-async fn write_alone(
+/// Writes entries whose group failed, unless it committed all the same.
+async fn write_after_group(
     context: &Context,
     lease: Lease,
     from: Offset,
     entries: &[Entry],
 ) -> StoreResult<Offset> {
-    match context.db.persisted_state().await?.offsets[lease.shard.index()] {
-        at if at == from => isolate::write(context, lease, from, entries).await,
-        at => Ok(at),
+    let persisted = context.db.persisted_state().await?.offsets[lease.shard.index()];
+    match entries.last() {
+        Some(last) if last.offset == persisted => Ok(persisted),
+        _ => isolate::write(context, lease, from, entries).await,
     }
 }
 
