@@ -115,7 +115,7 @@ impl Engine {
             counter!(REQUESTS, "by" => "plan").increment(1);
             return Ok(Executed::Planned(answered));
         }
-        let response = self.execute_by_engine(request, &operation, scope).await?;
+        let response = Box::pin(self.execute_by_engine(request, &operation, scope)).await?;
         counter!(REQUESTS, "by" => "engine").increment(1);
         Ok(Executed::ByEngine(response))
     }

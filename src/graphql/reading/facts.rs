@@ -358,7 +358,8 @@ pub async fn read(reader: &FactsReader, known: &mut FactsMap, mut wanted: Vec<(E
         let reads = if reader.may_own() { reads } else { reads.without_own() };
         batch.add(entity, facts.missing(reads));
     }
-    batch.read(reader, known).await;
+    // On the heap: this future holds a connection's state per kind, 6 KB, and each layer around it would be copied with it.
+    Box::pin(batch.read(reader, known)).await;
     hide_comments(reader, known, &comments).await;
 }
 
