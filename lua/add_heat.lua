@@ -1,9 +1,9 @@
--- Add the heat of past events, from one interval of time, to a shard's notes. Exactly once: the interval must
--- begin where the last one ended.
+-- Add the heat of a shard's past events, from one interval of time. Exactly once: the interval must begin where the
+-- last one ended.
 -- KEYS[1]   meta   hash    of the shard
 -- KEYS[2]   built  string  Unix ms up to which past events are counted
 -- KEYS[3…]  heat   zset    of those notes, one per bucket of time
--- ARGV[1]   since  Unix ms from which on the fold adds heat
+-- ARGV[1]   since  Unix ms from which on events are added when they are retired
 -- ARGV[2]   from   Unix ms at which the interval begins
 -- ARGV[3]   to     Unix ms at which the interval ends
 -- then for each heat:  Unix ms at which it expires, number of notes, for each note: id, heat

@@ -1,5 +1,5 @@
--- Reset the heat of a shard's notes: the fold adds heat from a moment in the near future on, and the heat of earlier
--- events must be rebuilt. The moment is in the future so that no event after it can have been folded already.
+-- Reset the heat of a shard's events: those after a moment in the near future are added when they are retired, and
+-- earlier ones must be rebuilt. The moment is in the future so that no event after it can have been retired already.
 -- KEYS[1]   meta    hash    of the shard; its field "hot" is the moment (Unix ms)
 -- KEYS[2]   built   string  Unix ms up to which past events are counted; complete when it reaches "hot"
 -- KEYS[3…]  heat    zset    every bucket that may hold something from before the reset

@@ -25,7 +25,8 @@ if first_generation == generation and tonumber(first_number) > 0 then
   begin = generation .. '-' .. string.format('%.0f', tonumber(first_number) - 1)
 end
 if meta[3] ~= generation or not meta[4] then
-  redis.call('HSET', KEYS[1], 'members_retired', begin, 'members_retiring', begin)
+  redis.call('HSET', KEYS[1], 'members_retired', begin, 'members_retiring', begin, 'heated', begin)
+  redis.call('HDEL', KEYS[1], 'hot') -- events of the generation before may never be added: heat begins again
 elseif not meta[5] then
   redis.call('HSET', KEYS[1], 'members_retiring', meta[4])
 end

@@ -2,28 +2,23 @@
 -- that change.
 -- KEYS[1]   meta     hash     of the target shard
 -- KEYS[2]   channel  pub/sub  of the target shard
--- KEYS[3…]  counters hash     one per entity, then:
---           heat     zset     of notes, one per bucket of time
+-- KEYS[3…]  counters hash     one per entity
 -- ARGV[1]   source   shard whose log this is
 -- ARGV[2]   from     offset up to which the target must have folded that log
 -- ARGV[3]   to       offset up to which it has folded afterwards
 -- ARGV[4]   epoch    of the target's counters
 -- ARGV[5]   fence    of the source's owner
--- ARGV[6]   hot      Unix ms from which on heat is added, as the caller read it; empty: none is added
--- ARGV[7]   entities how many
--- ARGV[8]   kinds    how many kinds of entities follow
+-- ARGV[6]   kinds    how many kinds of entities follow
 -- then for each kind:    number of the counters that move, at least one; their names
 -- then for each entity:  position of its kind (from 1), entity, one difference per counter
--- then for each heat:    Unix ms at which it expires, number of notes, for each note: id, heat
 -- Returns   {"done"}
 --           {"no_meta"}             the target is not recovered; nothing written, here and below
 --           {"other_epoch", epoch}  the target was reset
 --           {"fenced"}              the source has a newer owner
 --           {"moved", offset}       the target has folded up to there
---           {"other_heat", hot}     heat is added since then
 local source, from, to, epoch, fence = ARGV[1], ARGV[2], ARGV[3], ARGV[4], tonumber(ARGV[5])
 
-local meta = redis.call('HMGET', KEYS[1], 'epoch', 'fence:' .. source, 'folded:' .. source, 'change', 'hot')
+local meta = redis.call('HMGET', KEYS[1], 'epoch', 'fence:' .. source, 'folded:' .. source, 'change')
 if not meta[1] then
   return { 'no_meta' }
 elseif meta[1] ~= epoch then
@@ -32,16 +27,13 @@ elseif tonumber(meta[2] or '0') > fence then
   return { 'fenced' }
 elseif meta[3] ~= from then
   return { 'moved', meta[3] or '' }
-elseif (meta[5] or '') ~= ARGV[6] then
-  return { 'other_heat', meta[5] or '' }
 end
 
 -- One flat list, because a table per entity would cost time: for each entity its kind, the entity, then a difference
 -- for each counter of the kind. All arguments are read before anything is written.
-local first_heat = 3 + tonumber(ARGV[7])
-local argument = arguments_after(8)
+local argument = arguments_after(6)
 local kinds = {}
-for i = 1, tonumber(ARGV[8]) do
+for i = 1, tonumber(ARGV[6]) do
   local names, fields = {}, { 'epoch', 'load' }
   for j = 1, tonumber(argument()) do
     names[j] = argument()
@@ -50,19 +42,18 @@ for i = 1, tonumber(ARGV[8]) do
   kinds[i] = { names = names, fields = fields }
 end
 local batch = {}
-for _ = 3, first_heat - 1 do
+for _ = 3, #KEYS do
   local kind, at = kinds[tonumber(argument())], #batch
   batch[at + 1], batch[at + 2] = kind, argument()
   for j = 1, #kind.names do
     batch[at + 2 + j] = tonumber(argument()) or error('a difference is missing')
   end
 end
-local heat = read_heat(argument, first_heat)
 
 local call, concat = redis.call, table.concat
 local before = tonumber(meta[4])
 local change, lines, at = before, {}, 1
-for i = 3, first_heat - 1 do
+for i = 3, #KEYS do
   local key, kind, entity = KEYS[i], batch[at], batch[at + 1]
   local names = kind.names
   local held = call('HMGET', key, unpack(kind.fields))
@@ -85,7 +76,6 @@ for i = 3, first_heat - 1 do
   lines[#lines + 1] = is_held and not held[2] and concat(line, ' ') or entity .. ' ' .. number .. ' ?'
   at = at + 2 + #names
 end
-add_heat(heat)
 
 redis.call('HSET', KEYS[1], 'folded:' .. source, to, 'change', integer(change), 'fence:' .. source, ARGV[5])
 publish(KEYS[2], epoch, before, change, source, to, lines)

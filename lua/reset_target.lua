@@ -1,7 +1,6 @@
 -- Reset a target shard's counters under a higher epoch: hashes of earlier epochs count as absent. The target keeps how
 -- far it has folded each log, so that counts are not behind those that clients saw; it begins at SQL's offset where it
 -- is behind that, or where the log has begun another generation.
--- Heat is kept, unless something was persisted that had not been folded and never will be.
 -- Run with EVAL: recovery works on a Redis process that has no scripts yet.
 -- KEYS[1]  meta      hash     of the shard
 -- KEYS[2]  channel   pub/sub  of the shard
@@ -20,19 +19,15 @@ local function is_of_same_generation(a, b)
   return string.match(a, '^%d+') == string.match(b, '^%d+')
 end
 
-local lines, heat_has_gap = {}, false
+local lines = {}
 for i = 3, #ARGV, 2 do
   local source, persisted, fence = (i - 3) / 2, ARGV[i], ARGV[i + 1]
   local folded = redis.call('HGET', KEYS[1], 'folded:' .. source)
   if not folded or not is_of_same_generation(folded, persisted) or not at_most(persisted, folded) then
-    heat_has_gap = heat_has_gap or not folded or not at_most(persisted, folded)
     folded = persisted
   end
   redis.call('HSET', KEYS[1], 'folded:' .. source, folded, 'fence:' .. source, fence)
   lines[#lines + 1] = 'folded ' .. source .. ' ' .. folded
-end
-if heat_has_gap then
-  redis.call('HDEL', KEYS[1], 'hot')
 end
 redis.call('HSET', KEYS[1], 'epoch', epoch, 'timeline', timeline, 'change', '0')
 publish(KEYS[2], epoch, 0, 0, '-', '-', lines)

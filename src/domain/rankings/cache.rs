@@ -133,15 +133,20 @@ async fn hottest(redis: &Redis, db: &Db, window: HotWindow) -> StoreResult<Vec<N
         HotWindow::Last(span) => redis.hottest(span, chrono::Utc::now().timestamp_millis(), MOST).await?,
         HotWindow::All => None,
     };
-    let notes = match of_shards {
-        Some(notes) if !notes.is_empty() => notes,
-        _ => db.hot_candidates(CANDIDATES).await?,
-    };
-    Ok(merge(notes))
+    let hot = ranked(of_shards.unwrap_or_default(), 1);
+    if !hot.is_empty() {
+        return Ok(hot);
+    }
+    Ok(ranked(db.hot_candidates(CANDIDATES).await?, i64::MIN))
 }
 
-/// Ranks notes by heat; on a tie, the newer note first.
-fn merge(mut notes: Vec<(Id, i64)>) -> Vec<NoteId> {
+/// Ranks notes by the sum of their heat, those with at least `least`; on a tie, the newer note first.
+fn ranked(heat: Vec<(Id, i64)>, least: i64) -> Vec<NoteId> {
+    let mut sums = HashMap::<Id, i64>::new();
+    for (note, heat) in heat {
+        *sums.entry(note).or_default() += heat;
+    }
+    let mut notes: Vec<(Id, i64)> = sums.into_iter().filter(|(_, heat)| *heat >= least).collect();
     notes.sort_unstable_by_key(|(note, heat)| Reverse((*heat, *note)));
     notes.truncate(MOST);
     notes.into_iter().map(|(note, _)| NoteId(note)).collect()
@@ -164,7 +169,7 @@ mod tests {
             heat in prop::collection::btree_map(1..5_000_i64, 1..50_i64, 0..1_500),
         ) {
             let notes = heat.iter().map(|(id, heat)| (note(*id).0, *heat)).collect();
-            let ranked = merge(notes);
+            let ranked = ranked(notes, 1);
             prop_assert_eq!(ranked.len(), heat.len().min(MOST));
             for pair in ranked.windows(2) {
                 let rank = |note: NoteId| (heat[&note.get()], note);

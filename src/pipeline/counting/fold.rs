@@ -70,8 +70,7 @@ async fn fold_entries(
     let Some(last) = entries.last() else { return Ok(()) };
     leadership.context.status.record_log_end(leadership.lease.shard, last.offset);
     let mut batches = targets.batches(entries, last.offset);
-    targets.add_heat(&mut batches, entries, chrono::Utc::now().timestamp_millis());
-    batches.retain(Batch::has_effect);
+    batches.retain(|batch| !batch.moves.is_empty());
     if apply(leadership, targets, &batches).await? {
         targets.touched_targets_are_at(last.offset);
     }

@@ -6,7 +6,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use super::gather::Gather;
+use super::{gather::Gather, heat::PendingHeat};
 use crate::{
     catalogue::Flip,
     event_log::Entry,
@@ -24,6 +24,8 @@ use crate::{
 /// How long events gather after a batch has begun: nobody waits for a retirement, and a longer batch shares more
 /// actors.
 const GATHER: Duration = Duration::from_millis(200);
+/// How long one wait for an event lasts.
+const WAIT: Duration = Duration::from_secs(60);
 /// Largest batch during a backlog. As in the persister, events of the same actors then share the work. A Lua script
 /// cannot take 8,000 events of one actor.
 const MAX_EVENTS: usize = 5_000;
@@ -41,10 +43,13 @@ async fn retire(leadership: &Leadership, streak: &FailureStreak) -> StoreResult<
     let mut from = meta.members_retired.ok_or(StoreError::NotRecovered)?;
     let usual = leadership.context.settings.batch_events;
     let (mut size, mut gather) = (usual, Gather::every(GATHER));
+    let mut heat = PendingHeat::begin(leadership, &mut reader, from).await?;
     loop {
         leadership.progress.retired.send_replace(from);
         gather.wait().await;
-        let goal = folded_and_persisted_beyond(leadership, from).await;
+        heat.add_if_due(leadership, &mut reader).await?;
+        let next = folded_and_persisted_beyond(leadership, from);
+        let Ok(goal) = tokio::time::timeout(heat.due_in().unwrap_or(WAIT), next).await else { continue };
         let entries = reader.range(from, goal, size).await?;
         gather.begin(Instant::now(), entries.len() == size);
         size = if entries.len() == size { (2 * size).min(MAX_EVENTS.max(usual)) } else { usual };
@@ -57,6 +62,7 @@ async fn retire(leadership: &Leadership, streak: &FailureStreak) -> StoreResult<
         redis.retire_members(lease.shard, lease.fence, to, &flips).await?;
         fault::reached(Point::AfterRetire)?;
         redis.advance_members(lease.shard, lease.fence, to).await?;
+        heat.take(&entries);
         from = to;
         streak.succeeded();
     }

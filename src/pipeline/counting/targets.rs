@@ -1,8 +1,7 @@
 //! Target shards of one source shard's log: the position of each, and the batch that it gets next.
 
 use crate::{
-    catalogue::{Flip, UnixMillis},
-    event_log::{Entry, Heat, heat_of, sum_of},
+    event_log::{Entry, sum_of},
     primitives::{Offset, ShardCount, ShardId},
     store::{
         StoreResult,
@@ -66,31 +65,9 @@ impl TargetShards {
             .map(|target| {
                 let new = entries.iter().filter(|entry| entry.offset > target.at && entry.offset <= to);
                 let moves = sum_of(new, |entity| self.shards.shard_of(entity.id) == target.target);
-                Batch {
-                    target: target.target,
-                    epoch: target.epoch,
-                    from: target.at,
-                    to,
-                    moves,
-                    hot_since: target.hot_since,
-                    heat: Heat::new(),
-                }
+                Batch { target: target.target, epoch: target.epoch, from: target.at, to, moves }
             })
             .collect()
-    }
-
-    /// Adds the heat of its entries to each batch: of entries since the target's heat began.
-    pub fn add_heat(&self, batches: &mut [Batch], entries: &[Entry], now: UnixMillis) {
-        for batch in batches {
-            let Some(target) = self.all.iter().find(|target| target.target == batch.target) else { continue };
-            let Some(since) = target.hot_since else { continue };
-            let new = entries.iter().filter(|entry| {
-                let is_hot =
-                    |flip: &Flip| flip.at >= since && self.shards.shard_of(flip.target) == target.target;
-                entry.offset > target.at && entry.offset <= batch.to && entry.flip().is_some_and(is_hot)
-            });
-            batch.heat = heat_of(new, now);
-        }
     }
 
     /// Records the outcomes of batches. Returns whether all succeeded; otherwise the targets must be read again.
@@ -110,60 +87,31 @@ impl TargetShards {
 mod tests {
     use super::*;
     use crate::{
-        catalogue::{Bucket, EdgeKind, Span},
         event_log::Event,
-        primitives::{Id, NoteId, UserId},
+        primitives::{Id, NoteId},
     };
     use std::num::NonZeroU32;
-
-    const NOW: UnixMillis = 1_700_000_000_000;
 
     fn id(raw: i64) -> Id {
         Id::try_from(raw).unwrap()
     }
 
-    fn like(number: u64, note: i64, at: UnixMillis) -> Entry {
-        let (actor, owner) = (UserId(id(1)), UserId(id(3)));
-        let flip = Flip { kind: EdgeKind::NoteLike, actor, target: id(note), owner, on: true, at };
-        Entry { offset: Offset::new(1, number), event: Event::Flip(flip) }
-    }
-
-    fn target(shard: u16, at: u64, hot_since: Option<UnixMillis>) -> TargetPosition {
-        TargetPosition { target: ShardId(shard), epoch: 1, at: Offset::new(1, at), hot_since }
-    }
-
-    /// The notes with heat in the current hour, per batch.
-    fn heated(all: Vec<TargetPosition>, entries: &[Entry]) -> Vec<Vec<i64>> {
-        let targets = TargetShards::at(ShardCount::new(2).unwrap(), all);
-        let mut batches = targets.batches(entries, entries.last().unwrap().offset);
-        targets.add_heat(&mut batches, entries, NOW);
-        let hour = Bucket::of(Span::Hour, NOW);
-        let notes = |batch: &Batch| {
-            batch.heat.get(&hour).map_or(Vec::new(), |notes| notes.keys().map(|note| note.get()).collect())
-        };
-        batches.iter().map(notes).collect()
-    }
-
-    #[test]
-    fn a_notes_shard_adds_the_heat_of_events_since_its_heat_began() {
-        let entries = [like(1, 10, NOW), like(2, 11, NOW), like(3, 12, NOW - 1), like(4, 14, NOW + 1)];
-        let of = |since| heated(vec![target(0, 0, since), target(1, 0, since)], &entries);
-        assert_eq!(of(Some(NOW)), [vec![10, 14], vec![11]]);
-        assert_eq!(of(None), [const { Vec::<i64>::new() }; 2]);
+    fn target(shard: u16) -> TargetPosition {
+        TargetPosition { target: ShardId(shard), epoch: 1, at: Offset::new(1, 0) }
     }
 
     #[test]
     fn a_target_that_no_event_touches_follows_later_from_where_it_is() {
-        let all = vec![target(0, 0, None), target(1, 0, None)];
+        let all = vec![target(0), target(1)];
         let mut targets = TargetShards::at(ShardCount::new(2).unwrap(), all);
         // A view touches its note alone.
         let views = |number, note| Entry {
             offset: Offset::new(1, number),
-            event: Event::Views { note: NoteId(id(note)), by: NonZeroU32::MIN, at: NOW },
+            event: Event::Views { note: NoteId(id(note)), by: NonZeroU32::MIN, at: 0 },
         };
         let touched = |targets: &TargetShards, entries: &[Entry]| {
             let mut batches = targets.batches(entries, entries.last().unwrap().offset);
-            batches.retain(Batch::has_effect);
+            batches.retain(|batch| !batch.moves.is_empty());
             batches
         };
         let first = touched(&targets, &[views(1, 10), views(2, 12)]);

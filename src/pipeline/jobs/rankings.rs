@@ -1,9 +1,9 @@
-//! Rankings: starts the heat of the shard's notes, and rebuilds it from the history after a loss. The fold adds
-//! the heat of new events.
+//! Rankings: starts the heat of the shard's events, and rebuilds it from the history after a loss. Events are added when
+//! they are retired ([`PendingHeat`](crate::pipeline::counting)).
 //!
-//! Each event is added exactly once. Its own time decides by which part: the fold adds events from `since` on, the
+//! Each event is added exactly once. Its own time decides by which part: retirement adds events from `since` on, the
 //! rebuild those before. `since` lies [`CLOCK_ERROR`] in the future when heat starts, so no event after it can have
-//! been folded before the fold knew of it. The rebuild waits until all events before `since` are persisted. Its
+//! been retired before retirement knew of it. The rebuild waits until all events before `since` are persisted. Its
 //! position moves together with the heat that it adds, so after a kill it continues where it was.
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};

@@ -9,8 +9,7 @@ use super::{
     scripts,
 };
 use crate::{
-    catalogue::{Counter, Deltas, Entity, EntityKind, UnixMillis},
-    event_log::Heat,
+    catalogue::{Counter, Deltas, Entity, EntityKind},
     primitives::{
         Offset, ShardId,
         fault::{self, Point},
@@ -28,22 +27,11 @@ pub struct Batch {
     pub to: Offset,
     /// Only entities of the target shard.
     pub moves: Deltas,
-    /// Time from which the fold adds heat in the target, as last read.
-    pub hot_since: Option<UnixMillis>,
-    /// Only notes of the target shard.
-    pub heat: Heat,
-}
-
-impl Batch {
-    /// Whether it does more than to advance the target's position.
-    pub fn has_effect(&self) -> bool {
-        !self.moves.is_empty() || !self.heat.is_empty()
-    }
 }
 
 impl Redis {
     /// Folds a source shard's batch into target shards, in one round trip. Returns for each whether it was accepted;
-    /// if not, the target's position, epoch or heat differs from the batch's: read them again.
+    /// if not, the target's position or epoch differs from the batch's: read them again.
     pub async fn fold(&self, source: ShardId, fence: u64, batches: &[Batch]) -> StoreResult<Vec<bool>> {
         if batches.is_empty() {
             return Ok(Vec::new());
@@ -56,7 +44,7 @@ impl Redis {
         let outcome = |reply| {
             Ok(match script_reply(reply)?.result()? {
                 FoldResult::Done => true,
-                FoldResult::Moved | FoldResult::OtherEpoch | FoldResult::OtherHeat => false,
+                FoldResult::Moved | FoldResult::OtherEpoch => false,
             })
         };
         self.pipeline(&cmds).await?.into_iter().map(outcome).collect()
@@ -66,10 +54,8 @@ impl Redis {
 fn fold_one(source: ShardId, fence: u64, batch: &Batch) -> Cmd {
     let mut touched = vec![keys::meta(batch.target), keys::changes(batch.target)];
     touched.extend(batch.moves.keys().map(|entity| keys::counters(batch.target, *entity)));
-    touched.extend(batch.heat.keys().map(|bucket| keys::heat(batch.target, *bucket)));
     let mut cmd = scripts::FOLD.call(&touched);
     cmd.arg(source.0).arg(batch.from.to_string()).arg(batch.to.to_string()).arg(batch.epoch).arg(fence);
-    cmd.arg(batch.hot_since.map_or_else(String::new, |since| since.to_string())).arg(batch.moves.len());
     let kinds = Kinds::moved(&batch.moves);
     kinds.write(&mut cmd);
     for (entity, by) in &batch.moves {
@@ -79,7 +65,6 @@ fn fold_one(source: ShardId, fence: u64, batch: &Batch) -> Cmd {
             cmd.arg(by.get(*counter));
         }
     }
-    write_heat(&mut cmd, &batch.heat);
     cmd
 }
 
@@ -113,15 +98,5 @@ impl Kinds {
     fn find(&self, entity: Entity) -> (usize, &[Counter]) {
         let before = self.0.partition_point(|(kind, _)| *kind < entity.kind);
         (before + 1, &self.0[before].1)
-    }
-}
-
-/// Per bucket: when it expires, and the heat to add to its notes.
-pub(super) fn write_heat(cmd: &mut Cmd, heat: &Heat) {
-    for (bucket, notes) in heat {
-        cmd.arg(bucket.ends_at()).arg(notes.len());
-        for (note, heat) in notes {
-            cmd.arg(note.get()).arg(heat);
-        }
     }
 }

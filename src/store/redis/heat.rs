@@ -1,28 +1,27 @@
-//! Heat of notes: reset, rebuild and merge. The fold adds to it, see [`super::batches`].
+//! Heat of notes, by the events of each shard: adding, reset, rebuild and merge.
 
 use std::time::Duration;
 
 use redis::Cmd;
 
 use super::{
-    batches::write_heat,
     connection::{Redis, script_reply},
     keys,
     reply::{Reply, parse, read},
-    results::{AddHeatResult, BeginHeatResult, HottestResult},
+    results::{AddHeatResult, AdvanceHeatResult, BeginHeatResult, HottestResult},
     scripts,
 };
 use crate::{
     catalogue::{Bucket, Span, UnixMillis},
     event_log::Heat,
-    primitives::{Id, ShardId},
+    primitives::{Id, Offset, ShardId},
     store::StoreResult,
 };
 
-/// Progress of the heat of a shard's notes.
+/// Progress of the heat of a shard's events.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct HeatState {
-    /// The fold adds the heat of events from this moment on.
+    /// Events from this moment on are added when they are retired.
     pub since: UnixMillis,
     /// Earlier events are included up to this moment; complete once it reaches `since`.
     pub built: UnixMillis,
@@ -45,8 +44,8 @@ impl Redis {
         Ok(next()?.zip(next()?).map(|(since, built)| HeatState { since, built }))
     }
 
-    /// Resets the heat of a shard's notes: the fold adds heat from `ahead` of now on, and the heat between `from` and
-    /// then must be rebuilt; `None` when there is nothing to rebuild from. Idempotent: does nothing once the heat was
+    /// Resets the heat of a shard's events: those from `ahead` of now on are added when they are retired, and those
+    /// between `from` and then must be rebuilt; `None` when there is nothing to rebuild from. Idempotent: does nothing once the heat was
     /// started.
     pub async fn begin_heat(
         &self,
@@ -62,6 +61,44 @@ impl Redis {
         let (BeginHeatResult::Done | BeginHeatResult::Kept) =
             Reply::read(self.command(&cmd).await?)?.result()?;
         Ok(())
+    }
+
+    /// Since when events of a shard's log are added, and up to which offset they are.
+    pub async fn heat_position(&self, shard: ShardId) -> StoreResult<(Option<UnixMillis>, Option<Offset>)> {
+        let mut cmd = redis::cmd("HMGET");
+        cmd.arg(keys::meta(shard)).arg("hot").arg("heated");
+        let (since, at): (Option<UnixMillis>, Option<String>) = read(self.command(&cmd).await?)?;
+        Ok((since, at.as_deref().map(parse).transpose()?))
+    }
+
+    /// Adds the heat of the events after `from` and up to `to` of a shard's log. Returns `false`, and adds nothing, if
+    /// another position or time applies: read it again.
+    pub async fn advance_heat(
+        &self,
+        (shard, fence): (ShardId, u64),
+        from: Offset,
+        to: Offset,
+        since: Option<UnixMillis>,
+        heat: &Heat,
+    ) -> StoreResult<bool> {
+        let mut touched = vec![keys::meta(shard)];
+        touched.extend(heat.keys().map(|bucket| keys::heat(shard, *bucket)));
+        let mut cmd = scripts::ADVANCE_HEAT.call(&touched);
+        cmd.arg(shard.0).arg(fence).arg(from.to_string()).arg(to.to_string());
+        cmd.arg(since.map_or_else(String::new, |since| since.to_string()));
+        write_heat(&mut cmd, heat);
+        Ok(match Reply::read(self.command(&cmd).await?)?.result()? {
+            AdvanceHeatResult::Done => true,
+            AdvanceHeatResult::Moved => false,
+        })
+    }
+
+    /// Makes the heat of a shard's events begin again at `to`: some of them can no longer be read.
+    pub async fn lose_heat(&self, shard: ShardId, to: Offset) -> StoreResult<()> {
+        let (mut lose, mut skip) = (redis::cmd("HDEL"), redis::cmd("HSET"));
+        lose.arg(keys::meta(shard)).arg("hot");
+        skip.arg(keys::meta(shard)).arg("heated").arg(to.to_string());
+        self.pipeline(&[lose, skip]).await.map(drop)
     }
 
     /// Adds the heat of events between `state.built` and `to`. Returns `false`, and adds nothing, if the state has
@@ -84,8 +121,8 @@ impl Redis {
         })
     }
 
-    /// The notes of each shard with the most heat in a span, at most `most` of each, in one round trip.
-    /// `None` while the heat of a shard is not complete.
+    /// The notes with the most heat by the events of each shard in a span, at most `most` of each, in one round trip: a
+    /// note may be in several of them. `None` while the heat of a shard is not complete.
     pub async fn hottest(
         &self,
         span: Span,
@@ -114,4 +151,14 @@ fn hottest_of(shard: ShardId, span: Span, now: UnixMillis, most: usize) -> Cmd {
     let mut cmd = scripts::HOTTEST.call(&touched);
     cmd.arg(most);
     cmd
+}
+
+/// Per bucket: when it expires, and the heat to add to its notes.
+fn write_heat(cmd: &mut Cmd, heat: &Heat) {
+    for (bucket, notes) in heat {
+        cmd.arg(bucket.ends_at()).arg(notes.len());
+        for (note, heat) in notes {
+            cmd.arg(note.get()).arg(heat);
+        }
+    }
 }

@@ -8,7 +8,6 @@ use super::{
     reply::{parse, read},
 };
 use crate::{
-    catalogue::UnixMillis,
     primitives::{Offset, ShardId},
     store::{StoreError, StoreResult},
 };
@@ -20,8 +19,6 @@ pub struct TargetPosition {
     /// Epoch of the target's counters.
     pub epoch: u64,
     pub at: Offset,
-    /// Moment from which on the target's heat is added.
-    pub hot_since: Option<UnixMillis>,
 }
 
 impl Redis {
@@ -33,7 +30,7 @@ impl Redis {
         let folded = format!("folded:{source}");
         let ask = |target: ShardId| {
             let mut cmd = redis::cmd("HMGET");
-            cmd.arg(keys::meta(target)).arg("epoch").arg(&folded).arg("hot");
+            cmd.arg(keys::meta(target)).arg("epoch").arg(&folded);
             cmd
         };
         let cmds: Vec<Cmd> = self.shards().all().map(ask).collect();
@@ -42,17 +39,12 @@ impl Redis {
     }
 }
 
-/// Epoch, position, beginning of heat.
-type Fields = (Option<String>, Option<String>, Option<String>);
+/// Epoch and position.
+type Fields = (Option<String>, Option<String>);
 
 fn position_of(target: ShardId, fields: Fields) -> StoreResult<TargetPosition> {
-    let (Some(epoch), Some(at), hot) = fields else {
+    let (Some(epoch), Some(at)) = fields else {
         return Err(StoreError::NotRecovered);
     };
-    Ok(TargetPosition {
-        target,
-        epoch: parse(&epoch)?,
-        at: parse(&at)?,
-        hot_since: hot.as_deref().map(parse).transpose()?,
-    })
+    Ok(TargetPosition { target, epoch: parse(&epoch)?, at: parse(&at)? })
 }

@@ -52,6 +52,7 @@ macro_rules! results {
 
 results! {
     "add_heat" AddHeatResult { Done "done", Moved "moved" };
+    "advance_heat" AdvanceHeatResult { Done "done", Moved "moved" } or "no_meta" | "fenced";
     "advance_members" AdvanceMembersResult { Done "done" } or "no_meta" | "fenced";
     "append_views" AppendViewsResult { Done "done" } or "not_ready" | "full";
     "begin_heat" BeginHeatResult { Done "done", Kept "kept" } or "no_meta";
@@ -65,9 +66,7 @@ results! {
         Done "done", Repeated "repeated", NeedSet "need_set", NeedRow "need_row", Limit "limit",
         KeyConflict "key_conflict"
     } or "not_ready" | "full";
-    "fold" FoldResult {
-        Done "done", OtherEpoch "other_epoch", Moved "moved", OtherHeat "other_heat"
-    } or "no_meta" | "fenced";
+    "fold" FoldResult { Done "done", OtherEpoch "other_epoch", Moved "moved" } or "no_meta" | "fenced";
     "heartbeat" HeartbeatResult { Done "done" } or "no_meta";
     "hottest" HottestResult { Done "done", Incomplete "incomplete" };
     "install_counts" InstallCountsResult { Done "done", Refused "refused" };

@@ -48,6 +48,7 @@ macro_rules! scripts {
 scripts! {
     loaded {
         ADD_HEAT = "add_heat" ["arguments", "heat"];
+        ADVANCE_HEAT = "advance_heat" ["arguments", "heat"] allow_oom;
         ADVANCE_MEMBERS = "advance_members" [] allow_oom;
         APPEND_VIEWS = "append_views" ["append_limit"];
         BEGIN_LOAD = "begin_load" ["arguments"];
@@ -57,7 +58,7 @@ scripts! {
         CLAIM_KEY = "claim_key" [];
         EXCHANGE_RATES = "exchange_rates" [];
         FLIP_EDGE = "flip_edge" ["offset", "append_limit"];
-        FOLD = "fold" ["arguments", "changes", "heat"] allow_oom;
+        FOLD = "fold" ["arguments", "changes"] allow_oom;
         HEARTBEAT = "heartbeat" ["changes"];
         HOTTEST = "hottest" [];
         INSTALL_COUNTS = "install_counts" ["arguments", "changes"];

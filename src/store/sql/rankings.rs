@@ -8,8 +8,8 @@ use crate::{
 };
 
 impl Db {
-    /// Heat of a shard's notes between two moments (the second one excluded), from the history: at most `most` notes,
-    /// the hottest.
+    /// Heat by the events of a shard's actors between two moments (the second one excluded), from the history: at most
+    /// `most` notes, the hottest.
     pub async fn heat_between(
         &self,
         (shard, shards): (ShardId, ShardCount),
@@ -19,7 +19,7 @@ impl Db {
     ) -> StoreResult<Vec<(Id, i64)>> {
         let text = format!(
             "SELECT target_id, sum({heat} * CASE WHEN is_on THEN 1 ELSE -1 END)::bigint AS heat
-             FROM activity WHERE at >= {from} AND at < {to} AND target_id % $3 = $4 AND {heat} <> 0
+             FROM activity WHERE at >= {from} AND at < {to} AND actor_id % $3 = $4 AND {heat} <> 0
              GROUP BY target_id ORDER BY heat DESC LIMIT $5",
             heat = heat_of_edge(),
             from = timestamp!("$1::bigint"),
