@@ -259,8 +259,8 @@ impl Stores {
         }
     }
 
-    /// Waits until nothing is pending: every log is folded, persisted and retired to its end, no counter has pending
-    /// changes, and no invalidation is left.
+    /// Waits until nothing is pending: every log is folded, persisted and retired to its end, and no
+    /// invalidation is left.
     pub async fn rest(&self) {
         let start = Instant::now();
         loop {

@@ -1,4 +1,4 @@
-//! Cache invalidation: the one path by which a change in PostgreSQL reaches Redis. It drops the base totals and
+//! Cache invalidation: the one path by which a change in PostgreSQL reaches Redis. It deletes the counters and
 //! sets that invalidations name, then deletes exactly those invalidations. A kill in between only repeats a drop.
 
 use std::{sync::Arc, time::Duration};

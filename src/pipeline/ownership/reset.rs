@@ -10,7 +10,7 @@ use crate::{
     },
 };
 
-/// Resets the shard's counters if there is a reason: the next epoch begins with base totals of PostgreSQL.
+/// Resets the shard's counters if there is a reason: the next epoch begins with totals of PostgreSQL.
 pub async fn reset_counters(context: &Context, lease: Lease, run: &str) -> StoreResult<()> {
     let meta = context.redis.shard_meta(lease.shard).await?;
     let retired = context.redis.retired_offsets().await?;

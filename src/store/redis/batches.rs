@@ -72,7 +72,7 @@ fn fold_one(source: ShardId, fence: u64, batch: &Batch) -> Cmd {
 struct Kinds(Vec<(EntityKind, Vec<Counter>)>);
 
 impl Kinds {
-    /// The counters that move, or else the first one: any counter shows whether the entity has base totals.
+    /// The counters that move, or else the first one: any counter shows whether the entity is held.
     fn moved(moves: &Deltas) -> Self {
         let mut kinds: Vec<_> = moves.keys().map(|entity| entity.kind).collect();
         kinds.dedup(); // the moves are sorted by kind

@@ -64,7 +64,7 @@ impl Redis {
         scripts::READ_META.call(&[keys::meta(shard)])
     }
 
-    /// Invalidates the base totals and cached texts of entities and notifies the hubs, in one round trip. Returns the
+    /// Invalidates the counters and cached texts of entities and notifies the hubs, in one round trip. Returns the
     /// version of the last invalidation of each shard.
     pub async fn invalidate_counts(&self, entities: &[Entity]) -> StoreResult<BTreeMap<ShardId, Version>> {
         let by_shard = self.group_by_shard(entities);

@@ -20,7 +20,7 @@ const NAMES: usize = 500;
 /// How long a request may take to apply its own invalidations, before the owners do.
 const OWN_INVALIDATION: Duration = Duration::from_secs(2);
 
-/// Due invalidations of a shard. A row names entities (`note:42 note:44`) whose base total and cached text are dropped,
+/// Due invalidations of a shard. A row names entities (`note:42 note:44`) whose counters and cached text are deleted,
 /// or cached sets of edges (`note_like:42`: what user 42 likes).
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct DueInvalidations {

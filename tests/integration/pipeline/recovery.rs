@@ -147,7 +147,7 @@ async fn after_flushall_counts_come_back_from_postgresql_and_versions_do_not_go_
 }
 
 #[tokio::test]
-async fn a_counter_that_expired_is_loaded_again_with_its_pending_overlay() {
+async fn a_counter_that_expired_is_loaded_again_with_events_that_are_not_persisted() {
     let server = Server::start(&["--batch-wait", "2s"]);
     let stores = server.stores();
     let id = stores.new_note().await;
@@ -159,7 +159,7 @@ async fn a_counter_that_expired_is_loaded_again_with_its_pending_overlay() {
         .query_async(&mut stores.redis().await)
         .await
         .unwrap();
-    // The fold meets a counter without a base total: it publishes an invalidation, and the counter is loaded.
+    // The fold meets a counter that is not held: it publishes an invalidation, and the counter is loaded.
     let payload = server.client("bob is pending").like(&n).await;
     assert_eq!(payload["note"]["likeCount"], 2);
     stores.rest().await;
