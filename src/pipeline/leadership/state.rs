@@ -29,7 +29,7 @@ pub struct LogProgress {
     /// Folded into every target shard.
     pub folded: watch::Sender<Offset>,
     pub persisted: watch::Sender<Offset>,
-    /// No event up to there is in the pending overlay of any shard.
+    /// No flip up to there is in the pending overlay.
     pub retired: watch::Sender<Offset>,
 }
 
