@@ -50,7 +50,7 @@ impl Plaudit {
         key: Option<&IdempotencyKey>,
     ) -> DomainResult<(Arc<Comment>, bool)> {
         let note = self.notes().get(note).await?.id;
-        if self.users().get_many(&text.mentions).await?.len() < text.mentions.len() {
+        if self.users().get_many(&text.mentions).await?.iter().any(Option::is_none) {
             return Err(DomainError::NotFound("user"));
         }
         let parent = match parent {

@@ -42,9 +42,8 @@ impl Plaudit {
 
     /// The notes with these ids. Those that were removed meanwhile are left out.
     async fn present_notes(&self, ids: Slice<NoteId>) -> DomainResult<Slice<Arc<Note>>> {
-        let mut notes = self.notes().get_many(&ids.items).await?;
-        let items = ids.items.iter().filter_map(|note| notes.remove(note)).collect();
-        Ok(Slice { items, has_more: ids.has_more })
+        let notes = self.notes().get_many(&ids.items).await?;
+        Ok(Slice { items: notes.into_iter().flatten().collect(), has_more: ids.has_more })
     }
 
     /// All users that the user follows; the follow limit bounds their number.

@@ -2,8 +2,7 @@
 //! the actor's cached set, then from PostgreSQL for targets below the set's floor.
 
 use std::{
-    collections::{BTreeMap, HashMap},
-    sync::atomic::{AtomicU64, Ordering::Relaxed},
+    collections::{BTreeMap, BTreeSet, HashMap},
     time::Duration,
 };
 
@@ -23,77 +22,85 @@ use crate::{
 const ATTEMPTS: u32 = 20;
 const PAUSE: Duration = Duration::from_millis(5);
 
-/// Whether edges of one actor are on.
-pub type EdgeStates = HashMap<(EdgeKind, Id), bool>;
-
 pub(super) struct Memberships {
     redis: Redis,
     db: Db,
     loads: SingleFlight<(EdgeKind, UserId), ()>,
-    /// Last known generation of each shard's log: the markers of sets contain it.
-    generations: Vec<AtomicU64>,
+}
+
+/// What an attempt did not find in Redis.
+#[derive(Default)]
+struct Missing {
+    /// Kinds whose sets are loaded before the next attempt.
+    sets: BTreeSet<EdgeKind>,
+    /// Edges below the floor of a set, by the indexes in the list of edges: their rows are read.
+    rows: BTreeMap<EdgeKind, Vec<usize>>,
 }
 
 impl Memberships {
     pub fn new(redis: Redis, db: Db) -> Self {
-        let generations = redis.shards().all().map(|_| AtomicU64::new(1)).collect();
-        Self { redis, db, loads: SingleFlight::default(), generations }
+        Self { redis, db, loads: SingleFlight::default() }
     }
 
-    /// One round trip if Redis has all sets.
-    async fn states(&self, actor: UserId, edges: &[(EdgeKind, Id)]) -> DomainResult<EdgeStates> {
-        let mut known = EdgeStates::with_capacity(edges.len());
-        let mut wanted = edges.to_vec();
+    /// In the order of the edges. One round trip if Redis has all sets.
+    async fn states(&self, actor: UserId, edges: &[(EdgeKind, Id)]) -> DomainResult<Vec<bool>> {
+        let mut known: Vec<Option<bool>> = vec![None; edges.len()];
         for _ in 0..ATTEMPTS {
-            let generation = self.generation(actor);
-            let read = self.redis.read_membership(actor, &wanted, generation).await?;
-            self.set_generation(actor, read.generation);
-            let (mut without_set, mut below_floor) = (Vec::new(), BTreeMap::<EdgeKind, Vec<Id>>::new());
-            wanted.clear();
-            for ((kind, target), state) in read.states {
-                match state {
-                    Membership::On | Membership::Off => {
-                        known.insert((kind, target), state == Membership::On);
-                    }
-                    Membership::NoSet => {
-                        wanted.push((kind, target));
-                        if !without_set.contains(&kind) {
-                            without_set.push(kind);
-                        }
-                    }
-                    Membership::BelowFloor => below_floor.entry(kind).or_default().push(target),
-                }
+            let missing = self.read(actor, edges, &mut known).await?;
+            if let Some(states) = known.iter().copied().collect() {
+                return Ok(states);
             }
-            for (kind, targets) in below_floor {
-                match self.rows(actor, kind, &targets, read.retired).await? {
-                    Some(rows) => known.extend(rows.into_iter().map(|(id, on)| ((kind, id), on))),
-                    None => wanted.extend(targets.into_iter().map(|target| (kind, target))),
-                }
-            }
-            if wanted.is_empty() {
-                return Ok(known);
-            }
-            // Otherwise the read used an outdated generation, and the set may exist.
-            if read.generation == generation {
-                for kind in without_set {
-                    self.load_set(actor, kind).await?;
-                }
+            for kind in missing.sets {
+                self.load_set(actor, kind).await?;
             }
         }
         Err(StoreError::Contended { tries: ATTEMPTS }.into())
     }
 
-    /// States of edges from PostgreSQL; `None` if the answer is older than what Redis has retired.
+    /// One attempt: reads the edges that are not known yet.
+    async fn read(
+        &self,
+        actor: UserId,
+        edges: &[(EdgeKind, Id)],
+        known: &mut [Option<bool>],
+    ) -> DomainResult<Missing> {
+        let wanted: Vec<usize> = (0..edges.len()).filter(|index| known[*index].is_none()).collect();
+        let asked: Vec<_> = wanted.iter().map(|index| edges[*index]).collect();
+        let read = self.redis.read_membership(actor, &asked).await?;
+        let mut missing = Missing::default();
+        for (index, state) in wanted.into_iter().zip(read.states) {
+            let kind = edges[index].0;
+            match state {
+                Membership::On => known[index] = Some(true),
+                Membership::Off => known[index] = Some(false),
+                Membership::NoSet => {
+                    missing.sets.insert(kind);
+                }
+                Membership::BelowFloor => missing.rows.entry(kind).or_default().push(index),
+            }
+        }
+        for (kind, indexes) in &missing.rows {
+            let targets: Vec<Id> = indexes.iter().map(|index| edges[*index].1).collect();
+            let rows = self.rows(actor, *kind, &targets, read.retired).await?;
+            for (index, is_on) in indexes.iter().zip(rows.into_iter().flatten()) {
+                known[*index] = Some(is_on);
+            }
+        }
+        Ok(missing)
+    }
+
+    /// States of edges from PostgreSQL, in the order of the targets; `None` if the answer is older than what Redis has
+    /// retired.
     async fn rows(
         &self,
         actor: UserId,
         kind: EdgeKind,
         targets: &[Id],
         retired: Offset,
-    ) -> StoreResult<Option<Vec<(Id, bool)>>> {
+    ) -> StoreResult<Option<Vec<bool>>> {
         let shard = self.redis.shard_of(actor.0);
         let (states, persisted) = self.db.edge_states(shard, kind, actor, targets).await?;
-        Ok((persisted >= retired).then(|| states.into_iter().map(|s| (s.target, s.is_on)).collect()))
+        Ok((persisted >= retired).then(|| states.into_iter().map(|state| state.is_on).collect()))
     }
 
     /// The row of one edge, for the script `flip_edge`.
@@ -114,14 +121,6 @@ impl Memberships {
         self.loads.get(&[key], load).await?;
         Ok(())
     }
-
-    fn generation(&self, actor: UserId) -> u64 {
-        self.generations[self.redis.shard_of(actor.0).index()].load(Relaxed)
-    }
-
-    fn set_generation(&self, actor: UserId, generation: u64) {
-        self.generations[self.redis.shard_of(actor.0).index()].store(generation, Relaxed);
-    }
 }
 
 async fn load_set(redis: &Redis, db: &Db, actor: UserId, kind: EdgeKind) -> StoreResult<()> {
@@ -140,10 +139,10 @@ async fn load_set(redis: &Redis, db: &Db, actor: UserId, kind: EdgeKind) -> Stor
 }
 
 impl Plaudit {
-    /// Which of these edges of the actor are on.
-    pub async fn membership(&self, actor: UserId, edges: &[(EdgeKind, Id)]) -> DomainResult<EdgeStates> {
+    /// Whether these edges of the actor are on, in their order.
+    pub async fn membership(&self, actor: UserId, edges: &[(EdgeKind, Id)]) -> DomainResult<Vec<bool>> {
         if edges.is_empty() {
-            return Ok(EdgeStates::new());
+            return Ok(Vec::new());
         }
         self.inner.memberships.states(actor, edges).await
     }

@@ -43,7 +43,6 @@ pub use error::{DomainError, DomainResult, ErrorClass, Reason};
 pub use history::{ActivityRequest, HistoryCounter, HistoryPoint, MAX_POINTS, StepLength};
 pub use inbox::{Badge, DirectMessage, InboxEntry, inbox_of};
 pub use keys::IdempotencyKey;
-pub use membership::EdgeStates;
 pub use moderation::QueueState;
 pub use notes::NewNote;
 pub use rankings::HotNotesCursor;

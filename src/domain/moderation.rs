@@ -60,7 +60,7 @@ impl Plaudit {
         let Slice { items, has_more } = self.inner.db.undecided_comments(page).await?;
         let ids: Vec<CommentId> = items.iter().map(|(comment, _)| *comment).collect();
         let comments = self.comments().get_many(&ids).await?;
-        let found = items.into_iter().filter_map(|(id, why)| Some((Arc::clone(comments.get(&id)?), why)));
+        let found = items.into_iter().zip(comments).filter_map(|((_, why), comment)| Some((comment?, why)));
         Ok(Slice { items: found.collect(), has_more })
     }
 

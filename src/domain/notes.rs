@@ -65,7 +65,7 @@ impl Plaudit {
     async fn may_post_in(&self, author: UserId, group: GroupId) -> DomainResult<()> {
         let group = self.groups().get(group).await?;
         let membership = (EdgeKind::GroupJoin, group.id.0);
-        let is_member = self.membership(author, &[membership]).await?.get(&membership) == Some(&true);
+        let is_member = self.membership(author, &[membership]).await? == [true];
         if is_member || group.owner == author {
             Ok(())
         } else {

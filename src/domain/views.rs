@@ -2,7 +2,7 @@
 //! Views are many and worth little: a killed process loses those of the last second.
 
 use std::{
-    collections::{HashMap, VecDeque},
+    collections::{HashMap, HashSet, VecDeque},
     num::NonZeroU32,
     sync::Arc,
     time::Duration,
@@ -149,7 +149,7 @@ impl Plaudit {
         ids: &[NoteId],
         key: Option<&IdempotencyKey>,
     ) -> DomainResult<Vec<Arc<Note>>> {
-        let mut notes = self.notes().get_many(ids).await?;
+        let notes: Vec<Arc<Note>> = self.notes().get_many(ids).await?.into_iter().flatten().collect();
         // Checked before the key is claimed: a rejected request must not leave a claim.
         if self.inner.views.is_full() {
             return Err(DomainError::Overloaded("views"));
@@ -159,12 +159,13 @@ impl Plaudit {
             None => true,
         };
         if is_new {
-            self.inner.views.add(ids.iter().copied().filter(|id| notes.contains_key(id)));
+            self.inner.views.add(notes.iter().map(|note| note.id));
             if !notes.is_empty() {
                 actions::changed("recordViews");
             }
         }
-        Ok(ids.iter().filter_map(|id| notes.remove(id)).collect())
+        let mut viewed = HashSet::with_capacity(notes.len());
+        Ok(notes.into_iter().filter(|note| viewed.insert(note.id)).collect())
     }
 
     /// Runs the background tasks until `stop`; returns once the last views are appended, or time is up.

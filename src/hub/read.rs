@@ -7,40 +7,42 @@ use crate::{
 };
 
 impl Hub {
-    /// Counts of many entities, and the error if some could not be read. Takes at most one round trip if Redis has all
-    /// of them. Entities that do not exist are missing.
-    pub async fn counts(&self, entities: &[Entity]) -> (CountsMap, StoreResult<()>) {
-        let mut found = CountsMap::with_capacity(entities.len());
-        let missing = self.add_cached(entities, &mut found);
+    /// Counts of many entities in their order, and the error if some could not be read. Takes at most one round trip if
+    /// Redis has all of them. Entities that do not exist have none.
+    pub async fn counts(&self, entities: &[Entity]) -> (Vec<Option<CountsAt>>, StoreResult<()>) {
+        let mut counts: Vec<_> = entities.iter().map(|entity| self.cached(*entity)).collect();
+        let outcome = self.add_missing(entities, &mut counts).await;
+        (counts, outcome)
+    }
+
+    /// The counts that this process has cached.
+    pub fn cached(&self, entity: Entity) -> Option<CountsAt> {
+        self.view_of(entity).lock().cached(entity)
+    }
+
+    /// Adds the counts that this process has not cached.
+    async fn add_missing(&self, entities: &[Entity], counts: &mut [Option<CountsAt>]) -> StoreResult<()> {
+        let of_missing = entities.iter().zip(counts.iter()).filter(|(_, counts)| counts.is_none());
+        let mut missing: Vec<Entity> = of_missing.map(|(entity, _)| *entity).collect();
+        if missing.is_empty() {
+            return Ok(());
+        }
+        missing.sort_unstable();
+        missing.dedup();
+        let mut found = CountsMap::with_capacity(missing.len());
         let outcome = self.read_or_load(&missing, &mut found).await;
-        (found, outcome)
+        for (entity, counts) in entities.iter().zip(counts) {
+            *counts = counts.or_else(|| found.get(entity).copied());
+        }
+        outcome
     }
 
     async fn read_or_load(&self, entities: &[Entity], found: &mut CountsMap) -> StoreResult<()> {
-        if entities.is_empty() {
-            return Ok(());
-        }
         let to_load = self.read(entities, found).await?;
         if !to_load.is_empty() {
             found.extend(self.load(&to_load).await?);
         }
         Ok(())
-    }
-
-    /// Adds the counts that this process has cached. Returns the other entities, each once.
-    fn add_cached(&self, entities: &[Entity], found: &mut CountsMap) -> Vec<Entity> {
-        let mut missing = Vec::new();
-        for entity in entities {
-            match self.view_of(*entity).lock().cached(*entity) {
-                Some(counted) => {
-                    found.insert(*entity, counted);
-                }
-                None => missing.push(*entity),
-            }
-        }
-        missing.sort_unstable();
-        missing.dedup();
-        missing
     }
 
     /// Adds the counts that Redis has. Returns the other entities.

@@ -262,13 +262,15 @@ impl Service for Schedule<'_> {
             .on_any_node(move |plaudit| async move { plaudit.membership(actor, &[(kind, target)]).await })
             .await?;
         let states = states.map_err(|error| format!("{error:?}"))?;
-        states.get(&(kind, target)).copied().ok_or_else(|| "the reply lacks the edge".to_owned())
+        states.first().copied().ok_or_else(|| "the reply lacks the edge".to_owned())
     }
 
     async fn read(&self, world: &World) {
         let entities: Vec<Entity> = world.entities();
-        let read = move |plaudit: Plaudit| async move { plaudit.hub().counts(&entities).await.0 };
-        for (entity, counts) in self.on_any_node(read).await.unwrap_or_default() {
+        let wanted = entities.clone();
+        let read = move |plaudit: Plaudit| async move { plaudit.hub().counts(&wanted).await.0 };
+        for (entity, counts) in entities.into_iter().zip(self.on_any_node(read).await.unwrap_or_default()) {
+            let Some(counts) = counts else { continue };
             self.observations.read(entity, counts.version.get(), &values(entity, &counts.counts));
         }
     }

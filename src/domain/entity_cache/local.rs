@@ -6,6 +6,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use foldhash::fast::RandomState;
 use moka::{policy::EvictionPolicy, sync::Cache};
 use parking_lot::Mutex;
 
@@ -20,9 +21,9 @@ const INVALIDATED_LIFE: Duration = Duration::from_secs(5);
 
 /// By id. Clones share one cache.
 pub(super) struct LocalCache<K, T> {
-    entities: Cache<K, Arc<T>>,
-    absent: Cache<K, ()>,
-    invalidated: Cache<K, Instant>,
+    entities: Cache<K, Arc<T>, RandomState>,
+    absent: Cache<K, (), RandomState>,
+    invalidated: Cache<K, Instant, RandomState>,
     /// When everything was invalidated last.
     all_invalidated: Arc<Mutex<Option<Instant>>>,
 }
@@ -42,13 +43,19 @@ where
 {
     pub fn new() -> Self {
         Self {
-            entities: Cache::builder().max_capacity(CAPACITY).time_to_live(LIFE).build(),
-            absent: Cache::builder().max_capacity(CAPACITY).time_to_live(ABSENT_LIFE).build(),
+            entities: Cache::builder()
+                .max_capacity(CAPACITY)
+                .time_to_live(LIFE)
+                .build_with_hasher(RandomState::default()),
+            absent: Cache::builder()
+                .max_capacity(CAPACITY)
+                .time_to_live(ABSENT_LIFE)
+                .build_with_hasher(RandomState::default()),
             invalidated: Cache::builder()
                 .max_capacity(CAPACITY)
                 .eviction_policy(EvictionPolicy::lru()) // always admits the newest
                 .time_to_live(INVALIDATED_LIFE)
-                .build(),
+                .build_with_hasher(RandomState::default()),
             all_invalidated: Arc::default(),
         }
     }

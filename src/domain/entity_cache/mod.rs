@@ -146,26 +146,33 @@ impl<T: CachedEntity> EntityCache<T> {
     /// # Errors
     /// [`DomainError::NotFound`] for an unknown or removed entity.
     pub async fn get(&self, id: T::Id) -> DomainResult<Arc<T>> {
-        self.get_many(&[id]).await?.remove(&id).ok_or(DomainError::NotFound(T::WHAT))
+        let found = self.get_many(&[id]).await?.pop().flatten();
+        found.ok_or(DomainError::NotFound(T::WHAT))
     }
 
-    /// Entities that do not exist are missing from the result.
-    pub async fn get_many(&self, ids: &[T::Id]) -> DomainResult<HashMap<T::Id, Arc<T>>> {
-        let mut found = HashMap::with_capacity(ids.len());
+    /// What this process has cached; `Some(None)` if the entity is known not to exist.
+    pub fn cached(&self, id: T::Id) -> Option<Option<Arc<T>>> {
+        self.local.get(&id)
+    }
+
+    /// In the order of the ids; none for those that do not exist.
+    pub async fn get_many(&self, ids: &[T::Id]) -> DomainResult<Vec<Option<Arc<T>>>> {
+        let cached: Vec<Option<Option<Arc<T>>>> = ids.iter().map(|id| self.local.get(id)).collect();
+        let of_missing = ids.iter().zip(&cached).filter(|(_, cached)| cached.is_none());
         let mut missing = Vec::new();
-        for id in ids {
-            match self.local.get(id) {
-                Some(entity) => found.extend(entity.map(|entity| (*id, entity))),
-                None if !missing.contains(id) => missing.push(*id),
-                None => {}
+        for (id, _) in of_missing {
+            if !missing.contains(id) {
+                missing.push(*id);
             }
         }
-        if !missing.is_empty() {
-            let (local, redis, db) = (self.local.clone(), self.redis.clone(), self.db.clone());
-            let fetched = self.flights.get(&missing, |ids| fetch(local, redis, db, ids)).await?;
-            found.extend(fetched.into_iter().filter_map(|(id, entity)| Some((id, entity?))));
+        if missing.is_empty() {
+            return Ok(cached.into_iter().map(Option::flatten).collect());
         }
-        Ok(found)
+        let (local, redis, db) = (self.local.clone(), self.redis.clone(), self.db.clone());
+        let fetched = self.flights.get(&missing, |ids| fetch(local, redis, db, ids)).await?;
+        let entity =
+            |(id, cached): (_, Option<_>)| cached.unwrap_or_else(|| fetched.get(id).cloned().flatten());
+        Ok(ids.iter().zip(cached).map(entity).collect())
     }
 
     /// Call before a statement that reads whole entities, and pass its result to the returned fill.

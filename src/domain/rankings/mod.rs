@@ -73,11 +73,10 @@ impl Plaudit {
             if next.is_empty() {
                 break;
             }
-            let mut present = self.notes().get_many(next).await?;
-            for note in next {
+            for note in self.notes().get_many(next).await? {
                 rank += 1;
                 let cursor = HotNotesCursor { window, snapshot: ranking.id, rank };
-                items.extend(present.remove(note).map(|note| (cursor, note)));
+                items.extend(note.map(|note| (cursor, note)));
             }
         }
         Ok(page.slice(items))

@@ -21,6 +21,8 @@ pub enum Scalar<'a> {
     Text(Cow<'a, str>),
     /// The name of an enum's value.
     Name(&'static str),
+    /// The global id of an object.
+    Id(Entity),
     Time(DateTime<Utc>),
     List(Vec<Scalar<'a>>),
 }

@@ -21,7 +21,7 @@ use crate::{
             topic::{Topic, TopicEvent, Topics},
         },
         plan::{self, Answered, Plan, Plans},
-        reading::{facts::FactsReader, scope::Scope},
+        reading::{reader::FactsReader, scope::Scope},
         request::{
             error::{Rejection, first_errors},
             operation::operation_of,

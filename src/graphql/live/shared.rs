@@ -219,7 +219,7 @@ impl EventTask {
     async fn newer_than(&mut self, known: CountsAt, read: bool) -> Option<CountsAt> {
         let entity = self.shared.topic.entity;
         let arrived = self.counts.try_next();
-        let read = if read { self.hub.counts(&[entity]).await.0.remove(&entity) } else { None };
+        let read = if read { self.hub.counts(&[entity]).await.0[0] } else { None };
         let newest = arrived.into_iter().chain(read).max_by_key(|counted| counted.version);
         newest.filter(|newest| newest.version > known.version)
     }

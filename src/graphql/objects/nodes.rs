@@ -1,11 +1,8 @@
 //! `Node`: any object by its global id.
 
-use crate::graphql::{
-    definition::{
-        types::{Resolve, known},
-        values::Scalar,
-    },
-    request::ids::global_id,
+use crate::graphql::definition::{
+    types::{Resolve, known},
+    values::Scalar,
 };
 
 /// The description of `id`.
@@ -13,5 +10,5 @@ pub const ID: &str = "Opaque and unique among all objects.";
 
 /// The global id.
 pub const fn id() -> Resolve {
-    known(|of| Ok(Scalar::Text(global_id(of.entity).0.into())))
+    known(|of| Ok(Scalar::Id(of.entity)))
 }

@@ -143,8 +143,8 @@ async fn groups(call: Call<'_>) -> ApiResult<Output> {
         plaudit.targets_of(user_of(&call)?, EdgeKind::GroupJoin, &request).await?;
     let ids: Vec<GroupId> = places.iter().map(|place| GroupId(place.id)).collect();
     let groups = plaudit.groups().get_many(&ids).await?;
-    let present = |place: Moment| Some((place, Arc::clone(groups.get(&GroupId(place.id))?)));
-    Ok(GROUPS.page(&request, Slice { items: places.into_iter().filter_map(present).collect(), has_more }))
+    let present = places.into_iter().zip(groups).filter_map(|(place, group)| Some((place, group?)));
+    Ok(GROUPS.page(&request, Slice { items: present.collect(), has_more }))
 }
 
 /// A page of notes that this user has an edge to.
@@ -170,8 +170,9 @@ async fn present_notes(
     let Slice { items: places, has_more } = plaudit.targets_of(user_of(call)?, kind, request).await?;
     let ids: Vec<NoteId> = places.iter().map(|place| NoteId(place.id)).collect();
     let notes = plaudit.notes().get_many(&ids).await?;
-    let present = |place: &Moment| Some((*place, Arc::clone(notes.get(&NoteId(place.id))?)));
-    Ok((Slice { items: places.iter().filter_map(present).collect(), has_more }, places.last().copied()))
+    let last = places.last().copied();
+    let present = places.into_iter().zip(notes).filter_map(|(place, note)| Some((place, note?)));
+    Ok((Slice { items: present.collect(), has_more }, last))
 }
 
 async fn inbox(call: Call<'_>) -> ApiResult<Output> {

@@ -53,7 +53,8 @@ pub async fn event(
     if let Some(root) = plan.root_fields().find(|root| root.key == *field) {
         let mut execution = Execution::new(plan, variables, scope.clone());
         if let Some((of, counted)) = scope.event() {
-            execution.known.entry(of).or_default().give_counts(counted);
+            let number = execution.known.number(of);
+            execution.known.of_mut(number).give_counts(counted);
         }
         if let PlannedValue::Resolved { slot, .. } = &root.value {
             execution.add(0, *slot, 0, Ok(Object::of(entity).into()));

@@ -6,19 +6,16 @@ use async_graphql::Variables;
 use futures_util::future::join_all;
 
 use super::{ObjectSelection, Plan, PlannedArguments, PlannedField, PlannedValue, Selection};
-use crate::{
-    catalogue::Entity,
-    graphql::{
-        definition::{
-            types::{Call, Field, Resolve},
-            values::{Object, Output, Presence, Scalar},
-        },
-        errors::{ApiError, ApiResult},
-        reading::{
-            facts::{self, Facts, FactsMap, Reads, View},
-            guards,
-            scope::Scope,
-        },
+use crate::graphql::{
+    definition::{
+        types::{Call, Field, Resolve},
+        values::{Object, Output, Presence, Scalar},
+    },
+    errors::{ApiError, ApiResult},
+    reading::{
+        facts::{FactsMap, FactsNumber, Reads, View},
+        guards, reader,
+        scope::Scope,
     },
 };
 
@@ -39,10 +36,19 @@ struct NewObjects {
 /// All objects at one place of the answer: with the same path, apart from indices of lists.
 pub(super) struct Place<'p> {
     pub selection: &'p Selection,
-    pub objects: Vec<Object>,
+    pub objects: Vec<PlacedObject<'p>>,
     pub slots: Vec<FieldSlot>,
     /// How many of the objects belong to this level or to earlier ones.
     taken: usize,
+}
+
+/// An object of the answer.
+pub(super) struct PlacedObject<'p> {
+    pub object: Object,
+    /// What is selected in objects of its type.
+    pub selected: Option<&'p ObjectSelection>,
+    /// Where the facts of an entity are.
+    number: Option<FactsNumber>,
 }
 
 /// The values of one field of all objects at a place.
@@ -69,7 +75,8 @@ pub(super) enum ResolvedField {
 
 impl<'p> Execution<'p> {
     pub fn new(plan: &'p Plan, variables: &'p Variables, scope: Scope) -> Self {
-        let root = Place::new(&plan.root, vec![Object::Root]);
+        let mut root = Place::new(&plan.root);
+        root.objects.push(PlacedObject { object: Object::Root, selected: plan.root.of(None), number: None });
         Self { variables, scope, places: vec![root], known: FactsMap::default() }
     }
 
@@ -109,22 +116,23 @@ impl<'p> Execution<'p> {
 
     /// Resolves the fields of new objects that need no read.
     fn link(&mut self, place: usize, new: Range<usize>) {
-        let selection = self.places[place].selection;
+        let mut linked = Vec::new();
         for index in new {
-            let object = self.places[place].objects[index].clone();
-            let Some(of) = selection.of(object.type_name()) else { continue };
-            if let Object::Entity(entity, Presence::Read(row)) = &object
-                && of.reads.row
+            let placed = &self.places[place].objects[index];
+            let Some(selected) = placed.selected else { continue };
+            if let (Object::Entity(_, Presence::Read(row)), Some(number)) = (&placed.object, placed.number)
+                && selected.reads.row
             {
-                self.known.entry(*entity).or_default().give_row(row.clone());
+                self.known.of_mut(number).give_row(row.clone());
             }
-            for planned in &of.fields {
-                if let PlannedValue::Resolved { field, slot, .. } = &planned.value
-                    && let Some(output) = self.linked(field, &object)
-                {
-                    self.add(place, *slot, index, output);
+            for planned in &selected.fields {
+                if let PlannedValue::Resolved { field, slot, .. } = &planned.value {
+                    linked.extend(self.linked(field, placed).map(|output| (*slot, index, output)));
                 }
             }
+        }
+        for (slot, index, output) in linked {
+            self.add(place, slot, index, output);
         }
     }
 
@@ -132,19 +140,20 @@ impl<'p> Execution<'p> {
     async fn read(&mut self, level: &[NewObjects]) {
         let mut wanted = Vec::new();
         for NewObjects { place, indices } in level {
-            let place = &self.places[*place];
-            for object in &place.objects[indices.clone()] {
-                let Object::Entity(entity, presence) = object else { continue };
-                let reads = place.selection.of(object.type_name()).map_or(Reads::NOTHING, |of| of.reads);
+            for placed in &self.places[*place].objects[indices.clone()] {
+                let (Object::Entity(_, presence), Some(number)) = (&placed.object, placed.number) else {
+                    continue;
+                };
+                let reads = placed.selected.map_or(Reads::NOTHING, |selected| selected.reads);
                 let is_sought = matches!(presence, Presence::Sought);
                 let reads = if is_sought { reads.with(Reads::ROW) } else { reads };
                 if reads != Reads::NOTHING {
-                    wanted.push((*entity, reads));
+                    wanted.push((number, reads));
                 }
             }
         }
         if !wanted.is_empty() {
-            facts::read(self.scope.reader(), &mut self.known, wanted).await;
+            reader::read(self.scope.reader(), &mut self.known, wanted).await;
         }
     }
 
@@ -155,9 +164,9 @@ impl<'p> Execution<'p> {
         for NewObjects { place: number, indices } in level {
             let place = &this.places[*number];
             for index in indices.clone() {
-                let object = &place.objects[index];
-                let Some(of) = this.of_existing(place, object) else { continue };
-                for planned in &of.fields {
+                let placed = &place.objects[index];
+                let Some(selected) = this.selected_in_existing(placed) else { continue };
+                for planned in &selected.fields {
                     let PlannedValue::Resolved { field, slot, arguments, .. } = &planned.value else {
                         continue;
                     };
@@ -166,11 +175,11 @@ impl<'p> Execution<'p> {
                     }
                     match &field.resolve {
                         Resolve::Call(_) => calls.push(async move {
-                            let output = this.called(field, object, arguments).await;
+                            let output = this.called(field, &placed.object, arguments).await;
                             (*number, *slot, index, output)
                         }),
                         _ => found
-                            .extend(this.linked(field, object).map(|output| (*number, *slot, index, output))),
+                            .extend(this.linked(field, placed).map(|output| (*number, *slot, index, output))),
                     }
                 }
             }
@@ -205,39 +214,41 @@ impl<'p> Execution<'p> {
     }
 
     /// The value of a field that needs no call; `None` if a read is missing.
-    fn linked(&self, field: &Field, object: &Object) -> Option<ApiResult<Output>> {
-        match (&field.resolve, object) {
-            (Resolve::Link(objects), Object::Entity(entity, _)) => {
-                let view = self.view(*entity);
+    fn linked(&self, field: &Field, placed: &PlacedObject<'_>) -> Option<ApiResult<Output>> {
+        match (&field.resolve, &placed.object) {
+            (Resolve::Link(objects), _) => {
+                let view = self.view(placed)?;
                 view.facts.is_row_known().then(|| objects(&view))
             }
             (Resolve::Part, Object::Record(record)) => Some(Ok(record.part(field.name).cloned().into())),
-            (Resolve::Page(part), _) => Some(Ok(part(object))),
+            (Resolve::Page(part), object) => Some(Ok(part(object))),
             _ => None,
         }
     }
 
-    pub fn view(&self, entity: Entity) -> View<'_> {
-        static NOTHING: Facts = Facts::NONE;
-        let facts = self.known.get(&entity).unwrap_or(&NOTHING);
-        View { entity, facts, is_signed_in: self.scope.reader().may_own() }
+    /// What is known of an entity.
+    pub fn view(&self, placed: &PlacedObject<'_>) -> Option<View<'_>> {
+        let facts = self.known.of(placed.number?);
+        let Object::Entity(entity, _) = placed.object else { return None };
+        Some(View { entity, facts, is_signed_in: self.scope.reader().may_own() })
     }
 
     /// What is selected in the object; `None` if it does not exist.
-    fn of_existing(&self, place: &Place<'p>, object: &Object) -> Option<&'p ObjectSelection> {
-        let of = place.selection.of(object.type_name())?;
-        matches!(self.existence(of, object), Ok(true)).then_some(of)
+    fn selected_in_existing(&self, placed: &PlacedObject<'p>) -> Option<&'p ObjectSelection> {
+        placed.selected.filter(|_| matches!(self.existence(placed), Ok(true)))
     }
 
     /// Whether the object exists, if that was read.
     ///
     /// # Errors
     /// It could not be read whether the object exists.
-    pub fn existence(&self, of: &ObjectSelection, object: &Object) -> ApiResult<bool> {
-        let Object::Entity(entity, presence) = object else { return Ok(true) };
+    pub fn existence(&self, placed: &PlacedObject<'_>) -> ApiResult<bool> {
+        let (Object::Entity(_, presence), Some(view)) = (&placed.object, self.view(placed)) else {
+            return Ok(true);
+        };
         match presence {
-            Presence::Sought => self.view(*entity).exists(),
-            _ if of.reads.row => Ok(!self.view(*entity).facts.is_gone()),
+            Presence::Sought => view.exists(),
+            _ if placed.selected.is_some_and(|selected| selected.reads.row) => Ok(!view.facts.is_gone()),
             _ => Ok(true),
         }
     }
@@ -259,11 +270,20 @@ impl<'p> Execution<'p> {
             }
             Output::Object(object) => {
                 let inside = self.inside(place, slot);
-                let objects = &mut self.places[inside].objects;
-                objects.push(object);
-                ResolvedField::Object(objects.len() - 1)
+                ResolvedField::Object(self.place(inside, object))
             }
         }
+    }
+
+    /// Adds an object to a place. Returns its index there.
+    fn place(&mut self, place: usize, object: Object) -> usize {
+        let Place { selection, objects, .. } = &mut self.places[place];
+        let number = match object {
+            Object::Entity(entity, _) => Some(self.known.number(entity)),
+            _ => None,
+        };
+        objects.push(PlacedObject { selected: selection.of(object.type_name()), object, number });
+        objects.len() - 1
     }
 
     /// The place of the objects inside a field.
@@ -273,16 +293,16 @@ impl<'p> Execution<'p> {
         }
         let number = self.places.len();
         let selection = self.places[place].selection.inside(slot);
-        self.places.push(Place::new(selection, Vec::new()));
+        self.places.push(Place::new(selection));
         self.places[place].slots[slot].inside = Some(number);
         number
     }
 }
 
 impl<'p> Place<'p> {
-    fn new(selection: &'p Selection, objects: Vec<Object>) -> Self {
+    fn new(selection: &'p Selection) -> Self {
         let slots = std::iter::repeat_with(FieldSlot::default).take(selection.slots).collect();
-        Self { selection, objects, slots, taken: 0 }
+        Self { selection, objects: Vec::new(), slots, taken: 0 }
     }
 }
 

@@ -13,12 +13,16 @@ use super::{
     Failed, ObjectSelection, PlannedField, PlannedValue,
     execution::{Execution, ResolvedField},
 };
-use crate::graphql::{
-    definition::{
-        types::{Field, Resolve},
-        values::{Object, Output, Scalar},
+use crate::{
+    catalogue::Entity,
+    graphql::{
+        definition::{
+            types::{Field, Resolve},
+            values::{Object, Output, Scalar},
+        },
+        errors::{ApiError, ApiResult},
+        reading::facts::View,
     },
-    errors::{ApiError, ApiResult},
 };
 
 /// The answer to a request or an event: one JSON object, and the errors in it.
@@ -69,6 +73,8 @@ struct At<'a, 'p> {
     place: usize,
     index: usize,
     object: &'a Object,
+    /// What is known of an entity.
+    view: Option<View<'a>>,
     type_name: &'static str,
 }
 
@@ -97,7 +103,7 @@ impl AnswerWriter {
         let mut is_first = self.is_first;
         let selected = execution.places[0].selection.of(None);
         let type_name = selected.map_or("", |selected| selected.object.name);
-        let object = At { execution, place: 0, index: 0, object: &Object::Root, type_name };
+        let object = At { execution, place: 0, index: 0, object: &Object::Root, view: None, type_name };
         self.is_null |= self.field(object, root, &mut is_first, &AnswerPath::Root).is_err();
         self.is_first = is_first;
     }
@@ -136,7 +142,7 @@ impl AnswerWriter {
                 Ok(())
             }
             PlannedValue::Introspection => self.missing(planned, &path),
-            PlannedValue::Scalar(field) => match scalar(at.execution, field, at.object) {
+            PlannedValue::Scalar(field) => match scalar(field, at) {
                 Ok(Scalar::Null) if !field.of.nullable => self.missing(planned, &path),
                 Ok(value) => {
                     self.scalar(&value);
@@ -212,22 +218,21 @@ impl AnswerWriter {
         planned: &PlannedField,
         path: &AnswerPath<'_>,
     ) -> Result<(), Failed> {
-        let place = &at.execution.places[at.place];
-        let object = &place.objects[index];
-        let Some(selected) = place.selection.of(object.type_name()) else {
-            return self.missing(planned, path);
-        };
-        match at.execution.existence(selected, object) {
+        let Inside { execution, place } = at;
+        let placed = &execution.places[place].objects[index];
+        let Some(selected) = placed.selected else { return self.missing(planned, path) };
+        match execution.existence(placed) {
             Ok(true) => {
-                let (execution, place, type_name) = (at.execution, at.place, selected.object.name);
-                self.fields(At { execution, place, index, object, type_name }, selected, path)
+                let (object, type_name) = (&placed.object, selected.object.name);
+                let view = execution.view(placed);
+                self.fields(At { execution, place, index, object, view, type_name }, selected, path)
             }
             Ok(false) if of.nullable => {
                 self.null();
                 Ok(())
             }
             Ok(false) => {
-                let what = object.kind_name().unwrap_or("object");
+                let what = placed.object.kind_name().unwrap_or("object");
                 self.failed(ApiError::not_found(what), of, planned, path)
             }
             Err(error) => self.failed(error, of, planned, path),
@@ -284,6 +289,7 @@ impl AnswerWriter {
             Scalar::Float(value) => self.number(value),
             Scalar::Text(text) => self.text(text),
             Scalar::Name(name) => self.text(name),
+            Scalar::Id(entity) => self.id(*entity),
             Scalar::Time(time) => self.time(time),
             Scalar::List(items) => {
                 self.bytes.push(b'[');
@@ -307,6 +313,15 @@ impl AnswerWriter {
         let _ = serde_json::to_writer(&mut self.bytes, text);
     }
 
+    /// As [`global_id`](crate::graphql::request::ids::global_id); no character of it needs an escape.
+    fn id(&mut self, Entity { kind, id }: Entity) {
+        self.bytes.push(b'"');
+        self.bytes.extend_from_slice(kind.name().as_bytes());
+        self.bytes.push(b'_');
+        self.number(&id.get());
+        self.bytes.push(b'"');
+    }
+
     /// RFC 3339 in UTC, with milliseconds.
     fn time(&mut self, time: &DateTime<Utc>) {
         let (year, month, day) = (time.year(), time.month(), time.day());
@@ -320,9 +335,9 @@ impl AnswerWriter {
 }
 
 /// The value of a field that is computed now.
-fn scalar<'a>(execution: &'a Execution<'_>, field: &Field, object: &'a Object) -> ApiResult<Scalar<'a>> {
-    match (&field.resolve, object) {
-        (Resolve::Fact(_, value), Object::Entity(entity, _)) => value.of(&execution.view(*entity)),
+fn scalar<'a>(field: &Field, at: At<'a, '_>) -> ApiResult<Scalar<'a>> {
+    match (&field.resolve, at.object) {
+        (Resolve::Fact(_, value), _) => value.of(&at.view.ok_or_else(ApiError::internal)?),
         (Resolve::Part, Object::Record(record)) => match record.part(field.name) {
             Some(Output::Scalar(scalar)) => Ok(scalar.clone()),
             _ => Ok(Scalar::Null),

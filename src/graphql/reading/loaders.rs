@@ -11,7 +11,10 @@ use std::{
 
 use dataloader::{BatchFn, cached::Loader};
 
-use super::facts::{self, Facts, FactsMap, FactsReader, Reads};
+use super::{
+    facts::{Facts, FactsMap, Reads},
+    reader::{FactsReader, read},
+};
 use crate::{
     catalogue::Entity,
     domain::{CommentSort, CommentThread, Plaudit, ThreadPage},
@@ -78,8 +81,9 @@ pub struct FactsBatch(FactsReader);
 impl BatchFn<(Entity, Reads), ApiResult<Facts>> for FactsBatch {
     async fn load(&mut self, keys: &[(Entity, Reads)]) -> HashMap<(Entity, Reads), ApiResult<Facts>> {
         let mut known = FactsMap::default();
-        facts::read(&self.0, &mut known, keys.to_vec()).await;
-        keys.iter().map(|key| (*key, Ok(known.get(&key.0).cloned().unwrap_or_default()))).collect()
+        let wanted: Vec<_> = keys.iter().map(|(entity, reads)| (known.number(*entity), *reads)).collect();
+        read(&self.0, &mut known, wanted.clone()).await;
+        keys.iter().zip(wanted).map(|(key, (number, _))| (*key, Ok(known.of(number).clone()))).collect()
     }
 }
 

@@ -1,7 +1,8 @@
-//! Reading of objects' data: [`facts`] (what fields show, read in batches), [`scope`] (one request), [`loaders`] (reads
-//! that several fields request at the same moment), [`guards`] (who may read or write).
+//! Reading of objects' data: [`facts`] (what fields show), [`reader`] (reads them in batches), [`scope`] (one request),
+//! [`loaders`] (reads that several fields request at the same moment), [`guards`] (who may read or write).
 
 pub mod facts;
 pub mod guards;
 pub mod loaders;
+pub mod reader;
 pub mod scope;

@@ -5,8 +5,9 @@ use std::sync::{Arc, OnceLock};
 use futures_util::future::try_join_all;
 
 use super::{
-    facts::{Facts, FactsReader, Reads, Row},
+    facts::{Facts, Reads, Row},
     loaders::{Loaders, ThreadKey, load},
+    reader::FactsReader,
 };
 use crate::{
     catalogue::Entity,

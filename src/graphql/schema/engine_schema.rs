@@ -37,7 +37,10 @@ use crate::graphql::{
         guards,
         scope::Scope,
     },
-    request::scalars::{SCALARS, ScalarType},
+    request::{
+        ids::global_id,
+        scalars::{SCALARS, ScalarType},
+    },
 };
 
 /// How deep the engine follows fragments and selection sets: the largest value of the guard's own limit, which is
@@ -327,6 +330,7 @@ fn owned(scalar: Scalar<'_>) -> Scalar<'static> {
         Scalar::Int(value) => Scalar::Int(value),
         Scalar::Float(value) => Scalar::Float(value),
         Scalar::Name(name) => Scalar::Name(name),
+        Scalar::Id(entity) => Scalar::Id(entity),
         Scalar::Time(time) => Scalar::Time(time),
     }
 }
@@ -390,6 +394,7 @@ fn engine_scalar_value(scalar: Scalar<'_>) -> Value {
         Scalar::Float(value) => value.into(),
         Scalar::Text(text) => text.into_owned().into(),
         Scalar::Name(name) => Value::Enum(async_graphql::Name::new(name)),
+        Scalar::Id(entity) => global_id(entity).0.into(),
         Scalar::Time(time) => time.to_rfc3339_opts(SecondsFormat::Millis, true).into(),
         Scalar::List(items) => Value::List(items.into_iter().map(engine_scalar_value).collect()),
     }

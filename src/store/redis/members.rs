@@ -2,22 +2,24 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
-use redis::{Cmd, Value};
+use redis::Cmd;
 
 use super::{
     connection::{Redis, script_reply},
     counters::life_with_jitter,
     keys,
-    log_state::{LogState, generation_and_retired, log_state},
-    pending::read_flip,
-    reply::{Reply, read},
-    results::{AdvanceMembersResult, InstallMembersResult, InvalidateMembersResult, RetireMembersResult},
+    log_state::{LogState, log_state},
+    reply::{Reply, parse},
+    results::{
+        AdvanceMembersResult, InstallMembersResult, InvalidateMembersResult, ReadMembersResult,
+        RetireMembersResult,
+    },
     scripts,
 };
 use crate::{
     catalogue::{EdgeKind, Flip},
     primitives::{Id, Offset, ShardId, UserId},
-    store::StoreResult,
+    store::{StoreError, StoreResult},
 };
 
 /// The most targets that are loaded into a set: the highest ids. An intset of them takes 41 kB.
@@ -25,6 +27,8 @@ pub const SET_CAP: usize = 5_000;
 /// A set that grows beyond this is deleted. It stays below `set-max-intset-entries 8192`, and below 64 kB: Redis
 /// gets 57,344 bytes for an intset of up to 7,167 large ids, and 65,536 for the next one.
 const SET_LIMIT: usize = 7_000;
+/// Edges that one script reads: Lua passes at most about 8,000 values to a command.
+const READ_AT_ONCE: usize = 1_000;
 /// Actors that one script retires, in about 1 ms: it bounds how long requests wait for the script.
 const RETIRED_AT_ONCE: usize = 200;
 const SET_LIFE: Duration = Duration::from_secs(7 * 24 * 60 * 60);
@@ -43,10 +47,10 @@ pub enum Membership {
 /// Memberships of one actor, and the retired offset that a read from PostgreSQL must have reached.
 #[derive(Debug)]
 pub struct MembershipRead {
-    pub generation: u64,
     /// The retired offset of the actor's shard: a read from PostgreSQL must not be older.
     pub retired: Offset,
-    pub states: Vec<((EdgeKind, Id), Membership)>,
+    /// In the order of the edges.
+    pub states: Vec<Membership>,
 }
 
 impl Redis {
@@ -55,41 +59,19 @@ impl Redis {
         &self,
         actor: UserId,
         edges: &[(EdgeKind, Id)],
-        generation: u64,
     ) -> StoreResult<MembershipRead> {
         let shard = self.shard_of(actor.0);
-        let mut by_kind = BTreeMap::<EdgeKind, Vec<Id>>::new();
-        for (kind, target) in edges {
-            by_kind.entry(*kind).or_default().push(*target);
+        let pages = edges.chunks(READ_AT_ONCE);
+        let cmds: Vec<Cmd> = pages.clone().map(|page| read_members(shard, actor, page)).collect();
+        let mut read = MembershipRead { retired: Offset::default(), states: Vec::with_capacity(edges.len()) };
+        for (page, reply) in pages.zip(self.pipeline(&cmds).await?) {
+            let mut reply = script_reply(reply)?;
+            let ReadMembersResult::Done = reply.result()?;
+            let retired: String = reply.next()?;
+            read.retired = read.retired.max(parse(&retired)?);
+            read.states.extend(states_of(page, &reply.next::<String>()?)?);
         }
-        let mut cmds = vec![self.read_meta(shard)];
-        for (kind, targets) in &by_kind {
-            cmds.extend(read_kind(shard, actor, *kind, targets, generation));
-        }
-        let mut replies = self.pipeline(&cmds).await?.into_iter();
-        let mut next = || replies.next().unwrap_or(Ok(Value::Nil));
-
-        let (now, retired) = generation_and_retired(script_reply(next())?)?;
-        let mut states = Vec::with_capacity(edges.len());
-        for (kind, targets) in &by_kind {
-            let pending: Vec<Option<String>> = read(next()?)?;
-            let floor_before: Option<i64> = read(next()?)?;
-            let members: Vec<bool> = read(next()?)?;
-            let floor_after: Option<i64> = read(next()?)?;
-            // The set may have been loaded again in between; above the higher floor both sets are exact.
-            let floor = floor_before.zip(floor_after).map(|(before, after)| before.max(after));
-            // The request had the markers of another generation, so the set counts as absent.
-            let set = if now == generation { SetState::read(&members, floor) } else { SetState::Absent };
-            for (i, target) in targets.iter().enumerate() {
-                let state = pending[i]
-                    .as_deref()
-                    .and_then(|text| read_flip(text, now))
-                    .map(|(is_on, _)| if is_on { Membership::On } else { Membership::Off })
-                    .unwrap_or_else(|| set.state(*target, members[i + 2]));
-                states.push(((*kind, *target), state));
-            }
-        }
-        Ok(MembershipRead { generation: now, retired, states })
+        Ok(read)
     }
 
     /// State of the shard, which the load of a set reads before PostgreSQL.
@@ -197,48 +179,51 @@ struct RetiredFlips {
     dead: bool,
 }
 
-/// A cached set: the states of targets without a pending flip.
-enum SetState {
-    Absent,
-    Complete,
-    Truncated { floor: i64 },
+/// The kinds of these edges, each once, in the order of the catalogue.
+fn kinds_of(edges: &[(EdgeKind, Id)]) -> impl Iterator<Item = EdgeKind> {
+    let kinds = EdgeKind::ALL.iter().copied();
+    kinds.filter(|wanted| edges.iter().any(|(kind, _)| kind == wanted))
 }
 
-impl SetState {
-    /// `members` begins with the two markers.
-    fn read(members: &[bool], floor: Option<i64>) -> Self {
-        match (members, floor) {
-            ([true, ..], _) => Self::Complete,
-            ([_, true, ..], Some(floor)) => Self::Truncated { floor },
-            _ => Self::Absent,
+fn read_members(shard: ShardId, actor: UserId, edges: &[(EdgeKind, Id)]) -> Cmd {
+    let mut touched = vec![keys::meta(shard), keys::pending(shard, actor)];
+    for kind in kinds_of(edges) {
+        touched.push(keys::edges(shard, kind, actor));
+        touched.push(keys::floor(shard, kind, actor));
+    }
+    let mut cmd = scripts::READ_MEMBERS.call(&touched);
+    for kind in kinds_of(edges) {
+        let targets = edges.iter().filter(|(of, _)| *of == kind).map(|(_, target)| target.get());
+        cmd.arg(kind.name()).arg(targets.clone().count());
+        for target in targets {
+            cmd.arg(target);
         }
     }
-
-    fn state(&self, target: Id, is_member: bool) -> Membership {
-        match self {
-            Self::Absent => Membership::NoSet,
-            _ if is_member => Membership::On,
-            Self::Complete => Membership::Off,
-            Self::Truncated { floor } if target.get() >= *floor => Membership::Off,
-            Self::Truncated { .. } => Membership::BelowFloor,
-        }
-    }
+    cmd
 }
 
-fn read_kind(shard: ShardId, actor: UserId, kind: EdgeKind, targets: &[Id], generation: u64) -> [Cmd; 4] {
-    let mut pending = redis::cmd("HMGET");
-    pending.arg(keys::pending(shard, actor));
-    let mut members = redis::cmd("SMISMEMBER");
-    members.arg(keys::edges(shard, kind, actor));
-    let generation = generation as i64;
-    members.arg(-2 * generation).arg(-2 * generation - 1);
-    for target in targets {
-        pending.arg(keys::pending_field(kind, target));
-        members.arg(target.get());
+/// The states in the order of the edges, from those that the script returned, kind by kind.
+fn states_of(edges: &[(EdgeKind, Id)], by_kind: &str) -> StoreResult<Vec<Membership>> {
+    let mut states = vec![Membership::NoSet; edges.len()];
+    let mut read = by_kind.bytes();
+    for wanted in kinds_of(edges) {
+        for ((_, state), byte) in
+            edges.iter().zip(&mut states).filter(|((kind, _), _)| *kind == wanted).zip(&mut read)
+        {
+            *state = state_of(byte)?;
+        }
     }
-    let mut floor = redis::cmd("GET");
-    floor.arg(keys::floor(shard, kind, actor));
-    [pending, floor.clone(), members, floor]
+    Ok(states)
+}
+
+fn state_of(byte: u8) -> StoreResult<Membership> {
+    match byte {
+        b'1' => Ok(Membership::On),
+        b'0' => Ok(Membership::Off),
+        b's' => Ok(Membership::NoSet),
+        b'r' => Ok(Membership::BelowFloor),
+        _ => Err(StoreError::Unexpected(format!("the state {byte:?} of an edge"))),
+    }
 }
 
 fn retire_actors(

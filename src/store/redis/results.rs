@@ -74,6 +74,7 @@ results! {
     "invalidate_counts" InvalidateCountsResult { Done "done" } or "no_meta";
     "invalidate_members" InvalidateMembersResult { Done "done" } or "no_meta";
     "mend_members" MendMembersResult { Done "done" } or "no_meta";
+    "read_members" ReadMembersResult { Done "done" } or "no_meta";
     "read_meta" ReadMetaResult { Done "done" } or "no_meta";
     "reset_target" ResetTargetResult { Done "done", Newer "newer" };
     "retire_members" RetireMembersResult { Done "done" } or "no_meta" | "fenced";

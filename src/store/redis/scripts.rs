@@ -66,6 +66,7 @@ scripts! {
         INVALIDATE_COUNTS = "invalidate_counts" ["arguments", "changes", "keys"];
         INVALIDATE_MEMBERS = "invalidate_members" [];
         MEND_MEMBERS = "mend_members" ["offset"];
+        READ_MEMBERS = "read_members" [];
         READ_META = "read_meta" [];
         RETIRE_MEMBERS = "retire_members" ["arguments", "offset"] allow_oom;
         SET_APPEND_LIMIT = "set_append_limit" [] allow_oom;

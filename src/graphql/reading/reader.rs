@@ -1,0 +1,297 @@
+//! Reads facts. A level of a plan reads the facts of all its entities at once; the engine reads them through the loaders.
+
+use std::sync::Arc;
+
+use futures_util::TryFutureExt;
+use plaudit_token_auth::Role;
+
+use super::facts::{Fact, Facts, FactsMap, FactsNumber, Reads, Row};
+use crate::{
+    catalogue::{EdgeKind, Entity, EntityKind},
+    domain::{
+        Comment, DomainError, Plaudit,
+        entity_cache::{CachedEntity, EntityCache},
+    },
+    graphql::{
+        errors::{ApiError, ApiResult},
+        request::viewer::Viewer,
+    },
+    hub::CountsAt,
+    primitives::{CommentId, GroupId, Id, NoteId, UserId},
+};
+
+/// Who reads, and from where. Cheap to clone.
+#[derive(Clone)]
+pub struct FactsReader {
+    pub plaudit: Plaudit,
+    viewer: Viewer,
+    /// What is read is shown to all viewers, so it must not depend on one.
+    is_shared: bool,
+}
+
+impl FactsReader {
+    pub const fn new(plaudit: Plaudit, viewer: Viewer) -> Self {
+        Self { plaudit, viewer, is_shared: false }
+    }
+
+    /// For objects that are shown to all viewers.
+    pub fn shared(plaudit: Plaudit) -> Self {
+        Self { plaudit, viewer: Viewer::default(), is_shared: true }
+    }
+
+    pub fn viewer(&self) -> &Viewer {
+        // If this fails, the line of a field in the schema claims wrongly that it is the same for all viewers.
+        debug_assert!(!self.is_shared, "a field that all viewers share depends on the viewer");
+        &self.viewer
+    }
+
+    /// Whether the viewer can have edges and ratings.
+    pub const fn may_own(&self) -> bool {
+        !self.is_shared && self.viewer.is_signed_in()
+    }
+
+    /// Whether the viewer may see a comment: everybody, if it is public; else its author and moderators.
+    async fn may_see(&self, comment: &Comment) -> ApiResult<bool> {
+        if comment.is_public() {
+            return Ok(true);
+        }
+        let viewer = self.viewer().user(&self.plaudit).await?;
+        Ok(comment.is_visible_to(viewer) || self.viewer().has_role(Role::Moderator))
+    }
+}
+
+/// Reads what is not known yet, with one batch per kind of data, all at the same time. An entity may be wanted several
+/// times.
+pub async fn read(reader: &FactsReader, known: &mut FactsMap, mut wanted: Vec<(FactsNumber, Reads)>) {
+    merge(&mut wanted);
+    let (mut batch, mut comments) = (PendingReads::default(), Vec::new());
+    for (number, reads) in wanted {
+        let entity = known.entity(number);
+        if entity.kind == EntityKind::Comment && reads.row {
+            comments.push(number);
+        }
+        let reads = if reader.may_own() { reads } else { reads.without_own() };
+        let facts = known.of_mut(number);
+        let reads = learn_cached(&reader.plaudit, facts, entity, facts.missing(reads));
+        if reads != Reads::NOTHING {
+            batch.add(number, entity, reads);
+        }
+    }
+    if !batch.is_empty() {
+        // On the heap: this future holds a connection's state per kind, 6 KB, and each layer around it would be copied
+        // with it.
+        Box::pin(batch.read(reader, known)).await;
+    }
+    hide_comments(reader, known, &comments).await;
+}
+
+/// Leaves each entity once.
+fn merge(wanted: &mut Vec<(FactsNumber, Reads)>) {
+    wanted.sort_unstable_by_key(|(number, _)| *number);
+    wanted.dedup_by(|(number, reads), (before, all)| {
+        let is_same = number == before;
+        if is_same {
+            *all = all.with(*reads);
+        }
+        is_same
+    });
+}
+
+/// Learns what this process has cached. Returns what is left to read.
+fn learn_cached(plaudit: &Plaudit, facts: &mut Facts, entity: Entity, mut reads: Reads) -> Reads {
+    if reads.counts
+        && let Some(counts) = plaudit.hub().cached(entity)
+    {
+        facts.give_counts(counts);
+        reads.counts = false;
+    }
+    if reads.row
+        && let Some(row) = cached_row(plaudit, entity)
+    {
+        facts.row = Some(Ok(row));
+        reads.row = false;
+    }
+    reads
+}
+
+/// `Some(None)` if it is known not to exist.
+fn cached_row(plaudit: &Plaudit, Entity { kind, id }: Entity) -> Option<Option<Row>> {
+    match kind {
+        EntityKind::User => plaudit.users().cached(UserId(id)).map(|user| user.map(Row::User)),
+        EntityKind::Note => plaudit.notes().cached(NoteId(id)).map(|note| note.map(Row::Note)),
+        EntityKind::Comment => {
+            plaudit.comments().cached(CommentId(id)).map(|comment| comment.map(Row::Comment))
+        }
+        EntityKind::Group => plaudit.groups().cached(GroupId(id)).map(|group| group.map(Row::Group)),
+        EntityKind::Inbox => None,
+    }
+}
+
+/// What is to be read, by kind of data. Each entity once.
+#[derive(Default)]
+struct PendingReads {
+    counts: Batch<Entity>,
+    own_edges: Batch<(EdgeKind, Id)>,
+    ratings: Batch<NoteId>,
+    users: Batch<UserId>,
+    notes: Batch<NoteId>,
+    comments: Batch<CommentId>,
+    groups: Batch<GroupId>,
+}
+
+/// The keys of one read, and the entities that they belong to.
+struct Batch<K> {
+    numbers: Vec<FactsNumber>,
+    keys: Vec<K>,
+}
+
+impl<K> Default for Batch<K> {
+    fn default() -> Self {
+        Self { numbers: Vec::new(), keys: Vec::new() }
+    }
+}
+
+impl<K> Batch<K> {
+    fn add(&mut self, number: FactsNumber, key: K) {
+        self.numbers.push(number);
+        self.keys.push(key);
+    }
+
+    const fn is_empty(&self) -> bool {
+        self.keys.is_empty()
+    }
+
+    /// The value of each entity, or the error of the read that failed as a whole.
+    fn with<V>(&self, values: Fact<Vec<V>>, mut learn: impl FnMut(FactsNumber, &K, Fact<V>)) {
+        let of = self.numbers.iter().zip(&self.keys);
+        match values {
+            Ok(values) => of.zip(values).for_each(|((number, key), value)| learn(*number, key, Ok(value))),
+            Err(error) => of.for_each(|(number, key)| learn(*number, key, Err(Arc::clone(&error)))),
+        }
+    }
+}
+
+impl PendingReads {
+    fn add(&mut self, number: FactsNumber, Entity { kind, id }: Entity, reads: Reads) {
+        if reads.counts {
+            self.counts.add(number, Entity { kind, id });
+        }
+        for edge in reads.own.kinds() {
+            self.own_edges.add(number, (edge, id));
+        }
+        match kind {
+            EntityKind::User if reads.row => self.users.add(number, UserId(id)),
+            EntityKind::Comment if reads.row => self.comments.add(number, CommentId(id)),
+            EntityKind::Group if reads.row => self.groups.add(number, GroupId(id)),
+            EntityKind::Note if reads.row => self.notes.add(number, NoteId(id)),
+            _ => {}
+        }
+        if reads.rating {
+            self.ratings.add(number, NoteId(id));
+        }
+    }
+
+    const fn is_empty(&self) -> bool {
+        self.counts.is_empty()
+            && self.own_edges.is_empty()
+            && self.ratings.is_empty()
+            && self.users.is_empty()
+            && self.notes.is_empty()
+            && self.comments.is_empty()
+            && self.groups.is_empty()
+    }
+
+    async fn read(&self, reader: &FactsReader, known: &mut FactsMap) {
+        let plaudit = &reader.plaudit;
+        let (counts, own, ratings, users, notes, comments, groups) = tokio::join!(
+            counts(reader, &self.counts.keys),
+            own_edges(reader, &self.own_edges.keys).map_err(Arc::new),
+            own_ratings(reader, &self.ratings.keys).map_err(Arc::new),
+            rows(plaudit.users(), &self.users.keys),
+            rows(plaudit.notes(), &self.notes.keys),
+            rows(plaudit.comments(), &self.comments.keys),
+            rows(plaudit.groups(), &self.groups.keys),
+        );
+        for (number, counts) in self.counts.numbers.iter().zip(counts) {
+            known.of_mut(*number).counts = Some(counts);
+        }
+        self.own_edges.with(own, |number, (kind, _), is_on| known.of_mut(number).learn_edge(*kind, is_on));
+        self.ratings.with(ratings, |number, _, rating| known.of_mut(number).rating = Some(rating));
+        learn_rows(known, &self.users, users, Row::User);
+        learn_rows(known, &self.notes, notes, Row::Note);
+        learn_rows(known, &self.comments, comments, Row::Comment);
+        learn_rows(known, &self.groups, groups, Row::Group);
+    }
+}
+
+fn learn_rows<T: CachedEntity>(
+    known: &mut FactsMap,
+    batch: &Batch<T::Id>,
+    rows: Fact<Vec<Option<Arc<T>>>>,
+    row: fn(Arc<T>) -> Row,
+) {
+    batch.with(rows, |number, _, found| {
+        known.of_mut(number).row = Some(found.map(|found| found.map(row)));
+    });
+}
+
+/// Counts in the order of the entities: at most one round trip if Redis has them.
+async fn counts(reader: &FactsReader, entities: &[Entity]) -> Vec<Fact<Option<CountsAt>>> {
+    if entities.is_empty() {
+        return Vec::new();
+    }
+    let (found, outcome) = reader.plaudit.hub().counts(entities).await;
+    let error = outcome.err().map(|error| Arc::new(ApiError::from(DomainError::from(error))));
+    let answer = |counts: Option<CountsAt>| match (&error, counts) {
+        (Some(error), None) => Err(Arc::clone(error)),
+        _ => Ok(counts),
+    };
+    found.into_iter().map(answer).collect()
+}
+
+/// Whether the viewer's edges are on, in their order. One round trip if Redis has them.
+async fn own_edges(reader: &FactsReader, edges: &[(EdgeKind, Id)]) -> ApiResult<Vec<bool>> {
+    if edges.is_empty() {
+        return Ok(Vec::new());
+    }
+    match reader.viewer().user(&reader.plaudit).await? {
+        Some(actor) => Ok(reader.plaudit.membership(actor, edges).await?),
+        None => Ok(vec![false; edges.len()]),
+    }
+}
+
+/// The viewer's ratings in the order of the notes: one statement.
+async fn own_ratings(reader: &FactsReader, notes: &[NoteId]) -> ApiResult<Vec<Option<i16>>> {
+    if notes.is_empty() {
+        return Ok(Vec::new());
+    }
+    match reader.viewer().user(&reader.plaudit).await? {
+        Some(user) => {
+            let ratings = reader.plaudit.ratings_of(user, notes).await?;
+            Ok(notes.iter().map(|note| ratings.get(note).copied()).collect())
+        }
+        None => Ok(vec![None; notes.len()]),
+    }
+}
+
+/// In the order of the ids. No round trip if the entity cache has them.
+async fn rows<T: CachedEntity>(cache: &EntityCache<T>, ids: &[T::Id]) -> Fact<Vec<Option<Arc<T>>>> {
+    if ids.is_empty() {
+        return Ok(Vec::new());
+    }
+    cache.get_many(ids).await.map_err(|error| Arc::new(error.into()))
+}
+
+/// A comment that is not public exists only for its author and for moderators.
+async fn hide_comments(reader: &FactsReader, known: &mut FactsMap, comments: &[FactsNumber]) {
+    for comment in comments {
+        let facts = known.of_mut(*comment);
+        if let Some(Ok(Some(Row::Comment(comment)))) = &facts.row {
+            match reader.may_see(comment).await {
+                Ok(true) => {}
+                Ok(false) => facts.row = Some(Ok(None)),
+                Err(error) => facts.row = Some(Err(Arc::new(error))),
+            }
+        }
+    }
+}
