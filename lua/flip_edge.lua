@@ -1,9 +1,9 @@
 -- Switch an edge on or off: decide whether that changes anything, append the event, add the flip to the pending
--- overlay.
+-- overlay and to the cached set.
 -- KEYS[1]  meta       hash    of the actor's shard
 -- KEYS[2]  log        stream  of the actor's shard
 -- KEYS[3]  pending    hash    the actor's flips that are not retired
--- KEYS[4]  edges      set     the actor's targets of this kind (a cache of rows)
+-- KEYS[4]  edges      set     the actor's targets of this kind (a cache)
 -- KEYS[5]  floor      string  lowest target id in a truncated set
 -- KEYS[6]  idempotency string optional: given when the client sent a key
 -- ARGV[1]  kind       edge kind
@@ -13,10 +13,12 @@
 -- ARGV[5]  limit      the most edges of this kind that may be on; 0 for no limit
 -- ARGV[6]  row        state of this edge in SQL: 1, 0, or empty when SQL was not asked
 -- ARGV[7]  row_at     offset up to which SQL had persisted the shard's log then; empty as above
--- ARGV[8]  renew      new time to live of the set in ms; 0 leaves it as it is
+-- ARGV[8]  renew      new time to live of the set in ms, if it is not too large; 0 leaves it as it is
 -- ARGV[9]  operation  what the idempotency key stands for: operation and target
 -- ARGV[10] keep       ms for which the idempotency key is kept
 -- ARGV[11] at         time of the flip, Unix ms
+-- ARGV[12] most       members that a set may have; one that is larger when it is renewed is deleted, and loaded again
+--                     truncated
 -- Returns  {"done", 1, offset}   switched; offset of its event
 --          {"done", 0, offset}   it already was in that state; offset of the pair's pending flip, or ""
 --          {"repeated", 1, offset}  the key was used for this before: what the first call returned, if "done"
@@ -28,8 +30,8 @@
 --          {"key_conflict"}      the idempotency key stands for something else
 local kind, target, on, event = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 local limit, row, row_at, renew = tonumber(ARGV[5]), ARGV[6], ARGV[7], tonumber(ARGV[8])
-local operation, keep, at = ARGV[9], ARGV[10], ARGV[11]
-if not (limit and renew and tonumber(target) and tonumber(at) and (on == '1' or on == '0')) then
+local operation, keep, at, most = ARGV[9], ARGV[10], ARGV[11], tonumber(ARGV[12])
+if not (limit and renew and most and tonumber(target) and tonumber(at) and (on == '1' or on == '0')) then
   return redis.error_reply('ERR flip_edge: bad arguments')
 end
 
@@ -49,39 +51,31 @@ if KEYS[6] then
   end
 end
 
-local complete = '-' .. string.format('%.0f', 2 * tonumber(generation))
-local truncated = '-' .. string.format('%.0f', 2 * tonumber(generation) + 1)
-local held = redis.call('SMISMEMBER', KEYS[4], complete, truncated, target)
-local is_complete, is_member = held[1] == 1, held[3] == 1
+local complete = -2 * tonumber(generation)
+local held = redis.call('SMISMEMBER', KEYS[4], complete, complete - 1, target)
+local is_complete = held[1] == 1
 -- A truncated set whose floor has expired cannot be used.
 local floor = held[2] == 1 and redis.call('GET', KEYS[5])
+local is_in_set = is_complete or floor and tonumber(target) >= tonumber(floor)
 
 -- State and offset of the pair's pending flip. A flip of an earlier generation is persisted and does not count.
 local field = kind .. ':' .. target
-local pending = redis.call('HGET', KEYS[3], field)
-local pending_on, pending_at
-if pending then
-  local state, offset = string.match(pending, '^([01]):(%d+%-%d+)')
-  if string.match(offset, '^%d+') == generation then
-    pending_on, pending_at = state, offset
+local function pending_flip()
+  local state, offset, of = string.match(redis.call('HGET', KEYS[3], field) or '', '^([01]):((%d+)%-%d+)')
+  if of == generation then
+    return state, offset
   end
 end
 
 local was
-if pending_on then
-  was = pending_on
-elseif is_member and (is_complete or floor) then
-  was = '1'
-elseif is_complete then
-  was = '0'
+if is_in_set then
+  was = tostring(held[3])
 else
+  was = pending_flip()
   -- Flips up to `retiring` may have left the pending overlay: an answer of SQL must include them.
-  local known = row ~= '' and at_most(retiring, row_at)
-  if floor and tonumber(target) >= tonumber(floor) then
-    was = '0'
-  elseif known then
+  if not was and row ~= '' and at_most(retiring, row_at) then
     was = row
-  else
+  elseif not was then
     return { floor and 'need_row' or 'need_set' }
   end
 end
@@ -93,22 +87,8 @@ if changes and on == '1' and limit > 0 then
     return { 'limit' } -- a truncated set stands for more edges than any limit allows
   elseif not is_complete then
     return { 'need_set' }
-  end
-  local count = redis.call('SCARD', KEYS[4]) - 1
-  -- The exact count with pending flips is needed only near the limit.
-  if count + redis.call('HLEN', KEYS[3]) >= limit then
-    local flips = redis.call('HGETALL', KEYS[3])
-    for i = 1, #flips, 2 do
-      local flip_kind, id = string.match(flips[i], '^(.+):(%d+)$')
-      local state, flip_generation = string.match(flips[i + 1], '^([01]):(%d+)')
-      if flip_kind == kind and flip_generation == generation then
-        local in_rows = redis.call('SISMEMBER', KEYS[4], id)
-        count = count + tonumber(state) - in_rows
-      end
-    end
-    if count >= limit then
-      return { 'limit' }
-    end
+  elseif redis.call('SCARD', KEYS[4]) - 1 >= limit then
+    return { 'limit' }
   end
 end
 
@@ -117,7 +97,7 @@ if changes and is_full(append_limit) then
 end
 
 -- The append goes first: when memory is short it fails before anything is written.
-local offset = pending_at or ''
+local offset
 if changes then
   offset = redis.pcall('XADD', KEYS[2], 'NOMKSTREAM', generation .. '-*', 'e', event)
   if not offset then
@@ -127,14 +107,23 @@ if changes then
     return string.find(offset.err, 'equal or smaller') and { 'not_ready' } or offset
   end
   redis.call('HSET', KEYS[3], field, on .. ':' .. offset .. ':' .. at)
+  if is_in_set then
+    redis.call(on == '1' and 'SADD' or 'SREM', KEYS[4], target)
+  end
   note_append(KEYS[1], append_limit, generation, offset)
+else
+  offset = select(2, pending_flip()) or ''
 end
 if KEYS[6] then
   local kept = (changes and '1 ' or '0 ') .. (offset == '' and '-' or offset) .. ' ' .. operation
   redis.call('SET', KEYS[6], kept, 'PX', keep)
 end
 if renew > 0 then
-  redis.call('PEXPIRE', KEYS[4], ARGV[8])
-  redis.call('PEXPIRE', KEYS[5], ARGV[8])
+  if redis.call('SCARD', KEYS[4]) > most then
+    redis.call('UNLINK', KEYS[4], KEYS[5])
+  else
+    redis.call('PEXPIRE', KEYS[4], ARGV[8])
+    redis.call('PEXPIRE', KEYS[5], ARGV[8])
+  end
 end
 return { 'done', changes and 1 or 0, offset }

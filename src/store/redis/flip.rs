@@ -5,6 +5,7 @@ use std::time::Duration;
 use super::{
     connection::Redis,
     keys,
+    members::SET_LIMIT,
     reply::{Reply, parse},
     results::FlipEdgeResult,
     scripts,
@@ -83,7 +84,8 @@ impl Redis {
         cmd.arg(request.renew.map_or(0, |life| life.as_millis() as u64))
             .arg(format!("{}:{} {}", flip.kind.name(), flip.target, if flip.on { "on" } else { "off" }))
             .arg(KEY_LIFE.as_millis() as u64)
-            .arg(flip.at);
+            .arg(flip.at)
+            .arg(SET_LIMIT);
 
         fault::reached(Point::BeforeAction)?;
         let mut reply = Reply::read(self.command(&cmd).await?)?;

@@ -1,6 +1,9 @@
 //! Membership: "is this edge on?" from the pending flips and the cached sets.
 
-use std::{collections::BTreeMap, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::Duration,
+};
 
 use redis::Cmd;
 
@@ -24,9 +27,10 @@ use crate::{
 
 /// The most targets that are loaded into a set: the highest ids. An intset of them takes 41 kB.
 pub const SET_CAP: usize = 5_000;
-/// A set that grows beyond this is deleted. It stays below `set-max-intset-entries 8192`, and below 64 kB: Redis
-/// gets 57,344 bytes for an intset of up to 7,167 large ids, and 65,536 for the next one.
-const SET_LIMIT: usize = 7_000;
+/// A set that is larger than this when a flip renews it is deleted. So it stays below `set-max-intset-entries 8192`,
+/// and nearly always below 64 kB: Redis gets 57,344 bytes for an intset of up to 7,167 large ids, and 65,536 for the
+/// next one.
+pub(super) const SET_LIMIT: usize = 7_000;
 /// Edges that one script reads: Lua passes at most about 8,000 values to a command.
 const READ_AT_ONCE: usize = 1_000;
 /// Actors that one script retires, in about 1 ms: it bounds how long requests wait for the script.
@@ -95,6 +99,7 @@ impl Redis {
             keys::meta(shard),
             keys::edges(shard, kind, actor),
             keys::floor(shard, kind, actor),
+            keys::pending(shard, actor),
         ]);
         cmd.arg(before.generation)
             .arg(persisted.to_string())
@@ -104,6 +109,7 @@ impl Redis {
             Some(lowest) if truncated => cmd.arg(lowest.get()),
             _ => cmd.arg(""),
         };
+        cmd.arg(kind.name());
         for target in targets {
             cmd.arg(target.get());
         }
@@ -114,8 +120,8 @@ impl Redis {
         })
     }
 
-    /// Retires the flips of a persisted batch: moves them from the pending overlay into the cached sets. Sets of flips
-    /// that are `dead`, and so made no row, are invalidated.
+    /// Retires the flips of a persisted batch: removes them from the pending overlay. Sets of flips that are `dead`, and
+    /// so made no row, are invalidated.
     pub async fn retire_members(
         &self,
         shard: ShardId,
@@ -123,11 +129,13 @@ impl Redis {
         to: Offset,
         flips: &[(Flip, bool)],
     ) -> StoreResult<()> {
-        let mut by_actor = BTreeMap::<UserId, BTreeMap<EdgeKind, RetiredFlips>>::new();
+        let mut by_actor = BTreeMap::<UserId, RetiredFlips>::new();
         for (flip, dead) in flips {
-            let retired = by_actor.entry(flip.actor).or_default().entry(flip.kind).or_default();
-            retired.targets.push(flip.target);
-            retired.dead |= dead;
+            let retired = by_actor.entry(flip.actor).or_default();
+            retired.flips.insert((flip.kind, flip.target));
+            if *dead {
+                retired.dead.insert(flip.kind);
+            }
         }
         let actors: Vec<_> = by_actor.into_iter().collect();
         for page in actors.chunks(RETIRED_AT_ONCE) {
@@ -171,12 +179,12 @@ impl Redis {
     }
 }
 
-/// An actor's flips of one kind in a batch.
+/// An actor's flips in a batch.
 #[derive(Default)]
 struct RetiredFlips {
-    targets: Vec<Id>,
-    /// One of them is dead, so it has no row.
-    dead: bool,
+    flips: BTreeSet<(EdgeKind, Id)>,
+    /// Kinds of flips that are dead, so they have no rows.
+    dead: BTreeSet<EdgeKind>,
 }
 
 /// The kinds of these edges, each once, in the order of the catalogue.
@@ -226,29 +234,20 @@ fn state_of(byte: u8) -> StoreResult<Membership> {
     }
 }
 
-fn retire_actors(
-    shard: ShardId,
-    fence: u64,
-    to: Offset,
-    actors: &[(UserId, BTreeMap<EdgeKind, RetiredFlips>)],
-) -> Cmd {
+fn retire_actors(shard: ShardId, fence: u64, to: Offset, actors: &[(UserId, RetiredFlips)]) -> Cmd {
     let mut touched = vec![keys::meta(shard)];
-    for (actor, by_kind) in actors {
-        touched.push(keys::pending(shard, *actor));
-        for kind in by_kind.keys() {
-            touched.push(keys::edges(shard, *kind, *actor));
-            touched.push(keys::floor(shard, *kind, *actor));
-        }
+    touched.extend(actors.iter().map(|(actor, _)| keys::pending(shard, *actor)));
+    let dead = actors.iter().flat_map(|(actor, retired)| retired.dead.iter().map(|kind| (*actor, *kind)));
+    for (actor, kind) in dead {
+        touched.push(keys::edges(shard, kind, actor));
+        touched.push(keys::floor(shard, kind, actor));
     }
     let mut cmd = scripts::RETIRE_MEMBERS.call(&touched);
-    cmd.arg(shard.0).arg(fence).arg(to.to_string()).arg(SET_LIMIT);
-    for (_, by_kind) in actors {
-        cmd.arg(by_kind.len());
-        for (kind, retired) in by_kind {
-            cmd.arg(i32::from(retired.dead)).arg(retired.targets.len());
-            for target in &retired.targets {
-                cmd.arg(keys::pending_field(*kind, target)).arg(target.get());
-            }
+    cmd.arg(shard.0).arg(fence).arg(to.to_string()).arg(actors.len());
+    for (_, retired) in actors {
+        cmd.arg(retired.flips.len());
+        for (kind, target) in &retired.flips {
+            cmd.arg(keys::pending_field(*kind, target));
         }
     }
     cmd

@@ -49,25 +49,13 @@ impl Redis {
         let shard = self.shard_of(actor.0);
         let mut set = redis::cmd("SMEMBERS");
         set.arg(keys::edges(shard, kind, actor));
-        // Pending flips first: one that is retired in between is in the set, with the same state.
-        let replies = self.pipeline(&[self.read_meta(shard), pending(self, actor), set]).await?;
+        let replies = self.pipeline(&[self.read_meta(shard), set]).await?;
         let mut replies = replies.into_iter();
         let mut next = || replies.next().unwrap_or(Ok(Value::Nil));
         let (generation, _) = generation_and_retired(script_reply(next())?)?;
-        let fields: HashMap<String, String> = read(next()?)?;
         let members: HashSet<i64> = read(next()?)?;
-        if !members.contains(&(-2 * generation as i64)) {
-            return Ok(None);
-        }
-        let mut targets: HashSet<Id> = members.into_iter().filter_map(|id| Id::try_from(id).ok()).collect();
-        for flip in flips_of(kind, generation, &fields) {
-            if flip.is_on {
-                targets.insert(flip.target);
-            } else {
-                targets.remove(&flip.target);
-            }
-        }
-        Ok(Some(targets))
+        let is_complete = members.contains(&(-2 * generation as i64));
+        Ok(is_complete.then(|| members.into_iter().filter_map(|id| Id::try_from(id).ok()).collect()))
     }
 }
 

@@ -68,7 +68,7 @@ scripts! {
         MEND_MEMBERS = "mend_members" ["offset"];
         READ_MEMBERS = "read_members" [];
         READ_META = "read_meta" [];
-        RETIRE_MEMBERS = "retire_members" ["arguments", "offset"] allow_oom;
+        RETIRE_MEMBERS = "retire_members" ["offset"] allow_oom;
         SET_APPEND_LIMIT = "set_append_limit" [] allow_oom;
         SWEEP = "sweep" [];
     }

@@ -33,15 +33,16 @@ const NOT_NEEDED: &[Guard] = &[InstallOfGeneration];
 
 fn needs() -> Vec<(Guard, Membership)> {
     vec![
-        (PendingAnswersFirst, run(&[], 3)),
+        (FlipWritesSet, run(&[], 2)),
+        (PendingBeforeRow, run(&[], 3)),
         (PendingOfGeneration, run(&[PowerLoss], 2)),
         (SetOfGeneration, run(&[PowerLoss], 2)),
         (FloorAsksPostgres, run(&[], 1)),
         (RowNotBeforeRetired, run(&[], 3)),
         (InstallNotBeforeRetired, run(&[], 3)),
+        (InstallAppliesPending, run(&[], 3)),
         (RetireWritesPosition, run(&[PostgresFailover], 2)),
         (RetireUpToPosition, run(&[], 3)),
-        (RetireMovesIntoSet, run(&[], 2)),
         (RecoveredProcess, run(&[PowerLoss], 3)),
         (RecoveryFences, run(&[PowerLoss], 3)),
         (KeyAnswersFirst, run(&[], 2)),

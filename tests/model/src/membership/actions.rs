@@ -2,7 +2,7 @@
 
 use super::{
     Action, Guard, Membership,
-    state::{Load, Offset, Row, Set, State},
+    state::{Load, Offset, Row, Set, State, TARGETS},
 };
 
 /// State of an edge according to Redis alone.
@@ -19,7 +19,7 @@ pub const KEYED: u8 = 2;
 
 impl Membership {
     pub(super) fn action_steps(actions: &mut Vec<Action>) {
-        for target in 0..super::state::TARGETS {
+        for target in 0..TARGETS {
             for on in [true, false] {
                 let keys: &[bool] = if on && target == KEYED { &[false, true] } else { &[false] };
                 actions.extend(keys.iter().map(|key| Action::Flips { target, on, key: *key }));
@@ -35,22 +35,33 @@ impl Membership {
     }
 
     pub(super) fn answer(&self, state: &State, target: u8) -> Answer {
-        let shard = &state.shard;
-        let is_current = |at: Offset| at.0 == shard.generation || !self.has(Guard::PendingOfGeneration);
-        let pending = shard.pending[usize::from(target)].filter(|(_, at)| is_current(*at));
-        let state_in_set = self.state_in_set(state, target);
-        match (pending, state_in_set) {
-            (Some((on, _)), known) if self.has(Guard::PendingAnswersFirst) || known == Answer::NoSet => {
-                if on { Answer::On } else { Answer::Off }
+        let known = self.state_in_set(state, target);
+        let pending = self.pending(state, target).filter(|_| self.has(Guard::PendingBeforeRow));
+        match (known, pending) {
+            (Answer::NoSet | Answer::BelowFloor, Some(on)) => {
+                if on {
+                    Answer::On
+                } else {
+                    Answer::Off
+                }
             }
-            (_, known) => known,
+            (known, _) => known,
         }
     }
 
+    /// The state of a target's pending flip.
+    fn pending(&self, state: &State, target: u8) -> Option<bool> {
+        let shard = &state.shard;
+        let is_current = |at: Offset| at.0 == shard.generation || !self.has(Guard::PendingOfGeneration);
+        shard.pending[usize::from(target)].filter(|(_, at)| is_current(*at)).map(|(on, _)| on)
+    }
+
+    fn is_usable(&self, state: &State, set: &Set) -> bool {
+        set.generation == state.shard.generation || !self.has(Guard::SetOfGeneration)
+    }
+
     fn state_in_set(&self, state: &State, target: u8) -> Answer {
-        let usable =
-            |set: &Set| set.generation == state.shard.generation || !self.has(Guard::SetOfGeneration);
-        match state.shard.set.filter(usable) {
+        match state.shard.set.filter(|set| self.is_usable(state, set)) {
             None => Answer::NoSet,
             Some(set) if set.members >> target & 1 == 1 => Answer::On,
             Some(Set { floor: Some(floor), .. }) if target < floor && self.has(Guard::FloorAsksPostgres) => {
@@ -99,6 +110,11 @@ impl Membership {
             next.shard.log.push(target, on);
             let at = (state.shard.generation, next.shard.log.length);
             next.shard.pending[usize::from(target)] = Some((on, at));
+            if let Some(set) = next.shard.set.as_mut().filter(|set| self.is_usable(state, set))
+                && self.has(Guard::FlipWritesSet)
+            {
+                set.switch(target, on);
+            }
             next.truth ^= 1 << target;
         }
         Some(next)
@@ -133,11 +149,18 @@ impl Membership {
         if is_accepted {
             let generation = state.shard.generation;
             let highest = 7 - rows.on.leading_zeros().min(7) as u8;
-            let set = if rows.on.count_ones() > 1 {
+            let mut set = if rows.on.count_ones() > 1 {
                 Set { generation, members: 1 << highest, floor: Some(highest) }
             } else {
                 Set { generation, members: rows.on, floor: None }
             };
+            for target in 0..TARGETS {
+                if let Some(on) = self.pending(state, target)
+                    && self.has(Guard::InstallAppliesPending)
+                {
+                    set.switch(target, on);
+                }
+            }
             next.shard.set = Some(set);
         }
         Some(next)

@@ -21,9 +21,11 @@ variants! {
 variants! {
     /// A guard, and the error that it prevents.
     Guard {
-        /// A pending flip overrides the set (`lua/flip_edge.lua`, `store/redis/members.rs`): the set
-        /// has rows only.
-        PendingAnswersFirst,
+        /// A flip also changes the cached set (`lua/flip_edge.lua`).
+        FlipWritesSet,
+        /// Where the set has no answer, a pending flip answers before a row does (`flip_edge.lua`,
+        /// `lua/read_members.lua`).
+        PendingBeforeRow,
         /// A pending flip of an earlier generation is ignored: it is in PostgreSQL, or lost.
         PendingOfGeneration,
         /// A set of another generation is absent (the marker among its members).
@@ -35,6 +37,8 @@ variants! {
         RowNotBeforeRetired,
         /// Rows become a set only if PostgreSQL had persisted all retired events (`lua/install_members.lua`).
         InstallNotBeforeRetired,
+        /// Pending flips are applied to rows that become a set (`install_members.lua`).
+        InstallAppliesPending,
         /// Rows become a set only in the generation in which they were read (`install_members.lua`).
         InstallOfGeneration,
         /// The script that removes pending flips writes its position (`retire_members.lua`), which never goes back.
@@ -42,8 +46,6 @@ variants! {
         RetireWritesPosition,
         /// A pending flip is removed only if the same flip is persisted (`lua/retire_members.lua`).
         RetireUpToPosition,
-        /// Retired flips move into the set (`retire_members.lua`).
-        RetireMovesIntoSet,
         /// No script runs on a Redis process that is not recovered (`load_scripts`).
         RecoveredProcess,
         /// A batch that was read before the recovery is not persisted after it (the fence).

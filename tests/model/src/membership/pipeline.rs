@@ -67,19 +67,9 @@ impl Membership {
         let shard = &mut next.shard;
         for (target, _) in state.shard.log.after(read_from(from, shard), to.1) {
             let slot = &mut shard.pending[usize::from(*target)];
-            let Some((on, at)) = *slot else { continue };
-            if at > to && self.has(Guard::RetireUpToPosition) {
-                continue;
-            }
-            *slot = None;
-            if let Some(set) = &mut shard.set
-                && set.generation == shard.generation
-                && self.has(Guard::RetireMovesIntoSet)
-            {
-                let is_kept = !on || set.floor.is_none_or(|floor| *target >= floor);
-                if is_kept {
-                    switch(&mut set.members, &[(*target, on)]);
-                }
+            let Some((_, at)) = *slot else { continue };
+            if at <= to || !self.has(Guard::RetireUpToPosition) {
+                *slot = None;
             }
         }
         Some(next)

@@ -79,6 +79,15 @@ pub struct Set {
     pub floor: Option<u8>,
 }
 
+impl Set {
+    /// A truncated set takes no target below its floor.
+    pub fn switch(&mut self, target: u8, on: bool) {
+        if self.floor.is_none_or(|floor| target >= floor) {
+            switch(&mut self.members, &[(target, on)]);
+        }
+    }
+}
+
 /// PostgreSQL: targets that are on, and the log's offset.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Rows {
