@@ -73,12 +73,14 @@ async fn next_batch(
     max: usize,
     full: usize,
 ) -> StoreResult<Vec<Entry>> {
-    let entries = reader.read(from, max, WAIT).await?;
-    if entries.is_empty() || entries.len() >= full {
-        return Ok(entries);
+    let mut entries = reader.read(from, max, WAIT).await?;
+    if let Some(last) = entries.last().map(|last| last.offset)
+        && entries.len() < full
+    {
+        tokio::time::sleep(context.settings.batch_wait).await;
+        entries.extend(reader.read(last, max - entries.len(), Duration::ZERO).await?);
     }
-    tokio::time::sleep(context.settings.batch_wait).await;
-    reader.read(from, max, Duration::ZERO).await
+    Ok(entries)
 }
 
 /// Persists a batch: together with those of other shards, unless it is full. Returns the new offset.
