@@ -35,7 +35,8 @@ pub async fn answer(state: SharedApiState, request: Request) -> Response {
     let answer = match read(&state, &mut parts, body).await {
         Ok((caller, parameters)) => {
             observed.parameters_are(&parameters);
-            execute(&state, &parts.method, caller, parameters, &mut observed).await
+            // On the heap, once: each layer around this future would allocate and copy it.
+            Box::pin(execute(&state, &parts.method, caller, parameters, &mut observed)).await
         }
         Err(refusal) => Answer::Refused(refusal),
     };

@@ -44,6 +44,7 @@ use axum::{
     routing::{any, get},
 };
 use metrics_exporter_prometheus::PrometheusHandle;
+use tower::ServiceBuilder;
 use tower_http::catch_panic::CatchPanicLayer;
 
 pub use dev::Development;
@@ -99,8 +100,12 @@ pub fn router(mut api: Api) -> Router {
         // Compressed already, or sent line by line.
         .merge(pages::assets())
         .merge(dev)
-        .layer(CatchPanicLayer::custom(panicked))
-        .layer(middleware::from_fn(around::surround))
+        // One layer: each has the futures of requests allocated again.
+        .layer(
+            ServiceBuilder::new()
+                .layer(middleware::from_fn(around::surround))
+                .layer(CatchPanicLayer::custom(panicked)),
+        )
 }
 
 /// The routes that pages of listed origins may use.
