@@ -126,7 +126,7 @@ pub const METRICS: &[Metric] = &[
     counter("plaudit_documents_total", "documents", "`from`: `cache`, `text`",
         "Documents of requests, and whether they were parsed. Many `text` after some minutes: clients write values into documents, or `document_cache` is too small"),
     counter("plaudit_executions_total", "answers", "`by`: `plan`, `engine`",
-        "Answers to queries and mutations, by what executed them. A document is executed by the engine first, and by its plan from then on"),
+        "Answers to queries and mutations, and events of subscriptions, by what executed them. The engine executes a document that is new to the process, and its plan from then on"),
     counter("plaudit_guard_steps_total", "steps", "", "Tokens and selections visited to measure documents"),
     counter("plaudit_guard_refusals_total", "requests", "`reason`",
         "Requests refused because they would cost too much or their variables do not fit, by `extensions.reason`"),

@@ -34,8 +34,8 @@ use crate::{
     settings::CostSettings,
 };
 
-/// Requests by what answered them: `plan` or `engine`.
-const REQUESTS: &str = "plaudit_executions_total";
+/// Answers and events by what executed them: `plan` or `engine`.
+const EXECUTIONS: &str = "plaudit_executions_total";
 
 /// The answer to a query or a mutation.
 pub enum Executed {
@@ -80,7 +80,7 @@ pub type Events = BoxStream<'static, Bytes>;
 impl Engine {
     pub fn new(plaudit: Plaudit, limits: CostSettings) -> Self {
         for by in ["plan", "engine"] {
-            counter!(REQUESTS, "by" => by).increment(0);
+            counter!(EXECUTIONS, "by" => by).increment(0);
         }
         let schema = schema::build(limits.introspects());
         let sdl = schema.sdl();
@@ -112,11 +112,11 @@ impl Engine {
                 plan::failed(ApiError::internal())
             });
             log_causes(&answered.errors);
-            counter!(REQUESTS, "by" => "plan").increment(1);
+            counter!(EXECUTIONS, "by" => "plan").increment(1);
             return Ok(Executed::Planned(answered));
         }
         let response = Box::pin(self.execute_by_engine(request, &operation, scope)).await?;
-        counter!(REQUESTS, "by" => "engine").increment(1);
+        counter!(EXECUTIONS, "by" => "engine").increment(1);
         Ok(Executed::ByEngine(response))
     }
 
@@ -209,6 +209,7 @@ impl Engine {
                     plan::failed(ApiError::internal())
                 });
                 log_causes(&answered.errors);
+                counter!(EXECUTIONS, "by" => "plan").increment(1);
                 EncodedEvent { is_whole: answered.errors.is_empty(), bytes: answered.body }
             }
             None => self.execute_event_by_engine(key, topic, scope).await,
@@ -229,6 +230,7 @@ impl Engine {
         let parsed = key.document().parsed();
         let plan = operation.and_then(|operation| Plan::whole(parsed, operation, key.variables()).ok());
         let response = mended(response, &outcome, plan.as_ref());
+        counter!(EXECUTIONS, "by" => "engine").increment(1);
         EncodedEvent { is_whole: response.errors.is_empty(), bytes: encoded(&response) }
     }
 }

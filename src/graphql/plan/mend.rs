@@ -83,7 +83,7 @@ impl Mender {
         match &planned.value {
             PlannedValue::TypeName | PlannedValue::Introspection => Ok(value),
             PlannedValue::Scalar(field) => match self.errors.remove(&path_text(path)) {
-                Some(error) => self.failed(error, &field.of),
+                Some(error) => self.failed(error, planned, &field.of),
                 None => Ok(value),
             },
             PlannedValue::Resolved { field, inside, .. } => {
@@ -101,14 +101,14 @@ impl Mender {
         path: &mut Path,
     ) -> Result<Value, Failed> {
         if let Some(error) = self.errors.remove(&path_text(path)) {
-            return self.failed(error, of);
+            return self.failed(error, planned, of);
         }
         let noted = self.objects.get(&path_text(path)).copied();
         let mended = match noted {
             Some(NotedObject::Absent(_)) if of.nullable => return Ok(Value::Null),
             Some(NotedObject::Absent(kind)) => {
                 let error = planned.error_at(ApiError::not_found(kind), path.clone());
-                return self.failed(error, of);
+                return self.failed(error, planned, of);
             }
             _ => match (value, &of.base) {
                 (Value::Null, _) if noted.is_none() && !self.leading.contains(&path_text(path)) => {
@@ -148,8 +148,9 @@ impl Mender {
         Ok(Value::List(mended))
     }
 
-    fn failed(&mut self, error: ServerError, of: &Type) -> Result<Value, Failed> {
-        self.kept.push(error);
+    /// The engine executes a field as often as it is selected, and any of these may fail first. The error names the first.
+    fn failed(&mut self, error: ServerError, planned: &PlannedField, of: &Type) -> Result<Value, Failed> {
+        self.kept.push(ServerError { locations: vec![planned.position], ..error });
         if of.nullable { Ok(Value::Null) } else { Err(Failed) }
     }
 }

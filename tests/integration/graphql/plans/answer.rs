@@ -1,0 +1,59 @@
+//! Answers, as they are compared.
+
+use serde_json::Value;
+
+use super::generator::Request;
+use crate::support::Client;
+
+/// Fields that depend on the clock, or on how changes were grouped. Their aliases begin with their names.
+pub const VOLATILE: [&str; 7] =
+    ["createdAt", "at", "countsVersion", "cursor", "startCursor", "endCursor", "oldestWaitingSeconds"];
+
+/// The data as text, and the errors in any order.
+#[derive(Debug, PartialEq)]
+pub struct Answer {
+    pub data: String,
+    pub errors: Vec<String>,
+}
+
+impl Answer {
+    pub fn of(text: &str) -> Self {
+        serde_json::from_str::<Value>(text).unwrap();
+        let (data, errors) = match text.find("\"errors\":[") {
+            Some(place) => (&text[..place], &text[place + "\"errors\":".len()..text.len() - 1]),
+            None => (text, "[]"),
+        };
+        let mut errors: Vec<String> =
+            serde_json::from_str::<Vec<Value>>(errors).unwrap().iter().map(Value::to_string).collect();
+        errors.sort_unstable();
+        Self { data: data.trim_end_matches(['}', ',']).to_owned(), errors }
+    }
+}
+
+pub async fn ask(client: &Client, (query, variables): &Request) -> Answer {
+    Answer::of(&client.text(query, variables.clone()).await)
+}
+
+/// The answer without the values of [`VOLATILE`] fields.
+pub async fn ask_steadily(client: &Client, (query, variables): &Request) -> Answer {
+    let text = client.text(query, variables.clone()).await;
+    let mut response: async_graphql::Value = serde_json::from_str(&text).unwrap();
+    steady(&mut response);
+    Answer::of(&serde_json::to_string(&response).unwrap())
+}
+
+fn steady(value: &mut async_graphql::Value) {
+    use async_graphql::Value;
+    match value {
+        Value::List(items) => items.iter_mut().for_each(steady),
+        Value::Object(fields) => {
+            for (key, value) in fields {
+                if *value != Value::Null && VOLATILE.iter().any(|name| key.starts_with(name)) {
+                    *value = Value::from("volatile");
+                }
+                steady(value);
+            }
+        }
+        _ => {}
+    }
+}

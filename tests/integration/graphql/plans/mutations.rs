@@ -1,0 +1,223 @@
+//! Random mutations that have an effect. Both servers have stores of their own, which begin with equal data: the same
+//! mutation has equal answers, and queries have equal answers afterwards.
+
+use std::collections::BTreeSet;
+
+use async_graphql::parser::types::{FieldDefinition, Type};
+use serde_json::{Map, Value, json};
+
+use super::{
+    ANN, Comparison, MODERATOR, SERVICE,
+    answer::{Answer, ask_steadily},
+    by_plans, callers,
+    data::fill,
+    generator::{Generator, Request, literal, unmarked},
+    schema::{Schema, named},
+};
+use crate::support::{Answer as Judgement, Client, ModerationService, SOON, Server, Stores, eventually};
+
+/// Fields that follow an action moments later, or depend on the clock.
+const LATER: [&str; 11] = [
+    "followers",
+    "following",
+    "groups",
+    "hotNotes",
+    "inbox",
+    "isSettled",
+    "likers",
+    "members",
+    "noteActivity",
+    "settledCount",
+    "viewCount",
+];
+/// The same after a removal, whose comments and replies stop counting in the background.
+const AFTER_REMOVAL: [&str; 13] = [
+    "followers",
+    "following",
+    "groups",
+    "hotNotes",
+    "inbox",
+    "isSettled",
+    "likers",
+    "members",
+    "noteActivity",
+    "settledCount",
+    "viewCount",
+    "commentCount",
+    "replyCount",
+];
+/// Fields that depend on the clock, also at rest.
+const OF_THE_CLOCK: [&str; 3] = ["hotNotes", "noteActivity", "viewCount"];
+
+/// A server with its own stores.
+struct Side {
+    server: Server,
+    stores: Stores,
+    callers: [Client; 6],
+}
+
+impl Side {
+    /// A server with the data of [`fill`], and the ids of that.
+    async fn start(flags: &[&str]) -> (Self, Vec<String>) {
+        let server = Server::start(flags);
+        let (stores, callers) = (server.stores(), callers(&server));
+        let ids = fill(&server, &stores).await;
+        (Self { server, stores, callers }, ids)
+    }
+
+    /// Waits until everything that mutations began is done, apart from views.
+    async fn rest(&self) {
+        eventually("no backfill is left", SOON, || async {
+            let left = "SELECT count(*) FROM backfill WHERE finished_at IS NULL AND $1 = 0";
+            (self.stores.number(left, 0).await == 0).then_some(())
+        })
+        .await;
+        self.stores.rest().await;
+    }
+
+    /// The answer to a mutation. Before, a caller without a token is refused: then its document is known and has a plan.
+    async fn mutate(&self, caller: usize, request: &Request) -> Answer {
+        let refused = ask_steadily(&self.callers[0], request).await;
+        assert!(!refused.errors.is_empty(), "{} {}", request.0, request.1);
+        ask_steadily(&self.callers[caller], request).await
+    }
+
+    async fn views(&self, ids: &[String]) -> Value {
+        let query = "query ($ids: [ID!]!) { nodes(ids: $ids) { ... on Note { viewCount } } }";
+        self.callers[ANN].data(query, json!({ "ids": ids })).await
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn random_mutations_have_the_same_answer_and_effect_by_plans_as_by_the_engine() {
+    // Nobody but the test decides about comments.
+    let silent = ModerationService::start(|_| Judgement::Silence).await;
+    let flags = [&silent.flags("2m")[..], &["--reply-wait", "1m"]].concat();
+    let (planned, mut ids) = Side::start(&flags).await;
+    let (engine, equal_ids) = Side::start(&[&flags[..], &["--plans", "false"]].concat()).await;
+    assert_eq!(ids, equal_ids);
+
+    let schema = Schema::of_plaudit();
+    let comparison = Comparison::of_seconds(15);
+    let (mut mutations, mut accepted, mut by_plan, mut effective) = (0, 0, 0.0, BTreeSet::new());
+    for seed in comparison.seeds() {
+        tokio::join!(planned.rest(), engine.rest());
+        let (names, caller, request) = mutation(Generator::new(&schema, &ids, seed));
+        let about =
+            format!("PLANS_SEED={}, mutation {mutations}: {} {}", comparison.seed, request.0, request.1);
+        let before = by_plans(&planned.server).await;
+        let answer = planned.mutate(caller, &request).await;
+        by_plan += by_plans(&planned.server).await - before;
+        assert_eq!(answer, engine.mutate(caller, &request).await, "{about}");
+        mutations += 1;
+        accepted += u32::from(answer.data.contains("\"data\""));
+        if answer.data.contains("\"changed\":true") {
+            effective.extend(names);
+        }
+        add_new(&mut ids, &answer);
+
+        tokio::join!(planned.rest(), engine.rest());
+        for number in 0..3 {
+            let mut generator = Generator::new(&schema, &ids, seed ^ (number << 32)).without(&OF_THE_CLOCK);
+            let caller = generator.random.below(planned.callers.len());
+            let query = generator.query();
+            let by_engine = ask_steadily(&engine.callers[caller], &query).await;
+            let by_plan = ask_steadily(&planned.callers[caller], &query).await;
+            assert_eq!(by_plan, by_engine, "after {about}: {} {}", query.0, query.1);
+        }
+    }
+    eventually("the views are equal", SOON, || async {
+        (planned.views(&ids).await == engine.views(&ids).await).then_some(())
+    })
+    .await;
+    println!(
+        "{mutations} mutations from seed {}, {accepted} accepted, {by_plan} by plans; effective: {effective:?}",
+        comparison.seed
+    );
+    assert!(by_plan > f64::from(accepted) * 0.8, "{by_plan} of {accepted} by plans");
+    assert!(effective.len() > 5, "only {effective:?} had an effect");
+    assert_eq!(by_plans(&engine.server).await, 0.0);
+}
+
+/// Adds ids of objects that the answer names.
+fn add_new(ids: &mut Vec<String>, answer: &Answer) {
+    for id in answer.data.split('"').filter(|text| text.contains('_')) {
+        let kinds = ["note_", "user_", "comment_", "group_"];
+        if kinds.iter().any(|kind| id.starts_with(kind))
+            && !ids.iter().any(|known| known == id)
+            && ids.len() < 90
+        {
+            ids.push(id.to_owned());
+        }
+    }
+}
+
+/// One or two random mutations: their names, who sends them, and the document.
+fn mutation(mut generator: Generator<'_>) -> (Vec<String>, usize, Request) {
+    let mutations = &generator.schema.fields["Mutation"];
+    let count = if generator.random.one_in(4) { 2 } else { 1 };
+    let chosen: Vec<&FieldDefinition> = (0..count).map(|_| generator.random.pick(mutations)).collect();
+    let names: Vec<String> = chosen.iter().map(|field| field.name.node.to_string()).collect();
+    let caller = caller(&mut generator, chosen[0]);
+    let later: &[&str] = if names.iter().any(|name| name == "deleteNote") { &AFTER_REMOVAL } else { &LATER };
+    generator = generator.without(later);
+    let fields: Vec<String> =
+        (0..).zip(chosen).map(|(number, field)| root(&mut generator, number, field)).collect();
+    (names, caller, generator.document("mutation", &format!("{{ {} }}", fields.join(" "))))
+}
+
+/// Mostly somebody who may.
+fn caller(generator: &mut Generator<'_>, mutation: &FieldDefinition) -> usize {
+    let description = mutation.description.as_ref().map_or("", |text| &text.node);
+    match () {
+        () if generator.random.one_in(6) => 1 + generator.random.below(5),
+        () if description.contains("For moderators.") => MODERATOR,
+        () if description.contains("For services") => SERVICE,
+        () => ANN + generator.random.below(3),
+    }
+}
+
+fn root(generator: &mut Generator<'_>, number: usize, mutation: &FieldDefinition) -> String {
+    let input_type = &mutation.arguments[0].node.ty.node;
+    let input = input(generator, named(input_type));
+    let input = if generator.random.one_in(2) {
+        let values = input.into_iter().map(|(name, value)| (name, unmarked(value)));
+        format!("${}", generator.variable(&input_type.to_string(), Value::Object(values.collect())))
+    } else {
+        let fields: Vec<String> =
+            input.iter().map(|(name, value)| format!("{name}: {}", literal(value))).collect();
+        format!("{{ {} }}", fields.join(", "))
+    };
+    let selection = generator.selection(named(&mutation.ty.node), 2);
+    format!("m{number}: {}(input: {input}) {{ changed ... {selection} }}", mutation.name.node)
+}
+
+fn input(generator: &mut Generator<'_>, of: &str) -> Map<String, Value> {
+    let mut input = Map::new();
+    for field in &generator.schema.inputs[of] {
+        let (name, of) = (field.name.node.as_str(), &field.ty.node);
+        if !of.nullable || generator.random.one_in(3) {
+            input.insert(name.to_owned(), input_value(generator, name, of));
+        }
+    }
+    input
+}
+
+fn input_value(generator: &mut Generator<'_>, name: &str, of: &Type) -> Value {
+    match name {
+        "noteId" => generator.id("note_"),
+        "commentId" | "parentId" => generator.id("comment_"),
+        "groupId" => generator.id("group_"),
+        "userId" | "senderId" | "recipientId" => generator.id("user_"),
+        "noteIds" => (0..=generator.random.below(3)).map(|_| generator.id("note_")).collect(),
+        "mentions" => (0..generator.random.below(3)).map(|_| generator.id("user_")).collect(),
+        "idempotencyKey" => json!(format!("key {}", generator.random.below(9))),
+        "images" => json!(*generator.random.pick(&[&[][..], &["https://example.org/a.png"]])),
+        "amount" => json!(generator.random.pick(&[0, 1, 7, -2, 2_000_000])),
+        "score" => json!(generator.random.below(12)),
+        "body" | "description" | "name" | "reason" | "title" => {
+            json!(*generator.random.pick(&["Words", "\"Words\" \u{1F4AF}", "Other words", ""]))
+        }
+        _ => generator.value(of),
+    }
+}
