@@ -11,7 +11,7 @@ use super::{
 };
 
 /// Numbers that follow from a seed (SplitMix64, <https://prng.di.unimi.it/splitmix64.c>).
-pub struct Random(u64);
+pub struct Random(pub u64);
 
 impl Random {
     fn next(&mut self) -> u64 {

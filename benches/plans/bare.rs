@@ -1,0 +1,44 @@
+//! A handler that reads the request and answers the bytes of `{ __typename }`, served as Plaudit's own routes are. It runs
+//! in a process of its own: this program again, with a variable set.
+
+use std::{sync::Arc, time::Duration};
+
+use axum::{Router, http::header::CONTENT_TYPE, routing::post};
+use bytes::Bytes;
+use plaudit::{http, settings::RequestSettings};
+use tokio::net::TcpListener;
+use tokio_util::sync::CancellationToken;
+
+use super::Outcome;
+
+/// The variable that makes this program the bare server.
+pub const VARIABLE: &str = "BENCH_BARE_HANDLER";
+const ANSWER: &str = r#"{"data":{"__typename":"Query"}}"#;
+
+pub fn is_asked_for() -> bool {
+    std::env::var_os(VARIABLE).is_some()
+}
+
+/// Serves until it is killed.
+#[tokio::main]
+pub async fn serve() -> Outcome<()> {
+    let listener = TcpListener::bind("127.0.0.1:0").await?;
+    println!("listening on http://{}", listener.local_addr()?);
+    let answer = async |_: Bytes| ([(CONTENT_TYPE, "application/json; charset=utf-8")], ANSWER);
+    let router = Router::new().route("/graphql", post(answer));
+    http::serve(listener, router, Arc::new(settings()), CancellationToken::new()).await;
+    Ok(())
+}
+
+/// The defaults.
+fn settings() -> RequestSettings {
+    RequestSettings {
+        max_body: 256 * 1024,
+        header_timeout: Duration::from_secs(10),
+        body_timeout: Duration::from_secs(10),
+        send_timeout: Duration::from_secs(30),
+        idle_timeout: Duration::from_secs(75),
+        cors_origins: Vec::new(),
+        trusted_proxies: Vec::new(),
+    }
+}

@@ -1,0 +1,89 @@
+//! Execution without HTTP: the same queries by two engines of this process, one with plans.
+
+use std::{
+    num::NonZeroUsize,
+    time::{Duration, Instant},
+};
+
+use async_graphql::{Request, Variables};
+use plaudit::{
+    domain::Plaudit,
+    graphql::{Caller, Engine, Viewer},
+    hub::Hub,
+    primitives::ShardCount,
+    settings::{CostSettings, DomainSettings, RateSettings},
+    store::{redis::Redis, sql::Db},
+};
+use plaudit_embedded_stores::DataDir;
+use plaudit_token_auth::{Identity, Role};
+use rustix::time::{ClockId, clock_gettime};
+use tokio_util::sync::CancellationToken;
+
+use super::{Outcome, documents::Document, median, micros};
+
+/// Executions of one round; the rounds of both engines alternate.
+const AT_ONCE: usize = 20;
+
+/// Measures each query with a list for this time, and prints the table.
+pub async fn measure(data: &DataDir, documents: &[Document], time: Duration) -> Outcome<()> {
+    let stop = CancellationToken::new();
+    let plaudit = plaudit(data, &stop)?;
+    let engine =
+        |plans| Engine::new(plaudit.clone(), CostSettings { plans, ..CostSettings::of_development() });
+    let (planned, unplanned) = (engine(true), engine(false));
+    println!("execution without HTTP, CPU in microseconds, median of rounds of {AT_ONCE}:");
+    println!("  {:<22}{:>10}{:>10}{:>8}", "", "plan", "engine", "ratio");
+    let mut ratios = Vec::new();
+    for document in documents.iter().filter(|document| document.is_query() && document.has_list()) {
+        round(&planned, document).await?; // the first execution makes the plan, and warms up
+        let (mut by_plan, mut by_engine, begin) = (Vec::new(), Vec::new(), Instant::now());
+        while begin.elapsed() < time * 2 {
+            by_plan.push(round(&planned, document).await?);
+            by_engine.push(round(&unplanned, document).await?);
+        }
+        let (by_plan, by_engine) = (median(by_plan), median(by_engine));
+        println!("  {:<22}{by_plan:>10.0}{by_engine:>10.0}{:>8.2}", document.name, by_plan / by_engine);
+        ratios.push(by_plan / by_engine);
+    }
+    println!("  {:<42}{:>8.2}", "median", median(ratios));
+    stop.cancel();
+    Ok(())
+}
+
+/// The parts of an API process. The server beside it leads the shards.
+fn plaudit(data: &DataDir, stop: &CancellationToken) -> Outcome<Plaudit> {
+    let redis = Redis::new(&data.redis_url(), ShardCount::new(2).ok_or("no shards")?)?;
+    let db = Db::for_requests(&data.database_url(), 8)?;
+    let hub = Hub::new(redis.clone(), db.clone(), NonZeroUsize::new(100_000).ok_or("no cache")?);
+    let (following, until) = (hub.clone(), stop.clone());
+    tokio::spawn(async move { following.run(until).await });
+    let settings = DomainSettings { rates: RateSettings::unlimited(), ..DomainSettings::default() };
+    Ok(Plaudit::new(redis, db, hub, settings))
+}
+
+/// CPU microseconds of one execution, the mean of a round.
+async fn round(engine: &Engine, document: &Document) -> Outcome<f64> {
+    let expires_at = chrono::Utc::now() + Duration::from_mins(10);
+    let identity = Identity { subject: "mira.okafor".parse()?, role: Role::Moderator, expires_at };
+    let caller = Caller { viewer: Viewer::signed_in(identity), ..Caller::nobody() };
+    let mut spent = Duration::ZERO;
+    for _ in 0..AT_ONCE {
+        let variables = Variables::from_json(document.variables.clone());
+        let request = Request::new(&document.text).variables(variables);
+        let prepared =
+            engine.prepare(request, caller.clone()).map_err(|refused| format!("{:?}", refused.0))?;
+        let begin = cpu_time();
+        let executed = engine.execute(prepared).await.map_err(|refused| format!("{:?}", refused.0))?;
+        if let Some(error) = executed.errors().first() {
+            return Err(format!("{}: {error}", document.name).into());
+        }
+        std::hint::black_box(executed.into_bytes());
+        spent += cpu_time() - begin;
+    }
+    Ok(micros(spent) / AT_ONCE as f64)
+}
+
+/// CPU time of this thread, which runs everything but the stores.
+fn cpu_time() -> Duration {
+    clock_gettime(ClockId::ThreadCPUTime).try_into().unwrap_or_default()
+}

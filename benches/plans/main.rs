@@ -1,0 +1,110 @@
+//! Benchmark of plans: what a document costs by its plan, and by async-graphql (`plans=false`).
+//!
+//! 1. Execution: CPU time of the process's only thread for one execution, without HTTP, of the queries in
+//!    `schema/examples` that have a list (goal: the median of the ratios of plan to engine is at most 1/6).
+//! 2. HTTP: requests per second and CPU time of the server per request, over `CONNECTIONS` (8), of all queries and of
+//!    those mutations that may be repeated.
+//! 3. `{ __typename }`: CPU time of the server per request, compared with a handler of the same HTTP stack that answers
+//!    the same bytes (goal: at most twice).
+//!
+//! `cargo bench --bench plans`. Each document runs for `MILLIS` (1,000) per measurement. Stores and clients run on the
+//! same machine, so requests per second are a lower bound; CPU time hardly depends on them.
+
+mod bare;
+mod documents;
+mod execution;
+mod http;
+mod server;
+
+use std::{os::unix::fs::PermissionsExt, time::Duration};
+
+use plaudit_embedded_stores::{DataDir, DataDirLock, EmbeddedServers, Options};
+
+use documents::Document;
+use http::Load;
+use server::Server;
+
+/// As in the server.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+type Outcome<T> = Result<T, Box<dyn std::error::Error + Send + Sync>>;
+
+fn main() -> Outcome<()> {
+    if bare::is_asked_for() {
+        return bare::serve();
+    }
+    let place = tempfile::Builder::new().permissions(PermissionsExt::from_mode(0o755)).tempdir()?;
+    let data = DataDir::open(place.path().join("data"))?;
+    let lock = DataDirLock::take(&data, "a benchmark")?;
+    let stores = EmbeddedServers::start(&lock, Options { durable: false, ..Options::default() })?;
+    let result = measure(&data);
+    stores.stop();
+    result
+}
+
+fn measure(data: &DataDir) -> Outcome<()> {
+    let time = Duration::from_millis(size("MILLIS", 1_000)?);
+    let connections = size("CONNECTIONS", 8)? as usize;
+    let planned = Server::start(data, &["--seed-if-empty"])?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let documents = runtime.block_on(documents::of_examples(&planned.url))?;
+    runtime.block_on(execution::measure(data, &documents, time))?;
+
+    // The clients use one thread.
+    let load = |server: &Server, document: &Document| {
+        runtime.block_on(http::measure(server, document, connections, time))
+    };
+    let type_name = Document::of("{ __typename }");
+    let by_plan = documents.iter().map(|document| load(&planned, document)).collect::<Outcome<Vec<_>>>()?;
+    let type_name_by_plan = load(&planned, &type_name)?;
+    planned.stop()?;
+    let engine = Server::start(data, &["--plans", "false"])?;
+    let by_engine = documents.iter().map(|document| load(&engine, document)).collect::<Outcome<Vec<_>>>()?;
+    let type_name_by_engine = load(&engine, &type_name)?;
+    engine.stop()?;
+    print(&documents, &by_plan, &by_engine);
+
+    let bare = Server::start_bare()?;
+    let type_name_bare = load(&bare, &type_name)?;
+    bare.stop()?;
+    println!("\n{{ __typename }} over HTTP:");
+    let ratio = |load: &Load| load.cpu.as_secs_f64() / type_name_bare.cpu.as_secs_f64();
+    for (name, load) in
+        [("bare handler", &type_name_bare), ("plan", &type_name_by_plan), ("engine", &type_name_by_engine)]
+    {
+        println!("  {name:<14}{:>9.0} /s{:>9.1} µs{:>7.2}", load.per_second, micros(load.cpu), ratio(load));
+    }
+    Ok(())
+}
+
+fn print(documents: &[Document], by_plan: &[Load], by_engine: &[Load]) {
+    println!("\nover HTTP: requests per second, and CPU of the server per request in microseconds:");
+    println!(
+        "  {:<22}{:>10}{:>10}{:>10}{:>10}{:>8}",
+        "", "plan /s", "engine /s", "plan µs", "engine µs", "ratio"
+    );
+    for ((document, plan), engine) in documents.iter().zip(by_plan).zip(by_engine) {
+        let (plan_cpu, engine_cpu) = (micros(plan.cpu), micros(engine.cpu));
+        println!(
+            "  {:<22}{:>10.0}{:>10.0}{plan_cpu:>10.0}{engine_cpu:>10.0}{:>8.2}",
+            document.name,
+            plan.per_second,
+            engine.per_second,
+            plan_cpu / engine_cpu,
+        );
+    }
+}
+
+fn micros(time: Duration) -> f64 {
+    time.as_secs_f64() * 1e6
+}
+
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_unstable_by(f64::total_cmp);
+    values[values.len() / 2]
+}
+
+fn size(name: &str, default: u64) -> Outcome<u64> {
+    Ok(std::env::var(name).ok().map_or(Ok(default), |value| value.parse())?)
+}
