@@ -1,11 +1,31 @@
 -- Inbox entries of users, and the history of edges. Batches write both, so they have no foreign keys.
 
+-- Names of the numbers in the columns `kind`, for people: SELECT name, count(*) FROM activity NATURAL JOIN kind_name
+-- GROUP BY name. The columns are numbers because a name in each row and index entry costs time and room.
+-- Edges are in src/catalogue/edges.rs, and the other kinds, from 101 on, in src/catalogue/inbox.rs.
+CREATE TABLE kind_name (
+    kind  smallint PRIMARY KEY,
+    name  text NOT NULL,
+    CONSTRAINT kind_name_once UNIQUE (name)
+);
+
+INSERT INTO kind_name (kind, name) VALUES
+    (1, 'note_like'),
+    (2, 'comment_like'),
+    (3, 'follow'),
+    (4, 'note_collect'),
+    (5, 'group_join'),
+    (101, 'comment'),
+    (102, 'reply'),
+    (103, 'mention'),
+    (104, 'direct_message');
+
 -- One row per (recipient, kind, actor, target). The entry of an edge is written with the edge's row, which is on for the
 -- first time then, and kept when the edge is switched off: the key of that row makes both unique. The other kinds have
 -- an index for it, because two indexes on every like would cost a tenth of what PostgreSQL spends on it.
 CREATE TABLE inbox_entry (
     recipient_id  bigint NOT NULL,
-    kind          text NOT NULL,         -- an edge kind (note_like, comment_like, follow), or comment, reply, mention, direct_message
+    kind          smallint NOT NULL,
     actor_id      bigint NOT NULL,
     target_id     bigint NOT NULL,
     created_at    timestamptz NOT NULL,
@@ -14,8 +34,10 @@ CREATE TABLE inbox_entry (
     PRIMARY KEY (recipient_id, id)
 );
 
+COMMENT ON COLUMN inbox_entry.kind IS 'Why the recipient has it; names are in kind_name.';
+
 CREATE UNIQUE INDEX inbox_entry_once ON inbox_entry (recipient_id, kind, actor_id, target_id)
-    WHERE kind IN ('comment', 'reply', 'mention', 'direct_message');
+    WHERE kind > 100;
 
 -- The order in which steps of a target were written, and so which of its totals is the last. `at` does not show this:
 -- it is the time of the action, and the logs of several shards are persisted side by side.
@@ -25,17 +47,19 @@ CREATE UNIQUE INDEX inbox_entry_once ON inbox_entry (recipient_id, kind, actor_i
 -- The number is that of STEPS_AT_ONCE in src/store/sql/activity.rs.
 CREATE SEQUENCE activity_position INCREMENT BY 10000;
 
--- Every step of every edge, with the target's total after it.
+-- Every step of every edge, with the target's total after it. Narrow columns are last, so that none needs padding.
 -- Partitioned by (UTC) day, so that old days are dropped and not deleted row by row.
 CREATE TABLE activity (
     at           timestamptz NOT NULL,
-    kind         text NOT NULL,
     actor_id     bigint NOT NULL,
     target_id    bigint NOT NULL,
-    is_on        boolean NOT NULL,
     total_after  bigint NOT NULL,
-    position     bigint DEFAULT nextval('activity_position')
+    position     bigint DEFAULT nextval('activity_position'),
+    kind         smallint NOT NULL,
+    is_on        boolean NOT NULL
 ) PARTITION BY RANGE (at);
+
+COMMENT ON COLUMN activity.kind IS 'The kind of the edge; names are in kind_name.';
 
 ALTER SEQUENCE activity_position OWNED BY activity.position;
 

@@ -24,11 +24,11 @@ pub struct Move {
     pub counter: Counter,
 }
 
-/// Declares the edge kinds, a line each: the name in the log, in keys and of the table; what it points at;
-/// the counters that it moves, and whose; the inbox counter that rises at the first switch-on ever, and
+/// Declares the edge kinds, a line each: the number in columns; the name in the log, in keys and of the table; what it
+/// points at; the counters that it moves, and whose; the inbox counter that rises at the first switch-on ever, and
 /// whose inbox it is.
 macro_rules! edges {
-    ($($(#[$doc:meta])* $kind:ident $name:literal of $target:ident
+    ($($(#[$doc:meta])* $kind:ident $number:literal $name:literal of $target:ident
        moves [$($party:ident $counter:ident),+] $(notifies $recipient:ident $inbox:ident)?;)+) => {
         /// A relation between a user and a target. Unique per (actor, kind, target).
         #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -36,6 +36,11 @@ macro_rules! edges {
 
         impl EdgeKind {
             pub const ALL: &'static [Self] = &[$(Self::$kind),+];
+
+            /// The number in the columns `kind` of `inbox_entry` and `activity`.
+            pub const fn number(self) -> i16 {
+                match self { $(Self::$kind => $number),+ }
+            }
 
             /// The name in the log and in keys, and of its table.
             pub const fn name(self) -> &'static str {
@@ -64,22 +69,23 @@ macro_rules! edges {
     (@notifies $recipient:ident $inbox:ident) => { Some((Party::$recipient, Counter::$inbox)) };
 }
 
-// Add new kinds at the end: backfills in progress store a kind by its position.
+// Add new kinds at the end: backfills in progress store a kind by its position. Numbers are in stored rows, so they
+// never change; those of edges are below 100.
 edges! {
     /// A user likes a note.
-    NoteLike "note_like" of Note
+    NoteLike 1 "note_like" of Note
         moves [Target NoteLikes, Owner UserLikesReceived] notifies Owner InboxLikes;
     /// A user likes a comment.
-    CommentLike "comment_like" of Comment
+    CommentLike 2 "comment_like" of Comment
         moves [Target CommentLikes] notifies Owner InboxLikes;
     /// A user follows a user.
-    Follow "follow" of User
+    Follow 3 "follow" of User
         moves [Target UserFollowers, Actor UserFollowing] notifies Target InboxNewFollowers;
     /// A user keeps a note in their collection.
-    NoteCollect "note_collect" of Note
+    NoteCollect 4 "note_collect" of Note
         moves [Target NoteCollects, Owner UserCollectsReceived];
     /// A user is a member of a group.
-    GroupJoin "group_join" of Group
+    GroupJoin 5 "group_join" of Group
         moves [Target GroupMembers, Actor UserGroups];
 }
 

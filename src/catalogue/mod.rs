@@ -4,9 +4,11 @@
 mod counters;
 mod edges;
 mod heat;
+mod inbox;
 
 pub use counters::{
     Counter, Counts, Deltas, Entity, EntityKind, MAX_COUNTERS, MovedTotals, ParseEntityError,
 };
 pub use edges::{EdgeKind, Flip, Move, Party, UnixMillis};
 pub use heat::{Bucket, HotWindow, Span, WEIGHTS};
+pub use inbox::InboxKind;

@@ -4,7 +4,7 @@ use chrono::{DateTime, Utc};
 
 use super::{DomainError, DomainResult, Plaudit, edges::now};
 use crate::{
-    catalogue::{Counter, EdgeKind, UnixMillis},
+    catalogue::{EdgeKind, UnixMillis},
     primitives::{NoteId, UserId},
     store::sql::activity::{History, HistoryQuery},
 };
@@ -50,11 +50,11 @@ pub struct HistoryPoint {
 }
 
 impl HistoryCounter {
-    /// Its kind in the table `activity`, and its counter of a note.
-    const fn of_notes(self) -> (&'static str, Counter) {
+    /// The edge of notes whose history it is.
+    const fn of_notes(self) -> EdgeKind {
         match self {
-            Self::Likes => (EdgeKind::NoteLike.name(), Counter::NoteLikes),
-            Self::Collects => (EdgeKind::NoteCollect.name(), Counter::NoteCollects),
+            Self::Likes => EdgeKind::NoteLike,
+            Self::Collects => EdgeKind::NoteCollect,
         }
     }
 }
@@ -93,10 +93,8 @@ impl Plaudit {
             return Err(DomainError::Forbidden("only the author and moderators see the history of a note"));
         }
         let window = Window::of(request, now())?;
-        let (kind, counter) = request.of.of_notes();
         let query = HistoryQuery {
-            kind,
-            counter,
+            kind: request.of.of_notes(),
             target: note.id.0,
             from: window.from,
             until: window.until(),

@@ -118,7 +118,7 @@ async fn inboxes(sql: &PgPool, world: &World) -> BTreeMap<(Entity, Counter), i64
             (Counter::InboxLikes, &["note_like", "comment_like"][..]),
             (Counter::InboxNewFollowers, &["follow"]),
         ] {
-            let query = "SELECT count(*) FROM inbox_entry WHERE recipient_id = $1 AND kind = ANY($2)";
+            let query = "SELECT count(*) FROM inbox_entry NATURAL JOIN kind_name WHERE recipient_id = $1 AND name = ANY($2)";
             let entries = sqlx::query_scalar(query).bind(person.id).bind(kinds).fetch_one(sql).await.unwrap();
             counts.insert((inbox, counter), entries);
         }

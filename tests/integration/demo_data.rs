@@ -36,14 +36,22 @@ const COUNTERS: &[(&str, &str, &str)] = &[
     (
         "inbox",
         "replies",
-        "count(*) FROM inbox_entry WHERE recipient_id = c.id AND kind IN ('comment', 'reply')",
+        "count(*) FROM inbox_entry NATURAL JOIN kind_name WHERE recipient_id = c.id AND name IN ('comment', 'reply')",
     ),
-    ("inbox", "likes", "count(*) FROM inbox_entry WHERE recipient_id = c.id AND kind LIKE '%_like'"),
-    ("inbox", "new_followers", "count(*) FROM inbox_entry WHERE recipient_id = c.id AND kind = 'follow'"),
+    (
+        "inbox",
+        "likes",
+        "count(*) FROM inbox_entry NATURAL JOIN kind_name WHERE recipient_id = c.id AND name LIKE '%_like'",
+    ),
+    (
+        "inbox",
+        "new_followers",
+        "count(*) FROM inbox_entry NATURAL JOIN kind_name WHERE recipient_id = c.id AND name = 'follow'",
+    ),
     (
         "inbox",
         "direct_messages",
-        "count(*) FROM inbox_entry WHERE recipient_id = c.id AND kind = 'direct_message'",
+        "count(*) FROM inbox_entry NATURAL JOIN kind_name WHERE recipient_id = c.id AND name = 'direct_message'",
     ),
 ];
 
@@ -53,8 +61,8 @@ const INCONSISTENCIES: &[(&str, &str)] = &[
         "notes whose history does not end at the current total",
         "SELECT count(*) FROM (SELECT DISTINCT ON (kind, target_id) kind, target_id, total_after FROM activity
                                ORDER BY kind, target_id, position DESC) AS last
-         JOIN note_counts AS c ON c.id = target_id
-         WHERE total_after <> CASE kind WHEN 'note_like' THEN likes ELSE collects END",
+         JOIN note_counts AS c ON c.id = target_id NATURAL JOIN kind_name
+         WHERE total_after <> CASE name WHEN 'note_like' THEN likes ELSE collects END",
     ),
     (
         "users whose last balance differs from their total",
@@ -167,8 +175,8 @@ async fn hot_of_the_hour(client: &Client) -> Option<Vec<i64>> {
 
 /// Heat of each note in the current window, computed from the history, the hottest notes first.
 async fn heats_of_the_hour(sql: &PgPool) -> Vec<(i64, i64)> {
-    let query = "SELECT target_id, sum(CASE kind WHEN 'note_collect' THEN 2 ELSE 1 END)::bigint AS heat
-                 FROM activity WHERE at >= date_bin('5 min', now(), 'epoch') - interval '55 min'
+    let query = "SELECT target_id, sum(CASE name WHEN 'note_collect' THEN 2 ELSE 1 END)::bigint AS heat
+                 FROM activity NATURAL JOIN kind_name WHERE at >= date_bin('5 min', now(), 'epoch') - interval '55 min'
                  GROUP BY 1 ORDER BY heat DESC";
     sqlx::query_as(query).fetch_all(sql).await.unwrap()
 }

@@ -1,7 +1,7 @@
 //! Entries of an inbox.
 
 use crate::{
-    catalogue::{Entity, EntityKind},
+    catalogue::{EdgeKind, Entity, EntityKind, InboxKind},
     domain::InboxEntry,
     graphql::{
         definition::{
@@ -45,14 +45,13 @@ pub fn inbox_entry_kind() -> EnumType {
 struct EntryKind {
     name: &'static str,
     description: &'static str,
-    /// Its name in the store.
-    stored: &'static str,
+    stored: InboxKind,
     about: EntityKind,
 }
 
 impl EntryKind {
     const fn new(
-        stored: &'static str,
+        stored: InboxKind,
         about: EntityKind,
         name: &'static str,
         description: &'static str,
@@ -62,13 +61,38 @@ impl EntryKind {
 }
 
 const KINDS: [EntryKind; 7] = [
-    EntryKind::new("note_like", EntityKind::Note, "NOTE_LIKED", "Somebody liked your note."),
-    EntryKind::new("comment_like", EntityKind::Comment, "COMMENT_LIKED", "Somebody liked your comment."),
-    EntryKind::new("follow", EntityKind::User, "FOLLOWED", "Somebody follows you."),
-    EntryKind::new("comment", EntityKind::Comment, "NOTE_COMMENTED", "Somebody commented on your note."),
-    EntryKind::new("reply", EntityKind::Comment, "COMMENT_ANSWERED", "Somebody replied to your comment."),
-    EntryKind::new("mention", EntityKind::Comment, "MENTIONED", "Somebody mentioned you in a comment."),
-    EntryKind::new("direct_message", EntityKind::User, "MESSAGE_RECEIVED", "Somebody wrote to you."),
+    EntryKind::new(
+        InboxKind::Edge(EdgeKind::NoteLike),
+        EntityKind::Note,
+        "NOTE_LIKED",
+        "Somebody liked your note.",
+    ),
+    EntryKind::new(
+        InboxKind::Edge(EdgeKind::CommentLike),
+        EntityKind::Comment,
+        "COMMENT_LIKED",
+        "Somebody liked your comment.",
+    ),
+    EntryKind::new(InboxKind::Edge(EdgeKind::Follow), EntityKind::User, "FOLLOWED", "Somebody follows you."),
+    EntryKind::new(
+        InboxKind::Comment,
+        EntityKind::Comment,
+        "NOTE_COMMENTED",
+        "Somebody commented on your note.",
+    ),
+    EntryKind::new(
+        InboxKind::Reply,
+        EntityKind::Comment,
+        "COMMENT_ANSWERED",
+        "Somebody replied to your comment.",
+    ),
+    EntryKind::new(
+        InboxKind::Mention,
+        EntityKind::Comment,
+        "MENTIONED",
+        "Somebody mentioned you in a comment.",
+    ),
+    EntryKind::new(InboxKind::DirectMessage, EntityKind::User, "MESSAGE_RECEIVED", "Somebody wrote to you."),
 ];
 
 pub async fn page_of_entries(call: Call<'_>) -> ApiResult<Output> {
@@ -81,7 +105,7 @@ pub async fn page_of_entries(call: Call<'_>) -> ApiResult<Output> {
 
 /// `None` for a kind of a later release.
 fn entry(row: InboxEntry) -> Option<Object> {
-    let kind = KINDS.iter().find(|kind| kind.stored == row.kind)?;
+    let kind = KINDS.iter().find(|kind| kind.stored.number() == row.kind)?;
     Some(Object::record([
         ("id", format!("entry_{}", row.id).into()),
         ("kind", Scalar::Name(kind.name).into()),

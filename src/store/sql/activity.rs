@@ -7,7 +7,7 @@ use chrono::{DateTime, NaiveDate, Utc};
 
 use super::{Db, Tx, from_catalogue, times::timestamp};
 use crate::{
-    catalogue::{Counter, EdgeKind, Flip, UnixMillis},
+    catalogue::{EdgeKind, Flip, UnixMillis},
     primitives::Id,
     store::StoreResult,
 };
@@ -21,10 +21,7 @@ pub struct Step<'a> {
 /// A history to read, in steps of equal length.
 #[derive(Clone, Copy, Debug)]
 pub struct HistoryQuery {
-    /// An edge kind's name.
-    pub kind: &'static str,
-    /// The target's counter that the edge moves.
-    pub counter: Counter,
+    pub kind: EdgeKind,
     pub target: Id,
     /// Where the first step begins.
     pub from: UnixMillis,
@@ -85,11 +82,11 @@ impl Db {
              WHERE c.id = $2 ORDER BY start",
             from = timestamp!("$3"),
             until = timestamp!("$4"),
-            total = wanted.counter.name(),
-            target = wanted.counter.kind().name(),
+            total = wanted.kind.total().name(),
+            target = wanted.kind.target().name(),
         );
         let query = sqlx::query_as(from_catalogue(text))
-            .bind(wanted.kind)
+            .bind(wanted.kind.number())
             .bind(wanted.target.get())
             .bind(wanted.from)
             .bind(wanted.until)
@@ -185,7 +182,7 @@ impl Tx {
              CROSS JOIN unnest($2::bigint[], $3::bigint[], $4::bigint[], $5::boolean[], $6::bigint[]) WITH ORDINALITY
                      AS step (at, actor_id, target_id, is_on, total_after, place)"
         ))
-        .bind(kind.name())
+        .bind(kind.number())
         .bind(steps.iter().map(|step| step.flip.at).collect::<Vec<_>>())
         .bind(steps.iter().map(|step| step.flip.actor.get()).collect::<Vec<_>>())
         .bind(steps.iter().map(|step| step.flip.target.get()).collect::<Vec<_>>())

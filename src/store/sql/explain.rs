@@ -61,14 +61,16 @@ impl Db {
     /// The newest steps of the history with this target, of all kinds of edges.
     pub async fn last_steps(&self, target: Entity, most: i64) -> StoreResult<Vec<HistoryRow>> {
         let kinds = EdgeKind::ALL.iter().filter(|kind| kind.target() == target.kind);
-        let kinds: Vec<&str> = kinds.map(|kind| kind.name()).collect();
+        let (numbers, names): (Vec<i16>, Vec<&str>) = kinds.map(|kind| (kind.number(), kind.name())).unzip();
         let query = sqlx::query_as(
-            "SELECT step.* FROM unnest($1::text[]) AS wanted (kind) CROSS JOIN LATERAL (
-                 SELECT at, kind, actor_id, is_on, total_after FROM activity
-                 WHERE kind = wanted.kind AND target_id = $2 ORDER BY at DESC LIMIT $3) AS step
-             ORDER BY at DESC LIMIT $3",
+            "SELECT wanted.name AS kind, step.*
+             FROM unnest($1::smallint[], $2::text[]) AS wanted (number, name) CROSS JOIN LATERAL (
+                 SELECT at, actor_id, is_on, total_after FROM activity
+                 WHERE kind = wanted.number AND target_id = $3 ORDER BY at DESC LIMIT $4) AS step
+             ORDER BY at DESC LIMIT $4",
         )
-        .bind(kinds)
+        .bind(numbers)
+        .bind(names)
         .bind(target.id.get())
         .bind(most);
         self.run(query.fetch_all(&self.pool())).await

@@ -5,21 +5,18 @@ use sqlx::FromRow;
 
 use super::{Db, Tx, times::timestamp};
 use crate::{
-    catalogue::{EdgeKind, Flip},
+    catalogue::{EdgeKind, Flip, InboxKind},
     primitives::{Id, PageRequest, Slice, UserId},
     store::StoreResult,
 };
-
-/// Kind of the entries of direct messages; their target is the recipient.
-pub(super) const DIRECT_MESSAGE: &str = "direct_message";
 
 /// One notification of a user.
 #[derive(Clone, FromRow, PartialEq, Eq, Debug)]
 pub struct InboxEntry {
     /// Position in the inbox, in order of arrival.
     pub id: Id,
-    /// Name of an edge kind, or `comment`, `reply`, `mention` or `direct_message`.
-    pub kind: String,
+    /// Number of an [`InboxKind`], perhaps one of a later release.
+    pub kind: i16,
     #[sqlx(rename = "actor_id")]
     pub actor: UserId,
     #[sqlx(rename = "target_id")]
@@ -45,7 +42,7 @@ impl Tx {
             " FROM unnest($2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[])
                    AS entry (recipient_id, actor_id, target_id, at)"
         ))
-        .bind(kind.name())
+        .bind(kind.number())
         .bind(entries.iter().map(|(recipient, _)| recipient.get()).collect::<Vec<_>>())
         .bind(entries.iter().map(|(_, flip)| flip.actor.get()).collect::<Vec<_>>())
         .bind(entries.iter().map(|(_, flip)| flip.target.get()).collect::<Vec<_>>())
@@ -53,14 +50,14 @@ impl Tx {
         self.db.run(query.execute(&mut *self.inner)).await.map(drop)
     }
 
-    /// Records that a user wrote to the recipient. Returns whether it is the first time.
+    /// Records that a user wrote to the recipient, who is also the entry's target. Returns whether it is the first time.
     pub async fn add_direct_message(&mut self, from: UserId, to: UserId) -> StoreResult<bool> {
         let query = sqlx::query(
             "INSERT INTO inbox_entry (recipient_id, kind, actor_id, target_id, created_at)
              VALUES ($1, $2, $3, $1, now()) ON CONFLICT DO NOTHING",
         )
         .bind(to.get())
-        .bind(DIRECT_MESSAGE)
+        .bind(InboxKind::DirectMessage.number())
         .bind(from.get());
         Ok(self.db.run(query.execute(&mut *self.inner)).await?.rows_affected() == 1)
     }

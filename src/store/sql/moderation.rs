@@ -10,10 +10,11 @@ use sqlx::FromRow;
 use super::{
     Db, Tx,
     comments::{CommentHeader, raw},
+    from_catalogue,
     threads::CommentState,
 };
 use crate::{
-    catalogue::{Counter, Deltas, Entity, EntityKind},
+    catalogue::{Counter, Deltas, Entity, EntityKind, InboxKind},
     primitives::{CommentId, Id, NoteId, PageRequest, Slice, UserId},
     store::StoreResult,
 };
@@ -211,27 +212,30 @@ impl Tx {
 pub struct CommentNotification {
     comment: CommentId,
     recipient: UserId,
-    /// The column `kind` of `inbox_entry`.
-    kind: String,
+    /// Number of an [`InboxKind`].
+    kind: i16,
 }
 
 impl Tx {
     /// Each recipient once per comment: as author of the comment replied to, else as author of the note, else because
     /// of a mention. The comment's own author is not notified.
     async fn notifications(&mut self, comments: &[CommentId]) -> StoreResult<Vec<CommentNotification>> {
-        let query = sqlx::query_as(
-            "SELECT DISTINCT ON (new.id, entry.recipient) new.id AS comment, entry.recipient, entry.kind
+        let text = format!(
+            "SELECT DISTINCT ON (new.id, entry.recipient) new.id AS comment, entry.recipient, entry.kind::smallint
              FROM comment_index AS new
              CROSS JOIN LATERAL (
-                 SELECT author_id AS recipient, 'reply' AS kind, 1 AS rank FROM comment_index
+                 SELECT author_id AS recipient, {reply} AS kind, 1 AS rank FROM comment_index
                  WHERE id = coalesce(new.reply_to_id, new.parent_id)
-                 UNION ALL SELECT author_id, 'comment', 2 FROM note WHERE id = new.note_id
-                 UNION ALL SELECT unnest(mentions), 'mention', 3 FROM comment_body WHERE id = new.id
+                 UNION ALL SELECT author_id, {comment}, 2 FROM note WHERE id = new.note_id
+                 UNION ALL SELECT unnest(mentions), {mention}, 3 FROM comment_body WHERE id = new.id
              ) AS entry
              WHERE new.id = ANY($1) AND entry.recipient <> new.author_id
              ORDER BY new.id, entry.recipient, entry.rank",
-        )
-        .bind(raw(comments));
+            reply = InboxKind::Reply.number(),
+            comment = InboxKind::Comment.number(),
+            mention = InboxKind::Mention.number(),
+        );
+        let query = sqlx::query_as(from_catalogue(text)).bind(raw(comments));
         self.db.run(query.fetch_all(&mut *self.inner)).await
     }
 
@@ -248,12 +252,12 @@ impl Tx {
         let query = sqlx::query_scalar(
             "INSERT INTO inbox_entry (recipient_id, kind, actor_id, target_id, created_at)
              SELECT recipient, kind, actor, comment, now()
-             FROM unnest($1::bigint[], $2::text[], $3::bigint[], $4::bigint[])
+             FROM unnest($1::bigint[], $2::smallint[], $3::bigint[], $4::bigint[])
                  AS entry (recipient, kind, actor, comment)
              ON CONFLICT DO NOTHING RETURNING recipient_id",
         )
         .bind(new.iter().map(|(one, _)| one.recipient.get()).collect::<Vec<_>>())
-        .bind(new.iter().map(|(one, _)| one.kind.as_str()).collect::<Vec<_>>())
+        .bind(new.iter().map(|(one, _)| one.kind).collect::<Vec<_>>())
         .bind(new.iter().map(|(_, actor)| actor.get()).collect::<Vec<_>>())
         .bind(new.iter().map(|(one, _)| one.comment.get()).collect::<Vec<_>>());
         self.db.run(query.fetch_all(&mut *self.inner)).await

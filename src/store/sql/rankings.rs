@@ -52,7 +52,7 @@ fn heat_of_edge() -> String {
     let cases: Vec<_> = EdgeKind::ALL
         .iter()
         .filter(|kind| kind.heat() != 0)
-        .map(|kind| format!("WHEN '{}' THEN {}", kind.name(), kind.heat()))
+        .map(|kind| format!("WHEN {} THEN {}", kind.number(), kind.heat()))
         .collect();
     format!("CASE kind {} ELSE 0 END", cases.join(" "))
 }

@@ -13,10 +13,9 @@ use super::{
     counts::raw,
     edges::{entity_table, owner_column},
     from_catalogue,
-    inbox::DIRECT_MESSAGE,
 };
 use crate::{
-    catalogue::{Counter, Counts, Deltas, EdgeKind, Entity, EntityKind, Party},
+    catalogue::{Counter, Counts, Deltas, EdgeKind, Entity, EntityKind, InboxKind, Party},
     primitives::Id,
     store::{StoreError, StoreResult},
 };
@@ -133,15 +132,9 @@ fn edges_of_kind(kind: EdgeKind, party: Party) -> String {
 
 /// Entries that a badge counts.
 fn entries(badge: Counter) -> String {
-    let edges = EdgeKind::ALL.iter().filter(|kind| kind.notifies().is_some_and(|(_, inbox)| inbox == badge));
-    let mut kinds: Vec<&str> = edges.map(|kind| kind.name()).collect();
-    match badge {
-        Counter::InboxReplies => kinds.extend(["comment", "reply", "mention"]),
-        Counter::InboxDirectMessages => kinds.push(DIRECT_MESSAGE),
-        _ => {}
-    }
-    let kinds = kinds.join("', '");
-    format!("(SELECT count(*) FROM inbox_entry AS r WHERE r.recipient_id = t.id AND r.kind IN ('{kinds}'))")
+    let kinds = InboxKind::all().filter(|kind| kind.badge() == Some(badge));
+    let kinds = kinds.map(|kind| kind.number().to_string()).collect::<Vec<_>>().join(", ");
+    format!("(SELECT count(*) FROM inbox_entry AS r WHERE r.recipient_id = t.id AND r.kind IN ({kinds}))")
 }
 
 /// Condition under which a counter follows its rows. Otherwise it is frozen.

@@ -62,11 +62,11 @@ impl Db {
 
     async fn touched_by_edges(&self, from: UnixMillis, to: UnixMillis) -> StoreResult<BTreeSet<Entity>> {
         let of_kind = |kind: &EdgeKind| {
-            let (edges, target) = (kind.name(), kind.target());
+            let (edges, target) = (kind.number(), kind.target());
             format!(
-                "SELECT '{target}', target_id FROM step WHERE kind = '{edges}'
+                "SELECT '{target}', target_id FROM step WHERE kind = {edges}
                  UNION SELECT owned.kind, t.{owner} FROM step JOIN {targets} AS t ON t.id = target_id
-                 CROSS JOIN (VALUES ('user'), ('inbox')) AS owned (kind) WHERE step.kind = '{edges}'",
+                 CROSS JOIN (VALUES ('user'), ('inbox')) AS owned (kind) WHERE step.kind = {edges}",
                 target = target.name(),
                 targets = entity_table(target),
                 owner = owner_column(target),

@@ -44,7 +44,7 @@ async fn author_of(stores: &Stores, note: i64) -> String {
 async fn add_step(sql: &PgPool, note: i64, at: DateTime<Utc>, on: bool, total: i64) {
     sqlx::query("SELECT ensure_activity_day($1)").bind(at.date_naive()).execute(sql).await.unwrap();
     let step = "INSERT INTO activity (at, kind, actor_id, target_id, is_on, total_after)
-                VALUES ($1, 'note_like', 1, $2, $3, $4)";
+                SELECT $1, kind, 1, $2, $3, $4 FROM kind_name WHERE name = 'note_like'";
     sqlx::query(step).bind(at).bind(note).bind(on).bind(total).execute(sql).await.unwrap();
 }
 

@@ -1,6 +1,9 @@
 //! Inbox: unread counts, entries, marking as read, and access rules.
 
+use std::collections::BTreeMap;
+
 use futures_util::future::join_all;
+use plaudit::catalogue::{EdgeKind, InboxKind};
 use plaudit_token_auth::Role;
 use serde_json::{Value, json};
 
@@ -145,10 +148,22 @@ async fn a_note_that_is_liked_again_adds_no_second_entry_beside_new_ones_of_its_
 
     join_all(fans.map(|fan| async { server.client(fan).like(liked).await })).await;
     stores.rest().await;
-    let entries = "SELECT count(*) FROM inbox_entry WHERE target_id = $1 AND kind = 'note_like'";
+    let entries =
+        "SELECT count(*) FROM inbox_entry NATURAL JOIN kind_name WHERE target_id = $1 AND name = 'note_like'";
     assert_eq!(stores.number(entries, id).await, 3);
     let mine = stores.user_of(me).await;
     assert_eq!(stores.number("SELECT likes FROM inbox_counts WHERE id = $1", mine).await, 3);
+}
+
+#[tokio::test]
+async fn the_table_of_kind_names_has_the_numbers_of_the_catalogue() {
+    let edges = EdgeKind::ALL.iter().map(|kind| InboxKind::Edge(*kind));
+    let known: BTreeMap<i16, String> =
+        edges.chain(InboxKind::all()).map(|kind| (kind.number(), kind.name().to_owned())).collect();
+    let sql = Server::shared().stores().sql().await;
+    let stored: Vec<(i16, String)> =
+        sqlx::query_as("SELECT kind, name FROM kind_name ORDER BY kind").fetch_all(&sql).await.unwrap();
+    assert_eq!(stored, known.into_iter().collect::<Vec<_>>());
 }
 
 #[tokio::test]

@@ -50,7 +50,7 @@ async fn a_like_is_persisted_with_its_totals_inbox_entry_and_history() {
     let sql = stores.sql().await;
     eventually("three steps in the history", SOON, || async {
         let steps: Vec<(bool, i64)> = sqlx::query_as(
-            "SELECT is_on, total_after FROM activity WHERE kind = 'note_like' AND target_id = $1 ORDER BY at, total_after",
+            "SELECT is_on, total_after FROM activity NATURAL JOIN kind_name WHERE name = 'note_like' AND target_id = $1 ORDER BY at, total_after",
         )
         .bind(id)
         .fetch_all(&sql)
@@ -65,9 +65,9 @@ async fn a_like_is_persisted_with_its_totals_inbox_entry_and_history() {
     let totals = stores.likes(id).await;
     assert_eq!((totals.rows, totals.total, totals.redis), (1, 1, Some(1)));
     let inbox: (i64, i64) = sqlx::query_as(
-        "SELECT count(*), max(c.likes) FROM inbox_entry AS e
+        "SELECT count(*), max(c.likes) FROM inbox_entry AS e JOIN kind_name AS k ON k.kind = e.kind
          JOIN note AS n ON n.author_id = e.recipient_id JOIN inbox_counts AS c ON c.id = e.recipient_id
-         WHERE n.id = $1 AND e.kind = 'note_like'",
+         WHERE n.id = $1 AND k.name = 'note_like'",
     )
     .bind(id)
     .fetch_one(&sql)

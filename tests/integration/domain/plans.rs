@@ -303,7 +303,7 @@ async fn fill(stores: &Stores) {
     );
     let entries = format!(
         "inbox_entry (recipient_id, kind, actor_id, target_id, created_at)
-             SELECT {}, 'note_like', {}, i, at",
+             SELECT {}, (SELECT kind FROM kind_name WHERE name = 'note_like'), {}, i, at",
         first_or("i % 5 = 0", USERS, 7_919),
         any(USERS, 104_729),
     );

@@ -95,7 +95,8 @@ async fn without_postgresql_a_log_grows_up_to_its_share_and_no_accepted_event_is
     let totals = stores.likes(id).await;
     assert_eq!((totals.rows, totals.total, totals.redis), (likes, likes, Some(likes)));
     // The history has each step once: the two at the beginning, all accepted ones, and the last one.
-    let steps = "SELECT count(*) FROM activity WHERE target_id = $1 AND kind = 'note_like'";
+    let steps =
+        "SELECT count(*) FROM activity NATURAL JOIN kind_name WHERE target_id = $1 AND name = 'note_like'";
     assert_eq!(stores.number(steps, id).await, accepted as i64 + 3);
     // In a log above half of its limit retired events do not stay for ten minutes.
     eventually("the log is trimmed", SOON, || async {

@@ -123,9 +123,11 @@ async fn only_the_refused_event_becomes_dead_and_it_is_applied_once_after_the_ca
     assert_eq!((&fields["likeCount"], &fields["viewerHasLiked"]), (&json!(1), &json!(true)));
     assert_eq!(fields["author"]["likesReceivedCount"], 1);
     assert_eq!(stores.likes(bad).await, at_rest(1));
-    let steps = "SELECT count(*) FROM activity WHERE kind = 'note_like' AND target_id = $1";
+    let steps =
+        "SELECT count(*) FROM activity NATURAL JOIN kind_name WHERE name = 'note_like' AND target_id = $1";
     assert_eq!(stores.number(steps, bad).await, 1);
-    let entries = "SELECT count(*) FROM inbox_entry WHERE kind = 'note_like' AND target_id = $1";
+    let entries =
+        "SELECT count(*) FROM inbox_entry NATURAL JOIN kind_name WHERE name = 'note_like' AND target_id = $1";
     assert_eq!(stores.number(entries, bad).await, 1);
     assert_eq!(waiting_events(&stores), [] as [Value; 0]);
     assert!(dead(&stores, "list --decided").1.contains("applied"));

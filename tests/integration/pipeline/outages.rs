@@ -200,7 +200,8 @@ async fn a_postgresql_that_stops_answering_is_not_called_and_the_backlog_drains_
     stores.rest().await;
     let totals = stores.likes(warm).await;
     assert_eq!((totals.rows, totals.total, totals.redis), (0, 0, Some(0)));
-    let steps = "SELECT count(*) FROM activity WHERE target_id = $1 AND kind = 'note_like'";
+    let steps =
+        "SELECT count(*) FROM activity NATURAL JOIN kind_name WHERE target_id = $1 AND name = 'note_like'";
     assert_eq!(stores.number(steps, warm).await, 22);
 }
 
@@ -245,7 +246,8 @@ async fn without_postgresql_requests_that_need_it_are_refused_at_once_and_likes_
     stores.rest().await;
     let totals = stores.likes(id).await;
     assert_eq!((totals.rows, totals.total, totals.redis), (10, 10, Some(10)));
-    let steps = "SELECT count(*) FROM activity WHERE target_id = $1 AND kind = 'note_like'";
+    let steps =
+        "SELECT count(*) FROM activity NATURAL JOIN kind_name WHERE target_id = $1 AND name = 'note_like'";
     assert_eq!(stores.number(steps, id).await, 10 * (2 + 41));
     assert_eq!(server.metrics().await["plaudit_breaker_open{dependency=\"PostgreSQL\"}"], 0.0);
 }

@@ -3,10 +3,10 @@
 use chrono::NaiveDate;
 
 use crate::{
-    catalogue::{Counter, EdgeKind, EntityKind, UnixMillis},
+    catalogue::{Counter, EdgeKind, EntityKind, InboxKind, UnixMillis},
     store::{
         StoreResult,
-        sql::{Tx, from_catalogue, inbox::DIRECT_MESSAGE, times::timestamp},
+        sql::{Tx, from_catalogue, times::timestamp},
     },
 };
 
@@ -30,15 +30,21 @@ pub const TOTALS: [(Counter, &str); 19] = [
     (Counter::NoteComments, "SELECT note_id AS id FROM comment_index"),
     (Counter::CommentLikes, "SELECT target_id AS id FROM comment_like WHERE included"),
     (Counter::CommentReplies, "SELECT parent_id AS id FROM comment_index WHERE parent_id IS NOT NULL"),
-    (Counter::InboxReplies, "SELECT recipient_id AS id FROM inbox_entry WHERE kind IN ('comment', 'reply')"),
+    (
+        Counter::InboxReplies,
+        "SELECT recipient_id AS id FROM inbox_entry NATURAL JOIN kind_name WHERE name IN ('comment', 'reply')",
+    ),
     (
         Counter::InboxLikes,
-        "SELECT recipient_id AS id FROM inbox_entry WHERE kind IN ('note_like', 'comment_like')",
+        "SELECT recipient_id AS id FROM inbox_entry NATURAL JOIN kind_name WHERE name IN ('note_like', 'comment_like')",
     ),
-    (Counter::InboxNewFollowers, "SELECT recipient_id AS id FROM inbox_entry WHERE kind = 'follow'"),
+    (
+        Counter::InboxNewFollowers,
+        "SELECT recipient_id AS id FROM inbox_entry NATURAL JOIN kind_name WHERE name = 'follow'",
+    ),
     (
         Counter::InboxDirectMessages,
-        "SELECT recipient_id AS id FROM inbox_entry WHERE kind = 'direct_message'",
+        "SELECT recipient_id AS id FROM inbox_entry NATURAL JOIN kind_name WHERE name = 'direct_message'",
     ),
     (Counter::GroupMembers, "SELECT target_id AS id FROM group_join WHERE included"),
     (Counter::GroupNotes, "SELECT group_id AS id FROM note WHERE group_id IS NOT NULL"),
@@ -48,27 +54,27 @@ pub const TOTALS: [(Counter, &str); 19] = [
 /// Kinds of inbox entries and the rows that they come from: recipient, actor, target, time. Users
 /// are not notified of their own actions, nor twice of one comment: the author of both the note and the parent comment
 /// gets only the reply.
-const INBOX: [(&str, &str); 5] = [
+const INBOX: [(InboxKind, &str); 5] = [
     (
-        "note_like",
+        InboxKind::Edge(EdgeKind::NoteLike),
         "SELECT n.author_id, l.actor_id, l.target_id, l.created_at
          FROM note_like AS l JOIN note AS n ON n.id = l.target_id WHERE n.author_id <> l.actor_id",
     ),
     (
-        "comment_like",
+        InboxKind::Edge(EdgeKind::CommentLike),
         "SELECT c.author_id, l.actor_id, l.target_id, l.created_at
          FROM comment_like AS l JOIN comment_index AS c ON c.id = l.target_id WHERE c.author_id <> l.actor_id",
     ),
-    ("follow", "SELECT target_id, actor_id, target_id, created_at FROM follow"),
+    (InboxKind::Edge(EdgeKind::Follow), "SELECT target_id, actor_id, target_id, created_at FROM follow"),
     (
-        "comment",
+        InboxKind::Comment,
         "SELECT n.author_id, c.author_id, c.id, c.created_at
          FROM comment_index AS c JOIN note AS n ON n.id = c.note_id
          LEFT JOIN comment_index AS parent ON parent.id = c.parent_id
          WHERE n.author_id <> c.author_id AND n.author_id IS DISTINCT FROM parent.author_id",
     ),
     (
-        "reply",
+        InboxKind::Reply,
         "SELECT parent.author_id, c.author_id, c.id, c.created_at
          FROM comment_index AS c JOIN comment_index AS parent ON parent.id = c.parent_id
          WHERE parent.author_id <> c.author_id",
@@ -91,7 +97,8 @@ pub async fn add_inbox_entries(
 ) -> StoreResult<()> {
     let entries = INBOX.map(|(kind, rows)| {
         format!(
-            "SELECT recipient, '{kind}', actor, target, at FROM ({rows}) AS e (recipient, actor, target, at)"
+            "SELECT recipient, {kind}, actor, target, at FROM ({rows}) AS e (recipient, actor, target, at)",
+            kind = kind.number(),
         )
     });
     let text = format!(
@@ -99,11 +106,12 @@ pub async fn add_inbox_entries(
          SELECT recipient, kind, actor, target, at
          FROM ({entries}
                UNION ALL
-               SELECT recipient, '{DIRECT_MESSAGE}', sender, recipient, {at}
+               SELECT recipient, {message}, sender, recipient, {at}
                FROM unnest($1::bigint[], $2::bigint[], $3::bigint[]) AS message (sender, recipient, at)
               ) AS entry (recipient, kind, actor, target, at)
          WHERE at >= {from} AND at < {to} ORDER BY at, recipient, kind, actor, target",
         entries = entries.join(" UNION ALL "),
+        message = InboxKind::DirectMessage.number(),
         at = timestamp!("at"),
         from = timestamp!("$4::bigint"),
         to = timestamp!("$5::bigint"),
@@ -122,12 +130,13 @@ pub async fn add_inbox_entries(
 pub async fn add_history(tx: &mut Tx, kind: EdgeKind, since: NaiveDate) -> StoreResult<()> {
     let text = format!(
         "INSERT INTO activity (at, kind, actor_id, target_id, is_on, total_after)
-         SELECT created_at, '{edges}', actor_id, target_id, true, total
+         SELECT created_at, {kind}, actor_id, target_id, true, total
          FROM (SELECT created_at, actor_id, target_id,
                       row_number() OVER (PARTITION BY target_id ORDER BY created_at, actor_id) AS total
                FROM {edges} WHERE included) AS step
          WHERE created_at >= $1::date::timestamp AT TIME ZONE 'UTC'
          ORDER BY created_at, target_id, total",
+        kind = kind.number(),
         edges = kind.name(),
     );
     tx.db.run(sqlx::query(from_catalogue(text)).bind(since).execute(&mut *tx.inner)).await.map(drop)

@@ -82,7 +82,7 @@ async fn kill_9_in_the_middle_of_300_comments_decides_each_of_them_once() {
         assert_eq!(totals(&stores, "user", id).await, (approved, Some(approved)));
     }
     assert_eq!(unread_replies(&owner).await, good);
-    let entries = "SELECT count(*) FROM inbox_entry WHERE recipient_id = $1 AND kind = 'comment'";
+    let entries = "SELECT count(*) FROM inbox_entry NATURAL JOIN kind_name WHERE recipient_id = $1 AND name = 'comment'";
     let owner_id = stores.user_of("ann is discussed in a storm").await;
     assert_eq!(stores.number(entries, owner_id).await, good);
     println!("the service got {} requests for {COMMENTS} comments", service.request_count());

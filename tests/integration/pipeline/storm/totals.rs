@@ -43,10 +43,18 @@ const TOTALS: [(&str, &str, &str); 19] = [
     (
         "inbox",
         "likes",
-        "SELECT recipient_id AS id FROM inbox_entry WHERE kind IN ('note_like', 'comment_like')",
+        "SELECT recipient_id AS id FROM inbox_entry NATURAL JOIN kind_name WHERE name IN ('note_like', 'comment_like')",
     ),
-    ("inbox", "new_followers", "SELECT recipient_id AS id FROM inbox_entry WHERE kind = 'follow'"),
-    ("inbox", "direct_messages", "SELECT recipient_id AS id FROM inbox_entry WHERE kind = 'direct_message'"),
+    (
+        "inbox",
+        "new_followers",
+        "SELECT recipient_id AS id FROM inbox_entry NATURAL JOIN kind_name WHERE name = 'follow'",
+    ),
+    (
+        "inbox",
+        "direct_messages",
+        "SELECT recipient_id AS id FROM inbox_entry NATURAL JOIN kind_name WHERE name = 'direct_message'",
+    ),
 ];
 
 pub async fn differences(stores: &Stores) -> Vec<String> {

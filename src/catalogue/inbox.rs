@@ -1,0 +1,77 @@
+//! Kinds of inbox entries, and which badge counts them.
+
+use super::{Counter, EdgeKind};
+
+/// Why a user has an inbox entry.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum InboxKind {
+    /// An edge was switched on for the first time ever.
+    Edge(EdgeKind),
+    Comment,
+    Reply,
+    Mention,
+    DirectMessage,
+}
+
+impl InboxKind {
+    pub fn all() -> impl Iterator<Item = Self> {
+        let edges = EdgeKind::ALL.iter().filter(|kind| kind.notifies().is_some());
+        edges.map(|kind| Self::Edge(*kind)).chain([
+            Self::Comment,
+            Self::Reply,
+            Self::Mention,
+            Self::DirectMessage,
+        ])
+    }
+
+    /// The number in the column `kind` of `inbox_entry`, which never changes, and the name.
+    const fn stored(self) -> (i16, &'static str) {
+        match self {
+            Self::Edge(kind) => (kind.number(), kind.name()),
+            Self::Comment => (101, "comment"),
+            Self::Reply => (102, "reply"),
+            Self::Mention => (103, "mention"),
+            Self::DirectMessage => (104, "direct_message"),
+        }
+    }
+
+    pub const fn number(self) -> i16 {
+        self.stored().0
+    }
+
+    pub const fn name(self) -> &'static str {
+        self.stored().1
+    }
+
+    /// The inbox counter that counts its entries. `None` for an edge that notifies nobody.
+    pub fn badge(self) -> Option<Counter> {
+        match self {
+            Self::Edge(kind) => kind.notifies().map(|(_, badge)| badge),
+            Self::Comment | Self::Reply | Self::Mention => Some(Counter::InboxReplies),
+            Self::DirectMessage => Some(Counter::InboxDirectMessages),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_of_kinds_are_unique_and_never_change() {
+        let expected = [
+            (1, "note_like"),
+            (2, "comment_like"),
+            (3, "follow"),
+            (4, "note_collect"),
+            (5, "group_join"),
+            (101, "comment"),
+            (102, "reply"),
+            (103, "mention"),
+            (104, "direct_message"),
+        ];
+        let edges = EdgeKind::ALL.iter().map(|kind| InboxKind::Edge(*kind));
+        let others = InboxKind::all().filter(|kind| !matches!(kind, InboxKind::Edge(_)));
+        assert_eq!(edges.chain(others).map(InboxKind::stored).collect::<Vec<_>>(), expected);
+    }
+}
