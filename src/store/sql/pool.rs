@@ -24,6 +24,9 @@ const SECONDS: &str = "plaudit_database_seconds";
 /// Time limit of a request's statement, including the wait for a connection; also the session's `statement_timeout`.
 const REQUEST_TIMEOUT: Duration = Duration::from_millis(1_000);
 const PIPELINE_TIMEOUT: Duration = Duration::from_secs(15);
+/// The pipeline uses a connection without a test if it answered within this time: a statement on a broken one fails and
+/// is repeated. The test is a round trip before each statement; the pool makes another one after it in any case.
+const UNTESTED: Duration = Duration::from_secs(2);
 /// PostgreSQL ends a transaction whose process stopped in the middle of it: it holds locks that others wait for.
 const NO_IDLE_TRANSACTIONS: (&str, &str) = ("idle_in_transaction_session_timeout", "5s");
 
@@ -82,6 +85,10 @@ impl Db {
             .options([("statement_timeout", statement_timeout.as_str())])
             .options(settings.iter().copied());
         let options = PgPoolOptions::new().max_connections(connections).acquire_timeout(timeout);
+        let options = match policy {
+            WaitPolicy::FailFast => options,
+            WaitPolicy::Wait => without_tests_of_recent(options),
+        };
         Ok(Self {
             pool: Arc::new(ReplaceablePool::new(options, connect, timeout)),
             breaker: Arc::new(Breaker::new("PostgreSQL")),
@@ -134,4 +141,16 @@ impl Db {
     pub(super) fn pool(&self) -> PgPool {
         self.pool.current()
     }
+}
+
+/// Tests a connection before its use only if it was unused for [`UNTESTED`].
+fn without_tests_of_recent(options: PgPoolOptions) -> PgPoolOptions {
+    options.test_before_acquire(false).before_acquire(|connection, state| {
+        Box::pin(async move {
+            if state.idle_for > UNTESTED {
+                connection.ping().await?;
+            }
+            Ok(true)
+        })
+    })
 }
