@@ -18,8 +18,8 @@ use crate::{
 
 /// Rows of one page: batches of the persister wait for its locks.
 const PAGE: usize = 500;
-/// Looks for work this often without an announcement: one may be missed.
-const EVERY: Duration = Duration::from_secs(1);
+/// Looks for work this often without an announcement, and retries this long after a failure.
+const EVERY: Duration = Duration::from_secs(5);
 /// Rows between two log lines about progress.
 const LOG_EVERY: i64 = 20 * PAGE as i64;
 

@@ -40,9 +40,8 @@ async fn check(leadership: &Leadership, known: &mut Vec<Offset>) -> StoreResult<
     let shard = leadership.lease.shard;
     let meta = leadership.redis().shard_meta(shard).await?;
     let run = leadership.redis().run_id().await?;
-    leadership.db().renew_lease(leadership.lease, leadership.context.settings.lease).await?;
     let persisted_before = *leadership.progress.persisted.borrow();
-    let state = leadership.db().persisted_state().await?;
+    let state = leadership.db().renew_lease(leadership.lease, leadership.context.settings.lease).await?;
     if let Some(reason) = reset_reason(shard, meta.as_ref(), &state, known, &run) {
         return Ok(Some(reason));
     }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{Db, Tx, columns::offset};
+use super::{Db, Tx, columns::offset, from_catalogue};
 use crate::{
     primitives::{Offset, ShardId},
     store::{StoreError, StoreResult},
@@ -66,16 +66,25 @@ impl Db {
         Ok(fence.map(|fence| Lease { shard, fence: fence as u64 }))
     }
 
+    /// Renews a lease, and reads the table as it is when the statement begins.
+    ///
     /// # Errors
     /// [`StoreError::Fenced`] when the shard has a newer owner.
-    pub async fn renew_lease(&self, lease: Lease, life: Duration) -> StoreResult<()> {
-        let renewed = sqlx::query(
-            "UPDATE shard SET lease_until = clock_timestamp() + $3 * interval '1 ms' WHERE id = $1 AND fence = $2",
-        )
-        .bind(lease.shard.0 as i16)
-        .bind(lease.fence as i64)
-        .bind(life.as_millis() as i64);
-        one_row(self.run(renewed.execute(&self.pool())).await?.rows_affected())
+    pub async fn renew_lease(&self, lease: Lease, life: Duration) -> StoreResult<PersistedState> {
+        let text = format!(
+            "WITH renewed AS (
+                 UPDATE shard SET lease_until = clock_timestamp() + $3 * interval '1 ms'
+                 WHERE id = $1 AND fence = $2 RETURNING id
+             )
+             SELECT generation, number, epoch, fence, {TIMELINE} FROM shard
+             WHERE EXISTS (SELECT FROM renewed) ORDER BY id"
+        );
+        let query = sqlx::query_as(from_catalogue(text))
+            .bind(lease.shard.0 as i16)
+            .bind(lease.fence as i64)
+            .bind(life.as_millis() as i64);
+        let rows = self.run(query.fetch_all(&self.pool())).await?;
+        if rows.is_empty() { Err(StoreError::Fenced) } else { Ok(persisted_state(rows)) }
     }
 
     /// Releases a shard, so that the next owner need not wait until the lease expires.
