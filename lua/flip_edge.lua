@@ -51,8 +51,10 @@ if KEYS[6] then
   end
 end
 
-local complete = -2 * tonumber(generation)
-local held = redis.call('SMISMEMBER', KEYS[4], complete, complete - 1, target)
+-- The set's marker. Formatted as an integer: redis.call formats numbers as fractions, which takes longer.
+local complete = string.format('-%d', 2 * generation)
+local truncated = string.format('-%d', 2 * generation + 1)
+local held = redis.call('SMISMEMBER', KEYS[4], complete, truncated, target)
 local is_complete = held[1] == 1
 -- A truncated set whose floor has expired cannot be used.
 local floor = held[2] == 1 and redis.call('GET', KEYS[5])

@@ -50,30 +50,33 @@ for _ = 3, #KEYS do
   end
 end
 
-local call, concat = redis.call, table.concat
+local call = redis.call
 local before = tonumber(meta[4])
-local change, lines, at = before, {}, 1
+-- `writes` is one table for all entities: only its first values belong to the present one.
+local change, lines, writes, at = before, {}, { 'v' }, 1
 for i = 3, #KEYS do
   local key, kind, entity = KEYS[i], batch[at], batch[at + 1]
   local names = kind.names
   local held = call('HMGET', key, unpack(kind.fields))
   change = change + 1
-  local number = integer(change)
-  local writes, line, is_held = { 'v', number }, { entity, number }, held[1] == epoch
+  local number, last = integer(change), 2
+  local line, is_held = entity .. ' ' .. number, held[1] == epoch
+  writes[2] = number
   for j = 1, #names do
     local total, difference = held[2 + j], batch[at + 1 + j]
     is_held = is_held and total
     if is_held and difference ~= 0 then
-      total = integer(tonumber(total) + difference)
-      writes[#writes + 1], writes[#writes + 2] = names[j], total
-      line[#line + 1] = names[j] .. '=' .. total
+      total = integer(total + difference)
+      writes[last + 1], writes[last + 2] = names[j], total
+      last = last + 2
+      line = line .. ' ' .. names[j] .. '=' .. total
     end
   end
   -- What is not held is loaded when somebody reads it: the load finds these events in the log.
   if is_held then
-    call('HSET', key, unpack(writes))
+    call('HSET', key, unpack(writes, 1, last))
   end
-  lines[#lines + 1] = is_held and not held[2] and concat(line, ' ') or entity .. ' ' .. number .. ' ?'
+  lines[#lines + 1] = is_held and not held[2] and line or entity .. ' ' .. number .. ' ?'
   at = at + 2 + #names
 end
 

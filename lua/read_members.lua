@@ -17,8 +17,9 @@ local generation, retired = meta[1], meta[2]
 if not (generation and retired) then
   return { 'no_meta' }
 end
-local complete = -2 * tonumber(generation)
-local truncated = complete - 1
+-- The sets' markers. Formatted as integers: redis.call formats numbers as fractions, which takes longer.
+local complete = string.format('-%d', 2 * generation)
+local truncated = string.format('-%d', 2 * generation + 1)
 
 -- The state of an edge below the floor of its set.
 local function state_below_floor(kind, target)
@@ -27,6 +28,8 @@ local function state_below_floor(kind, target)
   return of == generation and state or 'r'
 end
 
+-- Lua formats a number each time that it joins one to a text.
+local text_of = { [0] = '0', [1] = '1' }
 local states, at, key = {}, 1, 3
 while key <= #KEYS do
   local kind, first = ARGV[at], at + 2
@@ -34,13 +37,15 @@ while key <= #KEYS do
   local held = call('SMISMEMBER', KEYS[key], complete, truncated, unpack(ARGV, first, last))
   -- A truncated set whose floor has expired cannot be used.
   local floor = held[2] == 1 and tonumber(call('GET', KEYS[key + 1]) or nil)
-  if held[1] == 0 then
-    for i = first, last do
-      if not floor then
-        held[i - first + 3] = 's'
-      elseif tonumber(ARGV[i]) < floor then
-        held[i - first + 3] = state_below_floor(kind, ARGV[i])
-      end
+  local is_complete, is_absent = held[1] == 1, held[1] == 0 and not floor
+  for i = 3, #held do
+    if is_complete then
+      held[i] = text_of[held[i]]
+    elseif is_absent then
+      held[i] = 's'
+    else
+      local target = ARGV[first + i - 3]
+      held[i] = tonumber(target) < floor and state_below_floor(kind, target) or text_of[held[i]]
     end
   end
   states[#states + 1] = table.concat(held, '', 3)

@@ -5,7 +5,7 @@
 --              folded <source shard> <folded to>
 -- A message continues the one before it: its "change before" is that one's "change after".
 local function integer(number)
-  return string.format('%.0f', number)
+  return string.format('%d', number)
 end
 
 local function publish(channel, epoch, before, after, source, to, lines)
