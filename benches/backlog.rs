@@ -7,9 +7,10 @@
 //!
 //! `cargo bench --bench backlog`. The stores are embedded and durable, and share the machine with the pipeline.
 
+#[path = "support/cpu.rs"]
+mod cpu;
+
 use std::{
-    collections::BTreeMap,
-    fs,
     os::unix::fs::PermissionsExt,
     process::{Child, Command, Stdio},
     time::{Duration, Instant, SystemTime, UNIX_EPOCH},
@@ -25,6 +26,8 @@ use plaudit::{
     },
 };
 use plaudit_embedded_stores::{DataDir, DataDirLock, EmbeddedServers, Options};
+
+use cpu::CpuTimes;
 
 const USERS: i64 = 20_000;
 const NOTES: i64 = 10_000;
@@ -86,11 +89,15 @@ async fn measure(data: &DataDir, choice: Choice) -> Outcome<()> {
         persisted(&ends),
         events as f64 / seconds
     );
-    println!("CPU until persisted: {}", cpu.since(events)?);
+    println!("CPU until persisted: {}", cpu.since(events, "event")?);
     until("all events are retired", || async { retired(&redis, shards).await == ends }).await?;
     let sql = sqlx::PgPool::connect(&data.database_url()).await?;
     until("no invalidation is left", || async { invalidations(&sql).await == Some(0) }).await?;
-    println!("CPU until retired, after {:.2} s: {}", start.elapsed().as_secs_f64(), cpu.since(events)?);
+    println!(
+        "CPU until retired, after {:.2} s: {}",
+        start.elapsed().as_secs_f64(),
+        cpu.since(events, "event")?
+    );
     pipeline.stop()
 }
 
@@ -121,48 +128,6 @@ async fn retired(redis: &Redis, shards: ShardCount) -> Vec<Offset> {
 
 async fn invalidations(sql: &sqlx::PgPool) -> Option<i64> {
     sqlx::query_scalar("SELECT count(*) FROM invalidation").fetch_one(sql).await.ok()
-}
-
-/// CPU time of the descendants of this process, in microseconds by process name.
-struct CpuTimes(BTreeMap<String, u64>);
-
-impl CpuTimes {
-    /// Linux counts in hundredths of a second.
-    const TICK: u64 = 10_000;
-
-    fn now() -> Outcome<Self> {
-        let mut processes = BTreeMap::new();
-        for entry in fs::read_dir("/proc")? {
-            let stat = fs::read_to_string(entry?.path().join("stat")).unwrap_or_default();
-            let Some((start, fields)) = stat.rsplit_once(") ") else { continue };
-            let Some((pid, name)) = start.split_once(" (") else { continue };
-            let fields: Vec<u64> = fields.split(' ').map(|field| field.parse().unwrap_or(0)).collect();
-            // User and system time of the process and of its ended children.
-            let ticks: u64 = fields[11..15].iter().sum();
-            processes.insert(pid.parse::<u64>()?, (fields[1], name.to_owned(), ticks));
-        }
-        let mut times = BTreeMap::new();
-        for pid in processes.keys() {
-            let mut parents =
-                std::iter::successors(Some(*pid), |pid| processes.get(pid).map(|(parent, ..)| *parent));
-            if parents.any(|pid| pid == u64::from(std::process::id())) {
-                let (_, name, ticks) = &processes[pid];
-                *times.entry(name.clone()).or_default() += ticks * Self::TICK;
-            }
-        }
-        Ok(Self(times))
-    }
-
-    /// CPU time per event since `self` was measured.
-    fn since(&self, events: u64) -> Outcome<String> {
-        let (mut sum, mut parts) = (0, Vec::new());
-        for (name, time) in Self::now()?.0 {
-            let used = time.saturating_sub(self.0.get(&name).copied().unwrap_or_default());
-            sum += used;
-            parts.push(format!("{name} {:.1}", used as f64 / events as f64));
-        }
-        Ok(format!("{:.1} µs per event ({})", sum as f64 / events as f64, parts.join(", ")))
-    }
 }
 
 async fn offsets(db: &Db) -> Vec<Offset> {

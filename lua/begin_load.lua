@@ -6,7 +6,7 @@
 -- ARGV[2]   life     ms after which another load may begin
 -- ARGV[3]   shards   number of virtual shards
 -- then for each entity:  number of its counters, their names
--- Returns   {"done", {1 or 0 per entity: begun}, {folded-to offset per source}}
+-- Returns   {"done", {1 or 0 per entity: begun}, {folded-to offset per source}, epoch of the counters}
 --                         not begun: the counters are held, or somebody else loads them
 --           {"no_meta"}   the shard is not recovered; nothing written
 local token, life, fields = ARGV[1], ARGV[2], { 'epoch' }
@@ -61,4 +61,4 @@ for i = 2, #KEYS do
     begun[i - 1] = 1
   end
 end
-return { 'done', begun, meta }
+return { 'done', begun, meta, epoch }

@@ -15,10 +15,11 @@
 -- ARGV[7]  row_at     offset up to which SQL had persisted the shard's log then; empty as above
 -- ARGV[8]  renew      new time to live of the set in ms, if it is not too large; 0 leaves it as it is
 -- ARGV[9]  operation  what the idempotency key stands for: operation and target
--- ARGV[10] keep       ms for which the idempotency key is kept
+-- ARGV[10] keep       ms for which the idempotency key is kept if the edge was switched
 -- ARGV[11] at         time of the flip, Unix ms
 -- ARGV[12] most       members that a set may have; one that is larger when it is renewed is deleted, and loaded again
 --                     truncated
+-- ARGV[13] keep_unchanged  ms for which the idempotency key is kept if it was not
 -- Returns  {"done", 1, offset}   switched; offset of its event
 --          {"done", 0, offset}   it already was in that state; offset of the pair's pending flip, or ""
 --          {"repeated", 1, offset}  the key was used for this before: what the first call returned, if "done"
@@ -30,7 +31,7 @@
 --          {"key_conflict"}      the idempotency key stands for something else
 local kind, target, on, event = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 local limit, row, row_at, renew = tonumber(ARGV[5]), ARGV[6], ARGV[7], tonumber(ARGV[8])
-local operation, keep, at, most = ARGV[9], ARGV[10], ARGV[11], tonumber(ARGV[12])
+local operation, keep, at, most, keep_unchanged = ARGV[9], ARGV[10], ARGV[11], tonumber(ARGV[12]), ARGV[13]
 if not (limit and renew and most and tonumber(target) and tonumber(at) and (on == '1' or on == '0')) then
   return redis.error_reply('ERR flip_edge: bad arguments')
 end
@@ -118,7 +119,7 @@ else
 end
 if KEYS[6] then
   local kept = (changes and '1 ' or '0 ') .. (offset == '' and '-' or offset) .. ' ' .. operation
-  redis.call('SET', KEYS[6], kept, 'PX', keep)
+  redis.call('SET', KEYS[6], kept, 'PX', changes and keep or keep_unchanged)
 end
 if renew > 0 then
   if redis.call('SCARD', KEYS[4]) > most then

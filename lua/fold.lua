@@ -1,39 +1,47 @@
--- Fold one batch of a source shard's log into the counters of one target shard, exactly once, and publish the totals
--- that change.
+-- Fold batches of source shards' logs into the counters of one target shard, exactly once, and publish the totals that
+-- change.
 -- KEYS[1]   meta     hash     of the target shard
 -- KEYS[2]   channel  pub/sub  of the target shard
 -- KEYS[3…]  counters hash     one per entity
--- ARGV[1]   source   shard whose log this is
--- ARGV[2]   from     offset up to which the target must have folded that log
--- ARGV[3]   to       offset up to which it has folded afterwards
--- ARGV[4]   epoch    of the target's counters
--- ARGV[5]   fence    of the source's owner
--- ARGV[6]   kinds    how many kinds of entities follow
+-- ARGV[1]   epoch    of the target's counters
+-- ARGV[2]   logs     how many logs follow
+-- then for each log:     source shard, fence of its owner, offset up to which the target must have folded it, and up to
+--                        which it has folded it afterwards
+-- then                   how many kinds of entities follow
 -- then for each kind:    number of the counters that move, at least one; their names
 -- then for each entity:  position of its kind (from 1), entity, one difference per counter
 -- Returns   {"done"}
---           {"no_meta"}             the target is not recovered; nothing written, here and below
---           {"other_epoch", epoch}  the target was reset
---           {"fenced"}              the source has a newer owner
---           {"moved", offset}       the target has folded up to there
-local source, from, to, epoch, fence = ARGV[1], ARGV[2], ARGV[3], ARGV[4], tonumber(ARGV[5])
+--           {"no_meta"}         the target is not recovered; nothing written, here and below
+--           {"other_epoch"}     the target was reset
+--           {"fenced"}          a source has a newer owner
+--           {"moved", source}   the target has folded that log up to another offset
+local argument = arguments_after(2)
+local logs, fields = {}, { 'epoch', 'change' }
+for i = 1, tonumber(ARGV[2]) do
+  local source = argument()
+  logs[i] = { source = source, fence = argument(), from = argument(), to = argument() }
+  fields[2 * i + 1], fields[2 * i + 2] = 'fence:' .. source, 'folded:' .. source
+end
 
-local meta = redis.call('HMGET', KEYS[1], 'epoch', 'fence:' .. source, 'folded:' .. source, 'change')
+local meta = redis.call('HMGET', KEYS[1], unpack(fields))
 if not meta[1] then
   return { 'no_meta' }
-elseif meta[1] ~= epoch then
-  return { 'other_epoch', meta[1] }
-elseif tonumber(meta[2] or '0') > fence then
-  return { 'fenced' }
-elseif meta[3] ~= from then
-  return { 'moved', meta[3] or '' }
+elseif meta[1] ~= ARGV[1] then
+  return { 'other_epoch' }
+end
+for i, log in ipairs(logs) do
+  local fence, folded = meta[2 * i + 1], meta[2 * i + 2]
+  if tonumber(fence or '0') > tonumber(log.fence) then
+    return { 'fenced' }
+  elseif folded ~= log.from then
+    return { 'moved', log.source }
+  end
 end
 
 -- One flat list, because a table per entity would cost time: for each entity its kind, the entity, then a difference
 -- for each counter of the kind. All arguments are read before anything is written.
-local argument = arguments_after(6)
 local kinds = {}
-for i = 1, tonumber(ARGV[6]) do
+for i = 1, tonumber(argument()) do
   local names, fields = {}, { 'epoch', 'load' }
   for j = 1, tonumber(argument()) do
     names[j] = argument()
@@ -51,7 +59,7 @@ for _ = 3, #KEYS do
 end
 
 local call = redis.call
-local before = tonumber(meta[4])
+local epoch, before = ARGV[1], tonumber(meta[2])
 -- `writes` is one table for all entities: only its first values belong to the present one.
 local change, lines, writes, at = before, {}, { 'v' }, 1
 for i = 3, #KEYS do
@@ -80,6 +88,13 @@ for i = 3, #KEYS do
   at = at + 2 + #names
 end
 
-redis.call('HSET', KEYS[1], 'folded:' .. source, to, 'change', integer(change), 'fence:' .. source, ARGV[5])
-publish(KEYS[2], epoch, before, change, source, to, lines)
+local positions = { 'change', integer(change) }
+for i, log in ipairs(logs) do
+  local last = 4 * i - 2
+  positions[last + 1], positions[last + 2] = 'fence:' .. log.source, log.fence
+  positions[last + 3], positions[last + 4] = 'folded:' .. log.source, log.to
+  lines[#lines + 1] = 'folded ' .. log.source .. ' ' .. log.to
+end
+call('HSET', KEYS[1], unpack(positions))
+publish(KEYS[2], epoch, before, change, lines)
 return { 'done' }

@@ -13,5 +13,5 @@ for source = 0, tonumber(ARGV[1]) - 1 do
   local folded = redis.call('HGET', KEYS[1], 'folded:' .. source)
   lines[#lines + 1] = 'folded ' .. source .. ' ' .. folded
 end
-publish(KEYS[2], meta[1], tonumber(meta[2]), tonumber(meta[2]), '-', '-', lines)
+publish(KEYS[2], meta[1], tonumber(meta[2]), tonumber(meta[2]), lines)
 return { 'done' }

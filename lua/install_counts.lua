@@ -50,6 +50,6 @@ for i, entity in ipairs(entities) do
 end
 if change > before then
   redis.call('HSET', KEYS[1], 'change', integer(change))
-  publish(KEYS[2], epoch, before, change, '-', '-', lines)
+  publish(KEYS[2], epoch, before, change, lines)
 end
 return { 'done', epoch, unpack(installed) }

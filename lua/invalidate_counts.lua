@@ -28,5 +28,5 @@ for i = 3, #KEYS, 2 do
 end
 delete_all(counters)
 redis.call('HSET', KEYS[1], 'change', change)
-publish(KEYS[2], epoch, before, number, '-', '-', lines)
+publish(KEYS[2], epoch, before, number, lines)
 return { 'done', epoch, change }

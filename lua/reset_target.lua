@@ -30,5 +30,5 @@ for i = 3, #ARGV, 2 do
   lines[#lines + 1] = 'folded ' .. source .. ' ' .. folded
 end
 redis.call('HSET', KEYS[1], 'epoch', epoch, 'timeline', timeline, 'change', '0')
-publish(KEYS[2], epoch, 0, 0, '-', '-', lines)
+publish(KEYS[2], epoch, 0, 0, lines)
 return { 'done' }

@@ -1,11 +1,14 @@
 //! A handler that reads the request and answers the bytes of `{ __typename }`, served as Plaudit's own routes are. It runs
 //! in a process of its own: this program again, with a variable set.
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
 
 use axum::{Router, http::header::CONTENT_TYPE, routing::post};
 use bytes::Bytes;
-use plaudit::{http, settings::RequestSettings};
+use plaudit::{
+    http::{self, Connections},
+    settings::RequestSettings,
+};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
@@ -26,19 +29,8 @@ pub async fn serve() -> Outcome<()> {
     println!("listening on http://{}", listener.local_addr()?);
     let answer = async |_: Bytes| ([(CONTENT_TYPE, "application/json; charset=utf-8")], ANSWER);
     let router = Router::new().route("/graphql", post(answer));
-    http::serve(listener, router, Arc::new(settings()), CancellationToken::new()).await;
+    let settings = RequestSettings::default();
+    let connections = Connections::new(&settings, settings.connections);
+    http::serve(listener, router, Arc::new(settings), connections, CancellationToken::new()).await;
     Ok(())
-}
-
-/// The defaults.
-fn settings() -> RequestSettings {
-    RequestSettings {
-        max_body: 256 * 1024,
-        header_timeout: Duration::from_secs(10),
-        body_timeout: Duration::from_secs(10),
-        send_timeout: Duration::from_secs(30),
-        idle_timeout: Duration::from_secs(75),
-        cors_origins: Vec::new(),
-        trusted_proxies: Vec::new(),
-    }
 }

@@ -1,5 +1,5 @@
 -- The message on a shard's channel. Put before the scripts that publish.
--- First line:  <epoch> <change before> <change after> <source shard or -> <folded to or ->
+-- First line:  <epoch> <change before> <change after>
 -- Then lines:  <entity> <change> <counter>=<total> …    totals that changed; all of them after a load
 --              <entity> <change> ?                      invalidated, or never loaded: read it
 --              folded <source shard> <folded to>
@@ -8,8 +8,7 @@ local function integer(number)
   return string.format('%d', number)
 end
 
-local function publish(channel, epoch, before, after, source, to, lines)
-  local head = table.concat({ epoch, integer(before), integer(after), source, to }, ' ')
-  table.insert(lines, 1, head)
-  redis.call('SPUBLISH', channel, table.concat(lines, '\n'))
+local function publish(channel, epoch, before, after, lines)
+  local head = epoch .. ' ' .. integer(before) .. ' ' .. integer(after) .. '\n'
+  redis.call('SPUBLISH', channel, head .. table.concat(lines, '\n'))
 end

@@ -78,6 +78,10 @@ impl ApiRole {
         if self.settings.server.serves_graphiql() {
             lines.push(format!("  GraphiQL  http://{address}/graphiql"));
         }
+        let on = self.settings.development_tools();
+        if !on.is_empty() {
+            lines.push(format!("  on for development, each a setting of its name: {}", on.join(", ")));
+        }
         lines.push(format!("  admin     http://{address}/admin"));
         if let Some(token) = keys.dev.as_ref().and_then(|dev| dev.sign().ok()) {
             lines.push(format!("  a token of {DEV_SUBJECT}, for development:\n{token}"));

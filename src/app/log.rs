@@ -2,6 +2,13 @@
 
 use std::io::{self, IsTerminal, Write};
 
+use tracing::Level;
+use tracing_subscriber::{
+    filter::{FilterFn, filter_fn},
+    layer::SubscriberExt,
+    util::SubscriberInitExt,
+};
+
 use crate::settings::{LogFormat, LogSettings};
 
 /// Logs to stderr, because stdout is for the results of commands.
@@ -12,9 +19,14 @@ pub fn start_log(log: &LogSettings) {
         .with_writer(move || OneLine { out: io::stderr(), ansi })
         .with_ansi(ansi);
     match log.log_format {
-        LogFormat::Text => subscriber.init(),
-        LogFormat::Json => subscriber.json().init(),
+        LogFormat::Text => subscriber.finish().with(without_messages()).init(),
+        LogFormat::Json => subscriber.json().finish().with(without_messages()).init(),
     }
+}
+
+/// Drops lines with the messages of WebSockets, whatever the setting: a `connection_init` has a token.
+fn without_messages() -> FilterFn {
+    filter_fn(|line| *line.level() < Level::TRACE || !line.target().starts_with("tungstenite"))
 }
 
 /// Writes each event as one line. Text of clients in an event can neither forge another line nor control a

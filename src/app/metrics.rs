@@ -138,6 +138,13 @@ pub const METRICS: &[Metric] = &[
         "Statements in PostgreSQL with the wait for a connection, also those that failed"),
     gauge("plaudit_breaker_open", "0 or 1", "`dependency`",
         "1 while the store does not answer; requests that need it are refused at once"),
+    gauge("plaudit_connections", "connections", "", "Open connections of clients, sockets included"),
+    counter(
+        "plaudit_connections_refused_total",
+        "connections",
+        "`limit`: `connections`, `connections_per_address`",
+        "Connections beyond these limits",
+    ),
     gauge("plaudit_sockets", "connections", "`transport`: `websocket`, `sse`", "Open WebSockets and event streams"),
     gauge("plaudit_subscriptions", "subscriptions", "", "Running subscriptions"),
     counter("plaudit_socket_closes_total", "WebSockets", "`code`",

@@ -11,7 +11,7 @@ use super::{
     readiness::Checks, stores::Stores,
 };
 use crate::{
-    http::{self, Sockets},
+    http::{self, Connections, Sockets},
     seed::{progress_bar, seed},
     settings::{ProcessRole, Settings},
     store::sql::Db,
@@ -57,7 +57,9 @@ pub async fn serve(settings: Settings) -> Result<(), AppError> {
     };
     print_when_ready(checks, lines);
 
-    let serving = http::serve(listener, router, settings.requests.into(), signal.clone());
+    let files = open_files::left_for_clients(stores.connections);
+    let connections = Connections::new(&settings.requests, files);
+    let serving = http::serve(listener, router, settings.requests.into(), connections, signal.clone());
     serve_until(signal, serving, sockets).await;
     if let Some(api) = api {
         api.stop().await; // first, because it appends views, which the pipeline then persists

@@ -24,6 +24,11 @@ const fn pipeline_connections(shards: ShardCount) -> u32 {
     7 + 4 * shards.get() as u32
 }
 
+/// Connections to Redis at most: three per shard that read and follow logs, those of listeners and recoveries.
+const fn redis_connections(shards: ShardCount) -> u32 {
+    10 + 3 * shards.get() as u32
+}
+
 /// Both stores, checked, with an up-to-date schema.
 pub struct Stores {
     pub redis: Redis,
@@ -33,6 +38,8 @@ pub struct Stores {
     pub pipeline_db: Db,
     pub embedded: Option<Embedded>,
     pub data_dir: DataDir,
+    /// To both stores, at most.
+    pub connections: u32,
 }
 
 /// The embedded servers; they end when this is dropped.
@@ -55,7 +62,9 @@ impl Stores {
         check_redis(&redis, &redis_url, settings.redis.redis_allow_unsafe).await?;
         let db = Db::for_requests(&database_url, settings.database.database_connections)?;
         let pipeline_db = Db::for_pipeline(&database_url, pipeline_connections(shards))?.beside(&db);
-        Ok(Self { redis, db, pipeline_db, embedded, data_dir })
+        let connections =
+            settings.database.database_connections + pipeline_connections(shards) + redis_connections(shards);
+        Ok(Self { redis, db, pipeline_db, embedded, data_dir, connections })
     }
 
     /// Stops the embedded servers, if there are any.

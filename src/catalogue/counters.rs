@@ -195,6 +195,12 @@ impl Counts {
         self.0[counter.index()] += delta;
     }
 
+    pub fn add_all(&mut self, other: &Self) {
+        for (value, delta) in self.0.iter_mut().zip(other.0) {
+            *value += delta;
+        }
+    }
+
     /// The first `kind.counters().len()` values.
     pub fn values(&self, kind: EntityKind) -> &[i64] {
         &self.0[..kind.counters().len()]

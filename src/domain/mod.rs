@@ -17,6 +17,7 @@ mod follows;
 mod groups;
 mod history;
 mod inbox;
+mod invisible;
 mod keys;
 mod likes;
 mod lists;
@@ -62,6 +63,7 @@ use entity_cache::{EntityCache, EntityCaches};
 use membership::Memberships;
 use rankings::Rankings;
 use rates::Rates;
+pub use views::RecordedViews;
 use views::Views;
 
 /// Entry point of the domain: every query and action of a request. Cheap to clone.

@@ -1,13 +1,13 @@
-//! Validation of text that people write: length and control characters.
+//! Validation of text that people write: length, control characters and invisible ones.
 
-use super::{DomainError, DomainResult};
+use super::{DomainError, DomainResult, invisible::without_invisible};
 
 /// Limits of a text.
 #[derive(Clone, Copy, Debug)]
 pub struct TextRule {
     /// Name of the argument in error messages.
     pub argument: &'static str,
-    /// Length in characters (Unicode scalar values), without surrounding white space.
+    /// Length in characters (Unicode scalar values), without invisible ones and surrounding white space.
     pub min: usize,
     pub max: usize,
     pub line_breaks: bool,
@@ -24,7 +24,7 @@ pub const REJECTION_REASON: TextRule = TextRule { argument: "reason", min: 1, ma
 
 pub const COMMENT_BODY: TextRule = TextRule { argument: "body", min: 1, max: 1_024, line_breaks: true };
 
-/// Text that satisfies its rule, without surrounding white space.
+/// Text that satisfies its rule, without invisible characters and surrounding white space.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Text(String);
 
@@ -33,15 +33,17 @@ impl Text {
     /// [`DomainError::BadInput`] naming the rule's argument.
     pub fn parse(text: &str, rule: &TextRule) -> DomainResult<Self> {
         let TextRule { argument, min, max, line_breaks } = *rule;
-        let text = text.trim();
-        let length = text.chars().count();
+        let cleaned = without_invisible(text, line_breaks);
+        let visible = cleaned.trim();
+        let length = visible.chars().count();
         if !(min..=max).contains(&length) {
-            let message = format!("{argument}: must have {min} to {max} characters; it has {length}");
+            let removed = text.chars().count() - cleaned.chars().count();
+            let beside = if removed == 0 { String::new() } else { format!(", and {removed} invisible ones") };
+            let message = format!("{argument}: must have {min} to {max} characters; it has {length}{beside}");
             return Err(DomainError::bad_input(argument, message));
         }
-        let is_allowed = |c: char| !c.is_control() || (line_breaks && matches!(c, '\n' | '\r' | '\t'));
-        match text.chars().find(|c| !is_allowed(*c)) {
-            None => Ok(Self(text.to_owned())),
+        match visible.chars().find(|c| !is_allowed(*c, line_breaks)) {
+            None => Ok(Self(visible.to_owned())),
             Some(bad) => {
                 let message =
                     format!("{argument}: must not contain the control character U+{:04X}", bad as u32);
@@ -52,6 +54,15 @@ impl Text {
 
     pub fn as_str(&self) -> &str {
         &self.0
+    }
+}
+
+/// U+2028 and U+2029 break lines, too, but some programs that show a text do not know it.
+fn is_allowed(c: char, line_breaks: bool) -> bool {
+    match c {
+        '\n' | '\r' | '\t' => line_breaks,
+        '\u{2028}' | '\u{2029}' => false,
+        _ => !c.is_control(),
     }
 }
 
@@ -76,9 +87,22 @@ mod tests {
     }
 
     #[test]
+    fn invisible_characters_are_removed_and_do_not_count() {
+        assert_eq!(Text::parse("\u{202E}a\u{200B} b \u{200B}", &NOTE_TITLE).unwrap().as_str(), "a b");
+        let blank = refused("\u{3164}\u{200B}", &GROUP_NAME);
+        assert_eq!(blank, "name: must have 1 to 80 characters; it has 0, and 2 invisible ones");
+    }
+
+    #[test]
     fn control_characters_are_rejected_and_line_breaks_allowed_by_rule() {
         assert!(Text::parse("one\ntwo", &NOTE_BODY).is_ok());
         assert_eq!(refused("one\ntwo", &NOTE_TITLE), "title: must not contain the control character U+000A");
+        for separator in ["U+2028", "U+2029", "U+0085"] {
+            let character = char::from_u32(u32::from_str_radix(&separator[2..], 16).unwrap()).unwrap();
+            for rule in [&NOTE_TITLE, &NOTE_BODY] {
+                assert!(refused(&format!("a{character}b"), rule).ends_with(separator));
+            }
+        }
         assert_eq!(refused("nul\0byte", &NOTE_BODY), "body: must not contain the control character U+0000");
     }
 }

@@ -36,6 +36,17 @@ const LAST_FLUSH: Duration = Duration::from_secs(3);
 
 type ViewCounts = HashMap<NoteId, NonZeroU32>;
 
+/// The notes whose views one request has recorded: it counts each once, however often it names it.
+#[derive(Default)]
+pub struct RecordedViews(Mutex<HashSet<NoteId>>);
+
+impl RecordedViews {
+    /// Whether this is the request's first view of the note.
+    fn insert(&self, note: NoteId) -> bool {
+        self.0.lock().insert(note)
+    }
+}
+
 /// Views that this process has not appended yet.
 pub(super) struct Views {
     redis: Redis,
@@ -138,8 +149,9 @@ impl BundleQueue {
 }
 
 impl Plaudit {
-    /// Records one view per id, without waiting for the counts. Skips ids of unknown and removed notes: a page
-    /// may show a note that was just removed. Returns the viewed notes in the order of the ids, each once.
+    /// Records one view per note, without waiting for the counts, unless it is one of `recorded`. Skips ids of unknown
+    /// and removed notes: a page may show a note that was just removed. Returns the viewed notes in the order of the
+    /// ids, each once.
     ///
     /// # Errors
     /// [`DomainError::Overloaded`] while the buffer is full.
@@ -148,24 +160,26 @@ impl Plaudit {
         actor: UserId,
         ids: &[NoteId],
         key: Option<&IdempotencyKey>,
+        recorded: &RecordedViews,
     ) -> DomainResult<Vec<Arc<Note>>> {
-        let notes: Vec<Arc<Note>> = self.notes().get_many(ids).await?.into_iter().flatten().collect();
+        let mut seen = HashSet::with_capacity(ids.len());
+        let ids: Vec<NoteId> = ids.iter().copied().filter(|id| seen.insert(*id)).collect();
+        let notes: Vec<Arc<Note>> = self.notes().get_many(&ids).await?.into_iter().flatten().collect();
         // Checked before the key is claimed: a rejected request must not leave a claim.
         if self.inner.views.is_full() {
             return Err(DomainError::Overloaded("views"));
         }
         let is_new = match key {
-            Some(key) => self.claim_key(actor, key, &call(ids)).await?,
+            Some(key) => self.claim_key(actor, key, &call(&ids)).await?,
             None => true,
         };
         if is_new {
-            self.inner.views.add(notes.iter().map(|note| note.id));
+            self.inner.views.add(notes.iter().map(|note| note.id).filter(|note| recorded.insert(*note)));
             if !notes.is_empty() {
                 actions::changed("recordViews");
             }
         }
-        let mut viewed = HashSet::with_capacity(notes.len());
-        Ok(notes.into_iter().filter(|note| viewed.insert(note.id)).collect())
+        Ok(notes)
     }
 
     /// Runs the background tasks until `stop`; returns once the last views are appended, or time is up.
@@ -216,9 +230,8 @@ mod tests {
     }
 
     #[test]
-    fn a_call_identifies_notes_and_repetitions_but_not_their_order() {
+    fn a_call_identifies_notes_but_not_their_order() {
         assert_eq!(call(&[note(1), note(2)]), call(&[note(2), note(1)]));
-        assert_ne!(call(&[note(1)]), call(&[note(1), note(1)]));
         assert_ne!(call(&[note(1)]), call(&[note(2)]));
     }
 }

@@ -18,6 +18,8 @@ use tokio::{
     time::{Sleep, sleep},
 };
 
+use super::connections::OpenConnection;
+
 /// The phase of a connection. Shared with the service, because only the service knows when a head is complete.
 #[derive(Clone, Default)]
 pub struct Phase(Arc<AtomicU8>);
@@ -41,6 +43,7 @@ impl Phase {
 /// A TCP stream whose reads and writes have time limits.
 pub struct TimedStream {
     stream: TcpStream,
+    _open: Arc<OpenConnection>,
     phase: Phase,
     head: Deadline,
     sending: Deadline,
@@ -49,8 +52,14 @@ pub struct TimedStream {
 impl TimedStream {
     /// `head`: from a head's first byte, or from the beginning of the connection, to the head's end. `send`: how long
     /// the client may read nothing.
-    pub fn new(stream: TcpStream, phase: Phase, head: Duration, send: Duration) -> Self {
-        Self { stream, phase, head: Deadline::new(head), sending: Deadline::new(send) }
+    pub fn new(
+        stream: TcpStream,
+        open: Arc<OpenConnection>,
+        phase: Phase,
+        head: Duration,
+        send: Duration,
+    ) -> Self {
+        Self { stream, _open: open, phase, head: Deadline::new(head), sending: Deadline::new(send) }
     }
 
     fn write<T>(

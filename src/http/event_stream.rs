@@ -27,7 +27,7 @@ use super::{
     operation::{OperationStep, OperationSteps, StreamedOperation, rejected},
     request_error::RequestError,
     socket::until,
-    sockets::{OpenConnection, Transport},
+    sockets::{OpenSocket, Transport},
 };
 use crate::graphql::{ApiError, Caller, Code, Parameters};
 
@@ -68,7 +68,7 @@ async fn admit(
     state: &SharedApiState,
     parts: &mut Parts,
     body: Body,
-) -> Result<(Caller, Parameters, OpenConnection), RequestError> {
+) -> Result<(Caller, Parameters, OpenSocket), RequestError> {
     let (caller, parameters) = read(state, parts, body).await?;
     let place = state.api.sockets.admit(caller.address, Transport::EventStream)?;
     Ok((caller, parameters, place))
@@ -87,7 +87,7 @@ fn events(
     shared: &Arc<ApiState>,
     steps: OperationSteps,
     token_ends: Option<DateTime<Utc>>,
-    place: OpenConnection,
+    place: OpenSocket,
 ) -> impl Stream<Item = Result<Event, Infallible>> + use<> {
     let token_ends = match token_ends {
         Some(end) => Either::Left(tokio::time::sleep_until(until(end))),

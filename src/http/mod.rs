@@ -6,8 +6,8 @@
 //!   share; [`sockets`]: the open connections and their limits
 //! - [`caller`]: the user of the token; [`address`]: the client's address, also behind proxies
 //! - [`request_error`]: refusals before GraphQL begins; [`rates`]: status 429
-//! - [`around`]: request ids, security headers, CORS, compression; [`serve`]: connections, each a
-//!   [`connection`] with time limits
+//! - [`around`]: request ids, security headers, CORS, compression
+//! - [`serve`]: [`connections`], each a [`connection`] with time limits; [`counts`]: how many are open
 //! - [`health`]: probes and metrics; [`admin`]: metrics for the operator's page; [`pages`]: the embedded pages;
 //!   [`dev`]: development tools
 
@@ -19,6 +19,8 @@ mod around;
 mod body;
 mod caller;
 mod connection;
+mod connections;
+mod counts;
 mod dev;
 mod event_stream;
 mod graphql;
@@ -47,6 +49,7 @@ use metrics_exporter_prometheus::PrometheusHandle;
 use tower::ServiceBuilder;
 use tower_http::catch_panic::CatchPanicLayer;
 
+pub use connections::Connections;
 pub use dev::Development;
 pub use health::{Dependency, Readiness, router as health_router};
 pub use serve::serve;
@@ -87,7 +90,13 @@ type SharedApiState = axum::extract::State<Arc<ApiState>>;
 /// All routes.
 pub fn router(mut api: Api) -> Router {
     let engine = Engine::new(api.plaudit.clone(), api.cost);
-    let dev = dev::router(api.dev.take(), engine.clone(), Arc::clone(&api.requests), api.sockets.clone());
+    let dev = dev::router(
+        api.dev.take(),
+        api.server.dev_hosts.clone(),
+        engine.clone(),
+        Arc::clone(&api.requests),
+        api.sockets.clone(),
+    );
     let probes = health_router(Arc::clone(&api.readiness), api.metrics.clone());
     let pages = pages::router(&api.server);
     api.sockets.begin_metrics();

@@ -22,7 +22,10 @@ use hyper_util::{
 use tokio::net::{TcpListener, TcpStream};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
-use super::connection::{Phase, TimedStream};
+use super::{
+    connection::{Phase, TimedStream},
+    connections::{Connections, OpenConnection},
+};
 use crate::settings::RequestSettings;
 
 /// Longest head of a request, in bytes. hyper limits it to 100 lines, its default; another number costs allocations.
@@ -33,21 +36,31 @@ pub async fn serve(
     mut listener: TcpListener,
     router: Router,
     settings: Arc<RequestSettings>,
+    connections: Connections,
     stop: CancellationToken,
 ) {
-    let connections = TaskTracker::new();
+    let tasks = TaskTracker::new();
     // `accept` retries after errors such as too many open files.
     while let Some((stream, address)) = stop.run_until_cancelled(Listener::accept(&mut listener)).await {
-        connections.spawn(serve_one(stream, address, router.clone(), Arc::clone(&settings), stop.clone()));
+        let Some((stream, open)) = connections.admit(stream, address) else { continue };
+        let client = AcceptedClient { address, open: Arc::new(open) };
+        tasks.spawn(serve_one(stream, client, router.clone(), Arc::clone(&settings), stop.clone()));
     }
     drop(listener);
-    connections.close();
-    connections.wait().await;
+    tasks.close();
+    tasks.wait().await;
+}
+
+/// A client whose connection was accepted.
+struct AcceptedClient {
+    address: SocketAddr,
+    /// Lives as long as the stream, also if that becomes a WebSocket.
+    open: Arc<OpenConnection>,
 }
 
 async fn serve_one(
     stream: TcpStream,
-    address: SocketAddr,
+    client: AcceptedClient,
     router: Router,
     settings: Arc<RequestSettings>,
     stop: CancellationToken,
@@ -55,9 +68,9 @@ async fn serve_one(
     // Answers are written whole, so Nagle's algorithm would only delay them.
     let _ = stream.set_nodelay(true);
     let phase = Phase::default();
-    let io =
-        TokioIo::new(TimedStream::new(stream, phase.clone(), settings.header_timeout, settings.send_timeout));
-    let service = service(router, address, phase);
+    let (head, send) = (settings.header_timeout, settings.send_timeout);
+    let io = TokioIo::new(TimedStream::new(stream, Arc::clone(&client.open), phase.clone(), head, send));
+    let service = service(router, client, phase);
     let mut connection = pin!(
         http1::Builder::new()
             .timer(TokioTimer::new())
@@ -78,17 +91,20 @@ async fn serve_one(
 /// The router with the address of the client; records in `phase` when a request begins and ends.
 fn service(
     router: Router,
-    address: SocketAddr,
+    client: AcceptedClient,
     phase: Phase,
 ) -> impl Service<Request<Incoming>, Response = Response, Error = Infallible, Future: Send> {
     let router = TowerToHyperService::new(router);
     service_fn(move |mut request: Request<Incoming>| {
         phase.request_begins();
-        request.extensions_mut().insert(ConnectInfo(address));
+        request.extensions_mut().insert(ConnectInfo(client.address));
         let (response, phase) = (router.call(request.map(Body::new)), phase.clone());
+        let open = Arc::clone(&client.open);
         async move {
             let response = response.await?;
-            if response.status() != StatusCode::SWITCHING_PROTOCOLS {
+            if response.status() == StatusCode::SWITCHING_PROTOCOLS {
+                open.is_upgraded();
+            } else {
                 phase.request_ends();
             }
             Ok(response)

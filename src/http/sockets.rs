@@ -1,6 +1,6 @@
 //! Open connections, WebSockets and event streams: limits per server and per address, and closing all at shutdown.
 
-use std::{collections::HashMap, net::IpAddr, sync::Arc, time::Duration};
+use std::{net::IpAddr, sync::Arc, time::Duration};
 
 use axum::http::{StatusCode, header};
 use metrics::{counter, gauge};
@@ -10,7 +10,10 @@ use tokio_util::{
     task::{TaskTracker, task_tracker::TaskTrackerToken},
 };
 
-use super::request_error::RequestError;
+use super::{
+    counts::{Counts, Full, Most},
+    request_error::RequestError,
+};
 use crate::{
     graphql::{ApiError, Code},
     primitives::network_of,
@@ -30,13 +33,7 @@ struct SocketRegistry {
     settings: SocketSettings,
     stopping: CancellationToken,
     open: TaskTracker,
-    counts: Mutex<ConnectionCounts>,
-}
-
-#[derive(Default)]
-struct ConnectionCounts {
-    in_all: u32,
-    by_network: HashMap<IpAddr, u32>,
+    counts: Mutex<Counts>,
 }
 
 /// The transport of an operation.
@@ -60,8 +57,8 @@ impl Transport {
     }
 }
 
-/// A connection that is counted as open until this is dropped.
-pub struct OpenConnection {
+/// A socket or event stream that is counted as open until this is dropped.
+pub struct OpenSocket {
     sockets: Sockets,
     network: IpAddr,
     transport: Transport,
@@ -71,12 +68,9 @@ pub struct OpenConnection {
 /// An operation that is counted as a subscription until this is dropped.
 pub struct RunningSubscription(());
 
-/// Why no further connection is accepted.
+/// Why no further one is accepted. Its limits are those of the settings.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum SocketLimit {
-    ForAddress(u32),
-    InAll,
-}
+pub struct SocketLimit(Full, Most);
 
 impl Sockets {
     pub fn new(settings: SocketSettings) -> Self {
@@ -107,11 +101,12 @@ impl Sockets {
 
     /// # Errors
     /// As many connections are open as the settings allow.
-    pub(super) fn admit(&self, address: IpAddr, transport: Transport) -> Result<OpenConnection, SocketLimit> {
+    pub(super) fn admit(&self, address: IpAddr, transport: Transport) -> Result<OpenSocket, SocketLimit> {
         let network = network_of(address);
-        self.inner.counts.lock().take(network, &self.inner.settings)?;
+        let most = self.inner.settings.most();
+        self.inner.counts.lock().open(Some(network), most).map_err(|full| SocketLimit(full, most))?;
         gauge!("plaudit_sockets", "transport" => transport.name()).increment(1.0);
-        Ok(OpenConnection { sockets: self.clone(), network, transport, _open: self.inner.open.token() })
+        Ok(OpenSocket { sockets: self.clone(), network, transport, _open: self.inner.open.token() })
     }
 
     pub(super) fn settings(&self) -> &SocketSettings {
@@ -123,34 +118,15 @@ impl Sockets {
     }
 }
 
-impl ConnectionCounts {
-    fn take(&mut self, network: IpAddr, settings: &SocketSettings) -> Result<(), SocketLimit> {
-        if self.in_all >= settings.sockets {
-            return Err(SocketLimit::InAll);
-        }
-        let of_network = self.by_network.entry(network).or_default();
-        if *of_network >= settings.sockets_per_address {
-            return Err(SocketLimit::ForAddress(settings.sockets_per_address));
-        }
-        *of_network += 1;
-        self.in_all += 1;
-        Ok(())
-    }
-
-    fn give_back(&mut self, network: IpAddr) {
-        self.in_all -= 1;
-        if let Some(of_network) = self.by_network.get_mut(&network) {
-            *of_network -= 1;
-            if *of_network == 0 {
-                self.by_network.remove(&network);
-            }
-        }
+impl SocketSettings {
+    const fn most(&self) -> Most {
+        Most { in_all: self.sockets, per_network: self.sockets_per_address }
     }
 }
 
-impl Drop for OpenConnection {
+impl Drop for OpenSocket {
     fn drop(&mut self) {
-        self.sockets.inner.counts.lock().give_back(self.network);
+        self.sockets.inner.counts.lock().close(Some(self.network));
         gauge!("plaudit_sockets", "transport" => self.transport.name()).decrement(1.0);
     }
 }
@@ -170,14 +146,15 @@ impl Drop for RunningSubscription {
 
 impl From<SocketLimit> for RequestError {
     /// Refused before the upgrade, which is cheap. Clients retry after a pause.
-    fn from(full: SocketLimit) -> Self {
+    fn from(SocketLimit(full, most): SocketLimit) -> Self {
         let (status, error) = match full {
-            SocketLimit::ForAddress(limit) => {
+            Full::OfNetwork => {
+                let limit = most.per_network;
                 let message =
                     format!("{limit} sockets and event streams are open from your address; close one first");
                 (StatusCode::TOO_MANY_REQUESTS, ApiError::too_often(message, RETRY_AFTER_S))
             }
-            SocketLimit::InAll => {
+            Full::InAll => {
                 let message = "this server has its maximum of open sockets; try again later";
                 (StatusCode::SERVICE_UNAVAILABLE, ApiError::new(Code::RetryLater, message))
             }
@@ -198,23 +175,8 @@ mod tests {
         })
     }
 
-    fn admit(sockets: &Sockets, address: &str) -> Result<OpenConnection, SocketLimit> {
+    fn admit(sockets: &Sockets, address: &str) -> Result<OpenSocket, SocketLimit> {
         sockets.admit(address.parse().unwrap(), Transport::WebSocket)
-    }
-
-    #[test]
-    fn open_connections_are_limited_per_address_and_in_all_and_closed_ones_do_not_count() {
-        let sockets = sockets(3, 2);
-        for _ in 0..2 {
-            let one = admit(&sockets, "10.0.0.1").unwrap();
-            let _two = admit(&sockets, "10.0.0.1").unwrap();
-            assert_eq!(admit(&sockets, "10.0.0.1").err(), Some(SocketLimit::ForAddress(2)));
-            let _other = admit(&sockets, "10.0.0.2").unwrap();
-            assert_eq!(admit(&sockets, "10.0.0.3").err(), Some(SocketLimit::InAll));
-            drop(one);
-            assert!(admit(&sockets, "10.0.0.3").is_ok());
-        }
-        assert!(sockets.inner.counts.lock().by_network.is_empty(), "no address is kept");
     }
 
     #[test]

@@ -160,7 +160,9 @@ impl Hub {
     ) -> StoreResult<()> {
         let existing = |entity: &&Entity| entity.kind == kind && snapshot.totals.contains_key(&entity.id);
         let entities: Vec<Entity> = load.begun.iter().filter(existing).copied().collect();
-        let Some(tail) = self.inner.tails.sums(&entities, &snapshot.persisted, &load.folded).await? else {
+        let target = (load.shard, load.epoch);
+        let Some(tail) = self.inner.tails.sums(&entities, &snapshot.persisted, &load.folded, target).await?
+        else {
             missing.extend(entities);
             return Ok(());
         };

@@ -23,13 +23,12 @@ use std::{
 
 use parking_lot::Mutex;
 use tokio::sync::Notify;
-use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 pub use watch::CountsWatch;
 
 use crate::{
     catalogue::{Counts, Entity},
-    primitives::{Offset, ShardId, Version},
+    primitives::{Background, Offset, ShardId, Version},
     store::{
         redis::{LogTails, PushQueue, Redis},
         single_flight::SingleFlight,
@@ -78,26 +77,6 @@ pub struct Backlog {
     pub bytes: usize,
     /// How often a shard's messages were dropped since the current subscription began.
     pub overflows: u64,
-}
-
-/// Tasks that outlive the call that started them. They end when the hub stops.
-#[derive(Default)]
-struct Background {
-    tasks: TaskTracker,
-    stop: CancellationToken,
-}
-
-impl Background {
-    fn spawn(&self, work: impl Future<Output = ()> + Send + 'static) {
-        let stop = self.stop.clone();
-        self.tasks.spawn(async move { stop.run_until_cancelled(work).await });
-    }
-
-    async fn end(&self) {
-        self.stop.cancel();
-        self.tasks.close();
-        self.tasks.wait().await;
-    }
 }
 
 impl Hub {

@@ -13,18 +13,30 @@ mod jobs;
 mod leadership;
 mod ownership;
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use leadership::{CommitGroup, Context, PersistRateLimit};
+use leadership::{Context, LedShards, PersistRateLimit, ShardGroup};
 pub use leadership::{PipelineSetup, PipelineStatus};
 
-use crate::store::{
-    redis::Redis,
-    sql::{Db, announcements::Channel},
+use crate::{
+    primitives::Background,
+    store::{
+        redis::Redis,
+        sql::{Db, announcements::Channel},
+    },
 };
+
+/// Time between two folds of a shard that is busy: the longest delay that gathering adds to a count.
+const FOLD_EVERY: Duration = Duration::from_millis(8);
+/// How long a fold waits for those of other shards.
+const GATHER_FOLDS: Duration = Duration::from_millis(1);
+/// Time between two transactions of a shard that is busy.
+const COMMIT_EVERY: Duration = Duration::from_millis(200);
+/// How long a transaction waits for batches of other shards.
+const GATHER_COMMITS: Duration = Duration::from_millis(5);
 
 /// Leads every shard whose lease it can get until `stop`. Then it persists pending events and hands the shards over.
 pub async fn run(
@@ -45,10 +57,12 @@ pub async fn run(
         persist_rate: Arc::new(PersistRateLimit::new(settings.persist_rate, settings.batch_events)),
         settings: Arc::new(settings),
         status,
+        led: LedShards::default(),
         invalidations_announced: Arc::default(),
         comments_queued: Arc::default(),
-        commit_group: Arc::new(CommitGroup::new()),
-        background: Arc::default(),
+        folds: ShardGroup::new(FOLD_EVERY, GATHER_FOLDS),
+        commits: ShardGroup::new(COMMIT_EVERY, GATHER_COMMITS),
+        background: Background::default(),
     };
     let mut listeners = JoinSet::new();
     for (channel, wake) in [
@@ -62,6 +76,5 @@ pub async fn run(
         owners.spawn(ownership::owner::run(context.clone(), shard, stop.clone()));
     }
     owners.join_all().await;
-    let mut background = std::mem::take(&mut *context.background.lock());
-    background.shutdown().await;
+    context.background.end().await;
 }

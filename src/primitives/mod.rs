@@ -1,5 +1,6 @@
 //! Small value types that every layer shares, and fail points for tests. Independent of stores and transport.
 
+mod background;
 pub mod fault;
 mod id;
 mod network;
@@ -9,6 +10,7 @@ mod retry;
 mod shard;
 mod version;
 
+pub use background::Background;
 pub use id::{CommentId, GroupId, Id, IdOutOfRange, NoteId, UserId};
 pub use network::network_of;
 pub use offset::{Offset, ParseOffsetError};

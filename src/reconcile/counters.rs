@@ -123,7 +123,10 @@ impl Reconciler {
         let after: BTreeMap<Entity, CountersHash> = after.into_iter().collect();
         let mut tails = BTreeMap::<ShardId, Option<TailSums>>::new();
         for (shard, meta) in &metas_after {
-            tails.insert(*shard, self.tails.sums(&entities, &snapshot.persisted, &meta.folded).await?);
+            tails.insert(
+                *shard,
+                self.tails.sums(&entities, &snapshot.persisted, &meta.folded, (*shard, meta.epoch)).await?,
+            );
         }
         let comparison = |(entity, before): &(Entity, CountersHash)| {
             if invalidated.contains(entity) {

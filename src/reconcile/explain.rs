@@ -126,7 +126,9 @@ struct LogPositions {
 /// Events of the entity that are folded and not persisted; none if the logs cannot be read.
 async fn pending(redis: &Redis, entity: Entity, at: &LogPositions) -> Counts {
     let tails = LogTails::new(redis.clone());
-    let sums = tails.sums(&[entity], &at.persisted, &at.folded).await.ok().flatten();
+    // The tails are new, so the epoch does not matter.
+    let target = (redis.shards().shard_of(entity.id), 0);
+    let sums = tails.sums(&[entity], &at.persisted, &at.folded, target).await.ok().flatten();
     sums.and_then(|tail| tail.sums.get(&entity).copied()).unwrap_or_default()
 }
 

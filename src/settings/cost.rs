@@ -8,8 +8,8 @@ use super::values::{mebibytes, whole};
 #[derive(Args, Clone, Copy, PartialEq, Eq, Debug)]
 #[command(next_help_heading = "Cost of a request")]
 pub struct CostSettings {
-    /// Answer __schema and __type, and suggest similar names in errors; default: only with embedded servers
-    /// on a loopback address
+    /// Answer __schema and __type, and suggest similar names in errors; default: only with the
+    /// generated secret
     #[arg(long, value_name = "BOOL", value_parser = BoolishValueParser::new())]
     #[arg(num_args = 0..=1, default_missing_value = "true")]
     pub introspection: Option<bool>,

@@ -8,7 +8,7 @@ use tracing_subscriber::EnvFilter;
 use super::{
     RateSettings,
     values::{
-        NightlyAt, StoreUrl, append_fsync, as_usize, duration, hub_cache, log_filter, nightly_at,
+        HostName, NightlyAt, StoreUrl, append_fsync, as_usize, duration, hub_cache, log_filter, nightly_at,
         shard_count, socket_address, whole,
     },
 };
@@ -43,22 +43,28 @@ pub struct ServerSettings {
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8080", value_parser = socket_address)]
     pub listen: SocketAddr,
 
-    /// Serve the demo app at /; default: only with embedded servers on a loopback address
+    /// Serve the demo app at /; default: only with the generated secret
     #[arg(long, value_name = "BOOL", value_parser = BoolishValueParser::new())]
     #[arg(num_args = 0..=1, default_missing_value = "true")]
     pub demo: Option<bool>,
 
-    /// Serve GraphiQL, a page to try queries on; default: only with embedded servers on a loopback address
+    /// Serve GraphiQL, a page to try queries on; default: only with the generated secret
     #[arg(long, value_name = "BOOL", value_parser = BoolishValueParser::new())]
     #[arg(num_args = 0..=1, default_missing_value = "true")]
     pub graphiql: Option<bool>,
 
-    /// Give a token to anybody who asks; default: only with embedded servers on a loopback address
+    /// Give a token to anybody who asks; default: only with the generated secret
     ///
     /// Serves `/dev/token`, `/dev/users` and `/dev/storm`. Needs a secret to sign with.
     #[arg(long, value_name = "BOOL", value_parser = BoolishValueParser::new())]
     #[arg(num_args = 0..=1, default_missing_value = "true")]
     pub dev_token: Option<bool>,
+
+    /// Hosts, such as my-laptop.local, under which the development addresses answer; default: only this machine's
+    ///
+    /// Names and addresses of the loopback interface are always answered, at any port.
+    #[arg(long, value_name = "HOSTS", value_delimiter = ',')]
+    pub dev_hosts: Vec<HostName>,
 }
 
 impl ServerSettings {

@@ -42,7 +42,7 @@ pub use rates::RateSettings;
 pub use requests::{DocumentSettings, PageOrigin, RequestSettings};
 pub use sockets::SocketSettings;
 pub use tokens::TokenSettings;
-pub use values::{NightlyAt, StoreUrl, ValueError};
+pub use values::{HostName, NightlyAt, StoreUrl, ValueError};
 pub(crate) use values::{as_usize, duration, whole};
 
 /// All settings of `plaudit serve`.
@@ -119,8 +119,8 @@ impl Settings {
     fn check_keys(&self) -> Result<(), SettingsError> {
         self.auth.check()?;
         let has_public_keys = self.auth.jwks().is_some();
-        let needs_own = self.runs(ProcessRole::Api) && !self.is_development();
-        if needs_own && !has_public_keys && self.auth.jwt_secret.is_none() {
+        let has_keys = has_public_keys || self.auth.jwt_secret.is_some();
+        if self.runs(ProcessRole::Api) && !has_keys && !self.is_development() {
             return Err(SettingsError::SecretNeeded);
         }
         if has_public_keys && self.server.dev_token == Some(true) {
@@ -129,19 +129,32 @@ impl Settings {
         Ok(())
     }
 
-    /// Whether this is a developer's own machine: it uses embedded stores and a loopback address.
-    pub const fn is_development(&self) -> bool {
-        self.is_embedded() && self.server.listen.ip().is_loopback()
+    /// Whether this is a developer's own machine: embedded stores, a loopback address, and no keys for tokens, so that
+    /// the secret is the generated one. Who sets a secret may have a proxy in front, also on a loopback address.
+    pub fn is_development(&self) -> bool {
+        let has_keys = self.auth.jwt_secret.is_some() || self.auth.jwks().is_some();
+        self.is_embedded() && self.server.listen.ip().is_loopback() && !has_keys
     }
 
     /// Decides what is not set and has no fixed default: on a developer's own machine the demo app and GraphiQL
-    /// are served, clients may ask for the schema, and anybody may have a token if there is a secret to sign it.
+    /// are served, clients may ask for the schema, and anybody may have a token.
     pub fn complete(&mut self) {
         let is_development = self.is_development();
         self.server.demo.get_or_insert(is_development);
         self.server.graphiql.get_or_insert(is_development);
-        self.server.dev_token.get_or_insert(is_development && self.auth.jwks().is_none());
+        self.server.dev_token.get_or_insert(is_development);
         self.cost.introspection.get_or_insert(is_development);
+    }
+
+    /// The settings that are on and help developers, but also attackers.
+    pub fn development_tools(&self) -> Vec<&'static str> {
+        let tools = [
+            ("demo", self.server.serves_demo()),
+            ("graphiql", self.server.serves_graphiql()),
+            ("introspection", self.cost.introspects()),
+            ("dev_token", self.server.gives_dev_tokens()),
+        ];
+        tools.into_iter().filter(|(_, is_on)| *is_on).map(|(name, _)| name).collect()
     }
 }
 
@@ -162,6 +175,7 @@ mod tests {
         assert!(!settings(&["--listen", "0.0.0.0:8080"]).server.gives_dev_tokens());
         assert!(!settings(&["--redis-url", "redis://cache"]).server.gives_dev_tokens());
         assert!(!settings(&["--dev-token", "false"]).server.gives_dev_tokens());
+        assert!(!settings(&["--jwt-secret", &"s".repeat(32)]).server.gives_dev_tokens());
         assert!(settings(&["--dev-token", "--listen", "0.0.0.0:8080"]).server.gives_dev_tokens());
     }
 
@@ -174,6 +188,7 @@ mod tests {
             assert!(serves(&settings(&[]).server));
             assert!(!serves(&settings(&["--listen", "0.0.0.0:8080"]).server));
             assert!(!serves(&settings(&["--redis-url", "redis://cache"]).server));
+            assert!(!serves(&settings(&["--jwt-secret", &"s".repeat(32)]).server));
             assert!(!serves(&settings(&[flag, "false"]).server));
             assert!(serves(&settings(&[flag, "--listen", "0.0.0.0:8080"]).server));
         }
@@ -184,6 +199,7 @@ mod tests {
         assert!(settings(&[]).cost.introspects());
         assert!(!settings(&["--listen", "0.0.0.0:8080"]).cost.introspects());
         assert!(!settings(&["--redis-url", "redis://cache"]).cost.introspects());
+        assert!(!settings(&["--jwt-secret", &"s".repeat(32)]).cost.introspects());
         assert!(!settings(&["--introspection", "false"]).cost.introspects());
         assert!(settings(&["--introspection", "--listen", "0.0.0.0:8080"]).cost.introspects());
     }

@@ -13,6 +13,18 @@ use super::values::{ValueError, duration, kibibytes, mebibytes, network, whole};
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Requests")]
 pub struct RequestSettings {
+    /// Connections of clients that one process holds open, sockets included, 10 to 1000000
+    ///
+    /// Less if the limit of open files is lower, so that files are left for the stores. One more is refused with 503.
+    #[arg(long, value_name = "CONNECTIONS", default_value = "30000", value_parser = whole(10..=1_000_000, Some))]
+    pub connections: u32,
+
+    /// Connections from one address (IPv6: one /64 network), sockets not included, 1 to 1000000
+    ///
+    /// At most half of all. One more is refused with 429. Those of `trusted_proxies` are not limited.
+    #[arg(long, value_name = "CONNECTIONS", default_value = "1000", value_parser = whole(1..=1_000_000, Some))]
+    pub connections_per_address: u32,
+
     /// Size of a request's body in KiB, 1 to 10240
     ///
     /// A larger one is refused with 413.

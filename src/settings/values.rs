@@ -9,6 +9,7 @@ use std::{
     time::Duration,
 };
 
+use axum::http::uri::Authority;
 use chrono::NaiveTime;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use humantime::{format_duration, parse_duration};
@@ -21,6 +22,10 @@ use crate::primitives::ShardCount;
 /// Address of a store. It may hold a password, so it does not print.
 #[derive(Clone, PartialEq, Eq)]
 pub struct StoreUrl(String);
+
+/// Name or address of a host, without a port.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct HostName(String);
 
 /// A (UTC) time of day; `None`: never.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -41,6 +46,8 @@ pub enum ValueError {
     TimeOfDay,
     #[error("an IP address or a network such as 10.0.0.0/8 is needed")]
     Network,
+    #[error("the name or address of a host is needed, such as my-laptop.local, without scheme and port")]
+    Host,
     #[error("an address such as redis://host:6379 or postgres://user:password@host/database is needed")]
     Url,
     #[error(
@@ -52,6 +59,22 @@ pub enum ValueError {
 impl StoreUrl {
     pub fn as_str(&self) -> &str {
         &self.0
+    }
+}
+
+impl HostName {
+    /// Compares without regard to case, as names of hosts are.
+    pub fn is(&self, host: &str) -> bool {
+        self.0.eq_ignore_ascii_case(host)
+    }
+}
+
+impl FromStr for HostName {
+    type Err = ValueError;
+
+    fn from_str(text: &str) -> Result<Self, ValueError> {
+        let authority: Authority = text.parse().map_err(|_| ValueError::Host)?;
+        if authority.host() == text { Ok(Self(text.to_owned())) } else { Err(ValueError::Host) }
     }
 }
 
@@ -174,6 +197,17 @@ mod tests {
         assert_eq!(network("::1").unwrap().to_string(), "::1/128");
         for bad in ["", "10.0.0.0/33", "proxy", "10.0.0"] {
             assert!(network(bad).unwrap_err().to_string().contains("10.0.0.0/8"), "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_host_has_neither_scheme_nor_port() {
+        for good in ["my-laptop.local", "192.0.2.7", "[2001:db8::7]"] {
+            assert!(good.parse::<HostName>().unwrap().is(&good.to_uppercase()), "{good}");
+        }
+        for bad in ["", "my-laptop.local:8080", "http://my-laptop.local", "a b", "ann@my-laptop.local", "a/b"]
+        {
+            assert!(bad.parse::<HostName>().unwrap_err().to_string().contains("my-laptop.local"), "{bad}");
         }
     }
 

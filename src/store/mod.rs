@@ -13,3 +13,7 @@ pub use error::{ErrorClass, SqlRefusal, StoreError, StoreResult};
 
 /// How long both stores keep an idempotency key.
 pub const KEY_LIFE: Duration = Duration::from_hours(24);
+
+/// How long Redis keeps the key of a switch that changed nothing. Repetitions after a lost reply come within minutes;
+/// in a day, one client could fill a gigabyte with requests that change nothing.
+pub const UNCHANGED_KEY_LIFE: Duration = Duration::from_mins(10);

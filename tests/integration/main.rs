@@ -43,6 +43,7 @@ mod graphql {
 mod http {
     mod browsers;
     mod configuration;
+    mod connections;
     mod dev;
     mod limits;
     mod log;

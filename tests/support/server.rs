@@ -5,7 +5,7 @@ use std::{
     io::{BufRead, BufReader},
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
-    sync::{Arc, OnceLock, mpsc},
+    sync::{Arc, Mutex, OnceLock, mpsc},
     thread,
     time::Duration,
 };
@@ -27,7 +27,11 @@ pub struct Server {
     flags: Vec<String>,
     /// Whether the server gets the secret that signs the tokens of tests.
     has_secret: bool,
+    /// The server's limit of open files; `None`: that of the tests.
+    open_files: Option<u32>,
     pub url: String,
+    /// What the server printed on stdout since it was started.
+    printed: Arc<Mutex<String>>,
     /// The directory lives as long as the server.
     place: Option<Arc<Place>>,
 }
@@ -61,6 +65,15 @@ impl Server {
         server
     }
 
+    /// A server that may have this many files open.
+    pub fn start_with_files(open_files: u32, flags: &[&str]) -> Self {
+        let place = Arc::new(Place::new());
+        let mut server = Self::stopped_in(&place.path().join("data"), flags, Some(place.clone()));
+        server.open_files = Some(open_files);
+        server.start_again();
+        server
+    }
+
     fn start_in(data_dir: &Path, flags: &[&str], place: Option<Arc<Place>>) -> Self {
         let mut server = Self::stopped_in(data_dir, flags, place);
         server.start_again();
@@ -70,7 +83,16 @@ impl Server {
     fn stopped_in(data_dir: &Path, flags: &[&str], place: Option<Arc<Place>>) -> Self {
         let flags = flags.iter().map(|flag| (*flag).to_owned()).collect();
         let (data_dir, url) = (data_dir.to_owned(), String::new());
-        Self { child: None, data_dir, flags, has_secret: true, url, place }
+        Self {
+            child: None,
+            data_dir,
+            flags,
+            has_secret: true,
+            open_files: None,
+            url,
+            printed: Arc::default(),
+            place,
+        }
     }
 
     /// Starts the same server again, on the same data.
@@ -85,13 +107,19 @@ impl Server {
             .arg("serve")
             .args(["--listen", "127.0.0.1:0"])
             .env("PLAUDIT_LOG", "warn,plaudit=info")
-            .args(&self.flags)
-            .envs(variables.iter().copied());
+            .args(&self.flags);
         if !self.has_secret {
             command.env_remove("PLAUDIT_JWT_SECRET");
+        } else if self.place.is_some() {
+            // By default with the generated secret only, which tests cannot sign with.
+            for tool in ["DEMO", "GRAPHIQL", "INTROSPECTION", "DEV_TOKEN"] {
+                command.env(format!("PLAUDIT_{tool}"), "true");
+            }
         }
-        let mut child = spawn_tied(command, &self.log_file());
-        let address = wait_for_address(&mut child);
+        command.envs(variables.iter().copied());
+        let mut child = spawn_tied(command, self.open_files, &self.log_file());
+        self.printed = Arc::default();
+        let address = wait_for_address(&mut child, &self.printed);
         self.child = Some(child);
         let Some(url) = address else {
             self.kill();
@@ -112,6 +140,11 @@ impl Server {
             let _ = child.kill();
             let _ = child.wait();
         }
+    }
+
+    /// The lines that the server printed since it was started; more may follow.
+    pub fn printed(&self) -> String {
+        self.printed.lock().unwrap().clone()
     }
 
     /// SIGSTOP: the process exists but does nothing, as on a stalled machine.
@@ -257,7 +290,7 @@ fn signed(role: Role, subject: &str, life: Duration) -> String {
 
 /// Starts a process that the kernel kills when this process ends. The kernel watches the thread that started it, so
 /// that thread never ends.
-fn spawn_tied(command: Command, log: &Path) -> Child {
+fn spawn_tied(command: Command, open_files: Option<u32>, log: &Path) -> Child {
     type Order = (Command, mpsc::Sender<Child>);
     static ORDERS: OnceLock<mpsc::Sender<Order>> = OnceLock::new();
     let orders = ORDERS.get_or_init(|| {
@@ -270,7 +303,11 @@ fn spawn_tied(command: Command, log: &Path) -> Child {
         sender
     });
     let mut tied = Command::new("setpriv");
-    tied.args(["--pdeathsig", "KILL"]).arg(command.get_program()).args(command.get_args());
+    tied.args(["--pdeathsig", "KILL"]);
+    if let Some(files) = open_files {
+        tied.args(["prlimit", &format!("--nofile={files}")]);
+    }
+    tied.arg(command.get_program()).args(command.get_args());
     for (name, value) in command.get_envs() {
         match value {
             Some(value) => tied.env(name, value),
@@ -286,11 +323,13 @@ fn spawn_tied(command: Command, log: &Path) -> Child {
 }
 
 /// Waits until the server prints its address; a thread reads stdout until it ends.
-fn wait_for_address(child: &mut Child) -> Option<String> {
+fn wait_for_address(child: &mut Child, printed: &Arc<Mutex<String>>) -> Option<String> {
     let stdout = BufReader::new(child.stdout.take()?);
     let (sender, address) = mpsc::channel();
+    let printed = Arc::clone(printed);
     thread::spawn(move || {
         for line in stdout.lines().map_while(Result::ok) {
+            *printed.lock().unwrap() += &format!("{line}\n");
             if let Some(url) = line.strip_prefix("listening on ") {
                 let _ = sender.send(url.to_owned());
             }

@@ -16,7 +16,7 @@ pub struct Identity {
 
 /// Rights of a caller. No role includes another.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default, Serialize, Deserialize, clap::ValueEnum)]
-#[serde(rename_all = "lowercase")]
+#[serde(rename_all = "lowercase", try_from = "String")]
 pub enum Role {
     /// Acts for itself.
     #[default]
@@ -25,6 +25,15 @@ pub enum Role {
     Moderator,
     /// Another server of the app.
     Service,
+}
+
+/// Of a string only: the derived form would also accept an object with the role as its key.
+impl TryFrom<String> for Role {
+    type Error = String;
+
+    fn try_from(name: String) -> Result<Self, String> {
+        clap::ValueEnum::from_str(&name, false)
+    }
 }
 
 /// External name of a user: any text of 1 to [`Subject::MAX_BYTES`] bytes.

@@ -266,6 +266,9 @@ mod tests {
             ("sub", json!("x".repeat(256))),
             ("sub", json!(7)),
             ("role", json!("admin")),
+            ("role", json!({ "service": null })),
+            ("role", json!(["service"])),
+            ("role", json!(null)),
             ("exp", json!("tomorrow")),
             ("exp", json!(u64::MAX)),
         ] {

@@ -51,6 +51,18 @@ const LIMITS: &[(&str, &[&str], &str, &str)] = &[
         "`UNAUTHENTICATED`, 401",
         "floods of unknown keys that reach the identity provider",
     ),
+    (
+        "Connections in all",
+        &["connections"],
+        "`RETRY_LATER`, 503",
+        "silent clients that take the files of the stores' connections",
+    ),
+    (
+        "Connections of an address, sockets not included",
+        &["connections_per_address"],
+        "`RATE_LIMITED`, 429",
+        "one client that takes all connections",
+    ),
     ("Body of a request", &["max_body"], "413", "memory"),
     ("Time for a request's head", &["header_timeout"], "the connection is closed", "slow senders"),
     ("Time for a request's body", &["body_timeout"], "408", "slow senders"),
@@ -128,6 +140,12 @@ const LIMITS: &[(&str, &[&str], &str, &str)] = &[
         &["demo", "graphiql", "dev_token"],
         "404",
         "tools left open",
+    ),
+    (
+        "Hosts under which tokens for development are given",
+        &["dev_hosts"],
+        "`FORBIDDEN`, 403",
+        "pages of other sites (DNS rebinding), clients behind a proxy",
     ),
 ];
 

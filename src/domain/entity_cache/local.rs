@@ -10,7 +10,11 @@ use foldhash::fast::RandomState;
 use moka::{policy::EvictionPolicy, sync::Cache};
 use parking_lot::Mutex;
 
-/// Entities of one kind.
+/// Memory for the entities of one kind, in bytes: some 90,000 notes of 500 bytes, or 1,600 of the longest.
+pub(super) const MEMORY: u64 = 64 << 20;
+/// An entity without its texts, and its place in the cache, in bytes.
+const ENTRY: usize = 250;
+/// Ids that do not exist, and invalidated ones.
 const CAPACITY: u64 = 50_000;
 /// Upper bound for showing rows that somebody changed by SQL, without an invalidation.
 const LIFE: Duration = Duration::from_secs(60);
@@ -41,10 +45,13 @@ where
     K: Copy + Eq + Hash + Send + Sync + 'static,
     T: Send + Sync + 'static,
 {
-    pub fn new() -> Self {
+    /// For at most `memory` bytes of entities; `text_bytes`: the texts of one.
+    pub fn new(memory: u64, text_bytes: fn(&T) -> usize) -> Self {
+        let weigh = move |_: &K, entity: &Arc<T>| (ENTRY + text_bytes(entity)).try_into().unwrap_or(u32::MAX);
         Self {
             entities: Cache::builder()
-                .max_capacity(CAPACITY)
+                .max_capacity(memory)
+                .weigher(weigh)
                 .time_to_live(LIFE)
                 .build_with_hasher(RandomState::default()),
             absent: Cache::builder()
@@ -109,7 +116,7 @@ where
 mod tests {
     use super::*;
     use crate::{
-        domain::Group,
+        domain::{Group, entity_cache::CachedEntity},
         primitives::{GroupId, UserId},
     };
 
@@ -127,7 +134,7 @@ mod tests {
 
     #[test]
     fn a_read_from_before_an_invalidation_is_not_cached_and_one_from_after_it_is() {
-        let (cache, group) = (LocalCache::<GroupId, Group>::new(), group());
+        let (cache, group) = (LocalCache::new(MEMORY, Group::text_bytes), group());
         let before = Instant::now();
         cache.insert(group.id, Some(&group), before);
         assert_eq!(cache.get(&group.id), Some(Some(Arc::clone(&group))));
@@ -144,5 +151,23 @@ mod tests {
         assert_eq!(cache.get(&group.id), None);
         cache.insert(group.id, Some(&group), after());
         assert_eq!(cache.get(&group.id), Some(Some(group)));
+    }
+
+    #[test]
+    fn texts_are_bounded_by_bytes_and_not_by_their_number() {
+        let cache = LocalCache::new(100_000, Group::text_bytes);
+        let fits = |bytes: usize| {
+            cache.invalidate_all();
+            for number in 1..=1_000 {
+                let id = GroupId(number.to_string().parse().unwrap());
+                let group = Group { id, description: "x".repeat(bytes), ..(*group()).clone() };
+                cache.insert(id, Some(&Arc::new(group)), Instant::now() + Duration::from_nanos(1));
+            }
+            cache.entities.run_pending_tasks();
+            assert!(cache.entities.weighted_size() <= 100_000);
+            cache.entities.entry_count()
+        };
+        assert!((1..=9).contains(&fits(10_000)));
+        assert!((100..=390).contains(&fits(1)));
     }
 }

@@ -22,7 +22,7 @@ use crate::{
 };
 
 pub use crate::store::sql::{groups::Group, notes::Note, threads::Comment, users::User};
-use local::LocalCache;
+use local::{LocalCache, MEMORY};
 use newest_notes::NewestNotes;
 
 /// A kind of entity that is cached.
@@ -32,6 +32,8 @@ pub trait CachedEntity: Clone + Serialize + DeserializeOwned + Send + Sync + 'st
     const WHAT: &'static str;
 
     fn id(&self) -> Self::Id;
+    /// Bytes of its texts.
+    fn text_bytes(&self) -> usize;
     fn fetch(db: &Db, ids: &[Self::Id]) -> impl Future<Output = StoreResult<Vec<Self>>> + Send;
 }
 
@@ -41,6 +43,10 @@ impl CachedEntity for User {
 
     fn id(&self) -> UserId {
         self.id
+    }
+
+    fn text_bytes(&self) -> usize {
+        self.name.len()
     }
 
     async fn fetch(db: &Db, ids: &[UserId]) -> StoreResult<Vec<Self>> {
@@ -56,6 +62,10 @@ impl CachedEntity for Note {
         self.id
     }
 
+    fn text_bytes(&self) -> usize {
+        self.title.len() + self.body.len()
+    }
+
     async fn fetch(db: &Db, ids: &[NoteId]) -> StoreResult<Vec<Self>> {
         db.notes(ids).await
     }
@@ -69,6 +79,10 @@ impl CachedEntity for Comment {
         self.id
     }
 
+    fn text_bytes(&self) -> usize {
+        self.body.len() + self.images.iter().map(String::len).sum::<usize>()
+    }
+
     async fn fetch(db: &Db, ids: &[CommentId]) -> StoreResult<Vec<Self>> {
         db.comments(ids).await
     }
@@ -80,6 +94,10 @@ impl CachedEntity for Group {
 
     fn id(&self) -> GroupId {
         self.id
+    }
+
+    fn text_bytes(&self) -> usize {
+        self.name.len() + self.description.len()
     }
 
     async fn fetch(db: &Db, ids: &[GroupId]) -> StoreResult<Vec<Self>> {
@@ -140,7 +158,8 @@ pub struct EntityCache<T: CachedEntity> {
 
 impl<T: CachedEntity> EntityCache<T> {
     fn new(redis: Redis, db: Db) -> Self {
-        Self { local: LocalCache::new(), flights: SingleFlight::default(), redis, db }
+        let local = LocalCache::new(MEMORY, T::text_bytes);
+        Self { local, flights: SingleFlight::default(), redis, db }
     }
 
     /// # Errors

@@ -64,7 +64,8 @@ impl Guard {
         document.map(Arc::new)
     }
 
-    /// Checks the variables and the complexity of an operation, and converts the variables to their types.
+    /// Checks the variables and the complexity of an operation, converts the variables to their types, and removes those
+    /// that the operation does not define.
     ///
     /// # Errors
     /// Variables do not fit their definitions or are too many, or the response may have too many fields.
@@ -75,9 +76,11 @@ impl Guard {
         variables: &mut Variables,
     ) -> Result<(), Vec<CostError>> {
         let only = |error: CostError| vec![error];
-        variables::coerce(document.variables_of(operation), variables, &self.schema)?;
+        let definitions = document.variables_of(operation);
+        variables::coerce(definitions, variables, &self.schema)?;
         // After coercion, so that defaults count like values that were sent.
         document.check_size(variables, &self.limits).map_err(only)?;
+        variables::remove_undefined(definitions, variables);
         document.check_complexity(operation, variables, &self.limits).map_err(only)
     }
 

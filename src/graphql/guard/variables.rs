@@ -72,6 +72,12 @@ pub fn coerce(
     if errors.is_empty() { Ok(()) } else { Err(errors) }
 }
 
+/// Removes the variables that the operation does not define, so that nothing keeps them.
+pub fn remove_undefined(definitions: &[Positioned<VariableDefinition>], variables: &mut Variables) {
+    let is_defined = |name: &Name| definitions.iter().any(|definition| definition.node.name.node == *name);
+    variables.retain(|name, _| is_defined(name));
+}
+
 fn coerce_one(
     definition: &VariableDefinition,
     variables: &mut Variables,

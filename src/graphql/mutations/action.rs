@@ -69,7 +69,7 @@ pub struct Mutation {
 const KEY: (&str, &str) = (
     "idempotencyKey: String",
     "Any text of at most 64 bytes. A request with the same key within 24 hours returns the first result and changes \
-     nothing.",
+     nothing; within 10 minutes, if the first one switched a state that was switched already.",
 );
 
 impl Mutation {

@@ -16,7 +16,7 @@ pub const MUTATIONS: &[Mutation] = &[Mutation {
     description: "Records views of notes. Views are counted in batches after about a second; a crash of the server may lose the views of that second.",
     input: &[(
         "noteIds: [ID!]!",
-        "The notes that were viewed: 1 to 100 ids. A repeated id counts each time; an id without a note is skipped.",
+        "The notes that were viewed: 1 to 100 ids. A request counts one view per note, however often it names it; an id without a note is skipped.",
     )],
     changed: "False if none of the ids is that of a note.",
     payload: &[(
@@ -37,6 +37,7 @@ async fn record_views(call: Call<'_>) -> ApiResult<Output> {
         return Err(ApiError::bad_input("noteIds", message));
     }
     let ids: Vec<NoteId> = action.input.ids("noteIds")?;
-    let viewed = action.plaudit().record_views(action.actor().await?, &ids, action.key()).await?;
+    let (actor, recorded) = (action.actor().await?, action.scope.recorded_views());
+    let viewed = action.plaudit().record_views(actor, &ids, action.key(), recorded).await?;
     Ok(payload(!viewed.is_empty(), [("notes", Output::list(viewed))]))
 }

@@ -27,7 +27,7 @@ pub async fn answer(plan: &Plan, variables: &Variables, scope: &Scope) -> Answer
         for root in plan.root_fields() {
             let mut execution = Execution::new(plan, variables, scope.clone());
             execution.resolve_root(root).await;
-            execution.scope = scope.renewed();
+            execution.scope = scope.of_mutation();
             execution.run_inside().await;
             writer.root_field(&execution, root);
         }

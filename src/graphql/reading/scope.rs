@@ -11,7 +11,7 @@ use super::{
 };
 use crate::{
     catalogue::Entity,
-    domain::{CommentSort, CommentThread, Plaudit, ThreadPage},
+    domain::{CommentSort, CommentThread, Plaudit, RecordedViews, ThreadPage},
     graphql::{errors::ApiResult, request::viewer::Viewer},
     hub::CountsAt,
     primitives::{PageRequest, Ranked},
@@ -27,22 +27,43 @@ struct ScopeData {
     /// The counts of the event that is executed.
     event: Option<(Entity, CountsAt)>,
     loaders: OnceLock<Loaders>,
+    /// Of the whole request, so that its mutations share it.
+    recorded_views: OnceLock<Arc<RecordedViews>>,
 }
 
 impl Scope {
     /// A scope that has read nothing yet.
     pub fn new(reader: FactsReader) -> Self {
-        Self(Arc::new(ScopeData { reader, event: None, loaders: OnceLock::new() }))
+        Self(Arc::new(ScopeData {
+            reader,
+            event: None,
+            loaders: OnceLock::new(),
+            recorded_views: OnceLock::new(),
+        }))
     }
 
     /// The scope of an event, which has these counts.
     pub fn of_event(reader: FactsReader, entity: Entity, counted: CountsAt) -> Self {
-        Self(Arc::new(ScopeData { reader, event: Some((entity, counted)), loaders: OnceLock::new() }))
+        Self(Arc::new(ScopeData {
+            reader,
+            event: Some((entity, counted)),
+            loaders: OnceLock::new(),
+            recorded_views: OnceLock::new(),
+        }))
     }
 
-    /// A scope of the same viewer that has read nothing: after a write, everything is read again.
-    pub fn renewed(&self) -> Self {
-        Self::new(self.reader().clone())
+    /// The scope of one of the request's mutations. It has read nothing: after a write, everything is read again.
+    pub fn of_mutation(&self) -> Self {
+        Self(Arc::new(ScopeData {
+            reader: self.reader().clone(),
+            event: None,
+            loaders: OnceLock::new(),
+            recorded_views: Arc::clone(self.recorded_views()).into(),
+        }))
+    }
+
+    pub fn recorded_views(&self) -> &Arc<RecordedViews> {
+        self.0.recorded_views.get_or_init(Arc::default)
     }
 
     pub fn reader(&self) -> &FactsReader {

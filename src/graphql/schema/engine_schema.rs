@@ -284,7 +284,7 @@ async fn engine_field<'a>(
     let output = async { resolve(field, Call { scope: &scope, object, arguments: &arguments? }).await };
     match output.await {
         Ok(output) => {
-            let scope = if is_mutation { scope.renewed() } else { scope };
+            let scope = if is_mutation { scope.of_mutation() } else { scope };
             engine_output(&ctx, named(&field.of) == NODE, &scope, output, None).await
         }
         Err(error) => {

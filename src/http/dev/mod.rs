@@ -1,8 +1,10 @@
 //! Development tools under `/dev`: tokens for any user, and the storm. The routes exist only with development tokens.
 //!
+//! - [`same_machine`]: only requests of this machine are answered
 //! - [`token`]: a token; [`users`]: users of the demo data
 //! - [`storm`]: many simulated users at once, for some seconds
 
+mod same_machine;
 mod storm;
 mod token;
 mod users;
@@ -13,6 +15,7 @@ use async_graphql::{Request, ServerError, Variables};
 use axum::{
     Router,
     http::StatusCode,
+    middleware,
     routing::{get, post},
 };
 use serde_json::Value;
@@ -27,7 +30,7 @@ use plaudit_token_auth::{Subject, TokenSigner};
 
 use crate::{
     graphql::{ApiError, Caller, Code, Engine, Rejection},
-    settings::RequestSettings,
+    settings::{HostName, RequestSettings},
 };
 
 /// Signs tokens for any client.
@@ -54,9 +57,10 @@ struct DevState {
 
 type SharedDevState = axum::extract::State<Arc<DevState>>;
 
-/// Everything under `/dev`.
+/// Everything under `/dev`. `hosts` are answered beside those of this machine.
 pub fn router(
     development: Option<Development>,
+    hosts: Vec<HostName>,
     engine: Engine,
     requests: Arc<RequestSettings>,
     sockets: Sockets,
@@ -68,6 +72,7 @@ pub fn router(
         .route("/dev/users", get(users::users))
         .route("/dev/storm", post(storm::begin))
         .with_state(Arc::new(DevState { development, engine, requests, sockets, storms }))
+        .route_layer(middleware::from_fn_with_state(hosts, same_machine::only_from_here))
 }
 
 /// Executes a document through the same engine as requests, and returns its data.

@@ -12,7 +12,7 @@ use crate::{
 };
 
 /// How long events gather. A ranking is cached for longer.
-const GATHER: Duration = Duration::from_secs(2);
+const GATHER: Duration = Duration::from_secs(4);
 /// Entries per read of what the last owner retired, but did not add.
 const READ_AT_ONCE: usize = 5_000;
 
@@ -56,7 +56,9 @@ impl PendingHeat {
                 (None, retired)
             }
         };
-        Ok(Self { since, added, seen: added, heat: Heat::new(), due: Instant::now() + GATHER })
+        // Differs, so that the shards of a process do not all add their heat at one moment.
+        let first_gather = GATHER.mul_f32(rand::random());
+        Ok(Self { since, added, seen: added, heat: Heat::new(), due: Instant::now() + first_gather })
     }
 
     /// Takes the next entries of the log.

@@ -4,11 +4,9 @@
 //! - [`persist`]: log → rows and totals in PostgreSQL;
 //! - [`retire`]: events that both have leave the pending overlay;
 //! - [`heat`]: how hot notes are, for rankings;
-//! - [`gather`]: when the next batch begins;
 //! - [`trim`]: keeps the log within its bounds.
 
 pub mod fold;
-mod gather;
 mod heat;
 pub mod persist;
 pub mod retire;

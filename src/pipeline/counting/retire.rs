@@ -1,12 +1,11 @@
 //! Retirement: flips leave the pending overlay of their actors after they are folded and persisted. It reads the log
 //! by itself, so that a new owner continues exactly where the last one stopped.
 
-use std::{
-    sync::Arc,
-    time::{Duration, Instant},
-};
+use std::{sync::Arc, time::Duration};
 
-use super::{gather::Gather, heat::PendingHeat};
+use tokio::time::Instant;
+
+use super::heat::PendingHeat;
 use crate::{
     catalogue::Flip,
     event_log::Entry,
@@ -23,7 +22,7 @@ use crate::{
 
 /// How long events gather after a batch has begun: nobody waits for a retirement, and a longer batch shares more
 /// actors.
-const GATHER: Duration = Duration::from_millis(200);
+const GATHER: Duration = Duration::from_millis(500);
 /// How long one wait for an event lasts.
 const WAIT: Duration = Duration::from_secs(60);
 /// Largest batch during a backlog. As in the persister, events of the same actors then share the work. A Lua script
@@ -42,17 +41,18 @@ async fn retire(leadership: &Leadership, streak: &FailureStreak) -> StoreResult<
     let meta = redis.shard_meta(lease.shard).await?.ok_or(StoreError::NotRecovered)?;
     let mut from = meta.members_retired.ok_or(StoreError::NotRecovered)?;
     let usual = leadership.context.settings.batch_events;
-    let (mut size, mut gather) = (usual, Gather::every(GATHER));
+    let (mut size, mut turn) = (usual, Instant::now());
     let mut heat = PendingHeat::begin(leadership, &mut reader, from).await?;
     loop {
         leadership.progress.retired.send_replace(from);
-        gather.wait().await;
+        tokio::time::sleep_until(turn).await;
         heat.add_if_due(leadership, &mut reader).await?;
         let next = folded_and_persisted_beyond(leadership, from);
         let Ok(goal) = tokio::time::timeout(heat.due_in().unwrap_or(WAIT), next).await else { continue };
         let entries = reader.range(from, goal, size).await?;
-        gather.begin(Instant::now(), entries.len() == size);
-        size = if entries.len() == size { (2 * size).min(MAX_EVENTS.max(usual)) } else { usual };
+        let (now, is_full) = (Instant::now(), entries.len() == size);
+        turn = if is_full { now } else { now + GATHER };
+        size = if is_full { (2 * size).min(MAX_EVENTS.max(usual)) } else { usual };
         let to = entries.last().map_or(goal, |last| last.offset);
         // From the table, not from the persister's memory: another process may have persisted these events.
         let dead = leadership.db().dead_between(lease.shard, from, to).await?;

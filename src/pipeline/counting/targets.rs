@@ -2,19 +2,23 @@
 
 use crate::{
     event_log::{Entry, sum_of},
-    primitives::{Offset, ShardCount, ShardId},
+    primitives::{Offset, ShardCount},
     store::{
         StoreResult,
-        redis::{Batch, Redis, TargetPosition},
+        redis::{Batch, LogRange, Redis, TargetPosition},
+        sql::shards::Lease,
     },
 };
 
 /// Each target has its own position: they differ after a crash between two targets, and while targets that a batch does
-/// not touch follow.
+/// not touch follow. A target that is not recovered is left out; the others go on.
 pub struct TargetShards {
     shards: ShardCount,
-    all: Vec<TargetPosition>,
-    /// Every target has the events up to there that touch it.
+    /// Of the source.
+    lease: Lease,
+    /// In the order of their shards.
+    recovered: Vec<TargetPosition>,
+    /// Every recovered target has the events up to there that touch it.
     done: Offset,
 }
 
@@ -22,17 +26,17 @@ impl TargetShards {
     /// Reads the positions of all targets in the source's log, in one round trip.
     ///
     /// # Errors
-    /// [`StoreError::NotRecovered`](crate::store::StoreError::NotRecovered) while a target is not recovered.
-    pub async fn read(redis: &Redis, source: ShardId) -> StoreResult<Self> {
-        Ok(Self::at(redis.shards(), redis.target_positions(source).await?))
+    /// [`StoreError::NotRecovered`](crate::store::StoreError::NotRecovered) while the source is not recovered.
+    pub async fn read(redis: &Redis, lease: Lease) -> StoreResult<Self> {
+        Ok(Self::at(redis.shards(), lease, redis.target_positions(lease.shard).await?))
     }
 
-    fn at(shards: ShardCount, all: Vec<TargetPosition>) -> Self {
-        let done = all.iter().map(|target| target.at).min().unwrap_or_default();
-        Self { shards, all, done }
+    fn at(shards: ShardCount, lease: Lease, recovered: Vec<TargetPosition>) -> Self {
+        let done = recovered.iter().map(|target| target.at).min().unwrap_or_default();
+        Self { shards, lease, recovered, done }
     }
 
-    /// Every target has the events up to there that touch it: the next batch begins there.
+    /// Every recovered target has the events up to there that touch it: the next batch begins there.
     pub const fn done(&self) -> Offset {
         self.done
     }
@@ -42,14 +46,23 @@ impl TargetShards {
         self.done = to;
     }
 
-    /// The lowest position: every target has the entries up to there.
-    pub fn lowest(&self) -> Offset {
-        self.all.iter().map(|target| target.at).min().unwrap_or_default()
+    /// Every target has the entries up to there; `None` while one is not recovered.
+    pub fn lowest(&self) -> Option<Offset> {
+        let lowest = self.recovered.iter().map(|target| target.at).min();
+        lowest.filter(|_| self.recovered.len() == self.shards.get())
     }
 
-    /// Whether a target that was not touched still has to follow.
+    /// Whether a target still has to follow or to be recovered.
     pub fn is_any_behind(&self) -> bool {
-        self.lowest() < self.done
+        self.lowest().is_none_or(|lowest| lowest < self.done)
+    }
+
+    /// Batches for the targets that entries touch. `entries` are all after [`Self::done`].
+    pub fn touched(&self, entries: &[Entry]) -> Vec<Batch> {
+        let Some(last) = entries.last() else { return Vec::new() };
+        let mut batches = self.batches(entries, last.offset);
+        batches.retain(|batch| !batch.moves.is_empty());
+        batches
     }
 
     /// Batches without events, for the targets that follow.
@@ -57,29 +70,24 @@ impl TargetShards {
         self.batches(&[], self.done)
     }
 
-    /// One batch for each target that is behind `to`, also if no entry touches it. `entries` are all after
-    /// [`Self::done`].
-    pub fn batches(&self, entries: &[Entry], to: Offset) -> Vec<Batch> {
-        let behind = self.all.iter().filter(|target| target.at < to);
+    fn batches(&self, entries: &[Entry], to: Offset) -> Vec<Batch> {
+        let behind = self.recovered.iter().filter(|target| target.at < to);
         behind
             .map(|target| {
                 let new = entries.iter().filter(|entry| entry.offset > target.at && entry.offset <= to);
                 let moves = sum_of(new, |entity| self.shards.shard_of(entity.id) == target.target);
-                Batch { target: target.target, epoch: target.epoch, from: target.at, to, moves }
+                let Lease { shard: source, fence } = self.lease;
+                let range = LogRange { source, fence, from: target.at, to };
+                Batch { target: target.target, epoch: target.epoch, ranges: vec![range], moves }
             })
             .collect()
     }
 
-    /// Records the outcomes of batches. Returns whether all succeeded; otherwise the targets must be read again.
-    pub fn advance(&mut self, batches: &[Batch], applied: &[bool]) -> bool {
-        for (batch, is_applied) in batches.iter().zip(applied) {
-            if *is_applied
-                && let Some(target) = self.all.iter_mut().find(|target| target.target == batch.target)
-            {
-                target.at = batch.to;
-            }
+    /// Records that a batch is folded up to `to`.
+    pub fn advance(&mut self, batch: &Batch, to: Offset) {
+        if let Some(target) = self.recovered.iter_mut().find(|target| target.target == batch.target) {
+            target.at = to;
         }
-        applied.iter().all(|is_applied| *is_applied)
     }
 }
 
@@ -88,49 +96,74 @@ mod tests {
     use super::*;
     use crate::{
         event_log::Event,
-        primitives::{Id, NoteId},
+        primitives::{Id, NoteId, ShardId},
     };
     use std::num::NonZeroU32;
+
+    const LEASE: Lease = Lease { shard: ShardId(0), fence: 1 };
+    const START: Offset = Offset::new(1, 0);
 
     fn id(raw: i64) -> Id {
         Id::try_from(raw).unwrap()
     }
 
-    fn target(shard: u16) -> TargetPosition {
-        TargetPosition { target: ShardId(shard), epoch: 1, at: Offset::new(1, 0) }
+    fn at(number: u64) -> Offset {
+        Offset::new(1, number)
+    }
+
+    fn targets(recovered: impl IntoIterator<Item = u16>) -> TargetShards {
+        let target = |shard| TargetPosition { target: ShardId(shard), epoch: 1, at: START };
+        TargetShards::at(ShardCount::new(2).unwrap(), LEASE, recovered.into_iter().map(target).collect())
+    }
+
+    /// A view touches its note alone.
+    fn views(number: u64, note: i64) -> Entry {
+        let event = Event::Views { note: NoteId(id(note)), by: NonZeroU32::MIN, at: 0 };
+        Entry { offset: at(number), event }
+    }
+
+    /// Target, range and number of entities of each batch.
+    fn described(batches: &[Batch]) -> Vec<(u16, Offset, Offset, usize)> {
+        let describe = |batch: &Batch| {
+            let [LogRange { from, to, .. }] = batch.ranges[..] else { panic!("{batch:?}") };
+            (batch.target.0, from, to, batch.moves.len())
+        };
+        batches.iter().map(describe).collect()
+    }
+
+    /// Records that the batches are folded.
+    fn folded(targets: &mut TargetShards, batches: &[Batch], to: Offset) {
+        batches.iter().for_each(|batch| targets.advance(batch, to));
+        targets.touched_targets_are_at(to);
     }
 
     #[test]
     fn a_target_that_no_event_touches_follows_later_from_where_it_is() {
-        let all = vec![target(0), target(1)];
-        let mut targets = TargetShards::at(ShardCount::new(2).unwrap(), all);
-        // A view touches its note alone.
-        let views = |number, note| Entry {
-            offset: Offset::new(1, number),
-            event: Event::Views { note: NoteId(id(note)), by: NonZeroU32::MIN, at: 0 },
-        };
-        let touched = |targets: &TargetShards, entries: &[Entry]| {
-            let mut batches = targets.batches(entries, entries.last().unwrap().offset);
-            batches.retain(|batch| !batch.moves.is_empty());
-            batches
-        };
-        let first = touched(&targets, &[views(1, 10), views(2, 12)]);
-        assert_eq!(first.iter().map(|batch| batch.target).collect::<Vec<_>>(), [ShardId(0)]);
-        assert!(targets.advance(&first, &[true]));
-        targets.touched_targets_are_at(Offset::new(1, 2));
+        let mut targets = targets([0, 1]);
+        let first = targets.touched(&[views(1, 10), views(2, 12)]);
+        assert_eq!(described(&first), [(0, START, at(2), 2)]);
+        folded(&mut targets, &first, at(2));
         assert!(targets.is_any_behind());
 
-        let second = touched(&targets, &[views(3, 11)]);
-        let borders = |batch: &Batch| (batch.target, batch.from, batch.to, batch.moves.len());
-        let (start, third) = (Offset::new(1, 0), Offset::new(1, 3));
-        assert_eq!(second.iter().map(borders).collect::<Vec<_>>(), [(ShardId(1), start, third, 1)]);
-        assert!(targets.advance(&second, &[true]));
-        targets.touched_targets_are_at(third);
+        let second = targets.touched(&[views(3, 11)]);
+        assert_eq!(described(&second), [(1, START, at(3), 1)]);
+        folded(&mut targets, &second, at(3));
 
         let following = targets.following();
-        let behind = (ShardId(0), Offset::new(1, 2), third, 0);
-        assert_eq!(following.iter().map(borders).collect::<Vec<_>>(), [behind]);
-        assert!(targets.advance(&following, &[true]));
+        assert_eq!(described(&following), [(0, at(2), at(3), 0)]);
+        folded(&mut targets, &following, at(3));
+        assert_eq!(targets.lowest(), Some(at(3)));
         assert!(!targets.is_any_behind());
+    }
+
+    #[test]
+    fn a_target_that_is_not_recovered_holds_up_no_other() {
+        let mut targets = targets([0]);
+        let batches = targets.touched(&[views(1, 10), views(2, 11)]);
+        assert_eq!(described(&batches), [(0, START, at(2), 1)]);
+        folded(&mut targets, &batches, at(2));
+        assert_eq!(targets.done(), at(2));
+        assert_eq!(targets.lowest(), None);
+        assert!(targets.is_any_behind());
     }
 }

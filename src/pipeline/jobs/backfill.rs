@@ -42,16 +42,16 @@ pub async fn run(leadership: Arc<Leadership>) -> StoreError {
     .await
 }
 
-/// Does one page of the shard's oldest backfill. Returns whether there was one.
+/// Does one page of the oldest backfill of the shards that the process leads. Returns whether there was one.
 async fn backfill_page(leadership: &Leadership) -> StoreResult<bool> {
-    let (db, shard) = (leadership.db(), leadership.lease.shard);
+    let (db, shards) = (leadership.db(), leadership.context.led.all());
     // Checked without a lock first: the lock blocks batches.
-    if !db.has_backfills(shard).await? {
+    if !leadership.is_first_of_process() || !db.has_backfills(&shards).await? {
         return Ok(false);
     }
     let mut tx = db.begin().await?;
     tx.lock_removals().await?;
-    let Some(mut work) = tx.next_backfill(shard).await? else { return Ok(false) };
+    let Some(mut work) = tx.next_backfill(&shards).await? else { return Ok(false) };
     let page = match work.kind {
         BackfillKind::Hide => recount_edges(&mut tx, &mut work, false).await?,
         BackfillKind::Restore => recount_edges(&mut tx, &mut work, true).await?,
@@ -59,8 +59,7 @@ async fn backfill_page(leadership: &Leadership) -> StoreResult<bool> {
     };
     tx.move_totals(&page.moved).await?;
     let invalid: Vec<Entity> = page.moved.keys().copied().chain(page.changed).collect();
-    let shards = leadership.redis().shards();
-    tx.add_invalidations(shards, &invalid, work_name(work.kind)).await?;
+    tx.add_invalidations(leadership.redis().shards(), &invalid, work_name(work.kind)).await?;
     tx.save_backfill(&work).await?;
     tx.commit().await?;
     log_progress(&work);

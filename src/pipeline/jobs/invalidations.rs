@@ -1,15 +1,20 @@
 //! Cache invalidation: the one path by which a change in PostgreSQL reaches Redis. It deletes the counters and
 //! sets that invalidations name, then deletes exactly those invalidations. A kill in between only repeats a drop.
+//!
+//! One leadership of a process works for all shards that the process leads.
 
 use std::{sync::Arc, time::Duration};
+
+use futures_util::future::join_all;
 
 use crate::{
     pipeline::leadership::{Leadership, retry::repeat},
     primitives::fault::{self, Point},
-    store::{StoreError, StoreResult},
+    store::{StoreError, StoreResult, redis::Redis, sql::invalidations::DueInvalidations},
 };
 
-/// Invalidations at a time; each may name hundreds of entities. An entity that several of them name is dropped once.
+/// Invalidations of a shard at a time; each may name hundreds of entities. An entity that several of them name is
+/// dropped once.
 const MAX_INVALIDATIONS: usize = 20;
 /// Reads the table this often without an announcement: one may be missed.
 const EVERY: Duration = Duration::from_secs(1);
@@ -21,14 +26,34 @@ pub async fn run(leadership: Arc<Leadership>) -> StoreError {
 /// Applies the due invalidations; waits if there are none.
 async fn invalidate(leadership: &Leadership) -> StoreResult<()> {
     let announced = leadership.context.invalidations_announced.notified();
-    let due = leadership.db().due_invalidations(leadership.lease.shard, MAX_INVALIDATIONS).await?;
-    if due.ids.is_empty() {
+    let mut is_more = false;
+    if leadership.is_first_of_process() {
+        let shards = leadership.context.led.all();
+        let due = leadership.db().due_invalidations(&shards, MAX_INVALIDATIONS).await?;
+        is_more = due.iter().any(|of_shard| of_shard.ids.len() == MAX_INVALIDATIONS);
+        apply(leadership, &due).await?;
+    }
+    if !is_more {
         let _ = tokio::time::timeout(EVERY, announced).await;
+    }
+    Ok(())
+}
+
+/// Applies those of each shard. A shard that fails holds up no other.
+async fn apply(leadership: &Leadership, due: &[DueInvalidations]) -> StoreResult<()> {
+    if due.is_empty() {
         return Ok(());
     }
-    let entities: Vec<_> = due.entities.into_iter().collect();
-    leadership.redis().invalidate_counts(&entities).await?;
-    leadership.redis().invalidate_members(&due.sets).await?;
+    let outcomes = join_all(due.iter().map(|of_shard| drop_copies(leadership.redis(), of_shard))).await;
     fault::reached(Point::AfterInvalidation)?;
-    leadership.db().delete_invalidations(&due.ids).await
+    let applied = due.iter().zip(&outcomes).filter(|(_, outcome)| outcome.is_ok());
+    let ids: Vec<_> = applied.flat_map(|(of_shard, _)| of_shard.ids.iter().copied()).collect();
+    leadership.db().delete_invalidations(&ids).await?;
+    outcomes.into_iter().collect()
+}
+
+async fn drop_copies(redis: &Redis, due: &DueInvalidations) -> StoreResult<()> {
+    let entities: Vec<_> = due.entities.iter().copied().collect();
+    redis.invalidate_counts(&entities).await?;
+    redis.invalidate_members(&due.sets).await
 }

@@ -1,7 +1,10 @@
-//! Jobs beside the counting. Of each shard:
+//! Jobs beside the counting. Of a process, for all shards that it leads:
 //!
 //! - [`invalidations`]: Redis drops its copies of entities that PostgreSQL changed;
-//! - [`backfill`]: recounts rows, page by page, after a removal or a hiding;
+//! - [`backfill`]: recounts rows, page by page, after a removal or a hiding.
+//!
+//! Of each shard:
+//!
 //! - [`rankings`]: begins the heat of notes, and rebuilds it after a loss;
 //! - [`lag`]: measures how far fold and persister are behind the log.
 //!

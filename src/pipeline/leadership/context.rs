@@ -2,14 +2,20 @@
 
 use std::sync::Arc;
 
-use parking_lot::Mutex;
 use plaudit_moderation::Moderator;
-use tokio::{sync::Notify, task::JoinSet};
+use tokio::sync::Notify;
 
-use super::{commit_group::CommitGroup, persist_rate::PersistRateLimit, status::PipelineStatus};
+use super::{
+    led_shards::LedShards, persist_rate::PersistRateLimit, shard_group::ShardGroup, status::PipelineStatus,
+};
 use crate::{
+    event_log::Entry,
+    primitives::{Background, Offset},
     settings::{ModerationSettings, PipelineSettings},
-    store::{redis::Redis, sql::Db},
+    store::{
+        redis::{Batch, Redis},
+        sql::{Db, shards::Lease},
+    },
 };
 
 /// Cheap to clone.
@@ -25,23 +31,25 @@ pub struct Context {
     pub moderation: Arc<ModerationSettings>,
     pub settings: Arc<PipelineSettings>,
     pub status: PipelineStatus,
+    /// The shards that this process leads.
+    pub led: LedShards,
     /// One bound for all shards of the process.
     pub persist_rate: Arc<PersistRateLimit>,
     /// Signalled when PostgreSQL announces invalidations.
     pub invalidations_announced: Arc<Notify>,
     /// Signalled when PostgreSQL announces comments that wait for moderation.
     pub comments_queued: Arc<Notify>,
-    /// Batches that wait to be written together, of all shards of the process.
-    pub commit_group: Arc<CommitGroup>,
-    /// Work that may outlive the leadership that began it. It ends with the pipeline.
-    pub background: Arc<Mutex<JoinSet<()>>>,
+    /// Batches of all shards of the process that wait to be folded together.
+    pub folds: Arc<ShardGroup<Arc<[Batch]>>>,
+    /// Batches of all shards of the process that wait to be written together.
+    pub commits: Arc<ShardGroup<WaitingCommit>>,
+    /// Work that may outlive the leadership that began it.
+    pub background: Background,
 }
 
-impl Context {
-    /// Runs work that may outlive this leadership.
-    pub fn spawn(&self, work: impl Future<Output = ()> + Send + 'static) {
-        let mut background = self.background.lock();
-        while background.try_join_next().is_some() {}
-        background.spawn(work);
-    }
+/// Entries of one shard's log after `from`, for the transaction of its owner.
+pub struct WaitingCommit {
+    pub lease: Lease,
+    pub from: Offset,
+    pub entries: Arc<[Entry]>,
 }

@@ -5,17 +5,19 @@
 //! - [`retry`]: keeps a part working through outages until the leadership ends;
 //! - [`PipelineStatus`]: which shards this process serves, for `/readyz`.
 
-mod commit_group;
 mod context;
+mod led_shards;
 mod persist_rate;
 pub mod retry;
 mod setup;
+mod shard_group;
 mod state;
 mod status;
 
-pub use commit_group::{CommitGroup, WaitingBatch};
-pub use context::Context;
+pub use context::{Context, WaitingCommit};
+pub use led_shards::LedShards;
 pub use persist_rate::PersistRateLimit;
 pub use setup::PipelineSetup;
+pub use shard_group::ShardGroup;
 pub use state::{Leadership, LogProgress};
 pub use status::PipelineStatus;

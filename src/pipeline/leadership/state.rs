@@ -49,6 +49,11 @@ impl Leadership {
         &self.context.db
     }
 
+    /// Whether this leadership does the work that is done once per process, for all shards that it leads.
+    pub fn is_first_of_process(&self) -> bool {
+        self.context.led.first() == Some(self.lease.shard)
+    }
+
     /// Whether Redis is still the process on which this shard was recovered, with the shard's state.
     /// While Redis is unreachable the answer is yes.
     pub async fn has_same_redis(&self) -> bool {

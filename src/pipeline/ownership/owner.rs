@@ -87,6 +87,7 @@ async fn lead(context: Context, shard: ShardId, stop: CancellationToken, is_retr
         progress: LogProgress::default(),
         stores_back: Notify::new(),
     });
+    let _led = context.led.lead(shard);
     let failure = run_parts(&leadership, &stop).await;
     context.status.set_serving(shard, false);
     match failure {
@@ -102,6 +103,7 @@ async fn run_parts(leadership: &Arc<Leadership>, stop: &CancellationToken) -> Op
     spawn_counting(&mut parts, leadership);
     spawn_ownership(&mut parts, leadership);
     spawn_shard_jobs(&mut parts, leadership);
+    spawn_process_jobs(&mut parts, leadership);
     if leadership.lease.shard == SINGLETON_SHARD {
         spawn_singleton_jobs(&mut parts, leadership);
     }
@@ -132,10 +134,14 @@ fn spawn_ownership(parts: &mut Parts, leadership: &Arc<Leadership>) {
 
 /// Run for each shard.
 fn spawn_shard_jobs(parts: &mut Parts, leadership: &Arc<Leadership>) {
-    parts.spawn(invalidations::run(Arc::clone(leadership)));
-    parts.spawn(backfill::run(Arc::clone(leadership)));
     parts.spawn(rankings::run(Arc::clone(leadership)));
     parts.spawn(lag::run(Arc::clone(leadership)));
+}
+
+/// Work for all shards of the process in one leadership, and wait in the others.
+fn spawn_process_jobs(parts: &mut Parts, leadership: &Arc<Leadership>) {
+    parts.spawn(invalidations::run(Arc::clone(leadership)));
+    parts.spawn(backfill::run(Arc::clone(leadership)));
 }
 
 /// Run once for the whole installation.

@@ -49,8 +49,10 @@ async fn recover_log(context: &Context, lease: Lease) -> StoreResult<u64> {
         return Ok(end.generation);
     }
     let is_generation_raised = persisted == Offset::genesis(persisted.generation) && persisted.generation > 0;
-    if is_generation_raised && folded <= persisted && end < Some(persisted) {
-        // The previous owner was killed after it had raised the generation, and before it wrote to the log.
+    let seen = context.status.last_log_end(lease.shard).unwrap_or_default();
+    if is_generation_raised && folded.max(seen) <= persisted && end < Some(persisted) {
+        // As far as is known, the previous owner was killed after it had raised the generation, and before it wrote to
+        // the log.
         context.redis.append_genesis(lease.shard, persisted.generation).await?;
         return Ok(persisted.generation);
     }

@@ -59,7 +59,7 @@ pub fn reset_reason(
 /// shards are recovered, so it retries.
 fn spawn_sweep(context: &Context, shard: ShardId) {
     let redis = context.redis.clone();
-    context.spawn(async move {
+    context.background.spawn(async move {
         let mut delays = delays();
         for _ in 0..30 {
             delays.pause().await;

@@ -1,4 +1,4 @@
-//! Batches of one source shard's log, folded into the counters of target shards.
+//! Batches of source shards' logs, folded into the counters of target shards.
 
 use redis::Cmd;
 
@@ -17,26 +17,46 @@ use crate::{
     store::StoreResult,
 };
 
-/// A batch of one source shard for one target shard.
-#[derive(Debug)]
+/// Events of one or several source shards' logs for one target shard.
+#[derive(Clone, Debug)]
 pub struct Batch {
     pub target: ShardId,
     /// The target's epoch, as last read.
     pub epoch: u64,
-    pub from: Offset,
-    pub to: Offset,
+    pub ranges: Vec<LogRange>,
     /// Only entities of the target shard.
     pub moves: Deltas,
 }
 
+/// The part of a source shard's log that a batch covers.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct LogRange {
+    pub source: ShardId,
+    /// Fencing token of the source's owner.
+    pub fence: u64,
+    /// The target must have folded the log up to there.
+    pub from: Offset,
+    pub to: Offset,
+}
+
+impl Batch {
+    /// Adds a batch of other sources for the same target.
+    pub fn add(&mut self, other: &Self) {
+        self.ranges.extend(&other.ranges);
+        for (entity, by) in &other.moves {
+            self.moves.entry(*entity).or_default().add_all(by);
+        }
+    }
+}
+
 impl Redis {
-    /// Folds a source shard's batch into target shards, in one round trip. Returns for each whether it was accepted;
-    /// if not, the target's position or epoch differs from the batch's: read them again.
-    pub async fn fold(&self, source: ShardId, fence: u64, batches: &[Batch]) -> StoreResult<Vec<bool>> {
+    /// Folds batches into their target shards, in one round trip. Returns for each whether it was accepted; if not, the
+    /// target's epoch or one of its positions differs from the batch's: read them again.
+    pub async fn fold(&self, batches: &[Batch]) -> StoreResult<Vec<bool>> {
         if batches.is_empty() {
             return Ok(Vec::new());
         }
-        let cmds: Vec<Cmd> = batches.iter().map(|batch| fold_one(source, fence, batch)).collect();
+        let cmds: Vec<Cmd> = batches.iter().map(fold_one).collect();
         if let Some(fault) = fault::due(Point::BetweenFolds) {
             self.pipeline(&cmds[..1]).await?;
             fault.strike()?;
@@ -51,11 +71,14 @@ impl Redis {
     }
 }
 
-fn fold_one(source: ShardId, fence: u64, batch: &Batch) -> Cmd {
+fn fold_one(batch: &Batch) -> Cmd {
     let mut touched = vec![keys::meta(batch.target), keys::changes(batch.target)];
     touched.extend(batch.moves.keys().map(|entity| keys::counters(batch.target, *entity)));
     let mut cmd = scripts::FOLD.call(&touched);
-    cmd.arg(source.0).arg(batch.from.to_string()).arg(batch.to.to_string()).arg(batch.epoch).arg(fence);
+    cmd.arg(batch.epoch).arg(batch.ranges.len());
+    for LogRange { source, fence, from, to } in &batch.ranges {
+        cmd.arg(source.0).arg(*fence).arg(from.to_string()).arg(to.to_string());
+    }
     let kinds = Kinds::moved(&batch.moves);
     kinds.write(&mut cmd);
     for (entity, by) in &batch.moves {

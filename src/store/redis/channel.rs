@@ -55,7 +55,7 @@ impl ShardMessage {
         let malformed = || StoreError::Unexpected(format!("message {text:?}"));
         let mut lines = text.lines();
         let head: Vec<&str> = lines.next().unwrap_or_default().split(' ').collect();
-        let [epoch, before, after, source, to] = head[..] else {
+        let [epoch, before, after] = head[..] else {
             return Err(malformed());
         };
         let mut message = Self {
@@ -66,9 +66,6 @@ impl ShardMessage {
             changes: Vec::new(),
             folded: Vec::new(),
         };
-        if source != "-" {
-            message.folded.push((ShardId(parse(source)?), parse(to)?));
-        }
         for line in lines {
             let (subject, rest) = line.split_once(' ').ok_or_else(malformed)?;
             if subject == "folded" {
@@ -201,7 +198,7 @@ mod tests {
 
     #[test]
     fn a_message_holds_counts_invalidated_entities_and_how_far_logs_are_folded() {
-        let text = "3 10 12 1 7-42\nnote:5 11 collects=2\nuser:9 12 ?\nfolded 0 7-40";
+        let text = "3 10 12\nnote:5 11 collects=2\nuser:9 12 ?\nfolded 1 7-42\nfolded 0 7-40";
         let message = ShardMessage::decode(ShardId(0), text).unwrap();
         assert_eq!((message.epoch, message.before, message.after), (3, 10, 12));
         assert_eq!(message.folded, [(ShardId(1), Offset::new(7, 42)), (ShardId(0), Offset::new(7, 40))]);
@@ -221,14 +218,14 @@ mod tests {
                 .map(|e| e.to_string())
                 .collect::<Vec<_>>()
         };
-        assert_eq!(invalidated("3 10 11 - -\nuser:9 11 ?"), ["user:9"]);
-        assert_eq!(invalidated("3 10 11 1 7-42\nuser:9 11 ?"), [""; 0]);
+        assert_eq!(invalidated("3 10 11\nuser:9 11 ?"), ["user:9"]);
+        assert_eq!(invalidated("3 10 11\nuser:9 11 ?\nfolded 1 7-42"), [""; 0]);
     }
 
     #[test]
     fn kinds_and_counters_of_another_release_do_not_disturb() {
         let message =
-            ShardMessage::decode(ShardId(0), "3 10 13 - -\ncat:5 11 x=1\nnote:5 12 likes=1 x=2\nuser:9 13 ?")
+            ShardMessage::decode(ShardId(0), "3 10 13\ncat:5 11 x=1\nnote:5 12 likes=1 x=2\nuser:9 13 ?")
                 .unwrap();
         let changes: Vec<_> = message.changes.iter().map(|c| (c.entity.to_string(), c.totals)).collect();
         assert_eq!(changes, [("note:5".to_owned(), None), ("user:9".to_owned(), None)]);
@@ -239,10 +236,12 @@ mod tests {
         for text in [
             "",
             "x",
-            "1 2 3",
-            "1 2 3 - -\nnote:5",
-            "1 2 3 - -\nnote:5 9 likes=x",
-            "1 2 3 - -\nnote:5 x likes=1",
+            "1 2",
+            "1 2 3 4",
+            "1 2 3\nnote:5",
+            "1 2 3\nnote:5 9 likes=x",
+            "1 2 3\nnote:5 x likes=1",
+            "1 2 3\nfolded 1",
         ] {
             assert!(ShardMessage::decode(ShardId(0), text).is_err(), "{text:?}");
         }

@@ -17,7 +17,7 @@ use crate::{
         Offset,
         fault::{self, Point},
     },
-    store::{KEY_LIFE, StoreResult},
+    store::{KEY_LIFE, StoreResult, UNCHANGED_KEY_LIFE},
 };
 
 /// A flip to make, and the caller's knowledge of the edge.
@@ -85,7 +85,8 @@ impl Redis {
             .arg(format!("{}:{} {}", flip.kind.name(), flip.target, if flip.on { "on" } else { "off" }))
             .arg(KEY_LIFE.as_millis() as u64)
             .arg(flip.at)
-            .arg(SET_LIMIT);
+            .arg(SET_LIMIT)
+            .arg(UNCHANGED_KEY_LIFE.as_millis() as u64);
 
         fault::reached(Point::BeforeAction)?;
         let mut reply = Reply::read(self.command(&cmd).await?)?;

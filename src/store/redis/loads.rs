@@ -45,6 +45,8 @@ pub struct BegunLoads {
     pub others: Vec<Entity>,
     /// Per source shard: how far the target has folded its log.
     pub folded: Vec<Offset>,
+    /// Of the shard's counters.
+    pub epoch: u64,
 }
 
 /// Totals to install: those of PostgreSQL, and the events after them up to [`BegunLoads::folded`].
@@ -138,6 +140,7 @@ fn begun(shard: ShardId, entities: &[Entity], mut reply: Reply) -> StoreResult<B
     let BeginLoadResult::Done = reply.result()?;
     let flags: Vec<bool> = reply.next()?;
     let folded: Vec<String> = reply.next()?;
+    let epoch: String = reply.next()?;
     let (begun, others): (Vec<_>, Vec<_>) = entities.iter().zip(flags).partition(|(_, begun)| *begun);
     let only_entities = |pairs: Vec<(&Entity, bool)>| pairs.into_iter().map(|(entity, _)| *entity).collect();
     Ok(BegunLoads {
@@ -145,6 +148,7 @@ fn begun(shard: ShardId, entities: &[Entity], mut reply: Reply) -> StoreResult<B
         begun: only_entities(begun),
         others: only_entities(others),
         folded: folded.iter().map(|text| parse(text)).collect::<StoreResult<_>>()?,
+        epoch: parse(&epoch)?,
     })
 }
 

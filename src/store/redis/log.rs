@@ -27,10 +27,17 @@ const REPLICA_TIMEOUT: Duration = Duration::from_secs(1);
 /// for each entry, which takes twice as long.)
 type RawEntry = (String, Vec<Value>);
 
-/// Reads one shard's log on a connection of its own, because waiting for entries blocks it.
+/// Largest read on the shared connection: its other replies wait for it.
+const MOST_SHARED: usize = 200;
+
+/// Reads one shard's log. Waiting for entries blocks a connection, so it has one of its own; while entries keep
+/// arriving it reads on the shared one, where reads of many shards are one round trip.
 pub struct LogReader {
+    redis: Redis,
     connection: MultiplexedConnection,
     shard: ShardId,
+    /// Whether the last read returned entries, and not many.
+    is_busy: bool,
     /// How many replicas must have an entry before it may be used.
     replicas: u32,
 }
@@ -52,7 +59,8 @@ pub enum Pages {
 
 impl Redis {
     pub async fn log_reader(&self, shard: ShardId, replicas: u32) -> StoreResult<LogReader> {
-        Ok(LogReader { connection: self.dedicated().await?, shard, replicas })
+        let connection = self.dedicated().await?;
+        Ok(LogReader { redis: self.clone(), connection, shard, is_busy: false, replicas })
     }
 
     /// Offset of the newest entry ever; `None` when there is no log.
@@ -170,18 +178,19 @@ impl LogReader {
     /// The next entries after `from`, in order and without a gap; waits up to `wait` for the first one.
     /// Empty if none arrived.
     pub async fn read(&mut self, from: Offset, most: usize, wait: Duration) -> StoreResult<Vec<Entry>> {
-        let mut cmd = redis::cmd("XREAD");
-        cmd.arg("COUNT").arg(most);
-        if !wait.is_zero() {
-            cmd.arg("BLOCK").arg(wait.as_micros().div_ceil(1_000) as u64); // 0 would wait for ever
+        let mut entries = Vec::new();
+        if self.is_busy {
+            let cmd = read_command(self.shard, from, most.min(MOST_SHARED), Duration::ZERO);
+            entries = decode(read(self.redis.command(&cmd).await?)?)?;
         }
-        cmd.arg("STREAMS").arg(keys::log(self.shard)).arg(from.to_string());
-        let logs: Option<Vec<(String, Vec<RawEntry>)>> = within(wait + READ_TIMEOUT, async {
-            cmd.query_async(&mut self.connection).await.map_err(StoreError::from)
-        })
-        .await?;
-        let found = logs.into_iter().flatten().flat_map(|(_, found)| found);
-        let entries = found.map(entry).collect::<StoreResult<Vec<_>>>()?;
+        if entries.is_empty() && !(self.is_busy && wait.is_zero()) {
+            let cmd = read_command(self.shard, from, most, wait);
+            let logs = within(wait + READ_TIMEOUT, async {
+                cmd.query_async(&mut self.connection).await.map_err(StoreError::from)
+            });
+            entries = decode(logs.await?)?;
+        }
+        self.is_busy = !entries.is_empty() && entries.len() < MOST_SHARED;
         check_contiguous(from, &entries)?;
         self.wait_for_replicas(&entries).await?;
         Ok(entries)
@@ -225,6 +234,23 @@ impl LogReader {
             Err(StoreError::RedisUnreachable(RedisError::from(why)))
         }
     }
+}
+
+/// Entries of logs, by their keys; `None` if there are none.
+type RawLogs = Option<Vec<(String, Vec<RawEntry>)>>;
+
+fn read_command(shard: ShardId, from: Offset, most: usize, wait: Duration) -> Cmd {
+    let mut cmd = redis::cmd("XREAD");
+    cmd.arg("COUNT").arg(most);
+    if !wait.is_zero() {
+        cmd.arg("BLOCK").arg(wait.as_micros().div_ceil(1_000) as u64); // 0 would wait for ever
+    }
+    cmd.arg("STREAMS").arg(keys::log(shard)).arg(from.to_string());
+    cmd
+}
+
+fn decode(logs: RawLogs) -> StoreResult<Vec<Entry>> {
+    logs.into_iter().flatten().flat_map(|(_, found)| found).map(entry).collect()
 }
 
 /// An entry without exactly one text field was not written by this program; it is an unreadable event.

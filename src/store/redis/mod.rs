@@ -27,7 +27,7 @@ mod scripts;
 mod tails;
 mod views;
 
-pub use batches::Batch;
+pub use batches::{Batch, LogRange};
 pub use channel::{ChangeListener, ChannelEvent, CountsChange, QUEUE_BOUND, ShardMessage};
 pub use claim::KeyClaim;
 pub use connection::Redis;

@@ -22,10 +22,10 @@ pub struct TargetPosition {
 }
 
 impl Redis {
-    /// How far each target has folded the source's log, in one round trip.
+    /// How far each target that is recovered has folded the source's log, in one round trip.
     ///
     /// # Errors
-    /// [`StoreError::NotRecovered`] while a target is not recovered.
+    /// [`StoreError::NotRecovered`] if the source itself is not recovered.
     pub async fn target_positions(&self, source: ShardId) -> StoreResult<Vec<TargetPosition>> {
         let folded = format!("folded:{source}");
         let ask = |target: ShardId| {
@@ -34,17 +34,19 @@ impl Redis {
             cmd
         };
         let cmds: Vec<Cmd> = self.shards().all().map(ask).collect();
-        let replies = self.pipeline(&cmds).await?;
-        self.shards().all().zip(replies).map(|(target, reply)| position_of(target, read(reply?)?)).collect()
+        let mut positions = Vec::with_capacity(cmds.len());
+        for (target, reply) in self.shards().all().zip(self.pipeline(&cmds).await?) {
+            match read::<Fields>(reply?)? {
+                (Some(epoch), Some(at)) => {
+                    positions.push(TargetPosition { target, epoch: parse(&epoch)?, at: parse(&at)? });
+                }
+                _ if target == source => return Err(StoreError::NotRecovered),
+                _ => {}
+            }
+        }
+        Ok(positions)
     }
 }
 
 /// Epoch and position.
 type Fields = (Option<String>, Option<String>);
-
-fn position_of(target: ShardId, fields: Fields) -> StoreResult<TargetPosition> {
-    let (Some(epoch), Some(at)) = fields else {
-        return Err(StoreError::NotRecovered);
-    };
-    Ok(TargetPosition { target, epoch: parse(&epoch)?, at: parse(&at)? })
-}

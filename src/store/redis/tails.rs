@@ -44,11 +44,13 @@ impl LogTails {
 
     /// Sums the events of `entities` between two positions in each log, one of PostgreSQL and one of the fold.
     /// `None` if a log lacks some of them, because it was trimmed or is being recovered: read the positions again.
+    /// `epoch`: that of the target shard of the entities, read with the fold's positions.
     pub async fn sums(
         &self,
         entities: &[Entity],
         persisted: &[Offset],
         folded: &[Offset],
+        (target, epoch): (ShardId, u64),
     ) -> StoreResult<Option<TailSums>> {
         let mut all = TailSums::default();
         for (source, (persisted, folded)) in self.redis.shards().all().zip(persisted.iter().zip(folded)) {
@@ -57,6 +59,7 @@ impl LogTails {
                 continue;
             }
             let mut tail = self.tails[source.index()].lock().await;
+            tail.forget_before(target, epoch);
             if !tail.reach(&self.redis, source, low, high).await? {
                 return Ok(None);
             }
@@ -83,9 +86,26 @@ struct Tail {
     by_entity: HashMap<Entity, VecDeque<(u64, Counter, i64)>>,
     /// In order: number of the event, and an entity that it moves.
     order: VecDeque<(u64, Entity)>,
+    /// The highest epoch of each target shard for which the tail was asked.
+    epochs: HashMap<ShardId, u64>,
 }
 
 impl Tail {
+    /// Forgets what was read before the target's counters were reset: Redis may have lost the end of the log then, and
+    /// may have given its offsets to other events. Events that are read after the reset are those of the present log.
+    fn forget_before(&mut self, target: ShardId, epoch: u64) {
+        let known = self.epochs.entry(target).or_default();
+        if epoch > *known {
+            *known = epoch;
+            self.begin(Offset::default());
+        }
+    }
+
+    /// Forgets everything; the next event to read is the one after `from`.
+    fn begin(&mut self, from: Offset) {
+        *self = Self { from, to: from, epochs: std::mem::take(&mut self.epochs), ..Self::default() };
+    }
+
     /// Reads on until the tail has all events after `low` and up to `high`. Returns whether it has them.
     async fn reach(
         &mut self,
@@ -98,7 +118,7 @@ impl Tail {
             return Ok(false);
         }
         if low.generation != self.from.generation || low < self.from || low > self.to {
-            *self = Self { from: low, to: low, ..Self::default() };
+            self.begin(low);
         }
         while self.to < high {
             match redis.log_range(source, self.to, high, READ_AT_ONCE).await {

@@ -4,7 +4,7 @@ use sqlx::FromRow;
 
 use super::{
     Db, Tx,
-    columns::stored_as,
+    columns::{numbers_of, stored_as},
     edges::{entity_table, owner_column},
     from_catalogue,
 };
@@ -99,12 +99,12 @@ impl Tx {
 const COLUMNS: &str = "subject, kind, stage, after_id, done, total, finished_at IS NOT NULL AS is_finished";
 
 impl Db {
-    /// Whether a shard has a backfill that is not finished.
-    pub async fn has_backfills(&self, shard: ShardId) -> StoreResult<bool> {
+    /// Whether one of these shards has a backfill that is not finished.
+    pub async fn has_backfills(&self, shards: &[ShardId]) -> StoreResult<bool> {
         let query = sqlx::query_scalar(
-            "SELECT EXISTS (SELECT FROM backfill WHERE shard = $1 AND finished_at IS NULL)",
+            "SELECT EXISTS (SELECT FROM backfill WHERE shard = ANY($1) AND finished_at IS NULL)",
         )
-        .bind(shard.0 as i16);
+        .bind(numbers_of(shards));
         self.run(query.fetch_one(&self.pool())).await
     }
 
@@ -117,13 +117,13 @@ impl Db {
 }
 
 impl Tx {
-    /// Locks the oldest unfinished backfill of a shard.
-    pub async fn next_backfill(&mut self, shard: ShardId) -> StoreResult<Option<Backfill>> {
+    /// Locks the oldest unfinished backfill of these shards.
+    pub async fn next_backfill(&mut self, shards: &[ShardId]) -> StoreResult<Option<Backfill>> {
         let text = format!(
-            "SELECT {COLUMNS} FROM backfill WHERE shard = $1 AND finished_at IS NULL
+            "SELECT {COLUMNS} FROM backfill WHERE shard = ANY($1) AND finished_at IS NULL
              ORDER BY started_at LIMIT 1 FOR UPDATE SKIP LOCKED"
         );
-        let query = sqlx::query_as(from_catalogue(text)).bind(shard.0 as i16);
+        let query = sqlx::query_as(from_catalogue(text)).bind(numbers_of(shards));
         self.db.run(query.fetch_optional(&mut *self.inner)).await
     }
 

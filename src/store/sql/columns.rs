@@ -61,3 +61,8 @@ impl FromRow<'_, PgRow> for Offset {
 pub(super) const fn offset(generation: i64, number: i64) -> Offset {
     Offset::new(generation as u64, number as u64)
 }
+
+/// Shards as a parameter of a statement.
+pub fn numbers_of(shards: &[ShardId]) -> Vec<i16> {
+    shards.iter().map(|shard| shard.0 as i16).collect()
+}

@@ -7,7 +7,7 @@ use std::{
 
 use uuid::Uuid;
 
-use super::{Db, Tx};
+use super::{Db, Tx, columns::numbers_of};
 use crate::{
     catalogue::{EdgeKind, Entity, EntityKind},
     primitives::{ShardCount, ShardId, UserId},
@@ -20,7 +20,7 @@ const NAMES: usize = 500;
 /// How long a request may take to apply its own invalidations, before the owners do.
 const OWN_INVALIDATION: Duration = Duration::from_secs(2);
 
-/// Due invalidations of a shard. A row names entities (`note:42 note:44`) whose counters and cached text are deleted,
+/// Due invalidations of one shard. A row names entities (`note:42 note:44`) whose counters and cached text are deleted,
 /// or cached sets of edges (`note_like:42`: what user 42 likes).
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct DueInvalidations {
@@ -112,26 +112,34 @@ impl Tx {
 }
 
 impl Db {
-    /// The oldest due rows of a shard. Leaves rows of a kind that this release does not know to a later release.
-    pub async fn due_invalidations(&self, shard: ShardId, most: usize) -> StoreResult<DueInvalidations> {
+    /// The oldest due rows, at most `most` of each of these shards; shards without one are left out. Leaves rows of a
+    /// kind that this release does not know to a later release.
+    pub async fn due_invalidations(
+        &self,
+        shards: &[ShardId],
+        most: usize,
+    ) -> StoreResult<Vec<DueInvalidations>> {
         let entities = EntityKind::ALL.iter().map(|kind| kind.name());
         let known: Vec<&str> = entities.chain(EdgeKind::ALL.iter().map(|kind| kind.name())).collect();
         let query = sqlx::query_as(
-            "SELECT id, names FROM invalidation WHERE shard = $1 AND due_at <= now() AND split_part(names, ':', 1) = ANY($3)
-             ORDER BY created_at LIMIT $2",
+            "SELECT of.shard, line.id, line.names FROM unnest($1::smallint[]) AS of (shard), LATERAL (
+                 SELECT id, names FROM invalidation WHERE shard = of.shard AND due_at <= now()
+                     AND split_part(names, ':', 1) = ANY($3)
+                 ORDER BY created_at LIMIT $2) AS line",
         )
-        .bind(shard.0 as i16)
+        .bind(numbers_of(shards))
         .bind(most as i64)
         .bind(known);
-        let rows: Vec<(Uuid, String)> = self.run(query.fetch_all(&self.pool())).await?;
-        let mut due = DueInvalidations::default();
-        for (id, names) in rows {
-            due.ids.push(id);
+        let rows: Vec<(i16, Uuid, String)> = self.run(query.fetch_all(&self.pool())).await?;
+        let mut due = BTreeMap::<i16, DueInvalidations>::new();
+        for (shard, id, names) in rows {
+            let of_shard = due.entry(shard).or_default();
+            of_shard.ids.push(id);
             for name in names.split(' ') {
-                due.add(name)?;
+                of_shard.add(name)?;
             }
         }
-        Ok(due)
+        Ok(due.into_values().collect())
     }
 
     /// The entities that have an invalidation, due or not: in Redis their counters may be outdated.

@@ -20,6 +20,7 @@ mod lists;
 pub mod migration;
 pub mod moderation;
 pub mod notes;
+mod notifications;
 mod pool;
 pub mod rankings;
 pub mod ratings;

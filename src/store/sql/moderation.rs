@@ -1,4 +1,4 @@
-//! Moderation of comments: the queue of those that wait, and decisions with the totals and inbox entries they change.
+//! Moderation of comments: the queue of those that wait, and decisions with the totals that they change.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -7,15 +7,10 @@ use std::{
 
 use sqlx::FromRow;
 
-use super::{
-    Db, Tx,
-    comments::{CommentHeader, raw},
-    from_catalogue,
-    threads::CommentState,
-};
+use super::{Db, Tx, comments::CommentHeader, notifications::CommentNotification, threads::CommentState};
 use crate::{
-    catalogue::{Counter, Deltas, Entity, EntityKind, InboxKind},
-    primitives::{CommentId, Id, NoteId, PageRequest, Slice, UserId},
+    catalogue::{Counter, Deltas, Entity, EntityKind},
+    primitives::{CommentId, Id, NoteId, PageRequest, Slice},
     store::StoreResult,
 };
 
@@ -207,62 +202,7 @@ impl Tx {
     }
 }
 
-/// One user who gets an inbox entry about a comment.
-#[derive(Clone, FromRow, PartialEq, Eq, Debug)]
-pub struct CommentNotification {
-    comment: CommentId,
-    recipient: UserId,
-    /// Number of an [`InboxKind`].
-    kind: i16,
-}
-
 impl Tx {
-    /// Each recipient once per comment: as author of the comment replied to, else as author of the note, else because
-    /// of a mention. The comment's own author is not notified.
-    async fn notifications(&mut self, comments: &[CommentId]) -> StoreResult<Vec<CommentNotification>> {
-        let text = format!(
-            "SELECT DISTINCT ON (new.id, entry.recipient) new.id AS comment, entry.recipient, entry.kind::smallint
-             FROM comment_index AS new
-             CROSS JOIN LATERAL (
-                 SELECT author_id AS recipient, {reply} AS kind, 1 AS rank FROM comment_index
-                 WHERE id = coalesce(new.reply_to_id, new.parent_id)
-                 UNION ALL SELECT author_id, {comment}, 2 FROM note WHERE id = new.note_id
-                 UNION ALL SELECT unnest(mentions), {mention}, 3 FROM comment_body WHERE id = new.id
-             ) AS entry
-             WHERE new.id = ANY($1) AND entry.recipient <> new.author_id
-             ORDER BY new.id, entry.recipient, entry.rank",
-            reply = InboxKind::Reply.number(),
-            comment = InboxKind::Comment.number(),
-            mention = InboxKind::Mention.number(),
-        );
-        let query = sqlx::query_as(from_catalogue(text)).bind(raw(comments));
-        self.db.run(query.fetch_all(&mut *self.inner)).await
-    }
-
-    /// Writes the inbox entries of comments that have become visible. Returns the recipient of each new entry.
-    async fn deliver(
-        &mut self,
-        shown: &[CommentHeader],
-        notifications: &[CommentNotification],
-    ) -> StoreResult<Vec<UserId>> {
-        let authors: BTreeMap<CommentId, UserId> =
-            shown.iter().map(|header| (header.id, header.author)).collect();
-        let new: Vec<(&CommentNotification, UserId)> =
-            notifications.iter().filter_map(|one| Some((one, *authors.get(&one.comment)?))).collect();
-        let query = sqlx::query_scalar(
-            "INSERT INTO inbox_entry (recipient_id, kind, actor_id, target_id, created_at)
-             SELECT recipient, kind, actor, comment, now()
-             FROM unnest($1::bigint[], $2::smallint[], $3::bigint[], $4::bigint[])
-                 AS entry (recipient, kind, actor, comment)
-             ON CONFLICT DO NOTHING RETURNING recipient_id",
-        )
-        .bind(new.iter().map(|(one, _)| one.recipient.get()).collect::<Vec<_>>())
-        .bind(new.iter().map(|(one, _)| one.kind).collect::<Vec<_>>())
-        .bind(new.iter().map(|(_, actor)| actor.get()).collect::<Vec<_>>())
-        .bind(new.iter().map(|(one, _)| one.comment.get()).collect::<Vec<_>>());
-        self.db.run(query.fetch_all(&mut *self.inner)).await
-    }
-
     async fn record_decisions<'a>(
         &mut self,
         decisions: impl Iterator<Item = &'a Decision<'a>>,

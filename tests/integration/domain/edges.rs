@@ -1,6 +1,7 @@
 //! Properties of every edge: counted once, undone once, idempotent.
 
 use futures_util::{StreamExt, stream};
+use redis::AsyncCommands;
 use serde_json::{Value, json};
 
 use crate::support::{Client, Server, Stores, note, user};
@@ -175,6 +176,35 @@ async fn for_every_edge_an_idempotency_key_acts_once_also_after_the_edge_was_swi
         let other = client.refused(pair.turn_off, input).await;
         assert_eq!(other, ("BAD_USER_INPUT".into(), Some("idempotencyKey".into())));
     }
+}
+
+/// One client could otherwise fill Redis with keys of requests that change nothing.
+#[tokio::test]
+async fn the_key_of_a_switch_that_changes_nothing_is_kept_for_minutes_and_gives_the_same_result() {
+    let server = Server::shared();
+    let stores = server.stores();
+    let n = note(stores.new_note().await);
+    let client = server.client("cem repeats himself");
+    let like = async |key: &str| {
+        let input = json!({ "noteId": n, "idempotencyKey": key });
+        client.act("likeNote", input, "changed").await["changed"].clone()
+    };
+    for _ in 0..2 {
+        assert_eq!([like("that likes").await, like("that changes nothing").await], [true, false]);
+    }
+    client.unlike(&n).await;
+    assert_eq!([like("that likes").await, like("that changes nothing").await], [true, false]);
+    assert_eq!(client.note(&n).await["viewerHasLiked"], false);
+
+    let mut redis = stores.redis().await;
+    let mut life_ms = async |key: &str| {
+        let found: Vec<String> = redis.keys(format!("*:idem:*:{key}")).await.unwrap();
+        assert_eq!(found.len(), 1, "{found:?}");
+        redis.pttl::<_, u64>(&found[0]).await.unwrap()
+    };
+    let (hour, ten_minutes) = (3_600_000, 600_000);
+    assert!((23 * hour..=24 * hour).contains(&life_ms("that likes").await));
+    assert!((1..=ten_minutes).contains(&life_ms("that changes nothing").await));
 }
 
 #[tokio::test]

@@ -122,6 +122,8 @@ async fn removing_a_note_adjusts_every_counter_that_it_had_changed() {
     assert_eq!(counts(me.clone()).await, before);
     assert_eq!(group_counts(server, &group).await, json!({ "noteCount": 2, "featuredNoteCount": 2 }));
 
+    // Until a like is persisted, a removal leaves it in the author's total.
+    stores.rest().await;
     let fields = "changed noteId author { noteCount likesReceivedCount collectsReceivedCount }";
     let refused = fan.refused("deleteNote", json!({ "noteId": removed })).await;
     assert_eq!(refused.0, "FORBIDDEN");

@@ -87,6 +87,21 @@ async fn equal_subscriptions_share_one_execution_until_the_last_one_ends() {
 }
 
 #[tokio::test]
+async fn subscriptions_that_differ_in_undefined_variables_only_are_equal_and_keep_none_of_them() {
+    let server = Server::start(&[]);
+    let n = note(server.stores().new_note().await);
+    let mut sockets = Vec::new();
+    for filler in ["a", "b"] {
+        let mut socket = server.socket("ann").await;
+        let variables = json!({ "n": [n], "undefined": filler.repeat(50_000) });
+        socket.subscribe("notes", COUNTS, variables).await;
+        socket.note_until(|_| true).await;
+        sockets.push(socket);
+    }
+    assert_eq!(server.metrics().await[SHARED_SUBSCRIPTIONS], 1.0);
+}
+
+#[tokio::test]
 async fn fields_of_the_viewer_are_executed_once_per_viewer() {
     let server = Server::start(&[]);
     let n = note(server.stores().new_note().await);

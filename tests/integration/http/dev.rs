@@ -115,6 +115,71 @@ async fn without_demo_data_the_first_user_and_a_moderator_are_listed() {
     );
 }
 
+/// As a page of another site asks whose name was resolved to a loopback address (DNS rebinding), and as a proxy on the
+/// same machine passes on.
+#[tokio::test]
+async fn requests_from_elsewhere_are_refused_with_the_reason() {
+    let server = Server::start(&["--dev-hosts", "my-laptop.local,192.0.2.7"]);
+    let ask = async |method: &str, path: &str, headers: &[(&str, &str)]| {
+        let headers = headers.iter().map(|(name, value)| (name.parse().unwrap(), value.parse().unwrap()));
+        Raw::of(request(method, &format!("{}{path}", server.url)).headers(headers.collect())).await
+    };
+    let rebound = ("host", "rebound.example:8080");
+    for (method, path) in
+        [("GET", "/dev/token?role=moderator"), ("GET", "/dev/users"), ("POST", "/dev/storm")]
+    {
+        let refused = ask(method, path, &[rebound]).await;
+        assert_eq!(refused.status, 403, "{path}");
+        let why = refused.refusal();
+        assert!(why.contains("rebound.example:8080") && why.contains("dev_hosts"), "{why}");
+    }
+    for (header, named) in [
+        (("origin", "http://rebound.example"), "http://rebound.example"),
+        (("origin", "null"), "null"),
+        (("sec-fetch-site", "cross-site"), "cross-site"),
+        (("forwarded", "for=192.0.2.60"), "forwarded"),
+        (("x-forwarded-for", "192.0.2.60"), "x-forwarded-for"),
+        (("via", "1.1 proxy"), "via"),
+    ] {
+        let refused = ask("GET", "/dev/token", &[header]).await;
+        assert_eq!(refused.status, 403, "{header:?}");
+        assert!(refused.refusal().contains(named), "{header:?}");
+    }
+    let own_page = [("origin", &*server.url), ("sec-fetch-site", "same-origin")];
+    assert_eq!(ask("GET", "/dev/token", &own_page).await.status, 200);
+    for host in ["localhost:3000", "my-laptop.local:8080", "192.0.2.7"] {
+        assert_eq!(ask("GET", "/dev/token", &[("host", host)]).await.status, 200, "{host}");
+    }
+    // Other addresses answer to any name: they give nobody a token.
+    assert_eq!(ask("GET", "/healthz", &[rebound]).await.status, 200);
+}
+
+#[tokio::test]
+async fn tools_for_developers_are_on_with_the_generated_secret_only_and_the_start_names_them() {
+    let secret = "a secret of the operator, 32 bytes or more";
+    for (flags, on) in [
+        (&[][..], "demo, graphiql, introspection, dev_token"),
+        (&["--jwt-secret", secret], ""),
+        (&["--jwt-secret", secret, "--dev-token"], "dev_token"),
+    ] {
+        let server = Server::start_without_secret(flags);
+        eventually("the server printed its addresses", SOON, || async {
+            server.printed().contains("  admin     ").then_some(())
+        })
+        .await;
+        let printed = server.printed();
+        let line = printed.lines().find_map(|line| line.split_once("a setting of its name: "));
+        assert_eq!(line.map_or("", |(_, tools)| tools), on, "{flags:?}: {printed}");
+        for (tool, path) in [("demo", "/"), ("graphiql", "/graphiql"), ("dev_token", "/dev/token")] {
+            let status = get(&server, path).await.status;
+            assert_eq!(status == 200, on.contains(tool), "{flags:?}: {path} answered {status}");
+        }
+        let schema = server.anonymous().send("{ __schema { queryType { name } } }", json!({})).await;
+        let is_told = schema.body["data"]["__schema"].is_object();
+        assert_eq!(is_told, on.contains("introspection"), "{flags:?}: {}", schema.body);
+    }
+}
+
 #[tokio::test]
 async fn without_dev_tokens_nothing_under_dev_is_served() {
     let server = Server::start(&["--dev-token", "false"]);

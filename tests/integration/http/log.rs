@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::support::{
-    Server,
+    Server, Socket,
     raw::{Raw, post, request},
 };
 
@@ -31,13 +31,17 @@ async fn send_everywhere(server: &Server) {
     Raw::of(post(&server.url, json!({ "query": "{ __typename }" }).to_string()).bearer_auth(SECRET)).await;
     let token = client.token().unwrap();
     Raw::of(post(&server.url, json!({ "query": "{ viewer { id } }" }).to_string()).bearer_auth(token)).await;
+    let mut socket = Socket::connect(&server.url).await;
+    socket.initialise(Some(token.to_owned())).await;
     assert!(!server.log().contains(token));
 }
 
 #[tokio::test]
 async fn input_of_users_stays_within_its_log_line_and_secrets_are_not_logged() {
-    for format in ["text", "json"] {
-        let server = Server::start(&["--log", "info,plaudit=debug", "--log-format", format]);
+    for (format, filter) in
+        [("text", "info,plaudit=debug"), ("json", "info,plaudit=debug"), ("text", "trace")]
+    {
+        let server = Server::start(&["--log", filter, "--log-format", format]);
         send_everywhere(&server).await;
         let log = server.log();
         assert!(log.contains("answered"), "{log}");

@@ -179,7 +179,7 @@ async fn a_direct_change_whose_process_is_killed_before_its_invalidation_is_stil
 /// `everysec` it may be the state of a second ago, plus what PostgreSQL has.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_power_cut_loses_nothing_with_appendfsync_always_and_at_most_the_last_second_with_everysec() {
-    for (fsync, likes) in [(AppendFsync::Always, 2), (AppendFsync::EverySec, 1)] {
+    for fsync in [AppendFsync::Always, AppendFsync::EverySec] {
         let mut stores = Stores::start(fsync).await;
         let server = Server::start_on(&stores, &["--lease", "1s"]);
         let id = stores.new_note().await;
@@ -204,7 +204,11 @@ async fn a_power_cut_loses_nothing_with_appendfsync_always_and_at_most_the_last_
             reply.body["data"]["note"].is_object().then(|| reply.body["data"]["note"].clone())
         })
         .await;
-        assert_eq!((&fields["likeCount"], &fields["viewerHasLiked"]), (&json!(likes), &json!(likes == 2)));
+        let likes = fields["likeCount"].as_i64().unwrap();
+        // The persister may have read the last like before the cut; then it writes it when PostgreSQL is back.
+        let may_be_lost = fsync == AppendFsync::EverySec;
+        assert!(likes == 2 || may_be_lost && likes == 1, "{likes} likes with {fsync:?}");
+        assert_eq!(fields["viewerHasLiked"], likes == 2);
         let totals = stores.likes(id).await;
         assert_eq!((totals.rows, totals.total, totals.redis), (likes, likes, Some(likes)));
     }

@@ -1,4 +1,4 @@
-//! Many virtual shards: a batch touches few of them, and the others follow.
+//! Many virtual shards: a batch touches few of them, and the others follow; one that is lost holds up no other.
 
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
@@ -63,4 +63,51 @@ async fn likes_on_16_shards_are_counted_in_every_store_and_every_shard_catches_u
         (lags.len() == 16 && lags.iter().all(|events| *events == 0.0)).then_some(())
     })
     .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_shard_that_is_not_recovered_holds_up_no_count_of_another() {
+    let server = Server::start(&["--lease", "1s"]);
+    let stores = server.stores();
+    let author = "SELECT author_id FROM note WHERE id = $1";
+    let id = loop {
+        let id = stores.new_note_of_shard(0).await;
+        if stores.number(author, id).await % 2 == 1 {
+            break id;
+        }
+        stores.new_user().await; // otherwise ids of notes and authors rise together
+    };
+    let n = note(id);
+    let mut fans = Vec::new();
+    for _ in 0..3 {
+        fans.push(server.client(&stores.new_subject_of_shard(0).await));
+    }
+    // Nobody recovers the shard until the lease ends.
+    let taken =
+        "UPDATE shard SET owner = 'elsewhere', lease_until = now() + interval '1 hour', fence = fence + 1
+         WHERE id = $1 RETURNING fence";
+    stores.number(taken, 1).await;
+    stores.command(&["DEL", "{1}:meta"]).await;
+
+    // The author's counts are on the lost shard.
+    let (like, read) = (
+        "mutation ($n: ID!) { likeNote(input: { noteId: $n }) { changed } }",
+        "query ($n: ID!) { note(id: $n) { likeCount } }",
+    );
+    for (number, fan) in (1..).zip(&fans) {
+        assert_eq!(fan.data(like, json!({ "n": n })).await["likeNote"]["changed"], true);
+        eventually("the like is counted", SOON, || async {
+            let counted = server.anonymous().data(read, json!({ "n": n })).await;
+            (counted["note"]["likeCount"] == number).then_some(())
+        })
+        .await;
+    }
+
+    stores.number("UPDATE shard SET lease_until = now() WHERE id = $1 RETURNING fence", 1).await;
+    stores.rest().await;
+    let received =
+        "SELECT likes_received FROM user_counts WHERE id = (SELECT author_id FROM note WHERE id = $1)";
+    assert_eq!(stores.number(received, id).await, 3);
+    let counts = server.anonymous().data(COUNTS, json!({ "n": n })).await["note"].clone();
+    assert_eq!(counts, json!({ "likeCount": 3, "author": { "likesReceivedCount": 3 } }));
 }

@@ -57,7 +57,7 @@ async fn persist(leadership: &Leadership, streak: &FailureStreak, size: &BatchSi
         let entries = next_batch(context, &mut reader, at, size.get(), full).await?;
         let began = Instant::now();
         let is_full = entries.len() >= full;
-        turn = if is_full { began } else { context.commit_group.next_turn(began) };
+        turn = if is_full { began } else { context.commits.next_turn(began) };
         if !entries.is_empty() {
             at = persist_batch(context, lease, at, entries, is_full, size).await?;
         }

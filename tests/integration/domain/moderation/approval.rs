@@ -49,6 +49,47 @@ async fn an_approved_comment_is_shown_and_each_recipient_is_notified_once() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn who_is_mentioned_repeatedly_is_notified_once_per_author_note_and_hour() {
+    let server = Server::start(&[]);
+    let stores = server.stores();
+    let (one, other) = (Scene::new(&server, "ann writes").await, Scene::new(&server, "cem writes").await);
+    let dot = Scene::new(&server, "dot is mentioned often").await.owner;
+    let dot_id = dot.data("{ viewer { id } }", json!({})).await["viewer"]["id"].clone();
+    let mention = async |scene: &Scene, author: &str, times: usize| {
+        let author = server.client(author);
+        let mut sent = Vec::new();
+        for number in 0..times {
+            let input = json!({ "body": format!("Look {number}"), "mentions": [dot_id] });
+            sent.push(scene.comment_with(&author, input).await);
+        }
+        for comment in &sent {
+            scene.until_approved(comment).await;
+        }
+        stores.rest().await;
+        unread_replies(&dot).await
+    };
+    assert_eq!(mention(&one, "eve mentions", 12).await, 1);
+    assert_eq!(mention(&other, "eve mentions", 2).await, 2, "on another note");
+    assert_eq!(mention(&one, "fay mentions", 2).await, 3, "by another author");
+    let sql = stores.sql().await;
+    sqlx::query("UPDATE inbox_entry SET created_at = created_at - interval '61 minutes'")
+        .execute(&sql)
+        .await
+        .unwrap();
+    assert_eq!(mention(&one, "eve mentions", 3).await, 4, "in another hour");
+    // A reply is no mention.
+    let comment = one.comment(&dot, "What?").await;
+    one.until_approved(&comment).await;
+    let reply = json!({ "body": "Yes", "parentId": comment["id"], "mentions": [dot_id] });
+    for expected in [5, 6] {
+        let sent = one.comment_with(&server.client("eve mentions"), reply.clone()).await;
+        one.until_approved(&sent).await;
+        stores.rest().await;
+        assert_eq!(unread_replies(&dot).await, expected);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn only_its_author_sees_a_pending_comment_and_it_is_counted_after_its_approval() {
     let service = holding_service().await;
     let server = Server::start(&service.flags("60s"));

@@ -44,7 +44,7 @@ pub struct Generator<'a> {
     ids: &'a [String],
     pub random: Random,
     /// Fields that are not selected.
-    without: &'a [&'a str],
+    without: Vec<&'static str>,
     /// Declarations of variables: name and type.
     variables: Vec<(String, String)>,
     values: serde_json::Map<String, Value>,
@@ -60,7 +60,7 @@ impl<'a> Generator<'a> {
             schema,
             ids,
             random: Random(seed),
-            without: &[],
+            without: Vec::new(),
             variables: Vec::new(),
             values: serde_json::Map::new(),
             fragments: Vec::new(),
@@ -69,9 +69,10 @@ impl<'a> Generator<'a> {
         }
     }
 
-    /// The same without these fields.
-    pub fn without(self, without: &'a [&'a str]) -> Self {
-        Self { without, ..self }
+    /// The same without these fields, too.
+    pub fn without(mut self, fields: &[&'static str]) -> Self {
+        self.without.extend(fields);
+        self
     }
 
     pub fn query(mut self) -> Request {
@@ -130,8 +131,7 @@ impl<'a> Generator<'a> {
     fn field(&mut self, object: &str, depth: usize) -> String {
         let schema = self.schema;
         let has_selection = |field: &&FieldDefinition| schema.fields.contains_key(named(&field.ty.node));
-        let without = self.without;
-        let may_be = |field: &&FieldDefinition| !without.contains(&field.name.node.as_str());
+        let may_be = |field: &&FieldDefinition| !self.without.contains(&field.name.node.as_str());
         let fields: Vec<&FieldDefinition> = schema.fields[object]
             .iter()
             .filter(|field| depth > 0 || !has_selection(field))

@@ -66,7 +66,8 @@ impl Counters {
         (next != *state).then_some(next)
     }
 
-    /// `lua/fold.lua`
+    /// `lua/fold.lua` for one log. A call for several logs is accepted if each alone would be, and has the effect of
+    /// folding one after the other, but for an entity that several of them touch: it gets the last version only.
     pub(super) fn fold_is_sent(&self, state: &State, who: Who, message: Message) -> Option<State> {
         let mut next = *state;
         let owner = owner_of(&mut next, who);

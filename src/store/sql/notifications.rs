@@ -1,0 +1,90 @@
+//! Inbox entries about comments: who gets one, and how often.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use sqlx::FromRow;
+
+use super::{
+    Tx,
+    comments::{CommentHeader, raw},
+    from_catalogue,
+};
+use crate::{
+    catalogue::InboxKind,
+    primitives::{CommentId, UserId},
+    store::StoreResult,
+};
+
+/// One user who gets an inbox entry about a comment.
+#[derive(Clone, FromRow, PartialEq, Eq, Debug)]
+pub struct CommentNotification {
+    comment: CommentId,
+    pub recipient: UserId,
+    /// Number of an [`InboxKind`].
+    kind: i16,
+}
+
+impl Tx {
+    /// Each recipient once per comment: as author of the comment replied to, else as author of the note, else because
+    /// of a mention. The comment's own author is not notified.
+    pub async fn notifications(&mut self, comments: &[CommentId]) -> StoreResult<Vec<CommentNotification>> {
+        let text = format!(
+            "SELECT DISTINCT ON (new.id, entry.recipient) new.id AS comment, entry.recipient, entry.kind::smallint
+             FROM comment_index AS new
+             CROSS JOIN LATERAL (
+                 SELECT author_id AS recipient, {reply} AS kind, 1 AS rank FROM comment_index
+                 WHERE id = coalesce(new.reply_to_id, new.parent_id)
+                 UNION ALL SELECT author_id, {comment}, 2 FROM note WHERE id = new.note_id
+                 UNION ALL SELECT unnest(mentions), {mention}, 3 FROM comment_body WHERE id = new.id
+             ) AS entry
+             WHERE new.id = ANY($1) AND entry.recipient <> new.author_id
+             ORDER BY new.id, entry.recipient, entry.rank",
+            reply = InboxKind::Reply.number(),
+            comment = InboxKind::Comment.number(),
+            mention = InboxKind::Mention.number(),
+        );
+        let query = sqlx::query_as(from_catalogue(text)).bind(raw(comments));
+        self.db.run(query.fetch_all(&mut *self.inner)).await
+    }
+
+    /// Writes the inbox entries of comments that have become visible; of those that only mention somebody, one per actor,
+    /// note and hour, so that nobody can fill an inbox. Returns the recipient of each new entry. Lock the totals of the
+    /// recipients' inboxes first: then no other transaction writes the entry of the hour.
+    pub async fn deliver(
+        &mut self,
+        shown: &[CommentHeader],
+        notifications: &[CommentNotification],
+    ) -> StoreResult<Vec<UserId>> {
+        let shown: BTreeMap<CommentId, &CommentHeader> =
+            shown.iter().map(|header| (header.id, header)).collect();
+        let mut mentioned = BTreeSet::new();
+        let new: Vec<(&CommentNotification, &CommentHeader)> = notifications
+            .iter()
+            .filter_map(|one| Some((one, *shown.get(&one.comment)?)))
+            .filter(|(one, about)| {
+                one.kind != InboxKind::Mention.number()
+                    || mentioned.insert((about.author, about.note, one.recipient))
+            })
+            .collect();
+        let query = sqlx::query_scalar(
+            "INSERT INTO inbox_entry (recipient_id, kind, actor_id, target_id, created_at)
+             SELECT recipient, kind, actor, comment, now()
+             FROM unnest($1::bigint[], $2::smallint[], $3::bigint[], $4::bigint[], $5::bigint[])
+                 AS entry (recipient, kind, actor, comment, note)
+             WHERE kind <> $6 OR NOT EXISTS (
+                 SELECT FROM inbox_entry AS earlier JOIN comment_index AS about ON about.id = earlier.target_id
+                 -- The index inbox_entry_once has these kinds only.
+                 WHERE earlier.recipient_id = recipient AND earlier.kind = $6 AND earlier.kind > 100
+                   AND earlier.actor_id = actor AND about.note_id = note
+                   AND earlier.created_at > now() - interval '1 hour')
+             ON CONFLICT DO NOTHING RETURNING recipient_id",
+        )
+        .bind(new.iter().map(|(one, _)| one.recipient.get()).collect::<Vec<_>>())
+        .bind(new.iter().map(|(one, _)| one.kind).collect::<Vec<_>>())
+        .bind(new.iter().map(|(_, about)| about.author.get()).collect::<Vec<_>>())
+        .bind(new.iter().map(|(one, _)| one.comment.get()).collect::<Vec<_>>())
+        .bind(new.iter().map(|(_, about)| about.note.get()).collect::<Vec<_>>())
+        .bind(InboxKind::Mention.number());
+        self.db.run(query.fetch_all(&mut *self.inner)).await
+    }
+}

@@ -1,0 +1,116 @@
+//! Limits of TCP connections, in all and per address.
+
+use serde_json::{Value, json};
+use tokio::{
+    io::AsyncReadExt,
+    net::{TcpSocket, TcpStream},
+};
+
+use crate::support::{SOON, Server, Socket, eventually, note, token};
+
+/// A connection from this address that sends nothing.
+async fn silent(server: &Server, from: &str) -> TcpStream {
+    let socket = TcpSocket::new_v4().unwrap();
+    socket.bind(format!("{from}:0").parse().unwrap()).unwrap();
+    socket.connect(server.url.strip_prefix("http://").unwrap().parse().unwrap()).await.unwrap()
+}
+
+/// What the server answers before anything is sent: its head and its JSON.
+async fn refusal(server: &Server, from: &str) -> (String, Value) {
+    let mut stream = silent(server, from).await;
+    let mut answer = String::new();
+    let reading = tokio::time::timeout(SOON, stream.read_to_string(&mut answer)).await;
+    reading.expect("the connection is closed").unwrap();
+    let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+    (head.to_owned(), serde_json::from_str(body).unwrap())
+}
+
+/// The status and the data of an operation that this address sends with a connection of its own; `None` if the
+/// connection is refused.
+async fn ask(server: &Server, from: &str, query: &str, variables: Value) -> Option<(u16, Value)> {
+    let http = reqwest::Client::builder().local_address(Some(from.parse().unwrap())).build().unwrap();
+    let request = http.post(format!("{}/graphql", server.url)).bearer_auth(token("ann connects"));
+    let body = json!({ "query": query, "variables": variables });
+    let response = request.json(&body).send().await.ok()?;
+    let status = response.status().as_u16();
+    Some((status, response.json::<Value>().await.ok()?["data"].clone()))
+}
+
+async fn until_answered(server: &Server, from: &str) {
+    eventually("a connection is accepted again", SOON, || async {
+        (ask(server, from, "{ __typename }", json!({})).await?.0 == 200).then_some(())
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn connections_are_limited_per_address_and_in_all_and_the_answer_says_so_at_once() {
+    let limits = ["--connections", "10", "--connections-per-address", "3", "--header-timeout", "5m"];
+    let server = Server::start(&limits);
+    let mut open = Vec::new();
+    for _ in 0..3 {
+        open.push(silent(&server, "127.0.0.2").await);
+    }
+    let (head, body) = refusal(&server, "127.0.0.2").await;
+    assert!(head.starts_with("HTTP/1.1 429 ") && head.contains("\r\nRetry-After: 5"), "{head}");
+    let extensions = &body["errors"][0]["extensions"];
+    assert_eq!(*extensions, json!({ "code": "RATE_LIMITED", "retryable": true, "retryAfter": 5 }));
+    assert!(body["errors"][0]["message"].as_str().unwrap().starts_with("3 connections are open"), "{body}");
+    until_answered(&server, "127.0.0.3").await;
+
+    for from in ["127.0.0.4", "127.0.0.4", "127.0.0.4", "127.0.0.5", "127.0.0.5", "127.0.0.5", "127.0.0.6"] {
+        open.push(silent(&server, from).await);
+    }
+    let (head, body) = refusal(&server, "127.0.0.7").await;
+    assert!(head.starts_with("HTTP/1.1 503 "), "{head}");
+    assert_eq!(body["errors"][0]["extensions"]["code"], "RETRY_LATER");
+
+    drop(open);
+    until_answered(&server, "127.0.0.2").await;
+    until_answered(&server, "127.0.0.7").await;
+    let metrics = server.metrics().await;
+    let refused = |limit: &str| metrics[&format!("plaudit_connections_refused_total{{limit=\"{limit}\"}}")];
+    assert!(refused("connections_per_address") >= 1.0 && refused("connections") >= 1.0);
+}
+
+#[tokio::test]
+async fn sockets_count_for_their_own_limit_and_in_all() {
+    let limits = ["--connections", "11", "--connections-per-address", "2", "--sockets-per-address", "9"];
+    let server = Server::start(&limits);
+    let mut sockets = Vec::new();
+    for _ in 0..9 {
+        // The server counts the connection as a socket once it has answered the upgrade.
+        let socket = eventually("a socket is accepted", SOON, || async {
+            Socket::try_connect_from("127.0.0.2", &server.url).await.ok()
+        });
+        sockets.push(socket.await);
+    }
+    assert_eq!(Socket::try_connect_from("127.0.0.2", &server.url).await.err(), Some(429));
+    until_answered(&server, "127.0.0.2").await;
+    let _silent = [silent(&server, "127.0.0.3").await, silent(&server, "127.0.0.3").await];
+    assert!(refusal(&server, "127.0.0.4").await.0.starts_with("HTTP/1.1 503 "));
+    drop(sockets);
+    until_answered(&server, "127.0.0.4").await;
+}
+
+/// Without a limit, the connections of one client take the files that the stores' connections need.
+#[tokio::test]
+async fn one_address_with_more_connections_than_files_does_not_disturb_others() {
+    let server = Server::start_with_files(512, &["--header-timeout", "5m"]);
+    let n = note(server.stores().new_note().await);
+    let mut silence = Vec::new();
+    for _ in 0..700 {
+        silence.push(silent(&server, "127.0.0.2").await);
+    }
+    let like = "mutation ($n: ID!) { likeNote(input: { noteId: $n }) { note { likeCount } } }";
+    for from in ["127.0.0.3", "127.0.0.4"] {
+        let (status, data) = ask(&server, from, like, json!({ "n": n })).await.unwrap();
+        assert_eq!((status, &data["likeNote"]["note"]["likeCount"]), (200, &json!(1)));
+    }
+    server.stores().rest().await;
+    assert!(server.log().contains("the limit of open files leaves few for clients"), "{}", server.log());
+    assert!(!server.log().contains("Too many open files"), "{}", server.log());
+    let metrics = server.metrics().await;
+    let refused = metrics["plaudit_connections_refused_total{limit=\"connections_per_address\"}"];
+    assert!(refused > 400.0, "{refused}");
+}
