@@ -72,5 +72,6 @@ mod pipeline {
     mod shards;
     mod shutdown;
     mod storm;
+    mod transactions;
 }
 mod reference;

@@ -12,9 +12,14 @@ pub struct Tx {
 }
 
 impl Db {
+    /// Begins in a task of its own, which is never cancelled. If a caller left while PostgreSQL began the transaction,
+    /// sqlx 0.9.0 would give the connection back to the pool with the transaction open: statements of others would
+    /// become part of it and be rolled back with it (<https://github.com/launchbadge/sqlx/issues/4393>).
     pub async fn begin(&self) -> StoreResult<Tx> {
         let pool = self.pool();
-        let inner = self.run(pool.begin()).await?;
+        let beginning = tokio::spawn(async move { pool.begin().await });
+        let begun = async { beginning.await.unwrap_or(Err(sqlx::Error::WorkerCrashed)) };
+        let inner = self.run(begun).await?;
         Ok(Tx { inner, db: self.clone() })
     }
 }
