@@ -47,9 +47,11 @@ pub use keys::IdempotencyKey;
 pub use moderation::QueueState;
 pub use notes::NewNote;
 pub use rankings::HotNotesCursor;
-pub use rates::{PerClass, RateClass, RequestSource};
+pub use rates::{Cost, CostMeters, PerClass, PushAccount, RateClass, RequestSource, Work};
 pub use ratings::Score;
-pub use text::{GRANT_REASON, GROUP_DESCRIPTION, GROUP_NAME, NOTE_BODY, NOTE_TITLE, REJECTION_REASON, Text};
+pub use text::{
+    COMMENT_BODY, GRANT_REASON, GROUP_DESCRIPTION, GROUP_NAME, NOTE_BODY, NOTE_TITLE, REJECTION_REASON, Text,
+};
 pub use transaction::ActionOutcome;
 pub use visibility::Visibility;
 

@@ -13,6 +13,13 @@ pub struct TextRule {
     pub line_breaks: bool,
 }
 
+impl TextRule {
+    /// A character of UTF-8 has at most four bytes.
+    pub const fn max_bytes(&self) -> usize {
+        self.max * 4
+    }
+}
+
 pub const NOTE_TITLE: TextRule = TextRule { argument: "title", min: 1, max: 200, line_breaks: false };
 pub const NOTE_BODY: TextRule = TextRule { argument: "body", min: 1, max: 10_000, line_breaks: true };
 pub const GROUP_NAME: TextRule = TextRule { argument: "name", min: 1, max: 80, line_breaks: false };

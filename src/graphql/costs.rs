@@ -8,7 +8,10 @@ use super::{
     queries::history,
     request::scalars::time,
 };
-use crate::settings::CostSettings;
+use crate::{
+    domain::{COMMENT_BODY, GROUP_DESCRIPTION, GROUP_NAME, NOTE_BODY, NOTE_TITLE},
+    settings::CostSettings,
+};
 
 const RULES: SchemaRules = SchemaRules {
     max_page: MAX_PAGE,
@@ -20,6 +23,18 @@ const RULES: SchemaRules = SchemaRules {
         ("Mutation", "recordViews", ListSize::Ids { argument: "input", field: Some("noteIds") }),
         ("Query", "nodes", ListSize::Ids { argument: "ids", field: None }),
         ("Query", "noteActivity", ListSize::Computed(history_steps)),
+        ("Subscription", "noteCountsChanged", ListSize::Events { argument: Some("noteIds") }),
+        ("Subscription", "userCountsChanged", ListSize::Events { argument: Some("userIds") }),
+        ("Subscription", "commentCountsChanged", ListSize::Events { argument: Some("commentIds") }),
+        ("Subscription", "groupCountsChanged", ListSize::Events { argument: Some("groupIds") }),
+        ("Subscription", "inboxCountsChanged", ListSize::Events { argument: None }),
+    ],
+    texts: &[
+        ("Note", "body", NOTE_BODY.max_bytes()),
+        ("Note", "title", NOTE_TITLE.max_bytes()),
+        ("Comment", "body", COMMENT_BODY.max_bytes()),
+        ("Group", "description", GROUP_DESCRIPTION.max_bytes()),
+        ("Group", "name", GROUP_NAME.max_bytes()),
     ],
     // The lists of pages and of `recordViews`.
     counted_above: &["edges", "nodes", "notes"],

@@ -1,13 +1,17 @@
 //! Statuses and bodies of answers
 //! ([GraphQL over HTTP](https://graphql.github.io/graphql-over-http/draft/#sec-Status-Codes)).
 
-use std::sync::Arc;
+use std::{convert::Infallible, sync::Arc};
 
 use async_graphql_axum::GraphQLResponse;
 use axum::{
+    body::Body,
     http::{HeaderName, HeaderValue, StatusCode, header},
     response::{IntoResponse, Response},
 };
+
+use bytes::Bytes;
+use futures_util::{StreamExt, stream};
 
 use super::{
     media_type::MediaType,
@@ -18,6 +22,9 @@ use crate::{
     graphql::{Executed, Rejection, outcome},
     store::tally::Tally,
 };
+
+/// Bytes that are compressed at once, in about a millisecond.
+const PIECE: usize = 64 * 1024;
 
 const SERVER_TIMING: HeaderName = HeaderName::from_static("server-timing");
 
@@ -53,7 +60,7 @@ impl Answer {
 /// 200 after an execution: errors of fields are part of the result.
 fn executed_response(executed: Executed, tally: &Tally, media_type: MediaType) -> Response {
     let mut response = match executed {
-        Executed::Planned(answered) => answered.body.into_response(),
+        Executed::Planned(answered) => in_pieces(answered.body),
         Executed::ByEngine(response) => GraphQLResponse::from(response).into_response(),
     };
     let headers = response.headers_mut();
@@ -61,6 +68,23 @@ fn executed_response(executed: Executed, tally: &Tally, media_type: MediaType) -
     if let Ok(cost) = HeaderValue::try_from(server_timing(tally)) {
         headers.insert(SERVER_TIMING, cost);
     }
+    response
+}
+
+/// A long body is sent, and before that compressed, in pieces: between two of them the worker serves others.
+fn in_pieces(body: Bytes) -> Response {
+    let length = body.len();
+    if length <= PIECE {
+        return body.into_response();
+    }
+    let pieces = stream::unfold(body, async |mut rest| {
+        tokio::task::yield_now().await;
+        let piece = rest.split_to(PIECE.min(rest.len()));
+        (!piece.is_empty()).then_some((Ok::<_, Infallible>(piece), rest))
+    });
+    // Compression polls a body again after its end.
+    let mut response = Body::from_stream(pieces.fuse()).into_response();
+    response.headers_mut().insert(header::CONTENT_LENGTH, length.into());
     response
 }
 

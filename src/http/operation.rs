@@ -17,7 +17,10 @@ use super::{
     request_error::RequestError,
     sockets::RunningSubscription,
 };
-use crate::graphql::{Caller, Code, Engine, Events, Parameters, Prepared, Rejection, outcome};
+use crate::{
+    graphql::{Caller, Code, Engine, Events, Parameters, Prepared, Rejection, outcome},
+    store::tally::Tally,
+};
 
 /// The next message of an operation.
 pub enum OperationStep {
@@ -149,7 +152,8 @@ fn prepare(shared: &ApiState, parameters: Parameters, caller: Caller) -> Result<
 
 /// The result of a query or a mutation, and its outcome for the metrics.
 async fn answer(engine: &Engine, prepared: Prepared) -> Result<(Events, &'static str), Rejection> {
-    let execution = tokio::time::timeout(LONGEST, engine.execute(prepared));
+    let tally = Arc::new(Tally::default());
+    let execution = tokio::time::timeout(LONGEST, tally.observe(engine.execute(prepared)));
     let answer = execution.await.unwrap_or_else(|_| Ok(took_too_long()))?;
     let outcome_code = outcome(answer.errors().first());
     Ok((stream::iter([answer.into_bytes()]).boxed(), outcome_code))

@@ -2,7 +2,7 @@
 
 use clap::{Args, builder::BoolishValueParser};
 
-use super::values::{mebibytes, whole};
+use super::values::{kibibytes, mebibytes, mebibytes_in_memory, whole};
 
 /// What a request may cost. Each is measured before anything is executed.
 #[derive(Args, Clone, Copy, PartialEq, Eq, Debug)]
@@ -54,9 +54,27 @@ pub struct CostSettings {
 
     /// Fields of all objects that an answer may have, 100 to 1000000
     ///
-    /// A list counts as long as it was asked for; 256 bytes of text in an argument count as one more field.
+    /// A list counts as long as it was asked for; 256 bytes of text in an argument or of a repeated text as one more.
     #[arg(long, value_name = "FIELDS", default_value = "5000", value_parser = whole(100..=1_000_000, Some))]
     pub max_complexity: u32,
+
+    /// Fields of an event of a subscription, 20 to 100000
+    ///
+    /// Each change of a watched object is an event.
+    #[arg(long, value_name = "FIELDS", default_value = "250", value_parser = whole(20..=100_000, Some))]
+    pub max_event_complexity: u32,
+
+    /// Size of an answer in MiB, 4 to 256
+    ///
+    /// 4 MiB hold a page of 100 notes with the longest texts. The bytes are counted while the answer is written.
+    #[arg(long, value_name = "MIB", default_value = "4", value_parser = whole(4..=256, mebibytes_in_memory))]
+    pub max_answer: usize,
+
+    /// Size of an event of a subscription in KiB, 64 to 4096
+    ///
+    /// Each subscription keeps its latest event.
+    #[arg(long, value_name = "KIB", default_value = "128", value_parser = whole(64..=4_096, kibibytes))]
+    pub max_event: usize,
 
     /// Nested lists and objects in a variable, 2 to 64
     #[arg(long, value_name = "LEVELS", default_value = "8", value_parser = whole(2..=64, Some))]

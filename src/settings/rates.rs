@@ -6,7 +6,8 @@ use clap::Args;
 
 use super::values::{duration, whole};
 
-/// The most requests in any `rate_window`, by class; 0: no limit. Creations are mutations that make something new.
+/// The most requests in any `rate_window`, by class, and their cost; 0: no limit. Creations are mutations that make
+/// something new.
 #[derive(Args, Clone, Copy, PartialEq, Eq, Debug)]
 #[command(next_help_heading = "Rates")]
 pub struct RateSettings {
@@ -15,7 +16,9 @@ pub struct RateSettings {
     #[arg(value_parser = duration(Duration::from_secs(1)..=Duration::from_hours(1)))]
     pub rate_window: Duration,
 
-    /// Queries and subscriptions of one user in a window; 0 for no limit
+    /// Cost of one user's queries and subscriptions in a window, in units; 0 for no limit
+    ///
+    /// A request costs one unit, and more if it is much work. Events of subscriptions cost as much again at most.
     #[arg(long, value_name = "COUNT", default_value = "3000", value_parser = rate())]
     pub rate_user_reads: u32,
 
@@ -27,7 +30,9 @@ pub struct RateSettings {
     #[arg(long, value_name = "COUNT", default_value = "60", value_parser = rate())]
     pub rate_user_creations: u32,
 
-    /// Queries and subscriptions of one address (IPv6: one /64 network) in a window; 0 for no limit
+    /// Cost of one address' (IPv6: one /64 network) queries and subscriptions in a window; 0 for no limit
+    ///
+    /// 0 also ends the limits of its events, and of its executions at the same time.
     #[arg(long, value_name = "COUNT", default_value = "15000", value_parser = rate())]
     pub rate_address_reads: u32,
 

@@ -150,6 +150,11 @@ pub(super) fn kibibytes(number: u32) -> Option<usize> {
 }
 
 /// As bytes.
+pub(super) fn mebibytes_in_memory(number: u32) -> Option<usize> {
+    as_usize(number)?.checked_mul(1 << 20)
+}
+
+/// As bytes.
 pub(super) fn mebibytes(number: u32) -> Option<u64> {
     Some(u64::from(number) << 20)
 }

@@ -6,6 +6,8 @@ use std::sync::{
     atomic::{AtomicU32, Ordering::Relaxed},
 };
 
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
 tokio::task_local! {
     static TALLY: Arc<Tally>;
 }
@@ -15,9 +17,21 @@ tokio::task_local! {
 pub struct Tally {
     redis_round_trips: AtomicU32,
     sql_statements: AtomicU32,
+    /// Whose permits its statements take, if their number at the same time is limited.
+    statements_at_once: Option<Arc<Semaphore>>,
 }
 
 impl Tally {
+    /// A tally of work whose statements wait for each other, and for those of all other work with the same permits.
+    pub fn limited(statements_at_once: Arc<Semaphore>) -> Self {
+        Self { statements_at_once: Some(statements_at_once), ..Self::default() }
+    }
+
+    /// The tally of the caller's work, if it has one.
+    pub fn current() -> Option<Arc<Self>> {
+        TALLY.try_with(Arc::clone).ok()
+    }
+
     pub fn redis_round_trips(&self) -> u32 {
         self.redis_round_trips.load(Relaxed)
     }
@@ -45,6 +59,12 @@ where
 
 pub(super) fn redis_round_trip() {
     let _ = TALLY.try_with(|tally| tally.redis_round_trips.fetch_add(1, Relaxed));
+}
+
+/// Waits until a statement of the caller's work may be sent. It is sent before the result is dropped.
+pub(super) async fn turn_of_statement() -> Option<OwnedSemaphorePermit> {
+    let permits = TALLY.try_with(|tally| tally.statements_at_once.clone()).ok()??;
+    permits.acquire_owned().await.ok()
 }
 
 pub(super) fn sql_statement() {

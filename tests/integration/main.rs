@@ -31,6 +31,7 @@ mod domain {
 mod embedded;
 mod graphql {
     mod access;
+    mod answer_size;
     mod bad_input;
     mod costs;
     mod documents;

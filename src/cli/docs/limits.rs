@@ -12,7 +12,7 @@ const HEAD: [&str; 5] = ["Limit", "Setting", "Default", "Beyond it", "Prevents"]
 /// What is limited, by which settings, what happens beyond the limit, and what that prevents.
 const LIMITS: &[(&str, &[&str], &str, &str)] = &[
     (
-        "Queries and subscriptions of a user",
+        "Cost of the queries and subscriptions of a user, in units",
         &["rate_user_reads"],
         "`RATE_LIMITED`, 429",
         "scraping with one account",
@@ -20,7 +20,7 @@ const LIMITS: &[(&str, &[&str], &str, &str)] = &[
     ("Mutations of a user", &["rate_user_writes"], "`RATE_LIMITED`, 429", "like storms, toggling"),
     ("Creations of a user", &["rate_user_creations"], "`RATE_LIMITED`, 429", "spam"),
     (
-        "Queries and subscriptions of an address",
+        "Cost of the queries and subscriptions of an address, in units",
         &["rate_address_reads"],
         "`RATE_LIMITED`, 429",
         "scraping without an account, floods",
@@ -38,6 +38,19 @@ const LIMITS: &[(&str, &[&str], &str, &str)] = &[
         "one person with many accounts",
     ),
     ("Time in which these are counted", &["rate_window"], "", ""),
+    (
+        "Executions of an address that cost more than one unit, at the same time",
+        &[],
+        "they wait, 1.9 s at most",
+        "pages that take all cores from others",
+    ),
+    (
+        "Cost of a subscription's events, and of all that a user or an address watches",
+        &[],
+        "they come more slowly",
+        "subscriptions that execute much at every change",
+    ),
+    ("Statements of all events at the same time", &[], "they wait", "events that take all connections"),
     (
         "Proxies whose `X-Forwarded-For` counts",
         &["trusted_proxies"],
@@ -94,6 +107,24 @@ const LIMITS: &[(&str, &[&str], &str, &str)] = &[
         "fragments that multiply",
     ),
     ("Complexity", &["max_complexity"], "`GRAPHQL_VALIDATION_FAILED`, 400", "pages in pages"),
+    (
+        "Complexity of an event",
+        &["max_event_complexity"],
+        "`GRAPHQL_VALIDATION_FAILED`",
+        "subscriptions whose every event is a page",
+    ),
+    (
+        "Bytes of an answer",
+        &["max_answer"],
+        "`GRAPHQL_VALIDATION_FAILED`, 200",
+        "long texts under many aliases",
+    ),
+    (
+        "Bytes of an event",
+        &["max_event"],
+        "the event is `GRAPHQL_VALIDATION_FAILED`",
+        "memory: each subscription keeps its latest event",
+    ),
     (
         "Root fields of a mutation",
         &["max_mutations"],
@@ -152,6 +183,15 @@ const LIMITS: &[(&str, &[&str], &str, &str)] = &[
 /// Limits that are not configurable.
 const FIXED: &[(&str, &str)] = &[
     ("Bytes of a token", "8192"),
+    (
+        "Executions of an address that cost more than one unit, at the same time",
+        "one, and an eighth of what is free of 32 units a core",
+    ),
+    (
+        "Cost of a subscription's events, and of all that a user or an address watches",
+        "a fifth of its rate of reads, and all of it",
+    ),
+    ("Statements of all events at the same time", "a quarter of the connections"),
     ("Batches", "none"),
     ("Page size", "100"),
     ("JSON values of a body", "20000"),

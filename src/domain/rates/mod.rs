@@ -6,7 +6,9 @@
 //! `(n - 1) / SHARED_FROM` of the limit.
 
 mod class;
+mod pushes;
 mod window;
+mod work;
 
 use std::{net::IpAddr, sync::Arc, time::Duration};
 
@@ -16,8 +18,13 @@ use sha2::{Digest, Sha256};
 use tokio_util::sync::CancellationToken;
 
 pub use class::RateClass;
+pub use pushes::PushAccount;
+pub use work::{Cost, CostMeters, Work};
 
-use self::window::{RequestCounts, WindowMoment};
+use self::{
+    pushes::Pushes,
+    window::{RequestCounts, WindowMoment},
+};
 use super::{DomainError, DomainResult, edges::now};
 use crate::{
     primitives::network_of,
@@ -97,6 +104,7 @@ pub(super) struct Rates {
     addresses: Cache<IpAddr, Arc<Requester>>,
     /// Those whose counts the next exchange sends.
     to_share: Mutex<Vec<Arc<Requester>>>,
+    pushes: Pushes,
     redis: Redis,
 }
 
@@ -133,12 +141,29 @@ impl Rates {
             users: cache(settings.rate_window),
             addresses: cache(settings.rate_window),
             to_share: Mutex::default(),
+            pushes: Pushes::new(settings),
             redis,
         }
     }
 
+    /// Counts a request, whose work is done, and does not reject it.
+    fn charge(&self, source: RequestSource<'_>, cost: &PerClass) {
+        self.count(source, cost, false);
+    }
+
     /// Admits and counts a request, or rejects it without counting it.
     fn admit(&self, source: RequestSource<'_>, cost: &PerClass) -> DomainResult<()> {
+        match self.count(source, cost, true) {
+            None => Ok(()),
+            Some((class, retry_after)) => {
+                limited_total(class).increment(1);
+                Err(DomainError::RateLimited { class, retry_after })
+            }
+        }
+    }
+
+    /// Counts a request; if it may be rejected, only within the limits. Returns the limit that it exceeds.
+    fn count(&self, source: RequestSource<'_>, cost: &PerClass, may_be_rejected: bool) -> Option<Excess> {
         let user = source.subject.and_then(|subject| self.user(subject));
         let address = self.address(source.address);
         let now = WindowMoment::at(now(), self.window);
@@ -149,7 +174,9 @@ impl Rates {
         let mut excess = None;
         for (requester, state) in requesters.iter().zip(&mut states) {
             state.counts.roll(&now);
-            excess = longest(excess, requester.excess(&state.counts, &now, cost));
+            if may_be_rejected {
+                excess = longest(excess, requester.excess(&state.counts, &now, cost));
+            }
         }
         for (requester, state) in requesters.iter().zip(&mut states) {
             if excess.is_none() {
@@ -160,13 +187,7 @@ impl Rates {
                 self.to_share.lock().push(Arc::clone(requester));
             }
         }
-        match excess {
-            None => Ok(()),
-            Some((class, retry_after)) => {
-                limited_total(class).increment(1);
-                Err(DomainError::RateLimited { class, retry_after })
-            }
-        }
+        excess
     }
 
     fn user(&self, subject: &str) -> Option<Arc<Requester>> {
@@ -272,6 +293,21 @@ impl super::Plaudit {
     /// [`DomainError::RateLimited`] beyond a limit; then it is not counted.
     pub fn admit(&self, source: RequestSource<'_>, cost: &PerClass) -> DomainResult<()> {
         self.inner.rates.admit(source, cost)
+    }
+
+    /// Counts work that was done for an admitted request beyond what was known before. The next requests wait for it.
+    pub fn charge(&self, source: RequestSource<'_>, cost: &PerClass) {
+        self.inner.rates.charge(source, cost);
+    }
+
+    /// The account that pays for the events of a subscription.
+    pub fn push_account(&self, source: RequestSource<'_>) -> PushAccount {
+        self.inner.rates.pushes.account(source)
+    }
+
+    /// Connections to PostgreSQL that the events of subscriptions may take at the same time: a quarter of all.
+    pub fn connections_for_events(&self) -> usize {
+        (self.inner.db.connections() as usize / 4).max(1)
     }
 }
 

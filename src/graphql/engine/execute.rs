@@ -6,10 +6,14 @@ use async_graphql::{Request, Response, ServerError, Value, dynamic::Schema as En
 use bytes::Bytes;
 use futures_util::{FutureExt, StreamExt, stream::BoxStream};
 use metrics::counter;
+use tokio::sync::Semaphore;
 
-use super::prepare::{Prepared, PreparedOperation, Preparer, plan};
+use super::{
+    prepare::{Prepared, PreparedOperation, Preparer, plan},
+    shares::{Share, Shares},
+};
 use crate::{
-    domain::Plaudit,
+    domain::{CostMeters, PerClass, Plaudit, PushAccount, Work},
     graphql::{
         costs,
         errors::{ApiError, Code, code_of_engine_error, give_code, log_causes},
@@ -23,15 +27,17 @@ use crate::{
         plan::{self, Answered, Plan, Plans},
         reading::{reader::FactsReader, scope::Scope},
         request::{
-            error::{Rejection, first_errors},
+            error::{Rejection, answer_too_large, first_errors},
             operation::operation_of,
             parameters::DocumentHash,
-            viewer::Caller,
+            viewer::{Caller, Viewer},
         },
-        schema::{self, EngineOutcome},
+        schema::{self, EngineOutcome, OnlyValidated},
     },
     hub::CountsAt,
+    primitives::network_of,
     settings::CostSettings,
+    store::tally::Tally,
 };
 
 /// Answers and events by what executed them: `plan` or `engine`.
@@ -56,6 +62,14 @@ impl Executed {
         }
     }
 
+    /// Size of the answer. Unknown, so 0, if the engine executed it.
+    fn bytes(&self) -> usize {
+        match self {
+            Self::Planned(answered) => answered.body.len(),
+            Self::ByEngine(_) => 0,
+        }
+    }
+
     /// One JSON object.
     pub fn into_bytes(self) -> Bytes {
         match self {
@@ -72,6 +86,18 @@ pub struct Engine {
     preparer: Preparer,
     plaudit: Plaudit,
     fanout: Arc<Fanout>,
+    /// Most bytes of an answer, and of an event.
+    max_answer: usize,
+    max_event: usize,
+    /// A permit for each statement of an event that runs at the same time.
+    event_statements: Arc<Semaphore>,
+    costs: Arc<Costs>,
+    shares: Shares,
+}
+
+struct Costs {
+    of_requests: CostMeters,
+    of_events: CostMeters,
 }
 
 /// The events of a subscription: encoded execution results, one JSON object each.
@@ -86,7 +112,20 @@ impl Engine {
         let sdl = schema.sdl();
         let preparer = Preparer::new(plaudit.clone(), costs::guard(&sdl, limits), limits.plans);
         let fanout = Fanout::new(plaudit.hub().clone());
-        Self { schema, preparer, plaudit, fanout }
+        let CostSettings { max_answer, max_event, .. } = limits;
+        let event_statements = Arc::new(Semaphore::new(plaudit.connections_for_events()));
+        let costs = Costs { of_requests: CostMeters::new("requests"), of_events: CostMeters::new("events") };
+        Self {
+            schema,
+            preparer,
+            plaudit,
+            fanout,
+            max_answer,
+            max_event,
+            event_statements,
+            costs: Arc::new(costs),
+            shares: Shares::default(),
+        }
     }
 
     /// Parses and measures a request, and counts it against the caller's rates: the first step of every
@@ -98,16 +137,46 @@ impl Engine {
         self.preparer.prepare(request, caller)
     }
 
-    /// Executes a query or a mutation: by its plan, or if it has none yet, by the engine.
+    /// Executes a query or a mutation: by its plan, or if it cannot have one, by the engine.
     ///
     /// # Errors
     /// The document does not fit the schema.
     pub async fn execute(&self, prepared: Prepared) -> Result<Executed, Rejection> {
-        let Prepared { request, operation, viewer, .. } = prepared;
+        let Prepared { request, operation, caller, known, .. } = prepared;
+        let _share = self.share(&caller, known).await;
+        let executed = self.executed(request, &operation, caller.viewer.clone()).await?;
+        self.charge_the_rest(&caller, known, &executed);
+        Ok(executed)
+    }
+
+    /// Waits for a share of the executions, if the rate of the caller's address is limited.
+    async fn share(&self, caller: &Caller, known: Work) -> Option<Share> {
+        let is_limited = self.plaudit.settings().rates.rate_address_reads > 0;
+        let source = caller.source().filter(|_| is_limited)?;
+        self.shares.take(network_of(source.address), known.cost().units()).await
+    }
+
+    /// What the execution has cost beyond what the caller has paid for it.
+    fn charge_the_rest(&self, caller: &Caller, known: Work, executed: &Executed) {
+        let (bytes, stores) = (executed.bytes() as u64, Tally::current());
+        let work = with_stores(Work { bytes, ..known }, stores.as_deref());
+        self.costs.of_requests.add(&work);
+        let rest = work.cost().units() - known.cost().units();
+        if let Some(source) = caller.source().filter(|_| rest > 0) {
+            self.plaudit.charge(source, &PerClass { reads: rest, ..PerClass::default() });
+        }
+    }
+
+    async fn executed(
+        &self,
+        request: Request,
+        operation: &PreparedOperation,
+        viewer: Viewer,
+    ) -> Result<Executed, Rejection> {
         let scope = Scope::new(FactsReader::new(self.plaudit.clone(), viewer));
-        if let Some(plan) = operation.plan(&request.variables) {
-            let answer = AssertUnwindSafe(plan::answer(&plan, &request.variables, &scope)).catch_unwind();
-            let answered = answer.await.unwrap_or_else(|_| {
+        if let Some(plan) = self.plan(&request, operation).await? {
+            let answer = plan::answer(&plan, &request.variables, &scope, self.max_answer);
+            let answered = AssertUnwindSafe(answer).catch_unwind().await.unwrap_or_else(|_| {
                 give_up(&operation.document);
                 plan::failed(ApiError::internal())
             });
@@ -115,9 +184,39 @@ impl Engine {
             counter!(EXECUTIONS, "by" => "plan").increment(1);
             return Ok(Executed::Planned(answered));
         }
-        let response = Box::pin(self.execute_by_engine(request, &operation, scope)).await?;
+        let response = Box::pin(self.execute_by_engine(request, operation, scope)).await?;
         counter!(EXECUTIONS, "by" => "engine").increment(1);
         Ok(Executed::ByEngine(response))
+    }
+
+    /// The plan that answers an operation, whose document the engine validates if it is new. `None` if the engine must
+    /// execute it.
+    ///
+    /// # Errors
+    /// The document does not fit the schema.
+    async fn plan(
+        &self,
+        request: &Request,
+        operation: &PreparedOperation,
+    ) -> Result<Option<Arc<Plan>>, Rejection> {
+        if let Some(plan) = operation.plan(&request.variables) {
+            return Ok(Some(plan));
+        }
+        let plan = operation.whole_plan(&request.variables)?.filter(Plan::is_complete);
+        let Some(plan) = plan.filter(|_| self.preparer.has_plans() && operation.may_be_planned()) else {
+            return Ok(None);
+        };
+        Box::pin(self.validate(request, operation)).await?;
+        self.preparer.keep(&operation.document);
+        Ok(Some(Arc::new(plan)))
+    }
+
+    async fn validate(&self, request: &Request, operation: &PreparedOperation) -> Result<(), Rejection> {
+        let mut validated =
+            Request::new(request.query.as_str()).variables(request.variables.clone()).data(OnlyValidated);
+        validated.operation_name.clone_from(&operation.name);
+        validated.set_parsed_query(operation.parsed().clone());
+        executed(self.schema.execute(validated).await).map(drop)
     }
 
     async fn execute_by_engine(
@@ -126,7 +225,7 @@ impl Engine {
         operation: &PreparedOperation,
         scope: Scope,
     ) -> Result<Response, Rejection> {
-        let outcome = EngineOutcome::default();
+        let outcome = EngineOutcome::new(self.max_answer);
         let mut request = request.data(scope).data(outcome.clone());
         request.set_parsed_query(operation.parsed().clone());
         let plan = operation.whole_plan(&request.variables)?;
@@ -140,31 +239,32 @@ impl Engine {
     /// # Errors
     /// The document does not fit the schema, or the root field refuses its arguments.
     pub async fn subscribe(&self, prepared: Prepared) -> Result<Events, Rejection> {
-        let Prepared { request, operation, viewer, .. } = prepared;
-        let scope = Scope::new(FactsReader::new(self.plaudit.clone(), viewer.clone()));
+        let Prepared { request, operation, caller, .. } = prepared;
+        let scope = Scope::new(FactsReader::new(self.plaudit.clone(), caller.viewer.clone()));
         let variables = request.variables.clone();
-        let mut topics = Vec::new();
-        if operation.plan(&variables).is_none() {
-            operation.whole_plan(&variables)?;
-            topics = self.topics_by_engine(request, &operation, scope.clone()).await?;
-        }
-        let plan = operation.plan(&variables);
-        if let Some(plan) = plan.as_ref().filter(|_| topics.is_empty()) {
-            topics = plan::topics(plan, &variables, &scope).await.map_err(|error| Rejection(vec![error]))?;
-        }
+        let plan = self.plan(&request, &operation).await?;
+        let topics = match &plan {
+            Some(plan) => {
+                plan::topics(plan, &variables, &scope).await.map_err(|error| Rejection(vec![error]))?
+            }
+            None => self.topics_by_engine(request, &operation, scope).await?,
+        };
         if topics.is_empty() {
             let message =
                 "The subscription watches nothing: select a field of Subscription that is not skipped.";
             return Err(Rejection(vec![ApiError::new(Code::BadUserInput, message).into()]));
         }
-        let viewer = plan.is_none_or(|plan| !plan.is_same_for_all).then_some(viewer);
+        let account =
+            caller.source().map_or_else(PushAccount::default, |source| self.plaudit.push_account(source));
+        let viewer = plan.is_none_or(|plan| !plan.is_same_for_all).then_some(caller.viewer);
         let PreparedOperation { document, name } = operation;
         let key = SubscriptionKey::new(document, name, variables, viewer);
-        let events = self.fanout.join(key, topics, |key, topic| self.event_executor(key, topic));
+        let events = self.fanout.join(key, topics, account, |key, topic| self.event_executor(key, topic));
         Ok(events.boxed())
     }
 
-    /// Validates a subscription that has no plan, and resolves its root fields. The engine ignores those in fragments.
+    /// Validates a subscription that cannot be planned, and resolves its root fields. The engine ignores those in
+    /// fragments.
     async fn topics_by_engine(
         &self,
         request: Request,
@@ -172,7 +272,7 @@ impl Engine {
         scope: Scope,
     ) -> Result<Vec<Topic>, Rejection> {
         let topics = Topics::default();
-        let mut request = request.data(scope).data(topics.clone()).data(EngineOutcome::default());
+        let mut request = request.data(scope).data(topics.clone()).data(EngineOutcome::new(0));
         request.set_parsed_query(operation.parsed().clone());
         let responses: Vec<Response> = self.schema.execute_stream(request).collect().await;
         let errors: Vec<ServerError> = responses.into_iter().flat_map(|response| response.errors).collect();
@@ -188,9 +288,21 @@ impl Engine {
         let (engine, key, topic) = (self.clone(), Arc::clone(key), topic.clone());
         Box::new(move |counted| {
             let (engine, key, topic) = (engine.clone(), Arc::clone(&key), topic.clone());
-            let event = async move { engine.execute_event(&key, topic, counted).await };
+            let costs = Arc::clone(&engine.costs);
+            // The statements of events take a part of the connections: others need the rest to answer requests.
+            let stores = Arc::new(Tally::limited(Arc::clone(&engine.event_statements)));
+            let event =
+                Arc::clone(&stores).observe(async move { engine.execute_event(&key, topic, counted).await });
             // A field that panics must not end the shared subscription.
-            AssertUnwindSafe(event).catch_unwind().map(|event| event.unwrap_or_else(|_| panicked())).boxed()
+            let event = AssertUnwindSafe(event).catch_unwind();
+            event
+                .map(move |event| {
+                    let event = event.unwrap_or_else(|_| panicked());
+                    let work = with_stores(event.work, Some(&stores));
+                    costs.of_events.add(&work);
+                    EncodedEvent { work, ..event }
+                })
+                .boxed()
         })
     }
 
@@ -203,14 +315,14 @@ impl Engine {
         let scope = Scope::of_event(reader, topic.entity, counted);
         match plan(key.document(), key.operation(), key.variables()) {
             Some(plan) => {
-                let event = plan::event(&plan, key.variables(), &scope, &topic.field, topic.entity);
+                let event = plan::event(&plan, key.variables(), &scope, &topic, self.max_event);
                 let answered = AssertUnwindSafe(event).catch_unwind().await.unwrap_or_else(|_| {
                     give_up(key.document());
                     plan::failed(ApiError::internal())
                 });
                 log_causes(&answered.errors);
                 counter!(EXECUTIONS, "by" => "plan").increment(1);
-                EncodedEvent { is_whole: answered.errors.is_empty(), bytes: answered.body }
+                encoded_event(answered.body, answered.errors.is_empty(), answered.fields)
             }
             None => self.execute_event_by_engine(key, topic, scope).await,
         }
@@ -222,7 +334,7 @@ impl Engine {
         topic: Topic,
         scope: Scope,
     ) -> EncodedEvent {
-        let outcome = EngineOutcome::default();
+        let outcome = EngineOutcome::new(self.max_event);
         let event = TopicEvent { field: topic.field, entity: topic.entity };
         let request = key.request(topic.entity).data(scope).data(event).data(outcome.clone());
         let response = self.schema.execute_stream(request).next().await.unwrap_or_default();
@@ -231,12 +343,27 @@ impl Engine {
         let plan = operation.and_then(|operation| Plan::whole(parsed, operation, key.variables()).ok());
         let response = mended(response, &outcome, plan.as_ref());
         counter!(EXECUTIONS, "by" => "engine").increment(1);
-        EncodedEvent { is_whole: response.errors.is_empty(), bytes: encoded(&response) }
+        encoded_event(encoded(&response), response.errors.is_empty(), 0)
     }
+}
+
+fn encoded_event(bytes: Bytes, is_whole: bool, fields: u64) -> EncodedEvent {
+    let work = Work { fields, bytes: bytes.len() as u64, ..Work::default() };
+    EncodedEvent { bytes, is_whole, work }
+}
+
+/// The work with the calls to stores that were made for it.
+fn with_stores(work: Work, stores: Option<&Tally>) -> Work {
+    let Some(stores) = stores else { return work };
+    let (round_trips, statements) = (stores.redis_round_trips(), stores.sql_statements());
+    Work { round_trips: round_trips.into(), statements: statements.into(), ..work }
 }
 
 /// Puts the fields of an engine's answer in order, sets null where they failed, and gives every error a code.
 fn mended(mut response: Response, outcome: &EngineOutcome, plan: Option<&Plan>) -> Response {
+    if outcome.is_too_large() {
+        return Response::from_errors(vec![answer_too_large(outcome.max_bytes())]);
+    }
     if let Some(plan) = plan {
         plan::mend(plan, &mut response, outcome.take());
     }
@@ -277,7 +404,7 @@ fn encoded(response: &Response) -> Bytes {
 
 /// The event after a panic, which the process logs.
 fn panicked() -> EncodedEvent {
-    EncodedEvent { bytes: plan::failed(ApiError::internal()).body, is_whole: false }
+    encoded_event(plan::failed(ApiError::internal()).body, false, 0)
 }
 
 #[cfg(test)]
@@ -300,11 +427,16 @@ mod tests {
 
     /// An engine whose stores do not answer.
     fn engine() -> Engine {
+        engine_with(true)
+    }
+
+    fn engine_with(plans: bool) -> Engine {
         let redis = Redis::new("redis://127.0.0.1:1", ShardCount::new(2).unwrap()).unwrap();
         let db = Db::for_requests("postgres://127.0.0.1:1/nowhere", 1).unwrap();
         let hub = Hub::new(redis.clone(), db.clone(), NonZeroUsize::MIN);
         let settings = DomainSettings { rates: RateSettings::unlimited(), ..DomainSettings::default() };
-        Engine::new(Plaudit::new(redis, db, hub, settings), CostSettings::of_development())
+        let limits = CostSettings { plans, ..CostSettings::of_development() };
+        Engine::new(Plaudit::new(redis, db, hub, settings), limits)
     }
 
     fn viewer() -> Viewer {
@@ -312,11 +444,11 @@ mod tests {
         Viewer::signed_in(Identity { subject: "ana".parse().unwrap(), role: Role::User, expires_at })
     }
 
-    /// The answer by the engine, which is the same by the plan.
+    /// The answer by the plan, which is the same by the engine, and when the document is kept.
     async fn execute(viewer: Viewer, query: &str, variables: Value) -> Value {
-        let engine = engine();
+        let (planned, unplanned) = (engine(), engine_with(false));
         let mut answers = Vec::new();
-        for _ in 0..2 {
+        for engine in [&unplanned, &planned, &planned] {
             let request = Request::new(query).variables(Variables::from_json(variables.clone()));
             let answer = match engine.prepare(request, Caller { viewer: viewer.clone(), ..Caller::nobody() })
             {
@@ -329,6 +461,7 @@ mod tests {
             });
         }
         assert_eq!(answers[0], answers[1], "{query}");
+        assert_eq!(answers[1], answers[2], "{query}");
         answers.remove(0)
     }
 

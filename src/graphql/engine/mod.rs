@@ -2,3 +2,4 @@
 
 pub mod execute;
 pub mod prepare;
+mod shares;

@@ -6,10 +6,9 @@ use async_graphql::{
     Pos, Request, ServerError, Value, Variables,
     parser::types::{ExecutableDocument, OperationType, VariableDefinition},
 };
-use plaudit_token_auth::{Role, Subject};
 
 use crate::{
-    domain::{PerClass, Plaudit, RequestSource},
+    domain::{PerClass, Plaudit, Work},
     graphql::{
         errors::{ApiError, Code},
         guard::{Document, Guard},
@@ -18,7 +17,7 @@ use crate::{
             error::{Rejection, cost_error, document_error, first_errors, register_refusals},
             operation::{OperationLabel, operation_of, root_field},
             rates::{READ, mutation_cost},
-            viewer::{Caller, Viewer},
+            viewer::Caller,
         },
     },
 };
@@ -29,7 +28,9 @@ pub struct Prepared {
     kind: OperationType,
     label: OperationLabel,
     pub(super) operation: PreparedOperation,
-    pub(super) viewer: Viewer,
+    pub(super) caller: Caller,
+    /// The work that is known before the execution. It was counted.
+    pub(super) known: Work,
 }
 
 impl Prepared {
@@ -43,10 +44,13 @@ impl Prepared {
     }
 
     fn cost(&self) -> PerClass {
+        let reads = PerClass { reads: self.known.cost().units(), ..PerClass::default() };
         if self.kind != OperationType::Mutation {
-            return READ;
+            return reads;
         }
-        mutation_cost(self.operation.document.parsed(), self.operation.name.as_deref())
+        let actions = mutation_cost(self.operation.document.parsed(), self.operation.name.as_deref());
+        // An action contains the first unit.
+        actions.plus(PerClass { reads: reads.reads - 1, ..reads })
     }
 }
 
@@ -64,6 +68,11 @@ impl PreparedOperation {
     /// The operation's plan, if the engine has validated the document and it can be planned.
     pub fn plan(&self, variables: &Variables) -> Option<Arc<Plan>> {
         plan(&self.document, self.name.as_deref(), variables)
+    }
+
+    /// Whether a plan may answer it, once the engine has validated the document.
+    pub fn may_be_planned(&self) -> bool {
+        !self.document.attached::<Plans>().is_some_and(Plans::are_given_up)
     }
 
     /// A plan that is not kept.
@@ -116,6 +125,10 @@ impl Preparer {
         Self { plaudit, guard: Arc::new(guard), has_plans }
     }
 
+    pub const fn has_plans(&self) -> bool {
+        self.has_plans
+    }
+
     /// Keeps the document of an operation that was executed, so that it is not parsed again, and is planned.
     pub fn keep(&self, document: &Arc<Document>) {
         if self.has_plans {
@@ -137,14 +150,9 @@ impl Preparer {
         prepared
     }
 
-    /// Rates do not apply to services: they are the app's own servers, and limit their own callers.
     fn admit(&self, caller: &Caller, prepared: Option<&Prepared>) -> Result<(), Rejection> {
-        if caller.viewer.has_role(Role::Service) {
-            return Ok(());
-        }
+        let Some(asking) = caller.source() else { return Ok(()) };
         let cost = prepared.map_or(READ, Prepared::cost);
-        let asking =
-            RequestSource { subject: caller.viewer.subject().map(Subject::as_str), address: caller.address };
         let admitted = self.plaudit.admit(asking, &cost);
         admitted.map_err(|error| Rejection(vec![ApiError::from(error).into()]))
     }
@@ -156,12 +164,16 @@ impl Preparer {
         let unknown = |message| only(ApiError::new(Code::BadUserInput, message).into());
         let operation = document.operation(request.operation_name.as_deref()).map_err(unknown)?;
         let admitted = self.guard.admit(&document, operation, &mut request.variables);
-        admitted.map_err(|errors| first_errors(errors.into_iter().map(cost_error).collect()))?;
+        let fields = admitted.map_err(|errors| first_errors(errors.into_iter().map(cost_error).collect()))?;
 
         let root = document.root_name(operation, |parsed, definition| Some(root_field(parsed, definition)));
         let label = OperationLabel::new(operation.kind, root.unwrap_or(OperationLabel::UNKNOWN.root));
         let kind = operation.kind;
+        // A document that was planned before was not parsed.
+        let is_planned = document.attached::<Plans>().is_some();
+        let tokens = if is_planned { 0 } else { document.tokens() };
+        let known = Work { tokens, fields, ..Work::default() };
         let operation = PreparedOperation { name: request.operation_name.clone(), document };
-        Ok(Prepared { request, kind, label, operation, viewer: caller.viewer })
+        Ok(Prepared { request, kind, label, operation, caller, known })
     }
 }

@@ -43,6 +43,8 @@ pub struct DocumentOperation {
     name: Option<Name>,
     pub kind: OperationType,
     cost: Cost,
+    /// Of one event of a subscription.
+    event: Cost,
     /// See [`Document::root_name`].
     root_name: OnceLock<&'static str>,
 }
@@ -156,24 +158,25 @@ impl Document {
         CostError::beyond(Limit::VariableValues, values, limits.max_variable_values)
     }
 
+    /// How many fields the response may have.
+    ///
     /// # Errors
-    /// The response may have too many fields.
+    /// They are too many, or those of an event are.
     pub(super) fn check_complexity(
         &self,
         operation: &DocumentOperation,
         variables: &Variables,
         limits: &CostSettings,
-    ) -> Result<(), CostError> {
-        CostError::beyond(Limit::Complexity, self.complexity(operation, variables), limits.max_complexity)
-    }
-
-    fn complexity(&self, operation: &DocumentOperation, variables: &Variables) -> u64 {
+    ) -> Result<u64, CostError> {
         let mut fragments = Vec::with_capacity(self.costs.len());
         for cost in &self.costs {
             let cost = cost.with(&fragments, variables);
             fragments.push(cost);
         }
-        operation.cost.with(&fragments, variables)
+        let measured = |cost: &Cost| cost.with(&fragments, variables);
+        CostError::beyond(Limit::EventComplexity, measured(&operation.event), limits.max_event_complexity)?;
+        let fields = measured(&operation.cost);
+        CostError::beyond(Limit::Complexity, fields, limits.max_complexity).map(|()| fields)
     }
 }
 
@@ -196,7 +199,8 @@ fn measure_operations<'a>(
         CostError::beyond(Limit::RootFields(kind), measure.fields, roots)?;
         all.include(&measure);
         let (name, root_name) = (name.cloned(), OnceLock::new());
-        operations.push(DocumentOperation { name, kind, cost: measure.cost, root_name });
+        let SetMeasure { cost, event, .. } = measure;
+        operations.push(DocumentOperation { name, kind, cost, event, root_name });
     }
     for measure in measurer.unspread() {
         all.include(measure);

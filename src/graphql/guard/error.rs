@@ -79,9 +79,12 @@ pub enum Limit {
     Selections,
     Compared,
     Complexity,
+    EventComplexity,
     Introspection,
     VariableDepth,
     VariableValues,
+    /// Bytes of an answer or an event, counted while it is written.
+    AnswerSize,
 }
 
 /// Why a request is refused for its cost.
@@ -185,7 +188,7 @@ impl Limit {
             Self::Directives | Self::DirectivesAtOnce => CostReason::TooManyDirectives,
             Self::RootFields(_) => CostReason::TooManyRootFields,
             Self::Selections | Self::Compared => CostReason::TooManySelections,
-            Self::Complexity => CostReason::TooComplex,
+            Self::Complexity | Self::EventComplexity | Self::AnswerSize => CostReason::TooComplex,
             Self::Introspection => CostReason::IntrospectionTooComplex,
             Self::VariableDepth => CostReason::VariablesTooDeep,
             Self::VariableValues => CostReason::TooManyVariableValues,
@@ -212,12 +215,18 @@ impl Limit {
                 "fields in the response (complexity)",
                 "request smaller pages (first), fewer ids or fewer fields",
             ),
+            Self::EventComplexity => {
+                ("fields in an event of the subscription", "read lists by a query when an event arrives")
+            }
             Self::Introspection => {
                 ("fields in the response to introspection", "request less of the schema at once")
             }
             Self::VariableDepth => ("nested lists and objects in a variable", "send less at once"),
             Self::VariableValues => {
                 ("values in variables, counted at each use", "send fewer, or several requests")
+            }
+            Self::AnswerSize => {
+                ("bytes in the answer", "request smaller pages (first), fewer ids or fewer texts")
             }
         };
         format!("too many {what}: at most {maximum} are allowed, this request has {measured}; {mend}")

@@ -16,6 +16,8 @@ pub struct SchemaRules {
     pub max_page: i32,
     /// Sizes of lists that are not pages: object, field, size.
     pub lists: &'static [(&'static str, &'static str, ListSize)],
+    /// Texts whose repetition costs more than a field: object, field, most bytes.
+    pub texts: &'static [(&'static str, &'static str, usize)],
     /// Lists whose items are counted at the field above them.
     pub counted_above: &'static [&'static str],
     /// Whether a value can be read as the custom scalar of this name.
@@ -38,6 +40,10 @@ pub enum ListSize {
     Ids {
         argument: &'static str,
         field: Option<&'static str>,
+    },
+    /// As many objects as ids in the argument, or one without an argument. Each is sent when it changes.
+    Events {
+        argument: Option<&'static str>,
     },
     /// Depends on the arguments in a way of its own.
     Computed(fn(&ArgumentValues<'_>) -> u64),
@@ -68,7 +74,7 @@ impl ListSize {
     pub fn with(self, arguments: &Arguments, variables: &Variables) -> u64 {
         let given = |name: &str| argument(arguments, name).and_then(|value| resolved(value, variables));
         match self {
-            Self::One => 1,
+            Self::One | Self::Events { argument: None } => 1,
             Self::Fixed(items) => items,
             Self::Unknown(max) => max as u64,
             Self::Page { default, max } => {
@@ -86,6 +92,7 @@ impl ListSize {
                 }
                 .map_or(0, |ids| ids.length())
             }
+            Self::Events { argument: Some(argument) } => given(argument).map_or(0, |ids| ids.length()),
             Self::Computed(size) => {
                 size(&|name: &str| given(name).and_then(|value| value.constant(variables)))
             }
@@ -94,7 +101,7 @@ impl ListSize {
 
     /// Whether the size depends on arguments.
     pub const fn varies(self) -> bool {
-        matches!(self, Self::Page { .. } | Self::Ids { .. } | Self::Computed(_))
+        matches!(self, Self::Page { .. } | Self::Ids { .. } | Self::Events { .. } | Self::Computed(_))
     }
 }
 

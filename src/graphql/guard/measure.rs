@@ -1,6 +1,6 @@
 //! Measures a document: every selection once, and every fragment once however often it is spread.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use async_graphql::{
     Name, Positioned,
@@ -15,7 +15,7 @@ use super::{
     cost::Cost,
     error::{CostError, Limit},
     fragments,
-    list_size::Arguments,
+    list_size::{Arguments, ListSize},
     schema_index::{IntrospectionSize, ParentType, SchemaIndex},
     values,
 };
@@ -45,7 +45,12 @@ pub struct SetMeasure {
     pub fields: u64,
     /// Comparisons by the engine: fields and fragments of the set itself, weighted.
     compared: u64,
+    /// Long texts of the set itself: what each costs when it is repeated, by its field (the address of its
+    /// definition) and its key in the response.
+    texts: BTreeMap<(usize, Name), u64>,
     pub cost: Cost,
+    /// The cost of one event of a subscription.
+    pub event: Cost,
 }
 
 /// Totals of a document as it is written: each fragment counts once.
@@ -135,7 +140,8 @@ impl<'a> Measurer<'a> {
                     *is_spread = true;
                     let measure = &self.measures[*index];
                     let cost = Cost::of_fragment(*index, &measure.cost);
-                    all.add_fragment(SetMeasure { cost, ..measure.without_cost() });
+                    let (texts, event) = (measure.texts.clone(), measure.event.clone());
+                    all.add_fragment(SetMeasure { cost, texts, event, ..measure.without_cost() });
                 }
             }
         }
@@ -166,12 +172,22 @@ impl<'a> Measurer<'a> {
             _ => None,
         };
         let within = definition.map_or(ParentType::Unknown, |definition| self.schema.parent(&definition.of));
-        let inner = self.set(&field.selection_set.node, within)?;
-        own.add(match definition {
-            Some(definition) => inner.cost.times(definition.size, &field.arguments),
-            None => inner.cost,
-        });
-        Ok(SetMeasure { cost: own, ..inner })
+        let mut inner = self.set(&field.selection_set.node, within)?;
+        inner.cost.add(Cost::constant(inner.repeated_texts()));
+        let (mut texts, mut event) = (BTreeMap::new(), Cost::default());
+        if let Some(definition) = definition {
+            if definition.text > 0 {
+                let field_of_type = std::ptr::from_ref(definition).addr();
+                texts.insert((field_of_type, field.response_key().node.clone()), definition.text);
+            }
+            if matches!(definition.size, ListSize::Events { .. }) {
+                event = inner.cost.clone();
+            }
+            own.add(inner.cost.times(definition.size, &field.arguments));
+        } else {
+            own.add(inner.cost);
+        }
+        Ok(SetMeasure { cost: own, texts, event, ..inner })
     }
 
     fn directives(&mut self, directives: &'a [Positioned<Directive>]) {
@@ -226,7 +242,15 @@ impl<'a> Measurer<'a> {
 
 impl SetMeasure {
     fn without_cost(&self) -> Self {
-        Self { cost: Cost::default(), ..*self }
+        Self { cost: Cost::default(), texts: BTreeMap::new(), event: Cost::default(), ..*self }
+    }
+
+    /// What long texts cost that are selected under several keys, each beyond the first: an answer has them several
+    /// times, while the document grows by a few bytes.
+    fn repeated_texts(&self) -> u64 {
+        let fields = self.texts.iter().zip(self.texts.iter().skip(1));
+        let repeated = fields.filter(|(((of, _), _), ((next, _), _))| of == next);
+        repeated.fold(0, |sum, (_, (_, cost))| sum.saturating_add(*cost))
     }
 
     fn add_field(&mut self, inner: Self, field: &Field) {
@@ -260,6 +284,8 @@ impl SetMeasure {
         self.depth = self.depth.max(other.depth);
         self.nesting = self.nesting.max(other.nesting);
         self.cost.add(other.cost);
+        self.event.add(other.event);
+        self.texts.extend(other.texts);
     }
 
     /// Adds another operation, without its cost: the engine validates all operations, and executes one.

@@ -27,7 +27,7 @@ use async_graphql::{ServerError, Variables, parser::parse_query};
 use metrics::counter;
 
 pub use document::{Document, DocumentOperation};
-pub use error::{CostError, CostErrorClass, CostReason, DocumentError, brief};
+pub use error::{CostError, CostErrorClass, CostReason, DocumentError, Limit, brief};
 pub use list_size::{ArgumentValues, ListSize, SchemaRules};
 
 use crate::settings::CostSettings;
@@ -65,7 +65,7 @@ impl Guard {
     }
 
     /// Checks the variables and the complexity of an operation, converts the variables to their types, and removes those
-    /// that the operation does not define.
+    /// that the operation does not define. Returns how many fields the response may have.
     ///
     /// # Errors
     /// Variables do not fit their definitions or are too many, or the response may have too many fields.
@@ -74,7 +74,7 @@ impl Guard {
         document: &Document,
         operation: &DocumentOperation,
         variables: &mut Variables,
-    ) -> Result<(), Vec<CostError>> {
+    ) -> Result<u64, Vec<CostError>> {
         let only = |error: CostError| vec![error];
         let definitions = document.variables_of(operation);
         variables::coerce(definitions, variables, &self.schema)?;

@@ -11,7 +11,10 @@ use async_graphql::{
 };
 use async_graphql_value::ConstValue;
 
-use super::list_size::{ListSize, SchemaRules};
+use super::{
+    list_size::{ListSize, SchemaRules},
+    values,
+};
 
 /// The schema's types by their names.
 pub struct SchemaIndex {
@@ -26,6 +29,8 @@ pub struct FieldInfo {
     /// Type of the value, or of its items.
     pub of: Name,
     pub size: ListSize,
+    /// What each repetition of a long text costs.
+    pub text: u64,
 }
 
 /// What an input type accepts.
@@ -107,7 +112,10 @@ impl SchemaIndex {
     fn add_output(&mut self, name: Name, fields: impl IntoIterator<Item = FieldDefinition>) {
         let describe = |field: FieldDefinition| {
             let size = ListSize::of(&name, &field, &self.rules);
-            (field.name.node, FieldInfo { of: innermost(&field.ty.node).clone(), size })
+            let is_field =
+                |(object, text, _): &&(&str, &str, usize)| name == *object && field.name.node == *text;
+            let text = self.rules.texts.iter().find(is_field).map_or(0, |(.., bytes)| values::bytes(*bytes));
+            (field.name.node.clone(), FieldInfo { of: innermost(&field.ty.node).clone(), size, text })
         };
         let fields = fields.into_iter().map(describe).collect();
         self.outputs.insert(name, fields);

@@ -47,7 +47,12 @@ impl Weight {
 
 /// The additional weight of a long text.
 pub const fn text(text: &str) -> u64 {
-    (text.len() / BYTES) as u64
+    bytes(text.len())
+}
+
+/// The additional weight of a text with so many bytes.
+pub const fn bytes(bytes: usize) -> u64 {
+    (bytes / BYTES) as u64
 }
 
 #[cfg(test)]

@@ -16,7 +16,7 @@ use super::{
     stream::{LeaveAll, TopicMember, TopicMemberships, TopicStream},
     topic::Topic,
 };
-use crate::hub::Hub;
+use crate::{domain::PushAccount, hub::Hub};
 
 /// All shared subscriptions of this process.
 pub struct Fanout {
@@ -48,14 +48,15 @@ impl Fanout {
     }
 
     /// Joins the shared subscription of each topic, and starts those that do not run yet; `execute` makes their
-    /// executor. At least one topic.
+    /// executor, and `account` pays for its part of their events. At least one topic.
     pub fn join(
         self: &Arc<Self>,
         key: SubscriptionKey,
         topics: Vec<Topic>,
+        account: PushAccount,
         execute: impl Fn(&Arc<SubscriptionKey>, &Topic) -> ExecuteEvent,
     ) -> TopicStream {
-        let ready = Arc::new(ReadySet::default());
+        let (ready, account) = (Arc::new(ReadySet::default()), Arc::new(account));
         let mut by_key = self.by_key.lock();
         let key = by_key.get_key_value(&key).map_or_else(|| Arc::new(key), |(equal, _)| Arc::clone(equal));
         let by_topic = by_key.entry(Arc::clone(&key)).or_default();
@@ -65,7 +66,7 @@ impl Fanout {
                 let executions = self.meters.executions.clone();
                 SharedSubscription::start(&self.hub, topic, execute(&key, topic), executions)
             });
-            TopicMember::join(shared, &ready, index)
+            TopicMember::join(shared, &ready, index, &account)
         };
         let members = topics.into_iter().enumerate().map(join).collect();
         drop(by_key);

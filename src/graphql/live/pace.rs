@@ -11,13 +11,20 @@ pub struct EventPace {
     /// Shortest time between two events.
     interval: Duration,
     sent: Option<Instant>,
+    /// No event is sent before, because the last one cost much.
+    held_until: Option<Instant>,
     /// Whether something changed since the last event.
     is_pending: bool,
 }
 
 impl EventPace {
     pub const fn new(interval: Duration) -> Self {
-        Self { interval, sent: None, is_pending: false }
+        Self { interval, sent: None, held_until: None, is_pending: false }
+    }
+
+    /// Sends no event before this moment.
+    pub fn hold(&mut self, until: Instant) {
+        self.held_until = self.held_until.max(Some(until));
     }
 
     /// Notes a change.
@@ -27,8 +34,8 @@ impl EventPace {
 
     /// When the pending event may be sent: now if the last interval was quiet. `None` if nothing is pending.
     pub fn due(&self, now: Instant) -> Option<Instant> {
-        let earliest = self.sent.map_or(now, |sent| sent + self.interval);
-        self.is_pending.then(|| earliest.max(now))
+        let earliest = self.sent.map(|sent| sent + self.interval).max(self.held_until);
+        self.is_pending.then(|| earliest.map_or(now, |earliest| earliest.max(now)))
     }
 
     /// Returns whether the pending event is due, and marks it as sent.
@@ -72,6 +79,19 @@ mod tests {
         assert!(!pace.take(soon));
         assert_eq!(pace.due(soon), Some(start + INTERVAL));
         assert!(pace.take(start + INTERVAL));
+    }
+
+    #[test]
+    fn an_event_that_cost_much_holds_up_the_next_one_and_loses_none() {
+        let (mut pace, start) = (EventPace::new(INTERVAL), Instant::now());
+        pace.changed();
+        assert!(pace.take(start));
+        pace.hold(start + 3 * INTERVAL);
+        pace.hold(start + INTERVAL);
+        pace.changed();
+        assert!(!pace.take(start + 2 * INTERVAL));
+        assert_eq!(pace.due(start + 2 * INTERVAL), Some(start + 3 * INTERVAL));
+        assert!(pace.take(start + 3 * INTERVAL));
     }
 
     /// Runs a pace as a shared subscription does: woken by each change, and when an event is due. Returns the times

@@ -16,6 +16,7 @@ use tokio::{
 
 use super::{pace::EventPace, ready_set::ReadySet, topic::Topic};
 use crate::{
+    domain::{Cost, PushAccount, Work},
     hub::{CountsAt, CountsWatch, Hub},
     primitives::Version,
 };
@@ -31,6 +32,7 @@ pub struct EncodedEvent {
     pub bytes: Bytes,
     /// Without errors.
     pub is_whole: bool,
+    pub work: Work,
 }
 
 /// Executes an event for new counts.
@@ -61,6 +63,7 @@ struct LatestEvent {
 
 struct Member {
     ready: Arc<ReadySet>,
+    account: Arc<PushAccount>,
     /// Index of this topic in the member's subscription.
     topic: u32,
     /// Not yet notified of its first event. An event that was executed before the member joined may be older than
@@ -99,9 +102,9 @@ impl SharedSubscription {
     }
 
     /// Adds a member. It gets the present state soon, then every change.
-    pub fn join(&self, ready: Arc<ReadySet>, topic: u32) -> MemberId {
+    pub fn join(&self, ready: Arc<ReadySet>, topic: u32, account: Arc<PushAccount>) -> MemberId {
         let mut state = self.state.lock();
-        let member = Member { ready: Arc::clone(&ready), topic, is_new: true };
+        let member = Member { ready: Arc::clone(&ready), account, topic, is_new: true };
         let id = MemberId(state.members.insert(member));
         state.new_members.push(NewMember { id, ready });
         drop(state);
@@ -127,6 +130,17 @@ impl SharedSubscription {
         let state = self.state.lock();
         let latest = state.latest.as_ref().filter(|latest| Some(latest.version) > version)?;
         Some((latest.version, latest.event.bytes.clone()))
+    }
+
+    /// All members pay for an event in equal parts. Returns how long the next one should wait: until one of them can pay.
+    fn pay(&self, cost: Cost) -> Duration {
+        let (state, now) = (self.state.lock(), Instant::now());
+        let part = cost.shared_by(state.members.len());
+        if part == Cost::default() {
+            return Duration::ZERO;
+        }
+        let waits = state.members.iter().map(|(_, member)| member.account.pay(part, now));
+        waits.min().unwrap_or_default()
     }
 
     fn latest_version(&self) -> Option<Version> {
@@ -224,10 +238,11 @@ impl EventTask {
         newest.filter(|newest| newest.version > known.version)
     }
 
-    async fn execute(&self, counted: CountsAt) {
+    async fn execute(&mut self, counted: CountsAt) {
         let executed = Instant::now();
         let event = (self.execute)(counted).await;
         self.executions.increment(1);
+        self.pace.hold(Instant::now() + self.shared.pay(event.work.cost()));
         self.shared.state.lock().latest = Some(LatestEvent { version: counted.version, event, executed });
     }
 

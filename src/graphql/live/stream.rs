@@ -17,7 +17,7 @@ use super::{
     ready_set::ReadySet,
     shared::{MemberId, SharedSubscription},
 };
-use crate::primitives::Version;
+use crate::{domain::PushAccount, primitives::Version};
 
 /// A member's place in each of its shared subscriptions.
 pub type TopicMemberships = Vec<(Arc<SharedSubscription>, MemberId)>;
@@ -34,9 +34,15 @@ pub struct TopicMember {
 }
 
 impl TopicMember {
-    /// Joins; `index` is that of the topic within the subscription.
-    pub fn join(shared: &Arc<SharedSubscription>, ready: &Arc<ReadySet>, index: usize) -> Self {
-        let member = shared.join(Arc::clone(ready), u32::try_from(index).unwrap_or(u32::MAX));
+    /// Joins; `index` is that of the topic within the subscription, and `account` pays for its events.
+    pub fn join(
+        shared: &Arc<SharedSubscription>,
+        ready: &Arc<ReadySet>,
+        index: usize,
+        account: &Arc<PushAccount>,
+    ) -> Self {
+        let index = u32::try_from(index).unwrap_or(u32::MAX);
+        let member = shared.join(Arc::clone(ready), index, Arc::clone(account));
         Self { shared: Arc::clone(shared), member, taken: None }
     }
 

@@ -1,27 +1,24 @@
 //! Answers requests and events by plans.
 
-use async_graphql::{Name, PathSegment, ServerError, Variables, parser::types::OperationType};
+use async_graphql::{PathSegment, ServerError, Variables, parser::types::OperationType};
 
 use super::{
     Plan, PlannedValue,
     execution::Execution,
     write::{AnswerWriter, Answered},
 };
-use crate::{
-    catalogue::Entity,
-    graphql::{
-        definition::{
-            types::{Call, Resolve},
-            values::Object,
-        },
-        live::topic::Topic,
-        reading::{guards, scope::Scope},
+use crate::graphql::{
+    definition::{
+        types::{Call, Resolve},
+        values::Object,
     },
+    live::topic::Topic,
+    reading::{guards, scope::Scope},
 };
 
-/// Answers a query or a mutation.
-pub async fn answer(plan: &Plan, variables: &Variables, scope: &Scope) -> Answered {
-    let mut writer = AnswerWriter::begin();
+/// Answers a query or a mutation with at most `max_bytes`.
+pub async fn answer(plan: &Plan, variables: &Variables, scope: &Scope, max_bytes: usize) -> Answered {
+    let mut writer = AnswerWriter::begin(max_bytes);
     if plan.kind == OperationType::Mutation {
         // One after another. After a write, everything is read again.
         for root in plan.root_fields() {
@@ -41,15 +38,15 @@ pub async fn answer(plan: &Plan, variables: &Variables, scope: &Scope) -> Answer
     writer.finish()
 }
 
-/// Answers an event of a subscription: the object of the root field with this key.
+/// Answers an event of a subscription with at most `max_bytes`: the object of the topic's root field.
 pub async fn event(
     plan: &Plan,
     variables: &Variables,
     scope: &Scope,
-    field: &Name,
-    entity: Entity,
+    Topic { field, entity, .. }: &Topic,
+    max_bytes: usize,
 ) -> Answered {
-    let mut writer = AnswerWriter::begin();
+    let mut writer = AnswerWriter::begin(max_bytes);
     if let Some(root) = plan.root_fields().find(|root| root.key == *field) {
         let mut execution = Execution::new(plan, variables, scope.clone());
         if let Some((of, counted)) = scope.event() {
@@ -57,7 +54,7 @@ pub async fn event(
             execution.known.of_mut(number).give_counts(counted);
         }
         if let PlannedValue::Resolved { slot, .. } = &root.value {
-            execution.add(0, *slot, 0, Ok(Object::of(entity).into()));
+            execution.add(0, *slot, 0, Ok(Object::of(*entity).into()));
         }
         execution.run_inside().await;
         writer.root_field(&execution, root);

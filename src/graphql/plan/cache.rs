@@ -70,7 +70,7 @@ impl Plans {
         variables: &Variables,
         tokens: u64,
     ) -> Option<Arc<Plan>> {
-        if self.has_panicked.load(Relaxed) {
+        if self.are_given_up() {
             return None;
         }
         self.any(document, operation, name, variables, tokens).filter(|plan| plan.is_complete)
@@ -98,6 +98,11 @@ impl Plans {
             made.remove(0);
         }
         plan
+    }
+
+    /// Whether the engine executes the document, because a plan of it panicked.
+    pub fn are_given_up(&self) -> bool {
+        self.has_panicked.load(Relaxed)
     }
 
     /// From now on, the engine executes the document.

@@ -1,13 +1,14 @@
 //! The execution of a plan: one level after another.
 
-use std::ops::Range;
+use std::{borrow::Cow, collections::HashMap, ops::Range};
 
 use async_graphql::Variables;
 use futures_util::future::join_all;
 
-use super::{ObjectSelection, Plan, PlannedArguments, PlannedField, PlannedValue, Selection};
+use super::{ObjectSelection, Plan, PlannedField, PlannedValue, Selection};
 use crate::graphql::{
     definition::{
+        arguments::Arguments,
         types::{Call, Field, Resolve},
         values::{Object, Output, Presence, Scalar},
     },
@@ -159,7 +160,7 @@ impl<'p> Execution<'p> {
 
     /// Resolves the fields of a level that are left: they follow from what was read, or read lists.
     async fn resolve(&mut self, level: &[NewObjects]) {
-        let (mut found, mut calls) = (Vec::new(), Vec::new());
+        let (mut found, mut calls) = (Vec::new(), Calls::default());
         let this = &*self;
         for NewObjects { place: number, indices } in level {
             let place = &this.places[*number];
@@ -174,42 +175,31 @@ impl<'p> Execution<'p> {
                         continue;
                     }
                     match &field.resolve {
-                        Resolve::Call(_) => calls.push(async move {
-                            let output = this.called(field, &placed.object, arguments).await;
-                            (*number, *slot, index, output)
-                        }),
+                        Resolve::Call(_) => {
+                            let arguments = arguments.with(field, this.variables);
+                            calls.add((*number, *slot, index), FieldCall { field, placed, arguments });
+                        }
                         _ => found
                             .extend(this.linked(field, placed).map(|output| (*number, *slot, index, output))),
                     }
                 }
             }
         }
-        let called = join_all(calls).await;
+        let Calls { calls, wanted, .. } = calls;
+        let outputs = join_all(calls.into_iter().map(|call| call.output(&this.scope))).await;
+        let called = wanted
+            .into_iter()
+            .map(|((place, slot, index), call)| (place, slot, index, outputs[call].clone()));
         for (place, slot, index, output) in found.into_iter().chain(called) {
             self.add(place, slot, index, output);
-        }
-    }
-
-    /// Resolves a field by its function, if its arguments fit and the viewer may use it.
-    async fn called(
-        &self,
-        field: &Field,
-        object: &Object,
-        arguments: &PlannedArguments,
-    ) -> ApiResult<Output> {
-        let arguments = arguments.with(field, self.variables)?;
-        let call = Call { scope: &self.scope, object, arguments: &arguments };
-        guards::check(field.who, call.scope, call.entity().ok()).await?;
-        match &field.resolve {
-            Resolve::Call(resolver) => resolver(call).await,
-            _ => Ok(Output::NULL),
         }
     }
 
     /// Resolves one root field.
     pub async fn resolve_root(&mut self, root: &PlannedField) {
         let PlannedValue::Resolved { field, slot, arguments, .. } = &root.value else { return };
-        let output = self.called(field, &Object::Root, arguments).await;
+        let arguments = arguments.with(field, self.variables);
+        let output = called(field, &Object::Root, arguments, &self.scope).await;
         self.add(0, *slot, 0, output);
     }
 
@@ -296,6 +286,60 @@ impl<'p> Execution<'p> {
         self.places.push(Place::new(selection));
         self.places[place].slots[slot].inside = Some(number);
         number
+    }
+}
+
+/// A field that is resolved by its function, and the object that it is a field of.
+struct FieldCall<'e, 'p> {
+    field: &'static Field,
+    placed: &'e PlacedObject<'p>,
+    arguments: ApiResult<Cow<'p, Arguments>>,
+}
+
+impl FieldCall<'_, '_> {
+    /// Calls with equal keys have equal results: the address of the field, its object, and its arguments.
+    fn key(&self) -> Option<(usize, Option<FactsNumber>, String)> {
+        let arguments = serde_json::to_string(&self.arguments.as_ref().ok()?.0).ok()?;
+        Some((std::ptr::from_ref(self.field).addr(), self.placed.number, arguments))
+    }
+
+    async fn output(self, scope: &Scope) -> ApiResult<Output> {
+        called(self.field, &self.placed.object, self.arguments, scope).await
+    }
+}
+
+/// The calls of a level: equal ones, under several aliases or for an object that is shown several times, are one.
+#[derive(Default)]
+struct Calls<'e, 'p> {
+    calls: Vec<FieldCall<'e, 'p>>,
+    indices: HashMap<(usize, Option<FactsNumber>, String), usize>,
+    /// Who wants the result of which call: place, slot and index of the object.
+    wanted: Vec<((usize, usize, usize), usize)>,
+}
+
+impl<'e, 'p> Calls<'e, 'p> {
+    fn add(&mut self, by: (usize, usize, usize), call: FieldCall<'e, 'p>) {
+        let next = self.calls.len();
+        let index = call.key().map_or(next, |key| *self.indices.entry(key).or_insert(next));
+        if index == next {
+            self.calls.push(call);
+        }
+        self.wanted.push((by, index));
+    }
+}
+
+/// Resolves a field by its function, if its arguments fit and the viewer may use it.
+async fn called(
+    field: &Field,
+    object: &Object,
+    arguments: ApiResult<Cow<'_, Arguments>>,
+    scope: &Scope,
+) -> ApiResult<Output> {
+    let call = Call { scope, object, arguments: &*arguments? };
+    guards::check(field.who, call.scope, call.entity().ok()).await?;
+    match &field.resolve {
+        Resolve::Call(resolver) => resolver(call).await,
+        _ => Ok(Output::NULL),
     }
 }
 

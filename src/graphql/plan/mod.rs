@@ -46,7 +46,7 @@ pub struct Plan {
     fields: usize,
     /// Whether the answer is the same for all viewers.
     pub is_same_for_all: bool,
-    /// Whether it can answer; if not, it only mends the engine's answers.
+    /// See [`Plan::is_complete`].
     is_complete: bool,
 }
 
@@ -141,6 +141,11 @@ fn filled(value: &async_graphql_value::Value, variables: &Variables) -> Option<V
 }
 
 impl Plan {
+    /// Whether it can answer; if not, it only mends the engine's answers.
+    pub const fn is_complete(&self) -> bool {
+        self.is_complete
+    }
+
     fn root_fields(&self) -> impl Iterator<Item = &PlannedField> {
         self.root.of_types.iter().flat_map(|of| &of.fields)
     }

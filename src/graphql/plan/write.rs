@@ -22,6 +22,7 @@ use crate::{
         },
         errors::{ApiError, ApiResult},
         reading::facts::View,
+        request::error::answer_too_large,
     },
 };
 
@@ -29,11 +30,13 @@ use crate::{
 pub struct Answered {
     pub body: Bytes,
     pub errors: Vec<ServerError>,
+    /// How many fields were written.
+    pub fields: u64,
 }
 
 /// The answer to a request that failed as a whole.
-pub fn failed(error: ApiError) -> Answered {
-    let mut writer = AnswerWriter::begin();
+pub fn failed(error: impl Into<ServerError>) -> Answered {
+    let mut writer = AnswerWriter::begin(usize::MAX);
     writer.is_null = true;
     writer.errors.push(error.into());
     writer.finish()
@@ -80,6 +83,10 @@ struct At<'a, 'p> {
 
 pub(super) struct AnswerWriter {
     bytes: Vec<u8>,
+    /// Most bytes of the answer. Fields are written until it is exceeded, so it may be exceeded by one text.
+    max_bytes: usize,
+    is_too_large: bool,
+    fields: u64,
     errors: Vec<ServerError>,
     is_first: bool,
     /// A root field that may not be null failed.
@@ -90,10 +97,18 @@ pub(super) struct AnswerWriter {
 const DATA: &[u8] = b"{\"data\":{";
 
 impl AnswerWriter {
-    pub fn begin() -> Self {
+    pub fn begin(max_bytes: usize) -> Self {
         let mut bytes = Vec::with_capacity(2_048);
         bytes.extend_from_slice(DATA);
-        Self { bytes, errors: Vec::new(), is_first: true, is_null: false }
+        Self {
+            bytes,
+            max_bytes,
+            is_too_large: false,
+            fields: 0,
+            errors: Vec::new(),
+            is_first: true,
+            is_null: false,
+        }
     }
 
     pub fn root_field(&mut self, execution: &Execution<'_>, root: &PlannedField) {
@@ -109,6 +124,10 @@ impl AnswerWriter {
     }
 
     pub fn finish(mut self) -> Answered {
+        self.is_too_large |= self.bytes.len() > self.max_bytes;
+        if self.is_too_large {
+            return Answered { fields: self.fields, ..failed(answer_too_large(self.max_bytes)) };
+        }
         if self.is_null {
             self.bytes.truncate(DATA.len() - 1);
             self.bytes.extend_from_slice(b"null");
@@ -120,7 +139,7 @@ impl AnswerWriter {
             self.bytes.extend(serde_json::to_vec(&self.errors).unwrap_or_default());
         }
         self.bytes.push(b'}');
-        Answered { body: self.bytes.into(), errors: self.errors }
+        Answered { body: self.bytes.into(), errors: self.errors, fields: self.fields }
     }
 
     /// One field of an object, with its key.
@@ -131,6 +150,12 @@ impl AnswerWriter {
         is_first: &mut bool,
         above: &AnswerPath<'_>,
     ) -> Result<(), Failed> {
+        // Nothing more is written, so the whole answer ends here.
+        self.is_too_large |= self.bytes.len() > self.max_bytes;
+        if self.is_too_large {
+            return Err(Failed);
+        }
+        self.fields += 1;
         if !std::mem::take(is_first) {
             self.bytes.push(b',');
         }

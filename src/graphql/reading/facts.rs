@@ -122,7 +122,7 @@ pub struct FactsMap {
 }
 
 /// The number of an entity in a [`FactsMap`].
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct FactsNumber(usize);
 
 impl FactsMap {

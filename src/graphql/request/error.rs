@@ -5,7 +5,7 @@ use metrics::counter;
 
 use crate::graphql::{
     errors::{Code, give_code},
-    guard::{CostError, CostErrorClass, CostReason, DocumentError, brief},
+    guard::{CostError, CostErrorClass, CostReason, DocumentError, Limit, brief},
 };
 
 const REFUSALS: &str = "plaudit_guard_refusals_total";
@@ -54,6 +54,11 @@ pub fn cost_error(error: CostError) -> ServerError {
     let mut error = ServerError::from(error);
     give_code(&mut error, code);
     error
+}
+
+/// An answer or an event would have more than `max_bytes`.
+pub fn answer_too_large(max_bytes: usize) -> ServerError {
+    cost_error(CostError::Beyond { limit: Limit::AnswerSize, maximum: max_bytes as u64, measured: None })
 }
 
 pub fn document_error(error: DocumentError) -> ServerError {

@@ -9,7 +9,7 @@ use chrono::{DateTime, Utc};
 use plaudit_token_auth::{Identity, Role, Subject};
 
 use crate::{
-    domain::Plaudit,
+    domain::{Plaudit, RequestSource},
     graphql::errors::{ApiError, ApiResult},
     primitives::UserId,
 };
@@ -26,6 +26,12 @@ impl Caller {
     /// The server itself: without a token, from the local address.
     pub fn nobody() -> Self {
         Self { viewer: Viewer::default(), address: Ipv4Addr::LOCALHOST.into() }
+    }
+
+    /// Who is charged; `None` for services. They are the app's own servers, and limit their own callers.
+    pub(in crate::graphql) fn source(&self) -> Option<RequestSource<'_>> {
+        let subject = self.viewer.subject().map(Subject::as_str);
+        (!self.viewer.has_role(Role::Service)).then_some(RequestSource { subject, address: self.address })
     }
 }
 

@@ -3,15 +3,24 @@
 //! The engine cannot represent null items of a list of objects, and forgets the paths of errors. So resolvers never fail
 //! for it: they note what failed in the [`EngineOutcome`] of the request, and the answer is mended by it.
 
-use std::{collections::HashMap, mem, sync::Arc};
+use std::{
+    collections::HashMap,
+    mem,
+    sync::{
+        Arc,
+        atomic::{AtomicIsize, Ordering::Relaxed},
+    },
+};
 
 use async_graphql::{
-    Context, PathSegment, ServerError, Value,
+    Context, PathSegment, Response, ServerError, Value,
+    async_trait::async_trait,
     dynamic::{
         self, Enum, EnumItem, Field as EngineField, FieldFuture, FieldValue, InputObject, InputValue,
         Interface, InterfaceField, ResolverContext, Scalar as EngineScalar, Schema as EngineSchema,
         SubscriptionField, SubscriptionFieldFuture, TypeRef,
     },
+    extensions::{Extension, ExtensionContext, ExtensionFactory, NextExecute},
     parser::types::{BaseType, Type},
 };
 use chrono::SecondsFormat;
@@ -51,8 +60,16 @@ const MAX_NESTING: usize = 64;
 const LINE: usize = 100;
 
 /// What resolvers note of a request. Clones share it.
-#[derive(Clone, Default)]
-pub struct EngineOutcome(Arc<Mutex<Noted>>);
+#[derive(Clone)]
+pub struct EngineOutcome(Arc<SharedOutcome>);
+
+struct SharedOutcome {
+    noted: Mutex<Noted>,
+    /// Most bytes of all texts in the answer.
+    max_bytes: usize,
+    /// Bytes of texts that the answer may still have; below 0, it is too large.
+    room: AtomicIsize,
+}
 
 /// What resolvers noted of a request.
 #[derive(Default)]
@@ -81,18 +98,44 @@ pub enum NotedObject {
 }
 
 impl EngineOutcome {
+    /// `max_bytes`: of all texts in the answer.
+    pub fn new(max_bytes: usize) -> Self {
+        let room = AtomicIsize::new(max_bytes.try_into().unwrap_or(isize::MAX));
+        Self(Arc::new(SharedOutcome { noted: Mutex::default(), max_bytes, room }))
+    }
+
+    pub fn max_bytes(&self) -> usize {
+        self.0.max_bytes
+    }
+
     pub fn take(&self) -> Noted {
-        mem::take(&mut *self.0.lock())
+        mem::take(&mut *self.0.noted.lock())
+    }
+
+    /// Whether texts were left out because the answer had no room for them.
+    pub fn is_too_large(&self) -> bool {
+        self.0.room.load(Relaxed) < 0
+    }
+
+    /// Whether the answer has room for a value.
+    fn has_room(&self, scalar: &Scalar<'_>) -> bool {
+        match scalar {
+            Scalar::Text(text) => {
+                let bytes = text.len().try_into().unwrap_or(isize::MAX);
+                self.0.room.fetch_sub(bytes, Relaxed) >= bytes
+            }
+            _ => !self.is_too_large(),
+        }
     }
 
     fn failed(&self, ctx: &Context<'_>, index: Option<usize>, error: ApiError) {
         let mut error = ServerError { locations: vec![ctx.item.pos], ..error.into() };
         error.path = path(ctx, index);
-        self.0.lock().errors.push(error);
+        self.0.noted.lock().errors.push(error);
     }
 
     fn note(&self, ctx: &Context<'_>, index: Option<usize>, object: NotedObject) {
-        self.0.lock().objects.insert(path_text(&path(ctx, index)), object);
+        self.0.noted.lock().objects.insert(path_text(&path(ctx, index)), object);
     }
 }
 
@@ -101,6 +144,33 @@ fn path(ctx: &Context<'_>, index: Option<usize>) -> Vec<PathSegment> {
     let mut path = ctx.set_error_path(ServerError::new("", None)).path;
     path.extend(index.map(PathSegment::Index));
     path
+}
+
+/// In the data of a request that the engine only validates.
+pub struct OnlyValidated;
+
+/// Ends requests that are only validated before they are executed.
+struct Validation;
+
+impl ExtensionFactory for Validation {
+    fn create(&self) -> Arc<dyn Extension> {
+        Arc::new(Self)
+    }
+}
+
+#[async_trait]
+impl Extension for Validation {
+    async fn execute(
+        &self,
+        ctx: &ExtensionContext<'_>,
+        operation_name: Option<&str>,
+        next: NextExecute<'_>,
+    ) -> Response {
+        match ctx.data_opt::<OnlyValidated>() {
+            Some(OnlyValidated) => Response::default(),
+            None => next.run(ctx, operation_name).await,
+        }
+    }
 }
 
 /// An object as the engine passes it on.
@@ -115,6 +185,7 @@ struct Absent;
 pub fn build(schema: &'static Schema, suggestions: bool) -> EngineSchema {
     let mut builder = EngineSchema::build("Query", Some("Mutation"), Some("Subscription"))
         .limit_recursive_depth(MAX_NESTING)
+        .extension(Validation)
         .register(node());
     for scalar in &SCALARS {
         builder = builder.register(engine_scalar(scalar));
@@ -349,6 +420,7 @@ where
     async move {
         match output {
             Output::Scalar(Scalar::Null) => None,
+            Output::Scalar(scalar) if !ctx.data_unchecked::<EngineOutcome>().has_room(&scalar) => None,
             Output::Scalar(scalar) => Some(FieldValue::value(engine_scalar_value(scalar))),
             Output::List(items) => {
                 let items = items.into_iter().enumerate();

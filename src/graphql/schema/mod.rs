@@ -8,7 +8,7 @@ use std::{collections::HashMap, sync::LazyLock};
 use async_graphql::{SDLExportOptions, dynamic::Schema as EngineSchema};
 
 pub use coercion::coerced;
-pub use engine_schema::{EngineOutcome, Noted, NotedObject, PathText, path_text};
+pub use engine_schema::{EngineOutcome, Noted, NotedObject, OnlyValidated, PathText, path_text};
 
 use super::{
     definition::types::{EnumType, InputDefinition, ObjectType, connection, page_info_type},

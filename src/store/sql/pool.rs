@@ -130,12 +130,18 @@ impl Db {
         &self,
         statement: impl Future<Output = Result<T, sqlx::Error>>,
     ) -> StoreResult<T> {
+        let _turn = tally::turn_of_statement().await;
         let admitted = self.breaker.admit(self.policy)?;
         tally::sql_statement();
         let began = Instant::now();
         let answer = self.pool.run(statement).await;
         self.seconds.record(began.elapsed());
         admitted.ended(answer)
+    }
+
+    /// How many connections it has at most.
+    pub fn connections(&self) -> u32 {
+        self.pool.current().options().get_max_connections()
     }
 
     pub(super) fn pool(&self) -> PgPool {

@@ -40,15 +40,17 @@ impl Db {
         self.run(query.fetch_optional(&self.pool())).await
     }
 
-    /// Returns the user of this subject, or creates it. Concurrent calls return the same user.
-    pub async fn ensure_user(&self, subject: &str, name: &str) -> StoreResult<UserId> {
+    /// Returns the user of this subject, or creates it. Concurrent calls return the same user. Its name is its id, because
+    /// subjects are not for others: they may be addresses or hold invisible characters.
+    pub async fn ensure_user(&self, subject: &str) -> StoreResult<UserId> {
         let query = sqlx::query_scalar(
-            "INSERT INTO app_user (subject, name) VALUES ($1, $2)
+            "WITH next AS (SELECT nextval(pg_get_serial_sequence('app_user', 'id')) AS id)
+             INSERT INTO app_user (id, subject, name) OVERRIDING SYSTEM VALUE
+             SELECT id, $1, 'User ' || id FROM next
              ON CONFLICT ON CONSTRAINT app_user_subject_unique DO UPDATE SET subject = excluded.subject
              RETURNING id",
         )
-        .bind(subject)
-        .bind(name);
+        .bind(subject);
         self.run(query.fetch_one(&self.pool())).await
     }
 }

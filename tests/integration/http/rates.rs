@@ -6,7 +6,7 @@ use plaudit_embedded_stores::AppendFsync;
 use plaudit_token_auth::Role;
 use serde_json::{Value, json};
 
-use crate::support::{Client, Reply, SOON, Server, Stores, eventually, note};
+use crate::support::{Client, Reply, SOON, Server, Socket, Stores, eventually, note};
 
 const QUERY: &str = "{ __typename }";
 const TWO_LIKES: &str = "mutation ($n: ID!) {
@@ -196,4 +196,52 @@ async fn a_forwarded_address_is_used_only_behind_a_trusted_proxy() {
         statuses.push(send(&open, client).await);
     }
     assert_eq!(statuses, [200, 200, 200, 429]);
+}
+
+#[tokio::test]
+async fn a_query_counts_as_many_reads_as_it_costs() {
+    let server = Server::start(&["--rate-window", "1h", "--rate-user-reads", "30"]);
+    let (ann, bob) = (server.client("ann of many pages"), server.client("bob of one page"));
+    // 1 + 100 · (1 + 1 + 23 · 2) fields: 19 units, and 2 for parsing.
+    let pages = "{ feed(first: 100) { nodes { comments(first: 23) { nodes { id } } } } }";
+    assert_eq!(passed(&ann, pages, 1).await, 1);
+    assert_eq!(passed(&ann, pages, 1).await, 0);
+    assert_eq!(passed(&ann, QUERY, 5).await, 5);
+    assert_eq!(passed(&bob, QUERY, 31).await, 30);
+}
+
+#[tokio::test]
+async fn the_bytes_of_an_answer_count_after_it_was_sent() {
+    let server = Server::start(&["--rate-window", "1h", "--rate-user-reads", "30"]);
+    let ann = server.client("ann of long notes");
+    let input = json!({ "title": "Long", "body": "\u{1F426}".repeat(10_000) });
+    let note = ann.act("createNote", input, "note { id }").await["note"]["id"].clone();
+    let page = "query ($ids: [ID!]!) { nodes(ids: $ids) { ... on Note { body } } }";
+    let answer = ann.data(page, json!({ "ids": vec![note; 60] })).await;
+    assert_eq!(answer["nodes"].as_array().map(Vec::len), Some(60));
+    // 2.4 MB are 37 units.
+    assert_eq!(passed(&ann, QUERY, 1).await, 0);
+}
+
+#[tokio::test]
+async fn events_that_cost_much_come_more_slowly_and_refuse_no_request() {
+    let flags = ["--rate-window", "1h", "--rate-user-reads", "60", "--rate-address-reads", "0"];
+    let server = Server::start(&flags);
+    let n = note(server.stores().new_note().await);
+    // Each has executions of its own. Nobody pays for the one without a token.
+    let query = "subscription ($n: [ID!]!) { noteCountsChanged(noteIds: $n) { id likeCount countsVersion viewerHasLiked } }";
+    let (mut ann, mut anybody) = (server.socket("ann").await, Socket::open(&server.url, None).await);
+    for socket in [&mut ann, &mut anybody] {
+        socket.subscribe("notes", query, json!({ "n": [n] })).await;
+        socket.note_until(|note| note["likeCount"] == 0).await;
+    }
+    let executions = async || server.metric("plaudit_fanout_executions_total").await;
+    let before = executions().await;
+    for likes in 1..=5 {
+        server.client(&format!("fan {likes}")).like(&n).await;
+        anybody.note_until(|note| note["likeCount"] == likes).await;
+    }
+    assert_eq!(executions().await - before, 5.0);
+    assert_eq!(passed(&server.client("ann"), QUERY, 10).await, 10);
+    assert!(server.metric("plaudit_cost_total{for=\"events\",work=\"fields\"}").await >= 5.0 * 12.0);
 }

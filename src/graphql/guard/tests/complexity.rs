@@ -54,6 +54,47 @@ fn long_texts_cost_for_each_object_that_copies_them() {
 }
 
 #[test]
+fn a_text_under_a_second_alias_costs_its_greatest_length() {
+    let body = 4 * 10_000 / 256;
+    let note = |fields: &str| complexity(&format!("{{ note(id: \"a\") {{ {fields} }} }}"), json!({}));
+    assert_eq!(note("body"), 2);
+    assert_eq!(note("text: body"), 2);
+    assert_eq!(note("body body ...{ body }"), 4);
+    assert_eq!(note("body text: body"), 3 + body);
+    assert_eq!(note("a: body ... on Note { b: body ... { c: body } }"), 4 + 2 * body);
+    assert_eq!(note("body title author { name } comments(first: 1) { nodes { body } }"), 8);
+    let spread = "{ feed(first: 5) { nodes { a: body ...B } } } fragment B on Note { b: body }";
+    assert_eq!(complexity(spread, json!({})), 1 + 5 * (3 + body));
+    let types = "{ nodes(ids: [\"a\"]) { ... on Note { body } ... on Comment { text: body } } }";
+    assert_eq!(complexity(types, json!({})), 3);
+}
+
+#[test]
+fn a_subscription_costs_as_many_events_as_it_watches_objects() {
+    let text = "subscription ($ids: [ID!]!) { noteCountsChanged(noteIds: $ids) { id likeCount } }";
+    for objects in [1, 7] {
+        assert_eq!(complexity(text, json!({ "ids": vec!["a"; objects] })), 1 + objects as u64 * 2);
+    }
+    assert_eq!(complexity("subscription { inboxCountsChanged { id } }", json!({})), 2);
+}
+
+#[test]
+fn an_event_has_a_limit_of_its_own_in_which_lists_count_by_their_length() {
+    let guard = usual();
+    let watch = |comments: u32| {
+        let text = "subscription ($c: Int) { ...S } fragment S on Subscription {
+            noteCountsChanged(noteIds: [\"a\"]) { id ...C } }
+            fragment C on Note { comments(first: $c) { nodes { id body } } }";
+        admit(&guard, text, json!({ "c": comments }))
+    };
+    // 2 + c · 3
+    assert!(watch(82).is_ok());
+    let refused = &watch(83).unwrap_err()[0]["extensions"];
+    assert_eq!((&refused["reason"], &refused["maximum"]), (&json!("TOO_COMPLEX"), &json!(250)));
+    assert_eq!(refused["measured"], 251);
+}
+
+#[test]
 fn pages_of_full_pages_are_refused_and_the_numbers_do_not_overflow() {
     let guard = usual();
     let pages = "{ feed(first: 100) { nodes { comments(first: 100) { nodes { replies(first: 100) { nodes { id } } } } } } }";

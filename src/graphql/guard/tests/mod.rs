@@ -45,7 +45,7 @@ fn admit(guard: &Guard, text: &str, variables: Json) -> Result<Variables, Vec<Js
     let document = guard.read(text).unwrap();
     let mut variables = Variables::from_json(variables);
     match guard.admit(&document, document.operation(None).unwrap(), &mut variables) {
-        Ok(()) => Ok(variables),
+        Ok(_) => Ok(variables),
         Err(errors) => {
             Err(errors.into_iter().map(|error| serde_json::to_value(cost_error(error)).unwrap()).collect())
         }

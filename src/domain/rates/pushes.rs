@@ -1,0 +1,153 @@
+//! Pushes: the events of subscriptions are paid by those who watch, in equal parts. Who has paid too much gets them more
+//! slowly; the subscription that costs most is slowed first, and no request is refused for it.
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Weak},
+    time::Duration,
+};
+
+use parking_lot::Mutex;
+use tokio::time::Instant;
+
+use super::{RequestSource, work::Cost};
+use crate::{primitives::network_of, settings::RateSettings};
+
+/// What one subscription may cost, as a part of what its user or its address may cost.
+const PART_OF_ONE: u32 = 5;
+/// Events are not slowed before somebody has paid for so long in advance.
+const IN_ADVANCE: Duration = Duration::from_secs(5);
+/// Nobody pays for longer in advance: events that others can pay for go on.
+const MOST_IN_ADVANCE: Duration = Duration::from_mins(1);
+
+/// All who pay for pushes at the moment.
+pub struct Pushes {
+    window: Duration,
+    per_user: u32,
+    per_address: u32,
+    payers: Mutex<Payers>,
+}
+
+#[derive(Default)]
+struct Payers {
+    live: HashMap<String, Weak<Payer>>,
+    /// How many there were after those that are gone were removed last.
+    left: usize,
+}
+
+/// A user or an address.
+struct Payer {
+    /// For how long a thousandth of a unit is paid: a unit is a read.
+    each: Duration,
+    paid_until: Mutex<Instant>,
+}
+
+/// Those who pay for one subscription: its user and its address, if their reads are limited.
+#[derive(Default)]
+pub struct PushAccount(Vec<Arc<Payer>>);
+
+impl Pushes {
+    pub fn new(settings: &RateSettings) -> Self {
+        Self {
+            window: settings.rate_window,
+            per_user: settings.rate_user_reads,
+            per_address: settings.rate_address_reads,
+            payers: Mutex::default(),
+        }
+    }
+
+    /// The account of a subscription. Subscriptions of the same user and address pay together.
+    pub fn account(&self, source: RequestSource<'_>) -> PushAccount {
+        let user = source.subject.map(|subject| (format!("user:{subject}"), self.per_user));
+        let address = (format!("address:{}", network_of(source.address)), self.per_address);
+        let payers = user.into_iter().chain([address]).filter(|(_, limit)| *limit > 0);
+        PushAccount(payers.map(|(name, limit)| self.payer(name, limit)).collect())
+    }
+
+    fn payer(&self, name: String, limit: u32) -> Arc<Payer> {
+        let mut payers = self.payers.lock();
+        if let Some(payer) = payers.live.get(&name).and_then(Weak::upgrade) {
+            return payer;
+        }
+        if payers.live.len() > 2 * payers.left + 100 {
+            payers.live.retain(|_, payer| payer.strong_count() > 0);
+            payers.left = payers.live.len();
+        }
+        let each = self.window / limit / 1_000;
+        let payer = Arc::new(Payer { each, paid_until: Mutex::new(Instant::now()) });
+        payers.live.insert(name, Arc::downgrade(&payer));
+        payer
+    }
+}
+
+impl PushAccount {
+    /// Pays for an event. Returns how long the subscription should wait until its next one.
+    pub fn pay(&self, cost: Cost, now: Instant) -> Duration {
+        self.0.iter().map(|payer| payer.pay(cost, now)).max().unwrap_or_default()
+    }
+}
+
+impl Payer {
+    fn pay(&self, cost: Cost, now: Instant) -> Duration {
+        let time = self.each.saturating_mul(u32::try_from(cost.0).unwrap_or(u32::MAX));
+        let mut paid_until = self.paid_until.lock();
+        *paid_until = ((*paid_until).max(now) + time).min(now + MOST_IN_ADVANCE);
+        let in_advance = paid_until.duration_since(now).saturating_sub(IN_ADVANCE);
+        in_advance.max(time * PART_OF_ONE)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A user may read 60 times a second, an address 600 times.
+    fn pushes() -> Pushes {
+        Pushes::new(&RateSettings {
+            rate_window: Duration::from_mins(1),
+            rate_user_reads: 3_600,
+            rate_address_reads: 36_000,
+            ..RateSettings::unlimited()
+        })
+    }
+
+    fn account(pushes: &Pushes, subject: Option<&str>) -> PushAccount {
+        pushes.account(RequestSource { subject, address: "192.0.2.1".parse().unwrap() })
+    }
+
+    #[test]
+    fn a_subscription_that_costs_much_is_slowed_before_others_of_the_same_user() {
+        let (pushes, now) = (pushes(), Instant::now());
+        let mine = account(&pushes, Some("ann"));
+        let millis = |cost, now| mine.pay(Cost(cost), now).as_millis();
+        // A fifth of 60 units a second: 12, so 10 thousandths of a unit take a millisecond, rounded.
+        assert_eq!((millis(120, now), millis(12_000, now)), (9, 999));
+        assert_eq!(millis(120, now), 9, "the cheap one is not slowed");
+        // More than 5 s in advance.
+        assert!(millis(600_000, now) >= 49_000);
+        let waited = account(&pushes, Some("ann")).pay(Cost(0), now).as_millis();
+        assert!((5_000..6_000).contains(&waited), "{waited} ms, also for another subscription");
+        assert_eq!(millis(0, now + Duration::from_secs(20)), 0);
+    }
+
+    #[test]
+    fn users_do_not_pay_for_each_other_and_without_a_limit_nobody_pays() {
+        let (pushes, now) = (pushes(), Instant::now());
+        assert!(account(&pushes, Some("ann")).pay(Cost(600_000), now) > Duration::from_secs(5));
+        assert_eq!(account(&pushes, Some("bob")).pay(Cost(0), now), Duration::ZERO);
+        let unlimited = Pushes::new(&RateSettings::unlimited());
+        assert_eq!(account(&unlimited, Some("ann")).pay(Cost(u64::MAX), now), Duration::ZERO);
+    }
+
+    #[test]
+    fn who_watches_nothing_more_is_forgotten() {
+        let pushes = pushes();
+        let kept = account(&pushes, Some("kept"));
+        for n in 0..1_000 {
+            account(&pushes, Some(&n.to_string()));
+        }
+        assert!(pushes.payers.lock().live.len() <= 2 * 2 + 101);
+        kept.pay(Cost(600_000), Instant::now());
+        assert!(account(&pushes, Some("kept")).pay(Cost(0), Instant::now()) > Duration::ZERO);
+    }
+}

@@ -1,0 +1,208 @@
+//! Shares of executions: what costs much waits, so that whoever asks for little is answered as if nobody else asked.
+//!
+//! What costs one unit is executed at once. Of the rest, a process executes so much at the same time as keeps its cores
+//! busy. An address has at most an eighth of what is free beside its first execution (dynamic thresholds: Choudhury and
+//! Hahne, "Dynamic Queue Length Thresholds for Shared-Memory Packet Switches", 1998). Of those that wait, addresses with
+//! least in execution are first, and of one address the cheapest.
+
+use std::{
+    collections::{BTreeMap, HashMap},
+    net::IpAddr,
+    sync::Arc,
+    thread::available_parallelism,
+};
+
+use parking_lot::Mutex;
+use tokio::sync::oneshot;
+
+/// Units of cost in execution at the same time, for each core.
+const PER_CORE: u32 = 32;
+/// The part of what is free that one address may have.
+const PART: u32 = 8;
+
+/// Cheap to clone.
+#[derive(Clone)]
+pub struct Shares(Arc<Mutex<Executions>>);
+
+struct Executions {
+    capacity: u32,
+    units: u32,
+    by_address: HashMap<IpAddr, AddressShare>,
+    /// How many have waited so far.
+    waited: u64,
+}
+
+#[derive(Default)]
+struct AddressShare {
+    units: u32,
+    /// By cost, then by arrival.
+    waiting: BTreeMap<(u32, u64), oneshot::Sender<Share>>,
+}
+
+/// An execution, until it is dropped.
+pub struct Share {
+    shares: Shares,
+    address: IpAddr,
+    units: u32,
+}
+
+impl Default for Shares {
+    fn default() -> Self {
+        let cores = available_parallelism().map_or(1, |cores| u32::try_from(cores.get()).unwrap_or(1));
+        Self::with_capacity(PER_CORE * cores)
+    }
+}
+
+impl Shares {
+    fn with_capacity(capacity: u32) -> Self {
+        let executions = Executions { capacity, units: 0, by_address: HashMap::new(), waited: 0 };
+        Self(Arc::new(Mutex::new(executions)))
+    }
+
+    /// Waits until an execution of this cost may begin. `None` if it counts for nothing.
+    pub async fn take(&self, address: IpAddr, units: u32) -> Option<Share> {
+        if units <= 1 {
+            return None;
+        }
+        let begins = {
+            let mut executions = self.0.lock();
+            let units = units.min(executions.capacity);
+            if executions.has_room(address, units) {
+                return Some(executions.begin(self, address, units));
+            }
+            executions.wait(address, units)
+        };
+        begins.await.ok()
+    }
+
+    /// Begins the executions for which there is room.
+    fn begin_next(&self) {
+        loop {
+            let begun = self.0.lock().begin_next(self);
+            let Some((waiting, share)) = begun else { return };
+            // If its caller has just left, the share comes back and is dropped.
+            drop(waiting.send(share));
+        }
+    }
+}
+
+impl Executions {
+    fn has_room(&self, address: IpAddr, units: u32) -> bool {
+        let free = self.capacity.saturating_sub(self.units);
+        let own = self.by_address.get(&address).map_or(0, |share| share.units);
+        units <= free && (own == 0 || own + units <= free / PART)
+    }
+
+    fn begin(&mut self, shares: &Shares, address: IpAddr, units: u32) -> Share {
+        self.units += units;
+        self.by_address.entry(address).or_default().units += units;
+        Share { shares: shares.clone(), address, units }
+    }
+
+    fn wait(&mut self, address: IpAddr, units: u32) -> oneshot::Receiver<Share> {
+        let (begin, begins) = oneshot::channel();
+        self.waited += 1;
+        self.by_address.entry(address).or_default().waiting.insert((units, self.waited), begin);
+        begins
+    }
+
+    fn begin_next(&mut self, shares: &Shares) -> Option<(oneshot::Sender<Share>, Share)> {
+        let first = |(address, share): (&IpAddr, &AddressShare)| {
+            let (units, arrival) = *share.waiting.first_key_value()?.0;
+            Some(((share.units, units, arrival), *address))
+        };
+        loop {
+            let waiting = self.by_address.iter().filter_map(first);
+            let may_begin = waiting.filter(|((_, units, _), address)| self.has_room(*address, *units));
+            let ((_, units, _), address) = may_begin.min()?;
+            let (_, begin) = self.by_address.get_mut(&address)?.waiting.pop_first()?;
+            if !begin.is_closed() {
+                return Some((begin, self.begin(shares, address, units)));
+            }
+            self.forget(address);
+        }
+    }
+
+    /// Forgets an address that has nothing in execution and does not wait.
+    fn forget(&mut self, address: IpAddr) {
+        let is_idle = |share: &AddressShare| share.units == 0 && share.waiting.is_empty();
+        if self.by_address.get(&address).is_some_and(is_idle) {
+            self.by_address.remove(&address);
+        }
+    }
+
+    fn end(&mut self, address: IpAddr, units: u32) {
+        self.units -= units;
+        if let Some(share) = self.by_address.get_mut(&address) {
+            share.units -= units;
+        }
+        self.forget(address);
+    }
+}
+
+impl Drop for Share {
+    fn drop(&mut self) {
+        self.shares.0.lock().end(self.address, self.units);
+        self.shares.begin_next();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::FutureExt;
+
+    use super::*;
+
+    fn address(n: u8) -> IpAddr {
+        [192, 0, 2, n].into()
+    }
+
+    #[tokio::test]
+    async fn what_costs_little_never_waits() {
+        let shares = Shares::with_capacity(64);
+        let _all = shares.take(address(1), 64).await.unwrap();
+        assert!(shares.take(address(1), 1).now_or_never().unwrap().is_none());
+        assert!(shares.take(address(2), 2).now_or_never().is_none());
+    }
+
+    #[tokio::test]
+    async fn one_address_leaves_room_for_others() {
+        let shares = Shares::with_capacity(64);
+        let _first = shares.take(address(1), 20).await.unwrap();
+        assert!(shares.take(address(1), 20).now_or_never().is_none());
+        let _other = shares.take(address(2), 20).now_or_never().unwrap().unwrap();
+        let _third = shares.take(address(3), 20).now_or_never().unwrap().unwrap();
+        assert!(shares.take(address(4), 20).now_or_never().is_none(), "no more than the capacity");
+    }
+
+    #[tokio::test]
+    async fn who_has_least_in_execution_is_next_and_then_what_costs_least() {
+        let shares = Shares::with_capacity(64);
+        let all = shares.take(address(1), 64).await.unwrap();
+        let mut dear = Box::pin(shares.take(address(1), 40));
+        let mut cheap = Box::pin(shares.take(address(1), 3));
+        assert!((&mut dear).now_or_never().is_none() && (&mut cheap).now_or_never().is_none());
+        drop(all);
+        let begun = cheap.now_or_never().unwrap();
+        assert!((&mut dear).now_or_never().is_none());
+        drop(begun);
+        assert!(dear.now_or_never().unwrap().is_some());
+    }
+
+    #[tokio::test]
+    async fn a_caller_that_left_holds_up_nobody_and_nothing_is_kept_of_it() {
+        let shares = Shares::with_capacity(64);
+        let all = shares.take(address(1), 64).await.unwrap();
+        for n in 0..50 {
+            assert!(shares.take(address(n), 5).now_or_never().is_none());
+        }
+        let mut waiting = Box::pin(shares.take(address(60), 64));
+        assert!((&mut waiting).now_or_never().is_none());
+        drop(all);
+        let last = waiting.await.unwrap();
+        assert_eq!(shares.0.lock().by_address.len(), 1);
+        drop(last);
+        assert!(shares.0.lock().by_address.is_empty());
+        assert_eq!(shares.0.lock().units, 0);
+    }
+}
