@@ -23,6 +23,8 @@ const CLIENTS: usize = 8;
 const SOCKETS: usize = 4;
 const SUBSCRIPTIONS: usize = 50;
 const CONNECTIONS: usize = 900;
+/// The address of whoever flips what attackers watch.
+const FLIPPER: [u8; 4] = [127, 0, 2, 1];
 
 pub struct Attack {
     name: &'static str,
@@ -183,13 +185,15 @@ async fn watch(url: &str, address: IpAddr, socket: usize) -> Outcome<()> {
     Ok(())
 }
 
+/// As often as an address may write.
 async fn flip(url: &str) -> Outcome<()> {
-    let http = reqwest::Client::new();
+    let http = reqwest::Client::builder().local_address(IpAddr::from(FLIPPER)).build()?;
     for n in 0_usize.. {
         let action = if n / 10 % 2 == 0 { "likeNote" } else { "unlikeNote" };
         let query =
             format!("mutation {{ {action}(input: {{ noteId: \"note_{}\" }}) {{ changed }} }}", n % 10 + 1);
         send(&http, url, &json!({ "query": query })).await?;
+        tokio::time::sleep(Duration::from_millis(20)).await;
     }
     Ok(())
 }

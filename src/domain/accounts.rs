@@ -24,6 +24,8 @@ const CAPACITY: u64 = 100_000;
 const LIFE: Duration = Duration::from_secs(10 * 60);
 /// How long "no user yet" is cached; creating the user in this process removes it.
 const ABSENT_LIFE: Duration = Duration::from_secs(2);
+/// A new user's display name is the subject, cut to this many characters.
+const NAME_LENGTH: usize = 40;
 
 /// Reads the user of a subject from this process, then Redis, then PostgreSQL. Cheap to clone.
 #[derive(Clone)]
@@ -83,7 +85,8 @@ impl Accounts {
         if let Some(user) = self.find(subject).await? {
             return Ok(user);
         }
-        let user = self.db.ensure_user(subject).await?;
+        let name: String = subject.chars().take(NAME_LENGTH).collect();
+        let user = self.db.ensure_user(subject, &name).await?;
         self.insert(subject, CacheMark::default(), user).await?;
         Ok(user)
     }

@@ -31,7 +31,7 @@ pub fn user() -> ObjectType {
     ObjectType::new("User", "A user of the app. All counts of one object are from the same moment.")
         .node()
         .field("id: ID!", ID, id())
-        .field("name: String!", "The name that other users see. A new user is called `User` and its number.", row(|of| Ok(of.user()?.name.as_str().into())))
+        .field("name: String!", "The name that other users see.", row(|of| Ok(of.user()?.name.as_str().into())))
         .field(
             "createdAt: DateTime!",
             "The time of the user's first action.",

@@ -299,6 +299,10 @@ struct FieldCall<'e, 'p> {
 impl FieldCall<'_, '_> {
     /// Calls with equal keys have equal results: the address of the field, its object, and its arguments.
     fn key(&self) -> Option<(usize, Option<FactsNumber>, String)> {
+        // Only entities have numbers; there is one root.
+        if self.placed.number.is_none() && !matches!(self.placed.object, Object::Root) {
+            return None;
+        }
         let arguments = serde_json::to_string(&self.arguments.as_ref().ok()?.0).ok()?;
         Some((std::ptr::from_ref(self.field).addr(), self.placed.number, arguments))
     }

@@ -40,17 +40,15 @@ impl Db {
         self.run(query.fetch_optional(&self.pool())).await
     }
 
-    /// Returns the user of this subject, or creates it. Concurrent calls return the same user. Its name is its id, because
-    /// subjects are not for others: they may be addresses or hold invisible characters.
-    pub async fn ensure_user(&self, subject: &str) -> StoreResult<UserId> {
+    /// Returns the user of this subject, or creates it. Concurrent calls return the same user.
+    pub async fn ensure_user(&self, subject: &str, name: &str) -> StoreResult<UserId> {
         let query = sqlx::query_scalar(
-            "WITH next AS (SELECT nextval(pg_get_serial_sequence('app_user', 'id')) AS id)
-             INSERT INTO app_user (id, subject, name) OVERRIDING SYSTEM VALUE
-             SELECT id, $1, 'User ' || id FROM next
+            "INSERT INTO app_user (subject, name) VALUES ($1, $2)
              ON CONFLICT ON CONSTRAINT app_user_subject_unique DO UPDATE SET subject = excluded.subject
              RETURNING id",
         )
-        .bind(subject);
+        .bind(subject)
+        .bind(name);
         self.run(query.fetch_one(&self.pool())).await
     }
 }

@@ -71,8 +71,9 @@ async fn threads_have_two_levels_and_a_nested_reply_names_the_user_it_answers() 
     assert_eq!(thread(&ann, &n, "HOT", 10).await, [top.as_str()]);
     assert_eq!(thread(&ann, &top, "NEWEST", 10).await, [nested.as_str(), &reply]);
     assert_eq!(thread(&ann, &reply, "HOT", 10).await, Vec::<String>::new());
-    assert_eq!(field(&ann, &reply, "replyTo { name }").await, Value::Null);
-    assert_eq!(field(&ann, &nested, "replyTo { name }").await, json!({ "name": "bob talks" }));
+    assert_eq!(field(&ann, &reply, "replyTo { id }").await, Value::Null);
+    let bob = user(server.stores().user_of("bob talks").await);
+    assert_eq!(field(&ann, &nested, "replyTo { id }").await, json!({ "id": bob }));
     assert_eq!(field(&ann, &nested, "parent { id }").await, json!({ "id": top }));
     let me = user(server.stores().user_of("ann talks").await);
     assert_eq!(counts(server, &n, &me, &top).await, (3, 2, 2));

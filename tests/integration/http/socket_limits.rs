@@ -19,6 +19,9 @@ const WATCH_MUCH: &str =
     a: body b: body c: body d: body e: body f: body g: body h: body i: body j: body
     k: body l: body m: body n: body o: body p: body q: body r: body s: body t: body } }";
 
+/// Limits of an event that [`WATCH_MUCH`] is within.
+const LARGE_EVENTS: &[&str] = &["--max-event", "4096", "--max-event-complexity", "5000"];
+
 /// A note whose text is long.
 async fn long_note(server: &Server) -> String {
     let input = json!({ "title": "Long", "body": "\u{1F4AF}".repeat(10_000) });
@@ -167,7 +170,7 @@ async fn too_many_messages_per_second_close_the_connection() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_client_that_reads_slowly_skips_to_the_latest_value() {
     const LIKERS: i32 = 240;
-    let server = Server::start(&["--socket-send-wait", "1m"]);
+    let server = Server::start(&[&["--socket-send-wait", "1m"], LARGE_EVENTS].concat());
     let n = long_note(&server).await;
     let mut socket = Socket::try_connect_from("127.0.0.1", &server.url).await.unwrap();
     socket.initialise(Some(token("cat reads slowly"))).await;
@@ -195,7 +198,8 @@ async fn a_client_that_reads_slowly_skips_to_the_latest_value() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_client_that_never_reads_is_disconnected() {
-    let server = Server::start(&["--socket-send-wait", "1s", "--socket-ping", "10m"]);
+    let server =
+        Server::start(&[&["--socket-send-wait", "1s", "--socket-ping", "10m"], LARGE_EVENTS].concat());
     let n = long_note(&server).await;
     let mut socket = Socket::try_connect_from("127.0.0.1", &server.url).await.unwrap();
     socket.initialise(None).await;
@@ -209,7 +213,7 @@ async fn a_client_that_never_reads_is_disconnected() {
 /// The HTTP server writes the stream itself, so `--send-timeout` ends it.
 #[tokio::test(flavor = "multi_thread")]
 async fn an_event_stream_that_is_never_read_is_closed() {
-    let server = Server::start(&["--send-timeout", "1s"]);
+    let server = Server::start(&[&["--send-timeout", "1s"], LARGE_EVENTS].concat());
     let n = long_note(&server).await;
     let body = json!({ "query": WATCH_MUCH, "variables": { "n": [n] } });
     let unread = Http::new().post(format!("{}/graphql/stream", server.url)).json(&body).send().await.unwrap();

@@ -1,8 +1,9 @@
 //! The data that random documents ask for.
 
+use redis::AsyncCommands;
 use serde_json::json;
 
-use crate::support::{Server, Stores, note, user};
+use crate::support::{SOON, Server, Stores, eventually, note, user};
 
 /// Users, notes, comments of each state, groups, edges, ratings and inbox entries. Returns the ids of all objects.
 pub async fn fill(server: &Server, stores: &Stores) -> Vec<String> {
@@ -34,5 +35,25 @@ pub async fn fill(server: &Server, stores: &Stores) -> Vec<String> {
     }
     ids.extend([note(n), user(stores.new_user().await), group]);
     stores.rest().await;
+    heat_is_added(stores).await;
     ids
+}
+
+/// Waits until rankings have the heat of all events, which follows by seconds: each server keeps a ranking for a while, so
+/// before that two of them may have different ones.
+async fn heat_is_added(stores: &Stores) {
+    eventually("the heat of all events is added", SOON, || async {
+        let (sql, mut redis) = (stores.sql().await, stores.redis().await);
+        let shards: Vec<i16> = sqlx::query_scalar("SELECT id FROM shard").fetch_all(&sql).await.unwrap();
+        for shard in shards {
+            let end: Vec<(String, Vec<String>)> =
+                redis.xrevrange_count(format!("{{{shard}}}:log"), "+", "-", 1).await.unwrap();
+            let heated: Option<String> = redis.hget(format!("{{{shard}}}:meta"), "heated").await.unwrap();
+            if end.first().is_some_and(|(end, _)| heated.as_ref() != Some(end)) {
+                return None;
+            }
+        }
+        Some(())
+    })
+    .await;
 }
