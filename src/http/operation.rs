@@ -9,6 +9,7 @@ use futures_util::{
     FutureExt, StreamExt,
     stream::{self, BoxStream},
 };
+use tokio_util::task::AbortOnDropHandle;
 
 use super::{
     ApiState,
@@ -18,7 +19,7 @@ use super::{
     sockets::RunningSubscription,
 };
 use crate::{
-    graphql::{Caller, Code, Engine, Events, Parameters, Prepared, Rejection, outcome},
+    graphql::{ApiError, Caller, Code, Engine, Events, Executed, Parameters, Prepared, Rejection, outcome},
     store::tally::Tally,
 };
 
@@ -152,9 +153,14 @@ fn prepare(shared: &ApiState, parameters: Parameters, caller: Caller) -> Result<
 
 /// The result of a query or a mutation, and its outcome for the metrics.
 async fn answer(engine: &Engine, prepared: Prepared) -> Result<(Events, &'static str), Rejection> {
-    let tally = Arc::new(Tally::default());
-    let execution = tokio::time::timeout(LONGEST, tally.observe(engine.execute(prepared)));
-    let answer = execution.await.unwrap_or_else(|_| Ok(took_too_long()))?;
+    let (engine, tally) = (engine.clone(), Arc::new(Tally::default()));
+    // In a task of its own: while the connection waits for a slow reader, others wait for what the execution holds.
+    let execution = tokio::spawn(async move {
+        let execution = tally.observe(engine.execute(prepared));
+        tokio::time::timeout(LONGEST, execution).await.unwrap_or_else(|_| Ok(took_too_long()))
+    });
+    let answer = AbortOnDropHandle::new(execution).await;
+    let answer = answer.unwrap_or_else(|_| Ok(Executed::failed(ApiError::internal())))?;
     let outcome_code = outcome(answer.errors().first());
     Ok((stream::iter([answer.into_bytes()]).boxed(), outcome_code))
 }

@@ -4,7 +4,7 @@ use clap::{Args, builder::BoolishValueParser};
 
 use super::values::{kibibytes, mebibytes, mebibytes_in_memory, whole};
 
-/// What a request may cost. Each is measured before anything is executed.
+/// What a request may cost. All but the bytes of answers is measured before anything is executed.
 #[derive(Args, Clone, Copy, PartialEq, Eq, Debug)]
 #[command(next_help_heading = "Cost of a request")]
 pub struct CostSettings {
@@ -88,7 +88,7 @@ pub struct CostSettings {
     #[arg(long, value_name = "MIB", default_value = "16", value_parser = whole(0..=1024, mebibytes))]
     pub document_cache: u64,
 
-    /// Answer documents that were executed before by plans; false: async-graphql executes all documents
+    /// Answer documents by plans; false: async-graphql executes all documents
     #[arg(long, value_name = "BOOL", default_value = "true", value_parser = BoolishValueParser::new())]
     #[arg(num_args = 0..=1, default_missing_value = "true", action = clap::ArgAction::Set)]
     pub plans: bool,

@@ -18,7 +18,7 @@ pub struct RateSettings {
 
     /// Cost of one user's queries and subscriptions in a window, in units; 0 for no limit
     ///
-    /// A request costs one unit, and more if it is much work. Events of subscriptions cost as much again at most.
+    /// A request costs one unit, and more if it is much work. Events of subscriptions are paid apart, at the same rate.
     #[arg(long, value_name = "COUNT", default_value = "3000", value_parser = rate())]
     pub rate_user_reads: u32,
 

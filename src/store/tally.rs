@@ -10,6 +10,8 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 tokio::task_local! {
     static TALLY: Arc<Tally>;
+    /// Spawned work does not inherit them: others may wait for it, too.
+    static STATEMENTS_AT_ONCE: Arc<Semaphore>;
 }
 
 /// Calls to stores that one request has made so far.
@@ -17,16 +19,9 @@ tokio::task_local! {
 pub struct Tally {
     redis_round_trips: AtomicU32,
     sql_statements: AtomicU32,
-    /// Whose permits its statements take, if their number at the same time is limited.
-    statements_at_once: Option<Arc<Semaphore>>,
 }
 
 impl Tally {
-    /// A tally of work whose statements wait for each other, and for those of all other work with the same permits.
-    pub fn limited(statements_at_once: Arc<Semaphore>) -> Self {
-        Self { statements_at_once: Some(statements_at_once), ..Self::default() }
-    }
-
     /// The tally of the caller's work, if it has one.
     pub fn current() -> Option<Arc<Self>> {
         TALLY.try_with(Arc::clone).ok()
@@ -61,9 +56,14 @@ pub(super) fn redis_round_trip() {
     let _ = TALLY.try_with(|tally| tally.redis_round_trips.fetch_add(1, Relaxed));
 }
 
-/// Waits until a statement of the caller's work may be sent. It is sent before the result is dropped.
+/// Runs `work` so that its statements wait for these permits, as those of all other work with the same ones.
+pub async fn limited<F: Future>(statements_at_once: Arc<Semaphore>, work: F) -> F::Output {
+    STATEMENTS_AT_ONCE.scope(statements_at_once, work).await
+}
+
+/// Waits until a statement of the caller's work may be sent. It ends before the result is dropped.
 pub(super) async fn turn_of_statement() -> Option<OwnedSemaphorePermit> {
-    let permits = TALLY.try_with(|tally| tally.statements_at_once.clone()).ok()??;
+    let permits = STATEMENTS_AT_ONCE.try_with(Arc::clone).ok()?;
     permits.acquire_owned().await.ok()
 }
 

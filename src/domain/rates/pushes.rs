@@ -1,11 +1,7 @@
 //! Pushes: the events of subscriptions are paid by those who watch, in equal parts. Who has paid too much gets them more
 //! slowly; the subscription that costs most is slowed first, and no request is refused for it.
 
-use std::{
-    collections::HashMap,
-    sync::{Arc, Weak},
-    time::Duration,
-};
+use std::{collections::HashMap, sync::Arc, time::Duration};
 
 use parking_lot::Mutex;
 use tokio::time::Instant;
@@ -30,8 +26,8 @@ pub struct Pushes {
 
 #[derive(Default)]
 struct Payers {
-    live: HashMap<String, Weak<Payer>>,
-    /// How many there were after those that are gone were removed last.
+    by_name: HashMap<String, Arc<Payer>>,
+    /// How many there were after those that owe nothing were removed last.
     left: usize,
 }
 
@@ -66,16 +62,17 @@ impl Pushes {
 
     fn payer(&self, name: String, limit: u32) -> Arc<Payer> {
         let mut payers = self.payers.lock();
-        if let Some(payer) = payers.live.get(&name).and_then(Weak::upgrade) {
-            return payer;
+        if let Some(payer) = payers.by_name.get(&name) {
+            return Arc::clone(payer);
         }
-        if payers.live.len() > 2 * payers.left + 100 {
-            payers.live.retain(|_, payer| payer.strong_count() > 0);
-            payers.left = payers.live.len();
+        let now = Instant::now();
+        if payers.by_name.len() > 2 * payers.left + 100 {
+            payers.by_name.retain(|_, payer| Arc::strong_count(payer) > 1 || *payer.paid_until.lock() > now);
+            payers.left = payers.by_name.len();
         }
         let each = self.window / limit / 1_000;
-        let payer = Arc::new(Payer { each, paid_until: Mutex::new(Instant::now()) });
-        payers.live.insert(name, Arc::downgrade(&payer));
+        let payer = Arc::new(Payer { each, paid_until: Mutex::new(now) });
+        payers.by_name.insert(name, Arc::clone(&payer));
         payer
     }
 }
@@ -140,14 +137,18 @@ mod tests {
     }
 
     #[test]
-    fn who_watches_nothing_more_is_forgotten() {
+    fn who_watches_nothing_more_is_forgotten_once_all_is_paid() {
         let pushes = pushes();
         let kept = account(&pushes, Some("kept"));
         for n in 0..1_000 {
             account(&pushes, Some(&n.to_string()));
         }
-        assert!(pushes.payers.lock().live.len() <= 2 * 2 + 101);
+        assert!(pushes.payers.lock().by_name.len() <= 2 * 2 + 101);
         kept.pay(Cost(600_000), Instant::now());
+        drop(kept);
+        for n in 0..1_000 {
+            account(&pushes, Some(&n.to_string()));
+        }
         assert!(account(&pushes, Some("kept")).pay(Cost(0), Instant::now()) > Duration::ZERO);
     }
 }

@@ -9,7 +9,7 @@ use metrics::counter;
 use tokio::sync::Semaphore;
 
 use super::{
-    prepare::{Prepared, PreparedOperation, Preparer, plan},
+    prepare::{Prepared, PreparedOperation, Preparer, may_be_planned},
     shares::{Share, Shares},
 };
 use crate::{
@@ -37,7 +37,7 @@ use crate::{
     hub::CountsAt,
     primitives::network_of,
     settings::CostSettings,
-    store::tally::Tally,
+    store::tally::{Tally, limited},
 };
 
 /// Answers and events by what executed them: `plan` or `engine`.
@@ -144,8 +144,9 @@ impl Engine {
     pub async fn execute(&self, prepared: Prepared) -> Result<Executed, Rejection> {
         let Prepared { request, operation, caller, known, .. } = prepared;
         let _share = self.share(&caller, known).await;
+        let mut bill = Bill { engine: self, caller: &caller, known, bytes: 0, stores: Tally::current() };
         let executed = self.executed(request, &operation, caller.viewer.clone()).await?;
-        self.charge_the_rest(&caller, known, &executed);
+        bill.bytes = executed.bytes() as u64;
         Ok(executed)
     }
 
@@ -154,17 +155,6 @@ impl Engine {
         let is_limited = self.plaudit.settings().rates.rate_address_reads > 0;
         let source = caller.source().filter(|_| is_limited)?;
         self.shares.take(network_of(source.address), known.cost().units()).await
-    }
-
-    /// What the execution has cost beyond what the caller has paid for it.
-    fn charge_the_rest(&self, caller: &Caller, known: Work, executed: &Executed) {
-        let (bytes, stores) = (executed.bytes() as u64, Tally::current());
-        let work = with_stores(Work { bytes, ..known }, stores.as_deref());
-        self.costs.of_requests.add(&work);
-        let rest = work.cost().units() - known.cost().units();
-        if let Some(source) = caller.source().filter(|_| rest > 0) {
-            self.plaudit.charge(source, &PerClass { reads: rest, ..PerClass::default() });
-        }
     }
 
     async fn executed(
@@ -203,7 +193,8 @@ impl Engine {
             return Ok(Some(plan));
         }
         let plan = operation.whole_plan(&request.variables)?.filter(Plan::is_complete);
-        let Some(plan) = plan.filter(|_| self.preparer.has_plans() && operation.may_be_planned()) else {
+        let Some(plan) = plan.filter(|_| self.preparer.has_plans() && may_be_planned(&operation.document))
+        else {
             return Ok(None);
         };
         Box::pin(self.validate(request, operation)).await?;
@@ -256,10 +247,12 @@ impl Engine {
         }
         let account =
             caller.source().map_or_else(PushAccount::default, |source| self.plaudit.push_account(source));
-        let viewer = plan.is_none_or(|plan| !plan.is_same_for_all).then_some(caller.viewer);
+        let is_same_for_all = plan.as_ref().is_some_and(|plan| plan.is_same_for_all);
+        let viewer = (!is_same_for_all).then_some(caller.viewer);
         let PreparedOperation { document, name } = operation;
         let key = SubscriptionKey::new(document, name, variables, viewer);
-        let events = self.fanout.join(key, topics, account, |key, topic| self.event_executor(key, topic));
+        let executor = |key: &_, topic: &_| self.event_executor(key, topic, plan.as_ref());
+        let events = self.fanout.join(key, topics, account, executor);
         Ok(events.boxed())
     }
 
@@ -272,7 +265,7 @@ impl Engine {
         scope: Scope,
     ) -> Result<Vec<Topic>, Rejection> {
         let topics = Topics::default();
-        let mut request = request.data(scope).data(topics.clone()).data(EngineOutcome::new(0));
+        let mut request = request.data(scope).data(topics.clone()).data(EngineOutcome::new(self.max_event));
         request.set_parsed_query(operation.parsed().clone());
         let responses: Vec<Response> = self.schema.execute_stream(request).collect().await;
         let errors: Vec<ServerError> = responses.into_iter().flat_map(|response| response.errors).collect();
@@ -283,16 +276,21 @@ impl Engine {
         Err(first_errors(errors.into_iter().map(with_code).collect()))
     }
 
-    /// Executes the events of a shared subscription.
-    fn event_executor(&self, key: &Arc<SubscriptionKey>, topic: &Topic) -> ExecuteEvent {
-        let (engine, key, topic) = (self.clone(), Arc::clone(key), topic.clone());
+    /// Executes the events of a shared subscription: by the plan that its topics were found by.
+    fn event_executor(
+        &self,
+        key: &Arc<SubscriptionKey>,
+        topic: &Topic,
+        plan: Option<&Arc<Plan>>,
+    ) -> ExecuteEvent {
+        let (engine, key, topic, plan) = (self.clone(), Arc::clone(key), topic.clone(), plan.cloned());
         Box::new(move |counted| {
-            let (engine, key, topic) = (engine.clone(), Arc::clone(&key), topic.clone());
-            let costs = Arc::clone(&engine.costs);
+            let (engine, key, topic, plan) = (engine.clone(), Arc::clone(&key), topic.clone(), plan.clone());
+            let (costs, permits) = (Arc::clone(&engine.costs), Arc::clone(&engine.event_statements));
+            let stores = Arc::new(Tally::default());
+            let event = async move { engine.execute_event(&key, topic, plan.as_deref(), counted).await };
             // The statements of events take a part of the connections: others need the rest to answer requests.
-            let stores = Arc::new(Tally::limited(Arc::clone(&engine.event_statements)));
-            let event =
-                Arc::clone(&stores).observe(async move { engine.execute_event(&key, topic, counted).await });
+            let event = limited(permits, Arc::clone(&stores).observe(event));
             // A field that panics must not end the shared subscription.
             let event = AssertUnwindSafe(event).catch_unwind();
             event
@@ -307,15 +305,21 @@ impl Engine {
     }
 
     /// Executes and encodes one event, in a scope of its own.
-    async fn execute_event(&self, key: &SubscriptionKey, topic: Topic, counted: CountsAt) -> EncodedEvent {
+    async fn execute_event(
+        &self,
+        key: &SubscriptionKey,
+        topic: Topic,
+        plan: Option<&Plan>,
+        counted: CountsAt,
+    ) -> EncodedEvent {
         let reader = match key.viewer() {
             Some(viewer) => FactsReader::new(self.plaudit.clone(), viewer.clone()),
             None => FactsReader::shared(self.plaudit.clone()),
         };
         let scope = Scope::of_event(reader, topic.entity, counted);
-        match plan(key.document(), key.operation(), key.variables()) {
+        match plan.filter(|_| may_be_planned(key.document())) {
             Some(plan) => {
-                let event = plan::event(&plan, key.variables(), &scope, &topic, self.max_event);
+                let event = plan::event(plan, key.variables(), &scope, &topic, self.max_event);
                 let answered = AssertUnwindSafe(event).catch_unwind().await.unwrap_or_else(|_| {
                     give_up(key.document());
                     plan::failed(ApiError::internal())
@@ -344,6 +348,28 @@ impl Engine {
         let response = mended(response, &outcome, plan.as_ref());
         counter!(EXECUTIONS, "by" => "engine").increment(1);
         encoded_event(encoded(&response), response.errors.is_empty(), 0)
+    }
+}
+
+/// Charges a caller for what an execution has cost beyond what was known before, however it ends.
+struct Bill<'e> {
+    engine: &'e Engine,
+    caller: &'e Caller,
+    known: Work,
+    /// Of the answer.
+    bytes: u64,
+    stores: Option<Arc<Tally>>,
+}
+
+impl Drop for Bill<'_> {
+    fn drop(&mut self) {
+        let Self { engine, caller, known, bytes, stores } = self;
+        let work = with_stores(Work { bytes: *bytes, ..*known }, stores.as_deref());
+        engine.costs.of_requests.add(&work);
+        let rest = work.cost().units() - known.cost().units();
+        if let Some(source) = caller.source().filter(|_| rest > 0) {
+            engine.plaudit.charge(source, &PerClass { reads: rest, ..PerClass::default() });
+        }
     }
 }
 

@@ -70,11 +70,6 @@ impl PreparedOperation {
         plan(&self.document, self.name.as_deref(), variables)
     }
 
-    /// Whether a plan may answer it, once the engine has validated the document.
-    pub fn may_be_planned(&self) -> bool {
-        !self.document.attached::<Plans>().is_some_and(Plans::are_given_up)
-    }
-
     /// A plan that is not kept.
     ///
     /// # Errors
@@ -94,6 +89,11 @@ fn conflict(key: &str, at: Vec<Pos>) -> ServerError {
         "Fields \"{key}\" conflict: they are different fields or have different arguments. Give one of them an alias."
     );
     ServerError { locations: at, ..ApiError::new(Code::ValidationFailed, message).into() }
+}
+
+/// Whether plans may answer a document that the engine has validated: none of them has panicked.
+pub(super) fn may_be_planned(document: &Document) -> bool {
+    !document.attached::<Plans>().is_some_and(Plans::are_given_up)
 }
 
 /// The plan of an operation of a document that the engine has validated. `None` if a variable that has a default value is

@@ -35,8 +35,17 @@ struct Executions {
 #[derive(Default)]
 struct AddressShare {
     units: u32,
-    /// By cost, then by arrival.
-    waiting: BTreeMap<(u32, u64), oneshot::Sender<Share>>,
+    waiting: BTreeMap<WaitingKey, oneshot::Sender<Share>>,
+}
+
+/// Cost, then arrival.
+type WaitingKey = (u32, u64);
+
+/// The place of a caller that waits, which it leaves when this is dropped.
+struct Place<'a> {
+    shares: &'a Shares,
+    address: IpAddr,
+    key: WaitingKey,
 }
 
 /// An execution, until it is dropped.
@@ -64,15 +73,18 @@ impl Shares {
         if units <= 1 {
             return None;
         }
-        let begins = {
+        let (place, begins) = {
             let mut executions = self.0.lock();
             let units = units.min(executions.capacity);
             if executions.has_room(address, units) {
                 return Some(executions.begin(self, address, units));
             }
-            executions.wait(address, units)
+            let (key, begins) = executions.wait(address, units);
+            (Place { shares: self, address, key }, begins)
         };
-        begins.await.ok()
+        let share = begins.await.ok();
+        drop(place);
+        share
     }
 
     /// Begins the executions for which there is room.
@@ -99,11 +111,12 @@ impl Executions {
         Share { shares: shares.clone(), address, units }
     }
 
-    fn wait(&mut self, address: IpAddr, units: u32) -> oneshot::Receiver<Share> {
+    fn wait(&mut self, address: IpAddr, units: u32) -> (WaitingKey, oneshot::Receiver<Share>) {
         let (begin, begins) = oneshot::channel();
         self.waited += 1;
-        self.by_address.entry(address).or_default().waiting.insert((units, self.waited), begin);
-        begins
+        let key = (units, self.waited);
+        self.by_address.entry(address).or_default().waiting.insert(key, begin);
+        (key, begins)
     }
 
     fn begin_next(&mut self, shares: &Shares) -> Option<(oneshot::Sender<Share>, Share)> {
@@ -111,16 +124,11 @@ impl Executions {
             let (units, arrival) = *share.waiting.first_key_value()?.0;
             Some(((share.units, units, arrival), *address))
         };
-        loop {
-            let waiting = self.by_address.iter().filter_map(first);
-            let may_begin = waiting.filter(|((_, units, _), address)| self.has_room(*address, *units));
-            let ((_, units, _), address) = may_begin.min()?;
-            let (_, begin) = self.by_address.get_mut(&address)?.waiting.pop_first()?;
-            if !begin.is_closed() {
-                return Some((begin, self.begin(shares, address, units)));
-            }
-            self.forget(address);
-        }
+        let waiting = self.by_address.iter().filter_map(first);
+        let may_begin = waiting.filter(|((_, units, _), address)| self.has_room(*address, *units));
+        let ((_, units, _), address) = may_begin.min()?;
+        let (_, begin) = self.by_address.get_mut(&address)?.waiting.pop_first()?;
+        Some((begin, self.begin(shares, address, units)))
     }
 
     /// Forgets an address that has nothing in execution and does not wait.
@@ -137,6 +145,16 @@ impl Executions {
             share.units -= units;
         }
         self.forget(address);
+    }
+}
+
+impl Drop for Place<'_> {
+    fn drop(&mut self) {
+        let mut executions = self.shares.0.lock();
+        if let Some(share) = executions.by_address.get_mut(&self.address) {
+            share.waiting.remove(&self.key);
+        }
+        executions.forget(self.address);
     }
 }
 

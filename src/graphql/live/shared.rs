@@ -75,6 +75,7 @@ struct NewMember {
     id: MemberId,
     /// Distinguishes members with the same id, because ids are reused.
     ready: Arc<ReadySet>,
+    account: Arc<PushAccount>,
 }
 
 /// Identifies a member within one shared subscription.
@@ -104,9 +105,9 @@ impl SharedSubscription {
     /// Adds a member. It gets the present state soon, then every change.
     pub fn join(&self, ready: Arc<ReadySet>, topic: u32, account: Arc<PushAccount>) -> MemberId {
         let mut state = self.state.lock();
-        let member = Member { ready: Arc::clone(&ready), account, topic, is_new: true };
+        let member = Member { ready: Arc::clone(&ready), account: Arc::clone(&account), topic, is_new: true };
         let id = MemberId(state.members.insert(member));
-        state.new_members.push(NewMember { id, ready });
+        state.new_members.push(NewMember { id, ready, account });
         drop(state);
         self.joined.notify_one();
         id
@@ -134,13 +135,8 @@ impl SharedSubscription {
 
     /// All members pay for an event in equal parts. Returns how long the next one should wait: until one of them can pay.
     fn pay(&self, cost: Cost) -> Duration {
-        let (state, now) = (self.state.lock(), Instant::now());
-        let part = cost.shared_by(state.members.len());
-        if part == Cost::default() {
-            return Duration::ZERO;
-        }
-        let waits = state.members.iter().map(|(_, member)| member.account.pay(part, now));
-        waits.min().unwrap_or_default()
+        let state = self.state.lock();
+        pay(cost, state.members.len(), state.members.iter().map(|(_, member)| &member.account))
     }
 
     fn latest_version(&self) -> Option<Version> {
@@ -186,6 +182,15 @@ impl SharedSubscription {
     }
 }
 
+/// Returns how long to wait until one of them can pay again.
+fn pay<'a>(cost: Cost, number: usize, accounts: impl Iterator<Item = &'a Arc<PushAccount>>) -> Duration {
+    let (part, now) = (cost.shared_by(number), Instant::now());
+    if part == Cost::default() {
+        return Duration::ZERO;
+    }
+    accounts.map(|account| account.pay(part, now)).min().unwrap_or_default()
+}
+
 impl Member {
     fn notify(&self) -> Option<Waker> {
         self.ready.add(self.topic)
@@ -218,7 +223,13 @@ impl EventTask {
             let is_for_all = self.pace.take(now);
             let is_for_some = is_for_all || !new_members.is_empty();
             if is_outdated || is_for_some && self.shared.latest_version() != Some(counted.version) {
-                self.execute(counted).await;
+                let cost = self.execute(counted).await;
+                if is_for_all {
+                    self.pace.hold(Instant::now() + self.shared.pay(cost));
+                } else {
+                    // Nobody else waits for it, so nobody else pays, or is held up.
+                    pay(cost, new_members.len(), new_members.iter().map(|new| &new.account));
+                }
             }
             self.shared.notify_new(new_members);
             if is_for_all {
@@ -238,12 +249,14 @@ impl EventTask {
         newest.filter(|newest| newest.version > known.version)
     }
 
-    async fn execute(&mut self, counted: CountsAt) {
+    /// Returns what the execution has cost.
+    async fn execute(&self, counted: CountsAt) -> Cost {
         let executed = Instant::now();
         let event = (self.execute)(counted).await;
         self.executions.increment(1);
-        self.pace.hold(Instant::now() + self.shared.pay(event.work.cost()));
+        let cost = event.work.cost();
         self.shared.state.lock().latest = Some(LatestEvent { version: counted.version, event, executed });
+        cost
     }
 
     /// Waits until a member joins, until counts change while no event is pending, or until the pending event is due.

@@ -22,7 +22,7 @@ use crate::{
         },
         errors::{ApiError, ApiResult},
         reading::facts::View,
-        request::error::answer_too_large,
+        request::error::{answer_too_large, error_size},
     },
 };
 
@@ -88,6 +88,7 @@ pub(super) struct AnswerWriter {
     is_too_large: bool,
     fields: u64,
     errors: Vec<ServerError>,
+    error_bytes: usize,
     is_first: bool,
     /// A root field that may not be null failed.
     is_null: bool,
@@ -106,6 +107,7 @@ impl AnswerWriter {
             is_too_large: false,
             fields: 0,
             errors: Vec::new(),
+            error_bytes: 0,
             is_first: true,
             is_null: false,
         }
@@ -124,7 +126,7 @@ impl AnswerWriter {
     }
 
     pub fn finish(mut self) -> Answered {
-        self.is_too_large |= self.bytes.len() > self.max_bytes;
+        self.is_too_large |= self.size() > self.max_bytes;
         if self.is_too_large {
             return Answered { fields: self.fields, ..failed(answer_too_large(self.max_bytes)) };
         }
@@ -142,6 +144,16 @@ impl AnswerWriter {
         Answered { body: self.bytes.into(), errors: self.errors, fields: self.fields }
     }
 
+    /// Bytes of the answer so far, with its errors.
+    const fn size(&self) -> usize {
+        self.bytes.len() + self.error_bytes
+    }
+
+    fn error(&mut self, error: ServerError) {
+        self.error_bytes += error_size(&error);
+        self.errors.push(error);
+    }
+
     /// One field of an object, with its key.
     fn field(
         &mut self,
@@ -151,7 +163,7 @@ impl AnswerWriter {
         above: &AnswerPath<'_>,
     ) -> Result<(), Failed> {
         // Nothing more is written, so the whole answer ends here.
-        self.is_too_large |= self.bytes.len() > self.max_bytes;
+        self.is_too_large |= self.size() > self.max_bytes;
         if self.is_too_large {
             return Err(Failed);
         }
@@ -287,7 +299,7 @@ impl AnswerWriter {
         planned: &PlannedField,
         path: &AnswerPath<'_>,
     ) -> Result<(), Failed> {
-        self.errors.push(planned.error_at(error, path.segments()));
+        self.error(planned.error_at(error, path.segments()));
         if of.nullable {
             self.null();
             return Ok(());
@@ -298,7 +310,7 @@ impl AnswerWriter {
     /// A field without a value whose type allows no null: a mistake in its resolver.
     fn missing(&mut self, planned: &PlannedField, path: &AnswerPath<'_>) -> Result<(), Failed> {
         tracing::error!(field = %planned.key, "a field that is never null has no value");
-        self.errors.push(planned.error_at(ApiError::internal(), path.segments()));
+        self.error(planned.error_at(ApiError::internal(), path.segments()));
         Err(Failed)
     }
 

@@ -1,6 +1,6 @@
 //! Request errors: why a request is refused before anything of it is executed.
 
-use async_graphql::{ServerError, Value};
+use async_graphql::{PathSegment, ServerError, Value};
 use metrics::counter;
 
 use crate::graphql::{
@@ -59,6 +59,17 @@ pub fn cost_error(error: CostError) -> ServerError {
 /// An answer or an event would have more than `max_bytes`.
 pub fn answer_too_large(max_bytes: usize) -> ServerError {
     cost_error(CostError::Beyond { limit: Limit::AnswerSize, maximum: max_bytes as u64, measured: None })
+}
+
+/// About how many bytes an error takes in an answer.
+pub fn error_size(error: &ServerError) -> usize {
+    /// Code, position, and what stands between.
+    const OTHER: usize = 100;
+    let segment = |segment: &PathSegment| match segment {
+        PathSegment::Field(key) => key.len() + 3,
+        PathSegment::Index(_) => 4,
+    };
+    OTHER + error.message.len() + error.path.iter().map(segment).sum::<usize>()
 }
 
 pub fn document_error(error: DocumentError) -> ServerError {

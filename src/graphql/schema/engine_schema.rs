@@ -47,6 +47,7 @@ use crate::graphql::{
         scope::Scope,
     },
     request::{
+        error::error_size,
         ids::global_id,
         scalars::{SCALARS, ScalarType},
     },
@@ -65,9 +66,9 @@ pub struct EngineOutcome(Arc<SharedOutcome>);
 
 struct SharedOutcome {
     noted: Mutex<Noted>,
-    /// Most bytes of all texts in the answer.
+    /// Most bytes of all texts and errors in the answer.
     max_bytes: usize,
-    /// Bytes of texts that the answer may still have; below 0, it is too large.
+    /// Bytes of texts and errors that the answer may still have; below 0, it is too large.
     room: AtomicIsize,
 }
 
@@ -98,7 +99,7 @@ pub enum NotedObject {
 }
 
 impl EngineOutcome {
-    /// `max_bytes`: of all texts in the answer.
+    /// `max_bytes`: of all texts and errors in the answer.
     pub fn new(max_bytes: usize) -> Self {
         let room = AtomicIsize::new(max_bytes.try_into().unwrap_or(isize::MAX));
         Self(Arc::new(SharedOutcome { noted: Mutex::default(), max_bytes, room }))
@@ -112,7 +113,7 @@ impl EngineOutcome {
         mem::take(&mut *self.0.noted.lock())
     }
 
-    /// Whether texts were left out because the answer had no room for them.
+    /// Whether texts or errors were left out because the answer had no room for them.
     pub fn is_too_large(&self) -> bool {
         self.0.room.load(Relaxed) < 0
     }
@@ -120,18 +121,23 @@ impl EngineOutcome {
     /// Whether the answer has room for a value.
     fn has_room(&self, scalar: &Scalar<'_>) -> bool {
         match scalar {
-            Scalar::Text(text) => {
-                let bytes = text.len().try_into().unwrap_or(isize::MAX);
-                self.0.room.fetch_sub(bytes, Relaxed) >= bytes
-            }
+            Scalar::Text(text) => self.takes(text.len()),
             _ => !self.is_too_large(),
         }
+    }
+
+    /// Whether there was room for so many bytes, which is taken.
+    fn takes(&self, bytes: usize) -> bool {
+        let bytes = bytes.try_into().unwrap_or(isize::MAX);
+        self.0.room.fetch_sub(bytes, Relaxed) >= bytes
     }
 
     fn failed(&self, ctx: &Context<'_>, index: Option<usize>, error: ApiError) {
         let mut error = ServerError { locations: vec![ctx.item.pos], ..error.into() };
         error.path = path(ctx, index);
-        self.0.noted.lock().errors.push(error);
+        if self.takes(error_size(&error)) {
+            self.0.noted.lock().errors.push(error);
+        }
     }
 
     fn note(&self, ctx: &Context<'_>, index: Option<usize>, object: NotedObject) {

@@ -17,8 +17,10 @@ impl Db {
     /// become part of it and be rolled back with it (<https://github.com/launchbadge/sqlx/issues/4393>).
     pub async fn begin(&self) -> StoreResult<Tx> {
         let pool = self.pool();
-        let beginning = tokio::spawn(async move { pool.begin().await });
-        let begun = async { beginning.await.unwrap_or(Err(sqlx::Error::WorkerCrashed)) };
+        let begun = async move {
+            let beginning = tokio::spawn(async move { pool.begin().await });
+            beginning.await.unwrap_or(Err(sqlx::Error::WorkerCrashed))
+        };
         let inner = self.run(begun).await?;
         Ok(Tx { inner, db: self.clone() })
     }

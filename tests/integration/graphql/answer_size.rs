@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::support::{Client, Server, Socket, raw::Raw};
+use crate::support::{Client, Server, Socket, note, raw::Raw, user};
 
 /// The default of `max_answer`.
 const MAX_ANSWER: usize = 4 << 20;
@@ -133,4 +133,38 @@ async fn the_same_list_is_read_once_in_a_request() {
     let (often, all) = statements(format!("query ($after: String) {{ {aliases} }}")).await;
     assert_eq!(often, 1);
     assert!(all.as_object().unwrap().values().all(|page| *page == data["a"]), "{all}");
+}
+
+#[tokio::test]
+async fn errors_count_for_the_size_of_an_answer_with_their_paths() {
+    for flags in [&[][..], &["--plans", "false"]] {
+        let server = Server::start(flags);
+        let ids = vec![user(server.stores().new_user().await); 100];
+        let inboxes: String = (0..20).map(|n| format!("a{n}: inbox {{ id }} ")).collect();
+        let query = |alias: &str| {
+            format!("query ($ids: [ID!]!) {{ {alias}: nodes(ids: $ids) {{ ... on User {{ {inboxes} }} }} }}")
+        };
+        let client = server.anonymous();
+        let answer = client.send(&query("short"), json!({ "ids": ids })).await.body;
+        assert_eq!(answer["errors"].as_array().map(Vec::len), Some(2_000));
+        let answer = client.send(&query(&"long".repeat(6_000)), json!({ "ids": ids })).await.body;
+        assert_eq!(refusal(&answer), too_large(MAX_ANSWER));
+    }
+}
+
+#[tokio::test]
+async fn a_subscription_whose_plan_is_not_kept_has_whole_events() {
+    let server = Server::start(&[]);
+    let n = note(server.stores().new_note().await);
+    // Null for a variable with a default: the document is validated again at each request.
+    let query = "subscription ($n: [ID!]!, $after: String = \"x\") { ... on Subscription {
+        noteCountsChanged(noteIds: $n) { id likeCount countsVersion comments(after: $after) { nodes { id } } } } }";
+    let mut socket = Socket::open(&server.url, None).await;
+    for id in ["one", "two"] {
+        socket.subscribe(id, query, json!({ "n": [n], "after": null })).await;
+        let note = socket.data().await["noteCountsChanged"].clone();
+        assert_eq!((&note["id"], &note["comments"]), (&json!(n), &json!({ "nodes": [] })));
+    }
+    server.client("a fan").like(&n).await;
+    assert_eq!(socket.note_until(|note| note["likeCount"] == 1).await["id"], n);
 }
