@@ -36,6 +36,8 @@ pub struct Attack {
 enum Kind {
     /// 24 pages of 100 notes in each request.
     Pages,
+    /// Two small lists of each of 100 notes, each of which is a statement.
+    Lists,
     /// A page of long texts under many aliases.
     Texts,
     /// Documents that differ, each as long as may be.
@@ -49,14 +51,18 @@ enum Kind {
 }
 
 impl Attack {
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 11] = [
         Self { name: "pages", addresses: 1, kind: Kind::Pages },
+        Self { name: "lists", addresses: 1, kind: Kind::Lists },
         Self { name: "texts", addresses: 1, kind: Kind::Texts },
         Self { name: "documents", addresses: 1, kind: Kind::Documents },
         Self { name: "subscriptions", addresses: 1, kind: Kind::Subscriptions },
         Self { name: "connections", addresses: 1, kind: Kind::Connections },
         Self { name: "uploads", addresses: 1, kind: Kind::Uploads },
         Self { name: "pages-of-ten", addresses: 10, kind: Kind::Pages },
+        Self { name: "lists-of-ten", addresses: 10, kind: Kind::Lists },
+        Self { name: "texts-of-ten", addresses: 10, kind: Kind::Texts },
+        Self { name: "subscriptions-of-ten", addresses: 10, kind: Kind::Subscriptions },
     ];
 
     pub fn named(name: &str) -> Outcome<&'static Self> {
@@ -75,6 +81,7 @@ impl Attack {
     pub async fn run(&self, url: &str, address: IpAddr) -> Outcome<()> {
         match self.kind {
             Kind::Pages => requests(url, address, |_| pages()).await,
+            Kind::Lists => requests(url, address, |_| lists()).await,
             Kind::Texts => {
                 let texts = texts(url).await?;
                 requests(url, address, move |_| texts.clone()).await
@@ -127,6 +134,13 @@ fn pages() -> Value {
     json!({ "query": format!("{{ {} }}", pages.collect::<String>()) })
 }
 
+fn lists() -> Value {
+    let query = "query ($ids: [ID!]!) { nodes(ids: $ids) { ... on Note {
+        likers(first: 1) { nodes { id } } comments(first: 1) { nodes { id } } } } }";
+    let ids: Vec<String> = (1..=100).map(|n| format!("note_{n}")).collect();
+    json!({ "query": query, "variables": { "ids": ids } })
+}
+
 async fn texts(url: &str) -> Outcome<Value> {
     let viewer = send(&reqwest::Client::new(), url, &json!({ "query": "{ viewer { id } }" })).await?;
     let lists = (0..20).map(|n| format!("l{n}: notes(first: {}) {{ nodes {{ body }} }} ", 8 + n));
@@ -173,15 +187,20 @@ async fn watch(url: &str, address: IpAddr, socket: usize) -> Outcome<()> {
         let query = format!(
             "subscription ($ids: [ID!]!) {{ noteCountsChanged(noteIds: $ids, maxRate: 60) {{
                id likeCount s{socket}n{n}: title
-               author {{ notes(first: 20) {{ nodes {{ id title likeCount author {{ name }} }} }} }}
-               comments(first: 20) {{ nodes {{ id likeCount }} }} likers(first: 20) {{ nodes {{ name }} }} }} }}"
+               author {{ notes(first: 20) {{ nodes {{ id title likeCount }} }} }}
+               comments(first: 20) {{ nodes {{ id likeCount }} }} likers(first: 20) {{ nodes {{ id name }} }} }} }}"
         );
         let payload = json!({ "query": query, "variables": { "ids": ids } });
         let subscribe = json!({ "type": "subscribe", "id": n.to_string(), "payload": payload });
         stream.send(Message::text(subscribe.to_string())).await?;
         tokio::time::sleep(Duration::from_millis(25)).await; // within the messages that a socket may send
     }
-    while stream.next().await.is_some() {}
+    while let Some(message) = stream.next().await {
+        let message = message?.into_text()?;
+        if serde_json::from_str::<Value>(&message).is_ok_and(|message| message["type"] == "error") {
+            return Err(format!("a subscription was refused, so this is no attack: {message}").into());
+        }
+    }
     Ok(())
 }
 

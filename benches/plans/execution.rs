@@ -64,7 +64,8 @@ fn plaudit(data: &DataDir, stop: &CancellationToken) -> Outcome<Plaudit> {
 /// CPU microseconds of one execution, the mean of a round.
 async fn round(engine: &Engine, document: &Document) -> Outcome<f64> {
     let expires_at = chrono::Utc::now() + Duration::from_mins(10);
-    let identity = Identity { subject: "mira.okafor".parse()?, role: Role::Moderator, expires_at };
+    let identity =
+        Identity { subject: "mira.okafor".parse()?, role: Role::Moderator, name: None, expires_at };
     let caller = Caller { viewer: Viewer::signed_in(identity), ..Caller::nobody() };
     let mut spent = Duration::ZERO;
     for _ in 0..AT_ONCE {

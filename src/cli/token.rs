@@ -18,6 +18,10 @@ pub struct TokenArgs {
     #[arg(long, value_name = "SUBJECT")]
     pub user: Subject,
 
+    /// What pages call the user, if the user is new: the first 40 characters count
+    #[arg(long, value_name = "TEXT")]
+    pub name: Option<String>,
+
     /// What the bearer may do
     #[arg(long, value_enum, default_value = "user")]
     pub role: Role,
@@ -68,7 +72,7 @@ pub fn token(args: &TokenArgs) -> Result<String, TokenCommandError> {
         None => generated_secret(args.place.data_dir.join(SECRET_FILE))?,
     };
     let signer = TokenSigner::hs256(&secret).expected(args.auth.expected());
-    Ok(signer.sign(&args.user, args.role, args.ttl)?)
+    Ok(signer.sign_named(&args.user, args.name.as_deref(), args.role, args.ttl)?)
 }
 
 /// Reads the secret that a server has generated. Generates none: tokens signed with it would be invalid.
@@ -115,8 +119,11 @@ mod tests {
     #[test]
     fn a_secret_that_is_given_counts_more_than_a_generated_one() {
         let given = "g".repeat(32);
+        let verifier = TokenVerifier::hs256(&given.parse().unwrap());
         let token = run(&["--user", "ana", "--jwt-secret", &given]).unwrap();
-        assert!(TokenVerifier::hs256(&given.parse().unwrap()).verify_now(&token).is_ok());
+        assert_eq!(verifier.verify_now(&token).unwrap().name, None);
+        let token = run(&["--user", "ana", "--jwt-secret", &given, "--name", "Ana B."]).unwrap();
+        assert_eq!(verifier.verify_now(&token).unwrap().name.as_deref(), Some("Ana B."));
     }
 
     #[test]

@@ -8,8 +8,15 @@ use std::{
 };
 
 use moka::sync::Cache;
+use parking_lot::Mutex;
+use tokio::sync::oneshot;
+use tokio_util::sync::CancellationToken;
 
-use super::{DomainResult, Plaudit};
+use super::{
+    DomainResult, Plaudit,
+    invisible::without_invisible,
+    text::{Text, USER_NAME},
+};
 use crate::{
     primitives::{ShardId, UserId},
     store::{
@@ -24,8 +31,6 @@ const CAPACITY: u64 = 100_000;
 const LIFE: Duration = Duration::from_secs(10 * 60);
 /// How long "no user yet" is cached; creating the user in this process removes it.
 const ABSENT_LIFE: Duration = Duration::from_secs(2);
-/// A new user's display name is the subject, cut to this many characters.
-const NAME_LENGTH: usize = 40;
 
 /// Reads the user of a subject from this process, then Redis, then PostgreSQL. Cheap to clone.
 #[derive(Clone)]
@@ -33,6 +38,7 @@ pub(super) struct Accounts {
     users: Cache<String, UserId>,
     absent: Cache<String, ()>,
     flights: Arc<SingleFlight<String, Option<UserId>>>,
+    to_come: Arc<Mutex<HashMap<String, Vec<oneshot::Sender<UserId>>>>>,
     redis: Redis,
     db: Db,
 }
@@ -41,7 +47,7 @@ impl Accounts {
     pub fn new(redis: Redis, db: Db) -> Self {
         let users = Cache::builder().max_capacity(CAPACITY).time_to_live(LIFE).build();
         let absent = Cache::builder().max_capacity(CAPACITY).time_to_live(ABSENT_LIFE).build();
-        Self { users, absent, flights: Arc::default(), redis, db }
+        Self { users, absent, flights: Arc::default(), to_come: Arc::default(), redis, db }
     }
 
     /// Concurrent callers share one read of a subject.
@@ -67,7 +73,7 @@ impl Accounts {
         let mut cached = self.redis.cached_entities::<UserId>(&[(self.shard(subject), key(subject))]).await?;
         let mark = match cached.pop() {
             Some(CacheLookup::Hit(Some(user))) => {
-                self.users.insert(subject.to_owned(), user);
+                self.found(subject, user);
                 return Ok(Some(user));
             }
             Some(CacheLookup::Miss(mark)) => mark,
@@ -81,20 +87,60 @@ impl Accounts {
         Ok(user)
     }
 
-    async fn ensure(&self, subject: &str) -> StoreResult<UserId> {
+    async fn ensure(&self, subject: &str, name: Option<&str>) -> StoreResult<UserId> {
         if let Some(user) = self.find(subject).await? {
             return Ok(user);
         }
-        let name: String = subject.chars().take(NAME_LENGTH).collect();
-        let user = self.db.ensure_user(subject, &name).await?;
+        let name = name.and_then(name_of_user);
+        let user = self.db.ensure_user(subject, name.as_ref().map(Text::as_str)).await?;
         self.insert(subject, CacheMark::default(), user).await?;
         Ok(user)
     }
 
     async fn insert(&self, subject: &str, mark: CacheMark, user: UserId) -> StoreResult<()> {
+        self.found(subject, user);
+        self.redis.cache_entities(&[((self.shard(subject), key(subject)), mark, Some(user))]).await
+    }
+
+    fn found(&self, subject: &str, user: UserId) {
         self.users.insert(subject.to_owned(), user);
         self.absent.invalidate(subject);
-        self.redis.cache_entities(&[((self.shard(subject), key(subject)), mark, Some(user))]).await
+        let waiting = self.to_come.lock().remove(subject);
+        for waiting in waiting.into_iter().flatten() {
+            let _ = waiting.send(user); // its caller may have left
+        }
+    }
+
+    /// Waits for the user of a subject.
+    async fn wait(&self, subject: &str) -> UserId {
+        let (waiting, created) = oneshot::channel();
+        self.to_come.lock().entry(subject.to_owned()).or_default().push(waiting);
+        // It may have been created before. If it cannot be read now, `run` will find it.
+        if let Ok(Some(user)) = self.find(subject).await {
+            return user;
+        }
+        match created.await {
+            Ok(user) => user,
+            Err(_) => std::future::pending().await, // the process ends
+        }
+    }
+
+    /// Looks for users that other processes have created and this one waits for, until `stop`.
+    pub async fn run(&self, stop: &CancellationToken) {
+        while stop.run_until_cancelled(tokio::time::sleep(ABSENT_LIFE)).await.is_some() {
+            let subjects: Vec<String> = {
+                let mut to_come = self.to_come.lock();
+                to_come.retain(|_, waiting| waiting.iter().any(|waiting| !waiting.is_closed()));
+                to_come.keys().cloned().collect()
+            };
+            if subjects.is_empty() {
+                continue;
+            }
+            match self.db.users_by_subjects(&subjects).await {
+                Ok(users) => users.into_iter().for_each(|(subject, user)| self.found(&subject, user)),
+                Err(error) => tracing::debug!(%error, "cannot look for new users"),
+            }
+        }
     }
 
     /// Spreads the cache keys over the shards. Nothing else depends on it.
@@ -103,6 +149,13 @@ impl Accounts {
         subject.hash(&mut hasher);
         ShardId((hasher.finish() % self.redis.shards().get() as u64) as u16)
     }
+}
+
+/// The beginning of a name, if something of it can be shown. A name that cannot is no reason to refuse an action.
+fn name_of_user(name: &str) -> Option<Text> {
+    let shown = without_invisible(name.trim(), USER_NAME.line_breaks);
+    let beginning: String = shown.chars().take(USER_NAME.max).collect();
+    Text::parse(&beginning, &USER_NAME).ok()
 }
 
 fn key(subject: &str) -> String {
@@ -115,8 +168,13 @@ impl Plaudit {
         Ok(self.inner.accounts.find(subject).await?)
     }
 
-    /// The user of a token's subject, created at its first action.
-    pub async fn ensure_user(&self, subject: &str) -> DomainResult<UserId> {
-        Ok(self.inner.accounts.ensure(subject).await?)
+    /// Waits until the subject has a user: not at all if this process creates it, else 2 s at most.
+    pub async fn user_to_come(&self, subject: &str) -> UserId {
+        self.inner.accounts.wait(subject).await
+    }
+
+    /// The user of a token's subject, created at its first action. `name`: what the token calls a new user.
+    pub async fn ensure_user(&self, subject: &str, name: Option<&str>) -> DomainResult<UserId> {
+        Ok(self.inner.accounts.ensure(subject, name).await?)
     }
 }

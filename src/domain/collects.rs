@@ -16,7 +16,7 @@ impl Plaudit {
     /// [`super::DomainError::NotFound`] for an unknown or removed note.
     pub async fn set_note_collect(
         &self,
-        actor: UserId,
+        actor: Option<UserId>,
         note: NoteId,
         on: bool,
         key: Option<&IdempotencyKey>,

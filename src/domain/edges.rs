@@ -24,7 +24,8 @@ const RENEW_ONE_IN: u32 = 16;
 /// A switch of an edge.
 pub(super) struct EdgeAction<'a> {
     pub kind: EdgeKind,
-    pub actor: UserId,
+    /// `None`: somebody without a user, who has nothing to switch off.
+    pub actor: Option<UserId>,
     pub target: Id,
     /// Author of the target; the target itself if it is a user.
     pub owner: UserId,
@@ -37,9 +38,10 @@ pub(super) struct EdgeAction<'a> {
 impl Plaudit {
     /// Switches the edge and waits (bounded) until this instance has its counts. Returns whether it changed.
     pub(super) async fn switch(&self, action: EdgeAction<'_>) -> DomainResult<bool> {
+        let Some(actor) = action.actor else { return Ok(false) };
         let flip = Flip {
             kind: action.kind,
-            actor: action.actor,
+            actor,
             target: action.target,
             owner: action.owner,
             on: action.on,
@@ -56,7 +58,7 @@ impl Plaudit {
     pub(super) async fn switch_to_note(
         &self,
         kind: EdgeKind,
-        actor: UserId,
+        actor: Option<UserId>,
         note: NoteId,
         on: bool,
         key: Option<&IdempotencyKey>,

@@ -1,8 +1,8 @@
 //! Feed: newest notes, of everybody or of the users that somebody follows.
 
-use std::{cmp::Reverse, sync::Arc};
+use std::cmp::Reverse;
 
-use super::{DomainResult, Note, Plaudit};
+use super::{DomainResult, Plaudit};
 use crate::{
     catalogue::EdgeKind,
     primitives::{NoteId, PageRequest, Slice, UserId},
@@ -14,20 +14,17 @@ const ATTEMPTS: u32 = 3;
 
 impl Plaudit {
     /// Newest notes of everybody. The first page needs no statement if it is cached.
-    pub async fn feed(&self, page: PageRequest) -> DomainResult<Slice<Arc<Note>>> {
-        if page.after.is_none() {
-            let newest = self.inner.entities.newest_notes.ids().await?;
-            return self
-                .present_notes(page.slice(newest.iter().take(page.first + 1).copied().collect()))
-                .await;
+    pub async fn feed(&self, page: PageRequest) -> DomainResult<Slice<NoteId>> {
+        if page.after.is_some() {
+            return Ok(self.inner.db.newest_notes(page).await?);
         }
-        let fill = self.notes().begin_fill();
-        Ok(fill.insert(self.inner.db.feed(page).await?))
+        let newest = self.inner.entities.newest_notes.ids().await?;
+        Ok(page.slice(newest.iter().take(page.first + 1).copied().collect()))
     }
 
     /// Newest notes of the users that this user follows, exact right after a follow. Always two statements:
     /// which of them wrote last, and what those wrote.
-    pub async fn feed_of_followed(&self, user: UserId, page: PageRequest) -> DomainResult<Slice<Arc<Note>>> {
+    pub async fn feed_of_followed(&self, user: UserId, page: PageRequest) -> DomainResult<Slice<NoteId>> {
         let followed = self.followed(user).await?;
         let db = &self.inner.db;
         let mut newest = db.newest_note_of_each(&followed, page).await?;
@@ -37,13 +34,7 @@ impl Plaudit {
         let authors: Vec<UserId> = newest.into_iter().map(|(author, _)| author).collect();
         let mut ids = db.newest_notes_of_each(&authors, page).await?;
         ids.sort_unstable_by_key(|note| Reverse(*note));
-        self.present_notes(page.slice(ids)).await
-    }
-
-    /// The notes with these ids. Those that were removed meanwhile are left out.
-    async fn present_notes(&self, ids: Slice<NoteId>) -> DomainResult<Slice<Arc<Note>>> {
-        let notes = self.notes().get_many(&ids.items).await?;
-        Ok(Slice { items: notes.into_iter().flatten().collect(), has_more: ids.has_more })
+        Ok(page.slice(ids))
     }
 
     /// All users that the user follows; the follow limit bounds their number.

@@ -13,12 +13,12 @@ impl Plaudit {
     /// [`super::Reason::FollowLimit`] beyond the limit.
     pub async fn set_follow(
         &self,
-        actor: UserId,
+        actor: Option<UserId>,
         user: UserId,
         on: bool,
         key: Option<&IdempotencyKey>,
     ) -> DomainResult<(Arc<User>, bool)> {
-        if actor == user {
+        if actor == Some(user) {
             return Err(DomainError::bad_input(
                 "userId",
                 "users cannot follow themselves; pass another user's id",

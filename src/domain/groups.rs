@@ -41,7 +41,7 @@ impl Plaudit {
     /// [`DomainError::NotFound`] for an unknown group.
     pub async fn set_membership(
         &self,
-        actor: UserId,
+        actor: Option<UserId>,
         group: GroupId,
         on: bool,
         key: Option<&IdempotencyKey>,

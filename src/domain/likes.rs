@@ -15,7 +15,7 @@ impl Plaudit {
     /// [`super::DomainError::NotFound`] for an unknown or removed note.
     pub async fn set_note_like(
         &self,
-        actor: UserId,
+        actor: Option<UserId>,
         note: NoteId,
         on: bool,
         key: Option<&IdempotencyKey>,
@@ -30,7 +30,7 @@ impl Plaudit {
     /// removed note.
     pub async fn set_comment_like(
         &self,
-        actor: UserId,
+        actor: Option<UserId>,
         comment: CommentId,
         on: bool,
         key: Option<&IdempotencyKey>,

@@ -178,15 +178,13 @@ impl Plaudit {
     }
 
     /// A user's notes, newest first.
-    pub async fn notes_of_user(&self, author: UserId, page: PageRequest) -> DomainResult<Slice<Arc<Note>>> {
-        let fill = self.notes().begin_fill();
-        Ok(fill.insert(self.inner.db.notes_of_user(author, page).await?))
+    pub async fn notes_of_user(&self, author: UserId, page: PageRequest) -> DomainResult<Slice<NoteId>> {
+        Ok(self.inner.db.notes_of_user(author, page).await?)
     }
 
     /// A group's notes, newest first.
-    pub async fn notes_of_group(&self, group: GroupId, page: PageRequest) -> DomainResult<Slice<Arc<Note>>> {
-        let fill = self.notes().begin_fill();
-        Ok(fill.insert(self.inner.db.notes_of_group(group, page).await?))
+    pub async fn notes_of_group(&self, group: GroupId, page: PageRequest) -> DomainResult<Slice<NoteId>> {
+        Ok(self.inner.db.notes_of_group(group, page).await?)
     }
 }
 

@@ -14,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use super::{
-    DomainError, DomainResult, IdempotencyKey, Note, Plaudit, actions, edges::now, keys::ActionCall,
+    DomainError, DomainResult, IdempotencyKey, Note, Plaudit, Services, actions, edges::now, keys::ActionCall,
 };
 use crate::{
     event_log::Event,
@@ -184,7 +184,8 @@ impl Plaudit {
 
     /// Runs the background tasks until `stop`; returns once the last views are appended, or time is up.
     pub async fn run(&self, stop: CancellationToken) {
-        tokio::join!(self.inner.views.run(stop.clone()), self.inner.rates.run(&stop));
+        let Services { views, rates, accounts, .. } = &*self.inner;
+        tokio::join!(views.run(stop.clone()), rates.run(&stop), accounts.run(&stop));
     }
 }
 

@@ -99,12 +99,11 @@ for (const [name, screen] of Object.entries(screens)) {
       assert.equal(await navigationLink(visitor, /unread/).count(), 0);
     });
 
-    test("a new user gets a profile without a reload, and their likes are listed until they are undone", async () => {
+    test("the first like makes a profile without a reload, and likes are listed until they are undone", async () => {
       const user = newName("new");
       const visitor = await openVisitor({ screen, user });
       await visitor.goTo("/user/me");
-      await visitor.page.getByRole("heading", { level: 2, name: user }).waitFor();
-      await profileCount(visitor, "Notes", 0).waitFor();
+      await visitor.page.getByText("You are new here.").waitFor();
 
       await navigationLink(visitor, /Hot/).click();
       await visitor.page.getByRole("button", { name: "All", exact: true }).click();
@@ -114,6 +113,7 @@ for (const [name, screen] of Object.entries(screens)) {
       await visitor.waitForCount(id, "Like", before + 1);
       await navigationLink(visitor, /Profile/).click();
       await visitor.page.getByRole("heading", { level: 2, name: user }).waitFor();
+      await profileCount(visitor, "Notes", 0).waitFor();
 
       const openLikes = () => visitor.page.getByRole("main").getByRole("link", { name: "My likes" }).click();
       await openLikes();
@@ -129,6 +129,7 @@ for (const [name, screen] of Object.entries(screens)) {
 
 test("a new user gets a profile even if an old answer without a viewer arrives last", async () => {
   const user = newName("late");
+  await createUser(user);
   const visitor = await openVisitor({ user });
   await delayFirstViewer(visitor);
   await visitor.goTo("/user/me");

@@ -288,15 +288,19 @@ async fn perform(plaudit: &Plaudit, actor: UserId, act: Act, key: &IdempotencyKe
         Act::Flip { kind, target, on } => {
             let target = id(target.id);
             match kind {
-                EdgeKind::NoteLike => changed(plaudit.set_note_like(actor, NoteId(target), on, key).await),
+                EdgeKind::NoteLike => {
+                    changed(plaudit.set_note_like(Some(actor), NoteId(target), on, key).await)
+                }
                 EdgeKind::NoteCollect => {
-                    changed(plaudit.set_note_collect(actor, NoteId(target), on, key).await)
+                    changed(plaudit.set_note_collect(Some(actor), NoteId(target), on, key).await)
                 }
                 EdgeKind::CommentLike => {
-                    changed(plaudit.set_comment_like(actor, CommentId(target), on, key).await)
+                    changed(plaudit.set_comment_like(Some(actor), CommentId(target), on, key).await)
                 }
-                EdgeKind::Follow => changed(plaudit.set_follow(actor, UserId(target), on, key).await),
-                EdgeKind::GroupJoin => changed(plaudit.set_membership(actor, GroupId(target), on, key).await),
+                EdgeKind::Follow => changed(plaudit.set_follow(Some(actor), UserId(target), on, key).await),
+                EdgeKind::GroupJoin => {
+                    changed(plaudit.set_membership(Some(actor), GroupId(target), on, key).await)
+                }
             }
         }
     };

@@ -285,7 +285,7 @@ pub fn token_for(subject: &str, life: Duration) -> String {
 
 fn signed(role: Role, subject: &str, life: Duration) -> String {
     let signer = TokenSigner::hs256(&SECRET.parse::<TokenSecret>().unwrap());
-    signer.sign(&subject.parse::<Subject>().unwrap(), role, life).unwrap()
+    signer.sign_named(&subject.parse::<Subject>().unwrap(), Some(subject), role, life).unwrap()
 }
 
 /// Starts a process that the kernel kills when this process ends. The kernel watches the thread that started it, so

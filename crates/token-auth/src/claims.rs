@@ -28,6 +28,9 @@ pub(super) struct Claims {
     #[serde(skip_serializing_if = "Option::is_none", skip_deserializing)]
     pub iss: Option<String>,
     pub role: Role,
+    /// OpenID Connect Core, section 5.1. A value that is no string counts as absent: it gives no rights.
+    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "text")]
+    pub name: Option<String>,
 }
 
 /// Required audience and issuer of a token.
@@ -56,6 +59,11 @@ impl ExpectedClaims {
         rules.validate_nbf = true;
         rules
     }
+}
+
+fn text<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
+    let value = serde_json::Value::deserialize(deserializer)?;
+    Ok(value.as_str().map(str::to_owned))
 }
 
 /// RFC 7519 allows fractions.

@@ -5,11 +5,13 @@ use std::{fmt, str::FromStr};
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 
-/// Subject and role of a caller, and when they expire.
+/// Subject, role and name of a caller, and when they expire.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Identity {
     pub subject: Subject,
     pub role: Role,
+    /// The claim `name`, as it stands in the token.
+    pub name: Option<String>,
     /// Connections of the caller are closed at this time.
     pub expires_at: DateTime<Utc>,
 }

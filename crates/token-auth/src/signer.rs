@@ -31,12 +31,31 @@ impl TokenSigner {
         Self { expected, ..self }
     }
 
-    /// A token that is valid from now for `ttl`, in whole seconds.
+    /// A token without a name, valid from now for `ttl`, in whole seconds.
     pub fn sign(&self, subject: &Subject, role: Role, ttl: Duration) -> Result<String, SignError> {
+        self.sign_named(subject, None, role, ttl)
+    }
+
+    /// A token with this name, valid from now for `ttl`, in whole seconds.
+    pub fn sign_named(
+        &self,
+        subject: &Subject,
+        name: Option<&str>,
+        role: Role,
+        ttl: Duration,
+    ) -> Result<String, SignError> {
         let now = get_current_timestamp();
         let exp = now.saturating_add(ttl.as_secs());
         let ExpectedClaims { audience: aud, issuer: iss } = self.expected.clone();
-        let claims = Claims { sub: subject.as_str().to_owned(), exp, iat: now, aud, iss, role };
+        let claims = Claims {
+            sub: subject.as_str().to_owned(),
+            exp,
+            iat: now,
+            aud,
+            iss,
+            role,
+            name: name.map(str::to_owned),
+        };
         Ok(encode(&Header::new(ALGORITHM), &claims, &self.key)?)
     }
 }

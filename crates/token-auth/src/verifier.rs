@@ -93,11 +93,11 @@ fn identity(token: &str, key: &Key) -> Result<Identity, TokenError> {
     if decoded.header.crit.is_some() {
         return Err(TokenError::Malformed);
     }
-    let Claims { sub, exp, role, .. } = decoded.claims;
+    let Claims { sub, exp, role, name, .. } = decoded.claims;
     let subject = sub.try_into().map_err(|_| TokenError::Malformed)?;
     let seconds = i64::try_from(exp).map_err(|_| TokenError::Malformed)?;
     let expires_at = DateTime::from_timestamp(seconds, 0).ok_or(TokenError::Malformed)?;
-    Ok(Identity { subject, role, expires_at })
+    Ok(Identity { subject, role, name, expires_at })
 }
 
 #[cfg(test)]

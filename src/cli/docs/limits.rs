@@ -93,6 +93,12 @@ const LIMITS: &[(&str, &[&str], &str, &str)] = &[
         "`GRAPHQL_VALIDATION_FAILED`, 400",
         "documents that cost more to parse than to answer",
     ),
+    (
+        "Bytes of a name in a document",
+        &[],
+        "`GRAPHQL_VALIDATION_FAILED`, 400",
+        "long names, compared with all that might be meant",
+    ),
     ("Depth", &["max_depth"], "`GRAPHQL_VALIDATION_FAILED`, 400", "friends of friends of friends"),
     (
         "Aliases, directives",
@@ -185,7 +191,7 @@ const FIXED: &[(&str, &str)] = &[
     ("Bytes of a token", "8192"),
     (
         "Executions of an address that cost more than one unit, at the same time",
-        "one, and an eighth of what is free of 32 units a core",
+        "one, and an eighth of what is free of 16 units a core",
     ),
     (
         "Cost of a subscription's events, and of all that a user or an address watches",
@@ -193,6 +199,7 @@ const FIXED: &[(&str, &str)] = &[
     ),
     ("Statements of all events at the same time", "a quarter of the connections"),
     ("Batches", "none"),
+    ("Bytes of a name in a document", "256"),
     ("Page size", "100"),
     ("JSON values of a body", "20000"),
 ];

@@ -15,8 +15,8 @@ use crate::{
 };
 
 /// The longest page, and one note more, which tells whether there is a next page.
-const LONGEST: PageRequest = PageRequest { first: 100, after: None };
-const LENGTH: usize = LONGEST.first + 1;
+const LONGEST: PageRequest = PageRequest { first: 101, after: None };
+const LENGTH: usize = LONGEST.first;
 /// Upper bound for showing rows that somebody changed by SQL, without an invalidation.
 const LIFE: Duration = Duration::from_secs(1);
 
@@ -69,7 +69,7 @@ impl NewestNotes {
 /// invalidates what is being read.
 async fn read(state: &Mutex<CachedList>, db: &Db) -> StoreResult<Ids> {
     let (began, before) = (Instant::now(), state.lock().invalidations);
-    let ids: Ids = db.newest_notes(LONGEST).await?.into();
+    let ids: Ids = db.newest_notes(LONGEST).await?.items.into();
     state.lock().insert(&ids, began, before);
     Ok(ids)
 }

@@ -100,6 +100,8 @@ pub struct Call<'a> {
     pub scope: &'a Scope,
     pub object: &'a Object,
     pub arguments: &'a Arguments,
+    /// Whether more is selected in the items of a page than what their ids tell: then the page should have their rows.
+    pub needs_rows: bool,
 }
 
 impl<'a> Call<'a> {

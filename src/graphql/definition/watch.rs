@@ -7,10 +7,16 @@ use crate::{
     graphql::errors::{ApiError, ApiResult},
 };
 
-/// The entities that a root field of a subscription watches, and how often at most it sends each.
+/// What a root field of a subscription watches, and how often at most it sends each object.
 pub struct Watched {
-    pub entities: Vec<Entity>,
+    pub objects: WatchedObjects,
     pub rate: Rate,
+}
+
+pub enum WatchedObjects {
+    Entities(Vec<Entity>),
+    /// The inbox of a viewer who has no user yet: there is none before the viewer's first action.
+    InboxToCome,
 }
 
 /// Most events per second of one object.

@@ -4,8 +4,12 @@ use std::{panic::AssertUnwindSafe, sync::Arc};
 
 use async_graphql::{Request, Response, ServerError, Value, dynamic::Schema as EngineSchema};
 use bytes::Bytes;
-use futures_util::{FutureExt, StreamExt, stream::BoxStream};
+use futures_util::{
+    FutureExt, StreamExt,
+    stream::{self, BoxStream},
+};
 use metrics::counter;
+use plaudit_token_auth::Subject;
 use tokio::sync::Semaphore;
 
 use super::{
@@ -22,7 +26,7 @@ use crate::{
             fanout::Fanout,
             key::SubscriptionKey,
             shared::{EncodedEvent, ExecuteEvent},
-            topic::{Topic, TopicEvent, Topics},
+            topic::{Topic, TopicEvent, TopicList, Topics},
         },
         plan::{self, Answered, Plan, Plans},
         reading::{reader::FactsReader, scope::Scope},
@@ -59,14 +63,6 @@ impl Executed {
         match self {
             Self::Planned(answered) => &answered.errors,
             Self::ByEngine(response) => &response.errors,
-        }
-    }
-
-    /// Size of the answer. Unknown, so 0, if the engine executed it.
-    fn bytes(&self) -> usize {
-        match self {
-            Self::Planned(answered) => answered.body.len(),
-            Self::ByEngine(_) => 0,
         }
     }
 
@@ -142,27 +138,28 @@ impl Engine {
     /// # Errors
     /// The document does not fit the schema.
     pub async fn execute(&self, prepared: Prepared) -> Result<Executed, Rejection> {
-        let Prepared { request, operation, caller, known, .. } = prepared;
-        let _share = self.share(&caller, known).await;
+        let Prepared { request, operation, caller, known, expected, .. } = prepared;
+        let _share = self.share(&caller, expected).await;
         let mut bill = Bill { engine: self, caller: &caller, known, bytes: 0, stores: Tally::current() };
-        let executed = self.executed(request, &operation, caller.viewer.clone()).await?;
-        bill.bytes = executed.bytes() as u64;
+        let (executed, bytes) = self.executed(request, &operation, caller.viewer.clone()).await?;
+        bill.bytes = bytes;
         Ok(executed)
     }
 
     /// Waits for a share of the executions, if the rate of the caller's address is limited.
-    async fn share(&self, caller: &Caller, known: Work) -> Option<Share> {
+    async fn share(&self, caller: &Caller, expected: Work) -> Option<Share> {
         let is_limited = self.plaudit.settings().rates.rate_address_reads > 0;
         let source = caller.source().filter(|_| is_limited)?;
-        self.shares.take(network_of(source.address), known.cost().units()).await
+        self.shares.take(network_of(source.address), expected.cost().units()).await
     }
 
+    /// The answer, and how many bytes of it were written, also if it was too large.
     async fn executed(
         &self,
         request: Request,
         operation: &PreparedOperation,
         viewer: Viewer,
-    ) -> Result<Executed, Rejection> {
+    ) -> Result<(Executed, u64), Rejection> {
         let scope = Scope::new(FactsReader::new(self.plaudit.clone(), viewer));
         if let Some(plan) = self.plan(&request, operation).await? {
             let answer = plan::answer(&plan, &request.variables, &scope, self.max_answer);
@@ -172,11 +169,13 @@ impl Engine {
             });
             log_causes(&answered.errors);
             counter!(EXECUTIONS, "by" => "plan").increment(1);
-            return Ok(Executed::Planned(answered));
+            let written = answered.written;
+            return Ok((Executed::Planned(answered), written));
         }
-        let response = Box::pin(self.execute_by_engine(request, operation, scope)).await?;
+        let outcome = EngineOutcome::new(self.max_answer);
+        let response = Box::pin(self.execute_by_engine(request, operation, scope, &outcome)).await?;
         counter!(EXECUTIONS, "by" => "engine").increment(1);
-        Ok(Executed::ByEngine(response))
+        Ok((Executed::ByEngine(response), outcome.written()))
     }
 
     /// The plan that answers an operation, whose document the engine validates if it is new. `None` if the engine must
@@ -215,14 +214,14 @@ impl Engine {
         request: Request,
         operation: &PreparedOperation,
         scope: Scope,
+        outcome: &EngineOutcome,
     ) -> Result<Response, Rejection> {
-        let outcome = EngineOutcome::new(self.max_answer);
         let mut request = request.data(scope).data(outcome.clone());
         request.set_parsed_query(operation.parsed().clone());
         let plan = operation.whole_plan(&request.variables)?;
         let response = executed(self.schema.execute(request).await)?;
         self.preparer.keep(&operation.document);
-        Ok(mended(response, &outcome, plan.as_ref()))
+        Ok(mended(response, outcome, plan.as_ref()))
     }
 
     /// Starts a subscription: checks its arguments now, then joins the shared subscription of each topic.
@@ -234,26 +233,33 @@ impl Engine {
         let scope = Scope::new(FactsReader::new(self.plaudit.clone(), caller.viewer.clone()));
         let variables = request.variables.clone();
         let plan = self.plan(&request, &operation).await?;
-        let topics = match &plan {
+        let TopicList { topics, inbox_to_come } = match &plan {
             Some(plan) => {
                 plan::topics(plan, &variables, &scope).await.map_err(|error| Rejection(vec![error]))?
             }
             None => self.topics_by_engine(request, &operation, scope).await?,
         };
-        if topics.is_empty() {
+        if topics.is_empty() && inbox_to_come.is_none() {
             let message =
                 "The subscription watches nothing: select a field of Subscription that is not skipped.";
             return Err(Rejection(vec![ApiError::new(Code::BadUserInput, message).into()]));
         }
         let account =
             caller.source().map_or_else(PushAccount::default, |source| self.plaudit.push_account(source));
+        let subject = caller.viewer.subject().map(Subject::to_string).unwrap_or_default();
         let is_same_for_all = plan.as_ref().is_some_and(|plan| plan.is_same_for_all);
         let viewer = (!is_same_for_all).then_some(caller.viewer);
         let PreparedOperation { document, name } = operation;
         let key = SubscriptionKey::new(document, name, variables, viewer);
-        let executor = |key: &_, topic: &_| self.event_executor(key, topic, plan.as_ref());
-        let events = self.fanout.join(key, topics, account, executor);
-        Ok(events.boxed())
+        let engine = self.clone();
+        let join = move |topics| {
+            let executor = |key: &_, topic: &_| engine.event_executor(key, topic, plan.as_ref());
+            engine.fanout.join(key, topics, account, executor)
+        };
+        let Some(inbox) = inbox_to_come else { return Ok(join(topics).boxed()) };
+        let plaudit = self.plaudit.clone();
+        let joined = async move { join(vec![inbox.of(plaudit.user_to_come(&subject).await)]) };
+        Ok(stream::once(joined).flatten().boxed())
     }
 
     /// Validates a subscription that cannot be planned, and resolves its root fields. The engine ignores those in
@@ -263,7 +269,7 @@ impl Engine {
         request: Request,
         operation: &PreparedOperation,
         scope: Scope,
-    ) -> Result<Vec<Topic>, Rejection> {
+    ) -> Result<TopicList, Rejection> {
         let topics = Topics::default();
         let mut request = request.data(scope).data(topics.clone()).data(EngineOutcome::new(self.max_event));
         request.set_parsed_query(operation.parsed().clone());
@@ -467,7 +473,12 @@ mod tests {
 
     fn viewer() -> Viewer {
         let expires_at = chrono::Utc::now() + Duration::from_secs(60);
-        Viewer::signed_in(Identity { subject: "ana".parse().unwrap(), role: Role::User, expires_at })
+        Viewer::signed_in(Identity {
+            subject: "ana".parse().unwrap(),
+            role: Role::User,
+            name: None,
+            expires_at,
+        })
     }
 
     /// The answer by the plan, which is the same by the engine, and when the document is kept.

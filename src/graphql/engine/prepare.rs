@@ -11,7 +11,7 @@ use crate::{
     domain::{PerClass, Plaudit, Work},
     graphql::{
         errors::{ApiError, Code},
-        guard::{Document, Guard},
+        guard::{Document, Guard, ResponseSize},
         plan::{NotPlanned, Plan, Plans},
         request::{
             error::{Rejection, cost_error, document_error, first_errors, register_refusals},
@@ -31,6 +31,8 @@ pub struct Prepared {
     pub(super) caller: Caller,
     /// The work that is known before the execution. It was counted.
     pub(super) known: Work,
+    /// The known work, and the most statements of lists that the document may need.
+    pub(super) expected: Work,
 }
 
 impl Prepared {
@@ -164,7 +166,8 @@ impl Preparer {
         let unknown = |message| only(ApiError::new(Code::BadUserInput, message).into());
         let operation = document.operation(request.operation_name.as_deref()).map_err(unknown)?;
         let admitted = self.guard.admit(&document, operation, &mut request.variables);
-        let fields = admitted.map_err(|errors| first_errors(errors.into_iter().map(cost_error).collect()))?;
+        let ResponseSize { fields, lists } =
+            admitted.map_err(|errors| first_errors(errors.into_iter().map(cost_error).collect()))?;
 
         let root = document.root_name(operation, |parsed, definition| Some(root_field(parsed, definition)));
         let label = OperationLabel::new(operation.kind, root.unwrap_or(OperationLabel::UNKNOWN.root));
@@ -174,6 +177,7 @@ impl Preparer {
         let tokens = if is_planned { 0 } else { document.tokens() };
         let known = Work { tokens, fields, ..Work::default() };
         let operation = PreparedOperation { name: request.operation_name.clone(), document };
-        Ok(Prepared { request, kind, label, operation, caller, known })
+        let expected = Work { statements: lists, ..known };
+        Ok(Prepared { request, kind, label, operation, caller, known, expected })
     }
 }

@@ -16,7 +16,7 @@ use parking_lot::Mutex;
 use tokio::sync::oneshot;
 
 /// Units of cost in execution at the same time, for each core.
-const PER_CORE: u32 = 32;
+const PER_CORE: u32 = 16;
 /// The part of what is free that one address may have.
 const PART: u32 = 8;
 

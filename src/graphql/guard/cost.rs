@@ -30,6 +30,12 @@ enum CostTerm {
     Fragment(usize),
 }
 
+/// The costs of a fragment. Those of the fragments that it spreads are terms of them.
+pub struct FragmentCost {
+    pub fields: Cost,
+    pub lists: Cost,
+}
+
 impl Cost {
     pub fn constant(constant: u64) -> Self {
         Self { constant, terms: Vec::new() }
@@ -55,6 +61,9 @@ impl Cost {
 
     /// The cost of each item of a list, times the size of the list.
     pub fn times(self, size: ListSize, arguments: &Arguments) -> Self {
+        if self.constant == 0 && self.terms.is_empty() {
+            return self;
+        }
         let is_constant = |(_, value): &(_, Positioned<Value>)| !has_variable(&value.node);
         let (size, arguments) = if !size.varies() || arguments.iter().all(is_constant) {
             (ListSize::Fixed(size.with(arguments, &Variables::default())), Box::default())

@@ -13,7 +13,7 @@ use async_graphql::{
 };
 
 use super::{
-    cost::Cost,
+    cost::{Cost, FragmentCost},
     error::{CostError, Limit},
     measure::{Measurer, SetMeasure},
     schema_index::SchemaIndex,
@@ -30,7 +30,7 @@ pub struct Document {
     parsed: ExecutableDocument,
     operations: Vec<DocumentOperation>,
     /// Costs of the fragments, each after those that it spreads.
-    costs: Vec<Cost>,
+    costs: Vec<FragmentCost>,
     /// How often each variable is used, in all operations together.
     uses: Vec<(Name, u64)>,
     tokens: u64,
@@ -45,8 +45,18 @@ pub struct DocumentOperation {
     cost: Cost,
     /// Of one event of a subscription.
     event: Cost,
+    lists: Cost,
     /// See [`Document::root_name`].
     root_name: OnceLock<&'static str>,
+}
+
+/// How large a response may be.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ResponseSize {
+    /// Fields, those of all objects together.
+    pub fields: u64,
+    /// Lists that are read by a statement of their own.
+    pub lists: u64,
 }
 
 impl Document {
@@ -158,25 +168,31 @@ impl Document {
         CostError::beyond(Limit::VariableValues, values, limits.max_variable_values)
     }
 
-    /// How many fields the response may have.
+    /// How large the response may be.
     ///
     /// # Errors
-    /// They are too many, or those of an event are.
+    /// It may have too many fields, or an event may.
     pub(super) fn check_complexity(
         &self,
         operation: &DocumentOperation,
         variables: &Variables,
         limits: &CostSettings,
-    ) -> Result<u64, CostError> {
-        let mut fragments = Vec::with_capacity(self.costs.len());
-        for cost in &self.costs {
-            let cost = cost.with(&fragments, variables);
-            fragments.push(cost);
-        }
-        let measured = |cost: &Cost| cost.with(&fragments, variables);
-        CostError::beyond(Limit::EventComplexity, measured(&operation.event), limits.max_event_complexity)?;
-        let fields = measured(&operation.cost);
-        CostError::beyond(Limit::Complexity, fields, limits.max_complexity).map(|()| fields)
+    ) -> Result<ResponseSize, CostError> {
+        let evaluated = |of: fn(&FragmentCost) -> &Cost| {
+            let mut fragments = Vec::with_capacity(self.costs.len());
+            for cost in &self.costs {
+                let cost = of(cost).with(&fragments, variables);
+                fragments.push(cost);
+            }
+            fragments
+        };
+        let fragments = evaluated(|cost| &cost.fields);
+        let event = operation.event.with(&fragments, variables);
+        CostError::beyond(Limit::EventComplexity, event, limits.max_event_complexity)?;
+        let fields = operation.cost.with(&fragments, variables);
+        CostError::beyond(Limit::Complexity, fields, limits.max_complexity)?;
+        let lists = operation.lists.with(&evaluated(|cost| &cost.lists), variables);
+        Ok(ResponseSize { fields, lists })
     }
 }
 
@@ -199,8 +215,8 @@ fn measure_operations<'a>(
         CostError::beyond(Limit::RootFields(kind), measure.fields, roots)?;
         all.include(&measure);
         let (name, root_name) = (name.cloned(), OnceLock::new());
-        let SetMeasure { cost, event, .. } = measure;
-        operations.push(DocumentOperation { name, kind, cost, event, root_name });
+        let SetMeasure { cost, event, lists, .. } = measure;
+        operations.push(DocumentOperation { name, kind, cost, event, lists, root_name });
     }
     for measure in measurer.unspread() {
         all.include(measure);

@@ -24,6 +24,7 @@ macro_rules! cost_reasons {
 
 cost_reasons! {
     DocumentTooLong = "DOCUMENT_TOO_LONG",
+    NameTooLong = "NAME_TOO_LONG",
     TooManyTokens = "TOO_MANY_TOKENS",
     TooDeeplyNested = "TOO_DEEPLY_NESTED",
     TooDeep = "TOO_DEEP",
@@ -69,6 +70,7 @@ impl From<CostError> for DocumentError {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Limit {
     DocumentSize,
+    NameSize,
     Tokens,
     Nesting,
     Depth,
@@ -181,6 +183,7 @@ impl Limit {
     const fn reason(self) -> CostReason {
         match self {
             Self::DocumentSize => CostReason::DocumentTooLong,
+            Self::NameSize => CostReason::NameTooLong,
             Self::Tokens => CostReason::TooManyTokens,
             Self::Nesting => CostReason::TooDeeplyNested,
             Self::Depth => CostReason::TooDeep,
@@ -199,6 +202,7 @@ impl Limit {
         let measured = measured.map_or_else(|| "more".to_owned(), |measured| measured.to_string());
         let (what, mend) = match self {
             Self::DocumentSize => ("bytes of the document", "send texts as variables, or several requests"),
+            Self::NameSize => ("bytes of a name", "use a shorter one"),
             Self::Tokens => ("tokens in the document", "send several requests"),
             Self::Nesting => ("nested brackets or selection sets", "select fewer levels"),
             Self::Depth => ("nested fields", "read deeper objects by their ids"),

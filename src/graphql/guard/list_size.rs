@@ -99,6 +99,11 @@ impl ListSize {
         }
     }
 
+    /// Whether the list is read by a statement of its own.
+    pub const fn is_read_alone(self) -> bool {
+        matches!(self, Self::Page { .. } | Self::Computed(_))
+    }
+
     /// Whether the size depends on arguments.
     pub const fn varies(self) -> bool {
         matches!(self, Self::Page { .. } | Self::Ids { .. } | Self::Events { .. } | Self::Computed(_))

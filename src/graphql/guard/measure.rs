@@ -12,7 +12,7 @@ use async_graphql::{
 use async_graphql_value::Value;
 
 use super::{
-    cost::Cost,
+    cost::{Cost, FragmentCost},
     error::{CostError, Limit},
     fragments,
     list_size::{Arguments, ListSize},
@@ -51,6 +51,8 @@ pub struct SetMeasure {
     pub cost: Cost,
     /// The cost of one event of a subscription.
     pub event: Cost,
+    /// How many lists are read by a statement of their own.
+    pub lists: Cost,
 }
 
 /// Totals of a document as it is written: each fragment counts once.
@@ -140,8 +142,9 @@ impl<'a> Measurer<'a> {
                     *is_spread = true;
                     let measure = &self.measures[*index];
                     let cost = Cost::of_fragment(*index, &measure.cost);
+                    let lists = Cost::of_fragment(*index, &measure.lists);
                     let (texts, event) = (measure.texts.clone(), measure.event.clone());
-                    all.add_fragment(SetMeasure { cost, texts, event, ..measure.without_cost() });
+                    all.add_fragment(SetMeasure { cost, texts, event, lists, ..measure.without_cost() });
                 }
             }
         }
@@ -165,7 +168,7 @@ impl<'a> Measurer<'a> {
             let length = introspected_length(name, inner.lists_fields, self.schema.introspection);
             let introspection = inner.introspection.saturating_mul(length).saturating_add(1);
             let lists_fields = inner.lists_fields || name == "fields";
-            return Ok(SetMeasure { introspection, lists_fields, cost: Cost::default(), ..inner });
+            return Ok(SetMeasure { introspection, lists_fields, ..inner.without_cost() });
         }
         let definition = match parent {
             ParentType::Object(fields) => fields.get(&field.name.node),
@@ -174,7 +177,7 @@ impl<'a> Measurer<'a> {
         let within = definition.map_or(ParentType::Unknown, |definition| self.schema.parent(&definition.of));
         let mut inner = self.set(&field.selection_set.node, within)?;
         inner.cost.add(Cost::constant(inner.repeated_texts()));
-        let (mut texts, mut event) = (BTreeMap::new(), Cost::default());
+        let (mut texts, mut event, mut lists) = (BTreeMap::new(), Cost::default(), Cost::default());
         if let Some(definition) = definition {
             if definition.text > 0 {
                 let field_of_type = std::ptr::from_ref(definition).addr();
@@ -184,10 +187,13 @@ impl<'a> Measurer<'a> {
                 event = inner.cost.clone();
             }
             own.add(inner.cost.times(definition.size, &field.arguments));
+            lists.add(Cost::constant(definition.size.is_read_alone().into()));
+            lists.add(inner.lists.times(definition.size, &field.arguments));
         } else {
             own.add(inner.cost);
+            lists.add(inner.lists);
         }
-        Ok(SetMeasure { cost: own, texts, event, ..inner })
+        Ok(SetMeasure { cost: own, texts, event, lists, ..inner })
     }
 
     fn directives(&mut self, directives: &'a [Positioned<Directive>]) {
@@ -235,14 +241,16 @@ impl<'a> Measurer<'a> {
     }
 
     /// Costs of the fragments, each after those that it spreads.
-    pub fn into_costs(self) -> (Vec<Cost>, DocumentTotals) {
-        (self.measures.into_iter().map(|measure| measure.cost).collect(), self.totals)
+    pub fn into_costs(self) -> (Vec<FragmentCost>, DocumentTotals) {
+        let cost = |SetMeasure { cost, lists, .. }| FragmentCost { fields: cost, lists };
+        (self.measures.into_iter().map(cost).collect(), self.totals)
     }
 }
 
 impl SetMeasure {
     fn without_cost(&self) -> Self {
-        Self { cost: Cost::default(), texts: BTreeMap::new(), event: Cost::default(), ..*self }
+        let nothing = Cost::default;
+        Self { cost: nothing(), texts: BTreeMap::new(), event: nothing(), lists: nothing(), ..*self }
     }
 
     /// What long texts cost that are selected under several keys, each beyond the first: an answer has them several
@@ -285,6 +293,7 @@ impl SetMeasure {
         self.nesting = self.nesting.max(other.nesting);
         self.cost.add(other.cost);
         self.event.add(other.event);
+        self.lists.add(other.lists);
         self.texts.extend(other.texts);
     }
 

@@ -26,7 +26,7 @@ use std::sync::Arc;
 use async_graphql::{ServerError, Variables, parser::parse_query};
 use metrics::counter;
 
-pub use document::{Document, DocumentOperation};
+pub use document::{Document, DocumentOperation, ResponseSize};
 pub use error::{CostError, CostErrorClass, CostReason, DocumentError, Limit, brief};
 pub use list_size::{ArgumentValues, ListSize, SchemaRules};
 
@@ -65,7 +65,7 @@ impl Guard {
     }
 
     /// Checks the variables and the complexity of an operation, converts the variables to their types, and removes those
-    /// that the operation does not define. Returns how many fields the response may have.
+    /// that the operation does not define. Returns how large the response may be.
     ///
     /// # Errors
     /// Variables do not fit their definitions or are too many, or the response may have too many fields.
@@ -74,7 +74,7 @@ impl Guard {
         document: &Document,
         operation: &DocumentOperation,
         variables: &mut Variables,
-    ) -> Result<u64, Vec<CostError>> {
+    ) -> Result<ResponseSize, Vec<CostError>> {
         let only = |error: CostError| vec![error];
         let definitions = document.variables_of(operation);
         variables::coerce(definitions, variables, &self.schema)?;

@@ -9,6 +9,9 @@ use std::{borrow::Cow, ops::Range};
 use super::error::{CostError, Limit};
 use crate::settings::CostSettings;
 
+/// Most bytes of a name. The engine compares an unknown one with every name of its type, to suggest what was meant.
+const MAX_NAME: u32 = 256;
+
 /// Returns the text for the parser and the number of its tokens; for a refused text, the number of tokens read.
 ///
 /// Comments are replaced by spaces, because the parser takes a microsecond for each; positions stay the same.
@@ -20,10 +23,15 @@ pub fn count<'a>(text: &'a str, limits: &CostSettings) -> (Result<Cow<'a, str>, 
     let mut lexer = Lexer::new(text);
     for token in &mut lexer {
         tokens += 1;
-        let Some(token) = token else { return (Err(CostError::UnterminatedString), tokens) };
+        let Some((token, length)) = token else { return (Err(CostError::UnterminatedString), tokens) };
         if tokens > limits.max_tokens.into() {
             let maximum = limits.max_tokens.into();
             return (Err(CostError::Beyond { limit: Limit::Tokens, maximum, measured: None }), tokens);
+        }
+        if is_name(token)
+            && let Err(error) = CostError::beyond(Limit::NameSize, length as u64, MAX_NAME)
+        {
+            return (Err(error), tokens);
         }
         match token {
             b'{' | b'[' | b'(' => nesting += 1,
@@ -50,7 +58,7 @@ fn blank<'a>(text: &'a str, places: &[Range<usize>]) -> Cow<'a, str> {
     String::from_utf8(bytes).map_or(Cow::Borrowed(text), Cow::Owned)
 }
 
-/// Yields the first byte of each token; `None` for a block string without its end.
+/// Yields the first byte and the length of each token; `None` for a block string without its end.
 struct Lexer<'a> {
     rest: &'a [u8],
     /// Bytes of the whole text.
@@ -59,20 +67,20 @@ struct Lexer<'a> {
 }
 
 impl Iterator for Lexer<'_> {
-    type Item = Option<u8>;
+    type Item = Option<(u8, usize)>;
 
-    fn next(&mut self) -> Option<Option<u8>> {
+    fn next(&mut self) -> Option<Self::Item> {
         self.skip_ignored();
         let first = *self.rest.first()?;
         let length = match first {
             b'"' => string_length(self.rest),
-            b'_' | b'a'..=b'z' | b'A'..=b'Z' => Some(name_length(self.rest)),
+            _ if is_name(first) => Some(name_length(self.rest)),
             b'-' | b'0'..=b'9' => Some(number_length(self.rest)),
             b'.' if self.rest.starts_with(b"...") => Some(3),
             _ => Some(1),
         };
         self.rest = &self.rest[length.unwrap_or(self.rest.len())..];
-        Some(length.map(|_| first))
+        Some(length.map(|length| (first, length)))
     }
 }
 
@@ -98,6 +106,11 @@ impl<'a> Lexer<'a> {
             self.rest = &self.rest[ignored..];
         }
     }
+}
+
+/// Whether a token that begins so is a name.
+const fn is_name(first: u8) -> bool {
+    first == b'_' || first.is_ascii_alphabetic()
 }
 
 fn length_while(text: &[u8], belongs: impl Fn(u8) -> bool) -> usize {
@@ -227,6 +240,14 @@ mod tests {
         let long = "a ".repeat(10_000);
         let (refused, steps) = count(&long, &limits);
         assert_eq!((refused.unwrap_err().reason().name(), steps), ("TOO_MANY_TOKENS", 11));
+    }
+
+    #[test]
+    fn a_name_has_256_bytes_at_most_and_a_text_any_number() {
+        let long = "n".repeat(257);
+        assert_eq!(tokens(&format!("{{ {}: id }}", &long[1..])), 5);
+        assert_eq!(reason(&format!("{{ {long}: id }}")), "NAME_TOO_LONG");
+        assert_eq!(tokens(&format!("{{ a(x: \"{long}\") }} # {long}")), 8);
     }
 
     #[test]

@@ -198,7 +198,12 @@ mod tests {
     fn the_viewer_is_part_of_the_key_if_the_response_depends_on_it() {
         let viewer = |subject: &str, role, seconds| {
             let expires_at = chrono::DateTime::from_timestamp(seconds, 0).unwrap();
-            Some(Viewer::signed_in(Identity { subject: subject.parse().unwrap(), role, expires_at }))
+            Some(Viewer::signed_in(Identity {
+                subject: subject.parse().unwrap(),
+                role,
+                name: None,
+                expires_at,
+            }))
         };
         let by = |viewer| key_of(QUERY, json!({ "n": ["note_1"] }), viewer);
         let ana = by(viewer("ana", Role::User, 1));

@@ -7,7 +7,7 @@ use crate::{
     graphql::{
         definition::{
             types::{Call, ObjectType, Resolve},
-            watch::{Rate, Watched},
+            watch::{Rate, Watched, WatchedObjects},
         },
         errors::{ApiError, ApiResult, Code},
         request::ids::{TypedId, global_id},
@@ -54,16 +54,17 @@ pub fn subscription() -> ObjectType {
         .same_for_all()
         .field(
             &format!("inboxCountsChanged(\"Events per second: 1 to 60.\" {rate}): Inbox!"),
-            "Your inbox whenever its counts change. The first message is its present state. Needs a token, and creates \
-             your user if you have none yet.",
+            "Your inbox whenever its counts change. The first message is its present state; before your first action \
+             there is no inbox, and the first message comes after it. Needs a token.",
             Resolve::Watch(|call| watch_inbox(call).boxed()),
         )
 }
 
 async fn watch_inbox(call: Call<'_>) -> ApiResult<Watched> {
     let rate = Rate::parse(MAX_RATE, call.arguments.int(MAX_RATE))?;
-    let owner = call.scope.viewer().actor(call.scope.plaudit()).await?;
-    Ok(Watched { entities: vec![inbox_of(owner)], rate })
+    let owner = call.scope.viewer().user(call.scope.plaudit()).await?;
+    let inbox = owner.map(|owner| WatchedObjects::Entities(vec![inbox_of(owner)]));
+    Ok(Watched { objects: inbox.unwrap_or(WatchedObjects::InboxToCome), rate })
 }
 
 /// Checks that the objects with these ids exist.
@@ -75,7 +76,7 @@ async fn watch<T: TypedId + Ord>(argument: &'static str, call: Call<'_>) -> ApiR
         let message = format!("{argument}: there is no {} \"{}\"", T::KIND.name(), *global_id(absent));
         return Err(ApiError::new(Code::NotFound, message));
     }
-    Ok(Watched { entities, rate })
+    Ok(Watched { objects: WatchedObjects::Entities(entities), rate })
 }
 
 /// The ids, without repetitions.

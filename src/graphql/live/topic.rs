@@ -8,7 +8,12 @@ use std::{mem, sync::Arc};
 use async_graphql::Name;
 use parking_lot::Mutex;
 
-use crate::{catalogue::Entity, graphql::definition::watch::Rate};
+use crate::{
+    catalogue::Entity,
+    domain::inbox_of,
+    graphql::definition::watch::{Rate, Watched, WatchedObjects},
+    primitives::UserId,
+};
 
 /// The entity and root field of a shared subscription.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
@@ -19,23 +24,58 @@ pub struct Topic {
     pub rate: Rate,
 }
 
-/// Where root fields of a subscription register their topics. Clones share one list.
+/// What the root fields of a subscription watch.
+#[derive(Default)]
+pub struct TopicList {
+    /// Without repetitions.
+    pub topics: Vec<Topic>,
+    pub inbox_to_come: Option<InboxToCome>,
+}
+
+/// The topic of an inbox whose owner has no user yet.
+pub struct InboxToCome {
+    field: Name,
+    rate: Rate,
+}
+
+impl TopicList {
+    /// Adds what the root field with this response key watches.
+    pub fn add(&mut self, field: &Name, Watched { objects, rate }: Watched) {
+        match objects {
+            WatchedObjects::Entities(entities) => {
+                for entity in entities {
+                    let topic = Topic { field: field.clone(), entity, rate };
+                    if !self.topics.contains(&topic) {
+                        self.topics.push(topic);
+                    }
+                }
+            }
+            WatchedObjects::InboxToCome => {
+                self.inbox_to_come = Some(InboxToCome { field: field.clone(), rate });
+            }
+        }
+    }
+}
+
+impl InboxToCome {
+    /// The topic, once the owner has a user.
+    pub fn of(self, owner: UserId) -> Topic {
+        Topic { field: self.field, entity: inbox_of(owner), rate: self.rate }
+    }
+}
+
+/// Where root fields of a subscription register what they watch, if the engine resolves them. Clones share one list.
 #[derive(Clone, Default)]
-pub struct Topics(Arc<Mutex<Vec<Topic>>>);
+pub struct Topics(Arc<Mutex<TopicList>>);
 
 impl Topics {
-    /// Removes and returns all topics.
-    pub fn take(&self) -> Vec<Topic> {
+    /// Removes and returns all.
+    pub fn take(&self) -> TopicList {
         mem::take(&mut self.0.lock())
     }
 
-    pub fn add(&self, topics: impl Iterator<Item = Topic>) {
-        let mut all = self.0.lock();
-        for topic in topics {
-            if !all.contains(&topic) {
-                all.push(topic);
-            }
-        }
+    pub fn add(&self, field: &Name, watched: Watched) {
+        self.0.lock().add(field, watched);
     }
 }
 

@@ -46,6 +46,11 @@ impl<'a> Action<'a> {
     pub async fn actor(&self) -> ApiResult<UserId> {
         self.scope.viewer().actor(self.plaudit()).await
     }
+
+    /// The acting user of a switch. Switching off creates no user: who has none has switched nothing on.
+    pub async fn switching_actor(&self, on: bool) -> ApiResult<Option<UserId>> {
+        if on { self.actor().await.map(Some) } else { self.scope.viewer().user(self.plaudit()).await }
+    }
 }
 
 /// A payload: whether anything changed, and the changed objects.

@@ -31,6 +31,6 @@ async fn set_collect(call: Call<'_>, on: bool) -> ApiResult<Output> {
     let action = Action::begin(call)?;
     let note = action.input.id("noteId")?;
     let (note, changed) =
-        action.plaudit().set_note_collect(action.actor().await?, note, on, action.key()).await?;
+        action.plaudit().set_note_collect(action.switching_actor(on).await?, note, on, action.key()).await?;
     Ok(payload(changed, [("note", note.into())]))
 }

@@ -27,7 +27,7 @@ pub const MUTATIONS: &[Mutation] = &[
         changed: "False when you did not follow the user.",
         payload: &[
             ("user: User!", "The user whom you no longer follow, with the new counts."),
-            ("viewer: User!", "You, with your new counts."),
+            ("viewer: User", "You, with your new counts. Null before your first action."),
         ],
         act: |call| set_follow(call, false).boxed(),
     },
@@ -36,7 +36,7 @@ pub const MUTATIONS: &[Mutation] = &[
 async fn set_follow(call: Call<'_>, on: bool) -> ApiResult<Output> {
     let action = Action::begin(call)?;
     let user = action.input.id("userId")?;
-    let actor = action.actor().await?;
+    let actor = action.switching_actor(on).await?;
     let (user, changed) = action.plaudit().set_follow(actor, user, on, action.key()).await?;
-    Ok(payload(changed, [("user", user.id.into()), ("viewer", actor.into())]))
+    Ok(payload(changed, [("user", user.id.into()), ("viewer", actor.map(Output::from).into())]))
 }

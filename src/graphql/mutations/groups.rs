@@ -41,7 +41,7 @@ pub const MUTATIONS: &[Mutation] = &[
         changed: "False when you were not a member.",
         payload: &[
             ("group: Group!", "The group, with its new counts."),
-            ("viewer: User!", "You, with your new counts."),
+            ("viewer: User", "You, with your new counts. Null before your first action."),
         ],
         act: |call| set_membership(call, false).boxed(),
     },
@@ -59,7 +59,7 @@ async fn create_group(call: Call<'_>) -> ApiResult<Output> {
 async fn set_membership(call: Call<'_>, on: bool) -> ApiResult<Output> {
     let action = Action::begin(call)?;
     let group = action.input.id("groupId")?;
-    let actor = action.actor().await?;
+    let actor = action.switching_actor(on).await?;
     let (group, changed) = action.plaudit().set_membership(actor, group, on, action.key()).await?;
-    Ok(payload(changed, [("group", group.into()), ("viewer", actor.into())]))
+    Ok(payload(changed, [("group", group.into()), ("viewer", actor.map(Output::from).into())]))
 }

@@ -47,14 +47,16 @@ async fn set_note_like(call: Call<'_>, on: bool) -> ApiResult<Output> {
     let action = Action::begin(call)?;
     let note = action.input.id("noteId")?;
     let (note, changed) =
-        action.plaudit().set_note_like(action.actor().await?, note, on, action.key()).await?;
+        action.plaudit().set_note_like(action.switching_actor(on).await?, note, on, action.key()).await?;
     Ok(payload(changed, [("note", note.into())]))
 }
 
 async fn set_comment_like(call: Call<'_>, on: bool) -> ApiResult<Output> {
     let action = Action::begin(call)?;
     let comment = action.input.id("commentId")?;
-    let (comment, changed) =
-        action.plaudit().set_comment_like(action.actor().await?, comment, on, action.key()).await?;
+    let (comment, changed) = action
+        .plaudit()
+        .set_comment_like(action.switching_actor(on).await?, comment, on, action.key())
+        .await?;
     Ok(payload(changed, [("comment", comment.into())]))
 }

@@ -4,6 +4,7 @@ use futures_util::FutureExt;
 
 use super::{
     nodes::{ID, id},
+    note_lists::page_of_notes,
     users::page_of_users,
 };
 use crate::{
@@ -72,7 +73,7 @@ fn group_of(call: &Call<'_>) -> ApiResult<GroupId> {
 async fn notes(call: Call<'_>) -> ApiResult<Output> {
     let request = NOTES.request(call.arguments, FIRST)?;
     let notes = call.scope.plaudit().notes_of_group(group_of(&call)?, request).await?;
-    Ok(NOTES.page(&request, notes.map(|note| (note.id.0, note))))
+    page_of_notes(NOTES, &request, notes, call).await
 }
 
 async fn members(call: Call<'_>) -> ApiResult<Output> {

@@ -5,6 +5,7 @@ pub mod groups;
 pub mod inbox;
 pub mod inbox_entries;
 pub mod nodes;
+pub mod note_lists;
 pub mod notes;
 pub mod users;
 pub mod visibility;

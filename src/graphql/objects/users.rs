@@ -4,7 +4,10 @@ use std::sync::Arc;
 
 use futures_util::FutureExt;
 
-use super::nodes::{ID, id};
+use super::{
+    nodes::{ID, id},
+    note_lists::page_of_notes,
+};
 use crate::{
     catalogue::{Counter, EdgeKind},
     domain::{Note, inbox_of},
@@ -121,7 +124,7 @@ pub fn page_of_users(list: List, request: &PageRequest<Moment>, users: Slice<Mom
 async fn notes(call: Call<'_>) -> ApiResult<Output> {
     let request = NOTES.request(call.arguments, FIRST)?;
     let notes = call.scope.plaudit().notes_of_user(user_of(&call)?, request).await?;
-    Ok(NOTES.page(&request, notes.map(|note| (note.id.0, note))))
+    page_of_notes(NOTES, &request, notes, call).await
 }
 
 async fn followers(call: Call<'_>) -> ApiResult<Output> {

@@ -12,7 +12,7 @@ use crate::graphql::{
         types::{Call, Resolve},
         values::Object,
     },
-    live::topic::Topic,
+    live::topic::{Topic, TopicList},
     reading::{guards, scope::Scope},
 };
 
@@ -66,26 +66,21 @@ pub async fn event(
 ///
 /// # Errors
 /// A root field refuses its arguments.
-pub async fn topics(plan: &Plan, variables: &Variables, scope: &Scope) -> Result<Vec<Topic>, ServerError> {
-    let mut topics = Vec::new();
+pub async fn topics(plan: &Plan, variables: &Variables, scope: &Scope) -> Result<TopicList, ServerError> {
+    let mut topics = TopicList::default();
     for root in plan.root_fields() {
         let PlannedValue::Resolved { field, arguments, .. } = &root.value else { continue };
         let Resolve::Watch(watch) = &field.resolve else { continue };
         let watched = async {
             let arguments = arguments.with(field, variables)?;
-            let call = Call { scope, object: &Object::Root, arguments: &arguments };
+            let call = Call { scope, object: &Object::Root, arguments: &arguments, needs_rows: true };
             guards::check(field.who, scope, None).await?;
             watch(call).await
         };
         let watched = watched
             .await
             .map_err(|error| root.error_at(error, vec![PathSegment::Field(root.key.to_string())]))?;
-        for entity in watched.entities {
-            let topic = Topic { field: root.key.clone(), entity, rate: watched.rate };
-            if !topics.contains(&topic) {
-                topics.push(topic);
-            }
-        }
+        topics.add(&root.key, watched);
     }
     Ok(topics)
 }

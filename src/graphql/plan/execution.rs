@@ -168,7 +168,7 @@ impl<'p> Execution<'p> {
                 let placed = &place.objects[index];
                 let Some(selected) = this.selected_in_existing(placed) else { continue };
                 for planned in &selected.fields {
-                    let PlannedValue::Resolved { field, slot, arguments, .. } = &planned.value else {
+                    let PlannedValue::Resolved { field, slot, arguments, inside } = &planned.value else {
                         continue;
                     };
                     if place.slots[*slot].is_set(index) {
@@ -177,7 +177,8 @@ impl<'p> Execution<'p> {
                     match &field.resolve {
                         Resolve::Call(_) => {
                             let arguments = arguments.with(field, this.variables);
-                            calls.add((*number, *slot, index), FieldCall { field, placed, arguments });
+                            calls
+                                .add((*number, *slot, index), FieldCall { field, placed, arguments, inside });
                         }
                         _ => found
                             .extend(this.linked(field, placed).map(|output| (*number, *slot, index, output))),
@@ -197,9 +198,9 @@ impl<'p> Execution<'p> {
 
     /// Resolves one root field.
     pub async fn resolve_root(&mut self, root: &PlannedField) {
-        let PlannedValue::Resolved { field, slot, arguments, .. } = &root.value else { return };
+        let PlannedValue::Resolved { field, slot, arguments, inside } = &root.value else { return };
         let arguments = arguments.with(field, self.variables);
-        let output = called(field, &Object::Root, arguments, &self.scope).await;
+        let output = called(field, &Object::Root, arguments, inside.reads_rows(), &self.scope).await;
         self.add(0, *slot, 0, output);
     }
 
@@ -294,29 +295,34 @@ struct FieldCall<'e, 'p> {
     field: &'static Field,
     placed: &'e PlacedObject<'p>,
     arguments: ApiResult<Cow<'p, Arguments>>,
+    inside: &'p Selection,
 }
 
 impl FieldCall<'_, '_> {
-    /// Calls with equal keys have equal results: the address of the field, its object, and its arguments.
-    fn key(&self) -> Option<(usize, Option<FactsNumber>, String)> {
+    /// Calls with equal keys have equal results.
+    fn key(&self) -> Option<CallKey> {
         // Only entities have numbers; there is one root.
         if self.placed.number.is_none() && !matches!(self.placed.object, Object::Root) {
             return None;
         }
         let arguments = serde_json::to_string(&self.arguments.as_ref().ok()?.0).ok()?;
-        Some((std::ptr::from_ref(self.field).addr(), self.placed.number, arguments))
+        let field = std::ptr::from_ref(self.field).addr();
+        Some((field, self.placed.number, arguments, self.inside.reads_rows()))
     }
 
     async fn output(self, scope: &Scope) -> ApiResult<Output> {
-        called(self.field, &self.placed.object, self.arguments, scope).await
+        called(self.field, &self.placed.object, self.arguments, self.inside.reads_rows(), scope).await
     }
 }
+
+/// The address of a field, its object, its arguments, and whether rows are needed.
+type CallKey = (usize, Option<FactsNumber>, String, bool);
 
 /// The calls of a level: equal ones, under several aliases or for an object that is shown several times, are one.
 #[derive(Default)]
 struct Calls<'e, 'p> {
     calls: Vec<FieldCall<'e, 'p>>,
-    indices: HashMap<(usize, Option<FactsNumber>, String), usize>,
+    indices: HashMap<CallKey, usize>,
     /// Who wants the result of which call: place, slot and index of the object.
     wanted: Vec<((usize, usize, usize), usize)>,
 }
@@ -337,9 +343,10 @@ async fn called(
     field: &Field,
     object: &Object,
     arguments: ApiResult<Cow<'_, Arguments>>,
+    needs_rows: bool,
     scope: &Scope,
 ) -> ApiResult<Output> {
-    let call = Call { scope, object, arguments: &*arguments? };
+    let call = Call { scope, object, arguments: &*arguments?, needs_rows };
     guards::check(field.who, call.scope, call.entity().ok()).await?;
     match &field.resolve {
         Resolve::Call(resolver) => resolver(call).await,
@@ -368,6 +375,17 @@ impl FieldSlot {
 }
 
 impl Selection {
+    /// Whether rows are read of the items of a page that is selected here.
+    fn reads_rows(&self) -> bool {
+        let in_field = |planned: &PlannedField| match &planned.value {
+            PlannedValue::Resolved { field, inside, .. } => {
+                matches!(field.resolve, Resolve::Page(_)) && inside.reads_rows()
+            }
+            _ => false,
+        };
+        self.of_types.iter().any(|of| of.reads.row || of.fields.iter().any(in_field))
+    }
+
     /// What is selected inside the field with this slot.
     ///
     /// # Panics

@@ -32,6 +32,8 @@ pub struct Answered {
     pub errors: Vec<ServerError>,
     /// How many fields were written.
     pub fields: u64,
+    /// Bytes that were written, also of an answer that was too large.
+    pub written: u64,
 }
 
 /// The answer to a request that failed as a whole.
@@ -128,7 +130,8 @@ impl AnswerWriter {
     pub fn finish(mut self) -> Answered {
         self.is_too_large |= self.size() > self.max_bytes;
         if self.is_too_large {
-            return Answered { fields: self.fields, ..failed(answer_too_large(self.max_bytes)) };
+            let written = self.bytes.len() as u64;
+            return Answered { fields: self.fields, written, ..failed(answer_too_large(self.max_bytes)) };
         }
         if self.is_null {
             self.bytes.truncate(DATA.len() - 1);
@@ -141,7 +144,8 @@ impl AnswerWriter {
             self.bytes.extend(serde_json::to_vec(&self.errors).unwrap_or_default());
         }
         self.bytes.push(b'}');
-        Answered { body: self.bytes.into(), errors: self.errors, fields: self.fields }
+        let written = self.bytes.len() as u64;
+        Answered { body: self.bytes.into(), errors: self.errors, fields: self.fields, written }
     }
 
     /// Bytes of the answer so far, with its errors.

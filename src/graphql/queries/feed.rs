@@ -10,6 +10,7 @@ use crate::{
             values::Output,
         },
         errors::ApiResult,
+        objects::note_lists::page_of_notes,
     },
     primitives::Slice,
 };
@@ -41,5 +42,5 @@ async fn notes(call: Call<'_>) -> ApiResult<Output> {
     } else {
         plaudit.feed(request).await?
     };
-    Ok(list.page(&request, notes.map(|note| (note.id.0, note))))
+    page_of_notes(list, &request, notes, call).await
 }

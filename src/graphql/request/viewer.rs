@@ -87,7 +87,7 @@ impl Viewer {
     /// # Errors
     /// [`Code::Unauthenticated`](crate::graphql::Code::Unauthenticated) without token.
     pub(in crate::graphql) async fn actor(&self, plaudit: &Plaudit) -> ApiResult<UserId> {
-        let subject = self.must_be_signed_in()?;
-        Ok(plaudit.ensure_user(subject.as_str()).await?)
+        let Some(identity) = &self.0 else { return Err(ApiError::no_token()) };
+        Ok(plaudit.ensure_user(identity.subject.as_str(), identity.name.as_deref()).await?)
     }
 }

@@ -39,7 +39,7 @@ use crate::graphql::{
         values::{Object, Output, Presence, Scalar},
     },
     errors::{ApiError, ApiResult},
-    live::topic::{Topic, TopicEvent, Topics},
+    live::topic::{TopicEvent, Topics},
     objects::nodes::ID,
     reading::{
         facts::{Facts, Reads, View},
@@ -111,6 +111,12 @@ impl EngineOutcome {
 
     pub fn take(&self) -> Noted {
         mem::take(&mut *self.0.noted.lock())
+    }
+
+    /// Bytes of texts and errors, also of those that were left out.
+    pub fn written(&self) -> u64 {
+        let SharedOutcome { max_bytes, room, .. } = &*self.0;
+        (*max_bytes as u64).saturating_sub_signed(room.load(Relaxed) as i64)
     }
 
     /// Whether texts or errors were left out because the answer had no room for them.
@@ -327,9 +333,9 @@ async fn engine_root<'a>(field: &Field, ctx: &ResolverContext<'_>) -> ApiResult<
     }
     guards::check(field.who, scope, None).await?;
     let arguments = coerced(field, Arguments(ctx.args.as_index_map().clone()))?;
-    let watched = watch(Call { scope, object: &Object::Root, arguments: &arguments }).await?;
-    let topic = |entity| Topic { field: key.clone(), entity, rate: watched.rate };
-    ctx.data_unchecked::<Topics>().add(watched.entities.iter().copied().map(topic));
+    let watched =
+        watch(Call { scope, object: &Object::Root, arguments: &arguments, needs_rows: true }).await?;
+    ctx.data_unchecked::<Topics>().add(key, watched);
     Ok(None)
 }
 
@@ -358,7 +364,9 @@ async fn engine_field<'a>(
     };
     let outcome = ctx.data_unchecked::<EngineOutcome>();
     let arguments = coerced(field, Arguments(ctx.args.as_index_map().clone()));
-    let output = async { resolve(field, Call { scope: &scope, object, arguments: &arguments? }).await };
+    let output = async {
+        resolve(field, Call { scope: &scope, object, arguments: &arguments?, needs_rows: true }).await
+    };
     match output.await {
         Ok(output) => {
             let scope = if is_mutation { scope.of_mutation() } else { scope };

@@ -59,7 +59,12 @@ impl StormApi for EngineApi {
         let subject = subject.parse::<Subject>().ok()?;
         let expires_at = Utc::now() + Duration::from_hours(1);
         Some(Caller {
-            viewer: Viewer::signed_in(Identity { subject, role: Role::User, expires_at }),
+            viewer: Viewer::signed_in(Identity {
+                name: Some(subject.to_string()),
+                subject,
+                role: Role::User,
+                expires_at,
+            }),
             address,
         })
     }

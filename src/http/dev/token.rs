@@ -48,9 +48,14 @@ pub struct Session {
 }
 
 impl Development {
+    /// The users of the demo are called by their subjects.
+    fn sign_for(&self, user: &Subject, role: Role) -> Result<String, SignError> {
+        self.signer.sign_named(user, Some(user.as_str()), role, LIFE)
+    }
+
     /// A new token of the default user, valid for half a day.
     pub fn sign(&self) -> Result<String, SignError> {
-        self.signer.sign(&self.user, Role::User, LIFE)
+        self.sign_for(&self.user, Role::User)
     }
 }
 
@@ -66,7 +71,7 @@ pub async fn token(
         RequestedRole::Moderator => (Role::Moderator, user.as_ref().unwrap_or(&development.moderator)),
     };
     let expires_at = Utc::now() + LIFE;
-    let token = development.signer.sign(user, role, LIFE).map_err(cannot_sign)?;
+    let token = development.sign_for(user, role).map_err(cannot_sign)?;
     let note_id = newest_note(&state.engine).await;
     Ok(Json(Session { user: user.to_string(), role, token, expires_at, note_id }))
 }

@@ -49,28 +49,18 @@ impl Db {
         self.run(query.fetch_all(&self.pool())).await
     }
 
-    /// Ids of the newest notes, highest first, and one more than the page has.
-    pub async fn newest_notes(&self, page: PageRequest) -> StoreResult<Vec<NoteId>> {
-        let query = sqlx::query_scalar(
-            "SELECT id FROM note WHERE removed_at IS NULL AND id < $1 ORDER BY id DESC LIMIT $2",
-        )
-        .bind(page.below())
-        .bind(page.rows());
-        self.run(query.fetch_all(&self.pool())).await
-    }
-
     /// Newest notes.
-    pub async fn feed(&self, page: PageRequest) -> StoreResult<Slice<Note>> {
+    pub async fn newest_notes(&self, page: PageRequest) -> StoreResult<Slice<NoteId>> {
         self.notes_where("true", None, page).await
     }
 
     /// A user's newest notes.
-    pub async fn notes_of_user(&self, author: UserId, page: PageRequest) -> StoreResult<Slice<Note>> {
+    pub async fn notes_of_user(&self, author: UserId, page: PageRequest) -> StoreResult<Slice<NoteId>> {
         self.notes_where("author_id = $3", Some(author.0), page).await
     }
 
     /// A group's newest notes.
-    pub async fn notes_of_group(&self, group: GroupId, page: PageRequest) -> StoreResult<Slice<Note>> {
+    pub async fn notes_of_group(&self, group: GroupId, page: PageRequest) -> StoreResult<Slice<NoteId>> {
         self.notes_where("group_id = $3", Some(group.0), page).await
     }
 
@@ -80,18 +70,17 @@ impl Db {
         self.run(query.fetch_optional(&self.pool())).await
     }
 
-    /// `of` is bound to `$3`.
+    /// Highest id first. `of` is bound to `$3`.
     async fn notes_where(
         &self,
         condition: &'static str,
         of: Option<Id>,
         page: PageRequest,
-    ) -> StoreResult<Slice<Note>> {
+    ) -> StoreResult<Slice<NoteId>> {
         let text = format!(
-            "SELECT {COLUMNS} FROM note WHERE {condition} AND removed_at IS NULL AND id < $1
-             ORDER BY id DESC LIMIT $2"
+            "SELECT id FROM note WHERE {condition} AND removed_at IS NULL AND id < $1 ORDER BY id DESC LIMIT $2"
         );
-        let mut query = sqlx::query_as(from_catalogue(text)).bind(page.below()).bind(page.rows());
+        let mut query = sqlx::query_scalar(from_catalogue(text)).bind(page.below()).bind(page.rows());
         if let Some(of) = of {
             query = query.bind(of.get());
         }

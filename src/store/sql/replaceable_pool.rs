@@ -49,13 +49,15 @@ impl ReplaceablePool {
     fn classify<T>(&self, answer: Result<Result<T, sqlx::Error>, Elapsed>, began: Instant) -> StoreResult<T> {
         match answer {
             Ok(Err(sqlx::Error::PoolTimedOut)) | Err(_) => {
+                let why = format!("no answer within {:?}", self.timeout);
+                // If another statement was answered meanwhile, this one waited for a connection or for a lock.
+                if *self.last_answer.lock() > Some(began) {
+                    return Err(StoreError::SqlBusy(why));
+                }
                 if self.unanswered.fetch_add(1, Relaxed) + 1 >= UNANSWERED {
                     self.replace_pool();
                 }
-                let why = format!("no answer within {:?}", self.timeout);
-                // If another statement was answered meanwhile, this one waited for a connection or for a lock.
-                let is_busy = *self.last_answer.lock() > Some(began);
-                Err(if is_busy { StoreError::SqlBusy(why) } else { StoreError::SqlUnreachable(why) })
+                Err(StoreError::SqlUnreachable(why))
             }
             Ok(result) => {
                 self.unanswered.store(0, Relaxed);

@@ -40,10 +40,21 @@ impl Db {
         self.run(query.fetch_optional(&self.pool())).await
     }
 
-    /// Returns the user of this subject, or creates it. Concurrent calls return the same user.
-    pub async fn ensure_user(&self, subject: &str, name: &str) -> StoreResult<UserId> {
+    /// Subjects without a user are missing.
+    pub async fn users_by_subjects(&self, subjects: &[String]) -> StoreResult<Vec<(String, UserId)>> {
+        let query =
+            sqlx::query_as("SELECT subject, id FROM app_user WHERE subject = ANY($1) AND removed_at IS NULL")
+                .bind(subjects);
+        self.run(query.fetch_all(&self.pool())).await
+    }
+
+    /// Returns the user of this subject, or creates it; one without a name is called `User` and its id. Concurrent calls
+    /// return the same user.
+    pub async fn ensure_user(&self, subject: &str, name: Option<&str>) -> StoreResult<UserId> {
         let query = sqlx::query_scalar(
-            "INSERT INTO app_user (subject, name) VALUES ($1, $2)
+            "INSERT INTO app_user (id, subject, name) OVERRIDING SYSTEM VALUE
+             SELECT id, $1, coalesce($2, 'User ' || id)
+             FROM (SELECT nextval(pg_get_serial_sequence('app_user', 'id')) AS id) AS next
              ON CONFLICT ON CONSTRAINT app_user_subject_unique DO UPDATE SET subject = excluded.subject
              RETURNING id",
         )

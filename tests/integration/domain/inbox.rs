@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 
 use futures_util::future::join_all;
 use plaudit::catalogue::{EdgeKind, InboxKind};
+use plaudit_embedded_stores::AppendFsync;
 use plaudit_token_auth::Role;
 use serde_json::{Value, json};
 
-use crate::support::{SOON, Server, eventually, note, user};
+use crate::support::{SOON, Server, Stores, eventually, note, user};
 
 const BADGES: &str = "unreadReplyCount unreadLikeCount unreadFollowerCount unreadMessageCount";
 
@@ -209,4 +210,29 @@ async fn concurrent_messages_of_64_senders_are_counted_once_per_sender() {
     let changed = join_all(messages).await.iter().filter(|payload| payload["changed"] == true).count();
     assert_eq!(changed, 64);
     assert_eq!(unread(server, "dan is popular").await, badges(0, 0, 0, 64));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn before_the_first_action_there_is_no_inbox_and_then_an_open_subscription_has_it() {
+    let stores = Stores::start(AppendFsync::Always).await;
+    let (server, other) = (Server::start_on(&stores, &[]), Server::start_on(&stores, &[]));
+    // The user is created by the process of the socket, and by another one.
+    for (subject, acting) in [("new here", &server), ("new there", &other)] {
+        let mut socket = server.socket(subject).await;
+        let watch = "subscription { inboxCountsChanged { unreadFollowerCount } }";
+        for id in ["one", "two"] {
+            socket.subscribe(id, watch, json!({})).await;
+        }
+        socket.subscribe("viewer", "{ viewer { id } }", json!({})).await;
+        assert_eq!(socket.data().await["viewer"], Value::Null, "no user, and no event before");
+        assert_eq!(socket.receive().await["type"], "complete");
+        let acting = acting.client(subject);
+        let acted = acting.act("createGroup", json!({ "name": "A group" }), "group { owner { id } }").await;
+        let me = acted["group"]["owner"]["id"].clone();
+        for _ in 0..2 {
+            assert_eq!(socket.data().await["inboxCountsChanged"]["unreadFollowerCount"], 0, "{subject}");
+        }
+        other.client("a fan").act("follow", json!({ "userId": me }), "changed").await;
+        assert_eq!(socket.data().await["inboxCountsChanged"]["unreadFollowerCount"], 1, "{subject}");
+    }
 }

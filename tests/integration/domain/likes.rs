@@ -115,6 +115,31 @@ async fn a_user_without_an_account_gets_one_at_the_first_mutation() {
 }
 
 #[tokio::test]
+async fn whoever_has_no_user_switches_nothing_off_and_gets_none() {
+    let server = Server::shared();
+    let stores = server.stores();
+    let id = stores.new_note().await;
+    let n = note(id);
+    let (other, group) = (user(stores.new_user().await), format!("group_{}", stores.new_group().await));
+    let comment = format!("comment_{}", stores.new_comment(id).await);
+    let newcomer = server.client(&format!("newcomer {}", uuid::Uuid::new_v4()));
+    for (mutation, input, shown) in [
+        ("unlikeNote", json!({ "noteId": n }), "note { id viewerHasLiked }"),
+        ("uncollectNote", json!({ "noteId": n }), "note { id }"),
+        ("unlikeComment", json!({ "commentId": comment }), "comment { id }"),
+        ("unfollow", json!({ "userId": other }), "user { id } viewer { id }"),
+        ("leaveGroup", json!({ "groupId": group }), "group { id } viewer { id }"),
+    ] {
+        let undone = newcomer.act(mutation, input, &format!("changed {shown}")).await;
+        assert_eq!(undone["changed"], false, "{mutation}");
+        assert!(undone.get("viewer").is_none_or(Value::is_null), "{undone}");
+    }
+    assert_eq!(newcomer.data("{ viewer { id } }", json!({})).await["viewer"], Value::Null);
+    let unknown = "mutation { unlikeNote(input: { noteId: \"note_999999999\" }) { changed } }";
+    assert_eq!(newcomer.error(unknown, json!({})).await["extensions"]["code"], "NOT_FOUND");
+}
+
+#[tokio::test]
 async fn an_event_that_changes_no_row_invalidates_the_count() {
     let server = Server::shared();
     let stores = server.stores();

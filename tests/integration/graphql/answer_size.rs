@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::support::{Client, Server, Socket, note, raw::Raw, user};
+use crate::support::{Client, Server, Socket, note, raw::Raw};
 
 /// The default of `max_answer`.
 const MAX_ANSWER: usize = 4 << 20;
@@ -139,15 +139,20 @@ async fn the_same_list_is_read_once_in_a_request() {
 async fn errors_count_for_the_size_of_an_answer_with_their_paths() {
     for flags in [&[][..], &["--plans", "false"]] {
         let server = Server::start(flags);
-        let ids = vec![user(server.stores().new_user().await); 100];
-        let inboxes: String = (0..20).map(|n| format!("a{n}: inbox {{ id }} ")).collect();
+        let ids = vec![note(server.stores().new_note().await); 100];
+        let inboxes: String = (0..18).map(|n| format!("a{n}: inbox {{ id }} ")).collect();
         let query = |alias: &str| {
-            format!("query ($ids: [ID!]!) {{ {alias}: nodes(ids: $ids) {{ ... on User {{ {inboxes} }} }} }}")
+            let notes = format!("{alias}: author {{ {alias}: notes(first: 1) {{ {alias}: nodes {{");
+            let nested = format!("{notes} {notes} {notes} {alias}: author {{ {inboxes}");
+            let end = "}".repeat(nested.matches('{').count() - nested.matches('}').count());
+            format!(
+                "query ($ids: [ID!]!) {{ {alias}: nodes(ids: $ids) {{ ... on Note {{ {nested} {end} }} }} }}"
+            )
         };
         let client = server.anonymous();
         let answer = client.send(&query("short"), json!({ "ids": ids })).await.body;
-        assert_eq!(answer["errors"].as_array().map(Vec::len), Some(2_000));
-        let answer = client.send(&query(&"long".repeat(6_000)), json!({ "ids": ids })).await.body;
+        assert_eq!(answer["errors"].as_array().map(Vec::len), Some(1_800), "{answer}");
+        let answer = client.send(&query(&"long".repeat(64)), json!({ "ids": ids })).await.body;
         assert_eq!(refusal(&answer), too_large(MAX_ANSWER));
     }
 }

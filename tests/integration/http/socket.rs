@@ -203,10 +203,10 @@ async fn the_token_of_the_upgrade_is_used_unless_the_init_message_has_one() {
         let mut socket = Socket::try_connect(request).await.unwrap();
         socket.send(json!({ "type": "connection_init", "payload": payload })).await;
         assert_eq!(socket.receive().await["type"], "connection_ack");
-        let inbox = "subscription { inboxCountsChanged { owner: __typename } }";
-        socket.subscribe("i", inbox, json!({})).await; // creates the user of the token
+        let act = "mutation { createGroup(input: { name: \"A group\" }) { changed } }";
+        socket.subscribe("i", act, json!({})).await; // creates the user of the token
         socket.data().await;
-        socket.send(json!({ "type": "complete", "id": "i" })).await;
+        assert_eq!(socket.receive().await["type"], "complete");
         let viewer = "query ($s: String!) { viewer { id } user(subject: $s) { id } }";
         socket.subscribe("x", viewer, json!({ "s": subject })).await;
         let result = socket.data().await;

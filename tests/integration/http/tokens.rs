@@ -73,6 +73,36 @@ async fn tokens_of_a_provider_grant_their_claims_and_all_others_are_refused() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_new_user_is_called_by_the_claim_name_and_never_by_the_subject() {
+    let issuer = Issuer::start().await;
+    issuer.publish(&[Key::Ed25519.public("d")]);
+    let server = Server::start_without_secret(&expecting(&issuer));
+    let named = async |subject: &str, name: Value| {
+        let token = Key::Ed25519.token("d", &claims(&json!({ "sub": subject, "name": name })));
+        let client = server.anonymous().with_token(&token);
+        client.act("createGroup", json!({ "name": "A group" }), "changed").await;
+        let viewer = client.data("{ viewer { id name } }", json!({})).await["viewer"].clone();
+        let (id, name) = (viewer["id"].as_str().unwrap(), viewer["name"].as_str().unwrap());
+        (id.replace("user_", "User "), name.to_owned())
+    };
+    for (subject, claim, shown) in [
+        ("mail@of.one", json!("Ann"), Some("Ann".to_owned())),
+        ("mail@of.two", json!(" \u{202E}Bob\u{200B} "), Some("Bob".to_owned())),
+        ("mail@of.three", json!("é".repeat(300)), Some("é".repeat(40))),
+        ("mail@of.four", Value::Null, None),
+        ("mail@of.five", json!(""), None),
+        ("mail@of.six", json!("\u{3164}"), None),
+        ("mail@of.seven", json!("two\nlines"), None),
+        ("mail@of.eight", json!({ "given": "Ann" }), None),
+    ] {
+        let (by_id, name) = named(subject, claim).await;
+        assert_eq!(name, shown.unwrap_or(by_id), "{subject}");
+        // Later claims do not rename a user.
+        assert_eq!(named(subject, json!("Zoe")).await.1, name);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_new_key_is_fetched_at_once_and_many_unknown_ones_do_not_cause_more_fetches() {
     let issuer = Issuer::start().await;
     issuer.publish(&[Key::Rsa.public("old")]);

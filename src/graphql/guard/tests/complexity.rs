@@ -107,3 +107,13 @@ fn pages_of_full_pages_are_refused_and_the_numbers_do_not_overflow() {
     let deep = format!("{{ user {{ {} }} }}", ["a", "b"].map(|alias| format!("{alias}: {deep}")).concat());
     assert!(admit(&self::guard(wide), &deep, json!({})).is_err());
 }
+
+#[test]
+fn lists_inside_lists_count_for_each_item() {
+    assert_eq!(lists("{ note(id: 1) { id author { name } } }", json!({})), 0);
+    assert_eq!(lists("{ feed(first: 5) { nodes { id comments { nodes { id } } } } }", json!({})), 1 + 5);
+    let fragment = "query ($ids: [ID!]!, $n: Int) { nodes(ids: $ids) { ...N } }
+        fragment N on Note { likers(first: $n) { nodes { id } } ...C }
+        fragment C on Note { comments(first: 3) { nodes { replies(first: $n) { nodes { id } } } } }";
+    assert_eq!(lists(fragment, json!({ "ids": ["a", "b"], "n": 4 })), 2 * (1 + 1 + 3));
+}

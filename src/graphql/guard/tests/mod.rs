@@ -52,6 +52,14 @@ fn admit(guard: &Guard, text: &str, variables: Json) -> Result<Variables, Vec<Js
     }
 }
 
+/// The lists that are read by statements of their own.
+fn lists(text: &str, variables: Json) -> u64 {
+    let guard = usual();
+    let document = guard.read(text).unwrap();
+    let operation = document.operation(None).unwrap();
+    guard.admit(&document, operation, &mut Variables::from_json(variables)).unwrap().lists
+}
+
 /// The measured complexity, by a guard that allows none.
 fn complexity(text: &str, variables: Json) -> u64 {
     let none =
