@@ -5,10 +5,13 @@
 //! server's share of the cores and its memory. Goals: p99 at most three times the quiet one and 20 ms more, no failure,
 //! and 512 MB of memory beyond the quiet one; during the attack of ten addresses ten times the quiet p99.
 //!
-//! `cargo bench --bench attacks`. `SECONDS` (10) each; `ONLY` names one attack.
+//! At the end, honest use that must not notice the limits.
+//!
+//! `cargo bench --bench attacks`. `SECONDS` (10) each; `ONLY` names one attack; `SERVER` is another build to attack.
 
 mod attacker;
 mod bystander;
+mod honest;
 mod server;
 #[path = "../sockets/socket.rs"]
 #[expect(dead_code, reason = "shared with another benchmark, which also reads all arrivals")]
@@ -22,6 +25,7 @@ use std::{
 
 use attacker::Attack;
 use bystander::{Bystander, Times};
+use honest::Answers;
 use server::Server;
 
 type Outcome<T> = Result<T, Box<dyn std::error::Error>>;
@@ -64,7 +68,22 @@ async fn measure() -> Outcome<()> {
         println!("{:<22}{}  {cores:.2} cores, {grown} MB more", attack.name(), attacked.row());
         println!("{:<22}{}", "", verdict(&quiet, &attacked, attack.addresses()));
     }
+    if only.is_none() {
+        honest().await?;
+    }
     Ok(())
+}
+
+async fn honest() -> Outcome<()> {
+    let server = Server::start()?;
+    show("page of 500 live notes", &honest::page_of_live_notes(&server.url, length()?).await?);
+    show("backend of 1,000 users", &honest::backend(&server.url).await?);
+    Ok(())
+}
+
+fn show(name: &str, Answers { answered, refused }: &Answers) {
+    let first = refused.first().map_or("", String::as_str);
+    println!("{name:<26}{answered:>8} answered{:>8} refused {first}", refused.len());
 }
 
 /// Whether the goals are met.

@@ -25,7 +25,8 @@ pub struct Server {
 impl Server {
     pub fn start() -> Outcome<Self> {
         let place = tempfile::Builder::new().permissions(PermissionsExt::from_mode(0o755)).tempdir()?;
-        let mut child = Command::new(env!("CARGO_BIN_EXE_plaudit"))
+        let program = std::env::var("SERVER").unwrap_or_else(|_| env!("CARGO_BIN_EXE_plaudit").to_owned());
+        let mut child = Command::new(program)
             .args(["serve", "--listen", "127.0.0.1:0", "--seed-if-empty", "--log", "error"])
             // The bystander flips as fast as it can measure.
             .args(["--rate-user-writes", "0"])

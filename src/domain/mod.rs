@@ -47,7 +47,7 @@ pub use keys::IdempotencyKey;
 pub use moderation::QueueState;
 pub use notes::NewNote;
 pub use rankings::HotNotesCursor;
-pub use rates::{Cost, CostMeters, PerClass, PushAccount, RateClass, RequestSource, Work};
+pub use rates::{BusyAccount, Cost, CostMeters, Kept, PerClass, PushAccount, RateClass, RequestSource, Work};
 pub use ratings::Score;
 pub use text::{
     COMMENT_BODY, GRANT_REASON, GROUP_DESCRIPTION, GROUP_NAME, NOTE_BODY, NOTE_TITLE, REJECTION_REASON, Text,
@@ -99,7 +99,7 @@ impl Plaudit {
             memberships: Memberships::new(redis.clone(), db.clone()),
             views: Views::new(redis.clone()),
             rankings: Rankings::new(redis.clone(), db.clone()),
-            rates: Rates::new(&settings.rates, redis.clone()),
+            rates: Rates::new(&settings.rates, settings.subscription_memory, redis.clone()),
             entities,
             redis,
             db,

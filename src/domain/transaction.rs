@@ -16,7 +16,7 @@ use crate::{
         fault::{self, Point},
     },
     store::{
-        KEY_LIFE, StoreResult,
+        KEY_LIFE, StoreResult, UNCHANGED_KEY_LIFE,
         sql::{
             Tx,
             comments::CommentHeader,
@@ -150,11 +150,16 @@ impl ActionTransaction<'_> {
         let shards = plaudit.inner.redis.shards();
         let lines = self.tx.add_own_invalidations(shards, &stale, "changed directly").await?;
         if let Some((actor, key)) = self.key {
-            self.tx.keep_result(actor, key.as_str(), changed, created).await?;
+            let sooner = KEY_LIFE.saturating_sub(UNCHANGED_KEY_LIFE);
+            self.tx.keep_result(actor, key.as_str(), changed, created, sooner).await?;
         }
         commit(self.tx).await?;
         if changed {
             actions::changed(self.action);
+        } else if let Some((actor, key)) = self.key
+            && let Err(error) = plaudit.inner.redis.shorten_key(actor, key.as_str()).await
+        {
+            tracing::debug!(%error, "cannot shorten the life of a key; it is kept for a day");
         }
         if !lines.is_empty() {
             plaudit.invalidate(&stale, &lines).await;

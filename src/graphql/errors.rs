@@ -103,7 +103,9 @@ impl Code {
             Self::BadUserInput => {
                 "An argument or a variable is wrong; `extensions.argument` or `extensions.variable` names it"
             }
-            Self::LimitExceeded => "More at the same time than one connection may have: end something first",
+            Self::LimitExceeded => {
+                "More at the same time than one connection, user or address may have: end something first"
+            }
             Self::RateLimited => {
                 "Too many requests of the user or the address: send it again after `extensions.retryAfter` seconds"
             }

@@ -6,12 +6,31 @@ use axum::{
 };
 
 use super::{SharedApiState, caller::SentBy, health::metrics_text, request_error::RequestError};
-use crate::graphql::{ApiError, Code, must_be_moderator};
+use crate::{
+    domain::{BusyAccount, RateClass},
+    graphql::{ApiError, Code, must_be_moderator},
+};
 
-/// The text of `/metrics`, which proxies usually do not pass on.
+/// Accounts that are shown.
+const TOP: usize = 10;
+
+/// The text of `/metrics`, which proxies usually do not pass on, and the accounts that have used most of their limits.
 pub async fn metrics(state: SharedApiState, SentBy(caller): SentBy) -> Result<Response, RequestError> {
     must_be_moderator(&caller.viewer).map_err(refused)?;
-    Ok(metrics_text(&state.api.metrics))
+    let accounts = state.api.plaudit.busiest_accounts(TOP);
+    let accounts: String = accounts.iter().flat_map(lines).collect();
+    Ok(metrics_text(state.api.metrics.render() + &accounts))
+}
+
+/// What an account has used, and may use, of each class with a limit.
+fn lines(account: &BusyAccount) -> impl Iterator<Item = String> {
+    let BusyAccount { kind, name, used, allowed } = account;
+    let limited = RateClass::ALL.into_iter().filter(|class| allowed.of(*class) > 0);
+    limited.map(move |class| {
+        let labels = format!("{{kind=\"{kind}\",account=\"{name}\",class=\"{}\"}}", class.name());
+        let (used, allowed) = (used.of(class), allowed.of(class));
+        format!("plaudit_account_used{labels} {used}\nplaudit_account_limit{labels} {allowed}\n")
+    })
 }
 
 fn refused(error: ApiError) -> RequestError {

@@ -6,7 +6,7 @@ use std::{
     pin::Pin,
     sync::{
         Arc,
-        atomic::{AtomicU8, Ordering::Relaxed},
+        atomic::{AtomicU8, AtomicU64, Ordering::Relaxed},
     },
     task::{Context, Poll, ready},
     time::Duration,
@@ -40,11 +40,49 @@ impl Phase {
     }
 }
 
+/// Bytes that a WebSocket has received since its last message. The library for WebSockets passes over empty parts of a
+/// message, without end and without a sign of them, so only their bytes tell.
+#[derive(Clone, Default)]
+pub struct Unfinished(Arc<UnfinishedMessage>);
+
+#[derive(Default)]
+struct UnfinishedMessage {
+    bytes: AtomicU64,
+    /// Most bytes until a message is complete; 0 for no limit.
+    most: AtomicU64,
+}
+
+/// A message takes more bytes than it may.
+#[derive(Debug, thiserror::Error)]
+#[error("the parts of a message take more than {0} bytes")]
+pub struct TooManyParts(u64);
+
+impl Unfinished {
+    /// Limits what a message of at most so many bytes may take with the heads of its parts: twice as much.
+    pub fn limit(&self, message: usize) {
+        self.0.most.store(2 * message as u64, Relaxed);
+    }
+
+    /// A message is complete.
+    pub fn finished(&self) {
+        self.0.bytes.store(0, Relaxed);
+    }
+
+    fn add(&self, bytes: usize) -> io::Result<()> {
+        let most = self.0.most.load(Relaxed);
+        if most > 0 && self.0.bytes.fetch_add(bytes as u64, Relaxed) + bytes as u64 > most {
+            return Err(io::Error::other(TooManyParts(most)));
+        }
+        Ok(())
+    }
+}
+
 /// A TCP stream whose reads and writes have time limits.
 pub struct TimedStream {
     stream: TcpStream,
     _open: Arc<OpenConnection>,
     phase: Phase,
+    unfinished: Unfinished,
     head: Deadline,
     sending: Deadline,
 }
@@ -55,11 +93,12 @@ impl TimedStream {
     pub fn new(
         stream: TcpStream,
         open: Arc<OpenConnection>,
-        phase: Phase,
+        (phase, unfinished): (Phase, Unfinished),
         head: Duration,
         send: Duration,
     ) -> Self {
-        Self { stream, _open: open, phase, head: Deadline::new(head), sending: Deadline::new(send) }
+        let (head, sending) = (Deadline::new(head), Deadline::new(send));
+        Self { stream, _open: open, phase, unfinished, head, sending }
     }
 
     fn write<T>(
@@ -112,6 +151,7 @@ impl AsyncRead for TimedStream {
         let this = self.get_mut();
         let before = buffer.filled().len();
         if let Poll::Ready(read) = Pin::new(&mut this.stream).poll_read(context, buffer) {
+            this.unfinished.add(buffer.filled().len() - before)?;
             if buffer.filled().len() > before && this.phase.0.load(Relaxed) == IDLE {
                 this.phase.0.store(HEAD, Relaxed);
                 this.head.begin();

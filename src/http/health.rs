@@ -38,7 +38,7 @@ pub fn router(readiness: Arc<dyn Readiness>, metrics: PrometheusHandle) -> Route
         .route("/healthz", get(alive))
         .route("/readyz", get(ready))
         .with_state(readiness)
-        .route("/metrics", get(async move || metrics_text(&metrics)))
+        .route("/metrics", get(async move || metrics_text(metrics.render())))
 }
 
 /// The process is alive.
@@ -58,6 +58,6 @@ async fn ready(State(readiness): State<Arc<dyn Readiness>>) -> (StatusCode, Json
 }
 
 /// Metrics in the text format of Prometheus.
-pub fn metrics_text(metrics: &PrometheusHandle) -> Response {
-    ([(header::CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], metrics.render()).into_response()
+pub fn metrics_text(text: String) -> Response {
+    ([(header::CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], text).into_response()
 }

@@ -6,7 +6,7 @@ use axum::{
     Router,
     body::Body,
     extract::ConnectInfo,
-    http::{Request, StatusCode},
+    http::{Request, StatusCode, header},
     response::Response,
     serve::Listener,
 };
@@ -23,7 +23,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use super::{
-    connection::{Phase, TimedStream},
+    connection::{Phase, TimedStream, Unfinished},
     connections::{Connections, OpenConnection},
 };
 use crate::settings::RequestSettings;
@@ -67,10 +67,16 @@ async fn serve_one(
 ) {
     // Answers are written whole, so Nagle's algorithm would only delay them.
     let _ = stream.set_nodelay(true);
-    let phase = Phase::default();
+    let (phase, unfinished) = (Phase::default(), Unfinished::default());
     let (head, send) = (settings.header_timeout, settings.send_timeout);
-    let io = TokioIo::new(TimedStream::new(stream, Arc::clone(&client.open), phase.clone(), head, send));
-    let service = service(router, client, phase);
+    let io = TokioIo::new(TimedStream::new(
+        stream,
+        Arc::clone(&client.open),
+        (phase.clone(), unfinished.clone()),
+        head,
+        send,
+    ));
+    let service = service(router, client, phase, unfinished);
     let mut connection = pin!(
         http1::Builder::new()
             .timer(TokioTimer::new())
@@ -93,11 +99,15 @@ fn service(
     router: Router,
     client: AcceptedClient,
     phase: Phase,
+    unfinished: Unfinished,
 ) -> impl Service<Request<Incoming>, Response = Response, Error = Infallible, Future: Send> {
     let router = TowerToHyperService::new(router);
     service_fn(move |mut request: Request<Incoming>| {
         phase.request_begins();
         request.extensions_mut().insert(ConnectInfo(client.address));
+        if request.headers().contains_key(header::UPGRADE) {
+            request.extensions_mut().insert(unfinished.clone());
+        }
         let (response, phase) = (router.call(request.map(Body::new)), phase.clone());
         let open = Arc::clone(&client.open);
         async move {

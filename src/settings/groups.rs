@@ -8,8 +8,8 @@ use tracing_subscriber::EnvFilter;
 use super::{
     RateSettings,
     values::{
-        HostName, NightlyAt, StoreUrl, append_fsync, as_usize, duration, hub_cache, log_filter, nightly_at,
-        shard_count, socket_address, whole,
+        HostName, NightlyAt, StoreUrl, append_fsync, as_usize, duration, hub_cache, log_filter, mebibytes,
+        nightly_at, shard_count, socket_address, whole,
     },
 };
 use plaudit_embedded_stores::AppendFsync;
@@ -207,6 +207,13 @@ pub struct DomainSettings {
     #[arg(long, value_name = "OBJECTS", default_value = "100", value_parser = whole(1..=100, as_usize))]
     #[arg(help_heading = "Sockets")]
     pub subscription_topics: usize,
+
+    /// Memory of all subscriptions of a process in MiB, 64 to 65536
+    ///
+    /// One user or address takes an eighth at most. A subscription beyond it is refused with `LIMIT_EXCEEDED`.
+    #[arg(long, value_name = "MIB", default_value = "512", value_parser = whole(64..=65_536, mebibytes))]
+    #[arg(help_heading = "Sockets")]
+    pub subscription_memory: u64,
 
     /// How long a mutation waits for its own new count before it answers, 0s to 1m
     #[arg(long, value_name = "DURATION", default_value = "1s")]

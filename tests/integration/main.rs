@@ -40,6 +40,7 @@ mod graphql {
     mod live;
     mod plans;
     mod schema;
+    mod subscription_memory;
 }
 mod http {
     mod browsers;

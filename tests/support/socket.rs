@@ -95,6 +95,16 @@ impl Socket {
         self.stream.send(frame).await.unwrap();
     }
 
+    /// Sends it with one of the next frames.
+    pub async fn feed_frame(&mut self, frame: Message) {
+        self.stream.feed(frame).await.unwrap();
+    }
+
+    /// `None` if the connection has ended.
+    pub async fn try_feed_frame(&mut self, frame: Message) -> Option<()> {
+        self.stream.feed(frame).await.ok()
+    }
+
     pub async fn send(&mut self, message: Value) {
         self.stream.send(Message::text(message.to_string())).await.unwrap();
     }

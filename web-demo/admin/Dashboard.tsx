@@ -1,5 +1,6 @@
 import styles from "./Dashboard.module.css";
 import { useMonitorState } from "./metrics/useMonitor";
+import { Accounts } from "./panels/Accounts";
 import { Actions } from "./panels/Actions";
 import { Attention } from "./panels/Attention";
 import { Decisions } from "./panels/Decisions";
@@ -25,6 +26,7 @@ export function Dashboard() {
           <div className={styles.grid}>
             <Overview />
             <Operations />
+            <Accounts />
             <Actions />
             <Shards />
             <Stores />

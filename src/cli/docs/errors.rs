@@ -21,7 +21,7 @@ const fn status(code: Code) -> &'static str {
         Code::Unauthenticated => "401 for an invalid token, else 200",
         Code::Forbidden | Code::NotFound | Code::Internal => "200",
         Code::BadUserInput => "200, or 400 if nothing was executed",
-        Code::LimitExceeded => "none: WebSocket only",
+        Code::LimitExceeded => "none: subscriptions only",
         Code::RateLimited => "429",
         Code::RetryLater => "200, or 503 for a refused connection",
         Code::ParseFailed | Code::ValidationFailed | Code::PersistedQueryNotFound => "400",

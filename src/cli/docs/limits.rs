@@ -168,6 +168,12 @@ const LIMITS: &[(&str, &[&str], &str, &str)] = &[
     ("Time until `connection_init`", &["socket_init_wait"], "closed with 4408", "sockets without operations"),
     ("Time between pings", &["socket_ping"], "the connection is closed", "sockets of clients that are gone"),
     ("Operations on a WebSocket", &["socket_subscriptions"], "`LIMIT_EXCEEDED`", "fan-out for one client"),
+    (
+        "Memory of all subscriptions; an eighth for one user or address",
+        &["subscription_memory"],
+        "`LIMIT_EXCEEDED`",
+        "memory by many different subscriptions, or by long texts in them",
+    ),
     ("Objects of a subscription", &["subscription_topics"], "`BAD_USER_INPUT`", "fan-out for one client"),
     ("Sockets of an address", &["sockets_per_address"], "`RATE_LIMITED`, 429", "memory"),
     ("Sockets in all", &["sockets"], "`RETRY_LATER`, 503", "memory"),

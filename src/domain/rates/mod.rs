@@ -5,7 +5,9 @@
 //! The error with `n` instances is at most what `n - 1` of them admit between two exchanges, plus
 //! `(n - 1) / SHARED_FROM` of the limit.
 
+mod busiest;
 mod class;
+mod memory;
 mod pushes;
 mod window;
 mod work;
@@ -17,11 +19,14 @@ use parking_lot::Mutex;
 use sha2::{Digest, Sha256};
 use tokio_util::sync::CancellationToken;
 
+pub use busiest::BusyAccount;
 pub use class::RateClass;
+pub use memory::Kept;
 pub use pushes::PushAccount;
 pub use work::{Cost, CostMeters, Work};
 
 use self::{
+    busiest::Busiest,
     pushes::Pushes,
     window::{RequestCounts, WindowMoment},
 };
@@ -104,11 +109,14 @@ pub(super) struct Rates {
     addresses: Cache<IpAddr, Arc<Requester>>,
     /// Those whose counts the next exchange sends.
     to_share: Mutex<Vec<Arc<Requester>>>,
+    busiest: Busiest,
     pushes: Pushes,
     redis: Redis,
 }
 
 struct Requester {
+    /// `user` or `address`.
+    kind: &'static str,
     id: RateAsker,
     allowed: PerClass,
     state: Mutex<RequesterState>,
@@ -122,7 +130,8 @@ struct RequesterState {
 }
 
 impl Rates {
-    pub fn new(settings: &RateSettings, redis: Redis) -> Self {
+    /// `memory`: most bytes of all subscriptions.
+    pub fn new(settings: &RateSettings, memory: u64, redis: Redis) -> Self {
         for class in RateClass::ALL {
             limited_total(class).increment(0);
         }
@@ -141,7 +150,8 @@ impl Rates {
             users: cache(settings.rate_window),
             addresses: cache(settings.rate_window),
             to_share: Mutex::default(),
-            pushes: Pushes::new(settings),
+            busiest: Busiest::default(),
+            pushes: Pushes::new(settings, memory),
             redis,
         }
     }
@@ -192,14 +202,14 @@ impl Rates {
 
     fn user(&self, subject: &str) -> Option<Arc<Requester>> {
         let allowed = self.per_user;
-        let requester = || Arc::new(Requester::new(&format!("user:{subject}"), allowed));
+        let requester = || Arc::new(Requester::new("user", subject, allowed));
         (!allowed.is_zero()).then(|| self.users.get_with_by_ref(subject, requester))
     }
 
     fn address(&self, address: IpAddr) -> Option<Arc<Requester>> {
         let allowed = self.per_address;
         let network = network_of(address);
-        let requester = || Arc::new(Requester::new(&format!("address:{network}"), allowed));
+        let requester = || Arc::new(Requester::new("address", &network.to_string(), allowed));
         (!allowed.is_zero()).then(|| self.addresses.get_with(network, requester))
     }
 
@@ -219,6 +229,7 @@ impl Rates {
         if requesters.is_empty() {
             return;
         }
+        self.busiest.add(&requesters, &WindowMoment::at(now(), self.window));
         let shares: Vec<RateShare> = requesters.iter().map(|requester| requester.share()).collect();
         match self.redis.exchange_rates(&shares, 2 * self.window + EXCHANGE).await {
             Ok(totals) => {
@@ -233,11 +244,11 @@ impl Rates {
 }
 
 impl Requester {
-    fn new(name: &str, allowed: PerClass) -> Self {
-        let digest = Sha256::digest(name.as_bytes());
+    fn new(kind: &'static str, name: &str, allowed: PerClass) -> Self {
+        let digest = Sha256::digest(format!("{kind}:{name}"));
         let mut id = [0; 16];
         id.copy_from_slice(&digest[..16]);
-        Self { id: RateAsker(id), allowed, state: Mutex::default() }
+        Self { kind, id: RateAsker(id), allowed, state: Mutex::default() }
     }
 
     /// The exceeded class with the longest wait.
@@ -300,8 +311,14 @@ impl super::Plaudit {
         self.inner.rates.charge(source, cost);
     }
 
-    /// The account that pays for the events of a subscription.
-    pub fn push_account(&self, source: RequestSource<'_>) -> PushAccount {
+    /// The users and addresses that have used the greatest part of a limit, at most `number`.
+    pub fn busiest_accounts(&self, number: usize) -> Vec<BusyAccount> {
+        let rates = &self.inner.rates;
+        rates.busiest.top(number, &WindowMoment::at(now(), rates.window))
+    }
+
+    /// The account that pays for the events of a subscription; without a source, for those of a service.
+    pub fn push_account(&self, source: Option<RequestSource<'_>>) -> PushAccount {
         self.inner.rates.pushes.account(source)
     }
 
@@ -337,7 +354,7 @@ mod tests {
             rate_address_writes: address.writes,
             rate_address_creations: address.creations,
         };
-        Rates::new(&settings, redis)
+        Rates::new(&settings, 1 << 20, redis)
     }
 
     fn ask(rates: &Rates, subject: Option<&str>, address: &str, class: RateClass) -> Option<RateClass> {
@@ -375,6 +392,27 @@ mod tests {
         assert_eq!(ask(&rates, None, "2001:db8:0:1::1", RateClass::Read), None);
         assert_eq!(ask(&rates, None, "::ffff:192.0.2.1", RateClass::Read), None);
         assert_eq!(ask(&rates, None, "192.0.2.1", RateClass::Read), Some(RateClass::Read));
+    }
+
+    #[tokio::test]
+    async fn the_busiest_are_those_nearest_to_a_limit_and_have_no_names() {
+        let limit = PerClass { reads: 100, writes: 10, creations: 0 };
+        let rates = rates(limit, PerClass { reads: 1_000, ..PerClass::default() });
+        let address: &str = "192.0.2.1";
+        for (subject, class, times) in
+            [("ann", RateClass::Read, 30), ("bob", RateClass::Write, 4), ("cleo", RateClass::Read, 1)]
+        {
+            for _ in 0..times {
+                assert_eq!(ask(&rates, Some(subject), address, class), None);
+            }
+        }
+        rates.exchange().await;
+        let top = rates.busiest.top(2, &WindowMoment::at(now(), rates.window));
+        let shown: Vec<_> =
+            top.iter().map(|account| (account.kind, account.used.reads, account.used.writes)).collect();
+        assert_eq!(shown, [("user", 0, 4), ("user", 30, 0)]);
+        assert!(top.iter().all(|account| account.name.len() == 6 && account.name != top[0].kind), "{top:?}");
+        assert_eq!(rates.busiest.top(9, &WindowMoment::at(now(), rates.window)).len(), 3, "and the address");
     }
 
     #[tokio::test]

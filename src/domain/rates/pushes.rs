@@ -1,12 +1,17 @@
 //! Pushes: the events of subscriptions are paid by those who watch, in equal parts. Who has paid too much gets them more
-//! slowly; the subscription that costs most is slowed first, and no request is refused for it.
+//! slowly; the subscription that costs most is slowed first, and no request is refused for it. Their memory is counted,
+//! too.
 
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
-use super::{RequestSource, work::Cost};
+use super::{
+    RequestSource,
+    memory::{Kept, Memories, Memory},
+    work::Cost,
+};
 use crate::{primitives::network_of, settings::RateSettings};
 
 /// What one subscription may cost, as a part of what its user or its address may cost.
@@ -22,6 +27,8 @@ pub struct Pushes {
     per_user: u32,
     per_address: u32,
     payers: Mutex<Payers>,
+    /// Of all subscriptions.
+    memory: Arc<Memory>,
 }
 
 #[derive(Default)]
@@ -36,28 +43,40 @@ struct Payer {
     /// For how long a thousandth of a unit is paid: a unit is a read.
     each: Duration,
     paid_until: Mutex<Instant>,
+    /// Of its subscriptions.
+    memory: Arc<Memory>,
 }
 
 /// Those who pay for one subscription: its user and its address, if their reads are limited.
-#[derive(Default)]
-pub struct PushAccount(Vec<Arc<Payer>>);
+pub struct PushAccount {
+    payers: Vec<Arc<Payer>>,
+    memories: Memories,
+}
 
 impl Pushes {
-    pub fn new(settings: &RateSettings) -> Self {
+    /// `memory`: most bytes of all subscriptions.
+    pub fn new(settings: &RateSettings, memory: u64) -> Self {
         Self {
             window: settings.rate_window,
             per_user: settings.rate_user_reads,
             per_address: settings.rate_address_reads,
             payers: Mutex::default(),
+            memory: Arc::new(Memory::new(memory)),
         }
     }
 
-    /// The account of a subscription. Subscriptions of the same user and address pay together.
-    pub fn account(&self, source: RequestSource<'_>) -> PushAccount {
-        let user = source.subject.map(|subject| (format!("user:{subject}"), self.per_user));
-        let address = (format!("address:{}", network_of(source.address)), self.per_address);
-        let payers = user.into_iter().chain([address]).filter(|(_, limit)| *limit > 0);
-        PushAccount(payers.map(|(name, limit)| self.payer(name, limit)).collect())
+    /// The account of a subscription. Subscriptions of the same user and address pay together; those of services pay
+    /// nothing.
+    pub fn account(&self, source: Option<RequestSource<'_>>) -> PushAccount {
+        let user = source.and_then(|source| source.subject);
+        let user = user.map(|subject| (format!("user:{subject}"), self.per_user));
+        let address =
+            source.map(|source| (format!("address:{}", network_of(source.address)), self.per_address));
+        let limited = user.into_iter().chain(address).filter(|(_, limit)| *limit > 0);
+        let payers: Vec<Arc<Payer>> = limited.map(|(name, limit)| self.payer(name, limit)).collect();
+        let own = payers.iter().map(|payer| Arc::clone(&payer.memory));
+        let memories = own.chain([Arc::clone(&self.memory)]).collect();
+        PushAccount { payers, memories }
     }
 
     fn payer(&self, name: String, limit: u32) -> Arc<Payer> {
@@ -67,11 +86,14 @@ impl Pushes {
         }
         let now = Instant::now();
         if payers.by_name.len() > 2 * payers.left + 100 {
-            payers.by_name.retain(|_, payer| Arc::strong_count(payer) > 1 || *payer.paid_until.lock() > now);
+            let is_used =
+                |payer: &Arc<Payer>| Arc::strong_count(payer) > 1 || Arc::strong_count(&payer.memory) > 1;
+            payers.by_name.retain(|_, payer| is_used(payer) || *payer.paid_until.lock() > now);
             payers.left = payers.by_name.len();
         }
         let each = self.window / limit / 1_000;
-        let payer = Arc::new(Payer { each, paid_until: Mutex::new(now) });
+        let payer =
+            Arc::new(Payer { each, paid_until: Mutex::new(now), memory: Arc::new(self.memory.part()) });
         payers.by_name.insert(name, Arc::clone(&payer));
         payer
     }
@@ -80,7 +102,18 @@ impl Pushes {
 impl PushAccount {
     /// Pays for an event. Returns how long the subscription should wait until its next one.
     pub fn pay(&self, cost: Cost, now: Instant) -> Duration {
-        self.0.iter().map(|payer| payer.pay(cost, now)).max().unwrap_or_default()
+        self.payers.iter().map(|payer| payer.pay(cost, now)).max().unwrap_or_default()
+    }
+
+    /// Counts bytes that are kept for the subscription. `None` if they are too many for its user, for its address or for
+    /// this process.
+    pub fn keep(&self, bytes: usize) -> Option<Kept> {
+        Kept::of(&self.memories, bytes)
+    }
+
+    /// The most bytes that may be kept for its user or address; `None` if only those of all are limited.
+    pub fn memory_of_one(&self) -> Option<u64> {
+        self.payers.first().map(|payer| payer.memory.most())
     }
 }
 
@@ -100,16 +133,17 @@ mod tests {
 
     /// A user may read 60 times a second, an address 600 times.
     fn pushes() -> Pushes {
-        Pushes::new(&RateSettings {
+        let settings = RateSettings {
             rate_window: Duration::from_mins(1),
             rate_user_reads: 3_600,
             rate_address_reads: 36_000,
             ..RateSettings::unlimited()
-        })
+        };
+        Pushes::new(&settings, 800)
     }
 
     fn account(pushes: &Pushes, subject: Option<&str>) -> PushAccount {
-        pushes.account(RequestSource { subject, address: "192.0.2.1".parse().unwrap() })
+        pushes.account(Some(RequestSource { subject, address: "192.0.2.1".parse().unwrap() }))
     }
 
     #[test]
@@ -132,8 +166,19 @@ mod tests {
         let (pushes, now) = (pushes(), Instant::now());
         assert!(account(&pushes, Some("ann")).pay(Cost(600_000), now) > Duration::from_secs(5));
         assert_eq!(account(&pushes, Some("bob")).pay(Cost(0), now), Duration::ZERO);
-        let unlimited = Pushes::new(&RateSettings::unlimited());
+        let unlimited = Pushes::new(&RateSettings::unlimited(), 800);
         assert_eq!(account(&unlimited, Some("ann")).pay(Cost(u64::MAX), now), Duration::ZERO);
+    }
+
+    #[test]
+    fn memory_counts_for_the_user_and_the_address_also_after_the_subscription() {
+        let pushes = pushes();
+        let kept = account(&pushes, Some("ann")).keep(60).unwrap();
+        assert!(account(&pushes, Some("ann")).keep(60).is_none(), "100 bytes each");
+        assert!(account(&pushes, Some("bob")).keep(60).is_none(), "of the same address");
+        assert!(pushes.account(None).keep(600).is_some(), "a service has only the limit of all");
+        drop(kept);
+        assert!(account(&pushes, Some("bob")).keep(60).is_some());
     }
 
     #[test]

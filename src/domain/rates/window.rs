@@ -62,6 +62,12 @@ impl RequestCounts {
         Some(Duration::from_millis(wait_ms))
     }
 
+    /// What is counted in the sliding window, rounded.
+    pub const fn used(&self, now: &WindowMoment, class: usize) -> u64 {
+        let WindowMoment { elapsed_ms: elapsed, length_ms: length, .. } = *now;
+        self.current[class] + (self.previous[class] * length.saturating_sub(elapsed) + length / 2) / length
+    }
+
     pub fn add(&mut self, class: usize, cost: u64) {
         self.current[class] += cost;
         self.unshared[class] += cost;

@@ -17,7 +17,7 @@ use super::{
     shares::{Share, Shares},
 };
 use crate::{
-    domain::{CostMeters, PerClass, Plaudit, PushAccount, Work},
+    domain::{CostMeters, PerClass, Plaudit, Work},
     graphql::{
         costs,
         errors::{ApiError, Code, code_of_engine_error, give_code, log_causes},
@@ -188,8 +188,8 @@ impl Engine {
         request: &Request,
         operation: &PreparedOperation,
     ) -> Result<Option<Arc<Plan>>, Rejection> {
-        if let Some(plan) = operation.plan(&request.variables) {
-            return Ok(Some(plan));
+        if let Some(plan) = &operation.plan {
+            return Ok(Some(Arc::clone(plan)));
         }
         let plan = operation.whole_plan(&request.variables)?.filter(Plan::is_complete);
         let Some(plan) = plan.filter(|_| self.preparer.has_plans() && may_be_planned(&operation.document))
@@ -244,21 +244,28 @@ impl Engine {
                 "The subscription watches nothing: select a field of Subscription that is not skipped.";
             return Err(Rejection(vec![ApiError::new(Code::BadUserInput, message).into()]));
         }
-        let account =
-            caller.source().map_or_else(PushAccount::default, |source| self.plaudit.push_account(source));
+        let account = self.plaudit.push_account(caller.source());
         let subject = caller.viewer.subject().map(Subject::to_string).unwrap_or_default();
         let is_same_for_all = plan.as_ref().is_some_and(|plan| plan.is_same_for_all);
         let viewer = (!is_same_for_all).then_some(caller.viewer);
-        let PreparedOperation { document, name } = operation;
+        let PreparedOperation { document, name, .. } = operation;
         let key = SubscriptionKey::new(document, name, variables, viewer);
         let engine = self.clone();
         let join = move |topics| {
             let executor = |key: &_, topic: &_| engine.event_executor(key, topic, plan.as_ref());
             engine.fanout.join(key, topics, account, executor)
         };
-        let Some(inbox) = inbox_to_come else { return Ok(join(topics).boxed()) };
+        let Some(inbox) = inbox_to_come else {
+            let events = join(topics).map_err(|error| Rejection(vec![error.into()]))?;
+            return Ok(events.boxed());
+        };
         let plaudit = self.plaudit.clone();
-        let joined = async move { join(vec![inbox.of(plaudit.user_to_come(&subject).await)]) };
+        let joined = async move {
+            match join(vec![inbox.of(plaudit.user_to_come(&subject).await)]) {
+                Ok(events) => events.boxed(),
+                Err(error) => stream::iter([plan::failed(error).body]).boxed(),
+            }
+        };
         Ok(stream::once(joined).flatten().boxed())
     }
 

@@ -60,16 +60,13 @@ impl Prepared {
 pub(super) struct PreparedOperation {
     pub document: Arc<Document>,
     pub name: Option<String>,
+    /// The plan for the variables, if the engine has validated the document and it can be planned.
+    pub plan: Option<Arc<Plan>>,
 }
 
 impl PreparedOperation {
     pub fn parsed(&self) -> &ExecutableDocument {
         self.document.parsed()
-    }
-
-    /// The operation's plan, if the engine has validated the document and it can be planned.
-    pub fn plan(&self, variables: &Variables) -> Option<Arc<Plan>> {
-        plan(&self.document, self.name.as_deref(), variables)
     }
 
     /// A plan that is not kept.
@@ -100,7 +97,7 @@ pub(super) fn may_be_planned(document: &Document) -> bool {
 
 /// The plan of an operation of a document that the engine has validated. `None` if a variable that has a default value is
 /// null: only the engine's validation knows whether it may be null where it is used.
-pub(super) fn plan(document: &Document, name: Option<&str>, variables: &Variables) -> Option<Arc<Plan>> {
+fn kept_plan(document: &Document, name: Option<&str>, variables: &Variables) -> Option<Arc<Plan>> {
     let plans = document.attached::<Plans>()?;
     let operation = operation_of(document.parsed(), name)?;
     let is_null = |variable: &VariableDefinition| {
@@ -172,11 +169,11 @@ impl Preparer {
         let root = document.root_name(operation, |parsed, definition| Some(root_field(parsed, definition)));
         let label = OperationLabel::new(operation.kind, root.unwrap_or(OperationLabel::UNKNOWN.root));
         let kind = operation.kind;
-        // A document that was planned before was not parsed.
-        let is_planned = document.attached::<Plans>().is_some();
-        let tokens = if is_planned { 0 } else { document.tokens() };
+        let plan = kept_plan(&document, request.operation_name.as_deref(), &request.variables);
+        // A document with a plan is neither parsed nor validated again.
+        let tokens = if plan.is_some() { 0 } else { document.tokens() };
         let known = Work { tokens, fields, ..Work::default() };
-        let operation = PreparedOperation { name: request.operation_name.clone(), document };
+        let operation = PreparedOperation { name: request.operation_name.clone(), document, plan };
         let expected = Work { statements: lists, ..known };
         Ok(Prepared { request, kind, label, operation, caller, known, expected })
     }

@@ -107,7 +107,7 @@ impl Document {
     }
 
     /// Most memory that it takes, in bytes.
-    pub(super) fn size(&self) -> u32 {
+    pub fn size(&self) -> u32 {
         let size = 2 * self.text.len() as u64 + self.tokens * PER_TOKEN;
         size.try_into().unwrap_or(u32::MAX)
     }

@@ -4,29 +4,53 @@
 //! depends on it) and a [`Topic`] (root field, one entity, rate). Subscriptions with different lists of ids share the
 //! topics that they have in common.
 
-use std::{collections::HashMap, sync::Arc};
+use std::{
+    collections::HashMap,
+    sync::{Arc, Weak},
+};
 
 use metrics::{Counter, Gauge, counter, gauge};
 use parking_lot::Mutex;
 
 use super::{
     key::SubscriptionKey,
+    memory::too_much,
     ready_set::ReadySet,
     shared::{ExecuteEvent, SharedSubscription},
     stream::{LeaveAll, TopicMember, TopicMemberships, TopicStream},
     topic::Topic,
 };
-use crate::{domain::PushAccount, hub::Hub};
+use crate::{
+    domain::{Kept, PushAccount},
+    graphql::errors::ApiError,
+    hub::Hub,
+};
+
+/// What a shared subscription takes for each topic, in bytes, without its latest event; and what a member of it takes.
+const TOPIC: usize = 3 * 1024;
+const MEMBER: usize = 512;
 
 /// All shared subscriptions of this process.
 pub struct Fanout {
     hub: Hub,
     /// Locked only for moments, never across an await.
-    by_key: Mutex<HashMap<Arc<SubscriptionKey>, ByTopic>>,
+    questions: Mutex<Questions>,
     meters: FanoutMeters,
 }
 
-type ByTopic = HashMap<Topic, Arc<SharedSubscription>>;
+#[derive(Default)]
+struct Questions {
+    by_key: HashMap<Arc<SubscriptionKey>, Question>,
+    /// Memory of the documents, by their texts.
+    documents: HashMap<Arc<str>, Weak<Kept>>,
+}
+
+/// The shared subscriptions with one key.
+struct Question {
+    by_topic: HashMap<Topic, Arc<SharedSubscription>>,
+    _variables: Kept,
+    _document: Arc<Kept>,
+}
 
 struct FanoutMeters {
     executions: Counter,
@@ -44,24 +68,27 @@ impl Fanout {
         meters.executions.increment(0);
         meters.deliveries.increment(0);
         meters.shared.set(0);
-        Arc::new(Self { hub, by_key: Mutex::default(), meters })
+        Arc::new(Self { hub, questions: Mutex::default(), meters })
     }
 
     /// Joins the shared subscription of each topic, and starts those that do not run yet; `execute` makes their
-    /// executor, and `account` pays for its part of their events. At least one topic.
+    /// executor, and `account` pays for its part of their events and for what is kept. At least one topic.
+    ///
+    /// # Errors
+    /// [`Code::LimitExceeded`](crate::graphql::Code::LimitExceeded): too much would be kept.
     pub fn join(
         self: &Arc<Self>,
         key: SubscriptionKey,
         topics: Vec<Topic>,
         account: PushAccount,
         execute: impl Fn(&Arc<SubscriptionKey>, &Topic) -> ExecuteEvent,
-    ) -> TopicStream {
+    ) -> Result<TopicStream, ApiError> {
         let (ready, account) = (Arc::new(ReadySet::default()), Arc::new(account));
-        let mut by_key = self.by_key.lock();
-        let key = by_key.get_key_value(&key).map_or_else(|| Arc::new(key), |(equal, _)| Arc::clone(equal));
-        let by_topic = by_key.entry(Arc::clone(&key)).or_default();
+        let mut questions = self.questions.lock();
+        let (key, kept) = questions.keep(key, &topics, &account).ok_or_else(|| too_much(&account))?;
+        let Some(question) = questions.by_key.get_mut(&key) else { return Err(ApiError::internal()) };
         let join = |(index, topic)| {
-            let shared = by_topic.entry(topic).or_insert_with_key(|topic| {
+            let shared = question.by_topic.entry(topic).or_insert_with_key(|topic| {
                 self.meters.shared.increment(1);
                 let executions = self.meters.executions.clone();
                 SharedSubscription::start(&self.hub, topic, execute(&key, topic), executions)
@@ -69,31 +96,73 @@ impl Fanout {
             TopicMember::join(shared, &ready, index, &account)
         };
         let members = topics.into_iter().enumerate().map(join).collect();
-        drop(by_key);
+        drop(questions);
         let fanout = Arc::downgrade(self);
         let leave: LeaveAll = Box::new(move |memberships| {
             if let Some(fanout) = fanout.upgrade() {
                 fanout.leave(&key, memberships);
             }
         });
-        TopicStream::new(ready, members, self.meters.deliveries.clone(), leave)
+        Ok(TopicStream::new(ready, members, self.meters.deliveries.clone(), kept, leave))
     }
 
     /// A shared subscription ends when its last member leaves.
     fn leave(&self, key: &Arc<SubscriptionKey>, memberships: TopicMemberships) {
-        let mut by_key = self.by_key.lock();
+        let mut questions = self.questions.lock();
         for (shared, member) in memberships {
             if !shared.leave(member) {
                 continue;
             }
             shared.end();
             self.meters.shared.decrement(1);
-            if let Some(by_topic) = by_key.get_mut(key) {
-                by_topic.remove(shared.topic());
+            if let Some(question) = questions.by_key.get_mut(key) {
+                question.by_topic.remove(shared.topic());
             }
         }
-        if by_key.get(key).is_some_and(HashMap::is_empty) {
-            by_key.remove(key);
+        questions.forget(key);
+    }
+}
+
+impl Questions {
+    /// Counts what the topics, and the question if it is new, take. Returns the key that is used, and the memory of the
+    /// topics; `None`, and nothing is kept, if there is no room.
+    fn keep(
+        &mut self,
+        key: SubscriptionKey,
+        topics: &[Topic],
+        account: &PushAccount,
+    ) -> Option<(Arc<SubscriptionKey>, Kept)> {
+        let equal = self.by_key.get_key_value(&key);
+        let is_new =
+            |topic: &&Topic| equal.is_none_or(|(_, question)| !question.by_topic.contains_key(topic));
+        let new = topics.iter().filter(is_new).count();
+        let kept = account.keep(new * TOPIC + topics.len() * MEMBER)?;
+        if let Some((equal, _)) = equal {
+            return Some((Arc::clone(equal), kept));
+        }
+        let text = key.document().text();
+        let known = self.documents.get(text).and_then(Weak::upgrade);
+        let document = match known {
+            Some(known) => known,
+            None => Arc::new(account.keep(key.document().size() as usize)?),
+        };
+        let variables = account.keep(key.variables_size())?;
+        self.documents.insert(Arc::clone(text), Arc::downgrade(&document));
+        let key = Arc::new(key);
+        let question = Question { by_topic: HashMap::new(), _variables: variables, _document: document };
+        self.by_key.insert(Arc::clone(&key), question);
+        Some((key, kept))
+    }
+
+    /// Removes a question that has no topics, and the document if it was the last one with it.
+    fn forget(&mut self, key: &Arc<SubscriptionKey>) {
+        if !self.by_key.get(key).is_some_and(|question| question.by_topic.is_empty()) {
+            return;
+        }
+        self.by_key.remove(key);
+        let text = key.document().text();
+        if self.documents.get(text).is_some_and(|document| document.strong_count() == 0) {
+            self.documents.remove(text);
         }
     }
 }

@@ -67,6 +67,11 @@ impl SubscriptionKey {
         &self.variables
     }
 
+    /// Most bytes that the variables take, which are kept as values and as text.
+    pub const fn variables_size(&self) -> usize {
+        8 * self.variables_text.len()
+    }
+
     pub fn operation(&self) -> Option<&str> {
         self.operation.as_deref()
     }

@@ -3,12 +3,13 @@
 //!
 //! - [`subscriptions`]: the root fields; [`topic`]: the data that they exchange with the engine
 //! - [`fanout`]: the shared subscriptions of this process, by key and topic
-//! - [`key`]: which subscriptions are equal
+//! - [`key`]: which subscriptions are equal; [`memory`]: the error of those that take too much
 //! - [`shared`]: the task of a shared subscription and its members; [`pace`]: how often it sends
 //! - [`stream`]: the events of one client's subscription; [`ready_set`]: which of its topics have a new event
 
 pub mod fanout;
 pub mod key;
+mod memory;
 pub mod pace;
 pub mod ready_set;
 pub mod shared;

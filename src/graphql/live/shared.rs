@@ -3,6 +3,7 @@
 
 use std::{future::pending, mem, sync::Arc, task::Waker, time::Duration};
 
+use async_graphql::Response;
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use metrics::Counter;
@@ -14,9 +15,10 @@ use tokio::{
     time::{Instant, sleep_until},
 };
 
-use super::{pace::EventPace, ready_set::ReadySet, topic::Topic};
+use super::{memory::too_much, pace::EventPace, ready_set::ReadySet, topic::Topic};
 use crate::{
-    domain::{Cost, PushAccount, Work},
+    domain::{Cost, Kept, PushAccount, Work},
+    graphql::errors::ApiError,
     hub::{CountsAt, CountsWatch, Hub},
     primitives::Version,
 };
@@ -33,6 +35,14 @@ pub struct EncodedEvent {
     /// Without errors.
     pub is_whole: bool,
     pub work: Work,
+}
+
+impl EncodedEvent {
+    fn failed(error: ApiError, work: Work) -> Self {
+        let response = Response::from_errors(vec![error.into()]);
+        let bytes = serde_json::to_vec(&response).unwrap_or_default().into();
+        Self { bytes, is_whole: false, work }
+    }
 }
 
 /// Executes an event for new counts.
@@ -59,6 +69,7 @@ struct LatestEvent {
     version: Version,
     event: EncodedEvent,
     executed: Instant,
+    _kept: Option<Kept>,
 }
 
 struct Member {
@@ -137,6 +148,20 @@ impl SharedSubscription {
     fn pay(&self, cost: Cost) -> Duration {
         let state = self.state.lock();
         pay(cost, state.members.len(), state.members.iter().map(|(_, member)| &member.account))
+    }
+
+    /// Replaces the latest event. One for which no member has room becomes an error.
+    fn set_latest(&self, version: Version, mut event: EncodedEvent, executed: Instant) {
+        let mut state = self.state.lock();
+        state.latest = None;
+        let accounts = || state.members.iter().map(|(_, member)| &member.account);
+        let kept = accounts().find_map(|account| account.keep(event.bytes.len()));
+        if kept.is_none()
+            && let Some(account) = accounts().next()
+        {
+            event = EncodedEvent::failed(too_much(account), event.work);
+        }
+        state.latest = Some(LatestEvent { version, event, executed, _kept: kept });
     }
 
     fn latest_version(&self) -> Option<Version> {
@@ -255,7 +280,7 @@ impl EventTask {
         let event = (self.execute)(counted).await;
         self.executions.increment(1);
         let cost = event.work.cost();
-        self.shared.state.lock().latest = Some(LatestEvent { version: counted.version, event, executed });
+        self.shared.set_latest(counted.version, event, executed);
         cost
     }
 

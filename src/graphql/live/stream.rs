@@ -17,7 +17,10 @@ use super::{
     ready_set::ReadySet,
     shared::{MemberId, SharedSubscription},
 };
-use crate::{domain::PushAccount, primitives::Version};
+use crate::{
+    domain::{Kept, PushAccount},
+    primitives::Version,
+};
 
 /// A member's place in each of its shared subscriptions.
 pub type TopicMemberships = Vec<(Arc<SharedSubscription>, MemberId)>;
@@ -59,6 +62,7 @@ pub struct TopicStream {
     ready: Arc<ReadySet>,
     topics: Vec<TopicMember>,
     deliveries: Counter,
+    _kept: Kept,
     leave: LeaveAll,
 }
 
@@ -67,9 +71,10 @@ impl TopicStream {
         ready: Arc<ReadySet>,
         topics: Vec<TopicMember>,
         deliveries: Counter,
+        kept: Kept,
         leave: LeaveAll,
     ) -> Self {
-        Self { ready, topics, deliveries, leave }
+        Self { ready, topics, deliveries, _kept: kept, leave }
     }
 }
 

@@ -6,6 +6,8 @@ use std::borrow::Cow;
 use axum::extract::ws::CloseFrame;
 use tokio_tungstenite::tungstenite;
 
+use crate::http::connection::TooManyParts;
+
 /// Longest reason that fits into a close frame, in bytes (RFC 6455, 5.5).
 const MAX_REASON: usize = 123;
 
@@ -69,6 +71,10 @@ impl Close {
         use tungstenite::{Error, error::ProtocolError};
         match error {
             Error::Capacity(_) => Some(Self::new(1009, format!("A message has at most {limit} bytes"))),
+            Error::Io(why) => {
+                let too_many = why.get_ref()?.downcast_ref::<TooManyParts>()?;
+                Some(Self::new(1009, too_many.to_string()))
+            }
             Error::Utf8(_) => Some(Self::of(1007, "A text message must be UTF-8")),
             Error::Protocol(ProtocolError::ResetWithoutClosingHandshake) => None,
             Error::Protocol(why) => Some(Self::new(1002, why.to_string())),

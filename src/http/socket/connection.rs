@@ -15,6 +15,7 @@ use super::{
     super::{
         ApiState,
         caller::viewer_of,
+        connection::Unfinished,
         observe::Observation,
         operation::{OperationStep, StreamedOperation, rejected},
         sockets::Transport,
@@ -39,6 +40,7 @@ const BURST: u32 = 4;
 /// slow client needs no queue here: operations keep only the latest change.
 pub struct Connection {
     socket: WebSocket,
+    unfinished: Unfinished,
     shared: Arc<ApiState>,
     caller: Caller,
     is_initialised: bool,
@@ -48,12 +50,13 @@ pub struct Connection {
 }
 
 impl Connection {
-    pub fn new(socket: WebSocket, shared: Arc<ApiState>, caller: Caller) -> Self {
+    pub fn new(socket: WebSocket, unfinished: Unfinished, shared: Arc<ApiState>, caller: Caller) -> Self {
         let settings = shared.api.sockets.settings();
         let quota = Quota::per_second(settings.socket_messages);
         let burst = settings.socket_messages.saturating_mul(BURST.try_into().unwrap_or(quota.burst_size()));
         Self {
             socket,
+            unfinished,
             caller,
             is_initialised: false,
             operations: Operations::new(settings.socket_subscriptions),
@@ -106,6 +109,7 @@ impl Connection {
             Some(Err(error)) => return Err(Close::of_failure(error, self.settings().socket_message_bytes)),
             None => return Err(End::Lost),
         };
+        self.unfinished.finished();
         self.deadlines.message_received();
         if self.messages.check().is_err() {
             return Err(Close::too_many_messages(self.settings().socket_messages.get()).into());

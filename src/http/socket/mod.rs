@@ -17,11 +17,14 @@ mod operations;
 use std::sync::Arc;
 
 use axum::{
+    Extension,
     extract::ws::{Message, WebSocket, WebSocketUpgrade},
     response::Response,
 };
 
-use super::{SharedApiState, caller::SentBy, request_error::RequestError, sockets::Transport};
+use super::{
+    SharedApiState, caller::SentBy, connection::Unfinished, request_error::RequestError, sockets::Transport,
+};
 use close::Close;
 use connection::Connection;
 pub(super) use deadlines::until;
@@ -36,11 +39,13 @@ const BUFFER: usize = 4 * 1024;
 pub(super) async fn open(
     state: SharedApiState,
     SentBy(caller): SentBy,
+    Extension(unfinished): Extension<Unfinished>,
     upgrade: WebSocketUpgrade,
 ) -> Result<Response, RequestError> {
     let shared = Arc::clone(&state.0);
     let place = shared.api.sockets.admit(caller.address, Transport::WebSocket)?;
     let limit = shared.api.sockets.settings().socket_message_bytes;
+    unfinished.limit(limit);
     let upgrade = upgrade
         .protocols([SUBPROTOCOL])
         .max_message_size(limit)
@@ -50,7 +55,7 @@ pub(super) async fn open(
     let has_subprotocol = upgrade.selected_protocol().is_some();
     Ok(upgrade.on_upgrade(async move |socket| {
         if has_subprotocol {
-            Connection::new(socket, shared, caller).serve().await;
+            Connection::new(socket, unfinished, shared, caller).serve().await;
         } else {
             refuse(socket).await;
         }

@@ -3,7 +3,7 @@
 use super::{connection::Redis, keys, reply::Reply, results::ClaimKeyResult, scripts};
 use crate::{
     primitives::UserId,
-    store::{KEY_LIFE, StoreResult},
+    store::{KEY_LIFE, StoreResult, UNCHANGED_KEY_LIFE},
 };
 
 /// State of a client's key when an action claims it.
@@ -29,5 +29,13 @@ impl Redis {
             ClaimKeyResult::Again => KeyClaim::Again,
             ClaimKeyResult::Conflict => KeyClaim::Conflict,
         })
+    }
+
+    /// Keeps a claimed key for [`UNCHANGED_KEY_LIFE`] at most: its action has changed nothing.
+    pub async fn shorten_key(&self, actor: UserId, key: &str) -> StoreResult<()> {
+        let mut cmd = redis::cmd("PEXPIRE");
+        cmd.arg(keys::idempotency(self.shard_of(actor.0), actor, key));
+        cmd.arg(UNCHANGED_KEY_LIFE.as_millis() as u64).arg("LT");
+        self.command(&cmd).await.map(drop)
     }
 }

@@ -24,7 +24,7 @@ const ASKERS_AT_ONCE: usize = 2_000;
 pub type RateCounts = [u64; 3];
 
 /// Digest of the client's identity, so that keys are short and contain no name or address.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
 pub struct RateAsker(pub [u8; 16]);
 
 /// One instance's share in the counts of one user or address.

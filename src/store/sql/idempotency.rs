@@ -52,21 +52,25 @@ impl Tx {
         self.db.run(used.fetch_one(&mut *self.inner)).await.map(Some)
     }
 
-    /// Stores the result of the action that claimed the key.
+    /// Stores the result of the action that claimed the key. One that has changed nothing ages by `sooner`.
     pub async fn keep_result(
         &mut self,
         actor: UserId,
         key: &str,
         changed: bool,
         result: Option<Id>,
+        sooner: Duration,
     ) -> StoreResult<()> {
         let query = sqlx::query(
-            "UPDATE idempotency_key SET changed = $3, result_id = $4 WHERE actor_id = $1 AND key = $2",
+            "UPDATE idempotency_key SET changed = $3, result_id = $4,
+                 created_at = CASE WHEN $3 THEN created_at ELSE created_at - $5 * interval '1 ms' END
+             WHERE actor_id = $1 AND key = $2",
         )
         .bind(actor.get())
         .bind(key)
         .bind(changed)
-        .bind(result.map(Id::get));
+        .bind(result.map(Id::get))
+        .bind(sooner.as_millis() as i64);
         self.db.run(query.execute(&mut *self.inner)).await.map(drop)
     }
 }

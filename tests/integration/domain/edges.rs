@@ -205,6 +205,25 @@ async fn the_key_of_a_switch_that_changes_nothing_is_kept_for_minutes_and_gives_
     let (hour, ten_minutes) = (3_600_000, 600_000);
     assert!((23 * hour..=24 * hour).contains(&life_ms("that likes").await));
     assert!((1..=ten_minutes).contains(&life_ms("that changes nothing").await));
+
+    // Actions that are no edges, by a row as well.
+    let rate = async |key: &str| {
+        let input = json!({ "noteId": n, "score": 5, "idempotencyKey": key });
+        client.act("rateNote", input, "changed").await["changed"].clone()
+    };
+    for _ in 0..2 {
+        assert_eq!([rate("that rates").await, rate("that rates again").await], [true, false]);
+    }
+    assert!((23 * hour..=24 * hour).contains(&life_ms("that rates").await));
+    assert!((1..=ten_minutes).contains(&life_ms("that rates again").await));
+    let age =
+        "SELECT extract(epoch FROM now() - created_at)::bigint * 1000 FROM idempotency_key WHERE key = $1";
+    let mut ages = Vec::new();
+    for key in ["that rates", "that rates again"] {
+        ages.push(sqlx::query_scalar::<_, i64>(age).bind(key).fetch_one(&stores.sql().await).await.unwrap());
+    }
+    let (day, ten_minutes) = (24 * hour as i64, ten_minutes as i64);
+    assert!(ages[0] < ten_minutes && ages[1] >= day - ten_minutes && ages[1] < day, "{ages:?}");
 }
 
 #[tokio::test]

@@ -6,7 +6,7 @@ use plaudit_embedded_stores::AppendFsync;
 use plaudit_token_auth::Role;
 use serde_json::{Value, json};
 
-use crate::support::{Client, Reply, SOON, Server, Socket, Stores, eventually, note};
+use crate::support::{Client, Reply, SOON, Server, Socket, Stores, eventually, note, token_as};
 
 const QUERY: &str = "{ __typename }";
 const TWO_LIKES: &str = "mutation ($n: ID!) {
@@ -121,6 +121,35 @@ async fn an_answer_that_is_too_large_is_paid_for() {
         assert_eq!(refused.body["errors"][0]["extensions"]["reason"], "TOO_COMPLEX", "{refused:?}");
         assert!(is_limited(&ann.send(QUERY, json!({})).await), "plans {plans}");
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn moderators_see_who_has_used_most_of_a_limit_without_names() {
+    let server = Server::start(&["--rate-user-reads", "100", "--rate-address-reads", "5000"]);
+    assert_eq!(passed(&server.client("ann is busy"), QUERY, 40).await, 40);
+    assert_eq!(passed(&server.client("bob is not"), QUERY, 1).await, 1);
+    let http = reqwest::Client::new();
+    let shown = eventually("the accounts are shown", SOON, || {
+        let get =
+            http.get(format!("{}/admin/metrics", server.url)).bearer_auth(token_as(Role::Moderator, "ops"));
+        async move {
+            let text = get.send().await.unwrap().text().await.unwrap();
+            let lines = text.lines().filter(|line| line.starts_with("plaudit_account_"));
+            let lines: Vec<String> = lines.map(str::to_owned).collect();
+            (!lines.is_empty()).then_some(lines)
+        }
+    })
+    .await;
+    let used =
+        shown.iter().find(|line| line.contains("_used{kind=\"user\"") && line.contains("reads")).unwrap();
+    assert!(used.ends_with("} 40"), "{used}");
+    assert!(
+        shown.iter().any(|line| line.contains("_limit{kind=\"user\"") && line.ends_with("} 100")),
+        "{shown:?}"
+    );
+    assert!(!shown.iter().any(|line| line.contains("ann") || line.contains("127.0")), "{shown:?}");
+    let public = http.get(format!("{}/metrics", server.url)).send().await.unwrap().text().await.unwrap();
+    assert!(!public.contains("plaudit_account_"));
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -141,6 +141,33 @@ async fn a_message_that_is_too_long_closes_the_connection() {
 }
 
 #[tokio::test]
+async fn empty_parts_of_a_message_have_an_end() {
+    let server = Server::shared();
+    let mut socket = Socket::open(&server.url, None).await;
+    let part = |text: &'static str, opcode: Data, is_last: bool| {
+        Message::Frame(Frame::message(text, OpCode::Data(opcode), is_last))
+    };
+    // A message in many parts is accepted, and the next one may have as many.
+    for _ in 0..3 {
+        socket.send_frame(part("{\"type\":", Data::Text, false)).await;
+        for _ in 0..9_000 {
+            socket.feed_frame(part("", Data::Continue, false)).await;
+        }
+        socket.send_frame(part("\"ping\"}", Data::Continue, true)).await;
+        assert_eq!(socket.receive().await["type"], "pong");
+    }
+    socket.send_frame(part("{", Data::Text, false)).await;
+    let mut sent = 0;
+    while sent < 10_000_000 && socket.try_feed_frame(part("", Data::Continue, false)).await.is_some() {
+        sent += 1;
+    }
+    assert!(sent < 10_000_000, "the connection is still open");
+    let metric = "plaudit_socket_closes_total{code=\"1009\"}";
+    eventually("the close is counted", SOON, || async { (server.metric(metric).await >= 1.0).then_some(()) })
+        .await;
+}
+
+#[tokio::test]
 async fn a_violation_of_the_websocket_protocol_closes_the_connection() {
     let mut socket = Socket::open(&Server::shared().url, None).await;
     let not_text = Frame::message(vec![0xff], OpCode::Data(Data::Text), true);

@@ -34,6 +34,12 @@ export const ABOUT = explained({
     "near 0. RATE_LIMITED and a few mistakes of clients are normal.",
     "INTERNAL: look for it in the log. RETRY_LATER: look at the stores and the shards.",
   ],
+  account: [
+    "Account",
+    "Users and addresses that have used a fiftieth of a limit or more in the sliding window, with what they may use. Their numbers are the same until this process restarts, and name nobody.",
+    "far below the limits.",
+    "an address near its limit: several people behind one proxy, or a client that asks too often. See RATE_LIMITED in the errors.",
+  ],
   p50: [
     "p50",
     "Half of the answers of the last 30 seconds took at most this long. Estimated from a histogram.",

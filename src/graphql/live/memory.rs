@@ -1,0 +1,19 @@
+//! What clients are told whose subscriptions take too much memory.
+
+use crate::{
+    domain::PushAccount,
+    graphql::errors::{ApiError, Code},
+};
+
+/// The error of a subscription, or of an event, for which there is no room.
+pub fn too_much(account: &PushAccount) -> ApiError {
+    let message = match account.memory_of_one() {
+        Some(most) => format!(
+            "your subscriptions would take more than {} MiB of this server's memory; end some, watch fewer objects, or \
+             select fewer texts",
+            most >> 20
+        ),
+        None => "subscriptions take all memory that this server has for them".to_owned(),
+    };
+    ApiError::new(Code::LimitExceeded, message)
+}
