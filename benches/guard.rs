@@ -57,7 +57,11 @@ fn cases() -> Vec<(&'static str, String, Value)> {
         ("32 KiB of commas in a list", format!("{{ wrong(x: [{}]) }}", ",".repeat(32_000)), json!({})),
         ("32 KiB of comment", format!("{{ wrong }}#{}", "x".repeat(32_000)), json!({})),
         ("32 KiB of short comments", format!("{{ wrong {}\n}}", "#\n".repeat(16_000)), json!({})),
-        ("32 KiB of name", format!("{{ {} }}", "x".repeat(32_000)), json!({})),
+        (
+            "32 KiB of the longest names",
+            format!("{{ {} }}", many(120, |n| format!("{}{n:03}", "x".repeat(253)))),
+            json!({}),
+        ),
         ("32 KiB of string", format!("{{ wrong(x: \"{}\") }}", "x".repeat(32_000)), json!({})),
         ("32 KiB of escapes", format!("{{ wrong(x: \"{}\") }}", "\\u00e9".repeat(5_400)), json!({})),
         (

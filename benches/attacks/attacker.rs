@@ -9,7 +9,7 @@ use futures_util::{SinkExt, StreamExt, future::join_all};
 use serde_json::{Value, json};
 use tokio::net::{TcpSocket, TcpStream};
 use tokio_tungstenite::{
-    client_async,
+    WebSocketStream, client_async,
     tungstenite::{Message, client::IntoClientRequest},
 };
 
@@ -44,6 +44,8 @@ enum Kind {
     Documents,
     /// Subscriptions with nested lists, while somebody else flips likes of what they watch.
     Subscriptions,
+    /// Different subscriptions of 100 notes each, on as many sockets as may be open.
+    Questions,
     /// Connections on which nothing is sent.
     Connections,
     /// Bodies as long as may be.
@@ -51,12 +53,13 @@ enum Kind {
 }
 
 impl Attack {
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 12] = [
         Self { name: "pages", addresses: 1, kind: Kind::Pages },
         Self { name: "lists", addresses: 1, kind: Kind::Lists },
         Self { name: "texts", addresses: 1, kind: Kind::Texts },
         Self { name: "documents", addresses: 1, kind: Kind::Documents },
         Self { name: "subscriptions", addresses: 1, kind: Kind::Subscriptions },
+        Self { name: "questions", addresses: 1, kind: Kind::Questions },
         Self { name: "connections", addresses: 1, kind: Kind::Connections },
         Self { name: "uploads", addresses: 1, kind: Kind::Uploads },
         Self { name: "pages-of-ten", addresses: 10, kind: Kind::Pages },
@@ -89,6 +92,7 @@ impl Attack {
             Kind::Documents => requests(url, address, document).await,
             Kind::Uploads => requests(url, address, |_| json!({ "query": "#".repeat(250_000) })).await,
             Kind::Subscriptions => subscriptions(url, address).await,
+            Kind::Questions => questions(url, address).await,
             Kind::Connections => connections(url, address).await,
         }
     }
@@ -175,13 +179,45 @@ async fn subscriptions(url: &str, address: IpAddr) -> Outcome<()> {
     watched.into_iter().collect::<Outcome<()>>().and(flipped)
 }
 
-/// Each subscription is another document, so nothing is shared.
-async fn watch(url: &str, address: IpAddr, socket: usize) -> Outcome<()> {
+async fn open(url: &str, address: IpAddr) -> Outcome<WebSocketStream<TcpStream>> {
     let host = url.strip_prefix("http://").ok_or("not HTTP")?;
     let mut request = format!("ws://{host}/graphql/ws").into_client_request()?;
     request.headers_mut().insert("sec-websocket-protocol", "graphql-transport-ws".parse()?);
     let (mut stream, _) = client_async(request, connect(url, address).await?).await?;
     stream.send(Message::text(json!({ "type": "connection_init" }).to_string())).await?;
+    Ok(stream)
+}
+
+fn subscribe(id: usize, query: &str, ids: &[String]) -> Message {
+    let payload = json!({ "query": query, "variables": { "ids": ids } });
+    Message::text(json!({ "type": "subscribe", "id": id.to_string(), "payload": payload }).to_string())
+}
+
+/// Sockets until one is refused, each with as many subscriptions as may be.
+async fn questions(url: &str, address: IpAddr) -> Outcome<()> {
+    let ids: Vec<String> = (1..=100).map(|n| format!("note_{n}")).collect();
+    let mut open_sockets = Vec::new();
+    for socket in 0.. {
+        let Ok(stream) = open(url, address).await else { break };
+        let (mut sending, mut receiving) = stream.split();
+        open_sockets.push(tokio::spawn(async move { while receiving.next().await.is_some() {} }));
+        for n in 0..SUBSCRIPTIONS {
+            let query = format!(
+                "subscription ($ids: [ID!]!) {{ noteCountsChanged(noteIds: $ids) {{ id a{socket}_{n}: likeCount }} }}"
+            );
+            if sending.send(subscribe(n, &query, &ids)).await.is_err() {
+                break;
+            }
+            tokio::time::sleep(Duration::from_millis(2)).await;
+        }
+        std::mem::forget(sending); // stays open until the process ends
+    }
+    std::future::pending().await
+}
+
+/// Each subscription is another document, so nothing is shared.
+async fn watch(url: &str, address: IpAddr, socket: usize) -> Outcome<()> {
+    let mut stream = open(url, address).await?;
     let ids: Vec<String> = (1..=10).map(|n| format!("note_{n}")).collect();
     for n in 0..SUBSCRIPTIONS {
         let query = format!(
@@ -190,9 +226,7 @@ async fn watch(url: &str, address: IpAddr, socket: usize) -> Outcome<()> {
                author {{ notes(first: 20) {{ nodes {{ id title likeCount }} }} }}
                comments(first: 20) {{ nodes {{ id likeCount }} }} likers(first: 20) {{ nodes {{ id name }} }} }} }}"
         );
-        let payload = json!({ "query": query, "variables": { "ids": ids } });
-        let subscribe = json!({ "type": "subscribe", "id": n.to_string(), "payload": payload });
-        stream.send(Message::text(subscribe.to_string())).await?;
+        stream.send(subscribe(n, &query, &ids)).await?;
         tokio::time::sleep(Duration::from_millis(25)).await; // within the messages that a socket may send
     }
     while let Some(message) = stream.next().await {
