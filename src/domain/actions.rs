@@ -34,6 +34,7 @@ pub const ACTIONS: &[(&str, &str, &str)] = &[
     ("unfollow", "follow", OFF),
     ("unlikeComment", "like_comment", OFF),
     ("unlikeNote", "like_note", OFF),
+    ("unrateNote", "rate_note", OFF),
 ];
 
 const ON: &str = "on";

@@ -32,19 +32,25 @@ impl Score {
 }
 
 impl Plaudit {
-    /// Sets the actor's rating of a note. Returns the note and whether anything changed.
+    /// Sets the actor's rating of a note, or takes it back (`None`). Returns the note and whether anything changed.
+    /// `actor`: `None` is somebody without a user, who has nothing to take back.
     ///
     /// # Errors
     /// [`DomainError::NotFound`] for an unknown or removed note.
-    pub async fn rate_note(
+    pub async fn set_rating(
         &self,
-        actor: UserId,
+        actor: Option<UserId>,
         note: NoteId,
-        score: Score,
+        score: Option<Score>,
         key: Option<&IdempotencyKey>,
     ) -> DomainResult<(Arc<Note>, bool)> {
         let note = self.notes().get(note).await?;
-        let call = ActionCall::new("rateNote", &(note.id, score.0));
+        let Some(actor) = actor else { return Ok((note, false)) };
+        let score = score.map(|score| score.0);
+        let call = match score {
+            Some(score) => ActionCall::new("rateNote", &(note.id, score)),
+            None => ActionCall::new("unrateNote", &note.id),
+        };
         let mut change = match self.begin(actor, key, &call).await? {
             ActionStart::Repeated(outcome) => return Ok((note, outcome.changed)),
             ActionStart::New(change) => change,
@@ -56,12 +62,17 @@ impl Plaudit {
         }
         tx.lock_totals(EntityKind::Note, &[note.id.0]).await?;
         let before = tx.rating(actor, note.id).await?;
-        if before != Some(score.0) {
-            tx.set_rating(actor, note.id, score.0).await?;
-            change.count(note.id, Counter::NoteRatings, i64::from(before.is_none()));
-            change.count(note.id, Counter::NoteRatingSum, i64::from(score.0 - before.unwrap_or(0)));
+        if before != score {
+            match score {
+                Some(score) => tx.set_rating(actor, note.id, score).await?,
+                None => tx.delete_rating(actor, note.id).await?,
+            }
+            let number = |rating: Option<i16>| i64::from(rating.is_some());
+            let points = |rating: Option<i16>| i64::from(rating.unwrap_or(0));
+            change.count(note.id, Counter::NoteRatings, number(score) - number(before));
+            change.count(note.id, Counter::NoteRatingSum, points(score) - points(before));
         }
-        let outcome = change.finish(before != Some(score.0), None).await?;
+        let outcome = change.finish(before != score, None).await?;
         Ok((note, outcome.changed))
     }
 

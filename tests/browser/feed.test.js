@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { developmentToken, send } from "./browser.js";
+import { createNote, newName } from "./test_data.js";
 import { screens, visitorsForTests } from "./visitor.js";
 
 const openVisitor = visitorsForTests();
@@ -47,6 +48,19 @@ for (const [name, screen] of Object.entries(screens)) {
         await mira.waitForCount(id, label, count);
         await freya.waitForCount(id, label, count);
       }
+    });
+
+    test("a rating shows at once on two pages, and can be taken back", async () => {
+      const note = await createNote(newName("rated"));
+      const [rater, reader] = [await openVisitor({ screen, user: newName("rater") }), await openVisitor({ screen })];
+      for (const visitor of [rater, reader]) await visitor.goTo(`/note/${note.id}`);
+      await rater.page.getByRole("button", { name: "Rate it" }).click();
+      await rater.page.getByRole("radio", { name: "7" }).check({ force: true });
+      for (const { page } of [rater, reader]) await page.locator('[data-average="7"]').waitFor();
+      await rater.page.getByRole("button", { name: "You gave 7" }).waitFor();
+      await rater.page.getByRole("button", { name: "Take it back" }).click();
+      for (const { page } of [rater, reader]) await page.getByText("Nobody has rated this yet.").waitFor();
+      await rater.page.getByRole("button", { name: "Rate it" }).waitFor();
     });
 
     test("a failed like is undone, and a message gives the reason", async () => {

@@ -12,20 +12,38 @@ use crate::{
     primitives::NoteId,
 };
 
-pub const MUTATIONS: &[Mutation] = &[Mutation {
-    name: "rateNote",
-    description: "Rates a note from 0 to 10, or changes your rating.",
-    input: &[("noteId: ID!", "The note to rate."), ("score: Int!", "From 0 to 10.")],
-    changed: "False if you already had rated it the same.",
-    payload: &[("note: Note!", "The note, with its new ratings.")],
-    act: |call| rate_note(call).boxed(),
-}];
+pub const MUTATIONS: &[Mutation] = &[
+    Mutation {
+        name: "rateNote",
+        description: "Rates a note from 0 to 10, or changes your rating.",
+        input: &[("noteId: ID!", "The note to rate."), ("score: Int!", "From 0 to 10.")],
+        changed: "False if you already had rated it the same.",
+        payload: &[("note: Note!", "The note, with its new ratings.")],
+        act: |call| rate_note(call).boxed(),
+    },
+    Mutation {
+        name: "unrateNote",
+        description: "Takes your rating of a note back. Comments keep the rating that they were written with.",
+        input: &[("noteId: ID!", "The note whose rating is taken back.")],
+        changed: "False when you had not rated it.",
+        payload: &[("note: Note!", "The note, with its new ratings.")],
+        act: |call| unrate_note(call).boxed(),
+    },
+];
 
 async fn rate_note(call: Call<'_>) -> ApiResult<Output> {
     let action = Action::begin(call)?;
     let note: NoteId = action.input.id("noteId")?;
     let score = Score::parse(action.input.int("score").unwrap_or_default())?;
     let (note, changed) =
-        action.plaudit().rate_note(action.actor().await?, note, score, action.key()).await?;
+        action.plaudit().set_rating(Some(action.actor().await?), note, Some(score), action.key()).await?;
+    Ok(payload(changed, [("note", note.into())]))
+}
+
+async fn unrate_note(call: Call<'_>) -> ApiResult<Output> {
+    let action = Action::begin(call)?;
+    let note: NoteId = action.input.id("noteId")?;
+    let actor = action.switching_actor(false).await?;
+    let (note, changed) = action.plaudit().set_rating(actor, note, None, action.key()).await?;
     Ok(payload(changed, [("note", note.into())]))
 }

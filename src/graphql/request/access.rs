@@ -84,6 +84,7 @@ pub const RULES: &[Rule] = &[
     ("Mutation", "unfollow", SignedIn),
     ("Mutation", "unlikeComment", SignedIn),
     ("Mutation", "unlikeNote", SignedIn),
+    ("Mutation", "unrateNote", SignedIn),
     ("Subscription", "commentCountsChanged", Anyone),
     ("Subscription", "groupCountsChanged", Anyone),
     ("Subscription", "inboxCountsChanged", SignedIn),

@@ -40,4 +40,11 @@ impl Tx {
         .bind(score);
         self.db.run(query.execute(&mut *self.inner)).await.map(drop)
     }
+
+    pub async fn delete_rating(&mut self, user: UserId, note: NoteId) -> StoreResult<()> {
+        let query = sqlx::query("DELETE FROM note_rating WHERE user_id = $1 AND note_id = $2")
+            .bind(user.get())
+            .bind(note.get());
+        self.db.run(query.execute(&mut *self.inner)).await.map(drop)
+    }
 }

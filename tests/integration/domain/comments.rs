@@ -252,6 +252,24 @@ async fn a_user_has_one_changeable_rating_per_note_and_concurrent_ratings_are_co
     assert_eq!(rated, json!({ "ratingCount": 65, "ratingAverage": sum as f64 / 65.0 }));
     let total = "SELECT ratings * 100000 + rating_sum FROM note_counts WHERE id = $1";
     assert_eq!(stores.number(total, number(&json!(n))).await, 6_500_000 + sum);
+    let rated = json!({ "ratingCount": 64, "ratingAverage": sum as f64 / 64.0, "viewerRating": null });
+    for changed in [true, false] {
+        let payload = ann.act("unrateNote", json!({ "noteId": n }), fields).await;
+        assert_eq!(payload, json!({ "changed": changed, "note": rated }), "ann gave 0 points");
+    }
+    let race = join_all((0..64).flat_map(|i| [i, i]).enumerate().map(|(i, rater)| {
+        let (client, n) = (server.client(&format!("rater {rater}")), n.clone());
+        async move {
+            match i % 2 {
+                0 => client.act("unrateNote", json!({ "noteId": n }), "changed").await,
+                _ => client.act("rateNote", json!({ "noteId": n, "score": 3 }), "changed").await,
+            }
+        }
+    }));
+    race.await;
+    let rows =
+        "SELECT count(*) * 100000 + coalesce(sum(score), 0)::bigint FROM note_rating WHERE note_id = $1";
+    assert_eq!(stores.number(total, number(&json!(n))).await, stores.number(rows, number(&json!(n))).await);
     for bad in [-1, 11] {
         let refusal = ann.refused("rateNote", json!({ "noteId": n, "score": bad })).await;
         assert_eq!(refusal, ("BAD_USER_INPUT".into(), Some("score".into())));

@@ -1,6 +1,6 @@
 import { Star } from "lucide-react";
 import { useEffect, useId, useState } from "react";
-import { RateNoteDocument } from "../../shared/api/generated";
+import { RateNoteDocument, UnrateNoteDocument } from "../../shared/api/generated";
 import { exactly, abbreviated } from "../../shared/ui/Count";
 import { Button } from "../../shared/ui/Button";
 import { useAction } from "../../shared/api/useAction";
@@ -14,7 +14,7 @@ const SEND_AFTER_MS = 300;
 /** The average rating of a note, 0 to 10, and the viewer's own. */
 export function Rating({ note }: { note: WholeNote }) {
   const [isOpen, setOpen] = useState(false);
-  const { chosen, choose } = useChoice(note);
+  const { chosen, choose, takeBack } = useChoice(note);
   const scaleId = useId();
   const { ratingAverage, ratingCount } = note;
   return (
@@ -49,6 +49,11 @@ export function Rating({ note }: { note: WholeNote }) {
             <span>{score}</span>
           </label>
         ))}
+        {chosen !== null && (
+          <Button look="quiet" onClick={takeBack}>
+            Take it back
+          </Button>
+        )}
       </fieldset>
     </section>
   );
@@ -57,6 +62,7 @@ export function Rating({ note }: { note: WholeNote }) {
 /** The viewer's rating: the last choice until it is sent, then the cached value. */
 function useChoice({ id: noteId, viewerRating }: WholeNote) {
   const rate = useAction(RateNoteDocument);
+  const unrate = useAction(UnrateNoteDocument);
   const [unsent, setUnsent] = useState<number>();
   useEffect(() => {
     if (unsent === undefined) return;
@@ -66,5 +72,9 @@ function useChoice({ id: noteId, viewerRating }: WholeNote) {
     }, SEND_AFTER_MS);
     return () => clearTimeout(timer);
   }, [rate, noteId, unsent]);
-  return { chosen: unsent ?? viewerRating, choose: setUnsent };
+  const takeBack = () => {
+    setUnsent(undefined);
+    unrate({ noteId });
+  };
+  return { chosen: unsent ?? viewerRating, choose: setUnsent, takeBack };
 }

@@ -50,15 +50,15 @@ function toggle({ typename, field, count, flag }: Switch, on: boolean): Optimist
   };
 }
 
-/** The average with the viewer's new rating. */
-const rateNote: OptimisticMutationResolver = ({ input }: { input?: { noteId: string; score: number } }, store: Cache) => {
-  const { noteId, score } = input!;
+/** The average with the viewer's new rating; without a score, the rating is taken back. */
+const rateNote: OptimisticMutationResolver = ({ input }: { input?: { noteId: string; score?: number } }, store: Cache) => {
+  const { noteId, score = null } = input!;
   const entity = { __typename: "Note", id: noteId };
   const count = Number(store.resolve(entity, "ratingCount") ?? 0);
   const sum = Number(store.resolve(entity, "ratingAverage") ?? 0) * count;
   const before = store.resolve(entity, "viewerRating") as number | null | undefined;
-  const ratingCount = before == null ? count + 1 : count;
-  const ratingAverage = (sum - (before ?? 0) + score) / ratingCount;
+  const ratingCount = count - (before == null ? 0 : 1) + (score === null ? 0 : 1);
+  const ratingAverage = ratingCount === 0 ? null : (sum - (before ?? 0) + (score ?? 0)) / ratingCount;
   return { __typename: "Payload", changed: true, note: { ...entity, viewerRating: score, ratingCount, ratingAverage } };
 };
 
@@ -103,6 +103,7 @@ export const optimistic: OptimisticMutationConfig = {
   leaveGroup: toggle(MEMBERSHIP, false),
   markInboxRead,
   rateNote,
+  unrateNote: rateNote,
   deleteComment,
   approveComment: decide("APPROVED"),
   rejectComment: decide("REJECTED"),

@@ -147,16 +147,28 @@ impl World {
         }
     }
 
+    /// Rates a note, or takes the rating back.
     async fn rate(&self, client: &Client, rng: &mut StdRng, done: &mut Done) {
         let note = &self.notes.choose(rng).unwrap().0;
-        let score = rng.random_range(0..=10);
-        let input = json!({ "input": { "noteId": note, "score": score } });
-        let query = "mutation ($input: RateNoteInput!) { rateNote(input: $input) { changed } }";
-        let reply = client.send(query, input).await.body;
-        match reply["data"]["rateNote"]["changed"].as_bool() {
+        let score = rng.random_bool(0.7).then(|| rng.random_range(0..=10));
+        let (query, input) = match score {
+            Some(score) => (
+                "mutation ($input: RateNoteInput!) { done: rateNote(input: $input) { changed } }",
+                json!({ "noteId": note, "score": score }),
+            ),
+            None => (
+                "mutation ($input: UnrateNoteInput!) { done: unrateNote(input: $input) { changed } }",
+                json!({ "noteId": note }),
+            ),
+        };
+        let reply = client.send(query, json!({ "input": input })).await.body;
+        match reply["data"]["done"]["changed"].as_bool() {
             Some(changed) => {
-                let before = done.ratings.insert(note.clone(), score);
-                assert_eq!(changed, before != Some(score), "{reply}");
+                let before = match score {
+                    Some(score) => done.ratings.insert(note.clone(), score),
+                    None => done.ratings.remove(note),
+                };
+                assert_eq!(changed, before != score, "{reply}");
             }
             None => assert_eq!(reply["errors"][0]["extensions"]["code"], "NOT_FOUND", "{reply}"),
         }
