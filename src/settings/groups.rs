@@ -210,8 +210,8 @@ pub struct DomainSettings {
 
     /// Memory of all subscriptions of a process in MiB, 64 to 65536
     ///
-    /// One user or address takes an eighth at most. A subscription beyond it is refused with `LIMIT_EXCEEDED`.
-    #[arg(long, value_name = "MIB", default_value = "512", value_parser = whole(64..=65_536, mebibytes))]
+    /// One user or address takes a thirty-second at most. A subscription beyond it is refused with `LIMIT_EXCEEDED`.
+    #[arg(long, value_name = "MIB", default_value = "2048", value_parser = whole(64..=65_536, mebibytes))]
     #[arg(help_heading = "Sockets")]
     pub subscription_memory: u64,
 

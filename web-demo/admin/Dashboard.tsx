@@ -26,7 +26,6 @@ export function Dashboard() {
           <div className={styles.grid}>
             <Overview />
             <Operations />
-            <Accounts />
             <Actions />
             <Shards />
             <Stores />
@@ -34,6 +33,7 @@ export function Dashboard() {
             <Correctness />
             <Decisions />
             <Process />
+            <Accounts />
           </div>
         </div>
       )}

@@ -169,7 +169,7 @@ const LIMITS: &[(&str, &[&str], &str, &str)] = &[
     ("Time between pings", &["socket_ping"], "the connection is closed", "sockets of clients that are gone"),
     ("Operations on a WebSocket", &["socket_subscriptions"], "`LIMIT_EXCEEDED`", "fan-out for one client"),
     (
-        "Memory of all subscriptions; an eighth for one user or address",
+        "Memory of all subscriptions; a thirty-second for one user or address",
         &["subscription_memory"],
         "`LIMIT_EXCEEDED`",
         "memory by many different subscriptions, or by long texts in them",

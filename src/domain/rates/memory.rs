@@ -6,7 +6,7 @@ use std::sync::{
 };
 
 /// The part of all memory that one user or address may take.
-const PART: u64 = 8;
+const PART: u64 = 32;
 
 /// Bytes that are kept now, and the most that may be.
 #[derive(Debug)]
@@ -76,13 +76,13 @@ mod tests {
 
     #[test]
     fn bytes_count_for_all_memories_or_for_none_and_until_they_are_dropped() {
-        let all = Arc::new(Memory::new(80));
+        let all = Arc::new(Memory::new(320));
         let [ann, bob] = [(); 2].map(|()| Memories::from([Arc::new(all.part()), Arc::clone(&all)]));
         let kept = Kept::of(&ann, 10).unwrap();
-        assert!(Kept::of(&ann, 1).is_none(), "an eighth of all");
+        assert!(Kept::of(&ann, 1).is_none(), "a thirty-second of all");
         let most =
-            (0..9).map_while(|_| Kept::of(&Memories::from([Arc::clone(&all)]), 10)).collect::<Vec<_>>();
-        assert_eq!(most.len(), 7);
+            (0..99).map_while(|_| Kept::of(&Memories::from([Arc::clone(&all)]), 10)).collect::<Vec<_>>();
+        assert_eq!(most.len(), 31);
         assert!(Kept::of(&bob, 1).is_none(), "all is full");
         drop(kept);
         assert!(Kept::of(&bob, 10).is_some());

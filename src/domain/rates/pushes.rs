@@ -139,7 +139,7 @@ mod tests {
             rate_address_reads: 36_000,
             ..RateSettings::unlimited()
         };
-        Pushes::new(&settings, 800)
+        Pushes::new(&settings, 3_200)
     }
 
     fn account(pushes: &Pushes, subject: Option<&str>) -> PushAccount {
@@ -166,7 +166,7 @@ mod tests {
         let (pushes, now) = (pushes(), Instant::now());
         assert!(account(&pushes, Some("ann")).pay(Cost(600_000), now) > Duration::from_secs(5));
         assert_eq!(account(&pushes, Some("bob")).pay(Cost(0), now), Duration::ZERO);
-        let unlimited = Pushes::new(&RateSettings::unlimited(), 800);
+        let unlimited = Pushes::new(&RateSettings::unlimited(), 3_200);
         assert_eq!(account(&unlimited, Some("ann")).pay(Cost(u64::MAX), now), Duration::ZERO);
     }
 

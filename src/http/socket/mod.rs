@@ -39,8 +39,9 @@ const BUFFER: usize = 4 * 1024;
 pub(super) async fn open(
     state: SharedApiState,
     SentBy(caller): SentBy,
-    Extension(unfinished): Extension<Unfinished>,
     upgrade: WebSocketUpgrade,
+    // Last: a request without an upgrade has none, and was refused above.
+    Extension(unfinished): Extension<Unfinished>,
 ) -> Result<Response, RequestError> {
     let shared = Arc::clone(&state.0);
     let place = shared.api.sockets.admit(caller.address, Transport::WebSocket)?;

@@ -4,8 +4,8 @@ use serde_json::{Value, json};
 
 use crate::support::{Server, Socket, note};
 
-/// An address may take an eighth, 8 MiB, if its reads are limited.
-const FLAGS: [&str; 4] = ["--subscription-memory", "64", "--rate-address-reads", "1000000"];
+/// An address may take a thirty-second, 8 MiB, if its reads are limited.
+const FLAGS: [&str; 4] = ["--subscription-memory", "256", "--rate-address-reads", "1000000"];
 
 /// Notes with bodies of so many bytes.
 async fn notes(server: &Server, count: i32, bytes: i32) -> Vec<String> {

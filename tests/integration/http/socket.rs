@@ -228,6 +228,15 @@ async fn a_token_that_expires_ends_its_connection_and_a_new_token_reconnects() {
 }
 
 #[tokio::test]
+async fn a_request_that_is_no_upgrade_is_refused_with_400() {
+    let url = format!("{}/graphql/ws", Server::shared().url);
+    let response = reqwest::get(&url).await.unwrap();
+    assert_eq!(response.status(), 400);
+    let text = response.text().await.unwrap();
+    assert!(text.to_lowercase().contains("upgrade"), "{text}");
+}
+
+#[tokio::test]
 async fn a_socket_without_the_subprotocol_is_closed() {
     let mut socket = Socket::try_connect(upgrade(&Server::shared().url, None)).await.unwrap();
     assert_eq!(socket.closed().await, (4406, "Subprotocol not acceptable".into()));

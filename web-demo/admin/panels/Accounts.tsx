@@ -17,7 +17,7 @@ export function Accounts() {
   const now = useReadings();
   const accounts = byGreatestPart(now);
   return (
-    <Card title="Busiest accounts" span={2}>
+    <Card title="Busiest accounts" span={3}>
       <div className={styles.scroll} tabIndex={0} role="region" aria-label="Busiest accounts, table">
         <table className={styles.table}>
           <thead>
@@ -27,7 +27,7 @@ export function Accounts() {
               </th>
               {CLASSES.map((name) => (
                 <th key={name} scope="col">
-                  {name}
+                  {name[0]!.toUpperCase() + name.slice(1)}
                 </th>
               ))}
             </tr>
