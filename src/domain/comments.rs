@@ -7,20 +7,17 @@ use super::{
     keys::ActionCall, transaction::ActionStart,
 };
 use crate::{
-    primitives::{CommentId, Id, NoteId, PageRequest, Ranked, Slice, UserId},
+    primitives::{CommentId, Id, NoteId, PageRequest, Ranked, UserId},
     store::sql::{
         comments::{CommentHeader, NewComment},
         threads::CommentState,
     },
 };
 
-pub use crate::store::sql::threads::{CommentSort, CommentThread};
+pub use crate::store::sql::threads::{CommentSort, CommentThread, ThreadPage};
 
 /// Most comments of one author on one note that the author sees before they are approved.
 const MOST_UNPUBLISHED: i64 = 50;
-
-/// A page of a thread, each comment with its position.
-pub type ThreadPage = Slice<(Ranked, Arc<Comment>)>;
 
 impl Comment {
     /// Whether everybody may see it.
@@ -163,25 +160,17 @@ impl Plaudit {
             threads.iter().partition(|thread| matches!(thread, CommentThread::Note(_)));
         let mut found = HashMap::with_capacity(threads.len());
         for threads in [of_notes, of_comments] {
-            let fill = self.comments().begin_fill();
             let mut pages = self.inner.db.threads(&threads, sort, page).await?;
             for thread in threads {
-                let comments = pages.remove(&thread_id(thread)).unwrap_or_default();
-                found.insert(thread, fill.insert_keyed(comments));
+                found.insert(thread, pages.remove(&thread_id(thread)).unwrap_or_default());
             }
         }
         Ok(found)
     }
 
     /// An author's comments on a note that are not approved, newest first.
-    pub async fn unpublished_comments(
-        &self,
-        author: UserId,
-        note: NoteId,
-    ) -> DomainResult<Vec<Arc<Comment>>> {
-        let fill = self.comments().begin_fill();
-        let items = self.inner.db.unpublished_comments(author, note, MOST_UNPUBLISHED).await?;
-        Ok(fill.insert(Slice { items, has_more: false }).items)
+    pub async fn unpublished_comments(&self, author: UserId, note: NoteId) -> DomainResult<Vec<CommentId>> {
+        Ok(self.inner.db.unpublished_comments(author, note, MOST_UNPUBLISHED).await?)
     }
 
     /// A comment that everybody may see.

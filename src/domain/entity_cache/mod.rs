@@ -12,7 +12,7 @@ use serde::{Serialize, de::DeserializeOwned};
 use super::{DomainError, DomainResult};
 use crate::{
     catalogue::{Entity, EntityKind},
-    primitives::{CommentId, GroupId, NoteId, Slice, UserId},
+    primitives::{CommentId, GroupId, NoteId, UserId},
     store::{
         StoreResult,
         redis::{CacheLookup, Redis},
@@ -194,11 +194,6 @@ impl<T: CachedEntity> EntityCache<T> {
         Ok(ids.iter().zip(cached).map(entity).collect())
     }
 
-    /// Call before a statement that reads whole entities, and pass its result to the returned fill.
-    pub fn begin_fill(&self) -> CacheFill<'_, T> {
-        CacheFill { local: &self.local, since: Instant::now() }
-    }
-
     fn invalidate(&self, id: T::Id) {
         self.local.invalidate(id);
         self.flights.leave(&id);
@@ -207,29 +202,6 @@ impl<T: CachedEntity> EntityCache<T> {
     fn invalidate_all(&self) {
         self.local.invalidate_all();
         self.flights.leave_all();
-    }
-}
-
-/// Puts entities that a list has read into the cache of this process.
-pub struct CacheFill<'a, T: CachedEntity> {
-    local: &'a LocalCache<T::Id, T>,
-    since: Instant,
-}
-
-impl<T: CachedEntity> CacheFill<'_, T> {
-    pub fn insert(&self, entities: Slice<T>) -> Slice<Arc<T>> {
-        entities.map(|entity| self.insert_one(entity))
-    }
-
-    /// The same for entities with their keys in the list.
-    pub fn insert_keyed<K>(&self, entities: Slice<(K, T)>) -> Slice<(K, Arc<T>)> {
-        entities.map(|(key, entity)| (key, self.insert_one(entity)))
-    }
-
-    fn insert_one(&self, entity: T) -> Arc<T> {
-        let entity = Arc::new(entity);
-        self.local.insert(entity.id(), Some(&entity), self.since);
-        entity
     }
 }
 

@@ -1,6 +1,6 @@
 //! Comments.
 
-use futures_util::FutureExt;
+use futures_util::{FutureExt, future::try_join_all};
 
 use super::nodes::{ID, id};
 use crate::{
@@ -147,9 +147,25 @@ pub async fn page_of_thread(thread: CommentThread, default: i32, call: Call<'_>)
     let is_newest = call.arguments.text("sort").as_deref() == Some("NEWEST");
     let sort = if is_newest { CommentSort::Newest } else { CommentSort::Hot };
     let request = list(sort).request(call.arguments, default)?;
-    let comments = call.scope.thread(thread, sort, &request).await?;
-    let comments = Slice { items: comments.items.clone(), has_more: comments.has_more };
-    Ok(list(sort).page(&request, comments))
+    let places = call.scope.thread(thread, sort, &request).await?;
+    let has_more = places.has_more;
+    let comments = existing(places.items.iter().map(|place| (*place, CommentId(place.id))), call).await?;
+    Ok(list(sort).page(&request, Slice { items: comments, has_more }))
+}
+
+/// Comments of a list, with their positions in it. Their rows, with texts, are read only if they are needed; then those
+/// that were removed meanwhile are left out.
+async fn existing<K>(
+    comments: impl Iterator<Item = (K, CommentId)>,
+    call: Call<'_>,
+) -> ApiResult<Vec<(K, Object)>> {
+    if !call.needs_rows {
+        return Ok(comments.map(|(place, comment)| (place, Object::of(comment))).collect());
+    }
+    let (places, comments): (Vec<K>, Vec<CommentId>) = comments.unzip();
+    let rows = try_join_all(comments.into_iter().map(|comment| call.scope.row(comment))).await?;
+    let present = places.into_iter().zip(rows).filter_map(|(place, row)| Some((place, Object::of_row(row?))));
+    Ok(present.collect())
 }
 
 async fn replies_to(call: Call<'_>) -> ApiResult<Output> {

@@ -1,6 +1,6 @@
 //! Notes.
 
-use futures_util::FutureExt;
+use futures_util::{FutureExt, future::try_join_all};
 
 use super::{
     comments::{SORT, page_of_thread},
@@ -14,7 +14,7 @@ use crate::{
         definition::{
             pages::{self, FIRST, List},
             types::{Call, FactValue, ObjectType, Resolve, count, counted, link, own, row},
-            values::{Output, Scalar},
+            values::{Object, Output, Scalar},
         },
         errors::ApiResult,
         reading::facts::Reads,
@@ -108,7 +108,9 @@ async fn comments_of(call: Call<'_>) -> ApiResult<Output> {
 async fn unpublished(call: Call<'_>) -> ApiResult<Output> {
     let (plaudit, note) = (call.scope.plaudit(), note_of(&call)?);
     let Some(viewer) = call.scope.viewer().user(plaudit).await? else { return Ok(Output::List(Vec::new())) };
-    Ok(Output::list(plaudit.unpublished_comments(viewer, note).await?))
+    let comments = plaudit.unpublished_comments(viewer, note).await?;
+    let rows = try_join_all(comments.into_iter().map(|comment| call.scope.row(comment))).await?;
+    Ok(Output::list(rows.into_iter().flatten().map(Object::of_row)))
 }
 
 #[cfg(test)]

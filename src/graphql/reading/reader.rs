@@ -52,8 +52,8 @@ impl FactsReader {
 
     /// Whether the viewer may see a comment: everybody, if it is public; else its author and moderators.
     async fn may_see(&self, comment: &Comment) -> ApiResult<bool> {
-        if comment.is_public() {
-            return Ok(true);
+        if comment.is_public() || self.is_shared {
+            return Ok(comment.is_public());
         }
         let viewer = self.viewer().user(&self.plaudit).await?;
         Ok(comment.is_visible_to(viewer) || self.viewer().has_role(Role::Moderator))

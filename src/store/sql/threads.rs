@@ -59,8 +59,9 @@ pub enum CommentSort {
     Newest,
 }
 
-/// Comments, each with its position in the list. In a list by age the score is always 0.
-pub type CommentSlice = Slice<(Ranked, Comment)>;
+/// A page of a thread: each comment's position in the list, which ends with its id. In a list by age the score is
+/// always 0.
+pub type ThreadPage = Slice<Ranked>;
 
 const COLUMNS: &str = "i.id, i.note_id, i.author_id, i.parent_id, answered.author_id AS reply_to, i.state,
     i.removed_at IS NOT NULL AS is_removed, i.rating_at_writing, b.body, b.images, b.mentions,
@@ -122,34 +123,31 @@ impl Db {
         threads: &[CommentThread],
         sort: CommentSort,
         page: &PageRequest<Ranked>,
-    ) -> StoreResult<BTreeMap<Id, CommentSlice>> {
+    ) -> StoreResult<BTreeMap<Id, ThreadPage>> {
         let Some(kind) = threads.first() else { return Ok(BTreeMap::new()) };
         let text = format!(
-            "SELECT thread.id AS thread, {score} AS score, {COLUMNS}
+            "SELECT thread.id, i.score, i.id
              FROM unnest($1::bigint[]) AS thread (id)
              CROSS JOIN LATERAL (
-                 SELECT * FROM comment_index AS i
+                 SELECT {score} AS score, i.id FROM comment_index AS i
                  WHERE {of} AND i.state = 'approved' AND (i.removed_at IS NULL OR i.is_placeholder) {order} LIMIT $4
-             ) AS i
-             JOIN comment_body AS b ON b.id = i.id
-             LEFT JOIN comment_index AS answered ON answered.id = i.reply_to_id",
+             ) AS i",
             score = sort.score(),
             of = kind.condition(),
             order = sort.behind_in_order(),
         );
         let after = page.after.unwrap_or(Ranked::LAST);
-        let query = sqlx::query_as(from_catalogue(text))
+        let query = sqlx::query_as::<_, (Id, i64, Id)>(from_catalogue(text))
             .bind(threads.iter().map(|thread| thread.id().get()).collect::<Vec<_>>())
             .bind(after.score)
             .bind(after.id.get())
             .bind(page.rows());
-        let rows: Vec<ThreadRow> = self.run(query.fetch_all(&self.pool())).await?;
-        let mut found = BTreeMap::<Id, Vec<(Ranked, Comment)>>::new();
-        for ThreadRow { thread, score, comment } in rows {
-            found.entry(thread).or_default().push((Ranked { score, id: comment.id.0 }, comment));
+        let mut found = BTreeMap::<Id, Vec<Ranked>>::new();
+        for (thread, score, id) in self.run(query.fetch_all(&self.pool())).await? {
+            found.entry(thread).or_default().push(Ranked { score, id });
         }
-        let slice = |mut comments: Vec<(Ranked, Comment)>| {
-            comments.sort_unstable_by_key(|(place, _)| std::cmp::Reverse(*place));
+        let slice = |mut comments: Vec<Ranked>| {
+            comments.sort_unstable_by_key(|place| std::cmp::Reverse(*place));
             page.slice(comments)
         };
         Ok(found.into_iter().map(|(thread, comments)| (thread, slice(comments))).collect())
@@ -161,25 +159,15 @@ impl Db {
         author: UserId,
         note: NoteId,
         most: i64,
-    ) -> StoreResult<Vec<Comment>> {
-        let text = format!(
-            "SELECT {COLUMNS} FROM comment_index AS i JOIN comment_body AS b ON b.id = i.id
-             LEFT JOIN comment_index AS answered ON answered.id = i.reply_to_id
-             WHERE i.author_id = $1 AND i.note_id = $2 AND i.state <> 'approved' AND i.removed_at IS NULL
-             ORDER BY i.id DESC LIMIT $3"
+    ) -> StoreResult<Vec<CommentId>> {
+        let query = sqlx::query_scalar(
+            "SELECT id FROM comment_index
+             WHERE author_id = $1 AND note_id = $2 AND state <> 'approved' AND removed_at IS NULL
+             ORDER BY id DESC LIMIT $3",
         );
-        let query = sqlx::query_as(from_catalogue(text)).bind(author.get()).bind(note.get()).bind(most);
+        let query = query.bind(author.get()).bind(note.get()).bind(most);
         self.run(query.fetch_all(&self.pool())).await
     }
-}
-
-/// A comment in the list of a thread.
-#[derive(FromRow)]
-struct ThreadRow {
-    thread: Id,
-    score: i64,
-    #[sqlx(flatten)]
-    comment: Comment,
 }
 
 /// The columns of [`COLUMNS`].

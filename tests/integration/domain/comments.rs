@@ -229,6 +229,39 @@ async fn a_page_of_comments_with_replies_costs_the_same_at_any_size() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn texts_of_comments_are_read_only_if_they_are_asked_for_and_once() {
+    let server = Server::start(&[]);
+    let stores = server.stores();
+    let mut notes = Vec::new();
+    for _ in 0..2 {
+        let id = stores.new_note().await;
+        for _ in 0..12 {
+            stores.new_comment(id).await;
+        }
+        notes.push(note(id));
+    }
+    stores.rest().await;
+    let reader = server.anonymous();
+    let statements = async |n: &str, fields: &str| {
+        let query =
+            format!("query ($n: ID!) {{ note(id: $n) {{ id comments {{ nodes {{ {fields} }} }} }} }}");
+        let read = reader.send(&query, json!({ "n": n })).await;
+        let nodes = read.body["data"]["note"]["comments"]["nodes"].as_array().map(Vec::len);
+        assert_eq!(nodes, Some(10), "{}", read.body);
+        read.sql_statements
+    };
+    let (other, new) = (notes[0].as_str(), notes[1].as_str());
+    // A document that is new to the server has no plan yet, and reads rows.
+    for fields in ["id", "id body"] {
+        statements(other, fields).await;
+    }
+    reader.data("query ($n: ID!) { note(id: $n) { title } }", json!({ "n": new })).await;
+    assert_eq!(statements(new, "id").await, 1, "the list");
+    assert_eq!(statements(new, "id body").await, 2, "the list and its texts");
+    assert_eq!(statements(new, "id body").await, 1, "the list");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_user_has_one_changeable_rating_per_note_and_concurrent_ratings_are_counted_exactly() {
     let server = Server::shared();
     let stores = server.stores();
