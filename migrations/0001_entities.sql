@@ -92,6 +92,9 @@ CREATE INDEX comment_reply_by_age ON comment_index (parent_id, id DESC)
 -- An author's comments on a note that are not approved.
 CREATE INDEX comment_unpublished ON comment_index (author_id, note_id, id DESC)
     WHERE state <> 'approved' AND removed_at IS NULL;
+-- All comments of an author that are not approved.
+CREATE INDEX comment_unpublished_of_author ON comment_index (author_id, id DESC)
+    WHERE state <> 'approved' AND removed_at IS NULL;
 -- Comments that are removed together with their note.
 CREATE INDEX comment_of_note ON comment_index (note_id, id) WHERE removed_at IS NULL OR is_placeholder;
 -- For recounts of a user's comments. Not partial: before its first ANALYZE PostgreSQL estimates a partial index on

@@ -57,12 +57,12 @@ CREATE TABLE inbox_counts (
     id                    bigint PRIMARY KEY,
     replies               bigint NOT NULL DEFAULT 0,
     likes                 bigint NOT NULL DEFAULT 0,
-    new_followers         bigint NOT NULL DEFAULT 0,
-    direct_messages       bigint NOT NULL DEFAULT 0,
+    followers         bigint NOT NULL DEFAULT 0,
+    messages       bigint NOT NULL DEFAULT 0,
     replies_read          bigint NOT NULL DEFAULT 0,
     likes_read            bigint NOT NULL DEFAULT 0,
-    new_followers_read    bigint NOT NULL DEFAULT 0,
-    direct_messages_read  bigint NOT NULL DEFAULT 0
+    followers_read    bigint NOT NULL DEFAULT 0,
+    messages_read  bigint NOT NULL DEFAULT 0
 ) WITH (fillfactor = 70);
 
 -- Triggers create the rows, so that no code path can forget them.

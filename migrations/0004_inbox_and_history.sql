@@ -18,7 +18,7 @@ INSERT INTO kind_name (kind, name) VALUES
     (101, 'comment'),
     (102, 'reply'),
     (103, 'mention'),
-    (104, 'direct_message');
+    (104, 'message');
 
 -- One row per (recipient, kind, actor, target). The entry of an edge is written with the edge's row, which is on for the
 -- first time then, and kept when the edge is switched off: the key of that row makes both unique. The other kinds have

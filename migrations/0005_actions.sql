@@ -49,5 +49,5 @@ CREATE TABLE note_rating (
     PRIMARY KEY (user_id, note_id)
 );
 
--- For recounts: number and sum of ratings, from the index alone.
-CREATE INDEX note_rating_of_note ON note_rating (note_id) INCLUDE (score);
+-- The ratings of a note, the latest first; and for recounts, number and sum of ratings from the index alone.
+CREATE INDEX note_rating_of_note ON note_rating (note_id, changed_at DESC, user_id DESC) INCLUDE (score);

@@ -146,10 +146,11 @@ fn lists() -> Value {
 }
 
 async fn texts(url: &str) -> Outcome<Value> {
-    let viewer = send(&reqwest::Client::new(), url, &json!({ "query": "{ viewer { id } }" })).await?;
+    let viewer =
+        send(&reqwest::Client::new(), url, &json!({ "query": "{ viewer { user { id } } }" })).await?;
     let lists = (0..20).map(|n| format!("l{n}: notes(first: {}) {{ nodes {{ body }} }} ", 8 + n));
     let query = format!("query ($id: ID!) {{ user(id: $id) {{ {} }} }}", lists.collect::<String>());
-    Ok(json!({ "query": query, "variables": { "id": viewer["data"]["viewer"]["id"] } }))
+    Ok(json!({ "query": query, "variables": { "id": viewer["data"]["viewer"]["user"]["id"] } }))
 }
 
 fn document(n: usize) -> Value {

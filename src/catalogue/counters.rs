@@ -74,12 +74,12 @@ catalogue! {
     Inbox "inbox" {
         InboxReplies "replies",
         InboxLikes "likes",
-        InboxNewFollowers "new_followers",
-        InboxDirectMessages "direct_messages",
+        InboxFollowers "followers",
+        InboxMessages "messages",
         InboxRepliesRead "replies_read",
         InboxLikesRead "likes_read",
-        InboxNewFollowersRead "new_followers_read",
-        InboxDirectMessagesRead "direct_messages_read",
+        InboxFollowersRead "followers_read",
+        InboxMessagesRead "messages_read",
     }
     Group "group" {
         GroupMembers "members",

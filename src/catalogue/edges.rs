@@ -80,7 +80,7 @@ edges! {
         moves [Target CommentLikes] notifies Owner InboxLikes;
     /// A user follows a user.
     Follow 3 "follow" of User
-        moves [Target UserFollowers, Actor UserFollowing] notifies Target InboxNewFollowers;
+        moves [Target UserFollowers, Actor UserFollowing] notifies Target InboxFollowers;
     /// A user keeps a note in their collection.
     NoteCollect 4 "note_collect" of Note
         moves [Target NoteCollects, Owner UserCollectsReceived];

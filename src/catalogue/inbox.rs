@@ -10,18 +10,13 @@ pub enum InboxKind {
     Comment,
     Reply,
     Mention,
-    DirectMessage,
+    Message,
 }
 
 impl InboxKind {
     pub fn all() -> impl Iterator<Item = Self> {
         let edges = EdgeKind::ALL.iter().filter(|kind| kind.notifies().is_some());
-        edges.map(|kind| Self::Edge(*kind)).chain([
-            Self::Comment,
-            Self::Reply,
-            Self::Mention,
-            Self::DirectMessage,
-        ])
+        edges.map(|kind| Self::Edge(*kind)).chain([Self::Comment, Self::Reply, Self::Mention, Self::Message])
     }
 
     /// The number in the column `kind` of `inbox_entry`, which never changes, and the name.
@@ -31,7 +26,7 @@ impl InboxKind {
             Self::Comment => (101, "comment"),
             Self::Reply => (102, "reply"),
             Self::Mention => (103, "mention"),
-            Self::DirectMessage => (104, "direct_message"),
+            Self::Message => (104, "message"),
         }
     }
 
@@ -48,7 +43,7 @@ impl InboxKind {
         match self {
             Self::Edge(kind) => kind.notifies().map(|(_, badge)| badge),
             Self::Comment | Self::Reply | Self::Mention => Some(Counter::InboxReplies),
-            Self::DirectMessage => Some(Counter::InboxDirectMessages),
+            Self::Message => Some(Counter::InboxMessages),
         }
     }
 }
@@ -68,7 +63,7 @@ mod tests {
             (101, "comment"),
             (102, "reply"),
             (103, "mention"),
-            (104, "direct_message"),
+            (104, "message"),
         ];
         let edges = EdgeKind::ALL.iter().map(|kind| InboxKind::Edge(*kind));
         let others = InboxKind::all().filter(|kind| !matches!(kind, InboxKind::Edge(_)));

@@ -25,7 +25,7 @@ pub const ACTIONS: &[(&str, &str, &str)] = &[
     ("likeNote", "like_note", ON),
     ("markInboxRead", "mark_inbox_read", ON),
     ("rateNote", "rate_note", ON),
-    ("recordDirectMessage", "record_direct_message", ON),
+    ("recordMessage", "record_message", ON),
     ("recordViews", "record_views", ON),
     ("rejectComment", "reject_comment", ON),
     ("restoreUser", "hide_user", OFF),

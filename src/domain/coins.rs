@@ -6,9 +6,11 @@ use super::{
 };
 use crate::{
     catalogue::{Counter, EntityKind},
-    primitives::UserId,
+    primitives::{PageRequest, Slice, UserId},
     store::sql::coins::Grant,
 };
+
+pub use crate::store::sql::coins::CoinEntry;
 
 /// Coins to give, or to take if negative; never zero.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -30,6 +32,11 @@ impl Amount {
 }
 
 impl Plaudit {
+    /// A page of a user's ledger, newest first.
+    pub async fn coin_entries(&self, user: UserId, page: &PageRequest) -> DomainResult<Slice<CoinEntry>> {
+        Ok(self.inner.db.coin_entries(user, page).await?)
+    }
+
     /// Gives coins to a user, or takes some. A balance never becomes negative.
     ///
     /// # Errors

@@ -7,14 +7,14 @@ use super::{
     keys::ActionCall, transaction::ActionStart,
 };
 use crate::{
-    primitives::{CommentId, Id, NoteId, PageRequest, Ranked, UserId},
+    primitives::{CommentId, Id, NoteId, PageRequest, Ranked, Slice, UserId},
     store::sql::{
         comments::{CommentHeader, NewComment},
         threads::CommentState,
     },
 };
 
-pub use crate::store::sql::threads::{CommentSort, CommentThread, ThreadPage};
+pub use crate::store::sql::threads::{CommentOrder, CommentThread, ThreadPage};
 
 /// Most comments of one author on one note that the author sees before they are approved.
 const MOST_UNPUBLISHED: i64 = 50;
@@ -87,7 +87,7 @@ impl Plaudit {
         if parent.note == note {
             Ok((*parent).clone())
         } else {
-            Err(DomainError::bad_input("parentId", "parentId: this comment is on another note"))
+            Err(DomainError::bad_input("replyToId", "replyToId: this comment is on another note"))
         }
     }
 
@@ -153,14 +153,14 @@ impl Plaudit {
     pub async fn threads(
         &self,
         threads: &[CommentThread],
-        sort: CommentSort,
+        order: CommentOrder,
         page: &PageRequest<Ranked>,
     ) -> DomainResult<HashMap<CommentThread, ThreadPage>> {
         let (of_notes, of_comments): (Vec<CommentThread>, Vec<CommentThread>) =
             threads.iter().partition(|thread| matches!(thread, CommentThread::Note(_)));
         let mut found = HashMap::with_capacity(threads.len());
         for threads in [of_notes, of_comments] {
-            let mut pages = self.inner.db.threads(&threads, sort, page).await?;
+            let mut pages = self.inner.db.threads(&threads, order, page).await?;
             for thread in threads {
                 found.insert(thread, pages.remove(&thread_id(thread)).unwrap_or_default());
             }
@@ -171,6 +171,15 @@ impl Plaudit {
     /// An author's comments on a note that are not approved, newest first.
     pub async fn unpublished_comments(&self, author: UserId, note: NoteId) -> DomainResult<Vec<CommentId>> {
         Ok(self.inner.db.unpublished_comments(author, note, MOST_UNPUBLISHED).await?)
+    }
+
+    /// A page of an author's comments that are not approved, newest first.
+    pub async fn unpublished_comments_of(
+        &self,
+        author: UserId,
+        page: &PageRequest,
+    ) -> DomainResult<Slice<CommentId>> {
+        Ok(self.inner.db.unpublished_comments_of(author, page).await?)
     }
 
     /// A comment that everybody may see.

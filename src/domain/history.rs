@@ -31,11 +31,11 @@ pub enum StepLength {
 pub struct ActivityRequest {
     pub note: NoteId,
     pub of: HistoryCounter,
-    pub per: StepLength,
+    pub step: StepLength,
     /// The first step contains this time.
-    pub since: DateTime<Utc>,
+    pub from: DateTime<Utc>,
     /// Exclusive end of the last step; now, if it is `None` or in the future.
-    pub until: Option<DateTime<Utc>>,
+    pub to: Option<DateTime<Utc>>,
 }
 
 /// One step of the history.
@@ -67,10 +67,10 @@ impl StepLength {
         }
     }
 
-    /// Number of steps from the one that contains `since` to the one before `until`.
-    pub const fn count(self, since: DateTime<Utc>, until: DateTime<Utc>) -> i64 {
-        let first = since.timestamp_millis().div_euclid(self.millis());
-        (until.timestamp_millis() - 1).div_euclid(self.millis()) - first + 1
+    /// Number of steps from the one that contains `from` to the one before `to`.
+    pub const fn count(self, from: DateTime<Utc>, to: DateTime<Utc>) -> i64 {
+        let first = from.timestamp_millis().div_euclid(self.millis());
+        (to.timestamp_millis() - 1).div_euclid(self.millis()) - first + 1
     }
 }
 
@@ -97,7 +97,7 @@ impl Plaudit {
             kind: request.of.of_notes(),
             target: note.id.0,
             from: window.from,
-            until: window.until(),
+            to: window.to(),
             step: window.step,
         };
         let history = self.inner.db.history(&query).await?.ok_or(DomainError::NotFound("note"))?;
@@ -117,23 +117,23 @@ struct Window {
 impl Window {
     fn of(request: &ActivityRequest, now: UnixMillis) -> DomainResult<Self> {
         let now = DateTime::from_timestamp_millis(now).unwrap_or_default();
-        let (since, until) = (request.since, request.until.map_or(now, |until| until.min(now)));
-        if since < DateTime::UNIX_EPOCH || since >= now {
-            let message = "since: must be in the past, and not before 1970";
-            return Err(DomainError::bad_input("since", message));
+        let (from, to) = (request.from, request.to.map_or(now, |to| to.min(now)));
+        if from < DateTime::UNIX_EPOCH || from >= now {
+            let message = "from: must be in the past, and not before 1970";
+            return Err(DomainError::bad_input("from", message));
         }
-        if until <= since {
-            return Err(DomainError::bad_input("until", "until: must be later than since"));
+        if to <= from {
+            return Err(DomainError::bad_input("to", "to: must be later than from"));
         }
-        let (step, steps) = (request.per.millis(), request.per.count(since, until));
+        let (step, steps) = (request.step.millis(), request.step.count(from, to));
         if steps > MAX_POINTS {
-            return Err(too_many(request.per, steps));
+            return Err(too_many(request.step, steps));
         }
-        Ok(Self { from: since.timestamp_millis() / step * step, step, steps })
+        Ok(Self { from: from.timestamp_millis() / step * step, step, steps })
     }
 
     /// End of the last step.
-    const fn until(&self) -> UnixMillis {
+    const fn to(&self) -> UnixMillis {
         self.from + self.steps * self.step
     }
 
@@ -153,17 +153,17 @@ impl Window {
     }
 }
 
-fn too_many(per: StepLength, steps: i64) -> DomainError {
-    match per {
+fn too_many(length: StepLength, steps: i64) -> DomainError {
+    match length {
         StepLength::Hour => DomainError::bad_input(
-            "per",
+            "step",
             format!(
-                "per: the window has {steps} hours, the maximum is {MAX_POINTS}; choose DAY or a shorter window"
+                "step: the window has {steps} hours, the maximum is {MAX_POINTS}; choose DAY or a shorter window"
             ),
         ),
         StepLength::Day => DomainError::bad_input(
-            "since",
-            format!("since: the window has {steps} days, the maximum is {MAX_POINTS}; choose a later time"),
+            "from",
+            format!("from: the window has {steps} days, the maximum is {MAX_POINTS}; choose a later time"),
         ),
     }
 }
@@ -179,10 +179,10 @@ mod tests {
         text.parse().unwrap()
     }
 
-    fn window(per: StepLength, since: &str, until: Option<&str>) -> Result<Window, &'static str> {
+    fn window(step: StepLength, from: &str, to: Option<&str>) -> Result<Window, &'static str> {
         let note = NoteId(Id::try_from(1).unwrap());
-        let (since, until) = (moment(since), until.map(moment));
-        let request = ActivityRequest { note, of: HistoryCounter::Likes, per, since, until };
+        let (from, to) = (moment(from), to.map(moment));
+        let request = ActivityRequest { note, of: HistoryCounter::Likes, step, from, to };
         Window::of(&request, moment(NOW).timestamp_millis()).map_err(|error| match error {
             DomainError::BadInput { argument, .. } => argument,
             other => panic!("{other}"),
@@ -203,15 +203,15 @@ mod tests {
     fn an_empty_or_too_long_window_names_the_argument_to_correct() {
         let longest = window(StepLength::Hour, "2026-10-21T10:00:00Z", None).unwrap();
         assert_eq!(longest.steps, MAX_POINTS);
-        for (per, since, until, argument) in [
-            (StepLength::Hour, "2026-10-21T09:59:59Z", None, "per"),
-            (StepLength::Day, "2020-01-01T00:00:00Z", None, "since"),
-            (StepLength::Day, NOW, None, "since"),
-            (StepLength::Day, "2030-01-01T00:00:00Z", Some("2030-01-02T00:00:00Z"), "since"),
-            (StepLength::Day, "1969-12-31T00:00:00Z", Some("1970-01-02T00:00:00Z"), "since"),
-            (StepLength::Day, "2026-11-20T00:00:00Z", Some("2026-11-20T00:00:00Z"), "until"),
+        for (step, from, to, argument) in [
+            (StepLength::Hour, "2026-10-21T09:59:59Z", None, "step"),
+            (StepLength::Day, "2020-01-01T00:00:00Z", None, "from"),
+            (StepLength::Day, NOW, None, "from"),
+            (StepLength::Day, "2030-01-01T00:00:00Z", Some("2030-01-02T00:00:00Z"), "from"),
+            (StepLength::Day, "1969-12-31T00:00:00Z", Some("1970-01-02T00:00:00Z"), "from"),
+            (StepLength::Day, "2026-11-20T00:00:00Z", Some("2026-11-20T00:00:00Z"), "to"),
         ] {
-            assert_eq!(window(per, since, until), Err(argument), "{since}");
+            assert_eq!(window(step, from, to), Err(argument), "{from}");
         }
     }
 

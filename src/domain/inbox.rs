@@ -16,20 +16,20 @@ pub use crate::store::sql::inbox::InboxEntry;
 pub enum Badge {
     Replies,
     Likes,
-    NewFollowers,
-    DirectMessages,
+    Followers,
+    Messages,
 }
 
 impl Badge {
-    pub const ALL: [Self; 4] = [Self::Replies, Self::Likes, Self::NewFollowers, Self::DirectMessages];
+    pub const ALL: [Self; 4] = [Self::Replies, Self::Likes, Self::Followers, Self::Messages];
 
     /// The counters of what was received, and of what was read.
     pub const fn counters(self) -> (Counter, Counter) {
         match self {
             Self::Replies => (Counter::InboxReplies, Counter::InboxRepliesRead),
             Self::Likes => (Counter::InboxLikes, Counter::InboxLikesRead),
-            Self::NewFollowers => (Counter::InboxNewFollowers, Counter::InboxNewFollowersRead),
-            Self::DirectMessages => (Counter::InboxDirectMessages, Counter::InboxDirectMessagesRead),
+            Self::Followers => (Counter::InboxFollowers, Counter::InboxFollowersRead),
+            Self::Messages => (Counter::InboxMessages, Counter::InboxMessagesRead),
         }
     }
 
@@ -40,12 +40,12 @@ impl Badge {
 
 /// A message from one user to another.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct DirectMessage {
+pub struct Message {
     sender: UserId,
     recipient: UserId,
 }
 
-impl DirectMessage {
+impl Message {
     /// # Errors
     /// [`DomainError::BadInput`] naming `recipientId` if sender and recipient are the same.
     pub fn new(sender: UserId, recipient: UserId) -> DomainResult<Self> {
@@ -90,23 +90,23 @@ impl Plaudit {
     ///
     /// # Errors
     /// [`DomainError::NotFound`] for unknown users.
-    pub async fn record_direct_message(
+    pub async fn record_message(
         &self,
         service: UserId,
-        DirectMessage { sender, recipient }: DirectMessage,
+        Message { sender, recipient }: Message,
         key: Option<&IdempotencyKey>,
     ) -> DomainResult<ActionOutcome> {
         self.users().get(sender).await?;
         self.users().get(recipient).await?;
-        let call = ActionCall::new("recordDirectMessage", &(sender, recipient));
+        let call = ActionCall::new("recordMessage", &(sender, recipient));
         let mut change = match self.begin(service, key, &call).await? {
             ActionStart::Repeated(outcome) => return Ok(outcome),
             ActionStart::New(change) => change,
         };
         let tx = change.tx();
-        let is_first = tx.add_direct_message(sender, recipient).await?;
+        let is_first = tx.add_message(sender, recipient).await?;
         if is_first {
-            change.count(inbox_of(recipient), Counter::InboxDirectMessages, 1);
+            change.count(inbox_of(recipient), Counter::InboxMessages, 1);
         }
         change.finish(is_first, None).await
     }

@@ -36,19 +36,19 @@ use std::sync::Arc;
 
 pub use crate::store::sql::threads::CommentState;
 pub use actions::ACTIONS;
-pub use coins::Amount;
+pub use coins::{Amount, CoinEntry};
 pub use comment_text::CommentText;
-pub use comments::{CommentSort, CommentThread, ThreadPage};
+pub use comments::{CommentOrder, CommentThread, ThreadPage};
 pub use entity_cache::{Comment, Group, Note, User};
 pub use error::{DomainError, DomainResult, ErrorClass, Reason};
 pub use history::{ActivityRequest, HistoryCounter, HistoryPoint, MAX_POINTS, StepLength};
-pub use inbox::{Badge, DirectMessage, InboxEntry, inbox_of};
+pub use inbox::{Badge, InboxEntry, Message, inbox_of};
 pub use keys::IdempotencyKey;
 pub use moderation::QueueState;
 pub use notes::NewNote;
 pub use rankings::HotNotesCursor;
 pub use rates::{BusyAccount, Cost, CostMeters, Kept, PerClass, PushAccount, RateClass, RequestSource, Work};
-pub use ratings::Score;
+pub use ratings::{NoteRating, Score};
 pub use text::{
     COMMENT_BODY, GRANT_REASON, GROUP_DESCRIPTION, GROUP_NAME, NOTE_BODY, NOTE_TITLE, REJECTION_REASON, Text,
 };

@@ -7,8 +7,10 @@ use super::{
 };
 use crate::{
     catalogue::{Counter, EntityKind},
-    primitives::{NoteId, UserId},
+    primitives::{Moment, NoteId, PageRequest, Slice, UserId},
 };
+
+pub use crate::store::sql::ratings::NoteRating;
 
 /// From 0 (worst) to 10 (best).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -32,6 +34,25 @@ impl Score {
 }
 
 impl Plaudit {
+    /// A page of a note's ratings, the latest first.
+    ///
+    /// # Errors
+    /// [`DomainError::NotFound`] for an unknown or removed note; [`DomainError::Forbidden`] if the viewer is neither
+    /// its author nor a moderator.
+    pub async fn ratings_of_note(
+        &self,
+        viewer: Option<UserId>,
+        is_moderator: bool,
+        note: NoteId,
+        page: &PageRequest<Moment>,
+    ) -> DomainResult<Slice<NoteRating>> {
+        let note = self.notes().get(note).await?;
+        if !is_moderator && viewer != Some(note.author) {
+            return Err(DomainError::Forbidden("only the author and moderators see the ratings of a note"));
+        }
+        Ok(self.inner.db.ratings_of_note(note.id, page).await?)
+    }
+
     /// Sets the actor's rating of a note, or takes it back (`None`). Returns the note and whether anything changed.
     /// `actor`: `None` is somebody without a user, who has nothing to take back.
     ///

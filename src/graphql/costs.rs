@@ -5,8 +5,8 @@ use async_graphql::Value;
 use super::{
     definition::pages::MAX_PAGE,
     guard::{ArgumentValues, Guard, ListSize, SchemaIndex, SchemaRules},
-    queries::history,
-    request::scalars::time,
+    objects::activity,
+    request::scalars::SCALARS,
 };
 use crate::{
     domain::{COMMENT_BODY, GROUP_DESCRIPTION, GROUP_NAME, NOTE_BODY, NOTE_TITLE},
@@ -22,7 +22,7 @@ const RULES: SchemaRules = SchemaRules {
         ("Note", "viewerUnpublishedComments", ListSize::Fixed(10)),
         ("Mutation", "recordViews", ListSize::Ids { argument: "input", field: Some("noteIds") }),
         ("Query", "nodes", ListSize::Ids { argument: "ids", field: None }),
-        ("Query", "noteActivity", ListSize::Computed(history_steps)),
+        ("Note", "activity", ListSize::Computed(activity_steps)),
         ("Subscription", "noteCountsChanged", ListSize::Events { argument: Some("noteIds") }),
         ("Subscription", "userCountsChanged", ListSize::Events { argument: Some("userIds") }),
         ("Subscription", "commentCountsChanged", ListSize::Events { argument: Some("commentIds") }),
@@ -51,13 +51,12 @@ pub fn guard(sdl: &str, limits: CostSettings) -> Guard {
     Guard::new(sdl, RULES, limits)
 }
 
-fn history_steps(argument: &ArgumentValues<'_>) -> u64 {
-    history::steps(argument("per"), argument("since"), argument("until")) as u64
+fn activity_steps(argument: &ArgumentValues<'_>) -> u64 {
+    activity::steps(argument("step"), argument("from"), argument("to")) as u64
 }
 
 fn is_scalar(name: &str, value: &Value) -> bool {
-    // No argument has another custom scalar.
-    name != "DateTime" || time(value).is_some()
+    SCALARS.iter().find(|of| of.name == name).is_none_or(|of| (of.is_valid)(value))
 }
 
 #[cfg(test)]
@@ -81,13 +80,13 @@ mod tests {
             let document = parse_query(format!("{{ {field} }}")).unwrap();
             let DocumentOperations::Single(operation) = document.operations else { panic!() };
             let Selection::Field(field) = &operation.node.selection_set.node.items[0].node else { panic!() };
-            let size = ListSize::Computed(history_steps);
+            let size = ListSize::Computed(activity_steps);
             size.with(&field.node.arguments, &Variables::from_json(variables))
         };
-        let day = "since: \"2026-01-01T00:00:00Z\", until: \"2026-01-02T00:00:00Z\"";
-        assert_eq!(steps(&format!("a(per: HOUR, {day})"), json!({})), 24);
-        assert_eq!(steps(&format!("a(per: $per, {day})"), json!({ "per": "HOUR" })), 24);
+        let day = "from: \"2026-01-01T00:00:00Z\", to: \"2026-01-02T00:00:00Z\"";
+        assert_eq!(steps(&format!("a(step: HOUR, {day})"), json!({})), 24);
+        assert_eq!(steps(&format!("a(step: $step, {day})"), json!({ "step": "HOUR" })), 24);
         assert_eq!(steps(&format!("a({day})"), json!({})), 1);
-        assert_eq!(steps("a(since: \"x\")", json!({})), 744);
+        assert_eq!(steps("a(from: \"x\")", json!({})), 744);
     }
 }

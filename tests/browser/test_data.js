@@ -44,7 +44,7 @@ export async function comment(user, noteId, body) {
 
 /** Texts of the published comments on a note. */
 export async function commentsOf(noteId) {
-  const query = "query ($id: ID!) { note(id: $id) { comments(sort: NEWEST) { nodes { body } } } }";
+  const query = "query ($id: ID!) { note(id: $id) { comments(orderBy: NEWEST) { nodes { body } } } }";
   return (await sendAs("mira.okafor", query, { id: noteId })).note.comments.nodes.map(({ body }) => body);
 }
 

@@ -29,7 +29,7 @@ async function delayMutations({ page }) {
   return release;
 }
 
-/** Answers the first `Viewer` query with null, and only after the page has received inbox counts. */
+/** Answers the first `Viewer` query without a user, and only after the page has received inbox counts. */
 async function delayFirstViewer({ page }) {
   const socket = page.waitForEvent("websocket");
   let isFirst = true;
@@ -37,7 +37,7 @@ async function delayFirstViewer({ page }) {
     if (!isFirst || !route.request().postDataJSON().query.includes("query Viewer")) return route.fallback();
     isFirst = false;
     await inboxCounts;
-    await route.fulfill({ json: { data: { viewer: null } } });
+    await route.fulfill({ json: { data: { viewer: { __typename: "Viewer", user: null, inbox: null } } } });
   });
   const inboxCounts = socket.then((socket) =>
     socket.waitForEvent("framereceived", ({ payload }) => payload.includes("inboxCountsChanged")),
@@ -127,7 +127,7 @@ for (const [name, screen] of Object.entries(screens)) {
   });
 }
 
-test("a new user gets a profile even if an old answer without a viewer arrives last", async () => {
+test("a new user gets a profile even if an old answer without a user arrives last", async () => {
   const user = newName("late");
   await createUser(user);
   const visitor = await openVisitor({ user });

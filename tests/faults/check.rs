@@ -116,7 +116,7 @@ async fn inboxes(sql: &PgPool, world: &World) -> BTreeMap<(Entity, Counter), i64
         let inbox = Entity::new(EntityKind::Inbox, person.id.try_into().unwrap());
         for (counter, kinds) in [
             (Counter::InboxLikes, &["note_like", "comment_like"][..]),
-            (Counter::InboxNewFollowers, &["follow"]),
+            (Counter::InboxFollowers, &["follow"]),
         ] {
             let query = "SELECT count(*) FROM inbox_entry NATURAL JOIN kind_name WHERE recipient_id = $1 AND name = ANY($2)";
             let entries = sqlx::query_scalar(query).bind(person.id).bind(kinds).fetch_one(sql).await.unwrap();

@@ -45,13 +45,13 @@ const COUNTERS: &[(&str, &str, &str)] = &[
     ),
     (
         "inbox",
-        "new_followers",
+        "followers",
         "count(*) FROM inbox_entry NATURAL JOIN kind_name WHERE recipient_id = c.id AND name = 'follow'",
     ),
     (
         "inbox",
-        "direct_messages",
-        "count(*) FROM inbox_entry NATURAL JOIN kind_name WHERE recipient_id = c.id AND name = 'direct_message'",
+        "messages",
+        "count(*) FROM inbox_entry NATURAL JOIN kind_name WHERE recipient_id = c.id AND name = 'message'",
     ),
 ];
 
@@ -106,10 +106,10 @@ async fn seed_fills_an_empty_database_once_and_every_total_agrees_with_its_rows(
     for (description, query) in INCONSISTENCIES {
         assert_eq!(total(&sql, (*query).to_owned()).await, 0, "{description}");
     }
-    let feed = "{ viewer { name } feed(first: 5) { nodes { title likeCount author { name }
+    let feed = "{ viewer { user { name } } feed(first: 5) { nodes { title likeCount author { name }
                   comments(first: 2) { nodes { body likeCount viewerHasLiked } } } } }";
     let feed = server.client("mira.okafor").data(feed, json!({})).await;
-    assert_eq!(feed["viewer"]["name"], "Mira Okafor");
+    assert_eq!(feed["viewer"]["user"]["name"], "Mira Okafor");
     assert_eq!(feed["feed"]["nodes"].as_array().unwrap().len(), 5);
     // New entities get ids that are free.
     let group = json!({ "name": "A test", "description": "" });
@@ -136,11 +136,14 @@ async fn a_server_with_demo_data_shows_groups_collections_coins_hot_notes_and_th
 }
 
 async fn has_collection_coins_and_messages(mira: &Client) {
-    let query = "{ viewer { coinCount groupCount
+    let query = "{ viewer { user { coinCount groupCount }
+                   coinEntries(first: 1) { nodes { balance } }
                    collectedNotes(first: 5) { nodes { viewerHasCollected collectCount } }
                    inbox { entries(first: 100) { nodes { kind } } } } }";
     let viewer = mira.data(query, json!({})).await["viewer"].clone();
-    assert!(viewer["coinCount"].as_i64() > Some(0) && viewer["groupCount"].as_i64() > Some(0), "{viewer}");
+    let user = &viewer["user"];
+    assert!(user["coinCount"].as_i64() > Some(0) && user["groupCount"].as_i64() > Some(0), "{viewer}");
+    assert_eq!(viewer["coinEntries"]["nodes"][0]["balance"], user["coinCount"]);
     let collected = viewer["collectedNotes"]["nodes"].as_array().unwrap();
     assert_eq!(collected.len(), 5);
     assert!(collected.iter().all(|note| note["viewerHasCollected"] == true));
@@ -182,11 +185,10 @@ async fn heats_of_the_hour(sql: &PgPool) -> Vec<(i64, i64)> {
 }
 
 async fn the_history_ends_at_the_current_total(moderator: &Client, note: i64) {
-    let query = "query ($n: ID!, $since: DateTime!) { note(id: $n) { likeCount }
-                 noteActivity(noteId: $n, since: $since) { gained total } }";
-    let since = (Utc::now() - Days::new(7)).to_rfc3339();
-    let data = moderator.data(query, json!({ "n": format!("note_{note}"), "since": since })).await;
-    let points = data["noteActivity"].as_array().unwrap();
+    let query = "query ($n: ID!, $from: DateTime!) { note(id: $n) { likeCount activity(from: $from) { gained total } } }";
+    let from = (Utc::now() - Days::new(7)).to_rfc3339();
+    let data = moderator.data(query, json!({ "n": format!("note_{note}"), "from": from })).await;
+    let points = data["note"]["activity"].as_array().unwrap();
     assert_eq!(points.len(), 8);
     assert_eq!(points[7]["total"], data["note"]["likeCount"]);
     let number = |value: &Value| value.as_i64().unwrap();

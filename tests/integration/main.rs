@@ -25,6 +25,7 @@ mod domain {
     mod notes;
     mod plans;
     mod rankings;
+    mod viewer;
     mod views;
     mod visibility;
 }

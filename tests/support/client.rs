@@ -98,7 +98,7 @@ impl Client {
 
     /// Runs a mutation that must fail; returns the error code, and the argument or reason if the error has one.
     pub async fn refused(&self, mutation: &str, input: Value) -> (String, Option<String>) {
-        let error = self.error(&mutation_query(mutation, "changed"), json!({ "input": input })).await;
+        let error = self.error(&mutation_query(mutation, "__typename"), json!({ "input": input })).await;
         let extensions = &error["extensions"];
         let detail = extensions["argument"].as_str().or(extensions["reason"].as_str());
         (extensions["code"].as_str().unwrap().to_owned(), detail.map(str::to_owned))
@@ -137,7 +137,7 @@ fn mutation_query(mutation: &str, fields: &str) -> String {
 const LIKE: &str = "mutation ($n: ID!) { likeNote(input: { noteId: $n }) {
     changed note { likeCount countsVersion viewerHasLiked } } }";
 const FOLLOW: &str = "mutation ($u: ID!) { follow(input: { userId: $u }) {
-    changed user { followerCount viewerIsFollowing } viewer { id followingCount } } }";
+    changed user { followerCount viewerIsFollowing } viewer { user { id followingCount } } } }";
 
 /// Public id of a note.
 pub fn note(id: i64) -> String {

@@ -31,10 +31,6 @@ impl Arguments {
         }
     }
 
-    pub fn flag(&self, name: &str) -> bool {
-        self.value(name) == Some(&Value::Boolean(true))
-    }
-
     pub fn time(&self, name: &str) -> Option<DateTime<Utc>> {
         self.text(name)?.parse().ok()
     }

@@ -6,6 +6,7 @@
 //! - [`watch`]: what subscriptions watch
 
 pub mod arguments;
+pub mod interfaces;
 pub mod pages;
 pub mod types;
 pub mod values;

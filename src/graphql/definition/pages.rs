@@ -6,14 +6,15 @@ use std::{
 };
 
 use async_graphql::connection::{CursorType, OpaqueCursor};
+use chrono::{DateTime, Utc};
 
 use super::{
     arguments::Arguments,
-    values::{Object, Output, Page},
+    values::{Object, Output, Page, Places},
 };
 use crate::{
     graphql::errors::{ApiError, ApiResult},
-    primitives::{PageRequest, Slice},
+    primitives::{Id, Moment, PageRequest, Ranked, Slice},
 };
 
 /// Most items of a page.
@@ -93,15 +94,44 @@ impl List {
     }
 
     /// The page of the items that were read for `request`, each with its key in the list.
-    pub fn page<K: Display + Send + Sync + 'static>(
-        self,
-        request: &PageRequest<K>,
-        items: Slice<(K, impl Into<Object>)>,
-    ) -> Output {
+    pub fn page<K: Key>(self, request: &PageRequest<K>, items: Slice<(K, impl Into<Object>)>) -> Output {
         let is_between = (request.after.is_some(), items.has_more);
         let (keys, nodes): (Vec<K>, Vec<Object>) =
             items.items.into_iter().map(|(key, item)| (key, item.into())).unzip();
-        Page::new(nodes, is_between, move |index| Some(self.cursor(keys.get(index)?).encode())).into()
+        Page::new(nodes, is_between, Keys { list: self, keys }).into()
+    }
+}
+
+/// The key of an item in its list.
+pub trait Key: Display + Send + Sync + 'static {
+    /// When the item came into the list, if the key begins with it.
+    fn at(&self) -> Option<DateTime<Utc>> {
+        None
+    }
+}
+
+impl Key for Id {}
+impl Key for Ranked {}
+
+impl Key for Moment {
+    fn at(&self) -> Option<DateTime<Utc>> {
+        DateTime::from_timestamp_micros(self.micros)
+    }
+}
+
+/// The keys of a page's items.
+struct Keys<K> {
+    list: List,
+    keys: Vec<K>,
+}
+
+impl<K: Key> Places for Keys<K> {
+    fn cursor(&self, index: usize) -> Option<String> {
+        Some(self.list.cursor(self.keys.get(index)?).encode())
+    }
+
+    fn at(&self, index: usize) -> Option<DateTime<Utc>> {
+        self.keys.get(index)?.at()
     }
 }
 
@@ -114,10 +144,7 @@ impl Display for List {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{
-        graphql::definition::values::Scalar,
-        primitives::{Id, Moment, UserId},
-    };
+    use crate::{graphql::definition::values::Scalar, primitives::UserId};
 
     const NOTES: List = List("notes");
 
@@ -167,6 +194,12 @@ mod tests {
         let Output::Object(Object::Page(page)) = NOTES.page(&first, items) else { panic!() };
         assert!(page.has_next && !page.has_previous);
         assert_eq!(page.cursor(page.last()), Scalar::Text(NOTES.cursor(&id(8)).encode().into()));
+        assert_eq!(page.at(0), Scalar::Null, "an id is no time");
+        let moment = Moment { micros: 1_763_700_000_000_000, id: id(9) };
+        let items = Slice { items: vec![(moment, UserId(id(9)))], has_more: false };
+        let request = PageRequest { first: 2, after: Some(moment) };
+        let Output::Object(Object::Page(page)) = NOTES.page(&request, items) else { panic!() };
+        assert_eq!(page.at(0), Scalar::Time("2025-11-21T04:40:00Z".parse().unwrap()));
         let empty = Slice { items: Vec::<(Id, UserId)>::new(), has_more: false };
         let Output::Object(Object::Page(page)) = NOTES.page(&first, empty) else { panic!() };
         assert_eq!((page.cursor(0), page.cursor(page.last())), (Scalar::Null, Scalar::Null));

@@ -13,6 +13,7 @@ use futures_util::future::BoxFuture;
 
 use super::{
     arguments::Arguments,
+    interfaces::{COMMENT_LIST, COUNTED, NOTE_LIST, USER_LIST},
     values::{Object, Output, Page, Scalar},
     watch::Watched,
 };
@@ -31,9 +32,9 @@ use crate::{
 /// An object type.
 pub struct ObjectType {
     pub name: &'static str,
-    pub description: &'static str,
-    /// Whether it implements `Node`.
-    pub is_node: bool,
+    pub description: String,
+    /// Names of the interfaces that it implements.
+    pub interfaces: Vec<&'static str>,
     pub fields: Vec<Field>,
 }
 
@@ -166,14 +167,14 @@ impl Resolve {
 }
 
 impl ObjectType {
-    pub const fn new(name: &'static str, description: &'static str) -> Self {
-        Self { name, description, is_node: false, fields: Vec::new() }
+    pub fn new(name: &'static str, description: impl Into<String>) -> Self {
+        Self { name, description: description.into(), interfaces: Vec::new(), fields: Vec::new() }
     }
 
-    /// Implements `Node`.
+    /// Implements an interface of [`INTERFACES`](super::interfaces::INTERFACES).
     #[must_use]
-    pub const fn node(mut self) -> Self {
-        self.is_node = true;
+    pub fn implements(mut self, interface: &'static str) -> Self {
+        self.interfaces.push(interface);
         self
     }
 
@@ -208,7 +209,11 @@ impl ObjectType {
     #[must_use]
     pub fn counts_version(self) -> Self {
         let version = counted(|of| Ok(Scalar::Int(of.counted()?.version.get() as i64)));
-        self.field("countsVersion: CountsVersion!", "The version of this object's counts.", version)
+        self.implements(COUNTED).field(
+            "countsVersion: CountsVersion!",
+            "The version of this object's counts.",
+            version,
+        )
     }
 
     /// Adds fields of a [`Record`](super::values::Record): signature and description each.
@@ -224,18 +229,53 @@ impl ObjectType {
     }
 }
 
-/// The connection type of these nodes, and its edge type.
-pub fn connection(node: &'static str) -> [ObjectType; 2] {
-    let named = |suffix: &str| -> &'static str { format!("{node}{suffix}").leak() };
-    [
-        ObjectType::new(named("Connection"), "A page of a list.")
-            .field("pageInfo: PageInfo!", "Where the page is in the list.", Resolve::Page(page_info))
-            .field(&format!("edges: [{node}Edge!]!"), "The items with their cursors.", Resolve::Page(edges))
-            .field(&format!("nodes: [{node}!]!"), "The items.", Resolve::Page(nodes)),
-        ObjectType::new(named("Edge"), "An item of a list.")
+/// A connection: a list of nodes of one type.
+pub struct Connection {
+    /// Its types are named after it: `LikerConnection`, `LikerEdge`.
+    pub name: &'static str,
+    pub node: &'static str,
+    /// The field of its edges that says when the item came into the list: name and description.
+    pub at: Option<(&'static str, &'static str)>,
+}
+
+impl Connection {
+    /// A list whose edges have no time.
+    pub const fn of(node: &'static str) -> Self {
+        Self { name: node, node, at: None }
+    }
+
+    /// A list along an edge of the graph, with the time at which it was switched on.
+    pub const fn along(
+        name: &'static str,
+        node: &'static str,
+        at: &'static str,
+        description: &'static str,
+    ) -> Self {
+        Self { name, node, at: Some((at, description)) }
+    }
+
+    /// The connection type, and its edge type.
+    pub fn types(&self) -> [ObjectType; 2] {
+        let Self { name, node, at } = self;
+        let named = |suffix: &str| -> &'static str { format!("{name}{suffix}").leak() };
+        let edge = ObjectType::new(named("Edge"), "An item of a list.")
             .field(&format!("node: {node}!"), "The item.", Resolve::Page(node_of_edge))
-            .field("cursor: String!", "The item's place in the list, for `after`.", Resolve::Page(cursor)),
-    ]
+            .field("cursor: String!", "The item's place in the list, for `after`.", Resolve::Page(cursor));
+        let edge = at.iter().fold(edge, |edge, (at, description)| {
+            edge.field(&format!("{at}: DateTime!"), *description, Resolve::Page(time_of_edge))
+        });
+        let page = ObjectType::new(named("Connection"), "A page of a list.")
+            .field("pageInfo: PageInfo!", "Where the page is in the list.", Resolve::Page(page_info))
+            .field(&format!("edges: [{name}Edge!]!"), "The items with their cursors.", Resolve::Page(edges))
+            .field(&format!("nodes: [{node}!]!"), "The items.", Resolve::Page(nodes));
+        let list = match *node {
+            "Note" => Some(NOTE_LIST),
+            "User" => Some(USER_LIST),
+            "Comment" => Some(COMMENT_LIST),
+            _ => None,
+        };
+        [list.into_iter().fold(page, ObjectType::implements), edge]
+    }
 }
 
 pub fn page_info_type() -> ObjectType {
@@ -244,7 +284,11 @@ pub fn page_info_type() -> ObjectType {
     let start = |object: &Object| page(object).map(|page| page.cursor(0).into()).into();
     let end = |object: &Object| page(object).map(|page| page.cursor(page.last()).into()).into();
     ObjectType::new("PageInfo", "Where a page is in its list.")
-        .field("hasPreviousPage: Boolean!", "Whether there are items before it.", Resolve::Page(has_previous))
+        .field(
+            "hasPreviousPage: Boolean!",
+            "Whether the page begins after a cursor. Lists are read forwards only.",
+            Resolve::Page(has_previous),
+        )
         .field("hasNextPage: Boolean!", "Whether there are items after it.", Resolve::Page(has_next))
         .field(
             "startCursor: String",
@@ -290,6 +334,13 @@ fn cursor(object: &Object) -> Output {
     }
 }
 
+fn time_of_edge(object: &Object) -> Output {
+    match object {
+        Object::Edge(page, index) => page.at(*index).into(),
+        _ => Output::NULL,
+    }
+}
+
 /// An enum type: its values with their descriptions.
 pub struct EnumType {
     pub name: &'static str,
@@ -300,6 +351,7 @@ pub struct EnumType {
 /// An input type.
 pub struct InputDefinition {
     pub name: &'static str,
+    pub description: String,
     pub fields: Vec<Argument>,
 }
 

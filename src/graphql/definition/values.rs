@@ -38,7 +38,7 @@ pub enum Output {
 /// An object: its fields are resolved from it.
 #[derive(Clone, Debug)]
 pub enum Object {
-    /// The object of the root types.
+    /// The object of the root types and of `Viewer`, whose fields are called.
     Root,
     /// An object with counts.
     Entity(Entity, Presence),
@@ -74,24 +74,37 @@ impl Record {
 /// A page of a list: a Relay connection.
 pub struct Page {
     pub nodes: Vec<Object>,
-    cursors: Box<dyn Fn(usize) -> Option<String> + Send + Sync>,
+    places: Box<dyn Places>,
     pub has_next: bool,
     pub has_previous: bool,
 }
 
+/// The places of the items of a page in their list. `None` behind the last one.
+pub trait Places: Send + Sync {
+    /// The cursor of an item.
+    fn cursor(&self, index: usize) -> Option<String>;
+
+    /// When an item came into the list, if the list is in the order of these times.
+    fn at(&self, index: usize) -> Option<DateTime<Utc>>;
+}
+
 impl Page {
-    /// `cursors`: the cursor of the item with an index; none behind the last one.
     pub fn new(
         nodes: Vec<Object>,
         (has_previous, has_next): (bool, bool),
-        cursors: impl Fn(usize) -> Option<String> + Send + Sync + 'static,
+        places: impl Places + 'static,
     ) -> Self {
-        Self { nodes, cursors: Box::new(cursors), has_next, has_previous }
+        Self { nodes, places: Box::new(places), has_next, has_previous }
     }
 
     /// The cursor of an item; null behind the last one.
     pub fn cursor(&self, index: usize) -> Scalar<'static> {
-        (self.cursors)(index).map_or(Scalar::Null, |cursor| Scalar::Text(cursor.into()))
+        self.places.cursor(index).map_or(Scalar::Null, |cursor| Scalar::Text(cursor.into()))
+    }
+
+    /// When an item came into the list.
+    pub fn at(&self, index: usize) -> Scalar<'static> {
+        self.places.at(index).map_or(Scalar::Null, Scalar::Time)
     }
 
     /// The index of the last item; behind the end if there is none.

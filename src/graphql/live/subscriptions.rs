@@ -24,10 +24,12 @@ const MESSAGES: &str = "The first message for each is its present state. If chan
 pub fn subscription() -> ObjectType {
     let rate = format!("{MAX_RATE}: Int = {}", Rate::DEFAULT);
     let ids = |field: &str, ids: &str, object: &str| {
-        format!("{field}({ids}: [ID!]!, \"Events per second and object: 1 to 60.\" {rate}): {object}!")
+        format!(
+            "{field}(\"Which ones.\" {ids}: [ID!]!, \"Events per second and object: 1 to 60.\" {rate}): {object}!"
+        )
     };
     let text = |objects: &str| format!("{objects} whose counts change: at most 100. {MESSAGES}");
-    ObjectType::new("Subscription", "")
+    ObjectType::new("Subscription", "What is pushed. An operation has one of these fields.")
         .field(
             &ids("noteCountsChanged", "noteIds", "Note"),
             text("Notes"),

@@ -53,6 +53,11 @@ impl<'a> Action<'a> {
     }
 }
 
+/// The payload of a mutation that always changes something: the new objects.
+pub fn created(parts: impl IntoIterator<Item = (&'static str, Output)>) -> Output {
+    Object::record(parts).into()
+}
+
 /// A payload: whether anything changed, and the changed objects.
 pub fn payload(changed: bool, parts: impl IntoIterator<Item = (&'static str, Output)>) -> Output {
     Object::record([("changed", changed.into())].into_iter().chain(parts)).into()
@@ -64,8 +69,8 @@ pub struct Mutation {
     pub description: &'static str,
     /// Fields of the input: signature and description each.
     pub input: &'static [(&'static str, &'static str)],
-    /// When nothing changed.
-    pub changed: &'static str,
+    /// When nothing changed; `None` for a mutation that always changes something.
+    pub unchanged: Option<&'static str>,
     /// Other fields of the payload: signature and description each.
     pub payload: &'static [(&'static str, &'static str)],
     pub act: CallFn,
@@ -80,18 +85,21 @@ const KEY: (&str, &str) = (
 impl Mutation {
     pub fn input_type(&self) -> InputDefinition {
         let fields = input_fields(self.input.iter().copied().chain([KEY]));
-        InputDefinition { name: self.type_name("Input"), fields }
+        let description = format!("The input of `{}`.", self.name);
+        InputDefinition { name: self.type_name("Input"), description, fields }
     }
 
     pub fn payload_type(&self) -> ObjectType {
-        let parts = [("changed: Boolean!", self.changed)].into_iter().chain(self.payload.iter().copied());
-        ObjectType::new(self.type_name("Payload"), "").parts(parts)
+        let changed = self.unchanged.map(|unchanged| ("changed: Boolean!", unchanged));
+        let description = format!("The result of `{}`.", self.name);
+        ObjectType::new(self.type_name("Payload"), description)
+            .parts(changed.into_iter().chain(self.payload.iter().copied()))
     }
 
     /// Adds its field to the type `Mutation`.
     pub fn add_to(&self, mutation: ObjectType) -> ObjectType {
         let (input, payload) = (self.type_name("Input"), self.type_name("Payload"));
-        let signature = format!("{}(input: {input}!): {payload}", self.name);
+        let signature = format!("{}(\"What to do.\" input: {input}!): {payload}", self.name);
         mutation.field(&signature, self.description, Resolve::Call(self.act))
     }
 

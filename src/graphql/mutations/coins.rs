@@ -2,7 +2,7 @@
 
 use futures_util::FutureExt;
 
-use super::action::{Action, Mutation, payload};
+use super::action::{Action, Mutation, created};
 use crate::{
     domain::{Amount, GRANT_REASON, Text},
     graphql::{
@@ -23,7 +23,7 @@ pub const MUTATIONS: &[Mutation] = &[Mutation {
         ),
         ("reason: String!", "What for: 1 to 200 characters, kept in the ledger."),
     ],
-    changed: "Always true: every grant is an entry of the ledger.",
+    unchanged: None,
     payload: &[("user: User!", "The user, with the new counts.")],
     act: |call| grant_coins(call).boxed(),
 }];
@@ -34,6 +34,6 @@ async fn grant_coins(call: Call<'_>) -> ApiResult<Output> {
     let amount = Amount::parse(action.input.int("amount").unwrap_or_default().into())?;
     let reason = Text::parse(&action.input.text("reason").unwrap_or_default(), &GRANT_REASON)?;
     let service = action.actor().await?;
-    let outcome = action.plaudit().grant_coins(service, user, amount, reason, action.key()).await?;
-    Ok(payload(outcome.changed, [("user", user.into())]))
+    action.plaudit().grant_coins(service, user, amount, reason, action.key()).await?;
+    Ok(created([("user", user.into())]))
 }

@@ -4,7 +4,7 @@ use futures_util::FutureExt;
 
 use plaudit_token_auth::Role;
 
-use super::action::{Action, Mutation, payload};
+use super::action::{Action, Mutation, created, payload};
 use crate::{
     domain::CommentText,
     graphql::{
@@ -24,12 +24,12 @@ pub const MUTATIONS: &[Mutation] = &[
         description: "Comments on a note, or replies to a comment. A reply to a reply is listed beside it and names its author. Others see it once it is approved. Send an idempotency key if you may have to retry.",
         input: &[
             ("noteId: ID!", "What it is about."),
-            ("parentId: ID", "The comment to reply to. Omit it to comment on the note itself."),
+            ("replyToId: ID", "The comment to reply to. Omit it to comment on the note itself."),
             ("body: String!", "At most 1024 characters; at least one, unless there are images."),
-            ("images: [String!]", "At most 9 https addresses. They are not fetched."),
+            ("images: [URL!]", "At most 9 https addresses. They are not fetched."),
             ("mentions: [ID!]", "Users to notify: at most 10."),
         ],
-        changed: "Always true: every comment is new.",
+        unchanged: None,
         payload: &[("comment: Comment!", "The new comment: only you see it until it is approved.")],
         act: |call| add_comment(call).boxed(),
     },
@@ -37,9 +37,9 @@ pub const MUTATIONS: &[Mutation] = &[
         name: "deleteComment",
         description: "Removes a comment: your own, or any if you are a moderator. A comment with replies leaves a placeholder.",
         input: &[("commentId: ID!", "The comment to remove.")],
-        changed: "False when it was removed before.",
+        unchanged: Some("False when it was removed before."),
         payload: &[
-            ("commentId: ID!", "The id of the removed comment, to evict from your cache."),
+            ("deletedCommentId: ID!", "The id of the removed comment, to evict from your cache."),
             ("note: Note", "Its note, with the new counts. Null if the note was removed."),
         ],
         act: |call| delete_comment(call).boxed(),
@@ -50,13 +50,13 @@ async fn add_comment(call: Call<'_>) -> ApiResult<Output> {
     let action = Action::begin(call)?;
     let input = &action.input;
     let note: NoteId = input.id("noteId")?;
-    let parent: Option<CommentId> = input.optional_id("parentId")?;
+    let reply_to: Option<CommentId> = input.optional_id("replyToId")?;
     let mentions: Vec<UserId> = input.ids("mentions")?;
     let images = input.texts("images").into_iter().map(Into::into).collect();
     let text = CommentText::parse(&input.text("body").unwrap_or_default(), images, mentions)?;
     let author = action.actor().await?;
-    let (comment, changed) = action.plaudit().add_comment(author, note, parent, &text, action.key()).await?;
-    Ok(payload(changed, [("comment", comment.into())]))
+    let (comment, _) = action.plaudit().add_comment(author, note, reply_to, &text, action.key()).await?;
+    Ok(created([("comment", comment.into())]))
 }
 
 async fn delete_comment(call: Call<'_>) -> ApiResult<Output> {
@@ -66,6 +66,7 @@ async fn delete_comment(call: Call<'_>) -> ApiResult<Output> {
     let may_remove_any = action.scope.viewer().has_role(Role::Moderator);
     let (place, outcome) =
         action.plaudit().delete_comment(actor, comment, may_remove_any, action.key()).await?;
-    let parts = [("commentId", global_id(comment).0.into()), ("note", Object::sought(place.note).into())];
+    let parts =
+        [("deletedCommentId", global_id(comment).0.into()), ("note", Object::sought(place.note).into())];
     Ok(payload(outcome.changed, parts))
 }

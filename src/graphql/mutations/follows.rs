@@ -4,7 +4,10 @@ use futures_util::FutureExt;
 
 use super::action::{Action, Mutation, payload};
 use crate::graphql::{
-    definition::{types::Call, values::Output},
+    definition::{
+        types::Call,
+        values::{Object, Output},
+    },
     errors::ApiResult,
 };
 
@@ -13,10 +16,10 @@ pub const MUTATIONS: &[Mutation] = &[
         name: "follow",
         description: "Follows a user. Following again changes nothing; nobody follows themselves.",
         input: &[("userId: ID!", "The user to follow.")],
-        changed: "False when you followed the user already.",
+        unchanged: Some("False when you followed the user already."),
         payload: &[
             ("user: User!", "The user whom you follow, with the new counts."),
-            ("viewer: User!", "You, with your new counts."),
+            ("viewer: Viewer!", "You. Your user has its new counts."),
         ],
         act: |call| set_follow(call, true).boxed(),
     },
@@ -24,10 +27,10 @@ pub const MUTATIONS: &[Mutation] = &[
         name: "unfollow",
         description: "Unfollows a user.",
         input: &[("userId: ID!", "The user to unfollow.")],
-        changed: "False when you did not follow the user.",
+        unchanged: Some("False when you did not follow the user."),
         payload: &[
             ("user: User!", "The user whom you no longer follow, with the new counts."),
-            ("viewer: User", "You, with your new counts. Null before your first action."),
+            ("viewer: Viewer!", "You. Your user has its new counts."),
         ],
         act: |call| set_follow(call, false).boxed(),
     },
@@ -38,5 +41,5 @@ async fn set_follow(call: Call<'_>, on: bool) -> ApiResult<Output> {
     let user = action.input.id("userId")?;
     let actor = action.switching_actor(on).await?;
     let (user, changed) = action.plaudit().set_follow(actor, user, on, action.key()).await?;
-    Ok(payload(changed, [("user", user.id.into()), ("viewer", actor.map(Output::from).into())]))
+    Ok(payload(changed, [("user", user.id.into()), ("viewer", Object::Root.into())]))
 }

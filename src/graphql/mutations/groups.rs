@@ -2,11 +2,14 @@
 
 use futures_util::FutureExt;
 
-use super::action::{Action, Mutation, payload};
+use super::action::{Action, Mutation, created, payload};
 use crate::{
     domain::{GROUP_DESCRIPTION, GROUP_NAME, Text},
     graphql::{
-        definition::{types::Call, values::Output},
+        definition::{
+            types::Call,
+            values::{Object, Output},
+        },
         errors::ApiResult,
     },
 };
@@ -19,7 +22,7 @@ pub const MUTATIONS: &[Mutation] = &[
             ("name: String!", "1 to 80 characters on one line."),
             ("description: String", "What it is about: at most 1000 characters."),
         ],
-        changed: "Always true: every group is new.",
+        unchanged: None,
         payload: &[("group: Group!", "The new group.")],
         act: |call| create_group(call).boxed(),
     },
@@ -27,10 +30,10 @@ pub const MUTATIONS: &[Mutation] = &[
         name: "joinGroup",
         description: "Joins a group. Joining again changes nothing.",
         input: &[("groupId: ID!", "The group to join.")],
-        changed: "False when you were a member already.",
+        unchanged: Some("False when you were a member already."),
         payload: &[
             ("group: Group!", "The group, with its new counts."),
-            ("viewer: User!", "You, with your new counts."),
+            ("viewer: Viewer!", "You. Your user has its new counts."),
         ],
         act: |call| set_membership(call, true).boxed(),
     },
@@ -38,10 +41,10 @@ pub const MUTATIONS: &[Mutation] = &[
         name: "leaveGroup",
         description: "Leaves a group.",
         input: &[("groupId: ID!", "The group to leave.")],
-        changed: "False when you were not a member.",
+        unchanged: Some("False when you were not a member."),
         payload: &[
             ("group: Group!", "The group, with its new counts."),
-            ("viewer: User", "You, with your new counts. Null before your first action."),
+            ("viewer: Viewer!", "You. Your user has its new counts."),
         ],
         act: |call| set_membership(call, false).boxed(),
     },
@@ -52,8 +55,8 @@ async fn create_group(call: Call<'_>) -> ApiResult<Output> {
     let name = Text::parse(&action.input.text("name").unwrap_or_default(), &GROUP_NAME)?;
     let description = Text::parse(&action.input.text("description").unwrap_or_default(), &GROUP_DESCRIPTION)?;
     let owner = action.actor().await?;
-    let (group, changed) = action.plaudit().create_group(owner, name, description, action.key()).await?;
-    Ok(payload(changed, [("group", group.into())]))
+    let (group, _) = action.plaudit().create_group(owner, name, description, action.key()).await?;
+    Ok(created([("group", group.into())]))
 }
 
 async fn set_membership(call: Call<'_>, on: bool) -> ApiResult<Output> {
@@ -61,5 +64,5 @@ async fn set_membership(call: Call<'_>, on: bool) -> ApiResult<Output> {
     let group = action.input.id("groupId")?;
     let actor = action.switching_actor(on).await?;
     let (group, changed) = action.plaudit().set_membership(actor, group, on, action.key()).await?;
-    Ok(payload(changed, [("group", group.into()), ("viewer", actor.map(Output::from).into())]))
+    Ok(payload(changed, [("group", group.into()), ("viewer", Object::Root.into())]))
 }

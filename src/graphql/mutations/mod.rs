@@ -14,7 +14,7 @@ mod ratings;
 mod views;
 mod visibility;
 
-use super::definition::types::{EnumType, ObjectType};
+use super::definition::types::{InputDefinition, ObjectType};
 use action::Mutation;
 
 /// All mutations.
@@ -38,17 +38,19 @@ fn all() -> impl Iterator<Item = &'static Mutation> {
 }
 
 pub fn mutation() -> ObjectType {
-    all().fold(ObjectType::new("Mutation", ""), |object, mutation| mutation.add_to(object))
+    all().fold(
+        ObjectType::new(
+            "Mutation",
+            "What can be done. Each mutation of a request begins when the one before it has ended.",
+        ),
+        |object, mutation| mutation.add_to(object),
+    )
 }
 
 pub fn payload_types() -> impl Iterator<Item = ObjectType> {
     all().map(Mutation::payload_type)
 }
 
-pub fn input_types() -> impl Iterator<Item = super::definition::types::InputDefinition> {
+pub fn input_types() -> impl Iterator<Item = InputDefinition> {
     all().map(Mutation::input_type)
-}
-
-pub fn enums() -> [EnumType; 1] {
-    [inbox::inbox_kind()]
 }

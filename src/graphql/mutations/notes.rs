@@ -4,7 +4,7 @@ use futures_util::FutureExt;
 
 use plaudit_token_auth::Role;
 
-use super::action::{Action, Mutation, payload};
+use super::action::{Action, Mutation, created, payload};
 use crate::{
     domain::{NOTE_BODY, NOTE_TITLE, NewNote, Text},
     graphql::{
@@ -24,7 +24,7 @@ pub const MUTATIONS: &[Mutation] = &[
             ("body: String!", "1 to 10000 characters."),
             ("groupId: ID", "The group to post in: one that you created or are a member of."),
         ],
-        changed: "Always true: every note is new.",
+        unchanged: None,
         payload: &[("note: Note!", "The new note.")],
         act: |call| create_note(call).boxed(),
     },
@@ -32,9 +32,9 @@ pub const MUTATIONS: &[Mutation] = &[
         name: "deleteNote",
         description: "Removes a note and its comments: your own note, or any if you are a moderator. The note no longer counts for its author and group, and its likes and collects no longer count for its author.",
         input: &[("noteId: ID!", "The note to remove.")],
-        changed: "False when it was removed before.",
+        unchanged: Some("False when it was removed before."),
         payload: &[
-            ("noteId: ID!", "The id of the removed note, to evict from your cache."),
+            ("deletedNoteId: ID!", "The id of the removed note, to evict from your cache."),
             ("author: User!", "Its author, with the new counts."),
         ],
         act: |call| delete_note(call).boxed(),
@@ -43,7 +43,7 @@ pub const MUTATIONS: &[Mutation] = &[
         name: "featureNote",
         description: "Features a note in its group. For moderators.",
         input: &[("noteId: ID!", "The note to feature.")],
-        changed: "False when it was featured already.",
+        unchanged: Some("False when it was featured already."),
         payload: &[("note: Note!", "The note.")],
         act: |call| set_featured(call, true).boxed(),
     },
@@ -51,7 +51,7 @@ pub const MUTATIONS: &[Mutation] = &[
         name: "unfeatureNote",
         description: "Stops featuring a note. For moderators.",
         input: &[("noteId: ID!", "The note to stop featuring.")],
-        changed: "False when it was not featured.",
+        unchanged: Some("False when it was not featured."),
         payload: &[("note: Note!", "The note.")],
         act: |call| set_featured(call, false).boxed(),
     },
@@ -65,8 +65,8 @@ async fn create_note(call: Call<'_>) -> ApiResult<Output> {
         group: action.input.optional_id("groupId")?,
     };
     let author = action.actor().await?;
-    let (note, changed) = action.plaudit().create_note(author, note, action.key()).await?;
-    Ok(payload(changed, [("note", note.into())]))
+    let (note, _) = action.plaudit().create_note(author, note, action.key()).await?;
+    Ok(created([("note", note.into())]))
 }
 
 async fn delete_note(call: Call<'_>) -> ApiResult<Output> {
@@ -75,7 +75,7 @@ async fn delete_note(call: Call<'_>) -> ApiResult<Output> {
     let actor = action.actor().await?;
     let may_remove_any = action.scope.viewer().has_role(Role::Moderator);
     let (author, outcome) = action.plaudit().delete_note(actor, note, may_remove_any, action.key()).await?;
-    Ok(payload(outcome.changed, [("noteId", global_id(note).0.into()), ("author", author.into())]))
+    Ok(payload(outcome.changed, [("deletedNoteId", global_id(note).0.into()), ("author", author.into())]))
 }
 
 async fn set_featured(call: Call<'_>, on: bool) -> ApiResult<Output> {

@@ -18,7 +18,7 @@ pub const MUTATIONS: &[Mutation] = &[Mutation {
         "noteIds: [ID!]!",
         "The notes that were viewed: 1 to 100 ids. A request counts one view per note, however often it names it; an id without a note is skipped.",
     )],
-    changed: "False if none of the ids is that of a note.",
+    unchanged: Some("False if none of the ids is that of a note."),
     payload: &[(
         "notes: [Note!]!",
         "The notes that were viewed, each once. Their view counts follow within seconds.",

@@ -1,13 +1,17 @@
 //! Comments.
 
-use futures_util::{FutureExt, future::try_join_all};
+use futures_util::FutureExt;
 
-use super::nodes::{ID, id};
+use super::{
+    lists::{page_of, page_of_actors},
+    nodes::{ID, id},
+};
 use crate::{
     catalogue::{Counter, EdgeKind},
-    domain::{CommentSort, CommentState, CommentThread},
+    domain::{CommentOrder, CommentState, CommentThread},
     graphql::{
         definition::{
+            interfaces::{LIKEABLE, NODE},
             pages::{self, FIRST, List},
             types::{Call, EnumType, ObjectType, Resolve, count, link, own, row},
             values::{Object, Output, Scalar},
@@ -17,16 +21,19 @@ use crate::{
     primitives::{CommentId, Slice},
 };
 
-/// The argument `sort` of lists of comments.
-pub const SORT: &str = "\"The order of the comments.\" sort: CommentSort! = HOT";
+const LIKERS: List = List("commentLikers");
+
+/// The argument `orderBy` of lists of comments.
+pub const ORDER: &str = "\"The order of the comments.\" orderBy: CommentOrder! = HOT";
 
 pub fn comment() -> ObjectType {
-    let replies = format!("replies({SORT}, {}: CommentConnection", &pages::arguments(FIRST)[1..]);
+    let replies = format!("replies({ORDER}, {}: CommentConnection", &pages::arguments(FIRST)[1..]);
     ObjectType::new(
         "Comment",
         "A comment on a note, or a reply to a comment. All counts of one object are from the same moment.",
     )
-    .node()
+    .implements(NODE)
+    .implements(LIKEABLE)
     .field("id: ID!", ID, id())
     .field(
         "body: String!",
@@ -34,7 +41,7 @@ pub fn comment() -> ObjectType {
         row(|of| Ok(of.comment()?.body.as_str().into())),
     )
     .field(
-        "images: [String!]!",
+        "images: [URL!]!",
         "Addresses of images (https) as the author wrote them. The server does not fetch them.",
         row(|of| Ok(Scalar::List(of.comment()?.images.iter().map(|image| image.as_str().into()).collect()))),
     )
@@ -43,7 +50,7 @@ pub fn comment() -> ObjectType {
         "Users whom the author mentioned.",
         link(|of| Ok(Output::list(of.comment()?.mentions.iter().copied()))),
     )
-    .field("createdAt: DateTime!", "", row(|of| Ok(of.comment()?.created_at.into())))
+    .field("createdAt: DateTime!", "When it was written.", row(|of| Ok(of.comment()?.created_at.into())))
     .field(
         "state: CommentState!",
         "Other users see the comment only once it is approved.",
@@ -68,13 +75,17 @@ pub fn comment() -> ObjectType {
         }),
     )
     .field(
-        "replyTo: User",
-        "The author of the reply that this reply answers. Null if it answers the parent comment or the note.",
-        link(|of| Ok(Output::optional(of.comment()?.reply_to))),
+        "replyTo: Comment",
+        "The comment that this reply answers: its parent, or another reply below that. Null for a comment on the note \
+         itself, and if that comment was removed.",
+        link(|of| {
+            let comment = of.comment()?;
+            Ok(comment.answered.or(comment.parent).map(Object::sought).map(Output::from).into())
+        }),
     )
     .field(
         "parent: Comment",
-        "The comment that this reply is below. Null for a comment on the note itself.",
+        "The comment that this reply is listed below. Null for a comment on the note itself.",
         link(|of| Ok(Output::optional(of.comment()?.parent))),
     )
     .field(
@@ -94,6 +105,12 @@ pub fn comment() -> ObjectType {
         "Whether you like it. Null without a token.",
         own(EdgeKind::CommentLike),
     )
+    .field(
+        &format!("likers{}: LikerConnection", pages::arguments(FIRST)),
+        "Users who like it, the latest like first. A like appears here moments later, once it is in the database.",
+        Resolve::Call(|call| likers(call).boxed()),
+    )
+    .same_for_all()
     .field(
         &replies,
         "Replies to the comment. A reply has no replies of its own: an answer to it is listed beside it.",
@@ -123,9 +140,9 @@ const fn state(state: CommentState) -> &'static str {
     }
 }
 
-pub fn comment_sort() -> EnumType {
+pub fn comment_order() -> EnumType {
     EnumType {
-        name: "CommentSort",
+        name: "CommentOrder",
         description: "The order of comments.",
         values: vec![
             ("HOT", "By likes and replies, then by age, the youngest first."),
@@ -135,37 +152,26 @@ pub fn comment_sort() -> EnumType {
 }
 
 /// Each order is a list of its own, so that its cursors are refused by the other.
-const fn list(sort: CommentSort) -> List {
-    match sort {
-        CommentSort::Hot => List("hotComments"),
-        CommentSort::Newest => List("newestComments"),
+const fn list(order: CommentOrder) -> List {
+    match order {
+        CommentOrder::Hot => List("hotComments"),
+        CommentOrder::Newest => List("newestComments"),
     }
 }
 
 /// A page of a thread, by the arguments of the call.
 pub async fn page_of_thread(thread: CommentThread, default: i32, call: Call<'_>) -> ApiResult<Output> {
-    let is_newest = call.arguments.text("sort").as_deref() == Some("NEWEST");
-    let sort = if is_newest { CommentSort::Newest } else { CommentSort::Hot };
-    let request = list(sort).request(call.arguments, default)?;
-    let places = call.scope.thread(thread, sort, &request).await?;
-    let has_more = places.has_more;
-    let comments = existing(places.items.iter().map(|place| (*place, CommentId(place.id))), call).await?;
-    Ok(list(sort).page(&request, Slice { items: comments, has_more }))
+    let is_newest = call.arguments.text("orderBy").as_deref() == Some("NEWEST");
+    let order = if is_newest { CommentOrder::Newest } else { CommentOrder::Hot };
+    let request = list(order).request(call.arguments, default)?;
+    let places = call.scope.thread(thread, order, &request).await?;
+    let comments = places.items.iter().map(|place| (*place, CommentId(place.id).into()));
+    let comments = Slice { items: comments.collect(), has_more: places.has_more };
+    page_of(list(order), &request, comments, call).await
 }
 
-/// Comments of a list, with their positions in it. Their rows, with texts, are read only if they are needed; then those
-/// that were removed meanwhile are left out.
-async fn existing<K>(
-    comments: impl Iterator<Item = (K, CommentId)>,
-    call: Call<'_>,
-) -> ApiResult<Vec<(K, Object)>> {
-    if !call.needs_rows {
-        return Ok(comments.map(|(place, comment)| (place, Object::of(comment))).collect());
-    }
-    let (places, comments): (Vec<K>, Vec<CommentId>) = comments.unzip();
-    let rows = try_join_all(comments.into_iter().map(|comment| call.scope.row(comment))).await?;
-    let present = places.into_iter().zip(rows).filter_map(|(place, row)| Some((place, Object::of_row(row?))));
-    Ok(present.collect())
+async fn likers(call: Call<'_>) -> ApiResult<Output> {
+    page_of_actors(LIKERS, EdgeKind::CommentLike, call.entity()?.id, call).await
 }
 
 async fn replies_to(call: Call<'_>) -> ApiResult<Output> {

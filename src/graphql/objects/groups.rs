@@ -3,14 +3,14 @@
 use futures_util::FutureExt;
 
 use super::{
+    lists::{page_of_actors, page_of_notes},
     nodes::{ID, id},
-    note_lists::page_of_notes,
-    users::page_of_users,
 };
 use crate::{
     catalogue::{Counter, EdgeKind},
     graphql::{
         definition::{
+            interfaces::NODE,
             pages::{self, FIRST, List},
             types::{Call, ObjectType, Resolve, count, link, own, row},
             values::Output,
@@ -29,11 +29,15 @@ pub fn group() -> ObjectType {
         "Group",
         "A group of users who post together. All counts of one object are from the same moment.",
     )
-    .node()
+    .implements(NODE)
     .field("id: ID!", ID, id())
-    .field("name: String!", "", row(|of| Ok(of.group()?.name.as_str().into())))
-    .field("description: String!", "", row(|of| Ok(of.group()?.description.as_str().into())))
-    .field("createdAt: DateTime!", "", row(|of| Ok(of.group()?.created_at.into())))
+    .field("name: String!", "The name that users see.", row(|of| Ok(of.group()?.name.as_str().into())))
+    .field(
+        "description: String!",
+        "What it is about. Empty if its owner did not say.",
+        row(|of| Ok(of.group()?.description.as_str().into())),
+    )
+    .field("createdAt: DateTime!", "When it was created.", row(|of| Ok(of.group()?.created_at.into())))
     .field(
         "owner: User",
         "The user who created the group. Null if the user no longer exists.",
@@ -58,7 +62,7 @@ pub fn group() -> ObjectType {
     )
     .same_for_all()
     .field(
-        &format!("members{page}: UserConnection"),
+        &format!("members{page}: MemberConnection"),
         "The members, the latest joined first.",
         Resolve::Call(|call| members(call).boxed()),
     )
@@ -77,7 +81,5 @@ async fn notes(call: Call<'_>) -> ApiResult<Output> {
 }
 
 async fn members(call: Call<'_>) -> ApiResult<Output> {
-    let request = MEMBERS.request(call.arguments, FIRST)?;
-    let members = call.scope.plaudit().actors_of(EdgeKind::GroupJoin, group_of(&call)?.0, &request).await?;
-    Ok(page_of_users(MEMBERS, &request, members))
+    page_of_actors(MEMBERS, EdgeKind::GroupJoin, group_of(&call)?.0, call).await
 }

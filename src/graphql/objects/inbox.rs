@@ -33,11 +33,11 @@ pub fn inbox() -> ObjectType {
         "Unread likes of your notes and comments. A like that is taken back still counts.",
         counted(|of| unread(of, Badge::Likes)),
     )
-    .field("unreadFollowerCount: Count!", "Unread followers.", counted(|of| unread(of, Badge::NewFollowers)))
+    .field("unreadFollowerCount: Count!", "Unread followers.", counted(|of| unread(of, Badge::Followers)))
     .field(
         "unreadMessageCount: Count!",
         "Users who wrote to you for the first time since you last marked messages as read.",
-        counted(|of| unread(of, Badge::DirectMessages)),
+        counted(|of| unread(of, Badge::Messages)),
     )
     .field(
         &format!("entries{}: InboxEntryConnection", pages::arguments(FIRST)),

@@ -1,8 +1,9 @@
 //! Entries of an inbox.
 
+use super::inbox_badges::badge_name;
 use crate::{
     catalogue::{EdgeKind, Entity, EntityKind, InboxKind},
-    domain::InboxEntry,
+    domain::{Badge, InboxEntry},
     graphql::{
         definition::{
             pages::{FIRST, List},
@@ -23,13 +24,14 @@ pub fn inbox_entry() -> ObjectType {
     )
     .parts([
         ("id: ID!", "Opaque and unique among all objects. `node` does not accept it."),
-        ("kind: InboxEntryKind!", ""),
+        ("kind: InboxEntryKind!", "What happened."),
+        ("badge: InboxBadge!", "The badge that counts it."),
         ("actor: User", "The user who did it. Null if the user no longer exists."),
         (
             "about: Node",
             "The object of the notification: your note or comment, the new comment, or you. Null if it was removed.",
         ),
-        ("createdAt: DateTime!", ""),
+        ("createdAt: DateTime!", "When it happened."),
     ])
 }
 
@@ -92,7 +94,7 @@ const KINDS: [EntryKind; 7] = [
         "MENTIONED",
         "Somebody mentioned you in a comment.",
     ),
-    EntryKind::new(InboxKind::DirectMessage, EntityKind::User, "MESSAGE_RECEIVED", "Somebody wrote to you."),
+    EntryKind::new(InboxKind::Message, EntityKind::User, "MESSAGE_RECEIVED", "Somebody wrote to you."),
 ];
 
 pub async fn page_of_entries(call: Call<'_>) -> ApiResult<Output> {
@@ -103,12 +105,17 @@ pub async fn page_of_entries(call: Call<'_>) -> ApiResult<Output> {
     Ok(ENTRIES.page(&request, Slice { items, has_more }))
 }
 
+fn badge_of(kind: InboxKind) -> Option<Badge> {
+    Badge::ALL.into_iter().find(|badge| Some(badge.counters().0) == kind.badge())
+}
+
 /// `None` for a kind of a later release.
 fn entry(row: InboxEntry) -> Option<Object> {
     let kind = KINDS.iter().find(|kind| kind.stored.number() == row.kind)?;
     Some(Object::record([
         ("id", format!("entry_{}", row.id).into()),
         ("kind", Scalar::Name(kind.name).into()),
+        ("badge", badge_of(kind.stored).map(|badge| Scalar::Name(badge_name(badge)).into()).into()),
         ("actor", row.actor.into()),
         ("about", Object::sought(Entity::new(kind.about, row.target)).into()),
         ("createdAt", row.created_at.into()),

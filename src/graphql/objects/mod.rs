@@ -1,11 +1,16 @@
-//! The object types of the schema, with their fields.
+//! Object types: their fields, by domain word.
 
+pub mod activity;
+pub mod coins;
 pub mod comments;
 pub mod groups;
 pub mod inbox;
+pub mod inbox_badges;
 pub mod inbox_entries;
+pub mod lists;
 pub mod nodes;
-pub mod note_lists;
 pub mod notes;
+pub mod ratings;
 pub mod users;
+pub mod viewer;
 pub mod visibility;

@@ -1,17 +1,20 @@
 //! Notes.
 
-use futures_util::{FutureExt, future::try_join_all};
+use futures_util::FutureExt;
 
 use super::{
-    comments::{SORT, page_of_thread},
+    activity::{ACTIVITY, activity_of},
+    comments::{ORDER, page_of_thread},
+    lists::page_of_actors,
     nodes::{ID, id},
-    users::page_of_users,
+    ratings::ratings_of,
 };
 use crate::{
-    catalogue::{Counter, EdgeKind},
+    catalogue::{Counter, EdgeKind, Entity},
     domain::CommentThread,
     graphql::{
         definition::{
+            interfaces::{COLLECTABLE, LIKEABLE, NODE},
             pages::{self, FIRST, List},
             types::{Call, FactValue, ObjectType, Resolve, count, counted, link, own, row},
             values::{Object, Output, Scalar},
@@ -29,13 +32,15 @@ const LIKERS: List = List("likers");
 
 pub fn note() -> ObjectType {
     let (page, page_of_comments) = (pages::arguments(FIRST), pages::arguments(FIRST_COMMENTS));
-    let comments = format!("comments({SORT}, {}: CommentConnection", &page_of_comments[1..]);
+    let comments = format!("comments({ORDER}, {}: CommentConnection", &page_of_comments[1..]);
     ObjectType::new("Note", "A note that a user posted. All counts of one object are from the same moment.")
-        .node()
+        .implements(NODE)
+        .implements(LIKEABLE)
+        .implements(COLLECTABLE)
         .field("id: ID!", ID, id())
-        .field("title: String!", "", row(|of| Ok(of.note()?.title.as_str().into())))
-        .field("body: String!", "", row(|of| Ok(of.note()?.body.as_str().into())))
-        .field("createdAt: DateTime!", "", row(|of| Ok(of.note()?.created_at.into())))
+        .field("title: String", "Null if the app keeps its texts itself.", row(|of| Ok(of.note()?.title.as_str().into())))
+        .field("body: String", "Null if the app keeps its texts itself.", row(|of| Ok(of.note()?.body.as_str().into())))
+        .field("createdAt: DateTime!", "When it was posted.", row(|of| Ok(of.note()?.created_at.into())))
         .field(
             "author: User",
             "The author. Null if the user no longer exists.",
@@ -67,7 +72,7 @@ pub fn note() -> ObjectType {
             own(EdgeKind::NoteCollect),
         )
         .field(
-            &format!("likers{page}: UserConnection"),
+            &format!("likers{page}: LikerConnection"),
             "Users who like it, the latest like first. A like appears here moments later, once it is in the database.",
             Resolve::Call(|call| likers(call).boxed()),
         )
@@ -84,6 +89,18 @@ pub fn note() -> ObjectType {
             "Your own comments and replies here that are not public, newest first: at most 50. Empty without a token.",
             Resolve::Call(|call| unpublished(call).boxed()),
         )
+        .field(
+            &format!("ratings{page}: NoteRatingConnection"),
+            "Ratings of the note, the latest first. For its author and moderators.",
+            Resolve::Call(|call| ratings_of(call).boxed()),
+        )
+        .field(
+            ACTIVITY,
+            "The history of the note's likes or collects, for its author and moderators: one point per step, oldest \
+             first, including steps without changes. At most 744 points. Before the oldest event that is stored, the \
+             total is the one before that event.",
+            Resolve::Call(|call| activity_of(call).boxed()),
+        )
         .counts_version()
 }
 
@@ -96,9 +113,7 @@ fn note_of(call: &Call<'_>) -> ApiResult<NoteId> {
 }
 
 async fn likers(call: Call<'_>) -> ApiResult<Output> {
-    let request = LIKERS.request(call.arguments, FIRST)?;
-    let likers = call.scope.plaudit().actors_of(EdgeKind::NoteLike, note_of(&call)?.0, &request).await?;
-    Ok(page_of_users(LIKERS, &request, likers))
+    page_of_actors(LIKERS, EdgeKind::NoteLike, note_of(&call)?.0, call).await
 }
 
 async fn comments_of(call: Call<'_>) -> ApiResult<Output> {
@@ -109,7 +124,8 @@ async fn unpublished(call: Call<'_>) -> ApiResult<Output> {
     let (plaudit, note) = (call.scope.plaudit(), note_of(&call)?);
     let Some(viewer) = call.scope.viewer().user(plaudit).await? else { return Ok(Output::List(Vec::new())) };
     let comments = plaudit.unpublished_comments(viewer, note).await?;
-    let rows = try_join_all(comments.into_iter().map(|comment| call.scope.row(comment))).await?;
+    let comments: Vec<Entity> = comments.into_iter().map(Entity::from).collect();
+    let rows = call.scope.rows(&comments).await?;
     Ok(Output::list(rows.into_iter().flatten().map(Object::of_row)))
 }
 

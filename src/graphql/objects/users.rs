@@ -1,38 +1,35 @@
 //! Users.
 
-use std::sync::Arc;
-
 use futures_util::FutureExt;
 
 use super::{
+    lists::{page_of_actors, page_of_notes, page_of_targets},
     nodes::{ID, id},
-    note_lists::page_of_notes,
+    visibility::visibility,
 };
 use crate::{
     catalogue::{Counter, EdgeKind},
-    domain::{Note, inbox_of},
     graphql::{
         definition::{
+            interfaces::NODE,
             pages::{self, FIRST, List},
             types::{Call, ObjectType, Resolve, count, own, row},
-            values::{Object, Output},
+            values::Output,
         },
         errors::ApiResult,
     },
-    primitives::{GroupId, Moment, NoteId, PageRequest, Slice, UserId},
+    primitives::UserId,
 };
 
 const NOTES: List = List("userNotes");
 const FOLLOWERS: List = List("followers");
 const FOLLOWING: List = List("following");
 const GROUPS: List = List("userGroups");
-const LIKED: List = List("likedNotes");
-const COLLECTED: List = List("collectedNotes");
 
 pub fn user() -> ObjectType {
     let page = pages::arguments(FIRST);
     ObjectType::new("User", "A user of the app. All counts of one object are from the same moment.")
-        .node()
+        .implements(NODE)
         .field("id: ID!", ID, id())
         .field("name: String!", "The name that other users see.", row(|of| Ok(of.user()?.name.as_str().into())))
         .field(
@@ -80,45 +77,34 @@ pub fn user() -> ObjectType {
         )
         .same_for_all()
         .field(
-            &format!("followers{page}: UserConnection"),
+            &format!("followers{page}: FollowerConnection"),
             "Users who follow this user, the latest first. A follow appears here moments later, once it is in the \
              database.",
             Resolve::Call(|call| followers(call).boxed()),
         )
         .same_for_all()
         .field(
-            &format!("following{page}: UserConnection"),
+            &format!("following{page}: FollowedUserConnection"),
             "Users whom this user follows, the latest first.",
-            Resolve::Call(|call| following(call).boxed()),
+            Resolve::Call(|call| targets(FOLLOWING, EdgeKind::Follow, call).boxed()),
         )
         .same_for_all()
         .field(
-            &format!("groups{page}: GroupConnection"),
+            &format!("groups{page}: JoinedGroupConnection"),
             "Groups that this user is a member of, the latest joined first.",
-            Resolve::Call(|call| groups(call).boxed()),
+            Resolve::Call(|call| targets(GROUPS, EdgeKind::GroupJoin, call).boxed()),
         )
         .same_for_all()
         .field(
-            &format!("likedNotes{page}: NoteConnection"),
-            "Notes that you like, the latest like first. Only for yourself.",
-            Resolve::Call(|call| own_notes(LIKED, EdgeKind::NoteLike, call).boxed()),
+            "visibility: UserVisibility",
+            "Whether the user is hidden, and how far the recount is. For moderators.",
+            Resolve::Call(|call| visibility_of(call).boxed()),
         )
-        .field(
-            &format!("collectedNotes{page}: NoteConnection"),
-            "Notes in your collection, the latest first. Only for yourself.",
-            Resolve::Call(|call| own_notes(COLLECTED, EdgeKind::NoteCollect, call).boxed()),
-        )
-        .field("inbox: Inbox", "Your inbox. Only for yourself.", Resolve::Call(|call| inbox(call).boxed()))
         .counts_version()
 }
 
 fn user_of(call: &Call<'_>) -> ApiResult<UserId> {
     call.entity().map(|entity| UserId(entity.id))
-}
-
-/// Users, each with its place in the list.
-pub fn page_of_users(list: List, request: &PageRequest<Moment>, users: Slice<Moment>) -> Output {
-    list.page(request, users.map(|place| (place, UserId(place.id))))
 }
 
 async fn notes(call: Call<'_>) -> ApiResult<Output> {
@@ -128,56 +114,13 @@ async fn notes(call: Call<'_>) -> ApiResult<Output> {
 }
 
 async fn followers(call: Call<'_>) -> ApiResult<Output> {
-    let request = FOLLOWERS.request(call.arguments, FIRST)?;
-    let followers = call.scope.plaudit().actors_of(EdgeKind::Follow, user_of(&call)?.0, &request).await?;
-    Ok(page_of_users(FOLLOWERS, &request, followers))
+    page_of_actors(FOLLOWERS, EdgeKind::Follow, user_of(&call)?.0, call).await
 }
 
-async fn following(call: Call<'_>) -> ApiResult<Output> {
-    let request = FOLLOWING.request(call.arguments, FIRST)?;
-    let following = call.scope.plaudit().targets_of(user_of(&call)?, EdgeKind::Follow, &request).await?;
-    Ok(page_of_users(FOLLOWING, &request, following))
+async fn targets(list: List, kind: EdgeKind, call: Call<'_>) -> ApiResult<Output> {
+    page_of_targets(list, kind, user_of(&call)?, call).await
 }
 
-async fn groups(call: Call<'_>) -> ApiResult<Output> {
-    let request = GROUPS.request(call.arguments, FIRST)?;
-    let plaudit = call.scope.plaudit();
-    let Slice { items: places, has_more } =
-        plaudit.targets_of(user_of(&call)?, EdgeKind::GroupJoin, &request).await?;
-    let ids: Vec<GroupId> = places.iter().map(|place| GroupId(place.id)).collect();
-    let groups = plaudit.groups().get_many(&ids).await?;
-    let present = places.into_iter().zip(groups).filter_map(|(place, group)| Some((place, group?)));
-    Ok(GROUPS.page(&request, Slice { items: present.collect(), has_more }))
-}
-
-/// A page of notes that this user has an edge to.
-async fn own_notes(list: List, kind: EdgeKind, call: Call<'_>) -> ApiResult<Output> {
-    let request = list.request(call.arguments, FIRST)?;
-    let mut notes = present_notes(&call, kind, &request).await?;
-    // A page without any would have no cursor that leads to the next one.
-    while let (Slice { items, has_more: true }, Some(last)) = &notes
-        && items.is_empty()
-    {
-        notes = present_notes(&call, kind, &PageRequest { after: Some(*last), ..request }).await?;
-    }
-    Ok(list.page(&request, notes.0))
-}
-
-/// The notes of a page without those that were just removed, and the end of the page.
-async fn present_notes(
-    call: &Call<'_>,
-    kind: EdgeKind,
-    request: &PageRequest<Moment>,
-) -> ApiResult<(Slice<(Moment, Arc<Note>)>, Option<Moment>)> {
-    let plaudit = call.scope.plaudit();
-    let Slice { items: places, has_more } = plaudit.targets_of(user_of(call)?, kind, request).await?;
-    let ids: Vec<NoteId> = places.iter().map(|place| NoteId(place.id)).collect();
-    let notes = plaudit.notes().get_many(&ids).await?;
-    let last = places.last().copied();
-    let present = places.into_iter().zip(notes).filter_map(|(place, note)| Some((place, note?)));
-    Ok((Slice { items: present.collect(), has_more }, last))
-}
-
-async fn inbox(call: Call<'_>) -> ApiResult<Output> {
-    Ok(Object::of(inbox_of(user_of(&call)?)).into())
+async fn visibility_of(call: Call<'_>) -> ApiResult<Output> {
+    Ok(visibility(&call.scope.plaudit().visibility(user_of(&call)?).await?).into())
 }

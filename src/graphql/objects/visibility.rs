@@ -12,8 +12,8 @@ pub fn user_visibility() -> ObjectType {
          user do not count.",
     )
     .parts([
-        ("user: User!", ""),
-        ("isHidden: Boolean!", ""),
+        ("user: User!", "The user."),
+        ("isHidden: Boolean!", "Whether the user is hidden."),
         ("settledCount: Count!", "Edges recounted since the user was last hidden or restored."),
         ("edgeCount: Count!", "Edges to recount, as counted when the user was hidden or restored."),
         ("isSettled: Boolean!", "Whether all edges have been recounted."),

@@ -74,7 +74,7 @@ pub async fn topics(plan: &Plan, variables: &Variables, scope: &Scope) -> Result
         let watched = async {
             let arguments = arguments.with(field, variables)?;
             let call = Call { scope, object: &Object::Root, arguments: &arguments, needs_rows: true };
-            guards::check(field.who, scope, None).await?;
+            guards::check(field.who, scope)?;
             watch(call).await
         };
         let watched = watched

@@ -347,7 +347,7 @@ async fn called(
     scope: &Scope,
 ) -> ApiResult<Output> {
     let call = Call { scope, object, arguments: &*arguments?, needs_rows };
-    guards::check(field.who, call.scope, call.entity().ok()).await?;
+    guards::check(field.who, call.scope)?;
     match &field.resolve {
         Resolve::Call(resolver) => resolver(call).await,
         _ => Ok(Output::NULL),

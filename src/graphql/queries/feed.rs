@@ -1,4 +1,4 @@
-//! The feed.
+//! Feeds: the newest notes.
 
 use futures_util::FutureExt;
 
@@ -10,37 +10,41 @@ use crate::{
             values::Output,
         },
         errors::ApiResult,
-        objects::note_lists::page_of_notes,
+        objects::lists::page_of_notes,
     },
     primitives::Slice,
 };
 
 const ALL: List = List("feed");
-const FOLLOWED: List = List("followedFeed");
+const FOLLOWED: List = List("followingFeed");
 
-pub fn feed(query: ObjectType) -> ObjectType {
+pub fn feeds(query: ObjectType) -> ObjectType {
     let page = pages::arguments(FIRST);
-    let following = "\"Only notes of users whom you follow; needs a token.\" following: Boolean! = false)";
-    query.field(
-        &format!("feed{}, {following}: NoteConnection", page.trim_end_matches(')')),
-        "All notes, or only those of users whom you follow; newest first.",
-        Resolve::Call(|call| notes(call).boxed()),
-    )
+    query
+        .field(
+            &format!("feed{page}: NoteConnection"),
+            "All notes, newest first.",
+            Resolve::Call(|call| feed(call).boxed()),
+        )
+        .field(
+            &format!("followingFeed{page}: NoteConnection"),
+            "Notes of users whom you follow, newest first. Needs a token.",
+            Resolve::Call(|call| following_feed(call).boxed()),
+        )
 }
 
-async fn notes(call: Call<'_>) -> ApiResult<Output> {
-    let is_following = call.arguments.flag("following");
-    let list = if is_following { FOLLOWED } else { ALL };
-    let request = list.request(call.arguments, FIRST)?;
+async fn feed(call: Call<'_>) -> ApiResult<Output> {
+    let request = ALL.request(call.arguments, FIRST)?;
+    let notes = call.scope.plaudit().feed(request).await?;
+    page_of_notes(ALL, &request, notes, call).await
+}
+
+async fn following_feed(call: Call<'_>) -> ApiResult<Output> {
+    let request = FOLLOWED.request(call.arguments, FIRST)?;
     let plaudit = call.scope.plaudit();
-    let notes = if is_following {
-        call.scope.viewer().must_be_signed_in()?;
-        match call.scope.viewer().user(plaudit).await? {
-            Some(viewer) => plaudit.feed_of_followed(viewer, request).await?,
-            None => Slice::default(),
-        }
-    } else {
-        plaudit.feed(request).await?
+    let notes = match call.scope.viewer().user(plaudit).await? {
+        Some(viewer) => plaudit.feed_of_followed(viewer, request).await?,
+        None => Slice::default(),
     };
-    page_of_notes(list, &request, notes, call).await
+    page_of_notes(FOLLOWED, &request, notes, call).await
 }

@@ -23,61 +23,52 @@ const MAX_IDS: usize = 100;
 pub fn lookups(query: ObjectType) -> ObjectType {
     query
         .field(
-            "viewer: User",
-            "You. Null without a token, and before your first action.",
-            Resolve::Call(|call| viewer(call).boxed()),
+            "viewer: Viewer",
+            "You: what only you see. Null without a token.",
+            Resolve::Call(|call| ready(Ok(viewer(call))).boxed()),
         )
         .field(
-            "user(\"The global id.\" id: ID, \"The subject of the user's tokens.\" subject: String): User",
-            "A user by `id`, or by the `subject` of its tokens: give exactly one. Null if there is none.",
-            Resolve::Call(|call| user(call).boxed()),
+            "user(\"Its id.\" id: ID!): User",
+            "A user by its id. Null if there is none.",
+            Resolve::Call(|call| ready(by_id::<UserId>(call)).boxed()),
         )
         .field(
-            "note(id: ID!): Note",
+            "userBySubject(\"The subject of the user's tokens.\" subject: String!): User",
+            "The user whose tokens have this subject. Null if there is none.",
+            Resolve::Call(|call| user_by_subject(call).boxed()),
+        )
+        .field(
+            "note(\"Its id.\" id: ID!): Note",
             "A note by its id. Null if there is none.",
             Resolve::Call(|call| ready(by_id::<NoteId>(call)).boxed()),
         )
         .field(
-            "group(id: ID!): Group",
+            "group(\"Its id.\" id: ID!): Group",
             "A group by its id. Null if there is none.",
             Resolve::Call(|call| ready(by_id::<GroupId>(call)).boxed()),
         )
         .field(
-            "node(id: ID!): Node",
+            "node(\"Its id.\" id: ID!): Node",
             "Any object by its id. Null if there is none.",
             Resolve::Call(|call| ready(node(call)).boxed()),
         )
         .field(
-            "nodes(ids: [ID!]!): [Node]!",
+            "nodes(\"Their ids.\" ids: [ID!]!): [Node]!",
             "Objects by their ids, in the order of the ids: at most 100. Null for an object that does not exist.",
             Resolve::Call(|call| ready(nodes(call)).boxed()),
         )
 }
 
-async fn viewer(call: Call<'_>) -> ApiResult<Output> {
-    match call.scope.viewer().user(call.scope.plaudit()).await? {
-        Some(user) => Ok(Object::sought(user).into()),
-        None => Ok(Output::NULL),
-    }
+fn viewer(call: Call<'_>) -> Output {
+    if call.scope.viewer().is_signed_in() { Object::Root.into() } else { Output::NULL }
 }
 
-async fn user(call: Call<'_>) -> ApiResult<Output> {
-    let user = match (call.arguments.optional_id::<UserId>("id"), call.arguments.text("subject")) {
-        (Ok(Some(id)), None) => Some(id),
-        (Err(error), None) => return Err(error),
-        (Ok(None), Some(subject)) => user_of(&subject, call).await?,
-        _ => return Err(ApiError::bad_input("id", "give either id or subject, and not both")),
-    };
-    match user {
-        Some(user) => Ok(Object::sought(user).into()),
-        None => Ok(Output::NULL),
-    }
-}
-
-async fn user_of(subject: &str, call: Call<'_>) -> ApiResult<Option<UserId>> {
-    let subject = Subject::try_from(subject.to_owned())
+async fn user_by_subject(call: Call<'_>) -> ApiResult<Output> {
+    let subject = call.arguments.text("subject").unwrap_or_default();
+    let subject = Subject::try_from(subject.into_owned())
         .map_err(|why| ApiError::bad_input("subject", format!("subject: {why}")))?;
-    Ok(call.scope.plaudit().find_user(subject.as_str()).await?)
+    let user = call.scope.plaudit().find_user(subject.as_str()).await?;
+    Ok(Output::optional(user.map(Object::sought)))
 }
 
 fn by_id<T: TypedId>(call: Call<'_>) -> ApiResult<Output> {

@@ -11,14 +11,14 @@ use crate::graphql::{
     errors::ApiResult,
 };
 
-const UNDECIDED: List = List("pendingComments");
+const UNDECIDED: List = List("undecidedComments");
 
 pub fn moderation(query: ObjectType) -> ObjectType {
     query
         .field(
-            &format!("pendingComments{}: PendingCommentConnection", pages::arguments(FIRST)),
+            &format!("undecidedComments{}: UndecidedCommentConnection", pages::arguments(FIRST)),
             "Comments that wait for a person, the oldest first. For moderators.",
-            Resolve::Call(|call| pending_comments(call).boxed()),
+            Resolve::Call(|call| undecided_comments(call).boxed()),
         )
         .field(
             "commentQueue: CommentQueue",
@@ -27,9 +27,9 @@ pub fn moderation(query: ObjectType) -> ObjectType {
         )
 }
 
-pub fn pending_comment() -> ObjectType {
-    ObjectType::new("PendingComment", "A comment that the configured moderator could not decide.")
-        .parts([("comment: Comment!", ""), ("why: String!", "Why it waits for a person.")])
+pub fn undecided_comment() -> ObjectType {
+    ObjectType::new("UndecidedComment", "A comment that the configured moderator could not decide.")
+        .parts([("comment: Comment!", "The comment."), ("reason: String!", "Why it waits for a person.")])
 }
 
 pub fn queue() -> ObjectType {
@@ -40,12 +40,12 @@ pub fn queue() -> ObjectType {
     ])
 }
 
-async fn pending_comments(call: Call<'_>) -> ApiResult<Output> {
+async fn undecided_comments(call: Call<'_>) -> ApiResult<Output> {
     let request = UNDECIDED.request(call.arguments, FIRST)?;
     let waiting = call.scope.plaudit().undecided_comments(&request).await?;
     let waiting = waiting.map(|(comment, why)| {
         let id = comment.id.0;
-        (id, Object::record([("comment", comment.into()), ("why", why.into())]))
+        (id, Object::record([("comment", comment.into()), ("reason", why.into())]))
     });
     Ok(UNDECIDED.page(&request, waiting))
 }

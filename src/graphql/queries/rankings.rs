@@ -4,9 +4,10 @@ use futures_util::FutureExt;
 
 use crate::{
     catalogue::{HotWindow, Span},
+    domain::HotNotesCursor,
     graphql::{
         definition::{
-            pages::{self, FIRST, List},
+            pages::{self, FIRST, Key, List},
             types::{Call, EnumType, ObjectType, Resolve},
             values::Output,
         },
@@ -15,6 +16,8 @@ use crate::{
 };
 
 const HOT: List = List("hotNotes");
+
+impl Key for HotNotesCursor {}
 
 pub fn rankings(query: ObjectType) -> ObjectType {
     let window = "\"Which likes and collects count.\" window: HotWindow! = DAY";

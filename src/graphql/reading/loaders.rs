@@ -17,7 +17,7 @@ use super::{
 };
 use crate::{
     catalogue::Entity,
-    domain::{CommentSort, CommentThread, Plaudit, ThreadPage},
+    domain::{CommentOrder, CommentThread, Plaudit, ThreadPage},
     graphql::errors::{ApiError, ApiResult},
     primitives::PageRequest,
 };
@@ -26,7 +26,7 @@ use crate::{
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct ThreadKey {
     pub thread: CommentThread,
-    pub sort: CommentSort,
+    pub order: CommentOrder,
     pub first: usize,
 }
 
@@ -92,20 +92,20 @@ pub struct ThreadsBatch(Plaudit);
 
 impl BatchFn<ThreadKey, ApiResult<Arc<ThreadPage>>> for ThreadsBatch {
     async fn load(&mut self, keys: &[ThreadKey]) -> HashMap<ThreadKey, ApiResult<Arc<ThreadPage>>> {
-        let mut groups = BTreeMap::<(CommentSort, usize), Vec<CommentThread>>::new();
+        let mut groups = BTreeMap::<(CommentOrder, usize), Vec<CommentThread>>::new();
         for key in keys {
-            groups.entry((key.sort, key.first)).or_default().push(key.thread);
+            groups.entry((key.order, key.first)).or_default().push(key.thread);
         }
         let mut answers = HashMap::with_capacity(keys.len());
-        for ((sort, first), threads) in groups {
-            let pages = self.0.threads(&threads, sort, &PageRequest { first, after: None }).await;
+        for ((order, first), threads) in groups {
+            let pages = self.0.threads(&threads, order, &PageRequest { first, after: None }).await;
             let mut pages = pages.map_err(ApiError::from);
             for thread in threads {
                 let page = match &mut pages {
                     Ok(pages) => Ok(Arc::new(pages.remove(&thread).unwrap_or_default())),
                     Err(error) => Err(error.clone()),
                 };
-                answers.insert(ThreadKey { thread, sort, first }, page);
+                answers.insert(ThreadKey { thread, order, first }, page);
             }
         }
         answers

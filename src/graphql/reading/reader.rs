@@ -50,6 +50,13 @@ impl FactsReader {
         !self.is_shared && self.viewer.is_signed_in()
     }
 
+    /// What this process has cached of an entity that everybody may see; `Some(None)` if it is known not to exist.
+    pub fn cached_row(&self, entity: Entity) -> Option<Option<Row>> {
+        let row = cached_row(&self.plaudit, entity)?;
+        let is_public = !matches!(&row, Some(Row::Comment(comment)) if !comment.is_public());
+        is_public.then_some(row)
+    }
+
     /// Whether the viewer may see a comment: everybody, if it is public; else its author and moderators.
     async fn may_see(&self, comment: &Comment) -> ApiResult<bool> {
         if comment.is_public() || self.is_shared {

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, OnceLock};
 
-use futures_util::future::try_join_all;
+use futures_util::{FutureExt, future::try_join_all};
 
 use super::{
     facts::{Facts, Reads, Row},
@@ -11,7 +11,7 @@ use super::{
 };
 use crate::{
     catalogue::Entity,
-    domain::{CommentSort, CommentThread, Plaudit, RecordedViews, ThreadPage},
+    domain::{CommentOrder, CommentThread, Plaudit, RecordedViews, ThreadPage},
     graphql::{errors::ApiResult, request::viewer::Viewer},
     hub::CountsAt,
     primitives::{PageRequest, Ranked},
@@ -99,6 +99,17 @@ impl Scope {
         load(&self.loaders().facts, (entity, reads)).await
     }
 
+    /// The rows of entities, in their order; `None` for those that do not exist, or that the viewer may not see.
+    pub async fn rows(&self, entities: &[Entity]) -> ApiResult<Vec<Option<Row>>> {
+        let cached: Option<Vec<_>> =
+            entities.iter().map(|entity| self.reader().cached_row(*entity)).collect();
+        match cached {
+            Some(rows) => Ok(rows),
+            // On the heap, as in `read`.
+            None => try_join_all(entities.iter().map(|entity| self.row(*entity).boxed())).await,
+        }
+    }
+
     /// The row of an entity; `None` if it does not exist, or if the viewer may not see it.
     pub async fn row(&self, of: impl Into<Entity>) -> ApiResult<Option<Row>> {
         self.facts(of.into(), Reads::ROW).await?.into_row()
@@ -106,7 +117,7 @@ impl Scope {
 
     /// The first of the entities that does not exist.
     pub async fn first_absent(&self, entities: &[Entity]) -> ApiResult<Option<Entity>> {
-        let rows = try_join_all(entities.iter().map(|entity| self.row(*entity))).await?;
+        let rows = self.rows(entities).await?;
         Ok(entities.iter().zip(rows).find(|(_, row)| row.is_none()).map(|(entity, _)| *entity))
     }
 
@@ -114,13 +125,13 @@ impl Scope {
     pub async fn thread(
         &self,
         thread: CommentThread,
-        sort: CommentSort,
+        order: CommentOrder,
         request: &PageRequest<Ranked>,
     ) -> ApiResult<Arc<ThreadPage>> {
         if request.after.is_none() {
-            return load(&self.loaders().threads, ThreadKey { thread, sort, first: request.first }).await;
+            return load(&self.loaders().threads, ThreadKey { thread, order, first: request.first }).await;
         }
-        let mut pages = self.plaudit().threads(&[thread], sort, request).await?;
+        let mut pages = self.plaudit().threads(&[thread], order, request).await?;
         Ok(Arc::new(pages.remove(&thread).unwrap_or_default()))
     }
 }

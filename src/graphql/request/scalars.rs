@@ -1,4 +1,4 @@
-//! Scalars: counts, versions and times in JSON.
+//! Scalars: counts, versions, times and addresses in JSON.
 
 use async_graphql::Value;
 use chrono::{DateTime, Utc};
@@ -8,16 +8,19 @@ pub struct ScalarType {
     pub name: &'static str,
     pub description: &'static str,
     /// Its specification.
-    pub url: Option<&'static str>,
+    pub url: &'static str,
     pub is_valid: fn(&Value) -> bool,
 }
 
-pub const SCALARS: [ScalarType; 3] = [
+/// I-JSON, numbers: "integers in the range [-(2**53)+1, (2**53)-1]".
+const WHOLE_NUMBERS: &str = "https://www.rfc-editor.org/rfc/rfc7493#section-2.2";
+
+pub const SCALARS: [ScalarType; 4] = [
     ScalarType {
         name: "Count",
         description: "A total: a whole number from 0 to 9007199254740991, which a JavaScript number holds exactly. \
                       Not an Int, because views exceed its range.",
-        url: None,
+        url: WHOLE_NUMBERS,
         is_valid: is_whole_number,
     },
     ScalarType {
@@ -25,14 +28,20 @@ pub const SCALARS: [ScalarType; 3] = [
         description: "The version of an object's counts: a whole number from 0 to 9007199254740991. For one object it \
                       never decreases, in queries, mutations and subscriptions alike: ignore counts whose version is \
                       lower than the one that you show.",
-        url: None,
+        url: WHOLE_NUMBERS,
         is_valid: is_whole_number,
     },
     ScalarType {
         name: "DateTime",
         description: "A time in UTC, to the millisecond: `2026-11-21T09:30:00.000Z`.",
-        url: Some("https://scalars.graphql.org/andimarek/date-time.html"),
+        url: "https://scalars.graphql.org/andimarek/date-time.html",
         is_valid: |value| time(value).is_some(),
+    },
+    ScalarType {
+        name: "URL",
+        description: "An absolute https address.",
+        url: "https://url.spec.whatwg.org/",
+        is_valid: |value| matches!(value, Value::String(_)),
     },
 ];
 

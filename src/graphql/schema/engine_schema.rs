@@ -31,16 +31,16 @@ use futures_util::{
 };
 use parking_lot::Mutex;
 
-use super::{NODE, Schema, coerced};
+use super::{Schema, coerced};
 use crate::graphql::{
     definition::{
         arguments::Arguments,
+        interfaces::{INTERFACES, InterfaceType},
         types::{Argument, Call, EnumType, Field, InputDefinition, ObjectType, Resolve, named},
         values::{Object, Output, Presence, Scalar},
     },
     errors::{ApiError, ApiResult},
     live::topic::{TopicEvent, Topics},
-    objects::nodes::ID,
     reading::{
         facts::{Facts, Reads, View},
         guards,
@@ -197,8 +197,10 @@ struct Absent;
 pub fn build(schema: &'static Schema, suggestions: bool) -> EngineSchema {
     let mut builder = EngineSchema::build("Query", Some("Mutation"), Some("Subscription"))
         .limit_recursive_depth(MAX_NESTING)
-        .extension(Validation)
-        .register(node());
+        .extension(Validation);
+    for interface in &INTERFACES {
+        builder = builder.register(engine_interface(interface, schema));
+    }
     for scalar in &SCALARS {
         builder = builder.register(engine_scalar(scalar));
     }
@@ -218,10 +220,20 @@ pub fn build(schema: &'static Schema, suggestions: bool) -> EngineSchema {
     builder.finish().expect("the schema is valid")
 }
 
-fn node() -> Interface {
-    Interface::new(NODE)
-        .description("Anything that has a global id.")
-        .field(InterfaceField::new("id", TypeRef::named_nn("ID")).description(lines(ID)))
+/// The fields of an interface are those of any object that implements it.
+fn engine_interface(of: &InterfaceType, schema: &Schema) -> Interface {
+    let object = schema.behind(of.name).into_iter().next().expect("an object implements it");
+    let fields = of.fields.iter().map(|name| object.field_named(name).expect("its objects have its fields"));
+    fields.fold(Interface::new(of.name).description(lines(of.description)), |interface, field| {
+        let engine_field =
+            InterfaceField::new(field.name, type_ref(&field.of)).description(lines(&field.description));
+        interface.field(
+            field
+                .arguments
+                .iter()
+                .fold(engine_field, |field, argument| field.argument(input_value(argument))),
+        )
+    })
 }
 
 /// A description in lines of a readable length.
@@ -244,11 +256,7 @@ fn lines(description: &str) -> String {
 
 fn engine_scalar(of: &ScalarType) -> EngineScalar {
     let is_valid = of.is_valid;
-    let scalar = EngineScalar::new(of.name).description(lines(of.description)).validator(is_valid);
-    match of.url {
-        Some(url) => scalar.specified_by_url(url),
-        None => scalar,
-    }
+    EngineScalar::new(of.name).description(lines(of.description)).specified_by_url(of.url).validator(is_valid)
 }
 
 fn engine_enum(of: &EnumType) -> Enum {
@@ -258,7 +266,8 @@ fn engine_enum(of: &EnumType) -> Enum {
 }
 
 fn engine_input(of: &InputDefinition) -> InputObject {
-    of.fields.iter().fold(InputObject::new(of.name), |input, field| input.field(input_value(field)))
+    let input = InputObject::new(of.name).description(lines(&of.description));
+    of.fields.iter().fold(input, |input, field| input.field(input_value(field)))
 }
 
 fn input_value(argument: &Argument) -> InputValue {
@@ -281,21 +290,16 @@ fn type_ref(of: &Type) -> TypeRef {
 }
 
 fn engine_object(of: &'static ObjectType) -> dynamic::Object {
-    let mut object = dynamic::Object::new(of.name);
-    if !of.description.is_empty() {
-        object = object.description(lines(of.description));
-    }
-    if of.is_node {
-        object = object.implement(NODE);
+    let mut object = dynamic::Object::new(of.name).description(lines(&of.description));
+    for interface in &of.interfaces {
+        object = object.implement(*interface);
     }
     let is_mutation = of.name == "Mutation";
     of.fields.iter().fold(object, |object, field| {
         let mut engine_field = EngineField::new(field.name, type_ref(&field.of), move |ctx| {
             FieldFuture::new(engine_field(field, is_mutation, ctx).map(Ok))
         });
-        if !field.description.is_empty() {
-            engine_field = engine_field.description(lines(&field.description));
-        }
+        engine_field = engine_field.description(lines(&field.description));
         object.field(
             field
                 .arguments
@@ -306,7 +310,8 @@ fn engine_object(of: &'static ObjectType) -> dynamic::Object {
 }
 
 fn engine_subscription(of: &'static ObjectType) -> dynamic::Subscription {
-    of.fields.iter().fold(dynamic::Subscription::new(of.name), |subscription, field| {
+    let subscription = dynamic::Subscription::new(of.name).description(lines(&of.description));
+    of.fields.iter().fold(subscription, |subscription, field| {
         let engine_field = SubscriptionField::new(field.name, type_ref(&field.of), move |ctx| {
             SubscriptionFieldFuture::new(async move {
                 let object = engine_root(field, &ctx).await.map_err(async_graphql::Error::from)?;
@@ -331,7 +336,7 @@ async fn engine_root<'a>(field: &Field, ctx: &ResolverContext<'_>) -> ApiResult<
         let is_of_field = event.field == *key;
         return Ok(is_of_field.then(|| engine_value(Object::of(event.entity), scope, None)));
     }
-    guards::check(field.who, scope, None).await?;
+    guards::check(field.who, scope)?;
     let arguments = coerced(field, Arguments(ctx.args.as_index_map().clone()))?;
     let watched =
         watch(Call { scope, object: &Object::Root, arguments: &arguments, needs_rows: true }).await?;
@@ -370,7 +375,8 @@ async fn engine_field<'a>(
     match output.await {
         Ok(output) => {
             let scope = if is_mutation { scope.of_mutation() } else { scope };
-            engine_output(&ctx, named(&field.of) == NODE, &scope, output, None).await
+            let is_interface = Schema::get().object(named(&field.of)).is_none();
+            engine_output(&ctx, is_interface, &scope, output, None).await
         }
         Err(error) => {
             outcome.failed(ctx.ctx, None, error);
@@ -381,7 +387,7 @@ async fn engine_field<'a>(
 
 /// Resolves one field of one object.
 async fn resolve(field: &Field, call: Call<'_>) -> ApiResult<Output> {
-    guards::check(field.who, call.scope, call.entity().ok()).await?;
+    guards::check(field.who, call.scope)?;
     match &field.resolve {
         Resolve::Fact(reads, value) => {
             let facts = facts(call, *reads).await?;
@@ -420,10 +426,10 @@ fn owned(scalar: Scalar<'_>) -> Scalar<'static> {
     }
 }
 
-/// The value as the engine takes it. `is_node`: behind the interface; `index`: place in the list.
+/// The value as the engine takes it. `is_interface`: behind the interface; `index`: place in the list.
 fn engine_output<'a, 'c>(
     ctx: &'c ResolverContext<'a>,
-    is_node: bool,
+    is_interface: bool,
     scope: &'c Scope,
     output: Output,
     index: Option<usize>,
@@ -438,13 +444,15 @@ where
             Output::Scalar(scalar) => Some(FieldValue::value(engine_scalar_value(scalar))),
             Output::List(items) => {
                 let items = items.into_iter().enumerate();
-                let item = |(index, item)| engine_output(ctx, is_node, scope, item, Some(index));
+                let item = |(index, item)| engine_output(ctx, is_interface, scope, item, Some(index));
                 let items = join_all(items.map(item)).await;
-                Some(FieldValue::list(items.into_iter().map(|item| item.unwrap_or_else(|| absent(is_node)))))
+                Some(FieldValue::list(
+                    items.into_iter().map(|item| item.unwrap_or_else(|| absent(is_interface))),
+                ))
             }
             Output::Object(object) => {
                 let outcome = ctx.data_unchecked::<EngineOutcome>();
-                let type_name = object.type_name().filter(|_| is_node);
+                let type_name = object.type_name().filter(|_| is_interface);
                 match exists(ctx, scope, &object).await {
                     Ok(true) => {
                         outcome.note(ctx.ctx, index, NotedObject::Of(type_name));
@@ -467,9 +475,9 @@ where
 }
 
 /// Stands for an item that does not exist.
-fn absent<'a>(is_node: bool) -> FieldValue<'a> {
+fn absent<'a>(is_interface: bool) -> FieldValue<'a> {
     let value = FieldValue::owned_any(Absent);
-    if is_node { value.with_type("Note") } else { value }
+    if is_interface { value.with_type("Note") } else { value }
 }
 
 fn engine_scalar_value(scalar: Scalar<'_>) -> Value {

@@ -11,15 +11,33 @@ pub use coercion::coerced;
 pub use engine_schema::{EngineOutcome, Noted, NotedObject, OnlyValidated, PathText, path_text};
 
 use super::{
-    definition::types::{EnumType, InputDefinition, ObjectType, connection, page_info_type},
+    definition::types::{Connection, EnumType, InputDefinition, ObjectType, page_info_type},
     live::subscriptions::subscription,
     mutations,
-    objects::{comments, groups, inbox, inbox_entries, notes, users, visibility},
-    queries::{self, history, moderation, rankings},
+    objects::{
+        activity, coins, comments, groups, inbox, inbox_badges, inbox_entries, notes, ratings, users, viewer,
+        visibility,
+    },
+    queries::{self, moderation, rankings},
 };
 
-/// The only interface: anything that has a global id.
-pub const NODE: &str = "Node";
+/// All lists.
+const CONNECTIONS: [Connection; 14] = [
+    Connection::of("Note"),
+    Connection::of("Comment"),
+    Connection::of("NoteRating"),
+    Connection::of("InboxEntry"),
+    Connection::of("CoinEntry"),
+    Connection::of("UndecidedComment"),
+    Connection::along("Liker", "User", "likedAt", "When the user liked it."),
+    Connection::along("Follower", "User", "followedAt", "When the follow began."),
+    Connection::along("FollowedUser", "User", "followedAt", "When the follow began."),
+    Connection::along("Member", "User", "joinedAt", "When the user joined."),
+    Connection::along("JoinedGroup", "Group", "joinedAt", "When the user joined."),
+    Connection::along("LikedNote", "Note", "likedAt", "When you liked it."),
+    Connection::along("LikedComment", "Comment", "likedAt", "When you liked it."),
+    Connection::along("CollectedNote", "Note", "collectedAt", "When you collected it."),
+];
 
 /// All types that are not scalars.
 pub struct Schema {
@@ -46,27 +64,30 @@ impl Schema {
             groups::group(),
             inbox::inbox(),
             inbox_entries::inbox_entry(),
+            viewer::viewer(),
             visibility::user_visibility(),
-            history::activity_point(),
-            moderation::pending_comment(),
+            activity::activity_point(),
+            ratings::note_rating(),
+            coins::coin_entry(),
+            moderation::undecided_comment(),
             moderation::queue(),
             page_info_type(),
         ];
-        let connections = ["User", "Note", "Comment", "Group", "InboxEntry", "PendingComment"];
-        let objects = objects.into_iter().chain(connections.into_iter().flat_map(connection));
+        let objects = objects.into_iter().chain(CONNECTIONS.iter().flat_map(Connection::types));
         let objects = objects.chain(mutations::payload_types());
         let enums = [
-            comments::comment_sort(),
+            comments::comment_order(),
             comments::comment_state(),
+            inbox_badges::inbox_badge(),
             inbox_entries::inbox_entry_kind(),
             rankings::hot_window(),
-            history::activity_kind(),
-            history::activity_step(),
+            activity::activity_kind(),
+            activity::activity_step(),
         ];
         Self {
             objects: objects.map(|object| (object.name, object)).collect(),
             inputs: mutations::input_types().collect(),
-            enums: enums.into_iter().chain(mutations::enums()).collect(),
+            enums: enums.into(),
         }
     }
 
@@ -74,9 +95,17 @@ impl Schema {
         self.objects.get(name)
     }
 
-    /// Types of the objects behind `Node`.
-    pub fn nodes(&self) -> impl Iterator<Item = &ObjectType> {
-        self.objects.values().filter(|object| object.is_node)
+    /// The types of objects that a field of this type may have: itself, or those that implement the interface.
+    pub fn behind(&self, name: &str) -> Vec<&ObjectType> {
+        match self.object(name) {
+            Some(object) => vec![object],
+            None => {
+                let mut objects: Vec<_> =
+                    self.objects.values().filter(|object| object.interfaces.contains(&name)).collect();
+                objects.sort_unstable_by_key(|object| object.name);
+                objects
+            }
+        }
     }
 }
 
@@ -102,7 +131,13 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
-    use crate::graphql::definition::types::{Resolve, named};
+    use crate::graphql::{
+        definition::{
+            interfaces::INTERFACES,
+            types::{Field, Resolve, named},
+        },
+        request::scalars::SCALARS,
+    };
 
     #[test]
     fn every_field_of_an_object_that_ends_in_count_is_a_count() {
@@ -118,8 +153,8 @@ mod tests {
     /// for each viewer.
     const DIFFERENT: &[(&str, &str)] = &[
         ("Subscription", "inboxCountsChanged"),
-        ("Note", "viewerHasLiked viewerHasCollected viewerRating viewerUnpublishedComments"),
-        ("User", "viewerIsFollowing likedNotes collectedNotes inbox"),
+        ("Note", "viewerHasLiked viewerHasCollected viewerRating viewerUnpublishedComments ratings activity"),
+        ("User", "viewerIsFollowing visibility"),
         (
             "Comment",
             "viewerHasLiked body images mentions createdAt state rejectionReason isRemoved author replyTo parent
@@ -151,6 +186,107 @@ mod tests {
         assert!(visited.contains("NoteConnection") && visited.contains("PageInfo"), "{visited:?}");
     }
 
+    #[test]
+    fn everything_in_the_schema_is_described() {
+        let schema = Schema::get();
+        let mut bare = Vec::new();
+        let mut look = |name: String, description: &str| {
+            if !description.ends_with(['.', ')']) {
+                bare.push(name);
+            }
+        };
+        for object in schema.objects.values() {
+            look(object.name.to_owned(), &object.description);
+            for field in &object.fields {
+                look(format!("{}.{}", object.name, field.name), &field.description);
+                for argument in &field.arguments {
+                    let name = format!("{}.{}({})", object.name, field.name, argument.name);
+                    look(name, argument.description.as_deref().unwrap_or_default());
+                }
+            }
+        }
+        for input in &schema.inputs {
+            look(input.name.to_owned(), &input.description);
+            for field in &input.fields {
+                look(
+                    format!("{}.{}", input.name, field.name),
+                    field.description.as_deref().unwrap_or_default(),
+                );
+            }
+        }
+        for of in &schema.enums {
+            look(of.name.to_owned(), of.description);
+            for (value, description) in &of.values {
+                look(format!("{}.{value}", of.name), description);
+            }
+        }
+        INTERFACES.iter().for_each(|of| look(of.name.to_owned(), of.description));
+        SCALARS.iter().for_each(|of| look(of.name.to_owned(), of.description));
+        assert_eq!(bare, Vec::<String>::new());
+    }
+
+    /// The conventions of `schema/PROTOCOL.md`.
+    #[test]
+    fn names_follow_the_conventions() {
+        let schema = Schema::get();
+        let scalar = |field: &Field| named(&field.of).to_string();
+        for object in schema.objects.values() {
+            for field in &object.fields {
+                let name = format!("{}.{}", object.name, field.name);
+                assert_eq!(
+                    scalar(field) == "DateTime",
+                    field.name.ends_with("At") || field.name == "at",
+                    "{name}"
+                );
+                if scalar(field) == "Boolean" && field.name != "changed" {
+                    let is_question =
+                        ["is", "has", "viewerIs", "viewerHas"].iter().any(|of| field.name.starts_with(of));
+                    assert!(is_question, "{name}");
+                }
+                for argument in &field.arguments {
+                    let is_order = named(&argument.of).ends_with("Order");
+                    assert_eq!(is_order, argument.name == "orderBy", "{name}({})", argument.name);
+                }
+                let is_page = field.arguments.iter().any(|argument| argument.name == "first");
+                assert_eq!(is_page, scalar(field).ends_with("Connection"), "{name}");
+            }
+        }
+        for input in &schema.inputs {
+            for field in &input.fields {
+                let is_id =
+                    field.name.ends_with("Id") || field.name.ends_with("Ids") || field.name == "mentions";
+                assert_eq!(named(&field.of).as_str() == "ID", is_id, "{}.{}", input.name, field.name);
+            }
+        }
+        for of in &schema.enums {
+            for (value, _) in &of.values {
+                assert!(
+                    value.chars().all(|one| one.is_ascii_uppercase() || one == '_'),
+                    "{}.{value}",
+                    of.name
+                );
+            }
+        }
+    }
+
+    /// An interface has the fields of each object that implements it.
+    #[test]
+    fn objects_have_the_fields_of_their_interfaces() {
+        for of in &INTERFACES {
+            let objects = Schema::get().behind(of.name);
+            assert!(!objects.is_empty(), "{}", of.name);
+            for name in of.fields {
+                let signature = |object: &&ObjectType| {
+                    let field = object.field_named(name).unwrap_or_else(|| panic!("{}.{name}", object.name));
+                    let arguments = field.arguments.iter().map(|one| (one.name, one.of.to_string()));
+                    (field.of.to_string(), arguments.collect::<Vec<_>>())
+                };
+                let signatures: Vec<_> = objects.iter().map(signature).collect();
+                assert!(signatures.windows(2).all(|two| two[0] == two[1]), "{}.{name}", of.name);
+            }
+        }
+    }
+
     /// The rule is checked before the call.
     #[test]
     fn every_field_with_a_rule_is_one_that_calls_a_function_and_every_root_field_has_a_rule() {
@@ -172,12 +308,13 @@ mod tests {
     #[test]
     fn every_type_of_a_field_is_in_the_schema() {
         let schema = Schema::get();
-        let scalars = ["ID", "String", "Int", "Float", "Boolean", "Count", "CountsVersion", "DateTime", NODE];
+        let scalars = ["ID", "String", "Int", "Float", "Boolean"];
+        let scalars: Vec<&str> = scalars.into_iter().chain(SCALARS.iter().map(|of| of.name)).collect();
         for object in schema.objects.values() {
             for field in &object.fields {
                 let of = named(&field.of).as_str();
                 let is_enum = schema.enums.iter().any(|of_enum| of_enum.name == of);
-                let is_known = scalars.contains(&of) || is_enum || schema.object(of).is_some();
+                let is_known = scalars.contains(&of) || is_enum || !schema.behind(of).is_empty();
                 assert!(is_known, "{}.{}: {of}", object.name, field.name);
             }
         }

@@ -26,7 +26,7 @@ pub struct HistoryQuery {
     /// Where the first step begins.
     pub from: UnixMillis,
     /// Where the last step ends.
-    pub until: UnixMillis,
+    pub to: UnixMillis,
     /// Length of a step in milliseconds; a divisor of `from`.
     pub step: i64,
 }
@@ -74,14 +74,14 @@ impl Db {
              ), step AS (
                  SELECT date_bin($5 * interval '1 ms', at, 'epoch') AS start, max(written) AS written,
                         count(*) FILTER (WHERE is_on) AS gained, count(*) FILTER (WHERE NOT is_on) AS lost
-                 FROM of_target WHERE at >= {from} AND at < {until} GROUP BY 1
+                 FROM of_target WHERE at >= {from} AND at < {to} GROUP BY 1
              )
              SELECT coalesce(before.written[2], (SELECT total FROM before_first), c.{total}), start, gained, lost,
                     (greatest(before.written, max(step.written) OVER (ORDER BY start)))[2]
              FROM {target}_counts AS c CROSS JOIN before LEFT JOIN step ON true
              WHERE c.id = $2 ORDER BY start",
             from = timestamp!("$3"),
-            until = timestamp!("$4"),
+            to = timestamp!("$4"),
             total = wanted.kind.total().name(),
             target = wanted.kind.target().name(),
         );
@@ -89,7 +89,7 @@ impl Db {
             .bind(wanted.kind.number())
             .bind(wanted.target.get())
             .bind(wanted.from)
-            .bind(wanted.until)
+            .bind(wanted.to)
             .bind(wanted.step);
         let rows: Vec<StepColumns> = self.run(query.fetch_all(&self.pool())).await?;
         let Some((before, ..)) = rows.first() else { return Ok(None) };

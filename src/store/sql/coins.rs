@@ -1,7 +1,12 @@
 //! The ledger of coins.
 
-use super::Tx;
-use crate::{primitives::UserId, store::StoreResult};
+use chrono::{DateTime, Utc};
+
+use super::{Db, Tx};
+use crate::{
+    primitives::{Id, PageRequest, Slice, UserId},
+    store::StoreResult,
+};
 
 /// One line of the ledger.
 #[derive(Clone, Copy, Debug)]
@@ -12,6 +17,28 @@ pub struct Grant<'a> {
     pub balance_after: i64,
     pub reason: &'a str,
     pub granted_by: UserId,
+}
+
+/// A line of a user's ledger.
+#[derive(Clone, PartialEq, Eq, Debug, sqlx::FromRow)]
+pub struct CoinEntry {
+    pub id: Id,
+    pub amount: i64,
+    pub balance_after: i64,
+    pub reason: String,
+    pub created_at: DateTime<Utc>,
+}
+
+impl Db {
+    /// A page of a user's ledger, newest first.
+    pub async fn coin_entries(&self, user: UserId, page: &PageRequest) -> StoreResult<Slice<CoinEntry>> {
+        let query = sqlx::query_as(
+            "SELECT id, amount, balance_after, reason, created_at FROM coin_ledger
+             WHERE user_id = $1 AND id < $2 ORDER BY id DESC LIMIT $3",
+        );
+        let query = query.bind(user.get()).bind(page.below()).bind(page.rows());
+        Ok(page.slice(self.run(query.fetch_all(&self.pool())).await?))
+    }
 }
 
 impl Tx {

@@ -51,13 +51,13 @@ impl Tx {
     }
 
     /// Records that a user wrote to the recipient, who is also the entry's target. Returns whether it is the first time.
-    pub async fn add_direct_message(&mut self, from: UserId, to: UserId) -> StoreResult<bool> {
+    pub async fn add_message(&mut self, from: UserId, to: UserId) -> StoreResult<bool> {
         let query = sqlx::query(
             "INSERT INTO inbox_entry (recipient_id, kind, actor_id, target_id, created_at)
              VALUES ($1, $2, $3, $1, now()) ON CONFLICT DO NOTHING",
         )
         .bind(to.get())
-        .bind(InboxKind::DirectMessage.number())
+        .bind(InboxKind::Message.number())
         .bind(from.get());
         Ok(self.db.run(query.execute(&mut *self.inner)).await?.rows_affected() == 1)
     }

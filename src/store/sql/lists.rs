@@ -73,10 +73,10 @@ impl Db {
     }
 }
 
-fn time(micros: i64) -> DateTime<Utc> {
+pub(super) fn time(micros: i64) -> DateTime<Utc> {
     DateTime::from_timestamp_micros(micros).unwrap_or_default()
 }
 
-fn moment((id, at): (Id, DateTime<Utc>)) -> Moment {
+pub(super) fn moment((id, at): (Id, DateTime<Utc>)) -> Moment {
     Moment { micros: at.timestamp_micros(), id }
 }

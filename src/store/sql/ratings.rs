@@ -2,9 +2,14 @@
 
 use std::collections::HashMap;
 
-use super::{Db, Tx};
+use chrono::{DateTime, Utc};
+
+use super::{
+    Db, Tx,
+    lists::{moment, time},
+};
 use crate::{
-    primitives::{NoteId, UserId},
+    primitives::{Id, Moment, NoteId, PageRequest, Slice, UserId},
     store::StoreResult,
 };
 
@@ -18,6 +23,34 @@ impl Db {
                 .bind(notes);
         let ratings: Vec<(NoteId, i16)> = self.run(query.fetch_all(&self.pool())).await?;
         Ok(ratings.into_iter().collect())
+    }
+}
+
+/// A rating of a note.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct NoteRating {
+    /// When it was given or changed, and by whom.
+    pub place: Moment,
+    pub score: i16,
+}
+
+impl Db {
+    /// A page of a note's ratings, the latest first.
+    pub async fn ratings_of_note(
+        &self,
+        note: NoteId,
+        page: &PageRequest<Moment>,
+    ) -> StoreResult<Slice<NoteRating>> {
+        let before = page.before();
+        let query = sqlx::query_as(
+            "SELECT user_id, changed_at, score FROM note_rating
+             WHERE note_id = $1 AND (changed_at, user_id) < ($2, $3)
+             ORDER BY changed_at DESC, user_id DESC LIMIT $4",
+        );
+        let query = query.bind(note.get()).bind(time(before.micros)).bind(before.id.get()).bind(page.rows());
+        let rows: Vec<(Id, DateTime<Utc>, i16)> = self.run(query.fetch_all(&self.pool())).await?;
+        let rating = |(user, at, score)| NoteRating { place: moment((user, at)), score };
+        Ok(page.slice(rows.into_iter().map(rating).collect()))
     }
 }
 

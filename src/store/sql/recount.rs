@@ -64,16 +64,14 @@ impl Recount {
             GroupFeaturedNotes => Self::count(
                 "note AS r WHERE r.group_id = t.id AND r.removed_at IS NULL AND r.featured_at IS NOT NULL",
             ),
-            InboxReplies | InboxLikes | InboxNewFollowers | InboxDirectMessages => {
-                Self::Rows(entries(counter))
-            }
+            InboxReplies | InboxLikes | InboxFollowers | InboxMessages => Self::Rows(entries(counter)),
             // Views have no rows.
             NoteViews => Self::Bounds("greatest(c.views, 0)".to_owned()),
             // A read mark is at most the number of received entries.
             InboxRepliesRead => Self::mark(counter, InboxReplies),
             InboxLikesRead => Self::mark(counter, InboxLikes),
-            InboxNewFollowersRead => Self::mark(counter, InboxNewFollowers),
-            InboxDirectMessagesRead => Self::mark(counter, InboxDirectMessages),
+            InboxFollowersRead => Self::mark(counter, InboxFollowers),
+            InboxMessagesRead => Self::mark(counter, InboxMessages),
         }
     }
 

@@ -30,8 +30,8 @@ pub struct Comment {
     pub author: UserId,
     /// The parent comment; `None` for a comment on the note itself.
     pub parent: Option<CommentId>,
-    /// Author of the reply that it answers; `None` if it answers the parent comment or the note.
-    pub reply_to: Option<UserId>,
+    /// The reply that it answers; `None` if it answers the parent comment or the note.
+    pub answered: Option<CommentId>,
     pub state: CommentState,
     /// It is a placeholder of a removed comment, without text.
     pub is_removed: bool,
@@ -54,7 +54,7 @@ pub enum CommentThread {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub enum CommentSort {
+pub enum CommentOrder {
     Hot,
     Newest,
 }
@@ -63,7 +63,7 @@ pub enum CommentSort {
 /// always 0.
 pub type ThreadPage = Slice<Ranked>;
 
-const COLUMNS: &str = "i.id, i.note_id, i.author_id, i.parent_id, answered.author_id AS reply_to, i.state,
+const COLUMNS: &str = "i.id, i.note_id, i.author_id, i.parent_id, i.reply_to_id, i.state,
     i.removed_at IS NOT NULL AS is_removed, i.rating_at_writing, b.body, b.images, b.mentions,
     CASE WHEN i.state = 'rejected' THEN (SELECT d.reason FROM comment_decision AS d WHERE d.comment_id = i.id
                                          ORDER BY d.id DESC LIMIT 1) END AS rejected_because,
@@ -86,7 +86,7 @@ impl CommentThread {
     }
 }
 
-impl CommentSort {
+impl CommentOrder {
     const fn score(self) -> &'static str {
         match self {
             Self::Hot => "i.hot_score",
@@ -109,7 +109,6 @@ impl Db {
     pub async fn comments(&self, ids: &[CommentId]) -> StoreResult<Vec<Comment>> {
         let text = format!(
             "SELECT {COLUMNS} FROM comment_index AS i JOIN comment_body AS b ON b.id = i.id
-             LEFT JOIN comment_index AS answered ON answered.id = i.reply_to_id
              WHERE i.id = ANY($1) AND (i.removed_at IS NULL OR i.is_placeholder)"
         );
         let ids: Vec<i64> = ids.iter().map(|id| id.get()).collect();
@@ -117,11 +116,26 @@ impl Db {
         self.run(query.fetch_all(&self.pool())).await
     }
 
+    /// A page of an author's comments that are not approved, newest first.
+    pub async fn unpublished_comments_of(
+        &self,
+        author: UserId,
+        page: &PageRequest,
+    ) -> StoreResult<Slice<CommentId>> {
+        let query = sqlx::query_scalar(
+            "SELECT id FROM comment_index
+             WHERE author_id = $1 AND id < $2 AND state <> 'approved' AND removed_at IS NULL
+             ORDER BY id DESC LIMIT $3",
+        );
+        let query = query.bind(author.get()).bind(page.below()).bind(page.rows());
+        Ok(page.slice(self.run(query.fetch_all(&self.pool())).await?))
+    }
+
     /// A page of each of these threads, all of one kind, in one statement. Threads without comments are missing.
     pub async fn threads(
         &self,
         threads: &[CommentThread],
-        sort: CommentSort,
+        order: CommentOrder,
         page: &PageRequest<Ranked>,
     ) -> StoreResult<BTreeMap<Id, ThreadPage>> {
         let Some(kind) = threads.first() else { return Ok(BTreeMap::new()) };
@@ -132,9 +146,9 @@ impl Db {
                  SELECT {score} AS score, i.id FROM comment_index AS i
                  WHERE {of} AND i.state = 'approved' AND (i.removed_at IS NULL OR i.is_placeholder) {order} LIMIT $4
              ) AS i",
-            score = sort.score(),
+            score = order.score(),
             of = kind.condition(),
-            order = sort.behind_in_order(),
+            order = order.behind_in_order(),
         );
         let after = page.after.unwrap_or(Ranked::LAST);
         let query = sqlx::query_as::<_, (Id, i64, Id)>(from_catalogue(text))
@@ -179,7 +193,7 @@ impl FromRow<'_, PgRow> for Comment {
             note: row.try_get("note_id")?,
             author: row.try_get("author_id")?,
             parent: row.try_get("parent_id")?,
-            reply_to: row.try_get("reply_to")?,
+            answered: row.try_get("reply_to_id")?,
             state: row.try_get("state")?,
             is_removed: row.try_get("is_removed")?,
             rating_at_writing: row.try_get("rating_at_writing")?,

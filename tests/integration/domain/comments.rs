@@ -8,7 +8,7 @@ use crate::support::{Client, SOON, Server, eventually, note, number, user};
 
 /// Writes a comment and waits until it is approved; returns its id.
 async fn write_comment(client: &Client, note: &str, parent: Option<&str>, body: &str) -> String {
-    let input = json!({ "noteId": note, "parentId": parent, "body": body });
+    let input = json!({ "noteId": note, "replyToId": parent, "body": body });
     let id = client.act("addComment", input, "comment { id }").await["comment"]["id"].clone();
     until_approved(client, id.as_str().unwrap()).await;
     id.as_str().unwrap().to_owned()
@@ -33,7 +33,7 @@ async fn thread(client: &Client, parent: &str, sort: &str, first: usize) -> Vec<
     let (kind, list) = if parent.starts_with("note") { ("Note", "comments") } else { ("Comment", "replies") };
     let query = format!(
         "query ($id: ID!, $first: Int, $after: String) {{ node(id: $id) {{ ... on {kind} {{
-             list: {list}(sort: {sort}, first: $first, after: $after) {{
+             list: {list}(orderBy: {sort}, first: $first, after: $after) {{
                  nodes {{ id }} pageInfo {{ hasNextPage endCursor }} }} }} }} }}"
     );
     let (mut thread, mut after) = (Vec::new(), Value::Null);
@@ -60,7 +60,7 @@ async fn counts(server: &Server, note: &str, author: &str, comment: &str) -> (i6
 }
 
 #[tokio::test]
-async fn threads_have_two_levels_and_a_nested_reply_names_the_user_it_answers() {
+async fn threads_have_two_levels_and_a_nested_reply_names_the_comment_it_answers() {
     let server = Server::shared();
     let n = note(server.stores().new_note().await);
     let (ann, bob) = (server.client("ann talks"), server.client("bob talks"));
@@ -71,9 +71,9 @@ async fn threads_have_two_levels_and_a_nested_reply_names_the_user_it_answers() 
     assert_eq!(thread(&ann, &n, "HOT", 10).await, [top.as_str()]);
     assert_eq!(thread(&ann, &top, "NEWEST", 10).await, [nested.as_str(), &reply]);
     assert_eq!(thread(&ann, &reply, "HOT", 10).await, Vec::<String>::new());
-    assert_eq!(field(&ann, &reply, "replyTo { id }").await, Value::Null);
-    let bob = user(server.stores().user_of("bob talks").await);
-    assert_eq!(field(&ann, &nested, "replyTo { id }").await, json!({ "id": bob }));
+    assert_eq!(field(&ann, &reply, "replyTo { id }").await, json!({ "id": top }));
+    let answered = field(&ann, &nested, "replyTo { id author { name } }").await;
+    assert_eq!(answered["id"], reply);
     assert_eq!(field(&ann, &nested, "parent { id }").await, json!({ "id": top }));
     let me = user(server.stores().user_of("ann talks").await);
     assert_eq!(counts(server, &n, &me, &top).await, (3, 2, 2));
@@ -89,7 +89,7 @@ async fn a_comment_has_images_and_mentions_and_the_same_key_writes_it_once() {
         "noteId": n, "body": "  Look \n", "images": ["https://Images.example/a b.png"],
         "mentions": [friend, friend], "idempotencyKey": "comment 1",
     });
-    let fields = "changed comment { id body images mentions { id } author { name } note { id } }";
+    let fields = "comment { id body images mentions { id } author { name } note { id } }";
     let first = client.act("addComment", input.clone(), fields).await;
     assert_eq!(first["comment"]["body"], "Look");
     assert_eq!(first["comment"]["images"], json!(["https://images.example/a%20b.png"]));
@@ -111,9 +111,12 @@ async fn a_removed_comment_leaves_a_placeholder_while_it_has_replies() {
 
     assert_eq!(bob.refused("deleteComment", json!({ "commentId": top })).await.0, "FORBIDDEN");
     for changed in [true, false] {
-        let payload =
-            ann.act("deleteComment", json!({ "commentId": top }), "changed commentId note { commentCount }");
-        let expected = json!({ "changed": changed, "commentId": top, "note": { "commentCount": 1 } });
+        let payload = ann.act(
+            "deleteComment",
+            json!({ "commentId": top }),
+            "changed deletedCommentId note { commentCount }",
+        );
+        let expected = json!({ "changed": changed, "deletedCommentId": top, "note": { "commentCount": 1 } });
         assert_eq!(payload.await, expected);
     }
     assert_eq!(thread(&bob, &n, "HOT", 10).await, [top.as_str()]);
@@ -123,7 +126,7 @@ async fn a_removed_comment_leaves_a_placeholder_while_it_has_replies() {
     assert_eq!(placeholder, json!({ "isRemoved": true, "body": "", "author": null, "replyCount": 1 }));
     for (mutation, input) in [
         ("likeComment", json!({ "commentId": top })),
-        ("addComment", json!({ "noteId": n, "parentId": top, "body": "Too late" })),
+        ("addComment", json!({ "noteId": n, "replyToId": top, "body": "Too late" })),
     ] {
         assert_eq!(bob.refused(mutation, input).await.0, "NOT_FOUND", "{mutation}");
     }
@@ -341,15 +344,15 @@ async fn invalid_comments_are_rejected_and_the_argument_is_named() {
         (images("javascript:alert(1)", 1), "images"),
         (json!({ "noteId": n, "body": "x", "mentions": ["note_1"] }), "mentions"),
         (json!({ "noteId": n, "body": "x", "mentions": (1..12).map(user).collect::<Vec<_>>() }), "mentions"),
-        (json!({ "noteId": n, "parentId": "note_1", "body": "x" }), "parentId"),
-        (json!({ "noteId": n, "parentId": elsewhere, "body": "x" }), "parentId"),
+        (json!({ "noteId": n, "replyToId": "note_1", "body": "x" }), "replyToId"),
+        (json!({ "noteId": n, "replyToId": elsewhere, "body": "x" }), "replyToId"),
     ] {
         let refusal = client.refused("addComment", input.clone()).await;
         assert_eq!(refusal, ("BAD_USER_INPUT".into(), Some(argument.into())), "{input}");
     }
     for input in [
         json!({ "noteId": "note_9000000000", "body": "x" }),
-        json!({ "noteId": n, "parentId": "comment_9000000000", "body": "x" }),
+        json!({ "noteId": n, "replyToId": "comment_9000000000", "body": "x" }),
         json!({ "noteId": n, "body": "x", "mentions": ["user_9000000000"] }),
     ] {
         assert_eq!(client.refused("addComment", input).await.0, "NOT_FOUND");

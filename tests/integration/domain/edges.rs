@@ -233,11 +233,11 @@ async fn both_ends_of_an_edge_are_counted() {
     let client = server.client("cyd counts for others");
     let (n, group) = (stores.new_note().await, stores.new_group().await);
     let author = stores.number("SELECT author_id FROM note WHERE id = $1", n).await;
-    let mine = "changed viewer { groupCount followingCount }";
+    let mine = "changed viewer { user { groupCount followingCount } }";
     let joined = client.act("joinGroup", json!({ "groupId": format!("group_{group}") }), mine).await;
-    assert_eq!(joined["viewer"]["groupCount"], 1);
+    assert_eq!(joined["viewer"]["user"]["groupCount"], 1);
     let followed = client.act("follow", json!({ "userId": user(author) }), mine).await;
-    assert_eq!(followed["viewer"]["followingCount"], 1);
+    assert_eq!(followed["viewer"]["user"]["followingCount"], 1);
     client.act("collectNote", json!({ "noteId": note(n) }), "changed").await;
     client.act("likeNote", json!({ "noteId": note(n) }), "changed").await;
     let query =

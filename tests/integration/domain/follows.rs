@@ -14,13 +14,13 @@ async fn a_follow_is_counted_once_for_both_users_and_undone_once() {
         assert_eq!(payload["changed"], changed);
         assert_eq!(payload["user"]["followerCount"], 1);
         assert_eq!(payload["user"]["viewerIsFollowing"], true);
-        assert_eq!(payload["viewer"]["followingCount"], 1);
+        assert_eq!(payload["viewer"]["user"]["followingCount"], 1);
     }
     for changed in [true, false] {
         let payload = follower.unfollow(&target).await;
         assert_eq!(payload["changed"], changed);
         assert_eq!(payload["user"]["followerCount"], 0);
-        assert_eq!(payload["viewer"]["followingCount"], 0);
+        assert_eq!(payload["viewer"]["user"]["followingCount"], 0);
     }
 }
 
@@ -35,7 +35,7 @@ async fn a_follow_reaches_the_rows_and_the_inbox() {
         let counts: (i64, i64, i64) = sqlx::query_as(
             "SELECT (SELECT count(*) FROM follow WHERE target_id = $1 AND is_on),
                     (SELECT followers FROM user_counts WHERE id = $1),
-                    (SELECT new_followers FROM inbox_counts WHERE id = $1)",
+                    (SELECT followers FROM inbox_counts WHERE id = $1)",
         )
         .bind(target)
         .fetch_one(&sql)
@@ -50,7 +50,7 @@ async fn a_follow_reaches_the_rows_and_the_inbox() {
 async fn users_cannot_follow_themselves() {
     let server = Server::shared();
     let loner = server.client("cat is alone");
-    let me = loner.follow(&user(server.stores().new_user().await)).await["viewer"]["id"].clone();
+    let me = loner.follow(&user(server.stores().new_user().await)).await["viewer"]["user"]["id"].clone();
     let query = "mutation ($u: ID!) { follow(input: { userId: $u }) { changed } }";
     let error = loner.error(query, json!({ "u": me })).await;
     assert_eq!(error["extensions"]["code"], "BAD_USER_INPUT");

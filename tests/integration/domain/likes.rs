@@ -108,10 +108,10 @@ async fn a_user_without_an_account_gets_one_at_the_first_mutation() {
     let server = Server::shared();
     let n = note(server.stores().new_note().await);
     let newcomer = server.client(&format!("newcomer {}", uuid::Uuid::new_v4()));
-    assert_eq!(newcomer.data("{ viewer { id } }", json!({})).await["viewer"], Value::Null);
+    assert_eq!(newcomer.data("{ viewer { user { id } } }", json!({})).await["viewer"]["user"], Value::Null);
     assert_eq!(newcomer.note(&n).await["viewerHasLiked"], false);
     newcomer.like(&n).await;
-    assert!(newcomer.data("{ viewer { id } }", json!({})).await["viewer"]["id"].is_string());
+    assert!(newcomer.data("{ viewer { user { id } } }", json!({})).await["viewer"]["user"]["id"].is_string());
 }
 
 #[tokio::test]
@@ -127,14 +127,14 @@ async fn whoever_has_no_user_switches_nothing_off_and_gets_none() {
         ("unlikeNote", json!({ "noteId": n }), "note { id viewerHasLiked }"),
         ("uncollectNote", json!({ "noteId": n }), "note { id }"),
         ("unlikeComment", json!({ "commentId": comment }), "comment { id }"),
-        ("unfollow", json!({ "userId": other }), "user { id } viewer { id }"),
-        ("leaveGroup", json!({ "groupId": group }), "group { id } viewer { id }"),
+        ("unfollow", json!({ "userId": other }), "user { id } viewer { user { id } }"),
+        ("leaveGroup", json!({ "groupId": group }), "group { id } viewer { user { id } }"),
     ] {
         let undone = newcomer.act(mutation, input, &format!("changed {shown}")).await;
         assert_eq!(undone["changed"], false, "{mutation}");
-        assert!(undone.get("viewer").is_none_or(Value::is_null), "{undone}");
+        assert!(undone.get("viewer").is_none_or(|viewer| viewer["user"].is_null()), "{undone}");
     }
-    assert_eq!(newcomer.data("{ viewer { id } }", json!({})).await["viewer"], Value::Null);
+    assert_eq!(newcomer.data("{ viewer { user { id } } }", json!({})).await["viewer"]["user"], Value::Null);
     let unknown = "mutation { unlikeNote(input: { noteId: \"note_999999999\" }) { changed } }";
     assert_eq!(newcomer.error(unknown, json!({})).await["extensions"]["code"], "NOT_FOUND");
 }

@@ -14,17 +14,20 @@ fn page(list: &Value) -> (Vec<String>, Value, bool) {
     (ids.collect(), info["endCursor"].clone(), info["hasNextPage"].as_bool().unwrap())
 }
 
-/// Reads all pages of the list `field` of `root`, with `first` items each.
+/// Reads all pages of the list `field` of `root`, with `first` items each. `root`: fields from the query on, as
+/// `viewer > user`.
 async fn all(client: &Client, root: &str, field: &str, first: usize) -> Vec<String> {
     let (mut read, mut after) = (Vec::new(), Value::Null);
     loop {
-        let query = format!(
-            "query ($after: String) {{ {root} {{ list: {field}(first: {first}, after: $after) {{
-                 nodes {{ id }} pageInfo {{ hasNextPage endCursor }} }} }} }}"
+        let list = format!(
+            "list: {field}(first: {first}, after: $after) {{ nodes {{ id }} pageInfo {{ hasNextPage endCursor }} }}"
         );
-        let name = root.split(['(', ' ']).next().unwrap();
+        let inside = root.split(" > ").collect::<Vec<_>>();
+        let selected = inside.iter().rfold(list, |inner, field| format!("{field} {{ {inner} }}"));
+        let query = format!("query ($after: String) {{ {selected} }}");
         let data = client.data(&query, json!({ "after": after })).await;
-        let (ids, cursor, has_more) = page(&data[name]["list"]);
+        let of = inside.iter().fold(&data, |data, field| &data[field.split('(').next().unwrap()]);
+        let (ids, cursor, has_more) = page(&of["list"]);
         read.extend(ids);
         after = cursor;
         if !has_more {
@@ -93,9 +96,9 @@ async fn a_removed_note_disappears_from_every_list() {
     let remaining: Vec<String> =
         [2, 0].map(|i: usize| ids[i]["id"].as_str().unwrap().to_owned()).into_iter().collect();
     assert_eq!(all(&reader, "viewer", "likedNotes", 1).await, remaining);
-    assert_eq!(all(&author, "viewer", "notes", 1).await, remaining);
-    let feed = "{ feed(first: 100, following: true) { nodes { id } pageInfo { hasNextPage endCursor } } }";
-    assert_eq!(page(&reader.data(feed, json!({})).await["feed"]).0, remaining);
+    assert_eq!(all(&author, "viewer > user", "notes", 1).await, remaining);
+    let feed = "{ followingFeed(first: 100) { nodes { id } pageInfo { hasNextPage endCursor } } }";
+    assert_eq!(page(&reader.data(feed, json!({})).await["followingFeed"]).0, remaining);
 }
 
 #[tokio::test]
@@ -112,7 +115,7 @@ async fn followers_followed_likers_and_members_are_listed_newest_first() {
     let mut fans = Vec::new();
     for fan in ["fan a", "fan b", "fan c"] {
         let fan = server.client(fan);
-        fans.push(fan.follow(&followed[0]).await["viewer"]["id"].as_str().unwrap().to_owned());
+        fans.push(fan.follow(&followed[0]).await["viewer"]["user"]["id"].as_str().unwrap().to_owned());
         fan.like(&n).await;
         fan.act("joinGroup", json!({ "groupId": group }), "changed").await;
     }
@@ -132,7 +135,7 @@ async fn followers_followed_likers_and_members_are_listed_newest_first() {
     me.unfollow(&followed[2]).await;
     me.follow(&followed[2]).await;
     me.unfollow(&followed[1]).await;
-    assert_eq!(all(&me, "viewer", "following", 1).await, [followed[2].as_str(), &followed[0]]);
+    assert_eq!(all(&me, "viewer > user", "following", 1).await, [followed[2].as_str(), &followed[0]]);
 }
 
 #[tokio::test]
@@ -154,10 +157,11 @@ async fn the_feed_of_followed_users_is_newest_first_and_current_at_once() {
         async move {
             let (mut read, mut after) = (Vec::new(), Value::Null);
             loop {
-                let query = "query ($first: Int, $after: String) { feed(following: true, first: $first, after: $after) {
+                let query =
+                    "query ($first: Int, $after: String) { followingFeed(first: $first, after: $after) {
                     nodes { id } pageInfo { hasNextPage endCursor } } }";
                 let data = me.data(query, json!({ "first": first, "after": after })).await;
-                let (ids, cursor, has_more) = page(&data["feed"]);
+                let (ids, cursor, has_more) = page(&data["followingFeed"]);
                 read.extend(ids);
                 after = cursor;
                 if !has_more {
@@ -185,7 +189,7 @@ async fn the_feed_of_followed_users_is_newest_first_and_current_at_once() {
     me.unfollow(&author_id(0)).await;
     me.follow(&author_id(1)).await;
     assert_eq!(feed(2).await, notes_of(&[1, 2]));
-    let error = server.anonymous().error("{ feed(following: true) { nodes { id } } }", json!({})).await;
+    let error = server.anonymous().error("{ followingFeed { nodes { id } } }", json!({})).await;
     assert_eq!(error["extensions"]["code"], "UNAUTHENTICATED");
 }
 
@@ -204,7 +208,8 @@ async fn notes_of_a_group_and_of_a_user_are_paged_while_more_arrive() {
         ids.push(post().await);
     }
     ids.reverse();
-    for root in ["viewer".to_owned(), format!("group(id: {group})")] {
+    let own = author.data("{ viewer { user { id } } }", json!({})).await["viewer"]["user"]["id"].clone();
+    for root in [format!("user(id: {own})"), format!("group(id: {group})")] {
         let (mut read, mut after) = (Vec::new(), Value::Null);
         let name = root.split('(').next().unwrap();
         loop {
@@ -233,16 +238,16 @@ async fn a_cursor_of_one_list_is_refused_by_another() {
     let stores = server.stores();
     let me = server.client("gus mixes cursors");
     me.like(&note(stores.new_note().await)).await;
-    let liked = me.data("{ viewer { id likedNotes { pageInfo { endCursor } } } }", json!({})).await;
+    let liked = me.data("{ viewer { likedNotes { pageInfo { endCursor } } } }", json!({})).await;
     let cursor = &liked["viewer"]["likedNotes"]["pageInfo"]["endCursor"];
     assert!(cursor.is_string());
     for list in [
         "feed(after: $c) { nodes { id } }",
-        "feed(after: $c, following: true) { nodes { id } }",
+        "followingFeed(after: $c) { nodes { id } }",
         "hotNotes(after: $c) { nodes { id } }",
-        "viewer { notes(after: $c) { nodes { id } } }",
-        "viewer { following(after: $c) { nodes { id } } }",
-        "viewer { followers(after: $c) { nodes { id } } }",
+        "viewer { user { notes(after: $c) { nodes { id } } } }",
+        "viewer { user { following(after: $c) { nodes { id } } } }",
+        "viewer { user { followers(after: $c) { nodes { id } } } }",
         "viewer { collectedNotes(after: $c) { nodes { id } } }",
         "viewer { inbox { entries(after: $c) { nodes { id } } } }",
     ] {

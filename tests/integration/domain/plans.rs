@@ -12,7 +12,7 @@ use crate::support::{Client, SOON, Server, Stores, eventually, note, user};
 /// fields.
 const LISTS: &[&str] = &[
     "feed(ARGS) NODES",
-    "feed(following: true, ARGS) NODES",
+    "followingFeed(ARGS) NODES",
     "user(id: \"user_WHO\") { notes(ARGS) NODES }",
     "user(id: \"user_WHO\") { followers(ARGS) NODES }",
     "user(id: \"user_WHO\") { following(ARGS) NODES }",
@@ -23,14 +23,17 @@ const LISTS: &[&str] = &[
     "group(id: \"group_WHO\") { members(ARGS) NODES }",
     "viewer { likedNotes(ARGS) NODES }",
     "viewer { collectedNotes(ARGS) NODES }",
+    "viewer { unpublishedComments(ARGS) NODES }",
+    "viewer { coinEntries(ARGS) NODES }",
     "viewer { inbox { entries(ARGS) NODES } }",
 ];
 
 /// Lists that the paging test leaves out, because it cannot easily add items at their top.
 const OTHERS: &[&str] = &[
-    "note(id: \"note_WHO\") { comments(sort: NEWEST, ARGS) NODES }",
+    "note(id: \"note_WHO\") { comments(orderBy: NEWEST, ARGS) NODES }",
+    "note(id: \"note_WHO\") { ratings(ARGS) NODES }",
     "node(id: \"comment_5\") { ... on Comment { replies(ARGS) NODES } }",
-    "node(id: \"comment_5\") { ... on Comment { replies(sort: NEWEST, ARGS) NODES } }",
+    "node(id: \"comment_5\") { ... on Comment { replies(orderBy: NEWEST, ARGS) NODES } }",
     "hotNotes(window: ALL, ARGS) NODES",
     "hotNotes(window: HOUR, ARGS) NODES",
 ];
@@ -42,10 +45,11 @@ struct Page {
 }
 
 async fn page(client: &Client, list: &str, who: i64, first: usize, after: Option<&str>) -> Page {
+    let id = if list.contains("ratings") { "user { id }" } else { "id" };
     let field = list
         .replace("WHO", &who.to_string())
         .replace("ARGS", "first: $first, after: $after")
-        .replace("NODES", "{ nodes { id } pageInfo { hasNextPage endCursor } }");
+        .replace("NODES", &format!("{{ nodes {{ {id} }} pageInfo {{ hasNextPage endCursor }} }}"));
     let query = format!("query ($first: Int, $after: String) {{ {field} }}");
     let data = client.data(&query, json!({ "first": first, "after": after })).await;
     let mut page = &data;
@@ -53,7 +57,8 @@ async fn page(client: &Client, list: &str, who: i64, first: usize, after: Option
         let inside = page.as_object().and_then(|fields| fields.values().next());
         page = inside.unwrap_or_else(|| panic!("{field}: {data}"));
     }
-    let ids = page["nodes"].as_array().unwrap().iter().map(|node| node["id"].as_str().unwrap().to_owned());
+    let id = |node: &Value| node["id"].as_str().or(node["user"]["id"].as_str()).unwrap().to_owned();
+    let ids = page["nodes"].as_array().unwrap().iter().map(id);
     let next = (page["pageInfo"]["hasNextPage"] == true)
         .then(|| page["pageInfo"]["endCursor"].as_str().unwrap().to_owned());
     Page { ids: ids.collect(), next }
@@ -115,6 +120,11 @@ async fn arrive(server: &Server, reader: &Client, arrived: &mut usize) {
     post(reader, None).await;
     let comment = "WITH i AS (INSERT INTO comment_index (note_id, author_id, state) VALUES (1, 1, 'approved') RETURNING id)
                    INSERT INTO comment_body SELECT id, 'A comment' FROM i";
+    let held = comment.replace("approved", "rejected");
+    let coins = "INSERT INTO coin_ledger (user_id, amount, balance_after, reason, granted_by) VALUES (1, 1, 1, 'x', 1)";
+    for statement in [held.as_str(), coins] {
+        execute(&server.stores().sql().await, statement).await;
+    }
     sqlx::query(comment).execute(&server.stores().sql().await).await.unwrap();
 }
 
@@ -126,11 +136,14 @@ async fn post(author: &Client, group: Option<&str>) -> String {
 }
 
 async fn who(client: &Client) -> String {
-    client.data("{ viewer { id } }", json!({})).await["viewer"]["id"].as_str().unwrap().to_owned()
+    client.data("{ viewer { user { id } } }", json!({})).await["viewer"]["user"]["id"]
+        .as_str()
+        .unwrap()
+        .to_owned()
 }
 
 /// Tables of a million rows each.
-const BIG: [&str; 9] = [
+const BIG: [&str; 11] = [
     "note",
     "note_counts",
     "note_like",
@@ -140,6 +153,8 @@ const BIG: [&str; 9] = [
     "inbox_entry",
     "comment_index",
     "comment_body",
+    "note_rating",
+    "coin_ledger",
 ];
 /// The user, note and group with long lists, and those with short ones.
 const MANY: i64 = 1;
@@ -297,15 +312,24 @@ async fn fill(stores: &Stores) {
     );
     let comments = format!(
         "comment_index (note_id, author_id, parent_id, created_at, removed_at, state, hot_score) SELECT
-             {}, {}, CASE WHEN i % 10 = 1 THEN 5 END, at, CASE WHEN i % 100 = 99 THEN at END, 'approved', i % 1000",
+             {}, {}, CASE WHEN i % 10 = 1 THEN 5 END, at, CASE WHEN i % 100 = 99 THEN at END,
+             CASE WHEN i % 50 = 7 THEN 'rejected' ELSE 'approved' END, i % 1000",
         first_or("i % 5 = 0", NOTES, 7_919),
-        any(USERS, 104_729),
+        first_or("i % 10 = 7", USERS, 104_729),
     );
     let entries = format!(
         "inbox_entry (recipient_id, kind, actor_id, target_id, created_at)
              SELECT {}, (SELECT kind FROM kind_name WHERE name = 'note_like'), {}, i, at",
         first_or("i % 5 = 0", USERS, 7_919),
         any(USERS, 104_729),
+    );
+    let ratings = format!(
+        "note_rating (user_id, note_id, score, created_at, changed_at) SELECT i, {}, i % 11, at, at",
+        first_or("i % 5 = 0", NOTES, 7_919),
+    );
+    let coins = format!(
+        "coin_ledger (user_id, amount, balance_after, reason, granted_by, created_at) SELECT {}, 1, 1, 'A coin', 1, at",
+        first_or("i % 5 = 0", USERS, 7_919),
     );
     let first_half = async {
         add(&sql, "note", &notes).await;
@@ -316,6 +340,8 @@ async fn fill(stores: &Stores) {
     let second_half = async {
         add(&sql, "comment_index", &comments).await;
         add(&sql, "inbox_entry", &entries).await;
+        add(&sql, "note_rating", &ratings).await;
+        add(&sql, "coin_ledger", &coins).await;
         add(&sql, "follow", &edges("follow", USERS - 1, FOLLOW_LIMIT)).await;
         add(&sql, "group_join", &edges("group_join", GROUPS, GROUPS)).await;
     };

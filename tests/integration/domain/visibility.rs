@@ -8,8 +8,8 @@ use crate::support::{Client, SOON, Server, Stores, eventually, note, user};
 const VISIBILITY: &str = "isHidden isSettled settledCount edgeCount";
 
 async fn visibility(moderator: &Client, id: &str) -> Value {
-    let query = format!("query ($u: ID!) {{ userVisibility(userId: $u) {{ {VISIBILITY} }} }}");
-    moderator.data(&query, json!({ "u": id })).await["userVisibility"].clone()
+    let query = format!("query ($u: ID!) {{ user(id: $u) {{ visibility {{ {VISIBILITY} }} }} }}");
+    moderator.data(&query, json!({ "u": id })).await["user"]["visibility"].clone()
 }
 
 async fn until_settled(moderator: &Client, stores: &Stores, id: &str) -> Value {
@@ -168,7 +168,7 @@ async fn only_moderators_hide_users_and_see_their_visibility() {
     ] {
         assert_eq!(client.refused("hideUser", json!({ "userId": id })).await.0, code);
         assert_eq!(client.refused("restoreUser", json!({ "userId": id })).await.0, code);
-        let query = "query ($u: ID!) { userVisibility(userId: $u) { isHidden } }";
+        let query = "query ($u: ID!) { user(id: $u) { visibility { isHidden } } }";
         assert_eq!(client.error(query, json!({ "u": id })).await["extensions"]["code"], code);
     }
     let moderator = server.client_as(Role::Moderator, "the moderator");

@@ -32,7 +32,6 @@ impl As {
         let is_allowed = match who {
             Who::Anyone => true,
             Who::SignedIn => !matches!(self, Self::Nobody),
-            Who::Owner => matches!(self, Self::Owner),
             Who::AuthorOrModerator => matches!(self, Self::Owner | Self::Moderator),
             Who::Moderator => matches!(self, Self::Moderator),
             Who::Service => matches!(self, Self::Service),
@@ -114,23 +113,20 @@ impl Things {
             "follow" | "unfollow" | "hideUser" | "restoreUser" => json!({ "userId": other_user }),
             "grantCoins" => json!({ "userId": owner, "amount": 1, "reason": "Because" }),
             "joinGroup" | "leaveGroup" => json!({ "groupId": group }),
-            "markInboxRead" => json!({ "kinds": ["LIKES"] }),
-            "recordDirectMessage" => json!({ "senderId": other_user, "recipientId": owner }),
+            "markInboxRead" => json!({ "badges": ["LIKES"] }),
+            "recordMessage" => json!({ "senderId": other_user, "recipientId": owner }),
             _ => json!({ "noteId": note }),
         };
         let selection = match (of_type, field) {
-            ("Mutation", _) => format!("{field}(input: {}) {{ changed }}", literal(&input)),
+            ("Mutation", _) => format!("{field}(input: {}) {{ __typename }}", literal(&input)),
             ("Query", "commentQueue") => "commentQueue { waitingCount }".into(),
             ("Query", "node" | "note") => format!("{field}(id: \"{note}\") {{ id }}"),
             ("Query", "group") => format!("group(id: \"{group}\") {{ id }}"),
             ("Query", "nodes") => format!("nodes(ids: [\"{note}\"]) {{ id }}"),
             ("Query", "user") => format!("user(id: \"{owner}\") {{ id }}"),
-            ("Query", "viewer") => "viewer { id }".into(),
-            ("Query", "noteActivity") => {
-                format!("noteActivity(noteId: \"{note}\", since: \"2026-01-01T00:00:00.000Z\") {{ total }}")
-            }
-            ("Query", "pendingComments") => "pendingComments { nodes { why } }".into(),
-            ("Query", "userVisibility") => format!("userVisibility(userId: \"{owner}\") {{ isHidden }}"),
+            ("Query", "viewer") => "viewer { user { id } }".into(),
+            ("Query", "userBySubject") => "userBySubject(subject: \"nobody\") { id }".into(),
+            ("Query", "undecidedComments") => "undecidedComments { nodes { reason } }".into(),
             ("Query", _) => format!("{field} {{ nodes {{ id }} }}"),
             ("Subscription", "noteCountsChanged") => format!("{field}(noteIds: [\"{note}\"]) {{ id }}"),
             ("Subscription", "userCountsChanged") => format!("{field}(userIds: [\"{owner}\"]) {{ id }}"),
@@ -139,11 +135,15 @@ impl Things {
             }
             ("Subscription", "groupCountsChanged") => format!("{field}(groupIds: [\"{group}\"]) {{ id }}"),
             ("Subscription", _) => format!("{field} {{ id }}"),
-            ("User", "inbox") => format!("user(id: \"{owner}\") {{ inbox {{ id }} }}"),
-            ("User", _) => format!("user(id: \"{owner}\") {{ {field} {{ nodes {{ id }} }} }}"),
+            ("Note", "activity") => {
+                format!("note(id: \"{note}\") {{ activity(from: \"2026-01-01T00:00:00.000Z\") {{ total }} }}")
+            }
+            ("Note", "ratings") => format!("note(id: \"{note}\") {{ ratings {{ nodes {{ score }} }} }}"),
+            ("User", "visibility") => format!("user(id: \"{owner}\") {{ visibility {{ isHidden }} }}"),
             _ => panic!("{of_type}.{field} needs a selection"),
         };
-        let operation = if of_type == "User" { "query".into() } else { of_type.to_lowercase() };
+        let is_root = ["Mutation", "Subscription"].contains(&of_type);
+        let operation = if is_root { of_type.to_lowercase() } else { "query".into() };
         format!("{operation} {{ {selection} }}")
     }
 }
@@ -316,7 +316,7 @@ async fn to_others_a_pending_comment_does_not_exist() {
             "mutation { unlikeComment(input: { commentId: \"ID\" }) { changed } }".into(),
             "mutation { deleteComment(input: { commentId: \"ID\" }) { changed } }".into(),
             format!(
-                "mutation {{ addComment(input: {{ noteId: \"{n}\", parentId: \"ID\", body: \"x\" }}) {{ changed }} }}"
+                "mutation {{ addComment(input: {{ noteId: \"{n}\", replyToId: \"ID\", body: \"x\" }}) {{ __typename }} }}"
             ),
             "mutation { approveComment(input: { commentId: \"ID\" }) { changed } }".into(),
         ] {

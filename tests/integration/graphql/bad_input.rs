@@ -85,7 +85,7 @@ async fn pages_and_cursors_outside_the_limits_are_refused() {
 async fn pages_within_pages_are_refused_at_any_depth() {
     for depth in [4, 8, 12, 15] {
         let (open, close) = ("followers(first: 100) { nodes { ".repeat(depth), "} }".repeat(depth));
-        let query = format!("{{ user(subject: \"x\") {{ {open} id {close} }} }}");
+        let query = format!("{{ userBySubject(subject: \"x\") {{ {open} id {close} }} }}");
         assert_eq!(refused("cat errs", &query, json!({})).await.0, "GRAPHQL_VALIDATION_FAILED", "{depth}");
     }
 }
@@ -133,17 +133,20 @@ async fn syntax_and_validation_errors_have_codes() {
 }
 
 #[tokio::test]
-async fn a_user_is_looked_up_by_id_or_by_subject_and_not_by_both() {
+async fn a_user_is_looked_up_by_id_and_by_subject() {
     let server = Server::shared();
     let follower = server.client("eve is looked up");
-    let me = follower.follow(&user(server.stores().new_user().await)).await["viewer"]["id"].clone();
-    let query = "query ($id: ID, $s: String) { user(id: $id, subject: $s) { id } }";
-    let by_subject = follower.data(query, json!({ "s": "eve is looked up" })).await;
-    assert_eq!(by_subject["user"]["id"], me);
-    assert_eq!(follower.data(query, json!({ "id": me })).await["user"]["id"], me);
-    assert_eq!(follower.data(query, json!({ "s": "nobody at all" })).await["user"], Value::Null);
-    for both_or_none in [json!({}), json!({ "id": me, "s": "eve is looked up" })] {
-        assert_eq!(refused("eve is looked up", query, both_or_none).await.0, "BAD_USER_INPUT");
+    let me = follower.follow(&user(server.stores().new_user().await)).await["viewer"]["user"]["id"].clone();
+    let by_id = "query ($id: ID!) { user(id: $id) { id } }";
+    assert_eq!(follower.data(by_id, json!({ "id": me })).await["user"]["id"], me);
+    let by_subject = "query ($s: String!) { userBySubject(subject: $s) { id } }";
+    let found = follower.data(by_subject, json!({ "s": "eve is looked up" })).await;
+    assert_eq!(found["userBySubject"]["id"], me);
+    let none = follower.data(by_subject, json!({ "s": "nobody at all" })).await;
+    assert_eq!(none["userBySubject"], Value::Null);
+    for bad in [String::new(), "x".repeat(256)] {
+        let refusal = refused("eve is looked up", by_subject, json!({ "s": bad })).await;
+        assert_eq!(refusal, (json!("BAD_USER_INPUT"), json!("subject")));
     }
 }
 
@@ -192,9 +195,9 @@ async fn every_argument_of_every_mutation_is_checked_and_named() {
         }
         cases.push((service, "grantCoins", json!({ "userId": bad, "amount": 1, "reason": "r" }), "userId"));
         let message = json!({ "senderId": bad, "recipientId": u });
-        cases.push((service, "recordDirectMessage", message, "senderId"));
+        cases.push((service, "recordMessage", message, "senderId"));
         let message = json!({ "senderId": u, "recipientId": bad });
-        cases.push((service, "recordDirectMessage", message, "recipientId"));
+        cases.push((service, "recordMessage", message, "recipientId"));
     }
     for bad in [String::new(), "  ".into(), long(201), "two\nlines".into(), "nul\u{0}".into()] {
         cases.push((user_, "createNote", json!({ "title": bad, "body": "b" }), "title"));
@@ -218,8 +221,8 @@ async fn every_argument_of_every_mutation_is_checked_and_named() {
     for bad in [0, 1_000_001, -1_000_001, i32::MIN] {
         cases.push((service, "grantCoins", json!({ "userId": u, "amount": bad, "reason": "r" }), "amount"));
     }
-    cases.push((service, "recordDirectMessage", json!({ "senderId": u, "recipientId": u }), "recipientId"));
-    cases.push((user_, "markInboxRead", json!({ "kinds": [] }), "kinds"));
+    cases.push((service, "recordMessage", json!({ "senderId": u, "recipientId": u }), "recipientId"));
+    cases.push((user_, "markInboxRead", json!({ "badges": [] }), "badges"));
     cases.push((user_, "recordViews", json!({ "noteIds": [] }), "noteIds"));
     cases.push((user_, "recordViews", json!({ "noteIds": vec![n.clone(); 101] }), "noteIds"));
     for (client, mutation, input, argument) in cases {
@@ -228,7 +231,7 @@ async fn every_argument_of_every_mutation_is_checked_and_named() {
     }
     // No refused mutation created a user.
     for client in clients {
-        assert_eq!(client.data("{ viewer { id } }", json!({})).await["viewer"], Value::Null);
+        assert_eq!(client.data("{ viewer { user { id } } }", json!({})).await["viewer"]["user"], Value::Null);
     }
 }
 
@@ -257,7 +260,7 @@ async fn an_idempotency_key_is_checked_by_every_mutation() {
         (0, "leaveGroup", json!({ "groupId": "group_1" })),
         (0, "createGroup", json!({ "name": "n" })),
         (0, "createNote", json!({ "title": "t", "body": "b" })),
-        (0, "markInboxRead", json!({ "kinds": ["LIKES"] })),
+        (0, "markInboxRead", json!({ "badges": ["LIKES"] })),
         (0, "addComment", json!({ "noteId": n, "body": "b" })),
         (0, "deleteComment", json!({ "commentId": "comment_1" })),
         (0, "rateNote", json!({ "noteId": n, "score": 1 })),
@@ -268,7 +271,7 @@ async fn an_idempotency_key_is_checked_by_every_mutation() {
         (1, "hideUser", json!({ "userId": u })),
         (1, "restoreUser", json!({ "userId": u })),
         (2, "grantCoins", json!({ "userId": u, "amount": 1, "reason": "r" })),
-        (2, "recordDirectMessage", json!({ "senderId": u, "recipientId": u })),
+        (2, "recordMessage", json!({ "senderId": u, "recipientId": u })),
     ] {
         for key in [String::new(), "k".repeat(65), "a\u{0}b".into()] {
             let mut input = input.clone();
@@ -288,14 +291,17 @@ async fn every_list_checks_page_size_and_cursor_and_names_the_argument() {
     let (n, g) = (stores.new_note().await, stores.new_group().await);
     for list in [
         "feed(ARGS)".to_owned(),
-        "feed(following: true, ARGS)".into(),
+        "followingFeed(ARGS)".into(),
         "hotNotes(ARGS)".into(),
-        "viewer { notes(ARGS)".into(),
-        "viewer { followers(ARGS)".into(),
-        "viewer { following(ARGS)".into(),
-        "viewer { groups(ARGS)".into(),
+        "viewer { user { notes(ARGS)".into(),
+        "viewer { user { followers(ARGS)".into(),
+        "viewer { user { following(ARGS)".into(),
+        "viewer { user { groups(ARGS)".into(),
         "viewer { likedNotes(ARGS)".into(),
         "viewer { collectedNotes(ARGS)".into(),
+        "viewer { likedComments(ARGS)".into(),
+        "viewer { unpublishedComments(ARGS)".into(),
+        "viewer { coinEntries(ARGS)".into(),
         "viewer { inbox { entries(ARGS)".into(),
         format!("note(id: \"note_{n}\") {{ likers(ARGS)"),
         format!("note(id: \"note_{n}\") {{ comments(ARGS)"),

@@ -78,9 +78,9 @@ async fn lists_cost_a_round_trip_for_the_pending_overlay_and_a_statement_for_the
     let liked =
         "{ viewer { likedNotes(first: 20) { nodes { title likeCount viewerHasLiked author { name } } } } }";
     assert_eq!(warm_cost(&fan, liked, json!({})).await, (2, 1));
-    let feed = "{ feed(following: true) { nodes { title likeCount viewerHasLiked author { name } } } }";
+    let feed = "{ followingFeed { nodes { title likeCount viewerHasLiked author { name } } } }";
     assert_eq!(warm_cost(&fan, feed, json!({})).await, (2, 2));
-    let following = "{ viewer { following { nodes { name followerCount } } } }";
+    let following = "{ viewer { user { following { nodes { name followerCount } } } } }";
     assert_eq!(warm_cost(&fan, following, json!({})).await, (1, 1));
     let hot = "{ hotNotes(window: ALL) { nodes { title likeCount } } }";
     let hot = server.anonymous().send(hot, json!({})).await;

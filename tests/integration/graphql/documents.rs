@@ -61,7 +61,8 @@ async fn a_document_is_registered_once_and_then_found_by_its_hash() {
 async fn a_wrong_hash_is_refused_and_replaces_nothing() {
     let server = Server::start(&[]);
     send(&server, json!({ "query": QUERY, "extensions": persisted(QUERY) })).await;
-    let forged = send(&server, json!({ "query": "{ viewer { id } }", "extensions": persisted(QUERY) })).await;
+    let forged =
+        send(&server, json!({ "query": "{ viewer { user { id } } }", "extensions": persisted(QUERY) })).await;
     assert_eq!(code(&forged), "BAD_USER_INPUT");
     assert!(forged["errors"][0]["message"].as_str().unwrap().contains("SHA-256"));
     let response = send(&server, json!({ "extensions": persisted(QUERY) })).await;

@@ -131,8 +131,8 @@ async fn fields_of_the_viewer_are_executed_once_per_viewer() {
 async fn private_fields_are_not_sent_to_other_subscribers() {
     let server = Server::shared();
     let owner = server.client("the owner of an inbox");
-    owner.act("createNote", json!({ "title": "One", "body": "Text" }), "changed").await;
-    let id = owner.data("{ viewer { id } }", json!({})).await["viewer"]["id"].clone();
+    owner.act("createNote", json!({ "title": "One", "body": "Text" }), "__typename").await;
+    let id = owner.data("{ viewer { user { id } } }", json!({})).await["viewer"]["user"]["id"].clone();
     let query =
         "subscription ($u: [ID!]!) { userCountsChanged(userIds: $u) { id inbox { unreadLikeCount } } }";
     let subscribe = async |mut socket: Socket| {

@@ -40,8 +40,8 @@ async fn every_example_is_a_valid_operation() {
         "noteIds": [n], "userIds": [u], "commentIds": [comment], "groupIds": [group],
         "senderId": u, "recipientId": other,
         "title": "An example", "body": "Text", "name": "Examples", "description": "Text",
-        "kinds": ["LIKES"], "amount": 1, "score": 7, "reason": "An example",
-        "subject": "a user of the examples", "since": "2026-01-01T00:00:00.000Z",
+        "badges": ["LIKES"], "amount": 1, "score": 7, "reason": "An example",
+        "subject": "a user of the examples", "from": "2026-01-01T00:00:00.000Z",
     });
 
     let client = server.client("a user of the examples");

@@ -48,9 +48,10 @@ async fn a_token_is_for_the_requested_user_and_role() {
         client.like(&n).await;
         let queue = client.send("{ commentQueue { waitingCount } }", json!({})).await;
         assert_eq!(queue.body.get("errors").is_none(), role == "moderator", "{}", queue.body);
-        let viewer = client.data("{ viewer { id } }", json!({})).await["viewer"]["id"].clone();
-        let of_subject = "query ($s: String!) { user(subject: $s) { id } }";
-        assert_eq!(client.data(of_subject, json!({ "s": user })).await["user"]["id"], viewer);
+        let viewer =
+            client.data("{ viewer { user { id } } }", json!({})).await["viewer"]["user"]["id"].clone();
+        let of_subject = "query ($s: String!) { userBySubject(subject: $s) { id } }";
+        assert_eq!(client.data(of_subject, json!({ "s": user })).await["userBySubject"]["id"], viewer);
     }
 }
 
@@ -87,7 +88,7 @@ async fn the_listed_users_have_content_and_can_act() {
         let payload = client.like(session["noteId"].as_str().unwrap()).await;
         assert_eq!(payload["note"]["viewerHasLiked"], true, "{subject}");
         if role == "user" {
-            let query = "{ viewer { noteCount followerCount followingCount inbox { unreadLikeCount unreadReplyCount } } }";
+            let query = "{ viewer { user { noteCount followerCount followingCount } inbox { unreadLikeCount unreadReplyCount } } }";
             let viewer = client.data(query, json!({})).await["viewer"].clone();
             let count = |name: &str| viewer.pointer(name).and_then(Value::as_i64).unwrap();
             for name in [

@@ -105,7 +105,8 @@ async fn a_document_may_have_a_hundred_directives_and_a_field_eight() {
     let text = |count: usize| format!("{{ {} }}", "__typename @skip(if: false) ".repeat(count));
     assert_eq!(client.data(&text(100), json!({})).await["__typename"], "Query");
     assert_eq!(refused(&client, &text(101), json!({})).await, beyond("TOO_MANY_DIRECTIVES", 100));
-    let field = |count: usize| format!("{{ viewer {} {{ id }} }}", "@skip(if: false) ".repeat(count));
+    let field =
+        |count: usize| format!("{{ viewer {} {{ user {{ id }} }} }}", "@skip(if: false) ".repeat(count));
     let within = client.send(&field(8), json!({})).await.body;
     assert!(within["errors"].to_string().contains("Duplicate directive"), "{within}");
     assert_eq!(refused(&client, &field(9), json!({})).await, beyond("TOO_MANY_DIRECTIVES", 8));
@@ -217,7 +218,7 @@ async fn a_variable_of_the_wrong_type_is_refused_before_anything_is_executed() {
         ("query ($id: ID!) { note(id: $id) { id } }", json!({}), "id"),
         ("query ($n: Int) { feed(first: $n) { nodes { id } } }", json!({ "n": "x" }), "n"),
         (
-            "mutation ($i: AddCommentInput!) { addComment(input: $i) { changed } }",
+            "mutation ($i: AddCommentInput!) { addComment(input: $i) { } }",
             json!({ "i": { "noteId": "note_1", "body": "x", "mentions": ["user_1", false] } }),
             "i.mentions[1]",
         ),

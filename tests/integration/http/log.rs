@@ -13,7 +13,7 @@ const SECRET: &str = "what-only-its-owner-knows";
 
 /// Sends it in every place where a client can put text.
 async fn send_everywhere(server: &Server) {
-    let query = "query Named($v: String) { user(subject: $v) { id } }";
+    let query = "query Named($v: String) { userBySubject(subject: $v) { id } }";
     let body = json!({ "query": query, "operationName": FORGED, "variables": { "v": FORGED } });
     Raw::of(post(&server.url, body.to_string())).await;
     Raw::of(post(&server.url, json!({ "query": query, "variables": { "v": FORGED } }).to_string())).await;
@@ -26,11 +26,14 @@ async fn send_everywhere(server: &Server) {
     Raw::of(request("GET", &server.url).header("x-request-id", odd_id)).await;
     let client = server.client(FORGED);
     let input = json!({ "title": FORGED, "body": SECRET, "idempotencyKey": FORGED });
-    let create = "mutation ($i: CreateNoteInput!) { createNote(input: $i) { changed } }";
+    let create = "mutation ($i: CreateNoteInput!) { createNote(input: $i) { } }";
     client.send(create, json!({ "i": input })).await;
     Raw::of(post(&server.url, json!({ "query": "{ __typename }" }).to_string()).bearer_auth(SECRET)).await;
     let token = client.token().unwrap();
-    Raw::of(post(&server.url, json!({ "query": "{ viewer { id } }" }).to_string()).bearer_auth(token)).await;
+    Raw::of(
+        post(&server.url, json!({ "query": "{ viewer { user { id } } }" }).to_string()).bearer_auth(token),
+    )
+    .await;
     let mut socket = Socket::connect(&server.url).await;
     socket.initialise(Some(token.to_owned())).await;
     assert!(!server.log().contains(token));

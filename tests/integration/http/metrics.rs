@@ -107,7 +107,8 @@ async fn operations_are_counted_by_root_field_on_every_transport() {
         ("mutation ($n: ID!) { likeNote(input: { noteId: $n }) { changed } }", "{ feed { nodes { id } } }");
     let watch = "subscription ($n: ID!) { noteCountsChanged(noteIds: [$n]) { id } }";
     let bad = "{ a: note(id: \"x\") { id } b: note(id: \"y\") { id } }";
-    let several = "query Named { feed { nodes { id } } ...More } fragment More on Query { viewer { id } }";
+    let several =
+        "query Named { feed { nodes { id } } ...More } fragment More on Query { viewer { user { id } } }";
     let client = server.client("ann uses every transport");
     for _ in 0..2 {
         for query in [feed, several, bad, "{ made_up_by_a_client }", "{", watch] {

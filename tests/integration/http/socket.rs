@@ -29,8 +29,8 @@ async fn queries_and_mutations_have_one_result_and_complete() {
         );
         assert_eq!(socket.receive().await, json!({ "type": "complete", "id": "same" }));
     }
-    socket.subscribe("q", "{ viewer { id } }", json!({})).await;
-    assert!(socket.data().await["viewer"]["id"].is_string());
+    socket.subscribe("q", "{ viewer { user { id } } }", json!({})).await;
+    assert!(socket.data().await["viewer"]["user"]["id"].is_string());
     assert_eq!(socket.receive().await["type"], "complete");
 }
 
@@ -203,14 +203,17 @@ async fn the_token_of_the_upgrade_is_used_unless_the_init_message_has_one() {
         let mut socket = Socket::try_connect(request).await.unwrap();
         socket.send(json!({ "type": "connection_init", "payload": payload })).await;
         assert_eq!(socket.receive().await["type"], "connection_ack");
-        let act = "mutation { createGroup(input: { name: \"A group\" }) { changed } }";
+        let act = "mutation { createGroup(input: { name: \"A group\" }) { __typename } }";
         socket.subscribe("i", act, json!({})).await; // creates the user of the token
         socket.data().await;
         assert_eq!(socket.receive().await["type"], "complete");
-        let viewer = "query ($s: String!) { viewer { id } user(subject: $s) { id } }";
+        let viewer = "query ($s: String!) { viewer { user { id } } userBySubject(subject: $s) { id } }";
         socket.subscribe("x", viewer, json!({ "s": subject })).await;
         let result = socket.data().await;
-        assert!(result["viewer"].is_object() && result["viewer"] == result["user"], "{result}");
+        assert!(
+            result["viewer"]["user"].is_object() && result["viewer"]["user"] == result["userBySubject"],
+            "{result}"
+        );
     }
 }
 

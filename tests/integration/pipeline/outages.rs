@@ -256,8 +256,8 @@ const LIKE: &str = "mutation ($n: ID!) { likeNote(input: { noteId: $n }) { chang
 const UNLIKE: &str = "mutation ($n: ID!) { unlikeNote(input: { noteId: $n }) { changed } }";
 const READ: &str = "query ($n: ID!) { note(id: $n) { likeCount viewerHasLiked comments { nodes { id } } } }";
 const ADD_COMMENT: &str =
-    "mutation ($n: ID!) { addComment(input: { noteId: $n, body: \"Hi\" }) { changed } }";
-const CREATE: &str = "mutation { createNote(input: { title: \"One\", body: \"Text\" }) { changed } }";
+    "mutation ($n: ID!) { addComment(input: { noteId: $n, body: \"Hi\" }) { __typename } }";
+const CREATE: &str = "mutation { createNote(input: { title: \"One\", body: \"Text\" }) { __typename } }";
 
 /// The code of the first error of a request about a note.
 async fn code(server: &Server, query: &str, n: &str) -> String {

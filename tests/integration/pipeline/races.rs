@@ -44,7 +44,8 @@ async fn an_action_that_applies_once_is_applied_once_by_concurrent_requests() {
         assert_eq!(race(&moderator, mutation, &json!({ "noteId": n })).await, 1, "{mutation}");
     }
     let actor = server.client("an actor in races");
-    let actor_id = actor.follow(&user(server.stores().new_user().await)).await["viewer"]["id"].clone();
+    let actor_id =
+        actor.follow(&user(server.stores().new_user().await)).await["viewer"]["user"]["id"].clone();
     for mutation in ["hideUser", "restoreUser"] {
         assert_eq!(race(&moderator, mutation, &json!({ "userId": actor_id })).await, 1, "{mutation}");
     }
@@ -58,11 +59,10 @@ async fn an_action_that_applies_once_is_applied_once_by_concurrent_requests() {
     assert_eq!(race(&moderator, "approveComment", &json!({ "commentId": comment })).await, 0);
     assert_eq!(race(&author, "deleteComment", &json!({ "commentId": comment })).await, 1);
     assert_eq!(race(&author, "deleteNote", &json!({ "noteId": n })).await, 1);
-    let query =
-        "query ($g: ID!) { group(id: $g) { noteCount featuredNoteCount } viewer { noteCount commentCount } }";
+    let query = "query ($g: ID!) { group(id: $g) { noteCount featuredNoteCount } viewer { user { noteCount commentCount } } }";
     let left = author.data(query, json!({ "g": group })).await;
     assert_eq!(left["group"], json!({ "noteCount": 0, "featuredNoteCount": 0 }));
-    assert_eq!(left["viewer"], json!({ "noteCount": 0, "commentCount": 0 }));
+    assert_eq!(left["viewer"]["user"], json!({ "noteCount": 0, "commentCount": 0 }));
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -74,7 +74,7 @@ async fn concurrent_requests_mark_an_inbox_read_once() {
     let n = owner.act("createNote", input, "note { id }").await["note"]["id"].clone();
     server.client("a fan in races").act("likeNote", json!({ "noteId": n }), "changed").await;
     stores.rest().await;
-    assert_eq!(race(&owner, "markInboxRead", &json!({ "kinds": ["LIKES"] })).await, 1);
+    assert_eq!(race(&owner, "markInboxRead", &json!({ "badges": ["LIKES"] })).await, 1);
     let unread = owner.data("{ viewer { inbox { unreadLikeCount } } }", json!({})).await;
     assert_eq!(unread["viewer"]["inbox"]["unreadLikeCount"], 0);
 }
@@ -87,9 +87,10 @@ async fn each_of_many_concurrent_additions_is_counted() {
     assert_eq!(race(&author, "recordViews", &json!({ "noteIds": [n] })).await, CONCURRENCY);
     assert_eq!(race(&author, "addComment", &json!({ "noteId": n, "body": "Raced" })).await, CONCURRENCY);
     assert_eq!(race(&author, "createGroup", &json!({ "name": "Raced" })).await, CONCURRENCY);
-    let query = "query ($n: ID!) { note(id: $n) { viewCount commentCount } viewer { commentCount } }";
+    let query =
+        "query ($n: ID!) { note(id: $n) { viewCount commentCount } viewer { user { commentCount } } }";
     let expected = json!({
-        "note": { "viewCount": CONCURRENCY, "commentCount": CONCURRENCY }, "viewer": { "commentCount": CONCURRENCY },
+        "note": { "viewCount": CONCURRENCY, "commentCount": CONCURRENCY }, "viewer": { "user": { "commentCount": CONCURRENCY } },
     });
     eventually("everything is counted", SOON, || async {
         (author.data(query, json!({ "n": n })).await == expected).then_some(())

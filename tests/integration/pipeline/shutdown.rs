@@ -24,10 +24,10 @@ async fn a_stop_lets_a_running_request_finish() {
     let mut server = Server::start(&[]);
     let (author, sql) = (server.client("an author"), server.stores().sql().await);
     let input = json!({ "title": "Slow", "body": "Text" });
-    author.act("createNote", input.clone(), "changed").await;
+    author.act("createNote", input.clone(), "__typename").await;
     let mut tx = sql.begin().await.unwrap();
     sqlx::query("LOCK TABLE note IN EXCLUSIVE MODE").execute(&mut *tx).await.unwrap();
-    let request = tokio::spawn(async move { author.act("createNote", input, "changed").await });
+    let request = tokio::spawn(async move { author.act("createNote", input, "__typename").await });
     eventually("the request waits for the lock", SOON, || async {
         let waiting = "SELECT count(*) FROM pg_locks WHERE NOT granted AND relation = 'note'::regclass";
         let waiting: i64 = sqlx::query_scalar(waiting).fetch_one(&sql).await.unwrap();

@@ -1,23 +1,23 @@
 import { Check, X } from "lucide-react";
 import { useState } from "react";
 import { useAction } from "../../shared/api/useAction";
-import { ApproveCommentDocument, type PendingCommentsQuery } from "../../shared/api/generated";
+import { ApproveCommentDocument, type UndecidedCommentsQuery } from "../../shared/api/generated";
 import { Avatar } from "../../shared/ui/Avatar";
 import { Button } from "../../shared/ui/Button";
 import { TimeAgo } from "../../shared/ui/TimeAgo";
 import { Reject } from "./Reject";
 import styles from "./comments.module.css";
 
-type PendingComment = NonNullable<PendingCommentsQuery["pendingComments"]>["nodes"][number];
+type UndecidedComment = NonNullable<UndecidedCommentsQuery["undecidedComments"]>["nodes"][number];
 
 interface Props {
-  pending: PendingComment;
+  pending: UndecidedComment;
   /** Called before the response; if the action fails, the comment is listed again. */
   onDecided: (outcome: string) => void;
 }
 
 /** A pending comment, the reason why it waits, and buttons to decide it. */
-export function Pending({ pending: { why, comment }, onDecided }: Props) {
+export function Pending({ pending: { reason, comment }, onDecided }: Props) {
   const approve = useAction(ApproveCommentDocument);
   const [isRejecting, setRejecting] = useState(false);
   function approveNow() {
@@ -47,7 +47,7 @@ export function Pending({ pending: { why, comment }, onDecided }: Props) {
             {address}
           </a>
         ))}
-        <p className={styles.why}>Reason: {why}</p>
+        <p className={styles.why}>Reason: {reason}</p>
       </div>
       {isRejecting ? (
         <Reject commentId={comment.id} onDecided={onDecided} onCancel={() => setRejecting(false)} />

@@ -2,7 +2,7 @@ import { useEffect, useRef, useState } from "react";
 import { useQuery } from "urql";
 import { Endless } from "../../shared/lists/Endless";
 import { usePages } from "../../shared/lists/usePages";
-import { CommentQueueDocument, PendingCommentsDocument } from "../../shared/api/generated";
+import { CommentQueueDocument, UndecidedCommentsDocument } from "../../shared/api/generated";
 import { ABOUT } from "../panels/explained";
 import { Card } from "../ui/Card";
 import { Figure } from "../ui/Figure";
@@ -19,7 +19,7 @@ export function Queue() {
   const [{ data }, refresh] = useQuery({ query: CommentQueueDocument });
   useEvery(EVERY_MS, () => refresh({ requestPolicy: "network-only" }));
   const queue = data?.commentQueue;
-  const { nodes, endless } = usePages(PendingCommentsDocument, {}, (data) => data.pendingComments);
+  const { nodes, endless } = usePages(UndecidedCommentsDocument, {}, (data) => data.undecidedComments);
   // Decided comments stay in the cache's list, in their new state.
   const waiting = nodes.filter(({ comment }) => comment.state === "PENDING");
 

@@ -1,6 +1,6 @@
 import { ChevronDown, ChevronUp } from "lucide-react";
 import { useId, useState } from "react";
-import { type CommentItemFragment, type CommentSort } from "../../shared/api/generated";
+import { type CommentItemFragment, type CommentOrder } from "../../shared/api/generated";
 import { exactly } from "../../shared/ui/Count";
 import { CommentActions } from "./CommentActions";
 import actionStyles from "./CommentActions.module.css";
@@ -14,13 +14,13 @@ import { isUnpublished } from "./withOwn";
 interface Props {
   comment: CommentItemFragment;
   noteId: string;
-  sort: CommentSort;
+  orderBy: CommentOrder;
   /** The viewer's own replies that are pending or rejected. */
   ownReplies: CommentItemFragment[];
 }
 
 /** A comment on a note, with its replies collapsed below it. */
-export function Comment({ comment, noteId, sort, ownReplies }: Props) {
+export function Comment({ comment, noteId, orderBy, ownReplies }: Props) {
   /** The comment that the open form replies to: this one, or a reply below it. */
   const [parent, setParent] = useState<CommentItemFragment>();
   const [isExpanded, setExpanded] = useState(false);
@@ -55,7 +55,7 @@ export function Comment({ comment, noteId, sort, ownReplies }: Props) {
           <Reply key={reply.id} reply={reply} onReply={setParent} />
         ))}
         {isExpanded && (
-          <Replies comment={comment} sort={sort} own={ownReplies} onReply={setParent} />
+          <Replies comment={comment} orderBy={orderBy} own={ownReplies} onReply={setParent} />
         )}
         {parent && (
           <CommentComposer

@@ -78,13 +78,13 @@ export function CommentComposer({ noteId, parent, onSent, onCancel }: Props) {
 }
 
 /** Sends a text; resolves to whether it succeeded. */
-function useSend(noteId: string, parentId?: string) {
+function useSend(noteId: string, replyToId?: string) {
   const add = useAction(AddCommentDocument);
   const { keyOf, forget } = useRetryKey();
   const [isSending, setSending] = useState(false);
   async function send(body: string): Promise<boolean> {
     setSending(true);
-    const { error } = await add({ noteId, parentId, body, key: keyOf(body) });
+    const { error } = await add({ noteId, replyToId, body, key: keyOf(body) });
     setSending(false);
     if (!error) forget();
     return !error;

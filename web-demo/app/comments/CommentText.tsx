@@ -9,6 +9,8 @@ import styles from "./CommentText.module.css";
 /** Author and text of a comment, and the user whom it replies to. `children` are its actions. */
 export function CommentText({ comment, children }: { comment: CommentItemFragment; children: ReactNode }) {
   const { author, body, createdAt, isRemoved, parent, ratingAtWriting, replyTo } = comment;
+  // A reply to the comment above names nobody.
+  const answered = replyTo?.id === parent?.id ? null : replyTo?.author;
   if (isRemoved) {
     return (
       <div className={styles.removed}>
@@ -34,7 +36,7 @@ export function CommentText({ comment, children }: { comment: CommentItemFragmen
           )}
         </div>
         <p className={styles.body}>
-          {replyTo && <Link href={`/user/${replyTo.id}`}>@{replyTo.name}</Link>} {body}
+          {answered && <Link href={`/user/${answered.id}`}>@{answered.name}</Link>} {body}
         </p>
         {children}
       </div>

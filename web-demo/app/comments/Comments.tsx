@@ -1,12 +1,12 @@
 import { type Ref, useEffect, useId, useRef, useState } from "react";
-import { type CommentSort } from "../../shared/api/generated";
+import { type CommentOrder } from "../../shared/api/generated";
 import { Count } from "../../shared/ui/Count";
 import { Tabs } from "../controls/Tabs";
 import { CommentComposer } from "./CommentComposer";
 import styles from "./Comments.module.css";
 import { Thread } from "./Thread";
 
-const SORTS: { value: CommentSort; text: string }[] = [
+const ORDERS: { value: CommentOrder; text: string }[] = [
   { value: "HOT", text: "Hot" },
   { value: "NEWEST", text: "Newest" },
 ];
@@ -19,7 +19,7 @@ interface Props {
 /** The comments on a note and the form for a new one. */
 export function Comments({ note: { id: noteId, commentCount }, ref }: Props) {
   const titleId = useId();
-  const [sort, setSort] = useState<CommentSort>("HOT");
+  const [orderBy, setOrderBy] = useState<CommentOrder>("HOT");
   /** How often the thread was read again from its first page. */
   const [readings, setReadings] = useState(0);
   const title = useRef<HTMLHeadingElement>(null);
@@ -38,12 +38,12 @@ export function Comments({ note: { id: noteId, commentCount }, ref }: Props) {
         <h2 id={titleId} ref={title} tabIndex={-1}>
           Comments <Count value={commentCount} />
         </h2>
-        <Tabs label="Order of the comments" options={SORTS} value={sort} onChange={setSort} />
+        <Tabs label="Order of the comments" options={ORDERS} value={orderBy} onChange={setOrderBy} />
       </header>
       <div className={styles.composer}>
         <CommentComposer noteId={noteId} />
       </div>
-      <Thread key={`${sort} ${readings}`} noteId={noteId} sort={sort} onReadAgain={readAgain} />
+      <Thread key={`${orderBy} ${readings}`} noteId={noteId} orderBy={orderBy} onReadAgain={readAgain} />
     </section>
   );
 }

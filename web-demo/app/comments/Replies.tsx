@@ -1,5 +1,5 @@
 import { useState } from "react";
-import { type CommentItemFragment, CommentRepliesDocument, type CommentSort } from "../../shared/api/generated";
+import { type CommentItemFragment, CommentRepliesDocument, type CommentOrder } from "../../shared/api/generated";
 import { exactly } from "../../shared/ui/Count";
 import { Problem } from "../../shared/ui/States";
 import { chunks } from "../lists/chunks";
@@ -18,7 +18,7 @@ const GROUP = 100;
 
 interface Props {
   comment: CommentItemFragment;
-  sort: CommentSort;
+  orderBy: CommentOrder;
   /** The viewer's own replies that are pending or rejected. */
   own: CommentItemFragment[];
   onReply: (reply: CommentItemFragment) => void;
@@ -31,10 +31,10 @@ export function Replies(props: Props) {
   return <Loaded key={readings} {...props} onReadAgain={() => setReadings((n) => n + 1)} />;
 }
 
-function Loaded({ comment, sort, own, onReply, onReadAgain }: Props & { onReadAgain: () => void }) {
+function Loaded({ comment, orderBy, own, onReply, onReadAgain }: Props & { onReadAgain: () => void }) {
   const { nodes, endless } = usePages(
     CommentRepliesDocument,
-    { commentId: comment.id, sort },
+    { commentId: comment.id, orderBy },
     (data) => (data.node && "replies" in data.node ? data.node.replies : null),
     "cache-and-network",
   );

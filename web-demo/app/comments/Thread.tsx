@@ -1,5 +1,5 @@
 import { ArrowUp } from "lucide-react";
-import { type CommentItemFragment, type CommentSort, NoteCommentsDocument } from "../../shared/api/generated";
+import { type CommentItemFragment, type CommentOrder, NoteCommentsDocument } from "../../shared/api/generated";
 import { Empty } from "../../shared/ui/States";
 import { Endless } from "../../shared/lists/Endless";
 import { chunks } from "../lists/chunks";
@@ -17,16 +17,16 @@ const GROUP = 10;
 
 interface Props {
   noteId: string;
-  sort: CommentSort;
+  orderBy: CommentOrder;
   /** Reads the thread again from its first page. */
   onReadAgain: () => void;
 }
 
 /** The comments on a note with their replies; the viewer's unpublished comments come first. */
-export function Thread({ noteId, sort, onReadAgain }: Props) {
+export function Thread({ noteId, orderBy, onReadAgain }: Props) {
   const { data, nodes, endless } = usePages(
     NoteCommentsDocument,
-    { noteId, sort },
+    { noteId, orderBy },
     (data) => data.note?.comments,
     "cache-and-network",
   );
@@ -46,7 +46,7 @@ export function Thread({ noteId, sort, onReadAgain }: Props) {
       key={comment.id}
       comment={comment}
       noteId={noteId}
-      sort={sort}
+      orderBy={orderBy}
       ownReplies={all.filter(({ parent }) => parent?.id === comment.id)}
     />
   );

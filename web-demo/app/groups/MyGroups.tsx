@@ -5,7 +5,7 @@ import { GroupList } from "./GroupList";
 
 /** The viewer's groups, read again whenever the list appears, because the viewer joins groups on other pages, too. */
 export function MyGroups() {
-  const { nodes, endless } = usePages(MyGroupsDocument, {}, (data) => data.viewer?.groups, "cache-and-network");
+  const { nodes, endless } = usePages(MyGroupsDocument, {}, (data) => data.viewer?.user?.groups, "cache-and-network");
   return (
     <GroupList groups={nodes} endless={endless}>
       <Empty title="No groups yet.">Join one below, or create one.</Empty>

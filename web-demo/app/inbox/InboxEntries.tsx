@@ -1,6 +1,6 @@
 import { ArrowUp } from "lucide-react";
 import { useState } from "react";
-import { type InboxEntryFragment, InboxEntriesDocument, type InboxKind } from "../../shared/api/generated";
+import { type InboxBadge, type InboxEntryFragment, InboxEntriesDocument } from "../../shared/api/generated";
 import { Button } from "../../shared/ui/Button";
 import { exactly } from "../../shared/ui/Count";
 import { Empty } from "../../shared/ui/States";
@@ -8,36 +8,36 @@ import { Endless } from "../../shared/lists/Endless";
 import { usePages } from "../../shared/lists/usePages";
 import { EntryRow } from "./EntryRow";
 import styles from "./InboxEntries.module.css";
-import { BADGE_OF, NOTHING, type Unread, total, unreadOf } from "./badges";
+import { NOTHING, type Unread, total, unreadOf } from "./badges";
 import { useMarkRead } from "./useMarkRead";
 import { useNewEntries } from "./useNewEntries";
 
-/** The server lists all kinds together: after this many entries of other kinds a button offers to continue. */
+/** The server lists all entries together: after this many entries of other badges a button offers to continue. */
 const SEARCH_LIMIT = 500;
 
 interface Props {
   /** Null for all. */
-  kind: InboxKind | null;
+  badge: InboxBadge | null;
   /** Reads the list from its beginning. */
   onRenew: () => void;
 }
 
 /** The entries, with unread ones marked, and a button that shows newer entries. */
-export function InboxEntries({ kind, onRenew }: Props) {
+export function InboxEntries({ badge, onRenew }: Props) {
   const pages = usePages(InboxEntriesDocument, {}, (data) => data.viewer?.inbox?.entries, "cache-and-network");
   const { data, nodes, endless, isStale } = pages;
   const [searchLimit, setSearchLimit] = useState(SEARCH_LIMIT);
   const badges = data?.viewer?.inbox ? unreadOf(data.viewer.inbox) : undefined;
   const { unread, arrived } = useNewEntries(badges, !endless.isLoading && !isStale);
 
-  const isOnScreen = badges && kind && total(unread) > 0 && arrived[kind] === 0 && badges[kind] > 0;
-  useMarkRead(isOnScreen ? kind : undefined);
+  const isOnScreen = badges && badge && total(unread) > 0 && arrived[badge] === 0 && badges[badge] > 0;
+  useMarkRead(isOnScreen ? badge : undefined);
 
-  const visible = marked(nodes, unread).filter(({ entry }) => !kind || BADGE_OF[entry.kind] === kind);
+  const visible = marked(nodes, unread).filter(({ entry }) => !badge || entry.badge === badge);
   const last = visible.at(-1)?.entry;
   const isWithinLimit = nodes.length - (last ? nodes.indexOf(last) : 0) <= searchLimit;
   const isEmpty = visible.length === 0 && !endless.isLoading && !isStale && !endless.error && !endless.hasMore;
-  const newCount = kind ? arrived[kind] : total(arrived);
+  const newCount = badge ? arrived[badge] : total(arrived);
 
   return (
     <>
@@ -71,5 +71,5 @@ export function InboxEntries({ kind, onRenew }: Props) {
 /** Marks as many of the newest entries of each badge as unread as the badge counts. */
 function marked(entries: InboxEntryFragment[], unread: Unread) {
   const left = { ...NOTHING, ...unread };
-  return entries.map((entry) => ({ entry, isUnread: left[BADGE_OF[entry.kind]]-- > 0 }));
+  return entries.map((entry) => ({ entry, isUnread: left[entry.badge]-- > 0 }));
 }

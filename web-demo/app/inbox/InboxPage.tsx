@@ -1,13 +1,13 @@
 import { CheckCheck } from "lucide-react";
 import { useState } from "react";
-import { type InboxBadgesFragment, type InboxKind, MarkInboxReadDocument } from "../../shared/api/generated";
+import { type InboxBadge, type InboxBadgesFragment, MarkInboxReadDocument } from "../../shared/api/generated";
 import { Button } from "../../shared/ui/Button";
 import { ForViewer } from "../layout/ForViewer";
 import { PageHead } from "../layout/PageHead";
 import { useAction } from "../../shared/api/useAction";
 import { InboxEntries } from "./InboxEntries";
 import { InboxTabs } from "./InboxTabs";
-import { KINDS, total, unreadOf } from "./badges";
+import { BADGES, total, unreadOf } from "./badges";
 
 /** The inbox: all entries, or those of one badge. */
 export default function InboxPage() {
@@ -19,14 +19,14 @@ export default function InboxPage() {
 }
 
 function Inbox({ inbox }: { inbox: InboxBadgesFragment }) {
-  const [kind, setKind] = useState<InboxKind | null>(null);
+  const [badge, setBadge] = useState<InboxBadge | null>(null);
   /** How often the list was read from its beginning. */
   const [reading, setReading] = useState(1);
   const markRead = useAction(MarkInboxReadDocument);
   const unread = unreadOf(inbox);
 
   async function markAllRead() {
-    const { error } = await markRead({ kinds: KINDS });
+    const { error } = await markRead({ badges: BADGES });
     if (!error) setReading(reading + 1);
   }
 
@@ -37,8 +37,8 @@ function Inbox({ inbox }: { inbox: InboxBadgesFragment }) {
           <CheckCheck size={17} aria-hidden="true" /> Mark all read
         </Button>
       </PageHead>
-      <InboxTabs unread={unread} value={kind} onChange={setKind} />
-      <InboxEntries key={reading} kind={kind} onRenew={() => setReading(reading + 1)} />
+      <InboxTabs unread={unread} value={badge} onChange={setBadge} />
+      <InboxEntries key={reading} badge={badge} onRenew={() => setReading(reading + 1)} />
     </>
   );
 }

@@ -1,5 +1,5 @@
 import { Heart, Inbox, type LucideIcon, Mail, MessageCircle, UserRoundPlus } from "lucide-react";
-import { type InboxKind } from "../../shared/api/generated";
+import { type InboxBadge } from "../../shared/api/generated";
 import { exactly, abbreviated } from "../../shared/ui/Count";
 import { Tabs } from "../controls/Tabs";
 import styles from "./InboxTabs.module.css";
@@ -8,11 +8,11 @@ import { type Unread } from "./badges";
 interface Props {
   unread: Unread;
   /** Null for all. */
-  value: InboxKind | null;
-  onChange: (kind: InboxKind | null) => void;
+  value: InboxBadge | null;
+  onChange: (badge: InboxBadge | null) => void;
 }
 
-/** The filter of the inbox, with the unread count of each kind. */
+/** The filter of the inbox, with the unread count of each badge. */
 export function InboxTabs({ unread, value, onChange }: Props) {
   return (
     <Tabs
@@ -22,8 +22,8 @@ export function InboxTabs({ unread, value, onChange }: Props) {
         { value: null, text: "All", above: <Badged icon={Inbox} /> },
         { value: "REPLIES", text: "Replies", above: <Badged icon={MessageCircle} count={unread.REPLIES} /> },
         { value: "LIKES", text: "Likes", above: <Badged icon={Heart} count={unread.LIKES} /> },
-        { value: "NEW_FOLLOWERS", text: "Followers", above: <Badged icon={UserRoundPlus} count={unread.NEW_FOLLOWERS} /> },
-        { value: "DIRECT_MESSAGES", text: "Messages", above: <Badged icon={Mail} count={unread.DIRECT_MESSAGES} /> },
+        { value: "FOLLOWERS", text: "Followers", above: <Badged icon={UserRoundPlus} count={unread.FOLLOWERS} /> },
+        { value: "MESSAGES", text: "Messages", above: <Badged icon={Mail} count={unread.MESSAGES} /> },
       ]}
       value={value}
       onChange={onChange}

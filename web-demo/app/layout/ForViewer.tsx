@@ -5,7 +5,10 @@ import { useApi } from "../../shared/api/client";
 import { Empty, Loading, Problem } from "../../shared/ui/States";
 import { PageHead } from "./PageHead";
 
-export type Viewer = NonNullable<ViewerQuery["viewer"]>;
+type Found = NonNullable<ViewerQuery["viewer"]>;
+
+/** A viewer after their first action. */
+export type Viewer = Found & { user: NonNullable<Found["user"]> };
 
 interface Props {
   /** The content that needs a viewer, such as `your inbox`. */
@@ -19,7 +22,8 @@ interface Props {
 export function ForViewer({ what, title, children }: Props) {
   const { session } = useApi();
   const [{ data, fetching, error }, run] = useQuery({ query: ViewerDocument, pause: !session });
-  if (data?.viewer) return children(data.viewer);
+  const viewer = data?.viewer;
+  if (viewer?.user) return children({ ...viewer, user: viewer.user });
   return (
     <>
       {title && <PageHead title={title} />}

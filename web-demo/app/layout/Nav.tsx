@@ -18,7 +18,7 @@ export function Nav() {
       <NavLink to="/hot" icon={Flame} text="Hot" />
       <NavLink to="/groups" icon={UsersRound} text="Groups" />
       <NavLink to="/inbox" icon={Bell} text="Inbox" badge={unread(viewer?.inbox)} />
-      <NavLink to={viewer ? `/user/${viewer.id}` : "/user/me"} icon={UserRound} text="Profile" />
+      <NavLink to={viewer?.user ? `/user/${viewer.user.id}` : "/user/me"} icon={UserRound} text="Profile" />
       <NavLink to="/likes" icon={Heart} text="My likes" />
       <NavLink to="/two" icon={Columns2} text="Side by side" />
     </nav>

@@ -1,5 +1,5 @@
 import { useState } from "react";
-import { FeedDocument } from "../../shared/api/generated";
+import { FeedDocument, FollowingFeedDocument, type NotesFragment } from "../../shared/api/generated";
 import { Empty } from "../../shared/ui/States";
 import { PageHead } from "../layout/PageHead";
 import { Tabs } from "../controls/Tabs";
@@ -23,14 +23,27 @@ export function FeedPage() {
           onChange={setFollowing}
         />
       </PageHead>
-      {!following && <NoteComposer />}
-      <Feed key={String(following)} following={following} />
+      {following ? (
+        <FollowingFeed />
+      ) : (
+        <>
+          <NoteComposer />
+          <Feed />
+        </>
+      )}
     </>
   );
 }
 
-function Feed({ following }: { following: boolean }) {
-  const { nodes, endless } = usePages(FeedDocument, { following }, (data) => data.feed);
+function Feed() {
+  return <Notes {...usePages(FeedDocument, {}, (data) => data.feed)} />;
+}
+
+function FollowingFeed() {
+  return <Notes {...usePages(FollowingFeedDocument, {}, (data) => data.followingFeed)} />;
+}
+
+function Notes({ nodes, endless }: Pick<ReturnType<typeof usePages>, "endless"> & { nodes: NotesFragment["nodes"] }) {
   return (
     <NoteList notes={nodes} endless={endless}>
       <Empty title="Nothing here yet.">Follow somebody to see their notes here.</Empty>

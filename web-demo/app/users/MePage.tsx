@@ -5,7 +5,7 @@ import { ForViewer } from "../layout/ForViewer";
 export default function MePage() {
   return (
     <ForViewer what="your profile" title="Profile">
-      {({ id }) => <Redirect to={`/user/${id}`} replace />}
+      {({ user }) => <Redirect to={`/user/${user.id}`} replace />}
     </ForViewer>
   );
 }

@@ -11,21 +11,25 @@ import { updates } from "./updates";
  */
 export function cache() {
   return cacheExchange({
-    possibleTypes: { Node: ["Comment", "Group", "Note", "User"] },
+    possibleTypes: {
+      Node: ["Comment", "Group", "Note", "User"],
+      NoteList: ["NoteConnection", "LikedNoteConnection", "CollectedNoteConnection"],
+      UserList: ["LikerConnection", "FollowerConnection", "FollowedUserConnection", "MemberConnection"],
+    },
     logger: log,
     keys: {
-      ...embedded("NoteConnection", "UserConnection", "GroupConnection", "CommentConnection"),
-      ...embedded("InboxEntryConnection", "PendingCommentConnection", "PendingComment", "PageInfo"),
+      ...embedded("Viewer", "NoteConnection", "LikedNoteConnection", "CollectedNoteConnection", "CommentConnection"),
+      ...embedded("LikerConnection", "FollowerConnection", "FollowedUserConnection", "MemberConnection"),
+      ...embedded("JoinedGroupConnection"),
+      ...embedded("InboxEntryConnection", "UndecidedCommentConnection", "UndecidedComment", "PageInfo"),
       ...embedded("CommentQueue", "ActivityPoint", "UserVisibility"),
     },
     resolvers: {
-      Query: { feed: pages(), hotNotes: pages(), pendingComments: pages() },
+      Query: { feed: pages(), followingFeed: pages(), hotNotes: pages(), undecidedComments: pages() },
       Note: { comments: pages(), likers: pages() },
       Comment: { replies: pages() },
-      User: {
-        ...{ notes: pages(), followers: pages(), following: pages(), groups: pages() },
-        ...{ likedNotes: pages(), collectedNotes: pages() },
-      },
+      User: { notes: pages(), followers: pages(), following: pages(), groups: pages() },
+      Viewer: { likedNotes: pages(), collectedNotes: pages() },
       Group: { notes: pages(), members: pages() },
       Inbox: { entries: pages() },
     },

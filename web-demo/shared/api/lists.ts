@@ -14,15 +14,9 @@ function pages(cache: Cache, parent: Entity, list: string, which: (args: Argumen
 
 const nodesOf = (cache: Cache, connection: string) => (cache.resolve(connection, "nodes") ?? []) as string[];
 
-/** Adds an object to the head of the lists of that name whose arguments match. */
-export function prepend(
-  cache: Cache,
-  parent: Entity,
-  list: string,
-  key: string,
-  matches: (args: Arguments) => boolean = () => true,
-) {
-  for (const connection of pages(cache, parent, list, (args) => !args.after && matches(args))) {
+/** Adds an object to the head of the lists of that name. */
+export function prepend(cache: Cache, parent: Entity, list: string, key: string) {
+  for (const connection of pages(cache, parent, list, (args) => !args.after)) {
     const nodes = nodesOf(cache, connection);
     if (!nodes.includes(key)) cache.link(connection, "nodes", [key, ...nodes]);
   }

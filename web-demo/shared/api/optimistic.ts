@@ -1,5 +1,5 @@
 import { type Cache, type OptimisticMutationConfig, type OptimisticMutationResolver } from "@urql/exchange-graphcache";
-import { type InboxKind } from "./generated";
+import { type InboxBadge } from "./generated";
 
 /** An edge of an entity: its count and the viewer's flag. */
 interface Switch {
@@ -16,17 +16,17 @@ const COMMENT_LIKE: Switch = { ...NOTE_LIKE, typename: "Comment", field: "commen
 const FOLLOW: Switch = { typename: "User", field: "user", count: "followerCount", flag: "viewerIsFollowing" };
 const MEMBERSHIP: Switch = { typename: "Group", field: "group", count: "memberCount", flag: "viewerIsMember" };
 
-const BADGES: Record<InboxKind, string> = {
+const BADGES: Record<InboxBadge, string> = {
   REPLIES: "unreadReplyCount",
   LIKES: "unreadLikeCount",
-  NEW_FOLLOWERS: "unreadFollowerCount",
-  DIRECT_MESSAGES: "unreadMessageCount",
+  FOLLOWERS: "unreadFollowerCount",
+  MESSAGES: "unreadMessageCount",
 };
 
-/** The inbox with the badges of these kinds at 0. */
+/** The inbox with these badges at 0. */
 const markInboxRead: OptimisticMutationResolver = ({ input }, store) => {
   const inbox = store.resolve(store.resolve("Query", "viewer") as string, "inbox") as string;
-  const counts = (input as { kinds: InboxKind[] }).kinds.map((kind) => [BADGES[kind], 0]);
+  const counts = (input as { badges: InboxBadge[] }).badges.map((badge) => [BADGES[badge], 0]);
   const id = store.resolve(inbox, "id") as string;
   return {
     __typename: "MarkInboxReadPayload",
@@ -72,7 +72,7 @@ const deleteComment: OptimisticMutationResolver = ({ input }: { input?: { commen
   return {
     __typename: "Payload",
     changed: true,
-    commentId,
+    deletedCommentId: commentId,
     note: { __typename: "Note", id: store.resolve(note, "id") as string, commentCount: oldCount - decrease },
   };
 };

@@ -1,7 +1,7 @@
 import { type Cache, type UpdatesConfig } from "@urql/exchange-graphcache";
 import { gql } from "urql";
 import { resetList, drop, prepend } from "./lists";
-import { invalidateNullViewer, viewerKey } from "./viewer";
+import { invalidateNewViewer, ownUserKey, viewerKey } from "./viewer";
 
 type Input = { input: Record<string, string> };
 
@@ -14,10 +14,8 @@ export function updates(): UpdatesConfig {
     },
     Note: { comments: resetList, likers: resetList },
     Comment: { replies: resetList },
-    User: {
-      ...{ followers: resetList, following: resetList, groups: resetList },
-      ...{ likedNotes: resetList, collectedNotes: resetList },
-    },
+    User: { followers: resetList, following: resetList, groups: resetList },
+    Viewer: { likedNotes: resetList, collectedNotes: resetList },
     Group: { notes: resetList, members: resetList },
     Inbox: { entries: resetList },
     Mutation: {
@@ -44,14 +42,15 @@ const UNPUBLISHED = "viewerUnpublishedComments";
 
 function noteCreated(cache: Cache, { note }: CreatedNote) {
   const key = `Note:${note.id}`;
-  prepend(cache, "Query", "feed", key, ({ following }) => !following);
+  prepend(cache, "Query", "feed", key);
   if (note.author) prepend(cache, `User:${note.author.id}`, "notes", key);
-  invalidateNullViewer(cache);
+  invalidateNewViewer(cache);
 }
 
 function noteDeleted(cache: Cache, noteId: string) {
   const key = `Note:${noteId}`;
   drop(cache, "Query", "feed", key);
+  drop(cache, "Query", "followingFeed", key);
   drop(cache, "Query", "hotNotes", key);
   drop(cache, linked(cache, key, "author"), "notes", key);
   drop(cache, linked(cache, key, "group"), "notes", key);
@@ -62,10 +61,10 @@ function noteDeleted(cache: Cache, noteId: string) {
 
 /** Adds the viewer to the likers of a note, or removes them. The server's list changes a moment later. */
 function updateLikers(cache: Cache, noteId: string, on: boolean) {
-  const viewer = viewerKey(cache);
-  if (!viewer) return;
-  if (on) prepend(cache, `Note:${noteId}`, "likers", viewer);
-  else drop(cache, `Note:${noteId}`, "likers", viewer);
+  const user = ownUserKey(cache);
+  if (!user) return;
+  if (on) prepend(cache, `Note:${noteId}`, "likers", user);
+  else drop(cache, `Note:${noteId}`, "likers", user);
 }
 
 /** The comment stays in this list until it is read again, even if it is approved before: see `withOwn`. */
@@ -74,7 +73,7 @@ function commentAdded(cache: Cache, { comment }: AddedComment) {
   const note = linked(cache, key, "note");
   const unpublished = unpublishedOf(cache, note);
   if (note && unpublished && !unpublished.includes(key)) cache.link(note, UNPUBLISHED, [key, ...unpublished]);
-  invalidateNullViewer(cache);
+  invalidateNewViewer(cache);
 }
 
 /** A removed comment with replies stays as a placeholder, as on the server. */

@@ -1,9 +1,12 @@
 import { type Cache } from "@urql/exchange-graphcache";
 
-/** Cache key of the viewer; null if the server has no user for the session. */
+/** Cache key of the viewer; null without a session. */
 export const viewerKey = (cache: Cache) => (cache.resolve("Query", "viewer") ?? null) as string | null;
 
-/** Invalidates a cached null viewer: a first action creates the viewer's user. */
-export function invalidateNullViewer(cache: Cache) {
-  if (!viewerKey(cache)) cache.invalidate("Query", "viewer");
+/** Cache key of the viewer's user; null before the first action. */
+export const ownUserKey = (cache: Cache) => (cache.resolve(viewerKey(cache), "user") ?? null) as string | null;
+
+/** Invalidates a viewer without a user: the first action creates it. */
+export function invalidateNewViewer(cache: Cache) {
+  if (!ownUserKey(cache)) cache.invalidate("Query", "viewer");
 }

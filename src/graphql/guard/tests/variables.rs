@@ -55,7 +55,7 @@ fn an_error_names_the_place_in_the_variable() {
             "\"YEAR\" is not a value of HotWindow",
         ),
         (
-            "query ($t: DateTime!) { noteActivity(noteId: 1, since: $t) { total } }",
+            "query ($t: DateTime!) { note(id: 1) { activity(from: $t) { total } } }",
             json!({ "t": "yesterday" }),
             "t",
             "is not a valid DateTime",

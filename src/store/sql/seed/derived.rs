@@ -39,12 +39,12 @@ pub const TOTALS: [(Counter, &str); 19] = [
         "SELECT recipient_id AS id FROM inbox_entry NATURAL JOIN kind_name WHERE name IN ('note_like', 'comment_like')",
     ),
     (
-        Counter::InboxNewFollowers,
+        Counter::InboxFollowers,
         "SELECT recipient_id AS id FROM inbox_entry NATURAL JOIN kind_name WHERE name = 'follow'",
     ),
     (
-        Counter::InboxDirectMessages,
-        "SELECT recipient_id AS id FROM inbox_entry NATURAL JOIN kind_name WHERE name = 'direct_message'",
+        Counter::InboxMessages,
+        "SELECT recipient_id AS id FROM inbox_entry NATURAL JOIN kind_name WHERE name = 'message'",
     ),
     (Counter::GroupMembers, "SELECT target_id AS id FROM group_join WHERE included"),
     (Counter::GroupNotes, "SELECT group_id AS id FROM note WHERE group_id IS NOT NULL"),
@@ -111,7 +111,7 @@ pub async fn add_inbox_entries(
               ) AS entry (recipient, kind, actor, target, at)
          WHERE at >= {from} AND at < {to} ORDER BY at, recipient, kind, actor, target",
         entries = entries.join(" UNION ALL "),
-        message = InboxKind::DirectMessage.number(),
+        message = InboxKind::Message.number(),
         at = timestamp!("at"),
         from = timestamp!("$4::bigint"),
         to = timestamp!("$5::bigint"),

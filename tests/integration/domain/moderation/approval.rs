@@ -11,16 +11,17 @@ async fn an_approved_comment_is_shown_and_each_recipient_is_notified_once() {
     let scene = Scene::new(server, "ann is discussed").await;
     let (bea, cem) = (server.client("bea comments"), server.client("cem replies"));
     let dot = Scene::new(server, "dot is mentioned").await.owner;
-    let dot_id = dot.data("{ viewer { id } }", json!({})).await["viewer"]["id"].clone();
+    let dot_id = dot.data("{ viewer { user { id } } }", json!({})).await["viewer"]["user"]["id"].clone();
 
     let first = scene.comment(&bea, "I like it.").await;
     assert!(first["state"] == "PENDING" || first["state"] == "APPROVED", "{first}");
     scene.until_approved(&first).await;
     assert_eq!(scene.unpublished(&bea).await, json!([]));
-    let ann_id = scene.owner.data("{ viewer { id } }", json!({})).await["viewer"]["id"].clone();
+    let ann_id =
+        scene.owner.data("{ viewer { user { id } } }", json!({})).await["viewer"]["user"]["id"].clone();
     // These users are recipients for two reasons, and still get one entry.
     let mentions = json!([dot_id, ann_id, first["author"]["id"]]);
-    let input = json!({ "body": "So do I.", "parentId": first["id"], "mentions": mentions });
+    let input = json!({ "body": "So do I.", "replyToId": first["id"], "mentions": mentions });
     let reply = scene.comment_with(&cem, input).await;
     scene.until_approved(&reply).await;
     // A user's own comment adds no entry.
@@ -54,7 +55,7 @@ async fn who_is_mentioned_repeatedly_is_notified_once_per_author_note_and_hour()
     let stores = server.stores();
     let (one, other) = (Scene::new(&server, "ann writes").await, Scene::new(&server, "cem writes").await);
     let dot = Scene::new(&server, "dot is mentioned often").await.owner;
-    let dot_id = dot.data("{ viewer { id } }", json!({})).await["viewer"]["id"].clone();
+    let dot_id = dot.data("{ viewer { user { id } } }", json!({})).await["viewer"]["user"]["id"].clone();
     let mention = async |scene: &Scene, author: &str, times: usize| {
         let author = server.client(author);
         let mut sent = Vec::new();
@@ -80,7 +81,7 @@ async fn who_is_mentioned_repeatedly_is_notified_once_per_author_note_and_hour()
     // A reply is no mention.
     let comment = one.comment(&dot, "What?").await;
     one.until_approved(&comment).await;
-    let reply = json!({ "body": "Yes", "parentId": comment["id"], "mentions": [dot_id] });
+    let reply = json!({ "body": "Yes", "replyToId": comment["id"], "mentions": [dot_id] });
     for expected in [5, 6] {
         let sent = one.comment_with(&server.client("eve mentions"), reply.clone()).await;
         one.until_approved(&sent).await;
@@ -96,7 +97,7 @@ async fn only_its_author_sees_a_pending_comment_and_it_is_counted_after_its_appr
     let scene = Scene::new(&server, "ann waits").await;
     let (bea, cem) = (server.client("bea comments first"), server.client("cem waits"));
     let dot = Scene::new(&server, "dot is mentioned later").await.owner;
-    let dot_id = dot.data("{ viewer { id } }", json!({})).await["viewer"]["id"].clone();
+    let dot_id = dot.data("{ viewer { user { id } } }", json!({})).await["viewer"]["user"]["id"].clone();
     let first = scene.comment(&bea, "Fine").await;
     scene.until_approved(&first).await;
     server.stores().rest().await;
@@ -106,7 +107,7 @@ async fn only_its_author_sees_a_pending_comment_and_it_is_counted_after_its_appr
     socket.subscribe("notes", counts, json!({ "n": [scene.note] })).await;
     socket.note_until(|note| note["commentCount"] == 1).await;
 
-    let input = json!({ "body": "hold this", "parentId": first["id"], "mentions": [dot_id] });
+    let input = json!({ "body": "hold this", "replyToId": first["id"], "mentions": [dot_id] });
     let reply = scene.comment_with(&cem, input).await;
     let top = scene.comment(&cem, "hold this too").await;
     for comment in [&reply, &top] {
@@ -135,7 +136,7 @@ async fn only_its_author_sees_a_pending_comment_and_it_is_counted_after_its_appr
         assert_eq!(unread_replies(recipient).await, unread);
     }
     // To others it does not exist.
-    let answer = json!({ "noteId": scene.note, "parentId": reply["id"], "body": "What?" });
+    let answer = json!({ "noteId": scene.note, "replyToId": reply["id"], "body": "What?" });
     assert_eq!(bea.refused("addComment", answer).await.0, "NOT_FOUND");
     assert_eq!(bea.refused("likeComment", json!({ "commentId": reply["id"] })).await.0, "NOT_FOUND");
     assert_eq!(bea.refused("deleteComment", json!({ "commentId": reply["id"] })).await.0, "NOT_FOUND");

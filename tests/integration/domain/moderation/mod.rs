@@ -33,15 +33,14 @@ impl<'a> Scene<'a> {
     /// Adds a comment with this input; `noteId` is filled in.
     async fn comment_with(&self, author: &Client, mut input: Value) -> Value {
         input["noteId"] = json!(self.note);
-        let payload = author.act("addComment", input, "changed comment { id state author { id } }").await;
-        assert_eq!(payload["changed"], true);
+        let payload = author.act("addComment", input, "comment { id state author { id } }").await;
         payload["comment"].clone()
     }
 
     /// The note's comment count and the ids of its public comments, newest first.
     async fn public_comments(&self, viewer: &Client) -> (i64, Vec<Value>) {
         let query = "query ($n: ID!) { note(id: $n) {
-            commentCount comments(sort: NEWEST, first: 100) { nodes { id } } } }";
+            commentCount comments(orderBy: NEWEST, first: 100) { nodes { id } } } }";
         let note = viewer.data(query, json!({ "n": self.note })).await["note"].clone();
         (note["commentCount"].as_i64().unwrap(), ids(&note["comments"]["nodes"]))
     }
@@ -97,10 +96,10 @@ async fn queue(moderator: &Client) -> Value {
 
 /// Comments that wait for a human moderator, each with the reason.
 async fn pending(moderator: &Client) -> Vec<(Value, String)> {
-    let query = "{ pendingComments(first: 100) { nodes { why comment { id state } } } }";
-    let list = moderator.data(query, json!({})).await["pendingComments"]["nodes"].clone();
+    let query = "{ undecidedComments(first: 100) { nodes { reason comment { id state } } } }";
+    let list = moderator.data(query, json!({})).await["undecidedComments"]["nodes"].clone();
     let nodes = list.as_array().unwrap().iter();
-    nodes.map(|node| (node["comment"]["id"].clone(), node["why"].as_str().unwrap().to_owned())).collect()
+    nodes.map(|node| (node["comment"]["id"].clone(), node["reason"].as_str().unwrap().to_owned())).collect()
 }
 
 /// Decisions on a comment in order: verdict, reason, and who decided.

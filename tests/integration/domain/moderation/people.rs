@@ -81,10 +81,10 @@ async fn an_invalid_response_never_approves_a_comment_and_a_human_moderator_deci
 async fn decide_all(server: &Server, undecided: &[(String, Value, String)]) {
     let (moderator, stores) = (server.client_as(Role::Moderator, "mia decides"), server.stores());
     let decided_by = format!("user:{}", {
-        let query = "{ viewer { id } }";
+        let query = "{ viewer { user { id } } }";
         // Every actor becomes a user.
         moderator.follow(&crate::support::user(stores.new_user().await)).await;
-        number(&moderator.data(query, json!({})).await["viewer"]["id"])
+        number(&moderator.data(query, json!({})).await["viewer"]["user"]["id"])
     });
     for (at, (note, comment, why)) in undecided.iter().enumerate() {
         let approve = json!({ "commentId": comment["id"] });
@@ -130,7 +130,7 @@ async fn only_moderators_decide_and_see_pending_comments() {
     ] {
         assert_eq!(client.refused("approveComment", approve.clone()).await.0, code);
         assert_eq!(client.refused("rejectComment", reject.clone()).await.0, code);
-        for query in ["{ pendingComments { nodes { why } } }", "{ commentQueue { waitingCount } }"] {
+        for query in ["{ undecidedComments { nodes { reason } } }", "{ commentQueue { waitingCount } }"] {
             assert_eq!(client.error(query, json!({})).await["extensions"]["code"], code, "{query}");
         }
     }

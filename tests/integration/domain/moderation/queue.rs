@@ -34,13 +34,18 @@ async fn kill_9_in_the_middle_of_300_comments_decides_each_of_them_once() {
             })
             .await;
         };
-        let sent = stream::iter(part.iter().map(|at| {
-            let (client, n) = (server.client(&authors[at % AUTHORS]), &n);
-            let body = format!("{} {at}", if at % 3 == 0 { "bad" } else { "good" });
-            async move { client.act("addComment", json!({ "noteId": n, "body": body }), "changed").await }
-        }))
-        .buffer_unordered(16)
-        .count();
+        let sent =
+            stream::iter(
+                part.iter().map(|at| {
+                    let (client, n) = (server.client(&authors[at % AUTHORS]), &n);
+                    let body = format!("{} {at}", if at % 3 == 0 { "bad" } else { "good" });
+                    async move {
+                        client.act("addComment", json!({ "noteId": n, "body": body }), "__typename").await
+                    }
+                }),
+            )
+            .buffer_unordered(16)
+            .count();
         tokio::join!(sent, decided);
         server.kill();
         server.start_again();

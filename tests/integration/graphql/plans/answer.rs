@@ -6,8 +6,20 @@ use super::generator::Request;
 use crate::support::Client;
 
 /// Fields that depend on the clock, or on how changes were grouped. Their aliases begin with their names.
-pub const VOLATILE: [&str; 7] =
-    ["createdAt", "at", "countsVersion", "cursor", "startCursor", "endCursor", "oldestWaitingSeconds"];
+pub const VOLATILE: [&str; 12] = [
+    "createdAt",
+    "likedAt",
+    "followedAt",
+    "joinedAt",
+    "collectedAt",
+    "ratedAt",
+    "at",
+    "countsVersion",
+    "cursor",
+    "startCursor",
+    "endCursor",
+    "oldestWaitingSeconds",
+];
 
 /// The data as text, and the errors in any order.
 #[derive(Debug, PartialEq)]

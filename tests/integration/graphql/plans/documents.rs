@@ -102,8 +102,8 @@ async fn variables(server: &Server) -> Value {
         "noteIds": [n], "userIds": [u], "commentIds": [comment], "groupIds": [group],
         "senderId": u, "recipientId": other,
         "title": "A document", "body": "Text", "name": "Documents", "description": "Text",
-        "kinds": ["LIKES"], "amount": 1, "score": 7, "reason": "A document", "window": "WEEK", "waiting": waiting, "sort": "NEWEST",
-        "subject": SUBJECT, "since": "2026-01-01T00:00:00.000Z",
+        "badges": ["LIKES"], "amount": 1, "score": 7, "reason": "A document", "window": "WEEK", "waiting": waiting, "orderBy": "NEWEST",
+        "subject": SUBJECT, "from": "2026-01-01T00:00:00.000Z",
         "first": 3, "count": 3, "withComments": true,
     })
 }

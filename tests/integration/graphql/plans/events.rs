@@ -17,7 +17,7 @@ use super::{
 use crate::support::{Answer as Judgement, Client, ModerationService, Server, Socket, Stores};
 
 /// Fields that follow an action moments later, or depend on the clock.
-const LATER: [&str; 5] = ["hotNotes", "inbox", "likers", "noteActivity", "viewCount"];
+const LATER: [&str; 5] = ["activity", "hotNotes", "inbox", "likers", "viewCount"];
 
 /// What is watched, and how it is changed. An action changes no counts but those of the watched object, so events of one
 /// version are equal.
@@ -68,10 +68,11 @@ impl Watched {
             }
             Self::Inbox(sender) => {
                 let recipient =
-                    callers[ANN].data("{ viewer { id } }", json!({})).await["viewer"]["id"].clone();
+                    callers[ANN].data("{ viewer { user { id } } }", json!({})).await["viewer"]["user"]["id"]
+                        .clone();
                 let input = json!({ "senderId": sender, "recipientId": recipient });
-                callers[SERVICE].act("recordDirectMessage", input, "changed").await;
-                let input = json!({ "kinds": ["DIRECT_MESSAGES"] });
+                callers[SERVICE].act("recordMessage", input, "changed").await;
+                let input = json!({ "badges": ["MESSAGES"] });
                 callers[ANN].act("markInboxRead", input, "of: inbox { countsVersion }").await
             }
         };

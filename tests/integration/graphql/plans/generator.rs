@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::{
     answer::VOLATILE,
-    schema::{NODES, Schema, named},
+    schema::{Schema, named},
 };
 
 /// Numbers that follow from a seed (SplitMix64, <https://prng.di.unimi.it/splitmix64.c>).
@@ -115,11 +115,10 @@ impl<'a> Generator<'a> {
 
     /// A type that objects of this type may be of.
     fn condition(&mut self, object: &str) -> String {
-        match object {
-            "Node" => (*self.random.pick(&["Node", "User", "Note", "Comment", "Group"])).to_owned(),
-            of if NODES.contains(&of) && self.random.one_in(3) => "Node".to_owned(),
-            of => of.to_owned(),
-        }
+        let related = self.schema.related(object);
+        let is_interface = !self.schema.interfaces.contains_key(object);
+        let stays = if is_interface { self.random.one_in(5) } else { !self.random.one_in(3) };
+        if stays || related.is_empty() { object.to_owned() } else { (*self.random.pick(&related)).to_owned() }
     }
 
     fn aliased(&mut self, name: &str, rest: &str) -> String {
@@ -146,7 +145,7 @@ impl<'a> Generator<'a> {
         let arguments = if is_aliased {
             self.arguments(field)
         } else {
-            let key = (object.to_owned(), name.clone());
+            let key = (schema.declares(object, &name).to_owned(), name.clone());
             match self.arguments.get(&key) {
                 Some(arguments) => arguments.clone(),
                 None => {

@@ -18,6 +18,7 @@ use crate::support::{Answer as Judgement, Client, ModerationService, SOON, Serve
 
 /// Fields that follow an action moments later, or depend on the clock.
 const LATER: [&str; 11] = [
+    "activity",
     "followers",
     "following",
     "groups",
@@ -26,7 +27,6 @@ const LATER: [&str; 11] = [
     "isSettled",
     "likers",
     "members",
-    "noteActivity",
     "settledCount",
     "viewCount",
 ];
@@ -49,7 +49,7 @@ const BACKFILLED: [&str; 12] = [
 /// Fields that depend on the clock, also at rest. The comments that wait are passed on to people after some minutes; the
 /// inbox entries of a backfill are in the order in which the shards persist them.
 const OF_THE_CLOCK: [&str; 6] =
-    ["hotNotes", "noteActivity", "viewCount", "commentQueue", "pendingComments", "entries"];
+    ["hotNotes", "activity", "viewCount", "commentQueue", "undecidedComments", "entries"];
 
 /// A server with its own stores.
 struct Side {
@@ -218,7 +218,7 @@ fn input(generator: &mut Generator<'_>, of: &str) -> Map<String, Value> {
 fn input_value(generator: &mut Generator<'_>, name: &str, of: &Type) -> Value {
     match name {
         "noteId" => generator.id("note_"),
-        "commentId" | "parentId" => generator.id("comment_"),
+        "commentId" | "replyToId" => generator.id("comment_"),
         "groupId" => generator.id("group_"),
         "userId" | "senderId" | "recipientId" => generator.id("user_"),
         "noteIds" => (0..=generator.random.below(3)).map(|_| generator.id("note_")).collect(),

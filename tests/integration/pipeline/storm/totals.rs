@@ -47,13 +47,13 @@ const TOTALS: [(&str, &str, &str); 19] = [
     ),
     (
         "inbox",
-        "new_followers",
+        "followers",
         "SELECT recipient_id AS id FROM inbox_entry NATURAL JOIN kind_name WHERE name = 'follow'",
     ),
     (
         "inbox",
-        "direct_messages",
-        "SELECT recipient_id AS id FROM inbox_entry NATURAL JOIN kind_name WHERE name = 'direct_message'",
+        "messages",
+        "SELECT recipient_id AS id FROM inbox_entry NATURAL JOIN kind_name WHERE name = 'message'",
     ),
 ];
 

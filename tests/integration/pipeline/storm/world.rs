@@ -54,7 +54,8 @@ impl World {
             let client = server.client(&format!("storm {storm} user {i}"));
             client.act("follow", json!({ "userId": format!("user_{stranger}") }), "changed").await;
             let unfollow = json!({ "userId": format!("user_{stranger}") });
-            let id = client.act("unfollow", unfollow, "viewer { id }").await["viewer"]["id"].clone();
+            let id = client.act("unfollow", unfollow, "viewer { user { id } }").await["viewer"]["user"]["id"]
+                .clone();
             users.push((client, id.as_str().unwrap().to_owned()));
         }
         let mut groups = Vec::new();
@@ -136,7 +137,7 @@ impl World {
         let at = rng.random_range(0..NOTES);
         let note = self.notes[at].0.clone();
         let parent = self.comments.get(at).filter(|_| rng.random_bool(0.5)).cloned();
-        let input = json!({ "input": { "noteId": note, "parentId": parent, "body": "In a storm" } });
+        let input = json!({ "input": { "noteId": note, "replyToId": parent, "body": "In a storm" } });
         let query = "mutation ($input: AddCommentInput!) { addComment(input: $input) { comment { id } } }";
         let reply = client.send(query, input).await.body;
         match reply["data"]["addComment"]["comment"]["id"].as_str() {
@@ -237,7 +238,7 @@ pub async fn grant(service: &Client, world: &World, mut rng: StdRng) -> BTreeMap
         if *balance + amount < 0 {
             assert_eq!(service.refused("grantCoins", input).await.1.as_deref(), Some("amount"));
         } else {
-            service.act("grantCoins", input, "changed").await;
+            service.act("grantCoins", input, "__typename").await;
             *balance += amount;
         }
     }

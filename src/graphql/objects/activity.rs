@@ -2,36 +2,28 @@
 
 use async_graphql::Value;
 use chrono::{DateTime, Utc};
-use futures_util::FutureExt;
 use plaudit_token_auth::Role;
 
 use crate::{
     domain::{ActivityRequest, HistoryCounter, HistoryPoint, MAX_POINTS, StepLength},
     graphql::{
         definition::{
-            types::{Call, EnumType, ObjectType, Resolve},
+            types::{Call, EnumType, ObjectType},
             values::{Object, Output},
         },
         errors::ApiResult,
         request::scalars::time,
     },
+    primitives::NoteId,
 };
 
-pub fn history(query: ObjectType) -> ObjectType {
-    query.field(
-        "noteActivity(
-            \"The note.\" noteId: ID!,
-            \"What is counted.\" of: ActivityKind! = LIKES,
-            \"How long a step is.\" per: ActivityStep! = DAY,
-            \"The first step contains this time.\" since: DateTime!,
-            \"The last step ends before this time. By default, and at the latest, now.\" until: DateTime
-        ): [ActivityPoint!]",
-        "The history of a note's likes or collects, for its author and for moderators: one point per step, oldest \
-         first, including steps without changes. At most 744 points. Before the oldest event that is stored, the \
-         total is the one before that event.",
-        Resolve::Call(|call| note_activity(call).boxed()),
-    )
-}
+/// The field of a note.
+pub const ACTIVITY: &str = "activity(
+    \"What is counted.\" kind: ActivityKind! = LIKES,
+    \"How long a step is.\" step: ActivityStep! = DAY,
+    \"The first step contains this time.\" from: DateTime!,
+    \"The last step ends before this time. By default, and at the latest, now.\" to: DateTime
+): [ActivityPoint!]";
 
 pub fn activity_kind() -> EnumType {
     EnumType {
@@ -70,15 +62,15 @@ fn point(of: HistoryPoint) -> Object {
     ])
 }
 
-async fn note_activity(call: Call<'_>) -> ApiResult<Output> {
+pub async fn activity_of(call: Call<'_>) -> ApiResult<Output> {
     let arguments = call.arguments;
-    let is_collects = arguments.text("of").as_deref() == Some("COLLECTS");
+    let is_collects = arguments.text("kind").as_deref() == Some("COLLECTS");
     let request = ActivityRequest {
-        note: arguments.id("noteId")?,
+        note: NoteId(call.entity()?.id),
         of: if is_collects { HistoryCounter::Collects } else { HistoryCounter::Likes },
-        per: step(arguments.text("per").as_deref()).unwrap_or(StepLength::Day),
-        since: arguments.time("since").unwrap_or_default(),
-        until: arguments.time("until"),
+        step: step(arguments.text("step").as_deref()).unwrap_or(StepLength::Day),
+        from: arguments.time("from").unwrap_or_default(),
+        to: arguments.time("to"),
     };
     let (viewer, plaudit) = (call.scope.viewer(), call.scope.plaudit());
     let asker = viewer.user(plaudit).await?;
@@ -96,19 +88,19 @@ fn step(name: Option<&str>) -> Option<StepLength> {
 
 /// How many points a history with these arguments has. Invalid arguments are refused later; until then they count as
 /// the longest history.
-pub fn steps(per: Option<Value>, since: Option<Value>, until: Option<Value>) -> usize {
-    let per = match &per {
+pub fn steps(length: Option<Value>, from: Option<Value>, to: Option<Value>) -> usize {
+    let length = match &length {
         None => step(None),
         Some(Value::Enum(name)) => step(Some(name)),
         Some(Value::String(name)) => step(Some(name)),
         Some(_) => None,
     };
-    let until: Option<DateTime<Utc>> = match until.filter(|until| *until != Value::Null) {
-        Some(until) => time(&until),
+    let to: Option<DateTime<Utc>> = match to.filter(|to| *to != Value::Null) {
+        Some(to) => time(&to),
         None => Some(Utc::now()),
     };
-    let points = match (per, since.as_ref().and_then(time), until) {
-        (Some(per), Some(since), Some(until)) => per.count(since, until),
+    let points = match (length, from.as_ref().and_then(time), to) {
+        (Some(length), Some(from), Some(to)) => length.count(from, to),
         _ => MAX_POINTS,
     };
     points.clamp(1, MAX_POINTS) as usize

@@ -1,0 +1,73 @@
+//! Pages of entities.
+
+use crate::{
+    catalogue::{EdgeKind, Entity, EntityKind},
+    graphql::{
+        definition::{
+            pages::{FIRST, Key, List},
+            types::Call,
+            values::{Object, Output},
+        },
+        errors::ApiResult,
+    },
+    primitives::{Id, Moment, NoteId, PageRequest, Slice, UserId},
+};
+
+/// Entities of a page that exist, with their keys. Their rows, with texts, are read only if they are needed; then those
+/// that were removed meanwhile are left out.
+pub async fn existing<K>(items: Vec<(K, Entity)>, call: Call<'_>) -> ApiResult<Vec<(K, Object)>> {
+    if !call.needs_rows {
+        return Ok(items.into_iter().map(|(key, entity)| (key, Object::of(entity))).collect());
+    }
+    let entities: Vec<Entity> = items.iter().map(|(_, entity)| *entity).collect();
+    let rows = call.scope.rows(&entities).await?;
+    let present = items.into_iter().zip(rows).filter_map(|((key, _), row)| Some((key, Object::of_row(row?))));
+    Ok(present.collect())
+}
+
+/// A page of entities that exist.
+pub async fn page_of<K: Key>(
+    list: List,
+    request: &PageRequest<K>,
+    Slice { items, has_more }: Slice<(K, Entity)>,
+    call: Call<'_>,
+) -> ApiResult<Output> {
+    Ok(list.page(request, Slice { items: existing(items, call).await?, has_more }))
+}
+
+/// A page of notes in the order of their ids.
+pub async fn page_of_notes(
+    list: List,
+    request: &PageRequest,
+    notes: Slice<NoteId>,
+    call: Call<'_>,
+) -> ApiResult<Output> {
+    page_of(list, request, notes.map(|note| (note.0, note.into())), call).await
+}
+
+/// A page of users with an edge of this kind to the target.
+pub async fn page_of_actors(list: List, kind: EdgeKind, target: Id, call: Call<'_>) -> ApiResult<Output> {
+    let request = list.request(call.arguments, FIRST)?;
+    let actors = call.scope.plaudit().actors_of(kind, target, &request).await?;
+    Ok(list.page(&request, actors.map(|place| (place, UserId(place.id)))))
+}
+
+/// A page of what the user has an edge of this kind to.
+pub async fn page_of_targets(list: List, kind: EdgeKind, actor: UserId, call: Call<'_>) -> ApiResult<Output> {
+    let request: PageRequest<Moment> = list.request(call.arguments, FIRST)?;
+    // Pending flips do not tell whether their target was removed. Users never are.
+    let call = Call { needs_rows: call.needs_rows || kind.target() != EntityKind::User, ..call };
+    let mut after = request.after;
+    loop {
+        let part = PageRequest { after, ..request };
+        let places = call.scope.plaudit().targets_of(actor, kind, &part).await?;
+        let (last, has_more) = (places.items.last().copied(), places.has_more);
+        let targets = places.items.into_iter().map(|place| (place, Entity::new(kind.target(), place.id)));
+        let items = existing(targets.collect(), call).await?;
+        // A page without any would have no cursor that leads to the next one.
+        if !items.is_empty() || !has_more {
+            return Ok(list.page(&request, Slice { items, has_more }));
+        }
+        after = last;
+    }
+}
