@@ -12,6 +12,8 @@ CREATE TABLE app_user (
     -- The `sub` claim of the user's tokens.
     subject     text NOT NULL CHECK (octet_length(subject) BETWEEN 1 AND 255),
     name        text NOT NULL,
+    -- An https address. Null for none.
+    avatar_url  text,
     created_at  timestamptz NOT NULL DEFAULT now(),
     removed_at  timestamptz,
     -- Totals do not include the edges of a hidden user until the user is restored.
@@ -26,6 +28,8 @@ CREATE TABLE app_group (
     name         text NOT NULL,
     description  text NOT NULL,
     created_at   timestamptz NOT NULL DEFAULT now(),
+    -- When name or description were changed last.
+    edited_at    timestamptz,
     removed_at   timestamptz
 );
 
@@ -35,6 +39,8 @@ CREATE TABLE note (
     title        text NOT NULL,
     body         text NOT NULL,
     created_at   timestamptz NOT NULL DEFAULT now(),
+    -- When title or body were changed last.
+    edited_at    timestamptz,
     removed_at   timestamptz,
     -- The group in which the note was posted; null for none.
     group_id     bigint REFERENCES app_group (id),

@@ -35,6 +35,9 @@ pub const ACTIONS: &[(&str, &str, &str)] = &[
     ("unlikeComment", "like_comment", OFF),
     ("unlikeNote", "like_note", OFF),
     ("unrateNote", "rate_note", OFF),
+    ("updateGroup", "update_group", ON),
+    ("updateNote", "update_note", ON),
+    ("updateProfile", "update_profile", ON),
 ];
 
 const ON: &str = "on";

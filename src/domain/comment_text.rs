@@ -4,12 +4,11 @@ use std::collections::BTreeSet;
 
 use super::{
     DomainError, DomainResult,
-    text::{COMMENT_BODY, Text, TextRule},
+    text::{COMMENT_BODY, ImageAddress, Text, TextRule},
 };
 use crate::primitives::UserId;
 
 const MAX_IMAGES: usize = 9;
-const MAX_IMAGE_BYTES: usize = 2_048;
 const MAX_MENTIONS: usize = 10;
 
 /// Text of a comment, within its limits.
@@ -36,26 +35,10 @@ impl CommentText {
             let message = format!("mentions: at most {MAX_MENTIONS} users, not {}", mentions.len());
             return Err(DomainError::bad_input("mentions", message));
         }
-        let images = images.iter().map(|address| image(address)).collect::<DomainResult<_>>()?;
+        let image = |address: &String| ImageAddress::parse("images", address).map(ImageAddress::into_string);
+        let images = images.iter().map(image).collect::<DomainResult<_>>()?;
         Ok(Self { body, images, mentions: mentions.into_iter().collect() })
     }
-}
-
-/// Normalizes the address of an image. It is not fetched.
-fn image(address: &str) -> DomainResult<String> {
-    let refused = |why: &str| DomainError::bad_input("images", format!("images: {why}"));
-    if address.len() > MAX_IMAGE_BYTES {
-        return Err(refused(&format!("an address has at most {MAX_IMAGE_BYTES} bytes")));
-    }
-    let url = url::Url::parse(address).map_err(|why| refused(&format!("not a valid URL: {why}")))?;
-    if url.scheme() != "https"
-        || url.host().is_none()
-        || !url.username().is_empty()
-        || url.password().is_some()
-    {
-        return Err(refused("only https addresses without user name and password"));
-    }
-    Ok(url.into())
 }
 
 #[cfg(test)]

@@ -11,6 +11,13 @@ use crate::{
     primitives::{GroupId, UserId},
 };
 
+/// New texts of a group; `None` leaves one as it is.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct GroupEdit {
+    pub name: Option<Text>,
+    pub description: Option<Text>,
+}
+
 impl Plaudit {
     /// Creates a group. Its creator may post in it, but becomes a member only by joining. Returns the group
     /// and whether it is new: it is not if the key was used before.
@@ -33,6 +40,38 @@ impl Plaudit {
         };
         let id = GroupId(outcome.created.ok_or(DomainError::NotFound("group"))?);
         Ok((self.groups().get(id).await?, outcome.changed))
+    }
+
+    /// Changes the texts of the actor's own group. What is not given stays. Returns the group and whether anything
+    /// changed.
+    ///
+    /// # Errors
+    /// [`DomainError::NotFound`] for an unknown group; [`DomainError::Forbidden`] for somebody else's.
+    pub async fn update_group(
+        &self,
+        actor: UserId,
+        group: GroupId,
+        edit: &GroupEdit,
+        key: Option<&IdempotencyKey>,
+    ) -> DomainResult<(Arc<Group>, bool)> {
+        let name = edit.name.as_ref().map(Text::as_str);
+        let description = edit.description.as_ref().map(Text::as_str);
+        let call = ActionCall::new("updateGroup", &(group, name, description));
+        let outcome = match self.begin(actor, key, &call).await? {
+            ActionStart::Repeated(outcome) => outcome,
+            ActionStart::New(mut change) => {
+                let tx = change.tx();
+                if tx.lock_group(group).await?.ok_or(DomainError::NotFound("group"))? != actor {
+                    return Err(DomainError::Forbidden("only its owner can edit a group"));
+                }
+                let is_other = tx.update_group(group, name, description).await?;
+                if is_other {
+                    change.touch(group);
+                }
+                change.finish(is_other, None).await?
+            }
+        };
+        Ok((self.groups().get(group).await?, outcome.changed))
     }
 
     /// Joins a group (`on`) or leaves it. Returns the group and whether anything changed.

@@ -23,6 +23,13 @@ pub struct NewNote {
     pub group: Option<GroupId>,
 }
 
+/// New texts of a note; `None` leaves one as it is.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct NoteEdit {
+    pub title: Option<Text>,
+    pub body: Option<Text>,
+}
+
 impl Plaudit {
     /// Creates a note. Returns it and whether it is new: it is not if the key was used before.
     ///
@@ -174,6 +181,37 @@ impl Plaudit {
                 change.finish(state.is_featured != on, None).await?
             }
         };
+        Ok((self.notes().get(note).await?, outcome.changed))
+    }
+
+    /// Changes the texts of the actor's own note. What is not given stays. Returns the note and whether anything changed.
+    ///
+    /// # Errors
+    /// [`DomainError::NotFound`] for an unknown or removed note; [`DomainError::Forbidden`] for somebody else's.
+    pub async fn update_note(
+        &self,
+        actor: UserId,
+        note: NoteId,
+        edit: &NoteEdit,
+        key: Option<&IdempotencyKey>,
+    ) -> DomainResult<(Arc<Note>, bool)> {
+        let (title, body) = (edit.title.as_ref().map(Text::as_str), edit.body.as_ref().map(Text::as_str));
+        let outcome =
+            match self.begin(actor, key, &ActionCall::new("updateNote", &(note, title, body))).await? {
+                ActionStart::Repeated(outcome) => outcome,
+                ActionStart::New(mut change) => {
+                    let tx = change.tx();
+                    let state = tx.lock_note(note).await?.filter(|state| !state.is_removed);
+                    if state.ok_or(DomainError::NotFound("note"))?.author != actor {
+                        return Err(DomainError::Forbidden("only its author can edit a note"));
+                    }
+                    let is_other = tx.update_note(note, title, body).await?;
+                    if is_other {
+                        change.touch(note);
+                    }
+                    change.finish(is_other, None).await?
+                }
+            };
         Ok((self.notes().get(note).await?, outcome.changed))
     }
 

@@ -1,4 +1,4 @@
-//! Validation of text that people write: length, control characters and invisible ones.
+//! Validation of what people write: texts by length, control characters and invisible ones; addresses of images.
 
 use super::{DomainError, DomainResult, invisible::without_invisible};
 
@@ -19,6 +19,9 @@ impl TextRule {
         self.max * 4
     }
 }
+
+/// The longest address of an image, in bytes.
+const MAX_ADDRESS_BYTES: usize = 2_048;
 
 pub const USER_NAME: TextRule = TextRule { argument: "name", min: 1, max: 40, line_breaks: false };
 pub const NOTE_TITLE: TextRule = TextRule { argument: "title", min: 1, max: 200, line_breaks: false };
@@ -58,6 +61,38 @@ impl Text {
                 Err(DomainError::bad_input(argument, message))
             }
         }
+    }
+
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+/// The address of an image, normalized. It is not fetched.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ImageAddress(String);
+
+impl ImageAddress {
+    /// # Errors
+    /// [`DomainError::BadInput`] naming the argument.
+    pub fn parse(argument: &'static str, address: &str) -> DomainResult<Self> {
+        let refused = |why: &str| DomainError::bad_input(argument, format!("{argument}: {why}"));
+        if address.len() > MAX_ADDRESS_BYTES {
+            return Err(refused(&format!("an address has at most {MAX_ADDRESS_BYTES} bytes")));
+        }
+        let url = url::Url::parse(address).map_err(|why| refused(&format!("not a valid URL: {why}")))?;
+        if url.scheme() != "https"
+            || url.host().is_none()
+            || !url.username().is_empty()
+            || url.password().is_some()
+        {
+            return Err(refused("only https addresses without user name and password"));
+        }
+        Ok(Self(url.into()))
+    }
+
+    pub fn into_string(self) -> String {
+        self.0
     }
 
     pub fn as_str(&self) -> &str {

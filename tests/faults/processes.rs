@@ -210,8 +210,11 @@ impl Service for ApiUsers<'_> {
         };
         input["idempotencyKey"] = json!(key);
         let type_name = format!("{}{}Input", mutation[..1].to_uppercase(), &mutation[1..]);
-        let query = format!("mutation ($input: {type_name}!) {{ {mutation}(input: $input) {{ changed }} }}");
-        as_bool(&self.send(client, &query, json!({ "input": input })).await?[mutation]["changed"])
+        // A grant always changes something.
+        let field = if matches!(act, Act::Grant { .. }) { "__typename" } else { "changed" };
+        let query = format!("mutation ($input: {type_name}!) {{ {mutation}(input: $input) {{ {field} }} }}");
+        let payload = self.send(client, &query, json!({ "input": input })).await?[mutation].clone();
+        if payload["__typename"].is_string() { Ok(true) } else { as_bool(&payload["changed"]) }
     }
 
     async fn is_on(&self, world: &World, actor: usize, kind: EdgeKind, target: i64) -> Answer<bool> {

@@ -14,6 +14,7 @@ mod domain {
     mod comments;
     mod concurrency;
     mod edges;
+    mod editing;
     mod feed;
     mod follows;
     mod history;

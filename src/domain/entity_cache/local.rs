@@ -129,6 +129,7 @@ mod tests {
             name,
             description,
             created_at: Default::default(),
+            edited_at: None,
         })
     }
 

@@ -46,7 +46,7 @@ impl CachedEntity for User {
     }
 
     fn text_bytes(&self) -> usize {
-        self.name.len()
+        self.name.len() + self.avatar_url.as_ref().map_or(0, String::len)
     }
 
     async fn fetch(db: &Db, ids: &[UserId]) -> StoreResult<Vec<Self>> {

@@ -1,14 +1,14 @@
 //! What all mutations share: the acting user, the idempotency key, and the form of inputs and payloads.
 
 use crate::{
-    domain::{IdempotencyKey, Plaudit},
+    domain::{IdempotencyKey, Plaudit, Text, TextRule},
     graphql::{
         definition::{
             arguments::Arguments,
             types::{Call, CallFn, InputDefinition, ObjectType, Resolve, input_fields},
             values::{Object, Output},
         },
-        errors::ApiResult,
+        errors::{ApiError, ApiResult},
         reading::scope::Scope,
     },
     primitives::UserId,
@@ -40,6 +40,24 @@ impl<'a> Action<'a> {
 
     pub const fn key(&self) -> Option<&IdempotencyKey> {
         self.key.as_ref()
+    }
+
+    /// A text of the input, if it is given.
+    ///
+    /// # Errors
+    /// [`Code::BadUserInput`](crate::graphql::Code::BadUserInput) for one that breaks its rule.
+    pub fn optional_text(&self, rule: &TextRule) -> ApiResult<Option<Text>> {
+        Ok(self.input.text(rule.argument).map(|text| Text::parse(&text, rule)).transpose()?)
+    }
+
+    /// # Errors
+    /// [`Code::BadUserInput`](crate::graphql::Code::BadUserInput) naming the first argument, if none of them is given.
+    pub fn must_give_one_of(&self, arguments: [&'static str; 2]) -> ApiResult<()> {
+        if arguments.iter().any(|argument| self.input.value(argument).is_some()) {
+            return Ok(());
+        }
+        let [one, other] = arguments;
+        Err(ApiError::bad_input(one, format!("{one}: give {one}, {other}, or both")))
     }
 
     /// The acting user, created at the first action.

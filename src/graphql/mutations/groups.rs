@@ -4,7 +4,7 @@ use futures_util::FutureExt;
 
 use super::action::{Action, Mutation, created, payload};
 use crate::{
-    domain::{GROUP_DESCRIPTION, GROUP_NAME, Text},
+    domain::{GROUP_DESCRIPTION, GROUP_NAME, GroupEdit, Text},
     graphql::{
         definition::{
             types::Call,
@@ -12,6 +12,7 @@ use crate::{
         },
         errors::ApiResult,
     },
+    primitives::GroupId,
 };
 
 pub const MUTATIONS: &[Mutation] = &[
@@ -25,6 +26,18 @@ pub const MUTATIONS: &[Mutation] = &[
         unchanged: None,
         payload: &[("group: Group!", "The new group.")],
         act: |call| create_group(call).boxed(),
+    },
+    Mutation {
+        name: "updateGroup",
+        description: "Changes the name or description of your own group. Open pages that watch the group get the new text.",
+        input: &[
+            ("groupId: ID!", "The group to edit."),
+            ("name: String", "1 to 80 characters on one line. Omit it to leave it as it is."),
+            ("description: String", "At most 1000 characters. Omit it to leave it as it is."),
+        ],
+        unchanged: Some("False when the texts were the same already."),
+        payload: &[("group: Group!", "The group.")],
+        act: |call| update_group(call).boxed(),
     },
     Mutation {
         name: "joinGroup",
@@ -57,6 +70,17 @@ async fn create_group(call: Call<'_>) -> ApiResult<Output> {
     let owner = action.actor().await?;
     let (group, _) = action.plaudit().create_group(owner, name, description, action.key()).await?;
     Ok(created([("group", group.into())]))
+}
+
+async fn update_group(call: Call<'_>) -> ApiResult<Output> {
+    let action = Action::begin(call)?;
+    let group: GroupId = action.input.id("groupId")?;
+    action.must_give_one_of(["name", "description"])?;
+    let (name, description) = (action.optional_text(&GROUP_NAME)?, action.optional_text(&GROUP_DESCRIPTION)?);
+    let actor = action.actor().await?;
+    let edit = GroupEdit { name, description };
+    let (group, changed) = action.plaudit().update_group(actor, group, &edit, action.key()).await?;
+    Ok(payload(changed, [("group", group.into())]))
 }
 
 async fn set_membership(call: Call<'_>, on: bool) -> ApiResult<Output> {

@@ -10,6 +10,7 @@ mod inbox;
 mod likes;
 mod moderation;
 mod notes;
+mod profiles;
 mod ratings;
 mod views;
 mod visibility;
@@ -20,6 +21,7 @@ use action::Mutation;
 /// All mutations.
 fn all() -> impl Iterator<Item = &'static Mutation> {
     [
+        profiles::MUTATIONS,
         notes::MUTATIONS,
         comments::MUTATIONS,
         ratings::MUTATIONS,

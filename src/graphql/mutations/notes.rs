@@ -6,7 +6,7 @@ use plaudit_token_auth::Role;
 
 use super::action::{Action, Mutation, created, payload};
 use crate::{
-    domain::{NOTE_BODY, NOTE_TITLE, NewNote, Text},
+    domain::{NOTE_BODY, NOTE_TITLE, NewNote, NoteEdit, Text},
     graphql::{
         definition::{types::Call, values::Output},
         errors::ApiResult,
@@ -27,6 +27,18 @@ pub const MUTATIONS: &[Mutation] = &[
         unchanged: None,
         payload: &[("note: Note!", "The new note.")],
         act: |call| create_note(call).boxed(),
+    },
+    Mutation {
+        name: "updateNote",
+        description: "Changes the title or body of your own note. Open pages that watch the note get the new text.",
+        input: &[
+            ("noteId: ID!", "The note to edit."),
+            ("title: String", "1 to 200 characters on one line. Omit it to leave it as it is."),
+            ("body: String", "1 to 10000 characters. Omit it to leave it as it is."),
+        ],
+        unchanged: Some("False when the texts were the same already."),
+        payload: &[("note: Note!", "The note.")],
+        act: |call| update_note(call).boxed(),
     },
     Mutation {
         name: "deleteNote",
@@ -67,6 +79,17 @@ async fn create_note(call: Call<'_>) -> ApiResult<Output> {
     let author = action.actor().await?;
     let (note, _) = action.plaudit().create_note(author, note, action.key()).await?;
     Ok(created([("note", note.into())]))
+}
+
+async fn update_note(call: Call<'_>) -> ApiResult<Output> {
+    let action = Action::begin(call)?;
+    let note: NoteId = action.input.id("noteId")?;
+    action.must_give_one_of(["title", "body"])?;
+    let edit =
+        NoteEdit { title: action.optional_text(&NOTE_TITLE)?, body: action.optional_text(&NOTE_BODY)? };
+    let actor = action.actor().await?;
+    let (note, changed) = action.plaudit().update_note(actor, note, &edit, action.key()).await?;
+    Ok(payload(changed, [("note", note.into())]))
 }
 
 async fn delete_note(call: Call<'_>) -> ApiResult<Output> {

@@ -13,7 +13,7 @@ use crate::{
             interfaces::NODE,
             pages::{self, FIRST, List},
             types::{Call, ObjectType, Resolve, count, link, own, row},
-            values::Output,
+            values::{Output, Scalar},
         },
         errors::ApiResult,
     },
@@ -38,6 +38,11 @@ pub fn group() -> ObjectType {
         row(|of| Ok(of.group()?.description.as_str().into())),
     )
     .field("createdAt: DateTime!", "When it was created.", row(|of| Ok(of.group()?.created_at.into())))
+    .field(
+        "editedAt: DateTime",
+        "When name or description were last changed. Null if they were never.",
+        row(|of| Ok(of.group()?.edited_at.map(Scalar::Time).into())),
+    )
     .field(
         "owner: User",
         "The user who created the group. Null if the user no longer exists.",

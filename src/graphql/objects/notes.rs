@@ -42,6 +42,11 @@ pub fn note() -> ObjectType {
         .field("body: String", "Null if the app keeps its texts itself.", row(|of| Ok(of.note()?.body.as_str().into())))
         .field("createdAt: DateTime!", "When it was posted.", row(|of| Ok(of.note()?.created_at.into())))
         .field(
+            "editedAt: DateTime",
+            "When title or body were last changed. Null if they were never.",
+            row(|of| Ok(of.note()?.edited_at.map(Scalar::Time).into())),
+        )
+        .field(
             "author: User",
             "The author. Null if the user no longer exists.",
             link(|of| Ok(of.note()?.author.into())),

@@ -33,6 +33,11 @@ pub fn user() -> ObjectType {
         .field("id: ID!", ID, id())
         .field("name: String!", "The name that other users see.", row(|of| Ok(of.user()?.name.as_str().into())))
         .field(
+            "avatarUrl: URL",
+            "The address of a picture (https), as the user gave it. Null for none.",
+            row(|of| Ok(of.user()?.avatar_url.as_deref().into())),
+        )
+        .field(
             "createdAt: DateTime!",
             "The time of the user's first action.",
             row(|of| Ok(of.user()?.created_at.into())),

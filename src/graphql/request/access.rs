@@ -5,7 +5,7 @@
 
 use std::{collections::HashMap, sync::LazyLock};
 
-use Who::{Anyone, AuthorOrModerator, Moderator, Service, SignedIn};
+use Who::{Anyone, Author, AuthorOrModerator, Moderator, Service, SignedIn};
 
 use super::viewer::Viewer;
 use plaudit_token_auth::Role;
@@ -19,8 +19,10 @@ pub enum Who {
     Anyone,
     /// Everybody with a token, of any role.
     SignedIn,
-    /// The author of the object, and moderators. The domain decides, because the object is not known yet here; this
+    /// The author of a note, and the owner of a group. The domain decides, because the object is not known yet here; this
     /// check only needs a token.
+    Author,
+    /// The author of the object, and moderators. The domain decides, as for [`Self::Author`].
     AuthorOrModerator,
     Moderator,
     Service,
@@ -32,6 +34,7 @@ impl Who {
         match self {
             Anyone => "anyone",
             SignedIn => "signed in",
+            Author => "author",
             AuthorOrModerator => "author, moderator",
             Moderator => "moderator",
             Service => "service",
@@ -82,6 +85,9 @@ pub const RULES: &[Rule] = &[
     ("Mutation", "unlikeComment", SignedIn),
     ("Mutation", "unlikeNote", SignedIn),
     ("Mutation", "unrateNote", SignedIn),
+    ("Mutation", "updateGroup", Author),
+    ("Mutation", "updateNote", Author),
+    ("Mutation", "updateProfile", SignedIn),
     ("Subscription", "commentCountsChanged", Anyone),
     ("Subscription", "groupCountsChanged", Anyone),
     ("Subscription", "inboxCountsChanged", SignedIn),

@@ -33,8 +33,8 @@ pub async fn users(state: SharedDevState) -> Json<Users> {
 
 /// `None` for a user that does not exist, and if the database does not answer.
 async fn existing<'a>(engine: &Engine, subject: &'a Subject) -> Option<&'a Subject> {
-    let document = "query ($subject: String!) { user(subject: $subject) { id } }";
+    let document = "query ($subject: String!) { userBySubject(subject: $subject) { id } }";
     let data =
         execute(engine, Caller::nobody(), document, json!({ "subject": subject.as_str() })).await.ok()?;
-    data["user"].is_object().then_some(subject)
+    data["userBySubject"].is_object().then_some(subject)
 }

@@ -19,6 +19,9 @@ pub struct Group {
     pub name: String,
     pub description: String,
     pub created_at: DateTime<Utc>,
+    /// When name or description were changed last.
+    #[serde(default)]
+    pub edited_at: Option<DateTime<Utc>>,
 }
 
 impl Db {
@@ -26,7 +29,7 @@ impl Db {
     pub async fn groups(&self, ids: &[GroupId]) -> StoreResult<Vec<Group>> {
         let ids: Vec<i64> = ids.iter().map(|id| id.get()).collect();
         let query = sqlx::query_as(
-            "SELECT id, owner_id, name, description, created_at FROM app_group
+            "SELECT id, owner_id, name, description, created_at, edited_at FROM app_group
              WHERE id = ANY($1) AND removed_at IS NULL",
         )
         .bind(ids);
@@ -35,6 +38,33 @@ impl Db {
 }
 
 impl Tx {
+    /// Locks a group and returns its owner; `None` if it does not exist.
+    pub async fn lock_group(&mut self, group: GroupId) -> StoreResult<Option<UserId>> {
+        let query = sqlx::query_scalar(
+            "SELECT owner_id FROM app_group WHERE id = $1 AND removed_at IS NULL FOR NO KEY UPDATE",
+        )
+        .bind(group.get());
+        self.db.run(query.fetch_optional(&mut *self.inner)).await
+    }
+
+    /// Changes the texts that are given. Returns whether any became another.
+    pub async fn update_group(
+        &mut self,
+        group: GroupId,
+        name: Option<&str>,
+        description: Option<&str>,
+    ) -> StoreResult<bool> {
+        let query = sqlx::query(
+            "UPDATE app_group
+             SET name = coalesce($2, name), description = coalesce($3, description), edited_at = now()
+             WHERE id = $1 AND (name, description) <> (coalesce($2, name), coalesce($3, description))",
+        )
+        .bind(group.get())
+        .bind(name)
+        .bind(description);
+        Ok(self.db.run(query.execute(&mut *self.inner)).await?.rows_affected() > 0)
+    }
+
     pub async fn add_group(&mut self, owner: UserId, name: &str, description: &str) -> StoreResult<GroupId> {
         let query = sqlx::query_scalar(
             "INSERT INTO app_group (owner_id, name, description) VALUES ($1, $2, $3) RETURNING id",

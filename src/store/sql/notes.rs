@@ -24,9 +24,12 @@ pub struct Note {
     pub title: String,
     pub body: String,
     pub created_at: DateTime<Utc>,
+    /// When title or body were changed last.
+    #[serde(default)]
+    pub edited_at: Option<DateTime<Utc>>,
 }
 
-/// What removing or featuring a note needs to know about it.
+/// What removing, editing or featuring a note needs to know about it.
 #[derive(Clone, Copy, FromRow, PartialEq, Eq, Debug)]
 pub struct NoteState {
     #[sqlx(rename = "author_id")]
@@ -38,7 +41,7 @@ pub struct NoteState {
 }
 
 const COLUMNS: &str =
-    "id, author_id, group_id, featured_at IS NOT NULL AS is_featured, title, body, created_at";
+    "id, author_id, group_id, featured_at IS NOT NULL AS is_featured, title, body, created_at, edited_at";
 
 impl Db {
     /// Notes that do not exist, or are removed, are missing.
@@ -154,6 +157,23 @@ impl Tx {
     pub async fn remove_note(&mut self, note: NoteId) -> StoreResult<()> {
         let query = sqlx::query("UPDATE note SET removed_at = now() WHERE id = $1").bind(note.get());
         self.db.run(query.execute(&mut *self.inner)).await.map(drop)
+    }
+
+    /// Changes the texts that are given. Returns whether any became another.
+    pub async fn update_note(
+        &mut self,
+        note: NoteId,
+        title: Option<&str>,
+        body: Option<&str>,
+    ) -> StoreResult<bool> {
+        let query = sqlx::query(
+            "UPDATE note SET title = coalesce($2, title), body = coalesce($3, body), edited_at = now()
+             WHERE id = $1 AND (title, body) <> (coalesce($2, title), coalesce($3, body))",
+        )
+        .bind(note.get())
+        .bind(title)
+        .bind(body);
+        Ok(self.db.run(query.execute(&mut *self.inner)).await?.rows_affected() > 0)
     }
 
     pub async fn set_featured(&mut self, note: NoteId, on: bool) -> StoreResult<()> {

@@ -11,6 +11,8 @@ use crate::{primitives::UserId, store::StoreResult};
 pub struct User {
     pub id: UserId,
     pub name: String,
+    #[serde(default)]
+    pub avatar_url: Option<String>,
     pub created_at: DateTime<Utc>,
 }
 
@@ -19,7 +21,7 @@ impl Db {
     pub async fn users(&self, ids: &[UserId]) -> StoreResult<Vec<User>> {
         let ids: Vec<i64> = ids.iter().map(|id| id.get()).collect();
         let query = sqlx::query_as(
-            "SELECT id, name, created_at FROM app_user WHERE id = ANY($1) AND removed_at IS NULL",
+            "SELECT id, name, avatar_url, created_at FROM app_user WHERE id = ANY($1) AND removed_at IS NULL",
         )
         .bind(ids);
         self.run(query.fetch_all(&self.pool())).await
@@ -65,6 +67,27 @@ impl Db {
 }
 
 impl Tx {
+    /// Changes the parts of a profile that are given; `avatar_url`: an address, or none. Returns whether any became
+    /// another.
+    pub async fn update_profile(
+        &mut self,
+        user: UserId,
+        name: Option<&str>,
+        avatar_url: Option<Option<&str>>,
+    ) -> StoreResult<bool> {
+        let query = sqlx::query(
+            "UPDATE app_user
+             SET name = coalesce($2, name), avatar_url = CASE WHEN $3 THEN $4 ELSE avatar_url END
+             WHERE id = $1
+               AND (name <> coalesce($2, name) OR $3 AND avatar_url IS DISTINCT FROM $4)",
+        )
+        .bind(user.get())
+        .bind(name)
+        .bind(avatar_url.is_some())
+        .bind(avatar_url.flatten());
+        Ok(self.db.run(query.execute(&mut *self.inner)).await?.rows_affected() > 0)
+    }
+
     /// Locks a user and returns whether it is hidden; `None` if the user does not exist.
     pub async fn lock_user(&mut self, user: UserId) -> StoreResult<Option<bool>> {
         let query = sqlx::query_scalar(

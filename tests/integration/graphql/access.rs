@@ -32,6 +32,7 @@ impl As {
         let is_allowed = match who {
             Who::Anyone => true,
             Who::SignedIn => !matches!(self, Self::Nobody),
+            Who::Author => matches!(self, Self::Owner),
             Who::AuthorOrModerator => matches!(self, Self::Owner | Self::Moderator),
             Who::Moderator => matches!(self, Self::Moderator),
             Who::Service => matches!(self, Self::Service),
@@ -108,6 +109,9 @@ impl Things {
             "likeComment" | "unlikeComment" | "deleteComment" => json!({ "commentId": comment }),
             "createGroup" => json!({ "name": "Another" }),
             "createNote" => json!({ "title": "Another", "body": "Text" }),
+            "updateNote" => json!({ "noteId": note, "title": "Another" }),
+            "updateGroup" => json!({ "groupId": group, "name": "Another" }),
+            "updateProfile" => json!({ "name": "Another" }),
             "rateNote" => json!({ "noteId": note, "score": 7 }),
             "recordViews" => json!({ "noteIds": [note] }),
             "follow" | "unfollow" | "hideUser" | "restoreUser" => json!({ "userId": other_user }),

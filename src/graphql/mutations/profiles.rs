@@ -1,0 +1,41 @@
+//! The viewer's profile.
+
+use futures_util::FutureExt;
+
+use super::action::{Action, Mutation, payload};
+use crate::{
+    domain::{ImageAddress, ProfileEdit, USER_NAME},
+    graphql::{
+        definition::{types::Call, values::Output},
+        errors::ApiResult,
+    },
+};
+
+pub const MUTATIONS: &[Mutation] = &[Mutation {
+    name: "updateProfile",
+    description: "Changes your name or avatar. Open pages that watch you get the new ones.",
+    input: &[
+        ("name: String", "1 to 40 characters on one line. Omit it to leave it as it is."),
+        (
+            "avatarUrl: URL",
+            "An https address of at most 2048 bytes; it is not fetched. An empty text removes it. Omit it to leave it as it is.",
+        ),
+    ],
+    unchanged: Some("False when they were the same already."),
+    payload: &[("user: User!", "You, as others see you.")],
+    act: |call| update_profile(call).boxed(),
+}];
+
+async fn update_profile(call: Call<'_>) -> ApiResult<Output> {
+    let action = Action::begin(call)?;
+    action.must_give_one_of(["name", "avatarUrl"])?;
+    let avatar = |address: &str| match address {
+        "" => Ok(None),
+        address => ImageAddress::parse("avatarUrl", address).map(Some),
+    };
+    let avatar_url = action.input.text("avatarUrl").map(|address| avatar(&address)).transpose()?;
+    let edit = ProfileEdit { name: action.optional_text(&USER_NAME)?, avatar_url };
+    let actor = action.actor().await?;
+    let (user, changed) = action.plaudit().update_profile(actor, &edit, action.key()).await?;
+    Ok(payload(changed, [("user", user.into())]))
+}
