@@ -152,6 +152,27 @@ test("joining and leaving a group show at once and update another user's page", 
   await one.page.getByLabel("Title").waitFor({ state: "detached" });
 });
 
+test("an edited note shows its new text, also on the page that another user has open", async () => {
+  const user = newName("editor");
+  const [author, reader] = [await openVisitor({ user }), await openVisitor()];
+  const { id, title } = await createNote(user);
+  for (const visitor of [author, reader]) {
+    await visitor.goTo(`/note/${id}`);
+    await visitor.page.getByRole("heading", { name: title }).waitFor();
+  }
+  await author.page.getByRole("button", { name: "Edit this note" }).click();
+  const form = author.page.getByRole("form", { name: "Edit the note" });
+  assert.equal(await form.getByRole("button", { name: "Save" }).isDisabled(), true, "nothing was changed");
+  const edited = newName("Edited");
+  await form.getByLabel("Title").fill(edited);
+  await form.getByRole("button", { name: "Save" }).click();
+  for (const { page } of [author, reader]) {
+    await page.getByRole("heading", { name: edited }).waitFor();
+    await page.getByText("· edited").waitFor();
+  }
+  assert.equal(await reader.page.getByRole("button", { name: "Edit this note" }).count(), 0);
+});
+
 test("a new note appears at the top of the feed and on the profile, and can be deleted", async () => {
   const user = newName("writer");
   const visitor = await openVisitor({ user });

@@ -140,10 +140,10 @@ async fn errors_count_for_the_size_of_an_answer_with_their_paths() {
     for flags in [&[][..], &["--plans", "false"]] {
         let server = Server::start(flags);
         let ids = vec![note(server.stores().new_note().await); 100];
-        let inboxes: String = (0..18).map(|n| format!("a{n}: inbox {{ id }} ")).collect();
+        let refused: String = (0..18).map(|n| format!("a{n}: visibility {{ isHidden }} ")).collect();
         let query = |alias: &str| {
             let notes = format!("{alias}: author {{ {alias}: notes(first: 1) {{ {alias}: nodes {{");
-            let nested = format!("{notes} {notes} {notes} {alias}: author {{ {inboxes}");
+            let nested = format!("{notes} {notes} {notes} {alias}: author {{ {refused}");
             let end = "}".repeat(nested.matches('{').count() - nested.matches('}').count());
             format!(
                 "query ($ids: [ID!]!) {{ {alias}: nodes(ids: $ids) {{ ... on Note {{ {nested} {end} }} }} }}"

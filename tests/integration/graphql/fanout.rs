@@ -3,10 +3,11 @@
 use std::time::{Duration, Instant};
 
 use futures_util::{StreamExt, stream};
+use plaudit_token_auth::Role;
 use serde_json::{Value, json};
 use tokio::task::JoinHandle;
 
-use crate::support::{SOON, Server, Socket, eventually, note, user};
+use crate::support::{SOON, Server, Socket, eventually, note, token_as, user};
 
 const COUNTS: &str = "subscription ($n: [ID!]!) {
     noteCountsChanged(noteIds: $n) { __typename id likeCount countsVersion author { id name } } }";
@@ -130,26 +131,26 @@ async fn fields_of_the_viewer_are_executed_once_per_viewer() {
 #[tokio::test]
 async fn private_fields_are_not_sent_to_other_subscribers() {
     let server = Server::shared();
-    let owner = server.client("the owner of an inbox");
+    let owner = server.client("a user who is watched");
     owner.act("createNote", json!({ "title": "One", "body": "Text" }), "__typename").await;
     let id = owner.data("{ viewer { user { id } } }", json!({})).await["viewer"]["user"]["id"].clone();
-    let query =
-        "subscription ($u: [ID!]!) { userCountsChanged(userIds: $u) { id inbox { unreadLikeCount } } }";
+    let query = "subscription ($u: [ID!]!) { userCountsChanged(userIds: $u) { id visibility { isHidden } } }";
     let subscribe = async |mut socket: Socket| {
         socket.subscribe("users", query, json!({ "u": [id] })).await;
         socket
     };
-    let mut owners = subscribe(server.socket("the owner of an inbox").await).await;
+    let moderator = token_as(Role::Moderator, "a moderator who watches");
+    let mut moderators = subscribe(Socket::open(&server.url, Some(moderator)).await).await;
     let mut others = subscribe(server.socket("another user").await).await;
     let mut nobodys = subscribe(Socket::open(&server.url, None).await).await;
-    let inbox = |message: &Value| message["payload"]["data"]["userCountsChanged"]["inbox"].clone();
+    let shown = |message: &Value| message["payload"]["data"]["userCountsChanged"]["visibility"].clone();
     let code = |message: &Value| message["payload"]["errors"][0]["extensions"]["code"].clone();
     for follower in ["first", "second"] {
-        assert_eq!(inbox(&owners.receive().await), json!({ "unreadLikeCount": 0 }));
+        assert_eq!(shown(&moderators.receive().await), json!({ "isHidden": false }));
         let (other, nobody) = (others.receive().await, nobodys.receive().await);
-        assert_eq!((inbox(&other), code(&other)), (json!(null), json!("FORBIDDEN")));
-        assert_eq!((inbox(&nobody), code(&nobody)), (json!(null), json!("UNAUTHENTICATED")));
-        server.client(&format!("{follower} follower of the inbox")).follow(id.as_str().unwrap()).await;
+        assert_eq!((shown(&other), code(&other)), (json!(null), json!("FORBIDDEN")));
+        assert_eq!((shown(&nobody), code(&nobody)), (json!(null), json!("UNAUTHENTICATED")));
+        server.client(&format!("{follower} follower who is watched")).follow(id.as_str().unwrap()).await;
     }
 }
 

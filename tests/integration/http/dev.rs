@@ -92,9 +92,9 @@ async fn the_listed_users_have_content_and_can_act() {
             let viewer = client.data(query, json!({})).await["viewer"].clone();
             let count = |name: &str| viewer.pointer(name).and_then(Value::as_i64).unwrap();
             for name in [
-                "/noteCount",
-                "/followerCount",
-                "/followingCount",
+                "/user/noteCount",
+                "/user/followerCount",
+                "/user/followingCount",
                 "/inbox/unreadLikeCount",
                 "/inbox/unreadReplyCount",
             ] {

@@ -218,7 +218,7 @@ async fn a_variable_of_the_wrong_type_is_refused_before_anything_is_executed() {
         ("query ($id: ID!) { note(id: $id) { id } }", json!({}), "id"),
         ("query ($n: Int) { feed(first: $n) { nodes { id } } }", json!({ "n": "x" }), "n"),
         (
-            "mutation ($i: AddCommentInput!) { addComment(input: $i) { } }",
+            "mutation ($i: AddCommentInput!) { addComment(input: $i) { __typename } }",
             json!({ "i": { "noteId": "note_1", "body": "x", "mentions": ["user_1", false] } }),
             "i.mentions[1]",
         ),
@@ -241,8 +241,8 @@ async fn a_variable_of_the_wrong_type_is_refused_before_anything_is_executed() {
 #[tokio::test]
 async fn an_undefined_variable_is_ignored_and_a_default_controls_a_directive() {
     let client = Server::shared().anonymous();
-    let text =
-        "query ($on: Boolean = true) { viewer @skip(if: $on) { id } a: viewer @include(if: $on) { id } }";
+    let text = "query ($on: Boolean = true) { viewer @skip(if: $on) { __typename }
+         a: viewer @include(if: $on) { __typename } }";
     assert_eq!(client.data(text, json!({ "unknown": [1] })).await, json!({ "a": null }));
     assert_eq!(client.data(text, json!({ "on": false })).await, json!({ "viewer": null }));
 }

@@ -26,7 +26,7 @@ async fn send_everywhere(server: &Server) {
     Raw::of(request("GET", &server.url).header("x-request-id", odd_id)).await;
     let client = server.client(FORGED);
     let input = json!({ "title": FORGED, "body": SECRET, "idempotencyKey": FORGED });
-    let create = "mutation ($i: CreateNoteInput!) { createNote(input: $i) { } }";
+    let create = "mutation ($i: CreateNoteInput!) { createNote(input: $i) { __typename } }";
     client.send(create, json!({ "i": input })).await;
     Raw::of(post(&server.url, json!({ "query": "{ __typename }" }).to_string()).bearer_auth(SECRET)).await;
     let token = client.token().unwrap();

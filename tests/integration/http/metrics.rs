@@ -196,7 +196,7 @@ async fn an_action_is_counted_once_if_it_changed_something_and_not_when_it_is_re
         let mut with_key = input.clone();
         with_key["idempotencyKey"] = json!(mutation);
         for input in [&with_key, &with_key, &input] {
-            ann.act(mutation, input.clone(), "changed").await;
+            ann.act(mutation, input.clone(), "__typename").await;
         }
     };
     let changes = async |kind: &str, change: &str| {

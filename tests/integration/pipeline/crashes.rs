@@ -157,7 +157,7 @@ async fn a_direct_change_whose_process_is_killed_before_its_invalidation_is_stil
     let () = pause.query_async(&mut stores.redis().await).await.unwrap();
     let second = author.clone();
     let request = tokio::spawn(async move {
-        let query = "mutation ($input: CreateNoteInput!) { createNote(input: $input) { } }";
+        let query = "mutation ($input: CreateNoteInput!) { createNote(input: $input) { __typename } }";
         second.try_send(query, json!({ "input": input })).await
     });
     eventually("the change is committed", SOON, || async {

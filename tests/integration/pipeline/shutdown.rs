@@ -41,7 +41,7 @@ async fn a_stop_lets_a_running_request_finish() {
     })
     .await;
     tx.rollback().await.unwrap();
-    assert_eq!(request.await.unwrap()["changed"], true);
+    assert_eq!(request.await.unwrap()["__typename"], "CreateNotePayload");
     drop(sql);
     stopped.await.unwrap();
 }

@@ -25,7 +25,7 @@ export const NoteCard = memo(function NoteCard({ note }: { note: NoteCardFragmen
 });
 
 /** Author, time and group of a note. */
-export function Byline({ note: { author, createdAt, group } }: { note: NoteCardFragment }) {
+export function Byline({ note: { author, createdAt, editedAt, group } }: { note: NoteCardFragment }) {
   const name = author?.name ?? "Somebody";
   return (
     <div className={styles.byline}>
@@ -40,6 +40,7 @@ export function Byline({ note: { author, createdAt, group } }: { note: NoteCardF
         )}
         <div className={styles.about}>
           <TimeAgo at={createdAt} />
+          {editedAt && " · edited"}
           {group && (
             <>
               {" · "}

@@ -1,16 +1,18 @@
-import { type MouseEvent, useCallback, useId, useRef } from "react";
+import { type MouseEvent, useCallback, useEffect, useId, useRef, useState } from "react";
 import { useQuery, useSubscription } from "urql";
-import { NotePageCountsDocument, NotePageDocument } from "../../shared/api/generated";
+import { NotePageCountsDocument, NotePageDocument, UpdateNoteDocument } from "../../shared/api/generated";
 import { isInvalidId } from "../../shared/api/errors";
+import { useAction } from "../../shared/api/useAction";
 import { Empty, Loading, Problem } from "../../shared/ui/States";
 import { Comments } from "../comments/Comments";
 import { PageHead } from "../layout/PageHead";
 import { useViewer } from "../viewer/useViewer";
-import { DeleteNote } from "./DeleteNote";
 import { Likers } from "./Likers";
 import { NoteActions } from "./NoteActions";
 import { Byline } from "./NoteCard";
+import { NoteForm } from "./NoteForm";
 import styles from "./NotePage.module.css";
+import { OwnNote } from "./OwnNote";
 import { Rating } from "./Rating";
 import { useRecordView } from "./views";
 import { type WholeNote } from "./wholeNote";
@@ -35,7 +37,7 @@ export default function NotePage({ noteId }: { noteId: string }) {
       <PageHead title={note ? `Note by ${note.author?.name ?? "somebody"}` : "Note"} back />
       {note ? (
         <>
-          <Listener noteId={noteId} />
+          <Listener note={note} onEdited={retry} />
           <NoteContent note={note} onComments={write} />
           <Comments ref={comments} note={note} />
         </>
@@ -50,9 +52,19 @@ export default function NotePage({ noteId }: { noteId: string }) {
   );
 }
 
-/** A component of its own, so that an event renders only the counts. */
-function Listener({ noteId }: { noteId: string }) {
-  useSubscription({ query: NotePageCountsDocument, variables: { noteIds: [noteId] } });
+/**
+ * A component of its own, so that an event renders only the counts. Events say when the note was edited; its texts are
+ * read only then, because they are longer than all counts.
+ */
+function Listener({ note, onEdited }: { note: WholeNote; onEdited: () => void }) {
+  const [{ data }] = useSubscription({ query: NotePageCountsDocument, variables: { noteIds: [note.id] } });
+  const shown = useRef(note.editedAt);
+  const editedAt = data?.noteCountsChanged.editedAt;
+  useEffect(() => {
+    if (editedAt === undefined || editedAt === shown.current) return;
+    shown.current = editedAt;
+    onEdited();
+  }, [editedAt, onEdited]);
   return null;
 }
 
@@ -62,19 +74,40 @@ function NoteContent({ note, onComments }: { note: WholeNote; onComments: (event
   useRecordView(article, note.id);
   const viewer = useViewer();
   const isOwn = !!viewer && viewer.id === note.author?.id;
+  const [isEditing, setEditing] = useState(false);
   return (
     <article ref={article} className={styles.note} aria-labelledby={titleId} data-note={note.id}>
       <div className={styles.head}>
         <Byline note={note} />
-        {isOwn && <DeleteNote note={note} />}
+        {isOwn && <OwnNote note={note} onEdit={() => setEditing(true)} />}
       </div>
-      <h2 id={titleId}>{note.title}</h2>
-      <p className={styles.body}>{note.body}</p>
+      {isEditing ? (
+        <Editor note={note} onClose={() => setEditing(false)} />
+      ) : (
+        <>
+          <h2 id={titleId}>{note.title}</h2>
+          <p className={styles.body}>{note.body}</p>
+        </>
+      )}
       <Likers note={note} />
       <Rating note={note} />
       <div className={styles.actions}>
         <NoteActions note={note} onComments={onComments} />
       </div>
     </article>
+  );
+}
+
+function Editor({ note: { id, title, body }, onClose }: { note: WholeNote; onClose: () => void }) {
+  const update = useAction(UpdateNoteDocument);
+  async function send(newTitle: string, newBody: string): Promise<boolean> {
+    const { error } = await update({ noteId: id, title: newTitle, body: newBody });
+    return !error;
+  }
+  const before = { title: title ?? "", body: body ?? "" };
+  return (
+    <div className={styles.editor}>
+      <NoteForm label="Edit the note" action={["Save", "Saving…"]} before={before} onSend={send} onClose={onClose} />
+    </div>
   );
 }

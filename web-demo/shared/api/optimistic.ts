@@ -62,6 +62,12 @@ const rateNote: OptimisticMutationResolver = ({ input }: { input?: { noteId: str
   return { __typename: "Payload", changed: true, note: { ...entity, viewerRating: score, ratingCount, ratingAverage } };
 };
 
+/** The note with its new texts. */
+const updateNote: OptimisticMutationResolver = ({ input }) => {
+  const { noteId, title, body } = input as { noteId: string; title: string; body: string };
+  return { __typename: "Payload", changed: true, note: { __typename: "Note", id: noteId, title, body } };
+};
+
 /** The note's count without the comment, if it was published. `updates.ts` removes the comment from its list. */
 const deleteComment: OptimisticMutationResolver = ({ input }: { input?: { commentId: string } }, store: Cache) => {
   const { commentId } = input!;
@@ -104,6 +110,7 @@ export const optimistic: OptimisticMutationConfig = {
   markInboxRead,
   rateNote,
   unrateNote: rateNote,
+  updateNote,
   deleteComment,
   approveComment: decide("APPROVED"),
   rejectComment: decide("REJECTED"),

@@ -246,6 +246,7 @@ impl<'a> Generator<'a> {
             "Int" => json!([1, 2, 3, 5, 0, 101, 3_000_000_000_i64][self.random.below(7)]),
             "Boolean" => json!(self.random.one_in(2)),
             "String" => json!(*self.random.pick(&["ann", "bea", "x", "MTI"])),
+            "URL" => json!(*self.random.pick(&["https://example.org/a.png", "", "x"])),
             "DateTime" => json!("2026-11-01T00:00:00.000Z"),
             name => json!({ "enum": self.random.pick(&self.schema.enums[name]) }),
         }

@@ -1,13 +1,13 @@
-import { Trash2 } from "lucide-react";
+import { Pencil, Trash2 } from "lucide-react";
 import { useState } from "react";
 import { useLocation } from "wouter";
 import { DeleteNoteDocument, type NoteCardFragment } from "../../shared/api/generated";
-import { Confirm } from "../../shared/ui/Confirm";
 import { useAction } from "../../shared/api/useAction";
-import styles from "./DeleteNote.module.css";
+import { Confirm } from "../../shared/ui/Confirm";
+import styles from "./OwnNote.module.css";
 
-/** The author's delete button, with a confirmation. After the deletion it opens the feed. */
-export function DeleteNote({ note }: { note: NoteCardFragment }) {
+/** The author's buttons: edit, and delete with a confirmation. After the deletion it opens the feed. */
+export function OwnNote({ note, onEdit }: { note: NoteCardFragment; onEdit: () => void }) {
   const remove = useAction(DeleteNoteDocument);
   const [, navigate] = useLocation();
   const [isConfirming, setConfirming] = useState(false);
@@ -16,7 +16,10 @@ export function DeleteNote({ note }: { note: NoteCardFragment }) {
     if (!error) navigate("/", { replace: true });
   }
   return (
-    <>
+    <div className={styles.own}>
+      <button type="button" className={styles.edit} aria-label="Edit this note" onClick={onEdit}>
+        <Pencil size={18} aria-hidden="true" />
+      </button>
       <button type="button" className={styles.delete} aria-label="Delete this note" onClick={() => setConfirming(true)}>
         <Trash2 size={19} aria-hidden="true" />
       </button>
@@ -29,6 +32,6 @@ export function DeleteNote({ note }: { note: NoteCardFragment }) {
           onClose={() => setConfirming(false)}
         />
       )}
-    </>
+    </div>
   );
 }
