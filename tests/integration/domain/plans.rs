@@ -313,12 +313,14 @@ async fn fill(stores: &Stores) {
         first_or("i % 5 = 0", USERS, 7_919),
         any(GROUPS, 104_729),
     );
+    let authors = any(USERS, 104_729);
+    let authors = format!("CASE WHEN i % 100000 = 7 THEN 2 WHEN i % 10 = 7 THEN 1 ELSE {authors} END");
     let comments = format!(
         "comment_index (note_id, author_id, parent_id, created_at, removed_at, state, hot_score) SELECT
              {}, {}, CASE WHEN i % 10 = 1 THEN 5 END, at, CASE WHEN i % 100 = 99 THEN at END,
              CASE WHEN i % 50 = 7 THEN 'rejected' ELSE 'approved' END, i % 1000",
         first_or("i % 5 = 0", NOTES, 7_919),
-        format!("CASE WHEN i % 100000 = 7 THEN 2 WHEN i % 10 = 7 THEN 1 ELSE {} END", any(USERS, 104_729)),
+        authors,
     );
     let entries = format!(
         "inbox_entry (recipient_id, kind, actor_id, target_id, created_at)
