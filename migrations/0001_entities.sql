@@ -21,6 +21,11 @@ CREATE TABLE app_user (
     CONSTRAINT app_user_subject_unique UNIQUE (subject)
 );
 
+-- Users by the beginning of their name, for mentions. The collation compares bytes, so that names with one beginning are
+-- one range.
+CREATE INDEX app_user_by_name ON app_user (lower(name) COLLATE "C", id)
+    WHERE removed_at IS NULL AND hidden_at IS NULL;
+
 CREATE TABLE app_group (
     id           bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     -- The creator. Members are edges: the creator is a member only after joining.
@@ -32,6 +37,8 @@ CREATE TABLE app_group (
     edited_at    timestamptz,
     removed_at   timestamptz
 );
+
+CREATE INDEX app_group_newest ON app_group (id DESC) WHERE removed_at IS NULL;
 
 CREATE TABLE note (
     id           bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,

@@ -52,6 +52,9 @@ CREATE TABLE group_counts (
     featured_notes  bigint NOT NULL DEFAULT 0
 ) WITH (fillfactor = 70);
 
+-- The largest groups.
+CREATE INDEX group_counts_by_members ON group_counts (members DESC, id DESC);
+
 -- Entries received, by kind, and how many of them the owner has read (a mark that only rises).
 CREATE TABLE inbox_counts (
     id                    bigint PRIMARY KEY,

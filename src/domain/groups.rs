@@ -8,8 +8,10 @@ use super::{
 };
 use crate::{
     catalogue::EdgeKind,
-    primitives::{GroupId, UserId},
+    primitives::{GroupId, PageRequest, Ranked, Slice, UserId},
 };
+
+pub use crate::store::sql::groups::GroupOrder;
 
 /// New texts of a group; `None` leaves one as it is.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -19,6 +21,15 @@ pub struct GroupEdit {
 }
 
 impl Plaudit {
+    /// A page of all groups.
+    pub async fn group_list(
+        &self,
+        order: GroupOrder,
+        page: &PageRequest<Ranked>,
+    ) -> DomainResult<Slice<Ranked>> {
+        Ok(self.inner.db.group_list(order, page).await?)
+    }
+
     /// Creates a group. Its creator may post in it, but becomes a member only by joining. Returns the group
     /// and whether it is new: it is not if the key was used before.
     pub async fn create_group(

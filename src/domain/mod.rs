@@ -42,19 +42,19 @@ pub use comment_text::CommentText;
 pub use comments::{CommentOrder, CommentThread, ThreadPage};
 pub use entity_cache::{Comment, Group, Note, User};
 pub use error::{DomainError, DomainResult, ErrorClass, Reason};
-pub use groups::GroupEdit;
+pub use groups::{GroupEdit, GroupOrder};
 pub use history::{ActivityRequest, HistoryCounter, HistoryPoint, MAX_POINTS, StepLength};
 pub use inbox::{Badge, InboxEntry, Message, inbox_of};
 pub use keys::IdempotencyKey;
 pub use moderation::QueueState;
 pub use notes::{NewNote, NoteEdit};
-pub use profiles::ProfileEdit;
+pub use profiles::{ByName, ProfileEdit};
 pub use rankings::HotNotesCursor;
 pub use rates::{BusyAccount, Cost, CostMeters, Kept, PerClass, PushAccount, RateClass, RequestSource, Work};
 pub use ratings::{NoteRating, Score};
 pub use text::{
     COMMENT_BODY, GRANT_REASON, GROUP_DESCRIPTION, GROUP_NAME, ImageAddress, NOTE_BODY, NOTE_TITLE,
-    REJECTION_REASON, Text, TextRule, USER_NAME,
+    REJECTION_REASON, Text, TextRule, USER_NAME, USER_PREFIX,
 };
 pub use transaction::ActionOutcome;
 pub use visibility::Visibility;

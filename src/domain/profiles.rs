@@ -6,7 +6,9 @@ use super::{
     DomainResult, IdempotencyKey, ImageAddress, Plaudit, Text, User, keys::ActionCall,
     transaction::ActionStart,
 };
-use crate::primitives::UserId;
+use crate::primitives::{PageRequest, Slice, UserId};
+
+pub use crate::store::sql::users::ByName;
 
 /// New parts of a profile; `None` leaves one as it is.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -17,6 +19,15 @@ pub struct ProfileEdit {
 }
 
 impl Plaudit {
+    /// A page of users whose name begins with the prefix, by name. Without hidden users.
+    pub async fn users_by_prefix(
+        &self,
+        prefix: &Text,
+        page: &PageRequest<ByName>,
+    ) -> DomainResult<Slice<ByName>> {
+        Ok(self.inner.db.users_by_prefix(prefix.as_str(), page).await?)
+    }
+
     /// Changes the actor's own profile. What is not given stays. Returns the user and whether anything changed.
     pub async fn update_profile(
         &self,

@@ -24,6 +24,8 @@ impl TextRule {
 const MAX_ADDRESS_BYTES: usize = 2_048;
 
 pub const USER_NAME: TextRule = TextRule { argument: "name", min: 1, max: 40, line_breaks: false };
+/// The beginning of a name.
+pub const USER_PREFIX: TextRule = TextRule { argument: "prefix", ..USER_NAME };
 pub const NOTE_TITLE: TextRule = TextRule { argument: "title", min: 1, max: 200, line_breaks: false };
 pub const NOTE_BODY: TextRule = TextRule { argument: "body", min: 1, max: 10_000, line_breaks: true };
 pub const GROUP_NAME: TextRule = TextRule { argument: "name", min: 1, max: 80, line_breaks: false };

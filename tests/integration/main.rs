@@ -26,6 +26,7 @@ mod domain {
     mod notes;
     mod plans;
     mod rankings;
+    mod search;
     mod viewer;
     mod views;
     mod visibility;

@@ -18,8 +18,9 @@ const PAGE: &[&str] = &["nodes", "pageInfo"];
 pub const NOTE_LIST: &str = "NoteList";
 pub const USER_LIST: &str = "UserList";
 pub const COMMENT_LIST: &str = "CommentList";
+pub const GROUP_LIST: &str = "GroupList";
 
-pub const INTERFACES: [InterfaceType; 7] = [
+pub const INTERFACES: [InterfaceType; 8] = [
     InterfaceType { name: NODE, description: "Anything that has a global id.", fields: &["id"] },
     InterfaceType {
         name: COUNTED,
@@ -38,5 +39,6 @@ pub const INTERFACES: [InterfaceType; 7] = [
     },
     InterfaceType { name: NOTE_LIST, description: "A page of any list of notes.", fields: PAGE },
     InterfaceType { name: USER_LIST, description: "A page of any list of users.", fields: PAGE },
+    InterfaceType { name: GROUP_LIST, description: "A page of any list of groups.", fields: PAGE },
     InterfaceType { name: COMMENT_LIST, description: "A page of any list of comments.", fields: PAGE },
 ];

@@ -22,9 +22,9 @@ pub const MAX_PAGE: i32 = 100;
 /// Items of a page by default.
 pub const FIRST: i32 = 20;
 
-/// Longest cursor that is decoded, in bytes: every item of an enclosing list decodes its own copy. Cursors of this
-/// server are shorter than 100.
-const MAX_CURSOR: usize = 256;
+/// Longest cursor that is decoded, in bytes: every item of an enclosing list decodes its own copy. The longest are of
+/// lists by name: 300 bytes.
+const MAX_CURSOR: usize = 512;
 
 /// The arguments of a page, in the schema's text. `default`: items of a page if the client does not say.
 pub fn arguments(default: i32) -> String {

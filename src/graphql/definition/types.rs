@@ -13,7 +13,7 @@ use futures_util::future::BoxFuture;
 
 use super::{
     arguments::Arguments,
-    interfaces::{COMMENT_LIST, COUNTED, NOTE_LIST, USER_LIST},
+    interfaces::{COMMENT_LIST, COUNTED, GROUP_LIST, NOTE_LIST, USER_LIST},
     values::{Object, Output, Page, Scalar},
     watch::Watched,
 };
@@ -272,6 +272,7 @@ impl Connection {
             "Note" => Some(NOTE_LIST),
             "User" => Some(USER_LIST),
             "Comment" => Some(COMMENT_LIST),
+            "Group" => Some(GROUP_LIST),
             _ => None,
         };
         [list.into_iter().fold(page, ObjectType::implements), edge]

@@ -1,6 +1,7 @@
 //! The fields of `Query`, by domain word.
 
 pub mod feed;
+pub mod lists;
 pub mod lookups;
 pub mod moderation;
 pub mod rankings;
@@ -8,6 +9,6 @@ pub mod rankings;
 use super::definition::types::ObjectType;
 
 pub fn query() -> ObjectType {
-    let fields = [lookups::lookups, feed::feeds, rankings::rankings, moderation::moderation];
+    let fields = [lookups::lookups, feed::feeds, lists::lists, rankings::rankings, moderation::moderation];
     fields.into_iter().fold(ObjectType::new("Query", "What can be read."), |query, add| add(query))
 }

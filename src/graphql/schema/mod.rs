@@ -18,11 +18,13 @@ use super::{
         activity, coins, comments, groups, inbox, inbox_badges, inbox_entries, notes, ratings, users, viewer,
         visibility,
     },
-    queries::{self, moderation, rankings},
+    queries::{self, lists, moderation, rankings},
 };
 
 /// All lists.
-const CONNECTIONS: [Connection; 14] = [
+const CONNECTIONS: [Connection; 16] = [
+    Connection::of("User"),
+    Connection::of("Group"),
     Connection::of("Note"),
     Connection::of("Comment"),
     Connection::of("NoteRating"),
@@ -77,6 +79,7 @@ impl Schema {
         let objects = objects.chain(mutations::payload_types());
         let enums = [
             comments::comment_order(),
+            lists::group_order(),
             comments::comment_state(),
             inbox_badges::inbox_badge(),
             inbox_entries::inbox_entry_kind(),

@@ -6,7 +6,7 @@ use sqlx::FromRow;
 
 use super::{Db, Tx};
 use crate::{
-    primitives::{GroupId, UserId},
+    primitives::{GroupId, Id, PageRequest, Ranked, Slice, UserId},
     store::StoreResult,
 };
 
@@ -34,6 +34,40 @@ impl Db {
         )
         .bind(ids);
         self.run(query.fetch_all(&self.pool())).await
+    }
+}
+
+/// The order of a list of groups.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum GroupOrder {
+    /// By their members, the most first.
+    Members,
+    /// By age, the youngest first.
+    Newest,
+}
+
+impl Db {
+    /// A page of all groups, each with its place. In a list by age the score is always 0.
+    pub async fn group_list(
+        &self,
+        order: GroupOrder,
+        page: &PageRequest<Ranked>,
+    ) -> StoreResult<Slice<Ranked>> {
+        let after = page.after.unwrap_or(Ranked::LAST);
+        let text = match order {
+            GroupOrder::Members => {
+                "SELECT c.members, c.id FROM group_counts AS c
+                 JOIN app_group AS g ON g.id = c.id AND g.removed_at IS NULL
+                 WHERE (c.members, c.id) < ($1, $2) ORDER BY c.members DESC, c.id DESC LIMIT $3"
+            }
+            GroupOrder::Newest => {
+                "SELECT 0::bigint, id FROM app_group
+                 WHERE $1 >= 0 AND id < $2 AND removed_at IS NULL ORDER BY id DESC LIMIT $3"
+            }
+        };
+        let query = sqlx::query_as(text).bind(after.score).bind(after.id.get()).bind(page.rows());
+        let rows: Vec<(i64, Id)> = self.run(query.fetch_all(&self.pool())).await?;
+        Ok(page.slice(rows.into_iter().map(|(score, id)| Ranked { score, id }).collect()))
     }
 }
 

@@ -1,11 +1,16 @@
 //! Table `app_user`: reading and creating users, and whether they are hidden.
 
+use std::{fmt, str::FromStr};
+
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 use sqlx::FromRow;
 
 use super::{Db, Tx};
-use crate::{primitives::UserId, store::StoreResult};
+use crate::{
+    primitives::{Id, PageRequest, Slice, UserId},
+    store::StoreResult,
+};
 
 #[derive(Clone, FromRow, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct User {
@@ -16,7 +21,56 @@ pub struct User {
     pub created_at: DateTime<Utc>,
 }
 
+/// Position in a list of users by name: the name in small letters, then the id.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ByName {
+    pub id: Id,
+    pub name: String,
+}
+
+impl fmt::Display for ByName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.id, self.name)
+    }
+}
+
+/// Not a position that [`ByName`] wrote.
+#[derive(Debug, thiserror::Error)]
+#[error("not a position in a list by name")]
+pub struct ParseByNameError;
+
+impl FromStr for ByName {
+    type Err = ParseByNameError;
+
+    fn from_str(text: &str) -> Result<Self, ParseByNameError> {
+        let (id, name) = text.split_once(' ').ok_or(ParseByNameError)?;
+        Ok(Self { id: id.parse().map_err(|_| ParseByNameError)?, name: name.to_owned() })
+    }
+}
+
 impl Db {
+    /// A page of users whose name begins with the prefix, whatever the case, by name. Without hidden users.
+    pub async fn users_by_prefix(
+        &self,
+        prefix: &str,
+        page: &PageRequest<ByName>,
+    ) -> StoreResult<Slice<ByName>> {
+        let after = page.after.as_ref();
+        // U+10FFFF is behind every other character.
+        let query = sqlx::query_as(
+            "SELECT id, lower(name) FROM app_user
+             WHERE lower(name) COLLATE \"C\" >= lower($1) AND lower(name) COLLATE \"C\" < lower($1) || chr(1114111)
+               AND (lower(name) COLLATE \"C\", id) > ($2, $3) AND removed_at IS NULL AND hidden_at IS NULL
+             ORDER BY lower(name) COLLATE \"C\", id LIMIT $4",
+        )
+        .bind(prefix)
+        .bind(after.map_or("", |after| after.name.as_str()))
+        .bind(after.map_or(0, |after| after.id.get()))
+        .bind(page.rows());
+        let rows: Vec<(Id, String)> = self.run(query.fetch_all(&self.pool())).await?;
+        Ok(page.slice(rows.into_iter().map(|(id, name)| ByName { id, name }).collect()))
+    }
+
     /// Users that do not exist are missing.
     pub async fn users(&self, ids: &[UserId]) -> StoreResult<Vec<User>> {
         let ids: Vec<i64> = ids.iter().map(|id| id.get()).collect();

@@ -35,6 +35,9 @@ const OTHERS: &[&str] = &[
     "note(id: \"note_WHO\") { ratings(ARGS) NODES }",
     "node(id: \"comment_5\") { ... on Comment { replies(ARGS) NODES } }",
     "node(id: \"comment_5\") { ... on Comment { replies(orderBy: NEWEST, ARGS) NODES } }",
+    "groups(ARGS) NODES",
+    "groups(orderBy: NEWEST, ARGS) NODES",
+    "users(prefix: \"Some\", ARGS) NODES",
     "hotNotes(window: ALL, ARGS) NODES",
     "hotNotes(window: HOUR, ARGS) NODES",
 ];
@@ -144,7 +147,7 @@ async fn who(client: &Client) -> String {
 }
 
 /// Tables of a million rows each.
-const BIG: [&str; 11] = [
+const BIG: [&str; 14] = [
     "note",
     "note_counts",
     "note_like",
@@ -155,6 +158,9 @@ const BIG: [&str; 11] = [
     "comment_index",
     "comment_body",
     "note_rating",
+    "app_user",
+    "app_group",
+    "group_counts",
     "coin_ledger",
 ];
 /// The user, note and group with long lists, and those with short ones.

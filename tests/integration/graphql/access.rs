@@ -130,6 +130,7 @@ impl Things {
             ("Query", "user") => format!("user(id: \"{owner}\") {{ id }}"),
             ("Query", "viewer") => "viewer { user { id } }".into(),
             ("Query", "userBySubject") => "userBySubject(subject: \"nobody\") { id }".into(),
+            ("Query", "users") => "users(prefix: \"a\") { nodes { id } }".into(),
             ("Query", "undecidedComments") => "undecidedComments { nodes { reason } }".into(),
             ("Query", _) => format!("{field} {{ nodes {{ id }} }}"),
             ("Subscription", "noteCountsChanged") => format!("{field}(noteIds: [\"{note}\"]) {{ id }}"),

@@ -5,11 +5,11 @@ import { ForViewer } from "../layout/ForViewer";
 import { PageHead } from "../layout/PageHead";
 import { useApi } from "../../shared/api/client";
 import styles from "./GroupsPage.module.css";
-import { HotGroups } from "./HotGroups";
+import { LargestGroups } from "./LargestGroups";
 import { MyGroups } from "./MyGroups";
 import { NewGroup } from "./NewGroup";
 
-/** The viewer's groups, and other active groups. */
+/** The viewer's groups, and all others by their members. */
 export default function GroupsPage() {
   const { session } = useApi();
   const [isCreating, setCreating] = useState(false);
@@ -27,9 +27,9 @@ export default function GroupsPage() {
         <h2 className={styles.title}>Your groups</h2>
         <ForViewer what="your groups">{() => <MyGroups />}</ForViewer>
       </section>
-      <section aria-label="Active groups">
-        <h2 className={styles.title}>Active groups</h2>
-        <HotGroups />
+      <section aria-label="Largest groups">
+        <h2 className={styles.title}>Largest groups</h2>
+        <LargestGroups />
       </section>
     </>
   );

@@ -14,18 +14,19 @@ export function cache() {
     possibleTypes: {
       Node: ["Comment", "Group", "Note", "User"],
       NoteList: ["NoteConnection", "LikedNoteConnection", "CollectedNoteConnection"],
+      GroupList: ["GroupConnection", "JoinedGroupConnection"],
       UserList: ["LikerConnection", "FollowerConnection", "FollowedUserConnection", "MemberConnection"],
     },
     logger: log,
     keys: {
       ...embedded("Viewer", "NoteConnection", "LikedNoteConnection", "CollectedNoteConnection", "CommentConnection"),
       ...embedded("LikerConnection", "FollowerConnection", "FollowedUserConnection", "MemberConnection"),
-      ...embedded("JoinedGroupConnection"),
+      ...embedded("GroupConnection", "JoinedGroupConnection"),
       ...embedded("InboxEntryConnection", "UndecidedCommentConnection", "UndecidedComment", "PageInfo"),
       ...embedded("CommentQueue", "ActivityPoint", "UserVisibility"),
     },
     resolvers: {
-      Query: { feed: pages(), followingFeed: pages(), hotNotes: pages(), undecidedComments: pages() },
+      Query: { feed: pages(), followingFeed: pages(), groups: pages(), hotNotes: pages(), undecidedComments: pages() },
       Note: { comments: pages(), likers: pages() },
       Comment: { replies: pages() },
       User: { notes: pages(), followers: pages(), following: pages(), groups: pages() },

@@ -9,6 +9,7 @@ type Input = { input: Record<string, string> };
 export function updates(): UpdatesConfig {
   return {
     Query: {
+      groups: resetList,
       hotNotes: resetList,
       nodes: ({ nodes }, { ids }, cache) => dropMissing(cache, ids as string[], nodes as unknown[]),
     },

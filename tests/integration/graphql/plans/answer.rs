@@ -6,8 +6,9 @@ use super::generator::Request;
 use crate::support::Client;
 
 /// Fields that depend on the clock, or on how changes were grouped. Their aliases begin with their names.
-pub const VOLATILE: [&str; 12] = [
+pub const VOLATILE: [&str; 13] = [
     "createdAt",
+    "editedAt",
     "likedAt",
     "followedAt",
     "joinedAt",

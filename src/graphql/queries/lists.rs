@@ -1,0 +1,74 @@
+//! Lists of all groups, and of users by name.
+
+use futures_util::FutureExt;
+
+use crate::{
+    domain::{ByName, GroupOrder, Text, USER_PREFIX},
+    graphql::{
+        definition::{
+            pages::{self, FIRST, Key, List},
+            types::{Call, EnumType, ObjectType, Resolve},
+            values::Output,
+        },
+        errors::ApiResult,
+        objects::lists::page_of,
+    },
+    primitives::{GroupId, UserId},
+};
+
+const USERS: List = List("usersByName");
+
+impl Key for ByName {}
+
+pub fn lists(query: ObjectType) -> ObjectType {
+    let page = &pages::arguments(FIRST)[1..];
+    query
+        .field(
+            &format!("groups(\"The order of the groups.\" orderBy: GroupOrder! = MEMBERS, {page}: GroupConnection"),
+            "All groups.",
+            Resolve::Call(|call| groups(call).boxed()),
+        )
+        .field(
+            &format!("users(\"The beginning of the name, in any case: 1 to 40 characters.\" prefix: String!, {page}: UserConnection"),
+            "Users whose name begins so, by name, for mentions. Without hidden users.",
+            Resolve::Call(|call| users(call).boxed()),
+        )
+}
+
+pub fn group_order() -> EnumType {
+    EnumType {
+        name: "GroupOrder",
+        description: "The order of groups.",
+        values: vec![
+            ("MEMBERS", "By their members, the most first. Moves while you read: drop ids that you show."),
+            ("NEWEST", "By age, the youngest first."),
+        ],
+    }
+}
+
+/// Each order is a list of its own, so that its cursors are refused by the other.
+const fn list(order: GroupOrder) -> List {
+    match order {
+        GroupOrder::Members => List("groupsByMembers"),
+        GroupOrder::Newest => List("newestGroups"),
+    }
+}
+
+async fn groups(call: Call<'_>) -> ApiResult<Output> {
+    let is_newest = call.arguments.text("orderBy").as_deref() == Some("NEWEST");
+    let order = if is_newest { GroupOrder::Newest } else { GroupOrder::Members };
+    let request = list(order).request(call.arguments, FIRST)?;
+    let groups = call.scope.plaudit().group_list(order, &request).await?;
+    page_of(list(order), &request, groups.map(|place| (place, GroupId(place.id).into())), call).await
+}
+
+async fn users(call: Call<'_>) -> ApiResult<Output> {
+    let prefix = Text::parse(&call.arguments.text("prefix").unwrap_or_default(), &USER_PREFIX)?;
+    let request = USERS.request(call.arguments, FIRST)?;
+    let users = call.scope.plaudit().users_by_prefix(&prefix, &request).await?;
+    let users = users.map(|place| {
+        let id = UserId(place.id);
+        (place, id.into())
+    });
+    page_of(USERS, &request, users, call).await
+}
