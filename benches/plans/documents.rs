@@ -71,6 +71,6 @@ async fn variables(url: &str) -> Outcome<Value> {
     let ids: Vec<&Value> = notes.iter().map(|note| &note["id"]).take(20).collect();
     Ok(json!({
         "id": id, "ids": ids, "noteId": id, "userId": author, "commentId": comment, "groupId": group,
-        "subject": "mira.okafor", "from": "2026-01-01T00:00:00.000Z", "badges": ["LIKES"], "score": 7,
+        "subject": "mira.okafor", "prefix": "mi", "from": "2026-01-01T00:00:00.000Z", "badges": ["LIKES"], "score": 7,
     }))
 }

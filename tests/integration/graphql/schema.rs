@@ -41,7 +41,7 @@ async fn every_example_is_a_valid_operation() {
         "senderId": u, "recipientId": other,
         "title": "An example", "body": "Text", "name": "Examples", "description": "Text",
         "badges": ["LIKES"], "amount": 1, "score": 7, "reason": "An example",
-        "subject": "a user of the examples", "from": "2026-01-01T00:00:00.000Z",
+        "subject": "a user of the examples", "prefix": "a", "from": "2026-01-01T00:00:00.000Z",
     });
 
     let client = server.client("a user of the examples");

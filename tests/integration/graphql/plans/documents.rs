@@ -103,7 +103,7 @@ async fn variables(server: &Server) -> Value {
         "senderId": u, "recipientId": other,
         "title": "A document", "body": "Text", "name": "Documents", "description": "Text",
         "badges": ["LIKES"], "amount": 1, "score": 7, "reason": "A document", "window": "WEEK", "waiting": waiting, "orderBy": "NEWEST",
-        "subject": SUBJECT, "from": "2026-01-01T00:00:00.000Z",
+        "subject": SUBJECT, "prefix": "a", "from": "2026-01-01T00:00:00.000Z",
         "first": 3, "count": 3, "withComments": true,
     })
 }
