@@ -69,6 +69,7 @@ mod pipeline {
     mod crashes;
     mod dead;
     mod explain;
+    mod mismatches;
     mod outages;
     mod overflow;
     mod races;
