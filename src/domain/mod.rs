@@ -12,6 +12,7 @@ mod comments;
 mod edges;
 pub mod entity_cache;
 mod error;
+mod explain;
 mod feed;
 mod follows;
 mod groups;
@@ -35,6 +36,8 @@ mod visibility;
 
 use std::sync::Arc;
 
+use tokio::sync::Semaphore;
+
 pub use crate::store::sql::threads::CommentState;
 pub use actions::ACTIONS;
 pub use coins::{Amount, CoinEntry};
@@ -42,6 +45,7 @@ pub use comment_text::CommentText;
 pub use comments::{CommentOrder, CommentThread, ThreadPage};
 pub use entity_cache::{Comment, Group, Note, User};
 pub use error::{DomainError, DomainResult, ErrorClass, Reason};
+pub use explain::{Explanation, RowCount};
 pub use groups::{GroupEdit, GroupOrder};
 pub use history::{ActivityRequest, HistoryCounter, HistoryPoint, MAX_POINTS, StepLength};
 pub use inbox::{Badge, InboxEntry, Message, inbox_of};
@@ -89,6 +93,8 @@ struct Services {
     rankings: Rankings,
     rates: Rates,
     entities: Arc<EntityCaches>,
+    /// One explanation at a time.
+    explaining: Semaphore,
 }
 
 impl Plaudit {
@@ -105,6 +111,7 @@ impl Plaudit {
             rankings: Rankings::new(redis.clone(), db.clone()),
             rates: Rates::new(&settings.rates, settings.subscription_memory, redis.clone()),
             entities,
+            explaining: Semaphore::new(1),
             redis,
             db,
             hub,

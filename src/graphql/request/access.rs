@@ -47,6 +47,7 @@ pub type Rule = (&'static str, &'static str, Who);
 
 pub const RULES: &[Rule] = &[
     ("Query", "commentQueue", Moderator),
+    ("Query", "explain", Moderator),
     ("Query", "feed", Anyone),
     ("Query", "followingFeed", SignedIn),
     ("Query", "group", Anyone),

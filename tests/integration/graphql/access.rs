@@ -131,6 +131,7 @@ impl Things {
             ("Query", "viewer") => "viewer { user { id } }".into(),
             ("Query", "userBySubject") => "userBySubject(subject: \"nobody\") { id }".into(),
             ("Query", "users") => "users(prefix: \"a\") { nodes { id } }".into(),
+            ("Query", "explain") => format!("explain(id: \"{note}\") {{ verdict }}"),
             ("Query", "undecidedComments") => "undecidedComments { nodes { reason } }".into(),
             ("Query", _) => format!("{field} {{ nodes {{ id }} }}"),
             ("Subscription", "noteCountsChanged") => format!("{field}(noteIds: [\"{note}\"]) {{ id }}"),
