@@ -13,6 +13,7 @@ mod domain {
     mod coins;
     mod comments;
     mod concurrency;
+    mod durability;
     mod edges;
     mod editing;
     mod feed;
