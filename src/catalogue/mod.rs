@@ -5,6 +5,7 @@ mod counters;
 mod edges;
 mod heat;
 mod inbox;
+mod ranking;
 
 pub use counters::{
     Counter, Counts, Deltas, Entity, EntityKind, MAX_COUNTERS, MovedTotals, ParseEntityError,
@@ -12,3 +13,4 @@ pub use counters::{
 pub use edges::{EdgeKind, Flip, Move, Party, UnixMillis};
 pub use heat::{Bucket, HotWindow, Span, WEIGHTS};
 pub use inbox::InboxKind;
+pub use ranking::{Ranking, RankingId};

@@ -10,6 +10,7 @@
 //!
 //! Singleton jobs, which only the owner of shard 0 runs for the whole installation:
 //!
+//! - [`hot_notes`]: makes the rankings that all processes show;
 //! - [`moderation`]: has waiting comments judged;
 //! - [`reconcile`]: compares samples, and each night everything, with PostgreSQL's rows;
 //! - [`housekeeping`]: deletes what is older than its retention;
@@ -19,6 +20,7 @@
 
 pub mod announcements;
 pub mod backfill;
+pub mod hot_notes;
 pub mod housekeeping;
 pub mod invalidations;
 pub mod lag;

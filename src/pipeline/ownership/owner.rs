@@ -9,7 +9,9 @@ use super::{heartbeat, recovery, watch};
 use crate::{
     pipeline::{
         counting::{fold, persist, retire, trim},
-        jobs::{backfill, housekeeping, invalidations, lag, moderation, rankings, reconcile, waiting},
+        jobs::{
+            backfill, hot_notes, housekeeping, invalidations, lag, moderation, rankings, reconcile, waiting,
+        },
         leadership::{
             Context, Leadership, LogProgress,
             retry::{self, FailureStreak},
@@ -150,6 +152,7 @@ fn spawn_singleton_jobs(parts: &mut Parts, leadership: &Arc<Leadership>) {
     parts.spawn(moderation::run(Arc::clone(leadership)));
     parts.spawn(reconcile::run(Arc::clone(leadership)));
     parts.spawn(housekeeping::run(Arc::clone(leadership)));
+    parts.spawn(hot_notes::run(Arc::clone(leadership)));
     parts.spawn(waiting::run(Arc::clone(leadership)));
 }
 

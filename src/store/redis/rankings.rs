@@ -1,29 +1,30 @@
 //! Rankings: lists that all instances share, as JSON.
 
-use std::{fmt::Display, time::Duration};
+use std::time::Duration;
 
 use redis::Cmd;
-use serde::{Serialize, de::DeserializeOwned};
 
 use super::{connection::Redis, keys, reply::read};
-use crate::{catalogue::HotWindow, store::StoreResult};
+use crate::{
+    catalogue::{HotWindow, Ranking, RankingId},
+    store::{RANKING_SNAPSHOT_LIFE, StoreResult},
+};
+
+/// How long the current ranking stays without a newer one.
+const CURRENT_LIFE: Duration = Duration::from_hours(24);
 
 impl Redis {
-    /// The current ranking of a window, if it is not too old.
-    pub async fn ranking<T: DeserializeOwned>(&self, window: HotWindow) -> StoreResult<Option<T>> {
+    /// The current ranking of a window, if one was made.
+    pub async fn ranking(&self, window: HotWindow) -> StoreResult<Option<Ranking>> {
         self.read_ranking(keys::ranking(window)).await
     }
 
     /// A recent ranking, by its id.
-    pub async fn ranking_snapshot<T: DeserializeOwned>(
-        &self,
-        window: HotWindow,
-        id: impl Display,
-    ) -> StoreResult<Option<T>> {
+    pub async fn ranking_snapshot(&self, window: HotWindow, id: RankingId) -> StoreResult<Option<Ranking>> {
         self.read_ranking(keys::ranking_snapshot(window, id)).await
     }
 
-    async fn read_ranking<T: DeserializeOwned>(&self, key: String) -> StoreResult<Option<T>> {
+    async fn read_ranking(&self, key: String) -> StoreResult<Option<Ranking>> {
         let mut cmd = redis::cmd("GET");
         cmd.arg(key);
         let text: Option<String> = read(self.command(&cmd).await?)?;
@@ -31,16 +32,9 @@ impl Redis {
         Ok(text.and_then(|text| serde_json::from_str(&text).ok()))
     }
 
-    /// Replaces the current ranking of a window, and keeps it under its id for `kept`, so that clients can page
-    /// through it.
-    pub async fn write_ranking(
-        &self,
-        window: HotWindow,
-        id: impl Display,
-        ranking: &impl Serialize,
-        current: Duration,
-        kept: Duration,
-    ) -> StoreResult<()> {
+    /// Replaces the current ranking of a window, and keeps it under its id for a while, so that clients can page through
+    /// it.
+    pub async fn write_ranking(&self, window: HotWindow, ranking: &Ranking) -> StoreResult<()> {
         let text = serde_json::to_string(ranking).unwrap_or_default();
         let set = |key: String, life: Duration| {
             let mut cmd = redis::cmd("SET");
@@ -48,8 +42,8 @@ impl Redis {
             cmd
         };
         // The snapshot first: a reader of the current ranking may request it at once.
-        let cmds: [Cmd; 2] =
-            [set(keys::ranking_snapshot(window, id), kept), set(keys::ranking(window), current)];
-        self.pipeline(&cmds).await.map(drop)
+        let snapshot = set(keys::ranking_snapshot(window, ranking.id), RANKING_SNAPSHOT_LIFE);
+        let cmds: [Cmd; 2] = [snapshot, set(keys::ranking(window), CURRENT_LIFE)];
+        self.pipeline(&cmds).await?.into_iter().try_for_each(|reply| reply.map(drop))
     }
 }

@@ -181,15 +181,17 @@ async fn a_cursor_of_another_window_and_a_wrong_page_size_are_rejected() {
 async fn paging_continues_at_the_same_rank_when_the_snapshot_has_expired() {
     let mut server = Server::start(&[]);
     let [old, a, b] = notes(&server.stores(), 3).await[..] else { panic!() };
+    until_ranked(&server, "ALL", &[old, b, a]).await;
     let (first, info) = page(&server.anonymous(), "ALL", 1, &Value::Null).await.unwrap();
     assert_eq!(first, ids(&[old]));
-    server.stop();
-    server.start_again();
+    like(&server, a, 0..1).await;
+    until_ranked(&server, "ALL", &[old, a, b]).await;
+    // The UNLINK and the restart clear the caches of Redis and of the process. What is made later has another id.
     let mut redis = server.stores().redis().await;
     let snapshots: Vec<String> = redis.keys("{0}:hot:ranking:*").await.unwrap();
     let () = redis.unlink(snapshots).await.unwrap();
-    like(&server, a, 0..1).await;
-    server.stores().rest().await;
+    server.stop();
+    server.start_again();
     let (rest, _) = page(&server.anonymous(), "ALL", 5, &info["endCursor"]).await.unwrap();
     assert_eq!(rest, ids(&[a, b]));
 }
@@ -319,7 +321,7 @@ async fn without_a_history_heat_counts_from_the_start() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn while_redis_is_unavailable_hot_notes_answer_retry_later() {
+async fn while_redis_is_unavailable_the_last_ranking_stays_shown() {
     let mut stores = Stores::start(AppendFsync::Always).await;
     let server = Server::start_on(&stores, &[]);
     let [_, a, b] = notes(&stores, 3).await[..] else { panic!() };
@@ -327,8 +329,51 @@ async fn while_redis_is_unavailable_hot_notes_answer_retry_later() {
     like(&server, b, 0..1).await;
     until_ranked(&server, "DAY", &[a, b]).await;
     stores.stop_redis();
-    // This window was never read, so no cache has it.
-    assert_eq!(page(&server.anonymous(), "WEEK", 5, &Value::Null).await, None);
+    let titles = "query ($window: HotWindow!) { hotNotes(window: $window) { nodes { id title } } }";
+    let answer = async |window: &str| server.anonymous().send(titles, json!({ "window": window })).await.body;
+    let shown = |answer: &Value| {
+        let nodes = answer["data"]["hotNotes"]["nodes"].as_array().cloned().unwrap_or_default();
+        nodes.iter().map(|node| node["id"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    for _ in 0..5 {
+        let answer = answer("DAY").await;
+        assert_eq!(shown(&answer), ids(&[a, b]), "{answer}");
+    }
+    // This process has never read the other window.
+    assert_eq!(answer("WEEK").await["errors"][0]["extensions"]["code"], "RETRY_LATER");
     stores.start_redis(AppendFsync::Always);
     until_ranked(&server, "WEEK", &[a, b]).await;
+}
+
+/// The ids of the rankings that Redis keeps for later pages.
+async fn snapshots(stores: &Stores, window: &str) -> usize {
+    let pattern = format!("{{0}}:hot:ranking:{window}:*");
+    stores.redis().await.keys::<_, Vec<String>>(pattern).await.unwrap().len()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn one_process_makes_rankings_for_all_and_the_last_one_stays_without_it() {
+    let stores = Stores::start(AppendFsync::EverySec).await;
+    let mut pipeline = Server::start_on(&stores, &["--roles", "pipeline"]);
+    let api: Vec<Server> = (0..3).map(|_| Server::start_on(&stores, &["--roles", "api"])).collect();
+    let [_, a, b] = notes(&stores, 3).await[..] else { panic!() };
+    like(&api[0], a, 0..2).await;
+    like(&api[1], b, 0..1).await;
+    for server in &api[..2] {
+        until_ranked(server, "DAY", &[a, b]).await;
+    }
+    stores.rest().await;
+    pipeline.stop();
+    let made = snapshots(&stores, "day").await;
+    // Nobody makes another one, and all show the last: also the process that has read none.
+    for server in &api {
+        until_ranked(server, "DAY", &[a, b]).await;
+    }
+    assert!(made > 0);
+    assert_eq!(snapshots(&stores, "day").await, made);
+    let _pipeline = Server::start_on(&stores, &["--roles", "pipeline"]);
+    like(&api[0], b, 2..4).await;
+    for server in &api {
+        until_ranked(server, "DAY", &[b, a]).await;
+    }
 }

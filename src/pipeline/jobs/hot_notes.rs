@@ -1,0 +1,55 @@
+//! Rankings of hot notes: a singleton job that makes the ranking of each window, for all processes. The last one stays
+//! in Redis until the next is made.
+
+use std::{sync::Arc, time::Duration};
+
+use tokio::time::{MissedTickBehavior, interval};
+
+use crate::{
+    catalogue::{HotWindow, Ranking},
+    pipeline::leadership::Leadership,
+    store::{StoreError, StoreResult},
+};
+
+/// How often all rankings are made.
+const EVERY: Duration = Duration::from_secs(3);
+
+/// Never returns.
+pub async fn run(leadership: Arc<Leadership>) -> StoreError {
+    let mut ticks = interval(EVERY);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        ticks.tick().await;
+        for window in HotWindow::ALL {
+            match make(&leadership, *window).await {
+                Err(error) if error.is_transient() => {
+                    tracing::debug!(window = window.name(), %error, "cannot make a ranking now; the last one stays");
+                }
+                Err(error) => {
+                    tracing::error!(window = window.name(), %error, "cannot make a ranking; the last one stays");
+                }
+                Ok(()) => {}
+            }
+        }
+    }
+}
+
+/// Makes the ranking of a window by its heat. By totals if nothing was hot in it; and while its heat is rebuilt, if
+/// there is no earlier ranking.
+async fn make(leadership: &Leadership, window: HotWindow) -> StoreResult<()> {
+    let (redis, now) = (leadership.redis(), chrono::Utc::now().timestamp_millis());
+    let heat = match window {
+        HotWindow::Last(span) => redis.hottest(span, now, Ranking::MOST).await?,
+        HotWindow::All => Some(Vec::new()),
+    };
+    if heat.is_none() && redis.ranking(window).await?.is_some() {
+        return Ok(());
+    }
+    let mut ranking = Ranking::by_heat(window, heat.unwrap_or_default());
+    if ranking.notes.is_empty() {
+        let candidates = leadership.db().hot_candidates(Ranking::CANDIDATES).await?;
+        ranking = Ranking::by_totals(window, candidates);
+    }
+    // Before the first notes, each process looks for them itself.
+    if ranking.notes.is_empty() { Ok(()) } else { redis.write_ranking(window, &ranking).await }
+}
