@@ -32,12 +32,21 @@ CREATE TABLE note_counts (
     views       bigint NOT NULL DEFAULT 0,
     ratings     bigint NOT NULL DEFAULT 0,
     rating_sum  bigint NOT NULL DEFAULT 0,
+    -- Author and group of the note, for the indexes below; they never change. Null only in a row without a note.
+    author_id   bigint,
+    group_id    bigint,
     heat_step   integer NOT NULL
         GENERATED ALWAYS AS (floor(sqrt(2 * greatest((likes + 2 * collects), 0)::float8))::integer) STORED
 ) WITH (fillfactor = 70);
 
 -- Notes by heat since ever, the newest first within a step.
 CREATE INDEX note_counts_by_heat ON note_counts (heat_step DESC, id DESC);
+
+-- The same for the notes of an author and of a group. Like the index above they are written only when a note enters
+-- another step.
+CREATE INDEX note_counts_of_author_by_heat ON note_counts (author_id, heat_step DESC, id DESC);
+CREATE INDEX note_counts_of_group_by_heat ON note_counts (group_id, heat_step DESC, id DESC)
+    WHERE group_id IS NOT NULL;
 
 CREATE TABLE comment_counts (
     id       bigint PRIMARY KEY,
@@ -78,7 +87,7 @@ END $$;
 
 CREATE FUNCTION create_note_counts() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
-    INSERT INTO note_counts (id) SELECT id FROM born ON CONFLICT DO NOTHING;
+    INSERT INTO note_counts (id, author_id, group_id) SELECT id, author_id, group_id FROM born ON CONFLICT DO NOTHING;
     RETURN NULL;
 END $$;
 

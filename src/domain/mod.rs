@@ -54,7 +54,7 @@ pub use history::{ActivityRequest, HistoryCounter, HistoryPoint, MAX_POINTS, Ste
 pub use inbox::{Badge, InboxEntry, Message, inbox_of};
 pub use keys::IdempotencyKey;
 pub use moderation::QueueState;
-pub use notes::{NewNote, NoteEdit};
+pub use notes::{NewNote, NoteEdit, NotesOf};
 pub use profiles::{ByName, ProfileEdit};
 pub use rankings::HotNotesCursor;
 pub use rates::{BusyAccount, Cost, CostMeters, Kept, PerClass, PushAccount, RateClass, RequestSource, Work};

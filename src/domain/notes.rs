@@ -10,9 +10,11 @@ use super::{
 };
 use crate::{
     catalogue::{Counter, EdgeKind, Entity, EntityKind},
-    primitives::{GroupId, NoteId, PageRequest, Slice, UserId},
+    primitives::{GroupId, NoteId, PageRequest, Ranked, Slice, UserId},
     store::sql::{backfills::BackfillKind, notes::NoteState},
 };
+
+pub use crate::store::sql::rankings::NotesOf;
 
 /// A note to create.
 #[derive(Clone, Debug)]
@@ -218,6 +220,15 @@ impl Plaudit {
     /// A user's notes, newest first.
     pub async fn notes_of_user(&self, author: UserId, page: PageRequest) -> DomainResult<Slice<NoteId>> {
         Ok(self.inner.db.notes_of_user(author, page).await?)
+    }
+
+    /// The notes of an author or a group by all-time heat, in coarse steps.
+    pub async fn hottest_notes(
+        &self,
+        of: NotesOf,
+        page: &PageRequest<Ranked>,
+    ) -> DomainResult<Slice<Ranked>> {
+        Ok(self.inner.db.hottest_notes(of, page).await?)
     }
 
     /// A group's notes, newest first.

@@ -19,6 +19,7 @@ mod domain {
     mod feed;
     mod follows;
     mod history;
+    mod hottest_notes;
     mod inbox;
     mod likes;
     mod lists;

@@ -3,11 +3,12 @@
 use futures_util::FutureExt;
 
 use super::{
-    lists::{page_of_actors, page_of_notes},
+    lists::{NOTE_ORDER, page_of_actors, page_of_hottest_notes, page_of_notes, wants_hottest},
     nodes::{ID, id},
 };
 use crate::{
     catalogue::{Counter, EdgeKind},
+    domain::NotesOf,
     graphql::{
         definition::{
             interfaces::NODE,
@@ -21,6 +22,7 @@ use crate::{
 };
 
 const NOTES: List = List("groupNotes");
+const HOTTEST: List = List("hottestNotesOfGroup");
 const MEMBERS: List = List("members");
 
 pub fn group() -> ObjectType {
@@ -61,8 +63,8 @@ pub fn group() -> ObjectType {
         own(EdgeKind::GroupJoin),
     )
     .field(
-        &format!("notes{page}: NoteConnection"),
-        "Notes in the group, newest first.",
+        &format!("notes({NOTE_ORDER}, {}: NoteConnection", &page[1..]),
+        "Notes in the group.",
         Resolve::Call(|call| notes(call).boxed()),
     )
     .same_for_all()
@@ -80,8 +82,12 @@ fn group_of(call: &Call<'_>) -> ApiResult<GroupId> {
 }
 
 async fn notes(call: Call<'_>) -> ApiResult<Output> {
+    let of = group_of(&call)?;
+    if wants_hottest(&call) {
+        return page_of_hottest_notes(HOTTEST, NotesOf::Group(of), call).await;
+    }
     let request = NOTES.request(call.arguments, FIRST)?;
-    let notes = call.scope.plaudit().notes_of_group(group_of(&call)?, request).await?;
+    let notes = call.scope.plaudit().notes_of_group(of, request).await?;
     page_of_notes(NOTES, &request, notes, call).await
 }
 

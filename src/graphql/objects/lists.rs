@@ -2,10 +2,11 @@
 
 use crate::{
     catalogue::{EdgeKind, Entity, EntityKind},
+    domain::NotesOf,
     graphql::{
         definition::{
             pages::{FIRST, Key, List},
-            types::Call,
+            types::{Call, EnumType},
             values::{Object, Output},
         },
         errors::ApiResult,
@@ -43,6 +44,36 @@ pub async fn page_of_notes(
     call: Call<'_>,
 ) -> ApiResult<Output> {
     page_of(list, request, notes.map(|note| (note.0, note.into())), call).await
+}
+
+/// The argument of a list of notes for their order.
+pub const NOTE_ORDER: &str = "\"The order of the notes.\" orderBy: NoteOrder! = NEWEST";
+
+pub fn note_order() -> EnumType {
+    EnumType {
+        name: "NoteOrder",
+        description: "The order of notes.",
+        values: vec![
+            (
+                "HOT",
+                "By their likes and collects of all time, in coarse steps, the most first; the newest first within a \
+                 step. Moves while you read: drop ids that you show.",
+            ),
+            ("NEWEST", "By age, the youngest first."),
+        ],
+    }
+}
+
+/// Whether the notes are wanted by heat.
+pub fn wants_hottest(call: &Call<'_>) -> bool {
+    call.arguments.text("orderBy").as_deref() == Some("HOT")
+}
+
+/// A page of the hottest notes of an author or a group.
+pub async fn page_of_hottest_notes(list: List, of: NotesOf, call: Call<'_>) -> ApiResult<Output> {
+    let request = list.request(call.arguments, FIRST)?;
+    let notes = call.scope.plaudit().hottest_notes(of, &request).await?;
+    page_of(list, &request, notes.map(|place| (place, NoteId(place.id).into())), call).await
 }
 
 /// A page of users with an edge of this kind to the target.

@@ -3,12 +3,15 @@
 use futures_util::FutureExt;
 
 use super::{
-    lists::{page_of_actors, page_of_notes, page_of_targets},
+    lists::{
+        NOTE_ORDER, page_of_actors, page_of_hottest_notes, page_of_notes, page_of_targets, wants_hottest,
+    },
     nodes::{ID, id},
     visibility::visibility,
 };
 use crate::{
     catalogue::{Counter, EdgeKind},
+    domain::NotesOf,
     graphql::{
         definition::{
             interfaces::NODE,
@@ -22,6 +25,7 @@ use crate::{
 };
 
 const NOTES: List = List("userNotes");
+const HOTTEST: List = List("hottestNotesOfUser");
 const FOLLOWERS: List = List("followers");
 const FOLLOWING: List = List("following");
 const GROUPS: List = List("userGroups");
@@ -76,8 +80,8 @@ pub fn user() -> ObjectType {
             own(EdgeKind::Follow),
         )
         .field(
-            &format!("notes{page}: NoteConnection"),
-            "Notes that this user wrote, newest first.",
+            &format!("notes({NOTE_ORDER}, {}: NoteConnection", &page[1..]),
+            "Notes that this user wrote.",
             Resolve::Call(|call| notes(call).boxed()),
         )
         .same_for_all()
@@ -113,8 +117,12 @@ fn user_of(call: &Call<'_>) -> ApiResult<UserId> {
 }
 
 async fn notes(call: Call<'_>) -> ApiResult<Output> {
+    let of = user_of(&call)?;
+    if wants_hottest(&call) {
+        return page_of_hottest_notes(HOTTEST, NotesOf::Author(of), call).await;
+    }
     let request = NOTES.request(call.arguments, FIRST)?;
-    let notes = call.scope.plaudit().notes_of_user(user_of(&call)?, request).await?;
+    let notes = call.scope.plaudit().notes_of_user(of, request).await?;
     page_of_notes(NOTES, &request, notes, call).await
 }
 

@@ -15,8 +15,8 @@ use super::{
     live::subscriptions::subscription,
     mutations,
     objects::{
-        activity, coins, comments, groups, inbox, inbox_badges, inbox_entries, notes, ratings, users, viewer,
-        visibility,
+        activity, coins, comments, groups, inbox, inbox_badges, inbox_entries, lists::note_order, notes,
+        ratings, users, viewer, visibility,
     },
     queries::{self, explain, lists, moderation, rankings},
 };
@@ -80,6 +80,7 @@ impl Schema {
         let enums = [
             comments::comment_order(),
             lists::group_order(),
+            note_order(),
             comments::comment_state(),
             inbox_badges::inbox_badge(),
             inbox_entries::inbox_entry_kind(),

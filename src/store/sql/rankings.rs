@@ -3,7 +3,7 @@
 use super::{Db, from_catalogue, times::timestamp};
 use crate::{
     catalogue::{EdgeKind, UnixMillis, WEIGHTS},
-    primitives::{Id, ShardCount, ShardId},
+    primitives::{GroupId, Id, PageRequest, Ranked, ShardCount, ShardId, Slice, UserId},
     store::StoreResult,
 };
 
@@ -44,6 +44,37 @@ impl Db {
         );
         let query = sqlx::query_as(from_catalogue(text)).bind(most as i64);
         self.run(query.fetch_all(&self.pool())).await
+    }
+}
+
+/// Whose notes are ranked.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum NotesOf {
+    Author(UserId),
+    Group(GroupId),
+}
+
+impl Db {
+    /// A page of the notes of an author or a group by their coarse step of all-time heat, the newest first within a
+    /// step. The score of a place is the step.
+    pub async fn hottest_notes(&self, of: NotesOf, page: &PageRequest<Ranked>) -> StoreResult<Slice<Ranked>> {
+        let (column, id) = match of {
+            NotesOf::Author(author) => ("author_id", author.get()),
+            NotesOf::Group(group) => ("group_id", group.get()),
+        };
+        let text = format!(
+            "SELECT c.heat_step::bigint, c.id FROM note_counts AS c JOIN note AS n ON n.id = c.id AND n.removed_at IS NULL
+             WHERE c.{column} = $1 AND (c.heat_step, c.id) < ($2::bigint, $3::bigint)
+             ORDER BY c.heat_step DESC, c.id DESC LIMIT $4"
+        );
+        let after = page.after.unwrap_or(Ranked::LAST);
+        let query = sqlx::query_as(from_catalogue(text))
+            .bind(id)
+            .bind(after.score)
+            .bind(after.id.get())
+            .bind(page.rows());
+        let rows: Vec<(i64, Id)> = self.run(query.fetch_all(&self.pool())).await?;
+        Ok(page.slice(rows.into_iter().map(|(score, id)| Ranked { score, id }).collect()))
     }
 }
 

@@ -213,8 +213,10 @@ impl Tx {
     /// Inserts a row of zeros for entities without totals.
     pub async fn add_missing_totals(&mut self, kind: EntityKind, ids: &[Id]) -> StoreResult<()> {
         let text = format!(
-            "INSERT INTO {kind}_counts (id) SELECT id FROM {entities} WHERE id = ANY($1) ON CONFLICT DO NOTHING",
+            "INSERT INTO {kind}_counts ({columns}) SELECT {columns} FROM {entities} WHERE id = ANY($1)
+             ON CONFLICT DO NOTHING",
             kind = kind.name(),
+            columns = if kind == EntityKind::Note { "id, author_id, group_id" } else { "id" },
             entities = entity_table(kind),
         );
         self.db

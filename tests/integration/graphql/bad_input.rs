@@ -304,6 +304,7 @@ async fn every_list_checks_page_size_and_cursor_and_names_the_argument() {
         "groups(orderBy: NEWEST, ARGS)".into(),
         "users(prefix: \"a\", ARGS)".into(),
         "viewer { user { notes(ARGS)".into(),
+        "viewer { user { notes(orderBy: HOT, ARGS)".into(),
         "viewer { user { followers(ARGS)".into(),
         "viewer { user { following(ARGS)".into(),
         "viewer { user { groups(ARGS)".into(),
@@ -316,6 +317,7 @@ async fn every_list_checks_page_size_and_cursor_and_names_the_argument() {
         format!("note(id: \"note_{n}\") {{ likers(ARGS)"),
         format!("note(id: \"note_{n}\") {{ comments(ARGS)"),
         format!("group(id: \"group_{g}\") {{ notes(ARGS)"),
+        format!("group(id: \"group_{g}\") {{ notes(orderBy: HOT, ARGS)"),
         format!("group(id: \"group_{g}\") {{ members(ARGS)"),
     ] {
         let bad_cursors = ["", "x", "bm90ZXMgMQ", "bGlrZXJzIDE", "\u{0}"];
