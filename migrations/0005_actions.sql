@@ -46,8 +46,11 @@ CREATE TABLE note_rating (
     score       smallint NOT NULL CONSTRAINT note_rating_in_range CHECK (score BETWEEN 0 AND 10),
     created_at  timestamptz NOT NULL DEFAULT now(),
     changed_at  timestamptz NOT NULL DEFAULT now(),
+    -- Totals include it: its user is not hidden.
+    included    boolean NOT NULL DEFAULT true,
     PRIMARY KEY (user_id, note_id)
 );
 
 -- The ratings of a note, the latest first; and for recounts, number and sum of ratings from the index alone.
-CREATE INDEX note_rating_of_note ON note_rating (note_id, changed_at DESC, user_id DESC) INCLUDE (score);
+CREATE INDEX note_rating_of_note ON note_rating (note_id, changed_at DESC, user_id DESC) INCLUDE (score)
+    WHERE included;

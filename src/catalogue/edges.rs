@@ -137,7 +137,13 @@ impl Flip {
 
     /// Every counter that the flip moves, with its entity and the change.
     pub fn deltas(&self) -> impl Iterator<Item = (Entity, Counter, i64)> + '_ {
-        self.kind.moves().iter().map(|m| {
+        self.deltas_if(true)
+    }
+
+    /// The same; `is_shown`: whether everybody sees the target. If not, it does not count for its owner.
+    pub fn deltas_if(&self, is_shown: bool) -> impl Iterator<Item = (Entity, Counter, i64)> + '_ {
+        let moves = self.kind.moves().iter().filter(move |m| is_shown || m.party != Party::Owner);
+        moves.map(|m| {
             let entity = Entity::new(m.counter.kind(), self.party(m.party));
             (entity, m.counter, self.sign())
         })

@@ -77,10 +77,9 @@ pub fn user() -> ObjectType {
         )
         .field(
             &format!("notes{page}: NoteConnection"),
-            "Notes that this user wrote, newest first.",
+            "Notes that this user wrote, newest first. Those of a hidden user are for the user and moderators.",
             Resolve::Call(|call| notes(call).boxed()),
         )
-        .same_for_all()
         .field(
             &format!("followers{page}: FollowerConnection"),
             "Users who follow this user, the latest first. A follow appears here moments later, once it is in the \
@@ -114,7 +113,11 @@ fn user_of(call: &Call<'_>) -> ApiResult<UserId> {
 
 async fn notes(call: Call<'_>) -> ApiResult<Output> {
     let request = NOTES.request(call.arguments, FIRST)?;
-    let notes = call.scope.plaudit().notes_of_user(user_of(&call)?, request).await?;
+    let (plaudit, author) = (call.scope.plaudit(), user_of(&call)?);
+    // Only then are there notes that not everybody sees.
+    let is_hidden = plaudit.users().get(author).await?.is_hidden;
+    let with_hidden = is_hidden && call.scope.reader().is_user_or_moderator(author).await?;
+    let notes = plaudit.notes_of_user(author, with_hidden, request).await?;
     page_of_notes(NOTES, &request, notes, call).await
 }
 

@@ -12,6 +12,7 @@ pub mod dead;
 pub mod edges;
 pub mod explain;
 pub mod groups;
+pub mod hiding;
 pub mod idempotency;
 pub mod inbox;
 pub mod installation;

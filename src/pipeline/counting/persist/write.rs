@@ -150,10 +150,10 @@ async fn switch_rows<'a>(tx: &mut Tx, plan: &Plan<'a>) -> StoreResult<(Deltas, V
         tx.switch_on_again(*kind, &plan.rows_on_again(*kind)).await?;
         for row in changed.iter().filter(|row| row.included) {
             let Some(flip) = plan.flip_of(*kind, row) else { continue };
-            for (entity, counter, delta) in flip.deltas() {
+            for (entity, counter, delta) in flip.deltas_if(row.is_shown) {
                 moved.entry(entity).or_default().add(counter, delta);
             }
-            if row.first {
+            if row.first && row.is_shown {
                 first_times.push(flip);
             }
         }
