@@ -29,7 +29,15 @@ impl Comment {
     #[must_use]
     pub fn as_removed(&self) -> Self {
         let (body, images, mentions) = (String::new(), Vec::new(), Vec::new());
-        Self { is_removed: true, is_hidden: false, rating_at_writing: None, body, images, mentions, ..self.clone() }
+        Self {
+            is_removed: true,
+            is_hidden: false,
+            rating_at_writing: None,
+            body,
+            images,
+            mentions,
+            ..self.clone()
+        }
     }
 }
 

@@ -149,7 +149,8 @@ impl Plaudit {
         }
         // A hidden note counts nowhere already.
         if !state.is_hidden {
-            let place = NotePlace { author: state.author, group: state.group, is_featured: state.is_featured };
+            let place =
+                NotePlace { author: state.author, group: state.group, is_featured: state.is_featured };
             change.count_note(&place, &totals, -1);
         }
         change.touch(note);

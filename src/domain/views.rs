@@ -165,8 +165,7 @@ impl Plaudit {
         let mut seen = HashSet::with_capacity(ids.len());
         let ids: Vec<NoteId> = ids.iter().copied().filter(|id| seen.insert(*id)).collect();
         let found = self.notes().get_many(&ids).await?.into_iter().flatten();
-        let notes: Vec<Arc<Note>> =
-            found.filter(|note| !note.is_hidden || note.author == actor).collect();
+        let notes: Vec<Arc<Note>> = found.filter(|note| !note.is_hidden || note.author == actor).collect();
         let user = self.users().get_many(&[actor]).await?.pop().flatten();
         let counts = user.is_none_or(|user| !user.is_hidden);
         // Checked before the key is claimed: a rejected request must not leave a claim.

@@ -17,6 +17,7 @@ mod domain {
     mod editing;
     mod feed;
     mod follows;
+    mod hiding;
     mod history;
     mod inbox;
     mod likes;

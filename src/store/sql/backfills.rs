@@ -89,7 +89,8 @@ impl Tx {
     }
 }
 
-const COLUMNS: &str = "subject, kind, stage, after_id, within_id, done, total, finished_at IS NOT NULL AS is_finished";
+const COLUMNS: &str =
+    "subject, kind, stage, after_id, within_id, done, total, finished_at IS NOT NULL AS is_finished";
 
 impl Db {
     /// Whether one of these shards has a backfill that is not finished.

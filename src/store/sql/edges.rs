@@ -246,7 +246,9 @@ pub(super) const fn entity_table(kind: EntityKind) -> &'static str {
 pub(super) const fn is_shown(kind: EntityKind) -> &'static str {
     match kind {
         EntityKind::Note => "is_shown",
-        EntityKind::User | EntityKind::Inbox | EntityKind::Comment | EntityKind::Group => "removed_at IS NULL",
+        EntityKind::User | EntityKind::Inbox | EntityKind::Comment | EntityKind::Group => {
+            "removed_at IS NULL"
+        }
     }
 }
 

@@ -108,7 +108,8 @@ impl Tx {
         let entities = notes.iter().map(|note| note.id.into());
         let affected: Vec<Entity> = moved.keys().copied().chain(entities).collect();
         self.lock_all_totals(&affected).await?;
-        let totals: BTreeMap<Id, Counts> = self.lock_totals(EntityKind::Note, &ids).await?.into_iter().collect();
+        let totals: BTreeMap<Id, Counts> =
+            self.lock_totals(EntityKind::Note, &ids).await?.into_iter().collect();
         let mut moved = Deltas::new();
         for note in notes {
             count_note(&note.place, &totals.get(&note.id.0).copied().unwrap_or_default(), by, &mut moved);

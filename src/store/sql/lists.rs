@@ -2,7 +2,12 @@
 
 use chrono::{DateTime, Utc};
 
-use super::{Db, columns::offset, edges::{entity_table, is_shown}, from_catalogue};
+use super::{
+    Db,
+    columns::offset,
+    edges::{entity_table, is_shown},
+    from_catalogue,
+};
 use crate::{
     catalogue::EdgeKind,
     primitives::{Id, Moment, Offset, PageRequest, ShardId, Slice, UserId},

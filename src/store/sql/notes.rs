@@ -69,8 +69,7 @@ pub fn count_note(place: &NotePlace, totals: &Counts, by: i64, moved: &mut Delta
     }
 }
 
-const COLUMNS: &str =
-    "id, author_id, group_id, featured_at IS NOT NULL AS is_featured, is_hidden, title, body, created_at, edited_at";
+const COLUMNS: &str = "id, author_id, group_id, featured_at IS NOT NULL AS is_featured, is_hidden, title, body, created_at, edited_at";
 
 const STATE: &str = "SELECT author_id, group_id, featured_at IS NOT NULL AS is_featured, is_hidden,
                             removed_at IS NOT NULL AS is_removed

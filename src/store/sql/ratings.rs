@@ -58,9 +58,10 @@ impl Tx {
     /// A user's rating of a note, and whether totals include it. Lock the note's totals first: this serializes two
     /// ratings by the same user.
     pub async fn rating(&mut self, user: UserId, note: NoteId) -> StoreResult<Option<(i16, bool)>> {
-        let query = sqlx::query_as("SELECT score, included FROM note_rating WHERE user_id = $1 AND note_id = $2")
-            .bind(user.get())
-            .bind(note.get());
+        let query =
+            sqlx::query_as("SELECT score, included FROM note_rating WHERE user_id = $1 AND note_id = $2")
+                .bind(user.get())
+                .bind(note.get());
         self.db.run(query.fetch_optional(&mut *self.inner)).await
     }
 

@@ -63,9 +63,9 @@ impl Recount {
             NoteRatingSum => Self::sum("score", "note_rating AS r WHERE r.note_id = t.id AND r.included"),
             CommentReplies => Self::comments("parent_id"),
             GroupNotes => Self::count("note AS r WHERE r.group_id = t.id AND r.is_shown"),
-            GroupFeaturedNotes => Self::count(
-                "note AS r WHERE r.group_id = t.id AND r.is_shown AND r.featured_at IS NOT NULL",
-            ),
+            GroupFeaturedNotes => {
+                Self::count("note AS r WHERE r.group_id = t.id AND r.is_shown AND r.featured_at IS NOT NULL")
+            }
             InboxReplies | InboxLikes | InboxFollowers | InboxMessages => Self::Rows(entries(counter)),
             // Views have no rows.
             NoteViews => Self::Bounds("greatest(c.views, 0)".to_owned()),
