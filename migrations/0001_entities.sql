@@ -9,8 +9,9 @@
 
 CREATE TABLE app_user (
     id          bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
-    -- The `sub` claim of the user's tokens.
-    subject     text NOT NULL CHECK (octet_length(subject) BETWEEN 1 AND 255),
+    -- The `sub` claim of the user's tokens. Null once the user was erased: then the row has no personal data, and only
+    -- keeps the id.
+    subject     text CHECK (octet_length(subject) BETWEEN 1 AND 255),
     name        text NOT NULL,
     -- An https address. Null for none.
     avatar_url  text,
@@ -18,7 +19,8 @@ CREATE TABLE app_user (
     removed_at  timestamptz,
     -- Nothing of a hidden user counts or is shown to others until the user is restored.
     hidden_at   timestamptz,
-    CONSTRAINT app_user_subject_unique UNIQUE (subject)
+    CONSTRAINT app_user_subject_unique UNIQUE (subject),
+    CONSTRAINT app_user_subject_until_erased CHECK ((subject IS NULL) = (removed_at IS NOT NULL))
 );
 
 -- Users by the beginning of their name, for mentions. The collation compares bytes, so that names with one beginning are
@@ -65,6 +67,10 @@ CREATE TABLE note (
 CREATE INDEX note_feed ON note (id DESC) WHERE is_shown;
 CREATE INDEX note_by_author ON note (author_id, id DESC) WHERE is_shown;
 CREATE INDEX note_of_group ON note (group_id, id DESC) WHERE is_shown AND group_id IS NOT NULL;
+-- Texts of removed notes that are still kept: to empty them, by age and by author.
+CREATE INDEX note_text_of_removed ON note (removed_at) WHERE removed_at IS NOT NULL AND (title <> '' OR body <> '');
+CREATE INDEX note_text_of_removed_by_author ON note (author_id)
+    WHERE removed_at IS NOT NULL AND (title <> '' OR body <> '');
 -- Notes of hidden users, which they and moderators see.
 CREATE INDEX note_hidden_by_author ON note (author_id, id DESC) WHERE is_hidden AND removed_at IS NULL;
 

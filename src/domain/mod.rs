@@ -11,6 +11,7 @@ mod comment_text;
 mod comments;
 mod edges;
 pub mod entity_cache;
+mod erasure;
 mod error;
 mod feed;
 mod follows;

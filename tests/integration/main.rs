@@ -15,6 +15,7 @@ mod domain {
     mod concurrency;
     mod edges;
     mod editing;
+    mod erasure;
     mod feed;
     mod follows;
     mod hiding;

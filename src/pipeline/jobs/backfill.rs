@@ -3,11 +3,11 @@
 
 use std::{sync::Arc, time::Duration};
 
-use super::hiding;
+use super::{erasing, hiding};
 use crate::{
-    catalogue::{Counter, Deltas, Entity},
+    catalogue::{Counter, Deltas, EdgeKind, Entity},
     pipeline::leadership::{Leadership, retry::repeat},
-    primitives::{CommentId, NoteId},
+    primitives::{CommentId, NoteId, UserId},
     store::{
         StoreError, StoreResult,
         sql::{
@@ -57,11 +57,13 @@ async fn backfill_page(leadership: &Leadership) -> StoreResult<bool> {
         BackfillKind::Hide => hiding::page(&mut tx, &mut work, true).await?,
         BackfillKind::Restore => hiding::page(&mut tx, &mut work, false).await?,
         BackfillKind::Remove => remove_comments(&mut tx, &mut work).await?,
+        BackfillKind::Erase => erasing::page(&mut tx, &mut work, leadership.redis().shards()).await?,
     };
     tx.move_totals(&page.moved).await?;
     tx.settle_placeholders(&page.placeholders).await?;
     let invalid: Vec<Entity> = page.moved.keys().copied().chain(page.changed).collect();
     tx.add_invalidations(leadership.redis().shards(), &invalid, work_name(work.kind)).await?;
+    tx.add_set_invalidations(leadership.redis().shards(), &page.sets, work_name(work.kind)).await?;
     tx.save_backfill(&work).await?;
     tx.commit().await?;
     log_progress(&work);
@@ -74,6 +76,8 @@ pub(super) struct PageEffects {
     pub moved: Deltas,
     /// Entities whose texts changed.
     pub changed: Vec<Entity>,
+    /// Cached sets whose rows changed.
+    pub sets: Vec<(EdgeKind, UserId)>,
     /// Comments that may have become placeholders, or stopped being ones.
     pub placeholders: Vec<CommentId>,
 }
@@ -110,5 +114,6 @@ const fn work_name(kind: BackfillKind) -> &'static str {
         BackfillKind::Hide => "hidden",
         BackfillKind::Restore => "restored",
         BackfillKind::Remove => "removed",
+        BackfillKind::Erase => "erased",
     }
 }

@@ -12,6 +12,8 @@ use crate::{
 
 /// Stages before those of the edges, of which each kind has one.
 const BEFORE_EDGES: usize = 4;
+/// All stages.
+pub(super) const STAGES: usize = BEFORE_EDGES + EdgeKind::ALL.len();
 
 /// Hides the next rows of a user (`hide`), or shows them.
 pub(super) async fn page(tx: &mut Tx, work: &mut Backfill, hide: bool) -> StoreResult<PageEffects> {
@@ -37,7 +39,7 @@ const fn sign(hide: bool) -> i64 {
 }
 
 /// Moves on to what is behind the last row of a page, or to the next stage after the last page.
-fn advance(work: &mut Backfill, rows: usize, last: Option<i64>) {
+pub(super) fn advance(work: &mut Backfill, rows: usize, last: Option<i64>) {
     work.done += rows as i64;
     match last {
         Some(last) if rows == PAGE => work.after = last,

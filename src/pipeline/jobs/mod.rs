@@ -19,6 +19,7 @@
 
 pub mod announcements;
 pub mod backfill;
+mod erasing;
 mod hiding;
 pub mod housekeeping;
 pub mod invalidations;

@@ -22,6 +22,8 @@ pub enum BackfillKind {
     Restore,
     /// A note's comments are removed with it.
     Remove,
+    /// Everything of a user is hidden, and then deleted.
+    Erase,
 }
 
 /// Progress of a backfill of one subject.
@@ -50,11 +52,12 @@ impl BackfillKind {
             Self::Hide => "hide",
             Self::Restore => "restore",
             Self::Remove => "remove",
+            Self::Erase => "erase",
         }
     }
 
     fn from_name(name: &str) -> StoreResult<Self> {
-        let all = [Self::Hide, Self::Restore, Self::Remove];
+        let all = [Self::Hide, Self::Restore, Self::Remove, Self::Erase];
         let kind = all.into_iter().find(|kind| kind.name() == name);
         kind.ok_or_else(|| StoreError::Unexpected(format!("unknown kind of backfill {name:?}")))
     }
@@ -156,7 +159,7 @@ pub struct RemovedComment {
 }
 
 impl Tx {
-    /// Removes the next comments of a note, by rising id.
+    /// Removes the next comments of a note and their texts, by rising id.
     pub async fn remove_comments_after(
         &mut self,
         note: NoteId,
@@ -167,7 +170,9 @@ impl Tx {
             "WITH page AS (SELECT id, is_counted AND NOT note_is_hidden AS included FROM comment_index
                            WHERE note_id = $1 AND id > $2 AND (removed_at IS NULL OR is_placeholder)
                            ORDER BY id LIMIT $3 FOR NO KEY UPDATE),
-             unqueued AS (DELETE FROM comment_queue AS q USING page WHERE q.comment_id = page.id)
+             unqueued AS (DELETE FROM comment_queue AS q USING page WHERE q.comment_id = page.id),
+             text AS (UPDATE comment_body AS b SET body = '', images = '{}', mentions = '{}'
+                      FROM page WHERE b.id = page.id)
              UPDATE comment_index AS c SET removed_at = coalesce(removed_at, now()), is_placeholder = false
              FROM page WHERE c.id = page.id RETURNING c.id, c.author_id AS author, page.included",
         )

@@ -74,6 +74,7 @@ type SwitchedOnRow = (Option<UserId>, Option<Id>, Option<bool>, Option<bool>, bo
 fn switch_on_text(kind: EdgeKind) -> String {
     // A row is included if its actor is visible and its target present. Two counts decide that for the whole batch, at
     // a fraction of the cost of a look-up per row. Look-ups happen only if an actor or a target is hidden or removed.
+    // An erased user gets no row.
     format!(
         "WITH visible AS NOT MATERIALIZED (
              SELECT id FROM app_user WHERE removed_at IS NULL AND hidden_at IS NULL
@@ -90,6 +91,8 @@ fn switch_on_text(kind: EdgeKind) -> String {
                         AND (SELECT true FROM {targets} WHERE id = target AND removed_at IS NULL), false),
                     {at}, {at}
              FROM unnest($1::bigint[], $2::bigint[], $3::bigint[]) AS flip (actor, target, at)
+             WHERE (SELECT actors_visible AND targets_shown FROM whole)
+                OR NOT EXISTS (SELECT FROM app_user WHERE id IN ({users}) AND removed_at IS NOT NULL)
              ON CONFLICT (actor_id, target_id) DO UPDATE
                  SET is_on = true, included = excluded.included, changed_at = excluded.changed_at
                  WHERE NOT edge.is_on
@@ -104,6 +107,7 @@ fn switch_on_text(kind: EdgeKind) -> String {
         edges = kind.name(),
         targets = entity_table(kind.target()),
         shown = is_shown(kind.target()),
+        users = if kind.target() == EntityKind::User { "actor, target" } else { "actor" },
         at = timestamp!("at"),
     )
 }

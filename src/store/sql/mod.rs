@@ -10,6 +10,7 @@ pub mod comments;
 pub mod counts;
 pub mod dead;
 pub mod edges;
+pub mod erasure;
 pub mod explain;
 pub mod groups;
 pub mod hiding;

@@ -38,7 +38,7 @@ async fn user_id(client: &Client) -> Value {
 }
 
 /// Writes a comment and waits until it is approved.
-async fn comment(server: &Server, author: &Client, note: &Value, reply_to: Option<&Value>) -> Value {
+async fn comment(author: &Client, note: &Value, reply_to: Option<&Value>) -> Value {
     let input = json!({ "noteId": note, "body": "Some words.", "replyToId": reply_to });
     let id = author.act("addComment", input, "comment { id }").await["comment"]["id"].clone();
     let query = "query ($id: ID!) { node(id: $id) { ... on Comment { state } } }";
@@ -64,11 +64,11 @@ impl<'a> Scene<'a> {
         moderator.act("featureNote", json!({ "noteId": of_hal }), "changed").await;
         ann.like(of_hal.as_str().unwrap()).await;
         ann.act("collectNote", json!({ "noteId": of_hal }), "changed").await;
-        comment(server, &ann, &of_hal, None).await;
-        let answered = comment(server, &hal, &of_ann, None).await;
-        comment(server, &bob, &of_ann, Some(&answered)).await;
-        let of_bob = comment(server, &bob, &of_ann, None).await;
-        let answer = comment(server, &hal, &of_ann, Some(&of_bob)).await;
+        comment(&ann, &of_hal, None).await;
+        let answered = comment(&hal, &of_ann, None).await;
+        comment(&bob, &of_ann, Some(&answered)).await;
+        let of_bob = comment(&bob, &of_ann, None).await;
+        let answer = comment(&hal, &of_ann, Some(&of_bob)).await;
         hal.act("rateNote", json!({ "noteId": of_ann, "score": 9 }), "changed").await;
         bob.act("rateNote", json!({ "noteId": of_ann, "score": 3 }), "changed").await;
         let (hal_id, ann_id) = (user_id(&hal).await, user_id(&ann).await);
@@ -231,7 +231,7 @@ async fn what_a_hidden_user_does_counts_only_after_the_restore_and_views_never()
     let hidden = scene.counts().await;
     let new =
         create_note(&scene.hal, json!({ "title": "New", "body": "Text", "groupId": scene.group })).await;
-    comment(&server, &scene.hal, &scene.of_ann, None).await;
+    comment(&scene.hal, &scene.of_ann, None).await;
     scene.hal.act("rateNote", json!({ "noteId": scene.of_ann, "score": 5 }), "changed").await;
     scene.hal.act("recordViews", json!({ "noteIds": [scene.of_ann] }), "notes { id }").await;
     scene.bob.act("recordViews", json!({ "noteIds": [scene.of_ann] }), "notes { id }").await;
@@ -319,7 +319,7 @@ async fn hiding_and_restoring_beside_64_acting_users_keeps_every_count_right() {
             scene.moderator.act(action, json!({ "userId": scene.hal_id }), "changed").await;
             let note = json!({ "title": "Another", "body": "Text", "groupId": scene.group });
             create_note(&scene.hal, note).await;
-            comment(&server, &scene.hal, &scene.of_ann, None).await;
+            comment(&scene.hal, &scene.of_ann, None).await;
         }
     };
     tokio::join!(join_all((0..64).map(act)), toggle);
