@@ -7,7 +7,10 @@ use super::{erasing, hiding};
 use crate::{
     catalogue::{Counter, Deltas, EdgeKind, Entity},
     pipeline::leadership::{Leadership, retry::repeat},
-    primitives::{CommentId, NoteId, UserId},
+    primitives::{
+        CommentId, NoteId, UserId,
+        fault::{self, Point},
+    },
     store::{
         StoreError, StoreResult,
         sql::{
@@ -65,7 +68,9 @@ async fn backfill_page(leadership: &Leadership) -> StoreResult<bool> {
     tx.add_invalidations(leadership.redis().shards(), &invalid, work_name(work.kind)).await?;
     tx.add_set_invalidations(leadership.redis().shards(), &page.sets, work_name(work.kind)).await?;
     tx.save_backfill(&work).await?;
+    fault::reached(Point::BeforePage)?;
     tx.commit().await?;
+    fault::reached(Point::AfterPage)?;
     log_progress(&work);
     Ok(true)
 }

@@ -1,6 +1,7 @@
 //! Erasing users: everything of theirs goes, the counts of everybody else stay right, wherever the server is killed.
 
 use futures_util::future::join_all;
+use plaudit_embedded_stores::AppendFsync;
 use plaudit_token_auth::Role;
 use redis::AsyncCommands;
 use serde_json::{Value, json};
@@ -214,15 +215,40 @@ async fn an_erased_user_leaves_nothing_and_everybody_elses_counts_are_right() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn erasing_continues_after_kills() {
-    let mut server = Server::start(&[]);
-    let scene = Scene::new(&server).await;
-    scene.moderator.act("eraseUser", json!({ "userId": scene.erik_id }), "changed").await;
-    for _ in 0..6 {
-        server.kill();
+async fn erasing_continues_after_kills_before_and_after_the_commits_of_its_pages() {
+    let stores = Stores::start(AppendFsync::EverySec).await;
+    let mut server = Server::start_on(&stores, &["--lease", "2s"]);
+    let mut scene = Scene::new(&server).await;
+    server.kill();
+    assert!(server.try_start(&[("FAILPOINTS", "page.before=1*return(die)")]));
+    let moderator = server.client_as(Role::Moderator, "the moderator");
+    moderator.act("eraseUser", json!({ "userId": scene.erik_id }), "changed").await;
+    let left = "SELECT count(*) FROM backfill WHERE finished_at IS NULL AND $1 > 0";
+    let mut kills = 0;
+    // Each life does some pages and ends at the next one.
+    for life in ["page.after=4*off->1", "page.before=3*off->1"].iter().cycle() {
+        // Has ended, or has nothing left to end at.
+        let is_done = loop {
+            if server.has_ended() {
+                break false;
+            }
+            if stores.number(left, number(&scene.erik_id)).await == 0 {
+                break true;
+            }
+            tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+        };
+        if is_done {
+            break;
+        }
+        kills += 1;
+        server.try_start(&[("FAILPOINTS", &format!("{life}*return(die)"))]);
+    }
+    assert!(kills > 3, "{kills} kills");
+    if server.has_ended() {
         server.start_again();
     }
-    until_erased(&server.stores(), &scene.erik_id).await;
+    scene.ann = server.client("ann");
+    until_erased(&stores, &scene.erik_id).await;
     assert_is_erased(&server, &scene).await;
 }
 
