@@ -40,6 +40,8 @@ CREATE TABLE app_group (
     removed_at   timestamptz
 );
 
+-- Groups of an owner, for exports.
+CREATE INDEX app_group_by_owner ON app_group (owner_id, id);
 CREATE INDEX app_group_newest ON app_group (id DESC) WHERE removed_at IS NULL;
 
 CREATE TABLE note (

@@ -1,10 +1,12 @@
-//! Erasing users: everything of theirs is deleted, and they count nowhere.
+//! Personal data: exporting what is held of a user, and erasing the user.
 
 use super::{
     ActionOutcome, DomainError, DomainResult, IdempotencyKey, Plaudit, keys::ActionCall,
     transaction::ActionStart,
 };
-use crate::primitives::UserId;
+use crate::primitives::{PageRequest, Slice, UserId};
+
+pub use crate::store::sql::export::{ExportPosition, ExportedRecord};
 
 impl Plaudit {
     /// Erases a user. Name, avatar and subject are gone at once, and the user is hidden; the pipeline deletes the rest
@@ -29,6 +31,19 @@ impl Plaudit {
             change.touch(user);
         }
         change.finish(changed, None).await
+    }
+
+    /// A page of all that is held of a user.
+    ///
+    /// # Errors
+    /// [`DomainError::NotFound`] for an unknown or erased user.
+    pub async fn export_user(
+        &self,
+        user: UserId,
+        page: &PageRequest<ExportPosition>,
+    ) -> DomainResult<Slice<ExportedRecord>> {
+        self.users().get(user).await?;
+        Ok(self.inner.db.exported_records(user, page).await?)
     }
 
     /// Whether there was such a user, who was erased.

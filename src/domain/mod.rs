@@ -42,6 +42,7 @@ pub use coins::{Amount, CoinEntry};
 pub use comment_text::CommentText;
 pub use comments::{CommentOrder, CommentThread, ThreadPage};
 pub use entity_cache::{Comment, Group, Note, User};
+pub use erasure::{ExportPosition, ExportedRecord};
 pub use error::{DomainError, DomainResult, ErrorClass, Reason};
 pub use groups::{GroupEdit, GroupOrder};
 pub use history::{ActivityRequest, HistoryCounter, HistoryPoint, MAX_POINTS, StepLength};

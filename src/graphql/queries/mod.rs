@@ -1,5 +1,6 @@
 //! The fields of `Query`, by domain word.
 
+pub mod export;
 pub mod feed;
 pub mod lists;
 pub mod lookups;
@@ -9,6 +10,13 @@ pub mod rankings;
 use super::definition::types::ObjectType;
 
 pub fn query() -> ObjectType {
-    let fields = [lookups::lookups, feed::feeds, lists::lists, rankings::rankings, moderation::moderation];
+    let fields = [
+        lookups::lookups,
+        feed::feeds,
+        lists::lists,
+        rankings::rankings,
+        moderation::moderation,
+        export::export,
+    ];
     fields.into_iter().fold(ObjectType::new("Query", "What can be read."), |query, add| add(query))
 }

@@ -12,6 +12,7 @@ pub mod dead;
 pub mod edges;
 pub mod erasure;
 pub mod explain;
+pub mod export;
 pub mod groups;
 pub mod hiding;
 pub mod idempotency;

@@ -302,3 +302,95 @@ async fn a_user_who_is_erased_in_the_middle_of_their_actions_leaves_nothing() {
     assert_eq!(rows_of(&server.stores(), &scene.erik_id).await, 0);
     assert_eq!(drift(&server), Vec::<String>::new());
 }
+
+/// The records that `plaudit export` prints, by their kind.
+fn exported(server: &Server, user: &Value) -> Vec<Value> {
+    let output = server.command().args(["export", "--user", user.as_str().unwrap()]).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let text = String::from_utf8(output.stdout).unwrap();
+    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn all_that_is_held_of_a_user_is_exported_by_pages_and_by_command() {
+    let server = Server::start(&[]);
+    let scene = Scene::new(&server).await;
+    let records = exported(&server, &scene.erik_id);
+    let kinds: Vec<&str> = records.iter().map(|record| record["type"].as_str().unwrap()).collect();
+    let expected = [
+        "user",
+        "note",
+        "comment",
+        "comment",
+        "rating",
+        "inboxEntry",
+        "inboxEntry",
+        "inboxEntry",
+        "inboxEntry",
+        "coins",
+        "note_like",
+        "follow",
+        "note_collect",
+        "group_join",
+    ];
+    assert_eq!(kinds, expected);
+    assert_eq!((&records[0]["subject"], &records[0]["name"]), (&json!(SUBJECT), &json!(NAME)));
+    assert_eq!((&records[1]["id"], &records[1]["title"]), (&scene.of_erik, &json!(WORDS)));
+    let like = records.iter().find(|record| record["type"] == "note_like").unwrap();
+    assert_eq!((&like["target"], &like["isOn"]), (&scene.of_ann, &json!(true)));
+    assert_eq!(like["steps"].as_array().unwrap().len(), 1);
+
+    let query = "query ($u: ID!, $after: String) { exportUser(userId: $u, first: 3, after: $after) {
+        nodes { kind json } pageInfo { endCursor hasNextPage } } }";
+    for reader in [&scene.erik, &scene.moderator, &server.client_as(Role::Service, "a service")] {
+        let (mut after, mut read) = (Value::Null, Vec::new());
+        loop {
+            let page =
+                reader.data(query, json!({ "u": scene.erik_id, "after": after })).await["exportUser"].clone();
+            read.extend(
+                page["nodes"]
+                    .as_array()
+                    .unwrap()
+                    .iter()
+                    .map(|node| serde_json::from_str::<Value>(node["json"].as_str().unwrap()).unwrap()),
+            );
+            if page["pageInfo"]["hasNextPage"] == false {
+                break;
+            }
+            after = page["pageInfo"]["endCursor"].clone();
+        }
+        assert_eq!(read, records);
+    }
+    let refused = scene.ann.error(query, json!({ "u": scene.erik_id })).await;
+    assert_eq!(refused["extensions"]["code"], "FORBIDDEN");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_command_erases_a_user_and_shows_when_it_is_done() {
+    let server = Server::start(&[]);
+    let scene = Scene::new(&server).await;
+    let erase = |id: &str, flags: &[&str]| server.command().args(["erase", id]).args(flags).output().unwrap();
+    let id = scene.erik_id.as_str().unwrap();
+    let unconfirmed = erase(id, &[]);
+    assert_eq!(unconfirmed.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&unconfirmed.stderr).contains("--yes"));
+    assert_eq!(scene.others().await["user"]["followerCount"], 1);
+    for said in [format!("{id} is erased\n"), format!("{id} was erased before\n")] {
+        let output = erase(id, &["--yes"]);
+        assert_eq!(
+            String::from_utf8(output.stdout).unwrap(),
+            said,
+            "{}",
+            String::from_utf8_lossy(&output.stderr)
+        );
+    }
+    until_erased(&server.stores(), &scene.erik_id).await;
+    assert_is_erased(&server, &scene).await;
+    for (wrong, why) in [("user_9000000000", "there is no user"), ("note_1", "is not a user")] {
+        let output = erase(wrong, &["--yes"]);
+        assert!(!output.status.success());
+        assert!(String::from_utf8_lossy(&output.stderr).contains(why));
+    }
+    let gone = server.command().args(["export", "--user", id]).output().unwrap();
+    assert!(String::from_utf8_lossy(&gone.stderr).contains("erased"));
+}

@@ -137,6 +137,7 @@ impl Things {
             ("Query", "viewer") => "viewer { user { id } }".into(),
             ("Query", "userBySubject") => "userBySubject(subject: \"nobody\") { id }".into(),
             ("Query", "users") => "users(prefix: \"a\") { nodes { id } }".into(),
+            ("Query", "exportUser") => format!("exportUser(userId: {owner:?}) {{ nodes {{ kind }} }}"),
             ("Query", "undecidedComments") => "undecidedComments { nodes { reason } }".into(),
             ("Query", _) => format!("{field} {{ nodes {{ id }} }}"),
             ("Subscription", "noteCountsChanged") => format!("{field}(noteIds: [\"{note}\"]) {{ id }}"),
