@@ -6,7 +6,7 @@
 -- ARGV[1]   epoch    of the target's counters
 -- ARGV[2]   logs     how many logs follow
 -- then for each log:     source shard, fence of its owner, offset up to which the target must have folded it, and up to
---                        which it has folded it afterwards
+--                        which it has folded it afterwards; 1 if replicas have the log up to there, else 0
 -- then                   how many kinds of entities follow
 -- then for each kind:    number of the counters that move, at least one; their names
 -- then for each entity:  position of its kind (from 1), entity, one difference per counter
@@ -19,7 +19,7 @@ local argument = arguments_after(2)
 local logs, fields = {}, { 'epoch', 'change' }
 for i = 1, tonumber(ARGV[2]) do
   local source = argument()
-  logs[i] = { source = source, fence = argument(), from = argument(), to = argument() }
+  logs[i] = { source = source, fence = argument(), from = argument(), to = argument(), replicated = argument() }
   fields[2 * i + 1], fields[2 * i + 2] = 'fence:' .. source, 'folded:' .. source
 end
 
@@ -93,7 +93,7 @@ for i, log in ipairs(logs) do
   local last = 4 * i - 2
   positions[last + 1], positions[last + 2] = 'fence:' .. log.source, log.fence
   positions[last + 3], positions[last + 4] = 'folded:' .. log.source, log.to
-  lines[#lines + 1] = 'folded ' .. log.source .. ' ' .. log.to
+  lines[#lines + 1] = 'folded ' .. log.source .. ' ' .. log.to .. (log.replicated == '1' and ' replicated' or '')
 end
 call('HSET', KEYS[1], unpack(positions))
 publish(KEYS[2], epoch, before, change, lines)

@@ -13,7 +13,6 @@ use crate::{
     catalogue::Entity,
     primitives::UserId,
     reconcile::{
-        DriftKind, Finding,
         explain::explain,
         explanation::{EdgeSides, Explanation, RowCount, SetSide},
     },
@@ -78,11 +77,10 @@ fn counters(of: &Explanation, page: &mut String) -> std::fmt::Result {
             RowCount::None => "no rows".into(),
             RowCount::Frozen => "frozen".into(),
         };
-        let wrong = of.findings.iter().any(|finding| finding.counter == counter.name);
         writeln!(
             page,
             "{} {:<22}{rows:>12}{:>12}{:>12}{:>15}",
-            if wrong { '!' } else { ' ' },
+            if of.is_right(counter) { ' ' } else { '!' },
             counter.name,
             or_dash(counter.total),
             counter.redis.map_or_else(|| "not loaded".into(), |value| value.to_string()),
@@ -228,36 +226,7 @@ fn repairs(of: &Explanation, page: &mut String) -> std::fmt::Result {
 }
 
 fn verdict(of: &Explanation, page: &mut String) -> std::fmt::Result {
-    for finding in &of.findings {
-        writeln!(page, "{}", sentence(finding))?;
-    }
-    if !of.findings.is_empty() {
-        return writeln!(page, "=> repair it: plaudit reconcile --repair --entity {}", of.entity);
-    }
-    let sides = match (&of.redis.error, of.is_busy, of.exists) {
-        (_, _, false) => "it does not exist",
-        (Some(_), ..) => "rows and totals agree; Redis could not be read",
-        (None, true, _) => {
-            "rows and totals agree; Redis is changing, or waits for an invalidation: try again"
-        }
-        (None, false, true) => "all agree",
-    };
-    writeln!(page, "=> {sides}")
-}
-
-fn sentence(finding: &Finding) -> String {
-    let Finding { counter, off, .. } = finding;
-    let (found, expected) = (or_dash(finding.found), or_dash(finding.expected));
-    match finding.what {
-        DriftKind::Total => format!("=> {counter}: the total is {found}, the rows say {expected} ({off:+})"),
-        DriftKind::TotalsMissing => "=> it has no row of totals".into(),
-        DriftKind::TotalsOrphaned => "=> it has a row of totals, but it never existed".into(),
-        DriftKind::Redis => format!("=> {counter}: Redis has {found}, it must be {expected} ({off:+})"),
-        DriftKind::Members => format!("=> {counter}: the cached set is wrong in {off} places"),
-        DriftKind::Flips => {
-            format!("=> {counter}: {off} flips are still pending in Redis, but are already rows")
-        }
-    }
+    of.verdict().iter().try_for_each(|sentence| writeln!(page, "=> {sentence}"))
 }
 
 const fn state(is_on: bool) -> &'static str {

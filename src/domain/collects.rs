@@ -2,15 +2,15 @@
 
 use std::sync::Arc;
 
-use super::{DomainResult, IdempotencyKey, Note, Plaudit};
+use super::{DomainResult, IdempotencyKey, Note, Plaudit, Switched};
 use crate::{
     catalogue::EdgeKind,
     primitives::{NoteId, UserId},
 };
 
 impl Plaudit {
-    /// Puts a note into the actor's collection (`on`) or takes it out. Returns the note and whether
-    /// anything changed.
+    /// Puts a note into the actor's collection (`on`) or takes it out. Returns the note and what
+    /// has changed.
     ///
     /// # Errors
     /// [`super::DomainError::NotFound`] for an unknown or removed note.
@@ -20,7 +20,7 @@ impl Plaudit {
         note: NoteId,
         on: bool,
         key: Option<&IdempotencyKey>,
-    ) -> DomainResult<(Arc<Note>, bool)> {
+    ) -> DomainResult<(Arc<Note>, Switched)> {
         self.switch_to_note(EdgeKind::NoteCollect, actor, note, on, key).await
     }
 }

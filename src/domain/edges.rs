@@ -5,7 +5,9 @@ use std::{
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
-use super::{DomainError, DomainResult, IdempotencyKey, Note, Plaudit, Reason, actions, keys::key_reused};
+use super::{
+    DomainError, DomainResult, Durability, IdempotencyKey, Note, Plaudit, Reason, actions, keys::key_reused,
+};
 use crate::{
     catalogue::{EdgeKind, Flip, UnixMillis},
     primitives::{Id, NoteId, Offset, ShardId, UserId},
@@ -21,6 +23,14 @@ const PAUSE: Duration = Duration::from_millis(5);
 /// One flip in this many renews the expiry of the actor's cached set: renewing costs a command.
 const RENEW_ONE_IN: u32 = 16;
 
+/// What a switch of an edge has done.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Switched {
+    /// False if the edge was in that state already.
+    pub changed: bool,
+    pub durability: Durability,
+}
+
 /// A switch of an edge.
 pub(super) struct EdgeAction<'a> {
     pub kind: EdgeKind,
@@ -35,10 +45,19 @@ pub(super) struct EdgeAction<'a> {
     pub key: Option<&'a IdempotencyKey>,
 }
 
+/// What the script has done.
+struct Flipped {
+    changed: bool,
+    /// Its event, or that of the pending flip that made the state.
+    at: Option<Offset>,
+    is_on_disk: bool,
+}
+
 impl Plaudit {
-    /// Switches the edge and waits (bounded) until this instance has its counts. Returns whether it changed.
-    pub(super) async fn switch(&self, action: EdgeAction<'_>) -> DomainResult<bool> {
-        let Some(actor) = action.actor else { return Ok(false) };
+    /// Switches the edge and waits (bounded) until this instance has its counts.
+    pub(super) async fn switch(&self, action: EdgeAction<'_>) -> DomainResult<Switched> {
+        let unchanged = Switched { changed: false, durability: Durability::Database };
+        let Some(actor) = action.actor else { return Ok(unchanged) };
         let flip = Flip {
             kind: action.kind,
             actor,
@@ -47,14 +66,19 @@ impl Plaudit {
             on: action.on,
             at: now(),
         };
-        let (changed, at) = self.flip(flip, &action).await?;
-        if let Some(at) = at {
-            self.wait_for_flip(&flip, at).await;
-        }
-        Ok(changed)
+        let Flipped { changed, at, is_on_disk } = self.flip(flip, &action).await?;
+        // Without a pending flip, the state of the edge is in PostgreSQL: a flip is retired after it is persisted.
+        let Some(at) = at else { return Ok(Switched { changed, ..unchanged }) };
+        let is_replicated = self.wait_for_flip(&flip, at).await;
+        let durability = match (is_replicated, is_on_disk) {
+            (true, _) => Durability::Replicated,
+            (false, true) => Durability::Disk,
+            (false, false) => Durability::Memory,
+        };
+        Ok(Switched { changed, durability })
     }
 
-    /// Switches an edge to an existing note. Returns the note and whether anything changed.
+    /// Switches an edge to an existing note. Returns the note and what has changed.
     pub(super) async fn switch_to_note(
         &self,
         kind: EdgeKind,
@@ -62,15 +86,15 @@ impl Plaudit {
         note: NoteId,
         on: bool,
         key: Option<&IdempotencyKey>,
-    ) -> DomainResult<(Arc<Note>, bool)> {
+    ) -> DomainResult<(Arc<Note>, Switched)> {
         let note = self.note_for(actor, note).await?;
         let (target, owner) = (note.id.0, note.author);
-        let changed = self.switch(EdgeAction { kind, actor, target, owner, on, limit: 0, key }).await?;
-        Ok((note, changed))
+        let switched = self.switch(EdgeAction { kind, actor, target, owner, on, limit: 0, key }).await?;
+        Ok((note, switched))
     }
 
     /// Runs the script `flip_edge`, and loads the set or row that it asks for.
-    async fn flip(&self, flip: Flip, action: &EdgeAction<'_>) -> DomainResult<(bool, Option<Offset>)> {
+    async fn flip(&self, flip: Flip, action: &EdgeAction<'_>) -> DomainResult<Flipped> {
         let memberships = &self.inner.memberships;
         let mut request = FlipRequest {
             flip,
@@ -84,11 +108,11 @@ impl Plaudit {
                 tokio::time::sleep(PAUSE).await;
             }
             match self.inner.redis.flip_edge(&request).await? {
-                FlipOutcome::Done { changed, at, is_repeated } => {
+                FlipOutcome::Done { changed, at, is_repeated, is_on_disk } => {
                     if changed && !is_repeated {
                         actions::changed(actions::switching(flip.kind, flip.on));
                     }
-                    return Ok((changed, at));
+                    return Ok(Flipped { changed, at, is_on_disk });
                 }
                 FlipOutcome::NeedsSet => memberships.load_set(flip.actor, flip.kind).await?,
                 FlipOutcome::NeedsRow => {
@@ -101,15 +125,16 @@ impl Plaudit {
         Err(StoreError::Contended { tries: ATTEMPTS }.into())
     }
 
-    /// Waits (bounded) until this instance has received the counters that the flip moves.
-    async fn wait_for_flip(&self, flip: &Flip, at: Offset) {
+    /// Waits (bounded) until this instance has received the counters that the flip moves. Returns whether replicas are
+    /// known to have the flip.
+    async fn wait_for_flip(&self, flip: &Flip, at: Offset) -> bool {
         let shards = self.inner.redis.shards();
         let mut targets: Vec<ShardId> =
             flip.deltas().map(|(entity, _, _)| shards.shard_of(entity.id)).collect();
         targets.sort_unstable();
         targets.dedup();
         let source = shards.shard_of(flip.actor.0);
-        self.hub().wait_until_folded(source, at, &targets, self.inner.settings.reply_wait).await;
+        self.hub().wait_until_folded(source, at, &targets, self.inner.settings.reply_wait).await
     }
 }
 

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use super::{DomainError, DomainResult, IdempotencyKey, Plaudit, User, edges::EdgeAction};
+use super::{DomainError, DomainResult, IdempotencyKey, Plaudit, Switched, User, edges::EdgeAction};
 use crate::{catalogue::EdgeKind, primitives::UserId};
 
 impl Plaudit {
-    /// Follows a user (`on`) or stops following. Returns the followed user and whether anything changed.
+    /// Follows a user (`on`) or stops following. Returns the followed user and what has changed.
     ///
     /// # Errors
     /// [`DomainError::NotFound`] for an unknown user; [`DomainError::BadInput`] for the actor, and with
@@ -17,7 +17,7 @@ impl Plaudit {
         user: UserId,
         on: bool,
         key: Option<&IdempotencyKey>,
-    ) -> DomainResult<(Arc<User>, bool)> {
+    ) -> DomainResult<(Arc<User>, Switched)> {
         if actor == Some(user) {
             return Err(DomainError::bad_input(
                 "userId",
@@ -34,7 +34,7 @@ impl Plaudit {
             limit: self.inner.settings.follow_limit,
             key,
         };
-        let changed = self.switch(action).await?;
-        Ok((user, changed))
+        let switched = self.switch(action).await?;
+        Ok((user, switched))
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::{
-    DomainError, DomainResult, Group, IdempotencyKey, Plaudit, edges::EdgeAction, keys::ActionCall,
+    DomainError, DomainResult, Group, IdempotencyKey, Plaudit, Switched, edges::EdgeAction, keys::ActionCall,
     text::Text, transaction::ActionStart,
 };
 use crate::{
@@ -85,7 +85,7 @@ impl Plaudit {
         Ok((self.groups().get(group).await?, outcome.changed))
     }
 
-    /// Joins a group (`on`) or leaves it. Returns the group and whether anything changed.
+    /// Joins a group (`on`) or leaves it. Returns the group and what has changed.
     ///
     /// # Errors
     /// [`DomainError::NotFound`] for an unknown group.
@@ -95,11 +95,11 @@ impl Plaudit {
         group: GroupId,
         on: bool,
         key: Option<&IdempotencyKey>,
-    ) -> DomainResult<(Arc<Group>, bool)> {
+    ) -> DomainResult<(Arc<Group>, Switched)> {
         let group = self.groups().get(group).await?;
         let (kind, owner) = (EdgeKind::GroupJoin, group.owner);
-        let changed =
+        let switched =
             self.switch(EdgeAction { kind, actor, target: group.id.0, owner, on, limit: 0, key }).await?;
-        Ok((group, changed))
+        Ok((group, switched))
     }
 }

@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use super::{Comment, DomainResult, IdempotencyKey, Note, Plaudit, edges::EdgeAction};
+use super::{Comment, DomainResult, IdempotencyKey, Note, Plaudit, Switched, edges::EdgeAction};
 use crate::{
     catalogue::EdgeKind,
     primitives::{CommentId, NoteId, UserId},
 };
 
 impl Plaudit {
-    /// Likes a note (`on`) or takes the like back. Returns the note and whether anything changed.
+    /// Likes a note (`on`) or takes the like back. Returns the note and what has changed.
     ///
     /// # Errors
     /// [`super::DomainError::NotFound`] for an unknown or removed note.
@@ -19,11 +19,11 @@ impl Plaudit {
         note: NoteId,
         on: bool,
         key: Option<&IdempotencyKey>,
-    ) -> DomainResult<(Arc<Note>, bool)> {
+    ) -> DomainResult<(Arc<Note>, Switched)> {
         self.switch_to_note(EdgeKind::NoteLike, actor, note, on, key).await
     }
 
-    /// Likes a comment (`on`) or takes the like back. Returns the comment and whether anything changed.
+    /// Likes a comment (`on`) or takes the like back. Returns the comment and what has changed.
     ///
     /// # Errors
     /// [`super::DomainError::NotFound`] for an unknown, removed or not approved comment, and for one of a
@@ -34,11 +34,11 @@ impl Plaudit {
         comment: CommentId,
         on: bool,
         key: Option<&IdempotencyKey>,
-    ) -> DomainResult<(Arc<Comment>, bool)> {
+    ) -> DomainResult<(Arc<Comment>, Switched)> {
         let comment = self.public_comment(comment).await?;
         let (kind, owner) = (EdgeKind::CommentLike, comment.author);
-        let changed =
+        let switched =
             self.switch(EdgeAction { kind, actor, target: comment.id.0, owner, on, limit: 0, key }).await?;
-        Ok((comment, changed))
+        Ok((comment, switched))
     }
 }

@@ -9,10 +9,12 @@ mod coins;
 mod collects;
 mod comment_text;
 mod comments;
+mod durability;
 mod edges;
 pub mod entity_cache;
 mod erasure;
 mod error;
+mod explain;
 mod feed;
 mod follows;
 mod groups;
@@ -36,14 +38,19 @@ mod visibility;
 
 use std::sync::Arc;
 
+use tokio::sync::Semaphore;
+
 pub use crate::store::sql::threads::CommentState;
 pub use actions::ACTIONS;
 pub use coins::{Amount, CoinEntry};
 pub use comment_text::CommentText;
 pub use comments::{CommentOrder, CommentThread, ThreadPage};
+pub use durability::{Durability, LowestDurability};
+pub use edges::Switched;
 pub use entity_cache::{Comment, Group, Note, User};
 pub use erasure::{ExportPosition, ExportedRecord};
 pub use error::{DomainError, DomainResult, ErrorClass, Reason};
+pub use explain::{Explanation, RowCount};
 pub use groups::{GroupEdit, GroupOrder};
 pub use history::{ActivityRequest, HistoryCounter, HistoryPoint, MAX_POINTS, StepLength};
 pub use inbox::{Badge, InboxEntry, Message, inbox_of};
@@ -91,6 +98,8 @@ struct Services {
     rankings: Rankings,
     rates: Rates,
     entities: Arc<EntityCaches>,
+    /// One explanation at a time.
+    explaining: Semaphore,
 }
 
 impl Plaudit {
@@ -107,6 +116,7 @@ impl Plaudit {
             rankings: Rankings::new(redis.clone(), db.clone()),
             rates: Rates::new(&settings.rates, settings.subscription_memory, redis.clone()),
             entities,
+            explaining: Semaphore::new(1),
             redis,
             db,
             hub,

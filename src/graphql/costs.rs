@@ -6,6 +6,7 @@ use super::{
     definition::pages::MAX_PAGE,
     guard::{ArgumentValues, Guard, ListSize, SchemaIndex, SchemaRules},
     objects::activity,
+    queries::explain,
     request::scalars::SCALARS,
 };
 use crate::{
@@ -23,6 +24,13 @@ const RULES: SchemaRules = SchemaRules {
         ("Mutation", "recordViews", ListSize::Ids { argument: "input", field: Some("noteIds") }),
         ("Query", "nodes", ListSize::Ids { argument: "ids", field: None }),
         ("Note", "activity", ListSize::Computed(activity_steps)),
+        ("Query", "explain", ListSize::Computed(|_| 1)),
+        ("Explanation", "verdict", ListSize::Fixed(20)),
+        ("Explanation", "counters", ListSize::Fixed(8)),
+        ("Explanation", "logs", ListSize::Fixed(explain::MAX_LOGS as u64)),
+        ("Explanation", "lastEvents", ListSize::Fixed(10)),
+        ("Explanation", "waitingInvalidations", ListSize::Fixed(20)),
+        ("Explanation", "lastRepairs", ListSize::Fixed(5)),
         ("Subscription", "noteCountsChanged", ListSize::Events { argument: Some("noteIds") }),
         ("Subscription", "userCountsChanged", ListSize::Events { argument: Some("userIds") }),
         ("Subscription", "commentCountsChanged", ListSize::Events { argument: Some("commentIds") }),

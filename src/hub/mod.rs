@@ -115,8 +115,14 @@ impl Hub {
     }
 
     /// Waits until this hub has received that the event at `at` of `source`'s log is folded into each of `targets`;
-    /// gives up after `bound`.
-    pub async fn wait_until_folded(&self, source: ShardId, at: Offset, targets: &[ShardId], bound: Duration) {
+    /// gives up after `bound`. Returns whether that fold had the word of the replicas that they have the event.
+    pub async fn wait_until_folded(
+        &self,
+        source: ShardId,
+        at: Offset,
+        targets: &[ShardId],
+        bound: Duration,
+    ) -> bool {
         let waits = targets.iter().map(|target| {
             let mut folded = self.view(*target).lock().folded(source);
             async move { folded.wait_for(|offset| *offset >= at).await.map(drop) }
@@ -124,7 +130,9 @@ impl Hub {
         let all = futures_util::future::join_all(waits);
         if tokio::time::timeout(bound, all).await.is_err() {
             tracing::debug!(shard = source.0, offset = %at, "a reply no longer waits for its event");
+            return false;
         }
+        targets.iter().any(|target| self.view(*target).lock().is_replicated(source, at))
     }
 
     /// Waits until this hub has received the change of each shard; gives up after `bound`.

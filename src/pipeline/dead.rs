@@ -91,7 +91,7 @@ async fn try_to_apply(db: &Db, shards: ShardCount, serial: i64) -> StoreResult<D
     }
     tx.supersede_dead_events(dead.shard, &plan.flips, dead.offset).await?;
     let moved = apply(&mut tx, &plan, dead.history).await?;
-    let invalid = mismatches(&Deltas::new(), &moved);
+    let invalid = mismatches(&Deltas::new(), &moved.totals);
     tx.add_invalidations(shards, &invalid, REASON).await?;
     let sets: Vec<_> = plan.flips.iter().map(|flip| (flip.kind, flip.actor)).collect();
     tx.add_set_invalidations(shards, &sets, REASON).await?;

@@ -22,8 +22,9 @@ use crate::{
 
 /// History steps and repairs that are shown.
 const LAST: i64 = 5;
-/// Entries at the end of each log that are searched for events of the entity.
+/// Entries at the end of each log that are searched for events of the entity, and of all logs together.
 const TAIL: usize = 1_000;
+const TAILS: usize = 16_000;
 
 /// Reads everything about the entity and changes nothing. `actors` are users whose edges to it are included.
 pub async fn explain(redis: &Redis, db: &Db, entity: Entity, actors: &[UserId]) -> StoreResult<Explanation> {
@@ -160,9 +161,10 @@ async fn last_events(redis: &Redis, entity: Entity, at: &LogPositions) -> Vec<Lo
         return Vec::new();
     }
     let mut events = Vec::new();
+    let tail = TAIL.min(TAILS / redis.shards().get());
     for source in redis.shards().all() {
         let has = |offset, offsets: &[Offset]| offsets.get(source.index()).is_some_and(|at| offset <= *at);
-        for (offset, text, moved) in redis.log_tail(source, TAIL).await.unwrap_or_default() {
+        for (offset, text, moved) in redis.log_tail(source, tail).await.unwrap_or_default() {
             if !moved.contains(&entity) {
                 continue;
             }

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::finding::Finding;
+use super::finding::{DriftKind, Finding};
 use crate::store::sql::{
     explain::{EdgeRowState, HistoryRow, PendingInvalidation},
     repairs::RepairRow,
@@ -31,6 +31,55 @@ pub struct Explanation {
     pub findings: Vec<Finding>,
     /// It changed during each comparison.
     pub is_busy: bool,
+}
+
+impl Explanation {
+    /// What is wrong, or that all agrees: a sentence each. The last one says what to do.
+    pub fn verdict(&self) -> Vec<String> {
+        if self.findings.is_empty() {
+            return vec![self.agreement().to_owned()];
+        }
+        let repair = format!("repair it: plaudit reconcile --repair --entity {}", self.entity);
+        self.findings.iter().map(sentence).chain([repair]).collect()
+    }
+
+    const fn agreement(&self) -> &'static str {
+        match (&self.redis.error, self.is_busy, self.exists) {
+            (_, _, false) => "it does not exist",
+            (Some(_), ..) => "rows and totals agree; Redis could not be read",
+            (None, true, _) => {
+                "rows and totals agree; Redis is changing, or waits for an invalidation: try again"
+            }
+            (None, false, true) => "all agree",
+        }
+    }
+
+    /// Whether it exists, or has existed, or something is stored of it.
+    pub fn has_anything(&self) -> bool {
+        let has_total = self.counters.iter().any(|counter| counter.total.is_some());
+        self.exists || self.removed_at.is_some() || has_total
+    }
+
+    /// Whether no finding names this counter.
+    pub fn is_right(&self, counter: &CounterSides) -> bool {
+        self.findings.iter().all(|finding| finding.counter != counter.name)
+    }
+}
+
+fn sentence(finding: &Finding) -> String {
+    let Finding { counter, off, .. } = finding;
+    let number = |value: Option<i64>| value.map_or_else(|| "-".to_owned(), |value| value.to_string());
+    let (found, expected) = (number(finding.found), number(finding.expected));
+    match finding.what {
+        DriftKind::Total => format!("{counter}: the total is {found}, the rows say {expected} ({off:+})"),
+        DriftKind::TotalsMissing => "it has no row of totals".into(),
+        DriftKind::TotalsOrphaned => "it has a row of totals, but it never existed".into(),
+        DriftKind::Redis => format!("{counter}: Redis has {found}, it must be {expected} ({off:+})"),
+        DriftKind::Members => format!("{counter}: the cached set is wrong in {off} places"),
+        DriftKind::Flips => {
+            format!("{counter}: {off} flips are still pending in Redis, but are already rows")
+        }
+    }
 }
 
 /// One counter.

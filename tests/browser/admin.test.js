@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { after, afterEach, before, beforeEach, test } from "node:test";
-import { baseUrl, developmentToken, launchBrowser, openContext, send } from "./browser.js";
+import { assertNoProblems, baseUrl, developmentToken, launchBrowser, openContext, recordProblems, send } from "./browser.js";
 
 let browser;
 let context;
@@ -46,6 +46,30 @@ test("the explanation of a number opens on keyboard focus and closes with Escape
   await tip.getByText("If not:").waitFor();
   await page.keyboard.press("Escape");
   await tip.waitFor({ state: "detached" });
+});
+
+test("the page explains the numbers of an object, and says what is wrong with an id", async () => {
+  const problems = recordProblems(context);
+  const { feed } = await send("{ feed(first: 1) { nodes { id likeCount } } }", await developmentToken());
+  const [{ id, likeCount }] = feed.nodes;
+  await page.goto(`${baseUrl}/admin`);
+  const panel = page.getByRole("region", { name: "Explain a number" });
+  const ask = async (id) => {
+    await panel.getByLabel("Id of a user, note, comment or group").fill(id);
+    await panel.getByRole("button", { name: "Explain" }).click();
+  };
+  for (let times = 0; times < 2; times++) {
+    await ask(id);
+    await panel.getByText(/^(All agree|Rows and totals agree)/).waitFor();
+    const likes = panel.getByRole("row", { name: /^likes/ });
+    assert.equal(await likes.getByRole("cell").first().innerText(), likeCount.toLocaleString("en"));
+    await panel.getByRole("row", { name: /^shard 0/ }).waitFor();
+  }
+  await ask("note_9000000000");
+  await panel.getByText("There never was a note_9000000000.").waitFor();
+  await ask("cat_1");
+  await panel.getByText("is not an id").waitFor();
+  assertNoProblems(problems);
 });
 
 test("the sign-in refuses a token without the role moderator and stores no token", async () => {

@@ -6,7 +6,7 @@ use futures_util::FutureExt;
 use parking_lot::RwLock;
 use plaudit::{
     catalogue::{EdgeKind, Entity},
-    domain::{Amount, GRANT_REASON, IdempotencyKey, Plaudit, Text},
+    domain::{Amount, GRANT_REASON, IdempotencyKey, Plaudit, Switched, Text},
     primitives::{CommentId, GroupId, Id, NoteId, ShardCount, UserId, fault::Point},
     store::sql::Db,
 };
@@ -312,8 +312,8 @@ async fn perform(plaudit: &Plaudit, actor: UserId, act: Act, key: &IdempotencyKe
     }
 }
 
-fn changed<T, E>(result: Result<(T, bool), E>) -> Result<bool, E> {
-    result.map(|(_, changed)| changed)
+fn changed<T, E>(result: Result<(T, Switched), E>) -> Result<bool, E> {
+    result.map(|(_, switched)| switched.changed)
 }
 
 fn id(raw: i64) -> Id {

@@ -13,6 +13,7 @@ mod domain {
     mod coins;
     mod comments;
     mod concurrency;
+    mod durability;
     mod edges;
     mod editing;
     mod erasure;
@@ -71,6 +72,7 @@ mod pipeline {
     mod crashes;
     mod dead;
     mod explain;
+    mod mismatches;
     mod outages;
     mod overflow;
     mod races;

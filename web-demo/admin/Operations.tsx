@@ -6,8 +6,8 @@ import styles from "./Operations.module.css";
 import { Monitor } from "./metrics/monitor";
 import { MonitorContext } from "./metrics/useMonitor";
 
-/** Loaded separately, because only the comments need the GraphQL client. */
-const Comments = lazy(() => import("./comments/Comments"));
+/** Loaded separately, because only these parts need the GraphQL client. */
+const WithApi = lazy(() => import("./WithApi"));
 
 /** The whole page, for moderators. */
 export function Operations({ session, onLeave }: { session: Session; onLeave: (problem?: string) => void }) {
@@ -28,7 +28,7 @@ export function Operations({ session, onLeave }: { session: Session; onLeave: (p
         {monitorState.readings && (
           <div id="comments" tabIndex={-1} className={styles.comments}>
             <Suspense>
-              <Comments session={session} />
+              <WithApi session={session} />
             </Suspense>
           </div>
         )}

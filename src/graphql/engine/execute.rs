@@ -172,8 +172,11 @@ impl Engine {
             let written = answered.written;
             return Ok((Executed::Planned(answered), written));
         }
-        let outcome = EngineOutcome::new(self.max_answer);
-        let response = Box::pin(self.execute_by_engine(request, operation, scope, &outcome)).await?;
+        let (outcome, acts) = (EngineOutcome::new(self.max_answer), Arc::clone(scope.acts()));
+        let mut response = Box::pin(self.execute_by_engine(request, operation, scope, &outcome)).await?;
+        if let Some(durability) = acts.durability.get() {
+            response.extensions.insert(plan::DURABILITY.to_owned(), durability.name().into());
+        }
         counter!(EXECUTIONS, "by" => "engine").increment(1);
         Ok((Executed::ByEngine(response), outcome.written()))
     }

@@ -1,7 +1,7 @@
 //! What all mutations share: the acting user, the idempotency key, and the form of inputs and payloads.
 
 use crate::{
-    domain::{IdempotencyKey, Plaudit, Text, TextRule},
+    domain::{IdempotencyKey, Plaudit, Switched, Text, TextRule},
     graphql::{
         definition::{
             arguments::Arguments,
@@ -63,6 +63,16 @@ impl<'a> Action<'a> {
     /// The acting user, created at the first action.
     pub async fn actor(&self) -> ApiResult<UserId> {
         self.scope.viewer().actor(self.plaudit()).await
+    }
+
+    /// The payload of a switch.
+    pub fn switched(
+        &self,
+        switched: Switched,
+        parts: impl IntoIterator<Item = (&'static str, Output)>,
+    ) -> Output {
+        self.scope.acts().durability.note(switched.durability);
+        payload(switched.changed, parts)
     }
 
     /// The acting user of a switch. Switching off creates no user: who has none has switched nothing on.

@@ -2,7 +2,7 @@
 
 use futures_util::FutureExt;
 
-use super::action::{Action, Mutation, payload};
+use super::action::{Action, Mutation};
 use crate::graphql::{
     definition::{types::Call, values::Output},
     errors::ApiResult,
@@ -30,7 +30,7 @@ pub const MUTATIONS: &[Mutation] = &[
 async fn set_collect(call: Call<'_>, on: bool) -> ApiResult<Output> {
     let action = Action::begin(call)?;
     let note = action.input.id("noteId")?;
-    let (note, changed) =
+    let (note, switched) =
         action.plaudit().set_note_collect(action.switching_actor(on).await?, note, on, action.key()).await?;
-    Ok(payload(changed, [("note", note.into())]))
+    Ok(action.switched(switched, [("note", note.into())]))
 }

@@ -2,7 +2,7 @@
 
 use futures_util::FutureExt;
 
-use super::action::{Action, Mutation, payload};
+use super::action::{Action, Mutation};
 use crate::graphql::{
     definition::{
         types::Call,
@@ -40,6 +40,6 @@ async fn set_follow(call: Call<'_>, on: bool) -> ApiResult<Output> {
     let action = Action::begin(call)?;
     let user = action.input.id("userId")?;
     let actor = action.switching_actor(on).await?;
-    let (user, changed) = action.plaudit().set_follow(actor, user, on, action.key()).await?;
-    Ok(payload(changed, [("user", user.id.into()), ("viewer", Object::Root.into())]))
+    let (user, switched) = action.plaudit().set_follow(actor, user, on, action.key()).await?;
+    Ok(action.switched(switched, [("user", user.id.into()), ("viewer", Object::Root.into())]))
 }

@@ -87,6 +87,6 @@ async fn set_membership(call: Call<'_>, on: bool) -> ApiResult<Output> {
     let action = Action::begin(call)?;
     let group = action.input.id("groupId")?;
     let actor = action.switching_actor(on).await?;
-    let (group, changed) = action.plaudit().set_membership(actor, group, on, action.key()).await?;
-    Ok(payload(changed, [("group", group.into()), ("viewer", Object::Root.into())]))
+    let (group, switched) = action.plaudit().set_membership(actor, group, on, action.key()).await?;
+    Ok(action.switched(switched, [("group", group.into()), ("viewer", Object::Root.into())]))
 }

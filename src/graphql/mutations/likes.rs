@@ -2,7 +2,7 @@
 
 use futures_util::FutureExt;
 
-use super::action::{Action, Mutation, payload};
+use super::action::{Action, Mutation};
 use crate::graphql::{
     definition::{types::Call, values::Output},
     errors::ApiResult,
@@ -46,17 +46,17 @@ pub const MUTATIONS: &[Mutation] = &[
 async fn set_note_like(call: Call<'_>, on: bool) -> ApiResult<Output> {
     let action = Action::begin(call)?;
     let note = action.input.id("noteId")?;
-    let (note, changed) =
+    let (note, switched) =
         action.plaudit().set_note_like(action.switching_actor(on).await?, note, on, action.key()).await?;
-    Ok(payload(changed, [("note", note.into())]))
+    Ok(action.switched(switched, [("note", note.into())]))
 }
 
 async fn set_comment_like(call: Call<'_>, on: bool) -> ApiResult<Output> {
     let action = Action::begin(call)?;
     let comment = action.input.id("commentId")?;
-    let (comment, changed) = action
+    let (comment, switched) = action
         .plaudit()
         .set_comment_like(action.switching_actor(on).await?, comment, on, action.key())
         .await?;
-    Ok(payload(changed, [("comment", comment.into())]))
+    Ok(action.switched(switched, [("comment", comment.into())]))
 }

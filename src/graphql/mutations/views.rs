@@ -4,6 +4,7 @@ use futures_util::FutureExt;
 
 use super::action::{Action, Mutation, payload};
 use crate::{
+    domain::Durability,
     graphql::{
         definition::{types::Call, values::Output},
         errors::{ApiError, ApiResult},
@@ -37,7 +38,8 @@ async fn record_views(call: Call<'_>) -> ApiResult<Output> {
         return Err(ApiError::bad_input("noteIds", message));
     }
     let ids: Vec<NoteId> = action.input.ids("noteIds")?;
-    let (actor, recorded) = (action.actor().await?, action.scope.recorded_views());
+    let (actor, recorded) = (action.actor().await?, &action.scope.acts().recorded_views);
     let viewed = action.plaudit().record_views(actor, &ids, action.key(), recorded).await?;
+    action.scope.acts().durability.note(Durability::Memory);
     Ok(payload(!viewed.is_empty(), [("notes", Output::list(viewed))]))
 }

@@ -28,6 +28,7 @@ pub async fn answer(plan: &Plan, variables: &Variables, scope: &Scope, max_bytes
             execution.run_inside().await;
             writer.root_field(&execution, root);
         }
+        writer.durability(scope.acts().durability.get());
     } else {
         let mut execution = Execution::new(plan, variables, scope.clone());
         execution.run().await;

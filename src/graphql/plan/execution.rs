@@ -6,17 +6,20 @@ use async_graphql::Variables;
 use futures_util::future::join_all;
 
 use super::{ObjectSelection, Plan, PlannedField, PlannedValue, Selection};
-use crate::graphql::{
-    definition::{
-        arguments::Arguments,
-        types::{Call, Field, Resolve},
-        values::{Object, Output, Presence, Scalar},
-    },
-    errors::{ApiError, ApiResult},
-    reading::{
-        facts::{FactsMap, FactsNumber, Reads, View},
-        guards, reader,
-        scope::Scope,
+use crate::{
+    domain::Durability,
+    graphql::{
+        definition::{
+            arguments::Arguments,
+            types::{Call, Field, Resolve},
+            values::{Object, Output, Presence, Scalar},
+        },
+        errors::{ApiError, ApiResult},
+        reading::{
+            facts::{FactsMap, FactsNumber, Reads, View},
+            guards, reader,
+            scope::Scope,
+        },
     },
 };
 
@@ -196,11 +199,14 @@ impl<'p> Execution<'p> {
         }
     }
 
-    /// Resolves one root field.
+    /// Resolves one root field of a mutation.
     pub async fn resolve_root(&mut self, root: &PlannedField) {
         let PlannedValue::Resolved { field, slot, arguments, inside } = &root.value else { return };
         let arguments = arguments.with(field, self.variables);
         let output = called(field, &Object::Root, arguments, inside.reads_rows(), &self.scope).await;
+        if output.is_ok() {
+            self.scope.acts().durability.note(Durability::Database); // unless the mutation has noted a lower one
+        }
         self.add(0, *slot, 0, output);
     }
 

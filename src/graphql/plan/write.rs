@@ -15,6 +15,7 @@ use super::{
 };
 use crate::{
     catalogue::Entity,
+    domain::Durability,
     graphql::{
         definition::{
             types::{Field, Resolve},
@@ -38,8 +39,14 @@ pub struct Answered {
 
 /// The answer to a request that failed as a whole.
 pub fn failed(error: impl Into<ServerError>) -> Answered {
+    failed_after(error, None)
+}
+
+/// The same after mutations that have acted.
+fn failed_after(error: impl Into<ServerError>, durability: Option<Durability>) -> Answered {
     let mut writer = AnswerWriter::begin(usize::MAX);
     writer.is_null = true;
+    writer.durability = durability;
     writer.errors.push(error.into());
     writer.finish()
 }
@@ -94,7 +101,12 @@ pub(super) struct AnswerWriter {
     is_first: bool,
     /// A root field that may not be null failed.
     is_null: bool,
+    /// Of a mutation that has acted.
+    durability: Option<Durability>,
 }
+
+/// The extension of a mutation's answer.
+pub const DURABILITY: &str = "durability";
 
 /// The beginning of an answer.
 const DATA: &[u8] = b"{\"data\":{";
@@ -112,7 +124,13 @@ impl AnswerWriter {
             error_bytes: 0,
             is_first: true,
             is_null: false,
+            durability: None,
         }
+    }
+
+    /// Says in the extensions what a crash could still take back.
+    pub const fn durability(&mut self, durability: Option<Durability>) {
+        self.durability = durability;
     }
 
     pub fn root_field(&mut self, execution: &Execution<'_>, root: &PlannedField) {
@@ -131,13 +149,18 @@ impl AnswerWriter {
         self.is_too_large |= self.size() > self.max_bytes;
         if self.is_too_large {
             let written = self.bytes.len() as u64;
-            return Answered { fields: self.fields, written, ..failed(answer_too_large(self.max_bytes)) };
+            let failed = failed_after(answer_too_large(self.max_bytes), self.durability);
+            return Answered { fields: self.fields, written, ..failed };
         }
         if self.is_null {
             self.bytes.truncate(DATA.len() - 1);
             self.bytes.extend_from_slice(b"null");
         } else {
             self.bytes.push(b'}');
+        }
+        if let Some(durability) = self.durability {
+            let extensions = format!(",\"extensions\":{{\"{DURABILITY}\":\"{}\"}}", durability.name());
+            self.bytes.extend_from_slice(extensions.as_bytes());
         }
         if !self.errors.is_empty() {
             self.bytes.extend_from_slice(b",\"errors\":");

@@ -1,5 +1,6 @@
 //! The fields of `Query`, by domain word.
 
+pub mod explain;
 pub mod export;
 pub mod feed;
 pub mod lists;
@@ -17,6 +18,7 @@ pub fn query() -> ObjectType {
         rankings::rankings,
         moderation::moderation,
         export::export,
+        explain::explanations,
     ];
     fields.into_iter().fold(ObjectType::new("Query", "What can be read."), |query, add| add(query))
 }

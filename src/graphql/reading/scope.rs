@@ -11,7 +11,7 @@ use super::{
 };
 use crate::{
     catalogue::Entity,
-    domain::{CommentOrder, CommentThread, Plaudit, RecordedViews, ThreadPage},
+    domain::{CommentOrder, CommentThread, LowestDurability, Plaudit, RecordedViews, ThreadPage},
     graphql::{errors::ApiResult, request::viewer::Viewer},
     hub::CountsAt,
     primitives::{PageRequest, Ranked},
@@ -27,19 +27,20 @@ struct ScopeData {
     /// The counts of the event that is executed.
     event: Option<(Entity, CountsAt)>,
     loaders: OnceLock<Loaders>,
-    /// Of the whole request, so that its mutations share it.
-    recorded_views: OnceLock<Arc<RecordedViews>>,
+    acts: OnceLock<Arc<RequestActs>>,
+}
+
+/// What the mutations of one request have done; they share it.
+#[derive(Default)]
+pub struct RequestActs {
+    pub recorded_views: RecordedViews,
+    pub durability: LowestDurability,
 }
 
 impl Scope {
     /// A scope that has read nothing yet.
     pub fn new(reader: FactsReader) -> Self {
-        Self(Arc::new(ScopeData {
-            reader,
-            event: None,
-            loaders: OnceLock::new(),
-            recorded_views: OnceLock::new(),
-        }))
+        Self(Arc::new(ScopeData { reader, event: None, loaders: OnceLock::new(), acts: OnceLock::new() }))
     }
 
     /// The scope of an event, which has these counts.
@@ -48,7 +49,7 @@ impl Scope {
             reader,
             event: Some((entity, counted)),
             loaders: OnceLock::new(),
-            recorded_views: OnceLock::new(),
+            acts: OnceLock::new(),
         }))
     }
 
@@ -58,12 +59,12 @@ impl Scope {
             reader: self.reader().clone(),
             event: None,
             loaders: OnceLock::new(),
-            recorded_views: Arc::clone(self.recorded_views()).into(),
+            acts: Arc::clone(self.acts()).into(),
         }))
     }
 
-    pub fn recorded_views(&self) -> &Arc<RecordedViews> {
-        self.0.recorded_views.get_or_init(Arc::default)
+    pub fn acts(&self) -> &Arc<RequestActs> {
+        self.0.acts.get_or_init(Arc::default)
     }
 
     pub fn reader(&self) -> &FactsReader {

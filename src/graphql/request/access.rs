@@ -50,6 +50,7 @@ pub type Rule = (&'static str, &'static str, Who);
 
 pub const RULES: &[Rule] = &[
     ("Query", "commentQueue", Moderator),
+    ("Query", "explain", Moderator),
     ("Query", "exportUser", Oneself),
     ("Query", "feed", Anyone),
     ("Query", "followingFeed", SignedIn),

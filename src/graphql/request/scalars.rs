@@ -15,7 +15,7 @@ pub struct ScalarType {
 /// I-JSON, numbers: "integers in the range [-(2**53)+1, (2**53)-1]".
 const WHOLE_NUMBERS: &str = "https://www.rfc-editor.org/rfc/rfc7493#section-2.2";
 
-pub const SCALARS: [ScalarType; 4] = [
+pub const SCALARS: [ScalarType; 5] = [
     ScalarType {
         name: "Count",
         description: "A total: a whole number from 0 to 9007199254740991, which a JavaScript number holds exactly. \
@@ -38,6 +38,13 @@ pub const SCALARS: [ScalarType; 4] = [
         is_valid: |value| time(value).is_some(),
     },
     ScalarType {
+        name: "SignedCount",
+        description: "A whole number from -9007199254740991 to 9007199254740991: a count that may be below zero, because \
+                      it is wrong or a difference.",
+        url: WHOLE_NUMBERS,
+        is_valid: is_signed_number,
+    },
+    ScalarType {
         name: "URL",
         description: "An absolute https address.",
         url: "https://url.spec.whatwg.org/",
@@ -48,6 +55,13 @@ pub const SCALARS: [ScalarType; 4] = [
 fn is_whole_number(value: &Value) -> bool {
     match value {
         Value::Number(number) => number.as_u64().is_some_and(|raw| raw < 1 << 53),
+        _ => false,
+    }
+}
+
+fn is_signed_number(value: &Value) -> bool {
+    match value {
+        Value::Number(number) => number.as_i64().is_some_and(|raw| raw.unsigned_abs() < 1 << 53),
         _ => false,
     }
 }
@@ -73,6 +87,14 @@ mod tests {
         {
             assert!(!is_whole_number(&refused), "{refused}");
         }
+    }
+
+    #[test]
+    fn a_signed_count_may_be_below_zero() {
+        let limit = 9_007_199_254_740_992_i64;
+        assert!([1 - limit, -1, 0, limit - 1].into_iter().all(|raw| is_signed_number(&Value::from(raw))));
+        assert!([-limit, limit].into_iter().all(|raw| !is_signed_number(&Value::from(raw))));
+        assert!(!is_signed_number(&Value::from("1")));
     }
 
     #[test]

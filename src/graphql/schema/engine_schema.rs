@@ -32,24 +32,27 @@ use futures_util::{
 use parking_lot::Mutex;
 
 use super::{Schema, coerced};
-use crate::graphql::{
-    definition::{
-        arguments::Arguments,
-        interfaces::{INTERFACES, InterfaceType},
-        types::{Argument, Call, EnumType, Field, InputDefinition, ObjectType, Resolve, named},
-        values::{Object, Output, Presence, Scalar},
-    },
-    errors::{ApiError, ApiResult},
-    live::topic::{TopicEvent, Topics},
-    reading::{
-        facts::{Facts, Reads, View},
-        guards,
-        scope::Scope,
-    },
-    request::{
-        error::error_size,
-        ids::global_id,
-        scalars::{SCALARS, ScalarType},
+use crate::{
+    domain::Durability,
+    graphql::{
+        definition::{
+            arguments::Arguments,
+            interfaces::{INTERFACES, InterfaceType},
+            types::{Argument, Call, EnumType, Field, InputDefinition, ObjectType, Resolve, named},
+            values::{Object, Output, Presence, Scalar},
+        },
+        errors::{ApiError, ApiResult},
+        live::topic::{TopicEvent, Topics},
+        reading::{
+            facts::{Facts, Reads, View},
+            guards,
+            scope::Scope,
+        },
+        request::{
+            error::error_size,
+            ids::global_id,
+            scalars::{SCALARS, ScalarType},
+        },
     },
 };
 
@@ -374,7 +377,12 @@ async fn engine_field<'a>(
     };
     match output.await {
         Ok(output) => {
-            let scope = if is_mutation { scope.of_mutation() } else { scope };
+            let scope = if is_mutation {
+                scope.acts().durability.note(Durability::Database); // unless it has noted a lower one
+                scope.of_mutation()
+            } else {
+                scope
+            };
             let is_interface = Schema::get().object(named(&field.of)).is_none();
             engine_output(&ctx, is_interface, &scope, output, None).await
         }

@@ -18,7 +18,7 @@ use super::{
         activity, coins, comments, groups, inbox, inbox_badges, inbox_entries, notes, ratings, users, viewer,
         visibility,
     },
-    queries::{self, export, lists, moderation, rankings},
+    queries::{self, explain, export, lists, moderation, rankings},
 };
 
 /// All lists.
@@ -78,7 +78,7 @@ impl Schema {
             page_info_type(),
         ];
         let objects = objects.into_iter().chain(CONNECTIONS.iter().flat_map(Connection::types));
-        let objects = objects.chain(mutations::payload_types());
+        let objects = objects.chain(mutations::payload_types()).chain(explain::explanation_types());
         let enums = [
             comments::comment_order(),
             lists::group_order(),
@@ -88,6 +88,7 @@ impl Schema {
             rankings::hot_window(),
             activity::activity_kind(),
             activity::activity_step(),
+            explain::event_state(),
         ];
         Self {
             objects: objects.map(|object| (object.name, object)).collect(),

@@ -19,7 +19,7 @@ use slot::Slot;
 use crate::{
     catalogue::Entity,
     primitives::{Offset, ShardCount, ShardId, Version},
-    store::redis::{CountsChange, CountsRead, ShardMessage},
+    store::redis::{CountsChange, CountsRead, FoldedLog, ShardMessage},
 };
 
 pub struct ShardView {
@@ -37,6 +37,8 @@ pub struct ShardView {
     slots: LruCache<Entity, Slot>,
     /// Per source shard, how far its log is folded into this shard.
     folded: Vec<watch::Sender<Offset>>,
+    /// Per source shard, how far replicas are known to have its log, since the last interruption.
+    replicated: Vec<Offset>,
     watchers: HashMap<Entity, Vec<Arc<CountsSender>>>,
 }
 
@@ -56,6 +58,7 @@ impl ShardView {
             newest: watch::Sender::new(Version::default()),
             slots: LruCache::new(capacity),
             folded: shards.all().map(|_| watch::Sender::new(Offset::default())).collect(),
+            replicated: vec![Offset::default(); shards.get()],
             watchers: HashMap::new(),
         }
     }
@@ -66,6 +69,11 @@ impl ShardView {
 
     pub fn folded(&self, source: ShardId) -> watch::Receiver<Offset> {
         self.folded[source.index()].subscribe()
+    }
+
+    /// Whether replicas are known to have a log up to `at`.
+    pub fn is_replicated(&self, source: ShardId, at: Offset) -> bool {
+        self.replicated[source.index()] >= at
     }
 
     pub fn newest(&self) -> watch::Receiver<Version> {
@@ -83,6 +91,7 @@ impl ShardView {
         self.position = None;
         self.read_epoch = None;
         self.slots.clear();
+        self.replicated.fill(Offset::default());
     }
 
     /// Changes are received again. Returns the watched entities: all must be read again.
@@ -111,8 +120,12 @@ impl ShardView {
                 to_read.push(change.entity);
             }
         }
-        for (source, offset) in &message.folded {
-            self.raise_folded(*source, *offset);
+        for FoldedLog { source, to, is_replicated } in &message.folded {
+            let replicated = &mut self.replicated[source.index()];
+            if *is_replicated && *to > *replicated {
+                *replicated = *to;
+            }
+            self.raise_folded(*source, *to);
         }
         raise(&self.newest, Version::new(message.epoch, message.after));
         to_read

@@ -71,6 +71,10 @@ async fn fold_entries(
     is_full: bool,
 ) -> StoreResult<()> {
     let Some(last) = entries.last() else { return Ok(()) };
+    // The reader has waited for them.
+    if leadership.context.settings.redis_replicas > 0 {
+        targets.replicas_are_at(last.offset);
+    }
     leadership.context.status.record_log_end(leadership.lease.shard, last.offset);
     let batches = targets.touched(entries).into();
     if apply(leadership, targets, batches, last.offset, is_full).await? {
@@ -166,7 +170,7 @@ mod tests {
         counts.add(Counter::NoteLikes, 1);
         let moves: Deltas = [(note.parse::<Entity>().unwrap(), counts)].into();
         let (from, to) = (Offset::new(1, 3), Offset::new(1, 4));
-        let range = LogRange { source: ShardId(source), fence: 1, from, to };
+        let range = LogRange { source: ShardId(source), fence: 1, from, to, is_replicated: false };
         Batch { target: ShardId(target), epoch, ranges: vec![range], moves }
     }
 

@@ -20,6 +20,8 @@ pub struct TargetShards {
     recovered: Vec<TargetPosition>,
     /// Every recovered target has the events up to there that touch it.
     done: Offset,
+    /// Replicas have the log up to there, as many as the settings demand.
+    replicated: Offset,
 }
 
 impl TargetShards {
@@ -33,12 +35,17 @@ impl TargetShards {
 
     fn at(shards: ShardCount, lease: Lease, recovered: Vec<TargetPosition>) -> Self {
         let done = recovered.iter().map(|target| target.at).min().unwrap_or_default();
-        Self { shards, lease, recovered, done }
+        Self { shards, lease, recovered, done, replicated: Offset::default() }
     }
 
     /// Every recovered target has the events up to there that touch it: the next batch begins there.
     pub const fn done(&self) -> Offset {
         self.done
+    }
+
+    /// Records that replicas have the log up to `to`.
+    pub const fn replicas_are_at(&mut self, to: Offset) {
+        self.replicated = to;
     }
 
     /// Records that the touched targets have their batches up to `to`.
@@ -77,7 +84,8 @@ impl TargetShards {
                 let new = entries.iter().filter(|entry| entry.offset > target.at && entry.offset <= to);
                 let moves = sum_of(new, |entity| self.shards.shard_of(entity.id) == target.target);
                 let Lease { shard: source, fence } = self.lease;
-                let range = LogRange { source, fence, from: target.at, to };
+                let is_replicated = to <= self.replicated;
+                let range = LogRange { source, fence, from: target.at, to, is_replicated };
                 Batch { target: target.target, epoch: target.epoch, ranges: vec![range], moves }
             })
             .collect()
@@ -154,6 +162,16 @@ mod tests {
         folded(&mut targets, &following, at(3));
         assert_eq!(targets.lowest(), Some(at(3)));
         assert!(!targets.is_any_behind());
+    }
+
+    #[test]
+    fn a_batch_is_replicated_up_to_where_replicas_have_the_log() {
+        let mut targets = targets([0, 1]);
+        let is_replicated = |batches: &[Batch]| batches[0].ranges[0].is_replicated;
+        assert!(!is_replicated(&targets.touched(&[views(1, 10)])));
+        targets.replicas_are_at(at(1));
+        assert!(is_replicated(&targets.touched(&[views(1, 10)])));
+        assert!(!is_replicated(&targets.touched(&[views(1, 10), views(2, 10)])));
     }
 
     #[test]

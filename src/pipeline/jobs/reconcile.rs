@@ -11,9 +11,9 @@ use chrono::{DateTime, Days, NaiveTime, Utc};
 use parking_lot::Mutex;
 
 use crate::{
-    catalogue::{Entity, EntityKind},
+    catalogue::{EdgeKind, Entity, EntityKind},
     pipeline::leadership::{Leadership, retry},
-    reconcile::{CheckReport, EntityWalk, PAGE, Reconciler, Trigger},
+    reconcile::{CheckReport, DriftKind, EntityWalk, PAGE, Reconciler, Trigger},
     store::{StoreError, StoreResult, redis::ChannelEvent, sql::repairs::Nightly},
 };
 
@@ -28,6 +28,7 @@ const MIN_PAUSE: Duration = Duration::from_millis(20);
 /// Never returns.
 pub async fn run(leadership: Arc<Leadership>) -> StoreError {
     report(&CheckReport::default()); // registers the counters at 0
+    register_drift();
     let settings = &leadership.context.settings;
     let (changed, sample) = (Mutex::new(ChangedEntities::default()), settings.reconcile_sample);
     let background = async {
@@ -210,9 +211,9 @@ async fn attempt(work: impl Future<Output = StoreResult<()>>) {
 fn report(outcome: &CheckReport) {
     metrics::counter!("plaudit_reconcile_checked_total").increment(outcome.checked);
     metrics::counter!("plaudit_reconcile_skipped_total").increment(outcome.skipped.len() as u64);
-    metrics::counter!("plaudit_reconcile_drift_total").increment(outcome.findings.len() as u64);
     metrics::counter!("plaudit_reconcile_repaired_total").increment(outcome.repaired());
     for finding in &outcome.findings {
+        count_drift(finding.what, finding.entity.kind, finding.counter, 1);
         tracing::warn!(
             entity = %finding.entity,
             what = %finding.what,
@@ -222,6 +223,29 @@ fn report(outcome: &CheckReport) {
             "drifted; repaired"
         );
     }
+}
+
+/// Registers drift at 0 of each counter and each kind of edges.
+fn register_drift() {
+    for kind in EntityKind::ALL {
+        for counter in kind.counters() {
+            count_drift(DriftKind::Total, *kind, counter.name(), 0);
+            count_drift(DriftKind::Redis, *kind, counter.name(), 0);
+        }
+        count_drift(DriftKind::TotalsMissing, *kind, "", 0);
+        count_drift(DriftKind::TotalsOrphaned, *kind, "", 0);
+    }
+    for kind in EdgeKind::ALL {
+        count_drift(DriftKind::Members, EntityKind::User, kind.name(), 0);
+        count_drift(DriftKind::Flips, EntityKind::User, kind.name(), 0);
+    }
+}
+
+/// `counter` is empty for all counters of the entity.
+fn count_drift(what: DriftKind, kind: EntityKind, counter: &'static str, findings: u64) {
+    let counter = if counter.is_empty() { "all" } else { counter };
+    let labels = [("entity", kind.name()), ("counter", counter), ("what", what.name())];
+    metrics::counter!("plaudit_reconcile_drift_total", &labels).increment(findings);
 }
 
 #[cfg(test)]

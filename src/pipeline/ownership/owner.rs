@@ -61,11 +61,12 @@ pub async fn run(context: Context, shard: ShardId, stop: CancellationToken) {
     }
 }
 
-/// Registers the shard's counters at 0, so that the series exist before the first loss.
+/// Registers the shard's counters at 0, so that the series exist before the first loss or mismatch.
 fn register_counters(shard: ShardId) {
     for total in ["plaudit_lost_events_total", "plaudit_dead_events_total", "plaudit_persist_retries_total"] {
         metrics::counter!(total, "shard" => shard.to_string()).increment(0);
     }
+    persist::register_mismatches();
 }
 
 /// Takes the lease if it is free, and serves the shard until the leadership ends. `Ok` if the lease was not

@@ -37,6 +37,8 @@ pub struct LogRange {
     /// The target must have folded the log up to there.
     pub from: Offset,
     pub to: Offset,
+    /// As many replicas as the settings demand have the log up to `to`.
+    pub is_replicated: bool,
 }
 
 impl Batch {
@@ -76,8 +78,9 @@ fn fold_one(batch: &Batch) -> Cmd {
     touched.extend(batch.moves.keys().map(|entity| keys::counters(batch.target, *entity)));
     let mut cmd = scripts::FOLD.call(&touched);
     cmd.arg(batch.epoch).arg(batch.ranges.len());
-    for LogRange { source, fence, from, to } in &batch.ranges {
+    for LogRange { source, fence, from, to, is_replicated } in &batch.ranges {
         cmd.arg(source.0).arg(*fence).arg(from.to_string()).arg(to.to_string());
+        cmd.arg(u8::from(*is_replicated));
     }
     let kinds = Kinds::moved(&batch.moves);
     kinds.write(&mut cmd);

@@ -30,7 +30,16 @@ pub struct ShardMessage {
     pub after: u64,
     pub changes: Vec<CountsChange>,
     /// Logs and how far they are folded.
-    pub folded: Vec<(ShardId, Offset)>,
+    pub folded: Vec<FoldedLog>,
+}
+
+/// How far a log is folded.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct FoldedLog {
+    pub source: ShardId,
+    pub to: Offset,
+    /// Replicas have the log up to there, as many as its owner's settings demand.
+    pub is_replicated: bool,
 }
 
 /// New totals of one entity; `None`: invalidated or never loaded, read them.
@@ -70,7 +79,13 @@ impl ShardMessage {
             let (subject, rest) = line.split_once(' ').ok_or_else(malformed)?;
             if subject == "folded" {
                 let (source, to) = rest.split_once(' ').ok_or_else(malformed)?;
-                message.folded.push((ShardId(parse(source)?), parse(to)?));
+                let (to, word) = to.split_once(' ').unwrap_or((to, ""));
+                let source = ShardId(parse(source)?);
+                message.folded.push(FoldedLog {
+                    source,
+                    to: parse(to)?,
+                    is_replicated: word == "replicated",
+                });
             } else if let Ok(entity) = subject.parse() {
                 message.changes.push(change(message.epoch, entity, rest)?);
             } // otherwise a kind of a later release
@@ -198,10 +213,15 @@ mod tests {
 
     #[test]
     fn a_message_holds_counts_invalidated_entities_and_how_far_logs_are_folded() {
-        let text = "3 10 12\nnote:5 11 collects=2\nuser:9 12 ?\nfolded 1 7-42\nfolded 0 7-40";
+        let text = "3 10 12\nnote:5 11 collects=2\nuser:9 12 ?\nfolded 1 7-42\nfolded 0 7-40 replicated";
         let message = ShardMessage::decode(ShardId(0), text).unwrap();
         assert_eq!((message.epoch, message.before, message.after), (3, 10, 12));
-        assert_eq!(message.folded, [(ShardId(1), Offset::new(7, 42)), (ShardId(0), Offset::new(7, 40))]);
+        let folded = |source, number, is_replicated| FoldedLog {
+            source: ShardId(source),
+            to: Offset::new(7, number),
+            is_replicated,
+        };
+        assert_eq!(message.folded, [folded(1, 42, false), folded(0, 40, true)]);
         assert_eq!(message.changes[0].version, Version::new(3, 11));
         let mut collected = MovedTotals::default();
         collected.set(Counter::NoteCollects, 2);

@@ -3,7 +3,7 @@
 use std::{
     sync::{
         Arc,
-        atomic::{AtomicU32, AtomicU64, Ordering::Relaxed},
+        atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed},
     },
     time::{Duration, Instant},
 };
@@ -16,7 +16,7 @@ use redis::{
 };
 use tokio::sync::Mutex;
 
-use super::{keys, reply, scripts};
+use super::{keys, reply, scripts, sync};
 use crate::{
     primitives::{Id, ShardCount, ShardId},
     store::{
@@ -53,6 +53,8 @@ pub struct Redis {
     loading: Arc<Mutex<u64>>,
     /// Number of the last load that was started.
     loads: Arc<AtomicU64>,
+    /// Whether Redis syncs before each reply, as last read.
+    syncs: Arc<AtomicBool>,
 }
 
 impl Redis {
@@ -70,6 +72,7 @@ impl Redis {
             shards,
             loading: Arc::default(),
             loads: Arc::default(),
+            syncs: Arc::default(),
         })
     }
 
@@ -174,6 +177,33 @@ impl Redis {
         self.record(began, self.connection().req_packed_commands(&pipeline, 0, cmds.len()).await)
     }
 
+    /// Runs a script. Also returns whether everything that it has written or read was on disk before the reply.
+    ///
+    /// Where Redis is known to sync before each reply, the question whether it still does travels behind the script, in
+    /// the same round trip; elsewhere nothing is asked.
+    pub(super) async fn command_on_disk(&self, cmd: Cmd) -> StoreResult<(Value, bool)> {
+        if !self.syncs.load(Relaxed) {
+            return Ok((self.command(&cmd).await?, false));
+        }
+        let loads = self.loads.load(Relaxed);
+        let mut replies = self.pipeline(&[cmd, sync::question()]).await?.into_iter();
+        let (Some(reply), Some(answer)) = (replies.next(), replies.next()) else {
+            return Err(StoreError::Unexpected("a pipeline without replies".into()));
+        };
+        let syncs = answer.is_ok_and(sync::is_yes);
+        if !syncs {
+            self.syncs.store(false, Relaxed);
+        }
+        // If scripts were loaded meanwhile, this one may have run after the question.
+        Ok((reply?, syncs && self.loads.load(Relaxed) == loads))
+    }
+
+    /// Reads whether Redis syncs before each reply: at the start, and when another process of Redis answers.
+    pub(super) async fn read_sync(&self, connection: &mut MultiplexedConnection) {
+        let answer = sync::question().query_async(connection).await;
+        self.syncs.store(answer.is_ok_and(sync::is_yes), Relaxed);
+    }
+
     fn connection(&self) -> ConnectionManager {
         self.commands.read().clone()
     }
@@ -220,6 +250,7 @@ impl Redis {
         if recovered_on.iter().any(|process| process.as_ref() != Some(&run)) {
             return Err(StoreError::NotRecovered);
         }
+        self.read_sync(&mut connection).await;
         let mut loading = redis::pipe();
         for script in scripts::loaded() {
             tracing::debug!(script = script.name, "loading");

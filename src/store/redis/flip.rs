@@ -47,6 +47,8 @@ pub enum FlipOutcome {
         at: Option<Offset>,
         /// The idempotency key was used before, and this is the first result.
         is_repeated: bool,
+        /// The event is in the append-only file, on disk.
+        is_on_disk: bool,
     },
     /// Load the actor's set, then try again.
     NeedsSet,
@@ -89,7 +91,8 @@ impl Redis {
             .arg(UNCHANGED_KEY_LIFE.as_millis() as u64);
 
         fault::reached(Point::BeforeAction)?;
-        let mut reply = Reply::read(self.command(&cmd).await?)?;
+        let (reply, is_on_disk) = self.command_on_disk(cmd).await?;
+        let mut reply = Reply::read(reply)?;
         fault::reached(Point::AfterAction)?;
         match reply.result()? {
             result @ (FlipEdgeResult::Done | FlipEdgeResult::Repeated) => {
@@ -97,7 +100,7 @@ impl Redis {
                 let changed: bool = reply.next()?;
                 let at: String = reply.next()?;
                 let at = if at.is_empty() { None } else { Some(parse(&at)?) };
-                Ok(FlipOutcome::Done { changed, at, is_repeated })
+                Ok(FlipOutcome::Done { changed, at, is_repeated, is_on_disk })
             }
             FlipEdgeResult::NeedSet => Ok(FlipOutcome::NeedsSet),
             FlipEdgeResult::NeedRow => Ok(FlipOutcome::NeedsRow),

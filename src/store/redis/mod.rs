@@ -24,11 +24,12 @@ mod recovery;
 mod reply;
 mod results;
 mod scripts;
+mod sync;
 mod tails;
 mod views;
 
 pub use batches::{Batch, LogRange};
-pub use channel::{ChangeListener, ChannelEvent, CountsChange, QUEUE_BOUND, ShardMessage};
+pub use channel::{ChangeListener, ChannelEvent, CountsChange, FoldedLog, QUEUE_BOUND, ShardMessage};
 pub use claim::KeyClaim;
 pub use connection::Redis;
 pub use counters::CountsRead;

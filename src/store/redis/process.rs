@@ -36,6 +36,7 @@ impl Redis {
             config.arg("GET").arg("set-max-intset-entries");
             let entries: Option<(String, u64)> = config.query_async(&mut connection).await.ok();
             check.advice.extend(entries.and_then(|(_, entries)| intset_advice(entries)));
+            self.read_sync(&mut connection).await;
             Ok(check)
         })
         .await

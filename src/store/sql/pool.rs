@@ -144,6 +144,11 @@ impl Db {
         self.pool.current().options().get_max_connections()
     }
 
+    /// The time limit of a statement.
+    pub(super) fn timeout(&self) -> Duration {
+        self.pool.timeout()
+    }
+
     pub(super) fn pool(&self) -> PgPool {
         self.pool.current()
     }

@@ -203,7 +203,8 @@ impl Tx {
     /// until the transaction ends.
     pub async fn recount(&mut self, kind: EntityKind, ids: &[Id]) -> StoreResult<Vec<EntityRecount>> {
         // Shorter than the client's time limit, so that the server cancels the statement and the connection survives.
-        let bound = format!("SET LOCAL statement_timeout = {}", LONGEST.as_millis());
+        let longest = LONGEST.min(self.db.timeout() * 4 / 5);
+        let bound = format!("SET LOCAL statement_timeout = {}", longest.as_millis());
         self.db.run(sqlx::query(from_catalogue(bound)).execute(&mut *self.inner)).await?;
         let query = sqlx::query(from_catalogue(text(kind))).bind(raw(ids));
         let rows = self.db.run(query.fetch_all(&mut *self.inner)).await?;

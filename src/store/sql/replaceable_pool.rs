@@ -33,6 +33,10 @@ impl ReplaceablePool {
         Self { pool, options, connect, timeout, unanswered: AtomicU32::new(0), last_answer: Mutex::new(None) }
     }
 
+    pub const fn timeout(&self) -> Duration {
+        self.timeout
+    }
+
     pub fn current(&self) -> PgPool {
         self.pool.read().clone()
     }

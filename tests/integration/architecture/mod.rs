@@ -20,7 +20,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("hub", &["store", "catalogue", "primitives"]),
     ("reconcile", &["store", "catalogue", "primitives"]),
     ("pipeline", &["reconcile", "store", "event_log", "settings", "catalogue", "primitives"]),
-    ("domain", &["hub", "store", "event_log", "settings", "catalogue", "primitives"]),
+    ("domain", &["hub", "reconcile", "store", "event_log", "settings", "catalogue", "primitives"]),
     ("graphql", &["domain", "hub", "settings", "catalogue", "primitives", "store::tally"]),
     ("http", &["graphql", "domain", "settings", "primitives", "store::tally"]),
     ("seed", &["store", "catalogue", "primitives"]),

@@ -138,6 +138,7 @@ impl Things {
             ("Query", "userBySubject") => "userBySubject(subject: \"nobody\") { id }".into(),
             ("Query", "users") => "users(prefix: \"a\") { nodes { id } }".into(),
             ("Query", "exportUser") => format!("exportUser(userId: {owner:?}) {{ nodes {{ kind }} }}"),
+            ("Query", "explain") => format!("explain(id: \"{note}\") {{ verdict }}"),
             ("Query", "undecidedComments") => "undecidedComments { nodes { reason } }".into(),
             ("Query", _) => format!("{field} {{ nodes {{ id }} }}"),
             ("Subscription", "noteCountsChanged") => format!("{field}(noteIds: [\"{note}\"]) {{ id }}"),

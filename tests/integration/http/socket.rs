@@ -23,10 +23,11 @@ async fn queries_and_mutations_have_one_result_and_complete() {
     for changed in [true, false] {
         socket.subscribe("same", like, json!({ "n": n })).await;
         let result = json!({ "likeNote": { "changed": changed, "note": { "likeCount": 1 } } });
-        assert_eq!(
-            socket.receive().await,
-            json!({ "type": "next", "id": "same", "payload": { "data": result } })
-        );
+        let message = socket.receive().await;
+        assert_eq!((&message["type"], &message["id"]), (&json!("next"), &json!("same")));
+        assert_eq!(message["payload"]["data"], result);
+        let durability = message["payload"]["extensions"]["durability"].as_str();
+        assert!(durability.is_some_and(|word| ["MEMORY", "DATABASE"].contains(&word)), "{message}");
         assert_eq!(socket.receive().await, json!({ "type": "complete", "id": "same" }));
     }
     socket.subscribe("q", "{ viewer { user { id } } }", json!({})).await;

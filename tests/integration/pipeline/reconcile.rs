@@ -251,6 +251,11 @@ async fn each_second_a_sample_is_checked_and_repaired_in_the_background() {
     let server = Server::start(&["--reconcile-sample", "50"]);
     let stores = server.stores();
     let id = stores.new_note().await;
+    let drift = async |counter: &str| {
+        let labels = format!("entity=\"note\",counter=\"{counter}\",what=\"total\"");
+        server.metric(&format!("plaudit_reconcile_drift_total{{{labels}}}")).await
+    };
+    assert_eq!((drift("likes").await, drift("collects").await), (0.0, 0.0));
     for (liker, planted) in [("ann is sampled", 30), ("bob is sampled", 50)] {
         server.client(liker).like(&note(id)).await;
         stores.rest().await;
@@ -263,6 +268,7 @@ async fn each_second_a_sample_is_checked_and_repaired_in_the_background() {
     assert_eq!(stores.likes(id).await.total, 2);
     assert_eq!(repairs(&stores, "background").await, vec![(format!("note:{id}"), "likes".to_owned()); 2]);
     assert!(server.log().contains("drifted; repaired"), "{}", server.log());
+    assert_eq!((drift("likes").await, drift("collects").await), (2.0, 0.0));
 }
 
 #[tokio::test(flavor = "multi_thread")]

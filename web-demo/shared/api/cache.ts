@@ -24,6 +24,8 @@ export function cache() {
       ...embedded("GroupConnection", "JoinedGroupConnection"),
       ...embedded("InboxEntryConnection", "UndecidedCommentConnection", "UndecidedComment", "ExportedRecordConnection", "ExportedRecord", "PageInfo"),
       ...embedded("CommentQueue", "ActivityPoint", "UserVisibility"),
+      ...embedded("Explanation", "ExplainedCounter", "ExplainedLog", "ExplainedEvent"),
+      ...embedded("ExplainedInvalidation", "ExplainedRepair"),
     },
     resolvers: {
       Query: { feed: pages(), followingFeed: pages(), groups: pages(), hotNotes: pages(), undecidedComments: pages() },

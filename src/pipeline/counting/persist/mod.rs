@@ -4,6 +4,7 @@
 
 mod group;
 mod isolate;
+mod mismatch;
 mod plan;
 mod size;
 mod write;
@@ -22,6 +23,7 @@ use crate::{
     primitives::Offset,
     store::{StoreError, StoreResult, redis::LogReader, sql::shards::Lease},
 };
+pub use mismatch::register as register_mismatches;
 pub use plan::{Plan, mismatches};
 use size::BatchSize;
 pub use write::apply;

@@ -4,7 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use metrics::counter;
 
-use super::plan::{Plan, mismatches};
+use super::{
+    mismatch::Moved,
+    plan::{Plan, mismatches},
+};
 use crate::{
     catalogue::{Counter, Counts, Deltas, EdgeKind, Entity, EntityKind, Flip},
     event_log::{Entry, Event, sum},
@@ -74,10 +77,12 @@ pub async fn write_batches(context: &Context, batches: &[ShardBatch<'_>]) -> Sto
             tx.add_dead_event(batch.lease.shard, entry, given_up).await?;
         }
     }
-    let invalid = mismatches(&sum(entries()), &moved);
+    let by_events = sum(entries());
+    let invalid = mismatches(&by_events, &moved.totals);
     tx.add_invalidations(context.redis.shards(), &invalid, "rows moved differently than events").await?;
     fault::reached(Point::BeforeCommit)?;
     tx.commit().await?;
+    moved.causes(&by_events, &invalid).report();
     for batch in batches {
         if let Some(first) = batch.unreadable().next() {
             let (shard, events, first) = (batch.lease.shard.0, batch.unreadable().count(), first.offset);
@@ -129,11 +134,11 @@ fn count_dead(lease: Lease, events: usize) {
 }
 
 /// Writes edge rows, inbox entries, totals, and the history if it is enabled. Returns how totals moved.
-pub async fn apply(tx: &mut Tx, plan: &Plan<'_>, history: bool) -> StoreResult<Deltas> {
+pub async fn apply(tx: &mut Tx, plan: &Plan<'_>, history: bool) -> StoreResult<Moved> {
     let Switched { mut moved, first_times, is_unusual } = switch_rows(tx, plan).await?;
     deliver(tx, &first_times, &mut moved).await?;
     count_views(tx, plan, &mut moved).await?;
-    let after = add_totals(tx, plan, &moved, history).await?;
+    let after = add_totals(tx, plan, &moved.totals, history).await?;
     if history {
         let mut steps = plan.history(&after);
         if is_unusual {
@@ -148,7 +153,7 @@ pub async fn apply(tx: &mut Tx, plan: &Plan<'_>, history: bool) -> StoreResult<D
 #[derive(Default)]
 struct Switched<'a> {
     /// How the changed rows move totals.
-    moved: Deltas,
+    moved: Moved,
     /// The flips that switched a row on for the first time ever.
     first_times: Vec<&'a Flip>,
     /// Some flip changed no row: events were read again after a loss, or a user was erased.
@@ -174,12 +179,19 @@ async fn switch_rows<'a>(tx: &mut Tx, plan: &Plan<'a>) -> StoreResult<Switched<'
         changed.extend(tx.switch_off(*kind, &off).await?);
         switched.is_unusual |= changed.len() < on.len() + off.len();
         tx.switch_on_again(*kind, &plan.rows_on_again(*kind)).await?;
-        for row in changed.iter().filter(|row| row.included) {
+        for row in &changed {
             let Some(flip) = plan.flip_of(*kind, row) else { continue };
             for (entity, counter, delta) in flip.deltas_if(row.is_shown) {
-                switched.moved.entry(entity).or_default().add(counter, delta);
+                if row.included {
+                    switched.moved.add(entity, counter, delta);
+                } else {
+                    switched.moved.exclude(entity, counter, delta);
+                }
             }
-            if row.first && row.is_shown {
+            for (entity, counter, delta) in flip.deltas_of_owner().filter(|_| !row.is_shown) {
+                switched.moved.exclude(entity, counter, delta);
+            }
+            if row.included && row.first && row.is_shown {
                 switched.first_times.push(flip);
             }
         }
@@ -188,7 +200,7 @@ async fn switch_rows<'a>(tx: &mut Tx, plan: &Plan<'a>) -> StoreResult<Switched<'
 }
 
 /// Writes inbox entries and adds them to `moved`.
-async fn deliver(tx: &mut Tx, first_times: &[&Flip], moved: &mut Deltas) -> StoreResult<()> {
+async fn deliver(tx: &mut Tx, first_times: &[&Flip], moved: &mut Moved) -> StoreResult<()> {
     for kind in EdgeKind::ALL {
         let Some((_, counter)) = kind.notifies() else { continue };
         let of_kind = first_times.iter().filter(|flip| flip.kind == *kind);
@@ -197,20 +209,25 @@ async fn deliver(tx: &mut Tx, first_times: &[&Flip], moved: &mut Deltas) -> Stor
         notified.sort_by_key(|(to, _)| *to); // in index order, so that each page of an index is read once
         tx.add_inbox_entries(*kind, &notified).await?;
         for (recipient, _) in notified {
-            moved.entry(Entity::new(EntityKind::Inbox, recipient.0)).or_default().add(counter, 1);
+            moved.add(Entity::new(EntityKind::Inbox, recipient.0), counter, 1);
         }
     }
     Ok(())
 }
 
 /// Adds the views of present notes to `moved`; views have no rows of their own.
-async fn count_views(tx: &mut Tx, plan: &Plan<'_>, moved: &mut Deltas) -> StoreResult<()> {
+async fn count_views(tx: &mut Tx, plan: &Plan<'_>, moved: &mut Moved) -> StoreResult<()> {
     if plan.views.is_empty() {
         return Ok(());
     }
     let viewed: Vec<NoteId> = plan.views.keys().copied().collect();
-    for note in tx.present_notes(&viewed).await? {
-        moved.entry(note.into()).or_default().add(Counter::NoteViews, plan.views[&note]);
+    let present: BTreeSet<NoteId> = tx.present_notes(&viewed).await?.into_iter().collect();
+    for (note, views) in &plan.views {
+        if present.contains(note) {
+            moved.add((*note).into(), Counter::NoteViews, *views);
+        } else {
+            moved.exclude((*note).into(), Counter::NoteViews, *views);
+        }
     }
     Ok(())
 }

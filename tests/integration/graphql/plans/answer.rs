@@ -6,7 +6,7 @@ use super::generator::Request;
 use crate::support::Client;
 
 /// Fields that depend on the clock, or on how changes were grouped. Their aliases begin with their names.
-pub const VOLATILE: [&str; 13] = [
+pub const VOLATILE: [&str; 14] = [
     "createdAt",
     "editedAt",
     "likedAt",
@@ -20,6 +20,7 @@ pub const VOLATILE: [&str; 13] = [
     "startCursor",
     "endCursor",
     "oldestWaitingSeconds",
+    "durability",
 ];
 
 /// The data as text, and the errors in any order.

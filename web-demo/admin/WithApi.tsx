@@ -1,0 +1,25 @@
+import { useMemo } from "react";
+import { Provider } from "urql";
+import { ApiProvider, createApi } from "../shared/api/client";
+import { type Session } from "../shared/session";
+import { Toasts } from "../shared/ui/toasts";
+import { Queue } from "./comments/Queue";
+import { Explain } from "./explain/Explain";
+import styles from "./Operations.module.css";
+
+/** The parts that ask by GraphQL, with their client: the moderation queue, and explanations of numbers. */
+export default function WithApi({ session }: { session: Session }) {
+  const api = useMemo(() => createApi(session), [session]);
+  return (
+    <ApiProvider value={api}>
+      <Provider value={api.client}>
+        <Toasts>
+          <div className={styles.cards}>
+            <Queue />
+            <Explain />
+          </div>
+        </Toasts>
+      </Provider>
+    </ApiProvider>
+  );
+}
