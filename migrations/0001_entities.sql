@@ -9,16 +9,18 @@
 
 CREATE TABLE app_user (
     id          bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
-    -- The `sub` claim of the user's tokens.
-    subject     text NOT NULL CHECK (octet_length(subject) BETWEEN 1 AND 255),
+    -- The `sub` claim of the user's tokens. Null once the user was erased: then the row has no personal data, and only
+    -- keeps the id.
+    subject     text CHECK (octet_length(subject) BETWEEN 1 AND 255),
     name        text NOT NULL,
     -- An https address. Null for none.
     avatar_url  text,
     created_at  timestamptz NOT NULL DEFAULT now(),
     removed_at  timestamptz,
-    -- Totals do not include the edges of a hidden user until the user is restored.
+    -- Nothing of a hidden user counts or is shown to others until the user is restored.
     hidden_at   timestamptz,
-    CONSTRAINT app_user_subject_unique UNIQUE (subject)
+    CONSTRAINT app_user_subject_unique UNIQUE (subject),
+    CONSTRAINT app_user_subject_until_erased CHECK ((subject IS NULL) = (removed_at IS NOT NULL))
 );
 
 -- Users by the beginning of their name, for mentions. The collation compares bytes, so that names with one beginning are
@@ -38,6 +40,8 @@ CREATE TABLE app_group (
     removed_at   timestamptz
 );
 
+-- Groups of an owner, for exports.
+CREATE INDEX app_group_by_owner ON app_group (owner_id, id);
 CREATE INDEX app_group_newest ON app_group (id DESC) WHERE removed_at IS NULL;
 
 CREATE TABLE note (
@@ -53,13 +57,24 @@ CREATE TABLE note (
     group_id     bigint REFERENCES app_group (id),
     -- When a moderator featured it in its group.
     featured_at  timestamptz,
+    -- Its author is hidden.
+    is_hidden    boolean NOT NULL DEFAULT false,
+    -- Whether everybody may see it. Only then it counts for its author and group, and what it received counts for its
+    -- author; what others do on it counts for the note also while it is hidden.
+    is_shown     boolean NOT NULL GENERATED ALWAYS AS (removed_at IS NULL AND NOT is_hidden) STORED,
     CONSTRAINT note_featured_in_group CHECK (featured_at IS NULL OR group_id IS NOT NULL)
 );
 
 -- The feed, notes of a user and of a group: newest first, which is highest id first.
-CREATE INDEX note_feed ON note (id DESC) WHERE removed_at IS NULL;
-CREATE INDEX note_by_author ON note (author_id, id DESC) WHERE removed_at IS NULL;
-CREATE INDEX note_of_group ON note (group_id, id DESC) WHERE removed_at IS NULL AND group_id IS NOT NULL;
+CREATE INDEX note_feed ON note (id DESC) WHERE is_shown;
+CREATE INDEX note_by_author ON note (author_id, id DESC) WHERE is_shown;
+CREATE INDEX note_of_group ON note (group_id, id DESC) WHERE is_shown AND group_id IS NOT NULL;
+-- Texts of removed notes that are still kept: to empty them, by age and by author.
+CREATE INDEX note_text_of_removed ON note (removed_at) WHERE removed_at IS NOT NULL AND (title <> '' OR body <> '');
+CREATE INDEX note_text_of_removed_by_author ON note (author_id)
+    WHERE removed_at IS NOT NULL AND (title <> '' OR body <> '');
+-- Notes of hidden users, which they and moderators see.
+CREATE INDEX note_hidden_by_author ON note (author_id, id DESC) WHERE is_hidden AND removed_at IS NULL;
 
 -- Comments and replies without their text, so that paging reads narrow rows. There are two levels: comments on a
 -- note, and replies below a comment.
@@ -76,8 +91,18 @@ CREATE TABLE comment_index (
     -- Until a comment is approved, only its author and moderators see it, and totals do not include it.
     state              text NOT NULL DEFAULT 'pending'
         CONSTRAINT comment_index_state_known CHECK (state IN ('pending', 'approved', 'rejected')),
-    -- A removed comment with replies: it stays in lists, without its text.
+    -- A removed or hidden comment with replies: it stays in lists, without its text.
     is_placeholder     boolean NOT NULL DEFAULT false,
+    -- Its author is hidden.
+    is_hidden          boolean NOT NULL DEFAULT false,
+    -- The note's author is hidden.
+    note_is_hidden     boolean NOT NULL DEFAULT false,
+    -- Whether it counts for its note and its parent. It counts for its author if the note is not hidden, either.
+    is_counted         boolean NOT NULL
+        GENERATED ALWAYS AS (state = 'approved' AND removed_at IS NULL AND NOT is_hidden) STORED,
+    -- Whether it is in lists that everybody sees.
+    is_listed          boolean NOT NULL
+        GENERATED ALWAYS AS (state = 'approved' AND removed_at IS NULL AND NOT is_hidden OR is_placeholder) STORED,
     hot_score          bigint NOT NULL DEFAULT 0,
     -- The author's rating of the note at the time of writing; null without one.
     rating_at_writing  smallint
@@ -95,24 +120,24 @@ $$;
 
 -- Comments of a note and replies of a comment, hottest first and newest first.
 CREATE INDEX comment_top_by_heat ON comment_index (note_id, hot_score DESC, id DESC)
-    WHERE parent_id IS NULL AND state = 'approved' AND (removed_at IS NULL OR is_placeholder);
+    WHERE parent_id IS NULL AND is_listed;
 CREATE INDEX comment_top_by_age ON comment_index (note_id, id DESC)
-    WHERE parent_id IS NULL AND state = 'approved' AND (removed_at IS NULL OR is_placeholder);
+    WHERE parent_id IS NULL AND is_listed;
 CREATE INDEX comment_reply_by_heat ON comment_index (parent_id, hot_score DESC, id DESC)
-    WHERE parent_id IS NOT NULL AND state = 'approved' AND (removed_at IS NULL OR is_placeholder);
+    WHERE parent_id IS NOT NULL AND is_listed;
 CREATE INDEX comment_reply_by_age ON comment_index (parent_id, id DESC)
-    WHERE parent_id IS NOT NULL AND state = 'approved' AND (removed_at IS NULL OR is_placeholder);
--- An author's comments on a note that are not approved.
+    WHERE parent_id IS NOT NULL AND is_listed;
+-- An author's comments on a note that only the author sees.
 CREATE INDEX comment_unpublished ON comment_index (author_id, note_id, id DESC)
-    WHERE state <> 'approved' AND removed_at IS NULL;
--- All comments of an author that are not approved.
+    WHERE NOT is_counted AND removed_at IS NULL;
+-- All comments of an author that only the author sees.
 CREATE INDEX comment_unpublished_of_author ON comment_index (author_id, id DESC)
-    WHERE state <> 'approved' AND removed_at IS NULL;
+    WHERE NOT is_counted AND removed_at IS NULL;
 -- Comments that are removed together with their note.
 CREATE INDEX comment_of_note ON comment_index (note_id, id) WHERE removed_at IS NULL OR is_placeholder;
--- For recounts of a user's comments. Not partial: before its first ANALYZE PostgreSQL estimates a partial index on
+-- For recounts, and for hiding, of a user's comments. Not partial: before its first ANALYZE PostgreSQL estimates a partial index on
 -- approved comments as nearly empty, and reads all of it to find the comments of a note.
-CREATE INDEX comment_by_author ON comment_index (author_id);
+CREATE INDEX comment_by_author ON comment_index (author_id, id);
 
 CREATE TABLE comment_body (
     id        bigint PRIMARY KEY REFERENCES comment_index (id),

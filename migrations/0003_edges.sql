@@ -33,6 +33,9 @@ CREATE INDEX note_like_of_target ON note_like (target_id, changed_at DESC, actor
 CREATE INDEX follow_of_target ON follow (target_id, changed_at DESC, actor_id DESC) WHERE included;
 CREATE INDEX group_join_of_target ON group_join (target_id, changed_at DESC, actor_id DESC) WHERE included;
 
+-- The other rows of followed users: to erase a user. They are few.
+CREATE INDEX follow_of_target_not_included ON follow (target_id, actor_id) WHERE NOT included;
+
 -- For recounts alone: nobody lists these.
 CREATE INDEX note_collect_of_target ON note_collect (target_id) WHERE included;
 CREATE INDEX comment_like_of_target ON comment_like (target_id) WHERE included;

@@ -51,6 +51,7 @@ CREATE SEQUENCE activity_position INCREMENT BY 10000;
 -- Partitioned by (UTC) day, so that old days are dropped and not deleted row by row.
 CREATE TABLE activity (
     at           timestamptz NOT NULL,
+    -- 0 once the user was erased.
     actor_id     bigint NOT NULL,
     target_id    bigint NOT NULL,
     total_after  bigint NOT NULL,

@@ -16,7 +16,7 @@ CREATE TABLE idempotency_key (
 -- Keys to delete.
 CREATE INDEX idempotency_key_age ON idempotency_key (created_at);
 
--- Coins: one row per grant. Rows never change.
+-- Coins: one row per grant. Rows never change, and go only with their user.
 CREATE TABLE coin_ledger (
     id             bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     user_id        bigint NOT NULL REFERENCES app_user (id),
@@ -33,6 +33,10 @@ CREATE INDEX coin_ledger_of_user ON coin_ledger (user_id, id DESC);
 
 CREATE FUNCTION refuse_to_change_ledger() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
+    -- Set by the transaction that erases a user.
+    IF TG_OP = 'DELETE' AND current_setting('plaudit.erasing', true) = 'on' THEN
+        RETURN NULL;
+    END IF;
     RAISE EXCEPTION 'coin_ledger is append-only: grant the opposite amount instead';
 END $$;
 
@@ -46,8 +50,11 @@ CREATE TABLE note_rating (
     score       smallint NOT NULL CONSTRAINT note_rating_in_range CHECK (score BETWEEN 0 AND 10),
     created_at  timestamptz NOT NULL DEFAULT now(),
     changed_at  timestamptz NOT NULL DEFAULT now(),
+    -- Totals include it: its user is not hidden.
+    included    boolean NOT NULL DEFAULT true,
     PRIMARY KEY (user_id, note_id)
 );
 
 -- The ratings of a note, the latest first; and for recounts, number and sum of ratings from the index alone.
-CREATE INDEX note_rating_of_note ON note_rating (note_id, changed_at DESC, user_id DESC) INCLUDE (score);
+CREATE INDEX note_rating_of_note ON note_rating (note_id, changed_at DESC, user_id DESC) INCLUDE (score)
+    WHERE included;

@@ -60,10 +60,11 @@ CREATE TRIGGER invalidation_announced AFTER INSERT ON invalidation
 CREATE TABLE backfill (
     subject      text PRIMARY KEY,       -- the entity: user:5, note:42
     shard        smallint NOT NULL,      -- of the entity: its owner runs the backfill
-    kind         text NOT NULL CHECK (kind IN ('hide', 'restore', 'remove')),
-    -- The edge kind in progress, and the last id that is done.
+    kind         text NOT NULL CHECK (kind IN ('hide', 'restore', 'remove', 'erase')),
+    -- What is in progress, and the last id that is done; of comments on several notes, the note and the comment.
     stage        smallint NOT NULL DEFAULT 0,
     after_id     bigint NOT NULL DEFAULT 0,
+    within_id    bigint NOT NULL DEFAULT 0,
     done         bigint NOT NULL DEFAULT 0,
     total        bigint NOT NULL,        -- rows to go through, as counted at the start
     ordered_by   bigint NOT NULL,        -- the user who hid, restored or removed the subject

@@ -61,6 +61,14 @@ async fn run(command: Command) -> Result<ExitCode, Box<dyn std::error::Error>> {
             start_log(&args.stores.log);
             print!("{}", cli::explain::run(&args).await?);
         }
+        Command::Export(args) => {
+            start_log(&args.stores.log);
+            cli::export::run(&args).await?;
+        }
+        Command::Erase(args) => {
+            start_log(&args.stores.log);
+            print!("{}", cli::erase::run(&args).await?);
+        }
         Command::Token(args) => {
             println!("{}", cli::token::token(&args)?);
         }

@@ -102,6 +102,17 @@ pub const MAX_COUNTERS: usize = {
 };
 
 impl Counter {
+    /// Of a badge: the counter of its entries that were read.
+    pub const fn read_mark(self) -> Option<Self> {
+        match self {
+            Self::InboxReplies => Some(Self::InboxRepliesRead),
+            Self::InboxLikes => Some(Self::InboxLikesRead),
+            Self::InboxFollowers => Some(Self::InboxFollowersRead),
+            Self::InboxMessages => Some(Self::InboxMessagesRead),
+            _ => None,
+        }
+    }
+
     /// Position among the counters of its kind.
     pub fn index(self) -> usize {
         let first = self.kind().counters()[0] as usize;

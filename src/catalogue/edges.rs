@@ -137,10 +137,22 @@ impl Flip {
 
     /// Every counter that the flip moves, with its entity and the change.
     pub fn deltas(&self) -> impl Iterator<Item = (Entity, Counter, i64)> + '_ {
-        self.kind.moves().iter().map(|m| {
-            let entity = Entity::new(m.counter.kind(), self.party(m.party));
-            (entity, m.counter, self.sign())
-        })
+        self.deltas_if(true)
+    }
+
+    /// The same; `is_shown`: whether everybody sees the target. If not, it does not count for its owner.
+    pub fn deltas_if(&self, is_shown: bool) -> impl Iterator<Item = (Entity, Counter, i64)> + '_ {
+        let moves = self.kind.moves().iter().filter(move |m| is_shown || m.party != Party::Owner);
+        moves.map(|m| self.delta(m))
+    }
+
+    /// Those of the target's owner.
+    pub fn deltas_of_owner(&self) -> impl Iterator<Item = (Entity, Counter, i64)> + '_ {
+        self.kind.moves().iter().filter(|m| m.party == Party::Owner).map(|m| self.delta(m))
+    }
+
+    const fn delta(&self, m: &Move) -> (Entity, Counter, i64) {
+        (Entity::new(m.counter.kind(), self.party(m.party)), m.counter, self.sign())
     }
 
     /// Whose inbox counter rises if this is the first switch-on ever. `None` if the actor is that user.

@@ -38,6 +38,11 @@ impl InboxKind {
         self.stored().1
     }
 
+    /// The kind with this number; `None` for one of a later release.
+    pub fn from_number(number: i16) -> Option<Self> {
+        Self::all().find(|kind| kind.number() == number)
+    }
+
     /// The inbox counter that counts its entries. `None` for an edge that notifies nobody.
     pub fn badge(self) -> Option<Counter> {
         match self {

@@ -1,6 +1,10 @@
 //! Ids on the command line: global ids, as in GraphQL, or entity names, as in keys and tables.
 
-use crate::{catalogue::Entity, graphql::public_id};
+use crate::{
+    catalogue::{Entity, EntityKind},
+    graphql::public_id,
+    primitives::UserId,
+};
 
 /// Parses `note_42`, the global id of clients, or `note:42`, the form of keys, logs and tables. An inbox has only the
 /// latter: `inbox:5`.
@@ -12,6 +16,16 @@ pub fn entity_id(text: &str) -> Result<Entity, String> {
         "an id is needed, such as note:42 or note_42; the kinds are user, note, comment, group and inbox"
             .into()
     })
+}
+
+/// Parses the id of a user.
+///
+/// # Errors
+/// The accepted forms, or that it is something else.
+pub fn user_id(text: &str) -> Result<UserId, String> {
+    let entity = entity_id(text)?;
+    let is_user = entity.kind == EntityKind::User;
+    is_user.then_some(UserId(entity.id)).ok_or_else(|| format!("{entity} is not a user"))
 }
 
 #[cfg(test)]

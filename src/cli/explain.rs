@@ -6,11 +6,11 @@ use clap::Args;
 
 use super::{
     args::{Format, StoresArgs},
-    entity::entity_id,
+    entity::{entity_id, user_id},
 };
 use crate::{
     app::AppError,
-    catalogue::{Entity, EntityKind},
+    catalogue::Entity,
     primitives::UserId,
     reconcile::{
         explain::explain,
@@ -37,12 +37,6 @@ pub struct ExplainArgs {
 
     #[command(flatten)]
     pub stores: StoresArgs,
-}
-
-fn user_id(text: &str) -> Result<UserId, String> {
-    let entity = entity_id(text)?;
-    let is_user = entity.kind == EntityKind::User;
-    is_user.then_some(UserId(entity.id)).ok_or_else(|| format!("{entity} is not a user"))
 }
 
 /// Returns the text to print.

@@ -6,7 +6,9 @@ mod args;
 pub mod dead;
 pub mod docs;
 mod entity;
+pub mod erase;
 pub mod explain;
+pub mod export;
 pub mod reconcile;
 pub mod seed;
 pub mod token;
@@ -25,7 +27,9 @@ pub use args::DatabaseArgs;
 use args::StoresArgs;
 pub use dead::DeadArgs;
 pub use docs::DocsArgs;
+pub use erase::EraseArgs;
 pub use explain::ExplainArgs;
+pub use export::ExportArgs;
 pub use reconcile::ReconcileArgs;
 pub use token::TokenArgs;
 
@@ -59,6 +63,12 @@ pub enum Command {
     Reconcile(Box<ReconcileArgs>),
     /// Show the counts of a user, note, comment, group or inbox from all sides
     Explain(Box<ExplainArgs>),
+    /// Print all that is held of a user, as JSON lines
+    Export(Box<ExportArgs>),
+    /// Erase a user for good
+    ///
+    /// Name and subject are deleted at once. A running server, or the next one, deletes the rest.
+    Erase(Box<EraseArgs>),
     /// Print a token for a user, to call the service with
     Token(TokenArgs),
     /// Print the GraphQL schema

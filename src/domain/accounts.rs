@@ -87,10 +87,7 @@ impl Accounts {
         Ok(user)
     }
 
-    async fn ensure(&self, subject: &str, name: Option<&str>) -> StoreResult<UserId> {
-        if let Some(user) = self.find(subject).await? {
-            return Ok(user);
-        }
+    async fn create(&self, subject: &str, name: Option<&str>) -> StoreResult<UserId> {
         let name = name.and_then(name_of_user);
         let user = self.db.ensure_user(subject, name.as_ref().map(Text::as_str)).await?;
         self.insert(subject, CacheMark::default(), user).await?;
@@ -165,7 +162,9 @@ fn key(subject: &str) -> String {
 impl Plaudit {
     /// The user of a token's subject; `None` if the subject has not acted yet.
     pub async fn find_user(&self, subject: &str) -> DomainResult<Option<UserId>> {
-        Ok(self.inner.accounts.find(subject).await?)
+        let user = self.inner.accounts.find(subject).await?;
+        // Known to be erased, without a look-up.
+        Ok(user.filter(|user| !matches!(self.users().cached(*user), Some(None))))
     }
 
     /// Waits until the subject has a user: not at all if this process creates it, else 2 s at most.
@@ -175,6 +174,14 @@ impl Plaudit {
 
     /// The user of a token's subject, created at its first action. `name`: what the token calls a new user.
     pub async fn ensure_user(&self, subject: &str, name: Option<&str>) -> DomainResult<UserId> {
-        Ok(self.inner.accounts.ensure(subject, name).await?)
+        let accounts = &self.inner.accounts;
+        if let Some(user) = accounts.find(subject).await? {
+            if self.users().get_many(&[user]).await?.pop().flatten().is_some() {
+                return Ok(user);
+            }
+            // Erased, and the account is still cached: the subject comes back as a new user.
+            accounts.users.invalidate(subject);
+        }
+        Ok(accounts.create(subject, name).await?)
     }
 }

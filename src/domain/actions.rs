@@ -15,6 +15,7 @@ pub const ACTIONS: &[(&str, &str, &str)] = &[
     ("createNote", "create_note", ON),
     ("deleteComment", "add_comment", OFF),
     ("deleteNote", "create_note", OFF),
+    ("eraseUser", "erase_user", ON),
     ("featureNote", "feature_note", ON),
     ("follow", "follow", ON),
     ("grantCoins", "grant_coins", ON),

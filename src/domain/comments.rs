@@ -22,12 +22,22 @@ const MOST_UNPUBLISHED: i64 = 50;
 impl Comment {
     /// Whether everybody may see it.
     pub fn is_public(&self) -> bool {
-        self.state == CommentState::Approved
+        self.state == CommentState::Approved && !self.is_hidden
     }
 
-    /// The author sees it in any state.
-    pub fn is_visible_to(&self, viewer: Option<UserId>) -> bool {
-        self.is_public() || viewer == Some(self.author)
+    /// What others see of it if it is a placeholder: as if it was removed.
+    #[must_use]
+    pub fn as_removed(&self) -> Self {
+        let (body, images, mentions) = (String::new(), Vec::new(), Vec::new());
+        Self {
+            is_removed: true,
+            is_hidden: false,
+            rating_at_writing: None,
+            body,
+            images,
+            mentions,
+            ..self.clone()
+        }
     }
 }
 
@@ -46,7 +56,7 @@ impl Plaudit {
         text: &CommentText,
         key: Option<&IdempotencyKey>,
     ) -> DomainResult<(Arc<Comment>, bool)> {
-        let note = self.notes().get(note).await?.id;
+        let note = self.note_for(Some(author), note).await?.id;
         if self.users().get_many(&text.mentions).await?.iter().any(Option::is_none) {
             return Err(DomainError::NotFound("user"));
         }
@@ -124,7 +134,7 @@ impl Plaudit {
         tx.lock_removals_shared().await?;
         let header = tx.comment_header(comment).await?.ok_or_else(not_found)?;
         if header.author != actor && !may_remove_any {
-            let is_public = header.state == CommentState::Approved && !header.is_removed;
+            let is_public = header.is_counted;
             let forbidden = DomainError::Forbidden("only its author and moderators can remove a comment");
             return Err(if is_public { forbidden } else { not_found() });
         }
@@ -135,7 +145,7 @@ impl Plaudit {
         }
         let has_replies = tx.live_replies(comment).await? > 0;
         tx.remove_comment(comment, has_replies).await?;
-        let is_included = header.state == CommentState::Approved;
+        let is_included = header.is_counted;
         if let Some(parent) = header.parent.filter(|_| is_included) {
             let others = tx.live_replies(parent).await? - 1;
             tx.set_placeholders(&[parent], others > 0).await?;
@@ -168,12 +178,12 @@ impl Plaudit {
         Ok(found)
     }
 
-    /// An author's comments on a note that are not approved, newest first.
+    /// An author's comments on a note that only the author sees, newest first.
     pub async fn unpublished_comments(&self, author: UserId, note: NoteId) -> DomainResult<Vec<CommentId>> {
         Ok(self.inner.db.unpublished_comments(author, note, MOST_UNPUBLISHED).await?)
     }
 
-    /// A page of an author's comments that are not approved, newest first.
+    /// A page of an author's comments that only the author sees, newest first: not approved, or hidden.
     pub async fn unpublished_comments_of(
         &self,
         author: UserId,
@@ -185,18 +195,18 @@ impl Plaudit {
     /// A comment that everybody may see.
     ///
     /// # Errors
-    /// [`DomainError::NotFound`] for an unknown, removed or not approved comment, and for one of a removed
-    /// note.
+    /// [`DomainError::NotFound`] for an unknown, removed, hidden or not approved comment, and for one of a removed or
+    /// hidden note.
     pub(super) async fn public_comment(&self, comment: CommentId) -> DomainResult<Arc<Comment>> {
         let comment = self.comments().get(comment).await?;
         if !comment.is_public() || comment.is_removed {
             return Err(DomainError::NotFound("comment"));
         }
-        self.notes().get(comment.note).await.map_err(|error| match error {
-            DomainError::NotFound(_) => DomainError::NotFound("comment"),
-            other => other,
-        })?;
-        Ok(comment)
+        match self.notes().get(comment.note).await {
+            Ok(note) if !note.is_hidden => Ok(comment),
+            Ok(_) | Err(DomainError::NotFound(_)) => Err(DomainError::NotFound("comment")),
+            Err(error) => Err(error),
+        }
     }
 }
 

@@ -87,7 +87,7 @@ impl Plaudit {
         on: bool,
         key: Option<&IdempotencyKey>,
     ) -> DomainResult<(Arc<Note>, Switched)> {
-        let note = self.notes().get(note).await?;
+        let note = self.note_for(actor, note).await?;
         let (target, owner) = (note.id.0, note.author);
         let switched = self.switch(EdgeAction { kind, actor, target, owner, on, limit: 0, key }).await?;
         Ok((note, switched))

@@ -11,7 +11,10 @@ use super::{
 use crate::{
     catalogue::{Counter, EdgeKind, Entity, EntityKind},
     primitives::{GroupId, NoteId, PageRequest, Ranked, Slice, UserId},
-    store::sql::{backfills::BackfillKind, notes::NoteState},
+    store::sql::{
+        backfills::BackfillKind,
+        notes::{NotePlace, NoteState},
+    },
 };
 
 pub use crate::store::sql::rankings::NotesOf;
@@ -57,11 +60,15 @@ impl Plaudit {
             ActionStart::New(mut change) => {
                 may_post?;
                 let tx = change.tx();
+                // The hiding of a user goes through the notes that exist, so none may be added meanwhile.
+                tx.lock_removals_shared().await?;
                 let (title, body) = (note.title.as_str(), note.body.as_str());
-                let id = tx.add_note(author, note.group, title, body).await?;
-                change.count(author, Counter::UserNotes, 1);
-                if let Some(group) = note.group {
-                    change.count(group, Counter::GroupNotes, 1);
+                let (id, is_shown) = tx.add_note(author, note.group, title, body).await?;
+                if is_shown {
+                    change.count(author, Counter::UserNotes, 1);
+                    if let Some(group) = note.group {
+                        change.count(group, Counter::GroupNotes, 1);
+                    }
                 }
                 change.touch(id);
                 change.finish(true, Some(id.0)).await?
@@ -107,11 +114,15 @@ impl Plaudit {
             ActionStart::New(change) => change,
         };
         let tx = change.tx();
-        let state = tx.lock_note(note).await?.ok_or_else(not_found)?;
+        // Checked without a lock first: the lock of removals blocks batches.
+        let state = tx.note_state(note).await?.ok_or_else(not_found)?;
         if state.author != actor && !may_remove_any {
             let forbidden = DomainError::Forbidden("only its author and moderators can remove a note");
-            return Err(if state.is_removed { not_found() } else { forbidden });
+            return Err(if state.is_removed || state.is_hidden { not_found() } else { forbidden });
         }
+        // Before the note is locked, because a backfill that holds the lock of removals locks notes.
+        tx.lock_removals().await?;
+        let state = tx.lock_note(note).await?.ok_or_else(not_found)?;
         if !state.is_removed {
             self.remove(&mut change, note, state, actor).await?;
         }
@@ -126,7 +137,6 @@ impl Plaudit {
         actor: UserId,
     ) -> DomainResult<()> {
         let tx = change.tx();
-        tx.lock_removals().await?;
         tx.remove_note(note).await?;
         // Locks all totals that will change, in the global order: others hold an author's and wait for a note's.
         let affected: Vec<Entity> =
@@ -139,12 +149,11 @@ impl Plaudit {
             let shards = self.inner.redis.shards();
             tx.add_backfill(shards, note.into(), BackfillKind::Remove, comments, actor).await?;
         }
-        change.count(state.author, Counter::UserNotes, -1);
-        change.count(state.author, Counter::UserLikesReceived, -totals.get(Counter::NoteLikes));
-        change.count(state.author, Counter::UserCollectsReceived, -totals.get(Counter::NoteCollects));
-        if let Some(group) = state.group {
-            change.count(group, Counter::GroupNotes, -1);
-            change.count(group, Counter::GroupFeaturedNotes, -i64::from(state.is_featured));
+        // A hidden note counts nowhere already.
+        if !state.is_hidden {
+            let place =
+                NotePlace { author: state.author, group: state.group, is_featured: state.is_featured };
+            change.count_note(&place, &totals, -1);
         }
         change.touch(note);
         Ok(())
@@ -172,7 +181,7 @@ impl Plaudit {
             ActionStart::Repeated(outcome) => outcome,
             ActionStart::New(mut change) => {
                 let tx = change.tx();
-                let state = tx.lock_note(note).await?.filter(|state| !state.is_removed);
+                let state = tx.lock_note(note).await?.filter(|state| !state.is_removed && !state.is_hidden);
                 let state = state.ok_or(DomainError::NotFound("note"))?;
                 let group = state.group.ok_or_else(not_in_group)?;
                 if state.is_featured != on {
@@ -217,9 +226,31 @@ impl Plaudit {
         Ok((self.notes().get(note).await?, outcome.changed))
     }
 
-    /// A user's notes, newest first.
-    pub async fn notes_of_user(&self, author: UserId, page: PageRequest) -> DomainResult<Slice<NoteId>> {
-        Ok(self.inner.db.notes_of_user(author, page).await?)
+    /// A user's notes, newest first; `with_hidden`: also while the user is hidden.
+    pub async fn notes_of_user(
+        &self,
+        author: UserId,
+        with_hidden: bool,
+        page: PageRequest,
+    ) -> DomainResult<Slice<NoteId>> {
+        let db = &self.inner.db;
+        Ok(if with_hidden {
+            db.all_notes_of_user(author, page).await?
+        } else {
+            db.notes_of_user(author, page).await?
+        })
+    }
+
+    /// A note that the actor may like, comment on, and so on. Hidden notes exist only for their author.
+    ///
+    /// # Errors
+    /// [`DomainError::NotFound`] for an unknown, removed or hidden note.
+    pub(super) async fn note_for(&self, actor: Option<UserId>, note: NoteId) -> DomainResult<Arc<Note>> {
+        let note = self.notes().get(note).await?;
+        if note.is_hidden && actor != Some(note.author) {
+            return Err(DomainError::NotFound("note"));
+        }
+        Ok(note)
     }
 
     /// The notes of an author or a group by all-time heat, in coarse steps.

@@ -65,7 +65,7 @@ impl Plaudit {
         score: Option<Score>,
         key: Option<&IdempotencyKey>,
     ) -> DomainResult<(Arc<Note>, bool)> {
-        let note = self.notes().get(note).await?;
+        let note = self.note_for(actor, note).await?;
         let Some(actor) = actor else { return Ok((note, false)) };
         let score = score.map(|score| score.0);
         let call = match score {
@@ -83,17 +83,22 @@ impl Plaudit {
         }
         tx.lock_totals(EntityKind::Note, &[note.id.0]).await?;
         let before = tx.rating(actor, note.id).await?;
-        if before != score {
-            match score {
-                Some(score) => tx.set_rating(actor, note.id, score).await?,
-                None => tx.delete_rating(actor, note.id).await?,
+        let is_other = before.map(|(score, _)| score) != score;
+        if is_other {
+            let after = match score {
+                Some(score) => Some((score, tx.set_rating(actor, note.id, score).await?)),
+                None => {
+                    tx.delete_rating(actor, note.id).await?;
+                    None
+                }
+            };
+            for (rating, sign) in [(before, -1), (after, 1)] {
+                let Some((score, true)) = rating else { continue };
+                change.count(note.id, Counter::NoteRatings, sign);
+                change.count(note.id, Counter::NoteRatingSum, sign * i64::from(score));
             }
-            let number = |rating: Option<i16>| i64::from(rating.is_some());
-            let points = |rating: Option<i16>| i64::from(rating.unwrap_or(0));
-            change.count(note.id, Counter::NoteRatings, number(score) - number(before));
-            change.count(note.id, Counter::NoteRatingSum, points(score) - points(before));
         }
-        let outcome = change.finish(before != score, None).await?;
+        let outcome = change.finish(is_other, None).await?;
         Ok((note, outcome.changed))
     }
 

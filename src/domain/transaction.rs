@@ -10,7 +10,7 @@ use super::{
     keys::{ActionCall, key_reused},
 };
 use crate::{
-    catalogue::{Counter, Deltas, Entity},
+    catalogue::{Counter, Counts, Deltas, Entity},
     primitives::{
         Id, ShardId, UserId, Version,
         fault::{self, Point},
@@ -21,6 +21,7 @@ use crate::{
             Tx,
             comments::CommentHeader,
             moderation::{self, DecisionEffects},
+            notes::{self, NotePlace},
         },
     },
 };
@@ -123,6 +124,11 @@ impl ActionTransaction<'_> {
     /// Adds what a comment counts when it becomes public (`by` 1), or stops being public (-1).
     pub fn count_comment(&mut self, place: &CommentHeader, by: i64) {
         moderation::count_comment(place, by, &mut self.moved);
+    }
+
+    /// Adds what a note with these totals counts when it is shown (`by` 1), or not any more (-1).
+    pub fn count_note(&mut self, place: &NotePlace, totals: &Counts, by: i64) {
+        notes::count_note(place, totals, by, &mut self.moved);
     }
 
     /// Adds the effects of moderation decisions.

@@ -149,8 +149,8 @@ impl BundleQueue {
 }
 
 impl Plaudit {
-    /// Records one view per note, without waiting for the counts, unless it is one of `recorded`. Skips ids of unknown
-    /// and removed notes: a page may show a note that was just removed. Returns the viewed notes in the order of the
+    /// Records one view per note, without waiting for the counts, unless it is one of `recorded`. Skips ids of unknown,
+    /// removed and hidden notes: a page may show a note that was just removed. Views by a hidden user do not count. Returns the viewed notes in the order of the
     /// ids, each once.
     ///
     /// # Errors
@@ -164,7 +164,10 @@ impl Plaudit {
     ) -> DomainResult<Vec<Arc<Note>>> {
         let mut seen = HashSet::with_capacity(ids.len());
         let ids: Vec<NoteId> = ids.iter().copied().filter(|id| seen.insert(*id)).collect();
-        let notes: Vec<Arc<Note>> = self.notes().get_many(&ids).await?.into_iter().flatten().collect();
+        let found = self.notes().get_many(&ids).await?.into_iter().flatten();
+        let notes: Vec<Arc<Note>> = found.filter(|note| !note.is_hidden || note.author == actor).collect();
+        let user = self.users().get_many(&[actor]).await?.pop().flatten();
+        let counts = user.is_none_or(|user| !user.is_hidden);
         // Checked before the key is claimed: a rejected request must not leave a claim.
         if self.inner.views.is_full() {
             return Err(DomainError::Overloaded("views"));
@@ -173,7 +176,7 @@ impl Plaudit {
             Some(key) => self.claim_key(actor, key, &call(&ids)).await?,
             None => true,
         };
-        if is_new {
+        if is_new && counts {
             self.inner.views.add(notes.iter().map(|note| note.id).filter(|note| recorded.insert(*note)));
             if !notes.is_empty() {
                 actions::changed("recordViews");

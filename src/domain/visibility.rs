@@ -1,4 +1,4 @@
-//! Visibility of users: edges of a hidden user stop counting everywhere, until the user is restored.
+//! Visibility of users: nothing of a hidden user counts or is shown to others, until the user is restored.
 
 use super::{
     ActionOutcome, DomainError, DomainResult, IdempotencyKey, Plaudit, keys::ActionCall,
@@ -14,15 +14,15 @@ use crate::{
 pub struct Visibility {
     pub user: UserId,
     pub is_hidden: bool,
-    /// Edges processed since the user was last hidden or restored, and the number of edges at that time.
+    /// Rows changed since the user was last hidden or restored, and the number of rows at that time.
     pub done: i64,
     pub total: i64,
     pub is_finished: bool,
 }
 
 impl Plaudit {
-    /// Hides a user, or restores them. New edges stop counting (or count again) at once, older ones in a
-    /// background backfill: see [`Self::visibility`]. Returns whether anything changed.
+    /// Hides a user, or restores them. What the user does from now on stops counting (or counts again) at once, what is
+    /// older in a background backfill: see [`Self::visibility`]. Returns whether anything changed.
     ///
     /// # Errors
     /// [`DomainError::NotFound`] for an unknown user.
@@ -43,12 +43,12 @@ impl Plaudit {
             return change.finish(false, None).await;
         }
         // Counted before the removal lock, which blocks batches. Only the progress depends on it.
-        let edges = tx.count_edges_of(user).await?;
+        let rows = tx.count_rows_of(user).await?;
         tx.lock_removals().await?;
         tx.set_hidden(user, hidden).await?;
         let (shards, work) =
             (self.inner.redis.shards(), if hidden { BackfillKind::Hide } else { BackfillKind::Restore });
-        tx.add_backfill(shards, user.into(), work, edges, moderator).await?;
+        tx.add_backfill(shards, user.into(), work, rows, moderator).await?;
         change.touch(user);
         change.finish(true, None).await
     }

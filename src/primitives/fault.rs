@@ -67,6 +67,10 @@ points! {
     BeforeChange PostgreSql "change.before"
     /// A direct change is committed, nothing is invalidated in Redis.
     AfterChange Redis "change.after"
+    /// All statements of a page of a backfill are done.
+    BeforePage PostgreSql "page.before"
+    /// A page of a backfill is committed.
+    AfterPage PostgreSql "page.after"
 }
 
 /// The store that does not answer when a step fails.

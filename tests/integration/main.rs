@@ -16,8 +16,10 @@ mod domain {
     mod durability;
     mod edges;
     mod editing;
+    mod erasure;
     mod feed;
     mod follows;
+    mod hiding;
     mod history;
     mod hottest_notes;
     mod inbox;

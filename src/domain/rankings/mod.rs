@@ -50,7 +50,7 @@ impl FromStr for HotNotesCursor {
 }
 
 impl Plaudit {
-    /// The hottest notes of a window, hottest first; at most 1,000 in all pages. Removed notes are left out.
+    /// The hottest notes of a window, hottest first; at most 1,000 in all pages. Removed and hidden notes are left out.
     /// For ten minutes later pages continue the order of the first one; after that, they continue at the same
     /// rank of the present order.
     ///
@@ -75,7 +75,7 @@ impl Plaudit {
             for note in self.ranked_notes(next).await? {
                 rank += 1;
                 let cursor = HotNotesCursor { window, snapshot: ranking.id, rank };
-                items.extend(note.map(|note| (cursor, note)));
+                items.extend(note.filter(|note| !note.is_hidden).map(|note| (cursor, note)));
             }
         }
         Ok(page.slice(items))

@@ -4,6 +4,7 @@ mod action;
 mod coins;
 mod collects;
 mod comments;
+mod erasure;
 mod follows;
 mod groups;
 mod inbox;
@@ -34,6 +35,7 @@ fn all() -> impl Iterator<Item = &'static Mutation> {
         inbox::MUTATIONS,
         moderation::MUTATIONS,
         visibility::MUTATIONS,
+        erasure::MUTATIONS,
     ]
     .into_iter()
     .flatten()

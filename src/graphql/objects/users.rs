@@ -81,10 +81,9 @@ pub fn user() -> ObjectType {
         )
         .field(
             &format!("notes({NOTE_ORDER}, {}: NoteConnection", &page[1..]),
-            "Notes that this user wrote.",
+            "Notes that this user wrote. Those of a hidden user are for the user and moderators, newest first.",
             Resolve::Call(|call| notes(call).boxed()),
         )
-        .same_for_all()
         .field(
             &format!("followers{page}: FollowerConnection"),
             "Users who follow this user, the latest first. A follow appears here moments later, once it is in the \
@@ -122,7 +121,11 @@ async fn notes(call: Call<'_>) -> ApiResult<Output> {
         return page_of_hottest_notes(HOTTEST, NotesOf::Author(of), call).await;
     }
     let request = NOTES.request(call.arguments, FIRST)?;
-    let notes = call.scope.plaudit().notes_of_user(of, request).await?;
+    let plaudit = call.scope.plaudit();
+    // Only then are there notes that not everybody sees.
+    let is_hidden = plaudit.users().get(of).await?.is_hidden;
+    let with_hidden = is_hidden && call.scope.reader().is_user_or_moderator(of).await?;
+    let notes = plaudit.notes_of_user(of, with_hidden, request).await?;
     page_of_notes(NOTES, &request, notes, call).await
 }
 

@@ -8,15 +8,15 @@ use crate::{
 pub fn user_visibility() -> ObjectType {
     ObjectType::new(
         "UserVisibility",
-        "Whether a user is hidden, and how far the recount is. Likes, collects, follows and memberships of a hidden \
-         user do not count.",
+        "Whether a user is hidden, and how far the recount is. Likes, collects, follows, memberships, ratings, comments \
+         and notes of a hidden user do not count, and others do not see them.",
     )
     .parts([
         ("user: User!", "The user."),
         ("isHidden: Boolean!", "Whether the user is hidden."),
-        ("settledCount: Count!", "Edges recounted since the user was last hidden or restored."),
-        ("edgeCount: Count!", "Edges to recount, as counted when the user was hidden or restored."),
-        ("isSettled: Boolean!", "Whether all edges have been recounted."),
+        ("settledCount: Count!", "Rows recounted since the user was last hidden or restored: edges, ratings, comments and notes."),
+        ("totalCount: Count!", "Rows to recount, as counted when the user was hidden or restored."),
+        ("isSettled: Boolean!", "Whether everything has been recounted."),
     ])
 }
 
@@ -25,7 +25,7 @@ pub fn visibility(of: &Visibility) -> Object {
         ("user", of.user.into()),
         ("isHidden", of.is_hidden.into()),
         ("settledCount", of.done.max(0).into()),
-        ("edgeCount", of.total.max(0).into()),
+        ("totalCount", of.total.max(0).into()),
         ("isSettled", of.is_finished.into()),
     ])
 }

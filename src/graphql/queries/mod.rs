@@ -1,6 +1,7 @@
 //! The fields of `Query`, by domain word.
 
 pub mod explain;
+pub mod export;
 pub mod feed;
 pub mod lists;
 pub mod lookups;
@@ -16,6 +17,7 @@ pub fn query() -> ObjectType {
         lists::lists,
         rankings::rankings,
         moderation::moderation,
+        export::export,
         explain::explanations,
     ];
     fields.into_iter().fold(ObjectType::new("Query", "What can be read."), |query, add| add(query))

@@ -7,7 +7,7 @@ use crate::graphql::{
     errors::{ApiError, ApiResult},
     request::access::{
         MODERATORS_ONLY,
-        Who::{self, Anyone, Author, AuthorOrModerator, Moderator, Service, SignedIn},
+        Who::{self, Anyone, Author, AuthorOrModerator, Moderator, Oneself, Service, SignedIn},
     },
 };
 
@@ -25,7 +25,7 @@ pub fn check(who: Option<Who>, scope: &Scope) -> ApiResult<()> {
     let viewer = scope.viewer();
     viewer.must_be_signed_in()?;
     let forbidden = match who {
-        Anyone | SignedIn | Author | AuthorOrModerator => return Ok(()),
+        Anyone | SignedIn | Author | AuthorOrModerator | Oneself => return Ok(()),
         Moderator if viewer.has_role(Role::Moderator) => return Ok(()),
         Service if viewer.has_role(Role::Service) => return Ok(()),
         Moderator => MODERATORS_ONLY,

@@ -9,7 +9,7 @@ use super::facts::{Fact, Facts, FactsMap, FactsNumber, Reads, Row};
 use crate::{
     catalogue::{EdgeKind, Entity, EntityKind},
     domain::{
-        Comment, DomainError, Plaudit,
+        DomainError, Plaudit,
         entity_cache::{CachedEntity, EntityCache},
     },
     graphql::{
@@ -53,17 +53,24 @@ impl FactsReader {
     /// What this process has cached of an entity that everybody may see; `Some(None)` if it is known not to exist.
     pub fn cached_row(&self, entity: Entity) -> Option<Option<Row>> {
         let row = cached_row(&self.plaudit, entity)?;
-        let is_public = !matches!(&row, Some(Row::Comment(comment)) if !comment.is_public());
-        is_public.then_some(row)
+        row.as_ref().is_none_or(|row| private_to(row).is_none()).then_some(row)
     }
 
-    /// Whether the viewer may see a comment: everybody, if it is public; else its author and moderators.
-    async fn may_see(&self, comment: &Comment) -> ApiResult<bool> {
-        if comment.is_public() || self.is_shared {
-            return Ok(comment.is_public());
+    /// Whether the viewer is this user or a moderator.
+    pub async fn is_user_or_moderator(&self, user: UserId) -> ApiResult<bool> {
+        if !self.may_own() {
+            return Ok(false);
         }
         let viewer = self.viewer().user(&self.plaudit).await?;
-        Ok(comment.is_visible_to(viewer) || self.viewer().has_role(Role::Moderator))
+        Ok(viewer == Some(user) || self.viewer().has_role(Role::Moderator))
+    }
+
+    /// A row as the viewer may see it.
+    async fn visible(&self, row: Row) -> ApiResult<Option<Row>> {
+        match private_to(&row) {
+            Some(author) if !self.is_user_or_moderator(author).await? => Ok(placeholder(row)),
+            _ => Ok(Some(row)),
+        }
     }
 }
 
@@ -71,11 +78,11 @@ impl FactsReader {
 /// times.
 pub async fn read(reader: &FactsReader, known: &mut FactsMap, mut wanted: Vec<(FactsNumber, Reads)>) {
     merge(&mut wanted);
-    let (mut batch, mut comments) = (PendingReads::default(), Vec::new());
+    let (mut batch, mut authored) = (PendingReads::default(), Vec::new());
     for (number, reads) in wanted {
         let entity = known.entity(number);
-        if entity.kind == EntityKind::Comment && reads.row {
-            comments.push(number);
+        if matches!(entity.kind, EntityKind::Note | EntityKind::Comment) && reads.row {
+            authored.push(number);
         }
         let reads = if reader.may_own() { reads } else { reads.without_own() };
         let facts = known.of_mut(number);
@@ -89,7 +96,7 @@ pub async fn read(reader: &FactsReader, known: &mut FactsMap, mut wanted: Vec<(F
         // with it.
         Box::pin(batch.read(reader, known)).await;
     }
-    hide_comments(reader, known, &comments).await;
+    hide_private(reader, known, &authored).await;
 }
 
 /// Leaves each entity once.
@@ -289,16 +296,31 @@ async fn rows<T: CachedEntity>(cache: &EntityCache<T>, ids: &[T::Id]) -> Fact<Ve
     cache.get_many(ids).await.map_err(|error| Arc::new(error.into()))
 }
 
-/// A comment that is not public exists only for its author and for moderators.
-async fn hide_comments(reader: &FactsReader, known: &mut FactsMap, comments: &[FactsNumber]) {
-    for comment in comments {
-        let facts = known.of_mut(*comment);
-        if let Some(Ok(Some(Row::Comment(comment)))) = &facts.row {
-            match reader.may_see(comment).await {
-                Ok(true) => {}
-                Ok(false) => facts.row = Some(Ok(None)),
-                Err(error) => facts.row = Some(Err(Arc::new(error))),
-            }
+/// The author of a row that only the author and moderators may see.
+fn private_to(row: &Row) -> Option<UserId> {
+    match row {
+        Row::Comment(comment) => (!comment.is_public()).then_some(comment.author),
+        Row::Note(note) => note.is_hidden.then_some(note.author),
+        Row::User(_) | Row::Group(_) => None,
+    }
+}
+
+/// What others see of a private row: nothing, or a placeholder of a comment that has replies.
+fn placeholder(row: Row) -> Option<Row> {
+    match row {
+        Row::Comment(comment) if comment.is_placeholder => Some(Row::Comment(Arc::new(comment.as_removed()))),
+        _ => None,
+    }
+}
+
+/// Leaves of notes and comments what the viewer may see.
+async fn hide_private(reader: &FactsReader, known: &mut FactsMap, authored: &[FactsNumber]) {
+    for number in authored {
+        let facts = known.of_mut(*number);
+        if let Some(Ok(Some(row))) = &facts.row
+            && private_to(row).is_some()
+        {
+            facts.row = Some(reader.visible(row.clone()).await.map_err(Arc::new));
         }
     }
 }

@@ -5,7 +5,7 @@
 
 use std::{collections::HashMap, sync::LazyLock};
 
-use Who::{Anyone, Author, AuthorOrModerator, Moderator, Service, SignedIn};
+use Who::{Anyone, Author, AuthorOrModerator, Moderator, Oneself, Service, SignedIn};
 
 use super::viewer::Viewer;
 use plaudit_token_auth::Role;
@@ -22,6 +22,8 @@ pub enum Who {
     /// The author of a note, and the owner of a group. The domain decides, because the object is not known yet here; this
     /// check only needs a token.
     Author,
+    /// The user who is named, moderators and services. The domain decides, as for [`Self::Author`].
+    Oneself,
     /// The author of the object, and moderators. The domain decides, as for [`Self::Author`].
     AuthorOrModerator,
     Moderator,
@@ -36,6 +38,7 @@ impl Who {
             SignedIn => "signed in",
             Author => "author",
             AuthorOrModerator => "author, moderator",
+            Oneself => "oneself, moderator, service",
             Moderator => "moderator",
             Service => "service",
         }
@@ -48,6 +51,7 @@ pub type Rule = (&'static str, &'static str, Who);
 pub const RULES: &[Rule] = &[
     ("Query", "commentQueue", Moderator),
     ("Query", "explain", Moderator),
+    ("Query", "exportUser", Oneself),
     ("Query", "feed", Anyone),
     ("Query", "followingFeed", SignedIn),
     ("Query", "group", Anyone),
@@ -68,6 +72,7 @@ pub const RULES: &[Rule] = &[
     ("Mutation", "createNote", SignedIn),
     ("Mutation", "deleteComment", AuthorOrModerator),
     ("Mutation", "deleteNote", AuthorOrModerator),
+    ("Mutation", "eraseUser", Oneself),
     ("Mutation", "featureNote", Moderator),
     ("Mutation", "follow", SignedIn),
     ("Mutation", "grantCoins", Service),

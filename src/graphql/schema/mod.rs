@@ -18,11 +18,11 @@ use super::{
         activity, coins, comments, groups, inbox, inbox_badges, inbox_entries, lists::note_order, notes,
         ratings, users, viewer, visibility,
     },
-    queries::{self, explain, lists, moderation, rankings},
+    queries::{self, explain, export, lists, moderation, rankings},
 };
 
 /// All lists.
-const CONNECTIONS: [Connection; 16] = [
+const CONNECTIONS: [Connection; 17] = [
     Connection::of("User"),
     Connection::of("Group"),
     Connection::of("Note"),
@@ -31,6 +31,7 @@ const CONNECTIONS: [Connection; 16] = [
     Connection::of("InboxEntry"),
     Connection::of("CoinEntry"),
     Connection::of("UndecidedComment"),
+    Connection::of("ExportedRecord"),
     Connection::along("Liker", "User", "likedAt", "When the user liked it."),
     Connection::along("Follower", "User", "followedAt", "When the follow began."),
     Connection::along("FollowedUser", "User", "followedAt", "When the follow began."),
@@ -72,6 +73,7 @@ impl Schema {
             ratings::note_rating(),
             coins::coin_entry(),
             moderation::undecided_comment(),
+            export::exported_record(),
             moderation::queue(),
             page_info_type(),
         ];

@@ -3,21 +3,25 @@
 
 use std::{sync::Arc, time::Duration};
 
+use super::{erasing, hiding};
 use crate::{
-    catalogue::{Counter, Deltas, EdgeKind, Entity, Flip},
+    catalogue::{Counter, Deltas, EdgeKind, Entity},
     pipeline::leadership::{Leadership, retry::repeat},
-    primitives::{NoteId, UserId},
+    primitives::{
+        CommentId, NoteId, UserId,
+        fault::{self, Point},
+    },
     store::{
         StoreError, StoreResult,
         sql::{
             Tx,
-            backfills::{Backfill, BackfillEdge, BackfillKind},
+            backfills::{Backfill, BackfillKind},
         },
     },
 };
 
 /// Rows of one page: batches of the persister wait for its locks.
-const PAGE: usize = 500;
+pub(super) const PAGE: usize = 500;
 /// Looks for work this often without an announcement, and retries this long after a failure.
 const EVERY: Duration = Duration::from_secs(5);
 /// Rows between two log lines about progress.
@@ -53,53 +57,34 @@ async fn backfill_page(leadership: &Leadership) -> StoreResult<bool> {
     tx.lock_removals().await?;
     let Some(mut work) = tx.next_backfill(&shards).await? else { return Ok(false) };
     let page = match work.kind {
-        BackfillKind::Hide => recount_edges(&mut tx, &mut work, false).await?,
-        BackfillKind::Restore => recount_edges(&mut tx, &mut work, true).await?,
+        BackfillKind::Hide => hiding::page(&mut tx, &mut work, true).await?,
+        BackfillKind::Restore => hiding::page(&mut tx, &mut work, false).await?,
         BackfillKind::Remove => remove_comments(&mut tx, &mut work).await?,
+        BackfillKind::Erase => erasing::page(&mut tx, &mut work, leadership.redis().shards()).await?,
     };
     tx.move_totals(&page.moved).await?;
+    tx.settle_placeholders(&page.placeholders).await?;
     let invalid: Vec<Entity> = page.moved.keys().copied().chain(page.changed).collect();
     tx.add_invalidations(leadership.redis().shards(), &invalid, work_name(work.kind)).await?;
+    tx.add_set_invalidations(leadership.redis().shards(), &page.sets, work_name(work.kind)).await?;
     tx.save_backfill(&work).await?;
+    fault::reached(Point::BeforePage)?;
     tx.commit().await?;
+    fault::reached(Point::AfterPage)?;
     log_progress(&work);
     Ok(true)
 }
 
 /// Effects of a page.
 #[derive(Default)]
-struct PageEffects {
-    moved: Deltas,
+pub(super) struct PageEffects {
+    pub moved: Deltas,
     /// Entities whose texts changed.
-    changed: Vec<Entity>,
-}
-
-/// Includes a user's next edges in totals, or excludes them. Edges to a removed target move no totals: the removal
-/// has done that.
-async fn recount_edges(tx: &mut Tx, work: &mut Backfill, count: bool) -> StoreResult<PageEffects> {
-    let mut page = PageEffects::default();
-    let Some(kind) = EdgeKind::ALL.get(work.stage).copied() else {
-        work.is_finished = true;
-        return Ok(page);
-    };
-    let actor = UserId(work.subject.id);
-    let edges = tx.edges_after(kind, actor, work.after, PAGE).await?;
-    let changing: Vec<&BackfillEdge> =
-        edges.iter().filter(|edge| edge.included != (count && edge.target_is_present)).collect();
-    for edge in changing.iter().filter(|edge| edge.target_is_present) {
-        let flip = Flip { kind, actor, target: edge.target, owner: edge.owner, on: count, at: 0 };
-        for (entity, counter, delta) in flip.deltas() {
-            page.moved.entry(entity).or_default().add(counter, delta);
-        }
-    }
-    let targets: Vec<_> = changing.iter().map(|edge| edge.target).collect();
-    tx.set_included(kind, actor, &targets, count).await?;
-    work.done += edges.len() as i64;
-    match edges.last() {
-        Some(last) if edges.len() == PAGE => work.after = last.target.get(),
-        _ => (work.stage, work.after) = (work.stage + 1, 0),
-    }
-    Ok(page)
+    pub changed: Vec<Entity>,
+    /// Cached sets whose rows changed.
+    pub sets: Vec<(EdgeKind, UserId)>,
+    /// Comments that may have become placeholders, or stopped being ones.
+    pub placeholders: Vec<CommentId>,
 }
 
 /// Removes the next comments of a removed note, and subtracts them from their authors' totals.
@@ -134,5 +119,6 @@ const fn work_name(kind: BackfillKind) -> &'static str {
         BackfillKind::Hide => "hidden",
         BackfillKind::Restore => "restored",
         BackfillKind::Remove => "removed",
+        BackfillKind::Erase => "erased",
     }
 }

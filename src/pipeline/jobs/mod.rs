@@ -20,6 +20,8 @@
 
 pub mod announcements;
 pub mod backfill;
+mod erasing;
+mod hiding;
 pub mod hot_notes;
 pub mod housekeeping;
 pub mod invalidations;

@@ -15,6 +15,8 @@ use crate::{
 /// A flip and the target's total after it.
 pub struct Step<'a> {
     pub flip: &'a Flip,
+    /// 0 for an erased user.
+    pub actor: i64,
     pub total_after: i64,
 }
 
@@ -53,6 +55,11 @@ pub struct HistoryStep {
 const NEAR: &str = "100";
 /// Increment of the sequence `activity_position`: each call reserves a block of this many positions, one per row.
 const STEPS_AT_ONCE: usize = 10_000;
+/// Days that have a partition.
+const DAYS: &str = "SELECT day FROM pg_inherits
+    JOIN pg_class ON pg_class.oid = inhrelid
+    CROSS JOIN LATERAL to_date(substring(relname FROM '^activity_([0-9]{8})$'), 'YYYYMMDD') AS d (day)
+    WHERE inhparent = 'activity'::regclass";
 /// How long creating or dropping a partition may make writers wait.
 const LOCK_TIMEOUT: Duration = Duration::from_millis(200);
 
@@ -115,19 +122,14 @@ impl Db {
 
     /// Days before `day` that have a partition, oldest first.
     pub async fn activity_days_before(&self, day: NaiveDate) -> StoreResult<Vec<NaiveDate>> {
-        let query = sqlx::query_scalar(
-            "SELECT day FROM pg_inherits
-             JOIN pg_class ON pg_class.oid = inhrelid
-             CROSS JOIN LATERAL to_date(substring(relname FROM '^activity_([0-9]{8})$'), 'YYYYMMDD') AS d (day)
-             WHERE inhparent = 'activity'::regclass AND day < $1 ORDER BY day",
-        );
+        let query = sqlx::query_scalar(from_catalogue(format!("{DAYS} AND day < $1 ORDER BY day")));
         self.run(query.bind(day).fetch_all(&self.pool())).await
     }
 
     /// Drops the partition of a day. Fails if writers would have to wait longer than 200 ms.
     pub async fn drop_activity_day(&self, day: NaiveDate) -> StoreResult<()> {
         let mut tx = self.begin_with_lock_timeout().await?;
-        let text = format!("DROP TABLE IF EXISTS activity_{}", day.format("%Y%m%d"));
+        let text = format!("DROP TABLE IF EXISTS {}", partition(day));
         self.run(sqlx::query(from_catalogue(text)).execute(&mut *tx.inner)).await?;
         tx.commit().await
     }
@@ -154,12 +156,23 @@ fn history_step((_, start, gained, lost, total): &StepColumns) -> Option<History
     })
 }
 
+/// The table of a day.
+pub(super) fn partition(day: NaiveDate) -> String {
+    format!("activity_{}", day.format("%Y%m%d"))
+}
+
 /// The UTC day of a flip: its partition of `activity`.
 pub fn day_of(flip: &Flip) -> NaiveDate {
     DateTime::from_timestamp_millis(flip.at).unwrap_or_default().date_naive()
 }
 
 impl Tx {
+    /// Days that have a partition, the newest first, from `last` backwards.
+    pub async fn activity_days(&mut self, last: NaiveDate) -> StoreResult<Vec<NaiveDate>> {
+        let query = sqlx::query_scalar(from_catalogue(format!("{DAYS} AND day <= $1 ORDER BY day DESC")));
+        self.db.run(query.bind(last).fetch_all(&mut *self.inner)).await
+    }
+
     /// Writes steps; those of one target keep their order. The caller has locked the totals of the targets.
     pub async fn add_activity(&mut self, steps: &mut [Step<'_>]) -> StoreResult<()> {
         // In the order of the index. The sort is stable: steps of one target keep their order.
@@ -184,7 +197,7 @@ impl Tx {
         ))
         .bind(kind.number())
         .bind(steps.iter().map(|step| step.flip.at).collect::<Vec<_>>())
-        .bind(steps.iter().map(|step| step.flip.actor.get()).collect::<Vec<_>>())
+        .bind(steps.iter().map(|step| step.actor).collect::<Vec<_>>())
         .bind(steps.iter().map(|step| step.flip.target.get()).collect::<Vec<_>>())
         .bind(steps.iter().map(|step| step.flip.on).collect::<Vec<_>>())
         .bind(steps.iter().map(|step| step.total_after).collect::<Vec<_>>());

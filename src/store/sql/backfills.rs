@@ -5,24 +5,25 @@ use sqlx::FromRow;
 use super::{
     Db, Tx,
     columns::{numbers_of, stored_as},
-    edges::{entity_table, owner_column},
     from_catalogue,
 };
 use crate::{
-    catalogue::{EdgeKind, Entity},
-    primitives::{CommentId, Id, NoteId, ShardCount, ShardId, UserId},
+    catalogue::Entity,
+    primitives::{CommentId, NoteId, ShardCount, ShardId, UserId},
     store::{StoreError, StoreResult},
 };
 
 /// What a backfill does with its subject.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum BackfillKind {
-    /// Totals no longer include a user's edges.
+    /// Nothing of a user counts or is shown any more.
     Hide,
-    /// Totals include them again.
+    /// It counts and is shown again.
     Restore,
     /// A note's comments are removed with it.
     Remove,
+    /// Everything of a user is hidden, and then deleted.
+    Erase,
 }
 
 /// Progress of a backfill of one subject.
@@ -30,25 +31,19 @@ pub enum BackfillKind {
 pub struct Backfill {
     pub subject: Entity,
     pub kind: BackfillKind,
-    /// For users: position of the edge kind in [`EdgeKind::ALL`].
+    /// For users: what is in progress.
     #[sqlx(try_from = "i16")]
     pub stage: usize,
-    /// All ids up to this one are done in the present stage.
+    /// All ids up to this one are done in the present stage. Of comments on several notes: the note, and the comment in
+    /// `within`.
     #[sqlx(rename = "after_id")]
     pub after: i64,
+    #[sqlx(rename = "within_id")]
+    pub within: i64,
     /// Rows done, and the number of rows at the start.
     pub done: i64,
     pub total: i64,
     pub is_finished: bool,
-}
-
-/// An edge that is on, before the backfill changes it.
-#[derive(Clone, Copy, FromRow, PartialEq, Eq, Debug)]
-pub struct BackfillEdge {
-    pub target: Id,
-    pub owner: UserId,
-    pub target_is_present: bool,
-    pub included: bool,
 }
 
 impl BackfillKind {
@@ -57,11 +52,12 @@ impl BackfillKind {
             Self::Hide => "hide",
             Self::Restore => "restore",
             Self::Remove => "remove",
+            Self::Erase => "erase",
         }
     }
 
     fn from_name(name: &str) -> StoreResult<Self> {
-        let all = [Self::Hide, Self::Restore, Self::Remove];
+        let all = [Self::Hide, Self::Restore, Self::Remove, Self::Erase];
         let kind = all.into_iter().find(|kind| kind.name() == name);
         kind.ok_or_else(|| StoreError::Unexpected(format!("unknown kind of backfill {name:?}")))
     }
@@ -85,7 +81,7 @@ impl Tx {
             "INSERT INTO backfill (subject, shard, kind, total, ordered_by) VALUES ($1, $2, $3, $4, $5)
              ON CONFLICT (subject) DO UPDATE
                  SET kind = excluded.kind, total = excluded.total, ordered_by = excluded.ordered_by,
-                     stage = 0, after_id = 0, done = 0, started_at = now(), finished_at = NULL",
+                     stage = 0, after_id = 0, within_id = 0, done = 0, started_at = now(), finished_at = NULL",
         )
         .bind(subject.to_string())
         .bind(shards.shard_of(subject.id).0 as i16)
@@ -96,7 +92,8 @@ impl Tx {
     }
 }
 
-const COLUMNS: &str = "subject, kind, stage, after_id, done, total, finished_at IS NOT NULL AS is_finished";
+const COLUMNS: &str =
+    "subject, kind, stage, after_id, within_id, done, total, finished_at IS NOT NULL AS is_finished";
 
 impl Db {
     /// Whether one of these shards has a backfill that is not finished.
@@ -130,70 +127,25 @@ impl Tx {
     /// Saves the progress of a backfill.
     pub async fn save_backfill(&mut self, backfill: &Backfill) -> StoreResult<()> {
         let query = sqlx::query(
-            "UPDATE backfill SET stage = $2, after_id = $3, done = $4,
-                 finished_at = CASE WHEN $5 THEN now() END WHERE subject = $1",
+            "UPDATE backfill SET stage = $2, after_id = $3, within_id = $4, done = $5,
+                 finished_at = CASE WHEN $6 THEN now() END WHERE subject = $1",
         )
         .bind(backfill.subject.to_string())
         .bind(backfill.stage as i16)
         .bind(backfill.after)
+        .bind(backfill.within)
         .bind(backfill.done)
         .bind(backfill.is_finished);
         self.db.run(query.execute(&mut *self.inner)).await.map(drop)
     }
 
-    /// Number of an actor's edges that are on, of all kinds.
-    pub async fn count_edges_of(&mut self, actor: UserId) -> StoreResult<i64> {
-        let of_kind =
-            |kind: &EdgeKind| format!("(SELECT count(*) FROM {} WHERE actor_id = $1 AND is_on)", kind.name());
-        let text = format!("SELECT {}", EdgeKind::ALL.iter().map(of_kind).collect::<Vec<_>>().join(" + "));
-        let query = sqlx::query_scalar(from_catalogue(text)).bind(actor.get());
-        self.db.run(query.fetch_one(&mut *self.inner)).await
-    }
-
+    /// Number of comments that are removed with a note.
     pub async fn count_comments_of(&mut self, note: NoteId) -> StoreResult<i64> {
         let query = sqlx::query_scalar(
             "SELECT count(*) FROM comment_index WHERE note_id = $1 AND (removed_at IS NULL OR is_placeholder)",
         )
         .bind(note.get());
         self.db.run(query.fetch_one(&mut *self.inner)).await
-    }
-
-    /// The next edges of an actor that are on, by rising target.
-    pub async fn edges_after(
-        &mut self,
-        kind: EdgeKind,
-        actor: UserId,
-        after: i64,
-        most: usize,
-    ) -> StoreResult<Vec<BackfillEdge>> {
-        let text = format!(
-            "SELECT e.target_id AS target, t.{owner} AS owner, t.removed_at IS NULL AS target_is_present, e.included
-             FROM {edges} AS e
-             JOIN {targets} AS t ON t.id = e.target_id
-             WHERE e.actor_id = $1 AND e.target_id > $2 AND e.is_on ORDER BY e.target_id LIMIT $3",
-            owner = owner_column(kind.target()),
-            edges = kind.name(),
-            targets = entity_table(kind.target()),
-        );
-        let query = sqlx::query_as(from_catalogue(text)).bind(actor.get()).bind(after).bind(most as i64);
-        self.db.run(query.fetch_all(&mut *self.inner)).await
-    }
-
-    /// Sets whether the totals include these edges.
-    pub async fn set_included(
-        &mut self,
-        kind: EdgeKind,
-        actor: UserId,
-        targets: &[Id],
-        included: bool,
-    ) -> StoreResult<()> {
-        let text =
-            format!("UPDATE {} SET included = $3 WHERE actor_id = $1 AND target_id = ANY($2)", kind.name());
-        let query = sqlx::query(from_catalogue(text))
-            .bind(actor.get())
-            .bind(super::counts::raw(targets))
-            .bind(included);
-        self.db.run(query.execute(&mut *self.inner)).await.map(drop)
     }
 }
 
@@ -202,12 +154,12 @@ impl Tx {
 pub struct RemovedComment {
     pub id: CommentId,
     pub author: UserId,
-    /// It was approved, so totals include it.
+    /// It counted for its author.
     pub included: bool,
 }
 
 impl Tx {
-    /// Removes the next comments of a note, by rising id.
+    /// Removes the next comments of a note and their texts, by rising id.
     pub async fn remove_comments_after(
         &mut self,
         note: NoteId,
@@ -215,10 +167,12 @@ impl Tx {
         most: usize,
     ) -> StoreResult<Vec<RemovedComment>> {
         let query = sqlx::query_as(
-            "WITH page AS (SELECT id, removed_at IS NULL AND state = 'approved' AS included FROM comment_index
+            "WITH page AS (SELECT id, is_counted AND NOT note_is_hidden AS included FROM comment_index
                            WHERE note_id = $1 AND id > $2 AND (removed_at IS NULL OR is_placeholder)
                            ORDER BY id LIMIT $3 FOR NO KEY UPDATE),
-             unqueued AS (DELETE FROM comment_queue AS q USING page WHERE q.comment_id = page.id)
+             unqueued AS (DELETE FROM comment_queue AS q USING page WHERE q.comment_id = page.id),
+             text AS (UPDATE comment_body AS b SET body = '', images = '{}', mentions = '{}'
+                      FROM page WHERE b.id = page.id)
              UPDATE comment_index AS c SET removed_at = coalesce(removed_at, now()), is_placeholder = false
              FROM page WHERE c.id = page.id RETURNING c.id, c.author_id AS author, page.included",
         )

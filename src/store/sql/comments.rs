@@ -21,7 +21,7 @@ pub struct NewComment<'a> {
     pub mentions: &'a [UserId],
 }
 
-/// A comment without its text: its note, parent, author and state.
+/// A comment without its text: its note, parent, author and state, and for whom it counts.
 #[derive(Clone, Copy, FromRow, PartialEq, Eq, Debug)]
 pub struct CommentHeader {
     pub id: CommentId,
@@ -35,10 +35,16 @@ pub struct CommentHeader {
     pub reply_to: Option<CommentId>,
     pub state: CommentState,
     pub is_removed: bool,
+    /// Its author is hidden.
+    pub is_hidden: bool,
+    /// It counts for its note and its parent.
+    pub is_counted: bool,
+    /// The note's author is hidden, so it does not count for its own author.
+    pub note_is_hidden: bool,
 }
 
 const HEADERS: &str = "SELECT id, note_id, author_id, parent_id, reply_to_id, state,
-                              removed_at IS NOT NULL AS is_removed
+                              removed_at IS NOT NULL AS is_removed, is_hidden, is_counted, note_is_hidden
                        FROM comment_index WHERE id = ANY($1) ORDER BY id";
 
 impl Tx {
@@ -66,13 +72,17 @@ pub(super) fn raw(comments: &[CommentId]) -> Vec<i64> {
 }
 
 impl Tx {
-    /// Writes a comment that waits for moderation, with its author's present rating of the note.
+    /// Writes a comment that waits for moderation, with its author's present rating of the note. Call
+    /// [`Tx::lock_removals_shared`] first, so that its author and the note's are not being hidden.
     pub async fn add_comment(&mut self, comment: NewComment<'_>) -> StoreResult<CommentId> {
         let query = sqlx::query_scalar(
             "WITH written AS (
-                 INSERT INTO comment_index (note_id, author_id, parent_id, reply_to_id, hot_score, rating_at_writing)
+                 INSERT INTO comment_index (note_id, author_id, parent_id, reply_to_id, hot_score, rating_at_writing,
+                                            is_hidden, note_is_hidden)
                  VALUES ($1, $2, $3, $4, comment_hot_score(0, 0, now()),
-                         (SELECT score FROM note_rating WHERE user_id = $2 AND note_id = $1))
+                         (SELECT score FROM note_rating WHERE user_id = $2 AND note_id = $1),
+                         (SELECT hidden_at IS NOT NULL FROM app_user WHERE id = $2),
+                         (SELECT is_hidden FROM note WHERE id = $1))
                  RETURNING id
              ), text AS (
                  INSERT INTO comment_body (id, body, images, mentions) SELECT id, $5, $6, $7 FROM written
@@ -111,11 +121,11 @@ impl Tx {
         self.db.run(query.fetch_one(&mut *self.inner)).await
     }
 
-    /// Sets whether removed comments stay in lists as placeholders, because they have replies. Comments that are not
-    /// removed do not change.
+    /// Sets whether removed and hidden comments stay in lists as placeholders, because they have replies. Other comments
+    /// do not change.
     pub async fn set_placeholders(&mut self, comments: &[CommentId], on: bool) -> StoreResult<()> {
         let query = sqlx::query(
-            "UPDATE comment_index SET is_placeholder = $2 WHERE id = ANY($1) AND removed_at IS NOT NULL",
+            "UPDATE comment_index SET is_placeholder = $2 WHERE id = ANY($1) AND (removed_at IS NOT NULL OR is_hidden)",
         )
         .bind(raw(comments))
         .bind(on);

@@ -23,6 +23,8 @@ pub struct ChangedEdge {
     pub included: bool,
     /// It is on for the first time ever.
     pub first: bool,
+    /// Its target is shown to everybody: only then it also counts for the target's owner.
+    pub is_shown: bool,
 }
 
 /// State of one edge.
@@ -45,7 +47,7 @@ impl Tx {
     /// Switches rows on; rows that are already on do not change. All flips are of `kind`, at most one per edge. The
     /// transaction holds the removal lock, so no user is hidden and nothing is removed before it ends.
     ///
-    /// Nearly every row of a batch is plain: written for the first time, and included. If all rows changed, the
+    /// Nearly every row of a batch is plain: written for the first time, included, of a target that is shown. If all rows changed, the
     /// statement returns only those that are not plain, and `with_plain_edges` adds the others.
     pub async fn switch_on(&mut self, kind: EdgeKind, flips: &[&Flip]) -> StoreResult<Vec<ChangedEdge>> {
         if flips.is_empty() {
@@ -55,14 +57,15 @@ impl Tx {
             .bind(distinct(flips.iter().map(|flip| flip.actor.0)))
             .bind(distinct(flips.iter().map(|flip| flip.target)));
         let rows: Vec<SwitchedOnRow> = self.db.run(query.fetch_all(&mut *self.inner)).await?;
-        let all_changed = rows.first().is_some_and(|row| row.4);
+        let all_changed = rows.first().is_some_and(|row| row.5);
         let returned: Vec<ChangedEdge> = rows.into_iter().filter_map(returned_edge).collect();
         Ok(if all_changed { with_plain_edges(flips, &returned) } else { returned })
     }
 }
 
-/// A changed edge (actor, target, included, first), null if none is returned; and whether all flips changed a row.
-type SwitchedOnRow = (Option<UserId>, Option<Id>, Option<bool>, Option<bool>, bool);
+/// A changed edge (actor, target, included, first, is shown), null if none is returned; and whether all flips changed a
+/// row.
+type SwitchedOnRow = (Option<UserId>, Option<Id>, Option<bool>, Option<bool>, bool, bool);
 
 /// Parameters: the flips' actors, targets and times; their distinct actors; their distinct targets.
 ///
@@ -70,31 +73,41 @@ type SwitchedOnRow = (Option<UserId>, Option<Id>, Option<bool>, Option<bool>, bo
 /// adds each changed row, except plain ones if all rows changed.
 fn switch_on_text(kind: EdgeKind) -> String {
     // A row is included if its actor is visible and its target present. Two counts decide that for the whole batch, at
-    // a fraction of the cost of a look-up per row. Look-ups happen only if an actor is hidden or a target removed.
+    // a fraction of the cost of a look-up per row. Look-ups happen only if an actor or a target is hidden or removed.
+    // An erased user gets no row.
     format!(
         "WITH visible AS NOT MATERIALIZED (
              SELECT id FROM app_user WHERE removed_at IS NULL AND hidden_at IS NULL
-         ), present AS NOT MATERIALIZED (
-             SELECT id FROM {targets} WHERE removed_at IS NULL
+         ), shown AS NOT MATERIALIZED (
+             SELECT id FROM {targets} WHERE {shown}
+         ), whole AS MATERIALIZED (
+             SELECT (SELECT count(*) FROM visible WHERE id = ANY($4)) = cardinality($4) AS actors_visible,
+                    (SELECT count(*) FROM shown WHERE id = ANY($5)) = cardinality($5) AS targets_shown
          ), changed AS (
              INSERT INTO {edges} AS edge (actor_id, target_id, is_on, included, created_at, changed_at)
              SELECT actor, target, true,
-                    ((SELECT count(*) FROM visible WHERE id = ANY($4)) = cardinality($4)
-                        AND (SELECT count(*) FROM present WHERE id = ANY($5)) = cardinality($5))
+                    (SELECT actors_visible AND targets_shown FROM whole)
                     OR coalesce((SELECT true FROM visible WHERE id = actor)
-                        AND (SELECT true FROM present WHERE id = target), false),
+                        AND (SELECT true FROM {targets} WHERE id = target AND removed_at IS NULL), false),
                     {at}, {at}
              FROM unnest($1::bigint[], $2::bigint[], $3::bigint[]) AS flip (actor, target, at)
+             WHERE (SELECT actors_visible AND targets_shown FROM whole)
+                OR NOT EXISTS (SELECT FROM app_user WHERE id IN ({users}) AND removed_at IS NOT NULL)
              ON CONFLICT (actor_id, target_id) DO UPDATE
                  SET is_on = true, included = excluded.included, changed_at = excluded.changed_at
                  WHERE NOT edge.is_on
              RETURNING actor_id, target_id, included, xmax = 0 AS first
          )
-         SELECT actor_id, target_id, included, first, all_changed
-         FROM (SELECT count(*) = cardinality($1) AS all_changed FROM changed) AS batch
+         SELECT actor_id, target_id, included, first,
+                targets_shown OR EXISTS (SELECT FROM shown WHERE shown.id = changed.target_id), all_changed
+         FROM whole
+         CROSS JOIN (SELECT count(*) = cardinality($1) AND (SELECT targets_shown FROM whole) AS all_changed
+                     FROM changed) AS batch
          LEFT JOIN changed ON NOT (all_changed AND included AND first)",
         edges = kind.name(),
         targets = entity_table(kind.target()),
+        shown = is_shown(kind.target()),
+        users = if kind.target() == EntityKind::User { "actor, target" } else { "actor" },
         at = timestamp!("at"),
     )
 }
@@ -103,16 +116,18 @@ fn distinct(ids: impl Iterator<Item = Id>) -> Vec<i64> {
     ids.collect::<BTreeSet<_>>().into_iter().map(Id::get).collect()
 }
 
-fn returned_edge((actor, target, included, first, _): SwitchedOnRow) -> Option<ChangedEdge> {
-    Some(ChangedEdge { actor: actor?, target: target?, included: included?, first: first? })
+fn returned_edge((actor, target, included, first, is_shown, _): SwitchedOnRow) -> Option<ChangedEdge> {
+    Some(ChangedEdge { actor: actor?, target: target?, included: included?, first: first?, is_shown })
 }
 
-/// The edges of all flips, if all flips changed a row: an edge that was not returned is included, and on for the first
-/// time.
+/// The edges of all flips, if all flips changed a row of a target that is shown: an edge that was not returned is
+/// included, and on for the first time.
 fn with_plain_edges(flips: &[&Flip], returned: &[ChangedEdge]) -> Vec<ChangedEdge> {
     let returned: HashMap<_, _> = returned.iter().map(|edge| ((edge.actor, edge.target), *edge)).collect();
-    let plain =
-        |flip: &&Flip| ChangedEdge { actor: flip.actor, target: flip.target, included: true, first: true };
+    let plain = |flip: &&Flip| {
+        let (actor, target) = (flip.actor, flip.target);
+        ChangedEdge { actor, target, included: true, first: true, is_shown: true }
+    };
     flips
         .iter()
         .map(|flip| returned.get(&(flip.actor, flip.target)).copied().unwrap_or_else(|| plain(flip)))
@@ -128,9 +143,11 @@ impl Tx {
              JOIN {edges} AS old ON old.actor_id = f.actor AND old.target_id = f.target
              LEFT JOIN {targets} AS t ON t.id = f.target AND t.removed_at IS NULL
              WHERE edge.actor_id = f.actor AND edge.target_id = f.target AND edge.is_on
-             RETURNING edge.actor_id, edge.target_id, old.included AND t.id IS NOT NULL AS included, false AS first",
+             RETURNING edge.actor_id, edge.target_id, old.included AND t.id IS NOT NULL AS included, false AS first,
+                       coalesce(t.{shown}, false) AS is_shown",
             edges = kind.name(),
             targets = entity_table(kind.target()),
+            shown = is_shown(kind.target()),
             at = timestamp!("f.at"),
         );
         self.write(text, flips).await
@@ -226,6 +243,16 @@ pub(super) const fn entity_table(kind: EntityKind) -> &'static str {
         EntityKind::Note => "note",
         EntityKind::Comment => "comment_index",
         EntityKind::Group => "app_group",
+    }
+}
+
+/// Condition on that table: the entity is shown to everybody.
+pub(super) const fn is_shown(kind: EntityKind) -> &'static str {
+    match kind {
+        EntityKind::Note => "is_shown",
+        EntityKind::User | EntityKind::Inbox | EntityKind::Comment | EntityKind::Group => {
+            "removed_at IS NULL"
+        }
     }
 }
 

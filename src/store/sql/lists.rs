@@ -2,7 +2,12 @@
 
 use chrono::{DateTime, Utc};
 
-use super::{Db, columns::offset, edges::entity_table, from_catalogue};
+use super::{
+    Db,
+    columns::offset,
+    edges::{entity_table, is_shown},
+    from_catalogue,
+};
 use crate::{
     catalogue::EdgeKind,
     primitives::{Id, Moment, Offset, PageRequest, ShardId, Slice, UserId},
@@ -10,7 +15,7 @@ use crate::{
 };
 
 impl Db {
-    /// Targets of the actor's edges that are on, without removed ones and without `except`, each with its position in
+    /// Targets of the actor's edges that are on, without removed and hidden ones and without `except`, each with its position in
     /// the list; and the offset up to which the shard's log was persisted at that moment. Returns one row more than
     /// the page has, if there is one.
     pub async fn targets_of(
@@ -26,13 +31,14 @@ impl Db {
         let text = format!(
             "SELECT s.generation, s.number, edge.target_id, edge.changed_at FROM shard AS s LEFT JOIN LATERAL (
                  SELECT e.target_id, e.changed_at FROM {edges} AS e
-                 JOIN {targets} AS t ON t.id = e.target_id AND t.removed_at IS NULL
+                 JOIN {targets} AS t ON t.id = e.target_id AND t.{shown}
                  WHERE e.actor_id = $2 AND e.is_on AND e.target_id <> ALL($3)
                    AND (e.changed_at, e.target_id) < ($4, $5)
                  ORDER BY e.changed_at DESC, e.target_id DESC LIMIT $6
              ) AS edge ON true WHERE s.id = $1",
             edges = kind.name(),
             targets = entity_table(kind.target()),
+            shown = is_shown(kind.target()),
         );
         let query = sqlx::query_as(from_catalogue(text))
             .bind(shard.0 as i16)

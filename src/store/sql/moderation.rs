@@ -139,9 +139,10 @@ impl Tx {
             .filter_map(|decision| Some((open.remove(&decision.comment)?, *decision)))
             .collect();
         self.record_decisions(decided.iter().map(|(_, decision)| decision)).await?;
+        // A comment of a hidden user counts and tells nobody until the user is restored.
         let approved: Vec<CommentHeader> = decided
             .iter()
-            .filter(|(_, decision)| decision.verdict == Verdict::Approved)
+            .filter(|(header, decision)| decision.verdict == Verdict::Approved && !header.is_hidden)
             .map(|(header, _)| *header)
             .collect();
         let parents: Vec<CommentId> = approved.iter().filter_map(|header| header.parent).collect();
@@ -175,7 +176,9 @@ impl Tx {
 
 /// Adds the change of totals when a comment becomes visible (`by` 1) or stops being visible (-1).
 pub fn count_comment(header: &CommentHeader, by: i64, moved: &mut Deltas) {
-    moved.entry(header.author.into()).or_default().add(Counter::UserComments, by);
+    if !header.note_is_hidden {
+        moved.entry(header.author.into()).or_default().add(Counter::UserComments, by);
+    }
     moved.entry(header.note.into()).or_default().add(Counter::NoteComments, by);
     if let Some(parent) = header.parent {
         moved.entry(parent.into()).or_default().add(Counter::CommentReplies, by);

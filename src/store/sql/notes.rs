@@ -6,6 +6,7 @@ use sqlx::FromRow;
 
 use super::{Db, Tx, from_catalogue};
 use crate::{
+    catalogue::{Counter, Counts, Deltas},
     primitives::{GroupId, Id, NoteId, PageRequest, Slice, UserId},
     store::StoreResult,
 };
@@ -21,6 +22,9 @@ pub struct Note {
     pub group: Option<GroupId>,
     #[serde(default)]
     pub is_featured: bool,
+    /// Its author is hidden: only the author and moderators see it.
+    #[serde(default)]
+    pub is_hidden: bool,
     pub title: String,
     pub body: String,
     pub created_at: DateTime<Utc>,
@@ -37,14 +41,43 @@ pub struct NoteState {
     #[sqlx(rename = "group_id")]
     pub group: Option<GroupId>,
     pub is_featured: bool,
+    pub is_hidden: bool,
     pub is_removed: bool,
 }
 
-const COLUMNS: &str =
-    "id, author_id, group_id, featured_at IS NOT NULL AS is_featured, title, body, created_at, edited_at";
+/// For whom a note counts.
+#[derive(Clone, Copy, FromRow, PartialEq, Eq, Debug)]
+pub struct NotePlace {
+    #[sqlx(rename = "author_id")]
+    pub author: UserId,
+    #[sqlx(rename = "group_id")]
+    pub group: Option<GroupId>,
+    pub is_featured: bool,
+}
+
+/// Adds the change of totals when a note with these totals is shown (`by` 1) or not any more (-1): it counts for its
+/// author and group, and what it received for its author.
+pub fn count_note(place: &NotePlace, totals: &Counts, by: i64, moved: &mut Deltas) {
+    let author = moved.entry(place.author.into()).or_default();
+    author.add(Counter::UserNotes, by);
+    author.add(Counter::UserLikesReceived, by * totals.get(Counter::NoteLikes));
+    author.add(Counter::UserCollectsReceived, by * totals.get(Counter::NoteCollects));
+    if let Some(group) = place.group {
+        let group = moved.entry(group.into()).or_default();
+        group.add(Counter::GroupNotes, by);
+        group.add(Counter::GroupFeaturedNotes, by * i64::from(place.is_featured));
+    }
+}
+
+const COLUMNS: &str = "id, author_id, group_id, featured_at IS NOT NULL AS is_featured, is_hidden, title, body, created_at, edited_at";
+
+const STATE: &str = "SELECT author_id, group_id, featured_at IS NOT NULL AS is_featured, is_hidden,
+                            removed_at IS NOT NULL AS is_removed
+                     FROM note WHERE id = $1";
 
 impl Db {
-    /// Notes that do not exist, or are removed, are missing.
+    /// Notes that do not exist, or are removed, are missing. Includes hidden ones, which the caller must not show to
+    /// everybody.
     pub async fn notes(&self, ids: &[NoteId]) -> StoreResult<Vec<Note>> {
         let ids: Vec<i64> = ids.iter().map(|id| id.get()).collect();
         let text = format!("SELECT {COLUMNS} FROM note WHERE id = ANY($1) AND removed_at IS NULL");
@@ -67,6 +100,21 @@ impl Db {
         self.notes_where("group_id = $3", Some(group.0), page).await
     }
 
+    /// The same with hidden notes, for their author and moderators.
+    pub async fn all_notes_of_user(&self, author: UserId, page: PageRequest) -> StoreResult<Slice<NoteId>> {
+        let query = sqlx::query_scalar(
+            "(SELECT id FROM note WHERE author_id = $3 AND is_shown AND id < $1 ORDER BY id DESC LIMIT $2)
+             UNION ALL
+             (SELECT id FROM note WHERE author_id = $3 AND is_hidden AND removed_at IS NULL AND id < $1
+              ORDER BY id DESC LIMIT $2)
+             ORDER BY id DESC LIMIT $2",
+        )
+        .bind(page.below())
+        .bind(page.rows())
+        .bind(author.get());
+        Ok(page.slice(self.run(query.fetch_all(&self.pool())).await?))
+    }
+
     /// The author of a note, also of a removed one.
     pub async fn author_of(&self, note: NoteId) -> StoreResult<Option<UserId>> {
         let query = sqlx::query_scalar("SELECT author_id FROM note WHERE id = $1").bind(note.get());
@@ -81,7 +129,7 @@ impl Db {
         page: PageRequest,
     ) -> StoreResult<Slice<NoteId>> {
         let text = format!(
-            "SELECT id FROM note WHERE {condition} AND removed_at IS NULL AND id < $1 ORDER BY id DESC LIMIT $2"
+            "SELECT id FROM note WHERE {condition} AND is_shown AND id < $1 ORDER BY id DESC LIMIT $2"
         );
         let mut query = sqlx::query_scalar(from_catalogue(text)).bind(page.below()).bind(page.rows());
         if let Some(of) = of {
@@ -99,7 +147,7 @@ impl Db {
         let query = sqlx::query_as(
             "SELECT author.id, newest.id FROM unnest($1::bigint[]) AS author (id)
              CROSS JOIN LATERAL (SELECT n.id FROM note AS n
-                                 WHERE n.author_id = author.id AND n.removed_at IS NULL AND n.id < $2
+                                 WHERE n.author_id = author.id AND n.is_shown AND n.id < $2
                                  ORDER BY n.id DESC LIMIT 1) AS newest",
         )
         .bind(raw(authors))
@@ -116,7 +164,7 @@ impl Db {
         let query = sqlx::query_scalar(
             "SELECT newest.id FROM unnest($1::bigint[]) AS author (id)
              CROSS JOIN LATERAL (SELECT n.id FROM note AS n
-                                 WHERE n.author_id = author.id AND n.removed_at IS NULL AND n.id < $2
+                                 WHERE n.author_id = author.id AND n.is_shown AND n.id < $2
                                  ORDER BY n.id DESC LIMIT $3) AS newest",
         )
         .bind(raw(authors))
@@ -127,15 +175,18 @@ impl Db {
 }
 
 impl Tx {
+    /// Adds a note, hidden if its author is. Returns its id, and whether it is shown. Call
+    /// [`Tx::lock_removals_shared`] first.
     pub async fn add_note(
         &mut self,
         author: UserId,
         group: Option<GroupId>,
         title: &str,
         body: &str,
-    ) -> StoreResult<NoteId> {
-        let query = sqlx::query_scalar(
-            "INSERT INTO note (author_id, group_id, title, body) VALUES ($1, $2, $3, $4) RETURNING id",
+    ) -> StoreResult<(NoteId, bool)> {
+        let query = sqlx::query_as(
+            "INSERT INTO note (author_id, group_id, title, body, is_hidden)
+             SELECT id, $2, $3, $4, hidden_at IS NOT NULL FROM app_user WHERE id = $1 RETURNING id, is_shown",
         )
         .bind(author.get())
         .bind(group.map(GroupId::get))
@@ -144,13 +195,15 @@ impl Tx {
         self.db.run(query.fetch_one(&mut *self.inner)).await
     }
 
-    /// Locks a note and returns its state; `None` if it never existed.
+    /// The state of a note, without a lock, so it may change; `None` if it never existed.
+    pub async fn note_state(&mut self, note: NoteId) -> StoreResult<Option<NoteState>> {
+        let query = sqlx::query_as(STATE).bind(note.get());
+        self.db.run(query.fetch_optional(&mut *self.inner)).await
+    }
+
+    /// The same with a lock.
     pub async fn lock_note(&mut self, note: NoteId) -> StoreResult<Option<NoteState>> {
-        let query = sqlx::query_as(
-            "SELECT author_id, group_id, featured_at IS NOT NULL AS is_featured, removed_at IS NOT NULL AS is_removed
-             FROM note WHERE id = $1 FOR NO KEY UPDATE",
-        )
-        .bind(note.get());
+        let query = sqlx::query_as(from_catalogue(format!("{STATE} FOR NO KEY UPDATE"))).bind(note.get());
         self.db.run(query.fetch_optional(&mut *self.inner)).await
     }
 

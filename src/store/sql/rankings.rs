@@ -38,7 +38,7 @@ impl Db {
     /// about as wide as random differences of counts, so fetch more notes than needed, and take the hottest ones.
     pub async fn hot_candidates(&self, most: usize) -> StoreResult<Vec<(Id, i64)>> {
         let text = format!(
-            "SELECT c.id, {} FROM note_counts AS c JOIN note AS n ON n.id = c.id AND n.removed_at IS NULL
+            "SELECT c.id, {} FROM note_counts AS c JOIN note AS n ON n.id = c.id AND n.is_shown
              ORDER BY c.heat_step DESC, c.id DESC LIMIT $1",
             heat_of_totals("c.")
         );
@@ -63,7 +63,7 @@ impl Db {
             NotesOf::Group(group) => ("group_id", group.get()),
         };
         let text = format!(
-            "SELECT c.heat_step::bigint, c.id FROM note_counts AS c JOIN note AS n ON n.id = c.id AND n.removed_at IS NULL
+            "SELECT c.heat_step::bigint, c.id FROM note_counts AS c JOIN note AS n ON n.id = c.id AND n.is_shown
              WHERE c.{column} = $1 AND (c.heat_step, c.id) < ($2::bigint, $3::bigint)
              ORDER BY c.heat_step DESC, c.id DESC LIMIT $4"
         );

@@ -44,7 +44,7 @@ impl Db {
         let before = page.before();
         let query = sqlx::query_as(
             "SELECT user_id, changed_at, score FROM note_rating
-             WHERE note_id = $1 AND (changed_at, user_id) < ($2, $3)
+             WHERE note_id = $1 AND included AND (changed_at, user_id) < ($2, $3)
              ORDER BY changed_at DESC, user_id DESC LIMIT $4",
         );
         let query = query.bind(note.get()).bind(time(before.micros)).bind(before.id.get()).bind(page.rows());
@@ -55,23 +55,30 @@ impl Db {
 }
 
 impl Tx {
-    /// A user's rating of a note. Lock the note's totals first: this serializes two ratings by the same user.
-    pub async fn rating(&mut self, user: UserId, note: NoteId) -> StoreResult<Option<i16>> {
-        let query = sqlx::query_scalar("SELECT score FROM note_rating WHERE user_id = $1 AND note_id = $2")
-            .bind(user.get())
-            .bind(note.get());
+    /// A user's rating of a note, and whether totals include it. Lock the note's totals first: this serializes two
+    /// ratings by the same user.
+    pub async fn rating(&mut self, user: UserId, note: NoteId) -> StoreResult<Option<(i16, bool)>> {
+        let query =
+            sqlx::query_as("SELECT score, included FROM note_rating WHERE user_id = $1 AND note_id = $2")
+                .bind(user.get())
+                .bind(note.get());
         self.db.run(query.fetch_optional(&mut *self.inner)).await
     }
 
-    pub async fn set_rating(&mut self, user: UserId, note: NoteId, score: i16) -> StoreResult<()> {
-        let query = sqlx::query(
-            "INSERT INTO note_rating (user_id, note_id, score) VALUES ($1, $2, $3)
-             ON CONFLICT (user_id, note_id) DO UPDATE SET score = excluded.score, changed_at = now()",
+    /// Sets a rating. Returns whether totals include it: not while the user is hidden. Call
+    /// [`Tx::lock_removals_shared`] first.
+    pub async fn set_rating(&mut self, user: UserId, note: NoteId, score: i16) -> StoreResult<bool> {
+        let query = sqlx::query_scalar(
+            "INSERT INTO note_rating (user_id, note_id, score, included)
+             SELECT id, $2, $3, hidden_at IS NULL FROM app_user WHERE id = $1
+             ON CONFLICT (user_id, note_id) DO UPDATE
+                 SET score = excluded.score, included = excluded.included, changed_at = now()
+             RETURNING included",
         )
         .bind(user.get())
         .bind(note.get())
         .bind(score);
-        self.db.run(query.execute(&mut *self.inner)).await.map(drop)
+        self.db.run(query.fetch_one(&mut *self.inner)).await
     }
 
     pub async fn delete_rating(&mut self, user: UserId, note: NoteId) -> StoreResult<()> {

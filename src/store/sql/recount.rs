@@ -11,7 +11,7 @@ use sqlx::{Row, postgres::PgRow};
 use super::{
     Db, Tx,
     counts::raw,
-    edges::{entity_table, owner_column},
+    edges::{entity_table, is_shown, owner_column},
     from_catalogue,
 };
 use crate::{
@@ -53,17 +53,19 @@ impl Recount {
         match counter {
             UserFollowing | UserFollowers | UserLikesReceived | UserCollectsReceived | UserGroups
             | NoteLikes | NoteCollects | CommentLikes | GroupMembers => Self::Rows(edges(counter)),
-            UserNotes => Self::count("note AS r WHERE r.author_id = t.id AND r.removed_at IS NULL"),
-            UserComments => Self::comments("author_id"),
+            UserNotes => Self::count("note AS r WHERE r.author_id = t.id AND r.is_shown"),
+            UserComments => Self::count(
+                "comment_index AS r WHERE r.author_id = t.id AND r.is_counted AND NOT r.note_is_hidden",
+            ),
             UserCoins => Self::sum("amount", "coin_ledger AS r WHERE r.user_id = t.id"),
             NoteComments => Self::comments("note_id"),
-            NoteRatings => Self::count("note_rating AS r WHERE r.note_id = t.id"),
-            NoteRatingSum => Self::sum("score", "note_rating AS r WHERE r.note_id = t.id"),
+            NoteRatings => Self::count("note_rating AS r WHERE r.note_id = t.id AND r.included"),
+            NoteRatingSum => Self::sum("score", "note_rating AS r WHERE r.note_id = t.id AND r.included"),
             CommentReplies => Self::comments("parent_id"),
-            GroupNotes => Self::count("note AS r WHERE r.group_id = t.id AND r.removed_at IS NULL"),
-            GroupFeaturedNotes => Self::count(
-                "note AS r WHERE r.group_id = t.id AND r.removed_at IS NULL AND r.featured_at IS NOT NULL",
-            ),
+            GroupNotes => Self::count("note AS r WHERE r.group_id = t.id AND r.is_shown"),
+            GroupFeaturedNotes => {
+                Self::count("note AS r WHERE r.group_id = t.id AND r.is_shown AND r.featured_at IS NOT NULL")
+            }
             InboxReplies | InboxLikes | InboxFollowers | InboxMessages => Self::Rows(entries(counter)),
             // Views have no rows.
             NoteViews => Self::Bounds("greatest(c.views, 0)".to_owned()),
@@ -89,11 +91,9 @@ impl Recount {
         Self::Rows(format!("(SELECT coalesce(sum(r.{column}), 0)::bigint FROM {rows})"))
     }
 
-    /// Visible comments.
+    /// Comments that count for their note and parent.
     fn comments(column: &str) -> Self {
-        Self::count(&format!(
-            "comment_index AS r WHERE r.{column} = t.id AND r.state = 'approved' AND r.removed_at IS NULL"
-        ))
+        Self::count(&format!("comment_index AS r WHERE r.{column} = t.id AND r.is_counted"))
     }
 
     fn mark(mark: Counter, received: Counter) -> Self {
@@ -118,10 +118,11 @@ fn edges_of_kind(kind: EdgeKind, party: Party) -> String {
         Party::Target => {
             format!("(SELECT count(*) FROM {edges} AS r WHERE r.target_id = t.id AND r.included)")
         }
-        // The removal of a target has subtracted its share.
+        // The removal or hiding of a target has subtracted its share.
         Party::Owner => format!(
             "(SELECT count(*) FROM {targets} AS own JOIN {edges} AS r ON r.target_id = own.id
-              WHERE own.{owner} = t.id AND own.removed_at IS NULL AND r.included)",
+              WHERE own.{owner} = t.id AND own.{shown} AND r.included)",
+            shown = is_shown(kind.target()),
             targets = entity_table(kind.target()),
             owner = owner_column(kind.target()),
         ),

@@ -35,6 +35,12 @@ pub struct Comment {
     pub state: CommentState,
     /// It is a placeholder of a removed comment, without text.
     pub is_removed: bool,
+    /// Its author is hidden: others see at most a placeholder.
+    #[serde(default)]
+    pub is_hidden: bool,
+    /// It stays in lists although it is removed or hidden, because it has replies.
+    #[serde(default)]
+    pub is_placeholder: bool,
     pub rating_at_writing: Option<i16>,
     pub body: String,
     pub images: Vec<String>,
@@ -64,7 +70,7 @@ pub enum CommentOrder {
 pub type ThreadPage = Slice<Ranked>;
 
 const COLUMNS: &str = "i.id, i.note_id, i.author_id, i.parent_id, i.reply_to_id, i.state,
-    i.removed_at IS NOT NULL AS is_removed, i.rating_at_writing, b.body, b.images, b.mentions,
+    i.removed_at IS NOT NULL AS is_removed, i.is_hidden, i.is_placeholder, i.rating_at_writing, b.body, b.images, b.mentions,
     CASE WHEN i.state = 'rejected' THEN (SELECT d.reason FROM comment_decision AS d WHERE d.comment_id = i.id
                                          ORDER BY d.id DESC LIMIT 1) END AS rejected_because,
     i.created_at";
@@ -116,7 +122,7 @@ impl Db {
         self.run(query.fetch_all(&self.pool())).await
     }
 
-    /// A page of an author's comments that are not approved, newest first.
+    /// A page of an author's comments that only the author sees, newest first: not approved, or hidden.
     pub async fn unpublished_comments_of(
         &self,
         author: UserId,
@@ -124,7 +130,7 @@ impl Db {
     ) -> StoreResult<Slice<CommentId>> {
         let query = sqlx::query_scalar(
             "SELECT id FROM comment_index
-             WHERE author_id = $1 AND id < $2 AND state <> 'approved' AND removed_at IS NULL
+             WHERE author_id = $1 AND id < $2 AND NOT is_counted AND removed_at IS NULL
              ORDER BY id DESC LIMIT $3",
         );
         let query = query.bind(author.get()).bind(page.below()).bind(page.rows());
@@ -144,7 +150,7 @@ impl Db {
              FROM unnest($1::bigint[]) AS thread (id)
              CROSS JOIN LATERAL (
                  SELECT {score} AS score, i.id FROM comment_index AS i
-                 WHERE {of} AND i.state = 'approved' AND (i.removed_at IS NULL OR i.is_placeholder) {order} LIMIT $4
+                 WHERE {of} AND i.is_listed {order} LIMIT $4
              ) AS i",
             score = order.score(),
             of = kind.condition(),
@@ -167,7 +173,7 @@ impl Db {
         Ok(found.into_iter().map(|(thread, comments)| (thread, slice(comments))).collect())
     }
 
-    /// Comments of an author on a note that are not approved, newest first.
+    /// Comments of an author on a note that only the author sees, newest first.
     pub async fn unpublished_comments(
         &self,
         author: UserId,
@@ -176,7 +182,7 @@ impl Db {
     ) -> StoreResult<Vec<CommentId>> {
         let query = sqlx::query_scalar(
             "SELECT id FROM comment_index
-             WHERE author_id = $1 AND note_id = $2 AND state <> 'approved' AND removed_at IS NULL
+             WHERE author_id = $1 AND note_id = $2 AND NOT is_counted AND removed_at IS NULL
              ORDER BY id DESC LIMIT $3",
         );
         let query = query.bind(author.get()).bind(note.get()).bind(most);
@@ -196,6 +202,8 @@ impl FromRow<'_, PgRow> for Comment {
             answered: row.try_get("reply_to_id")?,
             state: row.try_get("state")?,
             is_removed: row.try_get("is_removed")?,
+            is_hidden: row.try_get("is_hidden")?,
+            is_placeholder: row.try_get("is_placeholder")?,
             rating_at_writing: row.try_get("rating_at_writing")?,
             body: row.try_get("body")?,
             images: row.try_get("images")?,

@@ -74,7 +74,7 @@ impl Db {
         };
         let text = format!(
             "WITH step AS (SELECT DISTINCT kind, target_id, actor_id FROM activity WHERE at >= {from} AND at < {to})
-             SELECT 'user', actor_id FROM step UNION {edges}",
+             SELECT 'user', actor_id FROM step WHERE actor_id > 0 UNION {edges}",
             from = timestamp!("$1"),
             to = timestamp!("$2"),
             edges = EdgeKind::ALL.iter().map(of_kind).collect::<Vec<_>>().join(" UNION "),

@@ -18,6 +18,8 @@ pub struct User {
     pub name: String,
     #[serde(default)]
     pub avatar_url: Option<String>,
+    #[serde(default)]
+    pub is_hidden: bool,
     pub created_at: DateTime<Utc>,
 }
 
@@ -75,7 +77,8 @@ impl Db {
     pub async fn users(&self, ids: &[UserId]) -> StoreResult<Vec<User>> {
         let ids: Vec<i64> = ids.iter().map(|id| id.get()).collect();
         let query = sqlx::query_as(
-            "SELECT id, name, avatar_url, created_at FROM app_user WHERE id = ANY($1) AND removed_at IS NULL",
+            "SELECT id, name, avatar_url, hidden_at IS NOT NULL AS is_hidden, created_at FROM app_user
+             WHERE id = ANY($1) AND removed_at IS NULL",
         )
         .bind(ids);
         self.run(query.fetch_all(&self.pool())).await

@@ -34,6 +34,8 @@ impl As {
             Who::SignedIn => !matches!(self, Self::Nobody),
             Who::Author => matches!(self, Self::Owner),
             Who::AuthorOrModerator => matches!(self, Self::Owner | Self::Moderator),
+            // The user who is named has no token here.
+            Who::Oneself => matches!(self, Self::Moderator | Self::Service),
             Who::Moderator => matches!(self, Self::Moderator),
             Who::Service => matches!(self, Self::Service),
         };
@@ -73,6 +75,8 @@ struct Things {
     /// By another user: one to approve, one to reject.
     undecided: [String; 2],
     other_user: String,
+    /// Is erased.
+    leaving: String,
 }
 
 impl Things {
@@ -96,12 +100,13 @@ impl Things {
             group: group.as_str().unwrap().to_owned(),
             undecided: undecided.map(|id| format!("comment_{id}")),
             other_user: user(stores.new_user().await),
+            leaving: user(stores.new_user().await),
         }
     }
 
     /// An operation with this field on these objects.
     fn document(&self, of_type: &str, field: &str) -> String {
-        let Self { owner, note, comment, group, undecided, other_user } = self;
+        let Self { owner, note, comment, group, undecided, other_user, leaving } = self;
         let input = match field {
             "addComment" => json!({ "noteId": note, "body": "Words" }),
             "approveComment" => json!({ "commentId": undecided[0] }),
@@ -114,6 +119,7 @@ impl Things {
             "updateProfile" => json!({ "name": "Another" }),
             "rateNote" => json!({ "noteId": note, "score": 7 }),
             "recordViews" => json!({ "noteIds": [note] }),
+            "eraseUser" => json!({ "userId": leaving }),
             "follow" | "unfollow" | "hideUser" | "restoreUser" => json!({ "userId": other_user }),
             "grantCoins" => json!({ "userId": owner, "amount": 1, "reason": "Because" }),
             "joinGroup" | "leaveGroup" => json!({ "groupId": group }),
@@ -131,6 +137,7 @@ impl Things {
             ("Query", "viewer") => "viewer { user { id } }".into(),
             ("Query", "userBySubject") => "userBySubject(subject: \"nobody\") { id }".into(),
             ("Query", "users") => "users(prefix: \"a\") { nodes { id } }".into(),
+            ("Query", "exportUser") => format!("exportUser(userId: {owner:?}) {{ nodes {{ kind }} }}"),
             ("Query", "explain") => format!("explain(id: \"{note}\") {{ verdict }}"),
             ("Query", "undecidedComments") => "undecidedComments { nodes { reason } }".into(),
             ("Query", _) => format!("{field} {{ nodes {{ id }} }}"),

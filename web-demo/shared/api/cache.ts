@@ -22,7 +22,7 @@ export function cache() {
       ...embedded("Viewer", "NoteConnection", "LikedNoteConnection", "CollectedNoteConnection", "CommentConnection"),
       ...embedded("LikerConnection", "FollowerConnection", "FollowedUserConnection", "MemberConnection"),
       ...embedded("GroupConnection", "JoinedGroupConnection"),
-      ...embedded("InboxEntryConnection", "UndecidedCommentConnection", "UndecidedComment", "PageInfo"),
+      ...embedded("InboxEntryConnection", "UndecidedCommentConnection", "UndecidedComment", "ExportedRecordConnection", "ExportedRecord", "PageInfo"),
       ...embedded("CommentQueue", "ActivityPoint", "UserVisibility"),
       ...embedded("Explanation", "ExplainedCounter", "ExplainedLog", "ExplainedEvent"),
       ...embedded("ExplainedInvalidation", "ExplainedRepair"),

@@ -104,7 +104,7 @@ impl<'a> Plan<'a> {
         for flip in &self.flips {
             if let Some(total) = totals.get_mut(&(flip.kind, flip.target)) {
                 *total += flip.sign();
-                steps.push(Step { flip, total_after: *total });
+                steps.push(Step { flip, actor: flip.actor.get(), total_after: *total });
             }
         }
         steps

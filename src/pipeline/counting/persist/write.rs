@@ -13,12 +13,12 @@ use crate::{
     event_log::{Entry, Event, sum},
     pipeline::leadership::Context,
     primitives::{
-        NoteId, Offset, UserId,
+        Id, NoteId, Offset, UserId,
         fault::{self, Point},
     },
     store::{
         SqlRefusal, StoreResult,
-        sql::{Tx, dead::GivenUp, shards::Lease},
+        sql::{Tx, activity::Step, dead::GivenUp, shards::Lease},
     },
 };
 
@@ -135,39 +135,68 @@ fn count_dead(lease: Lease, events: usize) {
 
 /// Writes edge rows, inbox entries, totals, and the history if it is enabled. Returns how totals moved.
 pub async fn apply(tx: &mut Tx, plan: &Plan<'_>, history: bool) -> StoreResult<Moved> {
-    let (mut moved, first_times) = switch_rows(tx, plan).await?;
+    let Switched { mut moved, first_times, is_unusual } = switch_rows(tx, plan).await?;
     deliver(tx, &first_times, &mut moved).await?;
     count_views(tx, plan, &mut moved).await?;
     let after = add_totals(tx, plan, &moved.totals, history).await?;
     if history {
-        tx.add_activity(&mut plan.history(&after)).await?;
+        let mut steps = plan.history(&after);
+        if is_unusual {
+            forget_erased(tx, &mut steps).await?;
+        }
+        tx.add_activity(&mut steps).await?;
     }
     Ok(moved)
 }
 
-/// Writes the edge rows. Returns how the changed rows move totals, and the flips that switched a row on for the
-/// first time ever.
-async fn switch_rows<'a>(tx: &mut Tx, plan: &Plan<'a>) -> StoreResult<(Moved, Vec<&'a Flip>)> {
-    let (mut moved, mut first_times) = (Moved::default(), Vec::new());
+/// What the edge rows of a batch changed.
+#[derive(Default)]
+struct Switched<'a> {
+    /// How the changed rows move totals.
+    moved: Moved,
+    /// The flips that switched a row on for the first time ever.
+    first_times: Vec<&'a Flip>,
+    /// Some flip changed no row: events were read again after a loss, or a user was erased.
+    is_unusual: bool,
+}
+
+/// Takes erased users out of steps. Their events in the log change no row, so only an unusual batch has any.
+async fn forget_erased(tx: &mut Tx, steps: &mut [Step<'_>]) -> StoreResult<()> {
+    let actors: BTreeSet<Id> = steps.iter().map(|step| step.flip.actor.0).collect();
+    let erased = tx.erased_among(&actors.into_iter().collect::<Vec<_>>()).await?;
+    for step in steps.iter_mut().filter(|step| erased.contains(&step.flip.actor.0)) {
+        step.actor = 0;
+    }
+    Ok(())
+}
+
+/// Writes the edge rows.
+async fn switch_rows<'a>(tx: &mut Tx, plan: &Plan<'a>) -> StoreResult<Switched<'a>> {
+    let mut switched = Switched::default();
     for kind in EdgeKind::ALL {
-        let mut changed = tx.switch_on(*kind, &plan.rows(*kind, true)).await?;
-        changed.extend(tx.switch_off(*kind, &plan.rows(*kind, false)).await?);
+        let (on, off) = (plan.rows(*kind, true), plan.rows(*kind, false));
+        let mut changed = tx.switch_on(*kind, &on).await?;
+        changed.extend(tx.switch_off(*kind, &off).await?);
+        switched.is_unusual |= changed.len() < on.len() + off.len();
         tx.switch_on_again(*kind, &plan.rows_on_again(*kind)).await?;
         for row in &changed {
             let Some(flip) = plan.flip_of(*kind, row) else { continue };
-            for (entity, counter, delta) in flip.deltas() {
+            for (entity, counter, delta) in flip.deltas_if(row.is_shown) {
                 if row.included {
-                    moved.add(entity, counter, delta);
+                    switched.moved.add(entity, counter, delta);
                 } else {
-                    moved.exclude(entity, counter, delta);
+                    switched.moved.exclude(entity, counter, delta);
                 }
             }
-            if row.included && row.first {
-                first_times.push(flip);
+            for (entity, counter, delta) in flip.deltas_of_owner().filter(|_| !row.is_shown) {
+                switched.moved.exclude(entity, counter, delta);
+            }
+            if row.included && row.first && row.is_shown {
+                switched.first_times.push(flip);
             }
         }
     }
-    Ok((moved, first_times))
+    Ok(switched)
 }
 
 /// Writes inbox entries and adds them to `moved`.

@@ -36,7 +36,7 @@ const BACKFILLED: [&str; 12] = [
     "collectCount",
     "collectsReceivedCount",
     "commentCount",
-    "edgeCount",
+    "totalCount",
     "followerCount",
     "followingCount",
     "groupCount",

@@ -1,0 +1,118 @@
+//! Pages of erasing a user: first everything is hidden, so that every count is right, and then it is deleted.
+
+use chrono::Utc;
+
+use super::{
+    backfill::{PAGE, PageEffects},
+    hiding,
+};
+use crate::{
+    catalogue::{Counter, EdgeKind},
+    primitives::{ShardCount, UserId},
+    store::{
+        StoreResult,
+        sql::{
+            Tx,
+            backfills::{Backfill, BackfillKind},
+        },
+    },
+};
+
+/// Stages after hiding, before those of the edges, of which each kind has one.
+const BEFORE_EDGES: usize = 10;
+
+pub(super) async fn page(tx: &mut Tx, work: &mut Backfill, shards: ShardCount) -> StoreResult<PageEffects> {
+    let Some(stage) = work.stage.checked_sub(hiding::STAGES) else {
+        return hiding::page(tx, work, true).await;
+    };
+    let user = UserId(work.subject.id);
+    match stage {
+        0 => return notes(tx, work, user, shards).await,
+        1 => return comments(tx, work, user).await,
+        2 => return followers(tx, work, user).await,
+        3 => deleted(work, tx.erase_ratings(user, PAGE).await?),
+        4 => deleted(work, tx.erase_coins(user, PAGE).await?),
+        5 => deleted(work, tx.erase_keys(user, PAGE).await?),
+        6 => {
+            tx.erase_dead_events(shards.shard_of(user.0), user).await?;
+            deleted(work, 0);
+        }
+        7 => deleted(work, tx.erase_inbox(user, PAGE).await?),
+        8 => return entries(tx, work, user).await,
+        9 => history(tx, work, user).await?,
+        stage => match EdgeKind::ALL.get(stage - BEFORE_EDGES) {
+            Some(kind) => {
+                deleted(work, tx.erase_edges(*kind, user, PAGE).await?);
+                return Ok(PageEffects { sets: vec![(*kind, user)], ..PageEffects::default() });
+            }
+            None => work.is_finished = true,
+        },
+    }
+    Ok(PageEffects::default())
+}
+
+/// Goes on to the next stage after the last page.
+fn deleted(work: &mut Backfill, rows: usize) {
+    hiding::advance(work, rows, Some(0));
+}
+
+async fn notes(
+    tx: &mut Tx,
+    work: &mut Backfill,
+    author: UserId,
+    shards: ShardCount,
+) -> StoreResult<PageEffects> {
+    let notes = tx.erase_notes(author, PAGE).await?;
+    for note in notes.iter().filter(|note| note.has_comments) {
+        tx.add_backfill(shards, note.id.into(), BackfillKind::Remove, 0, author).await?;
+    }
+    deleted(work, notes.len());
+    let changed = notes.iter().map(|note| note.id.into()).collect();
+    Ok(PageEffects { changed, ..PageEffects::default() })
+}
+
+async fn comments(tx: &mut Tx, work: &mut Backfill, author: UserId) -> StoreResult<PageEffects> {
+    let comments = tx.erase_comments_after(author, work.after, PAGE).await?;
+    hiding::advance(work, comments.len(), comments.last().map(|comment| comment.get()));
+    let changed = comments.iter().map(|comment| (*comment).into()).collect();
+    Ok(PageEffects { changed, ..PageEffects::default() })
+}
+
+/// Who followed the user follows one user less. The user's own total is not shown any more.
+async fn followers(tx: &mut Tx, work: &mut Backfill, user: UserId) -> StoreResult<PageEffects> {
+    let mut page = PageEffects::default();
+    let followers = tx.erase_followers(user, PAGE).await?;
+    for follower in &followers {
+        page.sets.push((EdgeKind::Follow, follower.user));
+        if follower.included {
+            page.moved.entry(follower.user.into()).or_default().add(Counter::UserFollowing, -1);
+        }
+    }
+    deleted(work, followers.len());
+    Ok(page)
+}
+
+/// Takes back what the user caused in the inboxes of others; `after` is the block of the table.
+async fn entries(tx: &mut Tx, work: &mut Backfill, actor: UserId) -> StoreResult<PageEffects> {
+    let (entries, next) = tx.entries_caused_by(actor, work.after).await?;
+    let moved = tx.take_back_entries(&entries).await?;
+    match next {
+        Some(block) => work.after = block,
+        None => deleted(work, 0),
+    }
+    Ok(PageEffects { moved, ..PageEffects::default() })
+}
+
+/// Goes through the days that have a history: `after` is the number of days that are done, `within` the block.
+async fn history(tx: &mut Tx, work: &mut Backfill, actor: UserId) -> StoreResult<()> {
+    let days = tx.activity_days(Utc::now().date_naive()).await?;
+    let Some(day) = days.get(work.after as usize) else {
+        deleted(work, 0);
+        return Ok(());
+    };
+    match tx.erase_history(*day, work.within, actor).await? {
+        Some(next) => work.within = next,
+        None => (work.after, work.within) = (work.after + 1, 0),
+    }
+    Ok(())
+}

@@ -1,0 +1,287 @@
+//! Erasing a user: the row keeps the id alone, and everything of the user is deleted, a page at a time. Before that it
+//! was hidden ([`super::hiding`]), so it counts nowhere and no total moves; only followers follow one user less.
+//!
+//! Call [`Tx::lock_removals`] first. The persister writes no row of an erased user, so nothing comes back.
+
+use std::collections::BTreeSet;
+
+use chrono::NaiveDate;
+use sqlx::FromRow;
+
+use super::{Tx, activity::partition, backfills::BackfillKind, comments::raw, from_catalogue};
+use crate::{
+    catalogue::{Counter, Deltas, EdgeKind, Entity, EntityKind, InboxKind},
+    primitives::{CommentId, Id, NoteId, ShardCount, ShardId, UserId},
+    store::StoreResult,
+};
+
+/// Pages of the history (8 KiB each) that one statement reads, in about 20 ms.
+const BLOCKS: i64 = 2_000;
+
+/// A note that was erased.
+#[derive(Clone, Copy, FromRow, PartialEq, Eq, Debug)]
+pub struct ErasedNote {
+    pub id: NoteId,
+    /// Comments are to be removed with it.
+    pub has_comments: bool,
+}
+
+/// A user who followed the erased user.
+#[derive(Clone, Copy, FromRow, PartialEq, Eq, Debug)]
+pub struct FormerFollower {
+    #[sqlx(rename = "actor_id")]
+    pub user: UserId,
+    /// The follow counted.
+    pub included: bool,
+}
+
+/// An inbox entry that an erased user caused.
+#[derive(Clone, Copy, FromRow, PartialEq, Eq, Debug)]
+pub struct CausedEntry {
+    #[sqlx(rename = "recipient_id")]
+    pub recipient: UserId,
+    /// Number of an [`InboxKind`].
+    pub kind: i16,
+    pub id: Id,
+}
+
+impl CausedEntry {
+    const fn inbox(&self) -> Entity {
+        Entity::new(EntityKind::Inbox, self.recipient.0)
+    }
+}
+
+impl Tx {
+    /// Empties the row of a user, who is hidden with it, and orders the rest for the background. Returns whether anything
+    /// changed; `None` if there never was such a user.
+    pub async fn erase_user(
+        &mut self,
+        shards: ShardCount,
+        user: UserId,
+        ordered_by: UserId,
+    ) -> StoreResult<Option<bool>> {
+        let query =
+            sqlx::query_scalar("SELECT removed_at IS NOT NULL FROM app_user WHERE id = $1 FOR NO KEY UPDATE")
+                .bind(user.get());
+        match self.db.run(query.fetch_optional(&mut *self.inner)).await? {
+            None => return Ok(None),
+            Some(true) => return Ok(Some(false)),
+            Some(false) => {}
+        }
+        // Counted before the lock, which blocks batches. Only the progress depends on it.
+        let rows = self.count_rows_of(user).await?;
+        self.lock_removals().await?;
+        let query = sqlx::query(
+            "UPDATE app_user SET removed_at = now(), hidden_at = coalesce(hidden_at, now()), subject = NULL, name = '',
+                 avatar_url = NULL
+             WHERE id = $1",
+        )
+        .bind(user.get());
+        self.db.run(query.execute(&mut *self.inner)).await?;
+        // Each row is hidden, and then deleted.
+        self.add_backfill(shards, user.into(), BackfillKind::Erase, 2 * rows, ordered_by).await?;
+        Ok(Some(true))
+    }
+
+    /// Removes the next notes of an author with their texts; also texts of notes that were removed before. All notes
+    /// are hidden.
+    pub async fn erase_notes(&mut self, author: UserId, most: usize) -> StoreResult<Vec<ErasedNote>> {
+        let query = sqlx::query_as(
+            "UPDATE note AS n SET removed_at = coalesce(removed_at, now()), title = '', body = ''
+             WHERE id = ANY(ARRAY(
+                 (SELECT id FROM note WHERE author_id = $1 AND is_hidden AND removed_at IS NULL LIMIT $2)
+                 UNION ALL
+                 (SELECT id FROM note WHERE author_id = $1 AND removed_at IS NOT NULL AND (title <> '' OR body <> '')
+                  LIMIT $2)
+                 LIMIT $2))
+             RETURNING id, EXISTS (SELECT FROM comment_index AS c
+                                   WHERE c.note_id = n.id AND (c.removed_at IS NULL OR c.is_placeholder)) AS has_comments",
+        )
+        .bind(author.get())
+        .bind(most as i64);
+        self.db.run(query.fetch_all(&mut *self.inner)).await
+    }
+
+    /// Removes the next comments of an author, by rising id, with texts and decisions. Placeholders above replies stay.
+    pub async fn erase_comments_after(
+        &mut self,
+        author: UserId,
+        after: i64,
+        most: usize,
+    ) -> StoreResult<Vec<CommentId>> {
+        let next = "SELECT id FROM comment_index WHERE author_id = $1 AND id > $2 ORDER BY id LIMIT $3";
+        let query = sqlx::query_scalar(next).bind(author.get()).bind(after).bind(most as i64);
+        let comments: Vec<CommentId> = self.db.run(query.fetch_all(&mut *self.inner)).await?;
+        let query = sqlx::query(
+            "WITH text AS (UPDATE comment_body SET body = '', images = '{}', mentions = '{}' WHERE id = ANY($1)),
+             queued AS (DELETE FROM comment_queue WHERE comment_id = ANY($1)),
+             decided AS (DELETE FROM comment_decision WHERE comment_id = ANY($1))
+             UPDATE comment_index SET removed_at = coalesce(removed_at, now()), rating_at_writing = NULL
+             WHERE id = ANY($1)",
+        )
+        .bind(raw(&comments));
+        self.db.run(query.execute(&mut *self.inner)).await?;
+        Ok(comments)
+    }
+
+    /// Deletes rows of an actor's edges. Returns their number.
+    pub async fn erase_edges(&mut self, kind: EdgeKind, actor: UserId, most: usize) -> StoreResult<usize> {
+        let text = format!(
+            "DELETE FROM {edges} WHERE actor_id = $1 AND target_id = ANY(ARRAY(
+                 SELECT target_id FROM {edges} WHERE actor_id = $1 ORDER BY target_id LIMIT $2))",
+            edges = kind.name(),
+        );
+        self.delete(text, actor.0, most).await
+    }
+
+    /// Deletes follows of a user.
+    pub async fn erase_followers(&mut self, user: UserId, most: usize) -> StoreResult<Vec<FormerFollower>> {
+        let query = sqlx::query_as(
+            "DELETE FROM follow WHERE target_id = $1 AND actor_id = ANY(ARRAY(
+                 (SELECT actor_id FROM follow WHERE target_id = $1 AND included LIMIT $2)
+                 UNION ALL
+                 (SELECT actor_id FROM follow WHERE target_id = $1 AND NOT included LIMIT $2)
+                 LIMIT $2))
+             RETURNING actor_id, included",
+        )
+        .bind(user.get())
+        .bind(most as i64);
+        self.db.run(query.fetch_all(&mut *self.inner)).await
+    }
+
+    /// Deletes ratings of a user. Returns their number.
+    pub async fn erase_ratings(&mut self, user: UserId, most: usize) -> StoreResult<usize> {
+        let text = "DELETE FROM note_rating WHERE user_id = $1 AND note_id = ANY(ARRAY(
+                        SELECT note_id FROM note_rating WHERE user_id = $1 LIMIT $2))";
+        self.delete(text.into(), user.0, most).await
+    }
+
+    /// Deletes the coin ledger of a user. Returns the number of its rows.
+    pub async fn erase_coins(&mut self, user: UserId, most: usize) -> StoreResult<usize> {
+        let allow = sqlx::query("SET LOCAL plaudit.erasing = 'on'");
+        self.db.run(allow.execute(&mut *self.inner)).await?;
+        let text = "DELETE FROM coin_ledger WHERE id = ANY(ARRAY(
+                        SELECT id FROM coin_ledger WHERE user_id = $1 LIMIT $2))";
+        self.delete(text.into(), user.0, most).await
+    }
+
+    /// Deletes idempotency keys of a user. Returns their number.
+    pub async fn erase_keys(&mut self, user: UserId, most: usize) -> StoreResult<usize> {
+        let text = "DELETE FROM idempotency_key WHERE actor_id = $1 AND key = ANY(ARRAY(
+                        SELECT key FROM idempotency_key WHERE actor_id = $1 LIMIT $2))";
+        self.delete(text.into(), user.0, most).await
+    }
+
+    /// Drops the dead events of a user's edges.
+    pub async fn erase_dead_events(&mut self, shard: ShardId, user: UserId) -> StoreResult<()> {
+        let query = sqlx::query(
+            "UPDATE dead_event SET state = 'dropped', decided_at = now(), payload = '', actor_id = NULL
+             WHERE shard = $1 AND actor_id = $2 AND state = 'dead'",
+        )
+        .bind(shard.0 as i16)
+        .bind(user.get());
+        self.db.run(query.execute(&mut *self.inner)).await.map(drop)
+    }
+
+    /// The inbox entries that a user caused, in the blocks from `block` on, and where the next page begins; `None` after
+    /// the last one. An index by actor would cost every like; this reads the whole table once.
+    pub async fn entries_caused_by(
+        &mut self,
+        actor: UserId,
+        block: i64,
+    ) -> StoreResult<(Vec<CausedEntry>, Option<i64>)> {
+        let end = block + BLOCKS;
+        let text = format!(
+            "SELECT recipient_id, kind, id FROM inbox_entry
+             WHERE actor_id = $1 AND ctid >= '({block},0)'::tid AND ctid < '({end},0)'::tid"
+        );
+        let query = sqlx::query_as(from_catalogue(text)).bind(actor.get());
+        let entries = self.db.run(query.fetch_all(&mut *self.inner)).await?;
+        Ok((entries, self.has_block("inbox_entry", end).await?.then_some(end)))
+    }
+
+    /// Deletes entries from the inboxes of others. Returns how totals move: entries that were read go from both the
+    /// number received and the number read. Locks the totals.
+    pub async fn take_back_entries(&mut self, entries: &[CausedEntry]) -> StoreResult<Deltas> {
+        let inboxes: BTreeSet<Entity> = entries.iter().map(CausedEntry::inbox).collect();
+        self.lock_all_totals(&inboxes.into_iter().collect::<Vec<_>>()).await?;
+        let mut moved = Deltas::new();
+        for entry in entries {
+            let Some(badge) = InboxKind::from_number(entry.kind).and_then(InboxKind::badge) else { continue };
+            let Some(mark) = badge.read_mark() else { continue };
+            let is_read = self.is_read(entry, badge, mark).await?;
+            let inbox = moved.entry(entry.inbox()).or_default();
+            inbox.add(badge, -1);
+            inbox.add(mark, -i64::from(is_read));
+        }
+        let query = sqlx::query(
+            "DELETE FROM inbox_entry AS e USING unnest($1::bigint[], $2::bigint[]) AS gone (recipient_id, id)
+             WHERE e.recipient_id = gone.recipient_id AND e.id = gone.id",
+        )
+        .bind(entries.iter().map(|entry| entry.recipient.get()).collect::<Vec<_>>())
+        .bind(entries.iter().map(|entry| entry.id.get()).collect::<Vec<_>>());
+        self.db.run(query.execute(&mut *self.inner)).await?;
+        Ok(moved)
+    }
+
+    /// Whether an entry was read: the oldest entries of a badge are, as many as its mark says.
+    async fn is_read(&mut self, entry: &CausedEntry, badge: Counter, mark: Counter) -> StoreResult<bool> {
+        let kinds = InboxKind::all().filter(|kind| kind.badge() == Some(badge));
+        let text = format!(
+            "SELECT (SELECT count(*) FROM inbox_entry WHERE recipient_id = $1 AND id <= $2 AND kind = ANY($3)) <= {mark}
+             FROM inbox_counts WHERE id = $1",
+            mark = mark.name(),
+        );
+        let query = sqlx::query_scalar(from_catalogue(text))
+            .bind(entry.recipient.get())
+            .bind(entry.id.get())
+            .bind(kinds.map(InboxKind::number).collect::<Vec<_>>());
+        Ok(self.db.run(query.fetch_optional(&mut *self.inner)).await?.unwrap_or(false))
+    }
+
+    /// Deletes entries of a user's own inbox. Returns their number.
+    pub async fn erase_inbox(&mut self, user: UserId, most: usize) -> StoreResult<usize> {
+        let text = "DELETE FROM inbox_entry WHERE recipient_id = $1 AND id = ANY(ARRAY(
+                        SELECT id FROM inbox_entry WHERE recipient_id = $1 ORDER BY id LIMIT $2))";
+        self.delete(text.into(), user.0, most).await
+    }
+
+    /// Whether a table has blocks from this one on.
+    async fn has_block(&mut self, table: &str, block: i64) -> StoreResult<bool> {
+        let text =
+            format!("SELECT pg_relation_size('{table}') / current_setting('block_size')::bigint > {block}");
+        self.db.run(sqlx::query_scalar(from_catalogue(text)).fetch_one(&mut *self.inner)).await
+    }
+
+    /// Takes the actor out of the steps of a day, in the blocks from `block` on. Returns where the next page begins;
+    /// `None` after the last one.
+    pub async fn erase_history(
+        &mut self,
+        day: NaiveDate,
+        block: i64,
+        actor: UserId,
+    ) -> StoreResult<Option<i64>> {
+        let (day, end) = (partition(day), block + BLOCKS);
+        let text = format!(
+            "UPDATE {day} SET actor_id = 0
+             WHERE actor_id = $1 AND ctid >= '({block},0)'::tid AND ctid < '({end},0)'::tid"
+        );
+        let query = sqlx::query(from_catalogue(text)).bind(actor.get());
+        self.db.run(query.execute(&mut *self.inner)).await?;
+        Ok(self.has_block(&day, end).await?.then_some(end))
+    }
+
+    /// The erased ones of these users.
+    pub async fn erased_among(&mut self, users: &[Id]) -> StoreResult<Vec<Id>> {
+        let query =
+            sqlx::query_scalar("SELECT id FROM app_user WHERE id = ANY($1) AND removed_at IS NOT NULL")
+                .bind(users.iter().map(|user| user.get()).collect::<Vec<_>>());
+        self.db.run(query.fetch_all(&mut *self.inner)).await
+    }
+
+    /// Runs a statement that deletes at most `$2` rows of `$1`.
+    pub(super) async fn delete(&mut self, text: String, of: Id, most: usize) -> StoreResult<usize> {
+        let query = sqlx::query(from_catalogue(text)).bind(of.get()).bind(most as i64);
+        Ok(self.db.run(query.execute(&mut *self.inner)).await?.rows_affected() as usize)
+    }
+}

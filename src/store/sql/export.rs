@@ -1,0 +1,165 @@
+//! Export: all that is held of one user, as JSON records, section by section, each along an index.
+
+use std::{fmt, str::FromStr};
+
+use super::{Db, from_catalogue};
+use crate::{
+    catalogue::EdgeKind,
+    primitives::{PageRequest, Slice, UserId},
+    store::StoreResult,
+};
+
+/// A record of an export, with its position.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ExportedRecord {
+    pub position: ExportPosition,
+    /// What it is: `user`, `note`, `comment` and so on.
+    pub kind: &'static str,
+    /// A JSON object on one line.
+    pub json: String,
+}
+
+/// Position of a record in an export: the number of its section, and its key within it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct ExportPosition {
+    section: usize,
+    id: i64,
+}
+
+impl fmt::Display for ExportPosition {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{}", self.section, self.id)
+    }
+}
+
+impl FromStr for ExportPosition {
+    type Err = ();
+
+    fn from_str(text: &str) -> Result<Self, ()> {
+        let (section, id) = text.split_once('.').ok_or(())?;
+        Ok(Self { section: section.parse().map_err(drop)?, id: id.parse().map_err(drop)? })
+    }
+}
+
+/// A section: what its records are, their fields as arguments of `jsonb_build_object`, the rows of user `$1` that they
+/// come from, and the column by which they are paged.
+struct Section {
+    kind: &'static str,
+    fields: String,
+    rows: String,
+    key: &'static str,
+}
+
+impl Section {
+    fn new(kind: &'static str, fields: &str, rows: &str, key: &'static str) -> Self {
+        Self { kind, fields: fields.to_owned(), rows: rows.to_owned(), key }
+    }
+}
+
+const NOTE: &str = "'id', 'note_' || r.id, 'group', 'group_' || r.group_id, 'title', r.title, 'body', r.body,
+    'createdAt', r.created_at, 'editedAt', r.edited_at, 'removedAt', r.removed_at";
+
+fn sections() -> Vec<Section> {
+    let mut all = vec![
+        Section::new(
+            "user",
+            "'id', 'user_' || r.id, 'subject', r.subject, 'name', r.name, 'avatarUrl', r.avatar_url,
+             'createdAt', r.created_at, 'hiddenAt', r.hidden_at",
+            "app_user AS r WHERE r.id = $1",
+            "r.id",
+        ),
+        Section::new("note", NOTE, "note AS r WHERE r.author_id = $1 AND r.is_shown", "r.id"),
+        Section::new("note", NOTE, "note AS r WHERE r.author_id = $1 AND r.is_hidden AND r.removed_at IS NULL", "r.id"),
+        Section::new(
+            "note",
+            NOTE,
+            "note AS r WHERE r.author_id = $1 AND r.removed_at IS NOT NULL AND (r.title <> '' OR r.body <> '')",
+            "r.id",
+        ),
+        Section::new(
+            "comment",
+            "'id', 'comment_' || r.id, 'note', 'note_' || r.note_id, 'replyTo', 'comment_' || coalesce(r.reply_to_id, r.parent_id),
+             'body', b.body, 'images', b.images, 'mentions', b.mentions, 'state', r.state, 'createdAt', r.created_at,
+             'removedAt', r.removed_at,
+             'decisions', (SELECT jsonb_agg(jsonb_build_object('verdict', d.verdict, 'reason', d.reason, 'at', d.decided_at))
+                           FROM comment_decision AS d WHERE d.comment_id = r.id)",
+            "comment_index AS r JOIN comment_body AS b ON b.id = r.id WHERE r.author_id = $1",
+            "r.id",
+        ),
+        Section::new(
+            "group",
+            "'id', 'group_' || r.id, 'name', r.name, 'description', r.description, 'createdAt', r.created_at",
+            "app_group AS r WHERE r.owner_id = $1",
+            "r.id",
+        ),
+        Section::new(
+            "rating",
+            "'note', 'note_' || r.note_id, 'score', r.score, 'createdAt', r.created_at, 'changedAt', r.changed_at",
+            "note_rating AS r WHERE r.user_id = $1",
+            "r.note_id",
+        ),
+        Section::new(
+            "inboxEntry",
+            "'kind', r.kind, 'actor', 'user_' || r.actor_id, 'target', r.target_id, 'createdAt', r.created_at",
+            "inbox_entry AS r WHERE r.recipient_id = $1",
+            "r.id",
+        ),
+        Section::new(
+            "coins",
+            "'amount', r.amount, 'balance', r.balance_after, 'reason', r.reason, 'createdAt', r.created_at",
+            "coin_ledger AS r WHERE r.user_id = $1",
+            "r.id",
+        ),
+    ];
+    all.extend(EdgeKind::ALL.iter().map(|kind| edges(*kind)));
+    all
+}
+
+/// Edges, on and off, with every step of the history. The times of an edge bound the steps, so that a target with many
+/// is not read whole.
+fn edges(kind: EdgeKind) -> Section {
+    let (name, number, target) = (kind.name(), kind.number(), kind.target().name());
+    Section {
+        kind: name,
+        fields: format!(
+            "'target', '{target}_' || r.target_id, 'isOn', r.is_on, 'createdAt', r.created_at, 'changedAt', r.changed_at,
+             'steps', (SELECT jsonb_agg(jsonb_build_object('at', a.at, 'isOn', a.is_on) ORDER BY a.at) FROM activity AS a
+                       WHERE a.kind = {number} AND a.target_id = r.target_id AND a.actor_id = $1
+                         AND a.at BETWEEN r.created_at AND r.changed_at)"
+        ),
+        rows: format!("{name} AS r WHERE r.actor_id = $1"),
+        key: "r.target_id",
+    }
+}
+
+impl Db {
+    /// The next records of a user.
+    pub async fn exported_records(
+        &self,
+        user: UserId,
+        page: &PageRequest<ExportPosition>,
+    ) -> StoreResult<Slice<ExportedRecord>> {
+        let most = page.rows();
+        let from = page.after.unwrap_or_default();
+        let mut records = Vec::new();
+        for (number, section) in sections().into_iter().enumerate().skip(from.section) {
+            let after = if number == from.section { from.id } else { 0 };
+            let wanted = most - records.len() as i64;
+            if wanted <= 0 {
+                break;
+            }
+            let Section { kind, fields, rows, key } = section;
+            let text = format!(
+                "SELECT {key}, jsonb_strip_nulls(jsonb_build_object('type', '{kind}', {fields}))::text FROM {rows}
+                 AND {key} > $2 ORDER BY {key} LIMIT $3"
+            );
+            let query = sqlx::query_as(from_catalogue(text)).bind(user.get()).bind(after).bind(wanted);
+            let found: Vec<(i64, String)> = self.run(query.fetch_all(&self.pool())).await?;
+            records.extend(found.into_iter().map(|(id, json)| {
+                let position = ExportPosition { section: number, id };
+                ExportedRecord { position, kind, json }
+            }));
+        }
+        Ok(page.slice(records))
+    }
+}
