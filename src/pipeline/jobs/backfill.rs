@@ -3,12 +3,15 @@
 
 use std::{sync::Arc, time::Duration};
 
-use super::{erasing, hiding};
+use super::{
+    backfill_page::{PAGE, PageEffects},
+    erasing, hiding,
+};
 use crate::{
-    catalogue::{Counter, Deltas, EdgeKind, Entity},
+    catalogue::{Counter, Entity},
     pipeline::leadership::{Leadership, retry::repeat},
     primitives::{
-        CommentId, NoteId, UserId,
+        NoteId,
         fault::{self, Point},
     },
     store::{
@@ -20,8 +23,6 @@ use crate::{
     },
 };
 
-/// Rows of one page: batches of the persister wait for its locks.
-pub(super) const PAGE: usize = 500;
 /// Looks for work this often without an announcement, and retries this long after a failure.
 const EVERY: Duration = Duration::from_secs(5);
 /// Rows between two log lines about progress.
@@ -73,18 +74,6 @@ async fn backfill_page(leadership: &Leadership) -> StoreResult<bool> {
     fault::reached(Point::AfterPage)?;
     log_progress(&work);
     Ok(true)
-}
-
-/// Effects of a page.
-#[derive(Default)]
-pub(super) struct PageEffects {
-    pub moved: Deltas,
-    /// Entities whose texts changed.
-    pub changed: Vec<Entity>,
-    /// Cached sets whose rows changed.
-    pub sets: Vec<(EdgeKind, UserId)>,
-    /// Comments that may have become placeholders, or stopped being ones.
-    pub placeholders: Vec<CommentId>,
 }
 
 /// Removes the next comments of a removed note, and subtracts them from their authors' totals.

@@ -3,7 +3,7 @@
 use chrono::Utc;
 
 use super::{
-    backfill::{PAGE, PageEffects},
+    backfill_page::{PAGE, PageEffects},
     hiding,
 };
 use crate::{

@@ -1,6 +1,6 @@
 //! Pages of hiding and restoring a user. What is seen most goes first: notes, comments on them, comments, ratings, edges.
 
-use super::backfill::{PAGE, PageEffects};
+use super::backfill_page::{PAGE, PageEffects};
 use crate::{
     catalogue::{Counter, EdgeKind, Entity, Flip},
     primitives::UserId,

@@ -20,6 +20,7 @@
 
 pub mod announcements;
 pub mod backfill;
+mod backfill_page;
 mod erasing;
 mod hiding;
 pub mod hot_notes;
