@@ -285,6 +285,10 @@ async fn perform(plaudit: &Plaudit, actor: UserId, act: Act, key: &IdempotencyKe
             let granted = plaudit.grant_coins(actor, UserId(id(user)), amount, reason, key).await;
             granted.map(|outcome| outcome.changed)
         }
+        Act::Hide { user, hidden } => {
+            let hidden = plaudit.set_hidden(actor, UserId(id(user)), hidden, key).await;
+            hidden.map(|outcome| outcome.changed)
+        }
         Act::Flip { kind, target, on } => {
             let target = id(target.id);
             match kind {

@@ -30,6 +30,8 @@ const ACT_WITHIN: Duration = Duration::from_secs(5);
 /// Lines of the servers' logs that are printed with a failure.
 const LOG_LINES: usize = 60;
 const SERVICE: &str = "the service of the schedules";
+/// The subject of the moderator who hides users.
+const MODERATOR: &str = "the moderator of the schedules";
 
 #[tokio::test(flavor = "multi_thread")]
 async fn ten_schedules_of_real_kills_lose_nothing_and_count_nothing_twice() {
@@ -201,6 +203,11 @@ impl Service for ApiUsers<'_> {
             Act::Grant { user, amount } => {
                 let input = json!({ "userId": format!("user_{user}"), "amount": amount, "reason": "A test" });
                 (Client::of(&self.url(), Role::Service, SERVICE), "grantCoins", input)
+            }
+            Act::Hide { user, hidden } => {
+                let input = json!({ "userId": format!("user_{user}") });
+                let mutation = if hidden { "hideUser" } else { "restoreUser" };
+                (Client::of(&self.url(), Role::Moderator, MODERATOR), mutation, input)
             }
             Act::Flip { kind, target, on } => {
                 let (turn_on, turn_off, argument, target_kind, _) = edge_names(kind);

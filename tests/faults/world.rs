@@ -38,8 +38,20 @@ pub struct World {
 /// An action of a user.
 #[derive(Clone, Copy, Debug)]
 pub enum Act {
-    Flip { kind: EdgeKind, target: Target, on: bool },
-    Grant { user: i64, amount: i64 },
+    Flip {
+        kind: EdgeKind,
+        target: Target,
+        on: bool,
+    },
+    Grant {
+        user: i64,
+        amount: i64,
+    },
+    /// A moderator hides or restores a user.
+    Hide {
+        user: i64,
+        hidden: bool,
+    },
 }
 
 impl World {
@@ -98,11 +110,19 @@ impl World {
         users.chain(inboxes).chain(notes).chain(comments).chain(groups).collect()
     }
 
+    /// The user who is hidden at times. Owns nothing, so nobody is refused meanwhile.
+    pub fn hidden(&self) -> i64 {
+        self.people[USERS - 1].id
+    }
+
     /// A random next action of this user.
     pub fn any_act(&self, actor: i64, rng: &mut StdRng) -> Act {
         if rng.random_bool(0.06) {
             let user = self.people.choose(rng).unwrap().id;
             return Act::Grant { user, amount: rng.random_range(1..100) };
+        }
+        if rng.random_bool(0.03) {
+            return Act::Hide { user: self.hidden(), hidden: rng.random_bool(0.6) };
         }
         let kind = *EdgeKind::ALL.choose(rng).unwrap();
         let target = *self.targets(kind, actor).choose(rng).unwrap();

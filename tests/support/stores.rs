@@ -260,7 +260,7 @@ impl Stores {
     }
 
     /// Waits until nothing is pending: every log is folded, persisted and retired to its end, and no
-    /// invalidation is left.
+    /// invalidation and no backfill is left.
     pub async fn rest(&self) {
         let start = Instant::now();
         loop {
@@ -281,6 +281,11 @@ impl Stores {
             sqlx::query_scalar("SELECT count(*) FROM invalidation").fetch_one(&sql).await.unwrap();
         if invalidations > 0 {
             pending_work.push(format!("{invalidations} invalidations"));
+        }
+        let backfills = "SELECT count(*) FROM backfill WHERE finished_at IS NULL";
+        let backfills: i64 = sqlx::query_scalar(backfills).fetch_one(&sql).await.unwrap();
+        if backfills > 0 {
+            pending_work.push(format!("{backfills} backfills"));
         }
         let offsets = "SELECT generation || '-' || number FROM shard ORDER BY id";
         let persisted: Vec<String> = sqlx::query_scalar(offsets).fetch_all(&sql).await.unwrap();
