@@ -37,6 +37,8 @@ const ABSENT_LIFE: Duration = Duration::from_secs(2);
 pub(super) struct Accounts {
     users: Cache<String, UserId>,
     absent: Cache<String, ()>,
+    /// Users who may have been erased since their account was cached.
+    doubtful: Cache<UserId, ()>,
     flights: Arc<SingleFlight<String, Option<UserId>>>,
     to_come: Arc<Mutex<HashMap<String, Vec<oneshot::Sender<UserId>>>>>,
     redis: Redis,
@@ -47,7 +49,16 @@ impl Accounts {
     pub fn new(redis: Redis, db: Db) -> Self {
         let users = Cache::builder().max_capacity(CAPACITY).time_to_live(LIFE).build();
         let absent = Cache::builder().max_capacity(CAPACITY).time_to_live(ABSENT_LIFE).build();
-        Self { users, absent, flights: Arc::default(), to_come: Arc::default(), redis, db }
+        let doubtful = Cache::builder().max_capacity(CAPACITY).time_to_live(LIFE).build();
+        Self { users, absent, doubtful, flights: Arc::default(), to_come: Arc::default(), redis, db }
+    }
+
+    /// A user changed, perhaps by being erased; `None`: any may have.
+    pub fn changed(&self, user: Option<UserId>) {
+        match user {
+            Some(user) => self.doubtful.insert(user, ()),
+            None => self.users.invalidate_all(),
+        }
     }
 
     /// Concurrent callers share one read of a subject.
@@ -73,6 +84,7 @@ impl Accounts {
         let mut cached = self.redis.cached_entities::<UserId>(&[(self.shard(subject), key(subject))]).await?;
         let mark = match cached.pop() {
             Some(CacheLookup::Hit(Some(user))) => {
+                self.doubtful.insert(user, ());
                 self.found(subject, user);
                 return Ok(Some(user));
             }
@@ -176,7 +188,11 @@ impl Plaudit {
     pub async fn ensure_user(&self, subject: &str, name: Option<&str>) -> DomainResult<UserId> {
         let accounts = &self.inner.accounts;
         if let Some(user) = accounts.find(subject).await? {
+            if !accounts.doubtful.contains_key(&user) {
+                return Ok(user);
+            }
             if self.users().get_many(&[user]).await?.pop().flatten().is_some() {
+                accounts.doubtful.invalidate(&user);
                 return Ok(user);
             }
             // Erased, and the account is still cached: the subject comes back as a new user.

@@ -69,7 +69,9 @@ pub use transaction::ActionOutcome;
 pub use visibility::Visibility;
 
 use crate::{
+    catalogue::{Entity, EntityKind},
     hub::Hub,
+    primitives::UserId,
     settings::DomainSettings,
     store::{redis::Redis, sql::Db},
 };
@@ -108,9 +110,18 @@ impl Plaudit {
         let entities = Arc::new(EntityCaches::new(&redis, &db));
         // Invalidations of all instances arrive here.
         let caches = Arc::clone(&entities);
-        hub.on_invalidated(move |entity| caches.invalidate(entity));
+        let accounts = Accounts::new(redis.clone(), db.clone());
+        let known = accounts.clone();
+        hub.on_invalidated(move |entity| {
+            caches.invalidate(entity);
+            match entity {
+                None => known.changed(None),
+                Some(Entity { kind: EntityKind::User, id }) => known.changed(Some(UserId(id))),
+                Some(_) => {}
+            }
+        });
         let inner = Services {
-            accounts: Accounts::new(redis.clone(), db.clone()),
+            accounts,
             memberships: Memberships::new(redis.clone(), db.clone()),
             views: Views::new(redis.clone()),
             rankings: Rankings::new(redis.clone(), db.clone()),

@@ -184,7 +184,7 @@ async fn shared_fields_are_executed_without_a_viewer() {
             "userCountsChanged(userIds: $ids)",
             json!([u]),
             format!(
-                "{user} notes(first: 2) {{ nodes {{ {note_fields} }} edges {{ cursor node {{ id }} }} {page} }}
+                "{user}
                 followers(first: 2) {{ nodes {{ id }} }} following(first: 2) {{ nodes {{ id }} }}
                 groups(first: 2) {{ nodes {{ id name }} edges {{ cursor node {{ id }} }} {page} }}"
             ),
