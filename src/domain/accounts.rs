@@ -37,8 +37,8 @@ const ABSENT_LIFE: Duration = Duration::from_secs(2);
 pub(super) struct Accounts {
     users: Cache<String, UserId>,
     absent: Cache<String, ()>,
-    /// Users who may have been erased since their account was cached.
-    doubtful: Cache<UserId, ()>,
+    /// Users who have not been erased, as far as this instance heard. Actions of others check it.
+    present: Cache<UserId, ()>,
     flights: Arc<SingleFlight<String, Option<UserId>>>,
     to_come: Arc<Mutex<HashMap<String, Vec<oneshot::Sender<UserId>>>>>,
     redis: Redis,
@@ -49,15 +49,15 @@ impl Accounts {
     pub fn new(redis: Redis, db: Db) -> Self {
         let users = Cache::builder().max_capacity(CAPACITY).time_to_live(LIFE).build();
         let absent = Cache::builder().max_capacity(CAPACITY).time_to_live(ABSENT_LIFE).build();
-        let doubtful = Cache::builder().max_capacity(CAPACITY).time_to_live(LIFE).build();
-        Self { users, absent, doubtful, flights: Arc::default(), to_come: Arc::default(), redis, db }
+        let present = Cache::builder().max_capacity(CAPACITY).time_to_live(LIFE).build();
+        Self { users, absent, present, flights: Arc::default(), to_come: Arc::default(), redis, db }
     }
 
     /// A user changed, perhaps by being erased; `None`: any may have.
     pub fn changed(&self, user: Option<UserId>) {
         match user {
-            Some(user) => self.doubtful.insert(user, ()),
-            None => self.users.invalidate_all(),
+            Some(user) => self.present.invalidate(&user),
+            None => self.present.invalidate_all(),
         }
     }
 
@@ -84,7 +84,6 @@ impl Accounts {
         let mut cached = self.redis.cached_entities::<UserId>(&[(self.shard(subject), key(subject))]).await?;
         let mark = match cached.pop() {
             Some(CacheLookup::Hit(Some(user))) => {
-                self.doubtful.insert(user, ());
                 self.found(subject, user);
                 return Ok(Some(user));
             }
@@ -102,6 +101,7 @@ impl Accounts {
     async fn create(&self, subject: &str, name: Option<&str>) -> StoreResult<UserId> {
         let name = name.and_then(name_of_user);
         let user = self.db.ensure_user(subject, name.as_ref().map(Text::as_str)).await?;
+        self.present.insert(user, ());
         self.insert(subject, CacheMark::default(), user).await?;
         Ok(user)
     }
@@ -188,13 +188,15 @@ impl Plaudit {
     pub async fn ensure_user(&self, subject: &str, name: Option<&str>) -> DomainResult<UserId> {
         let accounts = &self.inner.accounts;
         if let Some(user) = accounts.find(subject).await? {
-            if !accounts.doubtful.contains_key(&user) {
+            if accounts.present.contains_key(&user) {
                 return Ok(user);
             }
+            // Before the look-up: an erasure that this instance hears of meanwhile takes it out again.
+            accounts.present.insert(user, ());
             if self.users().get_many(&[user]).await?.pop().flatten().is_some() {
-                accounts.doubtful.invalidate(&user);
                 return Ok(user);
             }
+            accounts.present.invalidate(&user);
             // Erased, and the account is still cached: the subject comes back as a new user.
             accounts.users.invalidate(subject);
         }

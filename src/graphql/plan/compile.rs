@@ -361,7 +361,7 @@ mod tests {
     fn an_answer_depends_on_the_viewer_if_any_field_does() {
         for shared in [
             "subscription { noteCountsChanged(noteIds: []) { __typename id likeCount countsVersion } }",
-            "subscription { n: noteCountsChanged(noteIds: []) { author { name notes { nodes { id } } } } }",
+            "subscription { n: noteCountsChanged(noteIds: []) { author { name groups { nodes { id } } } } }",
             "subscription { commentCountsChanged(commentIds: []) { likes: likeCount } }",
             "subscription { noteCountsChanged(noteIds: []) { ...A ...A } } fragment A on Note { ... { title } }",
         ] {
@@ -372,6 +372,7 @@ mod tests {
             "subscription { noteCountsChanged(noteIds: []) { likeCount: viewerHasLiked } }",
             "subscription { commentCountsChanged(commentIds: []) { body } }",
             "subscription { noteCountsChanged(noteIds: []) { comments { nodes { author { name } } } } }",
+            "subscription { noteCountsChanged(noteIds: []) { author { notes { nodes { id } } } } }",
             "subscription { noteCountsChanged(noteIds: []) { author { ...A } } } fragment A on User { visibility { isHidden } }",
             "subscription { noteCountsChanged(noteIds: []) { ... on Note { viewerRating } } }",
         ] {

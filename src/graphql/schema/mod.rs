@@ -161,7 +161,7 @@ mod tests {
     const DIFFERENT: &[(&str, &str)] = &[
         ("Subscription", "inboxCountsChanged"),
         ("Note", "viewerHasLiked viewerHasCollected viewerRating viewerUnpublishedComments ratings activity"),
-        ("User", "viewerIsFollowing visibility"),
+        ("User", "viewerIsFollowing visibility notes"),
         (
             "Comment",
             "viewerHasLiked body images mentions createdAt state rejectionReason isRemoved author replyTo parent
@@ -260,8 +260,9 @@ mod tests {
         }
         for input in &schema.inputs {
             for field in &input.fields {
-                let is_id =
-                    field.name.ends_with("Id") || field.name.ends_with("Ids") || field.name == "mentions";
+                let is_id = field.name.ends_with("Id")
+                    || field.name.ends_with("Ids")
+                    || ["mentions", "confirmation"].contains(&field.name);
                 assert_eq!(named(&field.of).as_str() == "ID", is_id, "{}.{}", input.name, field.name);
             }
         }

@@ -112,7 +112,7 @@ async fn hiding_a_user_with_thousands_of_likes_continues_after_a_kill_and_exclud
     .await
     .unwrap();
     sqlx::query(
-        "UPDATE note_counts SET likes = 1 FROM note AS n WHERE n.id = note_counts.id AND author_id = $1",
+        "UPDATE note_counts SET likes = 1 FROM note AS n WHERE n.id = note_counts.id AND n.author_id = $1",
     )
     .bind(author)
     .execute(&sql)
@@ -140,7 +140,7 @@ async fn hiding_a_user_with_thousands_of_likes_continues_after_a_kill_and_exclud
     let included = "SELECT count(*) FROM note_like WHERE actor_id = $1 AND included";
     assert_eq!(stores.number(included, id).await, 0);
     let totals =
-        "SELECT sum(c.likes)::bigint FROM note_counts AS c JOIN note AS n USING (id) WHERE author_id = $1";
+        "SELECT sum(c.likes)::bigint FROM note_counts AS c JOIN note AS n USING (id) WHERE n.author_id = $1";
     assert_eq!(stores.number(totals, author).await, 0);
 
     // Restored while hiding is in progress: the newer request wins.

@@ -137,7 +137,7 @@ impl Things {
             ("Query", "viewer") => "viewer { user { id } }".into(),
             ("Query", "userBySubject") => "userBySubject(subject: \"nobody\") { id }".into(),
             ("Query", "users") => "users(prefix: \"a\") { nodes { id } }".into(),
-            ("Query", "exportUser") => format!("exportUser(userId: {owner:?}) {{ nodes {{ kind }} }}"),
+            ("Query", "exportUser") => format!("exportUser(userId: {other_user:?}) {{ nodes {{ kind }} }}"),
             ("Query", "explain") => format!("explain(id: \"{note}\") {{ verdict }}"),
             ("Query", "undecidedComments") => "undecidedComments { nodes { reason } }".into(),
             ("Query", _) => format!("{field} {{ nodes {{ id }} }}"),
