@@ -19,6 +19,9 @@ CREATE TABLE app_user (
     removed_at  timestamptz,
     -- Nothing of a hidden user counts or is shown to others until the user is restored.
     hidden_at   timestamptz,
+    -- Actions of the user are refused until then; null once it was lifted. The reason is for the user.
+    suspended_until    timestamptz,
+    suspension_reason  text,
     CONSTRAINT app_user_subject_unique UNIQUE (subject),
     CONSTRAINT app_user_subject_until_erased CHECK ((subject IS NULL) = (removed_at IS NOT NULL))
 );

@@ -36,3 +36,60 @@ CREATE TABLE comment_decision (
 
 -- The last decision on a comment.
 CREATE INDEX comment_decision_of_comment ON comment_decision (comment_id, id DESC);
+
+-- Reports of notes and comments, for moderators. Reports of one object are a case until it is closed: by a decision, or
+-- because the object was removed otherwise. A later report opens another case. Closed cases are the record of decisions.
+CREATE TABLE report_case (
+    id                 bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    about              text NOT NULL,           -- as in the keys: note:42, comment:42
+    -- Reports per reason, by the numbers of src/domain/reports.rs. They change under the lock of this row, in the
+    -- transaction of the report.
+    by_reason          bigint[] NOT NULL DEFAULT '{0,0,0,0,0,0,0,0}'
+        CONSTRAINT report_case_reasons_known CHECK (array_length(by_reason, 1) = 8),
+    reports            bigint NOT NULL GENERATED ALWAYS AS (
+        by_reason[1] + by_reason[2] + by_reason[3] + by_reason[4] + by_reason[5] + by_reason[6] + by_reason[7] + by_reason[8]
+    ) STORED,
+    first_reported_at  timestamptz NOT NULL DEFAULT now(),
+    last_reported_at   timestamptz NOT NULL DEFAULT now(),
+    closed_at          timestamptz,
+    -- Null while it is open, and if the object was removed otherwise.
+    decision           text CONSTRAINT report_case_decision_known CHECK (decision IN ('keep', 'remove')),
+    decision_reason    text,
+    decided_by         bigint,
+    CONSTRAINT report_case_decided_when_closed CHECK (decision IS NULL OR closed_at IS NOT NULL AND decided_by IS NOT NULL)
+);
+
+CREATE UNIQUE INDEX report_case_open ON report_case (about) WHERE closed_at IS NULL;
+CREATE INDEX report_case_by_reports ON report_case (reports DESC, id DESC) WHERE closed_at IS NULL;
+CREATE INDEX report_case_by_age ON report_case (id) WHERE closed_at IS NULL;
+-- The last closed case of an object, and the old ones to delete.
+CREATE INDEX report_case_closed ON report_case (about, id DESC) WHERE closed_at IS NOT NULL;
+CREATE INDEX report_case_closed_by_age ON report_case (closed_at) WHERE closed_at IS NOT NULL;
+
+-- One report per case and reporter, who may change it while the case is open.
+CREATE TABLE report (
+    case_id      bigint NOT NULL REFERENCES report_case (id),
+    reporter_id  bigint NOT NULL,
+    reason       smallint NOT NULL CONSTRAINT report_reason_known CHECK (reason BETWEEN 1 AND 8),
+    text         text,                    -- null if the reporter wrote none
+    created_at   timestamptz NOT NULL DEFAULT now(),
+    PRIMARY KEY (case_id, reporter_id)
+);
+
+-- The reports of a case, the latest first; and those of a user, for export and erasure.
+CREATE INDEX report_of_case ON report (case_id, created_at DESC, reporter_id DESC);
+CREATE INDEX report_by_reporter ON report (reporter_id, case_id);
+
+-- Triggers close the case of a removed object, so that no code path can forget it. A decision has closed it before.
+CREATE FUNCTION close_report_case() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    UPDATE report_case SET closed_at = now() WHERE about = TG_ARGV[0] || ':' || NEW.id AND closed_at IS NULL;
+    RETURN NULL;
+END $$;
+
+CREATE TRIGGER note_report_case_closed AFTER UPDATE OF removed_at ON note
+    FOR EACH ROW WHEN (OLD.removed_at IS NULL AND NEW.removed_at IS NOT NULL)
+    EXECUTE FUNCTION close_report_case('note');
+CREATE TRIGGER comment_report_case_closed AFTER UPDATE OF removed_at ON comment_index
+    FOR EACH ROW WHEN (OLD.removed_at IS NULL AND NEW.removed_at IS NOT NULL)
+    EXECUTE FUNCTION close_report_case('comment');

@@ -7,14 +7,16 @@ use std::{
     time::Duration,
 };
 
+use chrono::Utc;
 use moka::sync::Cache;
 use parking_lot::Mutex;
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    DomainResult, Plaudit,
+    DomainError, DomainResult, Plaudit,
     invisible::without_invisible,
+    standings::{Standing, Standings},
     text::{Text, USER_NAME},
 };
 use crate::{
@@ -37,8 +39,8 @@ const ABSENT_LIFE: Duration = Duration::from_secs(2);
 pub(super) struct Accounts {
     users: Cache<String, UserId>,
     absent: Cache<String, ()>,
-    /// Users who have not been erased, as far as this instance heard. Actions of others check it.
-    present: Cache<UserId, ()>,
+    /// Of users who have not been erased, as far as this instance heard. Actions of others look it up.
+    standings: Standings,
     flights: Arc<SingleFlight<String, Option<UserId>>>,
     to_come: Arc<Mutex<HashMap<String, Vec<oneshot::Sender<UserId>>>>>,
     redis: Redis,
@@ -49,16 +51,13 @@ impl Accounts {
     pub fn new(redis: Redis, db: Db) -> Self {
         let users = Cache::builder().max_capacity(CAPACITY).time_to_live(LIFE).build();
         let absent = Cache::builder().max_capacity(CAPACITY).time_to_live(ABSENT_LIFE).build();
-        let present = Cache::builder().max_capacity(CAPACITY).time_to_live(LIFE).build();
-        Self { users, absent, present, flights: Arc::default(), to_come: Arc::default(), redis, db }
+        let standings = Standings::new();
+        Self { users, absent, standings, flights: Arc::default(), to_come: Arc::default(), redis, db }
     }
 
-    /// A user changed, perhaps by being erased; `None`: any may have.
+    /// A user changed, perhaps by being suspended or erased; `None`: any may have.
     pub fn changed(&self, user: Option<UserId>) {
-        match user {
-            Some(user) => self.present.invalidate(&user),
-            None => self.present.invalidate_all(),
-        }
+        self.standings.changed(user);
     }
 
     /// Concurrent callers share one read of a subject.
@@ -98,12 +97,12 @@ impl Accounts {
         Ok(user)
     }
 
-    async fn create(&self, subject: &str, name: Option<&str>) -> StoreResult<UserId> {
+    async fn create(&self, subject: &str, name: Option<&str>) -> StoreResult<(UserId, Standing)> {
         let name = name.and_then(name_of_user);
-        let user = self.db.ensure_user(subject, name.as_ref().map(Text::as_str)).await?;
-        self.present.insert(user, ());
+        let (user, suspended_until) =
+            self.db.ensure_user(subject, name.as_ref().map(Text::as_str)).await?;
         self.insert(subject, CacheMark::default(), user).await?;
-        Ok(user)
+        Ok((user, Standing { suspended_until }))
     }
 
     async fn insert(&self, subject: &str, mark: CacheMark, user: UserId) -> StoreResult<()> {
@@ -185,21 +184,64 @@ impl Plaudit {
     }
 
     /// The user of a token's subject, created at its first action. `name`: what the token calls a new user.
+    ///
+    /// # Errors
+    /// [`DomainError::Suspended`].
     pub async fn ensure_user(&self, subject: &str, name: Option<&str>) -> DomainResult<UserId> {
+        let (user, standing) = self.ensure_account(subject, name).await?;
+        standing.must_be_active()?;
+        Ok(user)
+    }
+
+    /// The same for what suspended users may do, too.
+    pub async fn ensure_user_even_suspended(
+        &self,
+        subject: &str,
+        name: Option<&str>,
+    ) -> DomainResult<UserId> {
+        Ok(self.ensure_account(subject, name).await?.0)
+    }
+
+    /// # Errors
+    /// [`DomainError::Suspended`].
+    pub async fn must_be_active(&self, user: UserId) -> DomainResult<()> {
+        match self.standing(user).await? {
+            Some(standing) => standing.must_be_active(),
+            None => Ok(()), // erased: there is nothing to act on
+        }
+    }
+
+    async fn ensure_account(&self, subject: &str, name: Option<&str>) -> DomainResult<(UserId, Standing)> {
         let accounts = &self.inner.accounts;
         if let Some(user) = accounts.find(subject).await? {
-            if accounts.present.contains_key(&user) {
-                return Ok(user);
+            if let Some(standing) = self.standing(user).await? {
+                return Ok((user, standing));
             }
-            // Before the look-up: an erasure that this instance hears of meanwhile takes it out again.
-            accounts.present.insert(user, ());
-            if self.users().get_many(&[user]).await?.pop().flatten().is_some() {
-                return Ok(user);
-            }
-            accounts.present.invalidate(&user);
             // Erased, and the account is still cached: the subject comes back as a new user.
             accounts.users.invalidate(subject);
         }
         Ok(accounts.create(subject, name).await?)
+    }
+
+    /// `None` for an erased user.
+    async fn standing(&self, user: UserId) -> DomainResult<Option<Standing>> {
+        let standings = &self.inner.accounts.standings;
+        if let Some(standing) = standings.get(user) {
+            return Ok(Some(standing));
+        }
+        let look_up = standings.look_up(user);
+        let Some(found) = self.users().get_many(&[user]).await?.pop().flatten() else { return Ok(None) };
+        let standing = Standing { suspended_until: found.suspended_until };
+        look_up.keep(standing);
+        Ok(Some(standing))
+    }
+}
+
+impl Standing {
+    fn must_be_active(self) -> DomainResult<()> {
+        match self.suspended_until {
+            Some(until) if until > Utc::now() => Err(DomainError::Suspended { until }),
+            _ => Ok(()),
+        }
     }
 }

@@ -4,7 +4,8 @@ use std::{collections::HashMap, sync::Arc};
 
 use super::{
     ActionOutcome, Comment, CommentText, DomainError, DomainResult, IdempotencyKey, Plaudit,
-    keys::ActionCall, transaction::ActionStart,
+    keys::ActionCall,
+    transaction::{ActionStart, ActionTransaction},
 };
 use crate::{
     primitives::{CommentId, Id, NoteId, PageRequest, Ranked, Slice, UserId},
@@ -143,18 +144,7 @@ impl Plaudit {
         if header.is_removed {
             return Ok((header, change.finish(false, None).await?));
         }
-        let has_replies = tx.live_replies(comment).await? > 0;
-        tx.remove_comment(comment, has_replies).await?;
-        let is_included = header.is_counted;
-        if let Some(parent) = header.parent.filter(|_| is_included) {
-            let others = tx.live_replies(parent).await? - 1;
-            tx.set_placeholders(&[parent], others > 0).await?;
-            change.touch(parent);
-        }
-        if is_included {
-            change.count_comment(&header, -1);
-        }
-        change.touch(comment);
+        change.remove_comment(&header).await?;
         Ok((header, change.finish(true, None).await?))
     }
 
@@ -207,6 +197,26 @@ impl Plaudit {
             Ok(_) | Err(DomainError::NotFound(_)) => Err(DomainError::NotFound("comment")),
             Err(error) => Err(error),
         }
+    }
+}
+
+impl ActionTransaction<'_> {
+    /// Removes a comment that is locked, after the totals that change with it.
+    pub(super) async fn remove_comment(&mut self, header: &CommentHeader) -> DomainResult<()> {
+        let tx = self.tx();
+        let has_replies = tx.live_replies(header.id).await? > 0;
+        tx.remove_comment(header.id, has_replies).await?;
+        let is_included = header.is_counted;
+        if let Some(parent) = header.parent.filter(|_| is_included) {
+            let others = tx.live_replies(parent).await? - 1;
+            tx.set_placeholders(&[parent], others > 0).await?;
+            self.touch(parent);
+        }
+        if is_included {
+            self.count_comment(header, -1);
+        }
+        self.touch(header.id);
+        Ok(())
     }
 }
 

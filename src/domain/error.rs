@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use chrono::{DateTime, SecondsFormat, Utc};
+
 use super::rates::RateClass;
 pub use crate::store::ErrorClass;
 use crate::store::StoreError;
@@ -16,6 +18,13 @@ pub enum DomainError {
     /// The caller may not do this.
     #[error("{0}")]
     Forbidden(&'static str),
+    /// A moderator has suspended the caller's account until this time. Nothing was done.
+    #[error(
+        "your account is suspended until {}; until then you can read, mark notifications as read, export your data and \
+         erase yourself",
+        until.to_rfc3339_opts(SecondsFormat::Secs, true)
+    )]
+    Suspended { until: DateTime<Utc> },
     /// Invalid input; the same request never succeeds.
     #[error("{message}")]
     BadInput {
@@ -76,9 +85,11 @@ impl DomainError {
 
     pub const fn class(&self) -> ErrorClass {
         match self {
-            Self::NotFound(_) | Self::Forbidden(_) | Self::BadInput { .. } | Self::RateLimited { .. } => {
-                ErrorClass::Caller
-            }
+            Self::NotFound(_)
+            | Self::Forbidden(_)
+            | Self::Suspended { .. }
+            | Self::BadInput { .. }
+            | Self::RateLimited { .. } => ErrorClass::Caller,
             Self::RetryLater(cause) => cause.class(),
             Self::Internal(_) => ErrorClass::Fault,
             Self::CatchingUp | Self::Overloaded(_) => ErrorClass::Overload,

@@ -31,6 +31,9 @@ mod profiles;
 mod rankings;
 mod rates;
 mod ratings;
+mod reports;
+mod standings;
+mod suspension;
 mod text;
 mod transaction;
 mod views;
@@ -61,9 +64,13 @@ pub use profiles::{ByName, ProfileEdit};
 pub use rankings::HotNotesCursor;
 pub use rates::{BusyAccount, Cost, CostMeters, Kept, PerClass, PushAccount, RateClass, RequestSource, Work};
 pub use ratings::{NoteRating, Score};
+pub use reports::{
+    NewReport, Report, ReportDecision, ReportOrder, ReportReason, ReportTarget, ReportedObject,
+};
+pub use suspension::{Suspension, SuspensionEnd};
 pub use text::{
     COMMENT_BODY, GRANT_REASON, GROUP_DESCRIPTION, GROUP_NAME, ImageAddress, NOTE_BODY, NOTE_TITLE,
-    REJECTION_REASON, Text, TextRule, USER_NAME, USER_PREFIX,
+    DECISION_REASON, REJECTION_REASON, REPORT_TEXT, SUSPENSION_REASON, Text, TextRule, USER_NAME, USER_PREFIX,
 };
 pub use transaction::ActionOutcome;
 pub use visibility::Visibility;
@@ -112,14 +119,7 @@ impl Plaudit {
         let caches = Arc::clone(&entities);
         let accounts = Accounts::new(redis.clone(), db.clone());
         let known = accounts.clone();
-        hub.on_invalidated(move |entity| {
-            caches.invalidate(entity);
-            match entity {
-                None => known.changed(None),
-                Some(Entity { kind: EntityKind::User, id }) => known.changed(Some(UserId(id))),
-                Some(_) => {}
-            }
-        });
+        hub.on_invalidated(move |entity| forget(&caches, &known, entity));
         let inner = Services {
             accounts,
             memberships: Memberships::new(redis.clone(), db.clone()),
@@ -134,6 +134,11 @@ impl Plaudit {
             settings,
         };
         Self { inner: Arc::new(inner) }
+    }
+
+    /// Forgets what this instance has cached of an entity; `None`: of all.
+    fn forget(&self, entity: Option<Entity>) {
+        forget(&self.inner.entities, &self.inner.accounts, entity);
     }
 
     pub fn hub(&self) -> &Hub {
@@ -158,5 +163,14 @@ impl Plaudit {
 
     pub fn groups(&self) -> &EntityCache<Group> {
         &self.inner.entities.groups
+    }
+}
+
+fn forget(entities: &EntityCaches, accounts: &Accounts, entity: Option<Entity>) {
+    entities.invalidate(entity);
+    match entity {
+        None => accounts.changed(None),
+        Some(Entity { kind: EntityKind::User, id }) => accounts.changed(Some(UserId(id))),
+        Some(_) => {}
     }
 }

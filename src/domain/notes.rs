@@ -124,12 +124,13 @@ impl Plaudit {
         tx.lock_removals().await?;
         let state = tx.lock_note(note).await?.ok_or_else(not_found)?;
         if !state.is_removed {
-            self.remove(&mut change, note, state, actor).await?;
+            self.remove_note(&mut change, note, state, actor).await?;
         }
         Ok((state.author, change.finish(!state.is_removed, None).await?))
     }
 
-    async fn remove(
+    /// Removes a note that is locked, under the lock of removals.
+    pub(super) async fn remove_note(
         &self,
         change: &mut ActionTransaction<'_>,
         note: NoteId,

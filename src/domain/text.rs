@@ -35,6 +35,10 @@ pub const GRANT_REASON: TextRule = TextRule { argument: "reason", min: 1, max: 2
 
 pub const REJECTION_REASON: TextRule = TextRule { argument: "reason", min: 1, max: 200, line_breaks: false };
 
+pub const SUSPENSION_REASON: TextRule = TextRule { argument: "reason", min: 1, max: 200, line_breaks: false };
+pub const DECISION_REASON: TextRule = TextRule { argument: "reason", min: 1, max: 200, line_breaks: false };
+pub const REPORT_TEXT: TextRule = TextRule { argument: "text", min: 1, max: 1_000, line_breaks: true };
+
 pub const COMMENT_BODY: TextRule = TextRule { argument: "body", min: 1, max: 1_024, line_breaks: true };
 
 /// Text that satisfies its rule, without invisible characters and surrounding white space.

@@ -88,7 +88,7 @@ impl Plaudit {
     /// received them, so that its next read has the new counts. The shards' owners do what fails here.
     async fn invalidate(&self, entities: &[Entity], lines: &[Uuid]) {
         for entity in entities {
-            self.inner.entities.invalidate(Some(*entity));
+            self.forget(Some(*entity));
         }
         match self.inner.redis.invalidate_counts(entities).await {
             Ok(changes) => {

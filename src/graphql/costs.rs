@@ -25,6 +25,7 @@ const RULES: SchemaRules = SchemaRules {
         ("Query", "nodes", ListSize::Ids { argument: "ids", field: None }),
         ("Note", "activity", ListSize::Computed(activity_steps)),
         ("Query", "explain", ListSize::Computed(|_| 1)),
+        ("ReportedObject", "reasons", ListSize::Fixed(8)),
         ("Explanation", "verdict", ListSize::Fixed(20)),
         ("Explanation", "counters", ListSize::Fixed(8)),
         ("Explanation", "logs", ListSize::Fixed(explain::MAX_LOGS as u64)),

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::{any::Any, sync::Arc};
 
 use async_graphql::{Error, ErrorExtensionValues, PathSegment, ServerError, Value};
+use chrono::{DateTime, SecondsFormat, Utc};
 use plaudit_token_auth::TokenError;
 
 use crate::domain::{DomainError, Reason};
@@ -24,6 +25,8 @@ pub struct ApiError {
     cause: Option<Arc<str>>,
     /// Seconds.
     retry_after: Option<u64>,
+    /// When a suspension ends.
+    until: Option<DateTime<Utc>>,
 }
 
 /// The internal cause of a failed field: logged, and not sent to the client.
@@ -36,6 +39,8 @@ pub enum Code {
     Unauthenticated,
     /// The token does not give the right to do or see this.
     Forbidden,
+    /// The user's account is suspended until `extensions.until`.
+    Suspended,
     NotFound,
     BadUserInput,
     /// More concurrent connections or operations than one client may have.
@@ -52,9 +57,10 @@ pub enum Code {
 }
 
 impl Code {
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 12] = [
         Self::Unauthenticated,
         Self::Forbidden,
+        Self::Suspended,
         Self::NotFound,
         Self::BadUserInput,
         Self::LimitExceeded,
@@ -70,6 +76,7 @@ impl Code {
         match self {
             Self::Unauthenticated => "UNAUTHENTICATED",
             Self::Forbidden => "FORBIDDEN",
+            Self::Suspended => "SUSPENDED",
             Self::NotFound => "NOT_FOUND",
             Self::BadUserInput => "BAD_USER_INPUT",
             Self::LimitExceeded => "LIMIT_EXCEEDED",
@@ -99,6 +106,9 @@ impl Code {
                 "The token is missing where one is needed, or it is invalid: sign in, or get a new token"
             }
             Self::Forbidden => "The token's user or role may not do or see this: do not offer it",
+            Self::Suspended => {
+                "A moderator suspended the account: every action is refused until `extensions.until`. Show `viewer.suspension`"
+            }
             Self::NotFound => "The object does not exist, or was removed",
             Self::BadUserInput => {
                 "An argument or a variable is wrong; `extensions.argument` or `extensions.variable` names it"
@@ -129,7 +139,8 @@ impl Code {
 
 impl ApiError {
     pub fn new(code: Code, message: impl Into<String>) -> Self {
-        Self { code, message: message.into(), argument: None, reason: None, cause: None, retry_after: None }
+        let message = message.into();
+        Self { code, message, argument: None, reason: None, cause: None, retry_after: None, until: None }
     }
 
     pub fn bad_input(argument: impl Into<Cow<'static, str>>, message: impl Into<String>) -> Self {
@@ -173,6 +184,9 @@ impl ApiError {
         if let Some(seconds) = self.retry_after {
             values.set("retryAfter", seconds);
         }
+        if let Some(until) = self.until {
+            values.set("until", until.to_rfc3339_opts(SecondsFormat::Millis, true));
+        }
         values
     }
 }
@@ -190,6 +204,9 @@ impl From<DomainError> for ApiError {
         match error {
             DomainError::NotFound(_) => Self::new(Code::NotFound, message),
             DomainError::Forbidden(_) => Self::new(Code::Forbidden, message),
+            DomainError::Suspended { until } => {
+                Self { until: Some(until), ..Self::new(Code::Suspended, message) }
+            }
             DomainError::BadInput { argument, reason, .. } => {
                 Self { reason, ..Self::bad_input(argument, message) }
             }
@@ -338,6 +355,15 @@ mod tests {
             serde_json::json!({ "code": "RATE_LIMITED", "retryable": true, "retryAfter": 12 })
         );
         assert_eq!(shown["message"], "too many writes in a short time; try again in 12 s");
+    }
+
+    #[test]
+    fn a_suspension_says_when_it_ends_and_is_not_retryable() {
+        let until = "2026-11-30T12:00:00Z".parse().unwrap();
+        assert_eq!(
+            shown(DomainError::Suspended { until })["extensions"],
+            serde_json::json!({ "code": "SUSPENDED", "retryable": false, "until": "2026-11-30T12:00:00.000Z" })
+        );
     }
 
     #[test]

@@ -19,7 +19,7 @@ pub fn table() -> String {
 const fn status(code: Code) -> &'static str {
     match code {
         Code::Unauthenticated => "401 for an invalid token, else 200",
-        Code::Forbidden | Code::NotFound | Code::Internal => "200",
+        Code::Forbidden | Code::Suspended | Code::NotFound | Code::Internal => "200",
         Code::BadUserInput => "200, or 400 if nothing was executed",
         Code::LimitExceeded => "none: subscriptions only",
         Code::RateLimited => "429",

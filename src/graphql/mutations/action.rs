@@ -61,8 +61,16 @@ impl<'a> Action<'a> {
     }
 
     /// The acting user, created at the first action.
+    ///
+    /// # Errors
+    /// [`Code::Suspended`](crate::graphql::Code::Suspended).
     pub async fn actor(&self) -> ApiResult<UserId> {
         self.scope.viewer().actor(self.plaudit()).await
+    }
+
+    /// The acting user, who may be suspended.
+    pub async fn actor_even_suspended(&self) -> ApiResult<UserId> {
+        self.scope.viewer().actor_even_suspended(self.plaudit()).await
     }
 
     /// The payload of a switch.
@@ -76,8 +84,18 @@ impl<'a> Action<'a> {
     }
 
     /// The acting user of a switch. Switching off creates no user: who has none has switched nothing on.
+    ///
+    /// # Errors
+    /// [`Code::Suspended`](crate::graphql::Code::Suspended).
     pub async fn switching_actor(&self, on: bool) -> ApiResult<Option<UserId>> {
-        if on { self.actor().await.map(Some) } else { self.scope.viewer().user(self.plaudit()).await }
+        if on {
+            return self.actor().await.map(Some);
+        }
+        let user = self.scope.viewer().user(self.plaudit()).await?;
+        if let Some(user) = user {
+            self.plaudit().must_be_active(user).await?;
+        }
+        Ok(user)
     }
 }
 

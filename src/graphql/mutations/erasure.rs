@@ -15,7 +15,7 @@ use crate::{
 
 pub const MUTATIONS: &[Mutation] = &[Mutation {
     name: "eraseUser",
-    description: "Erases a user for good: likes, collects, follows in both directions, memberships, ratings, comments, notes, inbox entries, coins, name and subject. Name and subject are gone at once; everything else stops counting and is deleted in the background. The same subject can come back as a new user. For the user, moderators and services.",
+    description: "Erases a user for good: likes, collects, follows in both directions, memberships, ratings, comments, notes, inbox entries, coins, name and subject. Name and subject are gone at once; everything else stops counting and is deleted in the background. The same subject can come back as a new user. For the user (a suspended one, too), moderators and services.",
     input: &[
         ("userId: ID!", "The user to erase."),
         ("confirmation: ID", "To erase yourself: the same id again. Others omit it."),
@@ -44,7 +44,8 @@ async fn erase_user(call: Call<'_>) -> ApiResult<Output> {
     if !may_erase_any && own != Some(user) {
         return Err(ApiError::forbidden("only the user, moderators and services can erase a user"));
     }
-    let actor = action.actor().await?;
+    let actor =
+        if own == Some(user) { action.actor_even_suspended().await? } else { action.actor().await? };
     let outcome = action.plaudit().erase_user(actor, user, action.key()).await?;
     Ok(erased(outcome.changed))
 }

@@ -20,7 +20,7 @@ use crate::{
 pub const MUTATIONS: &[Mutation] = &[
     Mutation {
         name: "markInboxRead",
-        description: "Marks your notifications under these badges as read.",
+        description: "Marks your notifications under these badges as read. Suspended users may, too.",
         input: &[("badges: [InboxBadge!]!", "The badges to clear: at least one.")],
         unchanged: Some("False when there was nothing unread."),
         payload: &[("inbox: Inbox!", "Your inbox, with its new counts.")],
@@ -42,7 +42,7 @@ pub const MUTATIONS: &[Mutation] = &[
 async fn mark_read(call: Call<'_>) -> ApiResult<Output> {
     let action = Action::begin(call)?;
     let badges = badges("badges", &action.input)?;
-    let owner = action.actor().await?;
+    let owner = action.actor_even_suspended().await?;
     let outcome = action.plaudit().mark_inbox_read(owner, &badges, action.key()).await?;
     Ok(payload(outcome.changed, [("inbox", Object::of(inbox_of(owner)).into())]))
 }

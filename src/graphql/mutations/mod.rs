@@ -13,11 +13,14 @@ mod moderation;
 mod notes;
 mod profiles;
 mod ratings;
+mod reports;
+mod suspension;
 mod views;
 mod visibility;
 
 use super::definition::types::{InputDefinition, ObjectType};
 use action::Mutation;
+pub use reports::report_decision;
 
 /// All mutations.
 fn all() -> impl Iterator<Item = &'static Mutation> {
@@ -35,6 +38,8 @@ fn all() -> impl Iterator<Item = &'static Mutation> {
         inbox::MUTATIONS,
         moderation::MUTATIONS,
         visibility::MUTATIONS,
+        suspension::MUTATIONS,
+        reports::MUTATIONS,
         erasure::MUTATIONS,
     ]
     .into_iter()

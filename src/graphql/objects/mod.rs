@@ -11,6 +11,8 @@ pub mod lists;
 pub mod nodes;
 pub mod notes;
 pub mod ratings;
+pub mod reports;
+pub mod suspension;
 pub mod users;
 pub mod viewer;
 pub mod visibility;

@@ -7,6 +7,7 @@ use super::{
         NOTE_ORDER, page_of_actors, page_of_hottest_notes, page_of_notes, page_of_targets, wants_hottest,
     },
     nodes::{ID, id},
+    suspension::suspension,
     visibility::visibility,
 };
 use crate::{
@@ -108,6 +109,11 @@ pub fn user() -> ObjectType {
             "Whether the user is hidden, and how far the recount is. For moderators.",
             Resolve::Call(|call| visibility_of(call).boxed()),
         )
+        .field(
+            "suspension: Suspension",
+            "The user's suspension. Null if there is none, or it has ended. For moderators; your own is `Viewer.suspension`.",
+            Resolve::Call(|call| suspension_of(call).boxed()),
+        )
         .counts_version()
 }
 
@@ -139,4 +145,8 @@ async fn targets(list: List, kind: EdgeKind, call: Call<'_>) -> ApiResult<Output
 
 async fn visibility_of(call: Call<'_>) -> ApiResult<Output> {
     Ok(visibility(&call.scope.plaudit().visibility(user_of(&call)?).await?).into())
+}
+
+async fn suspension_of(call: Call<'_>) -> ApiResult<Output> {
+    Ok(suspension(call.scope.plaudit().users().get(user_of(&call)?).await?.suspension()))
 }

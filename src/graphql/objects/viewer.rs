@@ -7,6 +7,7 @@ use futures_util::FutureExt;
 use super::{
     coins,
     lists::{page_of, page_of_targets},
+    suspension::suspension,
 };
 use crate::{
     catalogue::EdgeKind,
@@ -40,6 +41,11 @@ pub fn viewer() -> ObjectType {
             "inbox: Inbox",
             "Your inbox. Null before your first action.",
             Resolve::Call(|call| inbox(call).boxed()),
+        )
+        .field(
+            "suspension: Suspension",
+            "Your suspension: until it ends, your actions are refused. Null if there is none.",
+            Resolve::Call(|call| own_suspension(call).boxed()),
         )
         .field(
             &format!("likedNotes{page}: LikedNoteConnection"),
@@ -79,6 +85,11 @@ async fn own_user(call: Call<'_>) -> ApiResult<Output> {
 
 async fn inbox(call: Call<'_>) -> ApiResult<Output> {
     Ok(Output::optional(user(call).await?.map(|user| Object::of(inbox_of(user)))))
+}
+
+async fn own_suspension(call: Call<'_>) -> ApiResult<Output> {
+    let Some(user) = user(call).await? else { return Ok(Output::NULL) };
+    Ok(suspension(call.scope.plaudit().users().get(user).await?.suspension()))
 }
 
 async fn targets(list: List, kind: EdgeKind, call: Call<'_>) -> ApiResult<Output> {

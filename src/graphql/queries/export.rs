@@ -33,7 +33,7 @@ pub fn export(query: ObjectType) -> ObjectType {
 
 pub fn exported_record() -> ObjectType {
     ObjectType::new("ExportedRecord", "Something that is held of a user.").parts([
-        ("kind: String!", "What it is: `user`, `note`, `comment`, `group`, `rating`, `inboxEntry`, `coins`, or a kind of edge."),
+        ("kind: String!", "What it is: `user`, `note`, `comment`, `group`, `rating`, `report`, `inboxEntry`, `coins`, or a kind of edge."),
         ("json: String!", "The record, as a JSON object on one line."),
     ])
 }

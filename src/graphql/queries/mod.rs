@@ -7,6 +7,7 @@ pub mod lists;
 pub mod lookups;
 pub mod moderation;
 pub mod rankings;
+pub mod reports;
 
 use super::definition::types::ObjectType;
 
@@ -17,6 +18,7 @@ pub fn query() -> ObjectType {
         lists::lists,
         rankings::rankings,
         moderation::moderation,
+        reports::reports,
         export::export,
         explain::explanations,
     ];

@@ -85,9 +85,19 @@ impl Viewer {
     /// The viewer's user, created at the first action.
     ///
     /// # Errors
-    /// [`Code::Unauthenticated`](crate::graphql::Code::Unauthenticated) without token.
+    /// [`Code::Unauthenticated`](crate::graphql::Code::Unauthenticated) without token;
+    /// [`Code::Suspended`](crate::graphql::Code::Suspended).
     pub(in crate::graphql) async fn actor(&self, plaudit: &Plaudit) -> ApiResult<UserId> {
         let Some(identity) = &self.0 else { return Err(ApiError::no_token()) };
         Ok(plaudit.ensure_user(identity.subject.as_str(), identity.name.as_deref()).await?)
+    }
+    /// The same for what suspended users may do, too.
+    ///
+    /// # Errors
+    /// [`Code::Unauthenticated`](crate::graphql::Code::Unauthenticated) without token.
+    pub(in crate::graphql) async fn actor_even_suspended(&self, plaudit: &Plaudit) -> ApiResult<UserId> {
+        let Some(identity) = &self.0 else { return Err(ApiError::no_token()) };
+        let (subject, name) = (identity.subject.as_str(), identity.name.as_deref());
+        Ok(plaudit.ensure_user_even_suspended(subject, name).await?)
     }
 }

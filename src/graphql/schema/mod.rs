@@ -16,13 +16,13 @@ use super::{
     mutations,
     objects::{
         activity, coins, comments, groups, inbox, inbox_badges, inbox_entries, lists::note_order, notes,
-        ratings, users, viewer, visibility,
+        ratings, reports, suspension, users, viewer, visibility,
     },
     queries::{self, explain, export, lists, moderation, rankings},
 };
 
 /// All lists.
-const CONNECTIONS: [Connection; 17] = [
+const CONNECTIONS: [Connection; 19] = [
     Connection::of("User"),
     Connection::of("Group"),
     Connection::of("Note"),
@@ -31,6 +31,8 @@ const CONNECTIONS: [Connection; 17] = [
     Connection::of("InboxEntry"),
     Connection::of("CoinEntry"),
     Connection::of("UndecidedComment"),
+    Connection::of("ReportedObject"),
+    Connection::of("Report"),
     Connection::of("ExportedRecord"),
     Connection::along("Liker", "User", "likedAt", "When the user liked it."),
     Connection::along("Follower", "User", "followedAt", "When the follow began."),
@@ -69,6 +71,10 @@ impl Schema {
             inbox_entries::inbox_entry(),
             viewer::viewer(),
             visibility::user_visibility(),
+            suspension::suspension_type(),
+            reports::reported_object(),
+            reports::report(),
+            reports::reason_count(),
             activity::activity_point(),
             ratings::note_rating(),
             coins::coin_entry(),
@@ -87,6 +93,9 @@ impl Schema {
             inbox_badges::inbox_badge(),
             inbox_entries::inbox_entry_kind(),
             rankings::hot_window(),
+            reports::report_reason(),
+            queries::reports::report_order(),
+            mutations::report_decision(),
             activity::activity_kind(),
             activity::activity_step(),
             explain::event_state(),
@@ -161,7 +170,7 @@ mod tests {
     const DIFFERENT: &[(&str, &str)] = &[
         ("Subscription", "inboxCountsChanged"),
         ("Note", "viewerHasLiked viewerHasCollected viewerRating viewerUnpublishedComments ratings activity"),
-        ("User", "viewerIsFollowing visibility notes"),
+        ("User", "viewerIsFollowing visibility suspension notes"),
         (
             "Comment",
             "viewerHasLiked body images mentions createdAt state rejectionReason isRemoved author replyTo parent

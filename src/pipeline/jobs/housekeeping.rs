@@ -12,7 +12,7 @@ use crate::{
 
 const EVERY: Duration = Duration::from_hours(1);
 const PAGE: i64 = 1_000;
-/// Retention of decided dead events and of records of repairs.
+/// Retention of decided dead events, of records of repairs, and of closed cases with their reports.
 const RECORD_RETENTION: Duration = Duration::from_hours(24 * 90);
 
 /// Never returns.
@@ -23,6 +23,7 @@ pub async fn run(leadership: Arc<Leadership>) -> StoreError {
         attempt("delete old idempotency keys", delete_old_keys(&leadership)).await;
         attempt("delete decided dead events", delete_decided_dead_events(&leadership)).await;
         attempt("delete old repairs", delete_old_repairs(&leadership)).await;
+        attempt("delete reports of closed cases", delete_old_reports(&leadership)).await;
         tokio::time::sleep(EVERY).await;
     }
 }
@@ -67,5 +68,11 @@ async fn delete_decided_dead_events(leadership: &Leadership) -> StoreResult<()> 
 /// Deletes old records of repairs, page by page.
 async fn delete_old_repairs(leadership: &Leadership) -> StoreResult<()> {
     while leadership.db().delete_old_repairs(RECORD_RETENTION, PAGE).await? == PAGE as u64 {}
+    Ok(())
+}
+
+/// Deletes cases that were closed longer ago than the retention, first their reports, page by page.
+async fn delete_old_reports(leadership: &Leadership) -> StoreResult<()> {
+    while leadership.db().delete_old_reports(RECORD_RETENTION, PAGE).await? > 0 {}
     Ok(())
 }

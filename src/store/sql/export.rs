@@ -64,7 +64,8 @@ fn sections() -> Vec<Section> {
         Section::new(
             "user",
             "'id', 'user_' || r.id, 'subject', r.subject, 'name', r.name, 'avatarUrl', r.avatar_url,
-             'createdAt', r.created_at, 'hiddenAt', r.hidden_at",
+             'createdAt', r.created_at, 'hiddenAt', r.hidden_at, 'suspendedUntil', r.suspended_until,
+             'suspensionReason', r.suspension_reason",
             "app_user AS r WHERE r.id = $1",
             "r.id",
         ),
@@ -97,6 +98,13 @@ fn sections() -> Vec<Section> {
             "'note', 'note_' || r.note_id, 'score', r.score, 'createdAt', r.created_at, 'changedAt', r.changed_at",
             "note_rating AS r WHERE r.user_id = $1",
             "r.note_id",
+        ),
+        Section::new(
+            "report",
+            "'about', replace(c.about, ':', '_'), 'reason', r.reason, 'text', r.text, 'createdAt', r.created_at,
+             'closedAt', c.closed_at",
+            "report AS r JOIN report_case AS c ON c.id = r.case_id WHERE r.reporter_id = $1",
+            "r.case_id",
         ),
         Section::new(
             "inboxEntry",

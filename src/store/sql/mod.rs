@@ -30,6 +30,7 @@ pub mod ratings;
 pub mod recount;
 pub mod repairs;
 mod replaceable_pool;
+pub mod reports;
 pub mod seed;
 pub mod shards;
 pub mod threads;

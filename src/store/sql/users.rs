@@ -20,6 +20,11 @@ pub struct User {
     pub avatar_url: Option<String>,
     #[serde(default)]
     pub is_hidden: bool,
+    /// Actions of the user are refused until then. May be in the past.
+    #[serde(default)]
+    pub suspended_until: Option<DateTime<Utc>>,
+    #[serde(default)]
+    pub suspension_reason: Option<String>,
     pub created_at: DateTime<Utc>,
 }
 
@@ -77,7 +82,8 @@ impl Db {
     pub async fn users(&self, ids: &[UserId]) -> StoreResult<Vec<User>> {
         let ids: Vec<i64> = ids.iter().map(|id| id.get()).collect();
         let query = sqlx::query_as(
-            "SELECT id, name, avatar_url, hidden_at IS NOT NULL AS is_hidden, created_at FROM app_user
+            "SELECT id, name, avatar_url, hidden_at IS NOT NULL AS is_hidden, suspended_until, suspension_reason, created_at
+             FROM app_user
              WHERE id = ANY($1) AND removed_at IS NULL",
         )
         .bind(ids);
@@ -108,14 +114,18 @@ impl Db {
     }
 
     /// Returns the user of this subject, or creates it; one without a name is called `User` and its id. Concurrent calls
-    /// return the same user.
-    pub async fn ensure_user(&self, subject: &str, name: Option<&str>) -> StoreResult<UserId> {
-        let query = sqlx::query_scalar(
+    /// return the same user. Returns also until when the user is suspended.
+    pub async fn ensure_user(
+        &self,
+        subject: &str,
+        name: Option<&str>,
+    ) -> StoreResult<(UserId, Option<DateTime<Utc>>)> {
+        let query = sqlx::query_as(
             "INSERT INTO app_user (id, subject, name) OVERRIDING SYSTEM VALUE
              SELECT id, $1, coalesce($2, 'User ' || id)
              FROM (SELECT nextval(pg_get_serial_sequence('app_user', 'id')) AS id) AS next
              ON CONFLICT ON CONSTRAINT app_user_subject_unique DO UPDATE SET subject = excluded.subject
-             RETURNING id",
+             RETURNING id, suspended_until",
         )
         .bind(subject)
         .bind(name);
@@ -152,6 +162,34 @@ impl Tx {
         )
         .bind(user.get());
         self.db.run(query.fetch_optional(&mut *self.inner)).await
+    }
+
+    /// Locks a user and returns until when and why they are suspended; `None` if the user does not exist.
+    pub async fn lock_suspension(
+        &mut self,
+        user: UserId,
+    ) -> StoreResult<Option<(Option<DateTime<Utc>>, Option<String>)>> {
+        let query = sqlx::query_as(
+            "SELECT suspended_until, suspension_reason FROM app_user
+             WHERE id = $1 AND removed_at IS NULL FOR NO KEY UPDATE",
+        )
+        .bind(user.get());
+        self.db.run(query.fetch_optional(&mut *self.inner)).await
+    }
+
+    /// `until`: null lifts the suspension.
+    pub async fn set_suspension(
+        &mut self,
+        user: UserId,
+        until: Option<DateTime<Utc>>,
+        reason: Option<&str>,
+    ) -> StoreResult<()> {
+        let query =
+            sqlx::query("UPDATE app_user SET suspended_until = $2, suspension_reason = $3 WHERE id = $1")
+                .bind(user.get())
+                .bind(until)
+                .bind(reason);
+        self.db.run(query.execute(&mut *self.inner)).await.map(drop)
     }
 
     pub async fn set_hidden(&mut self, user: UserId, hidden: bool) -> StoreResult<()> {

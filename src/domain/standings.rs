@@ -1,0 +1,134 @@
+//! Standing of users who act: whether they are suspended, as far as this instance heard. A suspension ends by its time,
+//! so only its beginning, its change and its lifting must be heard of.
+
+use std::{
+    collections::HashMap,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering::Relaxed},
+    },
+    time::Duration,
+};
+
+use chrono::{DateTime, Utc};
+use moka::sync::Cache;
+use parking_lot::Mutex;
+
+use crate::primitives::UserId;
+
+const CAPACITY: u64 = 100_000;
+const LIFE: Duration = Duration::from_secs(10 * 60);
+
+/// Whether a user who exists may act.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Standing {
+    /// May be in the past.
+    pub suspended_until: Option<DateTime<Utc>>,
+}
+
+/// Never keeps what was read before an invalidation: the number of each look-up under way is noted here, and an
+/// invalidation removes it. Clones share one cache.
+#[derive(Clone)]
+pub(super) struct Standings {
+    known: Cache<UserId, Standing>,
+    under_way: Arc<Mutex<HashMap<UserId, u64>>>,
+    last: Arc<AtomicU64>,
+}
+
+/// A look-up under way. Of several for one user, the one that began last is kept.
+pub(super) struct LookUp<'a> {
+    standings: &'a Standings,
+    user: UserId,
+    number: u64,
+}
+
+impl Standings {
+    pub fn new() -> Self {
+        let known = Cache::builder().max_capacity(CAPACITY).time_to_live(LIFE).build();
+        Self { known, under_way: Arc::default(), last: Arc::default() }
+    }
+
+    pub fn get(&self, user: UserId) -> Option<Standing> {
+        self.known.get(&user)
+    }
+
+    /// Call it before reading.
+    pub fn look_up(&self, user: UserId) -> LookUp<'_> {
+        let number = self.last.fetch_add(1, Relaxed);
+        self.under_way.lock().insert(user, number);
+        LookUp { standings: self, user, number }
+    }
+
+    /// A user changed; `None`: any may have.
+    pub fn changed(&self, user: Option<UserId>) {
+        let mut under_way = self.under_way.lock();
+        match user {
+            Some(user) => {
+                under_way.remove(&user);
+                self.known.invalidate(&user);
+            }
+            None => {
+                under_way.clear();
+                self.known.invalidate_all();
+            }
+        }
+    }
+}
+
+impl LookUp<'_> {
+    /// Keeps what was read, unless the user changed meanwhile.
+    pub fn keep(self, standing: Standing) {
+        let under_way = self.standings.under_way.lock();
+        if under_way.get(&self.user) == Some(&self.number) {
+            self.standings.known.insert(self.user, standing);
+        }
+    }
+}
+
+impl Drop for LookUp<'_> {
+    fn drop(&mut self) {
+        let mut under_way = self.standings.under_way.lock();
+        if under_way.get(&self.user) == Some(&self.number) {
+            under_way.remove(&self.user);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::primitives::Id;
+
+    const ACTIVE: Standing = Standing { suspended_until: None };
+
+    fn user(id: i64) -> UserId {
+        UserId(Id::try_from(id).unwrap())
+    }
+
+    #[test]
+    fn what_was_read_before_an_invalidation_is_not_kept() {
+        let standings = Standings::new();
+        let (one, other) = (standings.look_up(user(1)), standings.look_up(user(2)));
+        standings.changed(Some(user(1)));
+        one.keep(ACTIVE);
+        other.keep(ACTIVE);
+        assert_eq!((standings.get(user(1)), standings.get(user(2))), (None, Some(ACTIVE)));
+
+        let before = standings.look_up(user(1));
+        standings.changed(None);
+        let after = standings.look_up(user(1));
+        before.keep(ACTIVE);
+        assert_eq!((standings.get(user(1)), standings.get(user(2))), (None, None));
+        after.keep(ACTIVE);
+        assert_eq!(standings.get(user(1)), Some(ACTIVE));
+    }
+
+    #[test]
+    fn a_look_up_that_ends_without_a_result_leaves_nothing() {
+        let standings = Standings::new();
+        drop(standings.look_up(user(1)));
+        assert!(standings.under_way.lock().is_empty());
+        standings.look_up(user(1)).keep(ACTIVE);
+        assert!(standings.under_way.lock().is_empty());
+    }
+}
