@@ -30,7 +30,9 @@ mod domain {
     mod notes;
     mod plans;
     mod rankings;
+    mod reports;
     mod search;
+    mod suspension;
     mod viewer;
     mod views;
     mod visibility;

@@ -5,9 +5,10 @@ import { type Session } from "../shared/session";
 import { Toasts } from "../shared/ui/toasts";
 import { Queue } from "./comments/Queue";
 import { Explain } from "./explain/Explain";
+import { Reported } from "./reports/Reported";
 import styles from "./Operations.module.css";
 
-/** The parts that ask by GraphQL, with their client: the moderation queue, and explanations of numbers. */
+/** The parts that ask by GraphQL, with their client: the moderation queue, reports, and explanations of numbers. */
 export default function WithApi({ session }: { session: Session }) {
   const api = useMemo(() => createApi(session), [session]);
   return (
@@ -16,6 +17,7 @@ export default function WithApi({ session }: { session: Session }) {
         <Toasts>
           <div className={styles.cards}>
             <Queue />
+            <Reported />
             <Explain />
           </div>
         </Toasts>

@@ -40,6 +40,8 @@ const OTHERS: &[&str] = &[
     "users(prefix: \"Some\", ARGS) NODES",
     "user(id: \"user_WHO\") { notes(orderBy: HOT, ARGS) NODES }",
     "group(id: \"group_WHO\") { notes(orderBy: HOT, ARGS) NODES }",
+    "reportedObjects(ARGS) NODES",
+    "reportedObjects(orderBy: OLDEST, ARGS) NODES",
     "hotNotes(window: ALL, ARGS) NODES",
     "hotNotes(window: HOUR, ARGS) NODES",
 ];
@@ -51,7 +53,11 @@ struct Page {
 }
 
 async fn page(client: &Client, list: &str, who: i64, first: usize, after: Option<&str>) -> Page {
-    let id = if list.contains("ratings") { "user { id }" } else { "id" };
+    let id = match list {
+        list if list.contains("ratings") => "user { id }",
+        list if list.contains("reported") => "firstReportedAt reports(first: 1) { nodes { text } }",
+        _ => "id",
+    };
     let field = list
         .replace("WHO", &who.to_string())
         .replace("ARGS", "first: $first, after: $after")
@@ -63,7 +69,7 @@ async fn page(client: &Client, list: &str, who: i64, first: usize, after: Option
         let inside = page.as_object().and_then(|fields| fields.values().next());
         page = inside.unwrap_or_else(|| panic!("{field}: {data}"));
     }
-    let id = |node: &Value| node["id"].as_str().or(node["user"]["id"].as_str()).unwrap().to_owned();
+    let id = |node: &Value| node["id"].as_str().or(node["user"]["id"].as_str()).or(node["firstReportedAt"].as_str()).unwrap().to_owned();
     let ids = page["nodes"].as_array().unwrap().iter().map(id);
     let next = (page["pageInfo"]["hasNextPage"] == true)
         .then(|| page["pageInfo"]["endCursor"].as_str().unwrap().to_owned());
@@ -149,7 +155,7 @@ async fn who(client: &Client) -> String {
 }
 
 /// Tables of a million rows each.
-const BIG: [&str; 14] = [
+const BIG: [&str; 16] = [
     "note",
     "note_counts",
     "note_like",
@@ -164,6 +170,8 @@ const BIG: [&str; 14] = [
     "app_group",
     "group_counts",
     "coin_ledger",
+    "report_case",
+    "report",
 ];
 /// The user, note and group with long lists, and those with short ones.
 const MANY: i64 = 1;
@@ -303,6 +311,9 @@ const NOTES: i64 = 300_000;
 const ROWS: i64 = 1_000_000;
 /// Limit of users that one user follows.
 const FOLLOW_LIMIT: i64 = 5_000;
+/// One of seven is open.
+const CASES: &str = "report_case (about, by_reason, first_reported_at, last_reported_at, closed_at)
+    SELECT 'note:' || i, ARRAY[i % 50, 0, 0, 0, 0, 0, 0, 1], at, at, CASE WHEN i % 7 <> 1 THEN at END";
 
 /// A fifth of each table belongs to the first user, note or group; a fifth points at it; the rest is spread.
 /// Rows are inserted in chronological order.
@@ -346,6 +357,7 @@ async fn fill(stores: &Stores) {
         "coin_ledger (user_id, amount, balance_after, reason, granted_by, created_at) SELECT {}, 1, 1, 'A coin', 1, at",
         first_or("i % 5 = 0", USERS, 7_919),
     );
+    let reports = format!("report (case_id, reporter_id, reason, created_at) SELECT {}, i, 1, at", first_or("i % 5 = 0", ROWS, 7_919));
     let first_half = async {
         add(&sql, "note", &notes).await;
         add(&sql, "note_like", &edges("note_like", NOTES, NOTES)).await;
@@ -357,6 +369,8 @@ async fn fill(stores: &Stores) {
         add(&sql, "inbox_entry", &entries).await;
         add(&sql, "note_rating", &ratings).await;
         add(&sql, "coin_ledger", &coins).await;
+        add(&sql, "report_case", CASES).await;
+        add(&sql, "report", &reports).await;
         add(&sql, "follow", &edges("follow", USERS - 1, FOLLOW_LIMIT)).await;
         add(&sql, "group_join", &edges("group_join", GROUPS, GROUPS)).await;
     };

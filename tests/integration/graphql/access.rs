@@ -74,6 +74,10 @@ struct Things {
     group: String,
     /// By another user: one to approve, one to reject.
     undecided: [String; 2],
+    /// By another user, and reported.
+    others_note: String,
+    /// By another user.
+    reported: String,
     other_user: String,
     /// Is erased.
     leaving: String,
@@ -93,12 +97,17 @@ impl Things {
             *id = stores.new_comment(number(&created["id"])).await;
             set_pending(server, *id).await;
         }
+        let others_note = crate::support::note(stores.new_note().await);
+        let report = json!({ "noteId": others_note, "reason": "SPAM" });
+        server.client("a reporter").act("reportNote", report, "changed").await;
         Self {
             owner: id.to_owned(),
             note: note_.to_owned(),
             comment: format!("comment_{comment}"),
             group: group.as_str().unwrap().to_owned(),
             undecided: undecided.map(|id| format!("comment_{id}")),
+            others_note,
+            reported: format!("comment_{}", stores.new_comment(number(&created["id"])).await),
             other_user: user(stores.new_user().await),
             leaving: user(stores.new_user().await),
         }
@@ -106,7 +115,7 @@ impl Things {
 
     /// An operation with this field on these objects.
     fn document(&self, of_type: &str, field: &str) -> String {
-        let Self { owner, note, comment, group, undecided, other_user, leaving } = self;
+        let Self { owner, note, comment, group, undecided, others_note, reported, other_user, leaving } = self;
         let input = match field {
             "addComment" => json!({ "noteId": note, "body": "Words" }),
             "approveComment" => json!({ "commentId": undecided[0] }),
@@ -119,8 +128,12 @@ impl Things {
             "updateProfile" => json!({ "name": "Another" }),
             "rateNote" => json!({ "noteId": note, "score": 7 }),
             "recordViews" => json!({ "noteIds": [note] }),
+            "suspendUser" => json!({ "userId": other_user, "until": "2027-06-01T00:00:00.000Z" }),
+            "reportNote" => json!({ "noteId": others_note, "reason": "SPAM" }),
+            "reportComment" => json!({ "commentId": reported, "reason": "SPAM" }),
+            "decideReports" => json!({ "id": others_note, "decision": "KEEP" }),
             "eraseUser" => json!({ "userId": leaving }),
-            "follow" | "unfollow" | "hideUser" | "restoreUser" => json!({ "userId": other_user }),
+            "follow" | "unfollow" | "hideUser" | "restoreUser" | "unsuspendUser" => json!({ "userId": other_user }),
             "grantCoins" => json!({ "userId": owner, "amount": 1, "reason": "Because" }),
             "joinGroup" | "leaveGroup" => json!({ "groupId": group }),
             "markInboxRead" => json!({ "badges": ["LIKES"] }),
@@ -139,6 +152,7 @@ impl Things {
             ("Query", "users") => "users(prefix: \"a\") { nodes { id } }".into(),
             ("Query", "exportUser") => format!("exportUser(userId: {other_user:?}) {{ nodes {{ kind }} }}"),
             ("Query", "explain") => format!("explain(id: \"{note}\") {{ verdict }}"),
+            ("Query", "reportedObjects") => "reportedObjects { nodes { reportCount } }".into(),
             ("Query", "undecidedComments") => "undecidedComments { nodes { reason } }".into(),
             ("Query", _) => format!("{field} {{ nodes {{ id }} }}"),
             ("Subscription", "noteCountsChanged") => format!("{field}(noteIds: [\"{note}\"]) {{ id }}"),
@@ -152,6 +166,7 @@ impl Things {
                 format!("note(id: \"{note}\") {{ activity(from: \"2026-01-01T00:00:00.000Z\") {{ total }} }}")
             }
             ("Note", "ratings") => format!("note(id: \"{note}\") {{ ratings {{ nodes {{ score }} }} }}"),
+            ("User", "suspension") => format!("user(id: \"{owner}\") {{ suspension {{ until }} }}"),
             ("User", "visibility") => format!("user(id: \"{owner}\") {{ visibility {{ isHidden }} }}"),
             _ => panic!("{of_type}.{field} needs a selection"),
         };
@@ -170,7 +185,7 @@ fn literal(value: &Value) -> String {
             format!("{{ {} }}", fields.join(", "))
         }
         Value::Array(items) => format!("[{}]", items.iter().map(literal).collect::<Vec<_>>().join(", ")),
-        Value::String(text) if text == "LIKES" => text.clone(),
+        Value::String(text) if ["LIKES", "SPAM", "KEEP"].contains(&text.as_str()) => text.clone(),
         value => value.to_string(),
     }
 }

@@ -175,6 +175,7 @@ async fn every_argument_of_every_mutation_is_checked_and_named() {
         for mutation in ["likeNote", "unlikeNote", "collectNote", "uncollectNote", "deleteNote"] {
             cases.push((user_, mutation, json!({ "noteId": bad }), "noteId"));
         }
+        cases.push((user_, "reportNote", json!({ "noteId": bad, "reason": "SPAM" }), "noteId"));
         for mutation in ["featureNote", "unfeatureNote"] {
             cases.push((moderator, mutation, json!({ "noteId": bad }), "noteId"));
         }
@@ -184,6 +185,7 @@ async fn every_argument_of_every_mutation_is_checked_and_named() {
         for mutation in ["likeComment", "unlikeComment", "deleteComment"] {
             cases.push((user_, mutation, json!({ "commentId": bad }), "commentId"));
         }
+        cases.push((user_, "reportComment", json!({ "commentId": bad, "reason": "SPAM" }), "commentId"));
         cases.push((moderator, "approveComment", json!({ "commentId": bad }), "commentId"));
         cases.push((moderator, "rejectComment", json!({ "commentId": bad, "reason": "r" }), "commentId"));
     }
@@ -197,7 +199,9 @@ async fn every_argument_of_every_mutation_is_checked_and_named() {
         for mutation in ["follow", "unfollow"] {
             cases.push((user_, mutation, json!({ "userId": bad }), "userId"));
         }
-        for mutation in ["hideUser", "restoreUser"] {
+        let until = "2027-06-01T00:00:00.000Z";
+        cases.push((moderator, "suspendUser", json!({ "userId": bad, "until": until }), "userId"));
+        for mutation in ["hideUser", "restoreUser", "unsuspendUser"] {
             cases.push((moderator, mutation, json!({ "userId": bad }), "userId"));
         }
         cases.push((service, "grantCoins", json!({ "userId": bad, "amount": 1, "reason": "r" }), "userId"));
@@ -224,6 +228,9 @@ async fn every_argument_of_every_mutation_is_checked_and_named() {
     }
     for bad in [long(1_001), "nul\u{0}".into()] {
         cases.push((user_, "createGroup", json!({ "name": "n", "description": bad }), "description"));
+    }
+    for bad in ["", "42", "user_1", "group_1", "note_0"] {
+        cases.push((moderator, "decideReports", json!({ "id": bad, "decision": "KEEP" }), "id"));
     }
     for bad in [0, 1_000_001, -1_000_001, i32::MIN] {
         cases.push((service, "grantCoins", json!({ "userId": u, "amount": bad, "reason": "r" }), "amount"));
@@ -275,6 +282,11 @@ async fn an_idempotency_key_is_checked_by_every_mutation() {
         (1, "rejectComment", json!({ "commentId": "comment_1", "reason": "r" })),
         (1, "featureNote", json!({ "noteId": n })),
         (1, "unfeatureNote", json!({ "noteId": n })),
+        (0, "reportNote", json!({ "noteId": n, "reason": "SPAM" })),
+        (0, "reportComment", json!({ "commentId": "comment_1", "reason": "SPAM" })),
+        (1, "decideReports", json!({ "id": n, "decision": "KEEP" })),
+        (1, "suspendUser", json!({ "userId": u, "until": "2027-06-01T00:00:00.000Z" })),
+        (1, "unsuspendUser", json!({ "userId": u })),
         (1, "hideUser", json!({ "userId": u })),
         (1, "restoreUser", json!({ "userId": u })),
         (2, "grantCoins", json!({ "userId": u, "amount": 1, "reason": "r" })),

@@ -41,6 +41,7 @@ async fn every_example_is_a_valid_operation() {
         "senderId": u, "recipientId": other,
         "title": "An example", "body": "Text", "name": "Examples", "description": "Text",
         "badges": ["LIKES"], "amount": 1, "score": 7, "reason": "An example",
+        "why": "SPAM", "text": "Text", "decision": "KEEP", "until": "2027-06-01T00:00:00.000Z",
         "subject": "a user of the examples", "prefix": "a", "from": "2026-01-01T00:00:00.000Z",
     });
 

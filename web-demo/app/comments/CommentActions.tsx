@@ -3,6 +3,8 @@ import { type ReactNode } from "react";
 import { type CommentItemFragment, LikeCommentDocument, UnlikeCommentDocument } from "../../shared/api/generated";
 import { CountButton } from "../controls/CountButton";
 import { useAction } from "../../shared/api/useAction";
+import { useApi } from "../../shared/api/client";
+import { Report } from "../reports/Report";
 import { useViewer } from "../viewer/useViewer";
 import styles from "./CommentActions.module.css";
 import { CommentState } from "./CommentState";
@@ -19,6 +21,7 @@ interface Props {
 export function CommentActions({ comment, onReply, children }: Props) {
   const like = useAction(LikeCommentDocument);
   const unlike = useAction(UnlikeCommentDocument);
+  const { session } = useApi();
   const viewer = useViewer();
   const isOwn = !!viewer && viewer.id === comment.author?.id;
   const commentId = comment.id;
@@ -44,6 +47,7 @@ export function CommentActions({ comment, onReply, children }: Props) {
       {!isPublic && <CommentState comment={comment} />}
       {children}
       {isOwn && <DeleteComment commentId={commentId} />}
+      {!isOwn && isPublic && !comment.isRemoved && session && <Report of="comment" id={commentId} />}
     </div>
   );
 }

@@ -3,6 +3,7 @@ import { SkipLink } from "../../shared/ui/SkipLink";
 import { useDrawer } from "../drawer/DrawerProvider";
 import { HotNow } from "../rankings/HotNow";
 import { StormPanel } from "../storm/StormPanel";
+import { Suspended } from "../suspension/Suspended";
 import { ConnectionMark } from "./ConnectionMark";
 import { Nav } from "./Nav";
 import styles from "./Shell.module.css";
@@ -24,6 +25,7 @@ export function Shell({ children, onSwitch }: { children: ReactNode; onSwitch: (
         </div>
       </header>
       <main id="main" className={styles.main} tabIndex={-1}>
+        <Suspended />
         {children}
       </main>
       <aside className={styles.aside} aria-label="Beside the page">

@@ -1,10 +1,12 @@
 import { type MouseEvent, useCallback, useEffect, useId, useRef, useState } from "react";
 import { useQuery, useSubscription } from "urql";
 import { NotePageCountsDocument, NotePageDocument, UpdateNoteDocument } from "../../shared/api/generated";
+import { useApi } from "../../shared/api/client";
 import { isInvalidId } from "../../shared/api/errors";
 import { useAction } from "../../shared/api/useAction";
 import { Empty, Loading, Problem } from "../../shared/ui/States";
 import { Comments } from "../comments/Comments";
+import { Report } from "../reports/Report";
 import { PageHead } from "../layout/PageHead";
 import { useViewer } from "../viewer/useViewer";
 import { Likers } from "./Likers";
@@ -72,6 +74,7 @@ function NoteContent({ note, onComments }: { note: WholeNote; onComments: (event
   const article = useRef<HTMLElement>(null);
   const titleId = useId();
   useRecordView(article, note.id);
+  const { session } = useApi();
   const viewer = useViewer();
   const isOwn = !!viewer && viewer.id === note.author?.id;
   const [isEditing, setEditing] = useState(false);
@@ -79,7 +82,11 @@ function NoteContent({ note, onComments }: { note: WholeNote; onComments: (event
     <article ref={article} className={styles.note} aria-labelledby={titleId} data-note={note.id}>
       <div className={styles.head}>
         <Byline note={note} />
-        {isOwn && <OwnNote note={note} onEdit={() => setEditing(true)} />}
+        {isOwn ? (
+          <OwnNote note={note} onEdit={() => setEditing(true)} />
+        ) : (
+          session && <Report of="note" id={note.id} />
+        )}
       </div>
       {isEditing ? (
         <Editor note={note} onClose={() => setEditing(false)} />

@@ -3,6 +3,8 @@ import { Link } from "wouter";
 import { type ProfileHeadFragment } from "../../shared/api/generated";
 import { Avatar } from "../../shared/ui/Avatar";
 import { Count } from "../../shared/ui/Count";
+import { useApi } from "../../shared/api/client";
+import { Suspend } from "../suspension/Suspend";
 import { FollowButton } from "./FollowButton";
 import head from "../layout/Head.module.css";
 import styles from "./ProfileHead.module.css";
@@ -13,6 +15,7 @@ const month = new Intl.DateTimeFormat("en", { month: "long", year: "numeric" });
 /** The user's name and counts. */
 export function ProfileHead({ user }: { user: ProfileHeadFragment }) {
   const isSelf = useViewerId() === user.id;
+  const isModerator = useApi().session?.role === "moderator";
   return (
     <section className={head.head} aria-label="About">
       <div className={head.top}>
@@ -32,6 +35,7 @@ export function ProfileHead({ user }: { user: ProfileHeadFragment }) {
           Here since <time dateTime={user.createdAt}>{month.format(new Date(user.createdAt))}</time>
         </span>
       </p>
+      {isModerator && !isSelf && <Suspend user={user} />}
       <dl className={`${head.tiles} ${styles.received}`}>
         <Received icon={Heart} colour="like" name="Likes" count={user.likesReceivedCount} />
         <Received icon={Bookmark} colour="collect" name="Collects" count={user.collectsReceivedCount} />

@@ -1,5 +1,7 @@
 import { useCallback } from "react";
 import { type AnyVariables, type DocumentInput, type OperationResult, useClient } from "urql";
+import { isSuspended } from "./errors";
+import { MySuspensionDocument } from "./generated";
 import { sentence } from "../ui/States";
 import { useShowMessage } from "../ui/toasts";
 
@@ -14,6 +16,8 @@ export function useAction<Data, Variables extends AnyVariables>(document: Docume
     async (variables: Variables): Promise<OperationResult<Data, Variables>> => {
       const result = await client.mutation(document, variables).toPromise();
       if (result.error) showMessage(sentence(result.error));
+      // Shows until when and why.
+      if (isSuspended(result.error)) client.query(MySuspensionDocument, {}, { requestPolicy: "network-only" }).toPromise();
       return result;
     },
     [client, document, showMessage],

@@ -60,6 +60,8 @@ export function sentence(error: CombinedError): string {
       return `Too many requests. Wait ${first.extensions.retryAfter ?? "a few"} seconds.`;
     case "RETRY_LATER":
       return "The service is busy. Try again in a moment.";
+    case "SUSPENDED":
+      return "Your account is suspended; this was refused.";
     case "UNAUTHENTICATED":
       return "Sign in first.";
     default:

@@ -7,10 +7,11 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use chrono::{TimeDelta, Utc};
 use plaudit_token_auth::Role;
 use serde_json::{Value, json};
 
-use crate::support::{Answer, ModerationService, Server, number, user};
+use crate::support::{Answer, ModerationService, Server, note, number, user};
 
 const SUBJECT: &str = "a user of the documents";
 
@@ -103,6 +104,8 @@ async fn variables(server: &Server) -> Value {
         "senderId": u, "recipientId": other,
         "title": "A document", "body": "Text", "name": "Documents", "description": "Text",
         "badges": ["LIKES"], "amount": 1, "score": 7, "reason": "A document", "window": "WEEK", "waiting": waiting, "orderBy": "NEWEST",
+        "why": "SPAM", "text": "Text", "decision": "KEEP",
+        "until": (Utc::now() + TimeDelta::days(1)).to_rfc3339(),
         "subject": SUBJECT, "prefix": "a", "from": "2026-01-01T00:00:00.000Z",
         "first": 3, "count": 3, "withComments": true,
     })
@@ -146,6 +149,14 @@ async fn every_document_of_the_project_is_answered_by_its_plan() {
         }
         // The demo calls every id `id`; examples that do accept any.
         values["id"] = values[if has("group(id") { "groupId" } else { "userId" }].clone();
+        if has("reportNote(") {
+            values["noteId"] = json!(note(server.stores().new_note().await));
+        }
+        if has("decideReports(") {
+            values["id"] = values["commentId"].clone();
+            let report = json!({ "commentId": values["id"], "reason": "SPAM" });
+            server.client("a reporter").act("reportComment", report, "changed").await;
+        }
         if document.is_subscription {
             is_executed_by_its_plan(&server, &document, &values).await;
         } else {

@@ -1,0 +1,24 @@
+import { CircleAlert } from "lucide-react";
+import { useQuery } from "urql";
+import { useApi } from "../../shared/api/client";
+import { MySuspensionDocument } from "../../shared/api/generated";
+import styles from "./suspension.module.css";
+import { when } from "./when";
+
+/** Tells a suspended viewer until when and why. A refused action reads it again (`shared/api/useAction.ts`). */
+export function Suspended() {
+  const { session } = useApi();
+  const [{ data }] = useQuery({ query: MySuspensionDocument, pause: !session });
+  const suspension = data?.viewer?.suspension;
+  if (!suspension) return null;
+  return (
+    <div role="status" className={styles.banner}>
+      <CircleAlert size={20} aria-hidden="true" />
+      <p>
+        <strong>Your account is suspended until {when(suspension.until)}.</strong>{" "}
+        {suspension.reason && <>Reason: {suspension.reason}. </>}
+        You can read everything; what you do is refused until then.
+      </p>
+    </div>
+  );
+}
