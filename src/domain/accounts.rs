@@ -99,8 +99,7 @@ impl Accounts {
 
     async fn create(&self, subject: &str, name: Option<&str>) -> StoreResult<(UserId, Standing)> {
         let name = name.and_then(name_of_user);
-        let (user, suspended_until) =
-            self.db.ensure_user(subject, name.as_ref().map(Text::as_str)).await?;
+        let (user, suspended_until) = self.db.ensure_user(subject, name.as_ref().map(Text::as_str)).await?;
         self.insert(subject, CacheMark::default(), user).await?;
         Ok((user, Standing { suspended_until }))
     }

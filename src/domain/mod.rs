@@ -69,8 +69,8 @@ pub use reports::{
 };
 pub use suspension::{Suspension, SuspensionEnd};
 pub use text::{
-    COMMENT_BODY, GRANT_REASON, GROUP_DESCRIPTION, GROUP_NAME, ImageAddress, NOTE_BODY, NOTE_TITLE,
-    DECISION_REASON, REJECTION_REASON, REPORT_TEXT, SUSPENSION_REASON, Text, TextRule, USER_NAME, USER_PREFIX,
+    COMMENT_BODY, DECISION_REASON, GRANT_REASON, GROUP_DESCRIPTION, GROUP_NAME, ImageAddress, NOTE_BODY,
+    NOTE_TITLE, REJECTION_REASON, REPORT_TEXT, SUSPENSION_REASON, Text, TextRule, USER_NAME, USER_PREFIX,
 };
 pub use transaction::ActionOutcome;
 pub use visibility::Visibility;

@@ -104,10 +104,8 @@ impl ReportTarget {
             EntityKind::Note => Ok(Self::Note(NoteId(id))),
             EntityKind::Comment => Ok(Self::Comment(CommentId(id))),
             _ => {
-                let message = format!(
-                    "{argument}: pass the id of a note or a comment, not of a {}",
-                    kind.name()
-                );
+                let message =
+                    format!("{argument}: pass the id of a note or a comment, not of a {}", kind.name());
                 Err(DomainError::bad_input(argument, message))
             }
         }
@@ -264,8 +262,7 @@ impl Plaudit {
         let tx = change.tx();
         tx.lock_removals().await?;
         let state = tx.lock_note(note).await?.ok_or(DomainError::NotFound("note"))?;
-        let closed =
-            tx.close_case(note.into(), ReportDecision::Remove.name(), reason, moderator).await?;
+        let closed = tx.close_case(note.into(), ReportDecision::Remove.name(), reason, moderator).await?;
         if closed {
             self.remove_note(change, note, state, moderator).await?;
         }
@@ -285,8 +282,7 @@ impl Plaudit {
         let header = tx.comment_header(comment).await?.ok_or_else(not_found)?;
         tx.lock_totals_of(&[header], &[]).await?;
         let header = tx.lock_comments(&[comment]).await?.pop().ok_or_else(not_found)?;
-        let closed =
-            tx.close_case(comment.into(), ReportDecision::Remove.name(), reason, moderator).await?;
+        let closed = tx.close_case(comment.into(), ReportDecision::Remove.name(), reason, moderator).await?;
         if closed {
             change.remove_comment(&header).await?;
         }

@@ -107,7 +107,7 @@ impl Code {
             }
             Self::Forbidden => "The token's user or role may not do or see this: do not offer it",
             Self::Suspended => {
-                "A moderator suspended the account: every action is refused until `extensions.until`. Show `viewer.suspension`"
+                "A moderator suspended the account: every action is refused until `extensions.until`. Show `Viewer.suspension`"
             }
             Self::NotFound => "The object does not exist, or was removed",
             Self::BadUserInput => {

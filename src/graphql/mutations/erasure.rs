@@ -44,8 +44,7 @@ async fn erase_user(call: Call<'_>) -> ApiResult<Output> {
     if !may_erase_any && own != Some(user) {
         return Err(ApiError::forbidden("only the user, moderators and services can erase a user"));
     }
-    let actor =
-        if own == Some(user) { action.actor_even_suspended().await? } else { action.actor().await? };
+    let actor = if own == Some(user) { action.actor_even_suspended().await? } else { action.actor().await? };
     let outcome = action.plaudit().erase_user(actor, user, action.key()).await?;
     Ok(erased(outcome.changed))
 }

@@ -46,7 +46,10 @@ pub const MUTATIONS: &[Mutation] = &[
             ("reason: String", "Why, for other moderators: 1 to 200 characters on one line."),
         ],
         unchanged: Some("False when it was decided so already, or is removed and was to be removed."),
-        payload: &[("decidedId: ID!", "The id of the note or comment; evict it from your cache if it was removed.")],
+        payload: &[(
+            "decidedId: ID!",
+            "The id of the note or comment; evict it from your cache if it was removed.",
+        )],
         act: |call| decide(call).boxed(),
     },
 ];

@@ -41,8 +41,7 @@ async fn suspend(call: Call<'_>) -> ApiResult<Output> {
     let until = SuspensionEnd::parse(action.input.time("until").unwrap_or_default(), Utc::now())?;
     let reason = action.optional_text(&SUSPENSION_REASON)?;
     let moderator = action.actor().await?;
-    let (user, changed) =
-        action.plaudit().suspend_user(moderator, user, until, reason, action.key()).await?;
+    let (user, changed) = action.plaudit().suspend_user(moderator, user, until, reason, action.key()).await?;
     Ok(payload(changed, [("user", user.into())]))
 }
 

@@ -50,19 +50,22 @@ fn reason_name(reason: ReportReason) -> Output {
 }
 
 pub fn reported_object() -> ObjectType {
-    ObjectType::new("ReportedObject", "A note or comment that users reported, and that no moderator has decided about since.")
-        .parts([
-            ("about: Node", "The note or comment. Null if it was removed meanwhile."),
-            ("reportCount: Count!", "The number of users who reported it."),
-            ("reasons: [ReportReasonCount!]!", "The reasons that they gave, and how often."),
-            ("firstReportedAt: DateTime!", "When it was reported first since the last decision."),
-            ("lastReportedAt: DateTime!", "When a report of it was made or changed last."),
-        ])
-        .field(
-            &format!("reports{}: ReportConnection", pages::arguments(FIRST)),
-            "The reports, the latest first.",
-            Resolve::Call(|call| reports(call).boxed()),
-        )
+    ObjectType::new(
+        "ReportedObject",
+        "A note or comment that users reported, and that no moderator has decided about since.",
+    )
+    .parts([
+        ("about: Node", "The note or comment. Null if it was removed meanwhile."),
+        ("reportCount: Count!", "The number of users who reported it."),
+        ("reasons: [ReportReasonCount!]!", "The reasons that they gave, and how often."),
+        ("firstReportedAt: DateTime!", "When it was reported first since the last decision."),
+        ("lastReportedAt: DateTime!", "When a report of it was made or changed last."),
+    ])
+    .field(
+        &format!("reports{}: ReportConnection", pages::arguments(FIRST)),
+        "The reports, the latest first.",
+        Resolve::Call(|call| reports(call).boxed()),
+    )
 }
 
 pub fn reason_count() -> ObjectType {

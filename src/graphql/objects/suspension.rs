@@ -9,11 +9,14 @@ use crate::{
 };
 
 pub fn suspension_type() -> ObjectType {
-    ObjectType::new("Suspension", "Until it ends, every action of the user is refused with the code `SUSPENDED`.")
-        .parts([
-            ("until: DateTime!", "When it ends by itself."),
-            ("reason: String", "Why, as the moderator told the user. Null if the moderator gave no reason."),
-        ])
+    ObjectType::new(
+        "Suspension",
+        "Until it ends, every action of the user is refused with the code `SUSPENDED`.",
+    )
+    .parts([
+        ("until: DateTime!", "When it ends by itself."),
+        ("reason: String", "Why, as the moderator told the user. Null if the moderator gave no reason."),
+    ])
 }
 
 pub fn suspension(of: Option<Suspension>) -> Output {

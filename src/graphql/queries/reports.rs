@@ -31,7 +31,10 @@ pub fn report_order() -> EnumType {
         name: "ReportOrder",
         description: "The order of reported objects.",
         values: vec![
-            ("REPORTS", "By the number of reports, the most first. Moves while you read: drop ids that you show."),
+            (
+                "REPORTS",
+                "By the number of reports, the most first. Moves while you read: drop ids that you show.",
+            ),
             ("OLDEST", "By their first report, the oldest first."),
         ],
     }

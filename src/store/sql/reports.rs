@@ -169,10 +169,9 @@ impl Tx {
     }
 
     async fn report_by(&mut self, case: Id, reporter: UserId) -> StoreResult<Option<(i16, Option<String>)>> {
-        let query =
-            sqlx::query_as("SELECT reason, text FROM report WHERE case_id = $1 AND reporter_id = $2")
-                .bind(case.get())
-                .bind(reporter.get());
+        let query = sqlx::query_as("SELECT reason, text FROM report WHERE case_id = $1 AND reporter_id = $2")
+            .bind(case.get())
+            .bind(reporter.get());
         self.db.run(query.fetch_optional(&mut *self.inner)).await
     }
 
@@ -266,10 +265,9 @@ impl Tx {
         .bind(user.get())
         .bind(&cases);
         self.db.run(query.execute(&mut *self.inner)).await?;
-        let query = sqlx::query(
-            "DELETE FROM report_case WHERE id = ANY($1) AND closed_at IS NULL AND reports = 0",
-        )
-        .bind(&cases);
+        let query =
+            sqlx::query("DELETE FROM report_case WHERE id = ANY($1) AND closed_at IS NULL AND reports = 0")
+                .bind(&cases);
         self.db.run(query.execute(&mut *self.inner)).await?;
         Ok(cases.len())
     }

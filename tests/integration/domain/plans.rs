@@ -69,7 +69,14 @@ async fn page(client: &Client, list: &str, who: i64, first: usize, after: Option
         let inside = page.as_object().and_then(|fields| fields.values().next());
         page = inside.unwrap_or_else(|| panic!("{field}: {data}"));
     }
-    let id = |node: &Value| node["id"].as_str().or(node["user"]["id"].as_str()).or(node["firstReportedAt"].as_str()).unwrap().to_owned();
+    let id = |node: &Value| {
+        node["id"]
+            .as_str()
+            .or(node["user"]["id"].as_str())
+            .or(node["firstReportedAt"].as_str())
+            .unwrap()
+            .to_owned()
+    };
     let ids = page["nodes"].as_array().unwrap().iter().map(id);
     let next = (page["pageInfo"]["hasNextPage"] == true)
         .then(|| page["pageInfo"]["endCursor"].as_str().unwrap().to_owned());
@@ -357,7 +364,10 @@ async fn fill(stores: &Stores) {
         "coin_ledger (user_id, amount, balance_after, reason, granted_by, created_at) SELECT {}, 1, 1, 'A coin', 1, at",
         first_or("i % 5 = 0", USERS, 7_919),
     );
-    let reports = format!("report (case_id, reporter_id, reason, created_at) SELECT {}, i, 1, at", first_or("i % 5 = 0", ROWS, 7_919));
+    let reports = format!(
+        "report (case_id, reporter_id, reason, created_at) SELECT {}, i, 1, at",
+        first_or("i % 5 = 0", ROWS, 7_919)
+    );
     let first_half = async {
         add(&sql, "note", &notes).await;
         add(&sql, "note_like", &edges("note_like", NOTES, NOTES)).await;

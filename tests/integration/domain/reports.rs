@@ -13,7 +13,7 @@ const REPORTED: &str = "query ($orderBy: ReportOrder!, $first: Int, $after: Stri
         pageInfo { hasNextPage endCursor } } }";
 
 async fn reported(moderator: &Client) -> Vec<Value> {
-    let data = moderator.data(REPORTED, json!({ "orderBy": "REPORTS", "first": 100 })).await;
+    let data = moderator.data(REPORTED, json!({ "orderBy": "REPORTS", "first": 20 })).await;
     data["reportedObjects"]["nodes"].as_array().unwrap().clone()
 }
 
@@ -64,11 +64,14 @@ async fn a_report_counts_once_per_user_and_its_last_reason_and_text_are_shown() 
         assert!(!report(&ann, id, "OTHER", Some("Not spam ")).await);
         let case = case_of(&moderator, id).await.unwrap();
         assert_eq!(case["reportCount"], 2);
-        let reasons = json!([{ "reason": "HATE", "reportCount": 1 }, { "reason": "OTHER", "reportCount": 1 }]);
+        let reasons =
+            json!([{ "reason": "HATE", "reportCount": 1 }, { "reason": "OTHER", "reportCount": 1 }]);
         assert_eq!(case["reasons"], reasons);
         let reports = case["reports"]["nodes"].as_array().unwrap();
-        let shown: Vec<_> =
-            reports.iter().map(|report| (&report["reporter"]["id"], &report["reason"], &report["text"])).collect();
+        let shown: Vec<_> = reports
+            .iter()
+            .map(|report| (&report["reporter"]["id"], &report["reason"], &report["text"]))
+            .collect();
         let (ann_id, bob_id) = (id_of(&ann).await, id_of(&bob).await);
         let expected = [
             (&bob_id, &json!("HATE"), &json!("Look at\nline two")),
@@ -95,7 +98,8 @@ async fn what_was_kept_can_be_reported_again_and_what_was_removed_is_gone() {
     let moderator = server.client_as(Role::Moderator, "the moderator");
     let (ann, author) = (server.client("ann"), server.client("author"));
     let input = json!({ "title": "t", "body": "b" });
-    let created = author.act("createNote", input, "note { id author { id noteCount } }").await["note"].clone();
+    let created =
+        author.act("createNote", input, "note { id author { id noteCount } }").await["note"].clone();
     let n = created["id"].as_str().unwrap().to_owned();
     let comment = comment_on(&stores, number(&created["id"])).await;
     for id in [&comment, &n] {
@@ -152,7 +156,8 @@ async fn removing_an_object_otherwise_closes_its_case() {
         eventually("the cases are closed", SOON, || async {
             let open = reported(&moderator).await;
             let is_open = |id: &&&String| open.iter().any(|case| case["about"]["id"] == ***id);
-            (open.iter().all(|case| !case["about"].is_null()) && !ids.iter().any(|id| is_open(&id))).then_some(())
+            (open.iter().all(|case| !case["about"].is_null()) && !ids.iter().any(|id| is_open(&id)))
+                .then_some(())
         })
         .await;
     };
@@ -184,12 +189,18 @@ async fn reports_of_64_users_at_once_are_64_and_decisions_beside_them_lose_none(
     let case = case_of(&moderator, &n).await.unwrap();
     assert_eq!(case["reportCount"], USERS);
     let half = USERS / 2;
-    let reasons = json!([{ "reason": "SPAM", "reportCount": half }, { "reason": "HATE", "reportCount": half }]);
+    let reasons =
+        json!([{ "reason": "SPAM", "reportCount": half }, { "reason": "HATE", "reportCount": half }]);
     assert_eq!(case["reasons"], reasons);
 
     // Beside decisions, each report is in one case, and each case has the number of its reports.
     let decisions = async {
-        let keep = || moderator.send("mutation ($n: ID!) { decideReports(input: { id: $n, decision: KEEP }) { changed } }", json!({ "n": n }));
+        let keep = || {
+            moderator.send(
+                "mutation ($n: ID!) { decideReports(input: { id: $n, decision: KEEP }) { changed } }",
+                json!({ "n": n }),
+            )
+        };
         for _ in 0..8 {
             let body = keep().await.body;
             assert!(body["errors"].is_null(), "{body}");
@@ -252,7 +263,10 @@ async fn an_erased_reporter_is_taken_out_of_every_case_and_an_export_has_their_r
     .await;
     assert_eq!(case_of(&moderator, &alone).await, None);
     let case = case_of(&moderator, &both).await.unwrap();
-    assert_eq!((&case["reportCount"], &case["reasons"]), (&json!(1), &json!([{ "reason": "HATE", "reportCount": 1 }])));
+    assert_eq!(
+        (&case["reportCount"], &case["reasons"]),
+        (&json!(1), &json!([{ "reason": "HATE", "reportCount": 1 }]))
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -302,7 +316,9 @@ async fn bad_reports_and_decisions_are_refused_and_leave_nothing() {
         assert_eq!(refused, ("BAD_USER_INPUT".into(), Some("text".into())), "{text:?}");
     }
     assert_eq!(ann.refused("reportNote", json!({ "noteId": n, "reason": "ENVY" })).await.0, "BAD_USER_INPUT");
-    let own = author.act("createNote", json!({ "title": "t", "body": "b" }), "note { id }").await["note"]["id"].clone();
+    let own =
+        author.act("createNote", json!({ "title": "t", "body": "b" }), "note { id }").await["note"]["id"]
+            .clone();
     let refused = author.refused("reportNote", json!({ "noteId": own, "reason": "SPAM" })).await;
     assert_eq!(refused, ("BAD_USER_INPUT".into(), Some("noteId".into())));
     for (mutation, argument, id) in [
@@ -319,7 +335,10 @@ async fn bad_reports_and_decisions_are_refused_and_leave_nothing() {
         assert_eq!(client.refused(mutation, input).await.0, "NOT_FOUND", "{mutation} {id}");
     }
     let of_user = json!({ "id": id_of(&author).await, "decision": "KEEP" });
-    assert_eq!(moderator.refused("decideReports", of_user).await, ("BAD_USER_INPUT".into(), Some("id".into())));
+    assert_eq!(
+        moderator.refused("decideReports", of_user).await,
+        ("BAD_USER_INPUT".into(), Some("id".into()))
+    );
     // What the author of a hidden note sees does not exist for others.
     moderator.act("hideUser", json!({ "userId": id_of(&author).await }), "changed").await;
     eventually("the note is hidden", SOON, || async {

@@ -38,7 +38,8 @@ async fn a_suspended_user_is_refused_every_action_but_reads_exports_and_erases_w
     let (n, other) = (note(stores.new_note().await), user(stores.new_user().await));
     let comment = format!("comment_{}", stores.new_comment(number(&json!(n))).await);
     let group = format!("group_{}", stores.new_group().await);
-    let own = sam.act("createNote", json!({ "title": "t", "body": "b" }), "note { id }").await["note"]["id"].clone();
+    let own = sam.act("createNote", json!({ "title": "t", "body": "b" }), "note { id }").await["note"]["id"]
+        .clone();
     sam.like(&n).await;
 
     let until = after(TimeDelta::days(1));
@@ -93,8 +94,9 @@ async fn a_suspended_user_is_refused_every_action_but_reads_exports_and_erases_w
     assert_eq!(moderator.act("suspendUser", later, "changed").await["changed"], true);
     let lifted = |changed| json!({ "changed": changed, "user": { "suspension": null } });
     for changed in [true, false] {
-        let payload =
-            moderator.act("unsuspendUser", json!({ "userId": id }), "changed user { suspension { until } }").await;
+        let payload = moderator
+            .act("unsuspendUser", json!({ "userId": id }), "changed user { suspension { until } }")
+            .await;
         assert_eq!(payload, lifted(changed));
     }
     assert_eq!(sam.unlike(&n).await["changed"], true);
@@ -163,7 +165,8 @@ async fn a_suspension_ends_by_its_time_and_a_moderator_who_is_suspended_cannot_l
     second.act("suspendUser", soon, "changed").await;
     assert!(is_suspended(&first, "updateProfile", json!({ "name": "Too soon" })).await);
     eventually("the suspension has ended", SOON, || async {
-        let reply = first.send("mutation { updateProfile(input: { name: \"Back\" }) { changed } }", json!({})).await;
+        let reply =
+            first.send("mutation { updateProfile(input: { name: \"Back\" }) { changed } }", json!({})).await;
         reply.body["errors"].is_null().then_some(())
     })
     .await;

@@ -115,7 +115,8 @@ impl Things {
 
     /// An operation with this field on these objects.
     fn document(&self, of_type: &str, field: &str) -> String {
-        let Self { owner, note, comment, group, undecided, others_note, reported, other_user, leaving } = self;
+        let Self { owner, note, comment, group, undecided, others_note, reported, other_user, leaving } =
+            self;
         let input = match field {
             "addComment" => json!({ "noteId": note, "body": "Words" }),
             "approveComment" => json!({ "commentId": undecided[0] }),
@@ -133,7 +134,9 @@ impl Things {
             "reportComment" => json!({ "commentId": reported, "reason": "SPAM" }),
             "decideReports" => json!({ "id": others_note, "decision": "KEEP" }),
             "eraseUser" => json!({ "userId": leaving }),
-            "follow" | "unfollow" | "hideUser" | "restoreUser" | "unsuspendUser" => json!({ "userId": other_user }),
+            "follow" | "unfollow" | "hideUser" | "restoreUser" | "unsuspendUser" => {
+                json!({ "userId": other_user })
+            }
             "grantCoins" => json!({ "userId": owner, "amount": 1, "reason": "Because" }),
             "joinGroup" | "leaveGroup" => json!({ "groupId": group }),
             "markInboxRead" => json!({ "badges": ["LIKES"] }),
