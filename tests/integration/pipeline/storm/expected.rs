@@ -48,7 +48,8 @@ pub fn expected(
         }
         for ((kind, target), _) in done.edges.iter().filter(|(_, on)| **on) {
             let is_removed = *kind < 2 && removed.contains(target);
-            for (id, field) in moved_by(world, *kind, me, target, hidden).into_iter().filter(|_| !is_removed) {
+            for (id, field) in moved_by(world, *kind, me, target, hidden).into_iter().filter(|_| !is_removed)
+            {
                 add(&mut numbers, &id, field, 1);
             }
         }
@@ -133,7 +134,10 @@ fn moved_by(
     let of_target = |field| (target.clone(), field);
     match kind {
         0 => [Some(of_target("likeCount")), received("likesReceivedCount")].into_iter().flatten().collect(),
-        1 => [Some(of_target("collectCount")), received("collectsReceivedCount")].into_iter().flatten().collect(),
+        1 => [Some(of_target("collectCount")), received("collectsReceivedCount")]
+            .into_iter()
+            .flatten()
+            .collect(),
         2 => vec![of_target("likeCount")],
         3 => vec![of_target("followerCount"), (me.to_owned(), "followingCount")],
         _ => vec![of_target("memberCount"), (me.to_owned(), "groupCount")],

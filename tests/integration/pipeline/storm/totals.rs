@@ -7,23 +7,11 @@ const TOTALS: [(&str, &str, &str); 19] = [
     ("user", "following", "SELECT actor_id AS id FROM follow WHERE included"),
     ("user", "followers", "SELECT target_id AS id FROM follow WHERE included"),
     ("user", "notes", "SELECT author_id AS id FROM note WHERE is_shown AND title = 'In a storm'"),
-    (
-        "user",
-        "comments",
-        "SELECT author_id AS id FROM comment_index WHERE is_counted AND NOT note_is_hidden",
-    ),
-    (
-        "note",
-        "comments",
-        "SELECT note_id AS id FROM comment_index WHERE is_counted",
-    ),
+    ("user", "comments", "SELECT author_id AS id FROM comment_index WHERE is_counted AND NOT note_is_hidden"),
+    ("note", "comments", "SELECT note_id AS id FROM comment_index WHERE is_counted"),
     ("note", "ratings", "SELECT note_id AS id FROM note_rating WHERE included"),
     ("note", "rating_sum", "SELECT note_id AS id FROM note_rating, generate_series(1, score) WHERE included"),
-    (
-        "comment",
-        "replies",
-        "SELECT parent_id AS id FROM comment_index WHERE is_counted",
-    ),
+    ("comment", "replies", "SELECT parent_id AS id FROM comment_index WHERE is_counted"),
     (
         "user",
         "likes_received",
