@@ -15,7 +15,7 @@ use sqlx::{AssertSqlSafe, PgPool, Row};
 use crate::{
     observations::{Observations, Values},
     support::Stores,
-    world::{Done, Pair, World, counts_of},
+    world::{Done, Pair, Target, World, counts_of},
 };
 
 /// Time for subscribers to receive the last values; they may first have to detect an interruption.
@@ -55,14 +55,12 @@ pub async fn differences(
             rows.difference(&expected).map(|pair| format!("{pair:?} is on, but was not acknowledged")),
         );
     }
+    wrong.extend(direct_differences(&sql, world, done).await);
     let mut expected = counts_of(world, &rows);
-    for person in &world.people {
-        let user = Entity::new(EntityKind::User, person.id.try_into().unwrap());
-        expected.insert((user, Counter::UserCoins), done.coins.get(&person.id).copied().unwrap_or(0));
-    }
+    expected.extend(done.direct_counts(world));
     expected.extend(inboxes(&sql, world).await);
     let mut totals = BTreeMap::new();
-    for entity in world.entities() {
+    for entity in world.entities_in_the_end() {
         totals.insert(entity, totals_of(&sql, entity).await);
     }
     for ((entity, counter), expected) in &expected {
@@ -73,6 +71,13 @@ pub async fn differences(
     }
     for (entity, totals) in &totals {
         wrong.extend(redis_differences(stores, *entity, totals).await);
+    }
+    for note in &world.notes {
+        let views = totals[&Entity::new(EntityKind::Note, note.id.try_into().unwrap())][&Counter::NoteViews];
+        let acknowledged = done.views.get(&note.id).copied().unwrap_or(0);
+        if views > acknowledged {
+            wrong.push(format!("note {} has {views} views of {acknowledged}", note.id));
+        }
     }
     wrong.extend(push_differences(observations, &totals).await);
     wrong.extend(observations.faults());
@@ -87,6 +92,47 @@ pub async fn differences(
         wrong.push(format!("{dead} events are dead"));
     }
     wrong
+}
+
+/// Compares the rows of direct changes with what was acknowledged.
+async fn direct_differences(sql: &PgPool, world: &World, done: &Done) -> Vec<String> {
+    let people: Vec<i64> = world.people.iter().map(|person| person.id).collect();
+    let (notes, first_comments) = (ids(&world.notes), ids(&world.comments));
+    let ratings = "SELECT user_id || ' rates ' || note_id || ' ' || score FROM note_rating
+                   WHERE user_id = ANY($1) AND note_id = ANY($2)";
+    let comments = "SELECT author_id || ' commented on ' || note_id || ' in ' || id FROM comment_index
+                    WHERE author_id = ANY($1) AND id <> ALL($2) AND is_counted";
+    let posts = "SELECT author_id || ' posted ' || id FROM note
+                 WHERE author_id = ANY($1) AND id <> ALL($2) AND is_shown";
+    let bodies = "SELECT id || ' says ' || body FROM note WHERE author_id = ANY($1) AND id = ANY($2) AND body <> 'Text'";
+    let mut wrong = Vec::new();
+    for (rows, of, expected) in [
+        (
+            ratings,
+            &notes,
+            done.ratings.iter().map(|((by, note), score)| format!("{by} rates {note} {score}")).collect(),
+        ),
+        (
+            comments,
+            &first_comments,
+            done.comments
+                .iter()
+                .map(|(id, (author, note))| format!("{author} commented on {note} in {id}"))
+                .collect(),
+        ),
+        (posts, &notes, done.posts.iter().map(|(id, author)| format!("{author} posted {id}")).collect()),
+        (bodies, &notes, done.bodies.iter().map(|(id, body)| format!("{id} says {body}")).collect()),
+    ] {
+        let rows: Vec<String> = sqlx::query_scalar(rows).bind(&people).bind(of).fetch_all(sql).await.unwrap();
+        let (rows, expected): (BTreeSet<String>, BTreeSet<String>) = (rows.into_iter().collect(), expected);
+        wrong.extend(expected.difference(&rows).map(|row| format!("{row}: was acknowledged, but is lost")));
+        wrong.extend(rows.difference(&expected).map(|row| format!("{row}: was not acknowledged")));
+    }
+    wrong
+}
+
+fn ids(targets: &[Target]) -> Vec<i64> {
+    targets.iter().map(|target| target.id).collect()
 }
 
 async fn pairs_on(sql: &PgPool, world: &World) -> BTreeSet<Pair> {
@@ -112,7 +158,7 @@ async fn totals_of(sql: &PgPool, entity: Entity) -> BTreeMap<Counter, i64> {
 /// Expected counts of inboxes: the numbers of their entries.
 async fn inboxes(sql: &PgPool, world: &World) -> BTreeMap<(Entity, Counter), i64> {
     let mut counts = BTreeMap::new();
-    for person in &world.people {
+    for person in world.people.iter().filter(|person| person.id != world.leaving()) {
         let inbox = Entity::new(EntityKind::Inbox, person.id.try_into().unwrap());
         for (counter, kinds) in [
             (Counter::InboxLikes, &["note_like", "comment_like"][..]),

@@ -6,7 +6,10 @@ use futures_util::FutureExt;
 use parking_lot::RwLock;
 use plaudit::{
     catalogue::{EdgeKind, Entity},
-    domain::{Amount, GRANT_REASON, IdempotencyKey, Plaudit, Switched, Text},
+    domain::{
+        Amount, CommentText, DomainResult, GRANT_REASON, IdempotencyKey, NOTE_BODY, NOTE_TITLE, NewNote,
+        NoteEdit, Plaudit, RecordedViews, Score, Switched, Text,
+    },
     primitives::{CommentId, GroupId, Id, NoteId, ShardCount, UserId, fault::Point},
     store::sql::Db,
 };
@@ -21,7 +24,7 @@ use crate::{
     plan::{Plan, StoreFault},
     seeds, store_faults,
     support::Stores,
-    world::{Act, World},
+    world::{Act, Acted, World, edited_body},
 };
 
 const NAMES: [&str; 2] = ["node-a", "node-b"];
@@ -250,7 +253,7 @@ impl<'a> Schedule<'a> {
 }
 
 impl Service for Schedule<'_> {
-    async fn act(&self, world: &World, actor: usize, act: Act, key: &str) -> Answer<bool> {
+    async fn act(&self, world: &World, actor: usize, act: Act, key: &str) -> Answer<Acted> {
         let key = IdempotencyKey::parse(key.to_owned()).unwrap();
         let actor = UserId(id(world.people[actor].id));
         self.on_any_node(move |plaudit| async move { perform(&plaudit, actor, act, &key).await }).await?
@@ -276,44 +279,82 @@ impl Service for Schedule<'_> {
     }
 }
 
-async fn perform(plaudit: &Plaudit, actor: UserId, act: Act, key: &IdempotencyKey) -> Answer<bool> {
-    let key = Some(key);
-    let changed = match act {
-        Act::Grant { user, amount } => {
-            let reason = Text::parse("A test", &GRANT_REASON).unwrap();
-            let amount = Amount::parse(amount).unwrap();
-            let granted = plaudit.grant_coins(actor, UserId(id(user)), amount, reason, key).await;
-            granted.map(|outcome| outcome.changed)
-        }
-        Act::Hide { user, hidden } => {
-            let hidden = plaudit.set_hidden(actor, UserId(id(user)), hidden, key).await;
-            hidden.map(|outcome| outcome.changed)
-        }
-        Act::Flip { kind, target, on } => {
-            let target = id(target.id);
-            match kind {
-                EdgeKind::NoteLike => {
-                    changed(plaudit.set_note_like(Some(actor), NoteId(target), on, key).await)
-                }
-                EdgeKind::NoteCollect => {
-                    changed(plaudit.set_note_collect(Some(actor), NoteId(target), on, key).await)
-                }
-                EdgeKind::CommentLike => {
-                    changed(plaudit.set_comment_like(Some(actor), CommentId(target), on, key).await)
-                }
-                EdgeKind::Follow => changed(plaudit.set_follow(Some(actor), UserId(target), on, key).await),
-                EdgeKind::GroupJoin => {
-                    changed(plaudit.set_membership(Some(actor), GroupId(target), on, key).await)
-                }
-            }
-        }
-    };
+async fn perform(plaudit: &Plaudit, actor: UserId, act: Act, key: &IdempotencyKey) -> Answer<Acted> {
     use plaudit::domain::DomainError::{CatchingUp, Overloaded, RetryLater};
-    match changed {
-        Ok(changed) => Ok(changed),
+    let acted = match act {
+        Act::Flip { kind, target, on } => {
+            flip(plaudit, actor, kind, id(target.id), on, key).await.map(Acted::from)
+        }
+        act => change(plaudit, actor, act, key).await,
+    };
+    match acted {
+        Ok(acted) => Ok(acted),
         Err(error @ (RetryLater(_) | Overloaded(_) | CatchingUp)) => Err(format!("{error:?}")),
         Err(error) => panic!("{act:?} was refused: {error:?}"),
     }
+}
+
+async fn flip(
+    plaudit: &Plaudit,
+    actor: UserId,
+    kind: EdgeKind,
+    target: Id,
+    on: bool,
+    key: &IdempotencyKey,
+) -> DomainResult<bool> {
+    let (actor, key) = (Some(actor), Some(key));
+    match kind {
+        EdgeKind::NoteLike => changed(plaudit.set_note_like(actor, NoteId(target), on, key).await),
+        EdgeKind::NoteCollect => changed(plaudit.set_note_collect(actor, NoteId(target), on, key).await),
+        EdgeKind::CommentLike => changed(plaudit.set_comment_like(actor, CommentId(target), on, key).await),
+        EdgeKind::Follow => changed(plaudit.set_follow(actor, UserId(target), on, key).await),
+        EdgeKind::GroupJoin => changed(plaudit.set_membership(actor, GroupId(target), on, key).await),
+    }
+}
+
+/// Actions that PostgreSQL takes, and views.
+async fn change(plaudit: &Plaudit, actor: UserId, act: Act, key: &IdempotencyKey) -> DomainResult<Acted> {
+    let (first_key, key) = (key, Some(key));
+    let changed = match act {
+        Act::Flip { .. } => unreachable!("flips go through the log"),
+        Act::Grant { user, amount } => {
+            let reason = Text::parse("A test", &GRANT_REASON)?;
+            let amount = Amount::parse(amount)?;
+            plaudit.grant_coins(actor, UserId(id(user)), amount, reason, key).await?.changed
+        }
+        Act::Hide { user, hidden } => plaudit.set_hidden(actor, UserId(id(user)), hidden, key).await?.changed,
+        Act::Erase { user } => plaudit.erase_user(actor, UserId(id(user)), key).await?.changed,
+        Act::Rate { note, score } => {
+            let score = score.map(Score::parse).transpose()?;
+            plaudit.set_rating(Some(actor), NoteId(id(note)), score, key).await?.1
+        }
+        Act::Comment { note } => {
+            let text = CommentText::parse("Words", Vec::new(), Vec::new())?;
+            let (comment, changed) = plaudit.add_comment(actor, NoteId(id(note)), None, &text, key).await?;
+            let approved = IdempotencyKey::parse(format!("{}-approve", first_key.as_str()))?;
+            plaudit.decide_comment(actor, comment.id, true, "", Some(&approved)).await?;
+            return Ok(Acted { changed, created: Some(comment.id.get()) });
+        }
+        Act::Uncomment { comment } => {
+            plaudit.delete_comment(actor, CommentId(id(comment)), false, key).await?.1.changed
+        }
+        Act::Edit { note, number } => {
+            let edit = NoteEdit { title: None, body: Some(Text::parse(&edited_body(number), &NOTE_BODY)?) };
+            plaudit.update_note(actor, NoteId(id(note)), &edit, key).await?.1
+        }
+        Act::Post => {
+            let (title, body) = (Text::parse("A post", &NOTE_TITLE)?, Text::parse("Text", &NOTE_BODY)?);
+            let (note, changed) =
+                plaudit.create_note(actor, NewNote { title, body, group: None }, key).await?;
+            return Ok(Acted { changed, created: Some(note.id.get()) });
+        }
+        Act::Unpost { note } => plaudit.delete_note(actor, NoteId(id(note)), false, key).await?.1.changed,
+        Act::View { note } => {
+            plaudit.record_views(actor, &[NoteId(id(note))], key, &RecordedViews::default()).await?;
+            true
+        }
+    };
+    Ok(changed.into())
 }
 
 fn changed<T, E>(result: Result<(T, Switched), E>) -> Result<bool, E> {

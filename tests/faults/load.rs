@@ -10,7 +10,7 @@ use futures_util::future::join_all;
 use plaudit::catalogue::EdgeKind;
 use rand::{RngExt, SeedableRng, rngs::StdRng};
 
-use crate::world::{Act, Done, World};
+use crate::world::{Act, Acted, Done, World};
 
 /// Timeout of a step, longer than any outage of a schedule.
 const STEP_TIMEOUT: Duration = Duration::from_secs(60);
@@ -21,8 +21,8 @@ pub type Answer<T> = Result<T, String>;
 
 /// The service under test.
 pub trait Service: Sync {
-    /// Returns whether the action changed anything.
-    fn act(&self, world: &World, actor: usize, act: Act, key: &str) -> impl Future<Output = Answer<bool>>;
+    /// Returns what the action has done.
+    fn act(&self, world: &World, actor: usize, act: Act, key: &str) -> impl Future<Output = Answer<Acted>>;
 
     /// Whether the edge is on, read by its actor.
     fn is_on(
@@ -67,6 +67,11 @@ impl Load {
         let restore = Act::Hide { user: world.hidden(), hidden: false };
         let key = format!("{}-restore", world.people[0].id);
         until(restore, || service.act(world, 0, restore, &key)).await;
+        // Events of the user may still be in the log.
+        let erase = Act::Erase { user: world.leaving() };
+        let key = format!("{}-erase", world.people[0].id);
+        let acted = until(erase, || service.act(world, 0, erase, &key)).await;
+        all.note(world.people[0].id, erase, acted);
         all
     }
 
@@ -80,22 +85,18 @@ impl Load {
         let mut rng = StdRng::seed_from_u64(self.seed * 1_000 + actor as u64);
         let (me, mut done) = (world.people[actor].id, Done::default());
         for step in 0..self.steps {
-            let act = world.any_act(me, &mut rng);
+            let act = world.any_act(me, &done, &mut rng);
             let key = format!("{}-{actor}-{step}", world.people[0].id);
-            let changed = until(act, || service.act(world, actor, act, &key)).await;
-            match act {
-                Act::Flip { kind, target, on } => {
-                    let was_on = done.edges.insert((kind, me, target.id), on).unwrap_or(false);
-                    if self.lossless {
-                        assert_eq!(changed, was_on != on, "seed {}: {act:?} of user {me}", self.seed);
-                    }
-                    if self.lossless && rng.random_bool(0.3) {
-                        let is_on = until(act, || service.is_on(world, actor, kind, target.id)).await;
-                        assert_eq!(is_on, on, "seed {}: after {act:?} of user {me}", self.seed);
-                    }
+            let acted = until(act, || service.act(world, actor, act, &key)).await;
+            let was_on = done.note(me, act, acted);
+            if let Act::Flip { kind, target, on } = act
+                && self.lossless
+            {
+                assert_eq!(acted.changed, was_on != on, "seed {}: {act:?} of user {me}", self.seed);
+                if rng.random_bool(0.3) {
+                    let is_on = until(act, || service.is_on(world, actor, kind, target.id)).await;
+                    assert_eq!(is_on, on, "seed {}: after {act:?} of user {me}", self.seed);
                 }
-                Act::Grant { user, amount } => *done.coins.entry(user).or_default() += amount,
-                Act::Hide { .. } => {}
             }
             if rng.random_bool(0.2) {
                 service.read(world).await;

@@ -19,7 +19,7 @@ use crate::{
     plan::{Kill, KillPlan},
     seeds,
     support::{Client, Server, Socket, Stores},
-    world::{Act, World},
+    world::{Act, Acted, World, edited_body},
 };
 
 /// Steps of each user.
@@ -191,37 +191,42 @@ impl ApiUsers<'_> {
         Err(errors[0].to_string())
     }
 
+    async fn mutate(&self, world: &World, actor: usize, request: Request, key: &str) -> Answer<Acted> {
+        let Request { by, mutation, mut input, field } = request;
+        let (role, subject) = match by {
+            By::Actor => (Role::User, world.people[actor].subject.as_str()),
+            By::Service => (Role::Service, SERVICE),
+            By::Moderator => (Role::Moderator, MODERATOR),
+        };
+        input["idempotencyKey"] = json!(key);
+        let type_name = format!("{}{}Input", mutation[..1].to_uppercase(), &mutation[1..]);
+        let query = format!("mutation ($input: {type_name}!) {{ {mutation}(input: $input) {{ {field} }} }}");
+        let client = Client::of(&self.url(), role, subject);
+        let payload = self.send(client, &query, json!({ "input": input })).await?[mutation].clone();
+        let created = ["note", "comment"].iter().find_map(|object| payload[object]["id"].as_str());
+        let created = created.and_then(|id| id.split_once('_')?.1.parse().ok());
+        // Without the field, it always changes something.
+        Ok(Acted { changed: payload["changed"].as_bool().unwrap_or(true), created })
+    }
+
     fn url(&self) -> String {
         self.deployment.url(rand::random_range(0..2))
     }
 }
 
 impl Service for ApiUsers<'_> {
-    async fn act(&self, world: &World, actor: usize, act: Act, key: &str) -> Answer<bool> {
-        let subject = &world.people[actor].subject;
-        let (client, mutation, mut input) = match act {
-            Act::Grant { user, amount } => {
-                let input = json!({ "userId": format!("user_{user}"), "amount": amount, "reason": "A test" });
-                (Client::of(&self.url(), Role::Service, SERVICE), "grantCoins", input)
-            }
-            Act::Hide { user, hidden } => {
-                let input = json!({ "userId": format!("user_{user}") });
-                let mutation = if hidden { "hideUser" } else { "restoreUser" };
-                (Client::of(&self.url(), Role::Moderator, MODERATOR), mutation, input)
-            }
-            Act::Flip { kind, target, on } => {
-                let (turn_on, turn_off, argument, target_kind, _) = edge_names(kind);
-                let input = json!({ argument: format!("{target_kind}_{}", target.id) });
-                (Client::of(&self.url(), Role::User, subject), if on { turn_on } else { turn_off }, input)
-            }
-        };
-        input["idempotencyKey"] = json!(key);
-        let type_name = format!("{}{}Input", mutation[..1].to_uppercase(), &mutation[1..]);
-        // A grant always changes something.
-        let field = if matches!(act, Act::Grant { .. }) { "__typename" } else { "changed" };
-        let query = format!("mutation ($input: {type_name}!) {{ {mutation}(input: $input) {{ {field} }} }}");
-        let payload = self.send(client, &query, json!({ "input": input })).await?[mutation].clone();
-        if payload["__typename"].is_string() { Ok(true) } else { as_bool(&payload["changed"]) }
+    async fn act(&self, world: &World, actor: usize, act: Act, key: &str) -> Answer<Acted> {
+        let acted = self.mutate(world, actor, request(act), key).await?;
+        if let (Act::Comment { .. }, Some(comment)) = (act, acted.created) {
+            let approve = Request {
+                by: By::Moderator,
+                mutation: "approveComment",
+                input: json!({ "commentId": format!("comment_{comment}") }),
+                field: "changed",
+            };
+            self.mutate(world, actor, approve, &format!("{key}-approve")).await?;
+        }
+        Ok(acted)
     }
 
     async fn is_on(&self, world: &World, actor: usize, kind: EdgeKind, target: i64) -> Answer<bool> {
@@ -246,6 +251,63 @@ impl Service for ApiUsers<'_> {
             if let Some((entity, version, values)) = counts(object) {
                 self.observations.read(entity, version, &values);
             }
+        }
+    }
+}
+
+/// Who sends a mutation.
+enum By {
+    Actor,
+    Service,
+    Moderator,
+}
+
+/// A mutation, and the field of its payload that says what it has done.
+struct Request {
+    by: By,
+    mutation: &'static str,
+    input: Value,
+    field: &'static str,
+}
+
+fn request(act: Act) -> Request {
+    let by_actor = |mutation, input, field| Request { by: By::Actor, mutation, input, field };
+    let by_moderator = |mutation, input| Request { by: By::Moderator, mutation, input, field: "changed" };
+    let user = |id: i64| json!({ "userId": format!("user_{id}") });
+    let note = |id: i64| json!({ "noteId": format!("note_{id}") });
+    match act {
+        Act::Flip { kind, target, on } => {
+            let (turn_on, turn_off, argument, target_kind, _) = edge_names(kind);
+            let input = json!({ argument: format!("{target_kind}_{}", target.id) });
+            by_actor(if on { turn_on } else { turn_off }, input, "changed")
+        }
+        Act::Grant { user: id, amount } => {
+            let input = json!({ "userId": format!("user_{id}"), "amount": amount, "reason": "A test" });
+            Request { by: By::Service, mutation: "grantCoins", input, field: "__typename" }
+        }
+        Act::Hide { user: id, hidden } => {
+            by_moderator(if hidden { "hideUser" } else { "restoreUser" }, user(id))
+        }
+        Act::Erase { user: id } => by_moderator("eraseUser", user(id)),
+        Act::Rate { note: id, score: Some(score) } => {
+            by_actor("rateNote", json!({ "noteId": format!("note_{id}"), "score": score }), "changed")
+        }
+        Act::Rate { note: id, score: None } => by_actor("unrateNote", note(id), "changed"),
+        Act::Comment { note: id } => {
+            let input = json!({ "noteId": format!("note_{id}"), "body": "Words" });
+            by_actor("addComment", input, "comment { id }")
+        }
+        Act::Uncomment { comment } => {
+            by_actor("deleteComment", json!({ "commentId": format!("comment_{comment}") }), "changed")
+        }
+        Act::Edit { note: id, number } => {
+            let input = json!({ "noteId": format!("note_{id}"), "body": edited_body(number) });
+            by_actor("updateNote", input, "changed")
+        }
+        Act::Post => by_actor("createNote", json!({ "title": "A post", "body": "Text" }), "note { id }"),
+        Act::Unpost { note: id } => by_actor("deleteNote", note(id), "changed"),
+        Act::View { note: id } => {
+            by_actor("recordViews", json!({ "noteIds": [format!("note_{id}")] }), "__typename")
         }
     }
 }

@@ -234,7 +234,10 @@ async fn fetch<T: CachedEntity>(
             T::fetch(&db, &wanted).await?.into_iter().map(|row| (row.id(), row)).collect();
         let read: Vec<_> =
             missing.into_iter().map(|(id, mark)| (key(&id), mark, rows.get(&id).cloned())).collect();
-        redis.cache_entities(&read).await?;
+        // Without an entry in Redis, other processes read the row again.
+        if let Err(error) = redis.cache_entities(&read).await {
+            tracing::debug!(%error, what = T::WHAT, "cannot cache what was read");
+        }
         found.extend(wanted.into_iter().map(|id| (id, rows.remove(&id).map(Arc::new))));
     }
     for (id, entity) in &found {

@@ -83,6 +83,9 @@ async fn lists_cost_a_round_trip_for_the_pending_overlay_and_a_statement_for_the
     let following = "{ viewer { user { following { nodes { name followerCount } } } } }";
     assert_eq!(warm_cost(&fan, following, json!({})).await, (1, 1));
     let hot = "{ hotNotes(window: ALL) { nodes { title likeCount } } }";
-    let hot = server.anonymous().send(hot, json!({})).await;
-    assert!(hot.redis_round_trips <= 4 && hot.sql_statements <= 2, "{hot:?}");
+    // The first request may have to load notes and counts. A ranking is read once a second; before the first one is
+    // made, from PostgreSQL.
+    server.anonymous().send(hot, json!({})).await;
+    let warm = server.anonymous().send(hot, json!({})).await;
+    assert!(warm.redis_round_trips <= 2 && warm.sql_statements <= 1, "{warm:?}");
 }

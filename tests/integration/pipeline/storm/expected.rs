@@ -4,95 +4,147 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
 
-use super::world::{COMMENTS, Done, World};
+use super::world::{Done, World};
 use crate::support::Client;
 
 /// Counts per object and field.
 pub type Numbers = BTreeMap<(String, &'static str), i64>;
 
-/// The expected counts.
+/// The expected counts. Nothing of a hidden user counts; what others did on a hidden note counts for the note alone.
 pub fn expected(
     world: &World,
     done: &[Done],
     hidden: &BTreeSet<String>,
     coins: &BTreeMap<String, i64>,
 ) -> Numbers {
-    let mut numbers = Numbers::new();
     let removed: BTreeSet<&String> = done.iter().flat_map(|done| &done.removed).collect();
-    let present: Vec<_> = world.notes.iter().filter(|(id, ..)| !removed.contains(id)).collect();
-    for (_, id) in &world.users {
-        for field in [
-            "followerCount",
-            "followingCount",
-            "noteCount",
-            "commentCount",
-            "likesReceivedCount",
-            "collectsReceivedCount",
-            "groupCount",
-        ] {
-            numbers.insert((id.clone(), field), 0);
+    let mut numbers = zeros(world, &removed);
+    for (id, coins) in coins {
+        add(&mut numbers, id, "coinCount", *coins);
+    }
+    for (i, comment) in world.comments.iter().enumerate() {
+        let place = CommentPlace { author: i, note: &world.notes[i].0, parent: None };
+        if numbers.contains_key(&(comment.clone(), "replyCount")) {
+            place.count(world, hidden, &mut numbers);
         }
-        numbers.insert((id.clone(), "coinCount"), coins.get(id).copied().unwrap_or(0));
-    }
-    for (id, ..) in &present {
-        for field in ["likeCount", "collectCount"] {
-            numbers.insert((id.clone(), field), 0);
-        }
-        let views = done.iter().filter_map(|done| done.views.get(id)).sum();
-        numbers.insert((id.clone(), "viewCount"), views);
-        let ratings = done.iter().filter(|done| done.ratings.contains_key(id));
-        numbers.insert((id.clone(), "ratingCount"), ratings.count() as i64);
-        let first = world.notes.iter().position(|(other, ..)| other == id).filter(|i| *i < COMMENTS);
-        numbers.insert((id.clone(), "commentCount"), i64::from(first.is_some()));
-    }
-    for id in &world.groups {
-        numbers.insert((id.clone(), "memberCount"), 0);
-        let notes =
-            done.iter().flat_map(|done| done.notes.values()).filter(|group| group.as_ref() == Some(id));
-        numbers.insert((id.clone(), "noteCount"), notes.count() as i64);
-    }
-    let comment_exists = |i: usize| !removed.contains(&world.notes[i].0);
-    for (i, id) in world.comments.iter().enumerate().filter(|(i, _)| comment_exists(*i)) {
-        numbers.insert((id.clone(), "likeCount"), 0);
-        numbers.insert((id.clone(), "replyCount"), 0);
-        *numbers.get_mut(&(world.users[i].1.clone(), "commentCount")).unwrap() += 1;
     }
     for (actor, done) in done.iter().enumerate() {
-        let me = &world.users[actor].1;
-        *numbers.get_mut(&(me.clone(), "noteCount")).unwrap() += done.notes.len() as i64;
-        for (note, parent) in done.comments.values().filter(|(note, _)| !removed.contains(note)) {
-            for (id, field) in [(me, "commentCount"), (note, "commentCount")] {
-                *numbers.get_mut(&(id.clone(), field)).unwrap() += 1;
-            }
-            if let Some(parent) = parent {
-                *numbers.get_mut(&(parent.clone(), "replyCount")).unwrap() += 1;
-            }
+        for (id, views) in &done.views {
+            add(&mut numbers, id, "viewCount", *views);
         }
-        let switched_on = done.edges.iter().filter(|(_, on)| **on && !hidden.contains(me));
-        for ((kind, target), _) in switched_on {
-            let author = |notes: &[(String, usize, Option<String>)]| {
-                let (_, author, _) = notes.iter().find(|(id, ..)| id == target).unwrap();
-                world.users[*author].1.clone()
-            };
-            let moved = match kind {
-                0 => vec![(target.clone(), "likeCount"), (author(&world.notes), "likesReceivedCount")],
-                1 => vec![(target.clone(), "collectCount"), (author(&world.notes), "collectsReceivedCount")],
-                2 => vec![(target.clone(), "likeCount")],
-                3 => vec![(target.clone(), "followerCount"), (me.clone(), "followingCount")],
-                _ => vec![(target.clone(), "memberCount"), (me.clone(), "groupCount")],
-            };
-            let of_removed = *kind < 2 && removed.contains(target);
-            for key in moved.into_iter().filter(|_| !of_removed) {
-                if let Some(number) = numbers.get_mut(&key) {
-                    *number += 1;
-                }
+        let me = &world.users[actor].1;
+        if hidden.contains(me) {
+            continue;
+        }
+        add(&mut numbers, me, "noteCount", done.notes.len() as i64);
+        for group in done.notes.values().flatten() {
+            add(&mut numbers, group, "noteCount", 1);
+        }
+        for note in done.ratings.keys() {
+            add(&mut numbers, note, "ratingCount", 1);
+        }
+        for (note, parent) in done.comments.values().filter(|(note, _)| !removed.contains(note)) {
+            CommentPlace { author: actor, note, parent: parent.as_ref() }.count(world, hidden, &mut numbers);
+        }
+        for ((kind, target), _) in done.edges.iter().filter(|(_, on)| **on) {
+            let is_removed = *kind < 2 && removed.contains(target);
+            for (id, field) in moved_by(world, *kind, me, target, hidden).into_iter().filter(|_| !is_removed)
+            {
+                add(&mut numbers, &id, field, 1);
             }
         }
     }
     numbers
 }
 
-/// The same counts, read through the API.
+/// Every count that is compared, at zero.
+fn zeros(world: &World, removed: &BTreeSet<&String>) -> Numbers {
+    let mut numbers = Numbers::new();
+    let mut zero = |id: &String, fields: &[&'static str]| {
+        numbers.extend(fields.iter().map(|field| ((id.clone(), *field), 0)));
+    };
+    let user = [
+        "followerCount",
+        "followingCount",
+        "noteCount",
+        "commentCount",
+        "likesReceivedCount",
+        "collectsReceivedCount",
+        "groupCount",
+        "coinCount",
+    ];
+    world.users.iter().for_each(|(_, id)| zero(id, &user));
+    world.groups.iter().for_each(|id| zero(id, &["memberCount", "noteCount"]));
+    for (i, (note, ..)) in world.notes.iter().enumerate().filter(|(_, (id, ..))| !removed.contains(id)) {
+        zero(note, &["likeCount", "collectCount", "viewCount", "commentCount", "ratingCount"]);
+        if let Some(comment) = world.comments.get(i) {
+            zero(comment, &["likeCount", "replyCount"]);
+        }
+    }
+    numbers
+}
+
+/// Adds to a count, if it is compared.
+fn add(numbers: &mut Numbers, id: &str, field: &'static str, by: i64) {
+    if let Some(number) = numbers.get_mut(&(id.to_owned(), field)) {
+        *number += by;
+    }
+}
+
+/// A comment that was not removed, with the index of its author.
+struct CommentPlace<'a> {
+    author: usize,
+    note: &'a String,
+    parent: Option<&'a String>,
+}
+
+impl CommentPlace<'_> {
+    fn count(&self, world: &World, hidden: &BTreeSet<String>, numbers: &mut Numbers) {
+        let author = &world.users[self.author].1;
+        if hidden.contains(author) {
+            return;
+        }
+        if !hidden.contains(author_of(world, self.note)) {
+            add(numbers, author, "commentCount", 1);
+        }
+        add(numbers, self.note, "commentCount", 1);
+        if let Some(parent) = self.parent {
+            add(numbers, parent, "replyCount", 1);
+        }
+    }
+}
+
+fn author_of<'w>(world: &'w World, note: &String) -> &'w String {
+    let (_, author, _) = world.notes.iter().find(|(id, ..)| id == note).unwrap();
+    &world.users[*author].1
+}
+
+/// What an edge that is on moves: the counts of its target, of the target's author, and of its actor.
+fn moved_by(
+    world: &World,
+    kind: usize,
+    me: &str,
+    target: &String,
+    hidden: &BTreeSet<String>,
+) -> Vec<(String, &'static str)> {
+    let received = |field| {
+        let author = author_of(world, target);
+        (!hidden.contains(author)).then(|| (author.clone(), field))
+    };
+    let of_target = |field| (target.clone(), field);
+    match kind {
+        0 => [Some(of_target("likeCount")), received("likesReceivedCount")].into_iter().flatten().collect(),
+        1 => [Some(of_target("collectCount")), received("collectsReceivedCount")]
+            .into_iter()
+            .flatten()
+            .collect(),
+        2 => vec![of_target("likeCount")],
+        3 => vec![of_target("followerCount"), (me.to_owned(), "followingCount")],
+        _ => vec![of_target("memberCount"), (me.to_owned(), "groupCount")],
+    }
+}
+
+/// The same counts, read through the API by a client that sees hidden notes.
 pub async fn counts_from_api(client: &Client, expected: &Numbers) -> Numbers {
     let ids: BTreeSet<&String> = expected.keys().map(|(id, _)| id).collect();
     let query = "query ($ids: [ID!]!) { nodes(ids: $ids) { id
