@@ -14,6 +14,7 @@ pub const ACTIONS: &[(&str, &str, &str)] = &[
     ("createGroup", "create_group", ON),
     ("createNote", "create_note", ON),
     ("deleteComment", "add_comment", OFF),
+    ("deleteGroup", "create_group", OFF),
     ("deleteNote", "create_note", OFF),
     ("eraseUser", "erase_user", ON),
     ("featureNote", "feature_note", ON),
@@ -29,6 +30,9 @@ pub const ACTIONS: &[(&str, &str, &str)] = &[
     ("recordMessage", "record_message", ON),
     ("recordViews", "record_views", ON),
     ("rejectComment", "reject_comment", ON),
+    // Counted as the edge that it switches off.
+    ("removeGroupMember", "join_group", OFF),
+    ("removeGroupNote", "remove_group_note", ON),
     ("restoreUser", "hide_user", OFF),
     ("uncollectNote", "collect_note", OFF),
     ("unfeatureNote", "feature_note", OFF),

@@ -20,7 +20,7 @@ pub enum BackfillKind {
     Hide,
     /// It counts and is shown again.
     Restore,
-    /// A note's comments are removed with it.
+    /// A note's comments are removed with it; a group's notes and members leave it.
     Remove,
     /// Everything of a user is hidden, and then deleted.
     Erase,

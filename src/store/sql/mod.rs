@@ -13,6 +13,7 @@ pub mod edges;
 pub mod erasure;
 pub mod explain;
 pub mod export;
+pub mod group_moderation;
 pub mod groups;
 pub mod hiding;
 pub mod idempotency;
