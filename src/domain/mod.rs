@@ -34,6 +34,7 @@ mod rates;
 mod ratings;
 mod text;
 mod transaction;
+mod view_window;
 mod views;
 mod visibility;
 
@@ -82,6 +83,7 @@ use entity_cache::{EntityCache, EntityCaches};
 use membership::Memberships;
 use rankings::Rankings;
 use rates::Rates;
+pub use view_window::NoteViewer;
 pub use views::RecordedViews;
 use views::Views;
 
@@ -125,7 +127,7 @@ impl Plaudit {
         let inner = Services {
             accounts,
             memberships: Memberships::new(redis.clone(), db.clone()),
-            views: Views::new(redis.clone()),
+            views: Views::new(redis.clone(), settings.view_window),
             rankings: Rankings::new(redis.clone(), db.clone()),
             rates: Rates::new(&settings.rates, settings.subscription_memory, redis.clone()),
             entities,

@@ -19,6 +19,7 @@ mod domain {
     mod erasure;
     mod feed;
     mod follows;
+    mod group_moderation;
     mod hiding;
     mod history;
     mod hottest_notes;
@@ -30,7 +31,9 @@ mod domain {
     mod notes;
     mod plans;
     mod rankings;
+    mod retention;
     mod search;
+    mod view_window;
     mod viewer;
     mod views;
     mod visibility;

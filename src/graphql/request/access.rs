@@ -85,7 +85,7 @@ pub const RULES: &[Rule] = &[
     ("Mutation", "markInboxRead", SignedIn),
     ("Mutation", "rateNote", SignedIn),
     ("Mutation", "recordMessage", Service),
-    ("Mutation", "recordViews", SignedIn),
+    ("Mutation", "recordViews", Anyone),
     ("Mutation", "rejectComment", Moderator),
     ("Mutation", "removeGroupMember", AuthorOrModerator),
     ("Mutation", "removeGroupNote", AuthorOrModerator),

@@ -23,6 +23,8 @@ pub async fn run(leadership: Arc<Leadership>) -> StoreError {
         attempt("delete old idempotency keys", delete_old_keys(&leadership)).await;
         attempt("delete decided dead events", delete_decided_dead_events(&leadership)).await;
         attempt("delete old repairs", delete_old_repairs(&leadership)).await;
+        attempt("empty texts of removed notes and groups", empty_removed_texts(&leadership)).await;
+        attempt("delete old decisions", delete_old_decisions(&leadership)).await;
         tokio::time::sleep(EVERY).await;
     }
 }
@@ -67,5 +69,20 @@ async fn delete_decided_dead_events(leadership: &Leadership) -> StoreResult<()> 
 /// Deletes old records of repairs, page by page.
 async fn delete_old_repairs(leadership: &Leadership) -> StoreResult<()> {
     while leadership.db().delete_old_repairs(RECORD_RETENTION, PAGE).await? == PAGE as u64 {}
+    Ok(())
+}
+
+/// Empties texts of what was removed longer ago than the retention, page by page.
+async fn empty_removed_texts(leadership: &Leadership) -> StoreResult<()> {
+    let (db, retention) = (leadership.db(), leadership.context.settings.removed_text_retention);
+    while db.empty_removed_notes(retention, PAGE).await? == PAGE as u64 {}
+    while db.empty_removed_groups(retention, PAGE).await? == PAGE as u64 {}
+    Ok(())
+}
+
+/// Deletes decisions about comments that are older than the retention, page by page.
+async fn delete_old_decisions(leadership: &Leadership) -> StoreResult<()> {
+    let retention = leadership.context.settings.decision_retention;
+    while leadership.db().delete_old_decisions(retention, PAGE).await? == PAGE as u64 {}
     Ok(())
 }

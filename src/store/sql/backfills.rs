@@ -171,6 +171,8 @@ impl Tx {
                            WHERE note_id = $1 AND id > $2 AND (removed_at IS NULL OR is_placeholder)
                            ORDER BY id LIMIT $3 FOR NO KEY UPDATE),
              unqueued AS (DELETE FROM comment_queue AS q USING page WHERE q.comment_id = page.id),
+             decided AS (UPDATE comment_decision AS d SET is_shown = false
+                         FROM page WHERE d.comment_id = page.id AND d.is_shown),
              text AS (UPDATE comment_body AS b SET body = '', images = '{}', mentions = '{}'
                       FROM page WHERE b.id = page.id)
              UPDATE comment_index AS c SET removed_at = coalesce(removed_at, now()), is_placeholder = false

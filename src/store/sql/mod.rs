@@ -29,6 +29,7 @@ mod pool;
 pub mod rankings;
 pub mod ratings;
 pub mod recount;
+mod removed_texts;
 pub mod repairs;
 mod replaceable_pool;
 pub mod seed;

@@ -77,6 +77,8 @@ struct Things {
     other_user: String,
     /// Is erased.
     leaving: String,
+    /// By the owner, in the group; it is taken out.
+    leaving_note: String,
 }
 
 impl Things {
@@ -85,7 +87,8 @@ impl Things {
         let group =
             owner.act("createGroup", json!({ "name": "All" }), "group { id }").await["group"]["id"].clone();
         let input = json!({ "title": "Mine", "body": "Text", "groupId": group });
-        let created = owner.act("createNote", input, "note { id author { id } }").await["note"].clone();
+        let created =
+            owner.act("createNote", input.clone(), "note { id author { id } }").await["note"].clone();
         let (note_, id) = (created["id"].as_str().unwrap(), created["author"]["id"].as_str().unwrap());
         let comment = stores.new_comment_by(number(&created["author"]["id"]), number(&created["id"])).await;
         let mut undecided = [0; 2];
@@ -101,12 +104,16 @@ impl Things {
             undecided: undecided.map(|id| format!("comment_{id}")),
             other_user: user(stores.new_user().await),
             leaving: user(stores.new_user().await),
+            leaving_note: owner.act("createNote", input, "note { id }").await["note"]["id"]
+                .as_str()
+                .unwrap()
+                .to_owned(),
         }
     }
 
     /// An operation with this field on these objects.
     fn document(&self, of_type: &str, field: &str) -> String {
-        let Self { owner, note, comment, group, undecided, other_user, leaving } = self;
+        let Self { owner, note, comment, group, undecided, other_user, leaving, leaving_note } = self;
         let input = match field {
             "addComment" => json!({ "noteId": note, "body": "Words" }),
             "approveComment" => json!({ "commentId": undecided[0] }),
@@ -122,7 +129,9 @@ impl Things {
             "eraseUser" => json!({ "userId": leaving }),
             "follow" | "unfollow" | "hideUser" | "restoreUser" => json!({ "userId": other_user }),
             "grantCoins" => json!({ "userId": owner, "amount": 1, "reason": "Because" }),
-            "joinGroup" | "leaveGroup" => json!({ "groupId": group }),
+            "joinGroup" | "leaveGroup" | "deleteGroup" => json!({ "groupId": group }),
+            "removeGroupMember" => json!({ "groupId": group, "userId": other_user }),
+            "removeGroupNote" => json!({ "groupId": group, "noteId": leaving_note }),
             "markInboxRead" => json!({ "badges": ["LIKES"] }),
             "recordMessage" => json!({ "senderId": other_user, "recipientId": owner }),
             _ => json!({ "noteId": note }),

@@ -188,9 +188,13 @@ async fn every_argument_of_every_mutation_is_checked_and_named() {
         cases.push((moderator, "rejectComment", json!({ "commentId": bad, "reason": "r" }), "commentId"));
     }
     for bad in ["", "group_x", "user_1"] {
-        for mutation in ["joinGroup", "leaveGroup"] {
+        for mutation in ["joinGroup", "leaveGroup", "deleteGroup"] {
             cases.push((user_, mutation, json!({ "groupId": bad }), "groupId"));
         }
+        let (member, in_group) =
+            (json!({ "groupId": bad, "userId": u }), json!({ "groupId": bad, "noteId": n }));
+        cases.push((user_, "removeGroupMember", member, "groupId"));
+        cases.push((user_, "removeGroupNote", in_group, "groupId"));
         cases.push((user_, "createNote", json!({ "title": "t", "body": "b", "groupId": bad }), "groupId"));
     }
     for bad in ["", "note_1", "user_-1"] {
@@ -265,6 +269,9 @@ async fn an_idempotency_key_is_checked_by_every_mutation() {
         (0, "unfollow", json!({ "userId": u })),
         (0, "joinGroup", json!({ "groupId": "group_1" })),
         (0, "leaveGroup", json!({ "groupId": "group_1" })),
+        (0, "deleteGroup", json!({ "groupId": "group_1" })),
+        (0, "removeGroupMember", json!({ "groupId": "group_1", "userId": u })),
+        (0, "removeGroupNote", json!({ "groupId": "group_1", "noteId": n })),
         (0, "createGroup", json!({ "name": "n" })),
         (0, "createNote", json!({ "title": "t", "body": "b" })),
         (0, "markInboxRead", json!({ "badges": ["LIKES"] })),
