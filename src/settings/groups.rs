@@ -231,7 +231,7 @@ pub struct DomainSettings {
 
     /// How long further views of a note by the same viewer do not count, 0s to 1day; 0s counts each request
     ///
-    /// Without a token the viewer is the address, of IPv6 its /64 network. Each process remembers up to 4 million views.
+    /// Without a token an address is a viewer. Each process remembers 4 million views.
     #[arg(long, value_name = "DURATION", default_value = "30m")]
     #[arg(value_parser = duration(Duration::ZERO..=DAY), help_heading = "Service")]
     pub view_window: Duration,

@@ -20,6 +20,7 @@ mod domain {
     mod feed;
     mod follows;
     mod group_moderation;
+    mod group_removal;
     mod hiding;
     mod history;
     mod hottest_notes;

@@ -18,8 +18,10 @@ export function GroupHead({ group, isOwner }: Props) {
     <section className={head.head} aria-label="About">
       <div className={head.top}>
         <GroupMark name={group.name} size={76} />
-        {isOwner && <OwnGroup id={group.id} />}
-        <JoinButton group={group} isMain />
+        <div className={styles.actions}>
+          {isOwner && <OwnGroup id={group.id} />}
+          <JoinButton group={group} isMain />
+        </div>
       </div>
       <h2>{group.name}</h2>
       {group.owner && (
