@@ -40,12 +40,16 @@ CREATE TABLE app_group (
     created_at   timestamptz NOT NULL DEFAULT now(),
     -- When name or description were changed last.
     edited_at    timestamptz,
+    -- Members and notes leave a removed group in the background.
     removed_at   timestamptz
 );
 
 -- Groups of an owner, for exports.
 CREATE INDEX app_group_by_owner ON app_group (owner_id, id);
 CREATE INDEX app_group_newest ON app_group (id DESC) WHERE removed_at IS NULL;
+-- Texts of removed groups that are still kept: to empty them, by age.
+CREATE INDEX app_group_text_of_removed ON app_group (removed_at)
+    WHERE removed_at IS NOT NULL AND (name <> '' OR description <> '');
 
 CREATE TABLE note (
     id           bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
@@ -56,9 +60,9 @@ CREATE TABLE note (
     -- When title or body were changed last.
     edited_at    timestamptz,
     removed_at   timestamptz,
-    -- The group in which the note was posted; null for none.
+    -- The group in which the note is; null for none. A note leaves its group when it is taken out, or the group is removed.
     group_id     bigint REFERENCES app_group (id),
-    -- When a moderator featured it in its group.
+    -- When it was featured in its group.
     featured_at  timestamptz,
     -- Its author is hidden.
     is_hidden    boolean NOT NULL DEFAULT false,
@@ -72,6 +76,9 @@ CREATE TABLE note (
 CREATE INDEX note_feed ON note (id DESC) WHERE is_shown;
 CREATE INDEX note_by_author ON note (author_id, id DESC) WHERE is_shown;
 CREATE INDEX note_of_group ON note (group_id, id DESC) WHERE is_shown AND group_id IS NOT NULL;
+-- The hidden notes of a group, which leave it when it is removed.
+CREATE INDEX note_hidden_of_group ON note (group_id)
+    WHERE is_hidden AND removed_at IS NULL AND group_id IS NOT NULL;
 -- Texts of removed notes that are still kept: to empty them, by age and by author.
 CREATE INDEX note_text_of_removed ON note (removed_at) WHERE removed_at IS NOT NULL AND (title <> '' OR body <> '');
 CREATE INDEX note_text_of_removed_by_author ON note (author_id)

@@ -32,7 +32,8 @@ CREATE TABLE note_counts (
     views       bigint NOT NULL DEFAULT 0,
     ratings     bigint NOT NULL DEFAULT 0,
     rating_sum  bigint NOT NULL DEFAULT 0,
-    -- Author and group of the note, for the indexes below; they never change. Null only in a row without a note.
+    -- Author and group of the note, for the indexes below; the group goes when the note leaves it. The author is null only
+    -- in a row without a note.
     author_id   bigint,
     group_id    bigint,
     heat_step   integer NOT NULL

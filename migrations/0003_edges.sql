@@ -1,6 +1,8 @@
 -- Edges: one table per kind, all of the same columns. A row stays when the edge is switched off.
 --
--- `included`: the totals include this row (it is on, its actor is visible, its target is not removed).
+-- `included`: the totals include this row (it is on, its actor is visible, its target is not removed). When a target is
+-- removed, rows of likes and collects keep it, and totals no longer follow them; rows of kinds that also count for their
+-- actor lose it, page by page.
 -- `created_at` and `changed_at` are the times of the actions, not those of the batch that wrote them.
 -- No foreign keys and no checks: an unusual event must not stop its batch; its row is written with `included` false.
 -- fillfactor 100: a row changes seldom, so that room for HOT updates would only make the table larger.

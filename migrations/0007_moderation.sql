@@ -24,14 +24,17 @@ END $$;
 CREATE TRIGGER comment_queue_announced AFTER INSERT ON comment_queue
     FOR EACH STATEMENT EXECUTE FUNCTION announce_comment_queue();
 
--- All decisions, each with verdict, reason, author and time. Rows never change.
+-- Decisions, each with verdict, reason, author and time.
 CREATE TABLE comment_decision (
     id          bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     comment_id  bigint NOT NULL REFERENCES comment_index (id),
     verdict     text NOT NULL CHECK (verdict IN ('approved', 'rejected', 'undecided')),
     reason      text NOT NULL,
     decided_by  text NOT NULL,           -- a moderator's name in the settings, or a user: user:5
-    decided_at  timestamptz NOT NULL DEFAULT now()
+    decided_at  timestamptz NOT NULL DEFAULT now(),
+    -- The comment's author is shown the reason: it is the last rejection of a comment that is not removed. Kept until
+    -- then, however old it is.
+    is_shown    boolean NOT NULL DEFAULT false
 );
 
 -- The last decision on a comment.
@@ -93,3 +96,5 @@ CREATE TRIGGER note_report_case_closed AFTER UPDATE OF removed_at ON note
 CREATE TRIGGER comment_report_case_closed AFTER UPDATE OF removed_at ON comment_index
     FOR EACH ROW WHEN (OLD.removed_at IS NULL AND NEW.removed_at IS NOT NULL)
     EXECUTE FUNCTION close_report_case('comment');
+-- Decisions to delete, by age.
+CREATE INDEX comment_decision_age ON comment_decision (decided_at) WHERE NOT is_shown;

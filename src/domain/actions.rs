@@ -15,6 +15,7 @@ pub const ACTIONS: &[(&str, &str, &str)] = &[
     ("createNote", "create_note", ON),
     ("decideReports", "decide_reports", ON),
     ("deleteComment", "add_comment", OFF),
+    ("deleteGroup", "create_group", OFF),
     ("deleteNote", "create_note", OFF),
     ("eraseUser", "erase_user", ON),
     ("featureNote", "feature_note", ON),
@@ -30,6 +31,9 @@ pub const ACTIONS: &[(&str, &str, &str)] = &[
     ("recordMessage", "record_message", ON),
     ("recordViews", "record_views", ON),
     ("rejectComment", "reject_comment", ON),
+    // Counted as the edge that it switches off.
+    ("removeGroupMember", "join_group", OFF),
+    ("removeGroupNote", "remove_group_note", ON),
     ("reportComment", "report_comment", ON),
     ("reportNote", "report_note", ON),
     ("restoreUser", "hide_user", OFF),

@@ -1,4 +1,4 @@
-//! Groups: creating, joining and leaving them.
+//! Groups: creating, editing, joining and leaving them.
 
 use std::sync::Arc;
 
@@ -53,8 +53,8 @@ impl Plaudit {
         Ok((self.groups().get(id).await?, outcome.changed))
     }
 
-    /// Changes the texts of the actor's own group. What is not given stays. Returns the group and whether anything
-    /// changed.
+    /// Changes the texts of the actor's own group, or of any group if they may. What is not given stays. Returns the group
+    /// and whether anything changed.
     ///
     /// # Errors
     /// [`DomainError::NotFound`] for an unknown group; [`DomainError::Forbidden`] for somebody else's.
@@ -63,6 +63,7 @@ impl Plaudit {
         actor: UserId,
         group: GroupId,
         edit: &GroupEdit,
+        may_edit_any: bool,
         key: Option<&IdempotencyKey>,
     ) -> DomainResult<(Arc<Group>, bool)> {
         let name = edit.name.as_ref().map(Text::as_str);
@@ -72,8 +73,9 @@ impl Plaudit {
             ActionStart::Repeated(outcome) => outcome,
             ActionStart::New(mut change) => {
                 let tx = change.tx();
-                if tx.lock_group(group).await?.ok_or(DomainError::NotFound("group"))? != actor {
-                    return Err(DomainError::Forbidden("only its owner can edit a group"));
+                let owner = tx.lock_group(group).await?.ok_or(DomainError::NotFound("group"))?;
+                if owner != actor && !may_edit_any {
+                    return Err(DomainError::Forbidden("only its owner and moderators can edit a group"));
                 }
                 let is_other = tx.update_group(group, name, description).await?;
                 if is_other {
@@ -88,7 +90,7 @@ impl Plaudit {
     /// Joins a group (`on`) or leaves it. Returns the group and what has changed.
     ///
     /// # Errors
-    /// [`DomainError::NotFound`] for an unknown group.
+    /// [`DomainError::NotFound`] for an unknown or removed group.
     pub async fn set_membership(
         &self,
         actor: Option<UserId>,

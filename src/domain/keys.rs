@@ -35,6 +35,12 @@ impl IdempotencyKey {
     pub fn as_str(&self) -> &str {
         &self.0
     }
+
+    /// The key under which an action of `by` that switches another user's edge is kept among that user's keys. Clients
+    /// cannot send such a key.
+    pub(super) fn of_other(&self, by: UserId) -> Self {
+        Self(format!("{by}\0{}", self.0))
+    }
 }
 
 /// An action and a digest of its arguments, for which a key is used.

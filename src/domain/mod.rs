@@ -17,6 +17,7 @@ mod error;
 mod explain;
 mod feed;
 mod follows;
+mod group_moderation;
 mod groups;
 mod history;
 mod inbox;
@@ -36,6 +37,7 @@ mod standings;
 mod suspension;
 mod text;
 mod transaction;
+mod view_window;
 mod views;
 mod visibility;
 
@@ -54,6 +56,7 @@ pub use entity_cache::{Comment, Group, Note, User};
 pub use erasure::{ExportPosition, ExportedRecord};
 pub use error::{DomainError, DomainResult, ErrorClass, Reason};
 pub use explain::{Explanation, RowCount};
+pub use group_moderation::GroupModerator;
 pub use groups::{GroupEdit, GroupOrder};
 pub use history::{ActivityRequest, HistoryCounter, HistoryPoint, MAX_POINTS, StepLength};
 pub use inbox::{Badge, InboxEntry, Message, inbox_of};
@@ -87,6 +90,7 @@ use entity_cache::{EntityCache, EntityCaches};
 use membership::Memberships;
 use rankings::Rankings;
 use rates::Rates;
+pub use view_window::NoteViewer;
 pub use views::RecordedViews;
 use views::Views;
 
@@ -123,7 +127,7 @@ impl Plaudit {
         let inner = Services {
             accounts,
             memberships: Memberships::new(redis.clone(), db.clone()),
-            views: Views::new(redis.clone()),
+            views: Views::new(redis.clone(), settings.view_window),
             rankings: Rankings::new(redis.clone(), db.clone()),
             rates: Rates::new(&settings.rates, settings.subscription_memory, redis.clone()),
             entities,

@@ -1,9 +1,9 @@
-//! Notes: creating, removing, and featuring them in their group.
+//! Notes: creating, editing and removing them, and their lists.
 
 use std::sync::Arc;
 
 use super::{
-    ActionOutcome, DomainError, DomainResult, IdempotencyKey, Note, Plaudit, Reason,
+    ActionOutcome, DomainError, DomainResult, IdempotencyKey, Note, Plaudit,
     keys::ActionCall,
     text::Text,
     transaction::{ActionStart, ActionTransaction},
@@ -63,7 +63,9 @@ impl Plaudit {
                 // The hiding of a user goes through the notes that exist, so none may be added meanwhile.
                 tx.lock_removals_shared().await?;
                 let (title, body) = (note.title.as_str(), note.body.as_str());
-                let (id, is_shown) = tx.add_note(author, note.group, title, body).await?;
+                // Without one, the group was removed since it was looked up.
+                let added = tx.add_note(author, note.group, title, body).await?;
+                let (id, is_shown) = added.ok_or(DomainError::NotFound("group"))?;
                 if is_shown {
                     change.count(author, Counter::UserNotes, 1);
                     if let Some(group) = note.group {
@@ -165,37 +167,6 @@ impl Plaudit {
         Ok(self.inner.db.author_of(note).await?)
     }
 
-    /// Features a note in its group (`on`) or stops featuring it. Returns it and whether anything changed.
-    ///
-    /// # Errors
-    /// [`DomainError::NotFound`] for an unknown or removed note; [`DomainError::BadInput`] with
-    /// [`Reason::NotInGroup`] for one that is in no group.
-    pub async fn set_featured(
-        &self,
-        actor: UserId,
-        note: NoteId,
-        on: bool,
-        key: Option<&IdempotencyKey>,
-    ) -> DomainResult<(Arc<Note>, bool)> {
-        let action = if on { "featureNote" } else { "unfeatureNote" };
-        let outcome = match self.begin(actor, key, &ActionCall::new(action, &note)).await? {
-            ActionStart::Repeated(outcome) => outcome,
-            ActionStart::New(mut change) => {
-                let tx = change.tx();
-                let state = tx.lock_note(note).await?.filter(|state| !state.is_removed && !state.is_hidden);
-                let state = state.ok_or(DomainError::NotFound("note"))?;
-                let group = state.group.ok_or_else(not_in_group)?;
-                if state.is_featured != on {
-                    tx.set_featured(note, on).await?;
-                    change.count(group, Counter::GroupFeaturedNotes, if on { 1 } else { -1 });
-                    change.touch(note);
-                }
-                change.finish(state.is_featured != on, None).await?
-            }
-        };
-        Ok((self.notes().get(note).await?, outcome.changed))
-    }
-
     /// Changes the texts of the actor's own note. What is not given stays. Returns the note and whether anything changed.
     ///
     /// # Errors
@@ -266,13 +237,5 @@ impl Plaudit {
     /// A group's notes, newest first.
     pub async fn notes_of_group(&self, group: GroupId, page: PageRequest) -> DomainResult<Slice<NoteId>> {
         Ok(self.inner.db.notes_of_group(group, page).await?)
-    }
-}
-
-fn not_in_group() -> DomainError {
-    DomainError::BadInput {
-        argument: "noteId",
-        message: "noteId: this note is in no group, so it cannot be featured".into(),
-        reason: Some(Reason::NotInGroup),
     }
 }

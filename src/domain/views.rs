@@ -14,11 +14,14 @@ use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use super::{
-    DomainError, DomainResult, IdempotencyKey, Note, Plaudit, Services, actions, edges::now, keys::ActionCall,
+    DomainError, DomainResult, IdempotencyKey, Note, Plaudit, Services, actions,
+    edges::now,
+    keys::ActionCall,
+    view_window::{NoteViewer, ViewWindow},
 };
 use crate::{
     event_log::Event,
-    primitives::{NoteId, ShardCount, UserId},
+    primitives::{NoteId, ShardCount},
     store::{
         StoreError,
         redis::{Redis, ViewBundle},
@@ -53,11 +56,14 @@ pub(super) struct Views {
     /// Identifies this process to Redis, so that no bundle is appended twice.
     sender: Uuid,
     buffer: Mutex<ViewCounts>,
+    window: ViewWindow,
 }
 
 impl Views {
-    pub fn new(redis: Redis) -> Self {
-        Self { redis, sender: Uuid::new_v4(), buffer: Mutex::default() }
+    /// `window`: within this time a viewer's further views of a note do not count.
+    pub fn new(redis: Redis, window: Duration) -> Self {
+        let window = ViewWindow::new(window);
+        Self { redis, sender: Uuid::new_v4(), buffer: Mutex::default(), window }
     }
 
     fn is_full(&self) -> bool {
@@ -149,15 +155,15 @@ impl BundleQueue {
 }
 
 impl Plaudit {
-    /// Records one view per note, without waiting for the counts, unless it is one of `recorded`. Skips ids of unknown,
-    /// removed and hidden notes: a page may show a note that was just removed. Views by a hidden user do not count. Returns the viewed notes in the order of the
-    /// ids, each once.
+    /// Records one view per note, without waiting for the counts, unless it is one of `recorded`, or the viewer's view of
+    /// the note was counted within the window. Skips ids of unknown, removed and hidden notes: a page may show a note that
+    /// was just removed. Views by a hidden user do not count. Returns the viewed notes in the order of the ids, each once.
     ///
     /// # Errors
     /// [`DomainError::Overloaded`] while the buffer is full.
     pub async fn record_views(
         &self,
-        actor: UserId,
+        viewer: NoteViewer,
         ids: &[NoteId],
         key: Option<&IdempotencyKey>,
         recorded: &RecordedViews,
@@ -165,24 +171,34 @@ impl Plaudit {
         let mut seen = HashSet::with_capacity(ids.len());
         let ids: Vec<NoteId> = ids.iter().copied().filter(|id| seen.insert(*id)).collect();
         let found = self.notes().get_many(&ids).await?.into_iter().flatten();
-        let notes: Vec<Arc<Note>> = found.filter(|note| !note.is_hidden || note.author == actor).collect();
-        let user = self.users().get_many(&[actor]).await?.pop().flatten();
-        let counts = user.is_none_or(|user| !user.is_hidden);
+        let notes: Vec<Arc<Note>> =
+            found.filter(|note| !note.is_hidden || Some(note.author) == viewer.user()).collect();
+        let counts = self.counts_views_of(viewer).await?;
+        let views = &self.inner.views;
         // Checked before the key is claimed: a rejected request must not leave a claim.
-        if self.inner.views.is_full() {
+        if views.is_full() {
             return Err(DomainError::Overloaded("views"));
         }
-        let is_new = match key {
-            Some(key) => self.claim_key(actor, key, &call(&ids)).await?,
-            None => true,
+        let is_new = match (key, viewer.user()) {
+            (Some(key), Some(user)) => self.claim_key(user, key, &call(&ids)).await?,
+            _ => true,
         };
         if is_new && counts {
-            self.inner.views.add(notes.iter().map(|note| note.id).filter(|note| recorded.insert(*note)));
-            if !notes.is_empty() {
+            let new = |note: &NoteId| recorded.insert(*note) && views.window.admits(viewer, *note);
+            let viewed: Vec<NoteId> = notes.iter().map(|note| note.id).filter(new).collect();
+            if !viewed.is_empty() {
                 actions::changed("recordViews");
             }
+            views.add(viewed.into_iter());
         }
         Ok(notes)
+    }
+
+    /// Views by hidden users do not count.
+    async fn counts_views_of(&self, viewer: NoteViewer) -> DomainResult<bool> {
+        let Some(user) = viewer.user() else { return Ok(true) };
+        let user = self.users().get_many(&[user]).await?.pop().flatten();
+        Ok(user.is_none_or(|user| !user.is_hidden))
     }
 
     /// Runs the background tasks until `stop`; returns once the last views are appended, or time is up.
@@ -224,7 +240,8 @@ mod tests {
 
     #[tokio::test]
     async fn a_full_buffer_is_reported() {
-        let views = Views::new(Redis::new("redis://127.0.0.1:1", ShardCount::new(2).unwrap()).unwrap());
+        let views =
+            Views::new(Redis::new("redis://127.0.0.1:1", ShardCount::new(2).unwrap()).unwrap(), BUFFER_TIME);
         let notes = (1..BUFFER_LIMIT as i64).map(note);
         views.add(notes.clone());
         views.add(notes);

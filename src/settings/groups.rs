@@ -163,6 +163,20 @@ pub struct PipelineSettings {
     #[arg(value_parser = duration(DAY..=YEAR * 10))]
     pub activity_retention: Duration,
 
+    /// How long texts of removed notes and groups are kept, 0s to 10years
+    ///
+    /// Older ones are emptied hourly. Texts of removed comments and of erased users go at once.
+    #[arg(long, value_name = "DURATION", default_value = "30days")]
+    #[arg(value_parser = duration(Duration::ZERO..=YEAR * 10))]
+    pub removed_text_retention: Duration,
+
+    /// How long decisions about comments are kept, 1day to 10years
+    ///
+    /// Older ones are deleted hourly, but the last rejection of a comment stays as long as its author sees it.
+    #[arg(long, value_name = "DURATION", default_value = "365days")]
+    #[arg(value_parser = duration(DAY..=YEAR * 10))]
+    pub decision_retention: Duration,
+
     /// When all totals are recounted each night and repaired, as HH:MM in UTC; or off
     #[arg(long, value_name = "TIME", default_value = "02:00", value_parser = nightly_at)]
     pub reconcile_at: NightlyAt,
@@ -214,6 +228,13 @@ pub struct DomainSettings {
     #[arg(long, value_name = "MIB", default_value = "2048", value_parser = whole(64..=65_536, mebibytes))]
     #[arg(help_heading = "Sockets")]
     pub subscription_memory: u64,
+
+    /// How long further views of a note by the same viewer do not count, 0s to 1day; 0s counts each request
+    ///
+    /// Without a token an address is a viewer. Each process remembers 4 million views.
+    #[arg(long, value_name = "DURATION", default_value = "30m")]
+    #[arg(value_parser = duration(Duration::ZERO..=DAY), help_heading = "Service")]
+    pub view_window: Duration,
 
     /// How long a mutation waits for its own new count before it answers, 0s to 1m
     #[arg(long, value_name = "DURATION", default_value = "1s")]

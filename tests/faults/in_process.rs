@@ -8,7 +8,7 @@ use plaudit::{
     catalogue::{EdgeKind, Entity},
     domain::{
         Amount, CommentText, DomainResult, GRANT_REASON, IdempotencyKey, NOTE_BODY, NOTE_TITLE, NewNote,
-        NoteEdit, Plaudit, RecordedViews, Score, Switched, Text,
+        NoteEdit, NoteViewer, Plaudit, RecordedViews, Score, Switched, Text,
     },
     primitives::{CommentId, GroupId, Id, NoteId, ShardCount, UserId, fault::Point},
     store::sql::Db,
@@ -350,7 +350,9 @@ async fn change(plaudit: &Plaudit, actor: UserId, act: Act, key: &IdempotencyKey
         }
         Act::Unpost { note } => plaudit.delete_note(actor, NoteId(id(note)), false, key).await?.1.changed,
         Act::View { note } => {
-            plaudit.record_views(actor, &[NoteId(id(note))], key, &RecordedViews::default()).await?;
+            plaudit
+                .record_views(NoteViewer::User(actor), &[NoteId(id(note))], key, &RecordedViews::default())
+                .await?;
             true
         }
     };

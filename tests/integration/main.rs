@@ -19,6 +19,8 @@ mod domain {
     mod erasure;
     mod feed;
     mod follows;
+    mod group_moderation;
+    mod group_removal;
     mod hiding;
     mod history;
     mod hottest_notes;
@@ -31,8 +33,10 @@ mod domain {
     mod plans;
     mod rankings;
     mod reports;
+    mod retention;
     mod search;
     mod suspension;
+    mod view_window;
     mod viewer;
     mod views;
     mod visibility;

@@ -38,3 +38,9 @@ where
 
 /// Time limit for what should take a moment; long enough for a busy machine.
 pub const SOON: Duration = Duration::from_secs(80);
+
+/// The time in this many days, as an API value.
+pub fn in_days(days: i64) -> String {
+    let time = chrono::Utc::now() + chrono::Duration::days(days);
+    time.to_rfc3339_opts(chrono::SecondsFormat::Millis, true)
+}

@@ -260,6 +260,8 @@ pub fn plaudit(data_dir: &Path) -> Command {
     command.env("PLAUDIT_DATA_DIR", data_dir).env("PLAUDIT_JWT_SECRET", SECRET).env("NO_COLOR", "1");
     // Many tests write totals that differ from rows. Tests of reconciliation set these by flags.
     command.env("PLAUDIT_RECONCILE_SAMPLE", "0").env("PLAUDIT_RECONCILE_AT", "off");
+    // Tests view a note again and again. Tests of the window set it by a flag.
+    command.env("PLAUDIT_VIEW_WINDOW", "0s");
     // Tests send requests without pause. Tests of rate limits set them by flags.
     for rate in ["READS", "WRITES", "CREATIONS"] {
         command

@@ -39,6 +39,12 @@ const LIMITS: &[(&str, &[&str], &str, &str)] = &[
     ),
     ("Time in which these are counted", &["rate_window"], "", ""),
     (
+        "Time in which a viewer's further views of a note do not count",
+        &["view_window"],
+        "it is not counted",
+        "inflated view counts",
+    ),
+    (
         "Executions of an address that cost more than one unit, at the same time",
         &[],
         "they wait, 1.9 s at most",

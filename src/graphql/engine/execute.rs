@@ -34,7 +34,7 @@ use crate::{
             error::{Rejection, answer_too_large, first_errors},
             operation::operation_of,
             parameters::DocumentHash,
-            viewer::{Caller, Viewer},
+            viewer::Caller,
         },
         schema::{self, EngineOutcome, OnlyValidated},
     },
@@ -141,7 +141,7 @@ impl Engine {
         let Prepared { request, operation, caller, known, expected, .. } = prepared;
         let _share = self.share(&caller, expected).await;
         let mut bill = Bill { engine: self, caller: &caller, known, bytes: 0, stores: Tally::current() };
-        let (executed, bytes) = self.executed(request, &operation, caller.viewer.clone()).await?;
+        let (executed, bytes) = self.executed(request, &operation, &caller).await?;
         bill.bytes = bytes;
         Ok(executed)
     }
@@ -158,9 +158,10 @@ impl Engine {
         &self,
         request: Request,
         operation: &PreparedOperation,
-        viewer: Viewer,
+        caller: &Caller,
     ) -> Result<(Executed, u64), Rejection> {
-        let scope = Scope::new(FactsReader::new(self.plaudit.clone(), viewer));
+        let reader = FactsReader::new(self.plaudit.clone(), caller.viewer.clone());
+        let scope = Scope::of_request(reader, network_of(caller.address));
         if let Some(plan) = self.plan(&request, operation).await? {
             let answer = plan::answer(&plan, &request.variables, &scope, self.max_answer);
             let answered = AssertUnwindSafe(answer).catch_unwind().await.unwrap_or_else(|_| {

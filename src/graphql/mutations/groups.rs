@@ -1,6 +1,8 @@
-//! Creating, joining and leaving groups.
+//! Creating, editing, joining and leaving groups.
 
 use futures_util::FutureExt;
+
+use plaudit_token_auth::Role;
 
 use super::action::{Action, Mutation, created, payload};
 use crate::{
@@ -29,7 +31,7 @@ pub const MUTATIONS: &[Mutation] = &[
     },
     Mutation {
         name: "updateGroup",
-        description: "Changes the name or description of your own group. Open pages that watch the group get the new text.",
+        description: "Changes the name or description of your own group, or of any if you are a moderator. Open pages that watch the group get the new text.",
         input: &[
             ("groupId: ID!", "The group to edit."),
             ("name: String", "1 to 80 characters on one line. Omit it to leave it as it is."),
@@ -79,7 +81,9 @@ async fn update_group(call: Call<'_>) -> ApiResult<Output> {
     let (name, description) = (action.optional_text(&GROUP_NAME)?, action.optional_text(&GROUP_DESCRIPTION)?);
     let actor = action.actor().await?;
     let edit = GroupEdit { name, description };
-    let (group, changed) = action.plaudit().update_group(actor, group, &edit, action.key()).await?;
+    let may_edit_any = action.scope.viewer().has_role(Role::Moderator);
+    let (group, changed) =
+        action.plaudit().update_group(actor, group, &edit, may_edit_any, action.key()).await?;
     Ok(payload(changed, [("group", group.into())]))
 }
 

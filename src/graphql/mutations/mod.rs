@@ -6,6 +6,7 @@ mod collects;
 mod comments;
 mod erasure;
 mod follows;
+mod group_moderation;
 mod groups;
 mod inbox;
 mod likes;
@@ -33,6 +34,7 @@ fn all() -> impl Iterator<Item = &'static Mutation> {
         collects::MUTATIONS,
         follows::MUTATIONS,
         groups::MUTATIONS,
+        group_moderation::MUTATIONS,
         views::MUTATIONS,
         coins::MUTATIONS,
         inbox::MUTATIONS,

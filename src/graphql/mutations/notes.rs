@@ -1,4 +1,4 @@
-//! Creating, deleting and featuring notes.
+//! Creating, editing and deleting notes.
 
 use futures_util::FutureExt;
 
@@ -51,22 +51,6 @@ pub const MUTATIONS: &[Mutation] = &[
         ],
         act: |call| delete_note(call).boxed(),
     },
-    Mutation {
-        name: "featureNote",
-        description: "Features a note in its group. For moderators.",
-        input: &[("noteId: ID!", "The note to feature.")],
-        unchanged: Some("False when it was featured already."),
-        payload: &[("note: Note!", "The note.")],
-        act: |call| set_featured(call, true).boxed(),
-    },
-    Mutation {
-        name: "unfeatureNote",
-        description: "Stops featuring a note. For moderators.",
-        input: &[("noteId: ID!", "The note to stop featuring.")],
-        unchanged: Some("False when it was not featured."),
-        payload: &[("note: Note!", "The note.")],
-        act: |call| set_featured(call, false).boxed(),
-    },
 ];
 
 async fn create_note(call: Call<'_>) -> ApiResult<Output> {
@@ -99,12 +83,4 @@ async fn delete_note(call: Call<'_>) -> ApiResult<Output> {
     let may_remove_any = action.scope.viewer().has_role(Role::Moderator);
     let (author, outcome) = action.plaudit().delete_note(actor, note, may_remove_any, action.key()).await?;
     Ok(payload(outcome.changed, [("deletedNoteId", global_id(note).0.into()), ("author", author.into())]))
-}
-
-async fn set_featured(call: Call<'_>, on: bool) -> ApiResult<Output> {
-    let action = Action::begin(call)?;
-    let note = action.input.id("noteId")?;
-    let moderator = action.actor().await?;
-    let (note, changed) = action.plaudit().set_featured(moderator, note, on, action.key()).await?;
-    Ok(payload(changed, [("note", note.into())]))
 }

@@ -1,10 +1,12 @@
 //! Views.
 
+use std::net::Ipv4Addr;
+
 use futures_util::FutureExt;
 
 use super::action::{Action, Mutation, payload};
 use crate::{
-    domain::Durability,
+    domain::{Durability, NoteViewer},
     graphql::{
         definition::{types::Call, values::Output},
         errors::{ApiError, ApiResult},
@@ -14,10 +16,10 @@ use crate::{
 
 pub const MUTATIONS: &[Mutation] = &[Mutation {
     name: "recordViews",
-    description: "Records views of notes. Views are counted in batches after about a second; a crash of the server may lose the views of that second.",
+    description: "Records views of notes, also without a token. Within a window (30 minutes, a setting) a viewer counts once per note: the user, without a token the address. Views are counted in batches after about a second; a crash of the server may lose the views of that second, and forgets the windows.",
     input: &[(
         "noteIds: [ID!]!",
-        "The notes that were viewed: 1 to 100 ids. A request counts one view per note, however often it names it; an id without a note is skipped.",
+        "The notes that were viewed: 1 to 100 ids. Each counts once, however often it is named; an id without a note is skipped.",
     )],
     unchanged: Some("False if none of the ids is that of a note."),
     payload: &[(
@@ -38,8 +40,21 @@ async fn record_views(call: Call<'_>) -> ApiResult<Output> {
         return Err(ApiError::bad_input("noteIds", message));
     }
     let ids: Vec<NoteId> = action.input.ids("noteIds")?;
-    let (actor, recorded) = (action.actor().await?, &action.scope.acts().recorded_views);
-    let viewed = action.plaudit().record_views(actor, &ids, action.key(), recorded).await?;
-    action.scope.acts().durability.note(Durability::Memory);
+    let (viewer, acts) = (viewer(&action).await?, action.scope.acts());
+    let viewed = action.plaudit().record_views(viewer, &ids, action.key(), &acts.recorded_views).await?;
+    acts.durability.note(Durability::Memory);
     Ok(payload(!viewed.is_empty(), [("notes", Output::list(viewed))]))
+}
+
+/// The user, or without a token the network of the address.
+async fn viewer(action: &Action<'_>) -> ApiResult<NoteViewer> {
+    if action.scope.viewer().is_signed_in() {
+        return action.actor().await.map(NoteViewer::User);
+    }
+    if action.key().is_some() {
+        let message = "idempotencyKey: keys belong to a user; omit it, or send a token";
+        return Err(ApiError::bad_input("idempotencyKey", message));
+    }
+    let network = action.scope.acts().network;
+    Ok(NoteViewer::Network(network.unwrap_or(Ipv4Addr::UNSPECIFIED.into())))
 }

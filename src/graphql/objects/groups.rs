@@ -54,7 +54,7 @@ pub fn group() -> ObjectType {
     .field("noteCount: Count!", "The number of notes in the group.", count(Counter::GroupNotes))
     .field(
         "featuredNoteCount: Count!",
-        "The number of notes in the group that moderators featured.",
+        "The number of featured notes in the group.",
         count(Counter::GroupFeaturedNotes),
     )
     .field(

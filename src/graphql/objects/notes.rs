@@ -53,12 +53,12 @@ pub fn note() -> ObjectType {
         )
         .field(
             "group: Group",
-            "The group that the note was posted in. Null for none.",
+            "The group that the note is in. Null for none, and if the group was removed.",
             link(|of| Ok(Output::optional(of.note()?.group))),
         )
         .field(
             "isFeatured: Boolean!",
-            "Whether a moderator featured the note in its group.",
+            "Whether the note is featured in its group.",
             row(|of| Ok(of.note()?.is_featured.into())),
         )
         .field("likeCount: Count!", "The number of users who like it.", count(Counter::NoteLikes))

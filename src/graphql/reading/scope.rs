@@ -1,6 +1,9 @@
 //! Request scope: who asks, and the loaders of the request.
 
-use std::sync::{Arc, OnceLock};
+use std::{
+    net::IpAddr,
+    sync::{Arc, OnceLock},
+};
 
 use futures_util::{FutureExt, future::try_join_all};
 
@@ -30,9 +33,11 @@ struct ScopeData {
     acts: OnceLock<Arc<RequestActs>>,
 }
 
-/// What the mutations of one request have done; they share it.
+/// Where a request comes from, and what its mutations have done; they share it.
 #[derive(Default)]
 pub struct RequestActs {
+    /// The network of the sender's address.
+    pub network: Option<IpAddr>,
     pub recorded_views: RecordedViews,
     pub durability: LowestDurability,
 }
@@ -41,6 +46,13 @@ impl Scope {
     /// A scope that has read nothing yet.
     pub fn new(reader: FactsReader) -> Self {
         Self(Arc::new(ScopeData { reader, event: None, loaders: OnceLock::new(), acts: OnceLock::new() }))
+    }
+
+    /// The scope of a request from this network.
+    pub fn of_request(reader: FactsReader, network: IpAddr) -> Self {
+        let acts = RequestActs { network: Some(network), ..RequestActs::default() };
+        let (loaders, acts) = (OnceLock::new(), Arc::new(acts).into());
+        Self(Arc::new(ScopeData { reader, event: None, loaders, acts }))
     }
 
     /// The scope of an event, which has these counts.

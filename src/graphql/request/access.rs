@@ -19,12 +19,12 @@ pub enum Who {
     Anyone,
     /// Everybody with a token, of any role.
     SignedIn,
-    /// The author of a note, and the owner of a group. The domain decides, because the object is not known yet here; this
-    /// check only needs a token.
+    /// The author of the object. The domain decides, because the object is not known yet here; this check only needs a
+    /// token.
     Author,
     /// The user who is named, moderators and services. The domain decides, as for [`Self::Author`].
     Oneself,
-    /// The author of the object, and moderators. The domain decides, as for [`Self::Author`].
+    /// The author of the object, the owner of the group, and moderators. The domain decides, as for [`Self::Author`].
     AuthorOrModerator,
     Moderator,
     Service,
@@ -73,9 +73,10 @@ pub const RULES: &[Rule] = &[
     ("Mutation", "createNote", SignedIn),
     ("Mutation", "decideReports", Moderator),
     ("Mutation", "deleteComment", AuthorOrModerator),
+    ("Mutation", "deleteGroup", AuthorOrModerator),
     ("Mutation", "deleteNote", AuthorOrModerator),
     ("Mutation", "eraseUser", Oneself),
-    ("Mutation", "featureNote", Moderator),
+    ("Mutation", "featureNote", AuthorOrModerator),
     ("Mutation", "follow", SignedIn),
     ("Mutation", "grantCoins", Service),
     ("Mutation", "hideUser", Moderator),
@@ -86,20 +87,22 @@ pub const RULES: &[Rule] = &[
     ("Mutation", "markInboxRead", SignedIn),
     ("Mutation", "rateNote", SignedIn),
     ("Mutation", "recordMessage", Service),
-    ("Mutation", "recordViews", SignedIn),
+    ("Mutation", "recordViews", Anyone),
     ("Mutation", "rejectComment", Moderator),
+    ("Mutation", "removeGroupMember", AuthorOrModerator),
+    ("Mutation", "removeGroupNote", AuthorOrModerator),
     ("Mutation", "reportComment", SignedIn),
     ("Mutation", "reportNote", SignedIn),
     ("Mutation", "restoreUser", Moderator),
     ("Mutation", "suspendUser", Moderator),
     ("Mutation", "uncollectNote", SignedIn),
-    ("Mutation", "unfeatureNote", Moderator),
+    ("Mutation", "unfeatureNote", AuthorOrModerator),
     ("Mutation", "unfollow", SignedIn),
     ("Mutation", "unlikeComment", SignedIn),
     ("Mutation", "unlikeNote", SignedIn),
     ("Mutation", "unrateNote", SignedIn),
     ("Mutation", "unsuspendUser", Moderator),
-    ("Mutation", "updateGroup", Author),
+    ("Mutation", "updateGroup", AuthorOrModerator),
     ("Mutation", "updateNote", Author),
     ("Mutation", "updateProfile", SignedIn),
     ("Subscription", "commentCountsChanged", Anyone),

@@ -3,23 +3,14 @@
 
 use std::{sync::Arc, time::Duration};
 
-use super::{
-    backfill_page::{PAGE, PageEffects},
-    erasing, hiding,
-};
+use super::{backfill_page::PAGE, erasing, hiding, removing};
 use crate::{
-    catalogue::{Counter, Entity},
+    catalogue::Entity,
     pipeline::leadership::{Leadership, retry::repeat},
-    primitives::{
-        NoteId,
-        fault::{self, Point},
-    },
+    primitives::fault::{self, Point},
     store::{
         StoreError, StoreResult,
-        sql::{
-            Tx,
-            backfills::{Backfill, BackfillKind},
-        },
+        sql::backfills::{Backfill, BackfillKind},
     },
 };
 
@@ -60,7 +51,7 @@ async fn backfill_page(leadership: &Leadership) -> StoreResult<bool> {
     let page = match work.kind {
         BackfillKind::Hide => hiding::page(&mut tx, &mut work, true).await?,
         BackfillKind::Restore => hiding::page(&mut tx, &mut work, false).await?,
-        BackfillKind::Remove => remove_comments(&mut tx, &mut work).await?,
+        BackfillKind::Remove => removing::page(&mut tx, &mut work).await?,
         BackfillKind::Erase => erasing::page(&mut tx, &mut work, leadership.redis().shards()).await?,
     };
     tx.move_totals(&page.moved).await?;
@@ -74,23 +65,6 @@ async fn backfill_page(leadership: &Leadership) -> StoreResult<bool> {
     fault::reached(Point::AfterPage)?;
     log_progress(&work);
     Ok(true)
-}
-
-/// Removes the next comments of a removed note, and subtracts them from their authors' totals.
-async fn remove_comments(tx: &mut Tx, work: &mut Backfill) -> StoreResult<PageEffects> {
-    let mut page = PageEffects::default();
-    let note = NoteId(work.subject.id);
-    let comments = tx.remove_comments_after(note, work.after, PAGE).await?;
-    for comment in &comments {
-        if comment.included {
-            page.moved.entry(comment.author.into()).or_default().add(Counter::UserComments, -1);
-        }
-        page.changed.push(comment.id.into());
-    }
-    work.done += comments.len() as i64;
-    work.after = comments.iter().map(|comment| comment.id.get()).max().unwrap_or(work.after);
-    work.is_finished = comments.len() < PAGE;
-    Ok(page)
 }
 
 fn log_progress(work: &Backfill) {

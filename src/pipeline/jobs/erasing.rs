@@ -19,7 +19,7 @@ use crate::{
 };
 
 /// Stages after hiding, before those of the edges, of which each kind has one.
-const BEFORE_EDGES: usize = 11;
+const BEFORE_EDGES: usize = 12;
 
 pub(super) async fn page(tx: &mut Tx, work: &mut Backfill, shards: ShardCount) -> StoreResult<PageEffects> {
     let Some(stage) = work.stage.checked_sub(hiding::STAGES) else {
@@ -41,6 +41,7 @@ pub(super) async fn page(tx: &mut Tx, work: &mut Backfill, shards: ShardCount) -
         8 => return entries(tx, work, user).await,
         9 => history(tx, work, user).await?,
         10 => deleted(work, tx.erase_reports(user, PAGE).await?),
+        11 => deleted(work, tx.erase_removed_groups(user, PAGE).await?),
         stage => match EdgeKind::ALL.get(stage - BEFORE_EDGES) {
             Some(kind) => {
                 deleted(work, tx.erase_edges(*kind, user, PAGE).await?);

@@ -100,7 +100,8 @@ async fn ratings(tx: &mut Tx, work: &mut Backfill, user: UserId, hide: bool) -> 
     Ok(page)
 }
 
-/// Edges to a removed target move no totals: the removal has done that.
+/// Edges to a removed target move no totals: the removal has done that. Those that also count for their actor do, until
+/// the removal has excluded them.
 async fn edges(
     tx: &mut Tx,
     work: &mut Backfill,
@@ -112,7 +113,7 @@ async fn edges(
     let edges = tx.edges_after(kind, actor, work.after, PAGE).await?;
     let changing: Vec<&HiddenEdge> =
         edges.iter().filter(|edge| edge.included != (!hide && edge.target_is_present)).collect();
-    for edge in changing.iter().filter(|edge| edge.target_is_present) {
+    for edge in changing.iter().filter(|edge| edge.target_is_present || kind.counts_for_actor()) {
         let flip = Flip { kind, actor, target: edge.target, owner: edge.owner, on: !hide, at: 0 };
         for (entity, counter, delta) in flip.deltas_if(edge.target_is_shown) {
             page.moved.entry(entity).or_default().add(counter, delta);

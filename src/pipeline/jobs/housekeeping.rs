@@ -24,6 +24,8 @@ pub async fn run(leadership: Arc<Leadership>) -> StoreError {
         attempt("delete decided dead events", delete_decided_dead_events(&leadership)).await;
         attempt("delete old repairs", delete_old_repairs(&leadership)).await;
         attempt("delete reports of closed cases", delete_old_reports(&leadership)).await;
+        attempt("empty texts of removed notes and groups", empty_removed_texts(&leadership)).await;
+        attempt("delete old decisions", delete_old_decisions(&leadership)).await;
         tokio::time::sleep(EVERY).await;
     }
 }
@@ -74,5 +76,20 @@ async fn delete_old_repairs(leadership: &Leadership) -> StoreResult<()> {
 /// Deletes cases that were closed longer ago than the retention, first their reports, page by page.
 async fn delete_old_reports(leadership: &Leadership) -> StoreResult<()> {
     while leadership.db().delete_old_reports(RECORD_RETENTION, PAGE).await? > 0 {}
+    Ok(())
+}
+
+/// Empties texts of what was removed longer ago than the retention, page by page.
+async fn empty_removed_texts(leadership: &Leadership) -> StoreResult<()> {
+    let (db, retention) = (leadership.db(), leadership.context.settings.removed_text_retention);
+    while db.empty_removed_notes(retention, PAGE).await? == PAGE as u64 {}
+    while db.empty_removed_groups(retention, PAGE).await? == PAGE as u64 {}
+    Ok(())
+}
+
+/// Deletes decisions about comments that are older than the retention, page by page.
+async fn delete_old_decisions(leadership: &Leadership) -> StoreResult<()> {
+    let retention = leadership.context.settings.decision_retention;
+    while leadership.db().delete_old_decisions(retention, PAGE).await? == PAGE as u64 {}
     Ok(())
 }

@@ -30,4 +30,5 @@ pub mod lag;
 pub mod moderation;
 pub mod rankings;
 pub mod reconcile;
+mod removing;
 pub mod waiting;

@@ -20,7 +20,7 @@ pub enum BackfillKind {
     Hide,
     /// It counts and is shown again.
     Restore,
-    /// A note's comments are removed with it.
+    /// A note's comments are removed with it; a group's notes and members leave it.
     Remove,
     /// Everything of a user is hidden, and then deleted.
     Erase,
@@ -171,6 +171,8 @@ impl Tx {
                            WHERE note_id = $1 AND id > $2 AND (removed_at IS NULL OR is_placeholder)
                            ORDER BY id LIMIT $3 FOR NO KEY UPDATE),
              unqueued AS (DELETE FROM comment_queue AS q USING page WHERE q.comment_id = page.id),
+             decided AS (UPDATE comment_decision AS d SET is_shown = false
+                         FROM page WHERE d.comment_id = page.id AND d.is_shown),
              text AS (UPDATE comment_body AS b SET body = '', images = '{}', mentions = '{}'
                       FROM page WHERE b.id = page.id)
              UPDATE comment_index AS c SET removed_at = coalesce(removed_at, now()), is_placeholder = false

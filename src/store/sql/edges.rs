@@ -18,8 +18,8 @@ pub struct ChangedEdge {
     pub actor: UserId,
     #[sqlx(rename = "target_id")]
     pub target: Id,
-    /// If switched on: totals include it now. If switched off: totals included it before, and its target is not removed
-    /// (a removal excludes it from totals).
+    /// If switched on: totals include it now. If switched off: totals included it before. A removed target's totals
+    /// include none, unless the kind also counts for its actor: then its row says so.
     pub included: bool,
     /// It is on for the first time ever.
     pub first: bool,
@@ -143,11 +143,12 @@ impl Tx {
              JOIN {edges} AS old ON old.actor_id = f.actor AND old.target_id = f.target
              LEFT JOIN {targets} AS t ON t.id = f.target AND t.removed_at IS NULL
              WHERE edge.actor_id = f.actor AND edge.target_id = f.target AND edge.is_on
-             RETURNING edge.actor_id, edge.target_id, old.included AND t.id IS NOT NULL AS included, false AS first,
+             RETURNING edge.actor_id, edge.target_id, old.included{counted} AS included, false AS first,
                        coalesce(t.{shown}, false) AS is_shown",
             edges = kind.name(),
             targets = entity_table(kind.target()),
             shown = is_shown(kind.target()),
+            counted = if kind.counts_for_actor() { "" } else { " AND t.id IS NOT NULL" },
             at = timestamp!("f.at"),
         );
         self.write(text, flips).await

@@ -124,6 +124,14 @@ impl Tx {
         Ok(comments)
     }
 
+    /// Empties the texts of groups that the user created and that were removed. Returns their number.
+    pub async fn erase_removed_groups(&mut self, owner: UserId, most: usize) -> StoreResult<usize> {
+        let text = "UPDATE app_group SET name = '', description = '' WHERE id = ANY(ARRAY(
+                        SELECT id FROM app_group
+                        WHERE owner_id = $1 AND removed_at IS NOT NULL AND (name <> '' OR description <> '') LIMIT $2))";
+        self.delete(text.into(), owner.0, most).await
+    }
+
     /// Deletes rows of an actor's edges. Returns their number.
     pub async fn erase_edges(&mut self, kind: EdgeKind, actor: UserId, most: usize) -> StoreResult<usize> {
         let text = format!(

@@ -205,6 +205,21 @@ impl Tx {
     }
 }
 
+impl Db {
+    /// Deletes at most `most` decisions that are older than `retention`, without those whose reason is still shown. Returns
+    /// their number.
+    pub async fn delete_old_decisions(&self, retention: Duration, most: i64) -> StoreResult<u64> {
+        let query = sqlx::query(
+            "DELETE FROM comment_decision WHERE id = ANY(ARRAY(
+                 SELECT id FROM comment_decision WHERE NOT is_shown AND decided_at < now() - $1 * interval '1 ms'
+                 ORDER BY decided_at LIMIT $2))",
+        )
+        .bind(retention.as_millis() as i64)
+        .bind(most);
+        Ok(self.run(query.execute(&self.pool())).await?.rows_affected())
+    }
+}
+
 impl Tx {
     async fn record_decisions<'a>(
         &mut self,
@@ -215,10 +230,13 @@ impl Tx {
             "WITH decided AS (
                  SELECT * FROM unnest($1::bigint[], $2::text[], $3::text[], $4::text[]) AS d (id, verdict, reason, by)
              ), recorded AS (
-                 INSERT INTO comment_decision (comment_id, verdict, reason, decided_by)
-                 SELECT id, verdict, reason, by FROM decided
+                 INSERT INTO comment_decision (comment_id, verdict, reason, decided_by, is_shown)
+                 SELECT id, verdict, reason, by, verdict = 'rejected' FROM decided
                  WHERE verdict <> 'undecided'
                     OR EXISTS (SELECT FROM comment_queue AS q WHERE q.comment_id = id AND q.undecided_why IS NULL)
+             ), superseded AS (
+                 UPDATE comment_decision AS former SET is_shown = false FROM decided AS d
+                 WHERE former.comment_id = d.id AND d.verdict <> 'undecided' AND former.is_shown
              ), undecided AS (
                  UPDATE comment_queue AS q SET undecided_why = d.reason FROM decided AS d
                  WHERE q.comment_id = d.id AND d.verdict = 'undecided' AND q.undecided_why IS NULL

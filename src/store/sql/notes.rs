@@ -40,6 +40,8 @@ pub struct NoteState {
     pub author: UserId,
     #[sqlx(rename = "group_id")]
     pub group: Option<GroupId>,
+    /// `None` without a group, and if the group was removed.
+    pub group_owner: Option<UserId>,
     pub is_featured: bool,
     pub is_hidden: bool,
     pub is_removed: bool,
@@ -72,6 +74,8 @@ pub fn count_note(place: &NotePlace, totals: &Counts, by: i64, moved: &mut Delta
 const COLUMNS: &str = "id, author_id, group_id, featured_at IS NOT NULL AS is_featured, is_hidden, title, body, created_at, edited_at";
 
 const STATE: &str = "SELECT author_id, group_id, featured_at IS NOT NULL AS is_featured, is_hidden,
+                            (SELECT owner_id FROM app_group AS g
+                             WHERE g.id = note.group_id AND g.removed_at IS NULL) AS group_owner,
                             removed_at IS NOT NULL AS is_removed
                      FROM note WHERE id = $1";
 
@@ -175,24 +179,26 @@ impl Db {
 }
 
 impl Tx {
-    /// Adds a note, hidden if its author is. Returns its id, and whether it is shown. Call
-    /// [`Tx::lock_removals_shared`] first.
+    /// Adds a note, hidden if its author is. Returns its id, and whether it is shown; `None` if the group does not exist or
+    /// was removed. Call [`Tx::lock_removals_shared`] first.
     pub async fn add_note(
         &mut self,
         author: UserId,
         group: Option<GroupId>,
         title: &str,
         body: &str,
-    ) -> StoreResult<(NoteId, bool)> {
+    ) -> StoreResult<Option<(NoteId, bool)>> {
         let query = sqlx::query_as(
             "INSERT INTO note (author_id, group_id, title, body, is_hidden)
-             SELECT id, $2, $3, $4, hidden_at IS NOT NULL FROM app_user WHERE id = $1 RETURNING id, is_shown",
+             SELECT id, $2, $3, $4, hidden_at IS NOT NULL FROM app_user
+             WHERE id = $1 AND ($2 IS NULL OR EXISTS (SELECT FROM app_group WHERE id = $2 AND removed_at IS NULL))
+             RETURNING id, is_shown",
         )
         .bind(author.get())
         .bind(group.map(GroupId::get))
         .bind(title)
         .bind(body);
-        self.db.run(query.fetch_one(&mut *self.inner)).await
+        self.db.run(query.fetch_optional(&mut *self.inner)).await
     }
 
     /// The state of a note, without a lock, so it may change; `None` if it never existed.
@@ -227,13 +233,6 @@ impl Tx {
         .bind(title)
         .bind(body);
         Ok(self.db.run(query.execute(&mut *self.inner)).await?.rows_affected() > 0)
-    }
-
-    pub async fn set_featured(&mut self, note: NoteId, on: bool) -> StoreResult<()> {
-        let query = sqlx::query("UPDATE note SET featured_at = CASE WHEN $2 THEN now() END WHERE id = $1")
-            .bind(note.get())
-            .bind(on);
-        self.db.run(query.execute(&mut *self.inner)).await.map(drop)
     }
 
     /// The notes that exist and are not removed.

@@ -55,7 +55,7 @@ async fn a_note_is_edited_by_its_author_only_and_what_is_omitted_stays() {
 }
 
 #[tokio::test]
-async fn a_group_is_edited_by_its_owner_only() {
+async fn a_group_is_edited_by_its_owner_and_moderators_only() {
     let server = Server::shared();
     let owner = server.client("cyd edits a group");
     let input = json!({ "name": "Before", "description": "Before" });
@@ -70,6 +70,9 @@ async fn a_group_is_edited_by_its_owner_only() {
     let member = server.client("dot is a member");
     member.act("joinGroup", json!({ "groupId": g }), "changed").await;
     assert_eq!(member.refused("updateGroup", name).await.0, "FORBIDDEN");
+    let moderator = server.client_as(Role::Moderator, "dan moderates a group");
+    let renamed = moderator.act("updateGroup", json!({ "groupId": g, "name": "Moderated" }), fields).await;
+    assert_eq!((&renamed["changed"], &renamed["group"]["name"]), (&json!(true), &json!("Moderated")));
     for (input, argument) in [
         (json!({ "groupId": g }), "name"),
         (json!({ "groupId": g, "name": "" }), "name"),

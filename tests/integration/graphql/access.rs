@@ -7,7 +7,7 @@ use plaudit_token_auth::Role;
 use serde_json::{Value, json};
 
 use crate::support::{
-    Client, Server, Socket, note, number,
+    Client, Server, Socket, in_days, note, number,
     raw::{Raw, request},
     token_as, user,
 };
@@ -81,6 +81,8 @@ struct Things {
     other_user: String,
     /// Is erased.
     leaving: String,
+    /// By the owner, in the group; it is taken out.
+    leaving_note: String,
 }
 
 impl Things {
@@ -89,7 +91,8 @@ impl Things {
         let group =
             owner.act("createGroup", json!({ "name": "All" }), "group { id }").await["group"]["id"].clone();
         let input = json!({ "title": "Mine", "body": "Text", "groupId": group });
-        let created = owner.act("createNote", input, "note { id author { id } }").await["note"].clone();
+        let created =
+            owner.act("createNote", input.clone(), "note { id author { id } }").await["note"].clone();
         let (note_, id) = (created["id"].as_str().unwrap(), created["author"]["id"].as_str().unwrap());
         let comment = stores.new_comment_by(number(&created["author"]["id"]), number(&created["id"])).await;
         let mut undecided = [0; 2];
@@ -110,13 +113,27 @@ impl Things {
             reported: format!("comment_{}", stores.new_comment(number(&created["id"])).await),
             other_user: user(stores.new_user().await),
             leaving: user(stores.new_user().await),
+            leaving_note: owner.act("createNote", input, "note { id }").await["note"]["id"]
+                .as_str()
+                .unwrap()
+                .to_owned(),
         }
     }
 
     /// An operation with this field on these objects.
     fn document(&self, of_type: &str, field: &str) -> String {
-        let Self { owner, note, comment, group, undecided, others_note, reported, other_user, leaving } =
-            self;
+        let Self {
+            owner,
+            note,
+            comment,
+            group,
+            undecided,
+            others_note,
+            reported,
+            other_user,
+            leaving,
+            leaving_note,
+        } = self;
         let input = match field {
             "addComment" => json!({ "noteId": note, "body": "Words" }),
             "approveComment" => json!({ "commentId": undecided[0] }),
@@ -129,7 +146,7 @@ impl Things {
             "updateProfile" => json!({ "name": "Another" }),
             "rateNote" => json!({ "noteId": note, "score": 7 }),
             "recordViews" => json!({ "noteIds": [note] }),
-            "suspendUser" => json!({ "userId": other_user, "until": "2027-06-01T00:00:00.000Z" }),
+            "suspendUser" => json!({ "userId": other_user, "until": in_days(1) }),
             "reportNote" => json!({ "noteId": others_note, "reason": "SPAM" }),
             "reportComment" => json!({ "commentId": reported, "reason": "SPAM" }),
             "decideReports" => json!({ "id": others_note, "decision": "KEEP" }),
@@ -138,7 +155,9 @@ impl Things {
                 json!({ "userId": other_user })
             }
             "grantCoins" => json!({ "userId": owner, "amount": 1, "reason": "Because" }),
-            "joinGroup" | "leaveGroup" => json!({ "groupId": group }),
+            "joinGroup" | "leaveGroup" | "deleteGroup" => json!({ "groupId": group }),
+            "removeGroupMember" => json!({ "groupId": group, "userId": other_user }),
+            "removeGroupNote" => json!({ "groupId": group, "noteId": leaving_note }),
             "markInboxRead" => json!({ "badges": ["LIKES"] }),
             "recordMessage" => json!({ "senderId": other_user, "recipientId": owner }),
             _ => json!({ "noteId": note }),

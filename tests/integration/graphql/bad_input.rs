@@ -3,7 +3,7 @@
 use plaudit_token_auth::Role;
 use serde_json::{Value, json};
 
-use crate::support::{Client, Server, note, user};
+use crate::support::{Client, Server, in_days, note, user};
 
 const LIKE: &str = "mutation ($n: ID!) { likeNote(input: { noteId: $n }) { changed } }";
 
@@ -190,16 +190,20 @@ async fn every_argument_of_every_mutation_is_checked_and_named() {
         cases.push((moderator, "rejectComment", json!({ "commentId": bad, "reason": "r" }), "commentId"));
     }
     for bad in ["", "group_x", "user_1"] {
-        for mutation in ["joinGroup", "leaveGroup"] {
+        for mutation in ["joinGroup", "leaveGroup", "deleteGroup"] {
             cases.push((user_, mutation, json!({ "groupId": bad }), "groupId"));
         }
+        let (member, in_group) =
+            (json!({ "groupId": bad, "userId": u }), json!({ "groupId": bad, "noteId": n }));
+        cases.push((user_, "removeGroupMember", member, "groupId"));
+        cases.push((user_, "removeGroupNote", in_group, "groupId"));
         cases.push((user_, "createNote", json!({ "title": "t", "body": "b", "groupId": bad }), "groupId"));
     }
     for bad in ["", "note_1", "user_-1"] {
         for mutation in ["follow", "unfollow"] {
             cases.push((user_, mutation, json!({ "userId": bad }), "userId"));
         }
-        let until = "2027-06-01T00:00:00.000Z";
+        let until = in_days(1);
         cases.push((moderator, "suspendUser", json!({ "userId": bad, "until": until }), "userId"));
         for mutation in ["hideUser", "restoreUser", "unsuspendUser"] {
             cases.push((moderator, mutation, json!({ "userId": bad }), "userId"));
@@ -272,6 +276,9 @@ async fn an_idempotency_key_is_checked_by_every_mutation() {
         (0, "unfollow", json!({ "userId": u })),
         (0, "joinGroup", json!({ "groupId": "group_1" })),
         (0, "leaveGroup", json!({ "groupId": "group_1" })),
+        (0, "deleteGroup", json!({ "groupId": "group_1" })),
+        (0, "removeGroupMember", json!({ "groupId": "group_1", "userId": u })),
+        (0, "removeGroupNote", json!({ "groupId": "group_1", "noteId": n })),
         (0, "createGroup", json!({ "name": "n" })),
         (0, "createNote", json!({ "title": "t", "body": "b" })),
         (0, "markInboxRead", json!({ "badges": ["LIKES"] })),
@@ -285,7 +292,7 @@ async fn an_idempotency_key_is_checked_by_every_mutation() {
         (0, "reportNote", json!({ "noteId": n, "reason": "SPAM" })),
         (0, "reportComment", json!({ "commentId": "comment_1", "reason": "SPAM" })),
         (1, "decideReports", json!({ "id": n, "decision": "KEEP" })),
-        (1, "suspendUser", json!({ "userId": u, "until": "2027-06-01T00:00:00.000Z" })),
+        (1, "suspendUser", json!({ "userId": u, "until": in_days(1) })),
         (1, "unsuspendUser", json!({ "userId": u })),
         (1, "hideUser", json!({ "userId": u })),
         (1, "restoreUser", json!({ "userId": u })),

@@ -5,14 +5,23 @@ import head from "../layout/Head.module.css";
 import styles from "./GroupHead.module.css";
 import { GroupMark } from "./GroupMark";
 import { JoinButton } from "./JoinButton";
+import { OwnGroup } from "./OwnGroup";
 
-/** Name, description and member count of a group. */
-export function GroupHead({ group }: { group: NonNullable<GroupQuery["group"]> }) {
+interface Props {
+  group: NonNullable<GroupQuery["group"]>;
+  isOwner: boolean;
+}
+
+/** Name, description and member count of a group, and what its owner may do with it. */
+export function GroupHead({ group, isOwner }: Props) {
   return (
     <section className={head.head} aria-label="About">
       <div className={head.top}>
         <GroupMark name={group.name} size={76} />
-        <JoinButton group={group} isMain />
+        <div className={styles.actions}>
+          {isOwner && <OwnGroup id={group.id} />}
+          <JoinButton group={group} isMain />
+        </div>
       </div>
       <h2>{group.name}</h2>
       {group.owner && (

@@ -28,12 +28,13 @@ function GroupOf({ id }: { id: string }) {
   const retry = () => run({ requestPolicy: "network-only" });
   if (!group) return <Instead title="Group" isLoading={fetching} error={error} retry={retry} />;
 
-  const mayPost = group.viewerIsMember || (viewerId !== undefined && group.owner?.id === viewerId);
+  const isOwner = viewerId !== undefined && group.owner?.id === viewerId;
+  const mayPost = group.viewerIsMember || isOwner;
   return (
     <>
       <PageHead title={group.name} back />
       <GroupListener ids={[id]} />
-      <GroupHead group={group} />
+      <GroupHead group={group} isOwner={isOwner} />
       <Bar>
         <Tabs
           label="What to show"

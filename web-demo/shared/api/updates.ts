@@ -22,6 +22,7 @@ export function updates(): UpdatesConfig {
     Mutation: {
       createNote: ({ createNote }, _args, cache) => createNote && noteCreated(cache, createNote as CreatedNote),
       deleteNote: ({ deleteNote }, { input }: Input, cache) => deleteNote && noteDeleted(cache, input.noteId!),
+      deleteGroup: ({ deleteGroup }, { input }: Input, cache) => deleteGroup && groupDeleted(cache, input.groupId!),
       likeNote: ({ likeNote }, { input }: Input, cache) => likeNote && updateLikers(cache, input.noteId!, true),
       unlikeNote: ({ unlikeNote }, { input }: Input, cache) => unlikeNote && updateLikers(cache, input.noteId!, false),
       addComment: ({ addComment }, _args, cache) => addComment && commentAdded(cache, addComment as AddedComment),
@@ -58,6 +59,15 @@ function noteDeleted(cache: Cache, noteId: string) {
   drop(cache, viewerKey(cache), "likedNotes", key);
   drop(cache, viewerKey(cache), "collectedNotes", key);
   cache.link("Query", "note", { id: noteId }, null);
+}
+
+/** Its notes stay, in no group. */
+function groupDeleted(cache: Cache, groupId: string) {
+  const key = `Group:${groupId}`;
+  drop(cache, "Query", "groups", key);
+  const user = ownUserKey(cache);
+  if (user) drop(cache, user, "groups", key);
+  cache.link("Query", "group", { id: groupId }, null);
 }
 
 /** Adds the viewer to the likers of a note, or removes them. The server's list changes a moment later. */

@@ -136,7 +136,7 @@ async fn every_document_of_the_project_is_answered_by_its_plan() {
         let has = |word: &str| document.text.contains(word);
         // Nobody decides twice about a comment, or removes an object twice.
         let is_decision = has("approveComment(") || has("rejectComment(");
-        let mut values = if is_decision || has("delete") || has("eraseUser(") {
+        let mut values = if is_decision || has("delete") || has("removeGroup") || has("eraseUser(") {
             variables(&server).await
         } else {
             values.clone()
