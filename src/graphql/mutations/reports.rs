@@ -41,7 +41,7 @@ pub const MUTATIONS: &[Mutation] = &[
         name: "decideReports",
         description: "Decides about all reports of a note or comment: keeps it or removes it, as `deleteNote` and `deleteComment` do. Reports that come later are another decision. For moderators.",
         input: &[
-            ("id: ID!", "The reported note or comment."),
+            ("reportedId: ID!", "The reported note or comment."),
             ("decision: ReportDecision!", "What happens to it."),
             ("reason: String", "Why, for other moderators: 1 to 200 characters on one line."),
         ],
@@ -85,8 +85,8 @@ async fn report(action: &Action<'_>, target: ReportTarget) -> ApiResult<bool> {
 
 async fn decide(call: Call<'_>) -> ApiResult<Output> {
     let action = Action::begin(call)?;
-    let id = parse_any("id", &action.input.text("id").unwrap_or_default())?;
-    let target = ReportTarget::parse("id", id)?;
+    let id = parse_any("reportedId", &action.input.text("reportedId").unwrap_or_default())?;
+    let target = ReportTarget::parse("reportedId", id)?;
     let decision = match action.input.text("decision").as_deref() {
         Some("REMOVE") => ReportDecision::Remove,
         _ => ReportDecision::Keep,

@@ -34,7 +34,7 @@ async fn report(reporter: &Client, id: &str, reason: &str, text: Option<&str>) -
 }
 
 async fn decide(moderator: &Client, id: &str, decision: &str) -> Value {
-    let input = json!({ "id": id, "decision": decision, "reason": "We looked" });
+    let input = json!({ "reportedId": id, "decision": decision, "reason": "We looked" });
     let payload = moderator.act("decideReports", input, "changed decidedId").await;
     assert_eq!(payload["decidedId"], id);
     payload["changed"].clone()
@@ -107,7 +107,7 @@ async fn what_was_kept_can_be_reported_again_and_what_was_removed_is_gone() {
         for changed in [true, false] {
             assert_eq!(decide(&moderator, id, "KEEP").await, changed);
         }
-        let remove = json!({ "id": id, "decision": "REMOVE" });
+        let remove = json!({ "reportedId": id, "decision": "REMOVE" });
         let refused = moderator.refused("decideReports", remove).await;
         assert_eq!(refused, ("BAD_USER_INPUT".into(), Some("decision".into())));
         assert_eq!(case_of(&moderator, id).await, None);
@@ -117,7 +117,7 @@ async fn what_was_kept_can_be_reported_again_and_what_was_removed_is_gone() {
         for changed in [true, false] {
             assert_eq!(decide(&moderator, id, "REMOVE").await, changed);
         }
-        let keep = json!({ "id": id, "decision": "KEEP" });
+        let keep = json!({ "reportedId": id, "decision": "KEEP" });
         assert_eq!(moderator.refused("decideReports", keep).await.0, "NOT_FOUND");
         assert_eq!(case_of(&moderator, id).await, None);
         let gone = ann.data("query ($id: ID!) { node(id: $id) { id } }", json!({ "id": id })).await;
@@ -197,7 +197,7 @@ async fn reports_of_64_users_at_once_are_64_and_decisions_beside_them_lose_none(
     let decisions = async {
         let keep = || {
             moderator.send(
-                "mutation ($n: ID!) { decideReports(input: { id: $n, decision: KEEP }) { changed } }",
+                "mutation ($n: ID!) { decideReports(input: { reportedId: $n, decision: KEEP }) { changed } }",
                 json!({ "n": n }),
             )
         };
@@ -298,7 +298,7 @@ async fn reported_objects_are_listed_by_reports_and_by_age_for_moderators_alone(
     for (client, code) in [(server.client("ann"), "FORBIDDEN"), (server.anonymous(), "UNAUTHENTICATED")] {
         let error = client.error(REPORTED, json!({ "orderBy": "OLDEST" })).await;
         assert_eq!(error["extensions"]["code"], code);
-        let input = json!({ "id": notes[0], "decision": "REMOVE" });
+        let input = json!({ "reportedId": notes[0], "decision": "REMOVE" });
         assert_eq!(client.refused("decideReports", input).await.0, code);
     }
 }
@@ -324,8 +324,8 @@ async fn bad_reports_and_decisions_are_refused_and_leave_nothing() {
     for (mutation, argument, id) in [
         ("reportNote", "noteId", "note_9000000000"),
         ("reportComment", "commentId", "comment_9000000000"),
-        ("decideReports", "id", &n),
-        ("decideReports", "id", "comment_9000000000"),
+        ("decideReports", "reportedId", &n),
+        ("decideReports", "reportedId", "comment_9000000000"),
     ] {
         let mut input = json!({ argument: id, "reason": "SPAM" });
         if mutation == "decideReports" {
@@ -334,10 +334,10 @@ async fn bad_reports_and_decisions_are_refused_and_leave_nothing() {
         let client = if mutation == "decideReports" { &moderator } else { &ann };
         assert_eq!(client.refused(mutation, input).await.0, "NOT_FOUND", "{mutation} {id}");
     }
-    let of_user = json!({ "id": id_of(&author).await, "decision": "KEEP" });
+    let of_user = json!({ "reportedId": id_of(&author).await, "decision": "KEEP" });
     assert_eq!(
         moderator.refused("decideReports", of_user).await,
-        ("BAD_USER_INPUT".into(), Some("id".into()))
+        ("BAD_USER_INPUT".into(), Some("reportedId".into()))
     );
     // What the author of a hidden note sees does not exist for others.
     moderator.act("hideUser", json!({ "userId": id_of(&author).await }), "changed").await;

@@ -44,10 +44,11 @@ async fn a_suspended_user_is_refused_every_action_but_reads_exports_and_erases_w
 
     let until = after(TimeDelta::days(1));
     let input = json!({ "userId": id, "until": until, "reason": "  Too loud\u{200b}  " });
-    let suspension = json!({ "until": until, "reason": "Too loud" });
+    let suspension = json!({ "endsAt": until, "reason": "Too loud" });
     for changed in [true, false] {
-        let payload =
-            moderator.act("suspendUser", input.clone(), "changed user { suspension { until reason } }").await;
+        let payload = moderator
+            .act("suspendUser", input.clone(), "changed user { suspension { endsAt reason } }")
+            .await;
         assert_eq!(payload, json!({ "changed": changed, "user": { "suspension": suspension } }));
     }
     for (mutation, input) in [
@@ -79,9 +80,9 @@ async fn a_suspended_user_is_refused_every_action_but_reads_exports_and_erases_w
     assert_eq!(error["extensions"], json!({ "code": "SUSPENDED", "retryable": false, "until": until }));
     assert!(error["message"].as_str().unwrap().contains("suspended until"), "{error}");
 
-    let viewer = sam.data("{ viewer { suspension { until reason } user { id } } }", json!({})).await;
+    let viewer = sam.data("{ viewer { suspension { endsAt reason } user { id } } }", json!({})).await;
     assert_eq!(viewer["viewer"], json!({ "suspension": suspension, "user": { "id": id } }));
-    let public = "query ($u: ID!) { user(id: $u) { suspension { until } } }";
+    let public = "query ($u: ID!) { user(id: $u) { suspension { endsAt } } }";
     assert_eq!(sam.error(public, json!({ "u": id })).await["extensions"]["code"], "FORBIDDEN");
     assert_eq!(sam.note(&n).await["viewerHasLiked"], true);
     sam.act("markInboxRead", json!({ "badges": ["LIKES"] }), "changed").await;
@@ -95,7 +96,7 @@ async fn a_suspended_user_is_refused_every_action_but_reads_exports_and_erases_w
     let lifted = |changed| json!({ "changed": changed, "user": { "suspension": null } });
     for changed in [true, false] {
         let payload = moderator
-            .act("unsuspendUser", json!({ "userId": id }), "changed user { suspension { until } }")
+            .act("unsuspendUser", json!({ "userId": id }), "changed user { suspension { endsAt } }")
             .await;
         assert_eq!(payload, lifted(changed));
     }

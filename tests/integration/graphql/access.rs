@@ -149,7 +149,7 @@ impl Things {
             "suspendUser" => json!({ "userId": other_user, "until": in_days(1) }),
             "reportNote" => json!({ "noteId": others_note, "reason": "SPAM" }),
             "reportComment" => json!({ "commentId": reported, "reason": "SPAM" }),
-            "decideReports" => json!({ "id": others_note, "decision": "KEEP" }),
+            "decideReports" => json!({ "reportedId": others_note, "decision": "KEEP" }),
             "eraseUser" => json!({ "userId": leaving }),
             "follow" | "unfollow" | "hideUser" | "restoreUser" | "unsuspendUser" => {
                 json!({ "userId": other_user })
@@ -188,7 +188,7 @@ impl Things {
                 format!("note(id: \"{note}\") {{ activity(from: \"2026-01-01T00:00:00.000Z\") {{ total }} }}")
             }
             ("Note", "ratings") => format!("note(id: \"{note}\") {{ ratings {{ nodes {{ score }} }} }}"),
-            ("User", "suspension") => format!("user(id: \"{owner}\") {{ suspension {{ until }} }}"),
+            ("User", "suspension") => format!("user(id: \"{owner}\") {{ suspension {{ endsAt }} }}"),
             ("User", "visibility") => format!("user(id: \"{owner}\") {{ visibility {{ isHidden }} }}"),
             _ => panic!("{of_type}.{field} needs a selection"),
         };

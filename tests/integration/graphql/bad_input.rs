@@ -234,7 +234,12 @@ async fn every_argument_of_every_mutation_is_checked_and_named() {
         cases.push((user_, "createGroup", json!({ "name": "n", "description": bad }), "description"));
     }
     for bad in ["", "42", "user_1", "group_1", "note_0"] {
-        cases.push((moderator, "decideReports", json!({ "id": bad, "decision": "KEEP" }), "id"));
+        cases.push((
+            moderator,
+            "decideReports",
+            json!({ "reportedId": bad, "decision": "KEEP" }),
+            "reportedId",
+        ));
     }
     for bad in [0, 1_000_001, -1_000_001, i32::MIN] {
         cases.push((service, "grantCoins", json!({ "userId": u, "amount": bad, "reason": "r" }), "amount"));
@@ -291,7 +296,7 @@ async fn an_idempotency_key_is_checked_by_every_mutation() {
         (1, "unfeatureNote", json!({ "noteId": n })),
         (0, "reportNote", json!({ "noteId": n, "reason": "SPAM" })),
         (0, "reportComment", json!({ "commentId": "comment_1", "reason": "SPAM" })),
-        (1, "decideReports", json!({ "id": n, "decision": "KEEP" })),
+        (1, "decideReports", json!({ "reportedId": n, "decision": "KEEP" })),
         (1, "suspendUser", json!({ "userId": u, "until": in_days(1) })),
         (1, "unsuspendUser", json!({ "userId": u })),
         (1, "hideUser", json!({ "userId": u })),

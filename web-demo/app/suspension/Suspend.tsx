@@ -26,7 +26,7 @@ export function Suspend({ user }: { user: { id: string; name: string } }) {
     <p className={styles.moderator}>
       {suspension ? (
         <>
-          Suspended until {when(suspension.until)}.
+          Suspended until {when(suspension.endsAt)}.
           <Button onClick={() => lift({ userId: user.id })}>Lift the suspension</Button>
         </>
       ) : (

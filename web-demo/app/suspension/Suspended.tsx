@@ -15,7 +15,7 @@ export function Suspended() {
     <div role="status" className={styles.banner}>
       <CircleAlert size={20} aria-hidden="true" />
       <p>
-        <strong>Your account is suspended until {when(suspension.until)}.</strong>{" "}
+        <strong>Your account is suspended until {when(suspension.endsAt)}.</strong>{" "}
         {suspension.reason && <>Reason: {suspension.reason}. </>}
         You can read everything; what you do is refused until then.
       </p>
