@@ -36,6 +36,7 @@ pub const ACTIONS: &[(&str, &str, &str)] = &[
     ("unlikeComment", "like_comment", OFF),
     ("unlikeNote", "like_note", OFF),
     ("unrateNote", "rate_note", OFF),
+    ("updateComment", "update_comment", ON),
     ("updateGroup", "update_group", ON),
     ("updateNote", "update_note", ON),
     ("updateProfile", "update_profile", ON),

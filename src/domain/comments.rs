@@ -36,6 +36,7 @@ impl Comment {
             body,
             images,
             mentions,
+            edit: None,
             ..self.clone()
         }
     }

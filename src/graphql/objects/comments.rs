@@ -3,6 +3,7 @@
 use futures_util::FutureExt;
 
 use super::{
+    comment_edits::pending_edit,
     lists::{page_of, page_of_actors},
     nodes::{ID, id},
 };
@@ -60,6 +61,17 @@ pub fn comment() -> ObjectType {
         "rejectionReason: String",
         "Why the comment was rejected. Null if it was not.",
         row(|of| Ok(of.comment()?.rejected_because.as_deref().into())),
+    )
+    .field(
+        "editedAt: DateTime",
+        "When its text was last changed after everybody could see it. Null if it never was.",
+        row(|of| Ok(of.comment()?.edited_at.map(Scalar::Time).into())),
+    )
+    .field(
+        "pendingEdit: CommentEdit",
+        "The next text of an approved comment, which waits for a decision or was rejected. Null if there is none; only \
+         its author and moderators see it.",
+        Resolve::Call(|call| pending_edit(call).boxed()),
     )
     .field(
         "isRemoved: Boolean!",
@@ -132,7 +144,7 @@ pub fn comment_state() -> EnumType {
     }
 }
 
-const fn state(state: CommentState) -> &'static str {
+pub(super) const fn state(state: CommentState) -> &'static str {
     match state {
         CommentState::Pending => "PENDING",
         CommentState::Approved => "APPROVED",

@@ -2,6 +2,7 @@
 
 pub mod activity;
 pub mod coins;
+pub mod comment_edits;
 pub mod comments;
 pub mod groups;
 pub mod inbox;

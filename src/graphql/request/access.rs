@@ -19,7 +19,7 @@ pub enum Who {
     Anyone,
     /// Everybody with a token, of any role.
     SignedIn,
-    /// The author of a note, and the owner of a group. The domain decides, because the object is not known yet here; this
+    /// The author of a note or comment, and the owner of a group. The domain decides, because the object is not known yet here; this
     /// check only needs a token.
     Author,
     /// The user who is named, moderators and services. The domain decides, as for [`Self::Author`].
@@ -93,6 +93,7 @@ pub const RULES: &[Rule] = &[
     ("Mutation", "unlikeComment", SignedIn),
     ("Mutation", "unlikeNote", SignedIn),
     ("Mutation", "unrateNote", SignedIn),
+    ("Mutation", "updateComment", Author),
     ("Mutation", "updateGroup", Author),
     ("Mutation", "updateNote", Author),
     ("Mutation", "updateProfile", SignedIn),

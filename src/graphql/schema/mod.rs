@@ -15,8 +15,8 @@ use super::{
     live::subscriptions::subscription,
     mutations,
     objects::{
-        activity, coins, comments, groups, inbox, inbox_badges, inbox_entries, lists::note_order, notes,
-        ratings, users, viewer, visibility,
+        activity, coins, comment_edits, comments, groups, inbox, inbox_badges, inbox_entries,
+        lists::note_order, notes, ratings, users, viewer, visibility,
     },
     queries::{self, explain, export, lists, moderation, rankings},
 };
@@ -64,6 +64,7 @@ impl Schema {
             users::user(),
             notes::note(),
             comments::comment(),
+            comment_edits::comment_edit(),
             groups::group(),
             inbox::inbox(),
             inbox_entries::inbox_entry(),

@@ -171,6 +171,7 @@ impl Tx {
                            WHERE note_id = $1 AND id > $2 AND (removed_at IS NULL OR is_placeholder)
                            ORDER BY id LIMIT $3 FOR NO KEY UPDATE),
              unqueued AS (DELETE FROM comment_queue AS q USING page WHERE q.comment_id = page.id),
+             unedited AS (DELETE FROM comment_edit AS e USING page WHERE e.comment_id = page.id),
              text AS (UPDATE comment_body AS b SET body = '', images = '{}', mentions = '{}'
                       FROM page WHERE b.id = page.id)
              UPDATE comment_index AS c SET removed_at = coalesce(removed_at, now()), is_placeholder = false
