@@ -23,7 +23,7 @@ export function cache() {
       ...embedded("LikerConnection", "FollowerConnection", "FollowedUserConnection", "MemberConnection"),
       ...embedded("GroupConnection", "JoinedGroupConnection"),
       ...embedded("InboxEntryConnection", "UndecidedCommentConnection", "UndecidedComment", "ExportedRecordConnection", "ExportedRecord", "PageInfo"),
-      ...embedded("CommentQueue", "ActivityPoint", "UserVisibility"),
+      ...embedded("CommentEdit", "CommentQueue", "ActivityPoint", "UserVisibility"),
       ...embedded("Explanation", "ExplainedCounter", "ExplainedLog", "ExplainedEvent"),
       ...embedded("ExplainedInvalidation", "ExplainedRepair"),
     },
