@@ -1,6 +1,6 @@
 //! The next text of a comment, which its author and moderators see.
 
-use super::comments::state;
+use super::comment_states::state;
 use crate::{
     domain::{CommentState, PendingEdit},
     graphql::{

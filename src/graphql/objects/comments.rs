@@ -4,12 +4,13 @@ use futures_util::FutureExt;
 
 use super::{
     comment_edits::pending_edit,
+    comment_states::state,
     lists::{page_of, page_of_actors},
     nodes::{ID, id},
 };
 use crate::{
     catalogue::{Counter, EdgeKind},
-    domain::{CommentOrder, CommentState, CommentThread},
+    domain::{CommentOrder, CommentThread},
     graphql::{
         definition::{
             interfaces::{LIKEABLE, NODE},
@@ -130,26 +131,6 @@ pub fn comment() -> ObjectType {
     )
     .same_for_all()
     .counts_version()
-}
-
-pub fn comment_state() -> EnumType {
-    EnumType {
-        name: "CommentState",
-        description: "Whether a comment may be shown.",
-        values: vec![
-            ("PENDING", "Not decided yet: only its author and moderators see it."),
-            ("APPROVED", "Everybody sees it."),
-            ("REJECTED", "Only its author and moderators see it."),
-        ],
-    }
-}
-
-pub(super) const fn state(state: CommentState) -> &'static str {
-    match state {
-        CommentState::Pending => "PENDING",
-        CommentState::Approved => "APPROVED",
-        CommentState::Rejected => "REJECTED",
-    }
 }
 
 pub fn comment_order() -> EnumType {

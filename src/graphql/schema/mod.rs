@@ -15,7 +15,7 @@ use super::{
     live::subscriptions::subscription,
     mutations,
     objects::{
-        activity, coins, comment_edits, comments, groups, inbox, inbox_badges, inbox_entries,
+        activity, coins, comment_edits, comment_states, comments, groups, inbox, inbox_badges, inbox_entries,
         lists::note_order, notes, ratings, users, viewer, visibility,
     },
     queries::{self, explain, export, lists, moderation, rankings},
@@ -84,7 +84,7 @@ impl Schema {
             comments::comment_order(),
             lists::group_order(),
             note_order(),
-            comments::comment_state(),
+            comment_states::comment_state(),
             inbox_badges::inbox_badge(),
             inbox_entries::inbox_entry_kind(),
             rankings::hot_window(),

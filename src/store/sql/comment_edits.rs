@@ -4,7 +4,7 @@ use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 use sqlx::{FromRow, Row, postgres::PgRow};
 
-use super::{Tx, columns::users_of, moderation::DecidedComment};
+use super::{Tx, columns::users_of};
 use crate::{
     primitives::{CommentId, UserId},
     store::StoreResult,
@@ -90,26 +90,27 @@ impl Tx {
     }
 
     /// Shows the approved edits in place of the old texts, and notes the reasons of the rejected ones.
-    pub(super) async fn settle_edits(&mut self, decided: &[DecidedComment<'_>]) -> StoreResult<()> {
+    pub(super) async fn settle_edits(
+        &mut self,
+        approved: &[CommentId],
+        rejected: &[(CommentId, &str)],
+    ) -> StoreResult<()> {
         let query = sqlx::query(
-            "WITH decided AS (
-                 SELECT * FROM unnest($1::bigint[], $2::text[], $3::text[]) AS d (id, verdict, reason)
-             ), approved AS (
-                 DELETE FROM comment_edit AS e USING decided AS d
-                 WHERE e.comment_id = d.id AND d.verdict = 'approved'
-                 RETURNING e.comment_id, e.body, e.images, e.mentions
+            "WITH approved AS (
+                 DELETE FROM comment_edit WHERE comment_id = ANY($1)
+                 RETURNING comment_id, body, images, mentions
              ), text AS (
                  UPDATE comment_body AS b SET body = a.body, images = a.images, mentions = a.mentions
                  FROM approved AS a WHERE b.id = a.comment_id
              ), shown AS (
                  UPDATE comment_index AS i SET edited_at = now() FROM approved AS a WHERE i.id = a.comment_id
              )
-             UPDATE comment_edit AS e SET rejected_because = d.reason FROM decided AS d
-             WHERE e.comment_id = d.id AND d.verdict = 'rejected'",
+             UPDATE comment_edit AS e SET rejected_because = d.reason
+             FROM unnest($2::bigint[], $3::text[]) AS d (id, reason) WHERE e.comment_id = d.id",
         )
-        .bind(decided.iter().map(|of| of.header.id.get()).collect::<Vec<_>>())
-        .bind(decided.iter().map(|of| of.decision.verdict.name()).collect::<Vec<_>>())
-        .bind(decided.iter().map(|of| of.decision.reason).collect::<Vec<_>>());
+        .bind(approved.iter().map(|comment| comment.get()).collect::<Vec<_>>())
+        .bind(rejected.iter().map(|(comment, _)| comment.get()).collect::<Vec<_>>())
+        .bind(rejected.iter().map(|(_, reason)| *reason).collect::<Vec<_>>());
         self.db.run(query.execute(&mut *self.inner)).await.map(drop)
     }
 

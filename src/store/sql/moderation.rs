@@ -58,9 +58,9 @@ pub struct Decision<'a> {
 
 /// A decision on a text that waited for it.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct DecidedComment<'a> {
-    pub header: CommentHeader,
-    pub decision: Decision<'a>,
+struct DecidedComment<'a> {
+    header: CommentHeader,
+    decision: Decision<'a>,
 }
 
 impl DecidedComment<'_> {
@@ -88,7 +88,7 @@ pub struct QueueState {
 }
 
 impl Verdict {
-    pub(super) const fn name(self) -> &'static str {
+    const fn name(self) -> &'static str {
         match self {
             Self::Approved => "approved",
             Self::Rejected => "rejected",
@@ -181,8 +181,7 @@ impl Tx {
         self.lock_totals_of(&headers, &notifications).await?;
         let decided = self.lock_waiting(decisions).await?;
         self.record_decisions(&decided).await?;
-        let edits: Vec<DecidedComment<'_>> = decided.iter().filter(|of| of.is_edit()).copied().collect();
-        self.settle_edits(&edits).await?;
+        self.settle_decided_edits(&decided).await?;
         // What a hidden user wrote counts and tells nobody until the user is restored.
         let told =
             decided.iter().filter(|of| of.decision.verdict == Verdict::Approved && !of.header.is_hidden);
@@ -201,6 +200,16 @@ impl Tx {
             effects.moved.entry(inbox).or_default().add(Counter::InboxReplies, 1);
         }
         Ok(effects)
+    }
+
+    async fn settle_decided_edits(&mut self, decided: &[DecidedComment<'_>]) -> StoreResult<()> {
+        let edits = || decided.iter().filter(|of| of.is_edit()).map(|of| (of.header.id, &of.decision));
+        let approved = edits().filter(|(_, decision)| decision.verdict == Verdict::Approved);
+        let rejected = edits().filter(|(_, decision)| decision.verdict == Verdict::Rejected);
+        let approved: Vec<CommentId> = approved.map(|(comment, _)| comment).collect();
+        let rejected: Vec<(CommentId, &str)> =
+            rejected.map(|(comment, decision)| (comment, decision.reason)).collect();
+        self.settle_edits(&approved, &rejected).await
     }
 
     /// Locks comments and returns the decisions on texts that wait for one: the first on each.
