@@ -95,6 +95,8 @@ CREATE TABLE comment_index (
     -- The comment below which a reply stands; null for a comment on the note.
     parent_id          bigint REFERENCES comment_index (id),
     created_at         timestamptz NOT NULL DEFAULT now(),
+    -- When its text was changed last after everybody could see it.
+    edited_at          timestamptz,
     removed_at         timestamptz,
     -- The reply that this reply answers; null when it answers `parent_id`.
     reply_to_id        bigint REFERENCES comment_index (id),
@@ -154,4 +156,16 @@ CREATE TABLE comment_body (
     body      text NOT NULL,
     images    text[] NOT NULL DEFAULT '{}',
     mentions  bigint[] NOT NULL DEFAULT '{}'
+);
+
+-- The next text of an approved comment. Everybody sees the text in `comment_body` until this one is approved and takes
+-- its place. One that was rejected stays for its author until the next edit.
+CREATE TABLE comment_edit (
+    comment_id        bigint PRIMARY KEY REFERENCES comment_index (id),
+    body              text NOT NULL,
+    images            text[] NOT NULL,
+    mentions          bigint[] NOT NULL,
+    -- Null while it waits for a decision.
+    rejected_because  text,
+    created_at        timestamptz NOT NULL DEFAULT now()
 );

@@ -1,9 +1,13 @@
 -- Moderation: comments that wait for a decision, and the decisions.
 
+-- New comments, and edits of approved ones (`comment_edit`).
 -- A table and not a Redis stream: a comment and its row here are one transaction, and so are a decision and its
 -- totals. A moderator leases rows for a while, because a decision may take longer than a transaction should.
 CREATE TABLE comment_queue (
     comment_id     bigint PRIMARY KEY REFERENCES comment_index (id),
+    -- Which text is judged: every text gets a new number, so a decision on an older one has no effect. It changes only
+    -- under the lock of the comment.
+    submission     bigint GENERATED ALWAYS AS IDENTITY,
     tries          integer NOT NULL DEFAULT 0,
     due_at         timestamptz NOT NULL DEFAULT now(),
     -- Why the automatic moderator could not decide; if set, the comment waits for a person.
@@ -21,6 +25,7 @@ BEGIN
     RETURN NULL;
 END $$;
 
+-- Also fires when an edit replaces the row of an earlier text (ON CONFLICT DO UPDATE).
 CREATE TRIGGER comment_queue_announced AFTER INSERT ON comment_queue
     FOR EACH STATEMENT EXECUTE FUNCTION announce_comment_queue();
 

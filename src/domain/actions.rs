@@ -45,6 +45,7 @@ pub const ACTIONS: &[(&str, &str, &str)] = &[
     ("unlikeNote", "like_note", OFF),
     ("unrateNote", "rate_note", OFF),
     ("unsuspendUser", "suspend_user", OFF),
+    ("updateComment", "update_comment", ON),
     ("updateGroup", "update_group", ON),
     ("updateNote", "update_note", ON),
     ("updateProfile", "update_profile", ON),

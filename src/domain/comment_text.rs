@@ -6,7 +6,7 @@ use super::{
     DomainError, DomainResult,
     text::{COMMENT_BODY, ImageAddress, Text, TextRule},
 };
-use crate::primitives::UserId;
+use crate::{primitives::UserId, store::sql::comment_edits::WrittenText};
 
 const MAX_IMAGES: usize = 9;
 const MAX_MENTIONS: usize = 10;
@@ -19,26 +19,82 @@ pub struct CommentText {
     pub(super) mentions: Vec<UserId>,
 }
 
+/// New parts of a comment; `None` leaves one as it is.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct CommentEdit {
+    pub(super) body: Option<Text>,
+    pub(super) images: Option<Vec<String>>,
+    pub(super) mentions: Option<Vec<UserId>>,
+}
+
 impl CommentText {
     /// # Errors
     /// [`DomainError::BadInput`] naming `body`, `images` or `mentions`.
     pub fn parse(body: &str, images: Vec<String>, mentions: Vec<UserId>) -> DomainResult<Self> {
-        // A comment with an image may have no text.
-        let rule = TextRule { min: usize::from(images.is_empty()), ..COMMENT_BODY };
-        let body = Text::parse(body, &rule)?;
-        if images.len() > MAX_IMAGES {
-            let message = format!("images: at most {MAX_IMAGES} addresses, not {}", images.len());
-            return Err(DomainError::bad_input("images", message));
-        }
-        let mentions: BTreeSet<UserId> = mentions.into_iter().collect();
-        if mentions.len() > MAX_MENTIONS {
-            let message = format!("mentions: at most {MAX_MENTIONS} users, not {}", mentions.len());
-            return Err(DomainError::bad_input("mentions", message));
-        }
-        let image = |address: &String| ImageAddress::parse("images", address).map(ImageAddress::into_string);
-        let images = images.iter().map(image).collect::<DomainResult<_>>()?;
-        Ok(Self { body, images, mentions: mentions.into_iter().collect() })
+        let body = Text::parse(body, &body_rule(!images.is_empty()))?;
+        Ok(Self { body, images: parsed_images(images)?, mentions: distinct(mentions)? })
     }
+}
+
+impl CommentEdit {
+    /// # Errors
+    /// [`DomainError::BadInput`] naming `body`, `images` or `mentions`.
+    pub fn parse(
+        body: Option<&str>,
+        images: Option<Vec<String>>,
+        mentions: Option<Vec<UserId>>,
+    ) -> DomainResult<Self> {
+        // Whether there is an image may depend on the text that is edited.
+        let rule = body_rule(images.as_ref().is_none_or(|images| !images.is_empty()));
+        Ok(Self {
+            body: body.map(|body| Text::parse(body, &rule)).transpose()?,
+            images: images.map(parsed_images).transpose()?,
+            mentions: mentions.map(distinct).transpose()?,
+        })
+    }
+
+    /// The text with these parts changed.
+    ///
+    /// # Errors
+    /// [`DomainError::BadInput`] naming `body` if neither text nor image is left.
+    pub fn apply(&self, to: &WrittenText) -> DomainResult<WrittenText> {
+        let text = WrittenText {
+            body: self.body.as_ref().map_or_else(|| to.body.clone(), |body| body.as_str().to_owned()),
+            images: self.images.clone().unwrap_or_else(|| to.images.clone()),
+            mentions: self.mentions.clone().unwrap_or_else(|| to.mentions.clone()),
+        };
+        if text.body.is_empty() && text.images.is_empty() {
+            let message = "body: a comment needs a text or an image, and this would leave it without both";
+            return Err(DomainError::bad_input("body", message));
+        }
+        Ok(text)
+    }
+}
+
+/// A comment with an image may have no text.
+fn body_rule(may_have_image: bool) -> TextRule {
+    TextRule { min: usize::from(!may_have_image), ..COMMENT_BODY }
+}
+
+fn parsed_images(images: Vec<String>) -> DomainResult<Vec<String>> {
+    if images.len() > MAX_IMAGES {
+        let message = format!("images: at most {MAX_IMAGES} addresses, not {}", images.len());
+        return Err(DomainError::bad_input("images", message));
+    }
+    images
+        .iter()
+        .map(|address| ImageAddress::parse("images", address).map(ImageAddress::into_string))
+        .collect()
+}
+
+/// Each user once, in the order of their ids.
+fn distinct(mentions: Vec<UserId>) -> DomainResult<Vec<UserId>> {
+    let mentions: BTreeSet<UserId> = mentions.into_iter().collect();
+    if mentions.len() > MAX_MENTIONS {
+        let message = format!("mentions: at most {MAX_MENTIONS} users, not {}", mentions.len());
+        return Err(DomainError::bad_input("mentions", message));
+    }
+    Ok(mentions.into_iter().collect())
 }
 
 #[cfg(test)]

@@ -37,6 +37,7 @@ impl Comment {
             body,
             images,
             mentions,
+            edit: None,
             ..self.clone()
         }
     }

@@ -7,6 +7,7 @@ mod accounts;
 mod actions;
 mod coins;
 mod collects;
+mod comment_edits;
 mod comment_text;
 mod comments;
 mod durability;
@@ -45,10 +46,10 @@ use std::sync::Arc;
 
 use tokio::sync::Semaphore;
 
-pub use crate::store::sql::threads::CommentState;
+pub use crate::store::sql::{comment_edits::PendingEdit, threads::CommentState};
 pub use actions::ACTIONS;
 pub use coins::{Amount, CoinEntry};
-pub use comment_text::CommentText;
+pub use comment_text::{CommentEdit, CommentText};
 pub use comments::{CommentOrder, CommentThread, ThreadPage};
 pub use durability::{Durability, LowestDurability};
 pub use edges::Switched;

@@ -19,6 +19,8 @@ const RULES: SchemaRules = SchemaRules {
     lists: &[
         ("Comment", "images", ListSize::Fixed(9)),
         ("Comment", "mentions", ListSize::Fixed(10)),
+        ("CommentEdit", "images", ListSize::Fixed(9)),
+        ("CommentEdit", "mentions", ListSize::Fixed(10)),
         // At most 50, but rarely more than one.
         ("Note", "viewerUnpublishedComments", ListSize::Fixed(10)),
         ("Mutation", "recordViews", ListSize::Ids { argument: "input", field: Some("noteIds") }),
@@ -42,6 +44,7 @@ const RULES: SchemaRules = SchemaRules {
         ("Note", "body", NOTE_BODY.max_bytes()),
         ("Note", "title", NOTE_TITLE.max_bytes()),
         ("Comment", "body", COMMENT_BODY.max_bytes()),
+        ("CommentEdit", "body", COMMENT_BODY.max_bytes()),
         ("Group", "description", GROUP_DESCRIPTION.max_bytes()),
         ("Group", "name", GROUP_NAME.max_bytes()),
     ],

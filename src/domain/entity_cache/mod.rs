@@ -80,7 +80,8 @@ impl CachedEntity for Comment {
     }
 
     fn text_bytes(&self) -> usize {
-        self.body.len() + self.images.iter().map(String::len).sum::<usize>()
+        let edit = self.edit.as_ref().map_or(0, |edit| edit.text.bytes());
+        self.body.len() + self.images.iter().map(String::len).sum::<usize>() + edit
     }
 
     async fn fetch(db: &Db, ids: &[CommentId]) -> StoreResult<Vec<Self>> {

@@ -52,12 +52,12 @@ impl<'a> Action<'a> {
 
     /// # Errors
     /// [`Code::BadUserInput`](crate::graphql::Code::BadUserInput) naming the first argument, if none of them is given.
-    pub fn must_give_one_of(&self, arguments: [&'static str; 2]) -> ApiResult<()> {
+    pub fn must_give_one_of<const N: usize>(&self, arguments: [&'static str; N]) -> ApiResult<()> {
         if arguments.iter().any(|argument| self.input.value(argument).is_some()) {
             return Ok(());
         }
-        let [one, other] = arguments;
-        Err(ApiError::bad_input(one, format!("{one}: give {one}, {other}, or both")))
+        let (first, all) = (arguments[0], arguments.join(", "));
+        Err(ApiError::bad_input(first, format!("{first}: give at least one of {all}")))
     }
 
     /// The acting user, created at the first action.

@@ -1,4 +1,4 @@
-//! Writing and deleting comments.
+//! Writing, editing and deleting comments.
 
 use futures_util::FutureExt;
 
@@ -6,7 +6,7 @@ use plaudit_token_auth::Role;
 
 use super::action::{Action, Mutation, created, payload};
 use crate::{
-    domain::CommentText,
+    domain::{CommentEdit, CommentText},
     graphql::{
         definition::{
             types::Call,
@@ -34,6 +34,28 @@ pub const MUTATIONS: &[Mutation] = &[
         act: |call| add_comment(call).boxed(),
     },
     Mutation {
+        name: "updateComment",
+        description: "Changes parts of your own comment. Others see the new text once it is approved, and of an approved comment the old one until then. A later edit replaces one that waits.",
+        input: &[
+            ("commentId: ID!", "The comment to edit."),
+            (
+                "body: String",
+                "At most 1024 characters; at least one, unless there are images. Omit it to leave it as it is.",
+            ),
+            (
+                "images: [URL!]",
+                "At most 9 https addresses, in place of the earlier ones. Omit it to leave them as they are.",
+            ),
+            (
+                "mentions: [ID!]",
+                "At most 10 users, in place of the earlier ones; those who are new are notified once it is approved. Omit it to leave them as they are.",
+            ),
+        ],
+        unchanged: Some("False when the text was the same already."),
+        payload: &[("comment: Comment!", "The comment.")],
+        act: |call| update_comment(call).boxed(),
+    },
+    Mutation {
         name: "deleteComment",
         description: "Removes a comment: your own, or any if you are a moderator. A comment with replies leaves a placeholder.",
         input: &[("commentId: ID!", "The comment to remove.")],
@@ -57,6 +79,22 @@ async fn add_comment(call: Call<'_>) -> ApiResult<Output> {
     let author = action.actor().await?;
     let (comment, _) = action.plaudit().add_comment(author, note, reply_to, &text, action.key()).await?;
     Ok(created([("comment", comment.into())]))
+}
+
+async fn update_comment(call: Call<'_>) -> ApiResult<Output> {
+    let action = Action::begin(call)?;
+    let input = &action.input;
+    let comment: CommentId = input.id("commentId")?;
+    action.must_give_one_of(["body", "images", "mentions"])?;
+    let images = || input.texts("images").into_iter().map(Into::into).collect();
+    let edit = CommentEdit::parse(
+        input.text("body").as_deref(),
+        input.value("images").map(|_| images()),
+        input.value("mentions").map(|_| input.ids("mentions")).transpose()?,
+    )?;
+    let actor = action.actor().await?;
+    let (comment, changed) = action.plaudit().update_comment(actor, comment, &edit, action.key()).await?;
+    Ok(payload(changed, [("comment", comment.into())]))
 }
 
 async fn delete_comment(call: Call<'_>) -> ApiResult<Output> {

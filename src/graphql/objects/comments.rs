@@ -3,12 +3,14 @@
 use futures_util::FutureExt;
 
 use super::{
+    comment_edits::pending_edit,
+    comment_states::state,
     lists::{page_of, page_of_actors},
     nodes::{ID, id},
 };
 use crate::{
     catalogue::{Counter, EdgeKind},
-    domain::{CommentOrder, CommentState, CommentThread},
+    domain::{CommentOrder, CommentThread},
     graphql::{
         definition::{
             interfaces::{LIKEABLE, NODE},
@@ -60,6 +62,17 @@ pub fn comment() -> ObjectType {
         "rejectionReason: String",
         "Why the comment was rejected. Null if it was not.",
         row(|of| Ok(of.comment()?.rejected_because.as_deref().into())),
+    )
+    .field(
+        "editedAt: DateTime",
+        "When its text was last changed after everybody could see it. Null if it never was.",
+        row(|of| Ok(of.comment()?.edited_at.map(Scalar::Time).into())),
+    )
+    .field(
+        "pendingEdit: CommentEdit",
+        "The next text of an approved comment, which waits for a decision or was rejected. Null if there is none; only \
+         its author and moderators see it.",
+        Resolve::Call(|call| pending_edit(call).boxed()),
     )
     .field(
         "isRemoved: Boolean!",
@@ -118,26 +131,6 @@ pub fn comment() -> ObjectType {
     )
     .same_for_all()
     .counts_version()
-}
-
-pub fn comment_state() -> EnumType {
-    EnumType {
-        name: "CommentState",
-        description: "Whether a comment may be shown.",
-        values: vec![
-            ("PENDING", "Not decided yet: only its author and moderators see it."),
-            ("APPROVED", "Everybody sees it."),
-            ("REJECTED", "Only its author and moderators see it."),
-        ],
-    }
-}
-
-const fn state(state: CommentState) -> &'static str {
-    match state {
-        CommentState::Pending => "PENDING",
-        CommentState::Approved => "APPROVED",
-        CommentState::Rejected => "REJECTED",
-    }
 }
 
 pub fn comment_order() -> EnumType {

@@ -2,6 +2,8 @@
 
 pub mod activity;
 pub mod coins;
+pub mod comment_edits;
+pub mod comment_states;
 pub mod comments;
 pub mod groups;
 pub mod inbox;

@@ -19,8 +19,8 @@ pub enum Who {
     Anyone,
     /// Everybody with a token, of any role.
     SignedIn,
-    /// The author of the object. The domain decides, because the object is not known yet here; this check only needs a
-    /// token.
+    /// The author of a note or comment. The domain decides, because the object is not known yet here; this check only
+    /// needs a token.
     Author,
     /// The user who is named, moderators and services. The domain decides, as for [`Self::Author`].
     Oneself,
@@ -102,6 +102,7 @@ pub const RULES: &[Rule] = &[
     ("Mutation", "unlikeNote", SignedIn),
     ("Mutation", "unrateNote", SignedIn),
     ("Mutation", "unsuspendUser", Moderator),
+    ("Mutation", "updateComment", Author),
     ("Mutation", "updateGroup", AuthorOrModerator),
     ("Mutation", "updateNote", Author),
     ("Mutation", "updateProfile", SignedIn),

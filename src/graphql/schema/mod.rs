@@ -15,8 +15,8 @@ use super::{
     live::subscriptions::subscription,
     mutations,
     objects::{
-        activity, coins, comments, groups, inbox, inbox_badges, inbox_entries, lists::note_order, notes,
-        ratings, reports, suspension, users, viewer, visibility,
+        activity, coins, comment_edits, comment_states, comments, groups, inbox, inbox_badges, inbox_entries,
+        lists::note_order, notes, ratings, reports, suspension, users, viewer, visibility,
     },
     queries::{self, explain, export, lists, moderation, rankings},
 };
@@ -66,6 +66,7 @@ impl Schema {
             users::user(),
             notes::note(),
             comments::comment(),
+            comment_edits::comment_edit(),
             groups::group(),
             inbox::inbox(),
             inbox_entries::inbox_entry(),
@@ -89,7 +90,7 @@ impl Schema {
             comments::comment_order(),
             lists::group_order(),
             note_order(),
-            comments::comment_state(),
+            comment_states::comment_state(),
             inbox_badges::inbox_badge(),
             inbox_entries::inbox_entry_kind(),
             rankings::hot_window(),

@@ -1,7 +1,8 @@
 //! Moderation: a singleton job that has waiting comments judged and writes the decisions.
 //!
-//! A comment is leased while it is judged. After a kill it is judged again when the lease has expired. A comment
-//! that is judged twice is decided once: a decision has no effect unless the comment is pending.
+//! A text is leased while it is judged. After a kill it is judged again when the lease has expired. A text that is
+//! judged twice is decided once: a decision has no effect unless that very text waits for it, so one that its author
+//! has replaced meanwhile is not shown.
 
 use std::{collections::BTreeSet, slice, sync::Arc, time::Duration};
 
@@ -16,7 +17,7 @@ use crate::{
     primitives::CommentId,
     store::{
         StoreError, StoreResult,
-        sql::moderation::{Decision, QueuedComment, Verdict},
+        sql::moderation::{Decision, QueuedComment, SubmissionNumber, Verdict},
     },
 };
 
@@ -35,6 +36,7 @@ const EVERY: Duration = Duration::from_millis(500);
 /// Result of judging one comment.
 struct JudgingResult {
     comment: CommentId,
+    submission: SubmissionNumber,
     outcome: JudgingOutcome,
 }
 
@@ -85,7 +87,7 @@ async fn moderate(leadership: &Leadership) -> StoreResult<()> {
 }
 
 async fn judge(leadership: &Leadership, comment: QueuedComment) -> JudgingResult {
-    let QueuedComment { id: comment, body, images, tries } = comment;
+    let QueuedComment { id: comment, submission, body, images, tries } = comment;
     let moderator = &leadership.context.moderator;
     let outcome = match moderator.judge(&Submission { text: body, images }).await {
         Ok(Judgement::Approved) => JudgingOutcome::Decided(Verdict::Approved, String::new()),
@@ -97,7 +99,7 @@ async fn judge(leadership: &Leadership, comment: QueuedComment) -> JudgingResult
         }
         Err(failure) => JudgingOutcome::Decided(Verdict::Undecided, failure.to_string()),
     };
-    JudgingResult { comment, outcome }
+    JudgingResult { comment, submission, outcome }
 }
 
 /// Pause before the next attempt: four times as long each time, with jitter, and at least what the moderator asks
@@ -117,12 +119,15 @@ fn pause(leadership: &Leadership, tries: i32, failure: &Failure) -> Duration {
 async fn write_results(leadership: &Leadership, results: Vec<JudgingResult>) -> StoreResult<()> {
     let by = leadership.context.moderator.name();
     let mut decisions = Vec::with_capacity(results.len());
-    for JudgingResult { comment, outcome } in &results {
+    for JudgingResult { comment, submission, outcome } in &results {
         match outcome {
             JudgingOutcome::Decided(verdict, reason) => {
-                decisions.push(Decision { comment: *comment, verdict: *verdict, reason, by });
+                let (comment, submission, verdict) = (*comment, *submission, *verdict);
+                decisions.push(Decision { comment, submission, verdict, reason, by });
             }
-            JudgingOutcome::Retry(pause) => leadership.db().requeue_comment(*comment, *pause).await?,
+            JudgingOutcome::Retry(pause) => {
+                leadership.db().requeue_comment(*comment, *submission, *pause).await?;
+            }
         }
     }
     match decide(leadership, &decisions).await {

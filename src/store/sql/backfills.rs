@@ -173,6 +173,7 @@ impl Tx {
              unqueued AS (DELETE FROM comment_queue AS q USING page WHERE q.comment_id = page.id),
              decided AS (UPDATE comment_decision AS d SET is_shown = false
                          FROM page WHERE d.comment_id = page.id AND d.is_shown),
+             unedited AS (DELETE FROM comment_edit AS e USING page WHERE e.comment_id = page.id),
              text AS (UPDATE comment_body AS b SET body = '', images = '{}', mentions = '{}'
                       FROM page WHERE b.id = page.id)
              UPDATE comment_index AS c SET removed_at = coalesce(removed_at, now()), is_placeholder = false

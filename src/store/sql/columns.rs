@@ -46,6 +46,11 @@ fn id(raw: i64) -> Result<Id, BoxDynError> {
     Id::try_from(raw).map_err(|error| format!("{raw}: {error}").into())
 }
 
+/// Users by their numbers.
+pub(super) fn users_of(raw: Vec<i64>) -> Vec<UserId> {
+    raw.into_iter().filter_map(|id| Some(UserId(Id::try_from(id).ok()?))).collect()
+}
+
 fn entity_kind(name: String) -> Result<EntityKind, BoxDynError> {
     let kind = EntityKind::ALL.iter().copied().find(|kind| kind.name() == name);
     kind.ok_or_else(|| format!("unknown kind of entity {name:?}").into())

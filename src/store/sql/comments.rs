@@ -105,6 +105,7 @@ impl Tx {
     pub async fn remove_comment(&mut self, comment: CommentId, as_placeholder: bool) -> StoreResult<()> {
         let query = sqlx::query(
             "WITH text AS (UPDATE comment_body SET body = '', images = '{}', mentions = '{}' WHERE id = $1),
+             edit AS (DELETE FROM comment_edit WHERE comment_id = $1),
              queued AS (DELETE FROM comment_queue WHERE comment_id = $1),
              decided AS (UPDATE comment_decision SET is_shown = false WHERE comment_id = $1 AND is_shown)
              UPDATE comment_index SET removed_at = now(), is_placeholder = $2 WHERE id = $1",

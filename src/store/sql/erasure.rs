@@ -114,6 +114,7 @@ impl Tx {
         let comments: Vec<CommentId> = self.db.run(query.fetch_all(&mut *self.inner)).await?;
         let query = sqlx::query(
             "WITH text AS (UPDATE comment_body SET body = '', images = '{}', mentions = '{}' WHERE id = ANY($1)),
+             edits AS (DELETE FROM comment_edit WHERE comment_id = ANY($1)),
              queued AS (DELETE FROM comment_queue WHERE comment_id = ANY($1)),
              decided AS (DELETE FROM comment_decision WHERE comment_id = ANY($1))
              UPDATE comment_index SET removed_at = coalesce(removed_at, now()), rating_at_writing = NULL

@@ -81,7 +81,11 @@ fn sections() -> Vec<Section> {
             "comment",
             "'id', 'comment_' || r.id, 'note', 'note_' || r.note_id, 'replyTo', 'comment_' || coalesce(r.reply_to_id, r.parent_id),
              'body', b.body, 'images', b.images, 'mentions', b.mentions, 'state', r.state, 'createdAt', r.created_at,
-             'removedAt', r.removed_at,
+             'editedAt', r.edited_at, 'removedAt', r.removed_at,
+             'edit', (SELECT jsonb_strip_nulls(jsonb_build_object(
+                          'body', e.body, 'images', e.images, 'mentions', e.mentions, 'createdAt', e.created_at,
+                          'rejectedBecause', e.rejected_because))
+                      FROM comment_edit AS e WHERE e.comment_id = r.id),
              'decisions', (SELECT jsonb_agg(jsonb_build_object('verdict', d.verdict, 'reason', d.reason, 'at', d.decided_at))
                            FROM comment_decision AS d WHERE d.comment_id = r.id)",
             "comment_index AS r JOIN comment_body AS b ON b.id = r.id WHERE r.author_id = $1",

@@ -6,6 +6,7 @@ pub mod announcements;
 pub mod backfills;
 pub mod coins;
 mod columns;
+pub mod comment_edits;
 pub mod comments;
 pub mod counts;
 pub mod dead;

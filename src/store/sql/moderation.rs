@@ -1,4 +1,5 @@
-//! Moderation of comments: the queue of those that wait, and decisions with the totals that they change.
+//! Moderation of comments and of their edits: the queue of those that wait, and decisions with the totals that they
+//! change.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -7,17 +8,27 @@ use std::{
 
 use sqlx::FromRow;
 
-use super::{Db, Tx, comments::CommentHeader, notifications::CommentNotification, threads::CommentState};
+use super::{
+    Db, Tx,
+    comments::{CommentHeader, raw},
+    notifications::CommentNotification,
+    threads::CommentState,
+};
 use crate::{
     catalogue::{Counter, Deltas, Entity, EntityKind},
     primitives::{CommentId, Id, NoteId, PageRequest, Slice},
     store::StoreResult,
 };
 
-/// A comment that waits for a decision.
+/// Which text of a comment is judged: every text has its own number, so a decision on an older text has no effect.
+pub type SubmissionNumber = i64;
+
+/// A text that waits for a decision: of a new comment, or the next one of an approved comment.
 #[derive(Clone, FromRow, PartialEq, Eq, Debug)]
 pub struct QueuedComment {
+    #[sqlx(rename = "comment_id")]
     pub id: CommentId,
+    pub submission: SubmissionNumber,
     pub body: String,
     pub images: Vec<String>,
     /// Attempt number, starting at 1.
@@ -37,10 +48,26 @@ pub enum Verdict {
 #[derive(Clone, Copy, Debug)]
 pub struct Decision<'a> {
     pub comment: CommentId,
+    /// What was judged.
+    pub submission: SubmissionNumber,
     pub verdict: Verdict,
     pub reason: &'a str,
     /// A moderator's name, or the user who decided.
     pub by: &'a str,
+}
+
+/// A decision on a text that waited for it.
+#[derive(Clone, Copy, Debug)]
+struct DecidedComment<'a> {
+    header: CommentHeader,
+    decision: Decision<'a>,
+}
+
+impl DecidedComment<'_> {
+    /// It is the next text of a comment that everybody sees already.
+    fn is_edit(&self) -> bool {
+        self.header.state == CommentState::Approved
+    }
 }
 
 /// What decisions change beyond the comments themselves; the caller adds it to the totals.
@@ -71,28 +98,48 @@ impl Verdict {
 }
 
 impl Db {
-    /// Leases the comments that are due, the oldest first: no other call returns them until the lease ends.
+    /// Leases the comments that are due, the oldest first: no other call returns them until the lease ends, or until
+    /// their text changes.
     pub async fn lease_queued_comments(&self, most: i64, lease: Duration) -> StoreResult<Vec<QueuedComment>> {
-        let query = sqlx::query_as(
+        let query = sqlx::query_scalar(
             "WITH due AS (SELECT comment_id FROM comment_queue
                           WHERE undecided_why IS NULL AND due_at <= now()
-                          ORDER BY due_at LIMIT $1 FOR UPDATE SKIP LOCKED),
-             leased AS (UPDATE comment_queue AS q SET tries = q.tries + 1, due_at = now() + $2 * interval '1 ms'
-                        FROM due WHERE q.comment_id = due.comment_id RETURNING q.comment_id, q.tries)
-             SELECT b.id, b.body, b.images, leased.tries FROM leased JOIN comment_body AS b ON b.id = leased.comment_id
-             ORDER BY b.id",
+                          ORDER BY due_at LIMIT $1 FOR UPDATE SKIP LOCKED)
+             UPDATE comment_queue AS q SET tries = q.tries + 1, due_at = now() + $2 * interval '1 ms'
+             FROM due WHERE q.comment_id = due.comment_id RETURNING q.comment_id",
         )
         .bind(most)
         .bind(lease.as_millis() as i64);
+        let leased: Vec<i64> = self.run(query.fetch_all(&self.pool())).await?;
+        if leased.is_empty() {
+            return Ok(Vec::new());
+        }
+        // A statement of its own: a text and its number have to be of one moment, and an update goes on with newer rows
+        // than those that the statement sees elsewhere.
+        let query = sqlx::query_as(
+            "SELECT q.comment_id, q.submission, q.tries, coalesce(e.body, b.body) AS body,
+                    coalesce(e.images, b.images) AS images
+             FROM comment_queue AS q JOIN comment_body AS b ON b.id = q.comment_id
+             LEFT JOIN comment_edit AS e ON e.comment_id = q.comment_id
+             WHERE q.comment_id = ANY($1) ORDER BY q.comment_id",
+        )
+        .bind(leased);
         self.run(query.fetch_all(&self.pool())).await
     }
 
-    /// Makes a comment due again after `pause`, because no decision could be made.
-    pub async fn requeue_comment(&self, comment: CommentId, pause: Duration) -> StoreResult<()> {
+    /// Makes a text due again after `pause`, because no decision could be made.
+    pub async fn requeue_comment(
+        &self,
+        comment: CommentId,
+        submission: SubmissionNumber,
+        pause: Duration,
+    ) -> StoreResult<()> {
         let query = sqlx::query(
-            "UPDATE comment_queue SET due_at = now() + $2 * interval '1 ms' WHERE comment_id = $1",
+            "UPDATE comment_queue SET due_at = now() + $3 * interval '1 ms'
+             WHERE comment_id = $1 AND submission = $2",
         )
         .bind(comment.get())
+        .bind(submission)
         .bind(pause.as_millis() as i64);
         self.run(query.execute(&self.pool())).await.map(drop)
     }
@@ -124,53 +171,92 @@ impl Db {
 }
 
 impl Tx {
-    /// Decides the comments that are still pending, and records the decisions. Writes the inbox entries of approved
-    /// comments and returns how totals change. Skips comments that were already decided or removed, and those whose
-    /// note was removed. Call [`Tx::lock_removals_shared`] first.
+    /// Decides the texts that still wait, and records the decisions. Writes the inbox entries of what is approved and
+    /// returns how totals change. Skips texts that were decided, replaced or removed before, and comments whose note was
+    /// removed. Call [`Tx::lock_removals_shared`] first.
     pub async fn decide(&mut self, decisions: &[Decision<'_>]) -> StoreResult<DecisionEffects> {
         let comments: Vec<CommentId> = decisions.iter().map(|decision| decision.comment).collect();
         let headers = self.comment_headers(&comments).await?;
         let notifications = self.notifications(&comments).await?;
         self.lock_totals_of(&headers, &notifications).await?;
-        let mut open = self.open_comments(&comments).await?;
-        // Removing from `open` applies only the first decision on a comment.
-        let decided: Vec<(CommentHeader, Decision<'_>)> = decisions
-            .iter()
-            .filter_map(|decision| Some((open.remove(&decision.comment)?, *decision)))
-            .collect();
-        self.record_decisions(decided.iter().map(|(_, decision)| decision)).await?;
-        // A comment of a hidden user counts and tells nobody until the user is restored.
-        let approved: Vec<CommentHeader> = decided
-            .iter()
-            .filter(|(header, decision)| decision.verdict == Verdict::Approved && !header.is_hidden)
-            .map(|(header, _)| *header)
-            .collect();
+        let decided = self.lock_waiting(decisions).await?;
+        self.record_decisions(&decided).await?;
+        self.settle_decided_edits(&decided).await?;
+        // What a hidden user wrote counts and tells nobody until the user is restored.
+        let told =
+            decided.iter().filter(|of| of.decision.verdict == Verdict::Approved && !of.header.is_hidden);
+        let approved: Vec<CommentHeader> =
+            told.clone().filter(|of| !of.is_edit()).map(|of| of.header).collect();
+        let told: Vec<CommentHeader> = told.map(|of| of.header).collect();
         let parents: Vec<CommentId> = approved.iter().filter_map(|header| header.parent).collect();
         self.set_placeholders(&parents, true).await?;
-        let touched = decided.iter().map(|(header, _)| header.id).chain(parents).map(Entity::from).collect();
+        let touched = decided.iter().map(|of| of.header.id).chain(parents).map(Entity::from).collect();
         let mut effects = DecisionEffects { moved: Deltas::new(), touched };
         for header in &approved {
             count_comment(header, 1, &mut effects.moved);
         }
-        for recipient in self.deliver(&approved, &notifications).await? {
+        for recipient in self.deliver(&told, &notifications).await? {
             let inbox = Entity::new(EntityKind::Inbox, recipient.0);
             effects.moved.entry(inbox).or_default().add(Counter::InboxReplies, 1);
         }
         Ok(effects)
     }
 
-    /// Locks comments and returns those that can be decided.
-    async fn open_comments(
-        &mut self,
-        comments: &[CommentId],
-    ) -> StoreResult<BTreeMap<CommentId, CommentHeader>> {
-        let headers = self.lock_comments(comments).await?;
+    async fn settle_decided_edits(&mut self, decided: &[DecidedComment<'_>]) -> StoreResult<()> {
+        let edits = || decided.iter().filter(|of| of.is_edit()).map(|of| (of.header.id, &of.decision));
+        let approved = edits().filter(|(_, decision)| decision.verdict == Verdict::Approved);
+        let rejected = edits().filter(|(_, decision)| decision.verdict == Verdict::Rejected);
+        let approved: Vec<CommentId> = approved.map(|(comment, _)| comment).collect();
+        let rejected: Vec<(CommentId, &str)> =
+            rejected.map(|(comment, decision)| (comment, decision.reason)).collect();
+        self.settle_edits(&approved, &rejected).await
+    }
+
+    /// Locks comments and returns the decisions on texts that wait for one: the first on each.
+    async fn lock_waiting<'a>(&mut self, decisions: &[Decision<'a>]) -> StoreResult<Vec<DecidedComment<'a>>> {
+        let comments: Vec<CommentId> = decisions.iter().map(|decision| decision.comment).collect();
+        let headers = self.lock_comments(&comments).await?;
         let notes: Vec<NoteId> = headers.iter().map(|header| header.note).collect();
         let notes = self.present_notes(&notes).await?;
-        let is_open = |header: &CommentHeader| {
-            header.state == CommentState::Pending && !header.is_removed && notes.contains(&header.note)
-        };
-        Ok(headers.into_iter().filter(is_open).map(|header| (header.id, header)).collect())
+        let waiting = self.submissions(&comments).await?;
+        let is_there = |header: &CommentHeader| !header.is_removed && notes.contains(&header.note);
+        let mut open: BTreeMap<CommentId, CommentHeader> =
+            headers.into_iter().filter(is_there).map(|header| (header.id, header)).collect();
+        let decided = decisions.iter().filter_map(|decision| {
+            let is_waiting = waiting.get(&decision.comment) == Some(&decision.submission);
+            let header = is_waiting.then(|| open.remove(&decision.comment))??;
+            Some(DecidedComment { header, decision: *decision })
+        });
+        Ok(decided.collect())
+    }
+
+    /// The text of a comment that waits for a decision; `None` if none does.
+    pub async fn submission(&mut self, comment: CommentId) -> StoreResult<Option<SubmissionNumber>> {
+        Ok(self.submissions(&[comment]).await?.remove(&comment))
+    }
+
+    async fn submissions(
+        &mut self,
+        comments: &[CommentId],
+    ) -> StoreResult<BTreeMap<CommentId, SubmissionNumber>> {
+        let query =
+            sqlx::query_as("SELECT comment_id, submission FROM comment_queue WHERE comment_id = ANY($1)")
+                .bind(raw(comments));
+        let found: Vec<(CommentId, SubmissionNumber)> =
+            self.db.run(query.fetch_all(&mut *self.inner)).await?;
+        Ok(found.into_iter().collect())
+    }
+
+    /// How the last text of a comment was decided; `None` if the comment never existed or was removed.
+    pub async fn decision_on(&mut self, comment: CommentId) -> StoreResult<Option<CommentState>> {
+        let query = sqlx::query_scalar(
+            "SELECT CASE WHEN e.comment_id IS NULL THEN i.state
+                         WHEN e.rejected_because IS NULL THEN 'pending' ELSE 'rejected' END
+             FROM comment_index AS i LEFT JOIN comment_edit AS e ON e.comment_id = i.id
+             WHERE i.id = $1 AND i.removed_at IS NULL",
+        )
+        .bind(comment.get());
+        self.db.run(query.fetch_optional(&mut *self.inner)).await
     }
 }
 
@@ -221,11 +307,8 @@ impl Db {
 }
 
 impl Tx {
-    async fn record_decisions<'a>(
-        &mut self,
-        decisions: impl Iterator<Item = &'a Decision<'a>>,
-    ) -> StoreResult<()> {
-        let decisions: Vec<&Decision<'_>> = decisions.collect();
+    async fn record_decisions(&mut self, decided: &[DecidedComment<'_>]) -> StoreResult<()> {
+        let decisions: Vec<&Decision<'_>> = decided.iter().map(|of| &of.decision).collect();
         let query = sqlx::query(
             "WITH decided AS (
                  SELECT * FROM unnest($1::bigint[], $2::text[], $3::text[], $4::text[]) AS d (id, verdict, reason, by)
@@ -245,7 +328,7 @@ impl Tx {
                  WHERE q.comment_id = d.id AND d.verdict <> 'undecided'
              )
              UPDATE comment_index AS i SET state = d.verdict FROM decided AS d
-             WHERE i.id = d.id AND d.verdict <> 'undecided'",
+             WHERE i.id = d.id AND d.verdict <> 'undecided' AND i.state = 'pending'",
         )
         .bind(decisions.iter().map(|decision| decision.comment.get()).collect::<Vec<_>>())
         .bind(decisions.iter().map(|decision| decision.verdict.name()).collect::<Vec<_>>())

@@ -26,19 +26,26 @@ pub struct CommentNotification {
 
 impl Tx {
     /// Each recipient once per comment: as author of the comment replied to, else as author of the note, else because
-    /// of a mention. The comment's own author is not notified.
+    /// of a mention. The comment's own author is not notified. Of comments with an edit: those whom only the edit
+    /// mentions; the others know the comment.
     pub async fn notifications(&mut self, comments: &[CommentId]) -> StoreResult<Vec<CommentNotification>> {
         let text = format!(
-            "SELECT DISTINCT ON (new.id, entry.recipient) new.id AS comment, entry.recipient, entry.kind::smallint
+            "SELECT comment, recipient, kind FROM (
+             SELECT DISTINCT ON (new.id, entry.recipient) new.id AS comment, entry.recipient,
+                    entry.kind::smallint AS kind, edit.comment_id IS NOT NULL AS is_known
              FROM comment_index AS new
+             LEFT JOIN comment_edit AS edit ON edit.comment_id = new.id
              CROSS JOIN LATERAL (
                  SELECT author_id AS recipient, {reply} AS kind, 1 AS rank FROM comment_index
                  WHERE id = coalesce(new.reply_to_id, new.parent_id)
                  UNION ALL SELECT author_id, {comment}, 2 FROM note WHERE id = new.note_id
-                 UNION ALL SELECT unnest(mentions), {mention}, 3 FROM comment_body WHERE id = new.id
+                 UNION ALL SELECT mentioned.id, {mention}, 3
+                 FROM comment_body AS old, unnest(coalesce(edit.mentions, old.mentions)) AS mentioned (id)
+                 WHERE old.id = new.id AND (edit.comment_id IS NULL OR mentioned.id <> ALL(old.mentions))
              ) AS entry
              WHERE new.id = ANY($1) AND entry.recipient <> new.author_id
-             ORDER BY new.id, entry.recipient, entry.rank",
+             ORDER BY new.id, entry.recipient, entry.rank
+             ) AS first WHERE NOT is_known OR kind = {mention}",
             reply = InboxKind::Reply.number(),
             comment = InboxKind::Comment.number(),
             mention = InboxKind::Mention.number(),

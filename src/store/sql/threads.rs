@@ -6,7 +6,12 @@ use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 use sqlx::{FromRow, Row, postgres::PgRow};
 
-use super::{Db, columns::stored_as, from_catalogue};
+use super::{
+    Db,
+    columns::{stored_as, users_of},
+    comment_edits::PendingEdit,
+    from_catalogue,
+};
 use crate::{
     primitives::{CommentId, Id, NoteId, PageRequest, Ranked, Slice, UserId},
     store::StoreResult,
@@ -48,6 +53,12 @@ pub struct Comment {
     /// Reason of the rejection.
     pub rejected_because: Option<String>,
     pub created_at: DateTime<Utc>,
+    /// When its text was changed last after everybody could see it.
+    #[serde(default)]
+    pub edited_at: Option<DateTime<Utc>>,
+    /// Its next text: only its author and moderators see it.
+    #[serde(default)]
+    pub edit: Option<PendingEdit>,
 }
 
 /// A thread: the list of comments below a note or a comment.
@@ -73,7 +84,8 @@ const COLUMNS: &str = "i.id, i.note_id, i.author_id, i.parent_id, i.reply_to_id,
     i.removed_at IS NOT NULL AS is_removed, i.is_hidden, i.is_placeholder, i.rating_at_writing, b.body, b.images, b.mentions,
     CASE WHEN i.state = 'rejected' THEN (SELECT d.reason FROM comment_decision AS d WHERE d.comment_id = i.id
                                          ORDER BY d.id DESC LIMIT 1) END AS rejected_because,
-    i.created_at";
+    i.created_at, i.edited_at, e.body AS edit_body, e.images AS edit_images, e.mentions AS edit_mentions,
+    e.rejected_because AS edit_rejected_because, e.created_at AS edit_created_at";
 
 impl CommentThread {
     const fn id(self) -> Id {
@@ -115,6 +127,7 @@ impl Db {
     pub async fn comments(&self, ids: &[CommentId]) -> StoreResult<Vec<Comment>> {
         let text = format!(
             "SELECT {COLUMNS} FROM comment_index AS i JOIN comment_body AS b ON b.id = i.id
+             LEFT JOIN comment_edit AS e ON e.comment_id = i.id
              WHERE i.id = ANY($1) AND (i.removed_at IS NULL OR i.is_placeholder)"
         );
         let ids: Vec<i64> = ids.iter().map(|id| id.get()).collect();
@@ -193,7 +206,6 @@ impl Db {
 /// The columns of [`COLUMNS`].
 impl FromRow<'_, PgRow> for Comment {
     fn from_row(row: &PgRow) -> sqlx::Result<Self> {
-        let mentions: Vec<i64> = row.try_get("mentions")?;
         Ok(Self {
             id: row.try_get("id")?,
             note: row.try_get("note_id")?,
@@ -207,9 +219,11 @@ impl FromRow<'_, PgRow> for Comment {
             rating_at_writing: row.try_get("rating_at_writing")?,
             body: row.try_get("body")?,
             images: row.try_get("images")?,
-            mentions: mentions.into_iter().filter_map(|id| Some(UserId(Id::try_from(id).ok()?))).collect(),
+            mentions: users_of(row.try_get("mentions")?),
             rejected_because: row.try_get("rejected_because")?,
             created_at: row.try_get("created_at")?,
+            edited_at: row.try_get("edited_at")?,
+            edit: PendingEdit::from_join(row)?,
         })
     }
 }

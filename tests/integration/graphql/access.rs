@@ -139,6 +139,7 @@ impl Things {
             "approveComment" => json!({ "commentId": undecided[0] }),
             "rejectComment" => json!({ "commentId": undecided[1], "reason": "Because" }),
             "likeComment" | "unlikeComment" | "deleteComment" => json!({ "commentId": comment }),
+            "updateComment" => json!({ "commentId": comment, "body": "Another" }),
             "createGroup" => json!({ "name": "Another" }),
             "createNote" => json!({ "title": "Another", "body": "Text" }),
             "updateNote" => json!({ "noteId": note, "title": "Another" }),
@@ -212,9 +213,10 @@ fn literal(value: &Value) -> String {
     }
 }
 
-/// Makes a new comment pending.
+/// Makes a new comment wait for a person.
 async fn set_pending(server: &Server, comment: i64) {
-    let wait = "UPDATE comment_index SET state = 'pending' WHERE id = $1";
+    let wait = "WITH queued AS (INSERT INTO comment_queue (comment_id, undecided_why) VALUES ($1, 'Because'))
+                UPDATE comment_index SET state = 'pending' WHERE id = $1";
     sqlx::query(wait).bind(comment).execute(&server.stores().sql().await).await.unwrap();
 }
 

@@ -25,6 +25,8 @@ export function Pending({ pending: { reason, comment }, onDecided }: Props) {
     onDecided("Approved.");
   }
   const name = comment.author?.name ?? "Somebody";
+  /** What waits: the next text of an approved comment, or a new comment. */
+  const { body, images } = comment.pendingEdit ?? comment;
   return (
     <li className={styles.pending} aria-label={`Comment by ${name}`}>
       <Avatar name={name} size={36} />
@@ -40,8 +42,9 @@ export function Pending({ pending: { reason, comment }, onDecided }: Props) {
             </>
           )}
         </p>
-        <p className={styles.body}>{comment.body}</p>
-        {comment.images.map((address) => (
+        {comment.pendingEdit && <p className={styles.why}>Edited. Everybody sees: {comment.body}</p>}
+        <p className={styles.body}>{body}</p>
+        {images.map((address) => (
           // Images are not shown: this page sends no requests to other hosts.
           <a key={address} href={address} rel="noreferrer" target="_blank" className={styles.image}>
             {address}

@@ -5,6 +5,7 @@ import { exactly } from "../../shared/ui/Count";
 import { CommentActions } from "./CommentActions";
 import actionStyles from "./CommentActions.module.css";
 import { CommentComposer } from "./CommentComposer";
+import { CommentEditor } from "./CommentEditor";
 import { CommentText } from "./CommentText";
 import styles from "./Comment.module.css";
 import { Replies } from "./Replies";
@@ -24,6 +25,7 @@ export function Comment({ comment, noteId, orderBy, ownReplies }: Props) {
   /** The comment that the open form replies to: this one, or a reply below it. */
   const [parent, setParent] = useState<CommentItemFragment>();
   const [isExpanded, setExpanded] = useState(false);
+  const [isEditing, setEditing] = useState(false);
   const repliesId = useId();
   const { replyCount } = comment;
   const label = `Comment by ${comment.author?.name ?? "somebody"}`;
@@ -34,8 +36,11 @@ export function Comment({ comment, noteId, orderBy, ownReplies }: Props) {
   }
   return (
     <article className={styles.comment} aria-label={label} data-comment={comment.id}>
-      <CommentText comment={comment}>
-        <CommentActions comment={comment} onReply={() => setParent(comment)}>
+      <CommentText
+        comment={comment}
+        editor={isEditing ? <CommentEditor comment={comment} onClose={() => setEditing(false)} /> : undefined}
+      >
+        <CommentActions comment={comment} onReply={() => setParent(comment)} onEdit={() => setEditing(true)}>
           {(replyCount > 0 || isExpanded) && (
             <button
               type="button"

@@ -1,4 +1,4 @@
-import { Heart } from "lucide-react";
+import { Heart, Pencil } from "lucide-react";
 import { type ReactNode } from "react";
 import { type CommentItemFragment, LikeCommentDocument, UnlikeCommentDocument } from "../../shared/api/generated";
 import { CountButton } from "../controls/CountButton";
@@ -13,12 +13,13 @@ import { DeleteComment } from "./DeleteComment";
 interface Props {
   comment: CommentItemFragment;
   onReply: () => void;
+  onEdit: () => void;
   /** Further content of the row. */
   children?: ReactNode;
 }
 
-/** Actions on a comment: like and reply if it is published, delete if it is the viewer's own. */
-export function CommentActions({ comment, onReply, children }: Props) {
+/** Actions on a comment: like and reply if it is published, edit and delete if it is the viewer's own. */
+export function CommentActions({ comment, onReply, onEdit, children }: Props) {
   const like = useAction(LikeCommentDocument);
   const unlike = useAction(UnlikeCommentDocument);
   const { session } = useApi();
@@ -46,7 +47,14 @@ export function CommentActions({ comment, onReply, children }: Props) {
       )}
       {!isPublic && <CommentState comment={comment} />}
       {children}
-      {isOwn && <DeleteComment commentId={commentId} />}
+      {isOwn && (
+        <div className={styles.own}>
+          <button type="button" className={styles.edit} aria-label="Edit this comment" onClick={onEdit}>
+            <Pencil size={16} aria-hidden="true" />
+          </button>
+          <DeleteComment commentId={commentId} />
+        </div>
+      )}
       {!isOwn && isPublic && !comment.isRemoved && session && <Report of="comment" id={commentId} />}
     </div>
   );

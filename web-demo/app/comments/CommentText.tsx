@@ -5,10 +5,19 @@ import { type CommentItemFragment } from "../../shared/api/generated";
 import { Avatar } from "../../shared/ui/Avatar";
 import { TimeAgo } from "../../shared/ui/TimeAgo";
 import styles from "./CommentText.module.css";
+import { EditState } from "./EditState";
 
-/** Author and text of a comment, and the user whom it replies to. `children` are its actions. */
-export function CommentText({ comment, children }: { comment: CommentItemFragment; children: ReactNode }) {
-  const { author, body, createdAt, isRemoved, parent, ratingAtWriting, replyTo } = comment;
+interface Props {
+  comment: CommentItemFragment;
+  /** The form that is shown in place of the text while it is edited. */
+  editor?: ReactNode;
+  /** Its actions. */
+  children: ReactNode;
+}
+
+/** Author and text of a comment, and the user whom it replies to. */
+export function CommentText({ comment, editor, children }: Props) {
+  const { author, body, createdAt, editedAt, isRemoved, parent, pendingEdit, ratingAtWriting, replyTo } = comment;
   // A reply to the comment above names nobody.
   const answered = replyTo?.id === parent?.id ? null : replyTo?.author;
   if (isRemoved) {
@@ -27,6 +36,7 @@ export function CommentText({ comment, children }: { comment: CommentItemFragmen
         <div className={styles.byline}>
           {author ? <Link href={`/user/${author.id}`}>{name}</Link> : <b>{name}</b>}
           <TimeAgo at={createdAt} />
+          {editedAt && <span className={styles.edited}>edited</span>}
           {ratingAtWriting !== null && (
             <span className={styles.rated} title={`Rated the note ${ratingAtWriting} of 10`}>
               <Star size={13} aria-hidden="true" />
@@ -35,10 +45,13 @@ export function CommentText({ comment, children }: { comment: CommentItemFragmen
             </span>
           )}
         </div>
-        <p className={styles.body}>
-          {answered && <Link href={`/user/${answered.id}`}>@{answered.name}</Link>} {body}
-        </p>
-        {children}
+        {editor ?? (
+          <p className={styles.body}>
+            {answered && <Link href={`/user/${answered.id}`}>@{answered.name}</Link>} {body}
+          </p>
+        )}
+        {pendingEdit && !editor && <EditState comment={comment} edit={pendingEdit} />}
+        {!editor && children}
       </div>
     </div>
   );

@@ -83,15 +83,14 @@ const deleteComment: OptimisticMutationResolver = ({ input }: { input?: { commen
   };
 };
 
-/** The comment after a moderator's decision. */
-function decide(state: "APPROVED" | "REJECTED"): OptimisticMutationResolver {
-  return ({ input }) => {
+/** The comment after a moderator's decision. One that everybody sees stays approved: only its edit was decided. */
+function decide(verdict: "APPROVED" | "REJECTED"): OptimisticMutationResolver {
+  return ({ input }, store) => {
     const { commentId, reason = null } = input as { commentId: string; reason?: string };
-    return {
-      __typename: "Payload",
-      changed: true,
-      comment: { __typename: "Comment", id: commentId, state, rejectionReason: reason },
-    };
+    const comment = { __typename: "Comment", id: commentId };
+    const isEdit = store.resolve(comment, "state") === "APPROVED";
+    const decided = isEdit ? { state: "APPROVED", rejectionReason: null } : { state: verdict, rejectionReason: reason };
+    return { __typename: "Payload", changed: true, comment: { ...comment, ...decided } };
   };
 }
 

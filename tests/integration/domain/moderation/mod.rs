@@ -2,6 +2,7 @@
 
 mod approval;
 mod automatic;
+mod edits;
 mod people;
 mod queue;
 mod removal;
