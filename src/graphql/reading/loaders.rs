@@ -16,10 +16,10 @@ use super::{
     reader::{FactsReader, read},
 };
 use crate::{
-    catalogue::Entity,
-    domain::{CommentOrder, CommentThread, Plaudit, ThreadPage},
+    catalogue::{Entity, InboxKind},
+    domain::{ActorsOf, CommentOrder, CommentThread, Plaudit, ThreadPage},
     graphql::errors::{ApiError, ApiResult},
-    primitives::PageRequest,
+    primitives::{PageRequest, UserId},
 };
 
 /// The first page of a thread.
@@ -39,6 +39,7 @@ pub struct Loaders {
     /// One kind of fact of an entity at a time, so that each is read once.
     pub facts: LoaderOf<(Entity, Reads), Facts, FactsBatch>,
     pub threads: LoaderOf<ThreadKey, Arc<ThreadPage>, ThreadsBatch>,
+    pub inbox_actors: LoaderOf<ActorsOf, Arc<Vec<UserId>>, InboxActorsBatch>,
 }
 
 impl Loaders {
@@ -46,6 +47,7 @@ impl Loaders {
         Self {
             facts: loader(FactsBatch(reader.clone())),
             threads: loader(ThreadsBatch(reader.plaudit.clone())),
+            inbox_actors: loader(InboxActorsBatch(reader.plaudit.clone())),
         }
     }
 }
@@ -106,6 +108,30 @@ impl BatchFn<ThreadKey, ApiResult<Arc<ThreadPage>>> for ThreadsBatch {
                     Err(error) => Err(error.clone()),
                 };
                 answers.insert(ThreadKey { thread, order, first }, page);
+            }
+        }
+        answers
+    }
+}
+
+/// Actors of inbox entries: one statement for all of one kind.
+pub struct InboxActorsBatch(Plaudit);
+
+impl BatchFn<ActorsOf, ApiResult<Arc<Vec<UserId>>>> for InboxActorsBatch {
+    async fn load(&mut self, keys: &[ActorsOf]) -> HashMap<ActorsOf, ApiResult<Arc<Vec<UserId>>>> {
+        let mut by_kind = BTreeMap::<InboxKind, Vec<ActorsOf>>::new();
+        for key in keys {
+            by_kind.entry(key.kind).or_default().push(*key);
+        }
+        let mut answers = HashMap::with_capacity(keys.len());
+        for (kind, of) in by_kind {
+            let mut actors = self.0.inbox_actors(kind, &of).await.map_err(ApiError::from);
+            for key in of {
+                let of_entry = match &mut actors {
+                    Ok(actors) => Ok(Arc::new(actors.remove(&key).unwrap_or_default())),
+                    Err(error) => Err(error.clone()),
+                };
+                answers.insert(key, of_entry);
             }
         }
         answers

@@ -4,6 +4,7 @@
 use std::{sync::Arc, time::Duration};
 
 use chrono::{Days, Utc};
+use tokio::time::Instant;
 
 use crate::{
     pipeline::leadership::Leadership,
@@ -11,18 +12,25 @@ use crate::{
 };
 
 const EVERY: Duration = Duration::from_hours(1);
+/// How often inboxes are searched for old entries: that reads all of them.
+const INBOXES_EVERY: Duration = Duration::from_hours(24);
 const PAGE: i64 = 1_000;
 /// Retention of decided dead events and of records of repairs.
 const RECORD_RETENTION: Duration = Duration::from_hours(24 * 90);
 
 /// Never returns.
 pub async fn run(leadership: Arc<Leadership>) -> StoreError {
+    let mut inboxes_due = Instant::now();
     loop {
         attempt("drop old history", drop_old_history(&leadership)).await;
         attempt("prepare tomorrow's history", prepare_tomorrow(&leadership)).await;
         attempt("delete old idempotency keys", delete_old_keys(&leadership)).await;
         attempt("delete decided dead events", delete_decided_dead_events(&leadership)).await;
         attempt("delete old repairs", delete_old_repairs(&leadership)).await;
+        if inboxes_due <= Instant::now() {
+            attempt("delete old inbox entries", delete_old_entries(&leadership)).await;
+            inboxes_due += INBOXES_EVERY;
+        }
         tokio::time::sleep(EVERY).await;
     }
 }
@@ -67,5 +75,16 @@ async fn delete_decided_dead_events(leadership: &Leadership) -> StoreResult<()> 
 /// Deletes old records of repairs, page by page.
 async fn delete_old_repairs(leadership: &Leadership) -> StoreResult<()> {
     while leadership.db().delete_old_repairs(RECORD_RETENTION, PAGE).await? == PAGE as u64 {}
+    Ok(())
+}
+
+/// Deletes inbox entries without a new event during the retention, page by page.
+async fn delete_old_entries(leadership: &Leadership) -> StoreResult<()> {
+    let (mut next, age) = (Some(0), leadership.context.settings.inbox_retention);
+    while let Some(block) = next {
+        let mut tx = leadership.db().begin().await?;
+        next = tx.delete_old_entries(age, block, PAGE as usize).await?;
+        tx.commit().await?;
+    }
     Ok(())
 }
