@@ -333,10 +333,9 @@ async fn fill(stores: &Stores) {
         authors,
     );
     let entries = format!(
-        "inbox_entry (recipient_id, kind, actor_id, target_id, created_at)
-             SELECT {}, (SELECT kind FROM kind_name WHERE name = 'note_like'), {}, i, at",
+        "inbox_entry (recipient_id, kind, target_id, id, unread, actors, created_at)
+             SELECT {}, (SELECT kind FROM kind_name WHERE name = 'note_like'), i, i, 1, 1, at",
         first_or("i % 5 = 0", USERS, 7_919),
-        any(USERS, 104_729),
     );
     let ratings = format!(
         "note_rating (user_id, note_id, score, created_at, changed_at) SELECT i, {}, i % 11, at, at",

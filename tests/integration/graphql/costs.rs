@@ -14,7 +14,7 @@ const PROFILE: &str = "query ($u: ID!) { user(id: $u) {
     notes(first: 20) { nodes { title likeCount collectCount viewerHasLiked viewerHasCollected } } } }";
 const INBOX: &str = "query { viewer { inbox {
     unreadReplyCount unreadLikeCount unreadFollowerCount unreadMessageCount
-    entries(first: 20) { nodes { kind actor { name followerCount viewerIsFollowing } createdAt } } } } }";
+    entries(first: 20) { nodes { kind isRead actorCount actors { name followerCount viewerIsFollowing } createdAt } } } } }";
 
 /// Sends a query twice; returns round trips and statements of the second time, when caches are warm.
 async fn warm_cost(client: &Client, query: &str, variables: Value) -> (u32, u32) {
