@@ -22,7 +22,10 @@ pub const MUTATIONS: &[Mutation] = &[
         name: "markInboxRead",
         description: "Marks your notifications as read: up to an entry, under some badges, or both.",
         input: &[
-            ("badges: [InboxBadge!]", "The badges whose entries are read, at least one. Omit it for all of them."),
+            (
+                "badges: [InboxBadge!]",
+                "The badges whose entries are read, at least one. Omit it for all of them.",
+            ),
             ("upTo: ID", "Entries after this one stay unread. Omit it to mark all under the badges."),
         ],
         unchanged: Some("False when there was nothing unread."),

@@ -163,7 +163,8 @@ pub fn parse_entry_id(argument: &'static str, text: &str) -> ApiResult<(UserId, 
         let (owner, position) = text.strip_prefix("entry_")?.split_once('_')?;
         Some((UserId(owner.parse().ok()?), position.parse().ok()?))
     };
-    let refused = || format!("{argument}: it is not the id of an inbox entry; pass the id of one of `entries`");
+    let refused =
+        || format!("{argument}: it is not the id of an inbox entry; pass the id of one of `entries`");
     parse().ok_or_else(|| ApiError::bad_input(argument, refused()))
 }
 

@@ -67,10 +67,8 @@ impl Db {
              WHERE e.recipient_id = $1 AND e.id < $2 ORDER BY e.id DESC LIMIT $3",
             read_to = read_to("e.kind", "c"),
         );
-        let query = sqlx::query_as(from_catalogue(text))
-            .bind(recipient.get())
-            .bind(page.below())
-            .bind(page.rows());
+        let query =
+            sqlx::query_as(from_catalogue(text)).bind(recipient.get()).bind(page.below()).bind(page.rows());
         Ok(page.slice(self.run(query.fetch_all(&self.pool())).await?))
     }
 
@@ -96,7 +94,9 @@ impl Db {
                  JOIN app_user AS u ON u.id = t.author_id AND u.{present}",
             ),
             InboxKind::Message => {
-                format!("SELECT place - 1, u.id FROM {ENTRIES} JOIN app_user AS u ON u.id = target AND u.{present}")
+                format!(
+                    "SELECT place - 1, u.id FROM {ENTRIES} JOIN app_user AS u ON u.id = target AND u.{present}"
+                )
             }
         };
         let query = sqlx::query_as(from_catalogue(text))
@@ -120,7 +120,8 @@ const ENTRIES: &str = "unnest($1::bigint[], $2::bigint[], $3::bigint[]) WITH ORD
 impl Tx {
     /// The position of the newest entry of an inbox; 0 if it is empty.
     pub async fn newest_entry(&mut self, recipient: UserId) -> StoreResult<i64> {
-        let query = sqlx::query_scalar("SELECT coalesce(max(id), 0) FROM inbox_entry WHERE recipient_id = $1");
+        let query =
+            sqlx::query_scalar("SELECT coalesce(max(id), 0) FROM inbox_entry WHERE recipient_id = $1");
         self.db.run(query.bind(recipient.get()).fetch_one(&mut *self.inner)).await
     }
 

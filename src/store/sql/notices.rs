@@ -110,9 +110,8 @@ impl Tx {
             .bind(news.iter().map(|new| new.at).collect::<Vec<_>>())
             .bind(told);
         let late: Vec<(UserId, i16, Id, i64)> = self.db.run(query.fetch_all(&mut *self.inner)).await?;
-        let late = late
-            .into_iter()
-            .map(|(recipient, kind, target, id)| (EntryKey { recipient, kind, target }, id));
+        let late =
+            late.into_iter().map(|(recipient, kind, target, id)| (EntryKey { recipient, kind, target }, id));
         Ok(late.collect())
     }
 

@@ -80,11 +80,11 @@ impl Tx {
             mention = InboxKind::Mention.number(),
         );
         let query = sqlx::query_scalar(from_catalogue(text))
-        .bind(new.iter().map(|(one, _)| one.recipient.get()).collect::<Vec<_>>())
-        .bind(new.iter().map(|(one, _)| one.kind).collect::<Vec<_>>())
-        .bind(new.iter().map(|(_, about)| about.author.get()).collect::<Vec<_>>())
-        .bind(new.iter().map(|(one, _)| one.comment.get()).collect::<Vec<_>>())
-        .bind(new.iter().map(|(_, about)| about.note.get()).collect::<Vec<_>>());
+            .bind(new.iter().map(|(one, _)| one.recipient.get()).collect::<Vec<_>>())
+            .bind(new.iter().map(|(one, _)| one.kind).collect::<Vec<_>>())
+            .bind(new.iter().map(|(_, about)| about.author.get()).collect::<Vec<_>>())
+            .bind(new.iter().map(|(one, _)| one.comment.get()).collect::<Vec<_>>())
+            .bind(new.iter().map(|(_, about)| about.note.get()).collect::<Vec<_>>());
         self.db.run(query.fetch_all(&mut *self.inner)).await
     }
 }

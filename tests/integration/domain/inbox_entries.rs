@@ -95,9 +95,8 @@ async fn an_inbox_is_read_up_to_an_entry_under_a_badge_or_whole() {
     let inbox = owner.inbox().await;
     let ids: Vec<Value> =
         inbox["entries"]["nodes"].as_array().unwrap().iter().map(|entry| entry["id"].clone()).collect();
-    let is_read = |entries: Vec<Value>| -> Vec<bool> {
-        entries.iter().map(|entry| entry["isRead"] == true).collect()
-    };
+    let is_read =
+        |entries: Vec<Value>| -> Vec<bool> { entries.iter().map(|entry| entry["isRead"] == true).collect() };
     // Somebody else's entry, an entry under another badge, and one that was read before.
     let other = Owner::new(server, "an owner beside cleo").await;
     let error = other

@@ -111,7 +111,8 @@ async fn an_erased_user_leaves_the_inboxes_of_others_read_and_unread() {
     }
     eventually("all entries", SOON, || async {
         let inbox = owner.inbox().await;
-        let unread = ["Like", "Follower", "Message", "Reply"].map(|of| inbox[format!("unread{of}Count")].clone());
+        let unread =
+            ["Like", "Follower", "Message", "Reply"].map(|of| inbox[format!("unread{of}Count")].clone());
         (unread == [json!(0), json!(1), json!(4), json!(1)]).then_some(())
     })
     .await;
@@ -119,7 +120,8 @@ async fn an_erased_user_leaves_the_inboxes_of_others_read_and_unread() {
     moderator.act("eraseUser", json!({ "userId": harry, "confirmation": harry }), "changed").await;
     eventually("the inbox without him", SOON, || async {
         let inbox = owner.inbox().await;
-        let unread = ["Like", "Follower", "Message", "Reply"].map(|of| inbox[format!("unread{of}Count")].clone());
+        let unread =
+            ["Like", "Follower", "Message", "Reply"].map(|of| inbox[format!("unread{of}Count")].clone());
         let entries: Vec<_> = inbox["entries"]["nodes"].as_array().unwrap().clone();
         let kinds: Vec<_> = entries.iter().map(|entry| (parts(entry).0.to_owned(), parts(entry).2)).collect();
         let left = [("MESSAGE_RECEIVED".to_owned(), 1), ("NOTE_LIKED".to_owned(), 1)];

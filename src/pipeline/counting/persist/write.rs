@@ -171,8 +171,7 @@ async fn forget_erased(tx: &mut Tx, steps: &mut [Step<'_>]) -> StoreResult<()> {
 /// Writes the edge rows.
 async fn switch_rows<'a>(tx: &mut Tx, plan: &Plan<'a>) -> StoreResult<Switched<'a>> {
     let told = if plan.may_tell() { tx.next_inbox_position().await? } else { 0 };
-    let mut switched =
-        Switched { moved: Moved::default(), notices: Notices::at(told), is_unusual: false };
+    let mut switched = Switched { moved: Moved::default(), notices: Notices::at(told), is_unusual: false };
     for kind in EdgeKind::ALL {
         let (on, off) = (plan.rows(*kind, true), plan.rows(*kind, false));
         let mut changed = tx.switch_on(*kind, &on, told).await?;
