@@ -7,7 +7,7 @@ use super::{
     transaction::ActionStart,
 };
 use crate::{
-    catalogue::{Counter, Entity, EntityKind, InboxKind},
+    catalogue::{Counter, Entity, EntityKind},
     primitives::{Id, PageRequest, Slice, UserId},
 };
 
@@ -114,12 +114,8 @@ impl Plaudit {
     }
 
     /// The newest actors of entries, without hidden and erased users.
-    pub async fn inbox_actors(
-        &self,
-        kind: InboxKind,
-        of: &[ActorsOf],
-    ) -> DomainResult<BTreeMap<ActorsOf, Vec<UserId>>> {
-        Ok(self.inner.db.inbox_actors(kind, of).await?)
+    pub async fn inbox_actors(&self, of: &[ActorsOf]) -> DomainResult<BTreeMap<ActorsOf, Vec<UserId>>> {
+        Ok(self.inner.db.inbox_actors(of).await?)
     }
 
     /// Entries of a user's inbox, newest first.

@@ -16,7 +16,7 @@ use super::{
     reader::{FactsReader, read},
 };
 use crate::{
-    catalogue::{Entity, InboxKind},
+    catalogue::Entity,
     domain::{ActorsOf, CommentOrder, CommentThread, Plaudit, ThreadPage},
     graphql::errors::{ApiError, ApiResult},
     primitives::{PageRequest, UserId},
@@ -114,26 +114,16 @@ impl BatchFn<ThreadKey, ApiResult<Arc<ThreadPage>>> for ThreadsBatch {
     }
 }
 
-/// Actors of inbox entries: one statement for all of one kind.
+/// Actors of inbox entries: one statement for all.
 pub struct InboxActorsBatch(Plaudit);
 
 impl BatchFn<ActorsOf, ApiResult<Arc<Vec<UserId>>>> for InboxActorsBatch {
     async fn load(&mut self, keys: &[ActorsOf]) -> HashMap<ActorsOf, ApiResult<Arc<Vec<UserId>>>> {
-        let mut by_kind = BTreeMap::<InboxKind, Vec<ActorsOf>>::new();
-        for key in keys {
-            by_kind.entry(key.kind).or_default().push(*key);
-        }
-        let mut answers = HashMap::with_capacity(keys.len());
-        for (kind, of) in by_kind {
-            let mut actors = self.0.inbox_actors(kind, &of).await.map_err(ApiError::from);
-            for key in of {
-                let of_entry = match &mut actors {
-                    Ok(actors) => Ok(Arc::new(actors.remove(&key).unwrap_or_default())),
-                    Err(error) => Err(error.clone()),
-                };
-                answers.insert(key, of_entry);
-            }
-        }
-        answers
+        let mut actors = self.0.inbox_actors(keys).await.map_err(ApiError::from);
+        let of_entry = |key: &ActorsOf| match &mut actors {
+            Ok(actors) => (*key, Ok(Arc::new(actors.remove(key).unwrap_or_default()))),
+            Err(error) => (*key, Err(error.clone())),
+        };
+        keys.iter().map(of_entry).collect()
     }
 }

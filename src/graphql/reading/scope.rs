@@ -136,7 +136,7 @@ impl Scope {
         Ok(Arc::new(pages.remove(&thread).unwrap_or_default()))
     }
 
-    /// Actors of an inbox entry. Those of several entries that are requested together are one statement per kind.
+    /// Actors of an inbox entry. Those of several entries that are requested together are one statement.
     pub async fn inbox_actors(&self, of: ActorsOf) -> ApiResult<Arc<Vec<UserId>>> {
         load(&self.loaders().inbox_actors, of).await
     }

@@ -72,35 +72,19 @@ impl Db {
         Ok(page.slice(self.run(query.fetch_all(&self.pool())).await?))
     }
 
-    /// The newest actors of entries of one kind, without hidden and erased users.
-    pub async fn inbox_actors(
-        &self,
-        kind: InboxKind,
-        of: &[ActorsOf],
-    ) -> StoreResult<BTreeMap<ActorsOf, Vec<UserId>>> {
-        let present = "removed_at IS NULL AND hidden_at IS NULL";
-        let text = match kind {
-            // An edge of a hidden or erased user is not included.
-            InboxKind::Edge(edge) => format!(
-                "SELECT place - 1, e.actor_id FROM {ENTRIES} CROSS JOIN LATERAL (
-                     SELECT actor_id, changed_at FROM {edges}
-                     WHERE target_id = target AND included AND actor_id <> recipient
-                     ORDER BY changed_at DESC, actor_id DESC LIMIT most) AS e
-                 ORDER BY place, e.changed_at DESC, e.actor_id DESC",
-                edges = edge.name(),
-            ),
-            InboxKind::Comment | InboxKind::Reply | InboxKind::Mention => format!(
-                "SELECT place - 1, u.id FROM {ENTRIES} JOIN comment_index AS t ON t.id = target
-                 JOIN app_user AS u ON u.id = t.author_id AND u.{present}",
-            ),
-            InboxKind::Message => {
-                format!(
-                    "SELECT place - 1, u.id FROM {ENTRIES} JOIN app_user AS u ON u.id = target AND u.{present}"
-                )
-            }
-        };
+    /// The newest actors of entries, without hidden and erased users.
+    pub async fn inbox_actors(&self, of: &[ActorsOf]) -> StoreResult<BTreeMap<ActorsOf, Vec<UserId>>> {
+        let text = format!(
+            "WITH entry AS MATERIALIZED (
+                 SELECT * FROM unnest($1::bigint[], $2::smallint[], $3::bigint[], $4::bigint[]) WITH ORDINALITY
+                     AS entry (recipient, kind, target, most, place)
+             )
+             SELECT place - 1, actor FROM ({}) AS did (place, actor, at) ORDER BY place, at DESC, actor DESC",
+            InboxKind::all().map(actors).collect::<Vec<_>>().join(" UNION ALL "),
+        );
         let query = sqlx::query_as(from_catalogue(text))
             .bind(of.iter().map(|of| of.recipient.get()).collect::<Vec<_>>())
+            .bind(of.iter().map(|of| of.kind.number()).collect::<Vec<_>>())
             .bind(of.iter().map(|of| of.target.get()).collect::<Vec<_>>())
             .bind(of.iter().map(|of| of.most as i64).collect::<Vec<_>>());
         let rows: Vec<(i64, UserId)> = self.run(query.fetch_all(&self.pool())).await?;
@@ -114,8 +98,30 @@ impl Db {
     }
 }
 
-/// The entries that are asked for, in SQL.
-const ENTRIES: &str = "unnest($1::bigint[], $2::bigint[], $3::bigint[]) WITH ORDINALITY AS entry (recipient, target, most, place)";
+/// SQL: place, actor and time of those who did what entries of a kind tell.
+fn actors(kind: InboxKind) -> String {
+    let number = kind.number();
+    let (join, author) = match kind {
+        InboxKind::Edge(edge) => {
+            // An edge of a hidden or erased user is not included.
+            return format!(
+                "SELECT place, actor_id, changed_at FROM entry CROSS JOIN LATERAL (
+                     SELECT actor_id, changed_at FROM {edges}
+                     WHERE target_id = target AND included AND actor_id <> recipient
+                     ORDER BY changed_at DESC, actor_id DESC LIMIT most) AS e WHERE kind = {number}",
+                edges = edge.name(),
+            );
+        }
+        InboxKind::Comment | InboxKind::Reply | InboxKind::Mention => {
+            ("JOIN comment_index AS t ON t.id = target", "t.author_id")
+        }
+        InboxKind::Message => ("", "target"),
+    };
+    format!(
+        "SELECT place, u.id, u.created_at FROM entry {join} JOIN app_user AS u ON u.id = {author}
+         WHERE kind = {number} AND u.removed_at IS NULL AND u.hidden_at IS NULL"
+    )
+}
 
 impl Tx {
     /// The position of the newest entry of an inbox; 0 if it is empty.

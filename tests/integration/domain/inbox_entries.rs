@@ -121,7 +121,7 @@ async fn an_inbox_is_read_up_to_an_entry_under_a_badge_or_whole() {
     assert_eq!(is_read(owner.entries().await), [false, true, true]);
     server.client("another fan of cleo").like(&owner.note).await;
     let entries = owner.entries().await;
-    assert_eq!(parts(&entries[0]).1, false);
+    assert!(!parts(&entries[0]).1);
     assert_eq!(parts(&entries[0]).2, 2);
     assert_eq!(owner.inbox().await["unreadLikeCount"], 1);
     // The id of an entry that has moved to the top names the place where it was.
@@ -168,5 +168,5 @@ async fn an_unlike_takes_its_unread_entry_back_and_a_like_after_it_tells_again_o
     assert_eq!(state().await, (1, 2));
     other.unlike(&owner.note).await;
     assert_eq!(state().await, (0, 1));
-    assert_eq!(parts(&owner.entries().await[0]).1, true);
+    assert!(parts(&owner.entries().await[0]).1);
 }

@@ -16,12 +16,12 @@ async fn likes_unlikes_and_reading_by_64_users_at_once_leave_every_number_right(
         let (fan, owner) = (&fans[number], &owner);
         async move {
             for round in 0..6 {
-                if (number + round) % 2 == 0 {
+                if (number + round).is_multiple_of(2) {
                     fan.like(&owner.note).await;
                 } else {
                     fan.unlike(&owner.note).await;
                 }
-                if (number + round) % 8 == 0 {
+                if (number + round).is_multiple_of(8) {
                     owner.read(json!({ "badges": ["LIKES"] })).await;
                 }
             }
