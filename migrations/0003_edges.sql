@@ -19,10 +19,10 @@ CREATE TABLE note_like (
     PRIMARY KEY (actor_id, target_id)
 );
 
-CREATE TABLE comment_like (LIKE note_like INCLUDING INDEXES);
-CREATE TABLE follow (LIKE note_like INCLUDING INDEXES);
-CREATE TABLE note_collect (LIKE note_like INCLUDING INDEXES);
-CREATE TABLE group_join (LIKE note_like INCLUDING INDEXES);
+CREATE TABLE comment_like (LIKE note_like INCLUDING DEFAULTS INCLUDING INDEXES);
+CREATE TABLE follow (LIKE note_like INCLUDING DEFAULTS INCLUDING INDEXES);
+CREATE TABLE note_collect (LIKE note_like INCLUDING DEFAULTS INCLUDING INDEXES);
+CREATE TABLE group_join (LIKE note_like INCLUDING DEFAULTS INCLUDING INDEXES);
 
 -- What a user likes, collects, follows and is a member of: last switched on first. The target breaks ties.
 CREATE INDEX note_like_by_actor ON note_like (actor_id, changed_at DESC, target_id DESC) WHERE is_on;

@@ -1,6 +1,6 @@
 //! Inboxes: their entries, and how far they are read.
 
-use std::collections::BTreeMap;
+use std::{cmp::Reverse, collections::BTreeMap};
 
 use chrono::{DateTime, Utc};
 use sqlx::FromRow;
@@ -79,7 +79,7 @@ impl Db {
                  SELECT * FROM unnest($1::bigint[], $2::smallint[], $3::bigint[], $4::bigint[]) WITH ORDINALITY
                      AS entry (recipient, kind, target, most, place)
              )
-             SELECT place - 1, actor FROM ({}) AS did (place, actor, at) ORDER BY place, at DESC, actor DESC",
+             SELECT place - 1, at, actor FROM ({}) AS did (place, actor, at)",
             InboxKind::all().map(actors).collect::<Vec<_>>().join(" UNION ALL "),
         );
         let query = sqlx::query_as(from_catalogue(text))
@@ -87,9 +87,10 @@ impl Db {
             .bind(of.iter().map(|of| of.kind.number()).collect::<Vec<_>>())
             .bind(of.iter().map(|of| of.target.get()).collect::<Vec<_>>())
             .bind(of.iter().map(|of| of.most as i64).collect::<Vec<_>>());
-        let rows: Vec<(i64, UserId)> = self.run(query.fetch_all(&self.pool())).await?;
+        let mut rows: Vec<(i64, DateTime<Utc>, UserId)> = self.run(query.fetch_all(&self.pool())).await?;
+        rows.sort_unstable_by_key(|row| Reverse(*row));
         let mut actors = BTreeMap::<ActorsOf, Vec<UserId>>::new();
-        for (place, actor) in rows {
+        for (place, _, actor) in rows {
             if let Some(of) = of.get(place as usize) {
                 actors.entry(*of).or_default().push(actor);
             }
