@@ -65,17 +65,22 @@ CREATE TABLE group_counts (
 -- The largest groups.
 CREATE INDEX group_counts_by_members ON group_counts (members DESC, id DESC);
 
--- Entries received, by kind, and how many of them the owner has read (a mark that only rises).
+-- Unread events by badge. Per badge also: the position up to which the owner has read entries, which only rises; and
+-- the unread events of entries that retention has deleted. Both change only while the row is locked.
 CREATE TABLE inbox_counts (
-    id                    bigint PRIMARY KEY,
-    replies               bigint NOT NULL DEFAULT 0,
-    likes                 bigint NOT NULL DEFAULT 0,
-    followers         bigint NOT NULL DEFAULT 0,
-    messages       bigint NOT NULL DEFAULT 0,
-    replies_read          bigint NOT NULL DEFAULT 0,
-    likes_read            bigint NOT NULL DEFAULT 0,
-    followers_read    bigint NOT NULL DEFAULT 0,
-    messages_read  bigint NOT NULL DEFAULT 0
+    id                  bigint PRIMARY KEY,
+    replies             bigint NOT NULL DEFAULT 0,
+    likes               bigint NOT NULL DEFAULT 0,
+    followers           bigint NOT NULL DEFAULT 0,
+    messages            bigint NOT NULL DEFAULT 0,
+    replies_read_to     bigint NOT NULL DEFAULT 0,
+    likes_read_to       bigint NOT NULL DEFAULT 0,
+    followers_read_to   bigint NOT NULL DEFAULT 0,
+    messages_read_to    bigint NOT NULL DEFAULT 0,
+    replies_unlisted    bigint NOT NULL DEFAULT 0,
+    likes_unlisted      bigint NOT NULL DEFAULT 0,
+    followers_unlisted  bigint NOT NULL DEFAULT 0,
+    messages_unlisted   bigint NOT NULL DEFAULT 0
 ) WITH (fillfactor = 70);
 
 -- Triggers create the rows, so that no code path can forget them.

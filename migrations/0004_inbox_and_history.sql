@@ -20,24 +20,41 @@ INSERT INTO kind_name (kind, name) VALUES
     (103, 'mention'),
     (104, 'message');
 
--- One row per (recipient, kind, actor, target). The entry of an edge is written with the edge's row, which is on for the
--- first time then, and kept when the edge is switched off: the key of that row makes both unique. The other kinds have
--- an index for it, because two indexes on every like would cost a tenth of what PostgreSQL spends on it.
+-- Positions in inboxes. They are taken while the recipient's row of inbox_counts is locked, so those of one recipient
+-- rise in the order of commits. A statement takes a block for all its rows, as for activity_position below.
+-- The number is that of ENTRIES_AT_ONCE in src/store/sql/notices.rs.
+CREATE SEQUENCE inbox_position INCREMENT BY 1000;
+
+-- What an inbox shows: one row for equal events, such as all likes of a note. Events have no rows of their own: an edge
+-- has the position at which it was told (`told`); a comment has one event per recipient; messages are counted.
+-- An entry is read if its position is at most that of its badge in inbox_counts. An edge that was told after `since`
+-- is part of the entry. It is unread if the entry is not read and it was told after `read_to`.
 CREATE TABLE inbox_entry (
     recipient_id  bigint NOT NULL,
-    kind          smallint NOT NULL,
-    actor_id      bigint NOT NULL,
+    -- The note or comment; for a follow the recipient, for a message the sender.
     target_id     bigint NOT NULL,
+    -- The position of the newest event: a new event moves the entry to the top.
+    id            bigint NOT NULL,
+    since         bigint NOT NULL DEFAULT 0,
+    read_to       bigint NOT NULL DEFAULT 0,
+    -- Time of the newest event.
     created_at    timestamptz NOT NULL,
-    -- Order of arrival: entries of one batch share their time.
-    id            bigint GENERATED ALWAYS AS IDENTITY,
-    PRIMARY KEY (recipient_id, id)
+    -- Users who did it.
+    actors        integer NOT NULL,
+    -- Unread events; what it says of a read entry does not count.
+    unread        integer NOT NULL,
+    kind          smallint NOT NULL,
+    PRIMARY KEY (recipient_id, kind, target_id)
 );
 
 COMMENT ON COLUMN inbox_entry.kind IS 'Why the recipient has it; names are in kind_name.';
 
-CREATE UNIQUE INDEX inbox_entry_once ON inbox_entry (recipient_id, kind, actor_id, target_id)
-    WHERE kind > 100;
+-- Inboxes, newest first.
+CREATE UNIQUE INDEX inbox_entry_by_position ON inbox_entry (recipient_id, id);
+-- Entries about a comment, and those about a sender, to erase their author. Likes do not pay for it.
+CREATE INDEX inbox_entry_of_target ON inbox_entry (target_id) WHERE kind > 100;
+-- Recent mentions: an author can mention somebody once per note and hour.
+CREATE INDEX inbox_entry_mentions ON inbox_entry (recipient_id, created_at) WHERE kind = 103;
 
 -- The order in which steps of a target were written, and so which of its totals is the last. `at` does not show this:
 -- it is the time of the action, and the logs of several shards are persisted side by side.

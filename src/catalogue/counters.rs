@@ -70,16 +70,12 @@ catalogue! {
         CommentLikes "likes",
         CommentReplies "replies",
     }
-    // Received entries, and read marks of the owner. Only PostgreSQL changes them.
+    // Unread events by badge. Only PostgreSQL changes them.
     Inbox "inbox" {
         InboxReplies "replies",
         InboxLikes "likes",
         InboxFollowers "followers",
         InboxMessages "messages",
-        InboxRepliesRead "replies_read",
-        InboxLikesRead "likes_read",
-        InboxFollowersRead "followers_read",
-        InboxMessagesRead "messages_read",
     }
     Group "group" {
         GroupMembers "members",
@@ -102,17 +98,6 @@ pub const MAX_COUNTERS: usize = {
 };
 
 impl Counter {
-    /// Of a badge: the counter of its entries that were read.
-    pub const fn read_mark(self) -> Option<Self> {
-        match self {
-            Self::InboxReplies => Some(Self::InboxRepliesRead),
-            Self::InboxLikes => Some(Self::InboxLikesRead),
-            Self::InboxFollowers => Some(Self::InboxFollowersRead),
-            Self::InboxMessages => Some(Self::InboxMessagesRead),
-            _ => None,
-        }
-    }
-
     /// Position among the counters of its kind.
     pub fn index(self) -> usize {
         let first = self.kind().counters()[0] as usize;

@@ -25,8 +25,8 @@ pub struct Move {
 }
 
 /// Declares the edge kinds, a line each: the number in columns; the name in the log, in keys and of the table; what it
-/// points at; the counters that it moves, and whose; the inbox counter that rises at the first switch-on ever, and
-/// whose inbox it is.
+/// points at; the counters that it moves, and whose; the badge that counts it when it is switched on, and whose inbox
+/// it is.
 macro_rules! edges {
     ($($(#[$doc:meta])* $kind:ident $number:literal $name:literal of $target:ident
        moves [$($party:ident $counter:ident),+] $(notifies $recipient:ident $inbox:ident)?;)+) => {
@@ -59,7 +59,7 @@ macro_rules! edges {
                 }
             }
 
-            /// The inbox counter that rises at the first switch-on ever, and whose inbox it is.
+            /// The badge that counts it when it is switched on, and whose inbox it is.
             pub const fn notifies(self) -> Option<(Party, Counter)> {
                 match self { $(Self::$kind => edges!(@notifies $($recipient $inbox)?)),+ }
             }
@@ -161,7 +161,7 @@ impl Flip {
         (Entity::new(m.counter.kind(), self.party(m.party)), m.counter, self.sign())
     }
 
-    /// Whose inbox counter rises if this is the first switch-on ever. `None` if the actor is that user.
+    /// Whose badge counts it, if it is switched on. `None` if the actor is that user.
     pub fn notifies(&self) -> Option<(UserId, Counter)> {
         let (party, counter) = self.kind.notifies()?;
         let recipient = self.party(party);

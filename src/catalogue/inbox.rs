@@ -3,9 +3,9 @@
 use super::{Counter, EdgeKind};
 
 /// Why a user has an inbox entry.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum InboxKind {
-    /// An edge was switched on for the first time ever.
+    /// An edge was switched on.
     Edge(EdgeKind),
     Comment,
     Reply,
@@ -43,7 +43,7 @@ impl InboxKind {
         Self::all().find(|kind| kind.number() == number)
     }
 
-    /// The inbox counter that counts its entries. `None` for an edge that notifies nobody.
+    /// The badge that counts its events. `None` for an edge that notifies nobody.
     pub fn badge(self) -> Option<Counter> {
         match self {
             Self::Edge(kind) => kind.notifies().map(|(_, badge)| badge),

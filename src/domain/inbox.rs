@@ -1,15 +1,17 @@
 //! Inboxes: entries and messages that a user received, and how many of them are unread.
 
+use std::collections::BTreeMap;
+
 use super::{
     ActionOutcome, DomainError, DomainResult, IdempotencyKey, Plaudit, keys::ActionCall,
     transaction::ActionStart,
 };
 use crate::{
     catalogue::{Counter, Entity, EntityKind},
-    primitives::{PageRequest, Slice, UserId},
+    primitives::{Id, PageRequest, Slice, UserId},
 };
 
-pub use crate::store::sql::inbox::InboxEntry;
+pub use crate::store::sql::inbox::{ActorsOf, InboxEntry};
 
 /// A badge of the inbox.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -23,18 +25,14 @@ pub enum Badge {
 impl Badge {
     pub const ALL: [Self; 4] = [Self::Replies, Self::Likes, Self::Followers, Self::Messages];
 
-    /// The counters of what was received, and of what was read.
-    pub const fn counters(self) -> (Counter, Counter) {
+    /// The counter of its unread events.
+    pub const fn counter(self) -> Counter {
         match self {
-            Self::Replies => (Counter::InboxReplies, Counter::InboxRepliesRead),
-            Self::Likes => (Counter::InboxLikes, Counter::InboxLikesRead),
-            Self::Followers => (Counter::InboxFollowers, Counter::InboxFollowersRead),
-            Self::Messages => (Counter::InboxMessages, Counter::InboxMessagesRead),
+            Self::Replies => Counter::InboxReplies,
+            Self::Likes => Counter::InboxLikes,
+            Self::Followers => Counter::InboxFollowers,
+            Self::Messages => Counter::InboxMessages,
         }
-    }
-
-    const fn name(self) -> &'static str {
-        self.counters().0.name()
     }
 }
 
@@ -58,35 +56,40 @@ impl Message {
 }
 
 impl Plaudit {
-    /// Marks everything that the user received under these badges as read. Read counts never decrease.
+    /// Marks entries of these badges as read: those up to a position, or all.
     pub async fn mark_inbox_read(
         &self,
         user: UserId,
         badges: &[Badge],
+        up_to: Option<Id>,
         key: Option<&IdempotencyKey>,
     ) -> DomainResult<ActionOutcome> {
-        let names: Vec<&str> = badges.iter().map(|badge| badge.name()).collect();
-        let mut change = match self.begin(user, key, &ActionCall::new("markInboxRead", &names)).await? {
+        let names: Vec<&str> = badges.iter().map(|badge| badge.counter().name()).collect();
+        let call = ActionCall::new("markInboxRead", &(names, up_to));
+        let mut change = match self.begin(user, key, &call).await? {
             ActionStart::Repeated(outcome) => return Ok(outcome),
             ActionStart::New(change) => change,
         };
         let tx = change.tx();
         let totals = tx.lock_totals(EntityKind::Inbox, &[user.0]).await?;
         let counts = totals.get(&user.0).copied().unwrap_or_default();
+        // Later entries are unread, whatever position the client names.
+        let newest = tx.newest_entry(user).await?;
+        let to = up_to.map_or(newest, |position| position.get().min(newest));
         let mut changed = false;
-        for badge in badges {
-            let (received, read) = badge.counters();
-            let unread = counts.get(received) - counts.get(read);
-            if unread > 0 {
-                change.count(inbox_of(user), read, unread);
-                changed = true;
+        for counter in badges.iter().map(|badge| badge.counter()) {
+            let before = counts.get(counter);
+            if before == 0 {
+                continue;
             }
+            let after = change.tx().mark_read(user, counter, to).await?;
+            change.count(inbox_of(user), counter, after - before);
+            changed |= after != before;
         }
         change.finish(changed, None).await
     }
 
-    /// Counts a message in the recipient's inbox. Only the first message of each sender counts: the badge
-    /// shows the number of senders.
+    /// Counts a message in the recipient's inbox.
     ///
     /// # Errors
     /// [`DomainError::NotFound`] for unknown users.
@@ -95,20 +98,24 @@ impl Plaudit {
         service: UserId,
         Message { sender, recipient }: Message,
         key: Option<&IdempotencyKey>,
-    ) -> DomainResult<ActionOutcome> {
+    ) -> DomainResult<()> {
         self.users().get(sender).await?;
         self.users().get(recipient).await?;
         let call = ActionCall::new("recordMessage", &(sender, recipient));
         let mut change = match self.begin(service, key, &call).await? {
-            ActionStart::Repeated(outcome) => return Ok(outcome),
+            ActionStart::Repeated(_) => return Ok(()),
             ActionStart::New(change) => change,
         };
         let tx = change.tx();
-        let is_first = tx.add_message(sender, recipient).await?;
-        if is_first {
-            change.count(inbox_of(recipient), Counter::InboxMessages, 1);
-        }
-        change.finish(is_first, None).await
+        tx.lock_totals(EntityKind::Inbox, &[recipient.0]).await?;
+        tx.tell_of_message(sender, recipient).await?;
+        change.count(inbox_of(recipient), Counter::InboxMessages, 1);
+        change.finish(true, None).await.map(drop)
+    }
+
+    /// The newest actors of entries, without hidden and erased users.
+    pub async fn inbox_actors(&self, of: &[ActorsOf]) -> DomainResult<BTreeMap<ActorsOf, Vec<UserId>>> {
+        Ok(self.inner.db.inbox_actors(of).await?)
     }
 
     /// Entries of a user's inbox, newest first.

@@ -60,7 +60,7 @@ pub use explain::{Explanation, RowCount};
 pub use group_moderation::GroupModerator;
 pub use groups::{GroupEdit, GroupOrder};
 pub use history::{ActivityRequest, HistoryCounter, HistoryPoint, MAX_POINTS, StepLength};
-pub use inbox::{Badge, InboxEntry, Message, inbox_of};
+pub use inbox::{ActorsOf, Badge, InboxEntry, Message, inbox_of};
 pub use keys::IdempotencyKey;
 pub use moderation::QueueState;
 pub use notes::{NewNote, NoteEdit, NotesOf};

@@ -2,7 +2,7 @@
 //!
 //! Writes no invalidations: Redis has nothing of entities that did not exist before.
 
-use plaudit_demo_data::{DemoData, DemoEdge, STRETCHES, SeedSize, Timeline};
+use plaudit_demo_data::{DemoData, DemoEdge, SeedSize, Timeline};
 
 use super::{SeedOutcome, Seeded};
 use crate::{
@@ -22,8 +22,8 @@ const CHUNK: usize = 2_000;
 /// Edges whose steps are in the history: those of rankings and charts.
 const KEPT: [EdgeKind; 2] = [EdgeKind::NoteLike, EdgeKind::NoteCollect];
 
-/// The share of each inbox that its owner has read.
-const READ_PERCENT: i64 = 70;
+/// Users have read what is older than this, in milliseconds: three days.
+const UNREAD_FOR: UnixMillis = 3 * 24 * 60 * 60 * 1_000;
 
 /// The service that grants coins: the first user.
 const GRANTED_BY: i64 = 1;
@@ -47,7 +47,8 @@ pub async fn seed(
     let (demo, history) = (DemoData::new(size, now), Timeline::ending(now));
     // On another connection, because creating partitions in this transaction would lock the history until its end.
     db.ensure_activity_days(&history.kept_days()).await?;
-    let mut writing = Writing { tx, done: 0, total: statements(&demo), on_progress };
+    let (read_before, total) = (now - UNREAD_FOR, statements(&demo));
+    let mut writing = Writing { tx, read_before, done: 0, total, on_progress };
     writing.users(&demo).await?;
     writing.groups(&demo).await?;
     writing.notes(&demo).await?;
@@ -56,7 +57,7 @@ pub async fn seed(
         writing.edges(what, kind, edges).await?;
     }
     writing.coins(&demo).await?;
-    writing.inboxes(&demo, history).await?;
+    writing.inboxes(&demo).await?;
     writing.activity(history).await?;
     writing.totals().await?;
     writing.ids().await?;
@@ -82,14 +83,15 @@ fn statements(demo: &DemoData) -> u64 {
     let twice = [notes, notes, comments, comments];
     let edges = edges(demo).map(|(_, _, edges)| edges.len());
     let with_rows = once.iter().chain(&twice).chain(&edges).map(|rows| rows.div_ceil(CHUNK));
-    let over_rows = STRETCHES + KEPT.len() + sql::TOTALS.len() + sql::NUMBERED.len();
-    let (coins, read_marks, ranks, commit) = (1, 1, 1, 1);
-    (with_rows.sum::<usize>() + over_rows + coins + read_marks + ranks + commit) as u64
+    let over_rows = KEPT.len() + sql::TOTALS.len() + sql::NUMBERED.len();
+    let (coins, inboxes, ranks, commit) = (1, 1, 1, 1);
+    (with_rows.sum::<usize>() + over_rows + coins + inboxes + ranks + commit) as u64
 }
 
 /// A seeding in progress.
 struct Writing<F> {
     tx: Tx,
+    read_before: UnixMillis,
     done: u64,
     total: u64,
     on_progress: F,
@@ -160,7 +162,7 @@ impl<F: Fn(u64, u64, &'static str)> Writing<F> {
             let actors = column(edges, |edge| id(edge.actor));
             let targets = column(edges, |edge| id(edge.target));
             let since = column(edges, |edge| edge.since);
-            sql::add_edges(&mut self.tx, kind, actors, targets, since).await?;
+            sql::add_edges(&mut self.tx, kind, actors, targets, since, self.read_before).await?;
             self.step(what);
         }
         Ok(())
@@ -182,16 +184,14 @@ impl<F: Fn(u64, u64, &'static str)> Writing<F> {
         Ok(())
     }
 
-    async fn inboxes(&mut self, demo: &DemoData, history: Timeline) -> StoreResult<()> {
+    async fn inboxes(&mut self, demo: &DemoData) -> StoreResult<()> {
         let messages = MessageRows {
             senders: column(&demo.messages, |message| id(message.actor)),
             recipients: column(&demo.messages, |message| id(message.target)),
             sent_at: column(&demo.messages, |message| message.since),
         };
-        for stretch in history.stretches() {
-            sql::add_inbox_entries(&mut self.tx, stretch, &messages).await?;
-            self.step("inboxes");
-        }
+        sql::add_inbox_entries(&mut self.tx, self.read_before, &messages).await?;
+        self.step("inboxes");
         Ok(())
     }
 
@@ -211,8 +211,6 @@ impl<F: Fn(u64, u64, &'static str)> Writing<F> {
             self.step("totals");
         }
         sql::sum_ledger(&mut self.tx).await?;
-        self.step("totals");
-        sql::mark_read(&mut self.tx, READ_PERCENT).await?;
         self.step("totals");
         sql::rank_comments(&mut self.tx).await?;
         self.step("totals");

@@ -177,6 +177,13 @@ pub struct PipelineSettings {
     #[arg(value_parser = duration(DAY..=YEAR * 10))]
     pub decision_retention: Duration,
 
+    /// How long an inbox keeps an entry without a new event, 1day to 10years
+    ///
+    /// Older entries are deleted daily. What was unread in them stays in the badges until the badge is marked as read.
+    #[arg(long, value_name = "DURATION", default_value = "90days")]
+    #[arg(value_parser = duration(DAY..=YEAR * 10))]
+    pub inbox_retention: Duration,
+
     /// When all totals are recounted each night and repaired, as HH:MM in UTC; or off
     #[arg(long, value_name = "TIME", default_value = "02:00", value_parser = nightly_at)]
     pub reconcile_at: NightlyAt,

@@ -155,7 +155,7 @@ async fn totals_of(sql: &PgPool, entity: Entity) -> BTreeMap<Counter, i64> {
     entity.kind.counters().iter().map(|counter| (*counter, row.get(counter.name()))).collect()
 }
 
-/// Expected counts of inboxes: the numbers of their entries.
+/// Expected counts of inboxes: the unread events of their entries. Nobody marks them as read.
 async fn inboxes(sql: &PgPool, world: &World) -> BTreeMap<(Entity, Counter), i64> {
     let mut counts = BTreeMap::new();
     for person in world.people.iter().filter(|person| person.id != world.leaving()) {
@@ -164,7 +164,7 @@ async fn inboxes(sql: &PgPool, world: &World) -> BTreeMap<(Entity, Counter), i64
             (Counter::InboxLikes, &["note_like", "comment_like"][..]),
             (Counter::InboxFollowers, &["follow"]),
         ] {
-            let query = "SELECT count(*) FROM inbox_entry NATURAL JOIN kind_name WHERE recipient_id = $1 AND name = ANY($2)";
+            let query = "SELECT coalesce(sum(unread), 0) FROM inbox_entry NATURAL JOIN kind_name WHERE recipient_id = $1 AND name = ANY($2)";
             let entries = sqlx::query_scalar(query).bind(person.id).bind(kinds).fetch_one(sql).await.unwrap();
             counts.insert((inbox, counter), entries);
         }

@@ -130,6 +130,7 @@ fn setup(name: &str, plan: &Plan) -> PipelineSetup {
         redis_log_share: plan.log_share,
         activity: true,
         activity_retention: Duration::from_hours(24),
+        inbox_retention: Duration::from_hours(24),
         shutdown_drain: Duration::from_secs(10),
         ..PipelineSettings::default()
     };

@@ -36,22 +36,22 @@ const COUNTERS: &[(&str, &str, &str)] = &[
     (
         "inbox",
         "replies",
-        "count(*) FROM inbox_entry NATURAL JOIN kind_name WHERE recipient_id = c.id AND name IN ('comment', 'reply')",
+        "coalesce(sum(unread), 0) FROM inbox_entry NATURAL JOIN kind_name WHERE recipient_id = c.id AND name IN ('comment', 'reply')",
     ),
     (
         "inbox",
         "likes",
-        "count(*) FROM inbox_entry NATURAL JOIN kind_name WHERE recipient_id = c.id AND name LIKE '%_like'",
+        "coalesce(sum(unread), 0) FROM inbox_entry NATURAL JOIN kind_name WHERE recipient_id = c.id AND name LIKE '%_like'",
     ),
     (
         "inbox",
         "followers",
-        "count(*) FROM inbox_entry NATURAL JOIN kind_name WHERE recipient_id = c.id AND name = 'follow'",
+        "coalesce(sum(unread), 0) FROM inbox_entry NATURAL JOIN kind_name WHERE recipient_id = c.id AND name = 'follow'",
     ),
     (
         "inbox",
         "messages",
-        "count(*) FROM inbox_entry NATURAL JOIN kind_name WHERE recipient_id = c.id AND name = 'message'",
+        "coalesce(sum(unread), 0) FROM inbox_entry NATURAL JOIN kind_name WHERE recipient_id = c.id AND name = 'message'",
     ),
 ];
 
@@ -74,6 +74,13 @@ const INCONSISTENCIES: &[(&str, &str)] = &[
         "inbox entries that are older than the one before",
         "SELECT count(*) FROM (SELECT created_at, lag(created_at) OVER (PARTITION BY recipient_id ORDER BY id)
                                AS before FROM inbox_entry) AS entry WHERE created_at < before",
+    ),
+    (
+        "entries that say otherwise than the likes",
+        "SELECT count(*) FROM inbox_entry NATURAL JOIN kind_name
+         WHERE name = 'note_like' AND (actors, unread) <>
+             (SELECT count(*) FILTER (WHERE told > since), count(*) FILTER (WHERE told > read_to)
+              FROM note_like AS e WHERE e.target_id = inbox_entry.target_id)",
     ),
     (
         "notes in a group whose author is not a member",

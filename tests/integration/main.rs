@@ -25,6 +25,9 @@ mod domain {
     mod history;
     mod hottest_notes;
     mod inbox;
+    mod inbox_entries;
+    mod inbox_lasting;
+    mod inbox_owner;
     mod likes;
     mod lists;
     mod membership;

@@ -11,9 +11,6 @@ pub type EpochMillis = i64;
 const DAY: EpochMillis = 24 * 60 * 60 * 1_000;
 const LENGTH: EpochMillis = 60 * DAY;
 
-/// Number of periods in which the rows that must be written in order of time are written.
-pub const STRETCHES: usize = 12;
-
 /// Days before today whose single edges are kept: enough for every window of hot notes.
 const KEPT_DAYS: EpochMillis = 7;
 
@@ -75,14 +72,6 @@ impl Timeline {
         earliest + ((self.now - earliest) as f64 * RIGHT_AFTER * rng.random::<f64>()) as EpochMillis
     }
 
-    /// Consecutive periods that cover the whole time, each with its start and its exclusive end. Later ones are
-    /// shorter, because they have more events.
-    pub fn stretches(self) -> [(EpochMillis, EpochMillis); STRETCHES] {
-        let edge =
-            |left: usize| self.now + 1 - (LENGTH + 1) * (left * left) as i64 / (STRETCHES * STRETCHES) as i64;
-        std::array::from_fn(|number| (edge(STRETCHES - number), edge(STRETCHES - number - 1)))
-    }
-
     /// The UTC days whose single edges are kept: the last seven, and today.
     pub fn kept_days(self) -> BTreeSet<NaiveDate> {
         let day =
@@ -103,14 +92,6 @@ mod tests {
     use super::*;
 
     const NOW: EpochMillis = 1_800_000_000_000;
-
-    #[test]
-    fn stretches_are_consecutive_and_cover_the_whole_time() {
-        let history = Timeline::ending(NOW);
-        let stretches = history.stretches();
-        assert_eq!((stretches[0].0, stretches[STRETCHES - 1].1), (history.start(), NOW + 1));
-        assert!(stretches.windows(2).all(|pair| pair[0].1 == pair[1].0));
-    }
 
     #[test]
     fn no_time_is_before_its_cause_or_after_now() {

@@ -25,6 +25,6 @@ pub use comments::DemoComment;
 pub use data::{DemoData, SeedSize};
 pub use graph::DemoEdge;
 pub use groups::DemoGroup;
-pub use history::{EpochMillis, STRETCHES, Timeline};
+pub use history::{EpochMillis, Timeline};
 pub use notes::DemoNote;
 pub use people::Person;

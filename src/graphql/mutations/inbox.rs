@@ -2,7 +2,7 @@
 
 use futures_util::FutureExt;
 
-use super::action::{Action, Mutation, payload};
+use super::action::{Action, Mutation, created, payload};
 use crate::{
     domain::{Badge, Message, inbox_of},
     graphql::{
@@ -12,7 +12,7 @@ use crate::{
             values::{Object, Output},
         },
         errors::{ApiError, ApiResult},
-        objects::inbox_badges::badge_name,
+        objects::{inbox_badges::badge_name, inbox_entries::parse_entry_id},
     },
     primitives::UserId,
 };
@@ -20,20 +20,26 @@ use crate::{
 pub const MUTATIONS: &[Mutation] = &[
     Mutation {
         name: "markInboxRead",
-        description: "Marks your notifications under these badges as read. Suspended users may, too.",
-        input: &[("badges: [InboxBadge!]!", "The badges to clear: at least one.")],
+        description: "Marks your notifications as read: up to an entry, under some badges, or both. Suspended users may, too.",
+        input: &[
+            (
+                "badges: [InboxBadge!]",
+                "The badges whose entries are read, at least one. Omit it for all of them.",
+            ),
+            ("upTo: ID", "Entries after this one stay unread. Omit it to mark all under the badges."),
+        ],
         unchanged: Some("False when there was nothing unread."),
         payload: &[("inbox: Inbox!", "Your inbox, with its new counts.")],
         act: |call| mark_read(call).boxed(),
     },
     Mutation {
         name: "recordMessage",
-        description: "Notifies a user that somebody wrote to them. For services, which keep the messages themselves.",
+        description: "Notifies a user of a message: each call counts one. For services, which keep the messages themselves.",
         input: &[
             ("senderId: ID!", "The user who wrote."),
             ("recipientId: ID!", "The user who received the message."),
         ],
-        unchanged: Some("False when this sender has written to this recipient before."),
+        unchanged: None,
         payload: &[("recipient: User!", "The user who received the message.")],
         act: |call| record_message(call).boxed(),
     },
@@ -41,9 +47,15 @@ pub const MUTATIONS: &[Mutation] = &[
 
 async fn mark_read(call: Call<'_>) -> ApiResult<Output> {
     let action = Action::begin(call)?;
+    action.must_give_one_of(["badges", "upTo"])?;
     let badges = badges("badges", &action.input)?;
+    let up_to = action.input.text("upTo").map(|id| parse_entry_id("upTo", &id)).transpose()?;
     let owner = action.actor_even_suspended().await?;
-    let outcome = action.plaudit().mark_inbox_read(owner, &badges, action.key()).await?;
+    if up_to.is_some_and(|(of, _)| of != owner) {
+        return Err(ApiError::not_found("inbox entry"));
+    }
+    let position = up_to.map(|(_, position)| position);
+    let outcome = action.plaudit().mark_inbox_read(owner, &badges, position, action.key()).await?;
     Ok(payload(outcome.changed, [("inbox", Object::of(inbox_of(owner)).into())]))
 }
 
@@ -53,12 +65,15 @@ async fn record_message(call: Call<'_>) -> ApiResult<Output> {
     let recipient: UserId = action.input.id("recipientId")?;
     let message = Message::new(sender, recipient)?;
     let service = action.actor().await?;
-    let outcome = action.plaudit().record_message(service, message, action.key()).await?;
-    Ok(payload(outcome.changed, [("recipient", recipient.into())]))
+    action.plaudit().record_message(service, message, action.key()).await?;
+    Ok(created([("recipient", recipient.into())]))
 }
 
-/// Without duplicates, in order.
+/// Without duplicates, in order; all without the argument.
 fn badges(argument: &'static str, input: &Arguments) -> ApiResult<Vec<Badge>> {
+    if input.value(argument).is_none() {
+        return Ok(Badge::ALL.into());
+    }
     let named = input.texts(argument);
     let is_named = |badge: &Badge| named.iter().any(|name| name == badge_name(*badge));
     let badges: Vec<Badge> = Badge::ALL.into_iter().filter(is_named).collect();

@@ -4,7 +4,6 @@ use futures_util::FutureExt;
 
 use super::{inbox_entries::page_of_entries, nodes::id};
 use crate::{
-    catalogue::Counter,
     domain::Badge,
     graphql::{
         definition::{
@@ -30,26 +29,23 @@ pub fn inbox() -> ObjectType {
     )
     .field(
         "unreadLikeCount: Count!",
-        "Unread likes of your notes and comments. A like that is taken back still counts.",
+        "Unread likes of your notes and comments. One that is taken back before you read it does not count.",
         counted(|of| unread(of, Badge::Likes)),
     )
     .field("unreadFollowerCount: Count!", "Unread followers.", counted(|of| unread(of, Badge::Followers)))
     .field(
         "unreadMessageCount: Count!",
-        "Users who wrote to you for the first time since you last marked messages as read.",
+        "Unread messages, however many users sent them.",
         counted(|of| unread(of, Badge::Messages)),
     )
     .field(
         &format!("entries{}: InboxEntryConnection", pages::arguments(FIRST)),
-        "Your notifications, newest first.",
+        "Your notifications, newest first. One that gets a new event moves to the top.",
         Resolve::Call(|call| page_of_entries(call).boxed()),
     )
     .counts_version()
 }
 
 fn unread(of: &View<'_>, badge: Badge) -> ApiResult<Scalar<'static>> {
-    let counts = &of.counted()?.counts;
-    let total = |counter: Counter| counts.get(counter);
-    let (received, read) = badge.counters();
-    Ok(Scalar::Int((total(received) - total(read)).max(0)))
+    Ok(Scalar::Int(of.counted()?.counts.get(badge.counter()).max(0)))
 }

@@ -8,7 +8,7 @@ const fn badge(badge: Badge) -> (&'static str, &'static str) {
         Badge::Replies => ("REPLIES", "Comments on your notes, replies to your comments, and mentions."),
         Badge::Likes => ("LIKES", "Likes of your notes and comments."),
         Badge::Followers => ("FOLLOWERS", "Users who follow you."),
-        Badge::Messages => ("MESSAGES", "Users who wrote to you."),
+        Badge::Messages => ("MESSAGES", "Messages to you."),
     }
 }
 
@@ -19,7 +19,7 @@ pub const fn badge_name(of: Badge) -> &'static str {
 pub fn inbox_badge() -> EnumType {
     EnumType {
         name: "InboxBadge",
-        description: "A badge of the inbox: a number of unread notifications.",
+        description: "A badge of the inbox: a number of unread events.",
         values: Badge::ALL.map(badge).into(),
     }
 }

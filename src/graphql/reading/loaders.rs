@@ -17,9 +17,9 @@ use super::{
 };
 use crate::{
     catalogue::Entity,
-    domain::{CommentOrder, CommentThread, Plaudit, ThreadPage},
+    domain::{ActorsOf, CommentOrder, CommentThread, Plaudit, ThreadPage},
     graphql::errors::{ApiError, ApiResult},
-    primitives::PageRequest,
+    primitives::{PageRequest, UserId},
 };
 
 /// The first page of a thread.
@@ -39,6 +39,7 @@ pub struct Loaders {
     /// One kind of fact of an entity at a time, so that each is read once.
     pub facts: LoaderOf<(Entity, Reads), Facts, FactsBatch>,
     pub threads: LoaderOf<ThreadKey, Arc<ThreadPage>, ThreadsBatch>,
+    pub inbox_actors: LoaderOf<ActorsOf, Arc<Vec<UserId>>, InboxActorsBatch>,
 }
 
 impl Loaders {
@@ -46,6 +47,7 @@ impl Loaders {
         Self {
             facts: loader(FactsBatch(reader.clone())),
             threads: loader(ThreadsBatch(reader.plaudit.clone())),
+            inbox_actors: loader(InboxActorsBatch(reader.plaudit.clone())),
         }
     }
 }
@@ -109,5 +111,19 @@ impl BatchFn<ThreadKey, ApiResult<Arc<ThreadPage>>> for ThreadsBatch {
             }
         }
         answers
+    }
+}
+
+/// Actors of inbox entries: one statement for all.
+pub struct InboxActorsBatch(Plaudit);
+
+impl BatchFn<ActorsOf, ApiResult<Arc<Vec<UserId>>>> for InboxActorsBatch {
+    async fn load(&mut self, keys: &[ActorsOf]) -> HashMap<ActorsOf, ApiResult<Arc<Vec<UserId>>>> {
+        let mut actors = self.0.inbox_actors(keys).await.map_err(ApiError::from);
+        let of_entry = |key: &ActorsOf| match &mut actors {
+            Ok(actors) => (*key, Ok(Arc::new(actors.remove(key).unwrap_or_default()))),
+            Err(error) => (*key, Err(error.clone())),
+        };
+        keys.iter().map(of_entry).collect()
     }
 }

@@ -14,10 +14,10 @@ use super::{
 };
 use crate::{
     catalogue::Entity,
-    domain::{CommentOrder, CommentThread, LowestDurability, Plaudit, RecordedViews, ThreadPage},
+    domain::{ActorsOf, CommentOrder, CommentThread, LowestDurability, Plaudit, RecordedViews, ThreadPage},
     graphql::{errors::ApiResult, request::viewer::Viewer},
     hub::CountsAt,
-    primitives::{PageRequest, Ranked},
+    primitives::{PageRequest, Ranked, UserId},
 };
 
 /// The scope of one request, one mutation of a request, or one event. Within one scope an entity has one version of its
@@ -146,5 +146,10 @@ impl Scope {
         }
         let mut pages = self.plaudit().threads(&[thread], order, request).await?;
         Ok(Arc::new(pages.remove(&thread).unwrap_or_default()))
+    }
+
+    /// Actors of an inbox entry. Those of several entries that are requested together are one statement.
+    pub async fn inbox_actors(&self, of: ActorsOf) -> ApiResult<Arc<Vec<UserId>>> {
+        load(&self.loaders().inbox_actors, of).await
     }
 }

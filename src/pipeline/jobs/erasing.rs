@@ -7,8 +7,8 @@ use super::{
     hiding,
 };
 use crate::{
-    catalogue::{Counter, EdgeKind},
-    primitives::{ShardCount, UserId},
+    catalogue::{Counter, EdgeKind, InboxKind},
+    primitives::{Id, ShardCount, UserId},
     store::{
         StoreResult,
         sql::{
@@ -20,6 +20,9 @@ use crate::{
 
 /// Stages after hiding, before those of the edges, of which each kind has one.
 const BEFORE_EDGES: usize = 12;
+/// More than the entries about a page of comments: each tells the author of the note, the one whom it answers, and those
+/// whom it mentions.
+const ENTRIES_OF_COMMENTS: usize = 20 * PAGE;
 
 pub(super) async fn page(tx: &mut Tx, work: &mut Backfill, shards: ShardCount) -> StoreResult<PageEffects> {
     let Some(stage) = work.stage.checked_sub(hiding::STAGES) else {
@@ -38,14 +41,16 @@ pub(super) async fn page(tx: &mut Tx, work: &mut Backfill, shards: ShardCount) -
             deleted(work, 0);
         }
         7 => deleted(work, tx.erase_inbox(user, PAGE).await?),
-        8 => return entries(tx, work, user).await,
+        8 => return messages(tx, work, user).await,
         9 => history(tx, work, user).await?,
         10 => deleted(work, tx.erase_reports(user, PAGE).await?),
         11 => deleted(work, tx.erase_removed_groups(user, PAGE).await?),
         stage => match EdgeKind::ALL.get(stage - BEFORE_EDGES) {
             Some(kind) => {
-                deleted(work, tx.erase_edges(*kind, user, PAGE).await?);
-                return Ok(PageEffects { sets: vec![(*kind, user)], ..PageEffects::default() });
+                let (rows, told) = tx.erase_edges(*kind, user, PAGE).await?;
+                let moved = tx.withdraw_erased(*kind, &told).await?;
+                deleted(work, rows);
+                return Ok(PageEffects { moved, sets: vec![(*kind, user)], ..PageEffects::default() });
             }
             None => work.is_finished = true,
         },
@@ -74,10 +79,15 @@ async fn notes(
 }
 
 async fn comments(tx: &mut Tx, work: &mut Backfill, author: UserId) -> StoreResult<PageEffects> {
-    let comments = tx.erase_comments_after(author, work.after, PAGE).await?;
+    let comments = tx.comments_after(author, work.after, PAGE).await?;
+    let told = [InboxKind::Comment, InboxKind::Reply, InboxKind::Mention];
+    let targets: Vec<Id> = comments.iter().map(|comment| comment.0).collect();
+    // A comment tells a few users only, so these are all.
+    let (_, moved) = tx.delete_entries_about(&told, &targets, ENTRIES_OF_COMMENTS).await?;
+    tx.erase_comments(&comments).await?;
     hiding::advance(work, comments.len(), comments.last().map(|comment| comment.get()));
     let changed = comments.iter().map(|comment| (*comment).into()).collect();
-    Ok(PageEffects { changed, ..PageEffects::default() })
+    Ok(PageEffects { moved, changed, ..PageEffects::default() })
 }
 
 /// Who followed the user follows one user less. The user's own total is not shown any more.
@@ -94,14 +104,12 @@ async fn followers(tx: &mut Tx, work: &mut Backfill, user: UserId) -> StoreResul
     Ok(page)
 }
 
-/// Takes back what the user caused in the inboxes of others; `after` is the block of the table.
-async fn entries(tx: &mut Tx, work: &mut Backfill, actor: UserId) -> StoreResult<PageEffects> {
-    let (entries, next) = tx.entries_caused_by(actor, work.after).await?;
-    let moved = tx.take_back_entries(&entries).await?;
-    match next {
-        Some(block) => work.after = block,
-        None => deleted(work, 0),
-    }
+/// Deletes the entries about messages of the user from the inboxes of others.
+async fn messages(tx: &mut Tx, work: &mut Backfill, sender: UserId) -> StoreResult<PageEffects> {
+    let done = work.done;
+    let (entries, moved) = tx.delete_entries_about(&[InboxKind::Message], &[sender.0], PAGE).await?;
+    deleted(work, entries);
+    work.done = done; // they were not counted at the beginning
     Ok(PageEffects { moved, ..PageEffects::default() })
 }
 

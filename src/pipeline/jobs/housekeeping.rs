@@ -4,6 +4,7 @@
 use std::{sync::Arc, time::Duration};
 
 use chrono::{Days, Utc};
+use tokio::time::Instant;
 
 use crate::{
     pipeline::leadership::Leadership,
@@ -11,12 +12,15 @@ use crate::{
 };
 
 const EVERY: Duration = Duration::from_hours(1);
+/// How often inboxes are searched for old entries: that reads all of them.
+const INBOXES_EVERY: Duration = Duration::from_hours(24);
 const PAGE: i64 = 1_000;
 /// Retention of decided dead events, of records of repairs, and of closed cases with their reports.
 const RECORD_RETENTION: Duration = Duration::from_hours(24 * 90);
 
 /// Never returns.
 pub async fn run(leadership: Arc<Leadership>) -> StoreError {
+    let mut inboxes_due = Instant::now();
     loop {
         attempt("drop old history", drop_old_history(&leadership)).await;
         attempt("prepare tomorrow's history", prepare_tomorrow(&leadership)).await;
@@ -26,6 +30,10 @@ pub async fn run(leadership: Arc<Leadership>) -> StoreError {
         attempt("delete reports of closed cases", delete_old_reports(&leadership)).await;
         attempt("empty texts of removed notes and groups", empty_removed_texts(&leadership)).await;
         attempt("delete old decisions", delete_old_decisions(&leadership)).await;
+        if inboxes_due <= Instant::now() {
+            attempt("delete old inbox entries", delete_old_entries(&leadership)).await;
+            inboxes_due += INBOXES_EVERY;
+        }
         tokio::time::sleep(EVERY).await;
     }
 }
@@ -91,5 +99,16 @@ async fn empty_removed_texts(leadership: &Leadership) -> StoreResult<()> {
 async fn delete_old_decisions(leadership: &Leadership) -> StoreResult<()> {
     let retention = leadership.context.settings.decision_retention;
     while leadership.db().delete_old_decisions(retention, PAGE).await? == PAGE as u64 {}
+    Ok(())
+}
+
+/// Deletes inbox entries without a new event during the retention, page by page.
+async fn delete_old_entries(leadership: &Leadership) -> StoreResult<()> {
+    let (mut next, age) = (Some(0), leadership.context.settings.inbox_retention);
+    while let Some(block) = next {
+        let mut tx = leadership.db().begin().await?;
+        next = tx.delete_old_entries(age, block, PAGE as usize).await?;
+        tx.commit().await?;
+    }
     Ok(())
 }

@@ -21,10 +21,10 @@ pub struct ChangedEdge {
     /// If switched on: totals include it now. If switched off: totals included it before. A removed target's totals
     /// include none, unless the kind also counts for its actor: then its row says so.
     pub included: bool,
-    /// It is on for the first time ever.
-    pub first: bool,
     /// Its target is shown to everybody: only then it also counts for the target's owner.
     pub is_shown: bool,
+    /// The position at which the target's owner was told of it; 0 if never. See `Tx::tell`.
+    pub told: i64,
 }
 
 /// State of one edge.
@@ -45,29 +45,42 @@ pub struct MemberPage {
 
 impl Tx {
     /// Switches rows on; rows that are already on do not change. All flips are of `kind`, at most one per edge. The
-    /// transaction holds the removal lock, so no user is hidden and nothing is removed before it ends.
+    /// transaction holds the removal lock, so no user is hidden and nothing is removed before it ends. `told`: the
+    /// position at which the owners of targets are told, of edges of which they do not know yet, and that count.
     ///
-    /// Nearly every row of a batch is plain: written for the first time, included, of a target that is shown. If all rows changed, the
-    /// statement returns only those that are not plain, and `with_plain_edges` adds the others.
-    pub async fn switch_on(&mut self, kind: EdgeKind, flips: &[&Flip]) -> StoreResult<Vec<ChangedEdge>> {
+    /// Nearly every row of a batch is plain: written for the first time, included, of a target that is shown. If all
+    /// rows changed, the statement returns only those that are not plain, and `with_plain_edges` adds the others.
+    pub async fn switch_on(
+        &mut self,
+        kind: EdgeKind,
+        flips: &[&Flip],
+        told: i64,
+    ) -> StoreResult<Vec<ChangedEdge>> {
         if flips.is_empty() {
             return Ok(Vec::new());
         }
         let query = bind(sqlx::query_as(from_catalogue(switch_on_text(kind))), flips)
             .bind(distinct(flips.iter().map(|flip| flip.actor.0)))
-            .bind(distinct(flips.iter().map(|flip| flip.target)));
+            .bind(distinct(flips.iter().map(|flip| flip.target)))
+            .bind(flips.iter().map(|flip| told_at(flip, told)).collect::<Vec<_>>());
         let rows: Vec<SwitchedOnRow> = self.db.run(query.fetch_all(&mut *self.inner)).await?;
         let all_changed = rows.first().is_some_and(|row| row.5);
         let returned: Vec<ChangedEdge> = rows.into_iter().filter_map(returned_edge).collect();
-        Ok(if all_changed { with_plain_edges(flips, &returned) } else { returned })
+        Ok(if all_changed { with_plain_edges(flips, told, &returned) } else { returned })
     }
 }
 
-/// A changed edge (actor, target, included, first, is shown), null if none is returned; and whether all flips changed a
-/// row.
-type SwitchedOnRow = (Option<UserId>, Option<Id>, Option<bool>, Option<bool>, bool, bool);
+/// Where its target's owner is told of a flip that switches an edge on: nobody is told of an action of their own.
+fn told_at(flip: &Flip, told: i64) -> i64 {
+    flip.notifies().map_or(0, |_| told)
+}
 
-/// Parameters: the flips' actors, targets and times; their distinct actors; their distinct targets.
+/// A changed edge (actor, target, included, told, is shown), null if none is returned; and whether all flips changed a
+/// row.
+type SwitchedOnRow = (Option<UserId>, Option<Id>, Option<bool>, Option<i64>, bool, bool);
+
+/// Parameters: the flips' actors, targets and times; their distinct actors; their distinct targets; where each flip is
+/// told.
 ///
 /// `changed` writes the rows. The outer query returns at least one row, which has `all_changed`: the LEFT JOIN
 /// adds each changed row, except plain ones if all rows changed.
@@ -84,21 +97,24 @@ fn switch_on_text(kind: EdgeKind) -> String {
              SELECT (SELECT count(*) FROM visible WHERE id = ANY($4)) = cardinality($4) AS actors_visible,
                     (SELECT count(*) FROM shown WHERE id = ANY($5)) = cardinality($5) AS targets_shown
          ), changed AS (
-             INSERT INTO {edges} AS edge (actor_id, target_id, is_on, included, created_at, changed_at)
-             SELECT actor, target, true,
-                    (SELECT actors_visible AND targets_shown FROM whole)
-                    OR coalesce((SELECT true FROM visible WHERE id = actor)
-                        AND (SELECT true FROM {targets} WHERE id = target AND removed_at IS NULL), false),
-                    {at}, {at}
-             FROM unnest($1::bigint[], $2::bigint[], $3::bigint[]) AS flip (actor, target, at)
+             INSERT INTO {edges} AS edge (actor_id, target_id, is_on, included, created_at, changed_at, told)
+             SELECT actor, target, true, included, {at}, {at},
+                    CASE WHEN (SELECT actors_visible AND targets_shown FROM whole)
+                           OR included AND EXISTS (SELECT FROM shown WHERE id = target) THEN told ELSE 0 END
+             FROM (SELECT flip.*, (SELECT actors_visible AND targets_shown FROM whole)
+                       OR coalesce((SELECT true FROM visible WHERE id = actor)
+                           AND (SELECT true FROM {targets} WHERE id = target AND removed_at IS NULL), false) AS included
+                   FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $6::bigint[]) AS flip (actor, target, at, told)
+                  ) AS flip
              WHERE (SELECT actors_visible AND targets_shown FROM whole)
                 OR NOT EXISTS (SELECT FROM app_user WHERE id IN ({users}) AND removed_at IS NOT NULL)
              ON CONFLICT (actor_id, target_id) DO UPDATE
-                 SET is_on = true, included = excluded.included, changed_at = excluded.changed_at
+                 SET is_on = true, included = excluded.included, changed_at = excluded.changed_at,
+                     told = CASE WHEN edge.told > 0 THEN edge.told ELSE excluded.told END
                  WHERE NOT edge.is_on
-             RETURNING actor_id, target_id, included, xmax = 0 AS first
+             RETURNING actor_id, target_id, included, told, xmax = 0 AS first
          )
-         SELECT actor_id, target_id, included, first,
+         SELECT actor_id, target_id, included, told,
                 targets_shown OR EXISTS (SELECT FROM shown WHERE shown.id = changed.target_id), all_changed
          FROM whole
          CROSS JOIN (SELECT count(*) = cardinality($1) AND (SELECT targets_shown FROM whole) AS all_changed
@@ -116,17 +132,17 @@ fn distinct(ids: impl Iterator<Item = Id>) -> Vec<i64> {
     ids.collect::<BTreeSet<_>>().into_iter().map(Id::get).collect()
 }
 
-fn returned_edge((actor, target, included, first, is_shown, _): SwitchedOnRow) -> Option<ChangedEdge> {
-    Some(ChangedEdge { actor: actor?, target: target?, included: included?, first: first?, is_shown })
+fn returned_edge((actor, target, included, told, is_shown, _): SwitchedOnRow) -> Option<ChangedEdge> {
+    Some(ChangedEdge { actor: actor?, target: target?, included: included?, told: told?, is_shown })
 }
 
 /// The edges of all flips, if all flips changed a row of a target that is shown: an edge that was not returned is
 /// included, and on for the first time.
-fn with_plain_edges(flips: &[&Flip], returned: &[ChangedEdge]) -> Vec<ChangedEdge> {
+fn with_plain_edges(flips: &[&Flip], told: i64, returned: &[ChangedEdge]) -> Vec<ChangedEdge> {
     let returned: HashMap<_, _> = returned.iter().map(|edge| ((edge.actor, edge.target), *edge)).collect();
     let plain = |flip: &&Flip| {
         let (actor, target) = (flip.actor, flip.target);
-        ChangedEdge { actor, target, included: true, first: true, is_shown: true }
+        ChangedEdge { actor, target, included: true, is_shown: true, told: told_at(flip, told) }
     };
     flips
         .iter()
@@ -135,7 +151,7 @@ fn with_plain_edges(flips: &[&Flip], returned: &[ChangedEdge]) -> Vec<ChangedEdg
 }
 
 impl Tx {
-    /// Switches rows off. Rows that are already off, or missing, do not change.
+    /// Switches rows off. Rows that are already off, or missing, do not change. See `Tx::withdraw`.
     pub async fn switch_off(&mut self, kind: EdgeKind, flips: &[&Flip]) -> StoreResult<Vec<ChangedEdge>> {
         let text = format!(
             "UPDATE {edges} AS edge SET is_on = false, included = false, changed_at = {at}
@@ -143,7 +159,7 @@ impl Tx {
              JOIN {edges} AS old ON old.actor_id = f.actor AND old.target_id = f.target
              LEFT JOIN {targets} AS t ON t.id = f.target AND t.removed_at IS NULL
              WHERE edge.actor_id = f.actor AND edge.target_id = f.target AND edge.is_on
-             RETURNING edge.actor_id, edge.target_id, old.included{counted} AS included, false AS first,
+             RETURNING edge.actor_id, edge.target_id, old.included{counted} AS included, old.told,
                        coalesce(t.{shown}, false) AS is_shown",
             edges = kind.name(),
             targets = entity_table(kind.target()),

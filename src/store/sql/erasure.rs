@@ -3,20 +3,25 @@
 //!
 //! Call [`Tx::lock_removals`] first. The persister writes no row of an erased user, so nothing comes back.
 
-use std::collections::BTreeSet;
-
 use chrono::NaiveDate;
 use sqlx::FromRow;
 
-use super::{Tx, activity::partition, backfills::BackfillKind, comments::raw, from_catalogue};
+use super::{
+    Tx,
+    activity::partition,
+    backfills::BackfillKind,
+    comments::raw,
+    edges::{entity_table, owner_column},
+    from_catalogue,
+};
 use crate::{
-    catalogue::{Counter, Deltas, EdgeKind, Entity, EntityKind, InboxKind},
+    catalogue::EdgeKind,
     primitives::{CommentId, Id, NoteId, ShardCount, ShardId, UserId},
     store::StoreResult,
 };
 
-/// Pages of the history (8 KiB each) that one statement reads, in about 20 ms.
-const BLOCKS: i64 = 2_000;
+/// Pages of a table (8 KiB each) that one statement reads, in about 20 ms.
+pub(super) const BLOCKS: i64 = 2_000;
 
 /// A note that was erased.
 #[derive(Clone, Copy, FromRow, PartialEq, Eq, Debug)]
@@ -35,20 +40,14 @@ pub struct FormerFollower {
     pub included: bool,
 }
 
-/// An inbox entry that an erased user caused.
+/// An edge that was erased, of which the target's owner had been told.
 #[derive(Clone, Copy, FromRow, PartialEq, Eq, Debug)]
-pub struct CausedEntry {
-    #[sqlx(rename = "recipient_id")]
-    pub recipient: UserId,
-    /// Number of an [`InboxKind`].
-    pub kind: i16,
-    pub id: Id,
-}
-
-impl CausedEntry {
-    const fn inbox(&self) -> Entity {
-        Entity::new(EntityKind::Inbox, self.recipient.0)
-    }
+pub struct ErasedNotice {
+    #[sqlx(rename = "owner_id")]
+    pub owner: UserId,
+    #[sqlx(rename = "target_id")]
+    pub target: Id,
+    pub told: i64,
 }
 
 impl Tx {
@@ -102,8 +101,8 @@ impl Tx {
         self.db.run(query.fetch_all(&mut *self.inner)).await
     }
 
-    /// Removes the next comments of an author, by rising id, with texts and decisions. Placeholders above replies stay.
-    pub async fn erase_comments_after(
+    /// The next comments of an author, by rising id.
+    pub async fn comments_after(
         &mut self,
         author: UserId,
         after: i64,
@@ -111,7 +110,11 @@ impl Tx {
     ) -> StoreResult<Vec<CommentId>> {
         let next = "SELECT id FROM comment_index WHERE author_id = $1 AND id > $2 ORDER BY id LIMIT $3";
         let query = sqlx::query_scalar(next).bind(author.get()).bind(after).bind(most as i64);
-        let comments: Vec<CommentId> = self.db.run(query.fetch_all(&mut *self.inner)).await?;
+        self.db.run(query.fetch_all(&mut *self.inner)).await
+    }
+
+    /// Removes comments with texts and decisions. Placeholders above replies stay.
+    pub async fn erase_comments(&mut self, comments: &[CommentId]) -> StoreResult<()> {
         let query = sqlx::query(
             "WITH text AS (UPDATE comment_body SET body = '', images = '{}', mentions = '{}' WHERE id = ANY($1)),
              edits AS (DELETE FROM comment_edit WHERE comment_id = ANY($1)),
@@ -120,9 +123,8 @@ impl Tx {
              UPDATE comment_index SET removed_at = coalesce(removed_at, now()), rating_at_writing = NULL
              WHERE id = ANY($1)",
         )
-        .bind(raw(&comments));
-        self.db.run(query.execute(&mut *self.inner)).await?;
-        Ok(comments)
+        .bind(raw(comments));
+        self.db.run(query.execute(&mut *self.inner)).await.map(drop)
     }
 
     /// Empties the texts of groups that the user created and that were removed. Returns their number.
@@ -133,14 +135,30 @@ impl Tx {
         self.delete(text.into(), owner.0, most).await
     }
 
-    /// Deletes rows of an actor's edges. Returns their number.
-    pub async fn erase_edges(&mut self, kind: EdgeKind, actor: UserId, most: usize) -> StoreResult<usize> {
+    /// Deletes rows of an actor's edges. Returns their number, and those that others were told of.
+    pub async fn erase_edges(
+        &mut self,
+        kind: EdgeKind,
+        actor: UserId,
+        most: usize,
+    ) -> StoreResult<(usize, Vec<ErasedNotice>)> {
         let text = format!(
-            "DELETE FROM {edges} WHERE actor_id = $1 AND target_id = ANY(ARRAY(
-                 SELECT target_id FROM {edges} WHERE actor_id = $1 ORDER BY target_id LIMIT $2))",
+            "WITH gone AS (
+                 DELETE FROM {edges} WHERE actor_id = $1 AND target_id = ANY(ARRAY(
+                     SELECT target_id FROM {edges} WHERE actor_id = $1 ORDER BY target_id LIMIT $2))
+                 RETURNING target_id, told
+             )
+             SELECT coalesce(t.{owner}, target_id) AS owner_id, target_id, told
+             FROM gone LEFT JOIN {targets} AS t ON t.id = target_id",
             edges = kind.name(),
+            targets = entity_table(kind.target()),
+            owner = owner_column(kind.target()),
         );
-        self.delete(text, actor.0, most).await
+        let query = sqlx::query_as(from_catalogue(text)).bind(actor.get()).bind(most as i64);
+        let mut edges: Vec<ErasedNotice> = self.db.run(query.fetch_all(&mut *self.inner)).await?;
+        let erased = edges.len();
+        edges.retain(|edge| edge.told > 0);
+        Ok((erased, edges))
     }
 
     /// Deletes follows of a user.
@@ -192,71 +210,8 @@ impl Tx {
         self.db.run(query.execute(&mut *self.inner)).await.map(drop)
     }
 
-    /// The inbox entries that a user caused, in the blocks from `block` on, and where the next page begins; `None` after
-    /// the last one. An index by actor would cost every like; this reads the whole table once.
-    pub async fn entries_caused_by(
-        &mut self,
-        actor: UserId,
-        block: i64,
-    ) -> StoreResult<(Vec<CausedEntry>, Option<i64>)> {
-        let end = block + BLOCKS;
-        let text = format!(
-            "SELECT recipient_id, kind, id FROM inbox_entry
-             WHERE actor_id = $1 AND ctid >= '({block},0)'::tid AND ctid < '({end},0)'::tid"
-        );
-        let query = sqlx::query_as(from_catalogue(text)).bind(actor.get());
-        let entries = self.db.run(query.fetch_all(&mut *self.inner)).await?;
-        Ok((entries, self.has_block("inbox_entry", end).await?.then_some(end)))
-    }
-
-    /// Deletes entries from the inboxes of others. Returns how totals move: entries that were read go from both the
-    /// number received and the number read. Locks the totals.
-    pub async fn take_back_entries(&mut self, entries: &[CausedEntry]) -> StoreResult<Deltas> {
-        let inboxes: BTreeSet<Entity> = entries.iter().map(CausedEntry::inbox).collect();
-        self.lock_all_totals(&inboxes.into_iter().collect::<Vec<_>>()).await?;
-        let mut moved = Deltas::new();
-        for entry in entries {
-            let Some(badge) = InboxKind::from_number(entry.kind).and_then(InboxKind::badge) else { continue };
-            let Some(mark) = badge.read_mark() else { continue };
-            let is_read = self.is_read(entry, badge, mark).await?;
-            let inbox = moved.entry(entry.inbox()).or_default();
-            inbox.add(badge, -1);
-            inbox.add(mark, -i64::from(is_read));
-        }
-        let query = sqlx::query(
-            "DELETE FROM inbox_entry AS e USING unnest($1::bigint[], $2::bigint[]) AS gone (recipient_id, id)
-             WHERE e.recipient_id = gone.recipient_id AND e.id = gone.id",
-        )
-        .bind(entries.iter().map(|entry| entry.recipient.get()).collect::<Vec<_>>())
-        .bind(entries.iter().map(|entry| entry.id.get()).collect::<Vec<_>>());
-        self.db.run(query.execute(&mut *self.inner)).await?;
-        Ok(moved)
-    }
-
-    /// Whether an entry was read: the oldest entries of a badge are, as many as its mark says.
-    async fn is_read(&mut self, entry: &CausedEntry, badge: Counter, mark: Counter) -> StoreResult<bool> {
-        let kinds = InboxKind::all().filter(|kind| kind.badge() == Some(badge));
-        let text = format!(
-            "SELECT (SELECT count(*) FROM inbox_entry WHERE recipient_id = $1 AND id <= $2 AND kind = ANY($3)) <= {mark}
-             FROM inbox_counts WHERE id = $1",
-            mark = mark.name(),
-        );
-        let query = sqlx::query_scalar(from_catalogue(text))
-            .bind(entry.recipient.get())
-            .bind(entry.id.get())
-            .bind(kinds.map(InboxKind::number).collect::<Vec<_>>());
-        Ok(self.db.run(query.fetch_optional(&mut *self.inner)).await?.unwrap_or(false))
-    }
-
-    /// Deletes entries of a user's own inbox. Returns their number.
-    pub async fn erase_inbox(&mut self, user: UserId, most: usize) -> StoreResult<usize> {
-        let text = "DELETE FROM inbox_entry WHERE recipient_id = $1 AND id = ANY(ARRAY(
-                        SELECT id FROM inbox_entry WHERE recipient_id = $1 ORDER BY id LIMIT $2))";
-        self.delete(text.into(), user.0, most).await
-    }
-
     /// Whether a table has blocks from this one on.
-    async fn has_block(&mut self, table: &str, block: i64) -> StoreResult<bool> {
+    pub(super) async fn has_block(&mut self, table: &str, block: i64) -> StoreResult<bool> {
         let text =
             format!("SELECT pg_relation_size('{table}') / current_setting('block_size')::bigint > {block}");
         self.db.run(sqlx::query_scalar(from_catalogue(text)).fetch_one(&mut *self.inner)).await

@@ -112,7 +112,7 @@ fn sections() -> Vec<Section> {
         ),
         Section::new(
             "inboxEntry",
-            "'kind', r.kind, 'actor', 'user_' || r.actor_id, 'target', r.target_id, 'createdAt', r.created_at",
+            "'kind', r.kind, 'target', r.target_id, 'actors', r.actors, 'unread', r.unread, 'createdAt', r.created_at",
             "inbox_entry AS r WHERE r.recipient_id = $1",
             "r.id",
         ),

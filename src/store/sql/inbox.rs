@@ -1,66 +1,56 @@
-//! Inbox entries: notifications of a user.
+//! Inboxes: their entries, and how far they are read.
+
+use std::{cmp::Reverse, collections::BTreeMap};
 
 use chrono::{DateTime, Utc};
 use sqlx::FromRow;
 
-use super::{Db, Tx, times::timestamp};
+use super::{Db, Tx, from_catalogue};
 use crate::{
-    catalogue::{EdgeKind, Flip, InboxKind},
+    catalogue::{Counter, EntityKind, InboxKind},
     primitives::{Id, PageRequest, Slice, UserId},
     store::StoreResult,
 };
 
-/// One notification of a user.
+/// Equal events, as a user's inbox shows them.
 #[derive(Clone, FromRow, PartialEq, Eq, Debug)]
 pub struct InboxEntry {
-    /// Position in the inbox, in order of arrival.
+    /// Position of the newest event. Positions rise in the order of arrival.
     pub id: Id,
     /// Number of an [`InboxKind`], perhaps one of a later release.
     pub kind: i16,
-    #[sqlx(rename = "actor_id")]
-    pub actor: UserId,
     #[sqlx(rename = "target_id")]
     pub target: Id,
+    /// Time of the newest event.
     pub created_at: DateTime<Utc>,
+    /// Users who did it.
+    pub actors: i32,
+    pub is_read: bool,
 }
 
-impl Tx {
-    /// Writes one entry per flip, all of `kind`, to the inbox of its recipient. The flips' edges are on for the first
-    /// time ever, so none of them has an entry.
-    pub async fn add_inbox_entries(
-        &mut self,
-        kind: EdgeKind,
-        entries: &[(UserId, &Flip)],
-    ) -> StoreResult<()> {
-        if entries.is_empty() {
-            return Ok(());
-        }
-        let query = sqlx::query(concat!(
-            "INSERT INTO inbox_entry (recipient_id, kind, actor_id, target_id, created_at)
-             SELECT recipient_id, $1, actor_id, target_id, ",
-            timestamp!("at"),
-            " FROM unnest($2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[])
-                   AS entry (recipient_id, actor_id, target_id, at)"
-        ))
-        .bind(kind.number())
-        .bind(entries.iter().map(|(recipient, _)| recipient.get()).collect::<Vec<_>>())
-        .bind(entries.iter().map(|(_, flip)| flip.actor.get()).collect::<Vec<_>>())
-        .bind(entries.iter().map(|(_, flip)| flip.target.get()).collect::<Vec<_>>())
-        .bind(entries.iter().map(|(_, flip)| flip.at).collect::<Vec<_>>());
-        self.db.run(query.execute(&mut *self.inner)).await.map(drop)
-    }
+/// Users who did what an entry tells of.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct ActorsOf {
+    pub recipient: UserId,
+    pub kind: InboxKind,
+    pub target: Id,
+    /// At most so many.
+    pub most: usize,
+}
 
-    /// Records that a user wrote to the recipient, who is also the entry's target. Returns whether it is the first time.
-    pub async fn add_message(&mut self, from: UserId, to: UserId) -> StoreResult<bool> {
-        let query = sqlx::query(
-            "INSERT INTO inbox_entry (recipient_id, kind, actor_id, target_id, created_at)
-             VALUES ($1, $2, $3, $1, now()) ON CONFLICT DO NOTHING",
-        )
-        .bind(to.get())
-        .bind(InboxKind::Message.number())
-        .bind(from.get());
-        Ok(self.db.run(query.execute(&mut *self.inner)).await?.rows_affected() == 1)
-    }
+/// Numbers of the kinds that a badge counts, as an SQL list.
+pub(super) fn kinds_of(badge: Counter) -> String {
+    let kinds = InboxKind::all().filter(|kind| kind.badge() == Some(badge));
+    kinds.map(|kind| kind.number().to_string()).collect::<Vec<_>>().join(", ")
+}
+
+/// SQL: the position up to which entries of this kind are read. `counts`: the inbox's row of totals.
+pub(super) fn read_to(kind: &str, counts: &str) -> String {
+    let of_badge = |badge: &Counter| {
+        format!("WHEN {kind} IN ({}) THEN {counts}.{}_read_to", kinds_of(*badge), badge.name())
+    };
+    let badges = EntityKind::Inbox.counters().iter().map(of_badge).collect::<Vec<_>>();
+    format!("CASE {} END", badges.join(" "))
 }
 
 impl Db {
@@ -70,13 +60,90 @@ impl Db {
         recipient: UserId,
         page: PageRequest,
     ) -> StoreResult<Slice<InboxEntry>> {
-        let query = sqlx::query_as(
-            "SELECT id, kind, actor_id, target_id, created_at FROM inbox_entry
-             WHERE recipient_id = $1 AND id < $2 ORDER BY id DESC LIMIT $3",
-        )
-        .bind(recipient.get())
-        .bind(page.below())
-        .bind(page.rows());
+        let text = format!(
+            "SELECT e.id, e.kind, e.target_id, e.created_at, e.actors,
+                    e.unread = 0 OR coalesce(e.id <= {read_to}, false) AS is_read
+             FROM inbox_entry AS e LEFT JOIN inbox_counts AS c ON c.id = e.recipient_id
+             WHERE e.recipient_id = $1 AND e.id < $2 ORDER BY e.id DESC LIMIT $3",
+            read_to = read_to("e.kind", "c"),
+        );
+        let query =
+            sqlx::query_as(from_catalogue(text)).bind(recipient.get()).bind(page.below()).bind(page.rows());
         Ok(page.slice(self.run(query.fetch_all(&self.pool())).await?))
+    }
+
+    /// The newest actors of entries, without hidden and erased users.
+    pub async fn inbox_actors(&self, of: &[ActorsOf]) -> StoreResult<BTreeMap<ActorsOf, Vec<UserId>>> {
+        let text = format!(
+            "WITH entry AS MATERIALIZED (
+                 SELECT * FROM unnest($1::bigint[], $2::smallint[], $3::bigint[], $4::bigint[]) WITH ORDINALITY
+                     AS entry (recipient, kind, target, most, place)
+             )
+             SELECT place - 1, at, actor FROM ({}) AS did (place, actor, at)",
+            InboxKind::all().map(actors).collect::<Vec<_>>().join(" UNION ALL "),
+        );
+        let query = sqlx::query_as(from_catalogue(text))
+            .bind(of.iter().map(|of| of.recipient.get()).collect::<Vec<_>>())
+            .bind(of.iter().map(|of| of.kind.number()).collect::<Vec<_>>())
+            .bind(of.iter().map(|of| of.target.get()).collect::<Vec<_>>())
+            .bind(of.iter().map(|of| of.most as i64).collect::<Vec<_>>());
+        let mut rows: Vec<(i64, DateTime<Utc>, UserId)> = self.run(query.fetch_all(&self.pool())).await?;
+        rows.sort_unstable_by_key(|row| Reverse(*row));
+        let mut actors = BTreeMap::<ActorsOf, Vec<UserId>>::new();
+        for (place, _, actor) in rows {
+            if let Some(of) = of.get(place as usize) {
+                actors.entry(*of).or_default().push(actor);
+            }
+        }
+        Ok(actors)
+    }
+}
+
+/// SQL: place, actor and time of those who did what entries of a kind tell.
+fn actors(kind: InboxKind) -> String {
+    let number = kind.number();
+    let (join, author) = match kind {
+        InboxKind::Edge(edge) => {
+            // An edge of a hidden or erased user is not included.
+            return format!(
+                "SELECT place, actor_id, changed_at FROM entry CROSS JOIN LATERAL (
+                     SELECT actor_id, changed_at FROM {edges}
+                     WHERE target_id = target AND included AND actor_id <> recipient
+                     ORDER BY changed_at DESC, actor_id DESC LIMIT most) AS e WHERE kind = {number}",
+                edges = edge.name(),
+            );
+        }
+        InboxKind::Comment | InboxKind::Reply | InboxKind::Mention => {
+            ("JOIN comment_index AS t ON t.id = target", "t.author_id")
+        }
+        InboxKind::Message => ("", "target"),
+    };
+    format!(
+        "SELECT place, u.id, u.created_at FROM entry {join} JOIN app_user AS u ON u.id = {author}
+         WHERE kind = {number} AND u.removed_at IS NULL AND u.hidden_at IS NULL"
+    )
+}
+
+impl Tx {
+    /// The position of the newest entry of an inbox; 0 if it is empty.
+    pub async fn newest_entry(&mut self, recipient: UserId) -> StoreResult<i64> {
+        let query =
+            sqlx::query_scalar("SELECT coalesce(max(id), 0) FROM inbox_entry WHERE recipient_id = $1");
+        self.db.run(query.bind(recipient.get()).fetch_one(&mut *self.inner)).await
+    }
+
+    /// Marks entries of a badge as read up to a position, and those that retention has deleted. Returns how many unread
+    /// events the badge then counts: those of later entries, which it reads. Lock the totals of the inbox first.
+    pub async fn mark_read(&mut self, recipient: UserId, badge: Counter, to: i64) -> StoreResult<i64> {
+        let text = format!(
+            "UPDATE inbox_counts AS c SET {badge}_read_to = greatest(c.{badge}_read_to, $2), {badge}_unlisted = 0
+             WHERE c.id = $1
+             RETURNING (SELECT coalesce(sum(r.unread), 0) FROM inbox_entry AS r
+                        WHERE r.recipient_id = $1 AND r.kind IN ({kinds}) AND r.id > c.{badge}_read_to)",
+            kinds = kinds_of(badge),
+            badge = badge.name(),
+        );
+        let query = sqlx::query_scalar(from_catalogue(text)).bind(recipient.get()).bind(to);
+        Ok(self.db.run(query.fetch_optional(&mut *self.inner)).await?.unwrap_or(0))
     }
 }

@@ -73,25 +73,25 @@ impl Tx {
                     || mentioned.insert((about.author, about.note, one.recipient))
             })
             .collect();
-        let query = sqlx::query_scalar(
-            "INSERT INTO inbox_entry (recipient_id, kind, actor_id, target_id, created_at)
-             SELECT recipient, kind, actor, comment, now()
+        let text = format!(
+            "INSERT INTO inbox_entry (recipient_id, kind, target_id, id, unread, actors, created_at)
+             SELECT recipient, kind, comment, nextval('inbox_position'), 1, 1, now()
              FROM unnest($1::bigint[], $2::smallint[], $3::bigint[], $4::bigint[], $5::bigint[])
                  AS entry (recipient, kind, actor, comment, note)
-             WHERE kind <> $6 OR NOT EXISTS (
+             WHERE kind <> {mention} OR NOT EXISTS (
                  SELECT FROM inbox_entry AS earlier JOIN comment_index AS about ON about.id = earlier.target_id
-                 -- The index inbox_entry_once has these kinds only.
-                 WHERE earlier.recipient_id = recipient AND earlier.kind = $6 AND earlier.kind > 100
-                   AND earlier.actor_id = actor AND about.note_id = note
-                   AND earlier.created_at > now() - interval '1 hour')
-             ON CONFLICT DO NOTHING RETURNING recipient_id",
-        )
-        .bind(new.iter().map(|(one, _)| one.recipient.get()).collect::<Vec<_>>())
-        .bind(new.iter().map(|(one, _)| one.kind).collect::<Vec<_>>())
-        .bind(new.iter().map(|(_, about)| about.author.get()).collect::<Vec<_>>())
-        .bind(new.iter().map(|(one, _)| one.comment.get()).collect::<Vec<_>>())
-        .bind(new.iter().map(|(_, about)| about.note.get()).collect::<Vec<_>>())
-        .bind(InboxKind::Mention.number());
+                 WHERE earlier.recipient_id = recipient AND earlier.kind = {mention}
+                   AND earlier.created_at > now() - interval '1 hour'
+                   AND about.author_id = actor AND about.note_id = note)
+             ON CONFLICT (recipient_id, kind, target_id) DO NOTHING RETURNING recipient_id",
+            mention = InboxKind::Mention.number(),
+        );
+        let query = sqlx::query_scalar(from_catalogue(text))
+            .bind(new.iter().map(|(one, _)| one.recipient.get()).collect::<Vec<_>>())
+            .bind(new.iter().map(|(one, _)| one.kind).collect::<Vec<_>>())
+            .bind(new.iter().map(|(_, about)| about.author.get()).collect::<Vec<_>>())
+            .bind(new.iter().map(|(one, _)| one.comment.get()).collect::<Vec<_>>())
+            .bind(new.iter().map(|(_, about)| about.note.get()).collect::<Vec<_>>());
         self.db.run(query.fetch_all(&mut *self.inner)).await
     }
 }

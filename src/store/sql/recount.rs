@@ -13,9 +13,10 @@ use super::{
     counts::raw,
     edges::{entity_table, is_shown, owner_column},
     from_catalogue,
+    inbox::kinds_of,
 };
 use crate::{
-    catalogue::{Counter, Counts, Deltas, EdgeKind, Entity, EntityKind, InboxKind, Party},
+    catalogue::{Counter, Counts, Deltas, EdgeKind, Entity, EntityKind, Party},
     primitives::Id,
     store::{StoreError, StoreResult},
 };
@@ -66,14 +67,9 @@ impl Recount {
             GroupFeaturedNotes => {
                 Self::count("note AS r WHERE r.group_id = t.id AND r.is_shown AND r.featured_at IS NOT NULL")
             }
-            InboxReplies | InboxLikes | InboxFollowers | InboxMessages => Self::Rows(entries(counter)),
+            InboxReplies | InboxLikes | InboxFollowers | InboxMessages => Self::Rows(unread(counter)),
             // Views have no rows.
             NoteViews => Self::Bounds("greatest(c.views, 0)".to_owned()),
-            // A read mark is at most the number of received entries.
-            InboxRepliesRead => Self::mark(counter, InboxReplies),
-            InboxLikesRead => Self::mark(counter, InboxLikes),
-            InboxFollowersRead => Self::mark(counter, InboxFollowers),
-            InboxMessagesRead => Self::mark(counter, InboxMessages),
         }
     }
 
@@ -94,10 +90,6 @@ impl Recount {
     /// Comments that count for their note and parent.
     fn comments(column: &str) -> Self {
         Self::count(&format!("comment_index AS r WHERE r.{column} = t.id AND r.is_counted"))
-    }
-
-    fn mark(mark: Counter, received: Counter) -> Self {
-        Self::Bounds(format!("least(greatest(c.{}, 0), {})", mark.name(), entries(received)))
     }
 }
 
@@ -129,11 +121,15 @@ fn edges_of_kind(kind: EdgeKind, party: Party) -> String {
     }
 }
 
-/// Entries that a badge counts.
-fn entries(badge: Counter) -> String {
-    let kinds = InboxKind::all().filter(|kind| kind.badge() == Some(badge));
-    let kinds = kinds.map(|kind| kind.number().to_string()).collect::<Vec<_>>().join(", ");
-    format!("(SELECT count(*) FROM inbox_entry AS r WHERE r.recipient_id = t.id AND r.kind IN ({kinds}))")
+/// Unread events of a badge: those of entries that are not read, and those of entries that retention has deleted.
+fn unread(badge: Counter) -> String {
+    format!(
+        "(SELECT coalesce(sum(r.unread), 0) FROM inbox_entry AS r
+          WHERE r.recipient_id = t.id AND r.kind IN ({kinds}) AND r.id > coalesce(c.{badge}_read_to, 0))
+         + coalesce(c.{badge}_unlisted, 0)",
+        kinds = kinds_of(badge),
+        badge = badge.name(),
+    )
 }
 
 /// Condition under which a counter follows its rows. Otherwise it is frozen.

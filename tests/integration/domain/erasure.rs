@@ -163,7 +163,8 @@ async fn rows_of(stores: &Stores, id: &Value) -> i64 {
         + (SELECT count(*) FROM comment_like WHERE actor_id = $1) + (SELECT count(*) FROM note_collect WHERE actor_id = $1)
         + (SELECT count(*) FROM follow WHERE $1 IN (actor_id, target_id))
         + (SELECT count(*) FROM group_join WHERE actor_id = $1) + (SELECT count(*) FROM note_rating WHERE user_id = $1)
-        + (SELECT count(*) FROM inbox_entry WHERE $1 IN (actor_id, recipient_id))
+        + (SELECT count(*) FROM inbox_entry AS e WHERE recipient_id = $1 OR kind = 104 AND target_id = $1
+               OR EXISTS (SELECT FROM comment_index AS c WHERE c.id = e.target_id AND c.author_id = $1 AND kind > 100))
         + (SELECT count(*) FROM activity WHERE actor_id = $1) + (SELECT count(*) FROM coin_ledger WHERE user_id = $1)
         + (SELECT count(*) FROM idempotency_key WHERE actor_id = $1)";
     stores.number(rows, number(id)).await

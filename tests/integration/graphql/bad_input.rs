@@ -246,6 +246,10 @@ async fn every_argument_of_every_mutation_is_checked_and_named() {
     }
     cases.push((service, "recordMessage", json!({ "senderId": u, "recipientId": u }), "recipientId"));
     cases.push((user_, "markInboxRead", json!({ "badges": [] }), "badges"));
+    cases.push((user_, "markInboxRead", json!({}), "badges"));
+    for bad in ["", "note_1", "entry_5", "entry_5_0", "entry_0_5", "entry_5_x", "entry_+5_5"] {
+        cases.push((user_, "markInboxRead", json!({ "upTo": bad }), "upTo"));
+    }
     cases.push((user_, "recordViews", json!({ "noteIds": [] }), "noteIds"));
     cases.push((user_, "recordViews", json!({ "noteIds": vec![n.clone(); 101] }), "noteIds"));
     for (client, mutation, input, argument) in cases {

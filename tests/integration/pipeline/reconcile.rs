@@ -65,7 +65,7 @@ async fn totals_that_differ_from_their_rows_are_reported_and_repaired_only_on_re
             "UPDATE note_counts SET likes = likes + 5 WHERE id = {id};
              UPDATE note_counts SET views = -3 WHERE id = {other};
              UPDATE user_counts SET coins = 7, following = 2 WHERE id = {ann};
-             UPDATE inbox_counts SET likes_read = 4 WHERE id = {ann};
+             UPDATE inbox_counts SET likes = 4 WHERE id = {ann};
              INSERT INTO group_counts (id) VALUES (987654);
              DELETE FROM inbox_counts WHERE id = (SELECT author_id FROM note WHERE id = {id});",
         ),
@@ -81,7 +81,7 @@ async fn totals_that_differ_from_their_rows_are_reported_and_repaired_only_on_re
         (other_name.as_str(), "total", "views", -3),
         (author.as_str(), "totals missing", "", -1),
         (author.as_str(), "total", "likes", -2),
-        (&ann.replace("user", "inbox"), "total", "likes_read", 4),
+        (&ann.replace("user", "inbox"), "total", "likes", 4),
         ("group:987654", "totals orphaned", "", 1),
     ];
     let sorted = |drift: &[(&str, &str, &str, i64)]| {

@@ -1,6 +1,6 @@
 import { ArrowUp } from "lucide-react";
 import { useState } from "react";
-import { type InboxBadge, type InboxEntryFragment, InboxEntriesDocument } from "../../shared/api/generated";
+import { type InboxBadge, InboxEntriesDocument } from "../../shared/api/generated";
 import { Button } from "../../shared/ui/Button";
 import { exactly } from "../../shared/ui/Count";
 import { Empty } from "../../shared/ui/States";
@@ -8,7 +8,7 @@ import { Endless } from "../../shared/lists/Endless";
 import { usePages } from "../../shared/lists/usePages";
 import { EntryRow } from "./EntryRow";
 import styles from "./InboxEntries.module.css";
-import { NOTHING, type Unread, total, unreadOf } from "./badges";
+import { total, unreadOf } from "./badges";
 import { useMarkRead } from "./useMarkRead";
 import { useNewEntries } from "./useNewEntries";
 
@@ -28,15 +28,16 @@ export function InboxEntries({ badge, onRenew }: Props) {
   const { data, nodes, endless, isStale } = pages;
   const [searchLimit, setSearchLimit] = useState(SEARCH_LIMIT);
   const badges = data?.viewer?.inbox ? unreadOf(data.viewer.inbox) : undefined;
-  const { unread, arrived } = useNewEntries(badges, !endless.isLoading && !isStale);
+  const isCurrent = !endless.isLoading && !isStale;
+  const arrived = useNewEntries(badges, isCurrent);
 
-  const isOnScreen = badges && badge && total(unread) > 0 && arrived[badge] === 0 && badges[badge] > 0;
+  const isOnScreen = badges && badge && isCurrent && arrived[badge] === 0 && badges[badge] > 0;
   useMarkRead(isOnScreen ? badge : undefined);
 
-  const visible = marked(nodes, unread).filter(({ entry }) => !badge || entry.badge === badge);
-  const last = visible.at(-1)?.entry;
+  const visible = nodes.filter((entry) => !badge || entry.badge === badge);
+  const last = visible.at(-1);
   const isWithinLimit = nodes.length - (last ? nodes.indexOf(last) : 0) <= searchLimit;
-  const isEmpty = visible.length === 0 && !endless.isLoading && !isStale && !endless.error && !endless.hasMore;
+  const isEmpty = visible.length === 0 && isCurrent && !endless.error && !endless.hasMore;
   const newCount = badge ? arrived[badge] : total(arrived);
 
   return (
@@ -51,9 +52,9 @@ export function InboxEntries({ badge, onRenew }: Props) {
       <Endless {...endless} hasMore={endless.hasMore && isWithinLimit}>
         {isEmpty && <Empty title="No entries yet.">Likes, comments and new followers appear here.</Empty>}
         <ul>
-          {visible.map(({ entry, isUnread }) => (
+          {visible.map((entry) => (
             <li key={entry.id}>
-              <EntryRow entry={entry} isUnread={isUnread} />
+              <EntryRow entry={entry} />
             </li>
           ))}
         </ul>
@@ -66,10 +67,4 @@ export function InboxEntries({ badge, onRenew }: Props) {
       )}
     </>
   );
-}
-
-/** Marks as many of the newest entries of each badge as unread as the badge counts. */
-function marked(entries: InboxEntryFragment[], unread: Unread) {
-  const left = { ...NOTHING, ...unread };
-  return entries.map((entry) => ({ entry, isUnread: left[entry.badge]-- > 0 }));
 }

@@ -34,6 +34,12 @@ impl Moved {
         self.excluded.entry(entity).or_default().add(counter, delta);
     }
 
+    pub fn add_all(&mut self, deltas: Deltas) {
+        for (entity, by) in deltas {
+            self.totals.entry(entity).or_default().add_all(&by);
+        }
+    }
+
     /// Tells `mismatches` apart by their cause.
     pub fn causes(&self, by_events: &Deltas, mismatches: &[Entity]) -> Causes {
         let of = |deltas: &Deltas, entity: &Entity| deltas.get(entity).copied().unwrap_or_default();

@@ -5,6 +5,7 @@
 mod group;
 mod isolate;
 mod mismatch;
+mod notify;
 mod plan;
 mod size;
 mod write;

@@ -69,6 +69,11 @@ impl<'a> Plan<'a> {
         self.last.values().copied().filter(|flip| flip.kind == kind && flip.on == on).collect()
     }
 
+    /// Whether an edge is switched on of which its target's owner may be told.
+    pub fn may_tell(&self) -> bool {
+        self.last.values().any(|flip| flip.on && flip.notifies().is_some())
+    }
+
     /// Edges of `kind` whose rows stay on, but get a later time.
     pub fn rows_on_again(&self, kind: EdgeKind) -> Vec<&'a Flip> {
         self.on_again.iter().copied().filter(|flip| flip.kind == kind).collect()

@@ -6,6 +6,7 @@ use metrics::counter;
 
 use super::{
     mismatch::Moved,
+    notify::Notices,
     plan::{Plan, mismatches},
 };
 use crate::{
@@ -13,7 +14,7 @@ use crate::{
     event_log::{Entry, Event, sum},
     pipeline::leadership::Context,
     primitives::{
-        Id, NoteId, Offset, UserId,
+        Id, NoteId, Offset,
         fault::{self, Point},
     },
     store::{
@@ -135,10 +136,9 @@ fn count_dead(lease: Lease, events: usize) {
 
 /// Writes edge rows, inbox entries, totals, and the history if it is enabled. Returns how totals moved.
 pub async fn apply(tx: &mut Tx, plan: &Plan<'_>, history: bool) -> StoreResult<Moved> {
-    let Switched { mut moved, first_times, is_unusual } = switch_rows(tx, plan).await?;
-    deliver(tx, &first_times, &mut moved).await?;
+    let Switched { mut moved, notices, is_unusual } = switch_rows(tx, plan).await?;
     count_views(tx, plan, &mut moved).await?;
-    let after = add_totals(tx, plan, &moved.totals, history).await?;
+    let after = add_totals(tx, plan, &mut moved, &notices, history).await?;
     if history {
         let mut steps = plan.history(&after);
         if is_unusual {
@@ -150,12 +150,10 @@ pub async fn apply(tx: &mut Tx, plan: &Plan<'_>, history: bool) -> StoreResult<M
 }
 
 /// What the edge rows of a batch changed.
-#[derive(Default)]
 struct Switched<'a> {
     /// How the changed rows move totals.
     moved: Moved,
-    /// The flips that switched a row on for the first time ever.
-    first_times: Vec<&'a Flip>,
+    notices: Notices<'a>,
     /// Some flip changed no row: events were read again after a loss, or a user was erased.
     is_unusual: bool,
 }
@@ -172,10 +170,11 @@ async fn forget_erased(tx: &mut Tx, steps: &mut [Step<'_>]) -> StoreResult<()> {
 
 /// Writes the edge rows.
 async fn switch_rows<'a>(tx: &mut Tx, plan: &Plan<'a>) -> StoreResult<Switched<'a>> {
-    let mut switched = Switched::default();
+    let told = if plan.may_tell() { tx.next_inbox_position().await? } else { 0 };
+    let mut switched = Switched { moved: Moved::default(), notices: Notices::at(told), is_unusual: false };
     for kind in EdgeKind::ALL {
         let (on, off) = (plan.rows(*kind, true), plan.rows(*kind, false));
-        let mut changed = tx.switch_on(*kind, &on).await?;
+        let mut changed = tx.switch_on(*kind, &on, told).await?;
         changed.extend(tx.switch_off(*kind, &off).await?);
         switched.is_unusual |= changed.len() < on.len() + off.len();
         tx.switch_on_again(*kind, &plan.rows_on_again(*kind)).await?;
@@ -191,28 +190,12 @@ async fn switch_rows<'a>(tx: &mut Tx, plan: &Plan<'a>) -> StoreResult<Switched<'
             for (entity, counter, delta) in flip.deltas_of_owner().filter(|_| !row.is_shown) {
                 switched.moved.exclude(entity, counter, delta);
             }
-            if row.included && row.first && row.is_shown {
-                switched.first_times.push(flip);
+            if let Some((inbox, badge, by)) = switched.notices.add(flip, row) {
+                switched.moved.add(inbox, badge, by);
             }
         }
     }
     Ok(switched)
-}
-
-/// Writes inbox entries and adds them to `moved`.
-async fn deliver(tx: &mut Tx, first_times: &[&Flip], moved: &mut Moved) -> StoreResult<()> {
-    for kind in EdgeKind::ALL {
-        let Some((_, counter)) = kind.notifies() else { continue };
-        let of_kind = first_times.iter().filter(|flip| flip.kind == *kind);
-        let mut notified: Vec<(UserId, &Flip)> =
-            of_kind.filter_map(|flip| flip.notifies().map(|(to, _)| (to, *flip))).collect();
-        notified.sort_by_key(|(to, _)| *to); // in index order, so that each page of an index is read once
-        tx.add_inbox_entries(*kind, &notified).await?;
-        for (recipient, _) in notified {
-            moved.add(Entity::new(EntityKind::Inbox, recipient.0), counter, 1);
-        }
-    }
-    Ok(())
 }
 
 /// Adds the views of present notes to `moved`; views have no rows of their own.
@@ -232,22 +215,28 @@ async fn count_views(tx: &mut Tx, plan: &Plan<'_>, moved: &mut Moved) -> StoreRe
     Ok(())
 }
 
-/// Locks and moves the totals, in the order of the catalogue. If the history is enabled, returns the new totals of
+/// Locks and moves the totals, in the order of the catalogue, and writes inbox entries under the locks of theirs. If the history is enabled, returns the new totals of
 /// the entities that have one.
 async fn add_totals(
     tx: &mut Tx,
     plan: &Plan<'_>,
-    moved: &Deltas,
+    moved: &mut Moved,
+    notices: &Notices<'_>,
     history: bool,
 ) -> StoreResult<BTreeMap<Entity, Counts>> {
     let mut after = BTreeMap::new();
     for kind in EntityKind::ALL {
-        let touched = plan.touched(*kind, moved);
+        let touched = plan.touched(*kind, &moved.totals);
         if history && plan.flips.iter().any(|flip| flip.kind.target() == *kind) {
             let totals = tx.add_and_read_totals(*kind, &touched).await?;
             after.extend(totals.into_iter().map(|(id, counts)| (Entity::new(*kind, id), counts)));
         } else {
             tx.add_in_order(*kind, &touched).await?;
+        }
+        if *kind == EntityKind::Inbox {
+            let taken_back = notices.write(tx).await?;
+            tx.add_totals(*kind, &taken_back).await?;
+            moved.add_all(taken_back);
         }
     }
     Ok(after)

@@ -2,8 +2,9 @@
 
 use chrono::NaiveDate;
 
+use super::rows::{READ, UNREAD};
 use crate::{
-    catalogue::{Counter, EdgeKind, EntityKind, InboxKind, UnixMillis},
+    catalogue::{Counter, EdgeKind, InboxKind, UnixMillis},
     store::{
         StoreResult,
         sql::{Tx, from_catalogue, times::timestamp},
@@ -32,19 +33,19 @@ pub const TOTALS: [(Counter, &str); 19] = [
     (Counter::CommentReplies, "SELECT parent_id AS id FROM comment_index WHERE parent_id IS NOT NULL"),
     (
         Counter::InboxReplies,
-        "SELECT recipient_id AS id FROM inbox_entry NATURAL JOIN kind_name WHERE name IN ('comment', 'reply')",
+        "SELECT recipient_id AS id FROM inbox_entry NATURAL JOIN kind_name, generate_series(1, unread) WHERE name IN ('comment', 'reply')",
     ),
     (
         Counter::InboxLikes,
-        "SELECT recipient_id AS id FROM inbox_entry NATURAL JOIN kind_name WHERE name IN ('note_like', 'comment_like')",
+        "SELECT recipient_id AS id FROM inbox_entry NATURAL JOIN kind_name, generate_series(1, unread) WHERE name IN ('note_like', 'comment_like')",
     ),
     (
         Counter::InboxFollowers,
-        "SELECT recipient_id AS id FROM inbox_entry NATURAL JOIN kind_name WHERE name = 'follow'",
+        "SELECT recipient_id AS id FROM inbox_entry NATURAL JOIN kind_name, generate_series(1, unread) WHERE name = 'follow'",
     ),
     (
         Counter::InboxMessages,
-        "SELECT recipient_id AS id FROM inbox_entry NATURAL JOIN kind_name WHERE name = 'message'",
+        "SELECT recipient_id AS id FROM inbox_entry NATURAL JOIN kind_name, generate_series(1, unread) WHERE name = 'message'",
     ),
     (Counter::GroupMembers, "SELECT target_id AS id FROM group_join WHERE included"),
     (Counter::GroupNotes, "SELECT group_id AS id FROM note WHERE group_id IS NOT NULL"),
@@ -88,41 +89,44 @@ pub struct MessageRows {
     pub sent_at: Vec<UnixMillis>,
 }
 
-/// Writes the inbox entries of a period (its end excluded) in the order of their times: those of [`INBOX`], and the
-/// messages of the period.
+/// Writes the inbox entries: those of [`INBOX`], and those of messages. Events before `read_before` are read; of edges,
+/// [`told`](super::rows::add_edges) says the same.
 pub async fn add_inbox_entries(
     tx: &mut Tx,
-    (begin, end): (UnixMillis, UnixMillis),
+    read_before: UnixMillis,
     messages: &MessageRows,
 ) -> StoreResult<()> {
-    let entries = INBOX.map(|(kind, rows)| {
-        format!(
-            "SELECT recipient, {kind}, actor, target, at FROM ({rows}) AS e (recipient, actor, target, at)",
-            kind = kind.number(),
-        )
+    let events = INBOX.map(|(kind, rows)| {
+        let kind = kind.number();
+        format!("SELECT recipient, {kind}, target, at FROM ({rows}) AS e (recipient, actor, target, at)")
     });
     let text = format!(
-        "INSERT INTO inbox_entry (recipient_id, kind, actor_id, target_id, created_at)
-         SELECT recipient, kind, actor, target, at
-         FROM ({entries}
-               UNION ALL
-               SELECT recipient, {message}, sender, recipient, {at}
-               FROM unnest($1::bigint[], $2::bigint[], $3::bigint[]) AS message (sender, recipient, at)
-              ) AS entry (recipient, kind, actor, target, at)
-         WHERE at >= {from} AND at < {to} ORDER BY at, recipient, kind, actor, target",
-        entries = entries.join(" UNION ALL "),
+        "INSERT INTO inbox_entry (recipient_id, kind, target_id, id, read_to, unread, actors, created_at)
+         SELECT recipient, kind, target, {UNREAD} + row_number() OVER (ORDER BY at, recipient, kind, target),
+                {READ}, unread, actors, at
+         FROM (SELECT recipient, kind, target, max(at) AS at, count(*) AS actors,
+                      count(*) FILTER (WHERE at >= {read_before}) AS unread
+               FROM ({events}
+                     UNION ALL
+                     SELECT recipient, {message}, sender, {at}
+                     FROM unnest($1::bigint[], $2::bigint[], $3::bigint[]) AS message (sender, recipient, at)
+                    ) AS event (recipient, kind, target, at)
+               GROUP BY recipient, kind, target) AS entry",
+        events = events.join(" UNION ALL "),
         message = InboxKind::Message.number(),
         at = timestamp!("at"),
-        from = timestamp!("$4::bigint"),
-        to = timestamp!("$5::bigint"),
+        read_before = timestamp!("$4::bigint"),
     );
     let query = sqlx::query(from_catalogue(text))
         .bind(&messages.senders)
         .bind(&messages.recipients)
         .bind(&messages.sent_at)
-        .bind(begin)
-        .bind(end);
-    tx.db.run(query.execute(&mut *tx.inner)).await.map(drop)
+        .bind(read_before);
+    tx.db.run(query.execute(&mut *tx.inner)).await?;
+    let after = sqlx::query(
+        "SELECT setval('inbox_position', nextval('inbox_position') + coalesce(max(id), 0)) FROM inbox_entry",
+    );
+    tx.db.run(after.execute(&mut *tx.inner)).await.map(drop)
 }
 
 /// Writes the history of a kind of edges since the beginning of a (UTC) day: each step with the total after
@@ -162,19 +166,6 @@ pub async fn sum_ledger(tx: &mut Tx) -> StoreResult<()> {
          WHERE c.id = ledger.user_id",
     );
     tx.db.run(query.execute(&mut *tx.inner)).await.map(drop)
-}
-
-/// Marks about this part of every inbox as read.
-pub async fn mark_read(tx: &mut Tx, percent: i64) -> StoreResult<()> {
-    let marks: Vec<_> = EntityKind::Inbox
-        .counters()
-        .iter()
-        .filter_map(|mark| {
-            Some(format!("{} = {} * $1 / 100", mark.name(), mark.name().strip_suffix("_read")?))
-        })
-        .collect();
-    let text = format!("UPDATE inbox_counts SET {}", marks.join(", "));
-    tx.db.run(sqlx::query(from_catalogue(text)).bind(percent).execute(&mut *tx.inner)).await.map(drop)
 }
 
 /// Sets the hot scores of comments from their totals.

@@ -10,7 +10,7 @@ use super::{Tx, from_catalogue};
 use crate::store::StoreResult;
 
 pub use derived::{
-    MessageRows, TOTALS, add_history, add_inbox_entries, count_rows, mark_read, rank_comments, sum_ledger,
+    MessageRows, TOTALS, add_history, add_inbox_entries, count_rows, rank_comments, sum_ledger,
 };
 pub use rows::{
     GrantRows, NoteRows, add_comment_bodies, add_comments, add_edges, add_grants, add_groups, add_notes,

@@ -4,7 +4,12 @@ use crate::{
     catalogue::{EdgeKind, UnixMillis},
     store::{
         StoreResult,
-        sql::{Tx, from_catalogue, times::timestamp},
+        sql::{
+            Tx,
+            edges::{entity_table, owner_column},
+            from_catalogue,
+            times::timestamp,
+        },
     },
 };
 
@@ -127,23 +132,37 @@ pub async fn add_comment_bodies(tx: &mut Tx, ids: Vec<i64>, bodies: Vec<&str>) -
     tx.db.run(query.execute(&mut *tx.inner)).await.map(drop)
 }
 
-/// Edges that are on and included.
+/// Positions at which edges were told: of those that are read, and of the others.
+pub(super) const READ: i64 = 1;
+pub(super) const UNREAD: i64 = 2;
+
+/// Edges that are on and included. Their targets exist already, and their owners have read what was before
+/// `read_before`.
 pub async fn add_edges(
     tx: &mut Tx,
     kind: EdgeKind,
     actors: Vec<i64>,
     targets: Vec<i64>,
     since: Vec<UnixMillis>,
+    read_before: UnixMillis,
 ) -> StoreResult<()> {
+    let told = match kind.notifies() {
+        Some(_) => format!(
+            "CASE WHEN t.{owner} = actor THEN 0 WHEN edge.at < $4 THEN {READ} ELSE {UNREAD} END",
+            owner = owner_column(kind.target()),
+        ),
+        None => "0 * $4::bigint".to_owned(),
+    };
     let text = format!(
-        "INSERT INTO {edges} (actor_id, target_id, is_on, included, created_at, changed_at)
-         SELECT actor, target, true, true, at, at
-         FROM (SELECT actor, target, {at} AS at
-               FROM unnest($1::bigint[], $2::bigint[], $3::bigint[]) AS edge (actor, target, at)) AS edge",
+        "INSERT INTO {edges} (actor_id, target_id, is_on, included, created_at, changed_at, told)
+         SELECT actor, target, true, true, {at}, {at}, {told}
+         FROM unnest($1::bigint[], $2::bigint[], $3::bigint[]) AS edge (actor, target, at)
+         JOIN {targets} AS t ON t.id = target",
         edges = kind.name(),
-        at = timestamp!("at"),
+        targets = entity_table(kind.target()),
+        at = timestamp!("edge.at"),
     );
-    let query = sqlx::query(from_catalogue(text)).bind(actors).bind(targets).bind(since);
+    let query = sqlx::query(from_catalogue(text)).bind(actors).bind(targets).bind(since).bind(read_before);
     tx.db.run(query.execute(&mut *tx.inner)).await.map(drop)
 }
 

@@ -71,7 +71,7 @@ impl Watched {
                     callers[ANN].data("{ viewer { user { id } } }", json!({})).await["viewer"]["user"]["id"]
                         .clone();
                 let input = json!({ "senderId": sender, "recipientId": recipient });
-                callers[SERVICE].act("recordMessage", input, "changed").await;
+                callers[SERVICE].act("recordMessage", input, "recipient { id }").await;
                 let input = json!({ "badges": ["MESSAGES"] });
                 callers[ANN].act("markInboxRead", input, "of: inbox { countsVersion }").await
             }

@@ -31,17 +31,17 @@ const TOTALS: [(&str, &str, &str); 19] = [
     (
         "inbox",
         "likes",
-        "SELECT recipient_id AS id FROM inbox_entry NATURAL JOIN kind_name WHERE name IN ('note_like', 'comment_like')",
+        "SELECT recipient_id AS id FROM inbox_entry NATURAL JOIN kind_name, generate_series(1, unread) WHERE name IN ('note_like', 'comment_like')",
     ),
     (
         "inbox",
         "followers",
-        "SELECT recipient_id AS id FROM inbox_entry NATURAL JOIN kind_name WHERE name = 'follow'",
+        "SELECT recipient_id AS id FROM inbox_entry NATURAL JOIN kind_name, generate_series(1, unread) WHERE name = 'follow'",
     ),
     (
         "inbox",
         "messages",
-        "SELECT recipient_id AS id FROM inbox_entry NATURAL JOIN kind_name WHERE name = 'message'",
+        "SELECT recipient_id AS id FROM inbox_entry NATURAL JOIN kind_name, generate_series(1, unread) WHERE name = 'message'",
     ),
 ];
 
