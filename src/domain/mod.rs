@@ -5,6 +5,7 @@
 
 mod accounts;
 mod actions;
+mod changes;
 mod coins;
 mod collects;
 mod comment_text;
@@ -42,6 +43,7 @@ use tokio::sync::Semaphore;
 
 pub use crate::store::sql::threads::CommentState;
 pub use actions::ACTIONS;
+pub use changes::{ChangedComment, Changes};
 pub use coins::{Amount, CoinEntry};
 pub use comment_text::CommentText;
 pub use comments::{CommentOrder, CommentThread, ThreadPage};
@@ -76,6 +78,7 @@ use crate::{
     store::{redis::Redis, sql::Db},
 };
 use accounts::Accounts;
+use changes::ChangeSignals;
 use entity_cache::{EntityCache, EntityCaches};
 use membership::Memberships;
 use rankings::Rankings;
@@ -100,6 +103,7 @@ struct Services {
     rankings: Rankings,
     rates: Rates,
     entities: Arc<EntityCaches>,
+    signals: Arc<ChangeSignals>,
     /// One explanation at a time.
     explaining: Semaphore,
 }
@@ -110,10 +114,13 @@ impl Plaudit {
         let entities = Arc::new(EntityCaches::new(&redis, &db));
         // Invalidations of all instances arrive here.
         let caches = Arc::clone(&entities);
+        let signals = Arc::new(ChangeSignals::default());
+        let signalled = Arc::clone(&signals);
         let accounts = Accounts::new(redis.clone(), db.clone());
         let known = accounts.clone();
         hub.on_invalidated(move |entity| {
             caches.invalidate(entity);
+            signalled.invalidated(entity);
             match entity {
                 None => known.changed(None),
                 Some(Entity { kind: EntityKind::User, id }) => known.changed(Some(UserId(id))),
@@ -127,6 +134,7 @@ impl Plaudit {
             rankings: Rankings::new(redis.clone(), db.clone()),
             rates: Rates::new(&settings.rates, settings.subscription_memory, redis.clone()),
             entities,
+            signals,
             explaining: Semaphore::new(1),
             redis,
             db,

@@ -110,7 +110,7 @@ fn badge_of(kind: InboxKind) -> Option<Badge> {
 }
 
 /// `None` for a kind of a later release.
-fn entry(row: InboxEntry) -> Option<Object> {
+pub fn entry(row: InboxEntry) -> Option<Object> {
     let kind = KINDS.iter().find(|kind| kind.stored.number() == row.kind)?;
     Some(Object::record([
         ("id", format!("entry_{}", row.id).into()),

@@ -6,7 +6,9 @@ use crate::{
     primitives::UserId,
     store::{
         StoreResult,
-        sql::{Tx, backfills::Backfill, hiding::HiddenEdge, moderation::count_comment},
+        sql::{
+            Tx, backfills::Backfill, hiding::HiddenEdge, moderation::count_comment, threads::CommentState,
+        },
     },
 };
 
@@ -76,10 +78,12 @@ async fn comments_on_notes(
 
 async fn comments(tx: &mut Tx, work: &mut Backfill, author: UserId, hide: bool) -> StoreResult<PageEffects> {
     let mut page = PageEffects::default();
-    let comments = tx.hide_comments_after(author, work.after, hide, PAGE).await?;
+    let comments = tx.comments_to_hide_after(author, work.after, hide, PAGE).await?;
+    tx.lock_totals_of(&comments, &[]).await?;
+    tx.hide_comments(&comments, hide).await?;
     for comment in &comments {
         page.changed.push(comment.id.into());
-        if comment.is_counted {
+        if comment.state == CommentState::Approved {
             count_comment(comment, sign(hide), &mut page.moved);
             page.placeholders.push(comment.id);
             page.placeholders.extend(comment.parent);

@@ -79,4 +79,21 @@ impl Db {
         .bind(page.rows());
         Ok(page.slice(self.run(query.fetch_all(&self.pool())).await?))
     }
+
+    /// The newest entries of an inbox above an id, the newest first.
+    pub async fn inbox_entries_above(
+        &self,
+        recipient: UserId,
+        id: i64,
+        most: usize,
+    ) -> StoreResult<Vec<InboxEntry>> {
+        let query = sqlx::query_as(
+            "SELECT id, kind, actor_id, target_id, created_at FROM inbox_entry
+             WHERE recipient_id = $1 AND id > $2 ORDER BY id DESC LIMIT $3",
+        )
+        .bind(recipient.get())
+        .bind(id)
+        .bind(most as i64);
+        self.run(query.fetch_all(&self.pool())).await
+    }
 }

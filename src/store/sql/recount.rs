@@ -69,6 +69,12 @@ impl Recount {
             InboxReplies | InboxLikes | InboxFollowers | InboxMessages => Self::Rows(entries(counter)),
             // Views have no rows.
             NoteViews => Self::Bounds("greatest(c.views, 0)".to_owned()),
+            // Positions only rise, and no comment has a higher one.
+            NoteCommentPosition => Self::Bounds(
+                "greatest(c.comment_position,
+                          coalesce((SELECT max(position) FROM comment_change WHERE note_id = t.id), 0))"
+                    .to_owned(),
+            ),
             // A read mark is at most the number of received entries.
             InboxRepliesRead => Self::mark(counter, InboxReplies),
             InboxLikesRead => Self::mark(counter, InboxLikes),
