@@ -109,7 +109,9 @@ impl Plaudit {
 impl From<CommentChange> for ChangedComment {
     fn from(change: CommentChange) -> Self {
         match change {
-            CommentChange::Shown(comment) if !comment.is_public() => Self::Shown(Arc::new(comment.as_removed())),
+            CommentChange::Shown(comment) if !comment.is_public() => {
+                Self::Shown(Arc::new(comment.as_removed()))
+            }
             CommentChange::Shown(comment) => Self::Shown(Arc::new(*comment)),
             CommentChange::Gone(comment) => Self::Gone(comment),
         }
@@ -119,7 +121,9 @@ impl From<CommentChange> for ChangedComment {
 impl CommentChange {
     fn text_bytes(&self) -> usize {
         match self {
-            Self::Shown(comment) => comment.body.len() + comment.images.iter().map(String::len).sum::<usize>(),
+            Self::Shown(comment) => {
+                comment.body.len() + comment.images.iter().map(String::len).sum::<usize>()
+            }
             Self::Gone(_) => 0,
         }
     }

@@ -60,7 +60,9 @@ mod tests {
 
     #[test]
     fn other_texts_are_no_positions() {
-        for text in ["", "5", &"0".repeat(47), &"0".repeat(49), &"g".repeat(48), &"ä".repeat(24), &"F".repeat(48)] {
+        for text in
+            ["", "5", &"0".repeat(47), &"0".repeat(49), &"g".repeat(48), &"ä".repeat(24), &"F".repeat(48)]
+        {
             assert_eq!(text.parse::<ChangePosition>(), Err(ParseChangePositionError), "{text}");
         }
     }

@@ -78,10 +78,12 @@ pub async fn event_object(subject: Subject, since: Since, scope: &Scope) -> Even
         Subject::CommentsOf(note) => {
             of_list(since, plaudit.comment_changes(note, position).await.map_err(ApiError::from), comments)
         }
-        Subject::Feed => of_list(since, plaudit.feed_changes(position).await.map_err(ApiError::from), |notes| {
-            let id = |note: NoteId| Scalar::Id(note.into());
-            vec![("noteIds", Scalar::List(notes.into_iter().map(id).collect()).into())]
-        }),
+        Subject::Feed => {
+            of_list(since, plaudit.feed_changes(position).await.map_err(ApiError::from), |notes| {
+                let id = |note: NoteId| Scalar::Id(note.into());
+                vec![("noteIds", Scalar::List(notes.into_iter().map(id).collect()).into())]
+            })
+        }
         Subject::EntriesOf(owner) => {
             of_list(since, plaudit.inbox_changes(owner, position).await.map_err(ApiError::from), |entries| {
                 vec![("entries", Output::list(entries.into_iter().filter_map(inbox_entries::entry)))]

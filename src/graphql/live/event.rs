@@ -5,11 +5,7 @@ use bytes::Bytes;
 use futures_util::future::BoxFuture;
 
 use super::{signals::Signal, topic::Since};
-use crate::{
-    domain::Work,
-    graphql::errors::ApiError,
-    primitives::ChangePosition,
-};
+use crate::{domain::Work, graphql::errors::ApiError, primitives::ChangePosition};
 
 /// One event, executed and encoded as JSON.
 pub struct EncodedEvent {

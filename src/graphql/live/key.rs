@@ -119,16 +119,13 @@ impl Hash for SubscriptionKey {
 }
 
 /// The variable that is one of these arguments of the only root field and is used nowhere else.
-fn only_variable(
-    document: &ExecutableDocument,
-    operation: Option<&str>,
-    arguments: &[&str],
-) -> Option<Name> {
+fn only_variable(document: &ExecutableDocument, operation: Option<&str>, arguments: &[&str]) -> Option<Name> {
     let operation = operation_of(document, operation)?;
     let [Positioned { node: Selection::Field(root), .. }] = &operation.selection_set.node.items[..] else {
         return None;
     };
-    let (_, ids) = root.node.arguments.iter().find(|(argument, _)| arguments.contains(&argument.node.as_str()))?;
+    let (_, ids) =
+        root.node.arguments.iter().find(|(argument, _)| arguments.contains(&argument.node.as_str()))?;
     let variable = Name::new(ids.node.to_string().strip_prefix('$')?);
     let mut uses = VariableUses::default();
     uses.directives(&operation.directives);
@@ -236,7 +233,9 @@ mod tests {
     #[test]
     fn a_request_is_narrowed_to_one_object() {
         let note = Entity::new(EntityKind::Note, "7".parse().unwrap());
-        let variables = |key: SubscriptionKey| serde_json::to_value(key.request(Subject::Counts(note)).variables).unwrap();
+        let variables = |key: SubscriptionKey| {
+            serde_json::to_value(key.request(Subject::Counts(note)).variables).unwrap()
+        };
         let many = json!({ "n": ["note_1", "note_7"], "first": 3 });
         assert_eq!(variables(key(QUERY, many)), json!({ "n": ["note_7"], "first": 3 }));
     }

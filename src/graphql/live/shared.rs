@@ -110,7 +110,13 @@ impl SharedSubscription {
     }
 
     /// Adds a member. It gets an event soon, then every change.
-    pub fn join(&self, ready: Arc<ReadySet>, topic: u32, since: Since, account: Arc<PushAccount>) -> MemberId {
+    pub fn join(
+        &self,
+        ready: Arc<ReadySet>,
+        topic: u32,
+        since: Since,
+        account: Arc<PushAccount>,
+    ) -> MemberId {
         let mut state = self.state.lock();
         let member = Member { ready, account, topic, since, seen: 0, state: MemberState::Asking };
         let entry = state.members.vacant_entry();
@@ -263,11 +269,7 @@ impl SharedSubscription {
 }
 
 /// Returns how long to wait until one of them can pay again.
-pub fn pay<'a>(
-    cost: Cost,
-    number: usize,
-    accounts: impl Iterator<Item = &'a Arc<PushAccount>>,
-) -> Duration {
+pub fn pay<'a>(cost: Cost, number: usize, accounts: impl Iterator<Item = &'a Arc<PushAccount>>) -> Duration {
     let (part, now) = (cost.shared_by(number), Instant::now());
     if part == Cost::default() {
         return Duration::ZERO;

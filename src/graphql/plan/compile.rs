@@ -38,16 +38,15 @@ pub(super) fn compile(
         OperationType::Mutation => "Mutation",
         OperationType::Subscription => "Subscription",
     });
-    let mut compiler =
-        Compiler {
-            schema,
-            document,
-            variables,
-            left: budget,
-            is_same_for_all: true,
-            is_complete: true,
-            is_for_everybody: false,
-        };
+    let mut compiler = Compiler {
+        schema,
+        document,
+        variables,
+        left: budget,
+        is_same_for_all: true,
+        is_complete: true,
+        is_for_everybody: false,
+    };
     let root = compiler.selection(&[root.ok_or(NotPlanned::Unknown)?], &[&operation.selection_set.node])?;
     let Compiler { left, is_same_for_all, is_complete, .. } = compiler;
     Ok(Plan { kind: operation.ty, root, fields: budget - left, is_same_for_all, is_complete })

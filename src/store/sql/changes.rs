@@ -76,8 +76,11 @@ impl Db {
             .bind(most as i64 + 1);
         let rows = self.run(query.fetch_all(&self.pool())).await?;
         let Some(first) = rows.first() else { return Ok(None) };
-        let position =
-            ChangePosition { database: first.try_get("database")?, major: first.try_get("newest")?, minor: 0 };
+        let position = ChangePosition {
+            database: first.try_get("database")?,
+            major: first.try_get("newest")?,
+            minor: 0,
+        };
         let changed = rows.iter().map(comment_change).collect::<sqlx::Result<Vec<_>>>()?;
         let items = changed.into_iter().flatten().collect();
         Ok(Some(changes(position, is_known(first)?, items, most, false)))
@@ -119,7 +122,8 @@ impl Db {
         let rows: Vec<NewNoteRow> = self.run(query.fetch_all(&self.pool())).await?;
         let Some(first) = rows.first() else { return Ok(Changes::default()) };
         let known = since.filter(|_| first.is_known == Some(true));
-        let place = first.place().or_else(|| known.map(|since| (since.major, since.minor))).unwrap_or_default();
+        let place =
+            first.place().or_else(|| known.map(|since| (since.major, since.minor))).unwrap_or_default();
         let position = ChangePosition { database: first.database, major: place.0, minor: place.1 };
         let is_known = since.is_none() || known.is_some();
         let notes = rows.iter().filter(|_| since.is_some()).filter_map(|row| row.id);
