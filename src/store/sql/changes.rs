@@ -1,6 +1,8 @@
 //! Changes of live lists since a position: comments of a note, and notes of the feed. Each is one statement and so one
 //! moment: what it does not return was committed after its position.
 
+use std::cmp::Reverse;
+
 use sqlx::{FromRow, Row, postgres::PgRow};
 
 use super::{Db, from_catalogue, shards::TIMELINE, threads};
@@ -56,24 +58,23 @@ impl Db {
                         $3::bigint = {database} AND $2::bigint <= counts.comment_position AS is_known
                  FROM note AS n JOIN note_counts AS counts ON counts.id = n.id WHERE n.id = $1 AND n.is_shown
              )
-             SELECT here.database, here.newest, here.is_known, change.comment_id, i.is_listed, {columns}
+             SELECT here.database, here.newest, here.is_known, change.comment_id, change.position, i.is_listed, {columns}
              FROM here
              LEFT JOIN LATERAL (
                  SELECT comment_id, position FROM comment_change
                  WHERE note_id = $1 AND position > CASE WHEN $2 IS NULL OR here.is_known THEN $2 ELSE 0 END
-                 ORDER BY position DESC LIMIT $4
+                 ORDER BY position DESC LIMIT {limit}
              ) AS change ON true
              LEFT JOIN comment_index AS i ON i.id = change.comment_id
-             LEFT JOIN comment_body AS b ON b.id = change.comment_id
-             ORDER BY change.position DESC",
+             LEFT JOIN comment_body AS b ON b.id = change.comment_id",
             database = database(),
             columns = threads::COLUMNS,
+            limit = most + 1, // a constant: PostgreSQL estimates a tenth of all rows for a parameter
         );
         let query = sqlx::query(from_catalogue(text))
             .bind(note.get())
             .bind(since.map(|since| since.major))
-            .bind(since.map(|since| since.database))
-            .bind(most as i64 + 1);
+            .bind(since.map(|since| since.database));
         let rows = self.run(query.fetch_all(&self.pool())).await?;
         let Some(first) = rows.first() else { return Ok(None) };
         let position = ChangePosition {
@@ -82,7 +83,9 @@ impl Db {
             minor: 0,
         };
         let changed = rows.iter().map(comment_change).collect::<sqlx::Result<Vec<_>>>()?;
-        let items = changed.into_iter().flatten().collect();
+        let mut changed: Vec<_> = changed.into_iter().flatten().collect();
+        changed.sort_unstable_by_key(|(position, _)| Reverse(*position));
+        let items = changed.into_iter().map(|(_, change)| change).collect();
         Ok(Some(changes(position, is_known(first)?, items, most, false)))
     }
 
@@ -107,19 +110,18 @@ impl Db {
                  WHERE is_shown AND shown_xact < asked.horizon
                    AND (shown_xact, id) > (CASE WHEN asked.is_known THEN $2 ELSE 0 END,
                                            CASE WHEN asked.is_known THEN $3::bigint ELSE 0 END)
-                 ORDER BY shown_xact DESC, id DESC LIMIT $4
-             ) AS n ON true
-             ORDER BY n.shown_xact DESC, n.id DESC",
+                 ORDER BY shown_xact DESC, id DESC LIMIT {limit}
+             ) AS n ON true",
             database = database(),
+            // Without a position, the newest note says what the present one is.
+            limit = since.map_or(1, |_| most + 1),
         );
-        // Without a position, the newest note says what the present one is.
-        let rows = since.map_or(1, |_| most as i64 + 1);
         let query = sqlx::query_as(from_catalogue(text))
             .bind(since.map(|since| since.database))
             .bind(since.map(|since| since.major))
-            .bind(since.map(|since| since.minor))
-            .bind(rows);
-        let rows: Vec<NewNoteRow> = self.run(query.fetch_all(&self.pool())).await?;
+            .bind(since.map(|since| since.minor));
+        let mut rows: Vec<NewNoteRow> = self.run(query.fetch_all(&self.pool())).await?;
+        rows.sort_unstable_by_key(|row| Reverse(row.place()));
         let Some(first) = rows.first() else { return Ok(Changes::default()) };
         let known = since.filter(|_| first.is_known == Some(true));
         let place =
@@ -155,14 +157,15 @@ fn is_known(row: &PgRow) -> sqlx::Result<bool> {
     Ok(row.try_get::<Option<bool>, _>("is_known")?.unwrap_or(true))
 }
 
-/// `None` for the row of a list without changes.
-fn comment_change(row: &PgRow) -> sqlx::Result<Option<CommentChange>> {
+/// The change with its position. `None` for the row of a list without changes.
+fn comment_change(row: &PgRow) -> sqlx::Result<Option<(i64, CommentChange)>> {
     let Some(comment) = row.try_get::<Option<CommentId>, _>("comment_id")? else { return Ok(None) };
-    Ok(Some(if row.try_get("is_listed")? {
+    let change = if row.try_get("is_listed")? {
         CommentChange::Shown(Box::new(Comment::from_row(row)?))
     } else {
         CommentChange::Gone(comment)
-    }))
+    };
+    Ok(Some((row.try_get("position")?, change)))
 }
 
 /// A row of [`Db::feed_changes`].

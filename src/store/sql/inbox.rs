@@ -90,10 +90,8 @@ impl Db {
         let query = sqlx::query_as(
             "SELECT id, kind, actor_id, target_id, created_at FROM inbox_entry
              WHERE recipient_id = $1 AND id > $2 ORDER BY id DESC LIMIT $3",
-        )
-        .bind(recipient.get())
-        .bind(id)
-        .bind(most as i64);
+        );
+        let query = query.bind(recipient.get()).bind(id).bind(most as i64);
         self.run(query.fetch_all(&self.pool())).await
     }
 }
