@@ -265,7 +265,11 @@ async fn read_changes(api: &Server, field: &str, argument: &str, ordered_by: usi
             let id = number.to_string();
             socket.subscribe(&id, &query, json!({ "after": after })).await;
             let event = socket.data().await[field].clone();
-            assert_eq!(event["hasMore"] == true, number % 3 == 0 || number % 3 == 2 && who == MANY, "{event}");
+            assert_eq!(
+                event["hasMore"] == true,
+                number % 3 == 0 || number % 3 == 2 && who == MANY,
+                "{event}"
+            );
             position = event["position"].clone();
             socket.send(json!({ "type": "complete", "id": id })).await;
         }

@@ -126,6 +126,7 @@ async fn new_entries_of_an_inbox_are_pushed_to_its_owner_alone() {
     let n = post(&ann).await;
     let first = early.data().await["inboxEntryAdded"].clone();
     assert_eq!((&first["entries"], &first["hasMore"]), (&json!([]), &json!(false)));
+    post(&bob).await;
     let (mut others, _) = watch(server.socket("bob").await, ENTRIES, "inboxEntryAdded", &Value::Null).await;
 
     bob.like(&n).await;
