@@ -69,11 +69,16 @@ CREATE TABLE note (
     -- Whether everybody may see it. Only then it counts for its author and group, and what it received counts for its
     -- author; what others do on it counts for the note also while it is hidden.
     is_shown     boolean NOT NULL GENERATED ALWAYS AS (removed_at IS NULL AND NOT is_hidden) STORED,
+    -- The transaction that wrote it: ids are taken before transactions commit, so a note with a lower id may appear
+    -- later. What is below `pg_snapshot_xmin` of a snapshot is complete.
+    shown_xact   bigint NOT NULL DEFAULT pg_current_xact_id()::text::bigint,
     CONSTRAINT note_featured_in_group CHECK (featured_at IS NULL OR group_id IS NOT NULL)
 );
 
 -- The feed, notes of a user and of a group: newest first, which is highest id first.
 CREATE INDEX note_feed ON note (id DESC) WHERE is_shown;
+-- Notes that are new since a position of `feedChanged`.
+CREATE INDEX note_by_appearance ON note (shown_xact DESC, id DESC) WHERE is_shown;
 CREATE INDEX note_by_author ON note (author_id, id DESC) WHERE is_shown;
 CREATE INDEX note_of_group ON note (group_id, id DESC) WHERE is_shown AND group_id IS NOT NULL;
 -- The hidden notes of a group, which leave it when it is removed.
@@ -169,3 +174,14 @@ CREATE TABLE comment_edit (
     rejected_because  text,
     created_at        timestamptz NOT NULL DEFAULT now()
 );
+
+-- The last change of what everybody sees of a comment: it appeared, was edited, became a placeholder, or went. `position` is that of
+-- the note's `comment_position` (0002_counts.sql), so positions of one note rise in the order of commits. A table of its
+-- own, because a like rewrites the row of `comment_index`, with all its indexes.
+CREATE TABLE comment_change (
+    comment_id  bigint PRIMARY KEY REFERENCES comment_index (id),
+    note_id     bigint NOT NULL,
+    position    bigint NOT NULL
+);
+
+CREATE INDEX comment_change_of_note ON comment_change (note_id, position DESC);

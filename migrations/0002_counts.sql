@@ -32,6 +32,8 @@ CREATE TABLE note_counts (
     views       bigint NOT NULL DEFAULT 0,
     ratings     bigint NOT NULL DEFAULT 0,
     rating_sum  bigint NOT NULL DEFAULT 0,
+    -- Position of the last row of `comment_change`; no count that is shown.
+    comment_position  bigint NOT NULL DEFAULT 0,
     -- Author and group of the note, for the indexes below; the group goes when the note leaves it. The author is null only
     -- in a row without a note.
     author_id   bigint,
@@ -117,3 +119,24 @@ CREATE TRIGGER comment_counts_created AFTER INSERT ON comment_index
     REFERENCING NEW TABLE AS born FOR EACH STATEMENT EXECUTE FUNCTION create_comment_counts();
 CREATE TRIGGER group_counts_created AFTER INSERT ON app_group
     REFERENCING NEW TABLE AS born FOR EACH STATEMENT EXECUTE FUNCTION create_group_counts();
+
+-- Numbers each change of what everybody sees of a comment, so that no code path can forget one. Lock the totals of the
+-- note before rows of comments. The comments of a removed note go with it: nobody can watch them.
+CREATE FUNCTION number_comment_change() RETURNS trigger LANGUAGE plpgsql AS $$
+DECLARE
+    next bigint;
+BEGIN
+    IF EXISTS (SELECT FROM note WHERE id = NEW.note_id AND removed_at IS NOT NULL) THEN
+        RETURN NULL;
+    END IF;
+    UPDATE note_counts SET comment_position = comment_position + 1 WHERE id = NEW.note_id
+        RETURNING comment_position INTO next;
+    INSERT INTO comment_change (comment_id, note_id, position) VALUES (NEW.id, NEW.note_id, next)
+        ON CONFLICT (comment_id) DO UPDATE SET position = excluded.position;
+    RETURN NULL;
+END $$;
+
+CREATE TRIGGER comment_change_numbered
+    AFTER UPDATE OF state, removed_at, is_hidden, is_placeholder, edited_at ON comment_index FOR EACH ROW
+    WHEN ((OLD.is_counted, OLD.is_listed, OLD.edited_at) IS DISTINCT FROM (NEW.is_counted, NEW.is_listed, NEW.edited_at))
+    EXECUTE FUNCTION number_comment_change();

@@ -5,6 +5,7 @@
 
 mod accounts;
 mod actions;
+mod changes;
 mod coins;
 mod collects;
 mod comment_edits;
@@ -48,6 +49,7 @@ use tokio::sync::Semaphore;
 
 pub use crate::store::sql::{comment_edits::PendingEdit, threads::CommentState};
 pub use actions::ACTIONS;
+pub use changes::{ChangedComment, Changes};
 pub use coins::{Amount, CoinEntry};
 pub use comment_text::{CommentEdit, CommentText};
 pub use comments::{CommentOrder, CommentThread, ThreadPage};
@@ -87,6 +89,7 @@ use crate::{
     store::{redis::Redis, sql::Db},
 };
 use accounts::Accounts;
+use changes::ChangeSignals;
 use entity_cache::{EntityCache, EntityCaches};
 use membership::Memberships;
 use rankings::Rankings;
@@ -112,6 +115,7 @@ struct Services {
     rankings: Rankings,
     rates: Rates,
     entities: Arc<EntityCaches>,
+    signals: Arc<ChangeSignals>,
     /// One explanation at a time.
     explaining: Semaphore,
 }
@@ -122,9 +126,14 @@ impl Plaudit {
         let entities = Arc::new(EntityCaches::new(&redis, &db));
         // Invalidations of all instances arrive here.
         let caches = Arc::clone(&entities);
+        let signals = Arc::new(ChangeSignals::default());
+        let signalled = Arc::clone(&signals);
         let accounts = Accounts::new(redis.clone(), db.clone());
         let known = accounts.clone();
-        hub.on_invalidated(move |entity| forget(&caches, &known, entity));
+        hub.on_invalidated(move |entity| {
+            forget(&caches, &known, entity);
+            signalled.invalidated(entity);
+        });
         let inner = Services {
             accounts,
             memberships: Memberships::new(redis.clone(), db.clone()),
@@ -132,6 +141,7 @@ impl Plaudit {
             rankings: Rankings::new(redis.clone(), db.clone()),
             rates: Rates::new(&settings.rates, settings.subscription_memory, redis.clone()),
             entities,
+            signals,
             explaining: Semaphore::new(1),
             redis,
             db,

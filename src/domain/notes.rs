@@ -217,7 +217,7 @@ impl Plaudit {
     ///
     /// # Errors
     /// [`DomainError::NotFound`] for an unknown, removed or hidden note.
-    pub(super) async fn note_for(&self, actor: Option<UserId>, note: NoteId) -> DomainResult<Arc<Note>> {
+    pub async fn note_for(&self, actor: Option<UserId>, note: NoteId) -> DomainResult<Arc<Note>> {
         let note = self.notes().get(note).await?;
         if note.is_hidden && actor != Some(note.author) {
             return Err(DomainError::NotFound("note"));

@@ -14,6 +14,8 @@ use crate::{
     settings::CostSettings,
 };
 
+const CHANGES: ListSize = ListSize::Fixed(10);
+
 const RULES: SchemaRules = SchemaRules {
     max_page: MAX_PAGE,
     lists: &[
@@ -23,6 +25,11 @@ const RULES: SchemaRules = SchemaRules {
         ("CommentEdit", "mentions", ListSize::Fixed(10)),
         // At most 50, but rarely more than one.
         ("Note", "viewerUnpublishedComments", ListSize::Fixed(10)),
+        // At most 50 after a reconnection, but rarely more than a few.
+        ("CommentChanges", "comments", CHANGES),
+        ("CommentChanges", "removedCommentIds", CHANGES),
+        ("FeedChanges", "noteIds", CHANGES),
+        ("InboxEntryChanges", "entries", CHANGES),
         ("Mutation", "recordViews", ListSize::Ids { argument: "input", field: Some("noteIds") }),
         ("Query", "nodes", ListSize::Ids { argument: "ids", field: None }),
         ("Note", "activity", ListSize::Computed(activity_steps)),
@@ -39,6 +46,10 @@ const RULES: SchemaRules = SchemaRules {
         ("Subscription", "commentCountsChanged", ListSize::Events { argument: Some("commentIds") }),
         ("Subscription", "groupCountsChanged", ListSize::Events { argument: Some("groupIds") }),
         ("Subscription", "inboxCountsChanged", ListSize::Events { argument: None }),
+        ("Subscription", "noteCommentsChanged", ListSize::Events { argument: None }),
+        ("Subscription", "feedChanged", ListSize::Events { argument: None }),
+        ("Subscription", "inboxEntryAdded", ListSize::Events { argument: None }),
+        ("Subscription", "reviewQueueChanged", ListSize::Events { argument: None }),
     ],
     texts: &[
         ("Note", "body", NOTE_BODY.max_bytes()),

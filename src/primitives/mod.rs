@@ -1,6 +1,7 @@
 //! Small value types that every layer shares, and fail points for tests. Independent of stores and transport.
 
 mod background;
+mod change_position;
 pub mod fault;
 mod id;
 mod network;
@@ -11,6 +12,7 @@ mod shard;
 mod version;
 
 pub use background::Background;
+pub use change_position::ChangePosition;
 pub use id::{CommentId, GroupId, Id, IdOutOfRange, NoteId, UserId};
 pub use network::network_of;
 pub use offset::{Offset, ParseOffsetError};

@@ -7,7 +7,7 @@ use super::{
     finding::{CheckReport, DriftKind, Finding},
 };
 use crate::{
-    catalogue::{EdgeKind, Entity},
+    catalogue::{EdgeKind, Entity, EntityKind},
     primitives::{Id, Offset, UserId},
     store::{
         StoreError, StoreResult,
@@ -123,7 +123,26 @@ impl Reconciler {
         if before != after || meta.generation != meta_after.generation || page.persisted < retiring {
             return Ok(MemberComparison::Busy);
         }
-        Ok(MemberComparison::Compared(compare(&before, &page, retired)))
+        let mut drift = compare(&before, &page, retired);
+        if drift.targets.is_empty() {
+            return Ok(MemberComparison::Compared(drift));
+        }
+        if self.db.is_set_invalidated(shard, kind, actor).await? {
+            return Ok(MemberComparison::Busy);
+        }
+        if kind.target() == EntityKind::User {
+            self.forget_erased(&mut drift).await?;
+        }
+        Ok(MemberComparison::Compared(drift))
+    }
+
+    /// Takes erased users out of the drift. The event of a follow that was in the log during the erasure makes no row;
+    /// the set keeps the id, which nobody sees, until it expires.
+    async fn forget_erased(&self, drift: &mut MemberDrift) -> StoreResult<()> {
+        let mut tx = self.db.begin().await?;
+        let erased = tx.erased_among(&drift.targets).await?;
+        drift.targets.retain(|target| !erased.contains(target));
+        Ok(())
     }
 }
 

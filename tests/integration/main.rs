@@ -49,10 +49,12 @@ mod graphql {
     mod access;
     mod answer_size;
     mod bad_input;
+    mod comment_changes;
     mod costs;
     mod documents;
     mod fanout;
     mod fuzz;
+    mod list_changes;
     mod live;
     mod plans;
     mod schema;

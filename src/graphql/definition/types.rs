@@ -47,6 +47,8 @@ pub struct Field {
     pub resolve: Resolve,
     /// Whether its value is the same for all viewers. If not, subscriptions that select it are executed for each viewer.
     pub is_same_for_all: bool,
+    /// Whether its objects are given as everybody sees them, with their rows.
+    pub shows_everybody: bool,
     /// Who may see it, if not everybody who sees the object.
     pub who: Option<Who>,
 }
@@ -192,7 +194,17 @@ impl ObjectType {
             Resolve::Part | Resolve::Call(_) | Resolve::Watch(_) => false,
         };
         let (description, who) = (description.into(), rule(self.name, name));
-        self.fields.push(Field { name, description, arguments, of, resolve, is_same_for_all, who });
+        let shows_everybody = false;
+        self.fields.push(Field {
+            name,
+            description,
+            arguments,
+            of,
+            resolve,
+            is_same_for_all,
+            shows_everybody,
+            who,
+        });
         self
     }
 
@@ -201,6 +213,15 @@ impl ObjectType {
     pub fn same_for_all(mut self) -> Self {
         if let Some(field) = self.fields.last_mut() {
             field.is_same_for_all = true;
+        }
+        self
+    }
+
+    /// The objects of this field are given as everybody sees them, with their rows.
+    #[must_use]
+    pub fn shows_everybody(mut self, name: &str) -> Self {
+        for field in self.fields.iter_mut().filter(|field| field.name == name) {
+            field.shows_everybody = true;
         }
         self
     }
@@ -222,6 +243,12 @@ impl ObjectType {
         parts.into_iter().fold(self, |object, (signature, description)| {
             object.field(signature, description, Resolve::Part)
         })
+    }
+
+    /// The same for a record that is the same for all viewers.
+    #[must_use]
+    pub fn shared_parts<'a>(self, parts: impl IntoIterator<Item = (&'a str, &'a str)>) -> Self {
+        parts.into_iter().fold(self, |object, part| object.parts([part]).same_for_all())
     }
 
     pub fn field_named(&self, name: &str) -> Option<&Field> {

@@ -4,19 +4,50 @@ use std::time::Duration;
 
 use crate::{
     catalogue::Entity,
+    domain::inbox_of,
     graphql::errors::{ApiError, ApiResult},
+    primitives::{ChangePosition, NoteId, UserId},
 };
 
-/// What a root field of a subscription watches, and how often at most it sends each object.
+/// What a root field of a subscription watches, and how often at most it sends each subject.
 pub struct Watched {
-    pub objects: WatchedObjects,
+    pub subjects: WatchedSubjects,
     pub rate: Rate,
+    /// Of a list: the position that the client has.
+    pub after: Option<ChangePosition>,
 }
 
-pub enum WatchedObjects {
-    Entities(Vec<Entity>),
-    /// The inbox of a viewer who has no user yet: there is none before the viewer's first action.
-    InboxToCome,
+pub enum WatchedSubjects {
+    Known(Vec<Subject>),
+    /// Something of the viewer's inbox. The viewer has no user before the first action.
+    InboxToCome(fn(UserId) -> Subject),
+}
+
+/// What is watched: the counts of an entity, a list that changes, or a state.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Subject {
+    Counts(Entity),
+    CommentsOf(NoteId),
+    Feed,
+    EntriesOf(UserId),
+    ReviewQueue,
+}
+
+impl Subject {
+    /// Whether its events tell only what is new since the last one. Those of others are whole.
+    pub const fn is_list(self) -> bool {
+        !matches!(self, Self::Counts(_))
+    }
+
+    /// The entity whose counts change with it.
+    pub fn entity(self) -> Option<Entity> {
+        match self {
+            Self::Counts(entity) => Some(entity),
+            Self::CommentsOf(note) => Some(note.into()),
+            Self::EntriesOf(owner) => Some(inbox_of(owner)),
+            Self::Feed | Self::ReviewQueue => None,
+        }
+    }
 }
 
 /// Most events per second of one object.
@@ -27,6 +58,10 @@ impl Rate {
     const MAX: i32 = 60;
     /// 50 ms between two events: people perceive that as immediate.
     pub const DEFAULT: i32 = 20;
+    /// Of lists that one object has.
+    pub const OF_LIST: Self = Self(5);
+    /// Of lists and states that all share.
+    pub const OF_ALL: Self = Self(1);
 
     /// # Errors
     /// [`Code::BadUserInput`](crate::graphql::Code::BadUserInput) beyond 1 to 60.

@@ -20,13 +20,16 @@ use crate::{
     domain::{CostMeters, PerClass, Plaudit, Work},
     graphql::{
         costs,
-        errors::{ApiError, Code, code_of_engine_error, give_code, log_causes},
+        definition::values::Object,
+        errors::{ApiError, ApiResult, Code, code_of_engine_error, give_code, log_causes},
         guard::Document,
         live::{
+            changes::{EventObject, event_object},
+            event::{EncodedEvent, ExecuteEvent, ExecutedEvent, Next},
             fanout::Fanout,
             key::SubscriptionKey,
-            shared::{EncodedEvent, ExecuteEvent},
-            topic::{Topic, TopicEvent, TopicList, Topics},
+            signals::Signal,
+            topic::{Since, Topic, TopicEvent, TopicList, Topics},
         },
         plan::{self, Answered, Plan, Plans},
         reading::{reader::FactsReader, scope::Scope},
@@ -38,7 +41,6 @@ use crate::{
         },
         schema::{self, EngineOutcome, OnlyValidated},
     },
-    hub::CountsAt,
     primitives::network_of,
     settings::CostSettings,
     store::tally::{Tally, limited},
@@ -107,7 +109,7 @@ impl Engine {
         let schema = schema::build(limits.introspects());
         let sdl = schema.sdl();
         let preparer = Preparer::new(plaudit.clone(), costs::guard(&sdl, limits), limits.plans);
-        let fanout = Fanout::new(plaudit.hub().clone());
+        let fanout = Fanout::new(plaudit.clone());
         let CostSettings { max_answer, max_event, .. } = limits;
         let event_statements = Arc::new(Semaphore::new(plaudit.connections_for_events()));
         let costs = Costs { of_requests: CostMeters::new("requests"), of_events: CostMeters::new("events") };
@@ -237,7 +239,7 @@ impl Engine {
         let scope = Scope::new(FactsReader::new(self.plaudit.clone(), caller.viewer.clone()));
         let variables = request.variables.clone();
         let plan = self.plan(&request, &operation).await?;
-        let TopicList { topics, inbox_to_come } = match &plan {
+        let TopicList { topics, inbox_to_come, after } = match &plan {
             Some(plan) => {
                 plan::topics(plan, &variables, &scope).await.map_err(|error| Rejection(vec![error]))?
             }
@@ -257,7 +259,7 @@ impl Engine {
         let engine = self.clone();
         let join = move |topics| {
             let executor = |key: &_, topic: &_| engine.event_executor(key, topic, plan.as_ref());
-            engine.fanout.join(key, topics, account, executor)
+            engine.fanout.join(key, (topics, Since::Joined(after)), account, executor)
         };
         let Some(inbox) = inbox_to_come else {
             let events = join(topics).map_err(|error| Rejection(vec![error.into()]))?;
@@ -301,11 +303,12 @@ impl Engine {
         plan: Option<&Arc<Plan>>,
     ) -> ExecuteEvent {
         let (engine, key, topic, plan) = (self.clone(), Arc::clone(key), topic.clone(), plan.cloned());
-        Box::new(move |counted| {
+        Box::new(move |signal, since| {
             let (engine, key, topic, plan) = (engine.clone(), Arc::clone(&key), topic.clone(), plan.clone());
             let (costs, permits) = (Arc::clone(&engine.costs), Arc::clone(&engine.event_statements));
             let stores = Arc::new(Tally::default());
-            let event = async move { engine.execute_event(&key, topic, plan.as_deref(), counted).await };
+            let event =
+                async move { engine.execute_event(&key, topic, plan.as_deref(), signal, since).await };
             // The statements of events take a part of the connections: others need the rest to answer requests.
             let event = limited(permits, Arc::clone(&stores).observe(event));
             // A field that panics must not end the shared subscription.
@@ -315,7 +318,7 @@ impl Engine {
                     let event = event.unwrap_or_else(|_| panicked());
                     let work = with_stores(event.work, Some(&stores));
                     costs.of_events.add(&work);
-                    EncodedEvent { work, ..event }
+                    ExecutedEvent { work, ..event }
                 })
                 .boxed()
         })
@@ -327,44 +330,56 @@ impl Engine {
         key: &SubscriptionKey,
         topic: Topic,
         plan: Option<&Plan>,
-        counted: CountsAt,
-    ) -> EncodedEvent {
+        signal: Signal,
+        since: Since,
+    ) -> ExecutedEvent {
         let reader = match key.viewer() {
             Some(viewer) => FactsReader::new(self.plaudit.clone(), viewer.clone()),
             None => FactsReader::shared(self.plaudit.clone()),
         };
-        let scope = Scope::of_event(reader, topic.entity, counted);
-        match plan.filter(|_| may_be_planned(key.document())) {
+        let scope = match topic.subject.entity().zip(signal.counted) {
+            Some((entity, counted)) => Scope::of_event(reader, entity, counted),
+            None => Scope::new(reader),
+        };
+        let EventObject { object, position, next } = event_object(topic.subject, since, &scope).await;
+        let Some(object) = object else {
+            return ExecutedEvent { event: None, next, work: Work::default() };
+        };
+        let executed = match plan.filter(|_| may_be_planned(key.document())) {
             Some(plan) => {
-                let event = plan::event(plan, key.variables(), &scope, &topic, self.max_event);
+                let event =
+                    plan::event(plan, key.variables(), &scope, (&topic.field, object), self.max_event);
                 let answered = AssertUnwindSafe(event).catch_unwind().await.unwrap_or_else(|_| {
                     give_up(key.document());
                     plan::failed(ApiError::internal())
                 });
                 log_causes(&answered.errors);
                 counter!(EXECUTIONS, "by" => "plan").increment(1);
-                encoded_event(answered.body, answered.errors.is_empty(), answered.fields)
+                executed_event(answered.body, answered.errors.is_empty(), answered.fields)
             }
-            None => self.execute_event_by_engine(key, topic, scope).await,
-        }
+            None => self.execute_event_by_engine(key, topic, object, scope).await,
+        };
+        let event = executed.event.map(|event| EncodedEvent { position, ..event });
+        ExecutedEvent { event, next, ..executed }
     }
 
     async fn execute_event_by_engine(
         &self,
         key: &SubscriptionKey,
         topic: Topic,
+        object: ApiResult<Object>,
         scope: Scope,
-    ) -> EncodedEvent {
+    ) -> ExecutedEvent {
         let outcome = EngineOutcome::new(self.max_event);
-        let event = TopicEvent { field: topic.field, entity: topic.entity };
-        let request = key.request(topic.entity).data(scope).data(event).data(outcome.clone());
+        let event = TopicEvent { field: topic.field, object };
+        let request = key.request(topic.subject).data(scope).data(event).data(outcome.clone());
         let response = self.schema.execute_stream(request).next().await.unwrap_or_default();
         let operation = operation_of(key.document().parsed(), key.operation());
         let parsed = key.document().parsed();
         let plan = operation.and_then(|operation| Plan::whole(parsed, operation, key.variables()).ok());
         let response = mended(response, &outcome, plan.as_ref());
         counter!(EXECUTIONS, "by" => "engine").increment(1);
-        encoded_event(encoded(&response), response.errors.is_empty(), 0)
+        executed_event(encoded(&response), response.errors.is_empty(), 0)
     }
 }
 
@@ -390,9 +405,10 @@ impl Drop for Bill<'_> {
     }
 }
 
-fn encoded_event(bytes: Bytes, is_whole: bool, fields: u64) -> EncodedEvent {
+fn executed_event(bytes: Bytes, is_whole: bool, fields: u64) -> ExecutedEvent {
     let work = Work { fields, bytes: bytes.len() as u64, ..Work::default() };
-    EncodedEvent { bytes, is_whole, work }
+    let event = Some(EncodedEvent { bytes, is_whole, position: None });
+    ExecutedEvent { event, next: Next::AtSignal, work }
 }
 
 /// The work with the calls to stores that were made for it.
@@ -446,8 +462,8 @@ fn encoded(response: &Response) -> Bytes {
 }
 
 /// The event after a panic, which the process logs.
-fn panicked() -> EncodedEvent {
-    encoded_event(plan::failed(ApiError::internal()).body, false, 0)
+fn panicked() -> ExecutedEvent {
+    executed_event(plan::failed(ApiError::internal()).body, false, 0)
 }
 
 #[cfg(test)]

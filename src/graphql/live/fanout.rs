@@ -13,26 +13,27 @@ use metrics::{Counter, Gauge, counter, gauge};
 use parking_lot::Mutex;
 
 use super::{
+    event::ExecuteEvent,
+    event_task,
     key::SubscriptionKey,
     memory::too_much,
     ready_set::ReadySet,
-    shared::{ExecuteEvent, SharedSubscription},
+    shared::SharedSubscription,
     stream::{LeaveAll, TopicMember, TopicMemberships, TopicStream},
-    topic::Topic,
+    topic::{Since, Topic},
 };
 use crate::{
-    domain::{Kept, PushAccount},
+    domain::{Kept, Plaudit, PushAccount},
     graphql::errors::ApiError,
-    hub::Hub,
 };
 
 /// What a shared subscription takes for each topic, in bytes, without its latest event; and what a member of it takes.
 const TOPIC: usize = 3 * 1024;
-const MEMBER: usize = 128;
+const MEMBER: usize = 192;
 
 /// All shared subscriptions of this process.
 pub struct Fanout {
-    hub: Hub,
+    plaudit: Plaudit,
     /// Locked only for moments, never across an await.
     questions: Mutex<Questions>,
     meters: FanoutMeters,
@@ -59,7 +60,7 @@ struct FanoutMeters {
 }
 
 impl Fanout {
-    pub fn new(hub: Hub) -> Arc<Self> {
+    pub fn new(plaudit: Plaudit) -> Arc<Self> {
         let meters = FanoutMeters {
             executions: counter!("plaudit_fanout_executions_total"),
             deliveries: counter!("plaudit_fanout_deliveries_total"),
@@ -68,18 +69,19 @@ impl Fanout {
         meters.executions.increment(0);
         meters.deliveries.increment(0);
         meters.shared.set(0);
-        Arc::new(Self { hub, questions: Mutex::default(), meters })
+        Arc::new(Self { plaudit, questions: Mutex::default(), meters })
     }
 
     /// Joins the shared subscription of each topic, and starts those that do not run yet; `execute` makes their
-    /// executor, and `account` pays for its part of their events and for what is kept. At least one topic.
+    /// executor, and `account` pays for its part of their events and for what is kept. `since`: what the client has. At
+    /// least one topic.
     ///
     /// # Errors
     /// [`Code::LimitExceeded`](crate::graphql::Code::LimitExceeded): too much would be kept.
     pub fn join(
         self: &Arc<Self>,
         key: SubscriptionKey,
-        topics: Vec<Topic>,
+        (topics, since): (Vec<Topic>, Since),
         account: PushAccount,
         execute: impl Fn(&Arc<SubscriptionKey>, &Topic) -> ExecuteEvent,
     ) -> Result<TopicStream, ApiError> {
@@ -91,9 +93,9 @@ impl Fanout {
             let shared = question.by_topic.entry(topic).or_insert_with_key(|topic| {
                 self.meters.shared.increment(1);
                 let executions = self.meters.executions.clone();
-                SharedSubscription::start(&self.hub, topic, execute(&key, topic), executions)
+                event_task::start(&self.plaudit, topic, execute(&key, topic), executions)
             });
-            TopicMember::join(shared, &ready, index, &account)
+            TopicMember::join(shared, &ready, (index, since), &account)
         };
         let members = topics.into_iter().enumerate().map(join).collect();
         drop(questions);

@@ -13,26 +13,31 @@ use async_graphql::{
 };
 
 use crate::{
-    catalogue::Entity,
     graphql::{
+        definition::watch::Subject,
         guard::Document,
         request::{ids::global_id, operation::operation_of, viewer::Viewer},
     },
+    primitives::ChangePosition,
 };
 
 /// Arguments of root fields that only list the objects to watch.
 const IDS: [&str; 4] = ["noteIds", "userIds", "commentIds", "groupIds"];
+/// The argument of lists that only says what the client has.
+const AFTER: [&str; 1] = ["after"];
 
 /// What determines the response for a topic: document, operation, variables, and the viewer if it matters.
 pub struct SubscriptionKey {
     document: Arc<Document>,
     operation: Option<String>,
-    /// Without the variable of [`Self::ids`].
+    /// Without the variables of [`Self::ids`] and [`Self::after`].
     variables: Variables,
     /// The variables as text, for comparison.
     variables_text: String,
     /// The variable that lists the watched objects and is used for nothing else, if there is one.
     ids: Option<Name>,
+    /// The same for the position that the client has.
+    after: Option<Name>,
     /// `None` if the response is the same for all viewers.
     viewer: Option<Viewer>,
 }
@@ -45,12 +50,13 @@ impl SubscriptionKey {
         mut variables: Variables,
         viewer: Option<Viewer>,
     ) -> Self {
-        let ids = ids_variable(document.parsed(), operation.as_deref());
-        if let Some(ids) = &ids {
-            variables.remove(ids);
+        let variable = |of: &[&str]| only_variable(document.parsed(), operation.as_deref(), of);
+        let (ids, after) = (variable(&IDS), variable(&AFTER));
+        for left_out in ids.iter().chain(&after) {
+            variables.remove(left_out);
         }
         let variables_text = serde_json::to_string(&variables).unwrap_or_default();
-        Self { document, operation, variables, variables_text, ids, viewer }
+        Self { document, operation, variables, variables_text, ids, after, viewer }
     }
 
     /// The viewer, if the response depends on it.
@@ -62,7 +68,7 @@ impl SubscriptionKey {
         &self.document
     }
 
-    /// Without the variable that lists the watched objects.
+    /// Without the variables that list the watched objects, or say what the client has.
     pub const fn variables(&self) -> &Variables {
         &self.variables
     }
@@ -76,11 +82,15 @@ impl SubscriptionKey {
         self.operation.as_deref()
     }
 
-    /// The request for one object.
-    pub fn request(&self, entity: Entity) -> Request {
+    /// The request for one subject.
+    pub fn request(&self, subject: Subject) -> Request {
         let mut variables = self.variables.clone();
-        if let Some(ids) = &self.ids {
+        if let (Some(ids), Subject::Counts(entity)) = (&self.ids, subject) {
             variables.insert(ids.clone(), value!([global_id(entity).0]));
+        }
+        if let Some(after) = &self.after {
+            // It may not be null; the event does not depend on it.
+            variables.insert(after.clone(), value!(ChangePosition::default().to_string()));
         }
         let mut request = Request::new(&**self.document.text()).variables(variables);
         request.operation_name.clone_from(&self.operation);
@@ -108,13 +118,14 @@ impl Hash for SubscriptionKey {
     }
 }
 
-/// The variable that is the list of ids of the only root field and is used nowhere else.
-fn ids_variable(document: &ExecutableDocument, operation: Option<&str>) -> Option<Name> {
+/// The variable that is one of these arguments of the only root field and is used nowhere else.
+fn only_variable(document: &ExecutableDocument, operation: Option<&str>, arguments: &[&str]) -> Option<Name> {
     let operation = operation_of(document, operation)?;
     let [Positioned { node: Selection::Field(root), .. }] = &operation.selection_set.node.items[..] else {
         return None;
     };
-    let (_, ids) = root.node.arguments.iter().find(|(argument, _)| IDS.contains(&argument.node.as_str()))?;
+    let (_, ids) =
+        root.node.arguments.iter().find(|(argument, _)| arguments.contains(&argument.node.as_str()))?;
     let variable = Name::new(ids.node.to_string().strip_prefix('$')?);
     let mut uses = VariableUses::default();
     uses.directives(&operation.directives);
@@ -172,7 +183,7 @@ mod tests {
     use plaudit_token_auth::{Identity, Role};
 
     use crate::{
-        catalogue::EntityKind,
+        catalogue::{Entity, EntityKind},
         graphql::{costs, schema},
         settings::CostSettings,
     };
@@ -222,9 +233,20 @@ mod tests {
     #[test]
     fn a_request_is_narrowed_to_one_object() {
         let note = Entity::new(EntityKind::Note, "7".parse().unwrap());
-        let variables = |key: SubscriptionKey| serde_json::to_value(key.request(note).variables).unwrap();
+        let variables = |key: SubscriptionKey| {
+            serde_json::to_value(key.request(Subject::Counts(note)).variables).unwrap()
+        };
         let many = json!({ "n": ["note_1", "note_7"], "first": 3 });
         assert_eq!(variables(key(QUERY, many)), json!({ "n": ["note_7"], "first": 3 }));
+    }
+
+    #[test]
+    fn keys_do_not_depend_on_the_position_of_the_client() {
+        let list = "subscription ($a: ChangePosition!) { feedChanged(after: $a) { position noteIds } }";
+        let (one, other) = (json!({ "a": "1" }), json!({ "a": "2" }));
+        assert!(key(list, one.clone()) == key(list, other));
+        let request = key(list, one).request(Subject::Feed);
+        assert!(request.variables.contains_key("a"), "it may not be null");
     }
 
     #[test]
@@ -235,7 +257,7 @@ mod tests {
             "subscription ($n: ID!) { noteCountsChanged(noteIds: [$n]) { id } }",
             "subscription ($n: [ID!]!) { ... on Subscription { noteCountsChanged(noteIds: $n) { id } } }",
         ] {
-            assert_eq!(ids_variable(&parse_query(unclear).unwrap(), None), None, "{unclear}");
+            assert_eq!(only_variable(&parse_query(unclear).unwrap(), None, &IDS), None, "{unclear}");
         }
     }
 
@@ -256,7 +278,7 @@ mod tests {
                     ...More
                 }} }} fragment More on Note {{ comments(first: ${in_fragment}) {{ nodes {{ id }} }} }}");
             let elsewhere = [inner, nested, condition, in_fragment];
-            let found = ids_variable(&parse_query(&query).unwrap(), Some("Q"));
+            let found = only_variable(&parse_query(&query).unwrap(), Some("Q"), &IDS);
             let expected = (!elsewhere.contains(&ids)).then(|| Name::new(ids));
             prop_assert_eq!(found, expected, "{}", query);
         }

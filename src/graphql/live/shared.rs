@@ -1,72 +1,60 @@
-//! Shared subscription: one task that watches the counts of an entity, executes and encodes each event once, and
-//! makes it ready for all members. It ends when the last member leaves.
+//! Shared subscription: its members, and its latest events, each of which is executed and encoded once for all members
+//! that have received the same. Its [task](super::event_task) ends when the last member leaves.
+//!
+//! A member that takes its event of a list has the position of that event. Members that read fast have the same one, so
+//! each change is one execution for all of them. The event of a slow reader is replaced by the next one; when it reads,
+//! it asks for an event since its own position.
 
-use std::{future::pending, mem, sync::Arc, task::Waker, time::Duration};
+use std::{mem, sync::Arc, task::Waker, time::Duration};
 
-use async_graphql::Response;
 use bytes::Bytes;
-use futures_util::future::BoxFuture;
-use metrics::Counter;
 use parking_lot::Mutex;
 use slab::Slab;
-use tokio::{
-    sync::Notify,
-    task::AbortHandle,
-    time::{Instant, sleep_until},
-};
+use tokio::{sync::Notify, task::AbortHandle, time::Instant};
 
-use super::{memory::too_much, pace::EventPace, ready_set::ReadySet, topic::Topic};
-use crate::{
-    domain::{Cost, Kept, PushAccount, Work},
-    graphql::errors::ApiError,
-    hub::{CountsAt, CountsWatch, Hub},
-    primitives::Version,
+use super::{
+    event::EncodedEvent,
+    memory::too_much,
+    ready_set::ReadySet,
+    topic::{Since, Topic},
 };
+use crate::domain::{Cost, Kept, PushAccount};
 
 /// How long an event may be shown to new members. Its fields other than counts may change without a new event, so
 /// for members that join later it is executed again.
 const CURRENT: Duration = Duration::from_millis(50);
 /// Members that are notified under one lock.
 const AT_ONCE: usize = 64;
+/// Most events that are executed in one round, and most that are kept. Further members wait for the next round.
+pub const MOST_EVENTS: usize = 16;
 
-/// One event, executed and encoded as JSON.
-pub struct EncodedEvent {
-    pub bytes: Bytes,
-    /// Without errors.
-    pub is_whole: bool,
-    pub work: Work,
-}
-
-impl EncodedEvent {
-    fn failed(error: ApiError, work: Work) -> Self {
-        let response = Response::from_errors(vec![error.into()]);
-        let bytes = serde_json::to_vec(&response).unwrap_or_default().into();
-        Self { bytes, is_whole: false, work }
-    }
-}
-
-/// Executes an event for new counts.
-pub type ExecuteEvent = Box<dyn Fn(CountsAt) -> BoxFuture<'static, EncodedEvent> + Send + Sync>;
+/// Numbers the states of a topic, from 1 on.
+pub type Revision = u64;
 
 pub struct SharedSubscription {
     topic: Topic,
     /// Locked only for moments, never across an await.
     state: Mutex<SharedState>,
-    joined: Notify,
+    /// Notified when a member asks for an event.
+    asked: Notify,
 }
 
 #[derive(Default)]
 struct SharedState {
     members: Slab<Member>,
-    /// Members that joined since the task last looked.
-    new_members: Vec<NewMember>,
-    latest: Option<LatestEvent>,
+    /// Members that ask for an event, since the task last looked.
+    asking: Vec<Asking>,
+    /// One for each [`Since`].
+    latest: Vec<LatestEvent>,
+    /// The revision that was last executed for all that waited.
+    for_all: Revision,
     /// `None` only until the task was spawned.
     task: Option<AbortHandle>,
 }
 
 struct LatestEvent {
-    version: Version,
+    since: Since,
+    revision: Revision,
     event: EncodedEvent,
     executed: Instant,
     _kept: Option<Kept>,
@@ -77,16 +65,30 @@ struct Member {
     account: Arc<PushAccount>,
     /// Index of this topic in the member's subscription.
     topic: u32,
-    /// Not yet notified of its first event. An event that was executed before the member joined may be older than
-    /// what a query showed it, so it skips that event.
-    is_new: bool,
+    since: Since,
+    /// The revision of the last event that was made for it, or of the last time that there was nothing for it.
+    seen: Revision,
+    state: MemberState,
 }
 
-struct NewMember {
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum MemberState {
+    /// For an event at once: it is new, or its event was replaced before it was taken. An event that was executed
+    /// before may be older than what a query showed it, so it skips that event.
+    Asking,
+    /// An event is ready for it.
+    Offered,
+    /// It has taken its event, and waits for the next one.
+    Waiting,
+}
+
+/// A member that asks for an event.
+pub struct Asking {
     id: MemberId,
+    pub since: Since,
     /// Distinguishes members with the same id, because ids are reused.
     ready: Arc<ReadySet>,
-    account: Arc<PushAccount>,
+    pub account: Arc<PushAccount>,
 }
 
 /// Identifies a member within one shared subscription.
@@ -94,33 +96,35 @@ struct NewMember {
 pub struct MemberId(usize);
 
 impl SharedSubscription {
-    /// Spawns the task, which runs until [`Self::end`]. `executions` counts the events it executes.
-    pub fn start(hub: &Hub, topic: &Topic, execute: ExecuteEvent, executions: Counter) -> Arc<Self> {
-        let shared = Arc::new(Self { topic: topic.clone(), state: Mutex::default(), joined: Notify::new() });
-        let task = EventTask {
-            counts: hub.watch(topic.entity),
-            pace: EventPace::new(topic.rate.interval()),
-            shared: Arc::clone(&shared),
-            hub: hub.clone(),
-            execute,
-            executions,
-        };
-        shared.state.lock().task = Some(tokio::spawn(task.run()).abort_handle());
-        shared
+    pub fn new(topic: Topic) -> Self {
+        Self { topic, state: Mutex::default(), asked: Notify::new() }
+    }
+
+    /// Sets the task, which runs until [`Self::end`].
+    pub fn runs_by(&self, task: AbortHandle) {
+        self.state.lock().task = Some(task);
     }
 
     pub const fn topic(&self) -> &Topic {
         &self.topic
     }
 
-    /// Adds a member. It gets the present state soon, then every change.
-    pub fn join(&self, ready: Arc<ReadySet>, topic: u32, account: Arc<PushAccount>) -> MemberId {
+    /// Adds a member. It gets an event soon, then every change.
+    pub fn join(
+        &self,
+        ready: Arc<ReadySet>,
+        topic: u32,
+        since: Since,
+        account: Arc<PushAccount>,
+    ) -> MemberId {
         let mut state = self.state.lock();
-        let member = Member { ready: Arc::clone(&ready), account: Arc::clone(&account), topic, is_new: true };
-        let id = MemberId(state.members.insert(member));
-        state.new_members.push(NewMember { id, ready, account });
+        let member = Member { ready, account, topic, since, seen: 0, state: MemberState::Asking };
+        let entry = state.members.vacant_entry();
+        let id = MemberId(entry.key());
+        let asking = entry.insert(member).asking(id);
+        state.asking.push(asking);
         drop(state);
-        self.joined.notify_one();
+        self.asked.notify_one();
         id
     }
 
@@ -137,70 +141,127 @@ impl SharedSubscription {
         }
     }
 
-    /// The latest event, if it is newer than `version`.
-    pub fn newer_than(&self, version: Option<Version>) -> Option<(Version, Bytes)> {
-        let state = self.state.lock();
-        let latest = state.latest.as_ref().filter(|latest| Some(latest.version) > version)?;
-        Some((latest.version, latest.event.bytes.clone()))
+    /// The event that is ready for a member.
+    pub fn take(&self, id: MemberId) -> Option<Bytes> {
+        let mut state = self.state.lock();
+        let SharedState { members, asking, latest, for_all, .. } = &mut *state;
+        let member = members.get_mut(id.0).filter(|member| member.state == MemberState::Offered)?;
+        let taken = latest.iter().find(|latest| latest.since == member.since);
+        if let Some(taken) = taken {
+            member.seen = member.seen.max(taken.revision);
+            member.since = taken.event.position.map_or(member.since, Since::Event);
+        }
+        // Nobody else will make what follows for it: its event was replaced, or the others have had the next one.
+        let is_late = taken.is_none_or(|taken| taken.revision < *for_all);
+        member.state = if is_late { MemberState::Asking } else { MemberState::Waiting };
+        if is_late {
+            asking.push(member.asking(id));
+        }
+        let bytes = taken.map(|taken| taken.event.bytes.clone());
+        drop(state);
+        if is_late {
+            self.asked.notify_one();
+        }
+        bytes
+    }
+
+    /// Waits until a member asks for an event.
+    pub async fn asked(&self) {
+        self.asked.notified().await;
+    }
+
+    pub fn take_asking(&self) -> Vec<Asking> {
+        mem::take(&mut self.state.lock().asking)
+    }
+
+    /// Begins a round for all that wait and have not seen this revision. Returns what they have, at most [`MOST_EVENTS`],
+    /// and whether that is all.
+    pub fn begin_for_all(&self, revision: Revision) -> (Vec<Since>, bool) {
+        let mut state = self.state.lock();
+        state.for_all = revision;
+        if !self.topic.subject.is_list() {
+            return (vec![Since::Joined(None)], true);
+        }
+        let mut found = Vec::new();
+        for (_, member) in &state.members {
+            let is_due = member.state == MemberState::Waiting && member.seen < revision;
+            if !is_due || found.contains(&member.since) {
+                continue;
+            }
+            if found.len() == MOST_EVENTS {
+                return (found, false);
+            }
+            found.push(member.since);
+        }
+        (found, true)
     }
 
     /// All members pay for an event in equal parts. Returns how long the next one should wait: until one of them can pay.
-    fn pay(&self, cost: Cost) -> Duration {
+    pub fn pay(&self, cost: Cost) -> Duration {
         let state = self.state.lock();
         pay(cost, state.members.len(), state.members.iter().map(|(_, member)| &member.account))
     }
 
-    /// Replaces the latest event. One for which no member has room becomes an error.
-    fn set_latest(&self, version: Version, mut event: EncodedEvent, executed: Instant) {
+    /// Replaces the event since the same, and those of older revisions. One for which no member has room becomes an
+    /// error.
+    pub fn set_latest(&self, since: Since, revision: Revision, mut event: EncodedEvent, executed: Instant) {
         let mut state = self.state.lock();
-        state.latest = None;
+        state.latest.retain(|latest| latest.since != since && latest.revision == revision);
+        if state.latest.len() >= MOST_EVENTS {
+            state.latest.remove(0);
+        }
         let accounts = || state.members.iter().map(|(_, member)| &member.account);
         let kept = accounts().find_map(|account| account.keep(event.bytes.len()));
         if kept.is_none()
             && let Some(account) = accounts().next()
         {
-            event = EncodedEvent::failed(too_much(account), event.work);
+            event = event.failed(too_much(account));
         }
-        state.latest = Some(LatestEvent { version, event, executed, _kept: kept });
+        state.latest.push(LatestEvent { since, revision, event, executed, _kept: kept });
     }
 
-    fn latest_version(&self) -> Option<Version> {
-        self.state.lock().latest.as_ref().map(|latest| latest.version)
-    }
-
-    /// Whether the latest event may be shown to new members.
-    fn is_current(&self, now: Instant) -> bool {
+    /// The revision of the event since this, and whether it may be shown to new members.
+    pub fn latest(&self, since: Since, now: Instant) -> Option<(Revision, bool)> {
         let state = self.state.lock();
-        state.latest.as_ref().is_some_and(|latest| latest.event.is_whole && now - latest.executed < CURRENT)
+        let latest = state.latest.iter().find(|latest| latest.since == since)?;
+        Some((latest.revision, latest.event.is_whole && now - latest.executed < CURRENT))
     }
 
-    /// Makes the latest event ready for new members. From now on they are notified with the others.
-    fn notify_new(&self, new_members: Vec<NewMember>) {
+    /// Makes the events of this revision ready for members that asked for them. From now on they are notified with the
+    /// others.
+    pub fn offer_to_asking(&self, asking: Vec<Asking>, revision: Revision) {
         let mut state = self.state.lock();
-        let mut wakers = Vec::with_capacity(new_members.len());
-        for new in new_members {
-            if let Some(member) = state.members.get_mut(new.id.0)
-                && Arc::ptr_eq(&member.ready, &new.ready)
+        let SharedState { members, latest, .. } = &mut *state;
+        let mut wakers = Vec::with_capacity(asking.len());
+        for asking in asking {
+            if let Some(member) = members.get_mut(asking.id.0)
+                && Arc::ptr_eq(&member.ready, &asking.ready)
             {
-                member.is_new = false;
-                wakers.extend(member.notify());
+                wakers.extend(member.offer(latest, revision));
             }
         }
         drop(state);
         wakers.into_iter().for_each(Waker::wake);
     }
 
-    /// Makes the latest event ready for all members that are not new.
-    fn notify_all(&self) {
+    /// Makes the events of this revision ready for all members that wait and have what one of them follows, which is
+    /// `served`.
+    pub fn offer_to_all(&self, served: &[Since], revision: Revision) {
         let mut wakers = Vec::with_capacity(AT_ONCE);
         for first in (0..).step_by(AT_ONCE) {
             {
-                let state = self.state.lock();
-                if first >= state.members.capacity() {
+                let mut state = self.state.lock();
+                let SharedState { members, latest, .. } = &mut *state;
+                if first >= members.capacity() {
                     return;
                 }
-                let members = (first..first + AT_ONCE).filter_map(|id| state.members.get(id));
-                wakers.extend(members.filter(|member| !member.is_new).filter_map(Member::notify));
+                for id in first..first + AT_ONCE {
+                    let Some(member) = members.get_mut(id) else { continue };
+                    let is_due = member.state == MemberState::Waiting && member.seen < revision;
+                    if is_due && served.contains(&member.since) {
+                        wakers.extend(member.offer(latest, revision));
+                    }
+                }
             }
             wakers.drain(..).for_each(Waker::wake);
         }
@@ -208,7 +269,7 @@ impl SharedSubscription {
 }
 
 /// Returns how long to wait until one of them can pay again.
-fn pay<'a>(cost: Cost, number: usize, accounts: impl Iterator<Item = &'a Arc<PushAccount>>) -> Duration {
+pub fn pay<'a>(cost: Cost, number: usize, accounts: impl Iterator<Item = &'a Arc<PushAccount>>) -> Duration {
     let (part, now) = (cost.shared_by(number), Instant::now());
     if part == Cost::default() {
         return Duration::ZERO;
@@ -217,89 +278,16 @@ fn pay<'a>(cost: Cost, number: usize, accounts: impl Iterator<Item = &'a Arc<Pus
 }
 
 impl Member {
-    fn notify(&self) -> Option<Waker> {
-        self.ready.add(self.topic)
-    }
-}
-
-/// The task of a shared subscription.
-struct EventTask {
-    shared: Arc<SharedSubscription>,
-    hub: Hub,
-    counts: CountsWatch,
-    pace: EventPace,
-    execute: ExecuteEvent,
-    executions: Counter,
-}
-
-impl EventTask {
-    async fn run(mut self) {
-        // Without counts there is no event.
-        let mut counted = self.counts.next().await;
-        self.pace.changed();
-        loop {
-            let now = Instant::now();
-            let new_members = mem::take(&mut self.shared.state.lock().new_members);
-            let is_outdated = !new_members.is_empty() && !self.shared.is_current(now);
-            if let Some(newer) = self.newer_than(counted, is_outdated).await {
-                counted = newer;
-                self.pace.changed();
-            }
-            let is_for_all = self.pace.take(now);
-            let is_for_some = is_for_all || !new_members.is_empty();
-            if is_outdated || is_for_some && self.shared.latest_version() != Some(counted.version) {
-                let cost = self.execute(counted).await;
-                if is_for_all {
-                    self.pace.hold(Instant::now() + self.shared.pay(cost));
-                } else {
-                    // Nobody else waits for it, so nobody else pays, or is held up.
-                    pay(cost, new_members.len(), new_members.iter().map(|new| &new.account));
-                }
-            }
-            self.shared.notify_new(new_members);
-            if is_for_all {
-                self.shared.notify_all();
-            }
-            self.wait().await;
-        }
+    fn asking(&self, id: MemberId) -> Asking {
+        let (ready, account) = (Arc::clone(&self.ready), Arc::clone(&self.account));
+        Asking { id, since: self.since, ready, account }
     }
 
-    /// The newest counts received, if newer than `known`. With `read`, also those that a query would return, so that a
-    /// client that subscribes after a query gets no older counts.
-    async fn newer_than(&mut self, known: CountsAt, read: bool) -> Option<CountsAt> {
-        let entity = self.shared.topic.entity;
-        let arrived = self.counts.try_next();
-        let read = if read { self.hub.counts(&[entity]).await.0[0] } else { None };
-        let newest = arrived.into_iter().chain(read).max_by_key(|counted| counted.version);
-        newest.filter(|newest| newest.version > known.version)
-    }
-
-    /// Returns what the execution has cost.
-    async fn execute(&self, counted: CountsAt) -> Cost {
-        let executed = Instant::now();
-        let event = (self.execute)(counted).await;
-        self.executions.increment(1);
-        let cost = event.work.cost();
-        self.shared.set_latest(counted.version, event, executed);
-        cost
-    }
-
-    /// Waits until a member joins, until counts change while no event is pending, or until the pending event is due.
-    async fn wait(&mut self) {
-        let now = Instant::now();
-        let due = self.pace.due(now);
-        tokio::select! {
-            () = self.shared.joined.notified() => {}
-            () = self.counts.changed(), if due.is_none() => {}
-            () = reached(due, now) => {}
-        }
-    }
-}
-
-async fn reached(due: Option<Instant>, now: Instant) {
-    match due {
-        Some(due) if due > now => sleep_until(due).await,
-        Some(_) => {}
-        None => pending().await,
+    /// Makes the event of this revision ready, if there is one since what the member has.
+    fn offer(&mut self, latest: &[LatestEvent], revision: Revision) -> Option<Waker> {
+        self.seen = revision;
+        let has_event = latest.iter().any(|latest| latest.since == self.since && latest.revision == revision);
+        self.state = if has_event { MemberState::Offered } else { MemberState::Waiting };
+        has_event.then(|| self.ready.add(self.topic)).flatten()
     }
 }

@@ -16,11 +16,9 @@ use metrics::Counter;
 use super::{
     ready_set::ReadySet,
     shared::{MemberId, SharedSubscription},
+    topic::Since,
 };
-use crate::{
-    domain::{Kept, PushAccount},
-    primitives::Version,
-};
+use crate::domain::{Kept, PushAccount};
 
 /// A member's place in each of its shared subscriptions.
 pub type TopicMemberships = Vec<(Arc<SharedSubscription>, MemberId)>;
@@ -32,27 +30,24 @@ pub type LeaveAll = Box<dyn Fn(TopicMemberships) + Send + Sync>;
 pub struct TopicMember {
     shared: Arc<SharedSubscription>,
     member: MemberId,
-    /// Version of the newest event that was taken: versions never decrease within a subscription.
-    taken: Option<Version>,
 }
 
 impl TopicMember {
-    /// Joins; `index` is that of the topic within the subscription, and `account` pays for its events.
+    /// Joins; `index` is that of the topic within the subscription, `since` what the client has, and `account` pays for
+    /// its events.
     pub fn join(
         shared: &Arc<SharedSubscription>,
         ready: &Arc<ReadySet>,
-        index: usize,
+        (index, since): (usize, Since),
         account: &Arc<PushAccount>,
     ) -> Self {
         let index = u32::try_from(index).unwrap_or(u32::MAX);
-        let member = shared.join(Arc::clone(ready), index, Arc::clone(account));
-        Self { shared: Arc::clone(shared), member, taken: None }
+        let member = shared.join(Arc::clone(ready), index, since, Arc::clone(account));
+        Self { shared: Arc::clone(shared), member }
     }
 
-    fn take(&mut self) -> Option<Bytes> {
-        let (version, bytes) = self.shared.newer_than(self.taken)?;
-        self.taken = Some(version);
-        Some(bytes)
+    fn take(&self) -> Option<Bytes> {
+        self.shared.take(self.member)
     }
 }
 
@@ -81,10 +76,10 @@ impl TopicStream {
 impl Stream for TopicStream {
     type Item = Bytes;
 
-    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Bytes>> {
+    fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Bytes>> {
         loop {
             let Poll::Ready(topic) = self.ready.poll_take(cx) else { return Poll::Pending };
-            if let Some(bytes) = self.topics.get_mut(topic as usize).and_then(TopicMember::take) {
+            if let Some(bytes) = self.topics.get(topic as usize).and_then(TopicMember::take) {
                 self.deliveries.increment(1);
                 return Poll::Ready(Some(bytes));
             }

@@ -1,4 +1,4 @@
-//! The fields of `Subscription`: live counts.
+//! The fields of `Subscription`: live counts, and lists that change.
 
 use futures_util::FutureExt;
 
@@ -7,15 +7,20 @@ use crate::{
     graphql::{
         definition::{
             types::{Call, ObjectType, Resolve},
-            watch::{Rate, Watched, WatchedObjects},
+            watch::{Rate, Subject, Watched, WatchedSubjects},
         },
         errors::{ApiError, ApiResult, Code},
         request::ids::{TypedId, global_id},
     },
-    primitives::{CommentId, GroupId, NoteId, UserId},
+    primitives::{ChangePosition, CommentId, GroupId, NoteId, UserId},
 };
 
 const MAX_RATE: &str = "maxRate";
+const AFTER: &str = "after";
+
+/// What the descriptions of lists say of the messages.
+const CHANGES: &str = "The first message has the newest changes after the position `after`, and without one it has none. \
+                       Then each change comes once. Read the list once the first message is there.";
 
 /// What every description says of the messages.
 const MESSAGES: &str = "The first message for each is its present state. If changes come faster than `maxRate`, or \
@@ -28,6 +33,7 @@ pub fn subscription() -> ObjectType {
             "{field}(\"Which ones.\" {ids}: [ID!]!, \"Events per second and object: 1 to 60.\" {rate}): {object}!"
         )
     };
+    let after = format!("\"The position of the last message that you have.\" {AFTER}: ChangePosition");
     let text = |objects: &str| format!("{objects} whose counts change: at most 100. {MESSAGES}");
     ObjectType::new("Subscription", "What is pushed. An operation has one of these fields.")
         .field(
@@ -60,13 +66,80 @@ pub fn subscription() -> ObjectType {
              there is no inbox, and the first message comes after it. Needs a token.",
             Resolve::Watch(|call| watch_inbox(call).boxed()),
         )
+        .field(
+            &format!("noteCommentsChanged(\"Which one.\" noteId: ID!, {after}): CommentChanges!"),
+            format!("Comments of a note, and replies, when they appear or are removed. {CHANGES}"),
+            Resolve::Watch(|call| watch_comments(call).boxed()),
+        )
+        .same_for_all()
+        .field(
+            &format!("feedChanged({after}): FeedChanges!"),
+            format!("Notes that are new in the feed: at most one message a second. {CHANGES}"),
+            Resolve::Watch(|call| async move { watch_list(Subject::Feed, Rate::OF_ALL, call) }.boxed()),
+        )
+        .same_for_all()
+        .field(
+            &format!("inboxEntryAdded({after}): InboxEntryChanges!"),
+            format!(
+                "Entries that are new in your inbox. {CHANGES} Before your first action there is no inbox, and the first \
+                 message comes after it. Needs a token."
+            ),
+            Resolve::Watch(|call| watch_entries(call).boxed()),
+        )
+        .field(
+            "reviewQueueChanged: CommentQueue!",
+            "The queue of comments that wait for a decision, when its numbers change: at most one message a second. The \
+             first message is its present state. For moderators.",
+            Resolve::Watch(|_| async { Ok(watched(Subject::ReviewQueue, Rate::OF_ALL)) }.boxed()),
+        )
+        .same_for_all()
+}
+
+const fn of_inbox(owner: UserId) -> Subject {
+    Subject::Counts(inbox_of(owner))
 }
 
 async fn watch_inbox(call: Call<'_>) -> ApiResult<Watched> {
     let rate = Rate::parse(MAX_RATE, call.arguments.int(MAX_RATE))?;
+    Ok(Watched { subjects: own(of_inbox, call).await?, rate, after: None })
+}
+
+async fn watch_entries(call: Call<'_>) -> ApiResult<Watched> {
+    let after = position(call)?;
+    Ok(Watched { subjects: own(Subject::EntriesOf, call).await?, rate: Rate::OF_LIST, after })
+}
+
+/// Something of the viewer's inbox.
+async fn own(subject: fn(UserId) -> Subject, call: Call<'_>) -> ApiResult<WatchedSubjects> {
     let owner = call.scope.viewer().user(call.scope.plaudit()).await?;
-    let inbox = owner.map(|owner| WatchedObjects::Entities(vec![inbox_of(owner)]));
-    Ok(Watched { objects: inbox.unwrap_or(WatchedObjects::InboxToCome), rate })
+    let known = owner.map(|owner| WatchedSubjects::Known(vec![subject(owner)]));
+    Ok(known.unwrap_or(WatchedSubjects::InboxToCome(subject)))
+}
+
+/// Only a note that everybody sees: its comments are shown to all alike.
+async fn watch_comments(call: Call<'_>) -> ApiResult<Watched> {
+    let note: NoteId = call.arguments.id("noteId")?;
+    call.scope.plaudit().note_for(None, note).await?;
+    watch_list(Subject::CommentsOf(note), Rate::OF_LIST, call)
+}
+
+fn watch_list(subject: Subject, rate: Rate, call: Call<'_>) -> ApiResult<Watched> {
+    Ok(Watched { after: position(call)?, ..watched(subject, rate) })
+}
+
+fn watched(subject: Subject, rate: Rate) -> Watched {
+    Watched { subjects: WatchedSubjects::Known(vec![subject]), rate, after: None }
+}
+
+/// # Errors
+/// [`Code::BadUserInput`] naming `after`, if it is no position.
+fn position(call: Call<'_>) -> ApiResult<Option<ChangePosition>> {
+    let Some(text) = call.arguments.text(AFTER) else { return Ok(None) };
+    let position = text.parse().map_err(|_| {
+        let message = format!("{AFTER}: not a position; pass the `position` of a message, or leave it out");
+        ApiError::bad_input(AFTER, message)
+    })?;
+    Ok(Some(position))
 }
 
 /// Checks that the objects with these ids exist.
@@ -78,7 +151,8 @@ async fn watch<T: TypedId + Ord>(argument: &'static str, call: Call<'_>) -> ApiR
         let message = format!("{argument}: there is no {} \"{}\"", T::KIND.name(), *global_id(absent));
         return Err(ApiError::new(Code::NotFound, message));
     }
-    Ok(Watched { objects: WatchedObjects::Entities(entities), rate })
+    let subjects = WatchedSubjects::Known(entities.into_iter().map(Subject::Counts).collect());
+    Ok(Watched { subjects, rate, after: None })
 }
 
 /// The ids, without repetitions.

@@ -9,19 +9,32 @@ use async_graphql::Name;
 use parking_lot::Mutex;
 
 use crate::{
-    catalogue::Entity,
-    domain::inbox_of,
-    graphql::definition::watch::{Rate, Watched, WatchedObjects},
-    primitives::UserId,
+    graphql::{
+        definition::{
+            values::Object,
+            watch::{Rate, Subject, Watched, WatchedSubjects},
+        },
+        errors::ApiResult,
+    },
+    primitives::{ChangePosition, UserId},
 };
 
-/// The entity and root field of a shared subscription.
+/// The subject and root field of a shared subscription.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Topic {
     /// The response key of the root field.
     pub field: Name,
-    pub entity: Entity,
+    pub subject: Subject,
     pub rate: Rate,
+}
+
+/// What a member of a shared subscription has received of it.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Since {
+    /// Nothing yet. The position of a list that the client has from an earlier subscription, if it named one.
+    Joined(Option<ChangePosition>),
+    /// The event of a list with this position.
+    Event(ChangePosition),
 }
 
 /// What the root fields of a subscription watch.
@@ -30,28 +43,32 @@ pub struct TopicList {
     /// Without repetitions.
     pub topics: Vec<Topic>,
     pub inbox_to_come: Option<InboxToCome>,
+    /// The position that the client named.
+    pub after: Option<ChangePosition>,
 }
 
 /// The topic of an inbox whose owner has no user yet.
 pub struct InboxToCome {
     field: Name,
+    subject: fn(UserId) -> Subject,
     rate: Rate,
 }
 
 impl TopicList {
     /// Adds what the root field with this response key watches.
-    pub fn add(&mut self, field: &Name, Watched { objects, rate }: Watched) {
-        match objects {
-            WatchedObjects::Entities(entities) => {
-                for entity in entities {
-                    let topic = Topic { field: field.clone(), entity, rate };
+    pub fn add(&mut self, field: &Name, Watched { subjects, rate, after }: Watched) {
+        self.after = self.after.or(after);
+        match subjects {
+            WatchedSubjects::Known(subjects) => {
+                for subject in subjects {
+                    let topic = Topic { field: field.clone(), subject, rate };
                     if !self.topics.contains(&topic) {
                         self.topics.push(topic);
                     }
                 }
             }
-            WatchedObjects::InboxToCome => {
-                self.inbox_to_come = Some(InboxToCome { field: field.clone(), rate });
+            WatchedSubjects::InboxToCome(subject) => {
+                self.inbox_to_come = Some(InboxToCome { field: field.clone(), subject, rate });
             }
         }
     }
@@ -60,7 +77,7 @@ impl TopicList {
 impl InboxToCome {
     /// The topic, once the owner has a user.
     pub fn of(self, owner: UserId) -> Topic {
-        Topic { field: self.field, entity: inbox_of(owner), rate: self.rate }
+        Topic { field: self.field, subject: (self.subject)(owner), rate: self.rate }
     }
 }
 
@@ -79,9 +96,9 @@ impl Topics {
     }
 }
 
-/// The event that a subscription is executed for: the response key of the root field, and what changed.
+/// The event that a subscription is executed for: the response key of the root field, and its object.
 #[derive(Clone)]
 pub struct TopicEvent {
     pub field: Name,
-    pub entity: Entity,
+    pub object: ApiResult<Object>,
 }

@@ -132,7 +132,7 @@ fn badge_of(kind: InboxKind) -> Option<Badge> {
 }
 
 /// `None` for a kind of a later release.
-fn entry(owner: UserId, row: InboxEntry) -> Option<Object> {
+pub fn entry(owner: UserId, row: InboxEntry) -> Option<Object> {
     let kind = KINDS.iter().find(|kind| kind.stored.number() == row.kind)?;
     Some(Object::record([
         ("id", entry_id(owner, row.id).into()),

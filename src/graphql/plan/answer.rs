@@ -1,6 +1,6 @@
 //! Answers requests and events by plans.
 
-use async_graphql::{PathSegment, ServerError, Variables, parser::types::OperationType};
+use async_graphql::{Name, PathSegment, ServerError, Variables, parser::types::OperationType};
 
 use super::{
     Plan, PlannedValue,
@@ -10,9 +10,10 @@ use super::{
 use crate::graphql::{
     definition::{
         types::{Call, Resolve},
-        values::Object,
+        values::{Object, Output},
     },
-    live::topic::{Topic, TopicList},
+    errors::ApiResult,
+    live::topic::TopicList,
     reading::{guards, scope::Scope},
 };
 
@@ -39,12 +40,13 @@ pub async fn answer(plan: &Plan, variables: &Variables, scope: &Scope, max_bytes
     writer.finish()
 }
 
-/// Answers an event of a subscription with at most `max_bytes`: the object of the topic's root field.
+/// Answers an event of a subscription with at most `max_bytes`: the object of the root field with the response key
+/// `field`.
 pub async fn event(
     plan: &Plan,
     variables: &Variables,
     scope: &Scope,
-    Topic { field, entity, .. }: &Topic,
+    (field, object): (&Name, ApiResult<Object>),
     max_bytes: usize,
 ) -> Answered {
     let mut writer = AnswerWriter::begin(max_bytes);
@@ -55,7 +57,7 @@ pub async fn event(
             execution.known.of_mut(number).give_counts(counted);
         }
         if let PlannedValue::Resolved { slot, .. } = &root.value {
-            execution.add(0, *slot, 0, Ok(Object::of(*entity).into()));
+            execution.add(0, *slot, 0, object.map(Output::from));
         }
         execution.run_inside().await;
         writer.root_field(&execution, root);

@@ -1,6 +1,9 @@
 //! Compiles the plan of an operation.
 
-use std::collections::{BTreeMap, HashSet};
+use std::{
+    collections::{BTreeMap, HashSet},
+    mem,
+};
 
 use async_graphql::{
     Name, Pos, Positioned, Value, Variables,
@@ -35,8 +38,15 @@ pub(super) fn compile(
         OperationType::Mutation => "Mutation",
         OperationType::Subscription => "Subscription",
     });
-    let mut compiler =
-        Compiler { schema, document, variables, left: budget, is_same_for_all: true, is_complete: true };
+    let mut compiler = Compiler {
+        schema,
+        document,
+        variables,
+        left: budget,
+        is_same_for_all: true,
+        is_complete: true,
+        is_for_everybody: false,
+    };
     let root = compiler.selection(&[root.ok_or(NotPlanned::Unknown)?], &[&operation.selection_set.node])?;
     let Compiler { left, is_same_for_all, is_complete, .. } = compiler;
     Ok(Plan { kind: operation.ty, root, fields: budget - left, is_same_for_all, is_complete })
@@ -73,6 +83,8 @@ struct Compiler<'a> {
     left: usize,
     is_same_for_all: bool,
     is_complete: bool,
+    /// The objects here are given as everybody sees them.
+    is_for_everybody: bool,
 }
 
 /// The selected fields of an object by their keys, in order; each with all its occurrences.
@@ -193,7 +205,8 @@ impl<'a> Compiler<'a> {
         occurrences: &[&'a Positioned<Selected>],
         slots: &mut usize,
     ) -> Result<PlannedValue, NotPlanned> {
-        self.is_same_for_all &= field.is_same_for_all;
+        let is_of_row = field.resolve.reads() == Reads::ROW;
+        self.is_same_for_all &= field.is_same_for_all || self.is_for_everybody && is_of_row;
         let of = named(&field.of);
         let objects = self.schema.behind(of);
         if objects.is_empty() && !matches!(field.resolve, Resolve::Call(_)) {
@@ -203,7 +216,9 @@ impl<'a> Compiler<'a> {
         *slots += 1;
         let sets: Vec<&SelectionSet> =
             occurrences.iter().map(|field| &field.node.selection_set.node).collect();
+        let around = mem::replace(&mut self.is_for_everybody, field.shows_everybody);
         let inside = self.selection(&objects, &sets)?;
+        self.is_for_everybody = around;
         let first = occurrences.first().ok_or(NotPlanned::Unknown)?;
         Ok(PlannedValue::Resolved { field, slot, arguments: arguments(field, &first.node), inside })
     }

@@ -2,13 +2,16 @@
 
 use futures_util::FutureExt;
 
-use crate::graphql::{
-    definition::{
-        pages::{self, FIRST, List},
-        types::{Call, ObjectType, Resolve},
-        values::{Object, Output},
+use crate::{
+    domain::QueueState,
+    graphql::{
+        definition::{
+            pages::{self, FIRST, List},
+            types::{Call, ObjectType, Resolve},
+            values::{Object, Output},
+        },
+        errors::ApiResult,
     },
-    errors::ApiResult,
 };
 
 const UNDECIDED: List = List("undecidedComments");
@@ -33,7 +36,7 @@ pub fn undecided_comment() -> ObjectType {
 }
 
 pub fn queue() -> ObjectType {
-    ObjectType::new("CommentQueue", "The queue of comments that wait for a decision.").parts([
+    ObjectType::new("CommentQueue", "The queue of comments that wait for a decision.").shared_parts([
         ("waitingCount: Count!", "Comments that wait for the configured moderator."),
         ("undecidedCount: Count!", "Comments that wait for a person."),
         ("oldestWaitingSeconds: Int!", "How long the oldest of `waitingCount` has waited, in seconds."),
@@ -51,11 +54,13 @@ async fn undecided_comments(call: Call<'_>) -> ApiResult<Output> {
 }
 
 async fn comment_queue(call: Call<'_>) -> ApiResult<Output> {
-    let state = call.scope.plaudit().comment_queue().await?;
-    let queue = Object::record([
+    Ok(queue_state(&call.scope.plaudit().comment_queue().await?).into())
+}
+
+pub fn queue_state(state: &QueueState) -> Object {
+    Object::record([
         ("waitingCount", state.waiting.max(0).into()),
         ("undecidedCount", state.undecided.max(0).into()),
         ("oldestWaitingSeconds", (state.oldest.as_secs() as i64).into()),
-    ]);
-    Ok(queue.into())
+    ])
 }

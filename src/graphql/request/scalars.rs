@@ -15,7 +15,17 @@ pub struct ScalarType {
 /// I-JSON, numbers: "integers in the range [-(2**53)+1, (2**53)-1]".
 const WHOLE_NUMBERS: &str = "https://www.rfc-editor.org/rfc/rfc7493#section-2.2";
 
-pub const SCALARS: [ScalarType; 5] = [
+/// "Base 16 Encoding".
+const DIGITS: &str = "https://www.rfc-editor.org/rfc/rfc4648#section-8";
+
+pub const SCALARS: [ScalarType; 6] = [
+    ScalarType {
+        name: "ChangePosition",
+        description: "A position in the changes of one list, opaque to clients. Each event of a list has a later one than \
+                      the event before.",
+        url: DIGITS,
+        is_valid: |value| matches!(value, Value::String(_)),
+    },
     ScalarType {
         name: "Count",
         description: "A total: a whole number from 0 to 9007199254740991, which a JavaScript number holds exactly. \

@@ -336,8 +336,10 @@ async fn engine_root<'a>(field: &Field, ctx: &ResolverContext<'_>) -> ApiResult<
     let scope = ctx.data_unchecked::<Scope>();
     let key = &ctx.ctx.item.node.response_key().node;
     if let Some(event) = ctx.data_opt::<TopicEvent>() {
-        let is_of_field = event.field == *key;
-        return Ok(is_of_field.then(|| engine_value(Object::of(event.entity), scope, None)));
+        if event.field != *key {
+            return Ok(None);
+        }
+        return event.object.clone().map(|object| Some(engine_value(object, scope, None)));
     }
     guards::check(field.who, scope)?;
     let arguments = coerced(field, Arguments(ctx.args.as_index_map().clone()))?;

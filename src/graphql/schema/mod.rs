@@ -12,7 +12,7 @@ pub use engine_schema::{EngineOutcome, Noted, NotedObject, OnlyValidated, PathTe
 
 use super::{
     definition::types::{Connection, EnumType, InputDefinition, ObjectType, page_info_type},
-    live::subscriptions::subscription,
+    live::{changes::change_types, subscriptions::subscription},
     mutations,
     objects::{
         activity, coins, comment_edits, comment_states, comments, groups, inbox, inbox_badges, inbox_entries,
@@ -86,6 +86,7 @@ impl Schema {
         ];
         let objects = objects.into_iter().chain(CONNECTIONS.iter().flat_map(Connection::types));
         let objects = objects.chain(mutations::payload_types()).chain(explain::explanation_types());
+        let objects = objects.chain(change_types());
         let enums = [
             comments::comment_order(),
             lists::group_order(),
@@ -169,7 +170,7 @@ mod tests {
     /// the viewer's own state, private lists, data that only some may see. A subscription that selects one is executed
     /// for each viewer.
     const DIFFERENT: &[(&str, &str)] = &[
-        ("Subscription", "inboxCountsChanged"),
+        ("Subscription", "inboxCountsChanged inboxEntryAdded"),
         ("Note", "viewerHasLiked viewerHasCollected viewerRating viewerUnpublishedComments ratings activity"),
         ("User", "viewerIsFollowing visibility suspension notes"),
         (

@@ -6,7 +6,9 @@ use crate::{
     primitives::UserId,
     store::{
         StoreResult,
-        sql::{Tx, backfills::Backfill, hiding::HiddenEdge, moderation::count_comment},
+        sql::{
+            Tx, backfills::Backfill, hiding::HiddenEdge, moderation::count_comment, threads::CommentState,
+        },
     },
 };
 
@@ -76,10 +78,12 @@ async fn comments_on_notes(
 
 async fn comments(tx: &mut Tx, work: &mut Backfill, author: UserId, hide: bool) -> StoreResult<PageEffects> {
     let mut page = PageEffects::default();
-    let comments = tx.hide_comments_after(author, work.after, hide, PAGE).await?;
+    let comments = tx.comments_to_hide_after(author, work.after, hide, PAGE).await?;
+    tx.lock_totals_of(&comments, &[]).await?;
+    tx.hide_comments(&comments, hide).await?;
     for comment in &comments {
         page.changed.push(comment.id.into());
-        if comment.is_counted {
+        if comment.state == CommentState::Approved {
             count_comment(comment, sign(hide), &mut page.moved);
             page.placeholders.push(comment.id);
             page.placeholders.extend(comment.parent);
@@ -111,8 +115,11 @@ async fn edges(
 ) -> StoreResult<PageEffects> {
     let mut page = PageEffects::default();
     let edges = tx.edges_after(kind, actor, work.after, PAGE).await?;
-    let changing: Vec<&HiddenEdge> =
-        edges.iter().filter(|edge| edge.included != (!hide && edge.target_is_present)).collect();
+    // An edge to a removed target that is still included leaves the totals with its target, in pages of its own.
+    let changing: Vec<&HiddenEdge> = edges
+        .iter()
+        .filter(|edge| if hide { edge.included } else { !edge.included && edge.target_is_present })
+        .collect();
     for edge in changing.iter().filter(|edge| edge.target_is_present || kind.counts_for_actor()) {
         let flip = Flip { kind, actor, target: edge.target, owner: edge.owner, on: !hide, at: 0 };
         for (entity, counter, delta) in flip.deltas_if(edge.target_is_shown) {

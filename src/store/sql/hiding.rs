@@ -152,29 +152,32 @@ impl Tx {
         Ok(comments)
     }
 
-    /// Hides or shows the next comments of an author, by rising id. Returns those that changed, each with whether it
-    /// counted before or counts now.
-    pub async fn hide_comments_after(
+    /// The next comments of an author to hide or to show, by rising id.
+    pub async fn comments_to_hide_after(
         &mut self,
         author: UserId,
         after: i64,
         hide: bool,
         most: usize,
     ) -> StoreResult<Vec<CommentHeader>> {
-        let query = sqlx::query_as(
-            "UPDATE comment_index SET is_hidden = $3 WHERE id = ANY(ARRAY(
-                 SELECT id FROM comment_index
-                 WHERE author_id = $1 AND id > $2 AND removed_at IS NULL AND is_hidden <> $3 ORDER BY id LIMIT $4))
-             RETURNING id, note_id, author_id, parent_id, reply_to_id, state, false AS is_removed, is_hidden,
-                       state = 'approved' AS is_counted, note_is_hidden",
+        let query = sqlx::query_scalar(
+            "SELECT id FROM comment_index
+             WHERE author_id = $1 AND id > $2 AND removed_at IS NULL AND is_hidden <> $3 ORDER BY id LIMIT $4",
         )
         .bind(author.get())
         .bind(after)
         .bind(hide)
         .bind(most as i64);
-        let mut comments: Vec<CommentHeader> = self.db.run(query.fetch_all(&mut *self.inner)).await?;
-        comments.sort_unstable_by_key(|comment| comment.id);
-        Ok(comments)
+        let comments: Vec<CommentId> = self.db.run(query.fetch_all(&mut *self.inner)).await?;
+        self.comment_headers(&comments).await
+    }
+
+    /// Hides or shows these comments. Lock the totals that move first.
+    pub async fn hide_comments(&mut self, comments: &[CommentHeader], hide: bool) -> StoreResult<()> {
+        let query = sqlx::query("UPDATE comment_index SET is_hidden = $2 WHERE id = ANY($1)")
+            .bind(comments.iter().map(|comment| comment.id.get()).collect::<Vec<_>>())
+            .bind(hide);
+        self.db.run(query.execute(&mut *self.inner)).await.map(drop)
     }
 
     /// Makes comments placeholders that are removed or hidden and have replies, and no others. Call it after the totals

@@ -53,6 +53,17 @@ pub(super) fn read_to(kind: &str, counts: &str) -> String {
     format!("CASE {} END", badges.join(" "))
 }
 
+/// SQL: at most $3 entries of the inbox of $1 that meet a condition on $2, the newest first.
+fn entries(condition: &str) -> String {
+    format!(
+        "SELECT e.id, e.kind, e.target_id, e.created_at, e.actors,
+                e.unread = 0 OR coalesce(e.id <= {read_to}, false) AS is_read
+         FROM inbox_entry AS e LEFT JOIN inbox_counts AS c ON c.id = e.recipient_id
+         WHERE e.recipient_id = $1 AND {condition} ORDER BY e.id DESC LIMIT $3",
+        read_to = read_to("e.kind", "c"),
+    )
+}
+
 impl Db {
     /// The newest entries of an inbox.
     pub async fn inbox_entries(
@@ -60,16 +71,22 @@ impl Db {
         recipient: UserId,
         page: PageRequest,
     ) -> StoreResult<Slice<InboxEntry>> {
-        let text = format!(
-            "SELECT e.id, e.kind, e.target_id, e.created_at, e.actors,
-                    e.unread = 0 OR coalesce(e.id <= {read_to}, false) AS is_read
-             FROM inbox_entry AS e LEFT JOIN inbox_counts AS c ON c.id = e.recipient_id
-             WHERE e.recipient_id = $1 AND e.id < $2 ORDER BY e.id DESC LIMIT $3",
-            read_to = read_to("e.kind", "c"),
-        );
+        let text = entries("e.id < $2");
         let query =
             sqlx::query_as(from_catalogue(text)).bind(recipient.get()).bind(page.below()).bind(page.rows());
         Ok(page.slice(self.run(query.fetch_all(&self.pool())).await?))
+    }
+
+    /// The newest entries of an inbox above a position, the newest first.
+    pub async fn inbox_entries_above(
+        &self,
+        recipient: UserId,
+        position: i64,
+        most: usize,
+    ) -> StoreResult<Vec<InboxEntry>> {
+        let query = sqlx::query_as(from_catalogue(entries("e.id > $2")));
+        let query = query.bind(recipient.get()).bind(position).bind(most as i64);
+        self.run(query.fetch_all(&self.pool())).await
     }
 
     /// The newest actors of entries, without hidden and erased users.

@@ -156,6 +156,21 @@ impl Db {
         rows.iter().map(read).collect()
     }
 
+    /// Whether the cached set of an actor's edges has an invalidation that is not yet applied to Redis.
+    pub async fn is_set_invalidated(
+        &self,
+        shard: ShardId,
+        kind: EdgeKind,
+        actor: UserId,
+    ) -> StoreResult<bool> {
+        let query = sqlx::query_scalar(
+            "SELECT EXISTS (SELECT FROM invalidation WHERE shard = $1 AND $2 = ANY(string_to_array(names, ' ')))",
+        )
+        .bind(shard.0 as i16)
+        .bind(format!("{}:{actor}", kind.name()));
+        self.run(query.fetch_one(&self.pool())).await
+    }
+
     /// Deletes exactly these rows; newer ones may name the same entities.
     pub async fn delete_invalidations(&self, ids: &[Uuid]) -> StoreResult<()> {
         let query = sqlx::query("DELETE FROM invalidation WHERE id = ANY($1)").bind(ids);

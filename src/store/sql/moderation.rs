@@ -190,7 +190,10 @@ impl Tx {
         let told: Vec<CommentHeader> = told.map(|of| of.header).collect();
         let parents: Vec<CommentId> = approved.iter().filter_map(|header| header.parent).collect();
         self.set_placeholders(&parents, true).await?;
-        let touched = decided.iter().map(|of| of.header.id).chain(parents).map(Entity::from).collect();
+        let comments = decided.iter().map(|of| of.header.id).chain(parents).map(Entity::from);
+        // The note's position of comments rises with an edit, too.
+        let edited = decided.iter().filter(|of| of.is_edit()).map(|of| of.header.note.into());
+        let touched = comments.chain(edited).collect();
         let mut effects = DecisionEffects { moved: Deltas::new(), touched };
         for header in &approved {
             count_comment(header, 1, &mut effects.moved);

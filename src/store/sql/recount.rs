@@ -70,6 +70,12 @@ impl Recount {
             InboxReplies | InboxLikes | InboxFollowers | InboxMessages => Self::Rows(unread(counter)),
             // Views have no rows.
             NoteViews => Self::Bounds("greatest(c.views, 0)".to_owned()),
+            // Positions only rise, and no comment has a higher one.
+            NoteCommentPosition => Self::Bounds(
+                "greatest(c.comment_position,
+                          coalesce((SELECT max(position) FROM comment_change WHERE note_id = t.id), 0))"
+                    .to_owned(),
+            ),
         }
     }
 

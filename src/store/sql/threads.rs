@@ -80,7 +80,7 @@ pub enum CommentOrder {
 /// always 0.
 pub type ThreadPage = Slice<Ranked>;
 
-const COLUMNS: &str = "i.id, i.note_id, i.author_id, i.parent_id, i.reply_to_id, i.state,
+pub(super) const COLUMNS: &str = "i.id, i.note_id, i.author_id, i.parent_id, i.reply_to_id, i.state,
     i.removed_at IS NOT NULL AS is_removed, i.is_hidden, i.is_placeholder, i.rating_at_writing, b.body, b.images, b.mentions,
     CASE WHEN i.state = 'rejected' THEN (SELECT d.reason FROM comment_decision AS d WHERE d.comment_id = i.id
                                          ORDER BY d.id DESC LIMIT 1) END AS rejected_because,

@@ -46,6 +46,14 @@ const OTHERS: &[&str] = &[
     "hotNotes(window: HOUR, ARGS) NODES",
 ];
 
+/// Lists that are pushed: the root field, its argument, the part of a position that orders them, and its selection. `WHO` as
+/// above.
+const PUSHED: &[(&str, &str, usize, &str)] = &[
+    ("noteCommentsChanged", "noteId: \"note_WHO\", ", 1, "comments { id body }"),
+    ("feedChanged", "", 2, "noteIds"),
+    ("inboxEntryAdded", "", 1, "entries { id }"),
+];
+
 /// A page: its ids, and the cursor of the next page.
 struct Page {
     ids: Vec<String>,
@@ -162,7 +170,7 @@ async fn who(client: &Client) -> String {
 }
 
 /// Tables of a million rows each.
-const BIG: [&str; 16] = [
+const BIG: [&str; 17] = [
     "note",
     "note_counts",
     "note_like",
@@ -172,6 +180,7 @@ const BIG: [&str; 16] = [
     "inbox_entry",
     "comment_index",
     "comment_body",
+    "comment_change",
     "note_rating",
     "app_user",
     "app_group",
@@ -203,6 +212,10 @@ async fn no_list_scans_or_sorts_a_table_of_a_million_rows() {
         mark(&marks, list).await;
         read_pages(&api, list).await;
     }
+    for (field, argument, ordered_by, selection) in PUSHED {
+        mark(&marks, field).await;
+        read_changes(&api, field, argument, *ordered_by, selection).await;
+    }
     mark(&marks, "end").await;
     let log = eventually("the plans are in the log", SOON, || async {
         let log = fs::read_to_string(stores.data_dir().join("postgres.log")).unwrap();
@@ -223,7 +236,7 @@ async fn no_list_scans_or_sorts_a_table_of_a_million_rows() {
             }
         }
     }
-    assert_eq!(read.len(), LISTS.len() + OTHERS.len(), "only {read:?} have plans");
+    assert_eq!(read.len(), LISTS.len() + OTHERS.len() + PUSHED.len(), "only {read:?} have plans");
     assert!(faults.is_empty(), "{} bad plans, the first: {}", faults.len(), faults[0]);
 }
 
@@ -241,6 +254,40 @@ async fn read_pages(api: &Server, list: &str) {
         page(&many, list, MANY, 100, middle.as_deref()).await;
         assert!(!page(&few, list, FEW, 20, None).await.ids.is_empty(), "{list}");
         page(&few, list, FEW, 20, middle.as_deref()).await;
+    }
+}
+
+/// Reads what is new since now, since long ago, and since a position amid the list, of a long list and of a short one.
+async fn read_changes(api: &Server, field: &str, argument: &str, ordered_by: usize, selection: &str) {
+    for who in [MANY, FEW] {
+        let argument = argument.replace("WHO", &who.to_string());
+        let query = format!(
+            "subscription ($after: ChangePosition) {{ {field}({argument}after: $after) {{ position hasMore {selection} }} }}"
+        );
+        let mut socket = api.socket(&format!("user {who}")).await;
+        let mut position = Value::Null;
+        for number in 0..3 * TIMES {
+            let after = match number % 3 {
+                0 => json!("0".repeat(48)),
+                1 => Value::Null,
+                _ => {
+                    let middle = format!("{:016x}", ROWS / 2);
+                    let (mut after, at) = (position.as_str().unwrap().to_owned(), 16 * ordered_by);
+                    after.replace_range(at..at + 16, &middle);
+                    json!(after)
+                }
+            };
+            let id = number.to_string();
+            socket.subscribe(&id, &query, json!({ "after": after })).await;
+            let event = socket.data().await[field].clone();
+            assert_eq!(
+                event["hasMore"] == true,
+                number % 3 == 0 || number % 3 == 2 && who == MANY,
+                "{event}"
+            );
+            position = event["position"].clone();
+            socket.send(json!({ "type": "complete", "id": id })).await;
+        }
     }
 }
 
@@ -350,6 +397,7 @@ async fn fill(stores: &Stores) {
         first_or("i % 5 = 0", NOTES, 7_919),
         authors,
     );
+    let changes = format!("comment_change SELECT i, {}, i", first_or("i % 5 = 0", NOTES, 7_919));
     let entries = format!(
         "inbox_entry (recipient_id, kind, target_id, id, unread, actors, created_at)
              SELECT {}, (SELECT kind FROM kind_name WHERE name = 'note_like'), i, i, 1, 1, at",
@@ -376,6 +424,7 @@ async fn fill(stores: &Stores) {
     let second_half = async {
         add(&sql, "comment_index", &comments).await;
         add(&sql, "inbox_entry", &entries).await;
+        add(&sql, "comment_change", &changes).await;
         add(&sql, "note_rating", &ratings).await;
         add(&sql, "coin_ledger", &coins).await;
         add(&sql, "report_case", CASES).await;
@@ -384,7 +433,7 @@ async fn fill(stores: &Stores) {
         add(&sql, "group_join", &edges("group_join", GROUPS, GROUPS)).await;
     };
     tokio::join!(first_half, second_half);
-    execute(&sql, "INSERT INTO note_counts (id, likes, author_id, group_id) SELECT id, id % 1000, author_id, group_id FROM note ORDER BY id").await;
+    execute(&sql, "INSERT INTO note_counts (id, likes, author_id, group_id, comment_position) SELECT id, id % 1000, author_id, group_id, 1000000 FROM note ORDER BY id").await;
     execute(&sql, "ANALYZE").await;
 }
 

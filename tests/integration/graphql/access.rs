@@ -184,6 +184,11 @@ impl Things {
                 format!("{field}(commentIds: [\"{comment}\"]) {{ id }}")
             }
             ("Subscription", "groupCountsChanged") => format!("{field}(groupIds: [\"{group}\"]) {{ id }}"),
+            ("Subscription", "noteCommentsChanged") => {
+                format!("{field}(noteId: \"{note}\") {{ position }}")
+            }
+            ("Subscription", "feedChanged" | "inboxEntryAdded") => format!("{field} {{ position }}"),
+            ("Subscription", "reviewQueueChanged") => format!("{field} {{ waitingCount }}"),
             ("Subscription", _) => format!("{field} {{ id }}"),
             ("Note", "activity") => {
                 format!("note(id: \"{note}\") {{ activity(from: \"2026-01-01T00:00:00.000Z\") {{ total }} }}")

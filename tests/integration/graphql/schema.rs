@@ -2,9 +2,10 @@
 
 use std::{fs, path::Path};
 
+use plaudit_token_auth::Role;
 use serde_json::{Value, json};
 
-use crate::support::{Server, in_days, note, user};
+use crate::support::{Server, Socket, in_days, note, token_as, user};
 
 #[test]
 fn the_exported_schema_agrees_with_the_code() {
@@ -54,7 +55,9 @@ async fn every_example_is_a_valid_operation() {
         assert!(!errors.any(is_of_the_engine), "{file}: {reply}");
     }
     for (file, example) in examples("subscriptions") {
-        let mut socket = server.socket("a user of the examples").await;
+        // Some examples are for moderators.
+        let token = token_as(Role::Moderator, "a user of the examples");
+        let mut socket = Socket::open(&server.url, Some(token)).await;
         socket.subscribe("example", &example, variables.clone()).await;
         assert!(socket.data().await.is_object(), "{file}");
     }

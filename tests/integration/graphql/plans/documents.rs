@@ -11,7 +11,7 @@ use chrono::{TimeDelta, Utc};
 use plaudit_token_auth::Role;
 use serde_json::{Value, json};
 
-use crate::support::{Answer, ModerationService, Server, note, number, user};
+use crate::support::{Answer, ModerationService, Server, Socket, note, number, token_as, user};
 
 const SUBJECT: &str = "a user of the documents";
 
@@ -181,7 +181,7 @@ async fn is_answered_by_its_plan(server: &Server, document: &Operation, values: 
 
 async fn is_executed_by_its_plan(server: &Server, document: &Operation, values: &Value) {
     let (by_plan, by_engine) = executions(server).await;
-    let mut socket = server.socket(SUBJECT).await;
+    let mut socket = Socket::open(&server.url, Some(token_as(Role::Moderator, SUBJECT))).await;
     socket.subscribe("x", &document.text, values.clone()).await;
     assert!(socket.data().await.is_object(), "{}", document.name);
     let now = executions(server).await;

@@ -1,0 +1,145 @@
+//! Events of lists: what is new since the event before, or since the position that the client named.
+
+use super::{event::Next, topic::Since};
+use crate::{
+    domain::{ChangedComment, Changes, QueueState},
+    graphql::{
+        definition::{
+            types::ObjectType,
+            values::{Object, Output, Scalar},
+            watch::Subject,
+        },
+        errors::{ApiError, ApiResult, Code},
+        objects::inbox_entries,
+        queries::moderation::queue_state,
+        reading::scope::Scope,
+    },
+    primitives::{ChangePosition, NoteId},
+};
+
+/// The object of an event.
+pub struct EventObject {
+    /// `None` if there is nothing new, or if the store is away that has it.
+    pub object: Option<ApiResult<Object>>,
+    /// Where members are once they have received it.
+    pub position: Option<ChangePosition>,
+    pub next: Next,
+}
+
+impl EventObject {
+    /// The object of an event of counts.
+    fn whole(object: impl Into<Object>) -> Self {
+        Self { object: Some(Ok(object.into())), position: None, next: Next::AtSignal }
+    }
+}
+
+const POSITION: (&str, &str) = (
+    "position: ChangePosition!",
+    "The position of the newest change that is included, for `after` when you subscribe again.",
+);
+const HAS_MORE: (&str, &str) = (
+    "hasMore: Boolean!",
+    "Whether there are changes that no event has: read the list. Only in the first event after a position, and after an \
+     event that failed or came too late.",
+);
+
+/// The types of the events.
+pub fn change_types() -> [ObjectType; 3] {
+    let changes = |name, what| ObjectType::new(name, what).shared_parts([POSITION, HAS_MORE]);
+    [
+        changes(
+            "CommentChanges",
+            "Comments of a note that changed, as everybody sees them: the newest 50, fewer if their texts are long.",
+        )
+        .shared_parts([
+            (
+                "comments: [Comment!]!",
+                "Comments and replies that appeared, or that are placeholders now, the newest change first.",
+            ),
+            ("removedCommentIds: [ID!]!", "Comments that are not in the list any more."),
+        ])
+        .shows_everybody("comments"),
+        changes("FeedChanges", "Notes that are new in the feed.")
+            .shared_parts([("noteIds: [ID!]!", "Their ids, the newest first: at most 50.")]),
+        changes("InboxEntryChanges", "Entries that are new in your inbox.")
+            .parts([("entries: [InboxEntry!]!", "The newest 50, the newest first.")]),
+    ]
+}
+
+/// The object of an event of this subject, for those who have received the same.
+pub async fn event_object(subject: Subject, since: Since, scope: &Scope) -> EventObject {
+    let plaudit = scope.plaudit();
+    let position = match since {
+        Since::Joined(position) => position,
+        Since::Event(position) => Some(position),
+    };
+    match subject {
+        Subject::Counts(entity) => EventObject::whole(Object::of(entity)),
+        Subject::CommentsOf(note) => {
+            of_list(since, plaudit.comment_changes(note, position).await.map_err(ApiError::from), comments)
+        }
+        Subject::Feed => {
+            of_list(since, plaudit.feed_changes(position).await.map_err(ApiError::from), |notes| {
+                let id = |note: NoteId| Scalar::Id(note.into());
+                vec![("noteIds", Scalar::List(notes.into_iter().map(id).collect()).into())]
+            })
+        }
+        Subject::EntriesOf(owner) => {
+            of_list(since, plaudit.inbox_changes(owner, position).await.map_err(ApiError::from), |entries| {
+                vec![(
+                    "entries",
+                    Output::list(entries.into_iter().filter_map(|row| inbox_entries::entry(owner, row))),
+                )]
+            })
+        }
+        Subject::ReviewQueue => of_queue(position, plaudit.comment_queue().await.map_err(ApiError::from)),
+    }
+}
+
+/// What a list has besides its position.
+type Parts = Vec<(&'static str, Output)>;
+
+fn of_list<T>(since: Since, read: ApiResult<Changes<T>>, parts: impl Fn(Vec<T>) -> Parts) -> EventObject {
+    let changes = match read {
+        Ok(changes) => changes,
+        Err(error) => return failed(error),
+    };
+    let Changes { position, items, has_more, has_pending } = changes;
+    let next = if has_pending { Next::Soon } else { Next::AtSignal };
+    let is_new = matches!(since, Since::Joined(_)) || has_more || !items.is_empty();
+    let object = is_new.then(|| {
+        let (at, more) = (("position", position.to_string().into()), ("hasMore", has_more.into()));
+        Ok(Object::record([at, more].into_iter().chain(parts(items))))
+    });
+    EventObject { object, position: Some(position), next }
+}
+
+/// Clients are told of an error, unless it is one of a store that is away: then the list is read again.
+fn failed(error: ApiError) -> EventObject {
+    let is_away = error.code() == Code::RetryLater;
+    let next = if is_away { Next::AgainSoon } else { Next::AtSignal };
+    EventObject { object: (!is_away).then_some(Err(error)), position: None, next }
+}
+
+fn comments(changes: Vec<ChangedComment>) -> Parts {
+    let (mut shown, mut gone) = (Vec::new(), Vec::new());
+    for change in changes {
+        match change {
+            ChangedComment::Shown(comment) => shown.push(Object::from(comment)),
+            ChangedComment::Gone(comment) => gone.push(Scalar::Id(comment.into())),
+        }
+    }
+    vec![("comments", Output::list(shown)), ("removedCommentIds", Scalar::List(gone).into())]
+}
+
+/// The numbers of the queue stand for its position: an event with the same ones is nothing new.
+fn of_queue(since: Option<ChangePosition>, read: ApiResult<QueueState>) -> EventObject {
+    match read {
+        Ok(state) => {
+            let position = ChangePosition { database: 0, major: state.waiting, minor: state.undecided };
+            let object = (since != Some(position)).then(|| Ok(queue_state(&state)));
+            EventObject { object, position: Some(position), next: Next::AtSignal }
+        }
+        Err(error) => failed(error),
+    }
+}

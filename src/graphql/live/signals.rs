@@ -1,0 +1,110 @@
+//! Signals of a topic: that there may be a new event.
+
+use tokio::sync::watch;
+
+use crate::{
+    catalogue::{Counter, Entity},
+    domain::Plaudit,
+    graphql::definition::watch::Subject,
+    hub::{CountsAt, CountsWatch},
+};
+
+/// A signal of a topic.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Signal {
+    /// Of the subject's entity, if it has one.
+    pub counted: Option<CountsAt>,
+    /// Orders the signals of one topic.
+    order: u64,
+    /// Signals with equal marks are about the same state of the subject.
+    mark: i64,
+}
+
+impl Signal {
+    pub const fn is_newer_than(&self, other: &Self) -> bool {
+        self.order > other.order
+    }
+
+    /// Whether there may be an event that there was not at the time of the other.
+    pub const fn differs_from(&self, other: &Self) -> bool {
+        self.mark != other.mark
+    }
+}
+
+/// The signals of one topic; only the latest waits to be read.
+pub struct Signals {
+    plaudit: Plaudit,
+    subject: Subject,
+    source: Source,
+}
+
+enum Source {
+    Counts(Entity, CountsWatch),
+    Numbers(watch::Receiver<u64>),
+}
+
+impl Signals {
+    pub fn of(plaudit: &Plaudit, subject: Subject) -> Self {
+        let source = match (subject.entity(), subject) {
+            (Some(entity), _) => Source::Counts(entity, plaudit.hub().watch(entity)),
+            (None, Subject::ReviewQueue) => Source::Numbers(plaudit.watch_comments()),
+            (None, _) => Source::Numbers(plaudit.watch_notes()),
+        };
+        Self { plaudit: plaudit.clone(), subject, source }
+    }
+
+    /// The present signal, as soon as there is one: without counts there is no event.
+    pub async fn first(&mut self) -> Signal {
+        match &mut self.source {
+            Source::Counts(_, counts) => of_counts(self.subject, counts.next().await),
+            Source::Numbers(numbers) => of_number(*numbers.borrow_and_update()),
+        }
+    }
+
+    /// The latest signal, if there is one that was not read.
+    pub fn try_next(&mut self) -> Option<Signal> {
+        match &mut self.source {
+            Source::Counts(_, counts) => Some(of_counts(self.subject, counts.try_next()?)),
+            Source::Numbers(numbers) if numbers.has_changed().unwrap_or(false) => {
+                Some(of_number(*numbers.borrow_and_update()))
+            }
+            Source::Numbers(_) => None,
+        }
+    }
+
+    /// The signal that a query would get now.
+    pub async fn read(&self) -> Option<Signal> {
+        match &self.source {
+            Source::Counts(entity, _) => {
+                let counted = self.plaudit.hub().counts(&[*entity]).await.0[0];
+                counted.map(|counted| of_counts(self.subject, counted))
+            }
+            Source::Numbers(_) => None,
+        }
+    }
+
+    /// Waits until there is a signal that was not read.
+    pub async fn changed(&mut self) {
+        match &mut self.source {
+            Source::Counts(_, counts) => counts.changed().await,
+            Source::Numbers(numbers) => match numbers.changed().await {
+                Ok(()) => numbers.mark_changed(),
+                // The sender lives as long as the process.
+                Err(_) => std::future::pending().await,
+            },
+        }
+    }
+}
+
+fn of_counts(subject: Subject, counted: CountsAt) -> Signal {
+    let mark = match subject {
+        // Most changes of the note are of other counts.
+        Subject::CommentsOf(_) => counted.counts.get(Counter::NoteCommentPosition),
+        _ => counted.version.get() as i64,
+    };
+    Signal { counted: Some(counted), order: counted.version.get(), mark }
+}
+
+const fn of_number(number: u64) -> Signal {
+    Signal { counted: None, order: number, mark: number as i64 }
+}
