@@ -23,7 +23,7 @@ use crate::settings::CostSettings;
 
 /// Most fields of the schema in a response to introspection. Lists count with their usual lengths; the query of
 /// GraphiQL takes four fifths of it.
-const INTROSPECTION: u32 = 130_000;
+const INTROSPECTION: u32 = 200_000;
 /// The engine compares fields of equal names: within a selection set, and again within each set around it. A
 /// document may need this many times more comparisons than it may have selections.
 const COMPARED: u32 = 8;
