@@ -130,18 +130,18 @@ impl Reconciler {
         if self.db.is_set_invalidated(shard, kind, actor).await? {
             return Ok(MemberComparison::Busy);
         }
-        if kind.target() == EntityKind::User {
-            self.forget_erased(&mut drift).await?;
-        }
+        self.forget_erased(actor, kind, &mut drift).await?;
         Ok(MemberComparison::Compared(drift))
     }
 
-    /// Takes erased users out of the drift. The event of a follow that was in the log during the erasure makes no row;
-    /// the set keeps the id, which nobody sees, until it expires.
-    async fn forget_erased(&self, drift: &mut MemberDrift) -> StoreResult<()> {
+    /// Takes erased users out of the drift, actor or targets. Events that were in the log during an erasure make no
+    /// row; sets keep their ids, which nobody sees, until they expire.
+    async fn forget_erased(&self, actor: UserId, kind: EdgeKind, drift: &mut MemberDrift) -> StoreResult<()> {
+        let is_user = kind.target() == EntityKind::User;
+        let targets = drift.targets.iter().copied().filter(|_| is_user);
         let mut tx = self.db.begin().await?;
-        let erased = tx.erased_among(&drift.targets).await?;
-        drift.targets.retain(|target| !erased.contains(target));
+        let erased = tx.erased_among(&targets.chain([actor.0]).collect::<Vec<_>>()).await?;
+        drift.targets.retain(|target| !erased.contains(&actor.0) && !(is_user && erased.contains(target)));
         Ok(())
     }
 }

@@ -350,7 +350,10 @@ const WATCHED_TYPES: [WatchedType; 4] = [
         type_name: "User",
         subscription: "userCountsChanged",
         argument: "userIds",
-        ids: |world| world.people.iter().map(|person| person.id).collect(),
+        // A subscription that names a user who was erased would be refused.
+        ids: |world| {
+            world.people.iter().map(|person| person.id).filter(|id| *id != world.leaving()).collect()
+        },
         fields: &[
             ("followerCount", Counter::UserFollowers),
             ("followingCount", Counter::UserFollowing),
