@@ -18,6 +18,8 @@ use crate::{
     world::{Done, Pair, Target, World, counts_of},
 };
 
+/// Time for the last views, which processes gather for a second before they append them to the log.
+const LAST_VIEWS: Duration = Duration::from_secs(5);
 /// Time for subscribers to receive the last values; they may first have to detect an interruption.
 const PUSHED_WITHIN: Duration = Duration::from_secs(30);
 
@@ -36,8 +38,25 @@ pub async fn state(stores: &Stores, shards: ShardCount) -> String {
     lines.join("\n")
 }
 
-/// All differences. If `lossless`, every acknowledged flip must be in the rows.
+/// All differences that last. If `lossless`, every acknowledged flip must be in the rows.
 pub async fn differences(
+    stores: &Stores,
+    world: &World,
+    done: &Done,
+    observations: &Observations,
+    lossless: bool,
+) -> Vec<String> {
+    let start = Instant::now();
+    loop {
+        let wrong = present_differences(stores, world, done, observations, lossless).await;
+        if wrong.is_empty() || start.elapsed() > LAST_VIEWS {
+            return wrong;
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+}
+
+async fn present_differences(
     stores: &Stores,
     world: &World,
     done: &Done,
