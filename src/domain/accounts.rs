@@ -99,7 +99,9 @@ impl Accounts {
 
     async fn create(&self, subject: &str, name: Option<&str>) -> StoreResult<(UserId, Standing)> {
         let name = name.and_then(name_of_user);
+        let before = self.standings.changes();
         let (user, suspended_until) = self.db.ensure_user(subject, name.as_ref().map(Text::as_str)).await?;
+        self.standings.keep_unless_changed(user, Standing { suspended_until }, before);
         self.insert(subject, CacheMark::default(), user).await?;
         Ok((user, Standing { suspended_until }))
     }

@@ -33,6 +33,8 @@ pub(super) struct Standings {
     known: Cache<UserId, Standing>,
     under_way: Arc<Mutex<HashMap<UserId, u64>>>,
     last: Arc<AtomicU64>,
+    /// Invalidations so far; changes under the lock of `under_way`.
+    changes: Arc<AtomicU64>,
 }
 
 /// A look-up under way. Of several for one user, the one that began last is kept.
@@ -45,7 +47,7 @@ pub(super) struct LookUp<'a> {
 impl Standings {
     pub fn new() -> Self {
         let known = Cache::builder().max_capacity(CAPACITY).time_to_live(LIFE).build();
-        Self { known, under_way: Arc::default(), last: Arc::default() }
+        Self { known, under_way: Arc::default(), last: Arc::default(), changes: Arc::default() }
     }
 
     pub fn get(&self, user: UserId) -> Option<Standing> {
@@ -59,9 +61,23 @@ impl Standings {
         LookUp { standings: self, user, number }
     }
 
+    /// Invalidations so far. For a user whose id is not known before the read.
+    pub fn changes(&self) -> u64 {
+        self.changes.load(Relaxed)
+    }
+
+    /// Keeps what was read after `changes` invalidations, if there was none meanwhile.
+    pub fn keep_unless_changed(&self, user: UserId, standing: Standing, changes: u64) {
+        let _under_way = self.under_way.lock();
+        if self.changes() == changes {
+            self.known.insert(user, standing);
+        }
+    }
+
     /// A user changed; `None`: any may have.
     pub fn changed(&self, user: Option<UserId>) {
         let mut under_way = self.under_way.lock();
+        self.changes.fetch_add(1, Relaxed);
         match user {
             Some(user) => {
                 under_way.remove(&user);
@@ -121,6 +137,13 @@ mod tests {
         assert_eq!((standings.get(user(1)), standings.get(user(2))), (None, None));
         after.keep(ACTIVE);
         assert_eq!(standings.get(user(1)), Some(ACTIVE));
+
+        let changes = standings.changes();
+        standings.changed(Some(user(4)));
+        standings.keep_unless_changed(user(3), ACTIVE, changes);
+        assert_eq!(standings.get(user(3)), None);
+        standings.keep_unless_changed(user(3), ACTIVE, standings.changes());
+        assert_eq!(standings.get(user(3)), Some(ACTIVE));
     }
 
     #[test]

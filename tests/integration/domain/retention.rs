@@ -65,7 +65,8 @@ async fn old_decisions_are_deleted_except_for_reasons_that_authors_still_see() {
     let mut comments = Vec::new();
     for decision in ["rejectComment", "rejectComment", "rejectComment", "approveComment", "approveComment"] {
         let id = server.stores().new_comment_by(me, n).await;
-        run(&server, format!("UPDATE comment_index SET state = 'pending' WHERE id = {id}")).await;
+        run(&server, format!("WITH queued AS (INSERT INTO comment_queue (comment_id, undecided_why) VALUES ({id}, 'a test'))
+                      UPDATE comment_index SET state = 'pending' WHERE id = {id}")).await;
         let mut input = json!({ "commentId": format!("comment_{id}") });
         if decision == "rejectComment" {
             input["reason"] = json!("Because");

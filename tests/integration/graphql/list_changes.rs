@@ -11,7 +11,7 @@ use crate::support::{Answer, Client, ModerationService, SOON, Server, Socket, ev
 const FEED: &str =
     "subscription ($after: ChangePosition) { feedChanged(after: $after) { position hasMore noteIds } }";
 const ENTRIES: &str = "subscription ($after: ChangePosition) { inboxEntryAdded(after: $after) {
-    position hasMore entries { id kind actor { id } about { id } } } }";
+    position hasMore entries { id kind actors { id } about { id } } } }";
 const QUEUE: &str = "subscription { reviewQueueChanged { waitingCount undecidedCount } }";
 
 async fn post(client: &Client) -> String {
@@ -134,7 +134,7 @@ async fn new_entries_of_an_inbox_are_pushed_to_its_owner_alone() {
     let bob_id = bob.data("{ viewer { user { id } } }", json!({})).await["viewer"]["user"]["id"].clone();
     let [entry] = &event["entries"].as_array().unwrap()[..] else { panic!("{event}") };
     assert_eq!(
-        (&entry["kind"], &entry["actor"]["id"], &entry["about"]["id"]),
+        (&entry["kind"], &entry["actors"][0]["id"], &entry["about"]["id"]),
         (&json!("NOTE_LIKED"), &bob_id, &json!(n))
     );
     ann.follow(bob_id.as_str().unwrap()).await;

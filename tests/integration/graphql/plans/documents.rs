@@ -141,7 +141,7 @@ async fn every_document_of_the_project_is_answered_by_its_plan() {
         } else {
             values.clone()
         };
-        if is_decision {
+        if is_decision || has("updateComment(") {
             values["commentId"] = values["waiting"].clone();
         }
         if has("$key: String!") {
