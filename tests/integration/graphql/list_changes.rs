@@ -146,10 +146,14 @@ async fn new_entries_of_an_inbox_are_pushed_to_its_owner_alone() {
     let (mut again, nothing) =
         watch(server.socket("ann").await, ENTRIES, "inboxEntryAdded", &event["position"]).await;
     assert_eq!(nothing["entries"], json!([]));
-    let fans: Vec<Client> = (0..60).map(|i| server.client(&format!("fan {i}"))).collect();
+    // Likes of one note would be one entry.
+    let mut fans = Vec::<(Client, String)>::new();
+    for i in 0..60 {
+        fans.push((server.client(&format!("fan {i}")), post(&ann).await));
+    }
     let mut pushed = BTreeSet::new();
     for fans in fans.chunks(30) {
-        join_all(fans.iter().map(|fan| fan.like(&n))).await;
+        join_all(fans.iter().map(|(fan, note)| fan.like(note))).await;
         let before = pushed.len();
         while pushed.len() < before + fans.len() {
             let event = again.data().await["inboxEntryAdded"].clone();
