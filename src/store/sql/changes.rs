@@ -104,7 +104,7 @@ impl Db {
                  SELECT here.*, $1::bigint = database AND $2::bigint < horizon AS is_known FROM here
              )
              SELECT asked.database, asked.is_known, n.shown_xact, n.id,
-                    EXISTS (SELECT FROM note WHERE is_shown AND shown_xact >= asked.horizon) AS has_pending
+                    coalesce((SELECT max(shown_xact) FROM note WHERE is_shown) >= asked.horizon, false) AS has_pending
              FROM asked
              LEFT JOIN LATERAL (
                  SELECT id, shown_xact FROM note

@@ -282,7 +282,7 @@ async fn read_changes(api: &Server, field: &str, argument: &str, ordered_by: usi
             let event = socket.data().await[field].clone();
             assert_eq!(
                 event["hasMore"] == true,
-                number % 3 == 0 || number % 3 == 2 && who == MANY,
+                number % 3 == 0 || number % 3 == 2 && (who == MANY || field == "feedChanged"),
                 "{event}"
             );
             position = event["position"].clone();
@@ -338,7 +338,8 @@ fn fault(nodes: &[&Value]) -> Option<String> {
     nodes.iter().find_map(|node| {
         let kind = node["Node Type"].as_str().unwrap();
         let filtered = node["Filter"].as_str().filter(|filter| SELECTIVE.iter().any(|s| filter.contains(s)));
-        if kind.ends_with("Sort") {
+        // A plan of no rows is of a condition that is never true, such as a position that was not given.
+        if kind.ends_with("Sort") && node["Plan Rows"] != 0 {
             Some(format!("{kind} by {}", node["Sort Key"]))
         } else if is_big(node) && node.get("Index Cond").is_none() && !is_bounded(node) {
             Some(format!("{kind} of all rows of {}", node["Relation Name"]))
