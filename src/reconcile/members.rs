@@ -141,7 +141,7 @@ impl Reconciler {
         let targets = drift.targets.iter().copied().filter(|_| is_user);
         let mut tx = self.db.begin().await?;
         let erased = tx.erased_among(&targets.chain([actor.0]).collect::<Vec<_>>()).await?;
-        drift.targets.retain(|target| !erased.contains(&actor.0) && !(is_user && erased.contains(target)));
+        drift.targets.retain(|target| !(erased.contains(&actor.0) || is_user && erased.contains(target)));
         Ok(())
     }
 }
