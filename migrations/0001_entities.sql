@@ -64,15 +64,21 @@ CREATE TABLE note (
     group_id     bigint REFERENCES app_group (id),
     -- When it was featured in its group.
     featured_at  timestamptz,
-    -- Its author is hidden.
+    -- Until a note is approved, only its author and moderators see it, and nobody can act on it. It is approved from the
+    -- start unless the setting `moderate_notes` is on, and stays approved: an edit waits in `note_edit`.
+    state        text NOT NULL DEFAULT 'approved'
+        CONSTRAINT note_state_known CHECK (state IN ('pending', 'approved', 'rejected')),
+    -- It is approved and its author is hidden.
     is_hidden    boolean NOT NULL DEFAULT false,
     -- Whether everybody may see it. Only then it counts for its author and group, and what it received counts for its
     -- author; what others do on it counts for the note also while it is hidden.
-    is_shown     boolean NOT NULL GENERATED ALWAYS AS (removed_at IS NULL AND NOT is_hidden) STORED,
-    -- The transaction that wrote it: ids are taken before transactions commit, so a note with a lower id may appear
-    -- later. What is below `pg_snapshot_xmin` of a snapshot is complete.
+    is_shown     boolean NOT NULL
+        GENERATED ALWAYS AS (state = 'approved' AND removed_at IS NULL AND NOT is_hidden) STORED,
+    -- The transaction that wrote or approved it: ids are taken before transactions commit, so a note with a lower id may
+    -- appear later. What is below `pg_snapshot_xmin` of a snapshot is complete.
     shown_xact   bigint NOT NULL DEFAULT pg_current_xact_id()::text::bigint,
-    CONSTRAINT note_featured_in_group CHECK (featured_at IS NULL OR group_id IS NOT NULL)
+    CONSTRAINT note_featured_in_group CHECK (featured_at IS NULL OR group_id IS NOT NULL),
+    CONSTRAINT note_hidden_if_approved CHECK (NOT is_hidden OR state = 'approved')
 );
 
 -- The feed, notes of a user and of a group: newest first, which is highest id first.
@@ -81,15 +87,26 @@ CREATE INDEX note_feed ON note (id DESC) WHERE is_shown;
 CREATE INDEX note_by_appearance ON note (shown_xact DESC, id DESC) WHERE is_shown;
 CREATE INDEX note_by_author ON note (author_id, id DESC) WHERE is_shown;
 CREATE INDEX note_of_group ON note (group_id, id DESC) WHERE is_shown AND group_id IS NOT NULL;
--- The hidden notes of a group, which leave it when it is removed.
-CREATE INDEX note_hidden_of_group ON note (group_id)
-    WHERE is_hidden AND removed_at IS NULL AND group_id IS NOT NULL;
+-- The notes of a group that are not public: they leave it, too, when it is removed.
+CREATE INDEX note_unpublished_of_group ON note (group_id)
+    WHERE NOT is_shown AND removed_at IS NULL AND group_id IS NOT NULL;
 -- Texts of removed notes that are still kept: to empty them, by age and by author.
 CREATE INDEX note_text_of_removed ON note (removed_at) WHERE removed_at IS NOT NULL AND (title <> '' OR body <> '');
 CREATE INDEX note_text_of_removed_by_author ON note (author_id)
     WHERE removed_at IS NOT NULL AND (title <> '' OR body <> '');
--- Notes of hidden users, which they and moderators see.
-CREATE INDEX note_hidden_by_author ON note (author_id, id DESC) WHERE is_hidden AND removed_at IS NULL;
+-- Notes of an author that only the author and moderators see: not approved, or hidden.
+CREATE INDEX note_unpublished_by_author ON note (author_id, id DESC) WHERE NOT is_shown AND removed_at IS NULL;
+
+-- The next texts of an approved note, while notes are moderated. Everybody sees the texts in `note` until these are
+-- approved and take their place. Rejected ones stay for the author until the next edit.
+CREATE TABLE note_edit (
+    note_id           bigint PRIMARY KEY REFERENCES note (id),
+    title             text NOT NULL,
+    body              text NOT NULL,
+    -- Null while they wait for a decision.
+    rejected_because  text,
+    created_at        timestamptz NOT NULL DEFAULT now()
+);
 
 -- Comments and replies without their text, so that paging reads narrow rows. There are two levels: comments on a
 -- note, and replies below a comment.

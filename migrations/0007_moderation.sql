@@ -1,4 +1,4 @@
--- Moderation: comments that wait for a decision, and the decisions.
+-- Moderation: comments and notes that wait for a decision, the decisions, and reports.
 
 -- New comments, and edits of approved ones (`comment_edit`).
 -- A table and not a Redis stream: a comment and its row here are one transaction, and so are a decision and its
@@ -19,15 +19,30 @@ CREATE TABLE comment_queue (
 CREATE INDEX comment_queue_due ON comment_queue (due_at) WHERE undecided_why IS NULL;
 CREATE INDEX comment_queue_undecided ON comment_queue (comment_id) WHERE undecided_why IS NOT NULL;
 
-CREATE FUNCTION announce_comment_queue() RETURNS trigger LANGUAGE plpgsql AS $$
+-- New notes while `moderate_notes` is on, and edits of approved ones (`note_edit`).
+CREATE TABLE note_queue (
+    note_id        bigint PRIMARY KEY REFERENCES note (id),
+    submission     bigint GENERATED ALWAYS AS IDENTITY,
+    tries          integer NOT NULL DEFAULT 0,
+    due_at         timestamptz NOT NULL DEFAULT now(),
+    undecided_why  text,
+    created_at     timestamptz NOT NULL DEFAULT now()
+);
+
+CREATE INDEX note_queue_due ON note_queue (due_at) WHERE undecided_why IS NULL;
+CREATE INDEX note_queue_undecided ON note_queue (note_id) WHERE undecided_why IS NOT NULL;
+
+CREATE FUNCTION announce_review_queue() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
-    PERFORM pg_notify('comment_queue', '');
+    PERFORM pg_notify('review_queue', '');
     RETURN NULL;
 END $$;
 
 -- Also fires when an edit replaces the row of an earlier text (ON CONFLICT DO UPDATE).
 CREATE TRIGGER comment_queue_announced AFTER INSERT ON comment_queue
-    FOR EACH STATEMENT EXECUTE FUNCTION announce_comment_queue();
+    FOR EACH STATEMENT EXECUTE FUNCTION announce_review_queue();
+CREATE TRIGGER note_queue_announced AFTER INSERT ON note_queue
+    FOR EACH STATEMENT EXECUTE FUNCTION announce_review_queue();
 
 -- Decisions, each with verdict, reason, author and time.
 CREATE TABLE comment_decision (
@@ -37,13 +52,40 @@ CREATE TABLE comment_decision (
     reason      text NOT NULL,
     decided_by  text NOT NULL,           -- a moderator's name in the settings, or a user: user:5
     decided_at  timestamptz NOT NULL DEFAULT now(),
-    -- The comment's author is shown the reason: it is the last rejection of a comment that is not removed. Kept until
-    -- then, however old it is.
+    -- The author is shown the reason: it is the last rejection of a comment that is not removed. Kept until then, however
+    -- old it is.
     is_shown    boolean NOT NULL DEFAULT false
 );
 
--- The last decision on a comment.
+CREATE TABLE note_decision (
+    id          bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    note_id     bigint NOT NULL REFERENCES note (id),
+    verdict     text NOT NULL CHECK (verdict IN ('approved', 'rejected', 'undecided')),
+    reason      text NOT NULL,
+    decided_by  text NOT NULL,
+    decided_at  timestamptz NOT NULL DEFAULT now(),
+    is_shown    boolean NOT NULL DEFAULT false
+);
+
+-- The last decision on a comment, or on a note.
 CREATE INDEX comment_decision_of_comment ON comment_decision (comment_id, id DESC);
+CREATE INDEX note_decision_of_note ON note_decision (note_id, id DESC);
+-- Decisions to delete, by age.
+CREATE INDEX comment_decision_age ON comment_decision (decided_at) WHERE NOT is_shown;
+CREATE INDEX note_decision_age ON note_decision (decided_at) WHERE NOT is_shown;
+
+-- A removed note waits for no decision. A trigger, so that no code path can forget it.
+CREATE FUNCTION withdraw_note() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    DELETE FROM note_queue WHERE note_id = NEW.id;
+    DELETE FROM note_edit WHERE note_id = NEW.id;
+    UPDATE note_decision SET is_shown = false WHERE note_id = NEW.id AND is_shown;
+    RETURN NULL;
+END $$;
+
+CREATE TRIGGER note_withdrawn AFTER UPDATE OF removed_at ON note
+    FOR EACH ROW WHEN (OLD.removed_at IS NULL AND NEW.removed_at IS NOT NULL)
+    EXECUTE FUNCTION withdraw_note();
 
 -- Reports of notes and comments, for moderators. Reports of one object are a case until it is closed: by a decision, or
 -- because the object was removed otherwise. A later report opens another case. Closed cases are the record of decisions.
@@ -101,5 +143,3 @@ CREATE TRIGGER note_report_case_closed AFTER UPDATE OF removed_at ON note
 CREATE TRIGGER comment_report_case_closed AFTER UPDATE OF removed_at ON comment_index
     FOR EACH ROW WHEN (OLD.removed_at IS NULL AND NEW.removed_at IS NOT NULL)
     EXECUTE FUNCTION close_report_case('comment');
--- Decisions to delete, by age.
-CREATE INDEX comment_decision_age ON comment_decision (decided_at) WHERE NOT is_shown;

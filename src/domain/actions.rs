@@ -10,6 +10,7 @@ use crate::catalogue::EdgeKind;
 pub const ACTIONS: &[(&str, &str, &str)] = &[
     ("addComment", "add_comment", ON),
     ("approveComment", "approve_comment", ON),
+    ("approveNote", "approve_note", ON),
     ("collectNote", "collect_note", ON),
     ("createGroup", "create_group", ON),
     ("createNote", "create_note", ON),
@@ -31,6 +32,7 @@ pub const ACTIONS: &[(&str, &str, &str)] = &[
     ("recordMessage", "record_message", ON),
     ("recordViews", "record_views", ON),
     ("rejectComment", "reject_comment", ON),
+    ("rejectNote", "reject_note", ON),
     // Counted as the edge that it switches off.
     ("removeGroupMember", "join_group", OFF),
     ("removeGroupNote", "remove_group_note", ON),

@@ -31,15 +31,17 @@ pub enum ChangedComment {
 #[derive(Default)]
 pub(super) struct ChangeSignals {
     notes: watch::Sender<u64>,
-    comments: watch::Sender<u64>,
+    /// Of notes and comments.
+    texts: watch::Sender<u64>,
 }
 
 impl ChangeSignals {
     /// An entity changed in PostgreSQL; `None` if any may have.
     pub fn invalidated(&self, entity: Option<Entity>) {
-        let is_of = |kind| entity.is_none_or(|entity| entity.kind == kind);
-        for (signal, kind) in [(&self.notes, EntityKind::Note), (&self.comments, EntityKind::Comment)] {
-            if is_of(kind) && signal.receiver_count() > 0 {
+        let is_of = |kinds: &[EntityKind]| entity.is_none_or(|entity| kinds.contains(&entity.kind));
+        let (notes, texts) = (&[EntityKind::Note][..], &[EntityKind::Note, EntityKind::Comment][..]);
+        for (signal, kinds) in [(&self.notes, notes), (&self.texts, texts)] {
+            if is_of(kinds) && signal.receiver_count() > 0 {
                 signal.send_modify(|number| *number += 1);
             }
         }
@@ -52,9 +54,9 @@ impl Plaudit {
         self.inner.signals.notes.subscribe()
     }
 
-    /// Signals when comments may have been written, decided or removed.
-    pub fn watch_comments(&self) -> watch::Receiver<u64> {
-        self.inner.signals.comments.subscribe()
+    /// Signals when notes or comments may have been written, decided or removed.
+    pub fn watch_texts(&self) -> watch::Receiver<u64> {
+        self.inner.signals.texts.subscribe()
     }
 
     /// The newest changes of a note's comments, of what everybody sees. None without a position.

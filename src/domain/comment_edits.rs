@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::{
-    Comment, CommentEdit, CommentState, DomainError, DomainResult, IdempotencyKey, Plaudit, keys::ActionCall,
+    Comment, CommentEdit, DomainError, DomainResult, IdempotencyKey, ModerationState, Plaudit, keys::ActionCall,
     transaction::ActionStart,
 };
 use crate::{
@@ -68,9 +68,9 @@ async fn edit_own(tx: &mut Tx, actor: UserId, comment: CommentId, edit: &Comment
         return Ok(false);
     }
     match header.state {
-        CommentState::Approved if text == texts.shown => tx.withdraw_edit(comment).await?,
-        CommentState::Approved => tx.keep_edit(comment, &text).await?,
-        CommentState::Pending | CommentState::Rejected => tx.replace_unapproved_text(comment, &text).await?,
+        ModerationState::Approved if text == texts.shown => tx.withdraw_edit(comment).await?,
+        ModerationState::Approved => tx.keep_edit(comment, &text).await?,
+        ModerationState::Pending | ModerationState::Rejected => tx.replace_unapproved_text(comment, &text).await?,
     }
     Ok(true)
 }

@@ -11,7 +11,7 @@ use crate::{
     primitives::{CommentId, Id, NoteId, PageRequest, Ranked, Slice, UserId},
     store::sql::{
         comments::{CommentHeader, NewComment},
-        threads::CommentState,
+        submissions::ModerationState,
     },
 };
 
@@ -23,7 +23,7 @@ const MOST_UNPUBLISHED: i64 = 50;
 impl Comment {
     /// Whether everybody may see it.
     pub fn is_public(&self) -> bool {
-        self.state == CommentState::Approved && !self.is_hidden
+        self.state == ModerationState::Approved && !self.is_hidden
     }
 
     /// What others see of it if it is a placeholder: as if it was removed.
@@ -194,7 +194,7 @@ impl Plaudit {
             return Err(DomainError::NotFound("comment"));
         }
         match self.notes().get(comment.note).await {
-            Ok(note) if !note.is_hidden => Ok(comment),
+            Ok(note) if note.is_public() => Ok(comment),
             Ok(_) | Err(DomainError::NotFound(_)) => Err(DomainError::NotFound("comment")),
             Err(error) => Err(error),
         }

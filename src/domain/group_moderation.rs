@@ -127,8 +127,8 @@ impl Plaudit {
                 let is_in_group = state.group == Some(group.id);
                 if is_in_group {
                     tx.take_note_out(note).await?;
-                    // A hidden note does not count for the group.
-                    if !state.is_hidden {
+                    // A note that not everybody sees does not count for the group.
+                    if state.is_shown {
                         change.count(group.id, Counter::GroupNotes, -1);
                         change.count(group.id, Counter::GroupFeaturedNotes, -i64::from(state.is_featured));
                     }
@@ -157,7 +157,7 @@ impl Plaudit {
             ActionStart::Repeated(outcome) => outcome,
             ActionStart::New(mut change) => {
                 let tx = change.tx();
-                let state = tx.lock_note(note).await?.filter(|state| !state.is_removed && !state.is_hidden);
+                let state = tx.lock_note(note).await?.filter(|state| state.is_shown);
                 let state = state.ok_or(DomainError::NotFound("note"))?;
                 // A removed group has no owner any more, and its notes are about to leave it.
                 let group = state.group.filter(|_| state.group_owner.is_some()).ok_or_else(not_in_group)?;
@@ -177,11 +177,11 @@ impl Plaudit {
     }
 }
 
-/// A note that this person sees: others do not see hidden ones.
+/// A note that this person sees: others do not see hidden ones, and those that are not approved.
 fn visible(state: Option<NoteState>, by: GroupModerator) -> DomainResult<NoteState> {
-    let sees_hidden = |state: &NoteState| by.is_moderator || state.author == by.user;
+    let sees_all = |state: &NoteState| by.is_moderator || state.author == by.user;
     state
-        .filter(|state| !state.is_removed && (!state.is_hidden || sees_hidden(state)))
+        .filter(|state| state.is_shown || !state.is_removed && sees_all(state))
         .ok_or(DomainError::NotFound("note"))
 }
 

@@ -47,7 +47,9 @@ use std::sync::Arc;
 
 use tokio::sync::Semaphore;
 
-pub use crate::store::sql::{comment_edits::PendingEdit, threads::CommentState};
+pub use crate::store::sql::{
+    comment_edits::PendingEdit, note_moderation::PendingNoteEdit, submissions::ModerationState,
+};
 pub use actions::ACTIONS;
 pub use changes::{ChangedComment, Changes};
 pub use coins::{Amount, CoinEntry};

@@ -1,21 +1,18 @@
-//! Moderation of comments by people: approving and rejecting what waits, and the queue.
+//! Moderation of notes and comments by people: approving and rejecting what waits, and the queue.
 
 use std::sync::Arc;
 
 use super::{
-    Comment, DomainError, DomainResult, IdempotencyKey, Plaudit,
+    Comment, DomainError, DomainResult, IdempotencyKey, Note, Plaudit,
     keys::ActionCall,
     transaction::{ActionStart, ActionTransaction},
 };
 use crate::{
-    primitives::{CommentId, Id, PageRequest, Slice, UserId},
-    store::sql::{
-        moderation::{Decision, Verdict},
-        threads::CommentState,
-    },
+    primitives::{CommentId, Id, NoteId, PageRequest, Slice, UserId},
+    store::sql::submissions::{Decision, Judged, ModerationState, Verdict},
 };
 
-pub use crate::store::sql::moderation::QueueState;
+pub use crate::store::sql::submissions::QueueState;
 
 impl Plaudit {
     /// Approves or rejects the text of a comment that waits: a new comment's, or an edit. Also while the automatic
@@ -33,18 +30,48 @@ impl Plaudit {
         key: Option<&IdempotencyKey>,
     ) -> DomainResult<(Arc<Comment>, bool)> {
         let action = if approve { "approveComment" } else { "rejectComment" };
+        let call = ActionCall::new(action, &(comment, reason));
+        let changed = self.decide(moderator, call, (Judged::Comment, comment.0), approve, reason, key).await?;
+        Ok((self.comments().get(comment).await?, changed))
+    }
+
+    /// The same for a note.
+    ///
+    /// # Errors
+    /// As [`Self::decide_comment`].
+    pub async fn decide_note(
+        &self,
+        moderator: UserId,
+        note: NoteId,
+        approve: bool,
+        reason: &str,
+        key: Option<&IdempotencyKey>,
+    ) -> DomainResult<(Arc<Note>, bool)> {
+        let action = if approve { "approveNote" } else { "rejectNote" };
+        let call = ActionCall::new(action, &(note, reason));
+        let changed = self.decide(moderator, call, (Judged::Note, note.0), approve, reason, key).await?;
+        Ok((self.notes().get(note).await?, changed))
+    }
+
+    async fn decide(
+        &self,
+        moderator: UserId,
+        call: ActionCall,
+        (kind, id): (Judged, Id),
+        approve: bool,
+        reason: &str,
+        key: Option<&IdempotencyKey>,
+    ) -> DomainResult<bool> {
         let verdict = if approve { Verdict::Approved } else { Verdict::Rejected };
-        let outcome = match self.begin(moderator, key, &ActionCall::new(action, &(comment, reason))).await? {
-            ActionStart::Repeated(outcome) => outcome,
-            ActionStart::New(mut change) => {
-                let changed = decide_waiting(&mut change, moderator, comment, verdict, reason).await?;
-                if !changed {
-                    must_be(change.tx().decision_on(comment).await?, verdict)?;
-                }
-                change.finish(changed, None).await?
-            }
+        let mut change = match self.begin(moderator, key, &call).await? {
+            ActionStart::Repeated(outcome) => return Ok(outcome.changed),
+            ActionStart::New(change) => change,
         };
-        Ok((self.comments().get(comment).await?, outcome.changed))
+        let changed = decide_waiting(&mut change, moderator, (kind, id), verdict, reason).await?;
+        if !changed {
+            must_be(kind, change.tx().decision_on(kind, id).await?, verdict)?;
+        }
+        Ok(change.finish(changed, None).await?.changed)
     }
 
     /// Comments that wait for a person, oldest first, each with the reason why nothing else decided.
@@ -52,15 +79,24 @@ impl Plaudit {
         &self,
         page: &PageRequest<Id>,
     ) -> DomainResult<Slice<(Arc<Comment>, String)>> {
-        let Slice { items, has_more } = self.inner.db.undecided_comments(page).await?;
-        let ids: Vec<CommentId> = items.iter().map(|(comment, _)| *comment).collect();
+        let Slice { items, has_more } = self.inner.db.undecided(Judged::Comment, page).await?;
+        let ids: Vec<CommentId> = items.iter().map(|(comment, _)| CommentId(*comment)).collect();
         let comments = self.comments().get_many(&ids).await?;
         let found = items.into_iter().zip(comments).filter_map(|((_, why), comment)| Some((comment?, why)));
         Ok(Slice { items: found.collect(), has_more })
     }
 
-    /// Size and age of the moderation queue.
-    pub async fn comment_queue(&self) -> DomainResult<QueueState> {
+    /// The same for notes.
+    pub async fn undecided_notes(&self, page: &PageRequest<Id>) -> DomainResult<Slice<(Arc<Note>, String)>> {
+        let Slice { items, has_more } = self.inner.db.undecided(Judged::Note, page).await?;
+        let ids: Vec<NoteId> = items.iter().map(|(note, _)| NoteId(*note)).collect();
+        let notes = self.notes().get_many(&ids).await?;
+        let found = items.into_iter().zip(notes).filter_map(|((_, why), note)| Some((note?, why)));
+        Ok(Slice { items: found.collect(), has_more })
+    }
+
+    /// Size and age of the queue of notes and comments that wait.
+    pub async fn review_queue(&self) -> DomainResult<QueueState> {
         Ok(self.inner.db.queue_state().await?)
     }
 }
@@ -69,35 +105,39 @@ impl Plaudit {
 async fn decide_waiting(
     change: &mut ActionTransaction<'_>,
     moderator: UserId,
-    comment: CommentId,
+    (kind, id): (Judged, Id),
     verdict: Verdict,
     reason: &str,
 ) -> DomainResult<bool> {
     let tx = change.tx();
     tx.lock_removals_shared().await?;
-    let Some(submission) = tx.submission(comment).await? else { return Ok(false) };
+    let Some(submission) = tx.submission(kind, id).await? else { return Ok(false) };
     let by = format!("user:{moderator}");
-    let decision = Decision { comment, submission, verdict, reason, by: &by };
-    let decided = tx.decide(&[decision]).await?;
+    let decision = Decision { id, submission, verdict, reason, by: &by };
+    let decided = tx.decide(kind, &[decision]).await?;
     if !decided.touched.is_empty() {
         change.take_in(decided);
         return Ok(true);
     }
-    match tx.submission(comment).await? {
-        Some(newer) if newer != submission => Err(DomainError::Overloaded("edits of this comment")),
+    match tx.submission(kind, id).await? {
+        Some(newer) if newer != submission => Err(DomainError::Overloaded("edits of this text")),
         _ => Ok(false),
     }
 }
 
-/// Fails unless the last text of the comment already has this decision.
-fn must_be(decided: Option<CommentState>, verdict: Verdict) -> DomainResult<()> {
-    match (decided.ok_or(DomainError::NotFound("comment"))?, verdict) {
-        (CommentState::Approved, Verdict::Approved) | (CommentState::Rejected, Verdict::Rejected) => Ok(()),
+/// Fails unless the last text already has this decision.
+fn must_be(kind: Judged, decided: Option<ModerationState>, verdict: Verdict) -> DomainResult<()> {
+    match (decided.ok_or(DomainError::NotFound(kind.name()))?, verdict) {
+        (ModerationState::Approved, Verdict::Approved) | (ModerationState::Rejected, Verdict::Rejected) => Ok(()),
         // Its note was removed; the backfill will remove the comment.
-        (CommentState::Pending, _) => Err(DomainError::NotFound("comment")),
-        _ => Err(DomainError::bad_input(
-            "commentId",
-            "commentId: this comment already has the opposite decision",
-        )),
+        (ModerationState::Pending, _) => Err(DomainError::NotFound(kind.name())),
+        _ => Err(match kind {
+            Judged::Note => {
+                DomainError::bad_input("noteId", "noteId: this note already has the opposite decision")
+            }
+            Judged::Comment => {
+                DomainError::bad_input("commentId", "commentId: this comment already has the opposite decision")
+            }
+        }),
     }
 }

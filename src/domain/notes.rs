@@ -12,8 +12,11 @@ use crate::{
     catalogue::{Counter, EdgeKind, Entity, EntityKind},
     primitives::{GroupId, NoteId, PageRequest, Ranked, Slice, UserId},
     store::sql::{
+        Tx,
         backfills::BackfillKind,
+        note_moderation::NoteText,
         notes::{NotePlace, NoteState},
+        submissions::ModerationState,
     },
 };
 
@@ -36,7 +39,8 @@ pub struct NoteEdit {
 }
 
 impl Plaudit {
-    /// Creates a note. Returns it and whether it is new: it is not if the key was used before.
+    /// Creates a note, which waits for a decision if notes are moderated. Returns it and whether it is new: it is not if the
+    /// key was used before.
     ///
     /// # Errors
     /// [`DomainError::NotFound`] for an unknown group; [`DomainError::Forbidden`] if the author neither
@@ -62,9 +66,10 @@ impl Plaudit {
                 let tx = change.tx();
                 // The hiding of a user goes through the notes that exist, so none may be added meanwhile.
                 tx.lock_removals_shared().await?;
-                let (title, body) = (note.title.as_str(), note.body.as_str());
+                let text = NoteText { title: note.title.as_str().into(), body: note.body.as_str().into() };
+                let is_judged = self.inner.settings.moderate_notes;
                 // Without one, the group was removed since it was looked up.
-                let added = tx.add_note(author, note.group, title, body).await?;
+                let added = tx.add_note(author, note.group, &text, is_judged).await?;
                 let (id, is_shown) = added.ok_or(DomainError::NotFound("group"))?;
                 if is_shown {
                     change.count(author, Counter::UserNotes, 1);
@@ -120,7 +125,7 @@ impl Plaudit {
         let state = tx.note_state(note).await?.ok_or_else(not_found)?;
         if state.author != actor && !may_remove_any {
             let forbidden = DomainError::Forbidden("only its author and moderators can remove a note");
-            return Err(if state.is_removed || state.is_hidden { not_found() } else { forbidden });
+            return Err(if state.is_shown { forbidden } else { not_found() });
         }
         // Before the note is locked, because a backfill that holds the lock of removals locks notes.
         tx.lock_removals().await?;
@@ -152,8 +157,8 @@ impl Plaudit {
             let shards = self.inner.redis.shards();
             tx.add_backfill(shards, note.into(), BackfillKind::Remove, comments, actor).await?;
         }
-        // A hidden note counts nowhere already.
-        if !state.is_hidden {
+        // Before the removal it counted only if everybody saw it.
+        if state.is_shown {
             let place =
                 NotePlace { author: state.author, group: state.group, is_featured: state.is_featured };
             change.count_note(&place, &totals, -1);
@@ -167,7 +172,9 @@ impl Plaudit {
         Ok(self.inner.db.author_of(note).await?)
     }
 
-    /// Changes the texts of the actor's own note. What is not given stays. Returns the note and whether anything changed.
+    /// Changes the texts of the actor's own note. What is not given stays as it is in the texts that the author wrote
+    /// last. While notes are moderated, others see the old texts until the new ones are approved. Returns the note and
+    /// whether anything changed.
     ///
     /// # Errors
     /// [`DomainError::NotFound`] for an unknown or removed note; [`DomainError::Forbidden`] for somebody else's.
@@ -183,12 +190,8 @@ impl Plaudit {
             match self.begin(actor, key, &ActionCall::new("updateNote", &(note, title, body))).await? {
                 ActionStart::Repeated(outcome) => outcome,
                 ActionStart::New(mut change) => {
-                    let tx = change.tx();
-                    let state = tx.lock_note(note).await?.filter(|state| !state.is_removed);
-                    if state.ok_or(DomainError::NotFound("note"))?.author != actor {
-                        return Err(DomainError::Forbidden("only its author can edit a note"));
-                    }
-                    let is_other = tx.update_note(note, title, body).await?;
+                    let is_judged = self.inner.settings.moderate_notes;
+                    let is_other = edit_own(change.tx(), actor, note, edit, is_judged).await?;
                     if is_other {
                         change.touch(note);
                     }
@@ -196,6 +199,15 @@ impl Plaudit {
                 }
             };
         Ok((self.notes().get(note).await?, outcome.changed))
+    }
+
+    /// An author's notes that only the author and moderators see, newest first: not approved, or hidden.
+    pub async fn unpublished_notes_of(
+        &self,
+        author: UserId,
+        page: &PageRequest,
+    ) -> DomainResult<Slice<NoteId>> {
+        Ok(self.inner.db.unpublished_notes_of(author, page).await?)
     }
 
     /// A user's notes, newest first; `with_hidden`: also while the user is hidden.
@@ -213,16 +225,22 @@ impl Plaudit {
         })
     }
 
-    /// A note that the actor may like, comment on, and so on. Hidden notes exist only for their author.
+    /// A note that the actor may like, comment on, and so on. Hidden notes exist only for their author, and notes that are
+    /// not approved for nobody: so nothing counts for a note before it appears.
     ///
     /// # Errors
-    /// [`DomainError::NotFound`] for an unknown, removed or hidden note.
+    /// [`DomainError::NotFound`] for an unknown, removed or hidden note, and for one that is not approved;
+    /// [`DomainError::BadInput`] if that is the actor's own.
     pub async fn note_for(&self, actor: Option<UserId>, note: NoteId) -> DomainResult<Arc<Note>> {
         let note = self.notes().get(note).await?;
-        if note.is_hidden && actor != Some(note.author) {
-            return Err(DomainError::NotFound("note"));
+        let is_approved = note.state == ModerationState::Approved;
+        match actor == Some(note.author) {
+            true if !is_approved => {
+                Err(DomainError::bad_input("noteId", "noteId: this note is not approved yet; wait until it is"))
+            }
+            false if !note.is_public() => Err(DomainError::NotFound("note")),
+            _ => Ok(note),
         }
-        Ok(note)
     }
 
     /// The notes of an author or a group by all-time heat, in coarse steps.
@@ -237,5 +255,43 @@ impl Plaudit {
     /// A group's notes, newest first.
     pub async fn notes_of_group(&self, group: GroupId, page: PageRequest) -> DomainResult<Slice<NoteId>> {
         Ok(self.inner.db.notes_of_group(group, page).await?)
+    }
+}
+
+/// Writes the new texts where they belong. Returns whether they are others than those before.
+async fn edit_own(
+    tx: &mut Tx,
+    actor: UserId,
+    note: NoteId,
+    edit: &NoteEdit,
+    is_judged: bool,
+) -> DomainResult<bool> {
+    let not_found = || DomainError::NotFound("note");
+    let state = tx.lock_note(note).await?.filter(|state| !state.is_removed).ok_or_else(not_found)?;
+    if state.author != actor {
+        let forbidden = DomainError::Forbidden("only its author can edit a note");
+        return Err(if state.is_shown { forbidden } else { not_found() });
+    }
+    let texts = tx.note_texts(note).await?;
+    let before = texts.edit.as_ref().unwrap_or(&texts.shown);
+    let text = edit.apply(before);
+    if text == *before {
+        return Ok(false);
+    }
+    match state.state {
+        ModerationState::Approved if text == texts.shown => tx.withdraw_note_edit(note).await?,
+        ModerationState::Approved if is_judged => tx.keep_note_edit(note, &text).await?,
+        ModerationState::Approved => tx.replace_note_text(note, &text).await?,
+        ModerationState::Pending | ModerationState::Rejected => {
+            tx.replace_unapproved_note(note, &text).await?;
+        }
+    }
+    Ok(true)
+}
+
+impl NoteEdit {
+    fn apply(&self, before: &NoteText) -> NoteText {
+        let new = |given: &Option<Text>, old: &str| given.as_ref().map_or(old, Text::as_str).to_owned();
+        NoteText { title: new(&self.title, &before.title), body: new(&self.body, &before.body) }
     }
 }

@@ -59,7 +59,7 @@ pub async fn run(
         status,
         led: LedShards::default(),
         invalidations_announced: Arc::default(),
-        comments_queued: Arc::default(),
+        texts_queued: Arc::default(),
         folds: ShardGroup::new(FOLD_EVERY, GATHER_FOLDS),
         commits: ShardGroup::new(COMMIT_EVERY, GATHER_COMMITS),
         background: Background::default(),
@@ -67,7 +67,7 @@ pub async fn run(
     let mut listeners = JoinSet::new();
     for (channel, wake) in [
         (Channel::Invalidations, &context.invalidations_announced),
-        (Channel::CommentQueue, &context.comments_queued),
+        (Channel::ReviewQueue, &context.texts_queued),
     ] {
         listeners.spawn(jobs::announcements::listen(context.db.clone(), channel, Arc::clone(wake)));
     }

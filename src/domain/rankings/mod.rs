@@ -75,7 +75,7 @@ impl Plaudit {
             for note in self.ranked_notes(next).await? {
                 rank += 1;
                 let cursor = HotNotesCursor { window, snapshot: ranking.id, rank };
-                items.extend(note.filter(|note| !note.is_hidden).map(|note| (cursor, note)));
+                items.extend(note.filter(|note| note.is_public()).map(|note| (cursor, note)));
             }
         }
         Ok(page.slice(items))

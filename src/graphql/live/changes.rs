@@ -92,7 +92,7 @@ pub async fn event_object(subject: Subject, since: Since, scope: &Scope) -> Even
                 )]
             })
         }
-        Subject::ReviewQueue => of_queue(position, plaudit.comment_queue().await.map_err(ApiError::from)),
+        Subject::ReviewQueue => of_queue(position, plaudit.review_queue().await.map_err(ApiError::from)),
     }
 }
 

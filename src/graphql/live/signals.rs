@@ -47,7 +47,7 @@ impl Signals {
     pub fn of(plaudit: &Plaudit, subject: Subject) -> Self {
         let source = match (subject.entity(), subject) {
             (Some(entity), _) => Source::Counts(entity, plaudit.hub().watch(entity)),
-            (None, Subject::ReviewQueue) => Source::Numbers(plaudit.watch_comments()),
+            (None, Subject::ReviewQueue) => Source::Numbers(plaudit.watch_texts()),
             (None, _) => Source::Numbers(plaudit.watch_notes()),
         };
         Self { plaudit: plaudit.clone(), subject, source }

@@ -87,8 +87,8 @@ pub fn subscription() -> ObjectType {
             Resolve::Watch(|call| watch_entries(call).boxed()),
         )
         .field(
-            "reviewQueueChanged: CommentQueue!",
-            "The queue of comments that wait for a decision, when its numbers change: at most one message a second. The \
+            "reviewQueueChanged: ReviewQueue!",
+            "The queue of notes and comments that wait for a decision, when its numbers change: at most one message a second. The \
              first message is its present state. For moderators.",
             Resolve::Watch(|_| async { Ok(watched(Subject::ReviewQueue, Rate::OF_ALL)) }.boxed()),
         )

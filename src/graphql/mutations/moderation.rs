@@ -1,4 +1,4 @@
-//! Approving and rejecting comments.
+//! Approving and rejecting notes and comments.
 
 use futures_util::FutureExt;
 
@@ -9,7 +9,7 @@ use crate::{
         definition::{types::Call, values::Output},
         errors::ApiResult,
     },
-    primitives::CommentId,
+    primitives::{CommentId, NoteId},
 };
 
 pub const MUTATIONS: &[Mutation] = &[
@@ -32,15 +32,37 @@ pub const MUTATIONS: &[Mutation] = &[
         payload: &[("comment: Comment!", "The comment.")],
         act: |call| reject(call).boxed(),
     },
+    Mutation {
+        name: "approveNote",
+        description: "Approves a note that waits: everybody sees it. Of a note with `pendingEdit` it approves the edit. For moderators.",
+        input: &[("noteId: ID!", "The note to approve.")],
+        unchanged: Some("False when it was approved already."),
+        payload: &[("note: Note!", "The note.")],
+        act: |call| approve_note(call).boxed(),
+    },
+    Mutation {
+        name: "rejectNote",
+        description: "Rejects a note that waits: only its author and moderators see it. Of a note with `pendingEdit` it rejects the edit. For moderators.",
+        input: &[
+            ("noteId: ID!", "The note to reject."),
+            ("reason: String!", "Why, for its author: 1 to 200 characters."),
+        ],
+        unchanged: Some("False when it was rejected already."),
+        payload: &[("note: Note!", "The note.")],
+        act: |call| reject_note(call).boxed(),
+    },
 ];
 
+/// The reason that is recorded with an approval.
+const BY_A_PERSON: &str = "approved by a person";
+
 async fn approve(call: Call<'_>) -> ApiResult<Output> {
-    decide(&Action::begin(call)?, true, "approved by a person").await
+    decide(&Action::begin(call)?, true, BY_A_PERSON).await
 }
 
 async fn reject(call: Call<'_>) -> ApiResult<Output> {
     let action = Action::begin(call)?;
-    let reason = Text::parse(&action.input.text("reason").unwrap_or_default(), &REJECTION_REASON)?;
+    let reason = reason(&action)?;
     decide(&action, false, reason.as_str()).await
 }
 
@@ -50,4 +72,26 @@ async fn decide(action: &Action<'_>, approve: bool, reason: &str) -> ApiResult<O
     let (comment, changed) =
         action.plaudit().decide_comment(moderator, comment, approve, reason, action.key()).await?;
     Ok(payload(changed, [("comment", comment.into())]))
+}
+
+async fn approve_note(call: Call<'_>) -> ApiResult<Output> {
+    decide_note(&Action::begin(call)?, true, BY_A_PERSON).await
+}
+
+async fn reject_note(call: Call<'_>) -> ApiResult<Output> {
+    let action = Action::begin(call)?;
+    let reason = reason(&action)?;
+    decide_note(&action, false, reason.as_str()).await
+}
+
+async fn decide_note(action: &Action<'_>, approve: bool, reason: &str) -> ApiResult<Output> {
+    let note: NoteId = action.input.id("noteId")?;
+    let moderator = action.actor().await?;
+    let (note, changed) =
+        action.plaudit().decide_note(moderator, note, approve, reason, action.key()).await?;
+    Ok(payload(changed, [("note", note.into())]))
+}
+
+fn reason(action: &Action<'_>) -> ApiResult<Text> {
+    Ok(Text::parse(&action.input.text("reason").unwrap_or_default(), &REJECTION_REASON)?)
 }

@@ -3,8 +3,8 @@
 use futures_util::FutureExt;
 
 use super::{
-    comment_edits::pending_edit,
-    comment_states::state,
+    pending_edits::pending_edit,
+    moderation_states::state,
     lists::{page_of, page_of_actors},
     nodes::{ID, id},
 };
@@ -54,7 +54,7 @@ pub fn comment() -> ObjectType {
     )
     .field("createdAt: DateTime!", "When it was written.", row(|of| Ok(of.comment()?.created_at.into())))
     .field(
-        "state: CommentState!",
+        "state: ModerationState!",
         "Other users see the comment only once it is approved.",
         row(|of| Ok(Scalar::Name(state(of.comment()?.state)))),
     )

@@ -2,16 +2,16 @@
 
 pub mod activity;
 pub mod coins;
-pub mod comment_edits;
-pub mod comment_states;
 pub mod comments;
 pub mod groups;
 pub mod inbox;
 pub mod inbox_badges;
 pub mod inbox_entries;
 pub mod lists;
+pub mod moderation_states;
 pub mod nodes;
 pub mod notes;
+pub mod pending_edits;
 pub mod ratings;
 pub mod reports;
 pub mod suspension;

@@ -6,7 +6,9 @@ use super::{
     activity::{ACTIVITY, activity_of},
     comments::{ORDER, page_of_thread},
     lists::page_of_actors,
+    moderation_states::state,
     nodes::{ID, id},
+    pending_edits::pending_note_edit,
     ratings::ratings_of,
 };
 use crate::{
@@ -42,8 +44,24 @@ pub fn note() -> ObjectType {
         .field("body: String", "Null if the app keeps its texts itself.", row(|of| Ok(of.note()?.body.as_str().into())))
         .field("createdAt: DateTime!", "When it was posted.", row(|of| Ok(of.note()?.created_at.into())))
         .field(
+            "state: ModerationState!",
+            "Other users see the note only once it is approved, which it is from the start unless notes are moderated.",
+            row(|of| Ok(Scalar::Name(state(of.note()?.state)))),
+        )
+        .field(
+            "rejectionReason: String",
+            "Why the note was rejected. Null if it was not.",
+            row(|of| Ok(of.note()?.rejected_because.as_deref().into())),
+        )
+        .field(
+            "pendingEdit: NoteEdit",
+            "The next texts of an approved note, which wait for a decision or were rejected. Null if there are none; only \
+             its author and moderators see them.",
+            Resolve::Call(|call| pending_note_edit(call).boxed()),
+        )
+        .field(
             "editedAt: DateTime",
-            "When title or body were last changed. Null if they were never.",
+            "When title or body were last changed after everybody could see them. Null if they were never.",
             row(|of| Ok(of.note()?.edited_at.map(Scalar::Time).into())),
         )
         .field(

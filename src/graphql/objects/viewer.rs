@@ -27,6 +27,7 @@ const LIKED_NOTES: List = List("likedNotes");
 const LIKED_COMMENTS: List = List("likedComments");
 const COLLECTED_NOTES: List = List("collectedNotes");
 const UNPUBLISHED: List = List("unpublishedComments");
+const UNPUBLISHED_NOTES: List = List("unpublishedNotes");
 const COINS: List = List("coinEntries");
 
 pub fn viewer() -> ObjectType {
@@ -68,6 +69,11 @@ pub fn viewer() -> ObjectType {
             Resolve::Call(|call| unpublished(call).boxed()),
         )
         .field(
+            &format!("unpublishedNotes{page}: NoteConnection"),
+            "Your notes that are not public, newest first.",
+            Resolve::Call(|call| unpublished_notes(call).boxed()),
+        )
+        .field(
             &format!("coinEntries{page}: CoinEntryConnection"),
             "Your ledger of coins, newest first.",
             Resolve::Call(|call| coin_entries(call).boxed()),
@@ -104,6 +110,13 @@ async fn unpublished(call: Call<'_>) -> ApiResult<Output> {
     let request = UNPUBLISHED.request(call.arguments, FIRST)?;
     let comments = call.scope.plaudit().unpublished_comments_of(user, &request).await?;
     page_of(UNPUBLISHED, &request, comments.map(|comment| (comment.0, comment.into())), call).await
+}
+
+async fn unpublished_notes(call: Call<'_>) -> ApiResult<Output> {
+    let Some(user) = user(call).await? else { return empty::<Id>(UNPUBLISHED_NOTES, call) };
+    let request = UNPUBLISHED_NOTES.request(call.arguments, FIRST)?;
+    let notes = call.scope.plaudit().unpublished_notes_of(user, &request).await?;
+    page_of(UNPUBLISHED_NOTES, &request, notes.map(|note| (note.0, note.into())), call).await
 }
 
 async fn coin_entries(call: Call<'_>) -> ApiResult<Output> {

@@ -1,4 +1,4 @@
-//! Comments that wait for a decision of a moderator.
+//! Notes and comments that wait for a decision of a moderator.
 
 use futures_util::FutureExt;
 
@@ -14,7 +14,8 @@ use crate::{
     },
 };
 
-const UNDECIDED: List = List("undecidedComments");
+const COMMENTS: List = List("undecidedComments");
+const NOTES: List = List("undecidedNotes");
 
 pub fn moderation(query: ObjectType) -> ObjectType {
     query
@@ -24,9 +25,14 @@ pub fn moderation(query: ObjectType) -> ObjectType {
             Resolve::Call(|call| undecided_comments(call).boxed()),
         )
         .field(
-            "commentQueue: CommentQueue",
-            "The queue of comments that wait for a decision. For moderators.",
-            Resolve::Call(|call| comment_queue(call).boxed()),
+            &format!("undecidedNotes{}: UndecidedNoteConnection", pages::arguments(FIRST)),
+            "Notes that wait for a person, the oldest first. For moderators.",
+            Resolve::Call(|call| undecided_notes(call).boxed()),
+        )
+        .field(
+            "reviewQueue: ReviewQueue",
+            "The queue of notes and comments that wait for a decision. For moderators.",
+            Resolve::Call(|call| review_queue(call).boxed()),
         )
 }
 
@@ -35,26 +41,46 @@ pub fn undecided_comment() -> ObjectType {
         .parts([("comment: Comment!", "The comment."), ("reason: String!", "Why it waits for a person.")])
 }
 
+pub fn undecided_note() -> ObjectType {
+    ObjectType::new("UndecidedNote", "A note that the configured moderator could not decide.")
+        .parts([("note: Note!", "The note."), ("reason: String!", "Why it waits for a person.")])
+}
+
 pub fn queue() -> ObjectType {
-    ObjectType::new("CommentQueue", "The queue of comments that wait for a decision.").shared_parts([
-        ("waitingCount: Count!", "Comments that wait for the configured moderator."),
-        ("undecidedCount: Count!", "Comments that wait for a person."),
+    ObjectType::new(
+        "ReviewQueue",
+        "The queue of notes and comments that wait for a decision, and of edits of both. Notes wait if the setting \
+         `moderate_notes` is on.",
+    )
+    .shared_parts([
+        ("waitingCount: Count!", "Texts that wait for the configured moderator."),
+        ("undecidedCount: Count!", "Texts that wait for a person."),
         ("oldestWaitingSeconds: Int!", "How long the oldest of `waitingCount` has waited, in seconds."),
     ])
 }
 
 async fn undecided_comments(call: Call<'_>) -> ApiResult<Output> {
-    let request = UNDECIDED.request(call.arguments, FIRST)?;
+    let request = COMMENTS.request(call.arguments, FIRST)?;
     let waiting = call.scope.plaudit().undecided_comments(&request).await?;
     let waiting = waiting.map(|(comment, why)| {
         let id = comment.id.0;
         (id, Object::record([("comment", comment.into()), ("reason", why.into())]))
     });
-    Ok(UNDECIDED.page(&request, waiting))
+    Ok(COMMENTS.page(&request, waiting))
 }
 
-async fn comment_queue(call: Call<'_>) -> ApiResult<Output> {
-    Ok(queue_state(&call.scope.plaudit().comment_queue().await?).into())
+async fn undecided_notes(call: Call<'_>) -> ApiResult<Output> {
+    let request = NOTES.request(call.arguments, FIRST)?;
+    let waiting = call.scope.plaudit().undecided_notes(&request).await?;
+    let waiting = waiting.map(|(note, why)| {
+        let id = note.id.0;
+        (id, Object::record([("note", note.into()), ("reason", why.into())]))
+    });
+    Ok(NOTES.page(&request, waiting))
+}
+
+async fn review_queue(call: Call<'_>) -> ApiResult<Output> {
+    Ok(queue_state(&call.scope.plaudit().review_queue().await?).into())
 }
 
 pub fn queue_state(state: &QueueState) -> Object {

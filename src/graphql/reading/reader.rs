@@ -300,7 +300,7 @@ async fn rows<T: CachedEntity>(cache: &EntityCache<T>, ids: &[T::Id]) -> Fact<Ve
 fn private_to(row: &Row) -> Option<UserId> {
     match row {
         Row::Comment(comment) => (!comment.is_public()).then_some(comment.author),
-        Row::Note(note) => note.is_hidden.then_some(note.author),
+        Row::Note(note) => (!note.is_public()).then_some(note.author),
         Row::User(_) | Row::Group(_) => None,
     }
 }

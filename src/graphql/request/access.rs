@@ -49,7 +49,6 @@ impl Who {
 pub type Rule = (&'static str, &'static str, Who);
 
 pub const RULES: &[Rule] = &[
-    ("Query", "commentQueue", Moderator),
     ("Query", "explain", Moderator),
     ("Query", "exportUser", Oneself),
     ("Query", "feed", Anyone),
@@ -61,13 +60,16 @@ pub const RULES: &[Rule] = &[
     ("Query", "nodes", Anyone),
     ("Query", "note", Anyone),
     ("Query", "reportedObjects", Moderator),
+    ("Query", "reviewQueue", Moderator),
     ("Query", "undecidedComments", Moderator),
+    ("Query", "undecidedNotes", Moderator),
     ("Query", "user", Anyone),
     ("Query", "userBySubject", Anyone),
     ("Query", "users", Anyone),
     ("Query", "viewer", Anyone),
     ("Mutation", "addComment", SignedIn),
     ("Mutation", "approveComment", Moderator),
+    ("Mutation", "approveNote", Moderator),
     ("Mutation", "collectNote", SignedIn),
     ("Mutation", "createGroup", SignedIn),
     ("Mutation", "createNote", SignedIn),
@@ -89,6 +91,7 @@ pub const RULES: &[Rule] = &[
     ("Mutation", "recordMessage", Service),
     ("Mutation", "recordViews", Anyone),
     ("Mutation", "rejectComment", Moderator),
+    ("Mutation", "rejectNote", Moderator),
     ("Mutation", "removeGroupMember", AuthorOrModerator),
     ("Mutation", "removeGroupNote", AuthorOrModerator),
     ("Mutation", "reportComment", SignedIn),

@@ -15,14 +15,15 @@ use super::{
     live::{changes::change_types, subscriptions::subscription},
     mutations,
     objects::{
-        activity, coins, comment_edits, comment_states, comments, groups, inbox, inbox_badges, inbox_entries,
-        lists::note_order, notes, ratings, reports, suspension, users, viewer, visibility,
+        activity, coins, comments, groups, inbox, inbox_badges, inbox_entries,
+        lists::note_order,
+        moderation_states, notes, pending_edits, ratings, reports, suspension, users, viewer, visibility,
     },
     queries::{self, explain, export, lists, moderation, rankings},
 };
 
 /// All lists.
-const CONNECTIONS: [Connection; 19] = [
+const CONNECTIONS: [Connection; 20] = [
     Connection::of("User"),
     Connection::of("Group"),
     Connection::of("Note"),
@@ -31,6 +32,7 @@ const CONNECTIONS: [Connection; 19] = [
     Connection::of("InboxEntry"),
     Connection::of("CoinEntry"),
     Connection::of("UndecidedComment"),
+    Connection::of("UndecidedNote"),
     Connection::of("ReportedObject"),
     Connection::of("Report"),
     Connection::of("ExportedRecord"),
@@ -66,7 +68,8 @@ impl Schema {
             users::user(),
             notes::note(),
             comments::comment(),
-            comment_edits::comment_edit(),
+            pending_edits::comment_edit(),
+            pending_edits::note_edit(),
             groups::group(),
             inbox::inbox(),
             inbox_entries::inbox_entry(),
@@ -80,6 +83,7 @@ impl Schema {
             ratings::note_rating(),
             coins::coin_entry(),
             moderation::undecided_comment(),
+            moderation::undecided_note(),
             export::exported_record(),
             moderation::queue(),
             page_info_type(),
@@ -91,7 +95,7 @@ impl Schema {
             comments::comment_order(),
             lists::group_order(),
             note_order(),
-            comment_states::comment_state(),
+            moderation_states::moderation_state(),
             inbox_badges::inbox_badge(),
             inbox_entries::inbox_entry_kind(),
             rankings::hot_window(),

@@ -7,7 +7,8 @@ use crate::{
     store::{
         StoreResult,
         sql::{
-            Tx, backfills::Backfill, hiding::HiddenEdge, moderation::count_comment, threads::CommentState,
+            Tx, backfills::Backfill, hiding::HiddenEdge, moderation::count_comment,
+            submissions::ModerationState,
         },
     },
 };
@@ -83,7 +84,7 @@ async fn comments(tx: &mut Tx, work: &mut Backfill, author: UserId, hide: bool) 
     tx.hide_comments(&comments, hide).await?;
     for comment in &comments {
         page.changed.push(comment.id.into());
-        if comment.state == CommentState::Approved {
+        if comment.state == ModerationState::Approved {
             count_comment(comment, sign(hide), &mut page.moved);
             page.placeholders.push(comment.id);
             page.placeholders.extend(comment.parent);

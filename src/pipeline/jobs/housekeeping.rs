@@ -8,7 +8,7 @@ use tokio::time::Instant;
 
 use crate::{
     pipeline::leadership::Leadership,
-    store::{KEY_LIFE, StoreError, StoreResult},
+    store::{KEY_LIFE, StoreError, StoreResult, sql::submissions::Judged},
 };
 
 const EVERY: Duration = Duration::from_hours(1);
@@ -95,10 +95,12 @@ async fn empty_removed_texts(leadership: &Leadership) -> StoreResult<()> {
     Ok(())
 }
 
-/// Deletes decisions about comments that are older than the retention, page by page.
+/// Deletes decisions about notes and comments that are older than the retention, page by page.
 async fn delete_old_decisions(leadership: &Leadership) -> StoreResult<()> {
     let retention = leadership.context.settings.decision_retention;
-    while leadership.db().delete_old_decisions(retention, PAGE).await? == PAGE as u64 {}
+    for kind in Judged::ALL {
+        while leadership.db().delete_old_decisions(kind, retention, PAGE).await? == PAGE as u64 {}
+    }
     Ok(())
 }
 

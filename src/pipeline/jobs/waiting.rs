@@ -1,4 +1,4 @@
-//! Queue lengths: a singleton job that counts comments and dead events that wait for a decision, for the metrics.
+//! Queue lengths: a singleton job that counts texts and dead events that wait for a decision, for the metrics.
 
 use std::{sync::Arc, time::Duration};
 
@@ -6,7 +6,7 @@ use metrics::gauge;
 
 use crate::{
     pipeline::leadership::{Leadership, retry::repeat},
-    store::{StoreError, sql::moderation::QueueState},
+    store::{StoreError, sql::submissions::QueueState},
 };
 
 /// Not more often: counting reads all waiting rows.
@@ -27,9 +27,9 @@ pub async fn run(leadership: Arc<Leadership>) -> StoreError {
 struct WaitingGauges;
 
 impl WaitingGauges {
-    fn set(&self, comments: &QueueState, dead_events: i64) {
-        gauge!("plaudit_comments_pending", "state" => "waiting").set(comments.waiting as f64);
-        gauge!("plaudit_comments_pending", "state" => "undecided").set(comments.undecided as f64);
+    fn set(&self, texts: &QueueState, dead_events: i64) {
+        gauge!("plaudit_review_queue", "state" => "waiting").set(texts.waiting as f64);
+        gauge!("plaudit_review_queue", "state" => "undecided").set(texts.undecided as f64);
         gauge!("plaudit_dead_events").set(dead_events as f64);
     }
 }

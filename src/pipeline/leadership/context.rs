@@ -38,7 +38,7 @@ pub struct Context {
     /// Signalled when PostgreSQL announces invalidations.
     pub invalidations_announced: Arc<Notify>,
     /// Signalled when PostgreSQL announces comments that wait for moderation.
-    pub comments_queued: Arc<Notify>,
+    pub texts_queued: Arc<Notify>,
     /// Batches of all shards of the process that wait to be folded together.
     pub folds: Arc<ShardGroup<Arc<[Batch]>>>,
     /// Batches of all shards of the process that wait to be written together.

@@ -10,15 +10,15 @@ use crate::store::StoreResult;
 pub enum Channel {
     /// New rows of `invalidation`.
     Invalidations,
-    /// Comments that wait for moderation.
-    CommentQueue,
+    /// Texts that wait for moderation.
+    ReviewQueue,
 }
 
 impl Channel {
     const fn name(self) -> &'static str {
         match self {
             Self::Invalidations => "invalidation",
-            Self::CommentQueue => "comment_queue",
+            Self::ReviewQueue => "review_queue",
         }
     }
 }

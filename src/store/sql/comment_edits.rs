@@ -4,7 +4,7 @@ use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 use sqlx::{FromRow, Row, postgres::PgRow};
 
-use super::{Tx, columns::users_of};
+use super::{Tx, columns::users_of, submissions::Judged};
 use crate::{
     primitives::{CommentId, UserId},
     store::StoreResult,
@@ -36,11 +36,6 @@ pub struct CommentTexts {
     pub edit: Option<WrittenText>,
 }
 
-/// Puts a text into the queue under a new number, in place of an older one.
-const QUEUE: &str = "INSERT INTO comment_queue (comment_id) VALUES ($1)
-     ON CONFLICT (comment_id) DO UPDATE
-     SET submission = DEFAULT, tries = 0, due_at = now(), undecided_why = NULL, created_at = now()";
-
 impl Tx {
     /// The texts of a comment. Lock the comment first.
     pub async fn comment_texts(&mut self, comment: CommentId) -> StoreResult<CommentTexts> {
@@ -64,7 +59,7 @@ impl Tx {
         );
         let query = query.bind(comment.get()).bind(&text.body).bind(&text.images).bind(text.mentioned());
         self.db.run(query.execute(&mut *self.inner)).await?;
-        self.queue_comment(comment).await
+        self.queue_text(Judged::Comment, comment.0).await
     }
 
     /// Keeps the next text of an approved comment until it is decided, in place of an earlier one. Lock the comment
@@ -77,7 +72,7 @@ impl Tx {
         );
         let query = query.bind(comment.get()).bind(&text.body).bind(&text.images).bind(text.mentioned());
         self.db.run(query.execute(&mut *self.inner)).await?;
-        self.queue_comment(comment).await
+        self.queue_text(Judged::Comment, comment.0).await
     }
 
     /// Drops the next text of an approved comment: its author went back to what everybody sees. Lock the comment first.
@@ -112,10 +107,6 @@ impl Tx {
         .bind(rejected.iter().map(|(comment, _)| comment.get()).collect::<Vec<_>>())
         .bind(rejected.iter().map(|(_, reason)| *reason).collect::<Vec<_>>());
         self.db.run(query.execute(&mut *self.inner)).await.map(drop)
-    }
-
-    async fn queue_comment(&mut self, comment: CommentId) -> StoreResult<()> {
-        self.db.run(sqlx::query(QUEUE).bind(comment.get()).execute(&mut *self.inner)).await.map(drop)
     }
 }
 

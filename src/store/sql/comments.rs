@@ -2,7 +2,7 @@
 
 use sqlx::FromRow;
 
-use super::{Tx, from_catalogue, threads::CommentState};
+use super::{Tx, from_catalogue, submissions::ModerationState};
 use crate::{
     primitives::{CommentId, NoteId, UserId},
     store::StoreResult,
@@ -33,7 +33,7 @@ pub struct CommentHeader {
     pub parent: Option<CommentId>,
     #[sqlx(rename = "reply_to_id")]
     pub reply_to: Option<CommentId>,
-    pub state: CommentState,
+    pub state: ModerationState,
     pub is_removed: bool,
     /// Its author is hidden.
     pub is_hidden: bool,

@@ -82,17 +82,19 @@ impl Tx {
         Ok(Some(true))
     }
 
-    /// Removes the next notes of an author with their texts; also texts of notes that were removed before. All notes
-    /// are hidden.
+    /// Removes the next notes of an author with their texts; also texts of notes that were removed before. None is
+    /// shown any more.
     pub async fn erase_notes(&mut self, author: UserId, most: usize) -> StoreResult<Vec<ErasedNote>> {
         let query = sqlx::query_as(
-            "UPDATE note AS n SET removed_at = coalesce(removed_at, now()), title = '', body = ''
-             WHERE id = ANY(ARRAY(
-                 (SELECT id FROM note WHERE author_id = $1 AND is_hidden AND removed_at IS NULL LIMIT $2)
+            "WITH page AS (
+                 (SELECT id FROM note WHERE author_id = $1 AND NOT is_shown AND removed_at IS NULL LIMIT $2)
                  UNION ALL
                  (SELECT id FROM note WHERE author_id = $1 AND removed_at IS NOT NULL AND (title <> '' OR body <> '')
                   LIMIT $2)
-                 LIMIT $2))
+                 LIMIT $2
+             ), decided AS (DELETE FROM note_decision AS d USING page WHERE d.note_id = page.id)
+             UPDATE note AS n SET removed_at = coalesce(removed_at, now()), title = '', body = ''
+             WHERE id = ANY(ARRAY(SELECT id FROM page))
              RETURNING id, EXISTS (SELECT FROM comment_index AS c
                                    WHERE c.note_id = n.id AND (c.removed_at IS NULL OR c.is_placeholder)) AS has_comments",
         )

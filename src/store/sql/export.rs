@@ -57,7 +57,12 @@ impl Section {
 }
 
 const NOTE: &str = "'id', 'note_' || r.id, 'group', 'group_' || r.group_id, 'title', r.title, 'body', r.body,
-    'createdAt', r.created_at, 'editedAt', r.edited_at, 'removedAt', r.removed_at";
+    'state', r.state, 'createdAt', r.created_at, 'editedAt', r.edited_at, 'removedAt', r.removed_at,
+    'edit', (SELECT jsonb_strip_nulls(jsonb_build_object(
+                 'title', e.title, 'body', e.body, 'createdAt', e.created_at, 'rejectedBecause', e.rejected_because))
+             FROM note_edit AS e WHERE e.note_id = r.id),
+    'decisions', (SELECT jsonb_agg(jsonb_build_object('verdict', d.verdict, 'reason', d.reason, 'at', d.decided_at))
+                  FROM note_decision AS d WHERE d.note_id = r.id)";
 
 fn sections() -> Vec<Section> {
     let mut all = vec![
@@ -70,7 +75,7 @@ fn sections() -> Vec<Section> {
             "r.id",
         ),
         Section::new("note", NOTE, "note AS r WHERE r.author_id = $1 AND r.is_shown", "r.id"),
-        Section::new("note", NOTE, "note AS r WHERE r.author_id = $1 AND r.is_hidden AND r.removed_at IS NULL", "r.id"),
+        Section::new("note", NOTE, "note AS r WHERE r.author_id = $1 AND NOT r.is_shown AND r.removed_at IS NULL", "r.id"),
         Section::new(
             "note",
             NOTE,

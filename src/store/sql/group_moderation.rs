@@ -47,7 +47,7 @@ impl Tx {
         self.db.run(query.fetch_optional(&mut *self.inner)).await
     }
 
-    /// Takes the next notes out of a group, hidden ones too. None are left when none are returned.
+    /// Takes the next notes out of a group, also those that are not public. None are left when none are returned.
     pub async fn take_notes_out(&mut self, group: GroupId, most: usize) -> StoreResult<Vec<LeavingNote>> {
         let query = sqlx::query_as(
             "WITH page AS (
@@ -55,7 +55,7 @@ impl Tx {
                  WHERE group_id = $1 AND id = ANY(ARRAY(
                      (SELECT id FROM note WHERE group_id = $1 AND is_shown LIMIT $2)
                      UNION ALL
-                     (SELECT id FROM note WHERE group_id = $1 AND is_hidden AND removed_at IS NULL LIMIT $2)
+                     (SELECT id FROM note WHERE group_id = $1 AND NOT is_shown AND removed_at IS NULL LIMIT $2)
                      LIMIT $2))
                  ORDER BY id FOR NO KEY UPDATE
              )

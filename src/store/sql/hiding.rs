@@ -32,7 +32,7 @@ pub struct HiddenEdge {
     pub included: bool,
 }
 
-/// A note whose author was hidden or restored.
+/// A note that is shown or not any more: its author was hidden or restored, or it was approved.
 #[derive(Clone, Copy, FromRow, PartialEq, Eq, Debug)]
 pub struct HiddenNote {
     pub id: NoteId,
@@ -68,7 +68,7 @@ impl Tx {
             |kind: &EdgeKind| format!("(SELECT count(*) FROM {} WHERE actor_id = $1 AND is_on)", kind.name());
         let text = format!(
             "SELECT {} + (SELECT count(*) FROM note WHERE author_id = $1 AND is_shown)
-                + (SELECT count(*) FROM note WHERE author_id = $1 AND is_hidden AND removed_at IS NULL)
+                + (SELECT count(*) FROM note WHERE author_id = $1 AND NOT is_shown AND removed_at IS NULL)
                 + (SELECT count(*) FROM comment_index WHERE author_id = $1 AND removed_at IS NULL)
                 + (SELECT count(*) FROM note_rating WHERE user_id = $1)",
             EdgeKind::ALL.iter().map(of_kind).collect::<Vec<_>>().join(" + ")
@@ -85,7 +85,7 @@ impl Tx {
         hide: bool,
         most: usize,
     ) -> StoreResult<Vec<HiddenNote>> {
-        let was = if hide { "is_shown" } else { "is_hidden AND removed_at IS NULL" };
+        let was = if hide { "is_shown" } else { "NOT is_shown AND removed_at IS NULL AND is_hidden" };
         let text = format!(
             "UPDATE note SET is_hidden = $3 WHERE id = ANY(ARRAY(
                  SELECT id FROM note WHERE author_id = $1 AND id > $2 AND {was} ORDER BY id LIMIT $4))
@@ -127,7 +127,7 @@ impl Tx {
         most: usize,
     ) -> StoreResult<Vec<CommentOnHidden>> {
         let was = "removed_at IS NULL AND note_is_hidden <> $4";
-        let notes = if hide { "n.is_hidden AND n.removed_at IS NULL" } else { "n.is_shown" };
+        let notes = if hide { "NOT n.is_shown AND n.removed_at IS NULL AND n.is_hidden" } else { "n.is_shown" };
         let text = format!(
             "WITH page AS (
                  (SELECT id FROM comment_index WHERE note_id = $2 AND id > $3 AND {was} ORDER BY id LIMIT $5)

@@ -2,35 +2,48 @@
 
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
-use sqlx::FromRow;
+use sqlx::{FromRow, Row, postgres::PgRow};
 
-use super::{Db, Tx, from_catalogue};
+use super::{Db, Tx, from_catalogue, note_moderation::{NoteText, PendingNoteEdit}, submissions::ModerationState};
 use crate::{
     catalogue::{Counter, Counts, Deltas},
     primitives::{GroupId, Id, NoteId, PageRequest, Slice, UserId},
     store::StoreResult,
 };
 
-#[derive(Clone, FromRow, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Note {
     pub id: NoteId,
-    #[sqlx(rename = "author_id")]
     pub author: UserId,
-    // Defaults: notes that a release without groups has cached lack these fields.
+    // Defaults: notes that an older release has cached lack these fields.
     #[serde(default)]
-    #[sqlx(rename = "group_id")]
     pub group: Option<GroupId>,
     #[serde(default)]
     pub is_featured: bool,
-    /// Its author is hidden: only the author and moderators see it.
+    #[serde(default)]
+    pub state: ModerationState,
+    /// Its author is hidden.
     #[serde(default)]
     pub is_hidden: bool,
     pub title: String,
     pub body: String,
+    /// Reason of the rejection.
+    #[serde(default)]
+    pub rejected_because: Option<String>,
     pub created_at: DateTime<Utc>,
-    /// When title or body were changed last.
+    /// When title or body were changed last after everybody could see them.
     #[serde(default)]
     pub edited_at: Option<DateTime<Utc>>,
+    /// Its next text: only its author and moderators see it.
+    #[serde(default)]
+    pub edit: Option<PendingNoteEdit>,
+}
+
+impl Note {
+    /// Whether everybody may see it. If not, only its author and moderators do.
+    pub fn is_public(&self) -> bool {
+        self.state == ModerationState::Approved && !self.is_hidden
+    }
 }
 
 /// What removing, editing or featuring a note needs to know about it.
@@ -43,7 +56,9 @@ pub struct NoteState {
     /// `None` without a group, and if the group was removed.
     pub group_owner: Option<UserId>,
     pub is_featured: bool,
-    pub is_hidden: bool,
+    pub state: ModerationState,
+    /// Everybody may see it: it is approved, not removed, and its author is not hidden.
+    pub is_shown: bool,
     pub is_removed: bool,
 }
 
@@ -71,20 +86,28 @@ pub fn count_note(place: &NotePlace, totals: &Counts, by: i64, moved: &mut Delta
     }
 }
 
-const COLUMNS: &str = "id, author_id, group_id, featured_at IS NOT NULL AS is_featured, is_hidden, title, body, created_at, edited_at";
+const COLUMNS: &str = "n.id, n.author_id, n.group_id, n.featured_at IS NOT NULL AS is_featured, n.state, n.is_hidden, n.title,
+    n.body, n.created_at, n.edited_at,
+    CASE WHEN n.state = 'rejected' THEN (SELECT d.reason FROM note_decision AS d WHERE d.note_id = n.id
+                                         ORDER BY d.id DESC LIMIT 1) END AS rejected_because,
+    e.title AS edit_title, e.body AS edit_body, e.rejected_because AS edit_rejected_because,
+    e.created_at AS edit_created_at";
 
-const STATE: &str = "SELECT author_id, group_id, featured_at IS NOT NULL AS is_featured, is_hidden,
+const STATE: &str = "SELECT author_id, group_id, featured_at IS NOT NULL AS is_featured, state, is_shown,
                             (SELECT owner_id FROM app_group AS g
                              WHERE g.id = note.group_id AND g.removed_at IS NULL) AS group_owner,
                             removed_at IS NOT NULL AS is_removed
                      FROM note WHERE id = $1";
 
 impl Db {
-    /// Notes that do not exist, or are removed, are missing. Includes hidden ones, which the caller must not show to
-    /// everybody.
+    /// Notes that do not exist, or are removed, are missing. Includes those that are not public, which the caller must
+    /// not show to everybody.
     pub async fn notes(&self, ids: &[NoteId]) -> StoreResult<Vec<Note>> {
         let ids: Vec<i64> = ids.iter().map(|id| id.get()).collect();
-        let text = format!("SELECT {COLUMNS} FROM note WHERE id = ANY($1) AND removed_at IS NULL");
+        let text = format!(
+            "SELECT {COLUMNS} FROM note AS n LEFT JOIN note_edit AS e ON e.note_id = n.id
+             WHERE n.id = ANY($1) AND n.removed_at IS NULL"
+        );
         let query = sqlx::query_as(from_catalogue(text)).bind(ids);
         self.run(query.fetch_all(&self.pool())).await
     }
@@ -109,13 +132,29 @@ impl Db {
         let query = sqlx::query_scalar(
             "(SELECT id FROM note WHERE author_id = $3 AND is_shown AND id < $1 ORDER BY id DESC LIMIT $2)
              UNION ALL
-             (SELECT id FROM note WHERE author_id = $3 AND is_hidden AND removed_at IS NULL AND id < $1
+             (SELECT id FROM note WHERE author_id = $3 AND NOT is_shown AND removed_at IS NULL AND is_hidden AND id < $1
               ORDER BY id DESC LIMIT $2)
              ORDER BY id DESC LIMIT $2",
         )
         .bind(page.below())
         .bind(page.rows())
         .bind(author.get());
+        Ok(page.slice(self.run(query.fetch_all(&self.pool())).await?))
+    }
+
+    /// An author's notes that only the author and moderators see, newest first: not approved, or hidden.
+    pub async fn unpublished_notes_of(
+        &self,
+        author: UserId,
+        page: &PageRequest,
+    ) -> StoreResult<Slice<NoteId>> {
+        let query = sqlx::query_scalar(
+            "SELECT id FROM note WHERE author_id = $1 AND NOT is_shown AND removed_at IS NULL AND id < $2
+             ORDER BY id DESC LIMIT $3",
+        )
+        .bind(author.get())
+        .bind(page.below())
+        .bind(page.rows());
         Ok(page.slice(self.run(query.fetch_all(&self.pool())).await?))
     }
 
@@ -179,25 +218,32 @@ impl Db {
 }
 
 impl Tx {
-    /// Adds a note, hidden if its author is. Returns its id, and whether it is shown; `None` if the group does not exist or
-    /// was removed. Call [`Tx::lock_removals_shared`] first.
+    /// Adds a note. `is_judged`: it waits for a decision; else it is hidden if its author is. Returns its id, and whether it
+    /// is shown; `None` if the group does not exist or was removed. Call [`Tx::lock_removals_shared`] first.
     pub async fn add_note(
         &mut self,
         author: UserId,
         group: Option<GroupId>,
-        title: &str,
-        body: &str,
+        text: &NoteText,
+        is_judged: bool,
     ) -> StoreResult<Option<(NoteId, bool)>> {
         let query = sqlx::query_as(
-            "INSERT INTO note (author_id, group_id, title, body, is_hidden)
-             SELECT id, $2, $3, $4, hidden_at IS NOT NULL FROM app_user
-             WHERE id = $1 AND ($2 IS NULL OR EXISTS (SELECT FROM app_group WHERE id = $2 AND removed_at IS NULL))
-             RETURNING id, is_shown",
+            "WITH written AS (
+                 INSERT INTO note (author_id, group_id, title, body, state, is_hidden)
+                 SELECT id, $2, $3, $4, CASE WHEN $5 THEN 'pending' ELSE 'approved' END, hidden_at IS NOT NULL AND NOT $5
+                 FROM app_user
+                 WHERE id = $1 AND ($2 IS NULL OR EXISTS (SELECT FROM app_group WHERE id = $2 AND removed_at IS NULL))
+                 RETURNING id, is_shown
+             ), queued AS (
+                 INSERT INTO note_queue (note_id) SELECT id FROM written WHERE $5
+             )
+             SELECT id, is_shown FROM written",
         )
         .bind(author.get())
         .bind(group.map(GroupId::get))
-        .bind(title)
-        .bind(body);
+        .bind(&text.title)
+        .bind(&text.body)
+        .bind(is_judged);
         self.db.run(query.fetch_optional(&mut *self.inner)).await
     }
 
@@ -218,28 +264,31 @@ impl Tx {
         self.db.run(query.execute(&mut *self.inner)).await.map(drop)
     }
 
-    /// Changes the texts that are given. Returns whether any became another.
-    pub async fn update_note(
-        &mut self,
-        note: NoteId,
-        title: Option<&str>,
-        body: Option<&str>,
-    ) -> StoreResult<bool> {
-        let query = sqlx::query(
-            "UPDATE note SET title = coalesce($2, title), body = coalesce($3, body), edited_at = now()
-             WHERE id = $1 AND (title, body) <> (coalesce($2, title), coalesce($3, body))",
-        )
-        .bind(note.get())
-        .bind(title)
-        .bind(body);
-        Ok(self.db.run(query.execute(&mut *self.inner)).await?.rows_affected() > 0)
-    }
-
     /// The notes that exist and are not removed.
     pub async fn present_notes(&mut self, ids: &[NoteId]) -> StoreResult<Vec<NoteId>> {
         let query = sqlx::query_scalar("SELECT id FROM note WHERE id = ANY($1) AND removed_at IS NULL")
             .bind(ids.iter().map(|id| id.get()).collect::<Vec<_>>());
         self.db.run(query.fetch_all(&mut *self.inner)).await
+    }
+}
+
+/// The columns of [`COLUMNS`].
+impl FromRow<'_, PgRow> for Note {
+    fn from_row(row: &PgRow) -> sqlx::Result<Self> {
+        Ok(Self {
+            id: row.try_get("id")?,
+            author: row.try_get("author_id")?,
+            group: row.try_get("group_id")?,
+            is_featured: row.try_get("is_featured")?,
+            state: row.try_get("state")?,
+            is_hidden: row.try_get("is_hidden")?,
+            title: row.try_get("title")?,
+            body: row.try_get("body")?,
+            rejected_because: row.try_get("rejected_because")?,
+            created_at: row.try_get("created_at")?,
+            edited_at: row.try_get("edited_at")?,
+            edit: PendingNoteEdit::from_join(row)?,
+        })
     }
 }
 

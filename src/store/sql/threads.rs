@@ -8,25 +8,15 @@ use sqlx::{FromRow, Row, postgres::PgRow};
 
 use super::{
     Db,
-    columns::{stored_as, users_of},
+    columns::users_of,
     comment_edits::PendingEdit,
     from_catalogue,
+    submissions::ModerationState,
 };
 use crate::{
     primitives::{CommentId, Id, NoteId, PageRequest, Ranked, Slice, UserId},
     store::StoreResult,
 };
-
-/// Whether a comment may be shown.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum CommentState {
-    /// Not decided yet: only its author and moderators see it.
-    Pending,
-    Approved,
-    /// Only its author and moderators see it.
-    Rejected,
-}
 
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Comment {
@@ -37,7 +27,7 @@ pub struct Comment {
     pub parent: Option<CommentId>,
     /// The reply that it answers; `None` if it answers the parent comment or the note.
     pub answered: Option<CommentId>,
-    pub state: CommentState,
+    pub state: ModerationState,
     /// It is a placeholder of a removed comment, without text.
     pub is_removed: bool,
     /// Its author is hidden: others see at most a placeholder.
@@ -226,13 +216,4 @@ impl FromRow<'_, PgRow> for Comment {
             edit: PendingEdit::from_join(row)?,
         })
     }
-}
-
-stored_as! {
-    CommentState as String => |name: String| match name.as_str() {
-        "pending" => Ok(CommentState::Pending),
-        "approved" => Ok(CommentState::Approved),
-        "rejected" => Ok(CommentState::Rejected),
-        _ => Err(format!("unknown state of a comment {name:?}").into()),
-    };
 }

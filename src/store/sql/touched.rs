@@ -19,7 +19,7 @@ use crate::{
 type Touches = &'static [(EntityKind, &'static str)];
 
 /// Tables whose ids rise with time, the column of the time, and the entities that a row `r` changed: kind and id.
-const NEW_ROWS: [(&str, &str, Touches); 3] = [
+const NEW_ROWS: [(&str, &str, Touches); 4] = [
     (
         "note AS r",
         "created_at",
@@ -35,6 +35,11 @@ const NEW_ROWS: [(&str, &str, Touches); 3] = [
             (EntityKind::User, "c.author_id"),
             (EntityKind::Inbox, "n.author_id"),
         ],
+    ),
+    (
+        "note_decision AS r JOIN note AS n ON n.id = r.note_id",
+        "decided_at",
+        &[(EntityKind::Note, "n.id"), (EntityKind::User, "n.author_id"), (EntityKind::Group, "n.group_id")],
     ),
     ("coin_ledger AS r", "created_at", &[(EntityKind::User, "r.user_id")]),
 ];

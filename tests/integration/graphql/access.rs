@@ -165,7 +165,7 @@ impl Things {
         };
         let selection = match (of_type, field) {
             ("Mutation", _) => format!("{field}(input: {}) {{ __typename }}", literal(&input)),
-            ("Query", "commentQueue") => "commentQueue { waitingCount }".into(),
+            ("Query", "reviewQueue") => "reviewQueue { waitingCount }".into(),
             ("Query", "node" | "note") => format!("{field}(id: \"{note}\") {{ id }}"),
             ("Query", "group") => format!("group(id: \"{group}\") {{ id }}"),
             ("Query", "nodes") => format!("nodes(ids: [\"{note}\"]) {{ id }}"),

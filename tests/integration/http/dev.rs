@@ -46,7 +46,7 @@ async fn a_token_is_for_the_requested_user_and_role() {
         assert!((11..=12).contains(&(ends - Utc::now()).num_hours()), "{ends}");
         // The token grants what the session says.
         client.like(&n).await;
-        let queue = client.send("{ commentQueue { waitingCount } }", json!({})).await;
+        let queue = client.send("{ reviewQueue { waitingCount } }", json!({})).await;
         assert_eq!(queue.body.get("errors").is_none(), role == "moderator", "{}", queue.body);
         let viewer =
             client.data("{ viewer { user { id } } }", json!({})).await["viewer"]["user"]["id"].clone();

@@ -68,7 +68,7 @@ async fn the_reference_lists_exactly_the_exported_metrics_with_their_kinds_and_l
     server.anonymous().error("{ note(id: \"note_0\") { id } }", json!({})).await;
     server
         .client_as(Role::Moderator, "mo is measured")
-        .data("{ commentQueue { waitingCount } }", json!({}))
+        .data("{ reviewQueue { waitingCount } }", json!({}))
         .await;
     let mut socket = server.socket("bea is measured").await;
     socket.watch_notes(&[&n]).await;
@@ -294,8 +294,8 @@ async fn comments_and_dead_events_that_wait_for_a_decision_are_exported_until_it
             let metrics = server.metrics().await;
             let value = |series: &str| metrics.get(series).copied();
             let values = [
-                value("plaudit_comments_pending{state=\"waiting\"}")?,
-                value("plaudit_comments_pending{state=\"undecided\"}")?,
+                value("plaudit_review_queue{state=\"waiting\"}")?,
+                value("plaudit_review_queue{state=\"undecided\"}")?,
                 value("plaudit_dead_events")?,
             ];
             (values == expected).then_some(())

@@ -41,7 +41,7 @@ async fn tokens_of_a_provider_grant_their_claims_and_all_others_are_refused() {
         }
     }
     let moderator = Key::P256.token("e", &claims(&json!({ "role": "moderator" })));
-    server.anonymous().with_token(&moderator).data("{ commentQueue { waitingCount } }", json!({})).await;
+    server.anonymous().with_token(&moderator).data("{ reviewQueue { waitingCount } }", json!({})).await;
 
     // The public key as the secret of an HMAC.
     let public = Key::Rsa.public("r")["n"].as_str().unwrap().to_owned();

@@ -2,7 +2,7 @@ import { useEffect, useRef, useState } from "react";
 import { useQuery } from "urql";
 import { Endless } from "../../shared/lists/Endless";
 import { usePages } from "../../shared/lists/usePages";
-import { CommentQueueDocument, UndecidedCommentsDocument } from "../../shared/api/generated";
+import { ReviewQueueDocument, UndecidedCommentsDocument } from "../../shared/api/generated";
 import { ABOUT } from "../panels/explained";
 import { Card } from "../ui/Card";
 import { Figure } from "../ui/Figure";
@@ -16,9 +16,9 @@ const EVERY_MS = 5_000;
 
 /** The length of the queue, and the comments that wait for a person: the oldest first, more on scroll. */
 export function Queue() {
-  const [{ data }, refresh] = useQuery({ query: CommentQueueDocument });
+  const [{ data }, refresh] = useQuery({ query: ReviewQueueDocument });
   useEvery(EVERY_MS, () => refresh({ requestPolicy: "network-only" }));
-  const queue = data?.commentQueue;
+  const queue = data?.reviewQueue;
   const { nodes, endless } = usePages(UndecidedCommentsDocument, {}, (data) => data.undecidedComments);
   // Decided comments stay in the cache's list, in their new state.
   const waiting = nodes.filter(({ comment }) => comment.state === "PENDING");

@@ -8,7 +8,7 @@ import styles from "./panels.module.css";
 /** Comments that wait for the configured moderator or for a person, counted by the owner of shard 0. */
 export function Decisions() {
   const now = useReadings();
-  const pending = (state: string) => now.value("plaudit_comments_pending", { state });
+  const pending = (state: string) => now.value("plaudit_review_queue", { state });
   return (
     <Card
       title="Comments"

@@ -23,7 +23,7 @@ export function cache() {
       ...embedded("LikerConnection", "FollowerConnection", "FollowedUserConnection", "MemberConnection"),
       ...embedded("GroupConnection", "JoinedGroupConnection"),
       ...embedded("InboxEntryConnection", "UndecidedCommentConnection", "UndecidedComment", "ExportedRecordConnection", "ExportedRecord", "PageInfo"),
-      ...embedded("CommentEdit", "CommentQueue", "ActivityPoint", "UserVisibility", "Suspension"),
+      ...embedded("CommentEdit", "ReviewQueue", "ActivityPoint", "UserVisibility", "Suspension"),
       ...embedded("ReportedObjectConnection", "ReportedObject", "ReportReasonCount", "ReportConnection", "Report"),
       ...embedded("Explanation", "ExplainedCounter", "ExplainedLog", "ExplainedEvent"),
       ...embedded("ExplainedInvalidation", "ExplainedRepair"),

@@ -91,8 +91,8 @@ async fn replies_to(client: &Client, comment: &Value) -> i64 {
 
 /// The counts of the queue, read by a moderator.
 async fn queue(moderator: &Client) -> Value {
-    let query = "{ commentQueue { waitingCount undecidedCount oldestWaitingSeconds } }";
-    moderator.data(query, json!({})).await["commentQueue"].clone()
+    let query = "{ reviewQueue { waitingCount undecidedCount oldestWaitingSeconds } }";
+    moderator.data(query, json!({})).await["reviewQueue"].clone()
 }
 
 /// Comments that wait for a human moderator, each with the reason.

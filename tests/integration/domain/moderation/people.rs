@@ -130,7 +130,7 @@ async fn only_moderators_decide_and_see_pending_comments() {
     ] {
         assert_eq!(client.refused("approveComment", approve.clone()).await.0, code);
         assert_eq!(client.refused("rejectComment", reject.clone()).await.0, code);
-        for query in ["{ undecidedComments { nodes { reason } } }", "{ commentQueue { waitingCount } }"] {
+        for query in ["{ undecidedComments { nodes { reason } } }", "{ reviewQueue { waitingCount } }"] {
             assert_eq!(client.error(query, json!({})).await["extensions"]["code"], code, "{query}");
         }
     }
