@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use super::{
-    Comment, CommentEdit, DomainError, DomainResult, IdempotencyKey, ModerationState, Plaudit, keys::ActionCall,
-    transaction::ActionStart,
+    Comment, CommentEdit, DomainError, DomainResult, IdempotencyKey, ModerationState, Plaudit,
+    keys::ActionCall, transaction::ActionStart,
 };
 use crate::{
     primitives::{CommentId, UserId},
@@ -70,7 +70,9 @@ async fn edit_own(tx: &mut Tx, actor: UserId, comment: CommentId, edit: &Comment
     match header.state {
         ModerationState::Approved if text == texts.shown => tx.withdraw_edit(comment).await?,
         ModerationState::Approved => tx.keep_edit(comment, &text).await?,
-        ModerationState::Pending | ModerationState::Rejected => tx.replace_unapproved_text(comment, &text).await?,
+        ModerationState::Pending | ModerationState::Rejected => {
+            tx.replace_unapproved_text(comment, &text).await?
+        }
     }
     Ok(true)
 }

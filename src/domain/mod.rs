@@ -48,7 +48,7 @@ use std::sync::Arc;
 use tokio::sync::Semaphore;
 
 pub use crate::store::sql::{
-    comment_edits::PendingEdit, note_moderation::PendingNoteEdit, submissions::ModerationState,
+    comment_edits::PendingEdit, note_texts::PendingNoteEdit, submissions::ModerationState,
 };
 pub use actions::ACTIONS;
 pub use changes::{ChangedComment, Changes};

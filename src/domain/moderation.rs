@@ -31,7 +31,8 @@ impl Plaudit {
     ) -> DomainResult<(Arc<Comment>, bool)> {
         let action = if approve { "approveComment" } else { "rejectComment" };
         let call = ActionCall::new(action, &(comment, reason));
-        let changed = self.decide(moderator, call, (Judged::Comment, comment.0), approve, reason, key).await?;
+        let changed =
+            self.decide(moderator, call, (Judged::Comment, comment.0), approve, reason, key).await?;
         Ok((self.comments().get(comment).await?, changed))
     }
 
@@ -128,16 +129,19 @@ async fn decide_waiting(
 /// Fails unless the last text already has this decision.
 fn must_be(kind: Judged, decided: Option<ModerationState>, verdict: Verdict) -> DomainResult<()> {
     match (decided.ok_or(DomainError::NotFound(kind.name()))?, verdict) {
-        (ModerationState::Approved, Verdict::Approved) | (ModerationState::Rejected, Verdict::Rejected) => Ok(()),
+        (ModerationState::Approved, Verdict::Approved) | (ModerationState::Rejected, Verdict::Rejected) => {
+            Ok(())
+        }
         // Its note was removed; the backfill will remove the comment.
         (ModerationState::Pending, _) => Err(DomainError::NotFound(kind.name())),
         _ => Err(match kind {
             Judged::Note => {
                 DomainError::bad_input("noteId", "noteId: this note already has the opposite decision")
             }
-            Judged::Comment => {
-                DomainError::bad_input("commentId", "commentId: this comment already has the opposite decision")
-            }
+            Judged::Comment => DomainError::bad_input(
+                "commentId",
+                "commentId: this comment already has the opposite decision",
+            ),
         }),
     }
 }

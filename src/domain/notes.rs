@@ -14,7 +14,7 @@ use crate::{
     store::sql::{
         Tx,
         backfills::BackfillKind,
-        note_moderation::NoteText,
+        note_texts::NoteText,
         notes::{NotePlace, NoteState},
         submissions::ModerationState,
     },
@@ -235,9 +235,10 @@ impl Plaudit {
         let note = self.notes().get(note).await?;
         let is_approved = note.state == ModerationState::Approved;
         match actor == Some(note.author) {
-            true if !is_approved => {
-                Err(DomainError::bad_input("noteId", "noteId: this note is not approved yet; wait until it is"))
-            }
+            true if !is_approved => Err(DomainError::bad_input(
+                "noteId",
+                "noteId: this note is not approved yet; wait until it is",
+            )),
             false if !note.is_public() => Err(DomainError::NotFound("note")),
             _ => Ok(note),
         }

@@ -171,8 +171,9 @@ impl Plaudit {
         let mut seen = HashSet::with_capacity(ids.len());
         let ids: Vec<NoteId> = ids.iter().copied().filter(|id| seen.insert(*id)).collect();
         let found = self.notes().get_many(&ids).await?.into_iter().flatten();
-        let notes: Vec<Arc<Note>> =
-            found.filter(|note| note.is_public() || note.is_hidden && Some(note.author) == viewer.user()).collect();
+        let notes: Vec<Arc<Note>> = found
+            .filter(|note| note.is_public() || note.is_hidden && Some(note.author) == viewer.user())
+            .collect();
         let counts = self.counts_views_of(viewer).await?;
         let views = &self.inner.views;
         // Checked before the key is claimed: a rejected request must not leave a claim.

@@ -170,9 +170,9 @@ pub struct PipelineSettings {
     #[arg(value_parser = duration(Duration::ZERO..=YEAR * 10))]
     pub removed_text_retention: Duration,
 
-    /// How long decisions about comments are kept, 1day to 10years
+    /// How long decisions about comments and notes are kept, 1day to 10years
     ///
-    /// Older ones are deleted hourly, but the last rejection of a comment stays as long as its author sees it.
+    /// Older ones are deleted hourly, but the last rejection of one stays as long as its author sees it.
     #[arg(long, value_name = "DURATION", default_value = "365days")]
     #[arg(value_parser = duration(DAY..=YEAR * 10))]
     pub decision_retention: Duration,

@@ -3,10 +3,10 @@
 use futures_util::FutureExt;
 
 use super::{
-    pending_edits::pending_edit,
-    moderation_states::state,
     lists::{page_of, page_of_actors},
+    moderation_states::state,
     nodes::{ID, id},
+    pending_edits::pending_edit,
 };
 use crate::{
     catalogue::{Counter, EdgeKind},

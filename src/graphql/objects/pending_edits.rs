@@ -70,7 +70,9 @@ pub fn note_edit() -> ObjectType {
 /// The edit of the note, if there is one and the viewer may see it.
 pub async fn pending_note_edit(call: Call<'_>) -> ApiResult<Output> {
     let Some(Row::Note(note)) = call.scope.row(call.entity()?).await? else { return Ok(Output::NULL) };
-    let Some(PendingNoteEdit { text, rejected_because, created_at }) = &note.edit else { return Ok(Output::NULL) };
+    let Some(PendingNoteEdit { text, rejected_because, created_at }) = &note.edit else {
+        return Ok(Output::NULL);
+    };
     if !call.scope.reader().is_user_or_moderator(note.author).await? {
         return Ok(Output::NULL);
     }

@@ -15,8 +15,7 @@ use super::{
     live::{changes::change_types, subscriptions::subscription},
     mutations,
     objects::{
-        activity, coins, comments, groups, inbox, inbox_badges, inbox_entries,
-        lists::note_order,
+        activity, coins, comments, groups, inbox, inbox_badges, inbox_entries, lists::note_order,
         moderation_states, notes, pending_edits, ratings, reports, suspension, users, viewer, visibility,
     },
     queries::{self, explain, export, lists, moderation, rankings},

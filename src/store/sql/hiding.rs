@@ -127,7 +127,8 @@ impl Tx {
         most: usize,
     ) -> StoreResult<Vec<CommentOnHidden>> {
         let was = "removed_at IS NULL AND note_is_hidden <> $4";
-        let notes = if hide { "NOT n.is_shown AND n.removed_at IS NULL AND n.is_hidden" } else { "n.is_shown" };
+        let notes =
+            if hide { "NOT n.is_shown AND n.removed_at IS NULL AND n.is_hidden" } else { "n.is_shown" };
         let text = format!(
             "WITH page AS (
                  (SELECT id FROM comment_index WHERE note_id = $2 AND id > $3 AND {was} ORDER BY id LIMIT $5)

@@ -28,6 +28,7 @@ mod lists;
 pub mod migration;
 pub mod moderation;
 pub mod note_moderation;
+pub mod note_texts;
 pub mod notes;
 pub mod notices;
 mod notifications;

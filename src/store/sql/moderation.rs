@@ -40,7 +40,10 @@ impl Tx {
     /// Decides the texts of comments that still wait, and records the decisions. Writes the inbox entries of what is approved and
     /// returns how totals change. Skips texts that were decided, replaced or removed before, and comments whose note was
     /// removed. Call [`Tx::lock_removals_shared`] first.
-    pub(super) async fn decide_comments(&mut self, decisions: &[Decision<'_>]) -> StoreResult<DecisionEffects> {
+    pub(super) async fn decide_comments(
+        &mut self,
+        decisions: &[Decision<'_>],
+    ) -> StoreResult<DecisionEffects> {
         let comments: Vec<CommentId> = decisions.iter().map(|decision| CommentId(decision.id)).collect();
         let headers = self.comment_headers(&comments).await?;
         let notifications = self.notifications(&comments).await?;

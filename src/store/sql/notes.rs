@@ -4,7 +4,11 @@ use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 use sqlx::{FromRow, Row, postgres::PgRow};
 
-use super::{Db, Tx, from_catalogue, note_moderation::{NoteText, PendingNoteEdit}, submissions::ModerationState};
+use super::{
+    Db, Tx, from_catalogue,
+    note_texts::{NoteText, PendingNoteEdit},
+    submissions::ModerationState,
+};
 use crate::{
     catalogue::{Counter, Counts, Deltas},
     primitives::{GroupId, Id, NoteId, PageRequest, Slice, UserId},
@@ -86,7 +90,8 @@ pub fn count_note(place: &NotePlace, totals: &Counts, by: i64, moved: &mut Delta
     }
 }
 
-const COLUMNS: &str = "n.id, n.author_id, n.group_id, n.featured_at IS NOT NULL AS is_featured, n.state, n.is_hidden, n.title,
+const COLUMNS: &str =
+    "n.id, n.author_id, n.group_id, n.featured_at IS NOT NULL AS is_featured, n.state, n.is_hidden, n.title,
     n.body, n.created_at, n.edited_at,
     CASE WHEN n.state = 'rejected' THEN (SELECT d.reason FROM note_decision AS d WHERE d.note_id = n.id
                                          ORDER BY d.id DESC LIMIT 1) END AS rejected_because,

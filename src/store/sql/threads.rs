@@ -7,11 +7,7 @@ use serde::{Deserialize, Serialize};
 use sqlx::{FromRow, Row, postgres::PgRow};
 
 use super::{
-    Db,
-    columns::users_of,
-    comment_edits::PendingEdit,
-    from_catalogue,
-    submissions::ModerationState,
+    Db, columns::users_of, comment_edits::PendingEdit, from_catalogue, submissions::ModerationState,
 };
 use crate::{
     primitives::{CommentId, Id, NoteId, PageRequest, Ranked, Slice, UserId},

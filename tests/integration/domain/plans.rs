@@ -25,6 +25,7 @@ const LISTS: &[&str] = &[
     "viewer { likedNotes(ARGS) NODES }",
     "viewer { collectedNotes(ARGS) NODES }",
     "viewer { unpublishedComments(ARGS) NODES }",
+    "viewer { unpublishedNotes(ARGS) NODES }",
     "viewer { coinEntries(ARGS) NODES }",
 ];
 
@@ -148,8 +149,9 @@ async fn arrive(server: &Server, reader: &Client, arrived: &mut usize) {
     let comment = "WITH i AS (INSERT INTO comment_index (note_id, author_id, state) VALUES (1, 1, 'approved') RETURNING id)
                    INSERT INTO comment_body SELECT id, 'A comment' FROM i";
     let held = comment.replace("approved", "rejected");
+    let waiting = "INSERT INTO note (author_id, title, body, state) VALUES (1, 'A note', 'Text', 'pending')";
     let coins = "INSERT INTO coin_ledger (user_id, amount, balance_after, reason, granted_by) VALUES (1, 1, 1, 'x', 1)";
-    for statement in [held.as_str(), coins] {
+    for statement in [held.as_str(), waiting, coins] {
         execute(&server.stores().sql().await, statement).await;
     }
     sqlx::query(comment).execute(&server.stores().sql().await).await.unwrap();
@@ -383,9 +385,10 @@ async fn fill(stores: &Stores) {
     let names = "INSERT INTO app_group (owner_id, name, description) SELECT i, 'A group', 'All of us'";
     execute(&sql, &format!("{names} FROM generate_series(1, {GROUPS}) AS i")).await;
     let notes = format!(
-        "note (author_id, group_id, title, body, created_at, removed_at) SELECT
-             {}, CASE i % 5 WHEN 0 THEN NULL WHEN 1 THEN 1 ELSE {} END,
-             'A note', 'Text', at, CASE WHEN i % 100 = 99 THEN at END",
+        "note (author_id, group_id, title, body, created_at, removed_at, state) SELECT
+             CASE WHEN i % 100000 = 7 THEN 2 ELSE {} END, CASE i % 5 WHEN 0 THEN NULL WHEN 1 THEN 1 ELSE {} END,
+             'A note', 'Text', at, CASE WHEN i % 100 = 99 THEN at END,
+             CASE WHEN i % 50 IN (5, 7) THEN 'rejected' ELSE 'approved' END",
         first_or("i % 5 = 0", USERS, 7_919),
         any(GROUPS, 104_729),
     );

@@ -10,7 +10,7 @@ const VIEWER: &str = "{ viewer {
     user { id } inbox { id }
     likedNotes { nodes { id } pageInfo { hasNextPage endCursor } }
     likedComments { nodes { id body } } collectedNotes { nodes { id } }
-    unpublishedComments { nodes { id state } } coinEntries { nodes { id } } } }";
+    unpublishedComments { nodes { id state } } unpublishedNotes { nodes { id state } } coinEntries { nodes { id } } } }";
 
 async fn viewer(client: &Client) -> Value {
     client.data(VIEWER, json!({})).await["viewer"].clone()
@@ -29,7 +29,7 @@ async fn the_viewer_is_null_only_without_a_token_and_before_the_first_action_all
     let page = json!({ "nodes": [], "pageInfo": { "hasNextPage": false, "endCursor": null } });
     let expected = json!({
         "user": null, "inbox": null, "likedNotes": page, "likedComments": empty, "collectedNotes": empty,
-        "unpublishedComments": empty, "coinEntries": empty,
+        "unpublishedComments": empty, "unpublishedNotes": empty, "coinEntries": empty,
     });
     for _ in 0..2 {
         assert_eq!(viewer(&newcomer).await, expected);

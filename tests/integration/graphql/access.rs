@@ -74,6 +74,8 @@ struct Things {
     group: String,
     /// By another user: one to approve, one to reject.
     undecided: [String; 2],
+    /// By another user: to reject.
+    undecided_note: String,
     /// By another user, and reported.
     others_note: String,
     /// By another user.
@@ -100,6 +102,10 @@ impl Things {
             *id = stores.new_comment(number(&created["id"])).await;
             set_pending(server, *id).await;
         }
+        let undecided_note = stores.new_note().await;
+        let wait = "WITH queued AS (INSERT INTO note_queue (note_id, undecided_why) VALUES ($1, 'Because'))
+                    UPDATE note SET state = 'pending' WHERE id = $1";
+        sqlx::query(wait).bind(undecided_note).execute(&stores.sql().await).await.unwrap();
         let others_note = crate::support::note(stores.new_note().await);
         let report = json!({ "noteId": others_note, "reason": "SPAM" });
         server.client("a reporter").act("reportNote", report, "changed").await;
@@ -109,6 +115,7 @@ impl Things {
             comment: format!("comment_{comment}"),
             group: group.as_str().unwrap().to_owned(),
             undecided: undecided.map(|id| format!("comment_{id}")),
+            undecided_note: crate::support::note(undecided_note),
             others_note,
             reported: format!("comment_{}", stores.new_comment(number(&created["id"])).await),
             other_user: user(stores.new_user().await),
@@ -128,6 +135,7 @@ impl Things {
             comment,
             group,
             undecided,
+            undecided_note,
             others_note,
             reported,
             other_user,
@@ -137,6 +145,7 @@ impl Things {
         let input = match field {
             "addComment" => json!({ "noteId": note, "body": "Words" }),
             "approveComment" => json!({ "commentId": undecided[0] }),
+            "rejectNote" => json!({ "noteId": undecided_note, "reason": "Because" }),
             "rejectComment" => json!({ "commentId": undecided[1], "reason": "Because" }),
             "likeComment" | "unlikeComment" | "deleteComment" => json!({ "commentId": comment }),
             "updateComment" => json!({ "commentId": comment, "body": "Another" }),
@@ -176,7 +185,7 @@ impl Things {
             ("Query", "exportUser") => format!("exportUser(userId: {other_user:?}) {{ nodes {{ kind }} }}"),
             ("Query", "explain") => format!("explain(id: \"{note}\") {{ verdict }}"),
             ("Query", "reportedObjects") => "reportedObjects { nodes { reportCount } }".into(),
-            ("Query", "undecidedComments") => "undecidedComments { nodes { reason } }".into(),
+            ("Query", "undecidedComments" | "undecidedNotes") => format!("{field} {{ nodes {{ reason }} }}"),
             ("Query", _) => format!("{field} {{ nodes {{ id }} }}"),
             ("Subscription", "noteCountsChanged") => format!("{field}(noteIds: [\"{note}\"]) {{ id }}"),
             ("Subscription", "userCountsChanged") => format!("{field}(userIds: [\"{owner}\"]) {{ id }}"),

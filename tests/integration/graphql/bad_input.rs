@@ -176,9 +176,10 @@ async fn every_argument_of_every_mutation_is_checked_and_named() {
             cases.push((user_, mutation, json!({ "noteId": bad }), "noteId"));
         }
         cases.push((user_, "reportNote", json!({ "noteId": bad, "reason": "SPAM" }), "noteId"));
-        for mutation in ["featureNote", "unfeatureNote"] {
+        for mutation in ["featureNote", "unfeatureNote", "approveNote"] {
             cases.push((moderator, mutation, json!({ "noteId": bad }), "noteId"));
         }
+        cases.push((moderator, "rejectNote", json!({ "noteId": bad, "reason": "r" }), "noteId"));
         cases.push((user_, "recordViews", json!({ "noteIds": [n, bad] }), "noteIds"));
     }
     for bad in ["", "comment", "note_1"] {
@@ -296,6 +297,8 @@ async fn an_idempotency_key_is_checked_by_every_mutation() {
         (0, "rateNote", json!({ "noteId": n, "score": 1 })),
         (1, "approveComment", json!({ "commentId": "comment_1" })),
         (1, "rejectComment", json!({ "commentId": "comment_1", "reason": "r" })),
+        (1, "approveNote", json!({ "noteId": n })),
+        (1, "rejectNote", json!({ "noteId": n, "reason": "r" })),
         (1, "featureNote", json!({ "noteId": n })),
         (1, "unfeatureNote", json!({ "noteId": n })),
         (0, "reportNote", json!({ "noteId": n, "reason": "SPAM" })),
@@ -340,6 +343,7 @@ async fn every_list_checks_page_size_and_cursor_and_names_the_argument() {
         "viewer { collectedNotes(ARGS)".into(),
         "viewer { likedComments(ARGS)".into(),
         "viewer { unpublishedComments(ARGS)".into(),
+        "viewer { unpublishedNotes(ARGS)".into(),
         "viewer { coinEntries(ARGS)".into(),
         "viewer { inbox { entries(ARGS)".into(),
         format!("note(id: \"note_{n}\") {{ likers(ARGS)"),

@@ -1,8 +1,9 @@
-//! Moderation of comments, from writing a comment to the decision.
+//! Moderation of comments and notes, from writing them to the decision.
 
 mod approval;
 mod automatic;
 mod edits;
+mod notes;
 mod people;
 mod queue;
 mod removal;

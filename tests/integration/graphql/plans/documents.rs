@@ -111,6 +111,13 @@ async fn variables(server: &Server) -> Value {
     })
 }
 
+/// Makes a note wait for a person.
+async fn wait_for_decision(server: &Server, note: &Value) {
+    let wait = "WITH queued AS (INSERT INTO note_queue (note_id, undecided_why) VALUES ($1, 'a test'))
+                UPDATE note SET state = 'pending' WHERE id = $1";
+    sqlx::query(wait).bind(number(note)).execute(&server.stores().sql().await).await.unwrap();
+}
+
 /// Answers and events by plans, and by the engine.
 async fn executions(server: &Server) -> (f64, f64) {
     let metrics = server.metrics().await;
@@ -136,13 +143,18 @@ async fn every_document_of_the_project_is_answered_by_its_plan() {
         let has = |word: &str| document.text.contains(word);
         // Nobody decides twice about a comment, or removes an object twice.
         let is_decision = has("approveComment(") || has("rejectComment(");
-        let mut values = if is_decision || has("delete") || has("removeGroup") || has("eraseUser(") {
+        let of_note = has("approveNote(") || has("rejectNote(");
+        let mut values = if is_decision || of_note || has("delete") || has("removeGroup") || has("eraseUser(")
+        {
             variables(&server).await
         } else {
             values.clone()
         };
         if is_decision || has("updateComment(") {
             values["commentId"] = values["waiting"].clone();
+        }
+        if of_note {
+            wait_for_decision(&server, &values["noteId"]).await;
         }
         if has("$key: String!") {
             values["key"] = json!(document.name);

@@ -50,8 +50,16 @@ const BACKFILLED: [&str; 14] = [
 ];
 /// Fields that depend on the clock, also at rest. The comments that wait are passed on to people after some minutes; the
 /// inbox entries of a backfill are in the order in which the shards persist them.
-const OF_THE_CLOCK: [&str; 7] =
-    ["hotNotes", "activity", "viewCount", "reviewQueue", "undecidedComments", "entries", "explain"];
+const OF_THE_CLOCK: [&str; 8] = [
+    "hotNotes",
+    "activity",
+    "viewCount",
+    "reviewQueue",
+    "undecidedComments",
+    "undecidedNotes",
+    "entries",
+    "explain",
+];
 
 /// A server with its own stores.
 struct Side {
