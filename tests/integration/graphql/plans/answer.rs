@@ -6,7 +6,7 @@ use super::generator::Request;
 use crate::support::Client;
 
 /// Fields that depend on the clock, or on how changes were grouped. Their aliases begin with their names.
-pub const VOLATILE: [&str; 14] = [
+pub const VOLATILE: [&str; 17] = [
     "createdAt",
     "editedAt",
     "likedAt",
@@ -14,6 +14,9 @@ pub const VOLATILE: [&str; 14] = [
     "joinedAt",
     "collectedAt",
     "ratedAt",
+    "reportedAt",
+    "firstReportedAt",
+    "lastReportedAt",
     "at",
     "countsVersion",
     "cursor",

@@ -48,9 +48,9 @@ const BACKFILLED: [&str; 14] = [
     "noteCount",
     "replyCount",
 ];
-/// Fields that depend on the clock, also at rest. The comments that wait are passed on to people after some minutes; the
+/// Fields that depend on the clock, also at rest, or have times within texts. The comments that wait are passed on to people after some minutes; the
 /// inbox entries of a backfill are in the order in which the shards persist them.
-const OF_THE_CLOCK: [&str; 8] = [
+const OF_THE_CLOCK: [&str; 9] = [
     "hotNotes",
     "activity",
     "viewCount",
@@ -59,6 +59,7 @@ const OF_THE_CLOCK: [&str; 8] = [
     "undecidedNotes",
     "entries",
     "explain",
+    "exportUser",
 ];
 
 /// A server with its own stores.
