@@ -9,6 +9,7 @@ import { Pages } from "./Pages";
 import { DrawerProvider } from "./drawer/DrawerProvider";
 import { Shell } from "./layout/Shell";
 import { switchUser } from "./viewer/chosenUser";
+import { NewNotesProvider } from "./notes/newNotes";
 import { ViewsProvider } from "./notes/views";
 
 const TwoPage = lazy(() => import("./two/TwoPage"));
@@ -28,11 +29,13 @@ export function App({ first }: { first: Session | undefined }) {
               <Switch>
                 <Route path="/two" component={TwoPage} />
                 <Route>
-                  <DrawerProvider>
-                    <Shell onSwitch={switchTo}>
-                      <Pages />
-                    </Shell>
-                  </DrawerProvider>
+                  <NewNotesProvider>
+                    <DrawerProvider>
+                      <Shell onSwitch={switchTo}>
+                        <Pages />
+                      </Shell>
+                    </DrawerProvider>
+                  </NewNotesProvider>
                 </Route>
               </Switch>
             </Suspense>

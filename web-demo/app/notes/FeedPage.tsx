@@ -1,11 +1,14 @@
 import { useState } from "react";
 import { FeedDocument, FollowingFeedDocument, type NotesFragment } from "../../shared/api/generated";
+import { exactly } from "../../shared/ui/Count";
 import { Empty } from "../../shared/ui/States";
 import { PageHead } from "../layout/PageHead";
 import { Tabs } from "../controls/Tabs";
 import { usePages } from "../../shared/lists/usePages";
+import { Offer } from "../lists/Offer";
 import { NoteComposer } from "./NoteComposer";
 import { NoteList } from "./NoteList";
+import { useNewNotes } from "./newNotes";
 
 /** The newest notes of everybody, or of the users that the viewer follows. */
 export function FeedPage() {
@@ -35,8 +38,33 @@ export function FeedPage() {
   );
 }
 
+/** The feed, and an offer to read it again when there are new notes. */
 function Feed() {
-  return <Notes {...usePages(FeedDocument, {}, (data) => data.feed)} />;
+  const [, forgetNew] = useNewNotes();
+  /** How often it was read again. */
+  const [readings, setReadings] = useState(0);
+  function readAgain() {
+    forgetNew();
+    setReadings(readings + 1);
+    // The button disappears, so the focus moves to the page.
+    document.getElementById("main")?.focus({ preventScroll: true });
+    scrollTo({ top: 0 });
+  }
+  return <ReadFeed key={readings} isAgain={readings > 0} onReadAgain={readAgain} />;
+}
+
+function ReadFeed({ isAgain, onReadAgain }: { isAgain: boolean; onReadAgain: () => void }) {
+  const { nodes, endless } = usePages(FeedDocument, {}, (data) => data.feed, isAgain ? "cache-and-network" : "cache-first");
+  const [{ noteIds, hasMore }] = useNewNotes();
+  const count = [...noteIds].filter((id) => !nodes.some((note) => note.id === id)).length;
+  const number = hasMore ? `${exactly(count)}+` : exactly(count);
+  const offer = count === 0 ? (hasMore ? "new notes" : "") : `${number} new ${number === "1" ? "note" : "notes"}`;
+  return (
+    <>
+      <Offer text={endless.isLoading ? "" : offer} onShow={onReadAgain} />
+      <Notes nodes={nodes} endless={endless} />
+    </>
+  );
 }
 
 function FollowingFeed() {

@@ -23,6 +23,7 @@ export function cache() {
       ...embedded("LikerConnection", "FollowerConnection", "FollowedUserConnection", "MemberConnection"),
       ...embedded("GroupConnection", "JoinedGroupConnection"),
       ...embedded("InboxEntryConnection", "UndecidedCommentConnection", "UndecidedComment", "ExportedRecordConnection", "ExportedRecord", "PageInfo"),
+      ...embedded("CommentChanges", "FeedChanges", "InboxEntryChanges"),
       ...embedded("CommentEdit", "CommentQueue", "ActivityPoint", "UserVisibility", "Suspension"),
       ...embedded("ReportedObjectConnection", "ReportedObject", "ReportReasonCount", "ReportConnection", "Report"),
       ...embedded("Explanation", "ExplainedCounter", "ExplainedLog", "ExplainedEvent"),

@@ -9,6 +9,7 @@ type Input = { input: Record<string, string> };
 export function updates(): UpdatesConfig {
   return {
     Query: {
+      feed: resetList,
       groups: resetList,
       hotNotes: resetList,
       nodes: ({ nodes }, { ids }, cache) => dropMissing(cache, ids as string[], nodes as unknown[]),
@@ -29,6 +30,10 @@ export function updates(): UpdatesConfig {
       deleteComment: ({ deleteComment }, { input }: Input, cache) =>
         deleteComment && commentDeleted(cache, input.commentId!),
     },
+    Subscription: {
+      noteCommentsChanged: ({ noteCommentsChanged }, _args, cache) =>
+        noteCommentsChanged && commentsChanged(cache, noteCommentsChanged as ChangedComments),
+    },
   };
 }
 
@@ -38,6 +43,11 @@ interface CreatedNote {
 
 interface AddedComment {
   comment: { id: string };
+}
+
+interface ChangedComments {
+  comments: { id: string; isRemoved: boolean }[];
+  removedCommentIds: string[];
 }
 
 const UNPUBLISHED = "viewerUnpublishedComments";
@@ -87,6 +97,27 @@ function commentAdded(cache: Cache, { comment }: AddedComment) {
   invalidateNewViewer(cache);
 }
 
+/** Comments that appeared come first until their list is read again. Placeholders stay where they are. */
+function commentsChanged(cache: Cache, { comments, removedCommentIds }: ChangedComments) {
+  for (const { id, isRemoved } of [...comments].reverse()) {
+    const key = `Comment:${id}`;
+    addViewerFields(cache, id);
+    const parent = linked(cache, key, "parent");
+    if (isRemoved) continue;
+    if (parent) prepend(cache, parent, "replies", key);
+    else prepend(cache, linked(cache, key, "note"), "comments", key);
+  }
+  for (const id of removedCommentIds) dropComment(cache, `Comment:${id}`);
+}
+
+/** Adds what an event for all viewers does not have, so that the lists need not be read for it. */
+function addViewerFields(cache: Cache, id: string) {
+  const comment = { __typename: "Comment", id };
+  if (cache.resolve(comment, "viewerHasLiked") === undefined) {
+    cache.writeFragment(VIEWER_FIELDS, { ...comment, viewerHasLiked: false, pendingEdit: null });
+  }
+}
+
 /** A removed comment with replies stays as a placeholder, as on the server. */
 function commentDeleted(cache: Cache, commentId: string) {
   const key = `Comment:${commentId}`;
@@ -108,6 +139,16 @@ function dropComment(cache: Cache, key: string) {
   drop(cache, note, "comments", key);
   drop(cache, linked(cache, key, "parent"), "replies", key);
 }
+
+const VIEWER_FIELDS = gql`
+  fragment ViewerFields on Comment {
+    id
+    viewerHasLiked
+    pendingEdit {
+      body
+    }
+  }
+`;
 
 const PLACEHOLDER = gql`
   fragment Placeholder on Comment {
