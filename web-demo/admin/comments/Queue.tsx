@@ -1,8 +1,8 @@
 import { useEffect, useRef, useState } from "react";
-import { useQuery } from "urql";
+import { useSubscription } from "urql";
 import { Endless } from "../../shared/lists/Endless";
 import { usePages } from "../../shared/lists/usePages";
-import { CommentQueueDocument, UndecidedCommentsDocument } from "../../shared/api/generated";
+import { ReviewQueueDocument, UndecidedCommentsDocument } from "../../shared/api/generated";
 import { ABOUT } from "../panels/explained";
 import { Card } from "../ui/Card";
 import { Figure } from "../ui/Figure";
@@ -11,14 +11,12 @@ import { Pending } from "./Pending";
 import styles from "./comments.module.css";
 import { useEvery } from "./useEvery";
 
-/** Polling interval of the queue's length, in milliseconds; there is no subscription for it. */
+/** How often the oldest wait is computed again, in milliseconds: time passes without events. */
 const EVERY_MS = 5_000;
 
 /** The length of the queue, and the comments that wait for a person: the oldest first, more on scroll. */
 export function Queue() {
-  const [{ data }, refresh] = useQuery({ query: CommentQueueDocument });
-  useEvery(EVERY_MS, () => refresh({ requestPolicy: "network-only" }));
-  const queue = data?.commentQueue;
+  const queue = useLiveQueue();
   const { nodes, endless } = usePages(UndecidedCommentsDocument, {}, (data) => data.undecidedComments);
   // Decided comments stay in the cache's list, in their new state.
   const waiting = nodes.filter(({ comment }) => comment.state === "PENDING");
@@ -64,6 +62,22 @@ export function Queue() {
       </p>
     </Card>
   );
+}
+
+/** The length of the queue, and the oldest wait as of now. */
+function useLiveQueue() {
+  const [{ data }] = useSubscription({ query: ReviewQueueDocument });
+  const queue = data?.reviewQueueChanged;
+  const [receivedAt, setReceivedAt] = useState(0);
+  const [now, setNow] = useState(0);
+  useEffect(() => {
+    setReceivedAt(Date.now());
+    setNow(Date.now());
+  }, [queue]);
+  useEvery(EVERY_MS, () => setNow(Date.now()));
+  if (!queue) return undefined;
+  const { oldestWaitingSeconds: seconds, waitingCount } = queue;
+  return { ...queue, oldestWaitingSeconds: waitingCount > 0 ? seconds + (now - receivedAt) / 1000 : seconds };
 }
 
 const secondsSince = (at: string) => Math.max(0, Date.now() - Date.parse(at)) / 1000;

@@ -1,4 +1,4 @@
-import { useState } from "react";
+import { type RefObject, useRef, useState } from "react";
 import { FeedDocument, FollowingFeedDocument, type NotesFragment } from "../../shared/api/generated";
 import { exactly } from "../../shared/ui/Count";
 import { Empty } from "../../shared/ui/States";
@@ -6,6 +6,7 @@ import { PageHead } from "../layout/PageHead";
 import { Tabs } from "../controls/Tabs";
 import { usePages } from "../../shared/lists/usePages";
 import { Offer } from "../lists/Offer";
+import styles from "./FeedPage.module.css";
 import { NoteComposer } from "./NoteComposer";
 import { NoteList } from "./NoteList";
 import { useNewNotes } from "./newNotes";
@@ -13,8 +14,10 @@ import { useNewNotes } from "./newNotes";
 /** The newest notes of everybody, or of the users that the viewer follows. */
 export function FeedPage() {
   const [following, setFollowing] = useState(false);
+  const top = useRef<HTMLDivElement>(null);
   return (
     <>
+      <div ref={top} tabIndex={-1} className={styles.top} />
       <PageHead title="Home">
         <Tabs
           label="Whose notes"
@@ -31,7 +34,7 @@ export function FeedPage() {
       ) : (
         <>
           <NoteComposer />
-          <Feed />
+          <Feed top={top} />
         </>
       )}
     </>
@@ -39,16 +42,16 @@ export function FeedPage() {
 }
 
 /** The feed, and an offer to read it again when there are new notes. */
-function Feed() {
+function Feed({ top }: { top: RefObject<HTMLElement | null> }) {
   const [, forgetNew] = useNewNotes();
   /** How often it was read again. */
   const [readings, setReadings] = useState(0);
   function readAgain() {
     forgetNew();
     setReadings(readings + 1);
-    // The button disappears, so the focus moves to the page.
-    document.getElementById("main")?.focus({ preventScroll: true });
-    scrollTo({ top: 0 });
+    // The button with the focus disappears.
+    top.current?.focus({ preventScroll: true });
+    top.current?.scrollIntoView();
   }
   return <ReadFeed key={readings} isAgain={readings > 0} onReadAgain={readAgain} />;
 }

@@ -24,6 +24,10 @@ export function updates(): UpdatesConfig {
       createNote: ({ createNote }, _args, cache) => createNote && noteCreated(cache, createNote as CreatedNote),
       deleteNote: ({ deleteNote }, { input }: Input, cache) => deleteNote && noteDeleted(cache, input.noteId!),
       deleteGroup: ({ deleteGroup }, { input }: Input, cache) => deleteGroup && groupDeleted(cache, input.groupId!),
+      removeGroupMember: ({ removeGroupMember }, { input }: Input, cache) =>
+        removeGroupMember && drop(cache, `Group:${input.groupId}`, "members", `User:${input.userId}`),
+      removeGroupNote: ({ removeGroupNote }, { input }: Input, cache) =>
+        removeGroupNote && drop(cache, `Group:${input.groupId}`, "notes", `Note:${input.noteId}`),
       likeNote: ({ likeNote }, { input }: Input, cache) => likeNote && updateLikers(cache, input.noteId!, true),
       unlikeNote: ({ unlikeNote }, { input }: Input, cache) => unlikeNote && updateLikers(cache, input.noteId!, false),
       addComment: ({ addComment }, _args, cache) => addComment && commentAdded(cache, addComment as AddedComment),
