@@ -13,10 +13,12 @@ interface Props {
   onClose: () => void;
   /** The fields, each in a label. */
   children: ReactNode;
+  /** Shown below the form. */
+  below?: ReactNode;
 }
 
 /** A form in a modal dialog, which stays open with its texts until they are stored. */
-export function FormDialog({ title, action, onSend, onClose, children }: Props) {
+export function FormDialog({ title, action, onSend, onClose, children, below }: Props) {
   const dialog = useRef<HTMLDialogElement>(null);
   const [isSending, setSending] = useState(false);
   useEffect(() => {
@@ -51,6 +53,7 @@ export function FormDialog({ title, action, onSend, onClose, children }: Props) 
           </Button>
         </footer>
       </form>
+      {below}
     </dialog>
   );
 }
