@@ -112,6 +112,7 @@ for (const [name, screen] of Object.entries(screens)) {
 
       const [ann, bo, cy] = [newName("ann"), newName("bo"), newName("cy")];
       for (const fan of [ann, bo]) await like(fan, note.id);
+      await navigationLink(visitor, /Inbox/).getByText("2 unread").waitFor();
       await visitor.page.getByRole("button", { name: "Show 1 new", exact: true }).click();
       const entry = visitor.page.getByRole("listitem").filter({ hasText: note.title });
       await entry.getByText(`${bo} and ${ann} liked your note`).waitFor();
