@@ -49,12 +49,16 @@ export function CommentActions({ comment, onReply, onEdit, children }: Props) {
       {!isPublic && <CommentState comment={comment} />}
       {children}
       {isOwn && (
-        <div className={styles.own}>
+        <div className={styles.end}>
           <IconButton icon={Pencil} label="Edit this comment" size={16} onClick={onEdit} />
           <DeleteComment commentId={commentId} />
         </div>
       )}
-      {!isOwn && isPublic && !comment.isRemoved && session && <Report of="comment" id={commentId} />}
+      {!isOwn && isPublic && !comment.isRemoved && session && (
+        <div className={styles.end}>
+          <Report of="comment" id={commentId} />
+        </div>
+      )}
     </div>
   );
 }

@@ -4,13 +4,14 @@ import { type PersonRowFragment, RemoveGroupMemberDocument } from "../../shared/
 import { useAction } from "../../shared/api/useAction";
 import { Confirm } from "../../shared/ui/Confirm";
 import { IconButton } from "../controls/IconButton";
+import styles from "../controls/IconButton.module.css";
 
 /** The owner's button beside a member: takes the member out of the group. */
 export function MemberTools({ groupId, user }: { groupId: string; user: PersonRowFragment }) {
   const remove = useAction(RemoveGroupMemberDocument);
   const [isConfirming, setConfirming] = useState(false);
   return (
-    <>
+    <div className={styles.row}>
       <IconButton
         icon={UserRoundX}
         label={`Remove ${user.name} from the group`}
@@ -26,6 +27,6 @@ export function MemberTools({ groupId, user }: { groupId: string; user: PersonRo
           onClose={() => setConfirming(false)}
         />
       )}
-    </>
+    </div>
   );
 }

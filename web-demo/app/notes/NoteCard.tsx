@@ -55,7 +55,12 @@ export function Byline({ note: { author, createdAt, editedAt, group, isFeatured 
             <>
               {" · "}
               <Link href={`/group/${group.id}`}>{group.name}</Link>
-              {isFeatured && <Featured />}
+              {isFeatured && (
+                <>
+                  {" "}
+                  <Featured />
+                </>
+              )}
             </>
           )}
         </div>
@@ -67,11 +72,8 @@ export function Byline({ note: { author, createdAt, editedAt, group, isFeatured 
 /** The mark of a note that the group's owner chose. */
 function Featured() {
   return (
-    <>
-      {" · "}
-      <span className={styles.featured}>
-        <Star size={12} aria-hidden="true" /> Featured
-      </span>
-    </>
+    <span className={styles.featured}>
+      <Star size={12} aria-hidden="true" /> Featured
+    </span>
   );
 }

@@ -35,8 +35,8 @@ export function updates(): UpdatesConfig {
         deleteComment && commentDeleted(cache, input.commentId!),
     },
     Subscription: {
-      noteCommentsChanged: ({ noteCommentsChanged }, _args, cache) =>
-        noteCommentsChanged && commentsChanged(cache, noteCommentsChanged as ChangedComments),
+      noteCommentsChanged: ({ noteCommentsChanged }, { noteId }, cache) =>
+        noteCommentsChanged && commentsChanged(cache, noteId as string, noteCommentsChanged as ChangedComments),
     },
   };
 }
@@ -102,24 +102,25 @@ function commentAdded(cache: Cache, { comment }: AddedComment) {
 }
 
 /** Comments that appeared come first until their list is read again. Placeholders stay where they are. */
-function commentsChanged(cache: Cache, { comments, removedCommentIds }: ChangedComments) {
+function commentsChanged(cache: Cache, noteId: string, { comments, removedCommentIds }: ChangedComments) {
   for (const { id, isRemoved } of [...comments].reverse()) {
     const key = `Comment:${id}`;
-    addViewerFields(cache, id);
+    addRest(cache, noteId, id);
     const parent = linked(cache, key, "parent");
     if (isRemoved) continue;
     if (parent) prepend(cache, parent, "replies", key);
-    else prepend(cache, linked(cache, key, "note"), "comments", key);
+    else prepend(cache, `Note:${noteId}`, "comments", key);
   }
   for (const id of removedCommentIds) dropComment(cache, `Comment:${id}`);
 }
 
-/** Adds what an event for all viewers does not have, so that the lists need not be read for it. */
-function addViewerFields(cache: Cache, id: string) {
+/** Adds what the event does not have: everybody sees the comment, and what is unknown of it is as of a new one. */
+function addRest(cache: Cache, noteId: string, id: string) {
   const comment = { __typename: "Comment", id };
-  if (cache.resolve(comment, "viewerHasLiked") === undefined) {
-    cache.writeFragment(VIEWER_FIELDS, { ...comment, viewerHasLiked: false, pendingEdit: null });
-  }
+  cache.writeFragment(APPROVED, { ...comment, state: "APPROVED", rejectionReason: null });
+  if (cache.resolve(comment, "viewerHasLiked") !== undefined) return;
+  const note = { __typename: "Note", id: noteId };
+  cache.writeFragment(REST, { ...comment, editedAt: null, viewerHasLiked: false, pendingEdit: null, note });
 }
 
 /** A removed comment with replies stays as a placeholder, as on the server. */
@@ -144,12 +145,24 @@ function dropComment(cache: Cache, key: string) {
   drop(cache, linked(cache, key, "parent"), "replies", key);
 }
 
-const VIEWER_FIELDS = gql`
-  fragment ViewerFields on Comment {
+const APPROVED = gql`
+  fragment Approved on Comment {
     id
+    state
+    rejectionReason
+  }
+`;
+
+const REST = gql`
+  fragment Rest on Comment {
+    id
+    editedAt
     viewerHasLiked
     pendingEdit {
       body
+    }
+    note {
+      id
     }
   }
 `;
