@@ -11,7 +11,7 @@ import { parse } from "graphql";
 const here = dirname(fileURLToPath(import.meta.url));
 const read = (path) => parse(readFileSync(path, "utf8"));
 
-const documents = globSync(["app/**/*.graphql", "admin/**/*.graphql"], { cwd: here })
+const documents = globSync(["app/**/*.graphql", "admin/**/*.graphql", "shared/**/*.graphql"], { cwd: here })
   .sort()
   .map((path) => ({ location: path, document: read(join(here, path)) }));
 
@@ -25,7 +25,7 @@ const generated = await codegen({
     avoidOptionals: false,
     dedupeFragments: true,
     // Scalars have their JSON types in TypeScript.
-    scalars: { ID: "string", Count: "number", CountsVersion: "number", SignedCount: "number", DateTime: "string", URL: "string" },
+    scalars: { ID: "string", Count: "number", CountsVersion: "number", SignedCount: "number", DateTime: "string", URL: "string", ChangePosition: "string" },
   },
   plugins: [{ operations: {} }, { documentNodes: {} }],
   pluginMap: { operations, documentNodes },

@@ -15,7 +15,7 @@ async function openForTwoUsers(noteId, screen) {
 
 for (const [name, screen] of Object.entries(screens)) {
   describe(`on a ${name}`, () => {
-    test("a new comment is counted and offered on another user's open page, and can be answered there", async () => {
+    test("a new comment and its answer are counted and appear on another user's open page", async () => {
       const { id } = await createNote(newName("author"));
       const [one, other] = await openForTwoUsers(id, screen);
 
@@ -25,7 +25,6 @@ for (const [name, screen] of Object.entries(screens)) {
       assert.equal(await one.composer.inputValue(), "");
 
       await other.waitForCount(1);
-      await other.page.getByRole("button", { name: "Show 1 new comment" }).click();
       await other.comment("Who was there?").waitFor();
       await other.reply("Who was there?", "I was.");
       await other.comment("I was.").waitFor();
@@ -33,10 +32,34 @@ for (const [name, screen] of Object.entries(screens)) {
       await one.waitForCount(2);
       await one.comment("Who was there?").getByRole("button", { name: "Show 1 reply" }).click();
       await one.comment("I was.").waitFor();
-      for (const { page } of [one, other]) {
-        await page.getByRole("button", { name: /^Show \d+ new/ }).waitFor({ state: "detached" });
-        assert.equal(await page.locator("article[data-comment]").count(), 2);
+      for (const { page } of [one, other]) assert.equal(await page.locator("article[data-comment]").count(), 2);
+
+      // The replies are open on both pages now.
+      await one.reply("I was.", "Me, too.");
+      for (const comments of [one, other]) {
+        await comments.comment("Me, too.").waitFor();
+        await comments.waitForCount(3);
       }
+    });
+
+    test("an edited comment shows its new text on another user's open page, where an open form stays open", async () => {
+      const { id } = await createNote(newName("author"));
+      const [one, other] = await openForTwoUsers(id, screen);
+      await one.post("Thrusday.");
+      await other.comment("Thrusday.").getByRole("button", { name: "Reply", exact: true }).click();
+      await other.page.getByLabel(/^Reply to/).fill("Do you mean");
+
+      await one.comment("Thrusday.").getByRole("button", { name: "Edit this comment" }).click();
+      const form = one.page.getByRole("form", { name: "Edit the comment" });
+      assert.equal(await form.getByRole("button", { name: "Save" }).isDisabled(), true, "nothing was changed");
+      await form.getByLabel("Text").fill("Thursday.");
+      await form.getByRole("button", { name: "Save" }).click();
+      for (const comments of [one, other]) {
+        await comments.comment("Thursday.").getByText("edited", { exact: true }).waitFor();
+        assert.equal(await comments.comment("Thrusday.").count(), 0);
+      }
+      assert.equal(await other.page.getByLabel(/^Reply to/).inputValue(), "Do you mean");
+      assert.equal(await other.page.getByRole("button", { name: "Edit this comment" }).count(), 0);
     });
 
     test("a user deletes only their own comment, after a confirmation, and other open pages remove it", async () => {
@@ -46,7 +69,6 @@ for (const [name, screen] of Object.entries(screens)) {
       await one.post("It goes.");
       await one.waitForCount(2);
       await other.waitForCount(2);
-      await other.page.getByRole("button", { name: "Show 1 new comment" }).click();
       await other.comment("It goes.").waitFor();
 
       const deleteButton = (comments, text) =>
@@ -90,7 +112,6 @@ test("a comment whose response is lost keeps its text, and sending it again crea
   await comments.comment("Once is enough.").waitFor();
   await comments.waitForCount(1);
   assert.equal(await comments.composer.inputValue(), "");
-  await visitor.page.getByRole("button", { name: /^Show \d+ new/ }).waitFor({ state: "detached" });
   assert.equal(await visitor.page.locator("article[data-comment]").count(), 1);
   assert.deepEqual(await commentsOf(id), ["Once is enough."]);
   visitor.ignoreConnectionErrors();
@@ -117,7 +138,6 @@ test("a deleted comment with replies stays as a placeholder with its replies, on
   const [one, other] = await openForTwoUsers(id);
   await one.post("A question.");
   await one.waitForCount(1);
-  await other.page.getByRole("button", { name: "Show 1 new comment" }).click();
   await other.reply("A question.", "An answer.");
   await one.waitForCount(2);
 

@@ -50,6 +50,28 @@ for (const [name, screen] of Object.entries(screens)) {
       }
     });
 
+    test("notes that others post are offered above the feed, also after another page, and shown on demand", async () => {
+      const visitor = await openVisitor({ screen, user: newName("reader") });
+      await visitor.goTo("/");
+      const before = await visitor.notes();
+      const offer = (text) => visitor.page.getByRole("status").getByRole("button", { name: text, exact: true });
+
+      const first = await createNote(newName("one"));
+      await offer("Show 1 new note").waitFor();
+      assert.deepEqual(await visitor.notes(), before, "nothing moves until the user wants it");
+      await visitor.page.getByRole("link", { name: "Hot", exact: true }).click();
+      await visitor.page.getByRole("heading", { level: 1, name: "Hot" }).waitFor();
+      const second = await createNote(newName("two"));
+      await visitor.page.goBack();
+      await offer("Show 2 new notes").click();
+
+      await visitor.card(second.id).waitFor();
+      const after = await visitor.notes();
+      assert.deepEqual(after.slice(0, 2), [second.id, first.id]);
+      assert.equal(after.includes(before[0]), true);
+      assert.equal(await visitor.page.getByRole("button", { name: /^Show .* new/ }).count(), 0);
+    });
+
     test("a rating shows at once on two pages, and can be taken back", async () => {
       const note = await createNote(newName("rated"));
       const [rater, reader] = [await openVisitor({ screen, user: newName("rater") }), await openVisitor({ screen })];

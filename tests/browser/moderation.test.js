@@ -40,7 +40,7 @@ test("pending comments appear on the admin page, and its decisions appear on the
   const operator = await openVisitor({ origin });
   await operator.goTo("/admin", { live: false });
   const queue = operator.page.getByRole("list", { name: "Comments that wait for a person" });
-  await operator.page.getByText("No comment waits for a person.").waitFor();
+  await operator.page.getByText("Nothing waits for a person.").waitFor();
 
   for (const text of ["Harmless.", "Harmful."]) {
     await comments.post(text);
@@ -56,14 +56,13 @@ test("pending comments appear on the admin page, and its decisions appear on the
   await comments.likeButton("Harmless.", 0).waitFor();
   await comments.waitForCount(1);
   await reader.waitForCount(1);
-  await reader.page.getByRole("button", { name: "Show 1 new comment" }).click();
   await reader.comment("Harmless.").waitFor();
 
   await pending("Harmful.").getByRole("button", { name: /^Reject/ }).click();
   await pending("Harmful.").getByLabel("Reason, shown to the author").fill("Be kind.");
   await pending("Harmful.").getByRole("button", { name: "Reject", exact: true }).click();
   await pending("Harmful.").waitFor({ state: "detached" });
-  await operator.page.getByText("No comment waits for a person.").waitFor();
+  await operator.page.getByText("Nothing waits for a person.").waitFor();
   // The author's page only polls for a rejection, at growing intervals.
   await writer.page.reload();
   await comments.comment("Harmful.").getByText("Not published: Be kind.").waitFor();
@@ -71,5 +70,31 @@ test("pending comments appear on the admin page, and its decisions appear on the
   assert.equal(await reader.comment("Harmful.").count(), 0);
 
   await operator.page.reload();
-  await operator.page.getByText("No comment waits for a person.").waitFor();
+  await operator.page.getByText("Nothing waits for a person.").waitFor();
+});
+
+test("an edit of a published comment waits for a person, and until then others see the old text", async () => {
+  const { origin } = server;
+  const { id } = await createNote(newName("author"), origin);
+  const comments = await NoteComments.open(await openVisitor({ user: newName("writer"), origin }), id);
+  const reader = await NoteComments.open(await openVisitor({ user: newName("reader"), origin }), id);
+  const operator = await openVisitor({ origin });
+  await operator.goTo("/admin", { live: false });
+  const queue = operator.page.getByRole("list", { name: "Comments that wait for a person" });
+  const approve = (text) => queue.getByRole("listitem").filter({ hasText: text }).getByRole("button", { name: /^Approve/ });
+  await comments.post("Old text.");
+  await approve("Old text.").click();
+  await reader.comment("Old text.").waitFor();
+
+  await comments.comment("Old text.").getByRole("button", { name: "Edit this comment" }).click();
+  await comments.page.getByRole("form", { name: "Edit the comment" }).getByLabel("Text").fill("New text.");
+  await comments.page.getByRole("button", { name: "Save" }).click();
+  await comments.comment("Old text.").getByText("New text: waiting for approval").waitFor();
+  await queue.getByText("Edited. Everybody sees: Old text.").waitFor();
+  assert.equal(await reader.comment("New text.").count(), 0);
+
+  await approve("New text.").click();
+  await reader.comment("New text.").getByText("edited", { exact: true }).waitFor();
+  await comments.comment("New text.").getByText("edited", { exact: true }).waitFor();
+  assert.equal(await comments.page.getByText("waiting for approval").count(), 0);
 });

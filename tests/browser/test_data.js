@@ -33,6 +33,15 @@ export async function createGroup(user) {
   return (await sendAs(user, query, { name: newName("Group") })).createGroup.group;
 }
 
+/** Joins a group and posts a note in it; returns the note's id and title. */
+export async function postIn(groupId, user) {
+  await sendAs(user, "mutation ($id: ID!) { joinGroup(input: { groupId: $id }) { changed } }", { id: groupId });
+  const query = `mutation ($groupId: ID!, $title: String!) {
+    createNote(input: { groupId: $groupId, title: $title, body: "For all members." }) { note { id title } }
+  }`;
+  return (await sendAs(user, query, { groupId, title: newName("Note") })).createNote.note;
+}
+
 /** Comments on a note and waits until moderation has published the comment. */
 export async function comment(user, noteId, body) {
   const query = `mutation ($noteId: ID!, $body: String!) {

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import { createGroup, createNote, createUser, follow, like, newName } from "./test_data.js";
+import { createGroup, createNote, createUser, follow, like, newName, postIn } from "./test_data.js";
 import { screens, visitorsForTests } from "./visitor.js";
 
 const openVisitor = visitorsForTests();
@@ -14,6 +14,10 @@ const profileCount = ({ page }, list, count) =>
 
 /** The member count on a group's page. */
 const memberCount = ({ page }) => page.locator("dl > div", { hasText: "Members" }).locator("[data-count]");
+
+/** A count on a group's page, such as `Featured`, if it is `count`. */
+const groupCount = ({ page }, name, count) =>
+  page.locator("dl > div", { hasText: name }).locator(`[data-count="${count}"]`);
 
 /** The member count, if it is `count`. */
 const memberCountOf = (visitor, count) => memberCount(visitor).and(visitor.page.locator(`[data-count="${count}"]`));
@@ -99,6 +103,75 @@ for (const [name, screen] of Object.entries(screens)) {
       assert.equal(await navigationLink(visitor, /unread/).count(), 0);
     });
 
+    test("equal events are one inbox entry, which names its users, and new entries are offered", async () => {
+      const user = newName("mia");
+      const [note, other] = [await createNote(user), await createNote(user)];
+      const visitor = await openVisitor({ screen, user });
+      await visitor.goTo("/inbox");
+      await visitor.page.getByRole("heading", { name: "No entries yet." }).waitFor();
+
+      const [ann, bo, cy] = [newName("ann"), newName("bo"), newName("cy")];
+      for (const fan of [ann, bo]) await like(fan, note.id);
+      await navigationLink(visitor, /Inbox/).getByText("2 unread").waitFor();
+      await visitor.page.getByRole("button", { name: "Show 1 new", exact: true }).click();
+      const entry = visitor.page.getByRole("listitem").filter({ hasText: note.title });
+      await entry.getByText(`${bo} and ${ann} liked your note`).waitFor();
+
+      await like(cy, note.id);
+      await follow(cy, note.authorId);
+      await like(cy, other.id);
+      await visitor.page.getByRole("button", { name: "Show 3 new", exact: true }).click();
+      await entry.getByText(`${cy} and 2 others liked your note`).waitFor();
+      await visitor.page.getByText(`${cy} follows you`).waitFor();
+      assert.equal(await visitor.page.getByRole("main").getByRole("listitem").count(), 3);
+      await visitor.page.getByRole("button", { name: "Mark all read" }).click();
+      await visitor.page.getByText("Unread:").first().waitFor({ state: "detached" });
+    });
+
+    test("the owner renames a group, features and removes notes, removes a member, and deletes the group", async () => {
+      const [owner, member] = [newName("owner"), newName("member")];
+      const group = await createGroup(owner);
+      const note = await postIn(group.id, member);
+      const visitor = await openVisitor({ screen, user: owner });
+      const other = await openVisitor({ user: member });
+      for (const one of [visitor, other]) await one.goTo(`/group/${group.id}`);
+      const { page } = visitor;
+      const button = (name) => page.getByRole("button", { name, exact: true });
+      const confirm = (name) => page.getByRole("dialog").getByRole("button", { name, exact: true }).click();
+      await other.card(note.id).waitFor();
+      assert.equal(await other.page.getByRole("button", { name: /^(Edit|Delete|Feature|Take)/ }).count(), 0);
+
+      await button("Edit this group").click();
+      const name = newName("Renamed");
+      await page.getByRole("dialog").getByLabel("Name").fill(name);
+      await page.getByRole("dialog").getByLabel("What is it about?").fill("New words.");
+      await page.getByRole("dialog").getByRole("button", { name: "Save" }).click();
+      for (const one of [visitor, other]) {
+        await one.page.getByRole("heading", { level: 2, name }).waitFor();
+        await one.page.getByText("New words.").waitFor();
+      }
+
+      await button("Feature this note").click();
+      await visitor.card(note.id).getByText("Featured").waitFor();
+      await groupCount(other, "Featured", 1).waitFor();
+      await button("Take this note out of the group").click();
+      await confirm("Take it out");
+      await visitor.card(note.id).waitFor({ state: "detached" });
+      await groupCount(other, "Notes", 0).waitFor();
+
+      await button("Members").click();
+      await button(`Remove ${member} from the group`).click();
+      await confirm("Remove");
+      await page.getByRole("link", { name: member }).waitFor({ state: "detached" });
+      await groupCount(other, "Members", 0).waitFor();
+
+      await button("Delete this group").click();
+      await confirm("Delete");
+      await page.getByRole("heading", { level: 1, name: "Groups" }).waitFor();
+      await other.goTo(`/group/${group.id}`);
+      await other.page.getByText("There is nothing at this address.").waitFor();
+    });
+
     test("the first like makes a profile without a reload, and likes are listed until they are undone", async () => {
       const user = newName("new");
       const visitor = await openVisitor({ screen, user });
@@ -150,6 +223,19 @@ test("joining and leaving a group show at once and update another user's page", 
   await clickOptimistically(one, button("Joined"), [button("Join"), memberCountOf(one, count)]);
   await memberCountOf(other, count).waitFor();
   await one.page.getByLabel("Title").waitFor({ state: "detached" });
+});
+
+test("a user's new name shows on the page that another user has open", async () => {
+  const user = newName("old");
+  const path = `/user/${await createUser(user)}`;
+  const [visitor, other] = [await openVisitor({ user }), await openVisitor()];
+  for (const one of [visitor, other]) await one.goTo(path);
+  await visitor.page.getByRole("button", { name: "Edit", exact: true }).click();
+  const name = newName("New name");
+  await visitor.page.getByRole("dialog").getByLabel("Name").fill(name);
+  await visitor.page.getByRole("dialog").getByRole("button", { name: "Save" }).click();
+  for (const one of [visitor, other]) await one.page.getByRole("heading", { level: 2, name }).waitFor();
+  assert.equal(await other.page.getByRole("button", { name: "Edit", exact: true }).count(), 0);
 });
 
 test("an edited note shows its new text, also on the page that another user has open", async () => {

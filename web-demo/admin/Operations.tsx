@@ -26,7 +26,7 @@ export function Operations({ session, onLeave }: { session: Session; onLeave: (p
         <Dashboard />
         {/* Rendered after the numbers, which would push it down. */}
         {monitorState.readings && (
-          <div id="comments" tabIndex={-1} className={styles.comments}>
+          <div id="review" tabIndex={-1} className={styles.review}>
             <Suspense>
               <WithApi session={session} />
             </Suspense>

@@ -2,13 +2,14 @@ import { Suspense, lazy, useMemo, useState } from "react";
 import { Provider } from "urql";
 import { Route, Switch } from "wouter";
 import { ApiProvider, createApi } from "../shared/api/client";
-import { type Session } from "../shared/session";
+import { type Role, type Session } from "../shared/session";
 import { Loading } from "../shared/ui/States";
 import { Toasts } from "../shared/ui/toasts";
 import { Pages } from "./Pages";
 import { DrawerProvider } from "./drawer/DrawerProvider";
 import { Shell } from "./layout/Shell";
 import { switchUser } from "./viewer/chosenUser";
+import { NewNotesProvider } from "./notes/newNotes";
 import { ViewsProvider } from "./notes/views";
 
 const TwoPage = lazy(() => import("./two/TwoPage"));
@@ -17,10 +18,10 @@ const TwoPage = lazy(() => import("./two/TwoPage"));
 export function App({ first }: { first: Session | undefined }) {
   const [session, setSession] = useState(first);
   const api = useMemo(() => createApi(session), [session]);
-  const switchTo = async (user: string) => setSession((await switchUser(user)) ?? session);
+  const switchTo = async (user: string, role: Role) => setSession((await switchUser(user, role)) ?? session);
 
   return (
-    <ApiProvider value={api} key={session?.user}>
+    <ApiProvider value={api} key={session?.token}>
       <Provider value={api.client}>
         <Toasts>
           <ViewsProvider>
@@ -28,11 +29,13 @@ export function App({ first }: { first: Session | undefined }) {
               <Switch>
                 <Route path="/two" component={TwoPage} />
                 <Route>
-                  <DrawerProvider>
-                    <Shell onSwitch={switchTo}>
-                      <Pages />
-                    </Shell>
-                  </DrawerProvider>
+                  <NewNotesProvider>
+                    <DrawerProvider>
+                      <Shell onSwitch={switchTo}>
+                        <Pages />
+                      </Shell>
+                    </DrawerProvider>
+                  </NewNotesProvider>
                 </Route>
               </Switch>
             </Suspense>

@@ -1,69 +1,114 @@
 import { useEffect, useRef, useState } from "react";
-import { useQuery } from "urql";
+import { useSubscription } from "urql";
 import { Endless } from "../../shared/lists/Endless";
 import { usePages } from "../../shared/lists/usePages";
-import { ReviewQueueDocument, UndecidedCommentsDocument } from "../../shared/api/generated";
+import {
+  type ModerationState,
+  ReviewQueueDocument,
+  UndecidedCommentsDocument,
+  UndecidedNotesDocument,
+} from "../../shared/api/generated";
 import { ABOUT } from "../panels/explained";
 import { Card } from "../ui/Card";
 import { Figure } from "../ui/Figure";
 import { count, duration, words } from "../ui/format";
-import { Pending } from "./Pending";
+import { WaitingComment } from "./WaitingComment";
+import { WaitingNote } from "./WaitingNote";
 import styles from "./comments.module.css";
 import { useEvery } from "./useEvery";
 
-/** Polling interval of the queue's length, in milliseconds; there is no subscription for it. */
+/** How often the oldest wait is computed again, in milliseconds: time passes without events. */
 const EVERY_MS = 5_000;
 
-/** The length of the queue, and the comments that wait for a person: the oldest first, more on scroll. */
+/** The length of the queue, and what waits for a person: the oldest first, more on scroll. */
 export function Queue() {
-  const [{ data }, refresh] = useQuery({ query: ReviewQueueDocument });
-  useEvery(EVERY_MS, () => refresh({ requestPolicy: "network-only" }));
-  const queue = data?.reviewQueue;
-  const { nodes, endless } = usePages(UndecidedCommentsDocument, {}, (data) => data.undecidedComments);
-  // Decided comments stay in the cache's list, in their new state.
-  const waiting = nodes.filter(({ comment }) => comment.state === "PENDING");
+  const queue = useLiveQueue();
+  const undecided = queue?.undecidedCount;
+  const comments = usePages(UndecidedCommentsDocument, {}, (data) => data.undecidedComments);
+  const notes = usePages(UndecidedNotesDocument, {}, (data) => data.undecidedNotes);
+  useReread(undecided, comments.endless.onRetry);
+  useReread(undecided, notes.endless.onRetry);
+  // What was decided stays in the cache's list, in its new state.
+  const waitingComments = comments.nodes.filter(({ comment }) => waits(comment));
+  const waitingNotes = notes.nodes.filter(({ note }) => waits(note));
+  const oldest = [waitingComments[0]?.comment, waitingNotes[0]?.note].flatMap((of) => of?.createdAt ?? []).sort()[0];
 
-  const list = useRef<HTMLUListElement>(null);
+  const lists = useRef<HTMLDivElement>(null);
   const [announcement, announce] = useState("");
-  // The button with the focus disappears with its comment.
+  // The button with the focus disappears with its text.
   function decided(outcome: string) {
-    list.current?.focus();
+    lists.current?.focus();
     announce(outcome);
   }
 
-  // New comments are at the end of the list, so the last page is read again.
-  const { onRetry } = endless;
-  useEffect(() => {
-    if (queue?.undecidedCount) onRetry();
-  }, [queue?.undecidedCount, onRetry]);
-
+  const isDone = [comments, notes].every(({ endless }) => !endless.isLoading && !endless.error && !endless.hasMore);
   return (
-    <Card title="Pending comments" span={3}>
+    <Card title="Review" span={3}>
       <div className={styles.figures}>
         <Figure
           about={ABOUT.undecided}
-          value={queue?.undecidedCount}
-          format={count("comments")}
-          beside={waiting[0] && `oldest ${words(secondsSince(waiting[0].comment.createdAt), duration)}`}
+          value={undecided}
+          format={count("texts")}
+          beside={oldest && `oldest ${words(secondsSince(oldest), duration)}`}
         />
-        <Figure about={ABOUT.waiting} value={queue?.waitingCount} format={count("comments")} />
+        <Figure about={ABOUT.waiting} value={queue?.waitingCount} format={count("texts")} />
         <Figure about={ABOUT.oldestWait} value={queue?.oldestWaitingSeconds} format={duration} />
       </div>
-      <Endless {...endless} isLoading={endless.isLoading && nodes.length === 0}>
-        {waiting.length === 0 && !endless.isLoading && !endless.error && !endless.hasMore && (
-          <p className={styles.none}>No comment waits for a person.</p>
-        )}
-        <ul ref={list} tabIndex={-1} className={styles.list} aria-label="Comments that wait for a person">
-          {waiting.map((pending) => (
-            <Pending key={pending.comment.id} pending={pending} onDecided={decided} />
-          ))}
-        </ul>
-      </Endless>
+      {isDone && waitingComments.length === 0 && waitingNotes.length === 0 && (
+        <p className={styles.none}>Nothing waits for a person.</p>
+      )}
+      <div ref={lists} tabIndex={-1} className={styles.lists}>
+        <Endless {...notes.endless} isLoading={notes.endless.isLoading && notes.nodes.length === 0}>
+          <ul className={styles.list} aria-label="Notes that wait for a person">
+            {waitingNotes.map((waiting) => (
+              <WaitingNote key={waiting.note.id} waiting={waiting} onDecided={decided} />
+            ))}
+          </ul>
+        </Endless>
+        <Endless {...comments.endless} isLoading={comments.endless.isLoading && comments.nodes.length === 0}>
+          <ul className={styles.list} aria-label="Comments that wait for a person">
+            {waitingComments.map((waiting) => (
+              <WaitingComment key={waiting.comment.id} waiting={waiting} onDecided={decided} />
+            ))}
+          </ul>
+        </Endless>
+      </div>
       <p role="status" className="only-heard">
         {announcement}
       </p>
     </Card>
   );
+}
+
+interface Judged {
+  state: ModerationState;
+  pendingEdit: { state: ModerationState } | null;
+}
+
+/** Whether the text, or the next one, waits for a decision. */
+const waits = ({ state, pendingEdit }: Judged) => state === "PENDING" || pendingEdit?.state === "PENDING";
+
+/** Reads the last page again when something waits: what is new is at the end of the list. */
+function useReread(undecided: number | undefined, read: () => void) {
+  useEffect(() => {
+    if (undecided) read();
+  }, [undecided, read]);
+}
+
+/** The length of the queue, and the oldest wait as of now. */
+function useLiveQueue() {
+  const [{ data }] = useSubscription({ query: ReviewQueueDocument });
+  const queue = data?.reviewQueueChanged;
+  const [receivedAt, setReceivedAt] = useState(0);
+  const [now, setNow] = useState(0);
+  useEffect(() => {
+    setReceivedAt(Date.now());
+    setNow(Date.now());
+  }, [queue]);
+  useEvery(EVERY_MS, () => setNow(Date.now()));
+  if (!queue) return undefined;
+  const { oldestWaitingSeconds: seconds, waitingCount } = queue;
+  return { ...queue, oldestWaitingSeconds: waitingCount > 0 ? seconds + (now - receivedAt) / 1000 : seconds };
 }
 
 const secondsSince = (at: string) => Math.max(0, Date.now() - Date.parse(at)) / 1000;

@@ -1,6 +1,4 @@
 import { type FormEvent, useId } from "react";
-import { useAction } from "../../shared/api/useAction";
-import { RejectCommentDocument } from "../../shared/api/generated";
 import { Button } from "../../shared/ui/Button";
 import styles from "./comments.module.css";
 
@@ -8,22 +6,18 @@ import styles from "./comments.module.css";
 const MAX_LENGTH = 200;
 
 interface Props {
-  commentId: string;
-  onDecided: (outcome: string) => void;
+  onReject: (reason: string) => void;
   onCancel: () => void;
 }
 
-/** Asks for the reason, which is shown to the comment's author. */
-export function Reject({ commentId, onDecided, onCancel }: Props) {
+/** Asks for the reason, which is shown to the author. */
+export function Reject({ onReject, onCancel }: Props) {
   const id = useId();
-  const reject = useAction(RejectCommentDocument);
 
   function submit(event: FormEvent<HTMLFormElement>) {
     event.preventDefault();
     const reason = String(new FormData(event.currentTarget).get("reason")).trim();
-    if (!reason) return;
-    reject({ commentId, reason });
-    onDecided("Rejected.");
+    if (reason) onReject(reason);
   }
 
   return (

@@ -174,21 +174,21 @@ export const ABOUT = explained({
   ],
   waiting: [
     "With the moderator",
-    "Comments that the configured moderator has not decided yet.",
+    "Comments, notes and edits that the configured moderator has not decided yet.",
     "0, or a few for some seconds.",
     "it grows: the moderator's model is slow or away; see “moderator_*” in the settings.",
   ],
   undecided: [
     "Waiting for a person",
-    "Comments about which the moderator was unsure, or for which it returned no verdict.",
+    "Comments, notes and edits about which the moderator was unsure, or for which it returned no verdict.",
     "as many as your moderators decide within a day.",
     "decide them below.",
   ],
   oldestWait: [
     "Oldest with the moderator",
-    "Age of the oldest comment that the configured moderator has not decided yet.",
+    "Age of the oldest text that the configured moderator has not decided yet.",
     "some seconds.",
-    "minutes: the moderator's model is slow or away. After five tries a comment waits for a person.",
+    "minutes: the moderator's model is slow or away. After five tries a text waits for a person.",
   ],
   cpu: [
     "CPU",

@@ -1,5 +1,6 @@
 import { Check, Trash2 } from "lucide-react";
 import { type ReportDecision, type ReportedQuery } from "../../shared/api/generated";
+import { ModerateUser } from "../../shared/moderation/ModerateUser";
 import { REASONS } from "../../shared/reports";
 import { Avatar } from "../../shared/ui/Avatar";
 import { Button } from "../../shared/ui/Button";
@@ -42,6 +43,7 @@ export function ReportedItem({ reported: { about, reportCount, reasons, reports,
             </p>
           ) : null,
         )}
+        {about.author && <ModerateUser user={about.author} />}
       </div>
       <div className={styles.decide}>
         <Button onClick={() => onDecided(about.id, "KEEP")} aria-label={`Keep the ${what} by ${name}`}>

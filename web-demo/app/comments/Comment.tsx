@@ -16,12 +16,14 @@ interface Props {
   comment: CommentItemFragment;
   noteId: string;
   orderBy: CommentOrder;
+  /** Ids of comments that appeared since the thread was read. */
+  appeared: ReadonlySet<string>;
   /** The viewer's own replies that are pending or rejected. */
   ownReplies: CommentItemFragment[];
 }
 
 /** A comment on a note, with its replies collapsed below it. */
-export function Comment({ comment, noteId, orderBy, ownReplies }: Props) {
+export function Comment({ comment, noteId, orderBy, appeared, ownReplies }: Props) {
   /** The comment that the open form replies to: this one, or a reply below it. */
   const [parent, setParent] = useState<CommentItemFragment>();
   const [isExpanded, setExpanded] = useState(false);
@@ -35,7 +37,12 @@ export function Comment({ comment, noteId, orderBy, ownReplies }: Props) {
     setExpanded(true);
   }
   return (
-    <article className={styles.comment} aria-label={label} data-comment={comment.id}>
+    <article
+      className={styles.comment}
+      data-new={appeared.has(comment.id)}
+      aria-label={label}
+      data-comment={comment.id}
+    >
       <CommentText
         comment={comment}
         editor={isEditing ? <CommentEditor comment={comment} onClose={() => setEditing(false)} /> : undefined}
@@ -60,7 +67,7 @@ export function Comment({ comment, noteId, orderBy, ownReplies }: Props) {
           <Reply key={reply.id} reply={reply} onReply={setParent} />
         ))}
         {isExpanded && (
-          <Replies comment={comment} orderBy={orderBy} own={ownReplies} onReply={setParent} />
+          <Replies comment={comment} orderBy={orderBy} own={ownReplies} appeared={appeared} onReply={setParent} />
         )}
         {parent && (
           <CommentComposer

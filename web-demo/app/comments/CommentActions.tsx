@@ -2,6 +2,7 @@ import { Heart, Pencil } from "lucide-react";
 import { type ReactNode } from "react";
 import { type CommentItemFragment, LikeCommentDocument, UnlikeCommentDocument } from "../../shared/api/generated";
 import { CountButton } from "../controls/CountButton";
+import { IconButton } from "../controls/IconButton";
 import { useAction } from "../../shared/api/useAction";
 import { useApi } from "../../shared/api/client";
 import { Report } from "../reports/Report";
@@ -48,14 +49,16 @@ export function CommentActions({ comment, onReply, onEdit, children }: Props) {
       {!isPublic && <CommentState comment={comment} />}
       {children}
       {isOwn && (
-        <div className={styles.own}>
-          <button type="button" className={styles.edit} aria-label="Edit this comment" onClick={onEdit}>
-            <Pencil size={16} aria-hidden="true" />
-          </button>
+        <div className={styles.end}>
+          <IconButton icon={Pencil} label="Edit this comment" size={16} onClick={onEdit} />
           <DeleteComment commentId={commentId} />
         </div>
       )}
-      {!isOwn && isPublic && !comment.isRemoved && session && <Report of="comment" id={commentId} />}
+      {!isOwn && isPublic && !comment.isRemoved && session && (
+        <div className={styles.end}>
+          <Report of="comment" id={commentId} />
+        </div>
+      )}
     </div>
   );
 }

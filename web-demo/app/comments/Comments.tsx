@@ -20,18 +20,10 @@ interface Props {
 export function Comments({ note: { id: noteId, commentCount }, ref }: Props) {
   const titleId = useId();
   const [orderBy, setOrderBy] = useState<CommentOrder>("HOT");
-  /** How often the thread was read again from its first page. */
-  const [readings, setReadings] = useState(0);
   const title = useRef<HTMLHeadingElement>(null);
   useEffect(() => {
     if (location.hash === "#comments") title.current?.scrollIntoView();
   }, []);
-  function readAgain() {
-    setReadings((n) => n + 1);
-    // The button disappears, so the focus moves to the title above the new comments.
-    title.current?.focus({ preventScroll: true });
-    title.current?.scrollIntoView({ block: "nearest" });
-  }
   return (
     <section ref={ref} aria-labelledby={titleId}>
       <header className={styles.head}>
@@ -43,7 +35,7 @@ export function Comments({ note: { id: noteId, commentCount }, ref }: Props) {
       <div className={styles.composer}>
         <CommentComposer noteId={noteId} />
       </div>
-      <Thread key={`${orderBy} ${readings}`} noteId={noteId} orderBy={orderBy} onReadAgain={readAgain} />
+      <Thread key={orderBy} noteId={noteId} orderBy={orderBy} />
     </section>
   );
 }

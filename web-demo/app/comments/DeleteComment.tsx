@@ -2,8 +2,8 @@ import { Trash2 } from "lucide-react";
 import { useState } from "react";
 import { DeleteCommentDocument } from "../../shared/api/generated";
 import { Confirm } from "../../shared/ui/Confirm";
+import { IconButton } from "../controls/IconButton";
 import { useAction } from "../../shared/api/useAction";
-import styles from "./DeleteComment.module.css";
 
 /** The author's delete button, with a confirmation. */
 export function DeleteComment({ commentId }: { commentId: string }) {
@@ -11,14 +11,7 @@ export function DeleteComment({ commentId }: { commentId: string }) {
   const [isConfirming, setConfirming] = useState(false);
   return (
     <>
-      <button
-        type="button"
-        className={styles.delete}
-        aria-label="Delete this comment"
-        onClick={() => setConfirming(true)}
-      >
-        <Trash2 size={17} aria-hidden="true" />
-      </button>
+      <IconButton icon={Trash2} label="Delete this comment" isDangerous size={17} onClick={() => setConfirming(true)} />
       {isConfirming && (
         <Confirm
           title="Delete this comment?"

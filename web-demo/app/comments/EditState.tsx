@@ -13,7 +13,7 @@ const NONE: CommentItemFragment[] = [];
 /** The viewer's new text of a published comment, and why others do not see it. */
 export function EditState({ comment, edit: { body, state, rejectionReason } }: Props) {
   const isRejected = state === "REJECTED";
-  useDecisions(isRejected ? NONE : [comment], undefined);
+  useDecisions(isRejected ? NONE : [comment]);
   const Icon = isRejected ? EyeOff : Clock;
   return (
     <div className={styles.edit} data-state={state}>

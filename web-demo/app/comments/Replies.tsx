@@ -1,18 +1,13 @@
-import { useState } from "react";
 import { type CommentItemFragment, CommentRepliesDocument, type CommentOrder } from "../../shared/api/generated";
 import { exactly } from "../../shared/ui/Count";
 import { Problem } from "../../shared/ui/States";
 import { chunks } from "../lists/chunks";
 import { usePages } from "../../shared/lists/usePages";
-import { useSettled } from "../controls/useSettled";
 import { LiveComments } from "./LiveComments";
 import styles from "./Replies.module.css";
 import { Reply } from "./Reply";
-import { useRemoved } from "./useRemoved";
-import { isPending, withOwn } from "./withOwn";
+import { withOwn } from "./withOwn";
 
-/** Counts and replies arrive one after the other: a difference shows only if it lasts this long. */
-const SETTLED_MS = 700;
 /** Replies per subscription: the server's limit. */
 const GROUP = 100;
 
@@ -21,17 +16,13 @@ interface Props {
   orderBy: CommentOrder;
   /** The viewer's own replies that are pending or rejected. */
   own: CommentItemFragment[];
+  /** Ids of comments that appeared since the thread was read. */
+  appeared: ReadonlySet<string>;
   onReply: (reply: CommentItemFragment) => void;
 }
 
 /** The expanded replies of a comment. */
-export function Replies(props: Props) {
-  /** How often they were read again from the first page. */
-  const [readings, setReadings] = useState(0);
-  return <Loaded key={readings} {...props} onReadAgain={() => setReadings((n) => n + 1)} />;
-}
-
-function Loaded({ comment, orderBy, own, onReply, onReadAgain }: Props & { onReadAgain: () => void }) {
+export function Replies({ comment, orderBy, own, appeared, onReply }: Props) {
   const { nodes, endless } = usePages(
     CommentRepliesDocument,
     { commentId: comment.id, orderBy },
@@ -40,16 +31,14 @@ function Loaded({ comment, orderBy, own, onReply, onReadAgain }: Props & { onRea
   );
   const { hasMore, isLoading, error, onMore, onRetry } = endless;
   const replies = withOwn(nodes, own);
-  useRemoved(replies, comment.replyCount);
-  const restNow = comment.replyCount - replies.length - own.filter(isPending).length;
-  const rest = Math.min(restNow, useSettled(restNow, SETTLED_MS));
+  const rest = comment.replyCount - replies.length;
   if (error) return <Problem error={error} retry={onRetry} />;
   return (
     <>
-      {chunks(replies, GROUP).map((group) => (
-        <LiveComments key={group[0]!.id} commentIds={group.map(({ id }) => id)} onGone={onReadAgain}>
+      {chunks(replies, GROUP).map((group, i) => (
+        <LiveComments key={i} comments={group} onGone={onRetry}>
           {group.map((reply) => (
-            <Reply key={reply.id} reply={reply} onReply={onReply} />
+            <Reply key={reply.id} reply={reply} isNew={appeared.has(reply.id)} onReply={onReply} />
           ))}
         </LiveComments>
       ))}
@@ -58,9 +47,9 @@ function Loaded({ comment, orderBy, own, onReply, onReadAgain }: Props & { onRea
           Loading…
         </p>
       ) : (
-        rest > 0 && (
-          <button type="button" className={styles.more} onClick={hasMore ? onMore : onReadAgain}>
-            {hasMore ? `Show ${exactly(rest)} more` : `Show ${exactly(rest)} new`}
+        hasMore && (
+          <button type="button" className={styles.more} onClick={onMore}>
+            {rest > 0 ? `Show ${exactly(rest)} more` : "Show more"}
           </button>
         )
       )}

@@ -1,44 +1,39 @@
-import { ArrowUp } from "lucide-react";
 import { type CommentItemFragment, type CommentOrder, NoteCommentsDocument } from "../../shared/api/generated";
+import { exactly } from "../../shared/ui/Count";
 import { Empty } from "../../shared/ui/States";
 import { Endless } from "../../shared/lists/Endless";
-import { chunks } from "../lists/chunks";
+import { chunks, chunksFromEnd } from "../lists/chunks";
 import { usePages } from "../../shared/lists/usePages";
 import { Comment } from "./Comment";
 import { LiveComments } from "./LiveComments";
-import styles from "./Thread.module.css";
 import { useDecisions } from "./useDecisions";
-import { useNewComments } from "./useNewComments";
-import { useRemoved } from "./useRemoved";
+import { useLiveThread } from "./useLiveThread";
 import { isPending, isUnpublished, withOwn } from "./withOwn";
 
 /** Comments per subscription; it runs while one of them is near the screen. */
 const GROUP = 10;
 
-interface Props {
-  noteId: string;
-  orderBy: CommentOrder;
-  /** Reads the thread again from its first page. */
-  onReadAgain: () => void;
-}
-
 /** The comments on a note with their replies; the viewer's unpublished comments come first. */
-export function Thread({ noteId, orderBy, onReadAgain }: Props) {
+export function Thread({ noteId, orderBy }: { noteId: string; orderBy: CommentOrder }) {
   const { data, nodes, endless } = usePages(
     NoteCommentsDocument,
     { noteId, orderBy },
     (data) => data.note?.comments,
     "cache-and-network",
   );
+  const { appeared, readAgain } = useLiveThread(noteId, orderBy);
   /** The viewer's own comments and replies on this page. */
   const all = data?.note?.viewerUnpublishedComments ?? [];
   const own = all.filter(({ parent }) => !parent);
   const comments = withOwn(nodes, own);
   const unpublished = own.filter(isUnpublished);
-  const pending = all.filter(isPending);
-  useDecisions(pending, data?.note?.commentCount);
-  useRemoved(comments, data?.note?.commentCount);
-  const newComments = useNewComments(comments, data?.note?.commentCount, pending.length);
+  useDecisions(all.filter(isPending));
+  // Those that came since the thread was read are first. They have groups of their own, so that one more moves no
+  // comment into another group, which would close its open forms.
+  const isFresh = ({ id }: CommentItemFragment) => appeared.has(id) || own.some((one) => one.id === id);
+  const firstOther = comments.findIndex((comment) => !isFresh(comment));
+  const fresh = firstOther < 0 ? comments : comments.slice(0, firstOther);
+  const others = comments.slice(fresh.length);
 
   const isEmpty = !!data && comments.length === 0 && unpublished.length === 0 && !endless.isLoading && !endless.error;
   const show = (comment: CommentItemFragment) => (
@@ -47,28 +42,22 @@ export function Thread({ noteId, orderBy, onReadAgain }: Props) {
       comment={comment}
       noteId={noteId}
       orderBy={orderBy}
+      appeared={appeared}
       ownReplies={all.filter(({ parent }) => parent?.id === comment.id)}
     />
   );
   return (
-    <>
-      <div role="status" className={styles.offer}>
-        {newComments > 0 && (
-          <button type="button" onClick={onReadAgain}>
-            <ArrowUp size={16} aria-hidden="true" />
-            Show {newComments} new {newComments === 1 ? "comment" : "comments"}
-          </button>
-        )}
-      </div>
-      <Endless {...endless}>
-        {isEmpty && <Empty title="No comments yet.">Be the first.</Empty>}
-        {unpublished.map(show)}
-        {chunks(comments, GROUP).map((group) => (
-          <LiveComments key={group[0]!.id} commentIds={group.map(({ id }) => id)} onGone={onReadAgain}>
-            {group.map(show)}
-          </LiveComments>
-        ))}
-      </Endless>
-    </>
+    <Endless {...endless}>
+      <p role="status" className="only-heard">
+        {appeared.size > 0 && `${exactly(appeared.size)} new`}
+      </p>
+      {isEmpty && <Empty title="No comments yet.">Be the first.</Empty>}
+      {unpublished.map(show)}
+      {[...chunksFromEnd(fresh, GROUP), ...chunks(others, GROUP)].map((group) => (
+        <LiveComments key={group.at(fresh.includes(group[0]!) ? -1 : 0)!.id} comments={group} onGone={readAgain}>
+          {group.map(show)}
+        </LiveComments>
+      ))}
+    </Endless>
   );
 }

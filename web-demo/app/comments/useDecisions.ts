@@ -6,11 +6,8 @@ import { type CommentItemFragment, CommentsAgainDocument } from "../../shared/ap
 const FIRST_MS = 150;
 const MAX_MS = 30_000;
 
-/**
- * Polls the decisions about the viewer's pending comments, which are not pushed. An approval changes `commentCount`,
- * so the hook polls at once when it changes; a rejection changes no count.
- */
-export function useDecisions(pending: CommentItemFragment[], commentCount: number | undefined) {
+/** Polls the decisions about the viewer's pending comments: rejections are not pushed, nor are decisions about edits. */
+export function useDecisions(pending: CommentItemFragment[]) {
   const client = useClient();
   const ids = pending.map(({ id }) => id).join();
   useEffect(() => {
@@ -23,5 +20,5 @@ export function useDecisions(pending: CommentItemFragment[], commentCount: numbe
       timer = setTimeout(poll, wait);
     }
     return () => clearTimeout(timer);
-  }, [client, ids, commentCount]);
+  }, [client, ids]);
 }

@@ -9,17 +9,18 @@ import { OwnGroup } from "./OwnGroup";
 
 interface Props {
   group: NonNullable<GroupQuery["group"]>;
-  isOwner: boolean;
+  /** Whether the viewer is its owner or a moderator. */
+  mayManage: boolean;
 }
 
 /** Name, description and member count of a group, and what its owner may do with it. */
-export function GroupHead({ group, isOwner }: Props) {
+export function GroupHead({ group, mayManage }: Props) {
   return (
     <section className={head.head} aria-label="About">
       <div className={head.top}>
         <GroupMark name={group.name} size={76} />
         <div className={styles.actions}>
-          {isOwner && <OwnGroup id={group.id} />}
+          {mayManage && <OwnGroup group={group} />}
           <JoinButton group={group} isMain />
         </div>
       </div>

@@ -1,6 +1,7 @@
 import { useState } from "react";
 import { useQuery } from "urql";
 import { useParams } from "wouter";
+import { useApi } from "../../shared/api/client";
 import { GroupDocument } from "../../shared/api/generated";
 import { Bar } from "../layout/Bar";
 import { Instead } from "../layout/Instead";
@@ -10,7 +11,7 @@ import { useViewerId } from "../viewer/useViewerId";
 import { GroupHead } from "./GroupHead";
 import { PostForm } from "./PostForm";
 import { GroupMembers, GroupNotes } from "./lists";
-import { GroupListener } from "./live";
+import { GroupPageListener } from "./live";
 
 /** A group with its notes and members. */
 export default function GroupPage() {
@@ -19,6 +20,7 @@ export default function GroupPage() {
 }
 
 function GroupOf({ id }: { id: string }) {
+  const { session } = useApi();
   const viewerId = useViewerId();
   const [tab, setTab] = useState<"notes" | "members">("notes");
   /** How often the viewer posted: each time the notes are read again. */
@@ -29,12 +31,13 @@ function GroupOf({ id }: { id: string }) {
   if (!group) return <Instead title="Group" isLoading={fetching} error={error} retry={retry} />;
 
   const isOwner = viewerId !== undefined && group.owner?.id === viewerId;
+  const mayManage = isOwner || session?.role === "moderator";
   const mayPost = group.viewerIsMember || isOwner;
   return (
     <>
       <PageHead title={group.name} back />
-      <GroupListener ids={[id]} />
-      <GroupHead group={group} isOwner={isOwner} />
+      <GroupPageListener id={id} />
+      <GroupHead group={group} mayManage={mayManage} />
       <Bar>
         <Tabs
           label="What to show"
@@ -46,11 +49,11 @@ function GroupOf({ id }: { id: string }) {
           onChange={setTab}
         />
       </Bar>
-      {tab === "members" && <GroupMembers id={id} />}
+      {tab === "members" && <GroupMembers id={id} mayManage={mayManage} />}
       {tab === "notes" && (
         <>
           {mayPost && <PostForm groupId={id} name={group.name} onPosted={() => setPosts(posts + 1)} />}
-          <GroupNotes key={posts} id={id} />
+          <GroupNotes key={posts} id={id} mayManage={mayManage} />
         </>
       )}
     </>

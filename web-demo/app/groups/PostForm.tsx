@@ -3,7 +3,7 @@ import { PostInGroupDocument } from "../../shared/api/generated";
 import { Button } from "../../shared/ui/Button";
 import { useAction } from "../../shared/api/useAction";
 import styles from "./PostForm.module.css";
-import formStyles from "./form.module.css";
+import formStyles from "../controls/form.module.css";
 import { freshKey } from "./freshKey";
 
 /** The server's limits, in characters. */

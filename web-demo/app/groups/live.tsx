@@ -1,9 +1,15 @@
 import { useSubscription } from "urql";
-import { GroupCountsDocument } from "../../shared/api/generated";
+import { GroupCountsDocument, GroupPageCountsDocument } from "../../shared/api/generated";
 import { LIST_RATE } from "../../shared/lists/WhileNear";
 
 /** Keeps the counts of groups (at most 100) live. A component of its own, so that an event renders only the counts. */
 export function GroupListener({ ids }: { ids: string[] }) {
   useSubscription({ query: GroupCountsDocument, variables: { groupIds: ids, maxRate: LIST_RATE } });
+  return null;
+}
+
+/** Keeps the counts and the texts of the group of a page live. */
+export function GroupPageListener({ id }: { id: string }) {
+  useSubscription({ query: GroupPageCountsDocument, variables: { groupIds: [id] } });
   return null;
 }

@@ -1,4 +1,3 @@
-import { ArrowUp } from "lucide-react";
 import { useState } from "react";
 import { type InboxBadge, InboxEntriesDocument } from "../../shared/api/generated";
 import { Button } from "../../shared/ui/Button";
@@ -6,6 +5,7 @@ import { exactly } from "../../shared/ui/Count";
 import { Empty } from "../../shared/ui/States";
 import { Endless } from "../../shared/lists/Endless";
 import { usePages } from "../../shared/lists/usePages";
+import { Offer } from "../lists/Offer";
 import { EntryRow } from "./EntryRow";
 import styles from "./InboxEntries.module.css";
 import { total, unreadOf } from "./badges";
@@ -29,12 +29,12 @@ export function InboxEntries({ badge, onRenew }: Props) {
   const [searchLimit, setSearchLimit] = useState(SEARCH_LIMIT);
   const badges = data?.viewer?.inbox ? unreadOf(data.viewer.inbox) : undefined;
   const isCurrent = !endless.isLoading && !isStale;
-  const arrived = useNewEntries(badges, isCurrent);
-
-  const isOnScreen = badges && badge && isCurrent && arrived[badge] === 0 && badges[badge] > 0;
-  useMarkRead(isOnScreen ? badge : undefined);
+  const arrived = useNewEntries(nodes);
 
   const visible = nodes.filter((entry) => !badge || entry.badge === badge);
+  const isUnread = badges && badge && isCurrent && badges[badge] > 0;
+  useMarkRead(isUnread ? badge : undefined, visible[0]?.id);
+
   const last = visible.at(-1);
   const isWithinLimit = nodes.length - (last ? nodes.indexOf(last) : 0) <= searchLimit;
   const isEmpty = visible.length === 0 && isCurrent && !endless.error && !endless.hasMore;
@@ -42,13 +42,7 @@ export function InboxEntries({ badge, onRenew }: Props) {
 
   return (
     <>
-      {newCount > 0 && (
-        <div className={styles.news} role="status">
-          <Button look="primary" onClick={onRenew}>
-            <ArrowUp size={16} aria-hidden="true" /> Show {exactly(newCount)} new
-          </Button>
-        </div>
-      )}
+      <Offer isLow text={newCount > 0 ? `${exactly(newCount)} new` : ""} onShow={onRenew} />
       <Endless {...endless} hasMore={endless.hasMore && isWithinLimit}>
         {isEmpty && <Empty title="No entries yet.">Likes, comments and new followers appear here.</Empty>}
         <ul>

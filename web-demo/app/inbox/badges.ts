@@ -13,13 +13,4 @@ export const unreadOf = (inbox: InboxBadgesFragment): Unread => ({
   MESSAGES: inbox.unreadMessageCount,
 });
 
-/** How much each badge rose from `before` to `now`. */
-export const increase = (now: Unread, before: Unread): Unread => each((badge) => Math.max(now[badge] - before[badge], 0));
-
-export const minimum = (one: Unread, other: Unread): Unread => each((badge) => Math.min(one[badge], other[badge]));
-
 export const total = (unread: Unread): number => BADGES.reduce((sum, badge) => sum + unread[badge], 0);
-
-function each(count: (badge: InboxBadge) => number): Unread {
-  return Object.fromEntries(BADGES.map((badge) => [badge, count(badge)])) as Unread;
-}

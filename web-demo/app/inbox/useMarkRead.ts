@@ -5,12 +5,12 @@ import { useAction } from "../../shared/api/useAction";
 /** A list that was visible for this many milliseconds counts as read. */
 const LOOK_MS = 1_500;
 
-/** Marks a badge as read after a pause; does nothing if it is `undefined`. */
-export function useMarkRead(badge: InboxBadge | undefined) {
+/** Marks the entries of a badge up to `upTo` as read after a pause; does nothing if one of them is `undefined`. */
+export function useMarkRead(badge: InboxBadge | undefined, upTo: string | undefined) {
   const markRead = useAction(MarkInboxReadDocument);
   useEffect(() => {
-    if (!badge) return;
-    const timer = setTimeout(() => void markRead({ badges: [badge] }), LOOK_MS);
+    if (!badge || !upTo) return;
+    const timer = setTimeout(() => void markRead({ badges: [badge], upTo }), LOOK_MS);
     return () => clearTimeout(timer);
-  }, [badge, markRead]);
+  }, [badge, upTo, markRead]);
 }

@@ -1,4 +1,5 @@
 import { type ReactNode } from "react";
+import { type Role } from "../../shared/session";
 import { SkipLink } from "../../shared/ui/SkipLink";
 import { useDrawer } from "../drawer/DrawerProvider";
 import { HotNow } from "../rankings/HotNow";
@@ -11,7 +12,7 @@ import { UserMenu } from "./UserMenu";
 import { useTop } from "./useTop";
 
 /** The frame of every page: navigation on the left, hot notes on the right; on a phone a bar below. */
-export function Shell({ children, onSwitch }: { children: ReactNode; onSwitch: (user: string) => void }) {
+export function Shell({ children, onSwitch }: { children: ReactNode; onSwitch: (user: string, role: Role) => void }) {
   const { isOpen } = useDrawer();
   useTop();
   return (

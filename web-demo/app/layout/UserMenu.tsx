@@ -1,18 +1,25 @@
 import { Columns2, Gauge, Moon, SquareTerminal, Sun } from "lucide-react";
 import { Link } from "wouter";
 import { useApi } from "../../shared/api/client";
+import { type Role } from "../../shared/session";
 import { DrawerButton } from "../drawer/DrawerButton";
 import { Theme } from "../../shared/ui/theme";
 import styles from "./UserMenu.module.css";
 import { UserSwitch } from "../viewer/UserSwitch";
 
 /** The current user, and links to the other pages. */
-export function UserMenu({ onSwitch }: { onSwitch: (user: string) => void }) {
+export function UserMenu({ onSwitch }: { onSwitch: (user: string, role: Role) => void }) {
   const { session } = useApi();
 
   return (
     <div className={styles.menu}>
-      <UserSwitch label="Act as" user={session?.user ?? "Nobody"} className={styles.user} onSwitch={onSwitch} />
+      <UserSwitch
+        label="Act as"
+        user={session?.user ?? "Nobody"}
+        className={styles.user}
+        withModerators
+        onSwitch={onSwitch}
+      />
       <Link href="/two" className={styles.onPhone} aria-label="Side by side" title="Side by side">
         <Columns2 size={19} />
       </Link>

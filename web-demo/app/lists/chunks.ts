@@ -6,3 +6,9 @@ export function chunks<Item>(items: Item[], size = SIZE): Item[][] {
   const count = Math.ceil(items.length / size);
   return Array.from({ length: count }, (_, i) => items.slice(i * size, (i + 1) * size));
 }
+
+/** The same, but the first part is the one that is not full: a new first item changes only that one. */
+export const chunksFromEnd = <Item,>(items: Item[], size = SIZE): Item[][] =>
+  chunks([...items].reverse(), size)
+    .map((chunk) => chunk.reverse())
+    .reverse();

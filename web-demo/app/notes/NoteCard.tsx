@@ -1,4 +1,5 @@
-import { memo, useId, useRef } from "react";
+import { Star } from "lucide-react";
+import { type ReactNode, memo, useId, useRef } from "react";
 import { Link } from "wouter";
 import { type NoteCardFragment } from "../../shared/api/generated";
 import { Avatar } from "../../shared/ui/Avatar";
@@ -7,14 +8,23 @@ import { NoteActions } from "./NoteActions";
 import styles from "./NoteCard.module.css";
 import { useRecordView } from "./views";
 
+interface Props {
+  note: NoteCardFragment;
+  /** Buttons on the note, if the viewer may manage the list. */
+  tools?: (note: NoteCardFragment) => ReactNode;
+}
+
 /** A note in a list. */
-export const NoteCard = memo(function NoteCard({ note }: { note: NoteCardFragment }) {
+export const NoteCard = memo(function NoteCard({ note, tools }: Props) {
   const card = useRef<HTMLElement>(null);
   const title = useId();
   useRecordView(card, note.id);
   return (
     <article ref={card} className={styles.card} aria-labelledby={title} data-note={note.id}>
-      <Byline note={note} />
+      <div className={styles.head}>
+        <Byline note={note} />
+        {tools?.(note)}
+      </div>
       <Link href={`/note/${note.id}`} className={styles.text}>
         <h2 id={title}>{note.title}</h2>
         <p>{note.body}</p>
@@ -25,7 +35,7 @@ export const NoteCard = memo(function NoteCard({ note }: { note: NoteCardFragmen
 });
 
 /** Author, time and group of a note. */
-export function Byline({ note: { author, createdAt, editedAt, group } }: { note: NoteCardFragment }) {
+export function Byline({ note: { author, createdAt, editedAt, group, isFeatured } }: { note: NoteCardFragment }) {
   const name = author?.name ?? "Somebody";
   return (
     <div className={styles.byline}>
@@ -45,10 +55,25 @@ export function Byline({ note: { author, createdAt, editedAt, group } }: { note:
             <>
               {" · "}
               <Link href={`/group/${group.id}`}>{group.name}</Link>
+              {isFeatured && (
+                <>
+                  {" "}
+                  <Featured />
+                </>
+              )}
             </>
           )}
         </div>
       </div>
     </div>
+  );
+}
+
+/** The mark of a note that the group's owner chose. */
+function Featured() {
+  return (
+    <span className={styles.featured}>
+      <Star size={12} aria-hidden="true" /> Featured
+    </span>
   );
 }

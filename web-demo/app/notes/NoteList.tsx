@@ -7,13 +7,15 @@ import { LiveNotes } from "./live";
 
 interface Props {
   notes: NoteCardFragment[];
+  /** Buttons on a note, if the viewer may manage the list. */
+  tools?: (note: NoteCardFragment) => ReactNode;
   endless: Omit<ComponentProps<typeof Endless>, "children">;
   /** Shown when the list is empty. */
   children: ReactNode;
 }
 
 /** An endless list of cards with live counts. */
-export function NoteList({ notes, endless, children }: Props) {
+export function NoteList({ notes, tools, endless, children }: Props) {
   const isEmpty = notes.length === 0 && !endless.isLoading && !endless.error;
   return (
     <Endless {...endless}>
@@ -21,7 +23,7 @@ export function NoteList({ notes, endless, children }: Props) {
       {chunks(notes).map((group) => (
         <LiveNotes key={group[0]!.id} noteIds={group.map(({ id }) => id)}>
           {group.map((note) => (
-            <NoteCard key={note.id} note={note} />
+            <NoteCard key={note.id} note={note} tools={tools} />
           ))}
         </LiveNotes>
       ))}

@@ -13,6 +13,7 @@ import { Likers } from "./Likers";
 import { NoteActions } from "./NoteActions";
 import { Byline } from "./NoteCard";
 import { NoteForm } from "./NoteForm";
+import iconStyles from "../controls/IconButton.module.css";
 import styles from "./NotePage.module.css";
 import { OwnNote } from "./OwnNote";
 import { Rating } from "./Rating";
@@ -83,9 +84,13 @@ function NoteContent({ note, onComments }: { note: WholeNote; onComments: (event
       <div className={styles.head}>
         <Byline note={note} />
         {isOwn ? (
-          <OwnNote note={note} onEdit={() => setEditing(true)} />
+          !isEditing && <OwnNote note={note} onEdit={() => setEditing(true)} />
         ) : (
-          session && <Report of="note" id={note.id} />
+          session && (
+            <div className={iconStyles.row}>
+              <Report of="note" id={note.id} />
+            </div>
+          )
         )}
       </div>
       {isEditing ? (

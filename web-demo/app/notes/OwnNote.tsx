@@ -4,7 +4,8 @@ import { useLocation } from "wouter";
 import { DeleteNoteDocument, type NoteCardFragment } from "../../shared/api/generated";
 import { useAction } from "../../shared/api/useAction";
 import { Confirm } from "../../shared/ui/Confirm";
-import styles from "./OwnNote.module.css";
+import { IconButton } from "../controls/IconButton";
+import styles from "../controls/IconButton.module.css";
 
 /** The author's buttons: edit, and delete with a confirmation. After the deletion it opens the feed. */
 export function OwnNote({ note, onEdit }: { note: NoteCardFragment; onEdit: () => void }) {
@@ -16,13 +17,9 @@ export function OwnNote({ note, onEdit }: { note: NoteCardFragment; onEdit: () =
     if (!error) navigate("/", { replace: true });
   }
   return (
-    <div className={styles.own}>
-      <button type="button" className={styles.edit} aria-label="Edit this note" onClick={onEdit}>
-        <Pencil size={18} aria-hidden="true" />
-      </button>
-      <button type="button" className={styles.delete} aria-label="Delete this note" onClick={() => setConfirming(true)}>
-        <Trash2 size={19} aria-hidden="true" />
-      </button>
+    <div className={styles.row}>
+      <IconButton icon={Pencil} label="Edit this note" onClick={onEdit} />
+      <IconButton icon={Trash2} label="Delete this note" isDangerous onClick={() => setConfirming(true)} />
       {isConfirming && (
         <Confirm
           title="Delete this note?"

@@ -3,7 +3,7 @@ import { useState } from "react";
 import { ReportThisCommentDocument, ReportThisNoteDocument, type ReportReason } from "../../shared/api/generated";
 import { useAction } from "../../shared/api/useAction";
 import { useShowMessage } from "../../shared/ui/toasts";
-import styles from "./Report.module.css";
+import { IconButton } from "../controls/IconButton";
 import { ReportDialog } from "./ReportDialog";
 
 /** A button that reports somebody else's note or comment, with a dialog for the reason. */
@@ -21,9 +21,7 @@ export function Report({ of, id }: { of: "note" | "comment"; id: string }) {
   }
   return (
     <>
-      <button type="button" className={styles.report} aria-label={`Report this ${of}`} onClick={() => setOpen(true)}>
-        <Flag size={17} aria-hidden="true" />
-      </button>
+      <IconButton icon={Flag} label={`Report this ${of}`} size={17} onClick={() => setOpen(true)} />
       {isOpen && <ReportDialog what={of} onSend={send} onClose={() => setOpen(false)} />}
     </>
   );

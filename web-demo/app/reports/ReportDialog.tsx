@@ -3,7 +3,7 @@ import { type ReportReason } from "../../shared/api/generated";
 import { Button } from "../../shared/ui/Button";
 import confirmStyles from "../../shared/ui/Confirm.module.css";
 import { Dialog } from "../../shared/ui/Dialog";
-import styles from "./Report.module.css";
+import styles from "./ReportDialog.module.css";
 import { REASONS } from "../../shared/reports";
 
 /** The server's limit, in characters. */
@@ -29,7 +29,7 @@ export function ReportDialog({ what, onSend, onClose }: Props) {
         <p>Moderators see your report; the author does not.</p>
         <label>
           Why?
-          <select value={why} onChange={(event) => setWhy(event.target.value as ReportReason)} autoFocus>
+          <select value={why} onChange={(event) => setWhy(event.target.value as ReportReason)}>
             {Object.entries(REASONS).map(([reason, words]) => (
               <option key={reason} value={reason}>
                 {words}

@@ -2,8 +2,8 @@ import { CircleAlert } from "lucide-react";
 import { useQuery } from "urql";
 import { useApi } from "../../shared/api/client";
 import { MySuspensionDocument } from "../../shared/api/generated";
-import styles from "./suspension.module.css";
-import { when } from "./when";
+import { when } from "../../shared/moderation/when";
+import styles from "./Suspended.module.css";
 
 /** Tells a suspended viewer until when and why. A refused action reads it again (`shared/api/useAction.ts`). */
 export function Suspended() {

@@ -6,6 +6,7 @@ import { type Api, ApiProvider } from "../../shared/api/client";
 import { Loading } from "../../shared/ui/States";
 import { Pages } from "../Pages";
 import { FrameContext } from "../layout/frame";
+import { NewNotesProvider } from "../notes/newNotes";
 import { ViewsProvider } from "../notes/views";
 import styles from "./Pane.module.css";
 import { type Side, type Stopwatch } from "./Stopwatch";
@@ -27,23 +28,25 @@ export function Pane({ side, api, stopwatch, onSwitch }: Props) {
     <ApiProvider value={api}>
       <Provider value={api.client}>
         <ViewsProvider>
-          <Router hook={location.hook} searchHook={location.searchHook}>
-            <FrameContext value={location.frame}>
-              <section
-                className={`${styles.pane} ${styles[side]}`}
-                aria-label={`${side === "left" ? "Left" : "Right"} side, ${user}`}
-                onClickCapture={({ timeStamp }) => stopwatch.click(side, timeStamp)}
-              >
-                <div className={styles.head}>
-                  <Who label={`Who is on the ${side}`} user={user} onSwitch={onSwitch} />
-                  <Link href="/" aria-label="Feed" title="Feed" className={styles.home}>
-                    <House size={19} />
-                  </Link>
-                </div>
-                <Page usePath={location.usePath} />
-              </section>
-            </FrameContext>
-          </Router>
+          <NewNotesProvider>
+            <Router hook={location.hook} searchHook={location.searchHook}>
+              <FrameContext value={location.frame}>
+                <section
+                  className={`${styles.pane} ${styles[side]}`}
+                  aria-label={`${side === "left" ? "Left" : "Right"} side, ${user}`}
+                  onClickCapture={({ timeStamp }) => stopwatch.click(side, timeStamp)}
+                >
+                  <div className={styles.head}>
+                    <Who label={`Who is on the ${side}`} user={user} onSwitch={onSwitch} />
+                    <Link href="/" aria-label="Feed" title="Feed" className={styles.home}>
+                      <House size={19} />
+                    </Link>
+                  </div>
+                  <Page usePath={location.usePath} />
+                </section>
+              </FrameContext>
+            </Router>
+          </NewNotesProvider>
         </ViewsProvider>
       </Provider>
     </ApiProvider>

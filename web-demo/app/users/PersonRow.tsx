@@ -1,4 +1,4 @@
-import { memo } from "react";
+import { type ReactNode, memo } from "react";
 import { Link } from "wouter";
 import { type PersonRowFragment } from "../../shared/api/generated";
 import { Avatar } from "../../shared/ui/Avatar";
@@ -6,8 +6,15 @@ import { Count } from "../../shared/ui/Count";
 import { FollowButton } from "./FollowButton";
 import styles from "./PersonRow.module.css";
 
+interface Props {
+  user: PersonRowFragment;
+  isSelf: boolean;
+  /** Buttons beside another user, if the viewer may manage the list. */
+  tools?: (user: PersonRowFragment) => ReactNode;
+}
+
 /** A user in a list. The viewer's own row has no follow button. */
-export const PersonRow = memo(function PersonRow({ user, isSelf }: { user: PersonRowFragment; isSelf: boolean }) {
+export const PersonRow = memo(function PersonRow({ user, isSelf, tools }: Props) {
   return (
     <div className={styles.person}>
       <Avatar name={user.name} size={44} />
@@ -20,6 +27,7 @@ export const PersonRow = memo(function PersonRow({ user, isSelf }: { user: Perso
         </p>
       </div>
       {isSelf ? <span className={styles.you}>You</span> : <FollowButton user={user} />}
+      {!isSelf && tools?.(user)}
     </div>
   );
 });

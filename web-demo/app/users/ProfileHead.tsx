@@ -1,10 +1,13 @@
-import { Bookmark, CalendarDays, Coins, Heart, type LucideIcon } from "lucide-react";
+import { Bookmark, CalendarDays, Coins, Heart, type LucideIcon, Pencil } from "lucide-react";
+import { useState } from "react";
 import { Link } from "wouter";
 import { type ProfileHeadFragment } from "../../shared/api/generated";
 import { Avatar } from "../../shared/ui/Avatar";
+import { Button } from "../../shared/ui/Button";
 import { Count } from "../../shared/ui/Count";
 import { useApi } from "../../shared/api/client";
-import { Suspend } from "../suspension/Suspend";
+import { ModerateUser } from "../../shared/moderation/ModerateUser";
+import { EditProfile } from "./EditProfile";
 import { FollowButton } from "./FollowButton";
 import head from "../layout/Head.module.css";
 import styles from "./ProfileHead.module.css";
@@ -16,18 +19,25 @@ const month = new Intl.DateTimeFormat("en", { month: "long", year: "numeric" });
 export function ProfileHead({ user }: { user: ProfileHeadFragment }) {
   const isSelf = useViewerId() === user.id;
   const isModerator = useApi().session?.role === "moderator";
+  const [isEditing, setEditing] = useState(false);
   return (
     <section className={head.head} aria-label="About">
       <div className={head.top}>
         <Avatar name={user.name} size={84} />
         {isSelf ? (
-          <Link href="/likes" className={styles.likes}>
-            <Heart size={16} aria-hidden="true" /> My likes
-          </Link>
+          <div className={styles.own}>
+            <Button onClick={() => setEditing(true)}>
+              <Pencil size={16} aria-hidden="true" /> Edit
+            </Button>
+            <Link href="/likes" className={styles.likes}>
+              <Heart size={16} aria-hidden="true" /> My likes
+            </Link>
+          </div>
         ) : (
           <FollowButton user={user} isMain />
         )}
       </div>
+      {isEditing && <EditProfile user={user} onClose={() => setEditing(false)} />}
       <h2>{user.name}</h2>
       <p className={styles.since}>
         <CalendarDays size={15} aria-hidden="true" />
@@ -35,7 +45,11 @@ export function ProfileHead({ user }: { user: ProfileHeadFragment }) {
           Here since <time dateTime={user.createdAt}>{month.format(new Date(user.createdAt))}</time>
         </span>
       </p>
-      {isModerator && !isSelf && <Suspend user={user} />}
+      {isModerator && !isSelf && (
+        <div className={styles.moderate}>
+          <ModerateUser user={user} />
+        </div>
+      )}
       <dl className={`${head.tiles} ${styles.received}`}>
         <Received icon={Heart} colour="like" name="Likes" count={user.likesReceivedCount} />
         <Received icon={Bookmark} colour="collect" name="Collects" count={user.collectsReceivedCount} />

@@ -5,6 +5,7 @@ import { cache } from "./cache";
 import { Journal } from "./journal";
 import { newestExchange } from "./newest";
 import { recordExchange } from "./record";
+import { resumable } from "./resumable";
 import { type Connection, Socket } from "./socket";
 
 /** The client, socket and journal of one session. */
@@ -36,9 +37,14 @@ export function createApi(session: Session | undefined, ...observers: Exchange[]
       fetchExchange,
       subscriptionExchange({
         forwardSubscription: ({ query, variables }) => ({
-          subscribe: (sink) => ({
-            unsubscribe: socket.client.subscribe({ query: query ?? "", variables }, sink as never),
-          }),
+          subscribe: (sink) => {
+            const { payload, received } = resumable(query ?? "", variables as Record<string, unknown>);
+            const next = (message: never) => {
+              received(message);
+              sink.next(message);
+            };
+            return { unsubscribe: socket.client.subscribe(payload, { ...sink, next } as never) };
+          },
         }),
       }),
     ],

@@ -9,6 +9,7 @@ type Input = { input: Record<string, string> };
 export function updates(): UpdatesConfig {
   return {
     Query: {
+      feed: resetList,
       groups: resetList,
       hotNotes: resetList,
       nodes: ({ nodes }, { ids }, cache) => dropMissing(cache, ids as string[], nodes as unknown[]),
@@ -23,11 +24,19 @@ export function updates(): UpdatesConfig {
       createNote: ({ createNote }, _args, cache) => createNote && noteCreated(cache, createNote as CreatedNote),
       deleteNote: ({ deleteNote }, { input }: Input, cache) => deleteNote && noteDeleted(cache, input.noteId!),
       deleteGroup: ({ deleteGroup }, { input }: Input, cache) => deleteGroup && groupDeleted(cache, input.groupId!),
+      removeGroupMember: ({ removeGroupMember }, { input }: Input, cache) =>
+        removeGroupMember && drop(cache, `Group:${input.groupId}`, "members", `User:${input.userId}`),
+      removeGroupNote: ({ removeGroupNote }, { input }: Input, cache) =>
+        removeGroupNote && drop(cache, `Group:${input.groupId}`, "notes", `Note:${input.noteId}`),
       likeNote: ({ likeNote }, { input }: Input, cache) => likeNote && updateLikers(cache, input.noteId!, true),
       unlikeNote: ({ unlikeNote }, { input }: Input, cache) => unlikeNote && updateLikers(cache, input.noteId!, false),
       addComment: ({ addComment }, _args, cache) => addComment && commentAdded(cache, addComment as AddedComment),
       deleteComment: ({ deleteComment }, { input }: Input, cache) =>
         deleteComment && commentDeleted(cache, input.commentId!),
+    },
+    Subscription: {
+      noteCommentsChanged: ({ noteCommentsChanged }, { noteId }, cache) =>
+        noteCommentsChanged && commentsChanged(cache, noteId as string, noteCommentsChanged as ChangedComments),
     },
   };
 }
@@ -38,6 +47,11 @@ interface CreatedNote {
 
 interface AddedComment {
   comment: { id: string };
+}
+
+interface ChangedComments {
+  comments: { id: string; isRemoved: boolean }[];
+  removedCommentIds: string[];
 }
 
 const UNPUBLISHED = "viewerUnpublishedComments";
@@ -87,6 +101,28 @@ function commentAdded(cache: Cache, { comment }: AddedComment) {
   invalidateNewViewer(cache);
 }
 
+/** Comments that appeared come first until their list is read again. Placeholders stay where they are. */
+function commentsChanged(cache: Cache, noteId: string, { comments, removedCommentIds }: ChangedComments) {
+  for (const { id, isRemoved } of [...comments].reverse()) {
+    const key = `Comment:${id}`;
+    addRest(cache, noteId, id);
+    const parent = linked(cache, key, "parent");
+    if (isRemoved) continue;
+    if (parent) prepend(cache, parent, "replies", key);
+    else prepend(cache, `Note:${noteId}`, "comments", key);
+  }
+  for (const id of removedCommentIds) dropComment(cache, `Comment:${id}`);
+}
+
+/** Adds what the event does not have: everybody sees the comment, and what is unknown of it is as of a new one. */
+function addRest(cache: Cache, noteId: string, id: string) {
+  const comment = { __typename: "Comment", id };
+  cache.writeFragment(APPROVED, { ...comment, state: "APPROVED", rejectionReason: null });
+  if (cache.resolve(comment, "viewerHasLiked") !== undefined) return;
+  const note = { __typename: "Note", id: noteId };
+  cache.writeFragment(REST, { ...comment, editedAt: null, viewerHasLiked: false, pendingEdit: null, note });
+}
+
 /** A removed comment with replies stays as a placeholder, as on the server. */
 function commentDeleted(cache: Cache, commentId: string) {
   const key = `Comment:${commentId}`;
@@ -108,6 +144,28 @@ function dropComment(cache: Cache, key: string) {
   drop(cache, note, "comments", key);
   drop(cache, linked(cache, key, "parent"), "replies", key);
 }
+
+const APPROVED = gql`
+  fragment Approved on Comment {
+    id
+    state
+    rejectionReason
+  }
+`;
+
+const REST = gql`
+  fragment Rest on Comment {
+    id
+    editedAt
+    viewerHasLiked
+    pendingEdit {
+      body
+    }
+    note {
+      id
+    }
+  }
+`;
 
 const PLACEHOLDER = gql`
   fragment Placeholder on Comment {

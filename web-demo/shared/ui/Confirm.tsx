@@ -24,7 +24,7 @@ export function Confirm({ title, text, action, onYes, onClose }: Props) {
     <Dialog title={title} onClose={close}>
       <p className={styles.text}>{text}</p>
       <div className={styles.buttons}>
-        <Button type="submit" value="" autoFocus>
+        <Button type="submit" value="">
           Cancel
         </Button>
         <Button type="submit" value="yes" className={styles.yes}>

@@ -9,11 +9,18 @@ interface Props {
   children: ReactNode;
 }
 
+/** The first control of the content. */
+const FIRST = "header ~ * :is(select, textarea, button)";
+
 /** A modal dialog, the browser's own element: it traps the focus and restores it. */
 export function Dialog({ title, onClose, children }: Props) {
   const dialog = useRef<HTMLDialogElement>(null);
   const titleId = useId();
-  useEffect(() => dialog.current?.showModal(), []);
+  useEffect(() => {
+    dialog.current?.showModal();
+    // By default the button that closes it would have the focus.
+    dialog.current?.querySelector<HTMLElement>(FIRST)?.focus();
+  }, []);
   return (
     <dialog
       ref={dialog}
