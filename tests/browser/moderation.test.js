@@ -1,38 +1,17 @@
 // Moderation by a person: what the admin page and the author's page show of a pending comment.
 
 import assert from "node:assert/strict";
-import { once } from "node:events";
-import { createServer } from "node:http";
-import { after, before, test } from "node:test";
-import { OwnServer } from "../own_server.js";
+import { test } from "node:test";
 import { createNote, newName } from "./test_data.js";
 import { NoteComments } from "./note_comments.js";
+import { undecidedServerForTests } from "./undecided_server.js";
 import { visitorsForTests } from "./visitor.js";
 
 const openVisitor = visitorsForTests();
-
-/** A language model that never returns a verdict, so that every comment waits for a person. */
-const model = createServer((request, response) => {
-  request.resume();
-  response.setHeader("Content-Type", "application/json");
-  response.end(JSON.stringify({ choices: [{ message: { content: "Hard to say." } }] }));
-});
-let server;
-
-before(async () => {
-  await once(model.listen(0, "127.0.0.1"), "listening");
-  const url = `http://127.0.0.1:${model.address().port}/v1`;
-  server = new OwnServer(["--moderator", "http", "--moderator-url", url, "--moderator-model", "undecided"]);
-  await server.start();
-});
-after(async () => {
-  await server?.dispose();
-  model.closeAllConnections();
-  model.close();
-});
+const started = undecidedServerForTests();
 
 test("pending comments appear on the admin page, and its decisions appear on the author's page", async () => {
-  const { origin } = server;
+  const { origin } = started.server;
   const { id } = await createNote(newName("author"), origin);
   const writer = await openVisitor({ user: newName("writer"), origin });
   const comments = await NoteComments.open(writer, id);
@@ -74,7 +53,7 @@ test("pending comments appear on the admin page, and its decisions appear on the
 });
 
 test("an edit of a published comment waits for a person, and until then others see the old text", async () => {
-  const { origin } = server;
+  const { origin } = started.server;
   const { id } = await createNote(newName("author"), origin);
   const comments = await NoteComments.open(await openVisitor({ user: newName("writer"), origin }), id);
   const reader = await NoteComments.open(await openVisitor({ user: newName("reader"), origin }), id);

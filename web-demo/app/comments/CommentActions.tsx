@@ -8,7 +8,7 @@ import { useApi } from "../../shared/api/client";
 import { Report } from "../reports/Report";
 import { useViewer } from "../viewer/useViewer";
 import styles from "./CommentActions.module.css";
-import { CommentState } from "./CommentState";
+import { ReviewState } from "../review/ReviewState";
 import { DeleteComment } from "./DeleteComment";
 
 interface Props {
@@ -46,7 +46,7 @@ export function CommentActions({ comment, onReply, onEdit, children }: Props) {
           </button>
         </>
       )}
-      {!isPublic && <CommentState comment={comment} />}
+      {!isPublic && <ReviewState of={comment} />}
       {children}
       {isOwn && (
         <div className={styles.end}>

@@ -5,7 +5,7 @@ import { type CommentItemFragment } from "../../shared/api/generated";
 import { Avatar } from "../../shared/ui/Avatar";
 import { TimeAgo } from "../../shared/ui/TimeAgo";
 import styles from "./CommentText.module.css";
-import { EditState } from "./EditState";
+import { EditState } from "../review/EditState";
 
 interface Props {
   comment: CommentItemFragment;
@@ -50,7 +50,11 @@ export function CommentText({ comment, editor, children }: Props) {
             {answered && <Link href={`/user/${answered.id}`}>@{answered.name}</Link>} {body}
           </p>
         )}
-        {pendingEdit && !editor && <EditState comment={comment} edit={pendingEdit} />}
+        {pendingEdit && !editor && (
+          <EditState of="comments" id={comment.id} edit={pendingEdit}>
+            {pendingEdit.body}
+          </EditState>
+        )}
         {!editor && children}
       </div>
     </div>

@@ -6,7 +6,7 @@ import { chunks, chunksFromEnd } from "../lists/chunks";
 import { usePages } from "../../shared/lists/usePages";
 import { Comment } from "./Comment";
 import { LiveComments } from "./LiveComments";
-import { useDecisions } from "./useDecisions";
+import { useDecisions } from "../review/useDecisions";
 import { useLiveThread } from "./useLiveThread";
 import { isPending, isUnpublished, withOwn } from "./withOwn";
 
@@ -27,7 +27,7 @@ export function Thread({ noteId, orderBy }: { noteId: string; orderBy: CommentOr
   const own = all.filter(({ parent }) => !parent);
   const comments = withOwn(nodes, own);
   const unpublished = own.filter(isUnpublished);
-  useDecisions(all.filter(isPending));
+  useDecisions("comments", all.filter(isPending).map(({ id }) => id));
   // Those that came since the thread was read are first. They have groups of their own, so that one more moves no
   // comment into another group, which would close its open forms.
   const isFresh = ({ id }: CommentItemFragment) => appeared.has(id) || own.some((one) => one.id === id);

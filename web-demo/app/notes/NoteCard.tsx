@@ -6,7 +6,11 @@ import { Avatar } from "../../shared/ui/Avatar";
 import { TimeAgo } from "../../shared/ui/TimeAgo";
 import { NoteActions } from "./NoteActions";
 import styles from "./NoteCard.module.css";
+import { ReviewState } from "../review/ReviewState";
+import { useDecisions } from "../review/useDecisions";
 import { useRecordView } from "./views";
+
+const NONE: string[] = [];
 
 interface Props {
   note: NoteCardFragment;
@@ -19,6 +23,7 @@ export const NoteCard = memo(function NoteCard({ note, tools }: Props) {
   const card = useRef<HTMLElement>(null);
   const title = useId();
   useRecordView(card, note.id);
+  useDecisions("notes", note.state === "PENDING" ? [note.id] : NONE);
   return (
     <article ref={card} className={styles.card} aria-labelledby={title} data-note={note.id}>
       <div className={styles.head}>
@@ -29,7 +34,7 @@ export const NoteCard = memo(function NoteCard({ note, tools }: Props) {
         <h2 id={title}>{note.title}</h2>
         <p>{note.body}</p>
       </Link>
-      <NoteActions note={note} />
+      {note.state === "APPROVED" ? <NoteActions note={note} /> : <ReviewState of={note} />}
     </article>
   );
 });

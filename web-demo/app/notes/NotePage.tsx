@@ -8,6 +8,9 @@ import { Empty, Loading, Problem } from "../../shared/ui/States";
 import { Comments } from "../comments/Comments";
 import { Report } from "../reports/Report";
 import { PageHead } from "../layout/PageHead";
+import { EditState } from "../review/EditState";
+import { ReviewState } from "../review/ReviewState";
+import { useDecisions } from "../review/useDecisions";
 import { useViewer } from "../viewer/useViewer";
 import { Likers } from "./Likers";
 import { NoteActions } from "./NoteActions";
@@ -19,6 +22,8 @@ import { OwnNote } from "./OwnNote";
 import { Rating } from "./Rating";
 import { useRecordView } from "./views";
 import { type WholeNote } from "./wholeNote";
+
+const NONE: string[] = [];
 
 /** A note with its counts, rating and comments. */
 export default function NotePage({ noteId }: { noteId: string }) {
@@ -42,7 +47,7 @@ export default function NotePage({ noteId }: { noteId: string }) {
         <>
           <Listener note={note} onEdited={retry} />
           <NoteContent note={note} onComments={write} />
-          <Comments ref={comments} note={note} />
+          {note.state === "APPROVED" && <Comments ref={comments} note={note} />}
         </>
       ) : data || isInvalidId(error) ? (
         <Empty title="There is no such note.">Perhaps it was removed.</Empty>
@@ -75,6 +80,7 @@ function NoteContent({ note, onComments }: { note: WholeNote; onComments: (event
   const article = useRef<HTMLElement>(null);
   const titleId = useId();
   useRecordView(article, note.id);
+  useDecisions("notes", note.state === "PENDING" ? [note.id] : NONE);
   const { session } = useApi();
   const viewer = useViewer();
   const isOwn = !!viewer && viewer.id === note.author?.id;
@@ -99,21 +105,35 @@ function NoteContent({ note, onComments }: { note: WholeNote; onComments: (event
         <>
           <h2 id={titleId}>{note.title}</h2>
           <p className={styles.body}>{note.body}</p>
+          {note.pendingEdit && (
+            <EditState of="notes" id={note.id} edit={note.pendingEdit}>
+              <strong>{note.pendingEdit.title}</strong>
+              <p>{note.pendingEdit.body}</p>
+            </EditState>
+          )}
         </>
       )}
-      <Likers note={note} />
-      <Rating note={note} />
-      <div className={styles.actions}>
-        <NoteActions note={note} onComments={onComments} />
-      </div>
+      {note.state === "APPROVED" ? (
+        <>
+          <Likers note={note} />
+          <Rating note={note} />
+          <div className={styles.actions}>
+            <NoteActions note={note} onComments={onComments} />
+          </div>
+        </>
+      ) : (
+        <ReviewState of={note} />
+      )}
     </article>
   );
 }
 
-function Editor({ note: { id, title, body }, onClose }: { note: WholeNote; onClose: () => void }) {
+/** It starts with the texts that the viewer wrote last. */
+function Editor({ note, onClose }: { note: WholeNote; onClose: () => void }) {
+  const { title, body } = note.pendingEdit ?? note;
   const update = useAction(UpdateNoteDocument);
   async function send(newTitle: string, newBody: string): Promise<boolean> {
-    const { error } = await update({ noteId: id, title: newTitle, body: newBody });
+    const { error } = await update({ noteId: note.id, title: newTitle, body: newBody });
     return !error;
   }
   const before = { title: title ?? "", body: body ?? "" };

@@ -8,6 +8,8 @@ import { Empty } from "../../shared/ui/States";
 import { GroupList } from "../groups/GroupList";
 import { usePages } from "../../shared/lists/usePages";
 import { NoteList } from "../notes/NoteList";
+import { Unpublished } from "../notes/Unpublished";
+import { useViewer } from "../viewer/useViewer";
 import { PeopleList } from "./PeopleList";
 
 interface Props {
@@ -16,11 +18,15 @@ interface Props {
 }
 
 export function UserNotes({ id, name }: Props) {
+  const viewer = useViewer();
   const { nodes, endless } = usePages(UserNotesDocument, { id }, (data) => data.user?.notes);
   return (
-    <NoteList notes={nodes} endless={endless}>
-      <Empty title="No notes yet.">Notes of {name} appear here.</Empty>
-    </NoteList>
+    <>
+      {viewer?.id === id && <Unpublished />}
+      <NoteList notes={nodes} endless={endless}>
+        <Empty title="No notes yet.">Notes of {name} appear here.</Empty>
+      </NoteList>
+    </>
   );
 }
 

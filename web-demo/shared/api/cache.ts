@@ -34,7 +34,7 @@ export function cache() {
       Note: { comments: pages(), likers: pages() },
       Comment: { replies: pages() },
       User: { notes: pages(), followers: pages(), following: pages(), groups: pages() },
-      Viewer: { likedNotes: pages(), collectedNotes: pages() },
+      Viewer: { likedNotes: pages(), collectedNotes: pages(), unpublishedNotes: pages() },
       Group: { notes: pages(), members: pages() },
       Inbox: { entries: pages() },
     },

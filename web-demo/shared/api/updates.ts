@@ -17,7 +17,7 @@ export function updates(): UpdatesConfig {
     Note: { comments: resetList, likers: resetList },
     Comment: { replies: resetList },
     User: { followers: resetList, following: resetList, groups: resetList },
-    Viewer: { likedNotes: resetList, collectedNotes: resetList },
+    Viewer: { likedNotes: resetList, collectedNotes: resetList, unpublishedNotes: resetList },
     Group: { notes: resetList, members: resetList },
     Inbox: { entries: resetList },
     Mutation: {
@@ -42,7 +42,7 @@ export function updates(): UpdatesConfig {
 }
 
 interface CreatedNote {
-  note: { id: string; author: { id: string } | null };
+  note: { id: string; state: string; author: { id: string } | null };
 }
 
 interface AddedComment {
@@ -59,7 +59,8 @@ const UNPUBLISHED = "viewerUnpublishedComments";
 function noteCreated(cache: Cache, { note }: CreatedNote) {
   const key = `Note:${note.id}`;
   prepend(cache, "Query", "feed", key);
-  if (note.author) prepend(cache, `User:${note.author.id}`, "notes", key);
+  const isPublic = note.state === "APPROVED";
+  if (isPublic && note.author) prepend(cache, `User:${note.author.id}`, "notes", key);
   invalidateNewViewer(cache);
 }
 
