@@ -38,6 +38,8 @@ trap finish EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM
 
+# The loop below may read it before the server has opened it.
+: >"$dir/stdout"
 "$bin" serve --listen 127.0.0.1:0 --data-dir "$dir/data" >"$dir/stdout" 2>"$dir/stderr" &
 server=$!
 

@@ -11,11 +11,11 @@ const started = undecidedServerForTests(["--moderate-notes"]);
 
 /** Posts a note on the feed and returns its card. */
 async function post({ page }, title) {
-  await page.getByRole("button", { name: "Write a note" }).click();
-  const form = page.getByRole("form", { name: "Write a note" });
+  await page.getByRole("button", { name: "What is on your mind?" }).click();
+  const form = page.getByRole("form", { name: "New note" });
   await form.getByLabel("Title").fill(title);
   await form.getByLabel("Text").fill("Some words.");
-  await form.getByRole("button", { name: "Post" }).click();
+  await form.getByRole("button", { name: "Post", exact: true }).click();
   const card = page.locator("article[data-note]").filter({ hasText: title });
   await card.waitFor();
   return card;
@@ -62,6 +62,5 @@ for (const [name, screen] of Object.entries(screens)) {
     await author.page.getByRole("heading", { name: `${good} and new` }).waitFor();
     assert.equal(await author.page.getByText("waiting for approval").count(), 0);
     await operator.page.getByText("Nothing waits for a person.").waitFor();
-    await author.page.screenshot({ path: process.env.SHOTS ? `${process.env.SHOTS}/${name}.png` : undefined });
   });
 }
