@@ -47,7 +47,7 @@ for (const [name, screen] of Object.entries(screens)) {
     await pending(poor).getByLabel("Reason, shown to the author").fill("Too short.");
     await pending(poor).getByRole("button", { name: "Reject", exact: true }).click();
     await refused.getByText("Not published: Too short.").waitFor();
-    await author.goTo("/me", { live: false });
+    await author.goTo("/user/me", { live: false });
     const unpublished = author.page.getByRole("region", { name: "Your notes that others do not see" });
     await unpublished.getByText("Not published: Too short.").waitFor();
 

@@ -132,11 +132,13 @@ fn comments(changes: Vec<ChangedComment>) -> Parts {
     vec![("comments", Output::list(shown)), ("removedCommentIds", Scalar::List(gone).into())]
 }
 
-/// The numbers of the queue stand for its position: an event with the same ones is nothing new.
+/// The numbers of the queue, and which texts wait for a person, stand for its position: without another there is nothing
+/// new.
 fn of_queue(since: Option<ChangePosition>, read: ApiResult<QueueState>) -> EventObject {
     match read {
         Ok(state) => {
-            let position = ChangePosition { database: 0, major: state.waiting, minor: state.undecided };
+            let numbers = (state.waiting << 32) | state.undecided;
+            let position = ChangePosition { database: 0, major: numbers, minor: state.undecided_mark };
             let object = (since != Some(position)).then(|| Ok(queue_state(&state)));
             EventObject { object, position: Some(position), next: Next::AtSignal }
         }

@@ -88,8 +88,8 @@ pub fn subscription() -> ObjectType {
         )
         .field(
             "reviewQueueChanged: ReviewQueue!",
-            "The queue of notes and comments that wait for a decision, when its numbers change: at most one message a second. The \
-             first message is its present state. For moderators.",
+            "The queue of notes and comments that wait for a decision, when its numbers change, or what waits for a person: at \
+             most one message a second. The first message is its present state. For moderators.",
             Resolve::Watch(|_| async { Ok(watched(Subject::ReviewQueue, Rate::OF_ALL)) }.boxed()),
         )
         .same_for_all()

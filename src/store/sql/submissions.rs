@@ -74,6 +74,8 @@ pub struct QueueState {
     pub undecided: i64,
     /// Age of the oldest text that waits for a moderator, not for a person.
     pub oldest: Duration,
+    /// Which texts wait for a person: another number for other ones, also if they are as many.
+    pub undecided_mark: i64,
 }
 
 impl Verdict {
@@ -204,12 +206,15 @@ impl Db {
     pub async fn queue_state(&self) -> StoreResult<QueueState> {
         let query = sqlx::query_as(
             "SELECT count(*) FILTER (WHERE undecided_why IS NULL), count(*) FILTER (WHERE undecided_why IS NOT NULL),
-                    coalesce(extract(epoch FROM now() - min(created_at) FILTER (WHERE undecided_why IS NULL)), 0)::bigint
-             FROM (SELECT undecided_why, created_at FROM comment_queue
-                   UNION ALL SELECT undecided_why, created_at FROM note_queue) AS queue",
+                    coalesce(extract(epoch FROM now() - min(created_at) FILTER (WHERE undecided_why IS NULL)), 0)::bigint,
+                    coalesce(sum(mark) FILTER (WHERE undecided_why IS NOT NULL), 0)::bigint
+             FROM (SELECT undecided_why, created_at, submission AS mark FROM comment_queue
+                   UNION ALL SELECT undecided_why, created_at, -submission FROM note_queue) AS queue",
         );
-        let (waiting, undecided, oldest): (i64, i64, i64) = self.run(query.fetch_one(&self.pool())).await?;
-        Ok(QueueState { waiting, undecided, oldest: Duration::from_secs(oldest.max(0) as u64) })
+        let (waiting, undecided, oldest, undecided_mark): (i64, i64, i64, i64) =
+            self.run(query.fetch_one(&self.pool())).await?;
+        let oldest = Duration::from_secs(oldest.max(0) as u64);
+        Ok(QueueState { waiting, undecided, oldest, undecided_mark })
     }
 
     /// Deletes at most `most` decisions that are older than `retention`, without those whose reason is still shown. Returns

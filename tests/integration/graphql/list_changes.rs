@@ -6,7 +6,9 @@ use futures_util::future::join_all;
 use plaudit_token_auth::Role;
 use serde_json::{Value, json};
 
-use crate::support::{Answer, Client, ModerationService, SOON, Server, Socket, eventually, note, token_as};
+use crate::support::{
+    Answer, Client, ModerationService, SOON, Server, Socket, eventually, note, number, token_as,
+};
 
 const FEED: &str =
     "subscription ($after: ChangePosition) { feedChanged(after: $after) { position hasMore noteIds } }";
@@ -206,6 +208,11 @@ async fn the_numbers_of_the_moderation_queue_are_pushed_to_moderators() {
             }
         }
     };
+    until(1).await;
+    // Another text waits in place of the first, within one second: the numbers are the same.
+    let other = "WITH other AS (UPDATE comment_queue SET submission = DEFAULT WHERE comment_id = $1)
+                 INSERT INTO invalidation (shard, names, reason) VALUES ($1::bigint % 2, 'comment:' || $1, 'a test')";
+    sqlx::query(other).bind(number(&comment)).execute(&server.stores().sql().await).await.unwrap();
     until(1).await;
     let deciding = server.client_as(Role::Moderator, "mod");
     deciding.act("approveComment", json!({ "commentId": comment }), "changed").await;

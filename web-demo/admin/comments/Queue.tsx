@@ -26,8 +26,8 @@ export function Queue() {
   const undecided = queue?.undecidedCount;
   const comments = usePages(UndecidedCommentsDocument, {}, (data) => data.undecidedComments);
   const notes = usePages(UndecidedNotesDocument, {}, (data) => data.undecidedNotes);
-  useReread(undecided, comments.endless.onRetry);
-  useReread(undecided, notes.endless.onRetry);
+  useReread(queue?.event, comments.endless.onRetry);
+  useReread(queue?.event, notes.endless.onRetry);
   // What was decided stays in the cache's list, in its new state.
   const waitingComments = comments.nodes.filter(({ comment }) => waits(comment));
   const waitingNotes = notes.nodes.filter(({ note }) => waits(note));
@@ -88,27 +88,27 @@ interface Judged {
 /** Whether the text, or the next one, waits for a decision. */
 const waits = ({ state, pendingEdit }: Judged) => state === "PENDING" || pendingEdit?.state === "PENDING";
 
-/** Reads the last page again when something waits: what is new is at the end of the list. */
-function useReread(undecided: number | undefined, read: () => void) {
+/** Reads the last page again at each event while something waits: what is new is at the end of the list. */
+function useReread(event: { undecidedCount: number } | undefined, read: () => void) {
   useEffect(() => {
-    if (undecided) read();
-  }, [undecided, read]);
+    if (event?.undecidedCount) read();
+  }, [event, read]);
 }
 
 /** The length of the queue, and the oldest wait as of now. */
 function useLiveQueue() {
   const [{ data }] = useSubscription({ query: ReviewQueueDocument });
-  const queue = data?.reviewQueueChanged;
+  const event = data?.reviewQueueChanged;
   const [receivedAt, setReceivedAt] = useState(0);
   const [now, setNow] = useState(0);
   useEffect(() => {
     setReceivedAt(Date.now());
     setNow(Date.now());
-  }, [queue]);
+  }, [event]);
   useEvery(EVERY_MS, () => setNow(Date.now()));
-  if (!queue) return undefined;
-  const { oldestWaitingSeconds: seconds, waitingCount } = queue;
-  return { ...queue, oldestWaitingSeconds: waitingCount > 0 ? seconds + (now - receivedAt) / 1000 : seconds };
+  if (!event) return undefined;
+  const { oldestWaitingSeconds: seconds, waitingCount } = event;
+  return { ...event, event, oldestWaitingSeconds: waitingCount > 0 ? seconds + (now - receivedAt) / 1000 : seconds };
 }
 
 const secondsSince = (at: string) => Math.max(0, Date.now() - Date.parse(at)) / 1000;
