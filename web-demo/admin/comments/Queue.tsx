@@ -18,8 +18,8 @@ const EVERY_MS = 5_000;
 export function Queue() {
   const queue = useLiveQueue();
   const { nodes, endless } = usePages(UndecidedCommentsDocument, {}, (data) => data.undecidedComments);
-  // Decided comments stay in the cache's list, in their new state.
-  const waiting = nodes.filter(({ comment }) => comment.state === "PENDING");
+  // Decided comments stay in the cache's list, in their new state. Of one that everybody sees, an edit waits.
+  const waiting = nodes.filter(({ comment }) => (comment.pendingEdit ?? comment).state === "PENDING");
 
   const list = useRef<HTMLUListElement>(null);
   const [announcement, announce] = useState("");
