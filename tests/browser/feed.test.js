@@ -54,22 +54,22 @@ for (const [name, screen] of Object.entries(screens)) {
       const visitor = await openVisitor({ screen, user: newName("reader") });
       await visitor.goTo("/");
       const before = await visitor.notes();
-      const offer = (text) => visitor.page.getByRole("status").getByRole("button", { name: text, exact: true });
+      /** Other tests post notes, too. */
+      const offer = visitor.page.getByRole("button", { name: /^Show \d+ new notes?$/ });
 
       const first = await createNote(newName("one"));
-      await offer("Show 1 new note").waitFor();
+      await offer.waitFor();
       assert.deepEqual(await visitor.notes(), before, "nothing moves until the user wants it");
       await visitor.page.getByRole("link", { name: "Hot", exact: true }).click();
       await visitor.page.getByRole("heading", { level: 1, name: "Hot" }).waitFor();
       const second = await createNote(newName("two"));
       await visitor.page.goBack();
-      await offer("Show 2 new notes").click();
+      await visitor.page.getByRole("button", { name: /^Show ([2-9]|\d\d) new notes$/ }).click();
 
       await visitor.card(second.id).waitFor();
       const after = await visitor.notes();
-      assert.deepEqual(after.slice(0, 2), [second.id, first.id]);
-      assert.equal(after.includes(before[0]), true);
-      assert.equal(await visitor.page.getByRole("button", { name: /^Show .* new/ }).count(), 0);
+      const ours = after.filter((id) => [second.id, first.id, before[0]].includes(id));
+      assert.deepEqual(ours, [second.id, first.id, before[0]], "the newest first");
     });
 
     test("a rating shows at once on two pages, and can be taken back", async () => {

@@ -18,7 +18,7 @@ const MAX_SHIFT = 0.1;
 
 /** Paths of all pages by name. */
 async function pages() {
-  const { feed } = await send("{ feed { nodes { id author { id } group { id } } } }", await developmentToken());
+  const { feed } = await send("{ feed(first: 100) { nodes { id author { id } group { id } } } }", await developmentToken());
   const note = feed.nodes.find(({ group }) => group);
   return {
     feed: "/",

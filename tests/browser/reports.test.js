@@ -57,7 +57,7 @@ for (const [name, screen] of Object.entries(screens)) {
       await moderator.page.getByRole("button", { name: `Suspend ${user}` }).click();
       const dialog = moderator.page.getByRole("dialog", { name: `Suspend ${user}?` });
       await dialog.getByLabel("Reason, shown to the user").fill("Too loud.");
-      await dialog.getByRole("button", { name: "For a week" }).click();
+      await dialog.getByRole("button", { name: "1 week" }).click();
       await moderator.page.getByText("Suspended until").waitFor();
 
       const id = (await visitor.notes())[0];

@@ -43,7 +43,6 @@ export function ReportedItem({ reported: { about, reportCount, reasons, reports,
             </p>
           ) : null,
         )}
-        {about.author && <ModerateUser user={about.author} />}
       </div>
       <div className={styles.decide}>
         <Button onClick={() => onDecided(about.id, "KEEP")} aria-label={`Keep the ${what} by ${name}`}>
@@ -53,6 +52,12 @@ export function ReportedItem({ reported: { about, reportCount, reasons, reports,
           <Trash2 size={16} aria-hidden="true" /> Remove
         </Button>
       </div>
+      {about.author && (
+        <div className={styles.author}>
+          <span>The author:</span>
+          <ModerateUser user={about.author} />
+        </div>
+      )}
     </li>
   );
 }

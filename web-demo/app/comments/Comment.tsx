@@ -57,7 +57,16 @@ export function Comment({ comment, noteId, orderBy, appeared, ownReplies }: Prop
               onClick={() => setExpanded(!isExpanded)}
             >
               <Chevron size={16} aria-hidden="true" />
-              {isExpanded ? "Hide replies" : `Show ${exactly(replyCount)} ${replyCount === 1 ? "reply" : "replies"}`}
+              {isExpanded ? (
+                <span>
+                  Hide<span className={actionStyles.long}> replies</span>
+                </span>
+              ) : (
+                <span>
+                  <span className={actionStyles.long}>Show </span>
+                  {exactly(replyCount)} {replyCount === 1 ? "reply" : "replies"}
+                </span>
+              )}
             </button>
           )}
         </CommentActions>

@@ -14,11 +14,13 @@ export function Suspended() {
   return (
     <div role="status" className={styles.banner}>
       <CircleAlert size={20} aria-hidden="true" />
-      <p>
-        <strong>Your account is suspended until {when(suspension.endsAt)}.</strong>{" "}
-        {suspension.reason && <>Reason: {suspension.reason}. </>}
-        You can read everything; what you do is refused until then.
-      </p>
+      <div>
+        <p>
+          <strong>Your account is suspended until {when(suspension.endsAt)}.</strong>
+        </p>
+        {suspension.reason && <p>Reason: {suspension.reason}</p>}
+        <p>You can read everything; what you do is refused until then.</p>
+      </div>
     </div>
   );
 }

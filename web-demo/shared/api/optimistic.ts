@@ -89,7 +89,9 @@ function decide(verdict: "APPROVED" | "REJECTED"): OptimisticMutationResolver {
     const { commentId, reason = null } = input as { commentId: string; reason?: string };
     const comment = { __typename: "Comment", id: commentId };
     const isEdit = store.resolve(comment, "state") === "APPROVED";
-    const decided = isEdit ? { state: "APPROVED", rejectionReason: null } : { state: verdict, rejectionReason: reason };
+    const decided = isEdit
+      ? { state: "APPROVED", rejectionReason: null, pendingEdit: null }
+      : { state: verdict, rejectionReason: reason };
     return { __typename: "Payload", changed: true, comment: { ...comment, ...decided } };
   };
 }

@@ -26,14 +26,14 @@ function Hide({ user: { id: userId, name }, isHidden }: { user: { id: string; na
   const restore = useAction(RestoreUserDocument);
   const [isAsking, setAsking] = useState(false);
   return (
-    <div className={styles.part}>
+    <>
       {isHidden ? (
-        <>
+        <div className={styles.state}>
           <span>Hidden.</span>
           <Button onClick={() => restore({ userId })} aria-label={`Show ${name} again`}>
             Show again
           </Button>
-        </>
+        </div>
       ) : (
         <Button onClick={() => setAsking(true)} aria-label={`Hide ${name}`}>
           <EyeOff size={16} aria-hidden="true" /> Hide
@@ -48,6 +48,6 @@ function Hide({ user: { id: userId, name }, isHidden }: { user: { id: string; na
           onClose={() => setAsking(false)}
         />
       )}
-    </div>
+    </>
   );
 }

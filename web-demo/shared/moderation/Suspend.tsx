@@ -30,14 +30,14 @@ export function Suspend({ user: { id: userId, name }, suspension }: Props) {
     setAsking(false);
   };
   return (
-    <div className={styles.part}>
+    <>
       {suspension ? (
-        <>
+        <div className={styles.state}>
           <span>Suspended until {when(suspension.endsAt)}.</span>
           <Button onClick={() => lift({ userId })} aria-label={`Lift the suspension of ${name}`}>
             Lift
           </Button>
-        </>
+        </div>
       ) : (
         <Button onClick={() => setAsking(true)} aria-label={`Suspend ${name}`}>
           <Gavel size={16} aria-hidden="true" /> Suspend
@@ -46,7 +46,7 @@ export function Suspend({ user: { id: userId, name }, suspension }: Props) {
       {isAsking && (
         <Dialog title={`Suspend ${name}?`} onClose={close}>
           <div className={styles.why}>
-            <p>Until then they can read, but whatever they do is refused. What they did before stays.</p>
+            <p>They can still read, but whatever they do is refused. What they did before stays.</p>
             <label htmlFor={reasonId}>Reason, shown to the user</label>
             <input
               ref={reason}
@@ -62,14 +62,14 @@ export function Suspend({ user: { id: userId, name }, suspension }: Props) {
               Cancel
             </Button>
             <Button type="submit" value="1" className={confirmStyles.yes}>
-              For a day
+              1 day
             </Button>
             <Button type="submit" value="7" className={confirmStyles.yes}>
-              For a week
+              1 week
             </Button>
           </div>
         </Dialog>
       )}
-    </div>
+    </>
   );
 }
