@@ -63,9 +63,10 @@ impl Plaudit {
                 // The hiding of a user goes through the notes that exist, so none may be added meanwhile.
                 tx.lock_removals_shared().await?;
                 let (title, body) = (note.title.as_str(), note.body.as_str());
-                // Without one, the group was removed since it was looked up.
                 let added = tx.add_note(author, note.group, title, body).await?;
-                let (id, is_shown) = added.ok_or(DomainError::NotFound("group"))?;
+                // Without one, the group was removed, or the author erased, since it was looked up.
+                let gone = DomainError::NotFound(if note.group.is_some() { "group" } else { "user" });
+                let (id, is_shown) = added.ok_or(gone)?;
                 if is_shown {
                     change.count(author, Counter::UserNotes, 1);
                     if let Some(group) = note.group {

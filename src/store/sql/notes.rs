@@ -180,7 +180,7 @@ impl Db {
 
 impl Tx {
     /// Adds a note, hidden if its author is. Returns its id, and whether it is shown; `None` if the group does not exist or
-    /// was removed. Call [`Tx::lock_removals_shared`] first.
+    /// was removed, or the author was erased. Call [`Tx::lock_removals_shared`] first.
     pub async fn add_note(
         &mut self,
         author: UserId,
@@ -191,7 +191,8 @@ impl Tx {
         let query = sqlx::query_as(
             "INSERT INTO note (author_id, group_id, title, body, is_hidden)
              SELECT id, $2, $3, $4, hidden_at IS NOT NULL FROM app_user
-             WHERE id = $1 AND ($2 IS NULL OR EXISTS (SELECT FROM app_group WHERE id = $2 AND removed_at IS NULL))
+             WHERE id = $1 AND removed_at IS NULL
+               AND ($2 IS NULL OR EXISTS (SELECT FROM app_group WHERE id = $2 AND removed_at IS NULL))
              RETURNING id, is_shown",
         )
         .bind(author.get())
